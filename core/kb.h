@@ -1,0 +1,47 @@
+/* kb.h - vocabulary shared by every core module: status codes, nothing else.
+ *
+ * Conventions, true of all kb_* functions unless the header says otherwise:
+ *   status    fallible functions return kb_status; results travel by
+ *             out-pointer and *out is untouched on failure.
+ *   ownership X_new and X_open give the object to the caller, X_free and
+ *             X_close take it back and accept NULL. Pointer arguments are
+ *             borrowed for the call only.
+ *   units     are in the name: _ns, _s, _bytes, _pct. Time is int64_t
+ *             nanoseconds.
+ *   threads   no module has mutable globals; one object, one thread.
+ */
+#ifndef KB_H
+#define KB_H
+
+#define KB_STATUS_MAP(X)                                                   \
+    X(OK,        0, "success")                                             \
+    X(ENOMEM,   -1, "out of memory")                                       \
+    X(EINVAL,   -2, "argument outside its documented range")               \
+    X(EEMPTY,   -3, "no candidate left to choose from")                    \
+    X(ETIME,    -4, "deadline passed")                                     \
+    X(ESYS,     -5, "system call failed (errno is set)")                   \
+    X(EWORKER,  -6, "worker died or broke the protocol")                   \
+    X(ENODEV,   -7, "no such device, or this machine lacks what it needs") \
+    X(ESTORE,   -8, "the database refused")                                \
+    X(EBUILD,   -9, "the compiler refused the source")                     \
+    X(ECRASH,  -10, "the kernel's process died")                           \
+    X(EDENIED, -11, "the kernel made a system call it may not make")       \
+    X(EINTR,   -12, "interrupted by a signal")
+
+typedef enum kb_status {
+#define X(name, code, text) KB_##name = (code),
+    KB_STATUS_MAP(X)
+#undef X
+} kb_status;
+
+#if defined __GNUC__
+#define KB_MUST_USE __attribute__((warn_unused_result))
+#else
+#define KB_MUST_USE
+#endif
+
+/* "EINVAL", and its sentence. Static strings; never NULL, any int accepted. */
+const char *kb_status_name(int status);
+const char *kb_status_text(int status);
+
+#endif
