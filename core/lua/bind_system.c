@@ -1,6 +1,309 @@
-#include "bind.h"
+/* core.system - clocks, files, this machine. Files fail with nil, text, code,
+ * where code is errno's name ("ENOENT", "ENOSPC") or a kb_status name. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-void kb_bind_system(lua_State *L)
+#include <sqlite3.h>
+
+#include "bind.h"
+#include "files.h"
+#include "host.h"
+#include "interrupt.h"
+
+static const char BLOCK[] = "kernelband.block";
+
+enum { MAX_RANDOM_BYTES = 64 };
+static const size_t max_file_bytes = (size_t)256 << 20;
+
+/* A slot that frees what a C function put in it, whatever is raised between. */
+static int block_free(lua_State *L)
 {
-    (void)L;
+    char **slot = luaL_checkudata(L, 1, BLOCK);
+    free(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+static int fail_path(lua_State *L, kb_status st, const char *path)
+{
+    int error = errno;
+    luaL_pushfail(L);
+    if (st == KB_ESYS) {
+        lua_pushfstring(L, "%s: %s", path, strerror(error));
+        lua_pushstring(L, kb_files_errno_name(error));
+    } else {
+        lua_pushfstring(L, "%s: %s", path, kb_status_text(st));
+        lua_pushstring(L, kb_status_name(st));
+    }
+    return 3;
+}
+
+static int now_ns(lua_State *L)
+{
+    lua_pushinteger(L, kb_host_now_ns());
+    return 1;
+}
+
+static int wall_s(lua_State *L)
+{
+    lua_pushnumber(L, kb_host_wall_s());
+    return 1;
+}
+
+static int sleep_ns(lua_State *L)
+{
+    lua_Integer ns = luaL_checkinteger(L, 1);
+    luaL_argcheck(L, ns >= 0, 1, "must be >= 0");
+    kb_status st = kb_host_sleep_ns(ns);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int random_hex(lua_State *L)
+{
+    unsigned char bytes[MAX_RANDOM_BYTES];
+    char text[2 * MAX_RANDOM_BYTES + 1];
+    lua_Integer n = luaL_checkinteger(L, 1);
+    luaL_argcheck(L, n >= 1 && n <= MAX_RANDOM_BYTES, 1, "must be 1 to 64");
+    kb_status st = kb_host_random(bytes, (size_t)n);
+    if (st)
+        return kb_bind_fail(L, st);
+    for (lua_Integer i = 0; i < n; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    lua_pushlstring(L, text, 2 * (size_t)n);
+    return 1;
+}
+
+/* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+static int hash(lua_State *L)
+{
+    size_t n = 0;
+    const char *text = luaL_checklstring(L, 1, &n);
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++) {
+        h ^= (unsigned char)text[i];
+        h *= UINT64_C(0x100000001b3);
+    }
+    char hex[17];
+    snprintf(hex, sizeof hex, "%016" PRIx64, h);
+    lua_pushstring(L, hex);
+    return 1;
+}
+
+static int mkdir_p(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    kb_status st = kb_files_mkdir_p(path);
+    if (st)
+        return fail_path(L, st, path);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int list(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    size_t count = 0;
+    char **slot = kb_bind_slot(L, BLOCK);
+    kb_status st = kb_files_list(path, slot, &count);
+    if (st)
+        return fail_path(L, st, path);
+    lua_newtable(L);                                    /* [path block list] */
+    const char *at = *slot;
+    for (size_t i = 1; i <= count; i++) {
+        lua_pushstring(L, at);
+        lua_rawseti(L, -2, (lua_Integer)i);
+        at += strlen(at) + 1;
+    }
+    free(*slot);
+    *slot = NULL;
+    return 1;
+}
+
+static int exists(lua_State *L)
+{
+    static const char *const names[] = {
+        [KB_FILES_FILE] = "file", [KB_FILES_DIR] = "dir",
+        [KB_FILES_OTHER] = "other",
+    };
+    enum kb_files_kind kind = kb_files_kind(luaL_checkstring(L, 1));
+    if (kind == KB_FILES_NONE)
+        luaL_pushfail(L);
+    else
+        lua_pushstring(L, names[kind]);
+    return 1;
+}
+
+static int real_path(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    char **slot = kb_bind_slot(L, BLOCK);
+    *slot = realpath(path, NULL);
+    if (!*slot)
+        return fail_path(L, KB_ESYS, path);
+    lua_pushstring(L, *slot);
+    free(*slot);
+    *slot = NULL;
+    return 1;
+}
+
+static int read_file(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    size_t n = 0;
+    char **slot = kb_bind_slot(L, BLOCK);
+    kb_status st = kb_files_read(path, max_file_bytes, slot, &n);
+    if (st)
+        return fail_path(L, st, path);
+    lua_pushlstring(L, *slot, n);
+    free(*slot);
+    *slot = NULL;
+    return 1;
+}
+
+static int write_file(lua_State *L)
+{
+    size_t n = 0;
+    const char *path = luaL_checkstring(L, 1);
+    const char *text = luaL_checklstring(L, 2, &n);
+    kb_status st = kb_files_write(path, text, n);
+    if (st == KB_EINVAL)
+        return kb_bind_fail_text(L, st,
+            lua_pushfstring(L, "%s: not a regular file", path));
+    if (st)
+        return fail_path(L, st, path);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int temp_dir(lua_State *L)
+{
+    char path[KB_HOST_PATH_BYTES];
+    kb_status st = kb_files_temp_dir(path, sizeof path);
+    if (st)
+        return fail_path(L, st, "temporary folder");
+    lua_pushstring(L, path);
+    return 1;
+}
+
+static int disk_free(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    uint64_t bytes = 0;
+    kb_status st = kb_host_disk_free_bytes(path, &bytes);
+    if (st)
+        return fail_path(L, st, path);
+    lua_pushinteger(L, bytes > INT64_MAX ? INT64_MAX : (lua_Integer)bytes);
+    return 1;
+}
+
+static int is_tty(lua_State *L)
+{
+    lua_Integer fd = luaL_checkinteger(L, 1);
+    luaL_argcheck(L, fd >= 0 && fd <= 2, 1, "must be 0, 1 or 2");
+    lua_pushboolean(L, isatty((int)fd));
+    return 1;
+}
+
+static int columns(lua_State *L)
+{
+    lua_pushinteger(L, kb_host_columns());
+    return 1;
+}
+
+static int cpu_count(lua_State *L)
+{
+    lua_pushinteger(L, kb_host_usable_cores());
+    return 1;
+}
+
+static void set_text(lua_State *L, const char *key, const char *text)
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, key);
+}
+
+static int host(lua_State *L)
+{
+    struct kb_host h;
+    kb_host_describe(&h);
+    lua_newtable(L);                                    /* [host] */
+    set_text(L, "cpu", h.cpu);
+    set_text(L, "kernel", h.kernel);
+    set_text(L, "libc", h.libc);
+    set_text(L, "compiler", __VERSION__);
+    set_text(L, "sqlite", sqlite3_libversion());
+    lua_pushinteger(L, h.cores);
+    lua_setfield(L, -2, "cores");
+    lua_pushinteger(L, h.usable_cores);
+    lua_setfield(L, -2, "usable_cores");
+    lua_pushinteger(L, h.landlock_abi);
+    lua_setfield(L, -2, "landlock_abi");
+    lua_pushboolean(L, h.seccomp);
+    lua_setfield(L, -2, "seccomp");
+    lua_pushboolean(L, h.perf_errno == 0);
+    lua_setfield(L, -2, "perf");
+    if (h.perf_errno)
+        set_text(L, "perf_error", strerror(h.perf_errno));
+    return 1;
+}
+
+static int has_library(lua_State *L)
+{
+    lua_pushboolean(L, kb_host_has_library(luaL_checkstring(L, 1)));
+    return 1;
+}
+
+static int exe(lua_State *L)
+{
+    char path[KB_HOST_PATH_BYTES];
+    kb_status st = kb_host_exe(path, sizeof path);
+    if (st)
+        return fail_path(L, st, "/proc/self/exe");
+    lua_pushstring(L, path);
+    return 1;
+}
+
+static int lib_dir(lua_State *L)
+{
+    char path[KB_HOST_PATH_BYTES];
+    kb_status st = kb_host_lib_dir(path, sizeof path);
+    if (st)
+        return fail_path(L, st, "lua/kernelband/init.lua");
+    lua_pushstring(L, path);
+    return 1;
+}
+
+static int interrupts(lua_State *L)
+{
+    lua_pushinteger(L, kb_interrupt_count());
+    return 1;
+}
+
+void kb_bind_system(lua_State *L)                       /* [core] -> [core] */
+{
+    static const luaL_Reg meta[] = { { "__gc", block_free }, { NULL, NULL } };
+    static const luaL_Reg none[] = { { NULL, NULL } };
+    static const luaL_Reg functions[] = {
+        { "now_ns",      now_ns      }, { "wall_s",     wall_s     },
+        { "sleep_ns",    sleep_ns    }, { "random_hex", random_hex },
+        { "hash",        hash        }, { "mkdir_p",    mkdir_p    },
+        { "list",        list        }, { "exists",     exists     },
+        { "realpath",    real_path   }, { "read_file",  read_file  },
+        { "write_file",  write_file  }, { "temp_dir",   temp_dir   },
+        { "disk_free",   disk_free   }, { "is_tty",     is_tty     },
+        { "columns",     columns     }, { "cpu_count",  cpu_count  },
+        { "host",        host        }, { "exe",        exe        },
+        { "has_library", has_library }, { "lib_dir",    lib_dir    },
+        { "interrupts",  interrupts  }, { NULL,         NULL       },
+    };
+    kb_bind_type(L, BLOCK, meta, none);
+    luaL_newlib(L, functions);                          /* [core system] */
+    lua_setfield(L, -2, "system");
 }

@@ -1,0 +1,245 @@
+#include "script.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <lua-cjson.h>
+
+#include "bind.h"
+
+struct kb_script {
+    lua_State *L;
+    size_t used_bytes, max_bytes;
+    char *error;                /* NULL or malloc'd */
+    const char *fixed_error;    /* shown when error is NULL */
+};
+
+static void *limit(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    kb_script *s = ud;
+    size_t old = ptr ? osize : 0;       /* osize is a type tag without ptr */
+
+    if (nsize == 0) {
+        free(ptr);
+        s->used_bytes -= old;
+        return NULL;
+    }
+    if (s->max_bytes && nsize > old
+        && (s->used_bytes > s->max_bytes
+            || nsize - old > s->max_bytes - s->used_bytes))
+        return NULL;
+    void *p = realloc(ptr, nsize);
+    if (!p)
+        return NULL;
+    s->used_bytes = s->used_bytes - old + nsize;
+    return p;
+}
+
+static void keep_error(kb_script *s, const char *msg, size_t n)
+{
+    char *copy = malloc(n + 1);
+    if (!copy) {
+        s->fixed_error = "out of memory while reporting an error";
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        copy[i] = msg[i] ? msg[i] : '?';
+    copy[n] = '\0';
+    s->error = copy;
+}
+
+static void clear_error(kb_script *s)
+{
+    free(s->error);
+    s->error = NULL;
+    s->fixed_error = "";
+}
+
+static int explain(lua_State *L)                        /* [err] -> [text] */
+{
+    const char *msg = luaL_tolstring(L, 1, NULL);
+    luaL_traceback(L, L, msg, 1);
+    return 1;
+}
+
+/* [f a1..an] -> []; on failure the message is copied out of the state. The
+ * only place where C enters Lua. */
+static kb_status call(kb_script *s, int nargs)
+{
+    lua_State *L = s->L;
+    int base = lua_gettop(L) - nargs;
+    clear_error(s);
+    lua_pushcfunction(L, explain);
+    lua_insert(L, base);                                /* [explain f a1..an] */
+    int rc = lua_pcall(L, nargs, 0, base);
+    if (rc != LUA_OK && lua_type(L, -1) == LUA_TSTRING) {
+        size_t n = 0;
+        const char *msg = lua_tolstring(L, -1, &n);
+        keep_error(s, msg, n);
+    } else if (rc != LUA_OK) {
+        s->fixed_error = "error without a message";
+    }
+    lua_settop(L, base - 1);
+    return rc == LUA_OK ? KB_OK : rc == LUA_ERRMEM ? KB_ENOMEM : KB_EINVAL;
+}
+
+static int refuse_random(lua_State *L)
+{
+    return luaL_error(L, "math.random is not reproducible: use "
+                         "require \"kernelband.core\".rng(seed)");
+}
+
+static void open_libraries(lua_State *L)
+{
+    static const luaL_Reg libs[] = {
+        { LUA_GNAME,       luaopen_base      },
+        { LUA_LOADLIBNAME, luaopen_package   },
+        { LUA_COLIBNAME,   luaopen_coroutine },
+        { LUA_TABLIBNAME,  luaopen_table     },
+        { LUA_IOLIBNAME,   luaopen_io        },
+        { LUA_OSLIBNAME,   luaopen_os        },
+        { LUA_STRLIBNAME,  luaopen_string    },
+        { LUA_MATHLIBNAME, luaopen_math      },
+        { LUA_UTF8LIBNAME, luaopen_utf8      },
+        { LUA_DBLIBNAME,   luaopen_debug     },
+    };
+    for (size_t i = 0; i < sizeof libs / sizeof *libs; i++) {
+        luaL_requiref(L, libs[i].name, libs[i].func, 1);
+        lua_pop(L, 1);
+    }
+}
+
+/* dump is reachable from every string, so no fence could hide it. */
+static void remove_unwanted(lua_State *L)
+{
+    lua_getglobal(L, "string");                         /* [string] */
+    lua_pushnil(L);
+    lua_setfield(L, -2, "dump");
+    lua_getglobal(L, "math");                           /* [string math] */
+    lua_pushcfunction(L, refuse_random);
+    lua_setfield(L, -2, "random");
+    lua_pushcfunction(L, refuse_random);
+    lua_setfield(L, -2, "randomseed");
+    lua_pop(L, 2);
+}
+
+static void set_package(lua_State *L, const char *dir)
+{
+    lua_getglobal(L, "package");                        /* [package] */
+    lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua", dir, dir);
+    lua_setfield(L, -2, "path");
+    lua_pushliteral(L, "");
+    lua_setfield(L, -2, "cpath");
+    lua_pushnil(L);
+    lua_setfield(L, -2, "loadlib");
+    lua_getfield(L, -1, "searchers");               /* [package searchers] */
+    for (lua_Integer i = luaL_len(L, -1); i > 2; i--) {
+        lua_pushnil(L);                             /* those of C modules */
+        lua_rawseti(L, -2, i);
+    }
+    lua_getfield(L, -2, "preload");         /* [package searchers preload] */
+    lua_pushcfunction(L, luaopen_kernelband_core);
+    lua_setfield(L, -2, "kernelband.core");
+    lua_pushcfunction(L, luaopen_cjson);
+    lua_setfield(L, -2, "cjson");
+    lua_pop(L, 3);
+}
+
+static int boot(lua_State *L)                           /* [lib_dir] -> [] */
+{
+    const char *dir = lua_touserdata(L, 1);
+    open_libraries(L);
+    remove_unwanted(L);
+    set_package(L, dir);
+    return 0;
+}
+
+kb_status kb_script_new(const char *lib_dir, size_t max_bytes, kb_script **out)
+{
+    kb_status st = KB_ENOMEM;
+    kb_script *s = calloc(1, sizeof *s);
+    if (!s)
+        goto fail;
+    s->fixed_error = "";
+    s->max_bytes = max_bytes;
+    s->L = lua_newstate(limit, s);
+    if (!s->L)
+        goto fail;
+    lua_pushcfunction(s->L, boot);                      /* cannot raise */
+    lua_pushlightuserdata(s->L, (void *)lib_dir);
+    st = call(s, 1);
+    if (st)
+        goto fail;
+    *out = s;
+    return KB_OK;
+
+fail:
+    kb_script_free(s);
+    return st;
+}
+
+void kb_script_free(kb_script *s)
+{
+    if (!s)
+        return;
+    if (s->L)
+        lua_close(s->L);
+    assert(s->used_bytes == 0);
+    clear_error(s);
+    free(s);
+}
+
+struct job {
+    int argc;
+    char **argv;
+    int exit_code;
+};
+
+static int enter(lua_State *L)                          /* [job] -> [] */
+{
+    struct job *job = lua_touserdata(L, 1);
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "kernelband.cli");
+    lua_call(L, 1, 1);                                  /* [job cli] */
+    if (lua_getfield(L, 2, "main") != LUA_TFUNCTION)    /* [job cli main] */
+        return luaL_error(L, "kernelband.cli has no function 'main'");
+    lua_createtable(L, job->argc, 0);
+    for (int i = 1; i < job->argc; i++) {
+        lua_pushstring(L, job->argv[i]);
+        lua_rawseti(L, -2, i);
+    }
+    lua_call(L, 1, 1);                                  /* [job cli code] */
+    int is_integer = 0;
+    lua_Integer code = lua_tointegerx(L, -1, &is_integer);
+    if (!is_integer || code < 0 || code > 255)
+        return luaL_error(L, "kernelband.cli.main must return an exit code "
+                             "0 to 255, got %s", luaL_tolstring(L, -1, NULL));
+    job->exit_code = (int)code;
+    return 0;
+}
+
+kb_status kb_script_main(kb_script *s, int argc, char **argv, int *exit_code)
+{
+    struct job job = { argc, argv, 0 };
+    assert(lua_gettop(s->L) == 0);
+    lua_pushcfunction(s->L, enter);
+    lua_pushlightuserdata(s->L, &job);
+    kb_status st = call(s, 1);
+    if (!st)
+        *exit_code = job.exit_code;
+    return st;
+}
+
+const char *kb_script_error(const kb_script *s)
+{
+    return s->error ? s->error : s->fixed_error;
+}
+
+size_t kb_script_used_bytes(const kb_script *s)
+{
+    return s->used_bytes;
+}

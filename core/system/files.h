@@ -1,0 +1,47 @@
+/* files.h - folders and whole files, with writes that are all or nothing.
+ *
+ * Every ESYS leaves errno set; *out is untouched on failure.
+ */
+#ifndef KB_FILES_H
+#define KB_FILES_H
+
+#include <stddef.h>
+
+#include "kb.h"
+
+enum kb_files_kind {
+    KB_FILES_NONE, KB_FILES_FILE, KB_FILES_DIR, KB_FILES_OTHER
+};
+
+/* What path names, links followed; NONE also when it cannot be reached. */
+enum kb_files_kind kb_files_kind(const char *path);
+
+/* Makes the folder and those above it, as mkdir -p. ESYS. */
+KB_MUST_USE kb_status kb_files_mkdir_p(const char *path);
+
+/* Names in a folder without "." and "..", in byte order, each ended by '\0',
+ * one after another; *names is malloc'd, *count may be 0. ESYS, ENOMEM. */
+KB_MUST_USE kb_status kb_files_list(const char *path, char **names,
+                                    size_t *count);
+
+/* The whole of a file or pipe, malloc'd. ESYS (errno EFBIG beyond max_bytes),
+ * ENOMEM. */
+KB_MUST_USE kb_status kb_files_read(const char *path, size_t max_bytes,
+                                    char **data, size_t *n);
+
+/* Replaces path by n bytes: a reader, and a crash at any instant, sees the old
+ * file or the new one. Written beside path, synced, renamed, and the folder
+ * synced. On ESYS (ENOSPC, EACCES, ...) the old file stands and nothing is
+ * left behind. A path that exists and is no regular file is EINVAL. */
+KB_MUST_USE kb_status kb_files_write(const char *path, const void *data,
+                                     size_t n);
+
+/* A fresh folder only this user can enter, below $TMPDIR or /tmp; the caller
+ * removes it. ESYS. */
+KB_MUST_USE kb_status kb_files_temp_dir(char *path, size_t max_bytes);
+
+/* "ENOSPC" for the errno values a script may want to tell apart, else
+ * "ESYS". */
+const char *kb_files_errno_name(int error);
+
+#endif

@@ -1,0 +1,39 @@
+#include "interrupt.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LAST_WARNING = 2, EXIT_INTERRUPTED = 130 };
+
+/* The one mutable global of core: a signal handler has no other place to
+ * write. */
+static volatile sig_atomic_t count;
+
+static void note(int sig)
+{
+    (void)sig;
+    if (count >= LAST_WARNING)
+        _exit(EXIT_INTERRUPTED);
+    count = count + 1;
+}
+
+kb_status kb_interrupt_install(void)
+{
+    struct sigaction act;
+    memset(&act, 0, sizeof act);
+    sigemptyset(&act.sa_mask);
+    sigaddset(&act.sa_mask, SIGINT);
+    sigaddset(&act.sa_mask, SIGTERM);
+    act.sa_handler = note;
+    act.sa_flags = SA_RESTART;
+    if (sigaction(SIGINT, &act, NULL) || sigaction(SIGTERM, &act, NULL))
+        return KB_ESYS;
+    act.sa_handler = SIG_IGN;
+    return sigaction(SIGPIPE, &act, NULL) ? KB_ESYS : KB_OK;
+}
+
+int kb_interrupt_count(void)
+{
+    return count;
+}

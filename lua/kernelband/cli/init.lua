@@ -1,0 +1,101 @@
+-- cli - the command line: finds the verb, runs it, turns its end into an exit
+-- code and its errors into messages on stderr.
+--
+-- A verb is lua/kernelband/cli/<verb>.lua:
+--   return { summary =, usage =, run = function(args) return exit_code end }
+-- and help =, more text below the usage; script = true when the words after
+-- its first argument are not its own (so --help among them is not ours).
+local core   = require "kernelband.core"
+local schema = require "kernelband.schema"
+
+local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
+
+local verbs = { "run", "resume", "report", "eval", "profile", "verify",
+                "list", "new", "doctor", "worker" }
+
+local function available()
+  local out = {}
+  for _, name in ipairs(verbs) do
+    if package.searchpath("kernelband.cli." .. name, package.path) then
+      out[#out + 1] = name
+    end
+  end
+  return out
+end
+
+local function overview()
+  local out = {
+    "kernelband makes a compute kernel faster: a bandit over verified kernels",
+    "and optimisation strategies. Scripts, strategies and policies are Lua.",
+    "", "usage: kernelband VERB [ARGS]", "" }
+  for _, name in ipairs(available()) do
+    out[#out + 1] = ("  %-9s%s"):format(name, require("kernelband.cli." .. name).summary)
+  end
+  out[#out + 1] = ""
+  out[#out + 1] = "kernelband VERB --help says more; kernelband doctor says "
+                  .. "what this machine can do."
+  return table.concat(out, "\n")
+end
+
+local function wants_help(verb, args)
+  for i = 2, verb.script and 2 or #args do
+    if args[i] == "--" then return false end
+    if args[i] == "--help" or args[i] == "-h" then return true end
+  end
+  return false
+end
+
+-- The traceback down to the verb: what lies below is this file.
+local function trace(err)
+  local text = debug.traceback(tostring(err), 3)
+  return (text:gsub("\n[^\n]*in function 'xpcall'.*$", ""))
+end
+
+local function explain(err)
+  if schema.is_config_error(err) then
+    if os.getenv "KERNELBAND_TRACE" ~= "1" then return err end
+    return setmetatable({ config = true, message = trace(err) }, getmetatable(err))
+  end
+  return trace(err)
+end
+
+local function guarded(verb, args)
+  local ok, code = xpcall(verb.run, explain, table.move(args, 2, #args, 1, {}))
+  if not ok then
+    io.stdout:flush()
+    io.stderr:write(tostring(code), "\n")
+    return schema.is_config_error(code) and cli.usage or cli.failed
+  end
+  return code or cli.done
+end
+
+-- args: the words after the program's name.
+function cli.main(args)
+  local name = args[1]
+  if not name or name == "--help" or name == "-h" or name == "help" then
+    print(overview())
+    return name and cli.done or cli.usage
+  elseif name == "--version" then
+    print("kernelband " .. require("kernelband").version)
+    return cli.done
+  end
+  local names = available()
+  local known = {}
+  for _, v in ipairs(names) do known[v] = true end
+  if not known[name] then
+    io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name,
+                    schema.hint(name, names)))
+    return cli.usage
+  end
+  local verb = require("kernelband.cli." .. name)
+  if wants_help(verb, args) then
+    print("usage: " .. verb.usage .. "\n\n" .. verb.summary
+          .. (verb.help and "\n\n" .. verb.help or ""))
+    return cli.done
+  end
+  local code = guarded(verb, args)
+  if core.system.interrupts() > 0 then return cli.interrupted end
+  return code
+end
+
+return cli

@@ -1,0 +1,51 @@
+-- require "kernelband" - the whole public Lua interface. Parts are loaded when
+-- first used, so that a tool that needs one does not pay for all.
+local schema = require "kernelband.schema"
+
+-- Each name: the module that has it, and the field of that module, or nil when
+-- the module itself is the value.
+local parts = {
+  { "core",       "kernelband.core" },
+  { "task",       "kernelband.task", "load" },
+  { "strategies", "kernelband.strategy", "set" },
+  { "strategy",   "kernelband.strategy", "load" },
+  { "policy",     "kernelband.policy", "load" },
+  { "search",     "kernelband.search", "run" },
+  { "reward",     "kernelband.reward" },
+  { "synthetic",  "kernelband.synthetic", "new" },
+}
+
+local generators = {
+  { "schedule", "kernelband.generator.schedule", "new" },
+  { "llm",      "kernelband.generator.llm", "new" },
+  { "command",  "kernelband.generator.command", "new" },
+  { "replay",   "kernelband.generator.replay", "new" },
+}
+
+-- A table whose names are looked up, once each, in list.
+local function face(who, list)
+  local function lookup(self, name)
+    local names = {}
+    for i, part in ipairs(list) do
+      if part[1] == name then
+        local value = require(part[2])
+        if part[3] and type(value) == "table" then value = value[part[3]] end
+        rawset(self, name, value)
+        return value
+      end
+      names[i] = part[1]
+    end
+    schema.raise_at_call(who, "there is no %s.%s%s", who, tostring(name),
+                         schema.hint(name, names))
+  end
+  local function refuse(_, name)
+    schema.raise_at_call(who, "%s.%s cannot be set", who, tostring(name))
+  end
+  return setmetatable({}, { __index = lookup, __newindex = refuse })
+end
+
+local kb = face("kb", parts)
+rawset(kb, "generator", face("kb.generator", generators))
+rawset(kb, "version", "0.1")
+
+return kb
