@@ -6,6 +6,8 @@
 -- is summed in registers; otherwise its results go through memory, `unroll`
 -- terms a visit. Packing copies a block into panels as wide as a tile.
 
+local block_orders = { "ijk", "jki", "kij", "jik" }
+
 local parameters = {
   { "tile_m", { 0, 24, 48, 96, 192 } },             -- 0: not blocked
   { "tile_n", { 0, 64, 128, 256 } },
@@ -17,7 +19,7 @@ local parameters = {
   { "unroll", { 1, 2, 4, 8 } },                     -- terms a loop turn
   { "prefetch", { 0, 4, 16, 64 } },                 -- rows of b ahead
   { "order", { "ijk", "ikj", "jik", "kij" } },      -- loops over tiles
-  { "block_order", { "ijk", "jki", "kij", "jik" } },
+  { "block_order", block_orders },
   { "pack_a", { 0, 1 } },
   { "pack_b", { 0, 1 } },
 }
@@ -34,28 +36,39 @@ local function in_registers(p) return p.order:sub(3) == "k" end
 -- c is visited more than once, so somebody must begin with zero.
 local function revisits(p) return p.tile_k > 0 or not in_registers(p) end
 
+-- Keeps a tile from growing into thousands of lines.
 local function valid(p)
   local results = p.fuse_rows * p.vectors
-  if results > 32 or results * p.unroll > 96 then return false end
-  if p.fuse_init == 1 and not revisits(p) then return false end
-  -- One name for one order: an earlier name that means the same wins.
-  for _, order in ipairs(parameters[11][2]) do
-    if order == p.block_order then return true end
-    if loops(p, order) == loops(p, p.block_order) then return false end
+  return results <= 32 and results * p.unroll <= 96
+end
+
+-- The same kernel with what does not matter to it put back to the first value,
+-- so that two points that are one kernel are one text.
+local function settle(p)
+  local out = {}
+  for _, parameter in ipairs(parameters) do
+    out[parameter[1]] = p[parameter[1]]
   end
-  return false
+  if not revisits(p) then out.fuse_init = 0 end
+  for _, order in ipairs(block_orders) do
+    if loops(p, order) == loops(p, p.block_order) then
+      out.block_order = order
+      break
+    end
+  end
+  return out
 end
 
 -- Lines of C, indented by the braces they open and close, at most 80 wide.
 local function writer()
   local lines, depth = {}, 0
   local w = {}
-  local function put(text)
+  local function put(text, column)
     local cut = #text > 80 and text:sub(1, 80):match(".*,() ")
     if not cut then lines[#lines + 1] = text return end
     lines[#lines + 1] = text:sub(1, cut - 1)
-    local column = text:find("%(") or 0
-    put((" "):rep(column) .. text:sub(cut + 1))
+    column = column or text:find("%(") or 0
+    put((" "):rep(column) .. text:sub(cut + 1), column)
   end
   function w.line(text, ...)
     if select("#", ...) > 0 then text = text:format(...) end
@@ -498,7 +511,8 @@ local function emit_helpers(w, p, f)
   end
 end
 
-local function emit(p)
+local function emit(point)
+  local p = settle(point)
   local w, f = writer(), plan(p)
   for _, line in ipairs(describe(p)) do w.line(line) end
   w.line("#include <stddef.h>")
