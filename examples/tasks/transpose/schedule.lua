@@ -197,7 +197,7 @@ local function emit_block(w, p, streams)
     w.line("continue;")
     w.line("}")
   end
-  if p.prefetch > 0 then
+  if p.prefetch > 0 and p.pack ~= 1 then
     for i = 0, down - 1 do
       w.line("__builtin_prefetch(%s);", at("from", p.prefetch + i, "x_row", 0))
     end
@@ -231,6 +231,10 @@ local function emit_copy(w, p, streams)
   w.line("for (ptrdiff_t r = 0; r < rows; r++) {")
   w.line("ptrdiff_t c = 0;")
   w.line("")
+  if p.prefetch > 0 and p.pack == 1 then
+    w.line("for (ptrdiff_t line = 0; line < cols; line += 16)")
+    w.line("    __builtin_prefetch(x + (r + %d) * x_row + line);", p.prefetch)
+  end
   if p.vector > 1 then
     w.line("for (; c + %d <= cols; c += %d)", p.vector, p.vector)
     if streams then
