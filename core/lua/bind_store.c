@@ -1,6 +1,222 @@
+/* Lua face of store.h.
+ *
+ *   local db, why, code = core.store(path)   -- nil, text, "ESTORE" on failure
+ *   db:exec(sql, ...)  -> rows changed | nil, text, code
+ *   db:rows(sql, ...)  -> { { column = value, .. }, .. } | nil, text, code
+ *   db:close()
+ *
+ * "?" in sql takes the next argument: nil, boolean (1 or 0), integer, number,
+ * string (text), { blob = string }. Without arguments exec runs a whole script
+ * of statements; with arguments exactly one. Integers come back as integers,
+ * NULL as an absent field. A wrong number or type of arguments is a bug of the
+ * script and raises; everything SQLite refuses is returned.
+ */
 #include "bind.h"
+
+#include "store.h"
+
+#define STORE "kernelband.store"
+#define QUERY "kernelband.query"
+
+enum { WHY_BYTES = 512 };
+
+static kb_store *self(lua_State *L)
+{
+    kb_store **slot = luaL_checkudata(L, 1, STORE);
+    luaL_argcheck(L, *slot, 1, "closed store");
+    return *slot;
+}
+
+static int fail(lua_State *L, const kb_store *store, kb_status st)
+{
+    return st == KB_ESTORE ? kb_bind_fail_text(L, st, kb_store_error(store))
+                           : kb_bind_fail(L, st);
+}
+
+static int store_new(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    char why[WHY_BYTES];
+    kb_store **slot = kb_bind_slot(L, STORE);           /* [.. slot] */
+    kb_status st = kb_store_open(path, why, sizeof why, slot);
+    if (st == KB_ESTORE) {
+        lua_pushfstring(L, "%s: %s", path, why);
+        return kb_bind_fail_text(L, st, lua_tostring(L, -1));
+    }
+    return st ? kb_bind_fail(L, st) : 1;
+}
+
+static int store_close(lua_State *L)                    /* __gc and __close */
+{
+    kb_store **slot = luaL_checkudata(L, 1, STORE);
+    kb_store_close(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+static int query_close(lua_State *L)                    /* __gc only */
+{
+    kb_query **slot = luaL_checkudata(L, 1, QUERY);
+    kb_query_free(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+/* Frees the query in the slot at idx now: a statement left to the collector
+ * would hold its read lock until then. */
+static void finish(lua_State *L, int idx)
+{
+    kb_query **slot = lua_touserdata(L, idx);
+    kb_query_free(*slot);
+    *slot = NULL;
+}
+
+/* Binds the value at stack index idx; raises when it has no type in SQL. */
+static kb_status bind_value(lua_State *L, int idx, kb_query *q, size_t i)
+{
+    size_t bytes;
+    const char *text;
+    kb_status st;
+    switch (lua_type(L, idx)) {
+    case LUA_TNIL:
+        return kb_query_null(q, i);
+    case LUA_TBOOLEAN:
+        return kb_query_integer(q, i, lua_toboolean(L, idx));
+    case LUA_TNUMBER:
+        if (lua_isinteger(L, idx))
+            return kb_query_integer(q, i, lua_tointeger(L, idx));
+        return kb_query_real(q, i, lua_tonumber(L, idx));
+    case LUA_TSTRING:
+        text = lua_tolstring(L, idx, &bytes);
+        return kb_query_text(q, i, text, bytes);
+    case LUA_TTABLE:
+        if (lua_getfield(L, idx, "blob") == LUA_TSTRING) {  /* [.. blob] */
+            text = lua_tolstring(L, -1, &bytes);
+            st = kb_query_blob(q, i, text, bytes);
+            lua_pop(L, 1);
+            return st;
+        }
+        break;
+    default:
+        break;
+    }
+    luaL_argerror(L, idx, "nil, boolean, number, string or { blob = string } "
+                  "expected");
+    return KB_EINVAL;
+}
+
+/* [store sql args..] -> [store sql args.. query]. *out is NULL with a status
+ * when SQLite refuses. */
+static kb_status prepare(lua_State *L, kb_store *store, kb_query **out)
+{
+    const char *sql = luaL_checkstring(L, 2);
+    int args = lua_gettop(L) - 2;
+    kb_query **slot = kb_bind_slot(L, QUERY);
+    kb_status st = kb_query_new(store, sql, slot);
+    if (st == KB_EINVAL)
+        luaL_argerror(L, 2, "exactly one statement expected");
+    if (st)
+        return st;
+    size_t want = kb_query_parameters(*slot);
+    if ((size_t)args != want)
+        luaL_error(L, "the statement has %d parameters, %d values were given",
+                   (int)want, args);
+    for (int i = 0; i < args && !st; i++)
+        st = bind_value(L, i + 3, *slot, (size_t)i);
+    *out = *slot;
+    return st;
+}
+
+static int store_exec(lua_State *L)
+{
+    kb_store *store = self(L);
+    kb_status st;
+    if (lua_gettop(L) == 2) {
+        st = kb_store_exec(store, luaL_checkstring(L, 2));
+    } else {
+        kb_query *query = NULL;
+        st = prepare(L, store, &query);                 /* [.. query] */
+        bool row = true;
+        while (!st && row)
+            st = kb_query_step(query, &row);
+        finish(L, -1);
+    }
+    if (st)
+        return fail(L, store, st);
+    lua_pushinteger(L, (lua_Integer)kb_store_changes(store));
+    return 1;
+}
+
+static void push_row(lua_State *L, const kb_query *query)
+{
+    size_t columns = kb_query_columns(query), bytes;
+    lua_createtable(L, 0, (int)columns);                /* [.. row] */
+    for (size_t c = 0; c < columns; c++) {
+        const char *text;
+        switch (kb_query_type(query, c)) {
+        case KB_STORE_INTEGER:
+            lua_pushinteger(L, kb_query_get_integer(query, c));
+            break;
+        case KB_STORE_REAL:
+            lua_pushnumber(L, kb_query_get_real(query, c));
+            break;
+        case KB_STORE_TEXT:
+        case KB_STORE_BLOB:
+            text = kb_query_get_bytes(query, c, &bytes);
+            lua_pushlstring(L, text, bytes);
+            break;
+        default:
+            lua_pushnil(L);
+            break;
+        }
+        lua_setfield(L, -2, kb_query_name(query, c));
+    }
+}
+
+static int store_rows(lua_State *L)
+{
+    kb_store *store = self(L);
+    kb_query *query = NULL;
+    kb_status st = prepare(L, store, &query);           /* [.. query] */
+    lua_replace(L, 2);
+    lua_settop(L, 2);                                   /* [store query] */
+    lua_newtable(L);                                    /* [store query rows] */
+    bool row = false;
+    if (!st)
+        st = kb_query_step(query, &row);
+    for (lua_Integer n = 1; !st && row; n++) {
+        push_row(L, query);
+        lua_rawseti(L, 3, n);
+        st = kb_query_step(query, &row);
+    }
+    finish(L, 2);
+    return st ? fail(L, store, st) : 1;
+}
+
+static const luaL_Reg store_meta[] = {
+    { "__gc",    store_close },
+    { "__close", store_close },
+    { NULL, NULL }
+};
+
+static const luaL_Reg store_methods[] = {
+    { "exec",  store_exec  },
+    { "rows",  store_rows  },
+    { "close", store_close },
+    { NULL, NULL }
+};
+
+static const luaL_Reg query_meta[] = {
+    { "__gc", query_close },
+    { NULL, NULL }
+};
+
+static const luaL_Reg no_methods[] = { { NULL, NULL } };
 
 void kb_bind_store(lua_State *L)
 {
-    (void)L;
+    kb_bind_type(L, STORE, store_meta, store_methods);
+    kb_bind_type(L, QUERY, query_meta, no_methods);
+    lua_pushcfunction(L, store_new);
+    lua_setfield(L, -2, "store");
 }

@@ -1,0 +1,271 @@
+#include "store.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+enum { BUSY_MS = 5000, TEXT_BYTES = 512 };
+
+struct kb_store {
+    sqlite3 *db;
+    char why[TEXT_BYTES];
+};
+
+struct kb_query {
+    kb_store *store;            /* for its error text while stepping */
+    sqlite3_stmt *stmt;
+};
+
+static const char settings[] =
+    "PRAGMA journal_mode = WAL;"
+    "PRAGMA synchronous = NORMAL;"
+    "PRAGMA foreign_keys = ON;";
+
+/* Keeps SQLite's sentence, or a plainer one where there is a better word. */
+static kb_status refuse(kb_store *store, int code)
+{
+    const char *text = sqlite3_errmsg(store->db);
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        return KB_ENOMEM;
+    case SQLITE_FULL:
+        text = "disk is full";
+        break;
+    case SQLITE_IOERR:
+        /* A write cut short by a quota or a file size limit ends here. */
+        if (code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC)
+            text = "the disk refused a write (is it full?)";
+        break;
+    case SQLITE_NOTADB:
+        text = "the file is not a SQLite database";
+        break;
+    default:
+        break;
+    }
+    snprintf(store->why, sizeof store->why, "%s", text);
+    return KB_ESTORE;
+}
+
+kb_status kb_store_open(const char *path, char *why, size_t size,
+                        kb_store **out)
+{
+    kb_status st = KB_ENOMEM;
+    kb_store *store = calloc(1, sizeof *store);
+    if (!store)
+        goto fail;
+
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+              | SQLITE_OPEN_EXRESCODE;
+    int code = sqlite3_open_v2(path, &store->db, flags, NULL);
+    if (!store->db)
+        goto fail;
+    if (code) {
+        st = refuse(store, code);
+        goto fail;
+    }
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+    st = kb_store_exec(store, settings);
+    if (st)
+        goto fail;
+    *out = store;
+    return KB_OK;
+fail:
+    if (size)
+        snprintf(why, size, "%s", st == KB_ESTORE ? store->why
+                                                  : kb_status_text(st));
+    kb_store_close(store);
+    return st;
+}
+
+void kb_store_close(kb_store *store)
+{
+    if (!store)
+        return;
+    sqlite3_close_v2(store->db);
+    free(store);
+}
+
+const char *kb_store_error(const kb_store *store)
+{
+    return store->why;
+}
+
+int64_t kb_store_changes(const kb_store *store)
+{
+    return sqlite3_changes64(store->db);
+}
+
+/* Steps to the end, dropping rows. */
+static int drain(sqlite3_stmt *stmt)
+{
+    int code;
+    do
+        code = sqlite3_step(stmt);
+    while (code == SQLITE_ROW);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+kb_status kb_store_exec(kb_store *store, const char *sql)
+{
+    while (*sql) {
+        sqlite3_stmt *stmt = NULL;
+        int code = sqlite3_prepare_v2(store->db, sql, -1, &stmt, &sql);
+        if (!code && stmt)
+            code = drain(stmt);
+        kb_status st = code ? refuse(store, code) : KB_OK;
+        sqlite3_finalize(stmt);
+        if (st)
+            return st;
+    }
+    return KB_OK;
+}
+
+static bool blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n;")] == '\0';
+}
+
+kb_status kb_query_new(kb_store *store, const char *sql, kb_query **out)
+{
+    const char *tail = sql;
+    kb_status st = KB_ENOMEM;
+    kb_query *query = calloc(1, sizeof *query);
+    if (!query)
+        goto fail;
+    query->store = store;
+
+    int code = sqlite3_prepare_v2(store->db, sql, -1, &query->stmt, &tail);
+    if (code) {
+        st = refuse(store, code);
+        goto fail;
+    }
+    if (!query->stmt || !blank(tail)) {
+        st = KB_EINVAL;
+        goto fail;
+    }
+    *out = query;
+    return KB_OK;
+fail:
+    kb_query_free(query);
+    return st;
+}
+
+void kb_query_free(kb_query *query)
+{
+    if (!query)
+        return;
+    sqlite3_finalize(query->stmt);
+    free(query);
+}
+
+size_t kb_query_parameters(const kb_query *query)
+{
+    return (size_t)sqlite3_bind_parameter_count(query->stmt);
+}
+
+/* SQLite counts parameters from 1 and answers RANGE for what is not one; the
+ * caller's index is checked first so that the cast cannot wrap. */
+static kb_status bound(kb_query *query, int code)
+{
+    return code ? refuse(query->store, code) : KB_OK;
+}
+
+kb_status kb_query_null(kb_query *query, size_t i)
+{
+    if (i >= kb_query_parameters(query))
+        return KB_EINVAL;
+    return bound(query, sqlite3_bind_null(query->stmt, (int)i + 1));
+}
+
+kb_status kb_query_integer(kb_query *query, size_t i, int64_t v)
+{
+    if (i >= kb_query_parameters(query))
+        return KB_EINVAL;
+    return bound(query, sqlite3_bind_int64(query->stmt, (int)i + 1, v));
+}
+
+kb_status kb_query_real(kb_query *query, size_t i, double v)
+{
+    if (i >= kb_query_parameters(query))
+        return KB_EINVAL;
+    return bound(query, sqlite3_bind_double(query->stmt, (int)i + 1, v));
+}
+
+kb_status kb_query_text(kb_query *query, size_t i, const char *v,
+                        size_t bytes)
+{
+    if (i >= kb_query_parameters(query))
+        return KB_EINVAL;
+    return bound(query, sqlite3_bind_text64(query->stmt, (int)i + 1, v, bytes,
+                                            SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+kb_status kb_query_blob(kb_query *query, size_t i, const void *v,
+                        size_t bytes)
+{
+    if (i >= kb_query_parameters(query))
+        return KB_EINVAL;
+    return bound(query, sqlite3_bind_blob64(query->stmt, (int)i + 1, v, bytes,
+                                            SQLITE_TRANSIENT));
+}
+
+kb_status kb_query_step(kb_query *query, bool *row)
+{
+    int code = sqlite3_step(query->stmt);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) {
+        kb_status st = refuse(query->store, code);
+        sqlite3_reset(query->stmt);
+        return st;
+    }
+    *row = code == SQLITE_ROW;
+    return KB_OK;
+}
+
+size_t kb_query_columns(const kb_query *query)
+{
+    return (size_t)sqlite3_column_count(query->stmt);
+}
+
+const char *kb_query_name(const kb_query *query, size_t col)
+{
+    const char *name = sqlite3_column_name(query->stmt, (int)col);
+    return name ? name : "";
+}
+
+enum kb_store_type kb_query_type(const kb_query *query, size_t col)
+{
+    switch (sqlite3_column_type(query->stmt, (int)col)) {
+    case SQLITE_INTEGER:
+        return KB_STORE_INTEGER;
+    case SQLITE_FLOAT:
+        return KB_STORE_REAL;
+    case SQLITE_TEXT:
+        return KB_STORE_TEXT;
+    case SQLITE_BLOB:
+        return KB_STORE_BLOB;
+    default:
+        return KB_STORE_NULL;
+    }
+}
+
+int64_t kb_query_get_integer(const kb_query *query, size_t col)
+{
+    return sqlite3_column_int64(query->stmt, (int)col);
+}
+
+double kb_query_get_real(const kb_query *query, size_t col)
+{
+    return sqlite3_column_double(query->stmt, (int)col);
+}
+
+const void *kb_query_get_bytes(const kb_query *query, size_t col,
+                               size_t *bytes)
+{
+    const void *v = sqlite3_column_blob(query->stmt, (int)col);
+    *bytes = (size_t)sqlite3_column_bytes(query->stmt, (int)col);
+    return v ? v : "";
+}

@@ -1,0 +1,89 @@
+/* store.h - one SQLite file, opened for good: the journal of a run.
+ *
+ * The settings, and what each is for:
+ *   journal_mode = WAL      a reader (report, another terminal) never blocks
+ *                           the search and is never blocked by it.
+ *   synchronous  = NORMAL   a transaction survives the death of the process
+ *                           (kill -9 included) from the moment COMMIT returns,
+ *                           because its pages are in the kernel's hands. FULL
+ *                           would add an fsync a pull to survive a power cut
+ *                           as well; without it a power cut may take back the
+ *                           last transactions, never tear one, so the journal
+ *                           stays a prefix of the run and resume goes on.
+ *   foreign_keys = ON       a pull cannot name a kernel that is not there.
+ *   busy timeout = 5 s      a reader holding a lock is waited for.
+ *
+ * A full disk is an error like any other: the transaction is rolled back,
+ * kb_store_error says "disk is full", and what was committed stays readable.
+ *
+ * Values have the five types of SQLite; an int64_t stays an integer. A NaN is
+ * stored as NULL, which a NOT NULL column then refuses.
+ */
+#ifndef KB_STORE_H
+#define KB_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kb.h"
+
+typedef struct kb_store kb_store;       /* an open file */
+typedef struct kb_query kb_query;       /* one prepared statement of a store */
+
+enum kb_store_type {
+    KB_STORE_NULL, KB_STORE_INTEGER, KB_STORE_REAL, KB_STORE_TEXT,
+    KB_STORE_BLOB
+};
+
+/* Opens path, creating it when absent. ESTORE: not a database, no permission,
+ * no such folder, disk full; then why, a buffer of size bytes, holds a
+ * sentence (always terminated; size 0 is allowed). */
+KB_MUST_USE kb_status kb_store_open(const char *path, char *why, size_t size,
+                                    kb_store **out);
+
+/* Queries still alive keep the file open until they are freed too. */
+void kb_store_close(kb_store *store);
+
+/* The sentence of the last ESTORE; valid until the next call on the store. */
+const char *kb_store_error(const kb_store *store);
+
+/* Rows the last INSERT, UPDATE or DELETE touched. */
+int64_t kb_store_changes(const kb_store *store);
+
+/* Runs every statement of sql in turn and drops their rows. ESTORE at the
+ * first that fails; those before it stand. */
+KB_MUST_USE kb_status kb_store_exec(kb_store *store, const char *sql);
+
+/* Prepares exactly one statement. EINVAL when sql holds none or more than
+ * one, ESTORE when SQLite does not understand it. */
+KB_MUST_USE kb_status kb_query_new(kb_store *store, const char *sql,
+                                   kb_query **out);
+void kb_query_free(kb_query *query);
+
+/* Parameters of the statement ("?"), and the value of each, 0-based. Text and
+ * blobs are copied. EINVAL when i is not below kb_query_parameters. */
+size_t kb_query_parameters(const kb_query *query);
+KB_MUST_USE kb_status kb_query_null(kb_query *query, size_t i);
+KB_MUST_USE kb_status kb_query_integer(kb_query *query, size_t i, int64_t v);
+KB_MUST_USE kb_status kb_query_real(kb_query *query, size_t i, double v);
+KB_MUST_USE kb_status kb_query_text(kb_query *query, size_t i,
+                                    const char *v, size_t bytes);
+KB_MUST_USE kb_status kb_query_blob(kb_query *query, size_t i,
+                                    const void *v, size_t bytes);
+
+/* Advances. *row: a row is there to be read; false: the statement is done.
+ * ESTORE when it failed, and then it is done as well. */
+KB_MUST_USE kb_status kb_query_step(kb_query *query, bool *row);
+
+/* The row at hand, 0-based; col must be below kb_query_columns. Strings are
+ * valid until the next step; *bytes leaves out the terminator. */
+size_t kb_query_columns(const kb_query *query);
+const char *kb_query_name(const kb_query *query, size_t col);
+enum kb_store_type kb_query_type(const kb_query *query, size_t col);
+int64_t kb_query_get_integer(const kb_query *query, size_t col);
+double kb_query_get_real(const kb_query *query, size_t col);
+const void *kb_query_get_bytes(const kb_query *query, size_t col,
+                               size_t *bytes);
+
+#endif

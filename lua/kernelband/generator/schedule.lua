@@ -1,0 +1,212 @@
+-- generator/schedule.lua - children from a task's schedule.lua: named
+-- parameters, a validity rule, and emit(point) -> source. A strategy owns the
+-- parameters named in its `moves`; a child is its parent with at least one of
+-- these changed and nothing else, drawn evenly among the valid points that
+-- were never proposed and whose source is new. The first value of every
+-- parameter is the baseline.
+--
+-- A point is a list of value positions, one a parameter, in their order.
+
+local core   = require "kernelband.core"
+local schema = require "kernelband.schema"
+
+-- limit: combinations of owned values enumerated a pair; beyond it they are
+-- sampled, as many.
+local rules = { { "limit", "integer", default = 4096, at_least = 1,
+                  at_most = 1048576 } }
+
+local function key_of(point) return table.concat(point, ",") end
+
+local function positions(parameters)
+  local at = {}
+  for i, p in ipairs(parameters) do
+    at[p[1]] = i
+  end
+  return at
+end
+
+local function start(task, limit)
+  local schedule = task.schedule
+  if not schedule then
+    schema.raise("task %s has no schedule, and the generator 'schedule' needs "
+                 .. "one", task.name)
+  end
+  local parameters, at = schedule.parameters, positions(schedule.parameters)
+  local proposed, sources = {}, {}  -- keys of points, hashes of sources
+  local hashes, points, spans = {}, {}, {}  -- memos
+  local witness, closed = {}, {}
+
+  local function call(what, ...)
+    local ok, value = pcall(schedule[what], ...)
+    if ok then return value end
+    schema.raise("schedule of task %s, %s: %s", task.name, what,
+                 tostring(value))
+  end
+
+  local function named(point)
+    local p = {}
+    for i, parameter in ipairs(parameters) do
+      p[parameter[1]] = parameter[2][point[i]]
+    end
+    return p
+  end
+
+  local function emit(point)
+    local source = call("emit", named(point))
+    if type(source) ~= "string" then
+      schema.raise("schedule of task %s: emit must return C source, got %s",
+                   task.name, schema.show(source))
+    end
+    return source
+  end
+
+  -- Positions of a parent's parameters; nil when it is no point of this schedule.
+  local function locate(params)
+    if not params then return nil end
+    local point = {}
+    for i, parameter in ipairs(parameters) do
+      for j, value in ipairs(parameter[2]) do
+        if value == params[parameter[1]] then point[i] = j end
+      end
+      if not point[i] then return nil end
+    end
+    return point
+  end
+
+  local function point_of(parent)
+    local p = points[parent]
+    if p == nil then
+      p = locate(parent.params) or false
+      points[parent] = p
+    end
+    return p
+  end
+
+  -- The parameters a strategy owns here and how many combinations they have.
+  local function span_of(strategy)
+    local span = spans[strategy.name]
+    if span then return span end
+    span = { size = 1 }
+    for _, name in ipairs(strategy.moves or {}) do
+      if at[name] then
+        span[#span + 1] = at[name]
+        span.size = span.size * #parameters[at[name]][2]
+      end
+    end
+    spans[strategy.name] = span
+    return span
+  end
+
+  -- Combination number n (from 0) of the owned parameters, laid over base.
+  local function combine(base, span, n)
+    local point = table.move(base, 1, #base, 1, {})
+    for _, i in ipairs(span) do
+      local values = #parameters[i][2]
+      point[i] = n % values + 1
+      n = n // values
+    end
+    return point
+  end
+
+  -- A valid point never proposed whose source is new: its key; else nil.
+  local function fresh(point)
+    local key = key_of(point)
+    if proposed[key] then return nil end
+    local hash = hashes[key]
+    if hash == nil then
+      hash = call("valid", named(point)) and core.system.hash(emit(point))
+      hashes[key] = hash or false
+    end
+    return hash and not sources[hash] and key or nil
+  end
+
+  -- Points of base under a span, in an even random order by rng; all of them
+  -- when there are at most `limit`.
+  local function shuffled(base, span, rng)
+    local count = math.min(span.size, limit)
+    local order, left = {}, count
+    if span.size <= limit then
+      for i = 1, count do order[i] = i - 1 end
+    end
+    return function()
+      if left == 0 then return nil end
+      if span.size > limit then
+        left = left - 1
+        return combine(base, span, rng:below(span.size))
+      end
+      local pick = rng:below(left) + 1
+      local n = order[pick]
+      order[pick] = order[left]
+      left = left - 1
+      return combine(base, span, n)
+    end
+  end
+
+  local function draw(base, span, rng)
+    for point in shuffled(base, span, rng) do
+      if fresh(point) then return point end
+    end
+  end
+
+  local instance = { name = "schedule" }
+
+  -- Remembers one fresh point a (parent, strategy) and asks only whether it
+  -- is still fresh; a pair once found empty stays empty, as points only go.
+  function instance.open(parent, strategy)
+    local base = point_of(parent)
+    if not base then return false end
+    local pair = key_of(base) .. " " .. strategy.name
+    if closed[pair] then return false end
+    if witness[pair] and fresh(witness[pair]) then return true end
+    local span = span_of(strategy)
+    witness[pair] = span.size > 1
+                    and draw(base, span, core.rng(1):split(pair)) or nil
+    closed[pair] = not witness[pair]
+    return not closed[pair]
+  end
+
+  local function take(point, source)
+    proposed[key_of(point)] = true
+    sources[core.system.hash(source)] = true
+  end
+
+  function instance.propose(parent, strategy, rng)
+    local base = point_of(parent)
+    if not base then return nil, "the parent is no point of the schedule" end
+    local span = span_of(strategy)
+    if #span == 0 then
+      return nil, ("strategy %s owns no parameter of this schedule"):format(
+        strategy.name)
+    end
+    local point = draw(base, span, rng)
+    if not point then
+      return nil, ("every point that %s can reach from kernel %d is known")
+        :format(strategy.name, parent.id)
+    end
+    local source = emit(point)
+    take(point, source)
+    return { source = source, params = named(point), origin = "schedule" }
+  end
+
+  function instance.seen(candidate)
+    local point = locate(candidate.params)
+    if point then proposed[key_of(point)] = true end
+    sources[core.system.hash(candidate.source)] = true
+  end
+
+  local naive = {}
+  for i in ipairs(parameters) do naive[i] = 1 end
+  instance.first = named(naive)
+  take(naive, emit(naive))
+  return instance
+end
+
+-- kb.generator.schedule { limit = 4096 }
+local function new(options)
+  options = schema.options(options, rules, "kb.generator.schedule")
+  return { name = "schedule", start = function(task)
+    return start(task, options.limit)
+  end }
+end
+
+return { new = new }

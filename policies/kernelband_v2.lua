@@ -1,0 +1,167 @@
+-- KernelBand v2 (arXiv 2511.18868, February 2026) as published, its weak points
+-- included, to compare against. An arm is a (cluster, strategy) pair,
+--
+--   mean(i, s) + c sqrt(ln t / N(i, s)),   mean 0.5 and N 1 to start with,
+--
+-- masked where the cluster's representative already saturates the resource the
+-- strategy is aimed at: M(i, s) = 1 when h(rep)[target(s)] < theta_sat. The
+-- parent is drawn inside the cluster with P(k) ~ exp((theta - h(k)) / temperature).
+--
+-- Kept from the published code, on purpose: clusters are found anew every tau
+-- pulls and their ids permuted, while means stay with the id; a child takes its
+-- parent's id until then; the representative is nearest by unscaled distance;
+-- headroom enters in percent points; an unprofiled kernel counts as headroom 0.
+--
+-- clusters: a number, or "each" for one a kernel. theta_sat: a number, or
+-- { sm =, dram =, l2 = }. update_on_failure: as the code does (true), or only
+-- after a verified child, as the printed algorithm does.
+
+-- The position of each kernel's centroid is the plain mean of its members.
+local function representative(members)
+  local centre, best, least = {}, nil, math.huge
+  for d = 1, #members[1].signature do
+    local sum = 0
+    for _, k in ipairs(members) do sum = sum + k.signature[d] end
+    centre[d] = sum / #members
+  end
+  for _, k in ipairs(members) do
+    local far = 0
+    for d, x in ipairs(k.signature) do far = far + (x - centre[d]) ^ 2 end
+    if far < least then best, least = k, far end
+  end
+  return best
+end
+
+-- 1 .. n in a random order.
+local function permutation(n, rng)
+  local p = {}
+  for i = 1, n do p[i] = i end
+  for i = n, 2, -1 do
+    local j = 1 + rng:below(i)
+    p[i], p[j] = p[j], p[i]
+  end
+  return p
+end
+
+local function new(params, ctx)
+  local core, n, open, rng = ctx.core, #ctx.strategies, ctx.open, ctx.rng
+  local each = params.clusters == "each"
+  assert(each or type(params.clusters) == "number",
+         "clusters must be a number or \"each\"")
+  local most = each and 65536 // n or params.clusters
+  local ucb = core.ucb(most * n, { c = params.c, prior_mean = params.start_mean,
+                                   prior_pulls = params.start_pulls })
+  local kernels, cluster, target, pulls = {}, {}, {}, 0
+  for i = 1, n do target[i] = ctx.strategies[i].target end
+
+  local function theta(i)
+    local t = params.theta_sat
+    return type(t) == "number" and t or t[target[i]] or 75
+  end
+
+  local function members()
+    local out = {}
+    for _, k in ipairs(kernels) do
+      local c = cluster[k]
+      out[c] = out[c] or {}
+      table.insert(out[c], k)
+    end
+    return out
+  end
+
+  local function regroup()
+    local points = {}
+    for j, k in ipairs(kernels) do points[j] = k.signature end
+    local ids = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
+                    :fit(points)
+    local renamed = permutation(most, rng)
+    for j, k in ipairs(kernels) do cluster[k] = renamed[ids[j]] end
+  end
+
+  -- Open strategies of a cluster: those with anything left to propose, masked
+  -- by the representative; when all are, the one with most headroom stays.
+  local function unmasked(list)
+    local rep, out, spare, most_room = representative(list), {}, nil, -math.huge
+    for i = 1, n do
+      local any = false
+      for _, k in ipairs(list) do any = any or open(k, i) end
+      if any then
+        local room = theta(i) - (rep.h[target[i]] or 0)
+        if room > 0 then out[#out + 1] = i end
+        if room > most_room then spare, most_room = i, room end
+      end
+    end
+    if #out == 0 then out[1] = spare end
+    return out
+  end
+
+  local function draw_parent(list, i)
+    local candidates, weight, top, total = {}, {}, -math.huge, 0
+    for _, k in ipairs(list) do
+      if open(k, i) then
+        local h = k.h[target[i]]
+        candidates[#candidates + 1] = k
+        weight[#candidates] = h and (theta(i) - h) / params.temperature or 0
+        top = math.max(top, weight[#candidates])
+      end
+    end
+    for j, w in ipairs(weight) do
+      weight[j] = math.exp(w - top)
+      total = total + weight[j]
+    end
+    local at = rng:uniform() * total
+    for j, k in ipairs(candidates) do
+      at = at - weight[j]
+      if at < 0 then return k end
+    end
+    return candidates[#candidates]
+  end
+
+  local policy = {}
+
+  function policy.admit(kernel)
+    kernels[#kernels + 1] = kernel
+    cluster[kernel] = each and math.min(kernel.id, most) or 1
+    for _, k in ipairs(kernels) do
+      if not each and k.id == kernel.parent then cluster[kernel] = cluster[k] end
+    end
+  end
+
+  function policy.choose()
+    local groups, arms = members(), {}
+    for c = 1, most do
+      for _, i in ipairs(groups[c] and unmasked(groups[c]) or {}) do
+        arms[#arms + 1] = (c - 1) * n + i
+      end
+      if each and c >= #kernels then break end
+    end
+    if #arms == 0 then return nil end
+    local arm = arms[ucb:select(arms)]
+    local c, i = (arm - 1) // n + 1, (arm - 1) % n + 1
+    return draw_parent(groups[c], i), i, { mean = ucb:mean(arm), cluster = c,
+      exploration = ucb:score(arm) - ucb:mean(arm) }
+  end
+
+  function policy.learn(pull)
+    local c = pull.terms and pull.terms.cluster or cluster[pull.parent]
+    if pull.verdict == "ok" or params.update_on_failure then
+      ucb:update((c - 1) * n + pull.strategy, pull.reward)
+    end
+    pulls = pulls + 1
+    if not each and pulls % params.tau == 0 and #kernels >= 2 * most then
+      regroup()
+    end
+  end
+
+  return policy
+end
+
+return {
+  name = "kernelband_v2",
+  summary = "masked score over clusters and strategies, as published",
+  reward = "improvement", new = new,
+  defaults = { c = 2, clusters = 3, tau = 10, theta_sat = 75, temperature = 1,
+               start_mean = 0.5, start_pulls = 1, update_on_failure = true },
+  accepts = { clusters = { "number", "string" },
+              theta_sat = { "number", "table" } },
+}
