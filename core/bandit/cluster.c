@@ -11,7 +11,7 @@
 struct kb_cluster {
     size_t k, dim, live;
     uint64_t seed, seen;
-    double *mean, *spread;      /* dim each: Welford's mean and sum of squares */
+    double *mean, *spread;      /* dim: Welford's mean and sum of squares */
     double *weight;             /* dim: 1 / variance, or 0 */
     double *sum, *centre;       /* k rows of dim, raw */
     double *first;              /* k rows of dim: who opened the cluster */

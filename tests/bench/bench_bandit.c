@@ -11,7 +11,8 @@
 #include "ucb.h"
 
 enum { CLUSTERS = 3, STRATEGIES = 6, ARMS = CLUSTERS * STRATEGIES, RHO = 6,
-       PHI = 9, SAMPLES = 500, POINTS = 2000, POINT_DIM = 5, MAX_BATCHES = 401 };
+       PHI = 9, SAMPLES = 500, POINTS = 2000, POINT_DIM = 5,
+       MAX_BATCHES = 401 };
 
 static struct kb_rng rng;
 static double sink;             /* what is computed must be seen to be used */
@@ -184,7 +185,8 @@ int main(void)
         { "ucb select+update 3x6 arms", NULL, choose, u, 201, 1000, 0.3 },
         { "cluster assign K=3 6 dims", NULL, assign, near, 201, 1000, 0.3 },
         { "logit refit 500x9 cold", chill, fit_cold, &cold, 101, 1, 0 },
-        { "logit refit 500x9 warm, 1 new", learn_one, refit, head, 401, 1, 150 },
+        { "logit refit 500x9 warm, 1 new", learn_one, refit, head, 401, 1,
+          150 },
         { "logit p 9 dims", NULL, predict, head, 201, 1000, 0.1 },
     };
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
