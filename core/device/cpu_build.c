@@ -18,7 +18,7 @@
  * leaves out crtbegin's constructors, so any constructor is the source's. */
 static const char *const flags[] = {
     "-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-nostartfiles",
-    "-Wl,-z,defs", "-w", NULL
+    "-pipe", "-Wl,-z,defs", "-w", NULL
 };
 
 static const struct kb_jail_limits build_limits = {

@@ -264,6 +264,11 @@ local function time_all(s, out, object, options)
   overall(out)
 end
 
+-- The line of a compiler's output that says the most.
+local function first_error(log)
+  return log:match "[^\n]*undefined reference[^\n]*" or log:match "[^\n]*[Ee]rror:[^\n]*" or log
+end
+
 -- The whole of it -------------------------------------------------------------
 
 local function seconds_since(start) return (now() - start) / 1e9 end
@@ -275,8 +280,7 @@ local function judge(s, source, options, out)
   seconds.build = seconds_since(start)
   if not object then
     out.log = log
-    if code == "EBUILD" then return fail("build_failed", "%s", log:match "[^\n]*error[^\n]*" or log) end
-    return fail("build_failed", "compiling: %s", log)
+    return fail("build_failed", "%s", code == "EBUILD" and first_error(log) or "compiling: " .. log)
   end
   local kept <close> = object
   local mix = evidence.read_object(object)
