@@ -7,7 +7,7 @@ local progress = require "kernelband.progress"
 local schema   = require "kernelband.schema"
 local task     = require "kernelband.task"
 
-local usage = "kernelband eval TASK SOURCE [--json] [--quick] [--device cpu|cpu:N]"
+local usage = "kernelband eval TASK SOURCE [--json] [--confirm] [--device cpu|cpu:N]"
 
 -- Fields that are always there, null where there is nothing to say.
 local always = { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "speedup_low",
@@ -36,7 +36,7 @@ local function evaluate(t, source, opt)
   local evaluator = require("kernelband.worker").start { task = t, device = opt.device or "cpu" }
   local baseline = evaluator.baseline()
   if not baseline then return nil end
-  evaluator.submit(1, { source = source }, { confirm = not opt.quick })
+  evaluator.submit(1, { source = source }, { confirm = opt.confirm })
   while true do
     local ticket, out, code = evaluator.next(10 ^ 9 // 1)
     if ticket then
@@ -56,9 +56,9 @@ return {
   summary = "judge one source: build, check, time, profile",
   usage = usage,
   help = "Exit status: 0 when the verdict is ok, 1 for any other. --json prints one object.\n"
-         .. "--quick times as a search does, with fewer blocks.",
+         .. "--confirm times in more blocks, for a narrower interval.",
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, flags = { "json", "quick" },
+    local opt, rest = options.parse(args, { usage = usage, flags = { "json", "confirm" },
                                             values = { "device" }, least = 2, most = 2 })
     local t = task.load(rest[1])
     local source, why = core.system.read_file(rest[2])
