@@ -119,7 +119,11 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
                                        char *why, size_t cap);
 
 /* Calls the kernel iterations times, call i on slot i mod slots, and waits.
- * *elapsed_ns is the time from opening the gate to the end of the last call.
+ * *elapsed_ns is the time from opening the gate to the end of the last call,
+ * less the time in which the processor was given to others: the smaller of
+ * our clock's difference and the processor time the system booked on the
+ * program, which is out of its reach. A kernel is one thread, so what it does
+ * not use a processor for it does not do.
  * ETIME: killed at the deadline. ECRASH, EDENIED: it died; kb_program_why
  * says how. After any of these the program can only be stopped. */
 KB_MUST_USE kb_status kb_program_launch(kb_program *p, uint64_t iterations,
