@@ -346,19 +346,6 @@ START_TEST(features_of_any_size_leave_a_sane_head)
 }
 END_TEST
 
-START_TEST(a_ring_turned_over_forgets_its_fit)
-{
-    for (int i = 0; i < 50; i++)
-        teach(1e6 * (i % 2 ? 1 : -1), 0, i % 2);
-    kb_logit_fit(h);
-    for (int i = 0; i < 50; i++)
-        teach(1e6 * (i % 2 ? 1 : -1), 0, i % 2 == 0);
-    kb_logit_fit(h);
-    ck_assert_double_lt(p_of(1e6, 0), 0.01);
-    ck_assert_double_gt(p_of(-1e6, 0), 0.99);
-}
-END_TEST
-
 /* A full Newton step would overshoot a thousandfold: the head is sure, so J is
  * all but flat where it stands, and steep where it has to go. */
 START_TEST(one_contradiction_does_not_throw_a_sure_head)
@@ -478,7 +465,6 @@ static TCase *one_head(void)
     tcase_add_loop_test(t, samples_of_one_kind_have_a_finite_fit, 0, 4);
     tcase_add_loop_test(t, separable_samples_have_a_finite_fit, 0, 4);
     tcase_add_loop_test(t, features_of_any_size_leave_a_sane_head, 0, 6);
-    tcase_add_test(t, a_ring_turned_over_forgets_its_fit);
     tcase_add_test(t, one_contradiction_does_not_throw_a_sure_head);
     tcase_add_test(t, a_head_surer_than_sure_can_be_turned_round);
     tcase_add_loop_test(t, a_bad_feature_is_refused_and_changes_nothing, 0,
