@@ -1,6 +1,165 @@
-#include "bind.h"
+/* Lua face of cluster.h. Ids are 1-based here and nowhere below.
+ *
+ *   local k = core.cluster(K, dim, { seed = })    seed: any integer, default 0
+ *   k:assign(x)          -> id; takes the point x (a list of dim numbers) in
+ *   k:nearest(x)         -> id; changes nothing | nil, text, "EEMPTY" while
+ *                           no cluster is live
+ *   k:centre(id)         -> list of dim numbers, raw units; id in 1 .. #k
+ *   k:count(id)          -> members; id in 1 .. K, 0 for one not yet live
+ *   k:fit(list_of_x)     -> list of ids; replaces the state
+ *   #k                   -> live clusters
+ */
+#include "bind_arg.h"
+#include "cluster.h"
+
+#define CLUSTER "kernelband.cluster"
+
+static kb_cluster *self(lua_State *L)
+{
+    kb_cluster **slot = luaL_checkudata(L, 1, CLUSTER);
+    luaL_argcheck(L, *slot, 1, "closed cluster");
+    return *slot;
+}
+
+static int cluster_new(lua_State *L)
+{
+    static const char *const known[] = { "seed", NULL };
+    lua_Integer k = kb_bind_integer(L, 1, "K", 1, KB_CLUSTER_MAX_K);
+    lua_Integer dim = kb_bind_integer(L, 2, "dim", 1, KB_CLUSTER_MAX_DIM);
+    kb_bind_options(L, 3, known);
+    lua_Integer seed = kb_bind_integer_option(L, 3, "seed", 0);
+
+    kb_cluster **slot = kb_bind_slot(L, CLUSTER);           /* [.. slot] */
+    kb_status st = kb_cluster_new((size_t)k, (size_t)dim, (uint64_t)seed,
+                                  slot);
+    return st ? kb_bind_fail(L, st) : 1;
+}
+
+static int cluster_close(lua_State *L)
+{
+    kb_cluster **slot = luaL_checkudata(L, 1, CLUSTER);
+    kb_cluster_free(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+static size_t check_id(lua_State *L, size_t most)
+{
+    return (size_t)kb_bind_integer(L, 2, "id", 1, (lua_Integer)most) - 1;
+}
+
+static int push_id(lua_State *L, kb_status st, size_t id)
+{
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushinteger(L, (lua_Integer)id + 1);
+    return 1;
+}
+
+/* Reading a list can run its metamethods, which may close the cluster: hence
+ * self() once more after each kb_bind_vector. */
+static int cluster_assign(lua_State *L)
+{
+    double x[KB_CLUSTER_MAX_DIM];
+    size_t id = 0;
+    kb_bind_vector(L, 2, kb_cluster_dim(self(L)), KB_CLUSTER_LIMIT, x);
+    kb_status st = kb_cluster_assign(self(L), x, &id);
+    return push_id(L, st, id);
+}
+
+static int cluster_nearest(lua_State *L)
+{
+    double x[KB_CLUSTER_MAX_DIM];
+    size_t id = 0;
+    kb_bind_vector(L, 2, kb_cluster_dim(self(L)), KB_CLUSTER_LIMIT, x);
+    const kb_cluster *c = self(L);
+    if (kb_cluster_live(c) == 0)
+        return kb_bind_fail_text(L, KB_EEMPTY, "no cluster is live yet");
+    kb_status st = kb_cluster_nearest(c, x, &id);
+    return push_id(L, st, id);
+}
+
+static int cluster_centre(lua_State *L)
+{
+    const kb_cluster *c = self(L);
+    size_t id = check_id(L, kb_cluster_live(c));
+    size_t dim = kb_cluster_dim(c);
+    double copy[KB_CLUSTER_MAX_DIM];
+    for (size_t d = 0; d < dim; d++)
+        copy[d] = kb_cluster_centre(c, id)[d];
+    lua_createtable(L, (int)dim, 0);                        /* [.. list] */
+    for (size_t d = 0; d < dim; d++) {
+        lua_pushnumber(L, copy[d]);
+        lua_seti(L, -2, (lua_Integer)d + 1);
+    }
+    return 1;
+}
+
+static int cluster_count(lua_State *L)
+{
+    const kb_cluster *c = self(L);
+    size_t id = check_id(L, kb_cluster_k(c));
+    lua_pushinteger(L, (lua_Integer)kb_cluster_count(c, id));
+    return 1;
+}
+
+/* Point i of the list at 2 into x. */
+static void read_point(lua_State *L, size_t i, size_t dim, double *x)
+{
+    int type = lua_geti(L, 2, (lua_Integer)i + 1);          /* [.. point] */
+    if (type != LUA_TTABLE)
+        luaL_argerror(L, 2, lua_pushfstring(L,
+            "point %I: expected a list of %I numbers, got %s",
+            (LUAI_UACINT)(i + 1), (LUAI_UACINT)dim, lua_typename(L, type)));
+    kb_bind_vector(L, lua_gettop(L), dim, KB_CLUSTER_LIMIT, x);
+    lua_pop(L, 1);
+}
+
+static int cluster_fit(lua_State *L)
+{
+    size_t dim = kb_cluster_dim(self(L));
+    size_t n = kb_bind_length(L, 2, KB_CLUSTER_MAX_POINTS);
+    lua_settop(L, 2);
+    double *x = lua_newuserdatauv(L, n * dim * sizeof *x, 0);
+    size_t *ids = lua_newuserdatauv(L, n * sizeof *ids, 0); /* [k xs tmp tmp] */
+    lua_createtable(L, (int)n, 0);                          /* [.. list] */
+    for (size_t i = 0; i < n; i++)
+        read_point(L, i, dim, x + i * dim);
+
+    kb_status st = kb_cluster_fit(self(L), x, n, ids);
+    if (st)
+        return kb_bind_fail(L, st);
+    for (size_t i = 0; i < n; i++) {
+        lua_pushinteger(L, (lua_Integer)ids[i] + 1);
+        lua_seti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static int cluster_len(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)kb_cluster_live(self(L)));
+    return 1;
+}
 
 void kb_bind_cluster(lua_State *L)
 {
-    (void)L;
+    static const luaL_Reg meta[] = {
+        { "__gc",    cluster_close },
+        { "__close", cluster_close },
+        { "__len",   cluster_len   },
+        { NULL, NULL }
+    };
+    static const luaL_Reg methods[] = {
+        { "close",   cluster_close   },
+        { "assign",  cluster_assign  },
+        { "nearest", cluster_nearest },
+        { "centre",  cluster_centre  },
+        { "count",   cluster_count   },
+        { "fit",     cluster_fit     },
+        { NULL, NULL }
+    };
+    kb_bind_type(L, CLUSTER, meta, methods);
+    lua_pushcfunction(L, cluster_new);
+    lua_setfield(L, -2, "cluster");
 }

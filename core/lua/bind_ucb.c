@@ -1,6 +1,190 @@
-#include "bind.h"
+/* Lua face of ucb.h. Arms and positions are 1-based here and nowhere below.
+ *
+ *   local u = core.ucb(arms, { c =, prior_mean =, prior_pulls = })
+ *   u:select(arms [, bias])   -> position in arms of the best | nil, text,
+ *                                "EEMPTY" when arms is empty
+ *   u:update(arm, reward)
+ *   u:mean(arm)  u:score(arm) -> number
+ *   u:pulls(arm)              -> number, the prior included
+ *   u:t()                     -> updates so far, the prior not included
+ *   #u                        -> arms
+ */
+#include <stdbool.h>
+
+#include "bind_arg.h"
+#include "ucb.h"
+
+#define UCB "kernelband.ucb"
+
+enum { FEW = 64, MAX_CANDIDATES = 1 << 20 };
+
+static kb_ucb *self(lua_State *L)
+{
+    kb_ucb **slot = luaL_checkudata(L, 1, UCB);
+    luaL_argcheck(L, *slot, 1, "closed ucb");
+    return *slot;
+}
+
+static size_t check_arm(lua_State *L, const kb_ucb *u)
+{
+    return (size_t)kb_bind_integer(L, 2, "arm", 1,
+                                   (lua_Integer)kb_ucb_arms(u)) - 1;
+}
+
+static int ucb_new(lua_State *L)
+{
+    static const char *const known[] = {
+        "c", "prior_mean", "prior_pulls", NULL
+    };
+    lua_Integer arms = kb_bind_integer(L, 1, "arms", 1, KB_UCB_MAX_ARMS);
+    struct kb_ucb_options how = kb_ucb_defaults;
+    kb_bind_options(L, 2, known);
+    how.c = kb_bind_number_option(L, 2, "c", how.c);
+    how.prior_mean = kb_bind_number_option(L, 2, "prior_mean", how.prior_mean);
+    how.prior_pulls = kb_bind_number_option(L, 2, "prior_pulls",
+                                            how.prior_pulls);
+
+    kb_ucb **slot = kb_bind_slot(L, UCB);                   /* [.. slot] */
+    kb_status st = kb_ucb_new((size_t)arms, &how, slot);
+    if (st == KB_EINVAL)
+        return luaL_argerror(L, 2, "c, prior_mean and prior_pulls must be "
+                             "finite, c and prior_pulls >= 0");
+    return st ? kb_bind_fail(L, st) : 1;
+}
+
+static int ucb_close(lua_State *L)
+{
+    kb_ucb **slot = luaL_checkudata(L, 1, UCB);
+    kb_ucb_free(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+/* The arm, 0-based, at position i of the list at 2. */
+static size_t listed_arm(lua_State *L, lua_Integer i, size_t arms)
+{
+    int whole = 0;
+    int type = lua_geti(L, 2, i);                           /* [.. arm] */
+    lua_Integer arm = lua_tointegerx(L, -1, &whole);
+    if (type != LUA_TNUMBER || !whole || arm < 1
+        || (lua_Unsigned)arm > arms)
+        luaL_argerror(L, 2, lua_pushfstring(L,
+            "element %I must be an arm in 1 .. %I, got %s", (LUAI_UACINT)i,
+            (LUAI_UACINT)arms, luaL_tolstring(L, -1, NULL)));
+    lua_pop(L, 1);
+    return (size_t)(arm - 1);
+}
+
+static double listed_bias(lua_State *L, lua_Integer i)
+{
+    int type = lua_geti(L, 3, i);                           /* [.. bias] */
+    double bias = lua_tonumber(L, -1);
+    if (type != LUA_TNUMBER || !(bias >= -KB_UCB_LIMIT && bias <= KB_UCB_LIMIT))
+        luaL_argerror(L, 3, lua_pushfstring(L,
+            "element %I must be a finite number, got %s", (LUAI_UACINT)i,
+            luaL_tolstring(L, -1, NULL)));
+    lua_pop(L, 1);
+    return bias;
+}
+
+static int ucb_select(lua_State *L)
+{
+    size_t arms = kb_ucb_arms(self(L));
+    size_t n = kb_bind_length(L, 2, MAX_CANDIDATES);
+    bool biased = !lua_isnoneornil(L, 3);
+    size_t biases = biased ? kb_bind_length(L, 3, MAX_CANDIDATES) : n;
+    if (biases != n)
+        return luaL_argerror(L, 3, lua_pushfstring(L,
+            "expected %I biases, one a listed arm, got %I", (LUAI_UACINT)n,
+            (LUAI_UACINT)biases));
+    lua_settop(L, 3);
+
+    struct kb_ucb_cand few[FEW], *cand = few;
+    if (n > FEW)
+        cand = lua_newuserdatauv(L, n * sizeof *cand, 0);   /* [u a b tmp] */
+    for (size_t i = 0; i < n; i++) {
+        lua_Integer at = (lua_Integer)i + 1;
+        cand[i].arm = listed_arm(L, at, arms);
+        cand[i].bias = biased ? listed_bias(L, at) : 0;
+    }
+    /* Reading runs the lists' metamethods, and these may have closed us: so
+     * nothing was kept above but a number. */
+    size_t best;
+    kb_status st = kb_ucb_select(self(L), cand, n, &best);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushinteger(L, (lua_Integer)best + 1);
+    return 1;
+}
+
+static int ucb_update(lua_State *L)
+{
+    kb_ucb *u = self(L);
+    size_t arm = check_arm(L, u);
+    luaL_checktype(L, 3, LUA_TNUMBER);
+    if (kb_ucb_update(u, arm, lua_tonumber(L, 3)))
+        return luaL_argerror(L, 3, "reward must be finite");
+    return 0;
+}
+
+static int ucb_mean(lua_State *L)
+{
+    const kb_ucb *u = self(L);
+    lua_pushnumber(L, kb_ucb_mean(u, check_arm(L, u)));
+    return 1;
+}
+
+/* An integer wherever it is one, so that it prints as a count. */
+static int ucb_pulls(lua_State *L)
+{
+    const kb_ucb *u = self(L);
+    double pulls = kb_ucb_pulls(u, check_arm(L, u));
+    lua_Integer whole;
+    if (lua_numbertointeger(pulls, &whole) && (double)whole == pulls)
+        lua_pushinteger(L, whole);
+    else
+        lua_pushnumber(L, pulls);
+    return 1;
+}
+
+static int ucb_score(lua_State *L)
+{
+    const kb_ucb *u = self(L);
+    lua_pushnumber(L, kb_ucb_score(u, check_arm(L, u)));
+    return 1;
+}
+
+static int ucb_t(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)kb_ucb_t(self(L)));
+    return 1;
+}
+
+static int ucb_len(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)kb_ucb_arms(self(L)));
+    return 1;
+}
 
 void kb_bind_ucb(lua_State *L)
 {
-    (void)L;
+    static const luaL_Reg meta[] = {
+        { "__gc",    ucb_close },
+        { "__close", ucb_close },
+        { "__len",   ucb_len   },
+        { NULL, NULL }
+    };
+    static const luaL_Reg methods[] = {
+        { "close",  ucb_close  },
+        { "select", ucb_select },
+        { "update", ucb_update },
+        { "mean",   ucb_mean   },
+        { "pulls",  ucb_pulls  },
+        { "score",  ucb_score  },
+        { "t",      ucb_t      },
+        { NULL, NULL }
+    };
+    kb_bind_type(L, UCB, meta, methods);
+    lua_pushcfunction(L, ucb_new);
+    lua_setfield(L, -2, "ucb");
 }

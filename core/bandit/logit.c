@@ -1,0 +1,262 @@
+#include "logit.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Vectors below have order = dim + 1 entries, the bias first. Matrices are
+ * order x order, row after row, lower triangle only. */
+struct kb_logit {
+    struct kb_logit_options how;
+    size_t dim, order;
+    size_t count, next;         /* samples held; where the next one goes */
+    bool stale;
+    double *weights, *trial;
+    double *slope, *step;       /* gradient of J, Newton's step */
+    double *curve, *root;       /* Hessian of J, its Cholesky factor */
+    double *x;                  /* buffer rows of dim */
+    double *yes;                /* buffer: 1 or 0 */
+    double data[];
+};
+
+static const double ln2 = 0.6931471805599453;
+
+const struct kb_logit_options kb_logit_defaults = { 1.0, 500 };
+
+kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
+                       kb_logit **out)
+{
+    if (dim < 1 || dim > KB_LOGIT_MAX_DIM)
+        return KB_EINVAL;
+    if (!(how->l2 >= KB_LOGIT_LEAST_L2 && how->l2 <= KB_LOGIT_MOST_L2))
+        return KB_EINVAL;
+    if (how->buffer < 1 || how->buffer > KB_LOGIT_MAX_BUFFER)
+        return KB_EINVAL;
+
+    size_t order = dim + 1;
+    size_t doubles = 4 * order + 2 * order * order + how->buffer * order;
+    kb_logit *h = calloc(1, sizeof *h + doubles * sizeof h->data[0]);
+    if (!h)
+        return KB_ENOMEM;
+    h->how = *how;
+    h->dim = dim;
+    h->order = order;
+    h->weights = h->data;
+    h->trial = h->weights + order;
+    h->slope = h->trial + order;
+    h->step = h->slope + order;
+    h->curve = h->step + order;
+    h->root = h->curve + order * order;
+    h->x = h->root + order * order;
+    h->yes = h->x + how->buffer * dim;
+    *out = h;
+    return KB_OK;
+}
+
+void kb_logit_free(kb_logit *h)
+{
+    free(h);
+}
+
+size_t kb_logit_dim(const kb_logit *h)
+{
+    return h->dim;
+}
+
+size_t kb_logit_count(const kb_logit *h)
+{
+    return h->count;
+}
+
+bool kb_logit_stale(const kb_logit *h)
+{
+    return h->stale;
+}
+
+const double *kb_logit_weights(const kb_logit *h)
+{
+    return h->weights;
+}
+
+/* False when a feature is NaN too. */
+static bool usable_features(const double *x, size_t dim)
+{
+    for (size_t i = 0; i < dim; i++)
+        if (!(fabs(x[i]) <= KB_LOGIT_LIMIT))
+            return false;
+    return true;
+}
+
+static double margin(const double *weights, const double *x, size_t dim)
+{
+    double z = weights[0];
+    for (size_t i = 0; i < dim; i++)
+        z += weights[i + 1] * x[i];
+    return z;
+}
+
+kb_status kb_logit_p(const kb_logit *h, const double *x, double *p)
+{
+    if (!usable_features(x, h->dim))
+        return KB_EINVAL;
+    double z = margin(h->weights, x, h->dim);
+    double e = exp(-fabs(z));
+    *p = (z >= 0 ? 1 : e) / (1 + e);
+    return KB_OK;
+}
+
+kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
+{
+    if (!usable_features(x, h->dim))
+        return KB_EINVAL;
+    memcpy(h->x + h->next * h->dim, x, h->dim * sizeof *x);
+    h->yes[h->next] = yes;
+    h->next = (h->next + 1) % h->how.buffer;
+    if (h->count < h->how.buffer)
+        h->count++;
+    h->stale = true;
+    return KB_OK;
+}
+
+/* Adds one sample of weight v = p (1 - p) and residual r = p - yes. */
+static void accumulate(kb_logit *h, const double *x, double r, double v)
+{
+    h->slope[0] += r;
+    h->curve[0] += v;
+    for (size_t i = 0; i < h->dim; i++) {
+        double *row = h->curve + (i + 1) * h->order;
+        double vx = v * x[i];
+        h->slope[i + 1] += r * x[i];
+        row[0] += vx;
+        for (size_t j = 0; j <= i; j++)
+            row[j + 1] += vx * x[j];
+    }
+}
+
+/* J at the given weights; leaves its slope and curve in h. A log-loss is
+ * max(0, -m) + ln(1 + exp(-|m|)) for the margin m towards the answer: the
+ * second terms are multiplied up, each at most 2, and pay one logarithm for
+ * 512 samples. */
+static double evaluate(kb_logit *h, const double *weights)
+{
+    memset(h->slope, 0, h->order * sizeof *h->slope);
+    memset(h->curve, 0, h->order * h->order * sizeof *h->curve);
+    double loss = 0, product = 1;
+    for (size_t s = 0; s < h->count; s++) {
+        const double *x = h->x + s * h->dim;
+        double z = margin(weights, x, h->dim);
+        double e = exp(-fabs(z));
+        double share = 1 / (1 + e);
+        double p = z >= 0 ? share : e * share;
+        if ((z >= 0) != (h->yes[s] > 0))
+            loss += fabs(z);
+        product *= 1 + e;
+        if (s % 512 == 511) {
+            loss += log(product);
+            product = 1;
+        }
+        accumulate(h, x, p - h->yes[s], e * share * share);
+    }
+    loss += log(product);
+
+    for (size_t i = 0; i < h->order; i++) {
+        double l2 = i == 0 ? KB_LOGIT_BIAS_L2 : h->how.l2;
+        loss += l2 / 2 * weights[i] * weights[i];
+        h->slope[i] += l2 * weights[i];
+        h->curve[i * h->order + i] += l2;
+    }
+    return loss;
+}
+
+/* root root' = curve with its diagonal scaled by 1 + damping; false when that
+ * is not positive definite in double precision. */
+static bool factor(kb_logit *h, double damping)
+{
+    size_t n = h->order;
+    for (size_t i = 0; i < n; i++) {
+        double *ri = h->root + i * n;
+        for (size_t j = 0; j <= i; j++) {
+            const double *rj = h->root + j * n;
+            double left = h->curve[i * n + j];
+            if (i == j)
+                left *= 1 + damping;
+            for (size_t k = 0; k < j; k++)
+                left -= ri[k] * rj[k];
+            if (i == j && !(left > 0))
+                return false;
+            ri[j] = i == j ? sqrt(left) : left / rj[j];
+        }
+    }
+    return true;
+}
+
+/* Solves curve * step = slope and writes the square of the Newton decrement,
+ * slope . step. Features of wild scale can cost the curve its definiteness;
+ * damping restores it and shortens the step. */
+static bool newton(kb_logit *h, double *decrement2)
+{
+    double damping = 0;
+    while (!factor(h, damping)) {
+        damping = damping > 0 ? damping * 100 : 1e-14;
+        if (damping > 1)
+            return false;
+    }
+    size_t n = h->order;
+    double square = 0;
+    for (size_t i = 0; i < n; i++) {
+        double left = h->slope[i];
+        for (size_t k = 0; k < i; k++)
+            left -= h->root[i * n + k] * h->step[k];
+        h->step[i] = left / h->root[i * n + i];
+        square += h->step[i] * h->step[i];
+    }
+    for (size_t i = n; i-- > 0;) {
+        double left = h->step[i];
+        for (size_t k = i + 1; k < n; k++)
+            left -= h->root[k * n + i] * h->step[k];
+        h->step[i] = left / h->root[i * n + i];
+    }
+    *decrement2 = square;
+    return isfinite(square);
+}
+
+/* Moves along the step, halving it until J falls by a ten-thousandth of what
+ * the slope promises (Armijo), give or take the rounding of J. */
+static bool descend(kb_logit *h, double decrement2, double *loss)
+{
+    double slack = 1e-13 * (1 + *loss);
+    double length = 1;
+    for (int halvings = 0; halvings < 40; halvings++, length /= 2) {
+        for (size_t i = 0; i < h->order; i++)
+            h->trial[i] = h->weights[i] - length * h->step[i];
+        double there = evaluate(h, h->trial);
+        if (there <= *loss - 1e-4 * length * decrement2 + slack) {
+            memcpy(h->weights, h->trial, h->order * sizeof *h->trial);
+            *loss = there;
+            return true;
+        }
+    }
+    return false;
+}
+
+int kb_logit_fit(kb_logit *h)
+{
+    if (!h->stale)
+        return 0;
+    h->stale = false;
+
+    /* J(0) is known without looking. Starting no worse bounds the weights,
+     * whatever the ring held before. */
+    double loss = evaluate(h, h->weights);
+    if (!(loss <= (double)h->count * ln2)) {
+        memset(h->weights, 0, h->order * sizeof *h->weights);
+        loss = evaluate(h, h->weights);
+    }
+    int steps = 0;
+    double decrement2;
+    while (steps < KB_LOGIT_MAX_STEPS && newton(h, &decrement2)
+           && decrement2 > 1e-16 && descend(h, decrement2, &loss))
+        steps++;
+    return steps;
+}

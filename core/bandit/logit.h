@@ -1,0 +1,84 @@
+/* logit.h - a logistic head: the chance of a yes, read from features.
+ *
+ *   p(x) = 1 / (1 + exp(-(b + w . x)))
+ *
+ * The last `buffer` samples (x, yes) sit in a ring. A fit minimises over them
+ *
+ *   J(b, w) = sum of log-loss + l2/2 |w|^2 + 1e-6/2 b^2
+ *   log-loss = -ln p(x) for a yes, -ln(1 - p(x)) for a no
+ *
+ * The weights are shrunk, the bias is not; its last term is there only because
+ * samples that all say yes have no finite fit without it, and moves others by
+ * about 1e-6 of themselves. With l2 > 0, J is strictly convex and its minimum
+ * is finite for any samples, separable ones too: the fit depends on what the
+ * ring holds and on nothing before.
+ *
+ * Newton's method (iteratively reweighted least squares), started at the last
+ * fit or at 0, whichever J prefers; a step is halved until it lowers J. It
+ * ends when the Newton decrement sqrt(g' H^-1 g) is at most 1e-8, when J can
+ * no longer be lowered in double precision, or after 25 steps.
+ *
+ * Features that are not finite, or beyond 1e50 in magnitude, are EINVAL.
+ * new is the only call that allocates.
+ */
+#ifndef KB_LOGIT_H
+#define KB_LOGIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kb.h"
+
+#define KB_LOGIT_LIMIT 1e50
+#define KB_LOGIT_BIAS_L2 1e-6
+#define KB_LOGIT_LEAST_L2 1e-6
+#define KB_LOGIT_MOST_L2 1e12
+
+enum {
+    KB_LOGIT_MAX_DIM = 64,
+    KB_LOGIT_MAX_BUFFER = 1 << 16,
+    KB_LOGIT_MAX_STEPS = 25
+};
+
+typedef struct kb_logit kb_logit;
+
+struct kb_logit_options {
+    double l2;                  /* KB_LOGIT_LEAST_L2 .. KB_LOGIT_MOST_L2 */
+    size_t buffer;              /* samples kept, 1 .. KB_LOGIT_MAX_BUFFER */
+};
+
+/* { 1.0, 500 } */
+extern const struct kb_logit_options kb_logit_defaults;
+
+/* EINVAL unless 1 <= dim <= KB_LOGIT_MAX_DIM and the options are in range;
+ * ENOMEM. All weights start at 0, so that p is 1/2. */
+KB_MUST_USE kb_status kb_logit_new(size_t dim,
+                                   const struct kb_logit_options *how,
+                                   kb_logit **out);
+void kb_logit_free(kb_logit *h);
+
+size_t kb_logit_dim(const kb_logit *h);
+
+/* Samples held, at most buffer. */
+size_t kb_logit_count(const kb_logit *h);
+
+/* Whether a sample came since the last fit. */
+bool kb_logit_stale(const kb_logit *h);
+
+/* { b, w[0] .. w[dim-1] }, borrowed; the next fit rewrites them. */
+const double *kb_logit_weights(const kb_logit *h);
+
+/* Writes p(x) under the weights of the last fit; it never fits by itself.
+ * EINVAL. */
+KB_MUST_USE kb_status kb_logit_p(const kb_logit *h, const double *x,
+                                 double *p);
+
+/* Puts a sample in the ring, the oldest falling out of a full one. EINVAL,
+ * and then h is unchanged. */
+KB_MUST_USE kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes);
+
+/* Fits and returns the Newton steps taken: 0 when not stale, or when the
+ * weights were right already. */
+int kb_logit_fit(kb_logit *h);
+
+#endif
