@@ -1,0 +1,677 @@
+-- How softmax may be written.
+--
+-- fuse_passes says which passes a row takes: "none" finds the maximum, stores the
+-- exponentials, sums them, scales them; "sum" adds up while it stores; "recompute"
+-- adds up without storing and computes the exponentials again; "online" finds
+-- maximum and sum in one pass. With tile_cols all but the last pass go block by
+-- block, the sum rescaled as the maximum grows. sweep turns passes around so that
+-- one begins where the one before ended.
+
+local parameters = {
+  { "tile_cols", { 0, 256, 1024, 4096 } },               -- 0: not blocked
+  { "vector", { 1, 4, 8, 16 } },                         -- floats in a vector
+  { "exp", { "libm", "poly" } },
+  { "fuse_passes", { "none", "sum", "recompute", "online" } },
+  { "unroll", { 1, 2, 4 } },                             -- vectors a loop turn
+  { "prefetch", { 0, 128, 512 } },                       -- floats ahead
+  { "sweep", { "forward", "backward", "zigzag" } },      -- backward: last pass
+  { "pack", { 0, 1 } },                                  -- exponentials apart from y
+  { "stream", { 0, 1 } },                                -- stores past the cache
+}
+
+local function valid() return true end
+
+-- The same kernel with what does not matter to it put back to the first value,
+-- so that two points that are one kernel are one text.
+local function settle(p)
+  local out = {}
+  for _, parameter in ipairs(parameters) do
+    out[parameter[1]] = p[parameter[1]]
+  end
+  if p.fuse_passes == "online" then
+    out.tile_cols = 0
+    if p.sweep == "zigzag" then out.sweep = "backward" end
+  end
+  if p.fuse_passes == "online" or p.fuse_passes == "recompute" then
+    out.pack = 0
+  end
+  return out
+end
+
+-- Lines of C, indented by the braces they open and close, at most 80 wide.
+local function writer()
+  local lines, depth = {}, 0
+  local w = {}
+  local function put(text, column)
+    local cut = #text > 80 and text:sub(1, 80):match(".*,() ")
+    if not cut then lines[#lines + 1] = text return end
+    lines[#lines + 1] = text:sub(1, cut - 1)
+    column = column or text:find("%(") or 0
+    put((" "):rep(column) .. text:sub(cut + 1), column)
+  end
+  function w.line(text, ...)
+    if select("#", ...) > 0 then text = text:format(...) end
+    if text:find("^}") then depth = depth - 1 end
+    local flat = text == "" or text:find("^#")
+    put((flat and "" or ("    "):rep(depth)) .. text)
+    if text:find("{$") then depth = depth + 1 end
+  end
+  function w.text() return table.concat(lines, "\n") .. "\n" end
+  return w
+end
+
+local function describe(w, p)
+  local said = {}
+  for _, parameter in ipairs(parameters) do
+    said[#said + 1] = parameter[1] .. "=" .. p[parameter[1]]
+  end
+  w.line("/* " .. table.concat(said, " ", 1, 5))
+  w.line(" * " .. table.concat(said, " ", 6) .. " */")
+end
+
+-- put(to, from): one vector, past the cache where the machine can.
+local intrinsics = {
+  [4] = { "__SSE2__", "_mm_stream_ps", "__m128" },
+  [8] = { "__AVX__", "_mm256_stream_ps", "__m256" },
+  [16] = { "__AVX512F__", "_mm512_stream_ps", "__m512" },
+}
+
+local function emit_put(w, p)
+  if p.stream == 0 then return end
+  w.line("/* A store that bypasses the cache, where address and machine allow. */")
+  if p.vector == 1 then
+    w.line("static inline void put(float *to, const float *from)")
+    w.line("{")
+    w.line("#if defined(__SSE2__)")
+    w.line("int bits;")
+    w.line("")
+    w.line("memcpy(&bits, from, sizeof bits);")
+    w.line("_mm_stream_si32((int *)to, bits);")
+    w.line("#else")
+    w.line("*to = *from;")
+    w.line("#endif")
+  else
+    local machine, call, type = table.unpack(intrinsics[p.vector])
+    w.line("static inline void put(float *to, const vec *from)")
+    w.line("{")
+    w.line("#if defined(%s)", machine)
+    w.line("if (((uintptr_t)to & %d) == 0) {", p.vector * 4 - 1)
+    w.line("%s(to, (%s)*from);", call, type)
+    w.line("return;")
+    w.line("}")
+    w.line("#endif")
+    w.line("*(vec *)to = *from;")
+  end
+  w.line("}")
+  w.line("")
+end
+
+-- The polynomial of Cephes expf. x is at most 0 here; what would leave the normal
+-- range becomes 0. exp x = 2^n exp r: adding 1.5 * 2^23 rounds to the whole n and
+-- leaves it in the low bits.
+local function emit_polynomial(w, name, type, bits, scalar)
+  w.line("/* exp(x) for x <= 0, to about two units in the last place. */")
+  w.line("static inline void %s(%s *at)", name, type)
+  w.line("{")
+  w.line("const %s x = *at;", type)
+  w.line("const %s shifted = x * 1.44269504f + 12582912.0f;", type)
+  w.line("const %s n = shifted - 12582912.0f;", type)
+  w.line("const %s r = x - n * 0.693359375f + n * 2.12194440e-4f;", type)
+  w.line("%s y = r * 1.9875691500e-4f + 1.3981999507e-3f;", type)
+  if scalar then w.line("uint32_t power, result;") end
+  w.line("")
+  for _, c in ipairs { "8.3334519073e-3f", "4.1665795894e-2f",
+                       "1.6666665459e-1f", "5.0000001201e-1f" } do
+    w.line("y = y * r + %s;", c)
+  end
+  w.line("y = y * (r * r) + r + 1.0f;")
+  if scalar then
+    w.line("memcpy(&power, &shifted, sizeof power);")
+    w.line("memcpy(&result, &y, sizeof result);")
+    w.line("result += power << 23;")
+    w.line("memcpy(&y, &result, sizeof y);")
+    w.line("*at = x < -87.3365f ? 0.0f : y;")
+  else
+    w.line("*at = (vec)(((%s)y + ((%s)shifted << 23)) & ~(%s)(x < -87.3365f));",
+           bits, bits, bits)
+  end
+  w.line("}")
+  w.line("")
+end
+
+local function emit_exp(w, p)
+  if p.exp == "poly" then
+    emit_polynomial(w, "exp_one", "float", "uint32_t", true)
+    if p.vector > 1 then emit_polynomial(w, "exp_all", "vec", "bits", false) end
+    return
+  end
+  w.line("static inline void exp_one(float *at)")
+  w.line("{")
+  w.line("*at = expf(*at);")
+  w.line("}")
+  w.line("")
+  if p.vector > 1 then
+    w.line("static inline void exp_all(vec *at)")
+    w.line("{")
+    w.line("for (int q = 0; q < %d; q++)", p.vector)
+    w.line("    (*at)[q] = expf((*at)[q]);")
+    w.line("}")
+    w.line("")
+  end
+end
+
+local function emit_most(w, p)
+  if p.vector > 1 then
+    w.line("/* The greater of two, lane by lane. */")
+    w.line("static inline void most(vec *top, const vec *x)")
+    w.line("{")
+    w.line("const bits more = (bits)(*x > *top);")
+    w.line("")
+    w.line("*top = (vec)((more & (bits)*x) | (~more & (bits)*top));")
+    w.line("}")
+    w.line("")
+  end
+end
+
+-- A long sum of like terms in one float drifts, always the same way. So vectors
+-- are summed in parts of this many, and floats in a double.
+local PART = 64
+
+-- A loop over x[0 .. n), main part in vectors, `unroll` at a time. body(u, at)
+-- writes one vector, tail(at) one float; part.open and part.close, when given,
+-- surround every PART turns of the main part.
+local function emit_loop(w, p, backward, from, body, tail, part)
+  local step = p.unroll * p.vector
+  if p.vector == 1 then part = nil end
+  local function main()
+    if p.prefetch > 0 then
+      for line = 0, step - 1, 16 do
+        local ahead = backward and -(p.prefetch + line) or p.prefetch + line
+        w.line("__builtin_prefetch(%s + j %s %d);", from,
+               ahead < 0 and "-" or "+", math.abs(ahead))
+      end
+    end
+    for u = 0, p.unroll - 1 do
+      local offset = u * p.vector - (backward and step or 0)
+      body(u, offset == 0 and "j" or ("j %s %d"):format(
+        offset < 0 and "-" or "+", math.abs(offset)))
+    end
+    w.line("}")
+  end
+  if not backward then
+    w.line("ptrdiff_t j = 0;")
+    w.line("")
+    if step > 1 then
+      if part then
+        w.line("while (j + %d <= n) {", step)
+        w.line("const ptrdiff_t end = n - j < %d ? n : j + %d;", PART * step,
+               PART * step)
+        part.open()
+        w.line("")
+      end
+      w.line("for (; j + %d <= %s; j += %d) {", step, part and "end" or "n",
+             step)
+      main()
+      if part then
+        part.close()
+        w.line("}")
+      end
+    end
+    w.line("for (; j < n; j++) {")
+    if step == 1 and p.prefetch > 0 then
+      w.line("__builtin_prefetch(%s + j + %d);", from, p.prefetch)
+    end
+    tail("j")
+    w.line("}")
+  else
+    w.line("ptrdiff_t j = n;")
+    w.line("")
+    if step > 1 then
+      w.line("for (; j %% %d != 0; j--) {", step)
+    else
+      w.line("for (; j > 0; j--) {")
+      if p.prefetch > 0 then
+        w.line("__builtin_prefetch(%s + j - %d);", from, p.prefetch)
+      end
+    end
+    tail("j - 1")
+    w.line("}")
+    if step > 1 then
+      if part then
+        w.line("while (j > 0) {")
+        w.line("const ptrdiff_t end = j < %d ? 0 : j - %d;", PART * step,
+               PART * step)
+        part.open()
+        w.line("")
+      end
+      w.line("for (; j > %s; j -= %d) {", part and "end" or "0", step)
+      main()
+      if part then
+        part.close()
+        w.line("}")
+      end
+    end
+  end
+end
+
+local function vector_name(p) return p.vector > 1 and "vec" or "float" end
+
+local function load(p, from, at)
+  if p.vector == 1 then return ("%s[%s]"):format(from, at) end
+  return ("*(const vec *)(%s + %s)"):format(from, at)
+end
+
+local function store(p, to, at, value)
+  if p.vector == 1 then return ("%s[%s] = %s;"):format(to, at, value) end
+  return ("*(vec *)(%s + %s) = %s;"):format(to, at, value)
+end
+
+local function exp_call(p) return p.vector > 1 and "exp_all" or "exp_one" end
+
+-- Lanes and unrolled steps have their own sums and maxima.
+local function wide(p) return p.vector * p.unroll > 1 end
+
+local function emit_accumulators(w, p, name, value)
+  if not wide(p) then return end
+  for u = 0, p.unroll - 1 do
+    if p.vector > 1 and value ~= "0.0f" then
+      w.line("vec %s%d = %s - (vec){ 0.0f };", name, u, value)
+    elseif p.vector > 1 then
+      w.line("vec %s%d = { 0.0f };", name, u)
+    else
+      w.line("%s %s%d = %s;", name == "sum" and "double" or "float", name, u,
+             value)
+    end
+  end
+end
+
+-- Where terms of a sum go: to the part at hand, or straight to the sum.
+local function addend(p) return p.vector > 1 and "part" or "sum" end
+
+local function parts(w, p)
+  local function each(text)
+    for u = 0, p.unroll - 1 do w.line((text:gsub("#", u))) end
+  end
+  return { open = function() each("vec part# = { 0.0f };") end,
+           close = function() each("sum# += part#;") end }
+end
+
+-- Adds the accumulators to `name`, pairwise, lanes last.
+local function emit_total(w, p, name)
+  if not wide(p) then return end
+  local half = p.unroll // 2
+  while half >= 1 do
+    for u = 0, half - 1 do
+      w.line("%s%d += %s%d;", name, u, name, u + half)
+    end
+    half = half // 2
+  end
+  if p.vector == 1 then
+    w.line("%s += %s0;", name, name)
+  else
+    w.line("for (int q = 0; q < %d; q++)", p.vector)
+    w.line("    %s += %s0[q];", name, name)
+  end
+end
+
+local function emit_top(w, p, backward)
+  w.line("static inline float row_top(const float *restrict x, ptrdiff_t n)")
+  w.line("{")
+  w.line("float top = x[0];")
+  emit_accumulators(w, p, "top", "x[0]")
+  emit_loop(w, p, backward, "x", function(u, at)
+    if p.vector > 1 then
+      w.line("most(&top%d, (const vec *)(x + %s));", u, at)
+    else
+      w.line("top%d = x[%s] > top%d ? x[%s] : top%d;", u, at, u, at, u)
+    end
+  end, function(at)
+    w.line("top = x[%s] > top ? x[%s] : top;", at, at)
+  end)
+  if wide(p) then
+    for u = 0, p.unroll - 1 do
+      if p.vector > 1 then
+        w.line("for (int q = 0; q < %d; q++)", p.vector)
+        w.line("    top = top%d[q] > top ? top%d[q] : top;", u, u)
+      else
+        w.line("top = top%d > top ? top%d : top;", u, u)
+      end
+    end
+  end
+  w.line("return top;")
+  w.line("}")
+  w.line("")
+end
+
+local function emit_exps(w, p, backward)
+  local stores = p.fuse_passes ~= "recompute"
+  local sums = p.fuse_passes ~= "none"
+  w.line("static inline %s row_exps(const float *restrict x, %sptrdiff_t n, "
+         .. "float top)", sums and "float" or "void",
+         stores and "float *restrict e, " or "")
+  w.line("{")
+  if sums then
+    w.line("double sum = 0.0;")
+    emit_accumulators(w, p, "sum", "0.0f")
+  end
+  emit_loop(w, p, backward, "x", function(u, at)
+    w.line("%s e%d = %s - top;", vector_name(p), u, load(p, "x", at))
+    w.line("%s(&e%d);", exp_call(p), u)
+    if sums then w.line("%s%d += e%d;", addend(p), u, u) end
+    if stores then w.line(store(p, "e", at, "e" .. u)) end
+  end, function(at)
+    w.line("float one = x[%s] - top;", at)
+    w.line("")
+    w.line("exp_one(&one);")
+    if sums then w.line("sum += one;") end
+    if stores then w.line("e[%s] = one;", at) end
+  end, sums and parts(w, p))
+  if sums then
+    emit_total(w, p, "sum")
+    w.line("return (float)sum;")
+  end
+  w.line("}")
+  w.line("")
+end
+
+local function emit_sum(w, p, backward)
+  w.line("static inline float row_sum(const float *restrict e, ptrdiff_t n)")
+  w.line("{")
+  w.line("double sum = 0.0;")
+  emit_accumulators(w, p, "sum", "0.0f")
+  emit_loop(w, p, backward, "e", function(u, at)
+    w.line("%s%d += %s;", addend(p), u, load(p, "e", at))
+  end, function(at)
+    w.line("sum += e[%s];", at)
+  end, parts(w, p))
+  emit_total(w, p, "sum")
+  w.line("return (float)sum;")
+  w.line("}")
+  w.line("")
+end
+
+local function emit_online(w, p, backward)
+  w.line("/* Maximum and sum in one pass. */")
+  w.line("static inline float row_online(const float *restrict x, ptrdiff_t n, "
+         .. "float *at_top)")
+  w.line("{")
+  w.line("float top = x[0];")
+  w.line("double sum = 0.0;")
+  emit_accumulators(w, p, "top", "x[0]")
+  emit_accumulators(w, p, "sum", "0.0f")
+  emit_loop(w, p, backward, "x", function(u, at)
+    w.line("%s e%d = %s;", vector_name(p), u, load(p, "x", at))
+    w.line("%s old%d = top%d;", vector_name(p), u, u)
+    if p.vector > 1 then
+      w.line("most(&top%d, &e%d);", u, u)
+    else
+      w.line("top%d = e%d > top%d ? e%d : top%d;", u, u, u, u, u)
+    end
+    w.line("e%d -= top%d;", u, u)
+    w.line("old%d -= top%d;", u, u)
+    w.line("%s(&e%d);", exp_call(p), u)
+    w.line("%s(&old%d);", exp_call(p), u)
+    local to = addend(p)
+    w.line("%s%d = %s%d * old%d + e%d;", to, u, to, u, u, u)
+  end, function(at)
+    w.line("float one = x[%s] - top;", at)
+    w.line("")
+    w.line("if (one > 0.0f) {")
+    w.line("float shrink = -one;")
+    w.line("")
+    w.line("exp_one(&shrink);")
+    w.line("sum = sum * shrink + 1.0f;")
+    w.line("top = x[%s];", at)
+    w.line("} else {")
+    w.line("exp_one(&one);")
+    w.line("sum += one;")
+    w.line("}")
+  end, {
+    open = function()
+      parts(w, p).open()
+      for u = 0, p.unroll - 1 do w.line("vec from%d = top%d;", u, u) end
+    end,
+    close = function()
+      for u = 0, p.unroll - 1 do
+        w.line("from%d -= top%d;", u, u)
+        w.line("exp_all(&from%d);", u)
+        w.line("sum%d = sum%d * from%d + part%d;", u, u, u, u)
+      end
+    end,
+  })
+  if wide(p) then
+    w.line("")
+    w.line("float most_of_all = top;")
+    local q = p.vector > 1 and "[q]" or ""
+    local function lanes(text)
+      if p.vector > 1 then
+        w.line("for (int q = 0; q < %d; q++)", p.vector)
+        w.line("    " .. text)
+      else
+        w.line(text)
+      end
+    end
+    for u = 0, p.unroll - 1 do
+      lanes(("most_of_all = top%d%s > most_of_all ? top%d%s : most_of_all;")
+        :format(u, q, u, q))
+    end
+    w.line("sum *= expf(top - most_of_all);")
+    for u = 0, p.unroll - 1 do
+      lanes(("sum += sum%d%s * expf(top%d%s - most_of_all);")
+        :format(u, q, u, q))
+    end
+    w.line("top = most_of_all;")
+  end
+  w.line("*at_top = top;")
+  w.line("return (float)sum;")
+  w.line("}")
+  w.line("")
+end
+
+-- The last pass: from stored exponentials, or computing them again.
+local function emit_last(w, p, backward, again)
+  local from = again and "x" or "e"
+  -- In place unless the exponentials have a buffer of their own.
+  local apart = again or p.pack == 1
+  local to = apart and "y" or "e"
+  local streams = p.stream == 1 and p.vector == 1
+  w.line("static inline void row_scale(%s%sptrdiff_t n, %sfloat scale)",
+         apart and ("const float *restrict %s, "):format(from)
+         or "float *restrict e, ",
+         apart and "float *restrict y, " or "", again and "float top, " or "")
+  w.line("{")
+  emit_loop(w, p, backward, from, function(u, at)
+    if again then
+      w.line("%s e%d = %s - top;", vector_name(p), u, load(p, "x", at))
+      w.line("%s(&e%d);", exp_call(p), u)
+      w.line("e%d *= scale;", u)
+    else
+      w.line("%s e%d = %s * scale;", vector_name(p), u, load(p, "e", at))
+    end
+    if p.stream == 1 then
+      w.line("put(%s + %s, &e%d);", to, at, u)
+    else
+      w.line(store(p, to, at, "e" .. u))
+    end
+  end, function(at)
+    if again then
+      w.line("float one = x[%s] - top;", at)
+      w.line("")
+      w.line("exp_one(&one);")
+      if streams then
+        w.line("one *= scale;")
+      else
+        w.line("y[%s] = one * scale;", at)
+      end
+    elseif streams then
+      w.line("const float one = e[%s] * scale;", at)
+      w.line("")
+    else
+      w.line("%s[%s] = e[%s] * scale;", to, at, at)
+    end
+    if streams then w.line("put(%s + %s, &one);", to, at) end
+  end)
+  w.line("}")
+  w.line("")
+end
+
+local function emit_rows(w, p)
+  local again = p.fuse_passes == "recompute" or p.fuse_passes == "online"
+  local e = p.pack == 1 and "exps" or "yr"
+  local apart = again or p.pack == 1
+  local function scale(at, n, factor)
+    local from = again and "xr" or e
+    w.line("row_scale(%s%s, %s%s, %s%s);", from, at,
+           apart and ("yr%s, "):format(at) or "", n, again and "top, " or "",
+           factor)
+  end
+  if p.fuse_passes == "online" then
+    w.line("float top;")
+    w.line("const float sum = row_online(xr, cols, &top);")
+    w.line("")
+    scale("", "cols", "1.0f / sum")
+  elseif p.tile_cols == 0 then
+    w.line("const float top = row_top(xr, cols);")
+    if p.fuse_passes == "none" then
+      w.line("")
+      w.line("row_exps(xr, %s, cols, top);", e)
+      w.line("")
+      w.line("const float sum = row_sum(%s, cols);", e)
+    elseif again then
+      w.line("const float sum = row_exps(xr, cols, top);")
+    else
+      w.line("const float sum = row_exps(xr, %s, cols, top);", e)
+    end
+    w.line("")
+    scale("", "cols", "1.0f / sum")
+  else
+    w.line("float top = xr[0], sum = 0.0f;")
+    w.line("")
+    w.line("for (ptrdiff_t c = 0; c < cols; c += %d) {", p.tile_cols)
+    w.line("const ptrdiff_t n = least(%d, cols - c);", p.tile_cols)
+    w.line("const float block_top = row_top(xr + c, n);")
+    w.line("")
+    w.line("if (block_top > top) {")
+    w.line("sum *= expf(top - block_top);")
+    w.line("top = block_top;")
+    w.line("}")
+    if again then
+      w.line("sum += row_exps(xr + c, n, top);")
+    else
+      w.line("used[c / %d] = top;", p.tile_cols)
+      if p.fuse_passes == "none" then
+        w.line("row_exps(xr + c, %s + c, n, top);", e)
+        w.line("sum += row_sum(%s + c, n);", e)
+      else
+        w.line("sum += row_exps(xr + c, %s + c, n, top);", e)
+      end
+    end
+    w.line("}")
+    if again then
+      scale("", "cols", "1.0f / sum")
+    else
+      if p.sweep == "forward" then
+        w.line("for (ptrdiff_t c = 0; c < cols; c += %d)", p.tile_cols)
+      else
+        w.line("for (ptrdiff_t c = (cols - 1) / %d * %d; c >= 0; c -= %d)",
+               p.tile_cols, p.tile_cols, p.tile_cols)
+      end
+      w.line("    row_scale(%s + c, %sleast(%d, cols - c),", e,
+             apart and "yr + c, " or "", p.tile_cols)
+      w.line("              expf(used[c / %d] - top) / sum);", p.tile_cols)
+    end
+  end
+end
+
+local function emit_entry(w, p)
+  local stored = p.fuse_passes == "none" or p.fuse_passes == "sum"
+  local used = stored and p.tile_cols > 0
+  w.line("void softmax(const float *x, float *y, int32_t rows, int32_t cols)")
+  w.line("{")
+  if p.pack == 1 then w.line("float *exps = scratch(cols);") end
+  if used then
+    w.line("float *used = scratch((cols - 1) / %d + 1);", p.tile_cols)
+  end
+  if p.pack == 1 or used then w.line("") end
+  w.line("for (ptrdiff_t r = 0; r < rows; r++) {")
+  w.line("const float *xr = x + r * cols;")
+  w.line("float *yr = y + r * cols;")
+  emit_rows(w, p)
+  w.line("}")
+  if used then w.line("free(used);") end
+  if p.pack == 1 then w.line("free(exps);") end
+  if p.stream == 1 then
+    w.line("#if defined(__SSE2__)")
+    w.line("_mm_sfence();")
+    w.line("#endif")
+  end
+  w.line("}")
+end
+
+local function emit_helpers(w, p)
+  local stored = p.fuse_passes == "none" or p.fuse_passes == "sum"
+  if p.tile_cols > 0 then
+    w.line("static inline ptrdiff_t least(ptrdiff_t x, ptrdiff_t y)")
+    w.line("{")
+    w.line("return x < y ? x : y;")
+    w.line("}")
+    w.line("")
+  end
+  if p.pack == 1 or (stored and p.tile_cols > 0) then
+    w.line("static float *scratch(ptrdiff_t floats)")
+    w.line("{")
+    w.line("void *at = aligned_alloc(64, ((size_t)floats * 4 + 63) / 64 * 64);")
+    w.line("")
+    w.line("if (!at)")
+    w.line("    abort();")
+    w.line("return at;")
+    w.line("}")
+    w.line("")
+  end
+end
+
+local function emit(point)
+  local p, w = settle(point), writer()
+  describe(w, p)
+  w.line("#include <math.h>")
+  w.line("#include <stddef.h>")
+  w.line("#include <stdint.h>")
+  w.line("#include <stdlib.h>")
+  w.line("#include <string.h>")
+  if p.stream == 1 then
+    w.line("#if defined(__SSE2__)")
+    w.line("#include <immintrin.h>")
+    w.line("#endif")
+  end
+  w.line("")
+  if p.vector > 1 then
+    w.line("typedef float vec")
+    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
+           p.vector * 4)
+    w.line("typedef uint32_t bits __attribute__((vector_size(%d)));",
+           p.vector * 4)
+    w.line("")
+  end
+  emit_put(w, p)
+  emit_helpers(w, p)
+  emit_exp(w, p)
+  -- Which of the passes go backward, the last one first.
+  local passes = ({ none = 4, sum = 3, recompute = 3, online = 2 })[p.fuse_passes]
+  local function backward(n)
+    if p.sweep == "zigzag" then return n % 2 == 0 end
+    return p.sweep == "backward" and n == passes
+  end
+  if p.vector > 1 then emit_most(w, p) end
+  if p.fuse_passes == "online" then
+    emit_online(w, p, backward(1))
+  else
+    emit_top(w, p, backward(1))
+    emit_exps(w, p, backward(2))
+    if p.fuse_passes == "none" then emit_sum(w, p, backward(3)) end
+  end
+  emit_last(w, p, backward(passes), passes == 2 or p.fuse_passes == "recompute")
+  emit_entry(w, p)
+  return w.text()
+end
+
+return { parameters = parameters, valid = valid, emit = emit }

@@ -1,0 +1,331 @@
+-- How a transposition may be written.
+--
+-- Blocks of tile_rows x tile_cols (in the order block_order) of small tiles (in
+-- the order `order`). A small tile is fuse_rows x unroll squares, `vector` wide,
+-- each turned in registers. A block may pass through a padded scratch buffer:
+-- pack = 1 copies it in and turns it on the way out, pack = 2 turns it on the way
+-- in and copies it out, whole lines at a time.
+
+local parameters = {
+  { "tile_rows", { 0, 16, 32, 64, 128 } },       -- rows of x; 0: not blocked
+  { "tile_cols", { 0, 16, 32, 64, 128 } },
+  { "vector", { 1, 4, 8, 16 } },                 -- side of a square
+  { "fuse_rows", { 1, 2, 4, 8 } },               -- squares down x, along y
+  { "unroll", { 1, 2, 4 } },                     -- squares along x
+  { "prefetch", { 0, 4, 16 } },                  -- rows of x ahead
+  { "order", { "rc", "cr" } },
+  { "block_order", { "rc", "cr" } },
+  { "pack", { 0, 1, 2 } },
+  { "stream", { 0, 1 } },                        -- stores that bypass the cache
+}
+
+local PAD = 16
+
+local function valid(p)
+  local area = p.fuse_rows * p.unroll
+  return area * p.vector <= 64
+end
+
+-- The same kernel with what does not matter to it put back to the first value,
+-- so that two points that are one kernel are one text.
+local function settle(p)
+  local out = {}
+  for _, parameter in ipairs(parameters) do
+    out[parameter[1]] = p[parameter[1]]
+  end
+  if p.tile_rows == 0 or p.tile_cols == 0 then
+    out.block_order, out.pack = "rc", 0
+  end
+  return out
+end
+
+-- Lines of C, indented by the braces they open and close, at most 80 wide.
+local function writer()
+  local lines, depth = {}, 0
+  local w = {}
+  local function put(text, column)
+    local cut = #text > 80 and text:sub(1, 80):match(".*,() ")
+    if not cut then lines[#lines + 1] = text return end
+    lines[#lines + 1] = text:sub(1, cut - 1)
+    column = column or text:find("%(") or 0
+    put((" "):rep(column) .. text:sub(cut + 1), column)
+  end
+  function w.line(text, ...)
+    if select("#", ...) > 0 then text = text:format(...) end
+    if text:find("^}") then depth = depth - 1 end
+    local flat = text == "" or text:find("^#")
+    put((flat and "" or ("    "):rep(depth)) .. text)
+    if text:find("{$") then depth = depth + 1 end
+  end
+  function w.text() return table.concat(lines, "\n") .. "\n" end
+  return w
+end
+
+local function describe(w, p)
+  local said = {}
+  for _, parameter in ipairs(parameters) do
+    said[#said + 1] = parameter[1] .. "=" .. p[parameter[1]]
+  end
+  w.line("/* " .. table.concat(said, " ", 1, 5))
+  w.line(" * " .. table.concat(said, " ", 6) .. " */")
+end
+
+-- put(to, from): one vector, past the cache where the machine can.
+local intrinsics = {
+  [4] = { "__SSE2__", "_mm_stream_ps", "__m128" },
+  [8] = { "__AVX__", "_mm256_stream_ps", "__m256" },
+  [16] = { "__AVX512F__", "_mm512_stream_ps", "__m512" },
+}
+
+local function emit_put(w, p)
+  if p.stream == 0 then return end
+  w.line("/* A store that bypasses the cache, where address and machine allow. */")
+  if p.vector == 1 then
+    w.line("static inline void put(float *to, const float *from)")
+    w.line("{")
+    w.line("#if defined(__SSE2__)")
+    w.line("int bits;")
+    w.line("")
+    w.line("memcpy(&bits, from, sizeof bits);")
+    w.line("_mm_stream_si32((int *)to, bits);")
+    w.line("#else")
+    w.line("*to = *from;")
+    w.line("#endif")
+  else
+    local machine, call, type = table.unpack(intrinsics[p.vector])
+    w.line("static inline void put(float *to, const vec *from)")
+    w.line("{")
+    w.line("#if defined(%s)", machine)
+    w.line("if (((uintptr_t)to & %d) == 0) {", p.vector * 4 - 1)
+    w.line("%s(to, (%s)*from);", call, type)
+    w.line("return;")
+    w.line("}")
+    w.line("#endif")
+    w.line("*(vec *)to = *from;")
+  end
+  w.line("}")
+  w.line("")
+end
+
+-- The lanes that stage d of the butterfly takes from rows i and i + d.
+local function lanes(width, d, high)
+  local out = {}
+  for lane = 0, width - 1 do
+    local set = lane // d % 2 == 1
+    local from
+    if high then
+      from = set and width + lane or lane + d
+    else
+      from = set and width + lane - d or lane
+    end
+    out[#out + 1] = from
+  end
+  return table.concat(out, ", ")
+end
+
+local function emit_square(w, p, streams)
+  if p.vector == 1 then return end
+  local n = p.vector
+  w.line("/* Turns a square of %d x %d. */", n, n)
+  w.line("static inline void turn(const float *restrict x, ptrdiff_t x_row, "
+         .. "float *restrict y, ptrdiff_t y_row)")
+  w.line("{")
+  for i = 0, n - 1 do
+    w.line("vec a%d = *(const vec *)(x + %d * x_row);", i, i)
+  end
+  local from, to = "a", "b"
+  local d = n // 2
+  while d >= 1 do
+    w.line("")
+    for i = 0, n - 1 do
+      local high = i // d % 2 == 1
+      local pair = high and i - d or i
+      w.line("vec %s%d = __builtin_shufflevector(%s%d, %s%d, %s);", to, i,
+             from, pair, from, pair + d, lanes(n, d, high))
+    end
+    from, to = to, string.char(to:byte() + 1)
+    d = d // 2
+  end
+  w.line("")
+  for i = 0, n - 1 do
+    if streams then
+      w.line("put(y + %d * y_row, &%s%d);", i, from, i)
+    else
+      w.line("*(vec *)(y + %d * y_row) = %s%d;", i, from, i)
+    end
+  end
+  w.line("}")
+  w.line("")
+end
+
+-- "base + 3 * row + 8"
+local function at(base, count, row, offset)
+  local text = base
+  if count > 0 then
+    text = text .. " + " .. (count == 1 and "" or count .. " * ") .. row
+  end
+  return offset > 0 and text .. " + " .. offset or text
+end
+
+local function emit_block(w, p, streams)
+  local down, along = p.fuse_rows * p.vector, p.unroll * p.vector
+  w.line("/* y = x' for one block, %d x %d at a time. */", down, along)
+  w.line("static inline void block(ptrdiff_t rows, ptrdiff_t cols, "
+         .. "const float *restrict x, ptrdiff_t x_row, "
+         .. "float *restrict y, ptrdiff_t y_row)")
+  w.line("{")
+  local step = { r = down, c = along }
+  local size = { r = "rows", c = "cols" }
+  for d in p.order:gmatch(".") do
+    w.line("for (ptrdiff_t %s = 0; %s < %s; %s%s) {", d, d, size[d], d,
+           step[d] == 1 and "++" or " += " .. step[d])
+  end
+  w.line("const float *from = x + r * x_row + c;")
+  w.line("float *to = y + c * y_row + r;")
+  w.line("")
+  local checks = {}
+  for _, d in ipairs { "r", "c" } do
+    if step[d] > 1 then
+      checks[#checks + 1] = ("%s + %d > %s"):format(d, step[d], size[d])
+    end
+  end
+  if #checks > 0 then
+    w.line("if (%s) {", table.concat(checks, " || "))
+    w.line("for (ptrdiff_t j = c; j < cols && j < c + %d; j++)", along)
+    w.line("    for (ptrdiff_t i = r; i < rows && i < r + %d; i++)", down)
+    w.line("        y[j * y_row + i] = x[i * x_row + j];")
+    w.line("continue;")
+    w.line("}")
+  end
+  if p.prefetch > 0 and p.pack ~= 1 then
+    for i = 0, down - 1 do
+      w.line("__builtin_prefetch(%s);", at("from", p.prefetch + i, "x_row", 0))
+    end
+  end
+  for u = 0, p.unroll - 1 do
+    for f = 0, p.fuse_rows - 1 do
+      local from = at("from", f * p.vector, "x_row", u * p.vector)
+      local to = at("to", u * p.vector, "y_row", f * p.vector)
+      if p.vector > 1 then
+        w.line("turn(%s, x_row, %s, y_row);", from, to)
+      elseif streams then
+        w.line("put(%s, %s);", to, from)
+      else
+        w.line("*(%s) = *(%s);", to, from)
+      end
+    end
+  end
+  w.line("}")
+  w.line("}")
+  w.line("}")
+  w.line("")
+end
+
+-- A block from one layout of rows to another, unchanged.
+local function emit_copy(w, p, streams)
+  if p.pack == 0 then return end
+  w.line("static inline void copy(ptrdiff_t rows, ptrdiff_t cols, "
+         .. "const float *restrict x, ptrdiff_t x_row, "
+         .. "float *restrict y, ptrdiff_t y_row)")
+  w.line("{")
+  w.line("for (ptrdiff_t r = 0; r < rows; r++) {")
+  w.line("ptrdiff_t c = 0;")
+  w.line("")
+  if p.prefetch > 0 and p.pack == 1 then
+    w.line("for (ptrdiff_t line = 0; line < cols; line += 16)")
+    w.line("    __builtin_prefetch(x + (r + %d) * x_row + line);", p.prefetch)
+  end
+  if p.vector > 1 then
+    w.line("for (; c + %d <= cols; c += %d)", p.vector, p.vector)
+    if streams then
+      w.line("    put(y + r * y_row + c, (const vec *)(x + r * x_row + c));")
+    else
+      w.line("    *(vec *)(y + r * y_row + c) = "
+             .. "*(const vec *)(x + r * x_row + c);")
+    end
+  end
+  w.line("for (; c < cols; c++)")
+  if streams and p.vector == 1 then
+    w.line("    put(y + r * y_row + c, x + r * x_row + c);")
+  else
+    w.line("    y[r * y_row + c] = x[r * x_row + c];")
+  end
+  w.line("}")
+  w.line("}")
+  w.line("")
+end
+
+local function emit_entry(w, p)
+  w.line("void transpose(const float *x, float *y, int32_t rows, int32_t cols)")
+  w.line("{")
+  if p.pack > 0 then
+    local size = p.pack == 1 and { p.tile_rows, p.tile_cols }
+        or { p.tile_cols, p.tile_rows }
+    w.line("float buffer[%d * %d] __attribute__((aligned(64)));", size[1],
+           size[2] + PAD)
+    w.line("")
+  end
+  local tile = { r = p.tile_rows, c = p.tile_cols }
+  local size = { r = "rows", c = "cols" }
+  local opened = 0
+  for d in p.block_order:gmatch(".") do
+    if tile[d] > 0 then
+      w.line("for (ptrdiff_t %s0 = 0; %s0 < %s; %s0 += %d) {", d, d, size[d], d,
+             tile[d])
+      w.line("const ptrdiff_t %s1 = %s - %s0 < %d ? %s - %s0 : %d;", d, size[d],
+             d, tile[d], size[d], d, tile[d])
+      opened = opened + 1
+    end
+  end
+  local r1 = tile.r > 0 and "r1" or "rows"
+  local c1 = tile.c > 0 and "c1" or "cols"
+  local from = "x" .. (tile.r > 0 and " + r0 * cols" or "")
+      .. (tile.c > 0 and " + c0" or "")
+  local to = "y" .. (tile.c > 0 and " + c0 * rows" or "")
+      .. (tile.r > 0 and " + r0" or "")
+  if opened > 0 then w.line("") end
+  if p.pack == 0 then
+    w.line("block(%s, %s, %s, cols, %s, rows);", r1, c1, from, to)
+  elseif p.pack == 1 then
+    w.line("copy(r1, c1, %s, cols, buffer, %d);", from, p.tile_cols + PAD)
+    w.line("block(r1, c1, buffer, %d, %s, rows);", p.tile_cols + PAD, to)
+  else
+    w.line("block(r1, c1, %s, cols, buffer, %d);", from, p.tile_rows + PAD)
+    w.line("copy(c1, r1, buffer, %d, %s, rows);", p.tile_rows + PAD, to)
+  end
+  for _ = 1, opened do w.line("}") end
+  if p.stream == 1 then
+    w.line("#if defined(__SSE2__)")
+    w.line("_mm_sfence();")
+    w.line("#endif")
+  end
+  w.line("}")
+end
+
+local function emit(point)
+  local p, w = settle(point), writer()
+  describe(w, p)
+  w.line("#include <stddef.h>")
+  w.line("#include <stdint.h>")
+  if p.stream == 1 and p.vector == 1 then w.line("#include <string.h>") end
+  if p.stream == 1 then
+    w.line("#if defined(__SSE2__)")
+    w.line("#include <immintrin.h>")
+    w.line("#endif")
+  end
+  w.line("")
+  if p.vector > 1 then
+    w.line("typedef float vec")
+    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
+           p.vector * 4)
+    w.line("")
+  end
+  emit_put(w, p)
+  emit_square(w, p, p.stream == 1 and p.pack < 2)
+  emit_block(w, p, p.stream == 1 and p.pack < 2)
+  emit_copy(w, p, p.stream == 1 and p.pack == 2)
+  emit_entry(w, p)
+  return w.text()
+end
+
+return { parameters = parameters, valid = valid, emit = emit }

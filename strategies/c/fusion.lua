@@ -1,0 +1,52 @@
+-- Fusion: make fewer passes over memory. What one pass produced is used by the
+-- next while it is still in a register.
+
+local function percent(kernel, pipe)
+  local h, kinds = kernel.h, kernel.h_kind
+  local value = type(h) == "table" and h[pipe]
+  local kind = type(kinds) == "table" and kinds[pipe] or "unknown origin"
+  if type(value) ~= "number" or kind == "missing" then return nil end
+  return value, kind
+end
+
+local function prompt(kernel)
+  local say = { [[
+Rewrite the C kernel below so that it passes over memory fewer times, and change
+nothing else about it.
+
+- List its passes: which array each reads and writes, and how often every element
+  is moved. Then merge passes over the same data.
+- A pass that only initialises disappears into the first pass that accumulates.
+- A maximum and a sum of exponentials can share one pass when the sum is rescaled
+  as the maximum grows. A value that is cheap to compute may be computed again
+  instead of being stored and loaded.
+- Several output rows that read the same input can be computed in one pass: two to
+  eight rows, each with its own accumulator in a register.
+- A neighbourhood that separates into rows and columns can keep its row results
+  for the following rows instead of computing them anew.
+- Watch registers: about 16 vectors (32 with AVX-512). Past that, sums spill.
+- Do not lose a case: one row, one column, a row count that is no multiple of
+  yours. Inputs are read-only and outputs start with arbitrary contents.
+- Do not touch the signature, the precision or the result, and do not skip work.
+]] }
+  if type(kernel.time_ns) == "number" then
+    say[#say + 1] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
+  end
+  if type(kernel.speedup) == "number" then
+    say[#say + 1] = ("That is %.2f times as fast as the first version.")
+      :format(kernel.speedup)
+  end
+  local used, kind = percent(kernel, "dram")
+  if used then
+    say[#say + 1] = ("Memory bandwidth is at %.0f%% of its peak (%s)."):format(used, kind)
+  end
+  return table.concat(say, "\n")
+end
+
+return {
+  name = "fusion",
+  target = "dram",
+  summary = "fewer passes over memory, more results from each",
+  prompt = prompt,
+  moves = { "fuse_rows", "fuse_init", "fuse_passes" },
+}
