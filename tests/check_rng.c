@@ -189,6 +189,8 @@ START_TEST(named_streams_are_the_same_in_every_release)
     kb_rng_seed(&r, 1);
     ck_assert_uint_eq(child(&r, "policy").root, 8576891675167415711u);
     ck_assert_uint_eq(child(&r, "").root, 499877656222611158u);
+    ck_assert_uint_eq(child(&r, "\xc3\xa9").root,
+                      8034279003901296382u);
 }
 END_TEST
 

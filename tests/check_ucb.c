@@ -127,6 +127,7 @@ START_TEST(a_prior_counts_in_mean_and_pulls_but_not_in_t)
                             mean + how.c * sqrt(log(fmax(t, 1)) / pulls),
                             1e-12);
     ck_assert_uint_eq(kb_ucb_t(u), n + others);
+    ck_assert_double_eq_tol(kb_ucb_mean(u, 2), how.prior_mean, 1e-12);
 }
 END_TEST
 

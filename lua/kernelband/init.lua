@@ -35,11 +35,11 @@ local function face(who, list)
       end
       names[i] = part[1]
     end
-    schema.raise_at_call(who, "there is no %s.%s%s", who, tostring(name),
+    schema.raise_at_call(who .. "." .. tostring(name), "no such name%s",
                          schema.hint(name, names))
   end
   local function refuse(_, name)
-    schema.raise_at_call(who, "%s.%s cannot be set", who, tostring(name))
+    schema.raise_at_call(who .. "." .. tostring(name), "cannot be set")
   end
   return setmetatable({}, { __index = lookup, __newindex = refuse })
 end

@@ -19,6 +19,9 @@ local function number(v)
   return tonumber(short) == v and short or ("%.17g"):format(v)
 end
 
+-- lua-cjson escapes slashes, which JSON does not ask for.
+local function text(v) return (cjson.encode(v):gsub("\\/", "/")) end
+
 local write
 
 local function object(t, out)
@@ -33,7 +36,7 @@ local function object(t, out)
   out[#out + 1] = "{"
   for i, k in ipairs(keys) do
     if i > 1 then out[#out + 1] = "," end
-    out[#out + 1] = cjson.encode(k) .. ":"
+    out[#out + 1] = text(k) .. ":"
     write(t[k], out)
   end
   out[#out + 1] = "}"
@@ -54,7 +57,7 @@ function write(v, out)
   elseif kind == "table" then
     object(v, out)
   else
-    out[#out + 1] = cjson.encode(v)
+    out[#out + 1] = text(v)
   end
 end
 

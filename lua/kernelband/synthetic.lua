@@ -131,7 +131,7 @@ end
 
 local function new_evaluator(truth, options, first)
   local root = core.rng(options.seed):split "evaluate"
-  local queue, head = {}, 1
+  local queue, head, tail = {}, 1, 0       -- first waiting, last submitted
   local evaluator = { capacity = 64, close = function() end }
 
   local function evaluate(source, x, how)
@@ -161,14 +161,14 @@ local function new_evaluator(truth, options, first)
   end
 
   function evaluator.submit(ticket, candidate, how)
-    queue[#queue + 1] = { ticket, candidate, how }
+    tail = tail + 1
+    queue[tail] = { ticket, candidate, how }
   end
 
   function evaluator.next()
     local job = queue[head]
     if not job then return nil, "nothing was submitted", "ETIME" end
     queue[head], head = nil, head + 1
-    if head > #queue then queue, head = {}, 1 end
     return job[1], evaluate(job[2].source, job[2].params, job[3])
   end
 

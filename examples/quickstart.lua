@@ -1,0 +1,24 @@
+-- A faster matrix product, found on this machine:
+--   kernelband run examples/quickstart.lua [steps] [task folder]
+local kb       = require "kernelband"
+local progress = require "kernelband.progress"
+local run      = require "kernelband.run"
+
+local steps = math.tointeger(tonumber(arg[1] or 48))
+local task  = kb.task(arg[2] or "examples/tasks/matmul")
+
+local best = kb.search {
+  task       = task,
+  strategies = kb.strategies "strategies/c",
+  policy     = kb.policy "policies/kernelband.lua",
+  budget     = { steps = steps },
+  seed       = 1,
+  out        = run.fresh("runs/" .. task.name),
+}
+
+print()
+print(("%s: %d pulls, %d of them verified kernels"):format(task.name, best.pulls,
+                                                        best.verdicts.ok or 0))
+print(progress.table(best))
+print("best source  " .. best.source_path)
+print("run folder   " .. best.run)

@@ -1,0 +1,478 @@
+-- How root-mean-square normalisation may be written.
+--
+-- fuse_passes says which passes a row takes: "none" sums the squares, scales, then
+-- applies the weights; "scale" does the last two at once; "weight" applies the
+-- weights while it sums and scales afterwards. fuse_rows rows share one pass over
+-- the weights. Rows go through the passes in groups of tile_rows, the passes after
+-- the sum in blocks of tile_cols, loops in the order `order`.
+
+local parameters = {
+  { "tile_rows", { 0, 4, 16, 64 } },                     -- 0: no groups
+  { "tile_cols", { 0, 256, 1024 } },                     -- 0: not blocked
+  { "vector", { 1, 4, 8, 16 } },                         -- floats in a vector
+  { "fuse_passes", { "none", "scale", "weight" } },
+  { "fuse_rows", { 1, 2, 4 } },
+  { "unroll", { 1, 2, 4, 8 } },                          -- vectors a loop turn
+  { "prefetch", { 0, 128, 512 } },                       -- floats ahead
+  { "order", { "rc", "cr" } },                           -- rows or blocks first
+  { "sweep", { "forward", "backward" } },                -- of the last pass
+  { "pack", { 0, 1 } },                                  -- keep the row in scratch
+  { "stream", { 0, 1 } },                                -- stores past the cache
+}
+
+local function valid(p) return p.unroll * p.fuse_rows <= 16 end
+
+-- The same kernel with what does not matter to it put back to the first value,
+-- so that two points that are one kernel are one text.
+local function settle(p)
+  local out = {}
+  for _, parameter in ipairs(parameters) do
+    out[parameter[1]] = p[parameter[1]]
+  end
+  if p.tile_rows <= p.fuse_rows then out.tile_rows = 0 end
+  if p.tile_cols == 0 or out.tile_rows == 0 then out.order = "rc" end
+  return out
+end
+
+-- Lines of C, indented by the braces they open and close, at most 80 wide.
+local function writer()
+  local lines, depth = {}, 0
+  local w = {}
+  local function put(text, column)
+    local cut = #text > 80 and text:sub(1, 80):match(".*,() ")
+    if not cut then lines[#lines + 1] = text return end
+    lines[#lines + 1] = text:sub(1, cut - 1)
+    column = column or text:find("%(") or 0
+    put((" "):rep(column) .. text:sub(cut + 1), column)
+  end
+  function w.line(text, ...)
+    if select("#", ...) > 0 then text = text:format(...) end
+    if text:find("^}") then depth = depth - 1 end
+    local flat = text == "" or text:find("^#")
+    put((flat and "" or ("    "):rep(depth)) .. text)
+    if text:find("{$") then depth = depth + 1 end
+  end
+  function w.text() return table.concat(lines, "\n") .. "\n" end
+  return w
+end
+
+local function describe(w, p)
+  local said = {}
+  for _, parameter in ipairs(parameters) do
+    said[#said + 1] = parameter[1] .. "=" .. p[parameter[1]]
+  end
+  w.line("/* " .. table.concat(said, " ", 1, 6))
+  w.line(" * " .. table.concat(said, " ", 7) .. " */")
+end
+
+-- put(to, from): one vector, past the cache where the machine can.
+local intrinsics = {
+  [4] = { "__SSE2__", "_mm_stream_ps", "__m128" },
+  [8] = { "__AVX__", "_mm256_stream_ps", "__m256" },
+  [16] = { "__AVX512F__", "_mm512_stream_ps", "__m512" },
+}
+
+local function emit_put(w, p)
+  if p.stream == 0 then return end
+  w.line("/* A store that bypasses the cache, where address and machine allow. */")
+  if p.vector == 1 then
+    w.line("static inline void put(float *to, const float *from)")
+    w.line("{")
+    w.line("#if defined(__SSE2__)")
+    w.line("int bits;")
+    w.line("")
+    w.line("memcpy(&bits, from, sizeof bits);")
+    w.line("_mm_stream_si32((int *)to, bits);")
+    w.line("#else")
+    w.line("*to = *from;")
+    w.line("#endif")
+  else
+    local machine, call, type = table.unpack(intrinsics[p.vector])
+    w.line("static inline void put(float *to, const vec *from)")
+    w.line("{")
+    w.line("#if defined(%s)", machine)
+    w.line("if (((uintptr_t)to & %d) == 0) {", p.vector * 4 - 1)
+    w.line("%s(to, (%s)*from);", call, type)
+    w.line("return;")
+    w.line("}")
+    w.line("#endif")
+    w.line("*(vec *)to = *from;")
+  end
+  w.line("}")
+  w.line("")
+end
+
+-- "x + r * row + j" and the like, for row r of those in hand.
+local function at_row(base, r, column)
+  if r == 0 then return base .. " + " .. column end
+  return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base,
+                                       column)
+end
+
+-- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
+-- writes one vector of every row, tail(at) one float.
+local function emit_loop(w, p, rows, backward, from, body, tail)
+  local step = p.unroll * p.vector
+  local function main()
+    if p.prefetch > 0 then
+      for line = 0, step - 1, 16 do
+        local ahead = backward and -(p.prefetch + line) or p.prefetch + line
+        for r = 0, rows - 1 do
+          w.line("__builtin_prefetch(%s %s %d);", at_row(from, r, "j"),
+                 ahead < 0 and "-" or "+", math.abs(ahead))
+        end
+      end
+    end
+    for u = 0, p.unroll - 1 do
+      local offset = u * p.vector - (backward and step or 0)
+      body(u, offset == 0 and "j" or ("j %s %d"):format(
+        offset < 0 and "-" or "+", math.abs(offset)))
+    end
+    w.line("}")
+  end
+  if not backward then
+    w.line("ptrdiff_t j = 0;")
+    w.line("")
+    if step > 1 then
+      w.line("for (; j + %d <= n; j += %d) {", step, step)
+      main()
+    end
+    w.line("for (; j < n; j++) {")
+    if step == 1 and p.prefetch > 0 then
+      w.line("__builtin_prefetch(%s + j + %d);", from, p.prefetch)
+    end
+    tail("j")
+    w.line("}")
+  else
+    w.line("ptrdiff_t j = n;")
+    w.line("")
+    if step > 1 then
+      w.line("for (; j %% %d != 0; j--) {", step)
+    else
+      w.line("for (; j > 0; j--) {")
+      if p.prefetch > 0 then
+        w.line("__builtin_prefetch(%s + j - %d);", from, p.prefetch)
+      end
+    end
+    tail("j - 1")
+    w.line("}")
+    if step > 1 then
+      w.line("for (; j > 0; j -= %d) {", step)
+      main()
+    end
+  end
+end
+
+local function type_name(p) return p.vector > 1 and "vec" or "float" end
+
+-- "x + 3 * x_row + j" as x[3 * x_row + j]
+local function element(pointer)
+  return (pointer:gsub("^(%w+) %+ (.*)$", "%1[%2]"))
+end
+
+local function load(p, pointer)
+  if p.vector == 1 then return element(pointer) end
+  return ("*(const vec *)(%s)"):format(pointer)
+end
+
+local function emit_store(w, p, streams, pointer, value)
+  if streams then
+    w.line("put(%s, &%s);", pointer, value)
+  elseif p.vector == 1 then
+    w.line("%s = %s;", element(pointer), value)
+  else
+    w.line("*(vec *)(%s) = %s;", pointer, value)
+  end
+end
+
+local function each(rows, visit)
+  for r = 0, rows - 1 do visit(r) end
+end
+
+-- The first pass: squares summed, and with pack or "weight" something kept.
+local function emit_squares(w, p, rows)
+  local weighs = p.fuse_passes == "weight"
+  local keeps = weighs or p.pack == 1
+  local stride = rows > 1 and ", ptrdiff_t x_row" or ""
+  if keeps and rows > 1 then stride = stride .. ", ptrdiff_t k_row" end
+  w.line("/* scale[r] = 1 / sqrt(mean of x^2 + eps) for %d row%s. */", rows,
+         rows > 1 and "s" or "")
+  w.line("static inline void squares_%d(const float *restrict x%s%s, ptrdiff_t n, "
+         .. "float *restrict scale%s)", rows,
+         weighs and ", const float *restrict w" or "",
+         keeps and ", float *restrict k" or "", stride)
+  w.line("{")
+  local wide = p.vector * p.unroll > 1
+  each(rows, function(r)
+    w.line("double sum%d = 0.0;", r)
+    for u = 0, wide and p.unroll - 1 or -1 do
+      w.line(p.vector > 1 and "vec sum%d_%d = { 0.0f };"
+             or "double sum%d_%d = 0.0;", r, u)
+    end
+  end)
+  emit_loop(w, p, rows, false, "x", function(u, at)
+    if weighs then
+      w.line("const %s w%d = %s;", type_name(p), u, load(p, "w + " .. at))
+    end
+    each(rows, function(r)
+      local name = ("x%d_%d"):format(r, u)
+      w.line("const %s %s = %s;", type_name(p), name,
+             load(p, at_row("x", r, at)))
+      w.line("sum%d_%d += %s * %s;", r, u, name, name)
+      if keeps then
+        emit_store(w, p, false, at_row("k", r, at),
+                   weighs and name .. " * w" .. u or name)
+      end
+    end)
+  end, function(at)
+    each(rows, function(r)
+      w.line("const float x%d = %s;", r, element(at_row("x", r, at)))
+      w.line("sum%d += x%d * x%d;", r, r, r)
+      if keeps then
+        w.line("%s = x%d%s;", element(at_row("k", r, at)), r,
+               weighs and (" * w[%s]"):format(at) or "")
+      end
+    end)
+  end)
+  each(rows, function(r)
+    if wide then
+      local half = p.unroll // 2
+      while half >= 1 do
+        for u = 0, half - 1 do
+          w.line("sum%d_%d += sum%d_%d;", r, u, r, u + half)
+        end
+        half = half // 2
+      end
+      if p.vector > 1 then
+        w.line("for (int q = 0; q < %d; q++)", p.vector)
+        w.line("    sum%d += sum%d_0[q];", r, r)
+      else
+        w.line("sum%d += sum%d_0;", r, r)
+      end
+    end
+    w.line("scale[%d] = 1.0f / sqrtf((float)(sum%d / (double)n) + 1e-5f);", r, r)
+  end)
+  w.line("}")
+  w.line("")
+end
+
+-- A later pass: y = x times a scale a row, weights a column, or both.
+local function emit_product(w, p, pass, rows)
+  local in_place = pass.from == "y"
+  local stride = (rows > 1 and not in_place
+                  and (", ptrdiff_t %s_row"):format(pass.from) or "")
+      .. (rows > 1 and ", ptrdiff_t y_row" or "")
+  w.line("static inline void %s_%d(%s%s%sfloat *restrict y, ptrdiff_t n%s)",
+         pass.name, rows,
+         in_place and "" or ("const float *restrict %s, "):format(pass.from),
+         pass.weighs and "const float *restrict w, " or "",
+         pass.scales and "const float *restrict scale, " or "", stride)
+  w.line("{")
+  if pass.scales then
+    each(rows, function(r) w.line("const float s%d = scale[%d];", r, r) end)
+  end
+  emit_loop(w, p, rows, pass.backward, pass.from, function(u, at)
+    if pass.weighs then
+      w.line("const %s w%d = %s;", type_name(p), u, load(p, "w + " .. at))
+    end
+    each(rows, function(r)
+      local name = ("y%d_%d"):format(r, u)
+      w.line("const %s %s = %s%s%s;", type_name(p), name,
+             load(p, at_row(pass.from, r, at)),
+             pass.scales and " * s" .. r or "", pass.weighs and " * w" .. u or "")
+      emit_store(w, p, pass.streams, at_row("y", r, at), name)
+    end)
+  end, function(at)
+    each(rows, function(r)
+      local value = ("%s%s%s"):format(element(at_row(pass.from, r, at)),
+        pass.scales and " * s" .. r or "",
+        pass.weighs and (" * w[%s]"):format(at) or "")
+      if pass.streams and p.vector == 1 then
+        w.line("const float y%d = %s;", r, value)
+        w.line("put(%s, &y%d);", at_row("y", r, at), r)
+      else
+        w.line("%s = %s;", element(at_row("y", r, at)), value)
+      end
+    end)
+  end)
+  w.line("}")
+  w.line("")
+end
+
+-- The passes after the first, in order.
+local function later_passes(p)
+  local kept = p.pack == 1 and "k" or "x"
+  local passes
+  if p.fuse_passes == "none" then
+    passes = { { name = "scale", scales = true, from = kept },
+               { name = "weigh", weighs = true, from = "y" } }
+  elseif p.fuse_passes == "scale" then
+    passes = { { name = "finish", scales = true, weighs = true, from = kept } }
+  else
+    passes = { { name = "scale", scales = true,
+                 from = p.pack == 1 and "k" or "y" } }
+  end
+  local last = passes[#passes]
+  last.backward, last.streams = p.sweep == "backward", p.stream == 1
+  return passes
+end
+
+-- Calls of one pass for the rows r0 .. end, fuse_rows at a time.
+local function emit_calls(w, p, call)
+  if p.fuse_rows == 1 and p.tile_rows == 0 then
+    call("r0", 1)
+  elseif p.fuse_rows == 1 then
+    w.line("for (ptrdiff_t r = r0; r < end; r++) {")
+    call("r", 1)
+    w.line("}")
+  else
+    w.line("ptrdiff_t r = r0;")
+    w.line("")
+    w.line("for (; r + %d <= end; r += %d) {", p.fuse_rows, p.fuse_rows)
+    call("r", p.fuse_rows)
+    w.line("}")
+    w.line("for (; r < end; r++) {")
+    call("r", 1)
+    w.line("}")
+  end
+end
+
+-- The address of row r of an array, from column c on.
+local function address(p, array, r, c)
+  local row
+  if array == "k" then
+    row = r == "r0" and "" or " + (r - r0) * n"
+    return "kept" .. row .. (c and " + " .. c or "")
+  end
+  return ("%s + %s * n%s"):format(array, r, c and " + " .. c or "")
+end
+
+local function emit_entry(w, p)
+  local passes = later_passes(p)
+  local group = p.tile_rows > 0 and p.tile_rows or p.fuse_rows
+  local weighs = p.fuse_passes == "weight"
+  w.line("void rmsnorm(const float *x, const float *weight, float *y, "
+         .. "int32_t rows, int32_t cols)")
+  w.line("{")
+  w.line("const ptrdiff_t n = cols;")
+  if p.pack == 1 then w.line("float *kept = scratch(%d * n);", group) end
+  w.line("")
+  w.line("for (ptrdiff_t r0 = 0; r0 < rows; %s) {",
+         group == 1 and "r0++" or "r0 += " .. group)
+  if group > 1 then
+    w.line("const ptrdiff_t end = least(r0 + %d, rows);", group)
+  end
+  w.line("float scale[%d];", group)
+  w.line("")
+  local function scoped(body)
+    local braces = p.fuse_rows > 1
+    if braces then w.line("{") end
+    body()
+    if braces then w.line("}") end
+  end
+  local function at_scale(r)
+    return r == "r0" and "scale" or "scale + (r - r0)"
+  end
+  scoped(function()
+    emit_calls(w, p, function(r, count)
+      local k = p.pack == 1 and address(p, "k", r)
+          or weighs and address(p, "y", r)
+      w.line("squares_%d(%s%s%s, n, %s%s%s);", count, address(p, "x", r),
+             weighs and ", weight" or "", k and ", " .. k or "", at_scale(r),
+             count > 1 and ", n" or "", count > 1 and k and ", n" or "")
+    end)
+  end)
+  local function call_pass(pass, c)
+    return function(r, count)
+      local strides = count > 1 and (pass.from == "y" and ", n" or ", n, n") or ""
+      w.line("%s_%d(%s%s%s%s, %s%s);", pass.name, count,
+             pass.from == "y" and "" or address(p, pass.from, r, c) .. ", ",
+             pass.weighs and ("weight%s, "):format(c and " + " .. c or "") or "",
+             pass.scales and at_scale(r) .. ", " or "",
+             address(p, "y", r, c),
+             c and ("least(%d, n - %s)"):format(p.tile_cols, c) or "n", strides)
+    end
+  end
+  local function open_blocks(pass)
+    if pass.backward then
+      w.line("for (ptrdiff_t c = (n - 1) / %d * %d; c >= 0; c -= %d) {",
+             p.tile_cols, p.tile_cols, p.tile_cols)
+    else
+      w.line("for (ptrdiff_t c = 0; c < n; c += %d) {", p.tile_cols)
+    end
+  end
+  for _, pass in ipairs(passes) do
+    if p.tile_cols == 0 then
+      scoped(function() emit_calls(w, p, call_pass(pass)) end)
+    elseif p.order == "cr" then
+      open_blocks(pass)
+      emit_calls(w, p, call_pass(pass, "c"))
+      w.line("}")
+    else
+      scoped(function()
+        emit_calls(w, p, function(r, count)
+          open_blocks(pass)
+          call_pass(pass, "c")(r, count)
+          w.line("}")
+        end)
+      end)
+    end
+  end
+  w.line("}")
+  if p.pack == 1 then w.line("free(kept);") end
+  if p.stream == 1 then
+    w.line("#if defined(__SSE2__)")
+    w.line("_mm_sfence();")
+    w.line("#endif")
+  end
+  w.line("}")
+end
+
+local function emit(point)
+  local p, w = settle(point), writer()
+  describe(w, p)
+  w.line("#include <math.h>")
+  w.line("#include <stddef.h>")
+  w.line("#include <stdint.h>")
+  if p.pack == 1 then w.line("#include <stdlib.h>") end
+  if p.stream == 1 and p.vector == 1 then w.line("#include <string.h>") end
+  if p.stream == 1 then
+    w.line("#if defined(__SSE2__)")
+    w.line("#include <immintrin.h>")
+    w.line("#endif")
+  end
+  w.line("")
+  if p.vector > 1 then
+    w.line("typedef float vec")
+    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
+           p.vector * 4)
+    w.line("")
+  end
+  if p.tile_cols > 0 or p.tile_rows > 0 or p.fuse_rows > 1 then
+    w.line("static inline ptrdiff_t least(ptrdiff_t x, ptrdiff_t y)")
+    w.line("{")
+    w.line("return x < y ? x : y;")
+    w.line("}")
+    w.line("")
+  end
+  if p.pack == 1 then
+    w.line("static float *scratch(ptrdiff_t floats)")
+    w.line("{")
+    w.line("void *at = aligned_alloc(64, ((size_t)floats * 4 + 63) / 64 * 64);")
+    w.line("")
+    w.line("if (!at)")
+    w.line("    abort();")
+    w.line("return at;")
+    w.line("}")
+    w.line("")
+  end
+  emit_put(w, p)
+  for _, rows in ipairs(p.fuse_rows > 1 and { p.fuse_rows, 1 } or { 1 }) do
+    emit_squares(w, p, rows)
+    for _, pass in ipairs(later_passes(p)) do emit_product(w, p, pass, rows) end
+  end
+  emit_entry(w, p)
+  return w.text()
+end
+
+return { parameters = parameters, valid = valid, emit = emit }

@@ -1,0 +1,44 @@
+-- Root-mean-square normalisation of each row, fp32:
+-- y = x * weight / sqrt(mean of x^2 + eps), eps = 1e-5f.
+-- Legal domain: rows, cols >= 1, inputs whose squares stay finite in fp32.
+
+return {
+  name = "rmsnorm",
+  summary = "root-mean-square normalisation of each row, fp32",
+  args = {
+    { "x", "f32", "in", { "rows", "cols" } },
+    { "weight", "f32", "in", { "cols" } },
+    { "y", "f32", "out", { "rows", "cols" } },
+    { "rows", "i32" }, { "cols", "i32" },
+  },
+  shapes = {
+    smoke = {
+      { rows = 1, cols = 1 },
+      { rows = 3, cols = 5 },
+      { rows = 6, cols = 67 },
+    },
+    timed = {
+      { rows = 512, cols = 2048 },
+      { rows = 128, cols = 4096 },
+      { rows = 256, cols = 256 },        -- all arrays fit a 1 MiB cache
+    },
+    held_out = {
+      { rows = 61, cols = 127 },         -- prime, tile - 1
+      { rows = 7, cols = 257 },          -- tile + 1
+      { rows = 2, cols = 4099 },
+      { rows = 129, cols = 1 },
+    },
+  },
+  -- A square and its sum, two products.
+  work = function(s)
+    return {
+      flops = 4 * s.rows * s.cols,
+      bytes = 8 * s.rows * s.cols + 4 * s.cols,
+    }
+  end,
+  reduction = function(s) return s.cols end,
+  scale = "result",
+  reference = { c = "reference.c" },
+  baseline = { c = "baseline.c" },
+  schedule = "schedule.lua",
+}

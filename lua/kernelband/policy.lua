@@ -1,0 +1,195 @@
+-- policy.lua - policy files: which kernel and which strategy to try next.
+--
+-- A policy works in the fence on its own copies of the engine's kernels, so a
+-- policy can neither change the search but by its choices nor see what would
+-- differ in a replay. Its table kernel.note is shared with the engine.
+local core   = require "kernelband.core"
+local fence  = require "kernelband.fence"
+local path   = require "kernelband.path"
+local schema = require "kernelband.schema"
+
+local policy = {}
+
+local load_steps = 1e6
+local call_steps = 5e7
+
+local rules = {
+  { "name", "string", doc = "a short name" },
+  { "summary", "string", optional = true },
+  { "defaults", "table", doc = "every tunable with its default" },
+  { "accepts", "table", optional = true, doc = "types beyond the default's: name = list" },
+  { "reward", "string", optional = true, one_of = { "relative", "improvement" } },
+  { "new", "function", doc = "function(params, ctx) returning admit, choose, learn" },
+}
+
+local hooks = {
+  { "admit", "function", doc = "function(kernel)" },
+  { "choose", "function", doc = "function(pending) returning kernel, strategy index" },
+  { "learn", "function", doc = "function(pull)" },
+}
+
+-- What a policy may compute with: arithmetic, no device, file or clock.
+local function brain()
+  local out = {}
+  for _, name in ipairs { "ucb", "cluster", "logit", "rng", "stats" } do
+    out[name] = core[name]
+  end
+  return fence.freeze(out)
+end
+
+-- Parameters ------------------------------------------------------------------
+
+local function sorted_names(t)
+  local names = {}
+  for k in pairs(t) do names[#names + 1] = tostring(k) end
+  table.sort(names)
+  return names
+end
+
+local function allowed_types(def, name)
+  local types = def.accepts and def.accepts[name]
+  if types then return type(types) == "table" and types or { types } end
+  local default = type(def.defaults[name])
+  if default == "table" or def.defaults[name] == false then return { "any" } end
+  return { default }
+end
+
+local function check_accepts(def, file)
+  for _, name in ipairs(sorted_names(def.accepts or {})) do
+    if def.defaults[name] == nil then
+      schema.raise("%s: accepts names '%s', which defaults does not have%s", file,
+                   name, schema.hint(name, sorted_names(def.defaults)))
+    end
+  end
+end
+
+-- defaults overlaid with given; errors point at the user's call.
+local function merge(def, given, file)
+  local who = "kb.policy(\"" .. file .. "\")"
+  local names, parameter_rules = sorted_names(def.defaults), {}
+  for i, name in ipairs(names) do
+    parameter_rules[i] = { name, allowed_types(def, name), default = def.defaults[name] }
+  end
+  if given ~= nil and type(given) ~= "table" then
+    schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
+  end
+  return schema.options(given, parameter_rules, who)
+end
+
+-- The running policy ------------------------------------------------------------
+
+local function copy(v)
+  if type(v) ~= "table" then return v end
+  local out = {}
+  for k, x in pairs(v) do out[k] = copy(x) end
+  return out
+end
+
+-- Engine kernels and the policy's copies of them, both ways. A kernel without
+-- id has no other place than its own table.
+local function mirror()
+  local copies, originals = {}, {}
+  local m = {}
+
+  function m.copy_of(kernel)
+    if type(kernel) ~= "table" then return kernel end
+    local c = copies[kernel]
+    if not c then
+      kernel.note = kernel.note or {}
+      c = {}
+      for k, v in pairs(kernel) do c[k] = copy(v) end
+      c.note = kernel.note
+      copies[kernel], originals[c] = c, kernel
+    end
+    return c
+  end
+
+  function m.original(kernel) return originals[kernel] end
+
+  function m.pull(pull)
+    local out = {}
+    for k, v in pairs(pull) do
+      if k == "parent" or k == "child" then v = m.copy_of(v) else v = copy(v) end
+      out[k] = v
+    end
+    return out
+  end
+
+  return m
+end
+
+local function check_choice(file, kernel, index, terms, strategies, m)
+  if kernel == nil then return nil end
+  local original = m.original(kernel)
+  if not original then
+    error(("%s: choose must return an admitted kernel or nil, got %s"):format(file,
+          schema.show(kernel)), 0)
+  end
+  local i = type(index) == "number" and math.tointeger(index)
+  if not i or i < 1 or i > #strategies then
+    error(("%s: choose must return a strategy index 1..%d beside the kernel, got %s")
+          :format(file, #strategies, schema.show(index)), 0)
+  elseif terms ~= nil and type(terms) ~= "table" then
+    error(("%s: choose's third value must be a table of terms or nil, got %s")
+          :format(file, schema.show(terms)), 0)
+  end
+  return original, i, terms and copy(terms)
+end
+
+-- ctx as the policy sees it.
+local function inner_context(ctx, m)
+  local open = ctx.open
+  return fence.freeze {
+    strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
+    open = function(kernel, i)
+      return not open or open(m.original(kernel) or kernel, i)
+    end,
+  }
+end
+
+local function start(def, params, file, ctx)
+  local m = mirror()
+  local inner = fence.call(call_steps, def.new, copy(params), inner_context(ctx, m))
+  local p = schema.check(inner, hooks, file .. ": new")
+  local running = {}
+
+  function running.admit(kernel)
+    fence.call(call_steps, p.admit, m.copy_of(kernel))
+    kernel.note = m.copy_of(kernel).note
+  end
+
+  function running.choose(pending)
+    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0)
+    return check_choice(file, kernel, i, terms, ctx.strategies, m)
+  end
+
+  function running.learn(pull)
+    fence.call(call_steps, p.learn, m.pull(pull))
+  end
+
+  return running
+end
+
+-- The policy of a file with params laid over its defaults:
+-- { name, summary, file, params, defaults, reward, new(ctx) -> { admit, choose, learn } }.
+function policy.load(name, params)
+  if type(name) ~= "string" then
+    schema.raise_at_call("kb.policy", "expected a path, got %s", schema.show(name))
+  end
+  local file, looked = path.find(name)
+  if not file then
+    schema.raise_at_call("kb.policy", "no such file: %s", looked)
+  elseif core.system.exists(file) ~= "file" then
+    schema.raise_at_call("kb.policy", "'%s' is not a file", file)
+  end
+  local def = schema.check(fence.load(file, nil, load_steps), rules, file)
+  check_accepts(def, file)
+  local merged = merge(def, params, name)
+  return {
+    name = def.name, summary = def.summary or "", file = file, params = merged,
+    defaults = def.defaults, reward = def.reward,
+    new = function(ctx) return start(def, merged, file, ctx) end,
+  }
+end
+
+return policy
