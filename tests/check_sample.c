@@ -204,6 +204,7 @@ START_TEST(six_pairs_are_the_fewest_for_95_and_eight_for_99)
     ck_assert_int_eq(r.method, KB_PAIRED_WILCOXON);
     ck_assert(r.low == 1 && r.high == 9);
     ck_assert(r.confidence == 1 - 2.0 / 64);
+    ck_assert_int_eq(paired(x, 6, 1 - 2.0 / 64).method, KB_PAIRED_WILCOXON);
     ck_assert_int_eq(paired(x, 7, 0.99).method, KB_PAIRED_STUDENT);
     r = paired(x, 8, 0.99);
     ck_assert_int_eq(r.method, KB_PAIRED_WILCOXON);

@@ -150,7 +150,7 @@ local function blocks_for(s, room, confirm)
   local budget_ns = (confirm and 4 or 1) * baseline_budget_s * 1e9 / #s.timed
   local n = math.floor(budget_ns / (room.baseline_ns * (room.slow and 1 or 2)))
   if confirm then return math.max(8, math.min(16, n)) end
-  return math.max(2, math.min(10, n))
+  return math.max(room.baseline_ns < 2e8 and 3 or 2, math.min(10, n))
 end
 
 local function fill_inputs(s, room, distribution)
