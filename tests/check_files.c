@@ -139,6 +139,7 @@ START_TEST(folders_are_made_with_those_above)
     ck_assert_int_eq(kb_files_mkdir_p(at("d/e/f")), KB_OK);
     put("file", "");
     ck_assert_int_eq(kb_files_mkdir_p(at("file/x")), KB_ESYS);
+    ck_assert_int_eq(errno, ENOTDIR);
     ck_assert_int_eq(kb_files_mkdir_p(at("file")), KB_ESYS);
     ck_assert_int_eq(errno, EEXIST);
     rmdir(at("d/e/f"));

@@ -4,6 +4,7 @@ local fence   = require "kernelband.fence"
 local options = require "kernelband.options"
 local path    = require "kernelband.path"
 local schema  = require "kernelband.schema"
+local tasks   = require "kernelband.task"
 
 local usage = "kernelband list tasks|strategies|policies [--json]"
 
@@ -39,9 +40,7 @@ local kinds = {}
 function kinds.tasks(root, add)
   for _, dir in ipairs(folders(root .. "examples/tasks")) do
     if core.system.exists(dir .. "/task.lua") then
-      local e = entry(dir .. "/task.lua", dofile)
-      e.path = dir
-      add(e)
+      add(entry(dir, tasks.load))
     end
   end
 end
