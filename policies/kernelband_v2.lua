@@ -9,23 +9,21 @@
 --
 -- Kept from the published code, on purpose: clusters are found anew every tau
 -- pulls and their ids permuted, while means stay with the id; a child takes its
--- parent's id until then; the representative is nearest by unscaled distance;
--- headroom enters in percent points; an unprofiled kernel counts as headroom 0.
---
+-- parent's id; the representative is nearest by unscaled distance; headroom is
+-- in percent points; an unprofiled kernel counts as headroom 0.
 -- clusters: a number, or "each" for one a kernel. theta_sat: a number, or
 -- { sm =, dram =, l2 = }. update_on_failure: as the code does (true), or only
 -- after a verified child, as the printed algorithm does.
 
 -- The member nearest the plain mean of the members.
 local function representative(members)
-  local best, least = nil, math.huge
+  local mean, best, least = {}, nil, math.huge
+  for _, k in ipairs(members) do
+    for d, x in ipairs(k.signature) do mean[d] = (mean[d] or 0) + x / #members end
+  end
   for _, k in ipairs(members) do
     local far = 0
-    for d, x in ipairs(k.signature) do
-      local sum = 0
-      for _, other in ipairs(members) do sum = sum + other.signature[d] end
-      far = far + (x - sum / #members) ^ 2
-    end
+    for d, x in ipairs(k.signature) do far = far + (x - mean[d]) ^ 2 end
     if far < least then best, least = k, far end
   end
   return best
@@ -41,17 +39,17 @@ end
 local function new(params, ctx)
   local core, n, open, rng = ctx.core, #ctx.strategies, ctx.open, ctx.rng
   local each = params.clusters == "each"
-  assert(each or type(params.clusters) == "number",
-         "clusters must be a number or \"each\"")
+  assert(each or type(params.clusters) == "number", "clusters must be a number "
+         .. "or \"each\"")
   local most = each and 65536 // n or params.clusters
   local ucb = core.ucb(most * n, { c = params.c, prior_mean = params.start_mean,
                                    prior_pulls = params.start_pulls })
   local kernels, cluster, target, pulls = {}, {}, {}, 0
   for i = 1, n do target[i] = ctx.strategies[i].target end
 
+  local sat = params.theta_sat
   local function theta(i)
-    local t = params.theta_sat
-    return type(t) == "number" and t or t[target[i]] or 75
+    return type(sat) == "number" and sat or sat[target[i]] or 75
   end
 
   local function members()
@@ -64,17 +62,15 @@ local function new(params, ctx)
   local function regroup()
     local points = {}
     for j, k in ipairs(kernels) do points[j] = k.signature end
-    local ids = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
-                    :fit(points)
-    local renamed = permutation(most, rng)
+    local groups = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
+    local ids, renamed = groups:fit(points), permutation(most, rng)
     for j, k in ipairs(kernels) do cluster[k] = renamed[ids[j]] end
   end
 
   -- Open strategies of a cluster: those with anything left to propose, masked
   -- by the representative; when all are, the one with most headroom stays.
   local function unmasked(list)
-    local out, spare, most_room = {}, nil, -math.huge
-    local rep = representative(list)
+    local out, rep, spare, most_room = {}, representative(list), nil, -math.huge
     for i = 1, n do
       local any = false
       for _, k in ipairs(list) do any = any or open(k, i) end
