@@ -1,5 +1,5 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check memcheck lint fuzz bench soak demo deps install uninstall clean
+#   all check memcheck lint fuzz bench demo deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -17,14 +17,14 @@ ifeq ($(origin CFLAGS_$(MODE)),undefined)
 $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
-# Debian and Ubuntu names of what is needed to build and to run.
-PACKAGES := gcc make pkg-config binutils liblua5.4-dev lua-cjson-dev \
+# What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp
+PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
             libsqlite3-dev libseccomp-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
 LIBDIR   = $(PREFIX)/share/kernelband
-USES    := lua5.4 lua5.4-cjson sqlite3 libseccomp
 ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system \
            -Icore/measure -Icore/bandit -DKB_LIB_DIR='"$(LIBDIR)"' $(WARN) \
            -MMD -MP $(CFLAGS_$(MODE)) $(CFLAGS) \
@@ -36,18 +36,24 @@ SRC     := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
 SPECS   := $(sort $(wildcard tests/spec_*.lua))
-BENCH   := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.c))
+BENCH   := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
+FUZZ    := $(patsubst %.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check memcheck lint fuzz bench soak demo deps install uninstall clean
-all: $(B)/kernelband
+.PHONY: all check memcheck lint fuzz bench bench-run demo deps install \
+        uninstall clean
+all: $(KB)
 
-$(B)/kernelband: $(B)/core/main.o $(B)/libkernelband.a
+$(KB): $(B)/core/main.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
 
 $(B)/libkernelband.a: $(OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
+	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
@@ -55,6 +61,74 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_C) -c -o $@ $<
+
+# Every test runs, then the status says whether any failed.
+check: all $(TESTS)
+	@failed=""; \
+	for t in $(TESTS); do $$t || failed="$$failed $$t"; done; \
+	for t in $(SPECS); do $(KB) run $$t || failed="$$failed $$t"; done; \
+	if [ "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi; \
+	echo "check ($(MODE)): $(words $(TESTS)) programs, $(words $(SPECS)) specs, none failed"
+
+# Programs whose children enter a seccomp jail run under valgrind's own calls,
+# which the jail refuses.
+NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker
+memcheck: all $(TESTS)
+	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
+	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"
+	@for t in $(filter-out $(NO_VALGRIND),$(TESTS)); do \
+	  CK_FORK=no CK_TIMEOUT_MULTIPLIER=50 valgrind -q --leak-check=full --error-exitcode=1 $$t || exit 1; done
+
+lint: all
+	@sh tests/lint.sh
+	@$(KB) run tests/lint.lua
+	@if command -v luacheck >/dev/null; then luacheck -q .; \
+	 else echo "luacheck is not installed (package lua-check): skipped"; fi
+
+# SECONDS=60 make fuzz
+SECONDS ?= 10
+build/fuzz/%: %.c $(SRC) Makefile
+	@mkdir -p $(@D)
+	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
+	  -o $@ $< $(SRC) $(LIBS)
+fuzz: all $(FUZZ)
+	@for f in $(FUZZ); do $$f -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
+	@for f in $(wildcard tests/fuzz/*.lua); do $(KB) run $$f || exit 1; done
+
+bench:
+	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
+bench-run: all $(BENCH)
+	@for b in $(BENCH); do $$b || exit 1; done
+	@for b in $(sort $(wildcard tests/bench/*.lua)); do $(KB) run $$b || exit 1; done
+
+# Installs what is missing where apt can; elsewhere names it.
+deps:
+	@missing=""; \
+	command -v $(CC) >/dev/null || missing="$$missing C-compiler"; \
+	command -v objdump >/dev/null || missing="$$missing binutils"; \
+	command -v $(PKG) >/dev/null || missing="$$missing pkg-config"; \
+	for p in $(USES) check; do $(PKG) --exists $$p 2>/dev/null || missing="$$missing $$p"; done; \
+	[ "$$missing" ] || exit 0; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo "Missing:$$missing. On Debian these are the packages $(PACKAGES)." >&2; exit 2; fi; \
+	sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	echo "installing $(PACKAGES) (missing:$$missing)"; \
+	$$sudo apt-get update -q && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(PACKAGES)
+
+demo: deps
+	$(Q)$(MAKE) --no-print-directory -j2 MODE=release all
+	@build/release/kernelband run examples/quickstart.lua
+
+SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
+	install -m 755 $(KB) $(DESTDIR)$(PREFIX)/bin/kernelband
+	cp -R lua strategies policies examples $(SHARE)/
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband
+	rm -rf $(SHARE)
 
 clean:
 	$(Q)rm -rf build

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpu.h"
 #include "host.h"
 #include "interrupt.h"
 #include "script.h"
@@ -39,10 +40,11 @@ static int run(const char *lib_dir, int argc, char **argv)
     return code;
 }
 
-/* Verbs that must not start Lua are dispatched at the top of main. */
 int main(int argc, char **argv)
 {
     char lib_dir[KB_HOST_PATH_BYTES];
+    if (argc > 1 && strcmp(argv[1], "_kernel") == 0)
+        return kb_cpu_kernel_main(argc, argv);  /* no Lua in this one */
     if (reserve_standard_fds() || kb_interrupt_install()) {
         fprintf(stderr, "kernelband: %s\n", strerror(errno));
         return EXIT_FAILED;

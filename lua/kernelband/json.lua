@@ -5,7 +5,7 @@
 
 local cjson = require "cjson"
 
-local json = {}
+local json = { empty_list = {} }        -- {} itself is written as an object
 
 local function number(v)
   if math.type(v) == "integer" then return ("%d"):format(v) end
@@ -52,6 +52,8 @@ function write(v, out)
       write(v[i], out)
     end
     out[#out + 1] = "]"
+  elseif v == json.empty_list then
+    out[#out + 1] = "[]"
   elseif kind == "table" then
     object(v, out)
   else

@@ -1,0 +1,220 @@
+#include "cpu.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "jail.h"
+#include "process.h"
+
+static const char prefix[] = "kernelband-";
+
+static bool find_tool(const char *const *names, char *out, size_t cap)
+{
+    static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/local/bin" };
+    for (; *names; names++)
+        for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+            int n = snprintf(out, cap, "%s/%s", dirs[i], *names);
+            if (n > 0 && (size_t)n < cap && access(out, X_OK) == 0)
+                return true;
+        }
+    out[0] = '\0';
+    return false;
+}
+
+/* A compiler outside /usr reads its own tree, one folder above its bin. */
+static void find_toolchain(kb_device *d)
+{
+    char real[4096];
+    if (!realpath(d->cc, real))
+        return;
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(real, '/');
+        if (!slash || slash == real)
+            return;
+        *slash = '\0';
+    }
+    if (strcmp(real, "/usr"))
+        memcpy(d->toolchain, real, strlen(real) + 1);
+}
+
+static void ask_version(kb_device *d)
+{
+    const char *const argv[] = { d->cc, "--version", NULL };
+    const char *const env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
+    struct kb_process_spec spec = { .argv = argv, .env = env };
+    size_t used;
+    int wstatus;
+    if (kb_process_run(&spec, kb_clock_now_ns() + 10000000000, d->compiler,
+                       sizeof d->compiler, &used, &wstatus))
+        d->compiler[0] = '\0';
+    d->compiler[strcspn(d->compiler, "\n")] = '\0';
+}
+
+/* Removes dir with the object folders in it. */
+static void clear_scratch(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d)); ) {
+        char path[4096 + 300];
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        kb_process_clear(path);
+    }
+    closedir(d);
+    rmdir(dir);
+}
+
+/* Folders of workers that were killed: their lock is free. */
+static void clear_stale(const char *tmp)
+{
+    DIR *d = opendir(tmp);
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d)); ) {
+        struct stat s;
+        if (strncmp(e->d_name, prefix, sizeof prefix - 1))
+            continue;
+        int fd = openat(dirfd(d), e->d_name,
+                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        char path[4096 + 300];
+        snprintf(path, sizeof path, "%s/%s", tmp, e->d_name);
+        if (fstat(fd, &s) == 0 && s.st_uid == geteuid()
+            && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            clear_scratch(path);
+        close(fd);
+    }
+    closedir(d);
+}
+
+static kb_status open_scratch(kb_device *d)
+{
+    const char *tmp = getenv("TMPDIR");
+    if (!tmp || tmp[0] != '/' || strlen(tmp) > 3000)
+        tmp = "/tmp";
+    clear_stale(tmp);
+    snprintf(d->scratch, sizeof d->scratch, "%.3000s/%sXXXXXX", tmp, prefix);
+    if (!mkdtemp(d->scratch)) {
+        d->scratch[0] = '\0';
+        return KB_ESYS;
+    }
+    d->lock_fd = open(d->scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->lock_fd < 0 || flock(d->lock_fd, LOCK_EX | LOCK_NB)
+        || chmod(d->scratch, 0711))
+        return KB_ESYS;
+    return KB_OK;
+}
+
+/* Chooses the processor for kernels and leaves the others to this process. */
+static kb_status split_processors(const char *name, kb_device *d)
+{
+    cpu_set_t mine;
+    long wanted = -1;
+    if (sched_getaffinity(0, sizeof mine, &mine))
+        return KB_ESYS;
+    if (name[3] == ':') {
+        char *end;
+        wanted = strtol(name + 4, &end, 10);
+        if (end == name + 4 || *end || wanted < 0 || wanted >= CPU_SETSIZE
+            || !CPU_ISSET((size_t)wanted, &mine))
+            return KB_ENODEV;
+    }
+    for (int i = 0; wanted < 0 && i < CPU_SETSIZE; i++)
+        if (CPU_ISSET((size_t)i, &mine))
+            d->cpu = i;
+    if (wanted >= 0)
+        d->cpu = (int)wanted;
+    if (CPU_COUNT(&mine) > 1) {
+        CPU_CLR((size_t)d->cpu, &mine);
+        if (sched_setaffinity(0, sizeof mine, &mine))
+            return KB_ESYS;
+    }
+    return KB_OK;
+}
+
+static kb_status find_tools(kb_device *d, const char **why)
+{
+    static const char *const compilers[] = { "cc", "gcc", "clang", NULL };
+    static const char *const dumpers[] = { "objdump", NULL };
+    const char *own = getenv("KERNELBAND_CC");
+    if (own && own[0] == '/' && strlen(own) < sizeof d->cc)
+        memcpy(d->cc, own, strlen(own) + 1);
+    else if (!find_tool(compilers, d->cc, sizeof d->cc)) {
+        *why = "no C compiler (cc, gcc or clang) in /usr/bin: install gcc, or "
+               "set KERNELBAND_CC to the path of one";
+        return KB_ENODEV;
+    }
+    find_tool(dumpers, d->objdump, sizeof d->objdump);
+    find_toolchain(d);
+    ask_version(d);
+    kb_cpu_name_flags(d);
+    return KB_OK;
+}
+
+kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
+                         const char **why)
+{
+    *why = "";
+    if (strncmp(name, "cpu", 3) || (name[3] && name[3] != ':')) {
+        *why = "the devices of this build are \"cpu\" and \"cpu:N\"";
+        return KB_ENODEV;
+    }
+    if (kb_jail_landlock_abi() < 1) {
+        *why = "this Linux has no Landlock (5.13 or later, enabled at boot), "
+               "so candidates cannot be kept from files";
+        return KB_ENODEV;
+    }
+    kb_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return KB_ENOMEM;
+    d->lock_fd = -1;
+    kb_status st = find_tools(d, why);
+    if (st)
+        goto fail;
+    st = split_processors(name, d);
+    if (st) {
+        *why = "this process may not use that processor";
+        goto fail;
+    }
+    snprintf(d->exe, sizeof d->exe, "%s", exe);
+    st = open_scratch(d);
+    if (st) {
+        *why = "cannot make a scratch folder in TMPDIR or /tmp";
+        goto fail;
+    }
+    *out = d;
+    return KB_OK;
+
+fail:
+    kb_device_close(d);
+    return st;
+}
+
+void kb_device_close(kb_device *d)
+{
+    if (!d)
+        return;
+    if (d->scratch[0])
+        clear_scratch(d->scratch);
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+    free(d);
+}
+
+const char *kb_device_compiler(const kb_device *d)
+{
+    return d->compiler[0] ? d->compiler : d->cc;
+}

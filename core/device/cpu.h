@@ -1,0 +1,86 @@
+/* cpu.h - what the files of the CPU device share, and the process that runs
+ * a kernel shares with its parent. Nobody else includes it.
+ */
+#ifndef KB_CPU_H
+#define KB_CPU_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "device.h"
+
+enum {
+    KB_CPU_WIRE_FD = 3,         /* descriptors of a kernel's process */
+    KB_CPU_IN_FD = 4,
+    KB_CPU_OUT_FD = 5,
+    KB_CPU_WHY = 160
+};
+
+#define KB_CPU_CALL "kb_cpu_call"       /* the generated call of the kernel */
+
+struct kb_device {
+    char exe[4096], cc[256], objdump[256], compiler[256], flags[128];
+    char toolchain[4096];       /* where cc really lies, when not in /usr */
+    char scratch[4096];         /* folder for objects */
+    int lock_fd;                /* on scratch, for as long as we live */
+    int cpu;                    /* the processor that runs kernels */
+    uint64_t objects;           /* made so far */
+};
+
+struct kb_object {
+    const struct kb_device *device;
+    char dir[4096 + 32], path[4096 + 64];
+};
+
+/* Where one array lies, the same in the parent's and the child's view of the
+ * input or the output memory: pages [first, first + pages) are its own, with
+ * an unmapped page on both sides in the child. */
+struct kb_cpu_span {
+    uint64_t first, pages;
+    uint64_t offset;            /* of slot 0, bytes from the first page */
+    uint64_t stride;            /* from slot to slot; a multiple of 64 */
+    uint64_t bytes;             /* of one array */
+};
+
+/* The page a kernel's process shares with its parent. An idle process sleeps,
+ * so that it takes nothing from the one being timed. For batch n the parent
+ * writes the job and wake = n; the child answers ready = n and now spins; the
+ * parent stamps and writes go = n; the child runs the batch and writes
+ * done = n. All of it is in the candidate's reach: the parent believes nothing
+ * here but ready and done, and that only within a deadline and with the
+ * outputs checked. */
+struct kb_cpu_wire {
+    _Atomic uint32_t wake, ready, go, done;
+    _Atomic uint32_t loaded;
+    _Atomic int32_t denied;             /* 1 + number of the refused call */
+    uint64_t iterations;
+    uint32_t args, slots;
+    struct {
+        uint32_t mode;
+        struct kb_cpu_span span;
+        unsigned char value[8];         /* a scalar, in its C type */
+    } arg[KB_DEVICE_ARGS];
+    char why[KB_CPU_WHY];               /* the trusted part's own failure */
+};
+
+struct kb_buffers {
+    size_t args, slots;
+    struct kb_arg arg[KB_DEVICE_ARGS];
+    struct kb_cpu_span span[KB_DEVICE_ARGS];
+    void *pristine[KB_DEVICE_ARGS];     /* of in-out arrays, or NULL */
+    int in_fd, out_fd;
+    unsigned char *in, *out;
+    size_t in_bytes, out_bytes;
+    uint64_t seed;                      /* of the last poison */
+    bool sealed;
+};
+
+/* Writes d->flags, the options every source is built with. */
+void kb_cpu_name_flags(kb_device *d);
+
+/* kernelband _kernel OBJECT: the process a kernel runs in. Returns only when
+ * it could not start; the exit status. */
+int kb_cpu_kernel_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,254 @@
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "cpu.h"
+#include "jail.h"
+#include "process.h"
+
+/* Baseline, reference and candidates are all built like this. -nostartfiles
+ * leaves out crtbegin's constructors, so any constructor is the source's. */
+static const char *const flags[] = {
+    "-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-nostartfiles",
+    "-pipe", "-Wl,-z,defs", "-w", NULL
+};
+
+static const struct kb_jail_limits build_limits = {
+    .memory_bytes = (uint64_t)2 << 30, .file_bytes = 64 << 20, .cpu_s = 20,
+    .open_files = 64
+};
+
+/* What a compiler has to read. The rest of the file system, /proc and /etc
+ * with it, stays out of reach of #include, #embed and .incbin. */
+static const char *const build_reads[] = {
+    "/usr/bin", "/bin", "/usr/lib/gcc", "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu", "/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/libexec/gcc",
+    "/usr/lib/bfd-plugins", "/usr/lib/clang", "/usr/include",
+    "/usr/local/include", "/etc/ld.so.cache"
+};
+enum { BUILD_READS = sizeof build_reads / sizeof *build_reads };
+
+struct room {                   /* what a tool's jail is made of */
+    const char *dir, *toolchain;
+};
+
+static int enter_build(void *arg)
+{
+    const struct room *room = arg;
+    const char *const write[] = { room->dir, "/dev/null", NULL };
+    const char *read[BUILD_READS + 2];
+    memcpy(read, build_reads, sizeof build_reads);
+    read[BUILD_READS] = room->toolchain[0] ? room->toolchain : NULL;
+    read[BUILD_READS + 1] = NULL;
+    kb_status st = kb_jail_limit(&build_limits);
+    if (!st)
+        st = kb_jail_user();
+    if (!st)
+        st = kb_jail_files(read, write);
+    if (!st)
+        st = kb_jail_calls(KB_JAIL_BUILD);
+    return st ? errno ? errno : EPERM : 0;
+}
+
+/* Runs a tool over the files of dir, jailed, its output in text. */
+static kb_status run_tool(const kb_object *o, const char *const *argv,
+                          int64_t deadline_ns, char *text, size_t cap,
+                          size_t *used, int *wstatus)
+{
+    char tmp[sizeof o->dir + 8];
+    snprintf(tmp, sizeof tmp, "TMPDIR=%s", o->dir);
+    const char *const env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", tmp, NULL };
+    struct room room = { o->dir, o->device->toolchain };
+    struct kb_process_spec spec = {
+        .argv = argv, .env = env, .dir = o->dir, .enter = enter_build,
+        .arg = &room
+    };
+    return kb_process_run(&spec, deadline_ns, text, cap, used, wstatus);
+}
+
+static const char *c_type(enum kb_dtype t)
+{
+    switch (t) {
+    case KB_F64: return "double";
+    case KB_F32: return "float";
+    case KB_I8:  return "signed char";
+    case KB_U8:  return "unsigned char";
+    case KB_I32: return "int";
+    case KB_I64: return "long long";
+    default:     return "unsigned short";       /* f16 and bf16 as bits */
+    }
+}
+
+/* The call of the kernel with its own types, so that one loop can run any
+ * signature. It is a unit of its own: the candidate's macros do not reach it. */
+static void write_call(FILE *f, const struct kb_build *b)
+{
+    fprintf(f, "void %s(", b->entry);
+    for (size_t i = 0; i < b->args; i++)
+        fprintf(f, "%s%s%s%s", i ? ", " : "",
+                b->arg[i].mode == KB_IN ? "const " : "",
+                c_type(b->arg[i].dtype),
+                b->arg[i].mode == KB_SCALAR ? "" : " *");
+    fprintf(f, ");\nvoid " KB_CPU_CALL "(void *const *a)\n{\n    %s(",
+            b->entry);
+    for (size_t i = 0; i < b->args; i++)
+        fprintf(f, b->arg[i].mode == KB_SCALAR ? "%s*(%s *)a[%zu]"
+                                               : "%s(%s *)a[%zu]",
+                i ? ", " : "", c_type(b->arg[i].dtype), i);
+    fprintf(f, ");\n}\n");
+}
+
+static kb_status write_sources(const kb_object *o, const struct kb_build *b)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s/kernel.c", o->dir);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return KB_ESYS;
+    fputs(b->source, f);
+    int bad = fclose(f);
+    snprintf(path, sizeof path, "%s/call.c", o->dir);
+    f = fopen(path, "w");
+    if (!f)
+        return KB_ESYS;
+    write_call(f, b);
+    bad |= fclose(f);
+    return bad ? KB_ESYS : KB_OK;
+}
+
+static bool is_identifier(const char *s)
+{
+    if (!isalpha((unsigned char)*s) && *s != '_')
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_')
+            return false;
+    return true;
+}
+
+/* In each folder only nobody writes, and only while the compiler runs. */
+static kb_status open_folder(kb_object *o)
+{
+    if (mkdir(o->dir, 0700))
+        return KB_ESYS;
+    if (geteuid() == 0 && chown(o->dir, KB_JAIL_NOBODY, KB_JAIL_NOBODY))
+        return KB_ESYS;
+    return KB_OK;
+}
+
+static kb_status close_folder(const kb_object *o)
+{
+    struct stat s;
+    if (lstat(o->path, &s) || !S_ISREG(s.st_mode))
+        return KB_EBUILD;
+    if (geteuid() == 0 && (chown(o->dir, 0, 0) || lchown(o->path, 0, 0)))
+        return KB_ESYS;
+    if (chmod(o->dir, 0755) || chmod(o->path, 0555))
+        return KB_ESYS;
+    return KB_OK;
+}
+
+static kb_status compile(kb_object *o, const struct kb_build *b, char *log,
+                         size_t cap)
+{
+    const char *argv[24] = { o->device->cc };
+    size_t n = 1, used = 0;
+    for (size_t i = 0; flags[i]; i++)
+        argv[n++] = flags[i];
+    static const char *const rest[] = {
+        "-o", "kernel.so", "kernel.c", "call.c", "-lm"
+    };
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+        argv[n++] = rest[i];
+    argv[n] = NULL;
+    int wstatus = 0;
+    kb_status st = run_tool(o, argv, kb_clock_now_ns() + b->timeout_ns,
+                            log, cap, &used, &wstatus);
+    if (st)
+        return st;
+    if (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus) != 0) {
+        if (used == 0)
+            snprintf(log, cap, "the compiler was stopped (status %d): it may "
+                     "use 2 GiB, 20 CPU seconds and 64 MiB of files", wstatus);
+        return KB_EBUILD;
+    }
+    return close_folder(o);
+}
+
+kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
+                          size_t cap, kb_object **out)
+{
+    assert(cap > 0);
+    log[0] = '\0';
+    if (!is_identifier(b->entry) || b->args < 1 || b->args > KB_DEVICE_ARGS)
+        return KB_EINVAL;
+    kb_object *o = calloc(1, sizeof *o);
+    if (!o)
+        return KB_ENOMEM;
+    o->device = d;
+    snprintf(o->dir, sizeof o->dir, "%s/%llu", d->scratch,
+             (unsigned long long)++d->objects);
+    snprintf(o->path, sizeof o->path, "%s/kernel.so", o->dir);
+    kb_status st = open_folder(o);
+    if (!st)
+        st = write_sources(o, b);
+    if (!st)
+        st = compile(o, b, log, cap);
+    if (st)
+        goto fail;
+    *out = o;
+    return KB_OK;
+
+fail:
+    kb_object_free(o);
+    return st;
+}
+
+void kb_object_free(kb_object *o)
+{
+    if (!o)
+        return;
+    int saved = errno;
+    kb_process_clear(o->dir);
+    free(o);
+    errno = saved;
+}
+
+kb_status kb_object_text(const kb_object *o, char *text, size_t cap,
+                         size_t *used)
+{
+    int wstatus = 0;
+    if (!o->device->objdump[0])
+        return KB_ENODEV;
+    const char *const argv[] = {
+        o->device->objdump, "-h", "-T", "-d", "--no-show-raw-insn",
+        o->path, NULL
+    };
+    kb_status st = run_tool(o, argv, kb_clock_now_ns() + 10000000000, text,
+                            cap, used, &wstatus);
+    if (!st && (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus)))
+        st = KB_EWORKER;
+    return st;
+}
+
+const char *kb_device_flags(const kb_device *d)
+{
+    return d->flags;
+}
+
+void kb_cpu_name_flags(kb_device *d)
+{
+    size_t used = 0;
+    for (size_t i = 0; flags[i] && used < sizeof d->flags; i++)
+        used += (size_t)snprintf(d->flags + used, sizeof d->flags - used,
+                                 "%s%s", i ? " " : "", flags[i]);
+}

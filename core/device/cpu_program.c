@@ -1,0 +1,274 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "cpu.h"
+#include "jail.h"
+#include "perf.h"
+#include "process.h"
+
+enum { SPINS = 256, ROUNDS = 20, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
+
+static const int64_t load_timeout_ns = 10000000000;
+static const int64_t wake_timeout_ns = 5000000000;
+
+struct kb_program {
+    pid_t pid;                          /* 0 once it is reaped */
+    struct kb_cpu_wire *wire;
+    struct kb_buffers *buffers;
+    uint32_t launches;
+    bool booked;                        /* processor_ns works here */
+    struct kb_perf perf;
+    uint64_t counted[KB_PERF_EVENTS];
+    char why[256];
+};
+
+/* Processor time of another process, 0 when the system does not say. */
+static int64_t processor_ns(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+        return 0;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void write_scalar(unsigned char *to, const struct kb_arg *a)
+{
+    float f = (float)a->real;
+    switch (a->dtype) {
+    case KB_F64: memcpy(to, &a->real, sizeof a->real); break;
+    case KB_F32: memcpy(to, &f, sizeof f); break;
+    default:     memcpy(to, &a->integer, sizeof a->integer); break;
+    }
+}
+
+/* Written anew for every launch: the candidate can reach the page. */
+static void write_job(kb_program *p, uint64_t iterations)
+{
+    const kb_buffers *b = p->buffers;
+    p->wire->iterations = iterations;
+    p->wire->args = (uint32_t)b->args;
+    p->wire->slots = (uint32_t)b->slots;
+    for (size_t i = 0; i < b->args; i++) {
+        p->wire->arg[i].mode = (uint32_t)b->arg[i].mode;
+        p->wire->arg[i].span = b->span[i];
+        write_scalar(p->wire->arg[i].value, &b->arg[i]);
+    }
+}
+
+static kb_status open_wire(kb_program *p, int *fd)
+{
+    *fd = memfd_create("kb-wire", MFD_CLOEXEC);
+    if (*fd < 0 || ftruncate(*fd, sizeof *p->wire))
+        return KB_ESYS;
+    void *at = mmap(NULL, sizeof *p->wire, PROT_READ | PROT_WRITE, MAP_SHARED,
+                    *fd, 0);
+    if (at == MAP_FAILED)
+        return KB_ESYS;
+    p->wire = at;
+    return KB_OK;
+}
+
+/* From here on nobody can map the inputs writable; our own mapping stays. */
+static kb_status seal_inputs(kb_buffers *b)
+{
+    if (b->sealed)
+        return KB_OK;
+    if (fcntl(b->in_fd, F_ADD_SEALS,
+              F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
+        || fcntl(b->out_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+        return KB_ESYS;
+    b->sealed = true;
+    return KB_OK;
+}
+
+static int pin(void *arg)
+{
+    int cpu = *(int *)arg;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
+}
+
+static kb_status spawn(kb_device *d, const kb_object *o, kb_program *p,
+                       int wire_fd)
+{
+    const char *const argv[] = { d->exe, "_kernel", o->path, NULL };
+    /* A sanitized build must not answer a candidate's faults itself. */
+    static const char *const env[] = {
+        "ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:"
+        "handle_sigill=0:handle_sigfpe=0:detect_leaks=0", NULL
+    };
+    struct kb_process_spec spec = {
+        .argv = argv, .env = env, .dir = "/", .fds = 6,
+        .fd = { -1, -1, -1, wire_fd, p->buffers->in_fd, p->buffers->out_fd },
+        .enter = pin, .arg = &d->cpu
+    };
+    return kb_process_start(&spec, &p->pid);
+}
+
+/* Says in p->why how the process ended, and what kind of end it was. */
+static kb_status judge_end(kb_program *p, int wstatus)
+{
+    int code = WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : -1;
+    int denied = atomic_load(&p->wire->denied);
+    p->pid = 0;
+    if (WIFSIGNALED(wstatus)) {
+        int sig = WTERMSIG(wstatus);
+        snprintf(p->why, sizeof p->why, "killed by signal %d (%s)", sig,
+                 strsignal(sig));
+        return KB_ECRASH;
+    }
+    if (code == EXIT_DENIED && denied > 0) {
+        char *name = kb_jail_call_name(denied - 1);
+        snprintf(p->why, sizeof p->why, "made the system call %s (%d), which "
+                 "a kernel may not", name ? name : "?", denied - 1);
+        free(name);
+        return KB_EDENIED;
+    }
+    if (code == EXIT_STARTUP && !atomic_load(&p->wire->loaded)) {
+        snprintf(p->why, sizeof p->why, "%.*s", KB_CPU_WHY - 1, p->wire->why);
+        return KB_EWORKER;
+    }
+    snprintf(p->why, sizeof p->why,
+             "exited with status %d before it returned", code);
+    return KB_ECRASH;
+}
+
+/* Waits until *word == value: spins at first, then looks every now and then,
+ * because the time that counts is booked by the system (processor_ns) and a
+ * spinning parent would only heat the machine. */
+static kb_status await(kb_program *p, _Atomic uint32_t *word, uint32_t value,
+                       int64_t deadline_ns, int64_t *at_ns)
+{
+    static const struct timespec nap = { 0, 20000 };
+    for (unsigned spins = 1; atomic_load(word) != value; spins++) {
+        if (spins % SPINS)
+            continue;
+        int wstatus;
+        if (waitpid(p->pid, &wstatus, WNOHANG) == p->pid)
+            return judge_end(p, wstatus);
+        if (kb_clock_now_ns() > deadline_ns) {
+            kb_process_kill(p->pid, false);
+            p->pid = 0;
+            snprintf(p->why, sizeof p->why, "did not return in time");
+            return KB_ETIME;
+        }
+        if (spins < SPINS * ROUNDS || !p->booked)
+            sched_yield();
+        else
+            nanosleep(&nap, NULL);
+    }
+    *at_ns = kb_clock_now_ns();
+    return KB_OK;
+}
+
+kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
+                           kb_program **out, char *why, size_t cap)
+{
+    int wire_fd = -1;
+    int64_t at_ns;
+    why[0] = '\0';
+    kb_program *p = calloc(1, sizeof *p);
+    if (!p)
+        return KB_ENOMEM;
+    for (size_t i = 0; i < KB_PERF_EVENTS; i++)
+        p->perf.fd[i] = -1;
+    p->buffers = b;
+    kb_status st = open_wire(p, &wire_fd);
+    if (!st)
+        st = seal_inputs(b);
+    if (!st) {
+        write_job(p, 0);
+        st = spawn(d, o, p, wire_fd);
+    }
+    if (wire_fd >= 0)
+        close(wire_fd);
+    if (!st)
+        st = await(p, &p->wire->loaded, 1,
+                   kb_clock_now_ns() + load_timeout_ns, &at_ns);
+    if (st)
+        goto fail;
+    if (kb_perf_open(p->pid, &p->perf))
+        p->perf.fd[0] = -1;
+    p->booked = processor_ns(p->pid) > 0;
+    *out = p;
+    return KB_OK;
+
+fail:
+    snprintf(why, cap, "%s", p->why);
+    kb_program_stop(p);
+    return st;
+}
+
+kb_status kb_program_launch(kb_program *p, uint64_t iterations,
+                            int64_t timeout_ns, int64_t *elapsed_ns)
+{
+    if (!p->pid)
+        return KB_EWORKER;
+    write_job(p, iterations);
+    uint32_t number = ++p->launches;
+    int64_t end_ns = 0, start_ns = kb_clock_now_ns();
+    atomic_store(&p->wire->wake, number);
+    syscall(SYS_futex, &p->wire->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+    kb_status st = await(p, &p->wire->ready, number,
+                         start_ns + wake_timeout_ns, &end_ns);
+    if (st)
+        return st;
+    int64_t used_ns = processor_ns(p->pid);
+    start_ns = kb_clock_now_ns();
+    atomic_store(&p->wire->go, number);
+    st = await(p, &p->wire->done, number, start_ns + timeout_ns, &end_ns);
+    if (st)
+        return st;
+    used_ns = processor_ns(p->pid) - used_ns;
+    int64_t wall_ns = end_ns - start_ns;
+    *elapsed_ns = used_ns > 0 && used_ns < wall_ns ? used_ns : wall_ns;
+    return KB_OK;
+}
+
+void kb_program_counters(kb_program *p, struct kb_counters *out)
+{
+    uint64_t now[KB_PERF_EVENTS];
+    *out = (struct kb_counters){ 0 };
+    if (kb_perf_read(&p->perf, now))
+        return;
+    out->present = 1;
+    out->cycles = now[0] - p->counted[0];
+    out->instructions = now[1] - p->counted[1];
+    out->cache_refs = now[2] - p->counted[2];
+    out->cache_misses = now[3] - p->counted[3];
+    memcpy(p->counted, now, sizeof now);
+}
+
+const char *kb_program_why(const kb_program *p)
+{
+    return p->why;
+}
+
+void kb_program_stop(kb_program *p)
+{
+    if (!p)
+        return;
+    int saved = errno;
+    if (p->pid)
+        kb_process_kill(p->pid, false);
+    kb_perf_close(&p->perf);
+    if (p->wire)
+        munmap(p->wire, sizeof *p->wire);
+    free(p);
+    errno = saved;
+}

@@ -1,0 +1,330 @@
+/* Lua face of the buffers of device.h and of what tensor.h does to them.
+ *
+ *   b:fill(arg, distribution, seed)
+ *   b:get(arg, i [, slot])  b:set(arg, i, value)
+ *   b:take(from)          copy the inputs of other buffers of the same shape
+ *   b:absolute()          every input becomes its absolute value
+ *   b:keep()              the in-out arrays as they are now are the pristine
+ *   b:poison(seed)        see kb_buffers_poison
+ *   b:damaged()           -> arg, slot whose red zone was written to | nil
+ *   b:digest([slot])      -> integer; equal outputs have equal ones
+ *   b:compare(arg, slot, reference, scale|nil, { reduction =, c2 =, exact = })
+ *                         -> table with the fields of struct kb_compare
+ */
+#include "bind_device.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BUFFERS "kernelband.buffers"
+
+kb_buffers *kb_bind_check_buffers(lua_State *L, int idx)
+{
+    kb_buffers **slot = luaL_checkudata(L, idx, BUFFERS);
+    luaL_argcheck(L, *slot, idx, "closed buffers");
+    return *slot;
+}
+
+static void check_one_arg(lua_State *L, int idx, struct kb_arg *a)
+{
+    static const char *const modes[] = {
+        "scalar", "in", "out", "inout", NULL
+    };
+    luaL_checktype(L, idx, LUA_TTABLE);
+    lua_getfield(L, idx, "mode");                       /* [.. mode] */
+    a->mode = (enum kb_mode)luaL_checkoption(L, -1, NULL, modes);
+    lua_getfield(L, idx, "dtype");                      /* [.. dtype] */
+    if (kb_dtype_parse(luaL_checkstring(L, -1), &a->dtype))
+        luaL_error(L, "unknown dtype '%s'", lua_tostring(L, -1));
+    if (lua_getfield(L, idx, "count") != LUA_TNIL) {    /* [.. count] */
+        lua_Integer n = luaL_checkinteger(L, -1);
+        luaL_argcheck(L, n >= 1, idx, "count must be at least 1");
+        a->count = (uint64_t)n;
+    }
+    if (lua_getfield(L, idx, "value") != LUA_TNIL) {    /* [.. value] */
+        a->real = luaL_checknumber(L, -1);
+        if (!kb_dtype_is_float(a->dtype))
+            a->integer = luaL_checkinteger(L, -1);
+    }
+    lua_pop(L, 4);
+}
+
+size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg)
+{
+    luaL_checktype(L, idx, LUA_TTABLE);
+    lua_Integer n = luaL_len(L, idx);
+    luaL_argcheck(L, n >= 1 && n <= KB_DEVICE_ARGS, idx, "bad argument count");
+    memset(arg, 0, sizeof *arg * (size_t)n);
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_geti(L, idx, i + 1);                        /* [.. one] */
+        check_one_arg(L, lua_gettop(L), &arg[i]);
+        lua_pop(L, 1);
+    }
+    return (size_t)n;
+}
+
+int kb_bind_new_buffers(lua_State *L, kb_device *d)
+{
+    struct kb_arg arg[KB_DEVICE_ARGS];
+    size_t args = kb_bind_check_args(L, 2, arg);
+    lua_Integer slots = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, slots >= 1 && slots <= KB_DEVICE_SLOTS, 3, "bad count");
+    kb_buffers **slot = kb_bind_slot_of(L, BUFFERS, 1);
+    kb_status st = kb_buffers_new(d, arg, args, (size_t)slots, slot);
+    return st ? kb_bind_fail(L, st) : 1;
+}
+
+static int buffers_close(lua_State *L)                  /* __gc and __close */
+{
+    kb_buffers **slot = luaL_checkudata(L, 1, BUFFERS);
+    kb_buffers_free(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+/* The 1-based array argument at idx, as an index from 0. */
+static size_t check_array(lua_State *L, int idx, const kb_buffers *b)
+{
+    lua_Integer i = luaL_checkinteger(L, idx);
+    luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= kb_buffers_args(b), idx,
+                  "argument out of range");
+    luaL_argcheck(L, kb_buffers_arg(b, (size_t)i - 1)->mode != KB_SCALAR, idx,
+                  "this argument is a scalar");
+    return (size_t)i - 1;
+}
+
+static size_t check_slot(lua_State *L, int idx, const kb_buffers *b)
+{
+    lua_Integer i = luaL_optinteger(L, idx, 1);
+    luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= kb_buffers_slots(b), idx,
+                  "slot out of range");
+    return (size_t)i - 1;
+}
+
+static size_t check_place(lua_State *L, int idx, const struct kb_arg *a)
+{
+    lua_Integer i = luaL_checkinteger(L, idx);
+    luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= a->count, idx,
+                  "element out of range");
+    return (size_t)i - 1;
+}
+
+static int buffers_fill(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b);
+    enum kb_fill fill;
+    if (kb_fill_parse(luaL_checkstring(L, 3), &fill))
+        return luaL_argerror(L, 3, "unknown distribution");
+    struct kb_rng rng;
+    kb_rng_seed(&rng, (uint64_t)luaL_checkinteger(L, 4));
+    const struct kb_arg *a = kb_buffers_arg(b, i);
+    kb_tensor_fill(kb_buffers_at(b, i, 0), a->dtype, a->count, fill, &rng);
+    return 0;
+}
+
+static int buffers_get(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b);
+    const struct kb_arg *a = kb_buffers_arg(b, i);
+    size_t at = check_place(L, 3, a), slot = check_slot(L, 4, b);
+    lua_pushnumber(L, kb_tensor_get(kb_buffers_at(b, i, slot), a->dtype, at));
+    return 1;
+}
+
+static int buffers_set(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b);
+    const struct kb_arg *a = kb_buffers_arg(b, i);
+    size_t at = check_place(L, 3, a);
+    kb_tensor_set(kb_buffers_at(b, i, 0), a->dtype, at,
+                  luaL_checknumber(L, 4));
+    return 0;
+}
+
+/* In-out arrays of a reference are float64: they are widened on the way. */
+static int buffers_take(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *from = kb_bind_check_buffers(L, 2);
+    for (size_t i = 0; i < kb_buffers_args(b); i++) {
+        const struct kb_arg *to = kb_buffers_arg(b, i);
+        if (to->mode != KB_IN && to->mode != KB_INOUT)
+            continue;
+        luaL_argcheck(L, i < kb_buffers_args(from)
+                      && kb_buffers_arg(from, i)->mode == to->mode
+                      && kb_buffers_arg(from, i)->count == to->count, 2,
+                      "buffers of another shape");
+        enum kb_dtype dtype = kb_buffers_arg(from, i)->dtype;
+        const void *src = kb_buffers_pristine(from, i);
+        void *dst = kb_buffers_at(b, i, 0);
+        if (dtype == to->dtype)
+            memcpy(dst, src, to->count * kb_dtype_bytes(dtype));
+        else if (to->dtype == KB_F64)
+            kb_tensor_widen(dst, src, to->count, dtype);
+        else
+            return luaL_argerror(L, 2, "other element types");
+    }
+    return 0;
+}
+
+static int buffers_absolute(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    for (size_t i = 0; i < kb_buffers_args(b); i++) {
+        const struct kb_arg *a = kb_buffers_arg(b, i);
+        void *at = kb_buffers_at(b, i, 0);
+        if (a->mode == KB_IN || a->mode == KB_INOUT)
+            kb_tensor_abs(at, at, a->count, a->dtype);
+    }
+    return 0;
+}
+
+static int buffers_keep(lua_State *L)
+{
+    kb_status st = kb_buffers_keep(kb_bind_check_buffers(L, 1));
+    return st ? luaL_error(L, "out of memory") : 0;
+}
+
+static int buffers_poison(lua_State *L)
+{
+    kb_buffers_poison(kb_bind_check_buffers(L, 1),
+                      (uint64_t)luaL_checkinteger(L, 2));
+    return 0;
+}
+
+static int buffers_damaged(lua_State *L)
+{
+    size_t slot = 0;
+    int arg = kb_buffers_damaged(kb_bind_check_buffers(L, 1), &slot);
+    if (arg < 0) {
+        luaL_pushfail(L);
+        return 1;
+    }
+    lua_pushinteger(L, arg + 1);
+    lua_pushinteger(L, (lua_Integer)slot + 1);
+    return 2;
+}
+
+static int buffers_digest(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t slot = check_slot(L, 2, b);
+    uint64_t digest = 0;
+    for (size_t i = 0; i < kb_buffers_args(b); i++) {
+        const struct kb_arg *a = kb_buffers_arg(b, i);
+        if (a->mode == KB_OUT || a->mode == KB_INOUT)
+            digest = digest * 0x9e3779b97f4a7c15u
+                   + kb_tensor_hash(kb_buffers_at(b, i, slot),
+                                    a->count * kb_dtype_bytes(a->dtype));
+    }
+    lua_pushinteger(L, (lua_Integer)digest);
+    return 1;
+}
+
+/* [..] -> [.. keeper]; argument i of b as float64. A reference that rounds its
+ * results is widened into a userdata on the stack. */
+static double *as_f64(lua_State *L, kb_buffers *b, size_t i)
+{
+    const struct kb_arg *a = kb_buffers_arg(b, i);
+    void *at = kb_buffers_at(b, i, 0);
+    if (a->dtype == KB_F64) {
+        lua_pushnil(L);
+        return at;
+    }
+    double *wide = lua_newuserdatauv(L, a->count * sizeof *wide, 0);
+    kb_tensor_widen(wide, at, a->count, a->dtype);
+    return wide;
+}
+
+static void read_bound(lua_State *L, int idx, struct kb_bound *bound)
+{
+    luaL_checktype(L, idx, LUA_TTABLE);
+    lua_getfield(L, idx, "c2");                         /* [.. c2] */
+    bound->c2 = luaL_optnumber(L, -1, bound->c2);
+    lua_getfield(L, idx, "exact");                      /* [.. exact] */
+    bound->exact = bound->exact || lua_toboolean(L, -1);
+    lua_getfield(L, idx, "tolerance");                  /* [.. tolerance] */
+    if (!lua_isnil(L, -1))      /* a task's own absolute slack */
+        bound->tiny = luaL_checknumber(L, -1);
+    lua_pop(L, 3);
+}
+
+static int push_comparison(lua_State *L, const struct kb_compare *r)
+{
+    const struct { const char *name; double value; } all[] = {
+        { "n", (double)r->n }, { "bad", (double)r->bad },
+        { "nan_mismatch", (double)r->nan_mismatch },
+        { "poison_left", (double)r->poison_left }, { "got", r->got },
+        { "want", r->want }, { "limit", r->limit },
+        { "max_excess", r->max_excess }, { "err_ss", r->err_ss },
+        { "ref_ss", r->ref_ss },
+    };
+    lua_newtable(L);                                    /* [.. t] */
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        lua_pushnumber(L, all[i].value);
+        lua_setfield(L, -2, all[i].name);
+    }
+    if (r->first_bad != SIZE_MAX) {
+        lua_pushinteger(L, (lua_Integer)r->first_bad);
+        lua_setfield(L, -2, "first_bad");               /* from 0, as in C */
+    }
+    return 1;
+}
+
+static int buffers_compare(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b), slot = check_slot(L, 3, b);
+    kb_buffers *want = kb_bind_check_buffers(L, 4);
+    kb_buffers *scale = lua_isnoneornil(L, 5)
+                      ? NULL : kb_bind_check_buffers(L, 5);
+    const struct kb_arg *a = kb_buffers_arg(b, i);
+    luaL_checktype(L, 6, LUA_TTABLE);
+    lua_settop(L, 6);
+    luaL_argcheck(L, i < kb_buffers_args(want)
+                  && kb_buffers_arg(want, i)->count == a->count, 4,
+                  "a reference of another shape");
+    luaL_argcheck(L, !scale || (i < kb_buffers_args(scale)
+                  && kb_buffers_arg(scale, i)->count == a->count), 5,
+                  "a scale of another shape");
+
+    lua_getfield(L, 6, "reduction");                    /* [.. k] */
+    struct kb_bound bound =
+        kb_tensor_bound(a->dtype, luaL_optnumber(L, -1, 1));
+    read_bound(L, 6, &bound);
+    const double *w = as_f64(L, want, i);
+    double *s = scale ? as_f64(L, scale, i) : NULL;
+    for (uint64_t j = 0; s && j < a->count; j++)
+        s[j] = fmax(fabs(s[j]), fabs(w[j]));    /* never below |r| */
+    struct kb_compare r;
+    if (kb_tensor_compare(kb_buffers_at(b, i, slot), a->dtype, w, s, a->count,
+                          &bound, kb_buffers_seed(b), &r))
+        return luaL_argerror(L, 6, "a bound must be finite and >= 0");
+    return push_comparison(L, &r);
+}
+
+static const luaL_Reg meta[] = {
+    { "__gc", buffers_close }, { "__close", buffers_close }, { NULL, NULL }
+};
+static const luaL_Reg methods[] = {
+    { "close",    buffers_close    },
+    { "fill",     buffers_fill     },
+    { "get",      buffers_get      },
+    { "set",      buffers_set      },
+    { "take",     buffers_take     },
+    { "absolute", buffers_absolute },
+    { "keep",     buffers_keep     },
+    { "poison",   buffers_poison   },
+    { "damaged",  buffers_damaged  },
+    { "digest",   buffers_digest   },
+    { "compare",  buffers_compare  },
+    { NULL, NULL }
+};
+
+void kb_bind_buffers(lua_State *L)
+{
+    kb_bind_type(L, BUFFERS, meta, methods);
+}

@@ -1,0 +1,40 @@
+/* Lua face of roofline.h.
+ *
+ *   core.roofline() -> table with the fields of struct kb_roofline
+ */
+#include "bind.h"
+
+#include "roofline.h"
+
+static int roofline(lua_State *L)
+{
+    struct kb_roofline r;
+    kb_status st = kb_roofline_measure(&r);
+    if (st)
+        return kb_bind_fail(L, st);
+    const struct { const char *name; double value; } all[] = {
+        { "f32_flops_per_s", r.f32_flops_per_s },
+        { "f64_flops_per_s", r.f64_flops_per_s },
+        { "l1_bytes_per_s", r.l1_bytes_per_s },
+        { "l2_bytes_per_s", r.l2_bytes_per_s },
+        { "dram_bytes_per_s", r.dram_bytes_per_s },
+        { "dram_copy_bytes_per_s", r.dram_copy_bytes_per_s },
+        { "l1d_bytes", (double)r.l1d_bytes },
+        { "l2_bytes", (double)r.l2_bytes },
+        { "l3_bytes", (double)r.l3_bytes },
+    };
+    lua_newtable(L);                                    /* [t] */
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        lua_pushnumber(L, all[i].value);
+        lua_setfield(L, -2, all[i].name);
+    }
+    lua_pushstring(L, r.isa);
+    lua_setfield(L, -2, "isa");
+    return 1;
+}
+
+void kb_bind_roofline(lua_State *L)
+{
+    lua_pushcfunction(L, roofline);
+    lua_setfield(L, -2, "roofline");
+}

@@ -1,0 +1,48 @@
+/* roofline.h - what one core of this machine can do at most, measured.
+ *
+ * A kernel of `flops` operations and `bytes` of compulsory traffic cannot run
+ * faster than max(flops / peak, bytes / bandwidth) (Williams, Waterman &
+ * Patterson, "Roofline", 2009). A time below that is a fault of the
+ * measurement; a time near it leaves nothing to win.
+ *
+ *   peaks      the best of several runs of 12 independent chains of multiply-
+ *              adds, each counted as 2, in the widest of AVX-512F, AVX2 + FMA
+ *              and the compiler's baseline that this processor has and that
+ *              is fastest. Elsewhere than on x86 the baseline alone: 16-byte
+ *              vectors and a multiply and an add, so a processor with wider
+ *              vectors or fused instructions can do more than is said here.
+ *   L1, L2     loads, best of several runs over half of that cache.
+ *   DRAM       the best of several passes over 4 times the last cache (64 MiB
+ *              at least, 256 MiB at most, half of it where the system is slow
+ *              to give pages): loads, and memcpy between its halves, which
+ *              counts the bytes read and those written.
+ *
+ * Other load on the machine makes all of it smaller, so measure alone. A build
+ * without optimisation understates L1 and L2. It takes 0.1 to 0.3 s.
+ */
+#ifndef KB_ROOFLINE_H
+#define KB_ROOFLINE_H
+
+#include <stddef.h>
+
+#include "kb.h"
+
+struct kb_roofline {
+    double f32_flops_per_s, f64_flops_per_s;
+    double l1_bytes_per_s, l2_bytes_per_s;
+    double dram_bytes_per_s, dram_copy_bytes_per_s;
+    size_t l1d_bytes, l2_bytes, l3_bytes;   /* l3 0: there is none */
+    const char *isa;            /* of the f32 peak: "avx512f", "avx2+fma",
+                                 * "baseline"; static */
+};
+
+/* ENOMEM when the buffer cannot be had. Runs on the calling thread, wherever it
+ * is pinned. */
+KB_MUST_USE kb_status kb_roofline_measure(struct kb_roofline *out);
+
+/* The three sizes alone, from sysfs or else the C library; 32 KiB, 512 KiB and
+ * 0 when neither knows. */
+void kb_roofline_caches(size_t *l1d_bytes, size_t *l2_bytes,
+                        size_t *l3_bytes);
+
+#endif

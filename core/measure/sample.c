@@ -1,0 +1,231 @@
+#include "sample.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool usable(const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return n > 0;
+}
+
+static void swap(double *a, double *b)
+{
+    double t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void sift(double *x, size_t root, size_t n)
+{
+    for (size_t child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && x[child] < x[child + 1])
+            child++;
+        if (x[root] >= x[child])
+            return;
+        swap(&x[root], &x[child]);
+    }
+}
+
+/* Heapsort, because qsort may allocate. */
+static void sort(double *x, size_t n)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sift(x, i, n);
+    for (size_t i = n; i-- > 1;) {
+        swap(&x[0], &x[i]);
+        sift(x, 0, i);
+    }
+}
+
+/* Halves first: the sum of two large numbers may overflow. */
+static double between(double a, double b)
+{
+    return a / 2 + b / 2;
+}
+
+static double middle(const double *sorted, size_t n)
+{
+    return between(sorted[(n - 1) / 2], sorted[n / 2]);
+}
+
+static double mean(const double *x, size_t n)
+{
+    double sum = 0, share = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i];
+        share += x[i] / (double)n;
+    }
+    return isfinite(sum) ? sum / (double)n : share;
+}
+
+kb_status kb_sample_median(double *x, size_t n, double *out)
+{
+    if (!usable(x, n))
+        return KB_EINVAL;
+    sort(x, n);
+    *out = middle(x, n);
+    return KB_OK;
+}
+
+kb_status kb_sample_quantile(double *x, size_t n, double q, double *out)
+{
+    if (!usable(x, n) || !(q >= 0 && q <= 1))
+        return KB_EINVAL;
+    sort(x, n);
+    double h = (double)(n - 1) * q;
+    size_t below = (size_t)h;
+    size_t above = below + 1 < n ? below + 1 : below;
+    double part = h - (double)below;
+    *out = (1 - part) * x[below] + part * x[above];
+    return KB_OK;
+}
+
+kb_status kb_sample_mean(double *x, size_t n, double *out)
+{
+    if (!usable(x, n))
+        return KB_EINVAL;
+    sort(x, n);
+    *out = mean(x, n);
+    return KB_OK;
+}
+
+kb_status kb_sample_mad(double *x, size_t n, double *out)
+{
+    double centre;
+    kb_status st = kb_sample_median(x, n, &centre);
+    if (st)
+        return st;
+    for (size_t i = 0; i < n; i++)
+        x[i] = fabs(x[i] - centre);
+    sort(x, n);
+    *out = middle(x, n);
+    return KB_OK;
+}
+
+kb_status kb_sample_geomean(double *x, size_t n, double *out)
+{
+    if (!usable(x, n))
+        return KB_EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] <= 0)
+            return KB_EINVAL;
+    for (size_t i = 0; i < n; i++)
+        x[i] = log(x[i]);
+    sort(x, n);
+    *out = exp(mean(x, n));
+    return KB_OK;
+}
+
+enum { MAX_SUM = KB_SAMPLE_MAX_PAIRS * (KB_SAMPLE_MAX_PAIRS + 1) / 2 };
+
+/* The largest d with P(T <= d) <= tail, and that probability; false when not
+ * even d = 0 is so rare. Each pair's sign is a fair coin that adds its rank or
+ * nothing, so p moves up by a rank with weight one half. */
+static bool rank_cutoff(size_t n, double tail, size_t *d, double *below)
+{
+    double p[MAX_SUM + 1] = { 1 };
+    size_t top = 0;
+    for (size_t rank = 1; rank <= n; rank++) {
+        top += rank;
+        for (size_t k = top + 1; k-- > 0;)
+            p[k] = (p[k] + (k >= rank ? p[k - rank] : 0)) / 2;
+    }
+    double sum = 0;
+    size_t k = 0;
+    for (; k <= top && sum + p[k] <= tail; k++)
+        sum += p[k];
+    if (k == 0)
+        return false;
+    *d = k - 1;
+    *below = sum;
+    return true;
+}
+
+static void wilcoxon(const double *x, size_t n, size_t d, double below,
+                     struct kb_paired *r)
+{
+    double walsh[MAX_SUM];
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n; j++)
+            walsh[m++] = between(x[i], x[j]);
+    sort(walsh, m);
+    r->method = KB_PAIRED_WILCOXON;
+    r->estimate = middle(walsh, m);
+    r->low = walsh[d];
+    r->high = walsh[m - 1 - d];
+    r->confidence = 1 - 2 * below;
+}
+
+/* P(|t| < tan(theta) sqrt(df)) for Student's t. */
+static double student_within(double theta, size_t df)
+{
+    double c = cos(theta), s = sin(theta), sum = 0, term = df % 2 ? c : 1;
+    for (size_t k = df % 2 ? 1 : 0; k + 2 <= df; k += 2) {
+        sum += term;
+        term *= c * c * (double)(k + 1) / (double)(k + 2);
+    }
+    return df % 2 ? (theta + s * sum) * 2 / acos(-1) : s * sum;
+}
+
+static double student_quantile(double confidence, size_t df)
+{
+    double low = 0, high = acos(0);
+    for (int i = 0; i < 60; i++) {
+        double theta = (low + high) / 2;
+        if (student_within(theta, df) < confidence)
+            low = theta;
+        else
+            high = theta;
+    }
+    return tan(high) * sqrt((double)df);
+}
+
+static void student(const double *x, size_t n, double confidence,
+                    struct kb_paired *r)
+{
+    double m = mean(x, n), squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - m) * (x[i] - m);
+    double half = student_quantile(confidence, n - 1)
+                * sqrt(squares / (double)(n - 1) / (double)n);
+    r->method = KB_PAIRED_STUDENT;
+    r->estimate = m;
+    r->low = m - half;
+    r->high = m + half;
+    r->confidence = confidence;
+}
+
+kb_status kb_sample_paired(const double *x, size_t n, double confidence,
+                           struct kb_paired *out)
+{
+    if (n > KB_SAMPLE_MAX_PAIRS || !usable(x, n)
+        || !(confidence > 0 && confidence < 1))
+        return KB_EINVAL;
+    struct kb_paired r = {
+        .estimate = x[0], .low = -INFINITY, .high = INFINITY, .confidence = 1,
+        .method = KB_PAIRED_NONE, .n = (uint32_t)n,
+    };
+    double sorted[KB_SAMPLE_MAX_PAIRS], below;
+    size_t d;
+    memcpy(sorted, x, n * sizeof *x);
+    sort(sorted, n);
+    if (n > 1 && rank_cutoff(n, (1 - confidence) / 2, &d, &below))
+        wilcoxon(sorted, n, d, below, &r);
+    else if (n > 1)
+        student(sorted, n, confidence, &r);
+    *out = r;
+    return KB_OK;
+}
+
+const char *kb_paired_method_name(enum kb_paired_method method)
+{
+    static const char *const names[] = { "none", "student", "wilcoxon" };
+    assert((unsigned)method < sizeof names / sizeof *names);
+    return names[method];
+}

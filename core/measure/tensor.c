@@ -1,0 +1,263 @@
+#include "tensor.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+    double roundoff;
+} types[] = {
+#define X(id, name, bytes, roundoff) { name, bytes, roundoff },
+    KB_DTYPE_MAP(X)
+#undef X
+};
+
+const char *kb_dtype_name(enum kb_dtype dtype)
+{
+    return (unsigned)dtype < KB_DTYPES ? types[dtype].name : "?";
+}
+
+kb_status kb_dtype_parse(const char *text, enum kb_dtype *out)
+{
+    for (unsigned i = 0; text && i < KB_DTYPES; i++)
+        if (!strcmp(text, types[i].name)) {
+            *out = (enum kb_dtype)i;
+            return KB_OK;
+        }
+    return KB_EINVAL;
+}
+
+size_t kb_dtype_bytes(enum kb_dtype dtype)
+{
+    assert((unsigned)dtype < KB_DTYPES);
+    return types[dtype].bytes;
+}
+
+double kb_dtype_roundoff(enum kb_dtype dtype)
+{
+    assert((unsigned)dtype < KB_DTYPES);
+    return types[dtype].roundoff;
+}
+
+bool kb_dtype_is_float(enum kb_dtype dtype)
+{
+    return kb_dtype_roundoff(dtype) > 0;
+}
+
+static float float_of(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Read as a float32, a half's bits moved up mean a value 2^112 too small, the
+ * denormals among them too. Only the top exponent needs a second look. */
+static double of_half(uint16_t h)
+{
+    uint32_t bits = (uint32_t)(h & 0x7fff) << 13;
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
+    if (bits >= 0x0f800000)
+        return float_of(bits | sign | 0x7f800000);
+    return float_of(bits | sign) * 0x1p112f;
+}
+
+static double of_bfloat(uint16_t h)
+{
+    return float_of((uint32_t)h << 16);
+}
+
+/* x rounded to sign, exponent (bias given) and fraction of the given width.
+ * Carrying out of the fraction into the exponent is what rounding up to the
+ * next power, to the first normal, or to infinity is. */
+static uint16_t to_small(double x, unsigned fraction, int bias)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    unsigned sign = (unsigned)(bits >> 63) << 15;
+    unsigned top = ((2u * (unsigned)bias + 1) << fraction);
+    uint64_t magnitude = bits & (UINT64_MAX >> 1);
+    if (magnitude > UINT64_C(0x7ff0000000000000))
+        return (uint16_t)(sign | top | 1u << (fraction - 1));
+    int exponent = (int)(magnitude >> 52) - 1023 + bias;
+    if (exponent > 2 * bias)
+        return (uint16_t)(sign | top);
+    if (exponent < -(int)fraction)
+        return (uint16_t)sign;
+    uint64_t mantissa = (magnitude & 0xfffffffffffff) | UINT64_C(1) << 52;
+    unsigned drop = 52 - fraction;
+    uint64_t base = 0;
+    if (exponent > 0)
+        base = (uint64_t)(exponent - 1) << fraction;
+    else
+        drop += (unsigned)(1 - exponent);
+    uint64_t odd = mantissa >> drop & 1;
+    uint64_t almost_half = (UINT64_C(1) << (drop - 1)) - 1;
+    uint64_t kept = (mantissa + almost_half + odd) >> drop;
+    return (uint16_t)(sign | (unsigned)(base + kept));
+}
+
+static uint16_t to_half(double x)
+{
+    return to_small(x, 10, 15);
+}
+
+static uint16_t to_bfloat(double x)
+{
+    return to_small(x, 7, 127);
+}
+
+/* low and high are exact doubles, high + 1 for i64: there the comparison must
+ * come before the cast. */
+static int64_t to_integer(double x, double low, double high)
+{
+    if (isnan(x))
+        return 0;
+    if (x <= low)
+        return (int64_t)low;
+    if (x >= high)
+        return high >= 0x1p63 ? INT64_MAX : (int64_t)high;
+    return (int64_t)nearbyint(x);
+}
+
+static int8_t to_i8(double x)
+{
+    return (int8_t)to_integer(x, INT8_MIN, INT8_MAX);
+}
+
+static uint8_t to_u8(double x)
+{
+    return (uint8_t)to_integer(x, 0, UINT8_MAX);
+}
+
+static int32_t to_i32(double x)
+{
+    return (int32_t)to_integer(x, INT32_MIN, INT32_MAX);
+}
+
+static int64_t to_i64(double x)
+{
+    return to_integer(x, -0x1p63, 0x1p63);
+}
+
+static double of_f64(double x) { return x; }
+static double of_f32(float x) { return x; }
+static double of_i8(int8_t x) { return x; }
+static double of_u8(uint8_t x) { return x; }
+static double of_i32(int32_t x) { return x; }
+static double of_i64(int64_t x) { return (double)x; }
+static double to_f64(double x) { return x; }
+static float to_f32(double x) { return (float)x; }
+
+/* One switch for the four functions below: dtype, its C type, its reader and
+ * its writer. */
+#define EACH_TYPE(X)                       \
+    X(F64,  double,   of_f64,    to_f64)   \
+    X(F32,  float,    of_f32,    to_f32)   \
+    X(F16,  uint16_t, of_half,   to_half)  \
+    X(BF16, uint16_t, of_bfloat, to_bfloat)\
+    X(I8,   int8_t,   of_i8,     to_i8)    \
+    X(U8,   uint8_t,  of_u8,     to_u8)    \
+    X(I32,  int32_t,  of_i32,    to_i32)   \
+    X(I64,  int64_t,  of_i64,    to_i64)
+
+void kb_tensor_widen(double *restrict dst, const void *restrict src, size_t n,
+                     enum kb_dtype dtype)
+{
+    const char *p = src;
+    switch (dtype) {
+#define X(id, type, of, to)                     \
+    case KB_##id:                               \
+        for (size_t i = 0; i < n; i++) {        \
+            type v;                             \
+            memcpy(&v, p + i * sizeof v, sizeof v); \
+            dst[i] = of(v);                     \
+        }                                       \
+        break;
+    EACH_TYPE(X)
+#undef X
+    case KB_DTYPES:
+        assert(dtype < KB_DTYPES);
+    }
+}
+
+void kb_tensor_narrow(void *restrict dst, const double *restrict src, size_t n,
+                      enum kb_dtype dtype)
+{
+    char *p = dst;
+    switch (dtype) {
+#define X(id, type, of, to)                     \
+    case KB_##id:                               \
+        for (size_t i = 0; i < n; i++) {        \
+            type v = to(src[i]);                \
+            memcpy(p + i * sizeof v, &v, sizeof v); \
+        }                                       \
+        break;
+    EACH_TYPE(X)
+#undef X
+    case KB_DTYPES:
+        assert(dtype < KB_DTYPES);
+    }
+}
+
+double kb_tensor_get(const void *src, enum kb_dtype dtype, size_t i)
+{
+    double value = 0;
+    const char *p = src;
+    kb_tensor_widen(&value, p + i * kb_dtype_bytes(dtype), 1, dtype);
+    return value;
+}
+
+void kb_tensor_set(void *dst, enum kb_dtype dtype, size_t i, double value)
+{
+    char *p = dst;
+    kb_tensor_narrow(p + i * kb_dtype_bytes(dtype), &value, 1, dtype);
+}
+
+/* Floats of every kind: clear the top bit of each element. The mask repeats
+ * over 8 bytes, and a last part of a word is a part of the mask. */
+static void clear_signs(char *dst, const char *src, size_t bytes,
+                        size_t element)
+{
+    unsigned char mask_bytes[8];
+    memset(mask_bytes, 0xff, sizeof mask_bytes);
+    for (size_t i = 0; i < sizeof mask_bytes; i += element) {
+        uint16_t probe = 1;
+        bool little = *(unsigned char *)&probe;
+        mask_bytes[little ? i + element - 1 : i] = 0x7f;
+    }
+    uint64_t mask;
+    memcpy(&mask, mask_bytes, sizeof mask);
+    for (size_t at = 0; at < bytes; at += 8) {
+        size_t part = bytes - at < 8 ? bytes - at : 8;
+        uint64_t word = 0;
+        memcpy(&word, src + at, part);
+        word &= mask;
+        memcpy(dst + at, &word, part);
+    }
+}
+
+void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype)
+{
+    size_t bytes = n * kb_dtype_bytes(dtype);
+    if (kb_dtype_is_float(dtype)) {
+        clear_signs(dst, src, bytes, kb_dtype_bytes(dtype));
+        return;
+    }
+    if (dtype == KB_U8) {
+        memmove(dst, src, bytes);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (dtype == KB_I64) {
+            int64_t v;
+            memcpy(&v, (const char *)src + i * sizeof v, sizeof v);
+            v = v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
+            memcpy((char *)dst + i * sizeof v, &v, sizeof v);
+        } else {
+            kb_tensor_set(dst, dtype, i, fabs(kb_tensor_get(src, dtype, i)));
+        }
+    }
+}

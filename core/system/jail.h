@@ -1,0 +1,55 @@
+/* jail.h - what a child gives up before it touches code we do not trust.
+ *
+ * Every function acts on the calling process and cannot be undone. The order
+ * is: limits, user, files, calls. One that fails returns ESYS or ENODEV, and
+ * the caller must then not go on.
+ *
+ *   limits  resource limits (setrlimit)
+ *   user    as root: become nobody, with no groups and no capabilities
+ *   files   Landlock: only the listed trees may be read, executed or written;
+ *           no TCP, no signals to the outside (as the kernel's ABI allows)
+ *   calls   a seccomp filter
+ */
+#ifndef KB_JAIL_H
+#define KB_JAIL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kb.h"
+
+enum { KB_JAIL_NOBODY = 65534 };
+
+struct kb_jail_limits {         /* 0: as inherited, save cpu_s */
+    uint64_t memory_bytes;      /* address space */
+    uint64_t file_bytes;        /* largest file it may write, exact */
+    uint64_t stack_bytes;
+    uint32_t cpu_s;
+    uint32_t open_files;
+};
+
+enum kb_jail_calls {
+    KB_JAIL_BUILD,  /* a compiler: no sockets, tracing, mounts, keys */
+    KB_JAIL_LOAD,   /* a kernel's process while it loads the candidate */
+    KB_JAIL_RUN     /* after that: memory, self-signals, exit */
+};
+
+KB_MUST_USE kb_status kb_jail_limit(const struct kb_jail_limits *limits);
+KB_MUST_USE kb_status kb_jail_user(void);
+
+/* Paths that do not exist are skipped. Both lists NULL-terminated. ENODEV
+ * when this Linux has no Landlock. */
+KB_MUST_USE kb_status kb_jail_files(const char *const *read,
+                                    const char *const *write);
+
+/* A call outside LOAD or RUN raises SIGSYS (si_syscall names it); one outside
+ * BUILD fails with EPERM. */
+KB_MUST_USE kb_status kb_jail_calls(enum kb_jail_calls which);
+
+/* The kernel's Landlock ABI version, 0 when there is none. */
+int kb_jail_landlock_abi(void);
+
+/* "openat" for its number here, or NULL; free() it. */
+char *kb_jail_call_name(int number);
+
+#endif

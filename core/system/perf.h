@@ -1,0 +1,27 @@
+/* perf.h - hardware counters of one other process, through perf_event_open.
+ * Many virtual machines and containers have none: that is a status.
+ */
+#ifndef KB_PERF_H
+#define KB_PERF_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kb.h"
+
+enum { KB_PERF_EVENTS = 4 };    /* cycles, instructions, cache refs, misses */
+
+struct kb_perf {
+    int fd[KB_PERF_EVENTS];
+};
+
+/* Counts pid's user-mode work from now on. ENODEV: not here, or not allowed;
+ * then *p is closed. */
+KB_MUST_USE kb_status kb_perf_open(pid_t pid, struct kb_perf *p);
+
+/* Totals since open, scaled when the counters were shared. ENODEV: none. */
+KB_MUST_USE kb_status kb_perf_read(const struct kb_perf *p,
+                                   uint64_t value[KB_PERF_EVENTS]);
+void kb_perf_close(struct kb_perf *p);
+
+#endif

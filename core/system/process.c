@@ -1,0 +1,265 @@
+#include "process.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+/* Milliseconds until deadline_ns, for poll: 0 when past, rounded up. */
+static int remaining_ms(int64_t deadline_ns)
+{
+    int64_t left = deadline_ns - kb_clock_now_ns();
+    if (left <= 0)
+        return 0;
+    int64_t ms = (left + 999999) / 1000000;
+    return ms > 1000000 ? 1000000 : (int)ms;
+}
+
+static void default_signals(void)
+{
+    struct sigaction dfl = { .sa_handler = SIG_DFL };
+    for (int sig = 1; sig < 32; sig++)
+        sigaction(sig, &dfl, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Moves the listed descriptors to 0..fds-1 and closes all others but report,
+ * whose new number is returned. -1 with errno set. */
+static int arrange_fds(const struct kb_process_spec *spec, int report)
+{
+    int from[KB_PROCESS_FDS];
+    int base = KB_PROCESS_FDS + 1;
+    for (size_t i = 0; i < spec->fds; i++) {
+        int fd = spec->fd[i] >= 0 ? spec->fd[i] : open("/dev/null", O_RDWR);
+        from[i] = fcntl(fd, F_DUPFD, base);
+        if (from[i] < 0)
+            return -1;
+    }
+    int moved = fcntl(report, F_DUPFD, base);
+    if (moved < 0)
+        return -1;
+    for (size_t i = 0; i < spec->fds; i++)
+        if (dup2(from[i], (int)i) < 0)
+            return -1;
+    int last = dup2(moved, (int)spec->fds);
+    if (last < 0 || fcntl(last, F_SETFD, FD_CLOEXEC) < 0)
+        return -1;
+    syscall(SYS_close_range, (unsigned)last + 1, ~0U, 0);
+    return last;
+}
+
+static void child(const struct kb_process_spec *spec, int report, pid_t parent)
+{
+    static char *const no_env[] = { NULL };
+    char *const *env = spec->env ? (char *const *)spec->env : no_env;
+    int why = 0;
+
+    default_signals();
+    if (spec->session)
+        setsid();
+    else
+        setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    int fd = arrange_fds(spec, report);
+    if (fd < 0 || (spec->dir && chdir(spec->dir)))
+        why = errno;
+    if (!why && spec->enter)
+        why = spec->enter(spec->arg);
+    if (!why) {
+        execve(spec->argv[0], (char *const *)spec->argv, env);
+        why = errno;
+    }
+    ssize_t told = write(fd < 0 ? report : fd, &why, sizeof why);
+    (void)told;
+    _exit(127);
+}
+
+kb_status kb_process_start(const struct kb_process_spec *spec, pid_t *pid)
+{
+    int report[2];
+    if (spec->fds < 3 || spec->fds > KB_PROCESS_FDS || !spec->argv[0])
+        return KB_EINVAL;
+    if (pipe2(report, O_CLOEXEC))
+        return KB_ESYS;
+
+    pid_t parent = getpid(), p = fork();
+    if (p == 0)
+        child(spec, report[1], parent);
+    int saved = errno;
+    close(report[1]);
+    if (p < 0) {
+        close(report[0]);
+        errno = saved;
+        return KB_ESYS;
+    }
+    int why = 0;
+    ssize_t n;
+    do
+        n = read(report[0], &why, sizeof why);
+    while (n < 0 && errno == EINTR);
+    close(report[0]);
+    if (n != 0) {                       /* the child spoke: it never exec'd */
+        int ignored;
+        while (waitpid(p, &ignored, 0) < 0 && errno == EINTR)
+            ;
+        errno = n == sizeof why ? why : ECHILD;
+        return KB_ESYS;
+    }
+    *pid = p;
+    return KB_OK;
+}
+
+static int reap(pid_t pid)
+{
+    int wstatus = 0;
+    while (waitpid(pid, &wstatus, 0) < 0 && errno == EINTR)
+        ;
+    return wstatus;
+}
+
+kb_status kb_process_wait(pid_t pid, int64_t deadline_ns, int *wstatus)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return KB_ESYS;
+    struct pollfd ended = { .fd = fd, .events = POLLIN };
+    int rc;
+    do
+        rc = poll(&ended, 1, remaining_ms(deadline_ns));
+    while (rc < 0 && errno == EINTR);
+    close(fd);
+    if (rc < 0)
+        return KB_ESYS;
+    if (rc == 0)
+        return KB_ETIME;
+    *wstatus = reap(pid);
+    return KB_OK;
+}
+
+/* The session of a process, from field 6 of /proc/PID/stat; -1 if unknown. */
+static long session_of(const char *pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    const char *after = strrchr(text, ')');     /* the name may hold spaces */
+    long session = -1;
+    if (!after || sscanf(after + 1, " %*c %*d %*d %ld", &session) != 1)
+        return -1;
+    return session;
+}
+
+static void kill_session(pid_t leader)
+{
+    DIR *proc = opendir("/proc");
+    if (!proc)
+        return;
+    for (struct dirent *e; (e = readdir(proc)); ) {
+        int pid = 0;
+        if (sscanf(e->d_name, "%d", &pid) == 1 && pid > 1 && pid != leader
+            && session_of(e->d_name) == (long)leader)
+            kill(pid, SIGKILL);
+    }
+    closedir(proc);
+}
+
+int kb_process_kill(pid_t pid, bool session)
+{
+    assert(pid > 1);
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+    if (session)                /* before the reap, while the id is still taken */
+        kill_session(pid);
+    return reap(pid);
+}
+
+/* Reads fd until its end or the deadline, keeping the first cap - 1 bytes. */
+static kb_status drain(int fd, int64_t deadline_ns, char *out, size_t cap,
+                       size_t *used)
+{
+    char chunk[4096];
+    *used = 0;
+    out[0] = '\0';
+    for (;;) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        int rc = poll(&p, 1, remaining_ms(deadline_ns));
+        if (rc < 0 && errno == EINTR)
+            continue;
+        if (rc <= 0)
+            return rc ? KB_ESYS : KB_ETIME;
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n ? KB_ESYS : KB_OK;
+        size_t keep = cap - 1 - *used;
+        if ((size_t)n < keep)
+            keep = (size_t)n;
+        memcpy(out + *used, chunk, keep);
+        *used += keep;
+        out[*used] = '\0';
+    }
+}
+
+kb_status kb_process_run(const struct kb_process_spec *spec,
+                         int64_t deadline_ns, char *out, size_t cap,
+                         size_t *used, int *wstatus)
+{
+    int ends[2];
+    assert(cap > 0);
+    if (pipe2(ends, O_CLOEXEC))
+        return KB_ESYS;
+    struct kb_process_spec own = *spec;
+    own.fds = 3;
+    own.fd[0] = -1;
+    own.fd[1] = own.fd[2] = ends[1];
+    pid_t pid;
+    kb_status st = kb_process_start(&own, &pid);
+    int saved = errno;
+    close(ends[1]);
+    if (!st) {
+        st = drain(ends[0], deadline_ns, out, cap, used);
+        if (!st)
+            st = kb_process_wait(pid, deadline_ns, wstatus);
+        saved = errno;
+        if (st)
+            *wstatus = kb_process_kill(pid, own.session);
+        else
+            kill(-pid, SIGKILL);        /* what it left behind in its group */
+    }
+    close(ends[0]);
+    errno = saved;
+    return st;
+}
+
+void kb_process_clear(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d)); )
+        unlinkat(dirfd(d), e->d_name, 0);       /* fails on folders: fine */
+    closedir(d);
+    rmdir(dir);
+}

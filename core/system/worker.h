@@ -1,0 +1,47 @@
+/* worker.h - one worker process and the frames to and from it.
+ *
+ * A worker reads requests from its stdin and writes replies to its stdout;
+ * what it says on stderr is kept, the last KB_WORKER_LOG bytes of it. It leads
+ * a session of its own, so a terminal's Ctrl-C does not reach it, and stopping
+ * it takes its children too.
+ */
+#ifndef KB_WORKER_H
+#define KB_WORKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kb.h"
+
+enum { KB_WORKER_LOG = 4096 };
+
+typedef struct kb_worker kb_worker;
+
+/* argv[0] is a path. The environment is the caller's. */
+KB_MUST_USE kb_status kb_worker_start(const char *const *argv,
+                                      kb_worker **out);
+
+/* Kills the worker with all its children, reaps it, frees w. */
+void kb_worker_stop(kb_worker *w);
+
+/* Sends one request. ESYS (EPIPE): the worker is gone. ETIME after 10 s. */
+KB_MUST_USE kb_status kb_worker_send(kb_worker *w, const void *bytes,
+                                     size_t n);
+
+/* Waits until a worker of the n has a reply, or has died, or deadline_ns. A
+ * reply: *which and OK, read it with _reply. EWORKER: *which died or broke the
+ * protocol. ETIME. EINTR: a signal came. */
+KB_MUST_USE kb_status kb_worker_wait(kb_worker *const *workers, size_t n,
+                                     int64_t deadline_ns, size_t *which);
+
+/* The waiting reply, or NULL; owned by w until _next, which drops it. */
+const void *kb_worker_reply(const kb_worker *w, size_t *n);
+void kb_worker_next(kb_worker *w);
+
+/* The end of its stderr, NUL-terminated. */
+const char *kb_worker_log(const kb_worker *w);
+
+pid_t kb_worker_pid(const kb_worker *w);
+
+#endif

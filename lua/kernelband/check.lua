@@ -1,0 +1,182 @@
+-- check.lua - is a candidate right? Every element, on every shape of the task,
+-- against a float64 answer made after the candidate ran.
+--
+-- The bound is that of core/measure/tensor.h: it grows with the number of
+-- terms summed into an element, and knows the dtype. Beside it stand the RMS
+-- error against the baseline's (a lower precision is thousands of times off),
+-- untouched red zones, no poison left, and a second run on other poison that
+-- must give the same bits.
+local core = require "kernelband.core"
+
+local check = {}
+
+local all = { "normal", "wide", "uniform", "lognormal", "spikes", "ties",
+              "integers", "denormal" }
+local drawn_of = { held_out = 2, timed = 1 }
+local rms_limit = 8
+
+local verdict_of = { ETIME = "timeout", ECRASH = "crashed", EDENIED = "cheated" }
+
+local function fail(verdict, reason, ...)
+  return { verdict = verdict, reason = reason:format(...) }
+end
+
+local function secret_seed()
+  return math.tointeger(tonumber("0x" .. core.system.random_hex(7)))
+end
+
+-- A list whose programs are stopped when the block that made it ends.
+function check.closing(list)
+  return setmetatable(list, { __close = function(t)
+    for _, item in ipairs(t) do item.program:close() end
+  end })
+end
+
+-- Is the error scale the reference on absolute inputs? A task may say; without
+-- a word, sums have it and element-wise work has not.
+function check.needs_scale(t)
+  if t.exact then return false end
+  if t.scale then return t.scale == "absolute" end
+  return t.reduction ~= nil
+end
+
+local function answer(s, room, buffers, program)
+  buffers:poison(secret_seed())
+  buffers:take(room.buffers)
+  if buffers == room.scale then buffers:absolute() end
+  local ns, why = program:launch(1, 60 * 10 ^ 9 // 1)
+  if not ns then
+    error(("%s: the reference, %s: %s"):format(s.task.file, room.label, why), 0)
+  end
+end
+
+-- Makes the expected answer for the inputs now in the room, and its scale.
+local function expect(s, room)
+  answer(s, room, room.expected, room.reference)
+  if room.scale then answer(s, room, room.scale, room.scale_reference) end
+end
+
+local function explain(s, room, arg, r, distribution)
+  local name = s.task.args[arg].name
+  if r.poison_left > 0 then
+    return ("%s: %d of %d elements never written, first %s[%d] (%s inputs)")
+           :format(room.label, r.poison_left, r.n, name, r.first_bad, distribution)
+  end
+  return ("%s: %d of %d elements wrong, first %s[%d] = %.9g, expected %.9g +- %.3g (%s inputs)")
+         :format(room.label, r.bad, r.n, name, r.first_bad, r.got, r.want, r.limit, distribution)
+end
+
+local function bound(s, room)
+  return { reduction = room.reduction, exact = s.task.exact, tolerance = s.task.tolerance }
+end
+
+-- The outputs of a slot against the expected answer; nil when they are right.
+local function compare(s, room, slot, distribution)
+  local totals = { err_ss = 0, ref_ss = 0 }
+  for _, arg in ipairs(room.outputs) do
+    local r = room.buffers:compare(arg, slot, room.expected, room.scale, bound(s, room))
+    if r.bad > 0 then return fail("wrong", "%s", explain(s, room, arg, r, distribution)) end
+    totals.err_ss = totals.err_ss + r.err_ss
+    totals.ref_ss = totals.ref_ss + r.ref_ss
+  end
+  return nil, totals
+end
+
+local function damaged(s, room)
+  local arg = room.buffers:damaged()
+  if arg then
+    return fail("wrong", "%s: wrote outside its output %s", room.label, s.task.args[arg].name)
+  end
+end
+
+-- One run on fresh poison. Returns nil, or what is wrong.
+local function run(s, room, program)
+  room.buffers:poison(secret_seed())
+  local ns, why, code = program:launch(1, room.limit_ns)
+  if not ns then
+    return fail(verdict_of[code] or "launch_failed", "%s (%s)", why, room.label)
+  end
+  return damaged(s, room)
+end
+
+-- Error of the baseline on the same inputs bounds that of the candidate. The
+-- floor is half a rounding of the outputs, as in kb_tensor_rms_ratio.
+local function precision(s, room, mine)
+  local bad = run(s, room, room.baseline)
+  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
+  local _, base = compare(s, room, 1, "")
+  if not base then return nil end
+  local u = 2 ^ -24
+  local floor = u / 2 * math.sqrt(base.ref_ss)
+  local ratio = math.sqrt(mine.err_ss) / math.max(math.sqrt(base.err_ss), floor, 5e-324)
+  if ratio > rms_limit then
+    return fail("wrong", "%s: its RMS error is %.3g times that of the baseline (limit %d): "
+                .. "was it computed in a lower precision?", room.label, ratio, rms_limit)
+  end
+end
+
+local function distributions(room)
+  local wanted = drawn_of[room.role]
+  if not wanted then return all end
+  local drawn, left = { "normal" }, table.move(all, 2, #all, 1, {})
+  for i = 2, wanted do
+    local k = secret_seed() % #left + 1
+    drawn[i] = table.remove(left, k)
+  end
+  if wanted == 1 then drawn[1] = all[secret_seed() % #all + 1] end
+  return drawn
+end
+
+local function one_distribution(s, room, program, distribution, twice)
+  for i, a in ipairs(s.task.args) do
+    if a.mode == "in" or a.mode == "inout" then
+      room.buffers:fill(i, distribution, secret_seed())
+    end
+  end
+  room.buffers:keep()
+  local bad = run(s, room, program)
+  if bad then return bad end
+  local digest = room.buffers:digest()
+  bad = twice and run(s, room, program)
+  if bad then return bad end
+  local differs = room.buffers:digest() ~= digest
+  expect(s, room)
+  local wrong, totals = compare(s, room, 1, distribution)
+  if wrong then return wrong end
+  if differs then
+    return fail("wrong", "%s: two runs on the same inputs differ: it reads memory it did "
+                .. "not write, or keeps state", room.label)
+  end
+  if room.role == "held_out" and distribution == "normal" and not s.task.exact then
+    return precision(s, room, totals)
+  end
+end
+
+-- All checks of one shape, in a process of their own.
+function check.room(s, room, object)
+  local program, why, code = s.device:load(object, room.buffers)
+  if not program then
+    return fail(verdict_of[code] or "launch_failed", "%s (loading)", why)
+  end
+  local held <close> = program
+  for i, distribution in ipairs(distributions(room)) do
+    local bad = one_distribution(s, room, program, distribution, i == 1 and room.role ~= "timed")
+    if bad then return bad end
+  end
+end
+
+-- After a timed batch of n calls: the outputs it left behind.
+function check.timed_outputs(s, room, n)
+  local bad = damaged(s, room)
+  if bad then return bad end
+  expect(s, room)
+  local used = math.min(n, room.slots)
+  local first = secret_seed() % used + 1
+  local last = (n - 1) % room.slots + 1
+  for _, slot in ipairs { last, first } do
+    bad = compare(s, room, slot, "timed")
+    if bad then return bad end
+  end
+end
+
+return check

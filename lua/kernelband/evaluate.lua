@@ -1,0 +1,390 @@
+-- evaluate.lua - judges one candidate: builds, checks, times and profiles it.
+-- Runs in a worker process, which holds the clock and the expected answers.
+--
+--   s = evaluate.open(task, "cpu")     builds reference and baseline, refuses a
+--                                      task whose two disagree
+--   s.baseline                         evaluation of the baseline
+--   s:evaluate(source, options)        -> evaluation
+--       options.best_times_ns          times of the best kernel so far, one a
+--                                      timed shape: what is clearly slower is
+--                                      dropped after a screen
+--       options.confirm                more blocks, no screen
+--
+-- The order is that of reference order R1-R9: poison, candidate, then the
+-- expected answer; nothing a candidate could read holds it while it runs.
+local core     = require "kernelband.core"
+local check    = require "kernelband.check"
+local evidence = require "kernelband.evidence"
+local schema   = require "kernelband.schema"
+local task     = require "kernelband.task"
+
+local evaluate = {}
+
+local now = core.system.now_ns
+
+local build_timeout_ns  = 30 * 10 ^ 9 // 1
+local sample_ns         = 1000000       -- a sample lasts at least 1 ms
+local baseline_budget_s = 0.6           -- of baseline time, all shapes together
+local slots_bytes       = 8 << 20       -- of outputs that rotate in a sample
+local screen_ratio      = 1.25          -- slower than this: not a contender
+
+local verdict_of = { ETIME = "timeout", ECRASH = "crashed", EDENIED = "cheated" }
+
+local function fail(verdict, reason, ...)
+  if select("#", ...) > 0 then reason = reason:format(...) end
+  return { verdict = verdict, reason = reason }
+end
+
+-- Why a launch or a load ended: an evaluation that is not ok.
+local function died(code, why, where)
+  return fail(verdict_of[code] or "launch_failed", "%s (%s)", why, where)
+end
+
+local function secret_seed()
+  return math.tointeger(tonumber("0x" .. core.system.random_hex(7)))
+end
+
+-- Building ---------------------------------------------------------------
+
+local function build(s, source, entry, arguments)
+  return s.device:build { source = source, entry = entry, args = arguments,
+                          timeout_ns = build_timeout_ns }
+end
+
+local function build_reference(s)
+  local t = s.task
+  local source = task.source(t, "reference", "c")
+  local shape = t.shapes.smoke[1]
+  local object, why = build(s, source, t.name .. "_f64", task.arguments(t, shape, true))
+  if object then return object, true end
+  local plain = build(s, source, t.name, task.arguments(t, shape))
+  if plain then return plain, false end
+  schema.raise("%s does not build as %s_f64 (float64 outputs) nor as %s:\n%s",
+               t.reference.c, t.name, t.name, why)
+end
+
+-- Rooms: what one shape needs, kept for as long as the session lives --------
+
+local function slots_for(arguments)
+  local bytes = 0
+  for _, a in ipairs(arguments) do
+    if a.mode == "out" or a.mode == "inout" then bytes = bytes + 8 * a.count end
+  end
+  return math.max(1, math.min(64, slots_bytes // bytes))
+end
+
+local function load_or_raise(s, object, buffers, what)
+  local program, why = s.device:load(object, buffers)
+  if not program then schema.raise("%s: %s cannot be loaded: %s", s.task.file, what, why) end
+  return program
+end
+
+local function buffers_or_raise(s, arguments, slots)
+  local b, why = s.device:buffers(arguments, slots)
+  if not b then schema.raise("%s: no room for the arguments: %s", s.task.file, why) end
+  return b
+end
+
+local function new_room(s, shape, role)
+  local t = s.task
+  local arguments = task.arguments(t, shape)
+  local wide = task.arguments(t, shape, s.reference_wide)
+  local room = { shape = shape, role = role, label = task.show_shape(t, shape),
+                 outputs = {}, reduction = t.reduction and t.reduction(shape) or 1 }
+  room.slots = role == "timed" and slots_for(arguments) or 1
+  room.most = 1 << 20
+  for i, a in ipairs(t.args) do
+    if a.mode == "out" or a.mode == "inout" then room.outputs[#room.outputs + 1] = i end
+    if a.mode == "inout" then room.most = room.slots end    -- each call on fresh contents
+  end
+  room.buffers = buffers_or_raise(s, arguments, room.slots)
+  room.expected = buffers_or_raise(s, wide, 1)
+  room.reference = load_or_raise(s, s.reference, room.expected, "the reference")
+  if check.needs_scale(t) then
+    room.scale = buffers_or_raise(s, wide, 1)
+    room.scale_reference = load_or_raise(s, s.reference, room.scale, "the reference")
+  end
+  room.baseline = load_or_raise(s, s.baseline_object, room.buffers, "the baseline")
+  room.limit_ns = 10 ^ 10 // 1
+  return room
+end
+
+-- Timing -------------------------------------------------------------------
+
+local function per_call(program, room, iterations)
+  room.buffers:poison(secret_seed())
+  local ns, why, code = program:launch(iterations, room.limit_ns * iterations + 10 ^ 9 // 1)
+  if not ns then return nil, why, code end
+  return ns / iterations
+end
+
+-- Iterations that make a sample last sample_ns; warms up on the way.
+local function calibrate(program, room)
+  local n = 1
+  while true do
+    local ns, why, code = per_call(program, room, n)
+    if not ns then return nil, why, code end
+    if ns * n >= sample_ns or n >= room.most then return n, ns end
+    local want = math.ceil(1.2 * sample_ns / math.max(ns, 1))
+    n = math.min(math.max(want, n + 1), n * 16, room.most)
+  end
+end
+
+-- One block: A is the baseline, B the candidate, ABBA or BAAB by a coin; a
+-- slow baseline runs once a block, its place drawn too.
+local function block(room, program, n, slow)
+  local order = slow and (core.system.random_hex(1) < "8" and "ABB" or "BBA")
+                or (core.system.random_hex(1) < "8" and "ABBA" or "BAAB")
+  local sum, count = { A = 0, B = 0 }, { A = 0, B = 0 }
+  for who in order:gmatch "." do
+    local p = who == "A" and room.baseline or program
+    local ns, why, code = per_call(p, room, who == "A" and room.baseline_n or n)
+    if not ns then return nil, nil, why, code end
+    sum[who] = sum[who] + ns
+    count[who] = count[who] + 1
+  end
+  return sum.A / count.A, sum.B / count.B
+end
+
+local function blocks_for(s, room, confirm)
+  local budget_ns = (confirm and 4 or 1) * baseline_budget_s * 1e9 / #s.timed
+  local n = math.floor(budget_ns / (room.baseline_ns * (room.slow and 1 or 2)))
+  if confirm then return math.max(8, math.min(16, n)) end
+  return math.max(room.baseline_ns < 2e8 and 3 or 2, math.min(10, n))
+end
+
+local function fill_inputs(s, room, distribution)
+  for i, a in ipairs(s.task.args) do
+    if a.mode == "in" or a.mode == "inout" then
+      room.buffers:fill(i, distribution, secret_seed())
+    end
+  end
+  room.buffers:keep()
+end
+
+local function time_shape(s, room, program, n, confirm)
+  local a, b, logs = {}, {}, {}
+  for i = 1, blocks_for(s, room, confirm) do
+    local base, mine, why, code = block(room, program, n, room.slow)
+    if not base then return nil, why, code end
+    a[i], b[i], logs[i] = base, mine, math.log(base / mine)
+  end
+  local paired = core.stats.paired(logs, 0.95)
+  return {
+    shape = room.shape, role = "timed", iterations = n,
+    time_ns = core.stats.median(b), baseline_ns = core.stats.median(a),
+    speedup = math.exp(paired.estimate), blocks = #logs,
+    speedup_low = paired.method ~= "none" and math.exp(paired.low) or nil,
+    speedup_high = paired.method ~= "none" and math.exp(paired.high) or nil,
+    interval = paired.method, confidence = paired.confidence,
+    samples_ns = b, baseline_samples_ns = a,
+  }
+end
+
+-- The geometric mean over shapes. Shapes are timed independently, so the
+-- half-widths of their log intervals add in quadrature.
+local function overall(out)
+  local log, low, high, time, base = 0, 0, 0, 0, 0
+  local n, known = #out.shapes, true
+  for _, r in ipairs(out.shapes) do
+    local e = math.log(r.speedup)
+    log, time, base = log + e / n, time + math.log(r.time_ns) / n, base + math.log(r.baseline_ns) / n
+    known = known and r.speedup_low ~= nil
+    if known then
+      low = low + (e - math.log(r.speedup_low)) ^ 2
+      high = high + (math.log(r.speedup_high) - e) ^ 2
+    end
+  end
+  out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
+  if known then
+    out.speedup_low = math.exp(log - math.sqrt(low) / n)
+    out.speedup_high = math.exp(log + math.sqrt(high) / n)
+  end
+end
+
+-- Is it clearly slower than the best so far? Two quick samples a shape.
+local function screen(s, out, runs, best_ns)
+  local log = 0
+  for i, room in ipairs(s.timed) do
+    local least = runs[i].first_ns
+    for _ = 1, 2 do
+      local ns, why, code = per_call(runs[i].program, room, runs[i].n)
+      if not ns then return nil, died(code, why, room.label) end
+      least = math.min(least, ns)
+    end
+    out.shapes[i] = { shape = room.shape, role = "timed", time_ns = least,
+                      baseline_ns = room.baseline_ns, speedup = room.baseline_ns / least }
+    log = log + math.log(least / best_ns[i])
+  end
+  if math.exp(log / #s.timed) > screen_ratio then return true end
+  out.shapes = {}
+  return false
+end
+
+local function share_of_peak(s, r)
+  local work, peak = s.task.work(r.shape), s.roofline
+  local flops = work.flops / (r.time_ns * 1e-9) / peak.f32_flops_per_s
+  local bytes = work.bytes / (r.time_ns * 1e-9) / peak.dram_bytes_per_s
+  r.compute_share, r.bandwidth_share = flops, bytes
+  r.share_of_peak = math.max(flops, bytes)
+  r.roof = flops >= bytes and "compute" or "bandwidth"
+end
+
+-- The baseline against itself: 1, by definition.
+local function time_baseline_as_is(s, out)
+  for i, room in ipairs(s.timed) do
+    out.shapes[i] = { shape = room.shape, role = "timed", time_ns = room.baseline_ns,
+                      baseline_ns = room.baseline_ns, speedup = 1, speedup_low = 1,
+                      speedup_high = 1 }
+    share_of_peak(s, out.shapes[i])
+  end
+  overall(out)
+end
+
+local function time_all(s, out, object, options)
+  if options.baseline then return time_baseline_as_is(s, out) end
+  local runs <close> = check.closing {}
+  for i, room in ipairs(s.timed) do
+    fill_inputs(s, room, "normal")
+    local program, why, code = s.device:load(object, room.buffers)
+    if not program then return died(code, why, room.label) end
+    runs[i] = { program = program }
+    local n, ns, c = calibrate(program, room)
+    if not n then return died(c, ns, room.label) end
+    runs[i].n, runs[i].first_ns = n, ns
+  end
+  if options.best_times_ns and #options.best_times_ns == #s.timed and not options.confirm then
+    local slower, bad = screen(s, out, runs, options.best_times_ns)
+    if bad then return bad end
+    out.screened = slower
+  end
+  for i, room in ipairs(s.timed) do
+    if not out.screened then
+      local r, why, code = time_shape(s, room, runs[i].program, runs[i].n, options.confirm)
+      if not r then return died(code, why, room.label) end
+      out.shapes[i] = r
+    end
+    -- The candidate's own outputs as timed: one more batch, then every slot
+    -- that it wrote last, against an answer made only now.
+    local ns, why, code = per_call(runs[i].program, room, runs[i].n)
+    if not ns then return died(code, why, room.label) end
+    local bad = check.timed_outputs(s, room, runs[i].n)
+    if bad then return bad end
+  end
+  for _, r in ipairs(out.shapes) do share_of_peak(s, r) end
+  out.counters = runs[1].program:counters()
+  overall(out)
+end
+
+-- The line of a compiler's output that says the most.
+local function first_error(log)
+  return log:match "[^\n]*undefined reference[^\n]*" or log:match "[^\n]*[Ee]rror:[^\n]*" or log
+end
+
+-- The whole of it -------------------------------------------------------------
+
+local function seconds_since(start) return (now() - start) / 1e9 end
+
+local function judge(s, source, options, out)
+  local t, seconds = s.task, out.seconds
+  local start = now()
+  local object, log, code = build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]))
+  seconds.build = seconds_since(start)
+  if not object then
+    out.log = log
+    return fail("build_failed", "%s", code == "EBUILD" and first_error(log) or "compiling: " .. log)
+  end
+  local kept <close> = object
+  local mix = evidence.read_object(object)
+  local bad = evidence.admit(mix)
+  if bad then return bad end
+
+  start = now()
+  for _, room in ipairs(s.rooms) do
+    bad = check.room(s, room, object)
+    if bad then break end
+  end
+  seconds.check = seconds_since(start)
+  if bad then return bad end
+
+  start = now()
+  bad = time_all(s, out, object, options)
+  seconds.time = seconds_since(start)
+  if bad then return bad end
+
+  start = now()
+  out.evidence = evidence.make(s, out, mix)
+  seconds.profile = seconds_since(start)
+end
+
+local session = {}
+session.__index = session
+
+-- Never raises for what a candidate does.
+function session:evaluate(source, options)
+  local start = now()
+  local out = { verdict = "ok", shapes = {}, screened = false, seconds = {} }
+  local bad = judge(self, source, options or {}, out)
+  if bad then
+    bad.seconds, bad.log, out = out.seconds, out.log, bad
+    out.shapes = {}
+  end
+  out.seconds.total = seconds_since(start)
+  return out
+end
+
+function session:close()
+  self.device:close()
+end
+
+-- Baseline times, and with them the deadlines of every shape.
+local function time_baseline(s)
+  for _, room in ipairs(s.rooms) do
+    fill_inputs(s, room, "normal")
+    local n, ns = calibrate(room.baseline, room)
+    if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
+    local samples = { ns }
+    for i = 2, room.role == "timed" and ns < 2e7 and 3 or 1 do samples[i] = per_call(room.baseline, room, n) or ns end
+    room.baseline_n, room.baseline_ns = n, core.stats.median(samples)
+    room.slow = room.baseline_ns > 2e7
+    room.limit_ns = math.floor(math.max(20 * room.baseline_ns, 2e8))
+  end
+end
+
+-- The baseline through every check, with the times just taken.
+local function judge_baseline(s)
+  local out = s:evaluate(task.source(s.task, "baseline", "c"), { baseline = true })
+  if out.verdict ~= "ok" then
+    schema.raise("%s: refused: the baseline is not what the reference says: %s: %s",
+                 s.task.file, out.verdict, out.reason)
+  end
+  return out
+end
+
+-- Raises a configuration error when the device is missing or the task is not
+-- fit; the worker reports it as it is.
+function evaluate.open(t, device_name)
+  local device, why = core.device(device_name)
+  if not device then schema.raise("device '%s': %s", device_name, why) end
+  local s = setmetatable({ task = t, device = device, rooms = {}, timed = {} }, session)
+  s.roofline = core.roofline()
+  s.reference, s.reference_wide = build_reference(s)
+  local log
+  s.baseline_object, log = build(s, task.source(t, "baseline", "c"), t.name,
+                                 task.arguments(t, t.shapes.smoke[1]))
+  if not s.baseline_object then
+    schema.raise("%s: the baseline does not build:\n%s", t.baseline.c, log)
+  end
+  for _, role in ipairs { "smoke", "held_out", "timed" } do
+    for _, shape in ipairs(t.shapes[role]) do
+      local room = new_room(s, shape, role)
+      s.rooms[#s.rooms + 1] = room
+      if role == "timed" then s.timed[#s.timed + 1] = room end
+    end
+  end
+  time_baseline(s)
+  s.baseline = judge_baseline(s)
+  return s
+end
+
+return evaluate

@@ -1,0 +1,225 @@
+-- evidence.lua - what is honestly known about a kernel on the CPU: its times
+-- against work() and this machine's measured roofs, the instruction mix of the
+-- built object's inner loops, and hardware counters where there are any.
+--
+-- Each feature has a kind: "measured" (a clock or a counter said so),
+-- "derived" (follows from measurements, from work() or from the object), or
+-- "missing" (0, and to be ignored). On a CPU the paper's GPU features read:
+--
+--   phi  l2_hit                1 - cache misses / references (counters)
+--        mem_bw                compulsory bytes / time / measured bandwidth
+--        sm_util               flops / time / measured FMA peak of one core
+--        warp_eff              SIMD lanes in use, of the widest possible
+--        achieved_occupancy    instructions a cycle / 4 (counters)
+--        reg_per_thread        vector registers named in inner loops / 32
+--        shared_conflicts      stack accesses among memory accesses: spills
+--        load_store_coalesced  contiguous vector accesses among all
+--        tensor_core_util      fused multiply-adds among flop instructions
+--   rho  log_time, log_footprint, intensity, block_x (lanes), block_y (flop
+--        instructions an inner loop: its unrolling), occupancy (as above)
+--   h    sm, dram as above; l2: bytes the inner loops load a flop, times
+--        flops / time, against measured L1 bandwidth. Percent.
+--   signature (v2)  T / T0, registers, stack frame, lanes, occupancy
+local core = require "kernelband.core"
+
+local evidence = {}
+
+-- Reading the object ----------------------------------------------------------
+
+local flop_names = { add = true, sub = true, mul = true, div = true, sqrt = true,
+                     max = true, min = true }
+
+-- An instruction of the disassembly, reduced to what is counted; nil when it
+-- is of no interest. AT&T order: the destination comes last.
+local function classify(op, operands)
+  local out = { lanes = 0 }
+  local base, kind = op:match "^v?(%a+)([ps][sd])$"
+  if not base then base, kind = op:match "^v?(%a+%d+)([ps][sd])$" end
+  local width = operands:find "%%zmm" and 16 or operands:find "%%ymm" and 8 or 4
+  if kind and kind:sub(2) == "d" then width = width // 2 end
+  if base and (flop_names[base] or base:match "^fn?m[as][du][db]%a*%d+$") then
+    out.flop = true
+    out.fma = base:match "^fn?m" ~= nil
+    out.lanes = kind:sub(1, 1) == "p" and width or 1
+  end
+  if operands:find "%(" and not op:match "^lea" and not op:match "^nop" and not op:match "^j"
+     and not op:match "^prefetch" then
+    local destination = operands:match ",([^,%(]*%([^%)]*%))$"
+    out.memory = true
+    out.store = destination ~= nil or not operands:find ","
+    out.stack = operands:find "%(%%rsp" ~= nil or operands:find "%(%%rbp" ~= nil
+    out.vector = operands:find "%%[xyz]mm" ~= nil and not op:match "gather" and not op:match "scatter"
+                 and not op:match "s[sd]$" and not op:match "^vbroadcast"
+    out.bytes = op:match "ss$" and 4 or op:match "sd$" and 8 or op:match "^vbroadcastss" and 4
+                or out.vector and 4 * width or 8
+  end
+  if out.flop or out.memory then return out end
+end
+
+-- Adds a function's instructions { address, op, operands } to the mix: those
+-- of its innermost loops (a backward jump with no other one inside).
+local function add_function(mix, code)
+  local loops = {}
+  for i, ins in ipairs(code) do
+    local target = ins.op:sub(1, 1) == "j" and tonumber(ins.operands:match "^(%x+)" or "", 16)
+    if target and target <= ins.address and target >= code[1].address then
+      loops[#loops + 1] = { first = target, last = ins.address, at = i }
+    end
+    for reg in ins.operands:gmatch "%%[xyz]mm(%d+)" do mix.registers[tonumber(reg)] = true end
+    local frame = ins.op == "sub" and ins.operands:match "^%$0x(%x+),%%rsp"
+    if frame then mix.frame_bytes = math.max(mix.frame_bytes, tonumber(frame, 16)) end
+  end
+  for _, loop in ipairs(loops) do
+    local innermost = true
+    for _, other in ipairs(loops) do
+      if other ~= loop and other.first >= loop.first and other.last <= loop.last then
+        innermost = false
+      end
+    end
+    if innermost then evidence.add_loop(mix, code, loop) end
+  end
+end
+
+function evidence.add_loop(mix, code, loop)
+  local flops, i = 0, loop.at
+  local seen = {}
+  while i >= 1 and code[i].address >= loop.first do
+    local c = classify(code[i].op, code[i].operands)
+    if c then seen[#seen + 1] = c end
+    if c and c.flop then flops = flops + 1 end
+    i = i - 1
+  end
+  if flops == 0 then return end         -- tails, copies, bookkeeping
+  mix.loops = mix.loops + 1
+  mix.largest = math.max(mix.largest, flops)
+  for _, c in ipairs(seen) do
+    if c.flop then
+      mix.flops, mix.lanes = mix.flops + 1, mix.lanes + c.lanes
+      mix.operations = mix.operations + c.lanes * (c.fma and 2 or 1)
+      if c.fma then mix.fma = mix.fma + 1 end
+      mix.widest = math.max(mix.widest, c.lanes)
+    end
+    if c.memory then
+      mix.memory = mix.memory + 1
+      if c.stack then mix.stack = mix.stack + 1 end
+      if c.vector and not c.stack then mix.vector_memory = mix.vector_memory + 1 end
+      if not c.store then mix.load_bytes = mix.load_bytes + c.bytes end
+    end
+  end
+end
+
+-- text: what objdump -h -T -d printed.
+function evidence.read_text(text)
+  local mix = { sections = {}, registers = {}, frame_bytes = 0, loops = 0, largest = 0,
+                flops = 0, lanes = 0, operations = 0, fma = 0, widest = 0, memory = 0,
+                stack = 0, vector_memory = 0, load_bytes = 0 }
+  local code
+  for line in text:gmatch "[^\n]+" do
+    local section, size = line:match "^%s*%d+%s+(%.%S+)%s+(%x+)%s"
+    if section then mix.sections[section] = tonumber(size, 16) end
+    if line:match "^%x+ <.*>:$" then
+      if code and #code > 0 then add_function(mix, code) end
+      code = {}
+    elseif code then
+      local address, op, operands = line:match "^%s*(%x+):%s+(%S+)%s*(.*)$"
+      if address then
+        code[#code + 1] = { address = tonumber(address, 16), op = op,
+                            operands = operands:gsub("%s*[#<].*$", "") }
+      end
+    end
+  end
+  if code and #code > 0 then add_function(mix, code) end
+  return mix
+end
+
+-- The mix of an object, or nil where there is no objdump.
+function evidence.read_object(object)
+  local text = object:text()
+  return text and evidence.read_text(text)
+end
+
+-- What may not be in a candidate at all: code that runs when it is loaded,
+-- before anything watches. nil when there is none.
+function evidence.admit(mix)
+  for _, name in ipairs { ".preinit_array", ".init_array", ".ctors", ".init", ".fini_array" } do
+    if mix and (mix.sections[name] or 0) > 0 then
+      return { verdict = "cheated", reason = ("the object has a section %s: code that runs "
+               .. "before or after the kernel is called"):format(name) }
+    end
+  end
+end
+
+-- Features -----------------------------------------------------------------------
+
+local function clip(x) return math.max(0, math.min(1, x)) end
+
+local function count(set)
+  local n = 0
+  for i = 0, 31 do if set[i] then n = n + 1 end end
+  return n
+end
+
+-- A list of { value, kind } with nil values as missing, split into two lists.
+local function split(n, list)
+  local values, kinds = {}, {}
+  for i = 1, n do
+    local item = list[i] or {}
+    values[i] = item[1] or 0
+    kinds[i] = item[1] and item[2] or "missing"
+  end
+  return values, kinds
+end
+
+local function ratio(a, b)
+  if b > 0 then return a / b end
+end
+
+-- s: the session, for its roofs and its task; out: the evaluation so far.
+function evidence.make(s, out, mix)
+  local first = out.shapes[1]
+  local seconds = first.time_ns * 1e-9
+  local work, peak = s.task.work(first.shape), s.roofline
+  local sm = work.flops / seconds / peak.f32_flops_per_s
+  local dram = work.bytes / seconds / peak.dram_bytes_per_s
+  local c = out.counters
+  local ipc = c and ratio(c.instructions, c.cycles * 4)
+  local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs or nil
+  local known = mix and mix.flops > 0
+  local registers = mix and count(mix.registers) / 32
+  local lanes = known and mix.lanes / mix.flops
+  local traffic = known and ratio(mix.load_bytes, mix.operations)
+  local l2 = traffic and traffic * work.flops / seconds / peak.l1_bytes_per_s
+
+  local e = {}
+  e.phi, e.phi_kind = split(9, {
+    { hit and clip(hit), "measured" },
+    { clip(dram), "derived" },
+    { clip(sm), "derived" },
+    { lanes and clip(lanes / 16), "derived" },
+    { ipc and clip(ipc), "measured" },
+    { registers, "derived" },
+    { known and ratio(mix.stack, mix.memory), "derived" },
+    { known and ratio(mix.vector_memory, mix.memory), "derived" },
+    { known and mix.fma / mix.flops, "derived" },
+  })
+  e.rho, e.rho_kind = split(6, {
+    { math.log(first.time_ns), "measured" },
+    { math.log(work.bytes), "derived" },
+    { work.flops / work.bytes, "derived" },
+    { known and mix.widest, "derived" },
+    { known and mix.largest, "derived" },
+    { ipc and clip(ipc), "measured" },
+  })
+  e.signature, e.signature_kind = split(5, {
+    { 1 / first.speedup, "measured" },
+    { registers, "derived" },
+    { mix and math.log(1 + mix.frame_bytes) / 20, "derived" },
+    { known and mix.widest / 16, "derived" },
+    { ipc and clip(ipc), "measured" },
+  })
+  e.h = { sm = 100 * clip(sm), dram = 100 * clip(dram), l2 = l2 and 100 * clip(l2) or nil }
+  e.h_kind = { sm = "derived", dram = "derived", l2 = l2 and "derived" or "missing" }
+  return e
+end
+
+return evidence

@@ -1,0 +1,205 @@
+-- task.lua - loads a task folder and refuses one that cannot work.
+--
+--   t = task.load "examples/tasks/matmul"
+--   t.name t.summary t.dir t.args t.shapes t.work t.reduction t.schedule ..
+--   task.arguments(t, shape)  -> what device:buffers takes
+--   task.source(t, "baseline", "c")  -> text of a file the task names
+--
+-- Task files are the user's own and trusted; they are plain Lua.
+local core   = require "kernelband.core"
+local path   = require "kernelband.path"
+local schema = require "kernelband.schema"
+
+local task = {}
+
+local dtypes = { "f64", "f32", "f16", "bf16", "i8", "u8", "i32", "i64" }
+
+local shape_list = { type = "list", item = { type = "table" } }
+local languages = { { "c", "string", optional = true },
+                    { "cuda", "string", optional = true } }
+
+local rules = {
+  { "name", "string", check = function(s)
+      return s:match "^[%a_][%w_]*$" ~= nil, "a C identifier" end },
+  { "summary", "string" },
+  { "args", "list", at_least = 1, at_most = 32, item = { type = "table" } },
+  { "shapes", "table", rules = {
+      { "smoke",    "list", at_least = 1, item = shape_list.item },
+      { "timed",    "list", at_least = 1, item = shape_list.item },
+      { "held_out", "list", default = {}, item = shape_list.item } } },
+  { "work", "function" },
+  { "tolerance", "number", optional = true, at_least = 0 },
+  { "reduction", "function", optional = true },
+  { "scale", "string", optional = true, one_of = { "absolute", "result" } },
+  { "exact", "boolean", optional = true },
+  { "reference", "table", rules = languages },
+  { "baseline", "table", rules = languages },
+  { "schedule", "string", optional = true },
+}
+
+local schedule_rules = {
+  { "parameters", "list", at_least = 1, item = { type = "list", at_least = 2, at_most = 2 } },
+  { "valid", "function" },
+  { "emit", "function" },
+}
+
+local function run_file(file)
+  local env = setmetatable({}, { __index = _G })
+  local chunk, why = loadfile(file, "t", env)
+  if not chunk then schema.raise("%s", why) end
+  local ok, value = pcall(chunk)
+  if not ok then schema.raise("%s", tostring(value)) end
+  return value
+end
+
+local function contains(list, v)
+  for _, x in ipairs(list) do if x == v then return true end end
+  return false
+end
+
+-- { "x", "f32", "in", { "rows", 4 } } or { "rows", "i32" }.
+local function read_arg(a, i, where)
+  local function refuse(...) schema.raise("%s: args[%d]: %s", where, i, string.format(...)) end
+  if type(a[1]) ~= "string" or not a[1]:match "^[%a_][%w_]*$" then
+    refuse("the first item must be the parameter's name, got %s", schema.show(a[1]))
+  end
+  if not contains(dtypes, a[2]) then
+    refuse("'%s' has element type %s%s", a[1], schema.show(a[2]), schema.hint(a[2], dtypes))
+  end
+  if a[3] == nil then return { name = a[1], dtype = a[2], mode = "scalar", value = a.value } end
+  if not contains({ "in", "out", "inout" }, a[3]) then
+    refuse("'%s' must be 'in', 'out' or 'inout', got %s", a[1], schema.show(a[3]))
+  end
+  if type(a[4]) ~= "table" or #a[4] == 0 then
+    refuse("'%s' needs its dimensions, such as { \"rows\", \"cols\" }", a[1])
+  end
+  for _, d in ipairs(a[4]) do
+    if type(d) ~= "string" and not (math.tointeger(d) and d >= 1) then
+      refuse("'%s': a dimension is a shape's name or a positive integer, got %s", a[1], schema.show(d))
+    end
+  end
+  return { name = a[1], dtype = a[2], mode = a[3], dims = a[4] }
+end
+
+-- The names a shape must give: dimensions, and scalars without a value.
+local function shape_names(args)
+  local names = {}
+  for _, a in ipairs(args) do
+    for _, d in ipairs(a.dims or {}) do
+      if type(d) == "string" and not contains(names, d) then names[#names + 1] = d end
+    end
+    if a.mode == "scalar" and a.value == nil and not contains(names, a.name) then
+      names[#names + 1] = a.name
+    end
+  end
+  return names
+end
+
+local function check_shape(shape, names, where)
+  local shape_rules = {}
+  for i, name in ipairs(names) do shape_rules[i] = { name, "integer", at_least = 1 } end
+  return schema.check(shape, shape_rules, where)
+end
+
+local function check_work(t, where)
+  for _, shape in ipairs(t.shapes.timed) do
+    local ok, work = pcall(t.work, shape)
+    if not ok then schema.raise("%s: work: %s", where, work) end
+    if type(work) ~= "table" or type(work.flops) ~= "number" or type(work.bytes) ~= "number"
+       or work.flops < 0 or work.bytes <= 0 then
+      schema.raise("%s: work(shape) must return { flops =, bytes = } with bytes > 0", where)
+    end
+  end
+end
+
+local function find_sources(t, kind, where)
+  for _, language in ipairs { "c", "cuda" } do
+    local name = t[kind][language]
+    if name then
+      local file = path.join(t.dir, name)
+      if core.system.exists(file) ~= "file" then
+        schema.raise("%s: %s.%s: there is no file %s", where, kind, language, file)
+      end
+      t[kind][language] = file
+    end
+  end
+end
+
+local function load_schedule(t)
+  local file = path.join(t.dir, t.schedule)
+  local schedule = schema.check(run_file(file), schedule_rules, file)
+  for i, p in ipairs(schedule.parameters) do
+    if type(p[1]) ~= "string" or type(p[2]) ~= "table" or #p[2] == 0 then
+      schema.raise("%s: parameters[%d] must be { \"name\", { value, .. } }", file, i)
+    end
+  end
+  schedule.file = file
+  return schedule
+end
+
+function task.load(name)
+  if type(name) == "table" then return name end     -- loaded already, or synthetic
+  local dir = path.find(name)
+  if not dir then
+    local _, looked = path.find(name)
+    schema.raise_at_call("kb.task", "there is no task folder %s (looked at %s)", name, looked)
+  end
+  if core.system.exists(dir) == "file" then dir = path.dir(dir) end
+  dir = core.system.realpath(dir) or dir
+  local file = path.join(dir, "task.lua")
+  if core.system.exists(file) ~= "file" then
+    schema.raise_at_call("kb.task", "%s holds no task.lua", dir)
+  end
+  local t = schema.check(run_file(file), rules, file)
+  local where = file .. ": " .. t.name
+  t.dir, t.file = dir, file
+  for i, a in ipairs(t.args) do t.args[i] = read_arg(a, i, where) end
+  local names = shape_names(t.args)
+  for _, role in ipairs { "smoke", "timed", "held_out" } do
+    for i, shape in ipairs(t.shapes[role]) do
+      t.shapes[role][i] = check_shape(shape, names, ("%s: shapes.%s[%d]"):format(where, role, i))
+    end
+  end
+  t.shape_names = names
+  check_work(t, where)
+  find_sources(t, "reference", where)
+  find_sources(t, "baseline", where)
+  if t.schedule then t.schedule = load_schedule(t) end
+  return t
+end
+
+function task.source(t, kind, language)
+  local file = t[kind][language]
+  if not file then
+    schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind, language)
+  end
+  local text, why = core.system.read_file(file)
+  if not text then schema.raise("%s: %s", file, why) end
+  return text
+end
+
+-- wide: outputs are float64, as a reference's are.
+function task.arguments(t, shape, wide)
+  local out = {}
+  for i, a in ipairs(t.args) do
+    local count
+    if a.dims then
+      count = 1
+      for _, d in ipairs(a.dims) do count = count * (type(d) == "string" and shape[d] or d) end
+    end
+    local dtype = a.dtype
+    if wide and (a.mode == "out" or a.mode == "inout") then dtype = "f64" end
+    out[i] = { mode = a.mode, dtype = dtype, count = count,
+               value = a.mode == "scalar" and (a.value or shape[a.name]) or nil }
+  end
+  return out
+end
+
+-- "m=512 n=512 k=512", in the order the task names them.
+function task.show_shape(t, shape)
+  local out = {}
+  for i, name in ipairs(t.shape_names) do out[i] = ("%s=%d"):format(name, shape[name]) end
+  return table.concat(out, " ")
+end
+
+return task

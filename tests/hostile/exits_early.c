@@ -1,0 +1,9 @@
+/* expect: crashed. Status 0 is no result. */
+#include <stdlib.h>
+
+void axpy(const float *x, float *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = 2 * x[i] + 1;
+    exit(0);
+}

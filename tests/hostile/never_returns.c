@@ -1,0 +1,8 @@
+/* expect: timeout. */
+void axpy(const float *x, float *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = 2 * x[i] + 1;
+    for (volatile int spin = 1; spin; )
+        ;
+}
