@@ -196,8 +196,9 @@ local function emit_point(w, p)
     w.line("{")
     w.line("const float *up = x - x_row, *down = x + x_row;")
     w.line("")
-    w.line("return (up[-1] + 2.0f * up[0] + up[1] + 2.0f * x[-1] + 4.0f * x[0] + "
-           .. "2.0f * x[1] + down[-1] + 2.0f * down[0] + down[1]) * 0.0625f;")
+    w.line("return (up[-1] + 2.0f * up[0] + up[1] +")
+    w.line("        2.0f * x[-1] + 4.0f * x[0] + 2.0f * x[1] +")
+    w.line("        down[-1] + 2.0f * down[0] + down[1]) * 0.0625f;")
   else
     w.line("static inline float point(const float *x, ptrdiff_t i, ptrdiff_t j, "
            .. "ptrdiff_t rows, ptrdiff_t cols)")
