@@ -143,7 +143,7 @@ end
 return {
   name = "kernelband", reward = "relative", new = new,
   summary = "expected improvement over the best, shrunk statistics, profile head",
-  defaults = { alpha = 0.5, clusters = 3, c = 0.3, tau = 10, theta_sat = 90,
+  defaults = { alpha = 0.5, clusters = 3, c = 1, tau = 10, theta_sat = 90,
     buffer = 500, gain = 0.1, spread = 0.3, shrink = 3, share = 0.5, trust = 10,
     presses = { "vectorization", "pipeline", "access_layout" } },
   accepts = { clusters = { "number", "string" } },

@@ -10,7 +10,6 @@
 
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
-local run    = require "kernelband.run"
 local schema = require "kernelband.schema"
 local setup  = require "kernelband.setup"
 
