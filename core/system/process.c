@@ -267,9 +267,13 @@ kb_status kb_process_run(const struct kb_process_spec *spec,
 
 void kb_process_clear(const char *dir)
 {
-    DIR *d = opendir(dir);
-    if (!d)
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
         return;
+    }
     for (struct dirent *e; (e = readdir(d)); )
         unlinkat(dirfd(d), e->d_name, 0);       /* fails on folders: fine */
     closedir(d);
