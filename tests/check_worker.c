@@ -158,7 +158,10 @@ START_TEST(a_killed_worker_is_eworker_and_cannot_be_asked)
     size_t which = 99;
     start(0, "exec cat");
     start(1, "exec cat");
+    siginfo_t info;
     kill(kb_worker_pid(worker[1]), SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)kb_worker_pid(worker[1]), &info,
+                            WEXITED | WNOWAIT), 0);
     ck_assert_int_eq(wait_for(2, second, &which), KB_EWORKER);
     ck_assert_uint_eq(which, 1);
     errno = 0;
