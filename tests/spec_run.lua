@@ -70,6 +70,16 @@ t.test("a folder that holds a run is refused, with what to do", function()
   t.equal(run.fresh(out), out .. "-2")
 end)
 
+t.test("a start that failed leaves a folder that can be used", function()
+  local out = worlds.folder()
+  local options = { task = worlds.task { bad = true }, budget = { steps = 1 },
+                    quiet = true, out = out, policy = "policies/greedy.lua" }
+  t.raises("baseline is wrong", kb.search, options)
+  t.equal(run.fresh(out), out)
+  options.task = worlds.task {}
+  t.equal(kb.search(options).pulls, 1)
+end)
+
 for _, policy in ipairs { "kernelband", "kernelband_v1", "kernelband_v2", "random" } do
   t.test("killed and resumed equals uninterrupted: " .. policy, function()
     local dir = worlds.folder()

@@ -50,6 +50,16 @@ t.test("kernels carry what the evaluation said", function()
   t.near(seen.child.time_ns, 500)
 end)
 
+t.test("what an evaluation did not tell is 0 and marked as missing", function()
+  local seen
+  search { task = worlds.task { evidence = function() return {} end },
+           policy = "policies/kernelband_v1.lua",
+           on_pull = function(p) seen = p.parent end }
+  t.equal(seen.phi, { 0, 0, 0, 0, 0, 0, 0, 0, 0 })
+  t.equal(seen.rho_kind[6], "missing")
+  t.equal(seen.h, {})
+end)
+
 t.test("a failed child is told and does not join", function()
   local r = search { task = worlds.task { fail = 2 } }
   t.equal(r.verdicts, { ok = 3, wrong = 3 })
