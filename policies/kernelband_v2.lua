@@ -9,24 +9,21 @@
 --
 -- Kept from the published code, on purpose: clusters are found anew every tau
 -- pulls and their ids permuted, while means stay with the id; a child takes its
--- parent's id until then; the representative is nearest by unscaled distance;
--- headroom enters in percent points; an unprofiled kernel counts as headroom 0.
---
+-- parent's id; the representative is nearest by unscaled distance; headroom is
+-- in percent points; an unprofiled kernel counts as headroom 0.
 -- clusters: a number, or "each" for one a kernel. theta_sat: a number, or
 -- { sm =, dram =, l2 = }. update_on_failure: as the code does (true), or only
 -- after a verified child, as the printed algorithm does.
 
--- The position of each kernel's centroid is the plain mean of its members.
+-- The member nearest the plain mean of the members.
 local function representative(members)
-  local centre, best, least = {}, nil, math.huge
-  for d = 1, #members[1].signature do
-    local sum = 0
-    for _, k in ipairs(members) do sum = sum + k.signature[d] end
-    centre[d] = sum / #members
+  local mean, best, least = {}, nil, math.huge
+  for _, k in ipairs(members) do
+    for d, x in ipairs(k.signature) do mean[d] = (mean[d] or 0) + x / #members end
   end
   for _, k in ipairs(members) do
     local far = 0
-    for d, x in ipairs(k.signature) do far = far + (x - centre[d]) ^ 2 end
+    for d, x in ipairs(k.signature) do far = far + (x - mean[d]) ^ 2 end
     if far < least then best, least = k, far end
   end
   return best
@@ -35,53 +32,45 @@ end
 -- 1 .. n in a random order.
 local function permutation(n, rng)
   local p = {}
-  for i = 1, n do p[i] = i end
-  for i = n, 2, -1 do
-    local j = 1 + rng:below(i)
-    p[i], p[j] = p[j], p[i]
-  end
+  for i = 1, n do table.insert(p, 1 + rng:below(i), i) end
   return p
 end
 
 local function new(params, ctx)
   local core, n, open, rng = ctx.core, #ctx.strategies, ctx.open, ctx.rng
   local each = params.clusters == "each"
-  assert(each or type(params.clusters) == "number",
-         "clusters must be a number or \"each\"")
+  assert(each or type(params.clusters) == "number", "clusters must be a number "
+         .. "or \"each\"")
   local most = each and 65536 // n or params.clusters
   local ucb = core.ucb(most * n, { c = params.c, prior_mean = params.start_mean,
                                    prior_pulls = params.start_pulls })
   local kernels, cluster, target, pulls = {}, {}, {}, 0
   for i = 1, n do target[i] = ctx.strategies[i].target end
 
+  local sat = params.theta_sat
   local function theta(i)
-    local t = params.theta_sat
-    return type(t) == "number" and t or t[target[i]] or 75
+    return type(sat) == "number" and sat or sat[target[i]] or 75
   end
 
   local function members()
     local out = {}
-    for _, k in ipairs(kernels) do
-      local c = cluster[k]
-      out[c] = out[c] or {}
-      table.insert(out[c], k)
-    end
+    for c = 1, each and #kernels or most do out[c] = {} end
+    for _, k in ipairs(kernels) do table.insert(out[cluster[k]], k) end
     return out
   end
 
   local function regroup()
     local points = {}
     for j, k in ipairs(kernels) do points[j] = k.signature end
-    local ids = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
-                    :fit(points)
-    local renamed = permutation(most, rng)
+    local groups = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
+    local ids, renamed = groups:fit(points), permutation(most, rng)
     for j, k in ipairs(kernels) do cluster[k] = renamed[ids[j]] end
   end
 
   -- Open strategies of a cluster: those with anything left to propose, masked
   -- by the representative; when all are, the one with most headroom stays.
   local function unmasked(list)
-    local rep, out, spare, most_room = representative(list), {}, nil, -math.huge
+    local out, rep, spare, most_room = {}, representative(list), nil, -math.huge
     for i = 1, n do
       local any = false
       for _, k in ipairs(list) do any = any or open(k, i) end
@@ -110,11 +99,9 @@ local function new(params, ctx)
       total = total + weight[j]
     end
     local at = rng:uniform() * total
-    for j, k in ipairs(candidates) do
-      at = at - weight[j]
-      if at < 0 then return k end
-    end
-    return candidates[#candidates]
+    local j = 1
+    while j < #candidates and at >= weight[j] do at, j = at - weight[j], j + 1 end
+    return candidates[j]
   end
 
   local policy = {}
@@ -129,11 +116,8 @@ local function new(params, ctx)
 
   function policy.choose()
     local groups, arms = members(), {}
-    for c = 1, most do
-      for _, i in ipairs(groups[c] and unmasked(groups[c]) or {}) do
-        arms[#arms + 1] = (c - 1) * n + i
-      end
-      if each and c >= #kernels then break end
+    for c, list in ipairs(groups) do
+      for _, i in ipairs(unmasked(list)) do arms[#arms + 1] = (c - 1) * n + i end
     end
     if #arms == 0 then return nil end
     local arm = arms[ucb:select(arms)]

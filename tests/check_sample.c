@@ -177,7 +177,7 @@ END_TEST
 /* All 2^n signs, one by one. */
 START_TEST(the_confidence_is_the_share_of_signs_it_covers)
 {
-    double x[12];
+    double x[12] = { 0 };
     size_t n = (size_t)_i, below = 0;
     spread(x, n);
     struct kb_paired r = paired(x, n, 0.9);
@@ -204,6 +204,7 @@ START_TEST(six_pairs_are_the_fewest_for_95_and_eight_for_99)
     ck_assert_int_eq(r.method, KB_PAIRED_WILCOXON);
     ck_assert(r.low == 1 && r.high == 9);
     ck_assert(r.confidence == 1 - 2.0 / 64);
+    ck_assert_int_eq(paired(x, 6, 1 - 2.0 / 64).method, KB_PAIRED_WILCOXON);
     ck_assert_int_eq(paired(x, 7, 0.99).method, KB_PAIRED_STUDENT);
     r = paired(x, 8, 0.99);
     ck_assert_int_eq(r.method, KB_PAIRED_WILCOXON);
@@ -227,7 +228,7 @@ static const struct {
 
 START_TEST(few_pairs_take_students_t)
 {
-    double x[10], s = 0;
+    double x[10] = { 0 }, s = 0;
     size_t n = students[_i].n;
     for (size_t i = 0; i < n; i++) {
         x[i] = (double)i - (double)(n - 1) / 2;

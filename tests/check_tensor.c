@@ -123,6 +123,7 @@ static const struct {
     { KB_F16, 65519.99, 65504 },        { KB_F16, 65520, INFINITY },
     { KB_F32, 0x1.fffffefp127, FLT_MAX }, { KB_F32, 1e39, INFINITY },
     { KB_BF16, -1e39, -INFINITY },      { KB_F16, 1e-30, 0 },
+    { KB_BF16, 4e38, INFINITY },        { KB_F16, 1e5, INFINITY },
     { KB_I8, 127.5, 127 },              { KB_I8, -1e9, -128 },
     { KB_I8, 2.5, 2 },                  { KB_I8, -3.5, -4 },
     { KB_I8, NAN, 0 },                  { KB_U8, -1, 0 },
@@ -192,31 +193,39 @@ START_TEST(a_fill_takes_one_draw_whatever_its_size)
 }
 END_TEST
 
-/* Moments of 64 N draws, against their standard errors for a true normal
- * (sqrt(1/n), sqrt(2/n), sqrt(15/n), sqrt(96/n)), four of them allowed; and
- * the share beyond the ziggurat's last edge, where the tail sampler works. */
+/* Moments of 1,024 N draws, against their standard errors for a true normal
+ * (sqrt(1/n), sqrt(2/n), sqrt(15/n), sqrt(96/n)), four of them allowed; the
+ * inner half; the share beyond the ziggurat's last edge on either side, where
+ * the tail sampler works, and how far beyond its numbers lie (inverse Mills
+ * ratio). */
 START_TEST(a_normal_is_a_normal)
 {
-    double sum[5] = { 0 };
-    size_t n = 0, beyond = 0, inner = 0;
-    for (uint64_t seed = 0; seed < 64; seed++) {
+    const double edge = 3.6541528853610088;
+    double sum[5] = { 0 }, excess = 0;
+    size_t n = 0, above = 0, below = 0, inner = 0;
+    for (uint64_t seed = 0; seed < 1024; seed++) {
         fill(KB_F64, KB_FILL_NORMAL, seed);
         for (size_t i = 0; i < N; i++, n++) {
-            double x = values[i];
+            double x = values[i], power = 1;
             for (int k = 1; k < 5; k++)
-                sum[k] += pow(x, k);
-            beyond += fabs(x) > 3.6541528853610088;
+                sum[k] += power *= x;
+            above += x > edge;
+            below += x < -edge;
+            excess += fmax(fabs(x) - edge, 0);
             inner += fabs(x) < 0.6744897501960817;
         }
     }
-    double m = (double)n, root = sqrt(m);
+    double m = (double)n, root = sqrt(m), tail = erfc(edge / sqrt(2)) / 2;
     ck_assert_double_eq_tol(sum[1] / m, 0, 4 / root);
     ck_assert_double_eq_tol(sum[2] / m, 1, 4 * sqrt(2) / root);
     ck_assert_double_eq_tol(sum[3] / m, 0, 4 * sqrt(15) / root);
     ck_assert_double_eq_tol(sum[4] / m, 3, 4 * sqrt(96) / root);
     ck_assert_double_eq_tol((double)inner / m, 0.5, 4 * 0.5 / root);
-    double tail = erfc(3.6541528853610088 / sqrt(2));
-    ck_assert_double_eq_tol((double)beyond / m, tail, 4 * sqrt(tail) / root);
+    ck_assert_double_eq_tol((double)above / m, tail, 4 * sqrt(tail) / root);
+    ck_assert_double_eq_tol((double)below / m, tail, 4 * sqrt(tail) / root);
+    double beyond = (double)(above + below);
+    double mills = exp(-0.5 * edge * edge) / sqrt(2 * acos(-1)) / tail - edge;
+    ck_assert_double_eq_tol(excess / beyond, mills, 3 * mills / sqrt(beyond));
 }
 END_TEST
 
@@ -283,6 +292,10 @@ START_TEST(poison_is_nan_in_every_element_and_is_found_again)
     ck_assert_uint_ge(left, n - (n + 2) / 3);
     ck_assert_uint_le(left, n - (n + 2) / 3 + (dtype < KB_I8 ? 0 : 40));
     ck_assert_uint_lt(kb_tensor_poison_left(room, n, dtype, 43), n / 8);
+    kb_tensor_poison(room, n * kb_dtype_bytes(dtype), dtype, 42);
+    uint64_t next = 42 + UINT64_C(0x9e3779b97f4a7c15);
+    ck_assert_uint_lt(kb_tensor_poison_left(room + 1, n - 8, dtype, next),
+                      n / 8);
 }
 END_TEST
 

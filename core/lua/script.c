@@ -61,8 +61,9 @@ static void clear_error(kb_script *s)
 
 static int explain(lua_State *L)                        /* [err] -> [text] */
 {
-    const char *msg = luaL_tolstring(L, 1, NULL);
-    luaL_traceback(L, L, msg, 1);
+    luaL_tolstring(L, 1, NULL);     /* joined here: luaL_traceback would cut */
+    luaL_traceback(L, L, "", 1);    /* the message at a zero byte */
+    lua_concat(L, 2);
     return 1;
 }
 

@@ -26,8 +26,9 @@ void kb_script_free(kb_script *s);
 
 /* Calls require "kernelband.cli".main with the list argv[1..argc-1] and gives
  * the exit code it returns, 0 to 255. EINVAL: it raised, could not be loaded
- * or returned something else; ENOMEM: it ran out of memory. kb_script_error
- * then says why. May be called again after a failure. */
+ * or returned something else; ENOMEM: it ran out of memory (EINVAL when a
+ * library of Lua's made an ordinary error of that). kb_script_error then says
+ * why. May be called again after a failure. */
 KB_MUST_USE kb_status kb_script_main(kb_script *s, int argc, char **argv,
                                      int *exit_code);
 

@@ -52,6 +52,8 @@ kb_status kb_files_mkdir_p(const char *path)
             continue;
         *at = '\0';
         st = make_one(copy);
+        if (st && errno == EEXIST)
+            errno = ENOTDIR;
         *at = '/';
     }
     if (!st)

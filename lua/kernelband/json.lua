@@ -77,6 +77,6 @@ local function restore(v)
   return v
 end
 
-function json.decode(text) return restore(cjson.decode(text)) end
+function json.decode(s) return restore(cjson.decode(s)) end
 
 return json

@@ -73,7 +73,7 @@ local function merge(def, given, file)
   if given ~= nil and type(given) ~= "table" then
     schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
   end
-  return schema.options(given, parameter_rules, who)
+  return schema.options(given, parameter_rules, who, "parameter")
 end
 
 -- The running policy ------------------------------------------------------------

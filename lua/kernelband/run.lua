@@ -53,12 +53,23 @@ end
 
 local function strip(path) return (path:gsub("(.)/+$", "%1")) end
 
+-- Whether a folder holds something to lose: a journal that has its baseline, or
+-- a run.db that is not ours to judge. A start that failed leaves neither.
+local function holds_run(folder)
+  local file = folder .. "/run.db"
+  if not core.system.exists(file) then return false end
+  local db = core.store(file)
+  local rows = db and db:rows "SELECT count(*) AS n FROM kernels"
+  if db then db:close() end
+  return not rows or rows[1].n > 0
+end
+
 -- The first of stem, stem-2, stem-3 .. that holds no run yet; while resuming, the
 -- folder being resumed if it is one of them.
 function run.fresh(stem)
   stem = strip(stem)
   local n, path = 1, stem
-  while core.system.exists(path .. "/run.db") do
+  while holds_run(path) do
     if resumed and core.system.realpath(path) == resumed then return path end
     n = n + 1
     path = stem .. "-" .. n
@@ -142,7 +153,7 @@ local function open_db(folder, spec)
   local held = core.system.exists(file)
   local resume = held and resumed ~= nil
                  and core.system.realpath(folder) == resumed
-  if held and not resume then
+  if not resume and holds_run(folder) then
     schema.raise("%s already holds a run: go on with it by `kernelband resume %s`, "
       .. "or choose another out", folder, folder)
   end
@@ -160,9 +171,12 @@ local function open_db(folder, spec)
     check_identity(folder, json.decode(old[1].identity), spec.identity)
     ok, why = db:exec("UPDATE experiment SET state = 'running'")
   else
-    ok, why = db:exec("BEGIN;" .. tables
-                      .. "PRAGMA user_version = " .. VERSION .. ";COMMIT")
-    ok = ok and db:exec([[INSERT INTO experiment VALUES
+    ok, why = true, nil
+    if not held then
+      ok, why = db:exec("BEGIN;" .. tables
+                        .. "PRAGMA user_version = " .. VERSION .. ";COMMIT")
+    end
+    ok = ok and db:exec([[INSERT OR REPLACE INTO experiment VALUES
       (1, ?, ?, ?, ?, ?, ?, ?, ?, 'running')]], spec.script,
       json.encode(spec.args), core.system.realpath("."),
       json.encode(spec.identity), json.encode(spec.options),
@@ -269,9 +283,9 @@ function run.open(spec)
   end
 
   -- For the way out after a failure: the disk may be the reason for it.
-  function journal.fail(why)
-    db:exec(insert.event, journal.elapsed_s(), "failed", why)
-    db:exec("UPDATE experiment SET state = 'failed'")
+  function journal.fail(state, why)
+    db:exec(insert.event, journal.elapsed_s(), state, why)
+    db:exec("UPDATE experiment SET state = ?", state)
   end
 
   function journal.close() db:close() end

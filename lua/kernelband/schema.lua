@@ -18,7 +18,8 @@
 --   check     function(value) -> true | false, "what it must be"
 --   item      rule for each element of a list (type = instead of a name)
 --   rules     rule set of a nested table
---   open      (second argument of schema.rules) keys not listed are accepted
+--
+-- A rule set with open = true accepts keys it does not list.
 --
 -- Errors are objects { config = true, message = text } whose tostring and ..
 -- give the message: main prints that alone and exits 2, pcall users can show
@@ -92,10 +93,11 @@ local function distance(a, b, limit)
 end
 
 -- The name of the list nearest to the one given, nil when none is near: two
--- edits at most, one for names of up to three letters. Ties to the first.
+-- edits at most, one for names of two or three letters, none for one. Ties to
+-- the first.
 function schema.nearest(name, list)
   name = tostring(name)
-  local limit = #name <= 3 and 1 or 2
+  local limit = #name <= 1 and 0 or #name <= 3 and 1 or 2
   local best, least = nil, limit + 1
   for _, known in ipairs(list) do
     local d = distance(name:lower(), known:lower(), limit)
@@ -288,15 +290,16 @@ function schema.check(t, rules, where)
   return check_table(t, rules, where, "field", "")
 end
 
--- Checks the options of a call made by the user; nil stands for {}.
-function schema.options(t, rules, who)
+-- Checks the options of a call made by the user; nil stands for {}. noun is
+-- what they are called in messages, "option" unless given.
+function schema.options(t, rules, who, noun)
   local site = schema.call_site()
   local where = site and site .. ": " .. who or who
   if t == nil then t = {} end
   if type(t) ~= "table" then
     schema.raise("%s: expected a table of options, got %s", where, schema.show(t))
   end
-  return check_table(t, rules, where, "option", "")
+  return check_table(t, rules, where, noun or "option", "")
 end
 
 return schema

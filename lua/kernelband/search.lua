@@ -10,7 +10,6 @@
 
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
-local run    = require "kernelband.run"
 local schema = require "kernelband.schema"
 local setup  = require "kernelband.setup"
 
@@ -21,8 +20,8 @@ local CONFIRMED = 3                     -- kernels tried as winner at most
 
 local interrupts = core.system.interrupts
 
-local features = { "phi", "phi_kind", "rho", "rho_kind", "h", "h_kind",
-                   "signature", "signature_kind" }
+-- Vectors of the evidence and their lengths; h has names instead.
+local features = { { "phi", 9 }, { "rho", 6 }, { "signature", 5 } }
 
 -- A kernel as policies see it. Its time is the baseline's over its speed-up,
 -- both measured side by side, so a drift of the machine cancels.
@@ -37,7 +36,15 @@ local function new_kernel(S, parent, strategy, candidate, evaluation)
     speedup_high = evaluation.speedup_high or speedup, note = {},
   }
   local evidence = evaluation.evidence or {}
-  for _, name in ipairs(features) do k[name] = evidence[name] or {} end
+  k.h, k.h_kind = evidence.h or {}, evidence.h_kind or {}
+  for _, f in ipairs(features) do
+    local name, kind = f[1], f[1] .. "_kind"
+    k[name], k[kind] = evidence[name], evidence[kind] or {}
+    if not k[name] then
+      k[name] = {}
+      for i = 1, f[2] do k[name][i], k[kind][i] = 0, "missing" end
+    end
+  end
   return k
 end
 
@@ -394,7 +401,8 @@ function search.run(options)
   S.progress.close()
   S.evaluator.close()
   if not ok then
-    S.journal.fail(tostring(result))
+    S.journal.fail(interrupts() > 0 and "interrupted" or "failed",
+                   tostring(result))
   end
   S.journal.close()
   if not ok then error(result, 0) end

@@ -133,7 +133,8 @@ local function emit_square(w, p, streams)
   for i = 0, n - 1 do
     w.line("vec a%d = *(const vec *)(x + %d * x_row);", i, i)
   end
-  local from, to = "a", "b"
+  local stages, stage = { "b", "c", "d", "e", "f" }, 1
+  local from, to = "a", stages[1]
   local d = n // 2
   while d >= 1 do
     w.line("")
@@ -143,7 +144,8 @@ local function emit_square(w, p, streams)
       w.line("vec %s%d = __builtin_shufflevector(%s%d, %s%d, %s);", to, i,
              from, pair, from, pair + d, lanes(n, d, high))
     end
-    from, to = to, string.char(to:byte() + 1)
+    stage = stage + 1
+    from, to = to, stages[stage]
     d = d // 2
   end
   w.line("")

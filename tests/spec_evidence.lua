@@ -1,0 +1,89 @@
+-- What is read from an object, on a disassembly small enough to count by hand.
+local t = require "harness"
+local evidence = require "kernelband.evidence"
+
+local text = [[
+
+kernel.so:     file format elf64-x86-64
+
+Sections:
+Idx Name          Size      VMA               LMA               File off  Algn
+  0 .hash         00000024  00000000000001c8  00000000000001c8  000001c8  2**3
+                  CONTENTS, ALLOC, LOAD, READONLY, DATA
+  7 .text         000001f6  0000000000001040  0000000000001040  00001040  2**4
+                  CONTENTS, ALLOC, LOAD, READONLY, CODE
+
+Disassembly of section .text:
+
+0000000000001000 <matmul>:
+    1000:	sub    $0x128,%rsp
+    1007:	xor    %eax,%eax
+    1010:	vmovups (%rsi,%rax,1),%ymm2
+    1016:	vfmadd231ps 0x20(%rdi,%rax,1),%ymm2,%ymm0
+    101c:	vmulss (%rcx),%xmm3,%xmm4
+    1020:	vmovaps %ymm0,0x40(%rsp)
+    1026:	add    $0x20,%rax
+    102a:	cmp    %rdx,%rax
+    102d:	jne    1010 <matmul+0x10>
+    102f:	cmp    %r8,%r9
+    1032:	jl     1007 <matmul+0x7>
+    1034:	ret
+
+0000000000001040 <copy>:
+    1040:	movzbl (%rsi),%eax
+    1043:	mov    %al,(%rdi)
+    1045:	jmp    1040 <copy>
+]]
+
+local mix = evidence.read_text(text)
+
+t.test("only innermost loops that compute are counted", function()
+  t.equal(mix.loops, 1)
+  t.equal(mix.largest, 2)
+end)
+
+t.test("flops, lanes and fused multiply-adds are told apart", function()
+  t.equal(mix.flops, 2)
+  t.equal(mix.fma, 1)
+  t.equal(mix.lanes, 8 + 1)
+  t.equal(mix.operations, 8 * 2 + 1)
+  t.equal(mix.widest, 8)
+end)
+
+t.test("memory accesses are loads, stores, vectors or spills", function()
+  t.equal(mix.memory, 4)
+  t.equal(mix.stack, 1)
+  t.equal(mix.vector_memory, 2)
+  t.equal(mix.load_bytes, 32 + 32 + 4)
+end)
+
+t.test("registers, frame and sections are read", function()
+  t.equal(mix.registers, { [0] = true, [2] = true, [3] = true, [4] = true })
+  t.equal(mix.frame_bytes, 0x128)
+  t.equal(mix.sections[".text"], 0x1f6)
+end)
+
+t.test("an object that runs at load is not admitted", function()
+  t.equal(evidence.admit(mix), nil)
+  local late = evidence.read_text((text:gsub("%.hash ", ".init_array ")))
+  t.equal(evidence.admit(late).verdict, "cheated")
+end)
+
+t.test("what is not known is missing, and 0", function()
+  local session = { task = { args = { { dtype = "f32" } },
+                             work = function() return { flops = 2e9, bytes = 1e6 } end },
+                    roofline = { f32_flops_per_s = 1e11, dram_bytes_per_s = 1e10,
+                                 dram_copy_bytes_per_s = 8e9, l1_bytes_per_s = 1e12,
+                                 l1d_bytes = 32768, l2_bytes = 524288 } }
+  local out = { shapes = { { shape = {}, time_ns = 1e8, speedup = 2 } } }
+  local e = evidence.make(session, out, nil)
+  t.equal(e.phi, { 0, 0.001, 0.2, 0, 0, 0, 0, 0, 0 })
+  t.equal(e.phi_kind, { "missing", "derived", "derived", "missing", "missing", "missing",
+                        "missing", "missing", "missing" })
+  t.equal(e.h.sm, 20)
+  t.equal(e.h.l2, nil)
+  t.equal(e.h_kind.l2, "missing")
+  t.equal(#evidence.make(session, out, mix).rho, 6)
+end)
+
+t.finish()

@@ -1,0 +1,144 @@
+local t = require "harness"
+local kb = require "kernelband"
+local core = kb.core
+
+local function strategy(name, ...) return { name = name, moves = { ... } } end
+
+local tiling = strategy("tiling", "tile_m", "tile_n")
+local vector = strategy("vector", "width")
+local stranger = strategy("stranger", "nobody")
+
+local function schedule(more)
+  local s = {
+    parameters = { { "tile_m", { 0, 16, 32 } }, { "tile_n", { 0, 16 } },
+                   { "width", { 1, 4, 8 } } },
+    valid = function(p) return not (p.tile_m == 0 and p.tile_n == 16) end,
+    emit = function(p)
+      return ("m%d n%d w%d"):format(p.tile_m, p.tile_n, p.width)
+    end,
+  }
+  for k, v in pairs(more or {}) do s[k] = v end
+  return s
+end
+
+local function start(more, options)
+  return kb.generator.schedule(options).start {
+    name = "toy", schedule = schedule(more) }
+end
+
+local function kernel(id, params) return { id = id, params = params } end
+
+-- Everything a pair gives until it is exhausted, in order.
+local function all(g, parent, s, seed)
+  local out, rng = {}, core.rng(seed or 1)
+  while true do
+    local open = g.open(parent, s)
+    local c, why = g.propose(parent, s, rng)
+    t.equal(c ~= nil, open, "open tells what propose will do")
+    if not c then return out, why end
+    out[#out + 1] = c.source
+  end
+end
+
+t.test("the baseline is the first value of everything", function()
+  t.equal(start().first, { tile_m = 0, tile_n = 0, width = 1 })
+end)
+
+t.test("a child is its parent with only owned parameters changed", function()
+  local got, why = all(start(), kernel(1, start().first), tiling)
+  table.sort(got)
+  t.equal(got, { "m16 n0 w1", "m16 n16 w1", "m32 n0 w1", "m32 n16 w1" })
+  t.contains(why, "every point that tiling can reach from kernel 1 is known")
+end)
+
+t.test("what one parent gave is not given again by another", function()
+  local g = start()
+  local a = kernel(1, g.first)
+  t.equal(#all(g, a, vector), 2)
+  local b = kernel(2, { tile_m = 0, tile_n = 0, width = 8 })
+  t.equal(g.open(b, vector), false)
+  t.equal(#all(g, b, tiling), 4)
+end)
+
+t.test("points whose source is known are not new", function()
+  local g = start { emit = function(p) return "w" .. p.width end }
+  t.equal(g.open(kernel(1, g.first), tiling), false)
+  t.equal(#all(g, kernel(1, g.first), vector), 2)
+end)
+
+t.test("seen takes a candidate away, numbers as JSON gives them too", function()
+  local g = start()
+  g.seen { source = "m0 n0 w4", params = { tile_m = 0.0, tile_n = 0.0, width = 4.0 } }
+  t.equal(all(g, kernel(1, g.first), vector), { "m0 n0 w8" })
+end)
+
+t.test("a child of a parent read from JSON has the same source", function()
+  local g = start()
+  local c = g.propose(kernel(2, { tile_m = 16.0, tile_n = 0.0, width = 1.0 }),
+                      vector, core.rng(1))
+  t.equal(math.type(c.params.tile_m), "integer")
+end)
+
+t.test("strategies without parameters here are not open", function()
+  local g = start()
+  t.equal(g.open(kernel(1, g.first), stranger), false)
+  local c, why = g.propose(kernel(1, g.first), stranger, core.rng(1))
+  t.equal(c, nil)
+  t.contains(why, "owns no parameter")
+  t.equal(g.open(kernel(1, nil), tiling), false)
+  t.equal(g.open(kernel(1, { tile_m = 5, tile_n = 0, width = 1 }), tiling), false)
+end)
+
+t.test("the same draws give the same children, other draws others", function()
+  local function order(seed)
+    local g = start()
+    return all(g, kernel(1, g.first), tiling, seed)
+  end
+  t.equal(order(1), order(1))
+  local differs = false
+  for seed = 2, 9 do
+    differs = differs or table.concat(order(seed)) ~= table.concat(order(1))
+  end
+  t.equal(differs, true)
+end)
+
+t.test("children are drawn evenly", function()
+  local count = {}
+  for seed = 1, 400 do
+    local g = start()
+    local c = g.propose(kernel(1, g.first), tiling, core.rng(seed))
+    count[c.source] = (count[c.source] or 0) + 1
+  end
+  for _, n in pairs(count) do assert(n > 70 and n < 130, n) end
+end)
+
+t.test("more combinations than the limit are sampled", function()
+  local values = {}
+  for i = 0, 99 do values[i + 1] = i end
+  local g = kb.generator.schedule { limit = 50 }.start { name = "wide",
+    schedule = { parameters = { { "a", values }, { "b", values } },
+      valid = function() return true end,
+      emit = function(p) return p.a .. " " .. p.b end } }
+  local wide = strategy("wide", "a", "b")
+  for _ = 1, 200 do
+    assert(g.open(kernel(1, g.first), wide))
+    assert(g.propose(kernel(1, g.first), wide, core.rng(_)))
+  end
+end)
+
+t.test("a schedule that raises is named, with its line", function()
+  local why = t.raises("schedule of task toy, emit: ", start,
+                       { emit = function(p) return p.x.y end })
+  t.contains(why, "spec_schedule.lua:")
+  local g = start { valid = function() error "no" end }
+  t.raises("task toy, valid: ", g.open, kernel(1, g.first), tiling)
+  t.raises("must return C source, got number", start, { emit = function() return 7 end })
+end)
+
+t.test("a task without a schedule is refused", function()
+  t.raises("has no schedule", function()
+    kb.generator.schedule {}.start { name = "bare" }
+  end)
+end)
+
+t.finish()

@@ -1,0 +1,170 @@
+local t = require "harness"
+local kb = require "kernelband"
+local core = kb.core
+local worlds = require "worlds"
+
+local first_open = worlds.file [[
+return { name = "first", defaults = {}, new = function(params, ctx)
+  local pool = {}
+  return {
+    admit = function(k) pool[#pool + 1] = k end,
+    choose = function(pending)
+      for n = #pool, 1, -1 do
+        for i = 1, #ctx.strategies do
+          if ctx.open(pool[n], i) then return pool[n], i, { mean = pending } end
+        end
+      end
+    end,
+    learn = function() end } end }]]
+
+local function search(more)
+  local options = { task = worlds.task {}, policy = first_open,
+                    budget = { steps = 6 }, quiet = true }
+  for k, v in pairs(more or {}) do options[k] = v end
+  local r = kb.search(options)           -- a tail call would leave no line
+  return r
+end
+
+t.test("a pull goes from choice to child, and the best is confirmed", function()
+  local r = search {}
+  t.equal(r.pulls, 6)
+  t.equal(r.verdicts, { ok = 6 })
+  t.equal(r.id, 7)
+  t.equal(r.confirmed, true)
+  t.near(r.speedup, 7)
+  t.equal(r.rows[3].parent, 3)
+  t.equal(r.rows[3].child, 4)
+  t.equal(r.arms, { one = 6, two = 0 })
+  t.near(r.rows[1].reward, 1 - 1 / 2)
+end)
+
+t.test("kernels carry what the evaluation said", function()
+  local seen
+  search { on_pull = function(p) seen = seen or p end }
+  t.equal(seen.parent.id, 1)
+  t.equal(seen.child.parent, 1)
+  t.equal(seen.child.strategy, "one")
+  t.equal(seen.child.depth, 1)
+  t.equal(seen.child.phi[9], 0.5)
+  t.equal(seen.child.h.dram, 50)
+  t.near(seen.child.time_ns, 500)
+end)
+
+t.test("what an evaluation did not tell is 0 and marked as missing", function()
+  local seen
+  search { task = worlds.task { evidence = function() return {} end },
+           policy = "policies/kernelband_v1.lua",
+           on_pull = function(p) seen = p.parent end }
+  t.equal(seen.phi, { 0, 0, 0, 0, 0, 0, 0, 0, 0 })
+  t.equal(seen.rho_kind[6], "missing")
+  t.equal(seen.h, {})
+end)
+
+t.test("a failed child is told and does not join", function()
+  local r = search { task = worlds.task { fail = 2 } }
+  t.equal(r.verdicts, { ok = 3, wrong = 3 })
+  t.equal(r.rows[2].reward, -1)
+  t.equal(r.rows[2].child, nil)
+end)
+
+t.test("a source already known is not measured again", function()
+  local r = search { task = worlds.task { same = true } }
+  t.equal(r.verdicts, { ok = 1, no_candidate = 5 })
+  t.contains(r.rows[2].reason, "kernel 2 again")
+end)
+
+t.test("the search ends when the policy has nothing left", function()
+  t.equal(search { task = worlds.task { last = 3 } }.pulls, 3)
+end)
+
+t.test("up to `parallel` pulls are under way and the policy knows", function()
+  local most = 0
+  local r = search { parallel = 3, on_pull = function(p)
+    most = math.max(most, p.terms.mean)
+  end }
+  t.equal(most, 2)
+  t.equal(r.pulls, 6)
+end)
+
+t.test("a winner that does not stand gives way to the next", function()
+  local r = search { task = worlds.task { refute = 7 } }
+  t.equal(r.id, 6)
+  t.equal(search { task = worlds.task { refute = 1 } }.id, 1)
+end)
+
+t.test("the budget of money stops the search", function()
+  t.equal(search { budget = { usd = 0.25 }, task = worlds.task { usd = 0.1 } }
+          .pulls, 3)
+end)
+
+for _, case in ipairs {
+  { { stepz = 1 }, "unknown option 'stepz'" },
+  { { budget = { step = 1 } }, "'budget.step' (did you mean 'steps'?)" },
+  { { budget = {} }, "needs steps, minutes or usd" },
+  { { parallel = 0 }, "'parallel'" },
+  { { reward = 1 }, "'reward'" },
+} do
+  t.test("an option is checked: " .. case[2], function()
+    local why = t.raises(case[2], search, case[1])
+    t.contains(why, "spec_search.lua:")
+    t.equal(why.config, true)
+  end)
+end
+
+for _, case in ipairs {
+  { "return {}, 1", "choose must return" },
+  { "return pool, 1", "choose must return" },
+  { "return pool[1], 3", "choose must return" },
+  { "return pool[1], 1.5", "choose must return" },
+  { "return pool[1], 0", "choose must return" },
+  { "return pool[1], 1, 2", "terms" },
+  { "error 'no idea'", ":4: no idea" },
+  { "while true do end", "budget" },
+  { "os.exit()", "global 'os'" },
+} do
+  t.test("a policy that does `" .. case[1] .. "` stops the run", function()
+    local file = worlds.file([[
+return { name = "bad", defaults = {}, new = function(params, ctx)
+  local pool, n = {}, 0
+  local function choose()
+%s
+  end
+  return { admit = function(k) pool[#pool + 1] = k end, learn = function() end,
+    choose = function() n = n + 1
+      if n < 4 then return pool[#pool], 1 end
+      return choose() end } end }]], case[1])
+    local out = worlds.folder()
+    local why = t.raises(case[2], search, { policy = file, out = out })
+    t.contains(why, file)
+    local db = assert(core.store(out .. "/run.db"))
+    t.equal(db:rows "SELECT count(*) AS n FROM pulls", { { n = 3 } })
+    t.equal(db:rows "SELECT state FROM experiment", { { state = "failed" } })
+    t.equal(#db:rows "SELECT * FROM events WHERE kind = 'failed'", 1)
+    db:close()
+  end)
+end
+
+t.test("a reward must be a number", function()
+  t.raises("pull 1 (ok)", search, { reward = function() return 0 / 0 end })
+  t.raises("pull 1 (ok)", search, { reward = function() return "x" end })
+end)
+
+t.test("a lost worker is an error, and a bad baseline too", function()
+  t.raises("the worker is lost", search, { task = worlds.task { lost = 2 } })
+  t.raises("baseline is wrong", search, { task = worlds.task { bad = true } })
+end)
+
+t.test("the published rewards", function()
+  local slow, fast = { time_ns = 100 }, { time_ns = 25 }
+  t.equal(kb.reward.relative {}(slow, fast), 0.75)
+  t.equal(kb.reward.relative {}(fast, slow), -1)
+  t.equal(kb.reward.relative { clip = 5 }(fast, slow), -3)
+  t.equal(kb.reward.relative {}(slow, nil, "wrong"), -1)
+  t.equal(kb.reward.relative { failure = -0.1 }(slow, nil, "wrong"), -0.1)
+  t.equal(kb.reward.improvement {}(slow, fast), 0.75)
+  t.equal(kb.reward.improvement {}(fast, slow), 0)
+  t.equal(kb.reward.improvement {}(slow, nil, "wrong"), 0)
+end)
+
+worlds.clean()
+t.finish()
