@@ -49,13 +49,13 @@ static int enter_build(void *arg)
     memcpy(read, build_reads, sizeof build_reads);
     read[BUILD_READS] = room->toolchain[0] ? room->toolchain : NULL;
     read[BUILD_READS + 1] = NULL;
-    kb_status st = kb_jail_limit(&build_limits);
-    if (!st)
-        st = kb_jail_user();
+    kb_status st = kb_jail_user();
     if (!st)
         st = kb_jail_files(read, write);
     if (!st)
         st = kb_jail_calls(KB_JAIL_BUILD);
+    if (!st)        /* last: a sanitized build cannot allocate after this */
+        st = kb_jail_limit(&build_limits);
     return st ? errno ? errno : EPERM : 0;
 }
 
