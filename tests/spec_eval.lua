@@ -8,6 +8,7 @@ local worker = require "kernelband.worker"
 
 local exe = assert(core.system.exe())
 local dir = assert(core.system.temp_dir())
+local sanitized = exe:find("/asan", 1, true) ~= nil
 local second_ns = 10 ^ 9 // 1
 
 local axpy = task.load "tests/tasks/axpy"
@@ -50,12 +51,18 @@ end)
 local function wrong_verdicts(folder, expected)
   local rows = {}
   for _, name in ipairs(assert(core.system.list(folder))) do
-    if name:match "%.c$" then
+    if sanitized and name == "eats_memory.c" then
+      print "skipped: eats_memory.c: a sanitized process has no memory limit"
+    elseif name:match "%.c$" then
       local source = read(folder .. "/" .. name)
       local want = expected or source:match "^/%* expect: ([%a_]+)"
       if not want then error(name .. ": its first comment says no 'expect: VERDICT'") end
       local out = judge(source)
-      if out.verdict ~= want then
+      if want == "no_gain" then         -- any verdict, but nothing won by it
+        if out.verdict == "ok" and out.speedup > 1.5 then
+          rows[#rows + 1] = ("  %-28s speed-up %.2f"):format(name, out.speedup)
+        end
+      elseif out.verdict ~= want then
         rows[#rows + 1] = ("  %-28s expected %-13s got %-13s %s"):format(
           name, want, out.verdict, out.reason or "")
       elseif want ~= "ok" and (not out.reason or out.reason == "") then
@@ -97,14 +104,6 @@ t.test("a slow candidate is screened, a good one has an interval", function()
   t.equal(#same.evidence.phi, 9)
   t.equal(#same.evidence.rho, 6)
   t.equal(#same.evidence.signature, 5)
-end)
-
-t.test("neither an early word nor an old answer makes it faster", function()
-  for _, name in ipairs { "says_done_early", "answers_once" } do
-    local out = judge(read(("tests/hostile/%s.c"):format(name)))
-    t.equal(out.verdict, "ok")
-    if out.speedup > 1.5 then error(("%s: speed-up %.2f"):format(name, out.speedup)) end
-  end
 end)
 
 t.test("an empty source, a NUL and no text at all do not build", function()

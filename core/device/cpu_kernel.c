@@ -20,7 +20,7 @@
 
 #include "jail.h"
 
-enum { PAGE = 4096, SPINS = 2000, ROUNDS = 10 };
+enum { PAGE = 4096, SPINS = 2000, ROUNDS = 3 };
 enum { EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
 #if defined __SANITIZE_ADDRESS__

@@ -22,7 +22,7 @@ enum { SPINS = 256, ROUNDS = 20, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
 static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
-static const int64_t wake_cost_ns = 100000;     /* at most, of processor time */
+static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
 
 struct kb_program {
     pid_t pid;                          /* 0 once it is reaped */

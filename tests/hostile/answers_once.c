@@ -1,6 +1,6 @@
-/* expect: ok. Looks whether the answer of an earlier call on the same output is
-   still there, and would leave it: but no call meets an output of its sample
-   again, so there is nothing to gain. */
+/* expect: no_gain. Looks whether the answer of an earlier call on the same
+   output is still there, and would leave it: but no call meets an output of its
+   sample again. */
 void axpy(const float *x, float *y, int n)
 {
     int k = n / 2;

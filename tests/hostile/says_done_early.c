@@ -1,6 +1,6 @@
-/* expect: ok. Finds the page it shares with its judge through its caller's
-   list of arguments, says there that it is done, and then computes: right, and
-   its processor time is counted all the same. */
+/* expect: no_gain. Finds the page it shares with its judge through its caller's
+   list of arguments, says there that it is done, and then computes. Its time is
+   counted all the same, and its outputs may be looked at before they are. */
 #include <stdint.h>
 
 void axpy(const float *x, float *y, int n)
