@@ -365,10 +365,11 @@ end
 -- Raises a configuration error when the device is missing or the task is not
 -- fit; the worker reports it as it is.
 function evaluate.open(t, device_name)
+  local roofline = assert(core.roofline())      -- before the device takes a processor away
   local device, why = core.device(device_name)
   if not device then schema.raise("device '%s': %s", device_name, why) end
-  local s = setmetatable({ task = t, device = device, rooms = {}, timed = {} }, session)
-  s.roofline = core.roofline()
+  local s = setmetatable({ task = t, device = device, rooms = {}, timed = {},
+                           roofline = roofline }, session)
   s.reference, s.reference_wide = build_reference(s)
   local log
   s.baseline_object, log = build(s, task.source(t, "baseline", "c"), t.name,
