@@ -24,9 +24,8 @@ PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
-LIBDIR   = $(PREFIX)/share/kernelband
 ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system \
-           -Icore/measure -Icore/bandit -DKB_LIB_DIR='"$(LIBDIR)"' $(WARN) \
+           -Icore/measure -Icore/bandit $(WARN) \
            -MMD -MP $(CFLAGS_$(MODE)) $(CFLAGS) \
            $(shell $(PKG) --cflags $(USES))
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
