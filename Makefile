@@ -1,5 +1,5 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check memcheck lint fuzz bench demo deps install uninstall clean
+#   all check soak memcheck lint fuzz bench demo deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -42,7 +42,7 @@ KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check memcheck lint fuzz bench bench-run demo deps install \
+.PHONY: all check soak memcheck lint fuzz bench bench-run demo deps install \
         uninstall clean
 all: $(KB)
 
@@ -69,6 +69,10 @@ check: all $(TESTS)
 	for t in $(SPECS); do $(KB) run $$t || failed="$$failed $$t"; done; \
 	if [ "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi; \
 	echo "check ($(MODE)): $(words $(TESTS)) programs, $(words $(SPECS)) specs, none failed"
+
+# Slow ones: README as written, and whatever else takes more than seconds.
+soak: all
+	@for t in $(sort $(wildcard tests/soak_*.lua)); do $(KB) run $$t || exit 1; done
 
 # Programs whose children enter a seccomp jail run under valgrind's own calls,
 # which the jail refuses.

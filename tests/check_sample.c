@@ -177,7 +177,7 @@ END_TEST
 /* All 2^n signs, one by one. */
 START_TEST(the_confidence_is_the_share_of_signs_it_covers)
 {
-    double x[12];
+    double x[12] = { 0 };
     size_t n = (size_t)_i, below = 0;
     spread(x, n);
     struct kb_paired r = paired(x, n, 0.9);
@@ -228,7 +228,7 @@ static const struct {
 
 START_TEST(few_pairs_take_students_t)
 {
-    double x[10], s = 0;
+    double x[10] = { 0 }, s = 0;
     size_t n = students[_i].n;
     for (size_t i = 0; i < n; i++) {
         x[i] = (double)i - (double)(n - 1) / 2;

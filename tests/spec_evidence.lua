@@ -70,9 +70,11 @@ t.test("an object that runs at load is not admitted", function()
 end)
 
 t.test("what is not known is missing, and 0", function()
-  local session = { task = { work = function() return { flops = 2e9, bytes = 1e6 } end },
+  local session = { task = { args = { { dtype = "f32" } },
+                             work = function() return { flops = 2e9, bytes = 1e6 } end },
                     roofline = { f32_flops_per_s = 1e11, dram_bytes_per_s = 1e10,
-                                 l1_bytes_per_s = 1e12 } }
+                                 dram_copy_bytes_per_s = 8e9, l1_bytes_per_s = 1e12,
+                                 l1d_bytes = 32768, l2_bytes = 524288 } }
   local out = { shapes = { { shape = {}, time_ns = 1e8, speedup = 2 } } }
   local e = evidence.make(session, out, nil)
   t.equal(e.phi, { 0, 0.001, 0.2, 0, 0, 0, 0, 0, 0 })

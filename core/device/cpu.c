@@ -15,7 +15,8 @@
 #include "jail.h"
 #include "process.h"
 
-static const char prefix[] = "kernelband-";
+/* Of scratch folders and of nothing else: stale ones are removed by name. */
+static const char prefix[] = "kernelband-objects-";
 
 static bool find_tool(const char *const *names, char *out, size_t cap)
 {
@@ -59,7 +60,7 @@ static void ask_version(kb_device *d)
     d->compiler[strcspn(d->compiler, "\n")] = '\0';
 }
 
-/* Removes dir with the object folders in it. */
+/* Removes dir with the object folders in it, whose names are numbers. */
 static void clear_scratch(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -67,7 +68,7 @@ static void clear_scratch(const char *dir)
         return;
     for (struct dirent *e; (e = readdir(d)); ) {
         char path[4096 + 300];
-        if (e->d_name[0] == '.')
+        if (e->d_name[strspn(e->d_name, "0123456789")])
             continue;
         snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
         kb_process_clear(path);

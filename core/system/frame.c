@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,12 @@ const unsigned char *kb_frame_first(const struct kb_frame_buffer *b, size_t *n)
     return b->bytes + KB_FRAME_HEAD;
 }
 
+bool kb_frame_broken(const struct kb_frame_buffer *b)
+{
+    return b->used >= KB_FRAME_HEAD
+        && announced(b->bytes) > KB_FRAME_MAX_BYTES;
+}
+
 void kb_frame_drop(struct kb_frame_buffer *b)
 {
     assert(b->used >= KB_FRAME_HEAD);
@@ -62,25 +70,32 @@ void kb_frame_free(struct kb_frame_buffer *b)
     *b = (struct kb_frame_buffer){ 0 };
 }
 
+/* A blocking pipe that poll calls ready takes PIPE_BUF bytes without blocking,
+ * and may keep us for ever on more. */
 static kb_status write_all(int fd, const unsigned char *p, size_t n,
                            int64_t deadline_ns)
 {
+    int mode = fcntl(fd, F_GETFL);
+    if (mode < 0)
+        return KB_ESYS;
     while (n) {
-        ssize_t w = write(fd, p, n);
-        if (w >= 0) {
+        int64_t left = deadline_ns - kb_clock_now_ns();
+        int ms = left <= 0 ? 0
+               : left > 1000000000 ? 1000 : (int)(left / 1000000) + 1;
+        struct pollfd ready = { .fd = fd, .events = POLLOUT };
+        int rc = poll(&ready, 1, ms);
+        if (rc == 0 && left <= 0)
+            return KB_ETIME;
+        if (rc == 0 || (rc < 0 && errno == EINTR))
+            continue;
+        size_t most = !(mode & O_NONBLOCK) && n > PIPE_BUF ? PIPE_BUF : n;
+        ssize_t w = write(fd, p, most);
+        if (w < 0 && errno != EINTR && errno != EAGAIN)
+            return KB_ESYS;
+        if (w > 0) {
             p += w;
             n -= (size_t)w;
-            continue;
         }
-        if (errno == EINTR)
-            continue;
-        if (errno != EAGAIN)
-            return KB_ESYS;
-        int64_t left = deadline_ns - kb_clock_now_ns();
-        if (left <= 0)
-            return KB_ETIME;
-        struct pollfd ready = { .fd = fd, .events = POLLOUT };
-        poll(&ready, 1, left > 1000000000 ? 1000 : (int)(left / 1000000) + 1);
     }
     return KB_OK;
 }
@@ -102,6 +117,8 @@ kb_status kb_frame_read(int fd, struct kb_frame_buffer *b)
     unsigned char chunk[65536];
     size_t n;
     while (!kb_frame_first(b, &n)) {
+        if (kb_frame_broken(b))
+            return KB_EWORKER;
         ssize_t r = read(fd, chunk, sizeof chunk);
         if (r < 0 && errno == EINTR)
             continue;

@@ -4,6 +4,7 @@
 #ifndef KB_FRAME_H
 #define KB_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,13 +28,18 @@ KB_MUST_USE kb_status kb_frame_feed(struct kb_frame_buffer *b,
 const unsigned char *kb_frame_first(const struct kb_frame_buffer *b,
                                     size_t *n);
 
+/* Whether the frame now first announces more than KB_FRAME_MAX_BYTES. It may
+ * have come behind good ones, in one piece with them: the stream is lost. */
+bool kb_frame_broken(const struct kb_frame_buffer *b);
+
 /* Forgets the first whole frame. There must be one. */
 void kb_frame_drop(struct kb_frame_buffer *b);
 
 void kb_frame_free(struct kb_frame_buffer *b);
 
-/* Writes one frame to fd, blocking or not. ETIME at the deadline; ESYS with
- * errno (EPIPE: the reader is gone); EINVAL: n over the maximum. */
+/* Writes one frame to fd, a pipe, blocking or not. What fits is written even
+ * after the deadline. ETIME at the deadline, with a part perhaps written; ESYS
+ * with errno (EPIPE: the reader is gone); EINVAL: n over the maximum. */
 KB_MUST_USE kb_status kb_frame_write(int fd, const void *bytes, size_t n,
                                      int64_t deadline_ns);
 

@@ -92,7 +92,8 @@ static kb_status allow(int ruleset, const char *path, uint64_t access)
                       LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     if (rc && errno == EINVAL) {        /* a plain file takes no folder rights */
         rule.allowed_access &= (uint64_t)(LANDLOCK_ACCESS_FS_READ_FILE
-            | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE);
+            | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE
+            | FS_TRUNC);
         rc = syscall(SYS_landlock_add_rule, ruleset,
                      LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     }

@@ -20,7 +20,7 @@
 
 enum { KB_JAIL_NOBODY = 65534 };
 
-struct kb_jail_limits {         /* 0: as inherited, save cpu_s */
+struct kb_jail_limits {         /* 0: as inherited, save file_bytes */
     uint64_t memory_bytes;      /* address space */
     uint64_t file_bytes;        /* largest file it may write, exact */
     uint64_t stack_bytes;

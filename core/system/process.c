@@ -25,11 +25,13 @@ static int remaining_ms(int64_t deadline_ns)
     return ms > 1000000 ? 1000000 : (int)ms;
 }
 
+/* All 64, by the bare call: the C library keeps two to itself, and a parent
+ * may have had those ignored too. A zeroed action is SIG_DFL everywhere. */
 static void default_signals(void)
 {
-    struct sigaction dfl = { .sa_handler = SIG_DFL };
-    for (int sig = 1; sig < 32; sig++)
-        sigaction(sig, &dfl, NULL);
+    static const uint64_t dfl[8];
+    for (long sig = 1; sig <= 64; sig++)
+        syscall(SYS_rt_sigaction, sig, dfl, NULL, sizeof(uint64_t));
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -79,13 +81,38 @@ static void child(const struct kb_process_spec *spec, int report, pid_t parent)
         why = errno;
     if (!why && spec->enter)
         why = spec->enter(spec->arg);
-    if (!why) {
+    /* A 0 says that only exec is left to fail: a child that dies sooner, in
+     * enter, must not look as if it had exec'd. */
+    if (!why && write(fd, &why, sizeof why) == sizeof why) {
         execve(spec->argv[0], (char *const *)spec->argv, env);
         why = errno;
     }
     ssize_t told = write(fd < 0 ? report : fd, &why, sizeof why);
     (void)told;
     _exit(127);
+}
+
+/* What the child says before its end of the pipe closes: nothing when it died,
+ * 0 when it exec'd, else the errno of what failed. */
+static int exec_error(int fd)
+{
+    int why = ECHILD, word;
+    for (;;) {
+        ssize_t n = read(fd, &word, sizeof word);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n != sizeof word)
+            return why;
+        why = word;
+    }
+}
+
+static int reap(pid_t pid)
+{
+    int wstatus = 0;
+    while (waitpid(pid, &wstatus, 0) < 0 && errno == EINTR)
+        ;
+    return wstatus;
 }
 
 kb_status kb_process_start(const struct kb_process_spec *spec, pid_t *pid)
@@ -106,29 +133,15 @@ kb_status kb_process_start(const struct kb_process_spec *spec, pid_t *pid)
         errno = saved;
         return KB_ESYS;
     }
-    int why = 0;
-    ssize_t n;
-    do
-        n = read(report[0], &why, sizeof why);
-    while (n < 0 && errno == EINTR);
+    int why = exec_error(report[0]);
     close(report[0]);
-    if (n != 0) {                       /* the child spoke: it never exec'd */
-        int ignored;
-        while (waitpid(p, &ignored, 0) < 0 && errno == EINTR)
-            ;
-        errno = n == sizeof why ? why : ECHILD;
+    if (why) {
+        reap(p);
+        errno = why;
         return KB_ESYS;
     }
     *pid = p;
     return KB_OK;
-}
-
-static int reap(pid_t pid)
-{
-    int wstatus = 0;
-    while (waitpid(pid, &wstatus, 0) < 0 && errno == EINTR)
-        ;
-    return wstatus;
 }
 
 kb_status kb_process_wait(pid_t pid, int64_t deadline_ns, int *wstatus)
@@ -137,10 +150,11 @@ kb_status kb_process_wait(pid_t pid, int64_t deadline_ns, int *wstatus)
     if (fd < 0)
         return KB_ESYS;
     struct pollfd ended = { .fd = fd, .events = POLLIN };
-    int rc;
-    do
-        rc = poll(&ended, 1, remaining_ms(deadline_ns));
-    while (rc < 0 && errno == EINTR);
+    int rc, ms;
+    do {
+        ms = remaining_ms(deadline_ns);
+        rc = poll(&ended, 1, ms);
+    } while (rc == 0 ? ms > 0 : rc < 0 && errno == EINTR);
     close(fd);
     if (rc < 0)
         return KB_ESYS;
@@ -203,8 +217,8 @@ static kb_status drain(int fd, int64_t deadline_ns, char *out, size_t cap,
     out[0] = '\0';
     for (;;) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
-        int rc = poll(&p, 1, remaining_ms(deadline_ns));
-        if (rc < 0 && errno == EINTR)
+        int ms = remaining_ms(deadline_ns), rc = poll(&p, 1, ms);
+        if (rc == 0 ? ms > 0 : rc < 0 && errno == EINTR)
             continue;
         if (rc <= 0)
             return rc ? KB_ESYS : KB_ETIME;
@@ -255,9 +269,13 @@ kb_status kb_process_run(const struct kb_process_spec *spec,
 
 void kb_process_clear(const char *dir)
 {
-    DIR *d = opendir(dir);
-    if (!d)
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
         return;
+    }
     for (struct dirent *e; (e = readdir(d)); )
         unlinkat(dirfd(d), e->d_name, 0);       /* fails on folders: fine */
     closedir(d);

@@ -96,11 +96,16 @@ kb_status kb_worker_send(kb_worker *w, const void *bytes, size_t n)
     return kb_frame_write(w->in, bytes, n, kb_clock_now_ns() + 10000000000);
 }
 
+/* Reads what is there, but no more than a pipe holds: a worker that never
+ * stops talking must not keep us from the clock. */
 static void read_log(kb_worker *w)
 {
     char chunk[1024];
-    ssize_t n;
-    while ((n = read(w->err, chunk, sizeof chunk)) > 0) {
+    ssize_t n = 1;
+    for (int i = 0; i < 64 && w->err >= 0; i++) {
+        n = read(w->err, chunk, sizeof chunk);
+        if (n <= 0)
+            break;
         size_t add = (size_t)n;
         if (w->log_used + add > KB_WORKER_LOG) {
             size_t drop = w->log_used + add - KB_WORKER_LOG;
@@ -115,11 +120,15 @@ static void read_log(kb_worker *w)
         close_if(&w->err);
 }
 
-/* OK: more may come. EWORKER: the stream is over or broken. */
+/* OK: a frame is here, or more may come. EWORKER: the stream is over or
+ * broken. Stops at the first whole frame: the pipe then holds the rest back. */
 static kb_status read_frames(kb_worker *w)
 {
     char chunk[65536];
-    for (;;) {
+    size_t bytes;
+    while (!kb_frame_first(&w->frames, &bytes)) {
+        if (kb_frame_broken(&w->frames))
+            return KB_EWORKER;
         ssize_t n = read(w->out, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
@@ -128,6 +137,7 @@ static kb_status read_frames(kb_worker *w)
         if (n == 0 || kb_frame_feed(&w->frames, chunk, (size_t)n))
             return KB_EWORKER;
     }
+    return KB_OK;
 }
 
 /* One round: replies that are already here count before any waiting. */
@@ -137,10 +147,11 @@ static kb_status collect(kb_worker *const *workers, size_t n, size_t *which)
         kb_worker *w = workers[i];
         size_t bytes;
         kb_status st = KB_OK;
-        if (w->err >= 0)
-            read_log(w);
+        read_log(w);
         if (!kb_frame_first(&w->frames, &bytes))
             st = read_frames(w);
+        if (st)
+            read_log(w);        /* its last words came before its end */
         if (st || kb_frame_first(&w->frames, &bytes)) {
             *which = i;
             return kb_frame_first(&w->frames, &bytes) ? KB_OK : KB_EWORKER;

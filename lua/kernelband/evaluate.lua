@@ -150,7 +150,7 @@ local function blocks_for(s, room, confirm)
   local budget_ns = (confirm and 4 or 1) * baseline_budget_s * 1e9 / #s.timed
   local n = math.floor(budget_ns / (room.baseline_ns * (room.slow and 1 or 2)))
   if confirm then return math.max(8, math.min(16, n)) end
-  return math.max(room.baseline_ns < 2e8 and 3 or 2, math.min(10, n))
+  return math.max(room.baseline_ns < 2e8 and 3 or 2, math.min(8, n))
 end
 
 local function fill_inputs(s, room, distribution)
@@ -222,12 +222,13 @@ local function screen(s, out, runs, best_ns)
 end
 
 local function share_of_peak(s, r)
-  local work, peak = s.task.work(r.shape), s.roofline
-  local flops = work.flops / (r.time_ns * 1e-9) / peak.f32_flops_per_s
-  local bytes = work.bytes / (r.time_ns * 1e-9) / peak.dram_bytes_per_s
-  r.compute_share, r.bandwidth_share = flops, bytes
-  r.share_of_peak = math.max(flops, bytes)
-  r.roof = flops >= bytes and "compute" or "bandwidth"
+  local work = s.task.work(r.shape)
+  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
+  local seconds = r.time_ns * 1e-9
+  r.compute_share = work.flops / seconds / flops_per_s
+  r.bandwidth_share = work.bytes / seconds / bytes_per_s
+  r.share_of_peak = math.max(r.compute_share, r.bandwidth_share)
+  r.roof = r.compute_share >= r.bandwidth_share and "compute" or "bandwidth"
 end
 
 -- The baseline against itself: 1, by definition.

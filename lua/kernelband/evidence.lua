@@ -7,7 +7,8 @@
 -- "missing" (0, and to be ignored). On a CPU the paper's GPU features read:
 --
 --   phi  l2_hit                1 - cache misses / references (counters)
---        mem_bw                compulsory bytes / time / measured bandwidth
+--        mem_bw                compulsory bytes / time / measured bandwidth of
+--                              the level that holds them
 --        sm_util               flops / time / measured FMA peak of one core
 --        warp_eff              SIMD lanes in use, of the widest possible
 --        achieved_occupancy    instructions a cycle / 4 (counters)
@@ -174,13 +175,24 @@ local function ratio(a, b)
   if b > 0 then return a / b end
 end
 
+-- The roofs over a shape's work: flops/s of one core in the task's own type,
+-- and the bandwidth of the smallest level that holds all of its data (there is
+-- no figure for the last cache, so data that live there can beat "DRAM").
+function evidence.roofs(s, work)
+  local peak = s.roofline
+  local flops = s.task.args[1].dtype == "f64" and peak.f64_flops_per_s or peak.f32_flops_per_s
+  if work.bytes <= peak.l1d_bytes then return flops, peak.l1_bytes_per_s end
+  if work.bytes <= peak.l2_bytes then return flops, peak.l2_bytes_per_s end
+  return flops, math.max(peak.dram_bytes_per_s, peak.dram_copy_bytes_per_s)
+end
+
 -- s: the session, for its roofs and its task; out: the evaluation so far.
 function evidence.make(s, out, mix)
   local first = out.shapes[1]
   local seconds = first.time_ns * 1e-9
-  local work, peak = s.task.work(first.shape), s.roofline
-  local sm = work.flops / seconds / peak.f32_flops_per_s
-  local dram = work.bytes / seconds / peak.dram_bytes_per_s
+  local work = s.task.work(first.shape)
+  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
+  local sm, dram = work.flops / seconds / flops_per_s, work.bytes / seconds / bytes_per_s
   local c = out.counters
   local ipc = c and ratio(c.instructions, c.cycles * 4)
   local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs or nil
@@ -188,7 +200,7 @@ function evidence.make(s, out, mix)
   local registers = mix and count(mix.registers) / 32
   local lanes = known and mix.lanes / mix.flops
   local traffic = known and ratio(mix.load_bytes, mix.operations)
-  local l2 = traffic and traffic * work.flops / seconds / peak.l1_bytes_per_s
+  local l2 = traffic and traffic * work.flops / seconds / s.roofline.l1_bytes_per_s
 
   local e = {}
   e.phi, e.phi_kind = split(9, {

@@ -17,9 +17,6 @@ local parts = {
 
 local generators = {
   { "schedule", "kernelband.generator.schedule", "new" },
-  { "llm",      "kernelband.generator.llm", "new" },
-  { "command",  "kernelband.generator.command", "new" },
-  { "replay",   "kernelband.generator.replay", "new" },
 }
 
 -- A table whose names are looked up, once each, in list.

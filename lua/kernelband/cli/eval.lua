@@ -23,13 +23,13 @@ local function print_json(t, source, out)
   print(json.encode(object))
 end
 
-local function print_text(t, out)
+local function print_text(out)
   if out.verdict ~= "ok" then
     print(("%s: %s"):format(out.verdict, out.reason))
     if out.log and out.log ~= out.reason then io.stderr:write(out.log, "\n") end
     return
   end
-  print(progress.table(t, out))
+  io.write(progress.table(out))
 end
 
 local function evaluate(t, source, opt)
@@ -66,7 +66,7 @@ return {
     local out = evaluate(t, source, opt)
     if not out then return 130 end
     for _, r in ipairs(out.shapes) do r.samples_ns, r.baseline_samples_ns = nil, nil end
-    if opt.json then print_json(t, rest[2], out) else print_text(t, out) end
+    if opt.json then print_json(t, rest[2], out) else print_text(out) end
     return out.verdict == "ok" and 0 or 1
   end,
 }

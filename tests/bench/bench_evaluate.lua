@@ -1,0 +1,42 @@
+-- One CPU evaluation of a correct matmul candidate: compile, all checks, all
+-- timing, nothing screened away. And the memory of the engine beside it.
+--   kernelband run tests/bench/bench_evaluate.lua [candidates]
+local core   = require "kernelband.core"
+local task   = require "kernelband.task"
+local worker = require "kernelband.worker"
+
+local n = tonumber(arg[1]) or 9
+local t = task.load "examples/tasks/matmul"
+local rng = core.rng(1)
+
+-- A random valid point of the schedule that is not hopelessly slow.
+local function point()
+  while true do
+    local p = {}
+    for _, q in ipairs(t.schedule.parameters) do p[q[1]] = q[2][1 + rng:below(#q[2])] end
+    if p.vector >= 8 and t.schedule.valid(p) then return t.schedule.emit(p) end
+  end
+end
+
+local start = core.system.now_ns()
+local evaluator = worker.start { task = t, device = "cpu" }
+assert(evaluator.baseline())
+print(("worker and task ready      %.2f s"):format((core.system.now_ns() - start) / 1e9))
+
+local parts = { build = {}, check = {}, time = {}, profile = {}, total = {} }
+for i = 1, n do
+  evaluator.submit(i, { source = point() }, {})
+  local ticket, out = evaluator.next(10 ^ 11 // 1)
+  assert(ticket and out.verdict == "ok", out.reason)
+  for name, list in pairs(parts) do list[i] = out.seconds[name] end
+end
+evaluator.close()
+
+for _, name in ipairs { "build", "check", "time", "profile" } do
+  print(("evaluation, %-7s        %.3f s"):format(name, core.stats.median(parts[name])))
+end
+print(("evaluation, whole (median of %d)  %.2f s  (target 1.5 s)"):format(n, core.stats.median(parts.total)))
+
+local status = core.system.read_file "/proc/self/status"
+print(("engine memory, peak        %.1f MiB  (target 64 MiB)")
+      :format(tonumber(status:match "VmHWM:%s*(%d+)") / 1024))
