@@ -46,12 +46,10 @@ static int64_t processor_ns(pid_t pid)
 
 static void write_scalar(unsigned char *to, const struct kb_arg *a)
 {
-    float f = (float)a->real;
-    switch (a->dtype) {
-    case KB_F64: memcpy(to, &a->real, sizeof a->real); break;
-    case KB_F32: memcpy(to, &f, sizeof f); break;
-    default:     memcpy(to, &a->integer, sizeof a->integer); break;
-    }
+    if (kb_dtype_is_float(a->dtype))
+        kb_tensor_set(to, a->dtype, 0, a->real);
+    else
+        memcpy(to, &a->integer, sizeof a->integer);
 }
 
 /* Written anew for every launch: the candidate can reach the page. */
@@ -130,7 +128,7 @@ static kb_status judge_end(kb_program *p, int wstatus)
         int sig = WTERMSIG(wstatus);
         snprintf(p->why, sizeof p->why, "killed by signal %d (%s)", sig,
                  strsignal(sig));
-        return KB_ECRASH;
+        return sig == SIGSYS ? KB_EDENIED : KB_ECRASH;
     }
     if (code == EXIT_DENIED && denied > 0) {
         char *name = kb_jail_call_name(denied - 1);

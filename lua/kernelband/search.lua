@@ -396,6 +396,9 @@ end
 
 -- kb.search(options) -> result; setup.lua says what the options are.
 function search.run(options)
+  if interrupts() > 0 then
+    schema.raise "kb.search: interrupted, so no further search is started"
+  end
   local S = setup.search(options)
   local ok, result = pcall(body, S)
   S.progress.close()

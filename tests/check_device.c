@@ -1,0 +1,816 @@
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "device.h"
+#include "jail.h"
+
+static const int64_t ms = 1000000, second = 1000000000;
+
+static char exe[4096];
+static kb_device *device;
+static kb_object *zone_object, *death_object;   /* x[0] chooses a misdeed */
+
+/* build/MODE/tests/check_device -> build/MODE/kernelband, where kernels run */
+static bool find_exe(void)
+{
+    char self[3000];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    snprintf(exe, sizeof exe, "%s/../kernelband", dirname(self));
+    return access(exe, X_OK) == 0;
+}
+
+static void open_device(void)
+{
+    const char *why = "?";
+    signal(SIGPIPE, SIG_IGN);
+    device = NULL;
+    kb_status st = kb_device_open("cpu", exe, &device, &why);
+    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), why);
+}
+
+static void close_device(void)
+{
+    kb_device_close(device);
+}
+
+/* y = 2 x + 1 and its arguments: float x[n], float y[n], int n. */
+#define AXPY(body) "void axpy(const float *x, float *y, int n) {" body "}"
+#define LOOP "for (int i = 0; i < n; i++) y[i] = 2 * x[i] + 1;"
+
+static void axpy_args(struct kb_arg arg[3], uint64_t n)
+{
+    memset(arg, 0, 3 * sizeof *arg);
+    arg[0] = (struct kb_arg){ .mode = KB_IN, .dtype = KB_F32, .count = n };
+    arg[1] = (struct kb_arg){ .mode = KB_OUT, .dtype = KB_F32, .count = n };
+    arg[2] = (struct kb_arg){ .mode = KB_SCALAR, .dtype = KB_I32,
+                              .integer = (int64_t)n };
+}
+
+static kb_status try_build(const char *source, const char *entry,
+                           const struct kb_arg *arg, size_t args, char *log,
+                           size_t cap, kb_object **out)
+{
+    struct kb_build b = { .source = source, .entry = entry, .arg = arg,
+                          .args = args, .timeout_ns = 20 * second };
+    return kb_device_build(device, &b, log, cap, out);
+}
+
+static kb_object *build(const char *source, const char *entry,
+                        const struct kb_arg *arg, size_t args)
+{
+    char log[2000];
+    kb_object *o = NULL;
+    kb_status st = try_build(source, entry, arg, args, log, sizeof log, &o);
+    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
+    return o;
+}
+
+static kb_object *build_axpy(const char *source)
+{
+    struct kb_arg arg[3];
+    axpy_args(arg, 1);
+    return build(source, "axpy", arg, 3);
+}
+
+static kb_buffers *axpy_buffers(uint64_t n, size_t slots)
+{
+    struct kb_arg arg[3];
+    kb_buffers *b = NULL;
+    axpy_args(arg, n);
+    ck_assert_int_eq(kb_buffers_new(device, arg, 3, slots, &b), KB_OK);
+    float *x = kb_buffers_at(b, 0, 0);
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = (float)i;
+    return b;
+}
+
+static kb_program *load(const kb_object *o, kb_buffers *b)
+{
+    char why[200] = "";
+    kb_program *p = NULL;
+    kb_status st = kb_program_start(device, o, b, &p, why, sizeof why);
+    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), why);
+    return p;
+}
+
+static void launch(kb_program *p, uint64_t iterations)
+{
+    int64_t ns = -1;
+    kb_status st = kb_program_launch(p, iterations, 2 * second, &ns);
+    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st),
+                  kb_program_why(p));
+    ck_assert_int_gt(ns, 0);
+}
+
+static void expect_axpy(kb_buffers *b, size_t slot, uint64_t n)
+{
+    const float *y = kb_buffers_at(b, 1, slot);
+    for (uint64_t i = 0; i < n; i++)
+        ck_assert_msg(y[i] == 2 * (float)i + 1, "slot %zu y[%zu] = %g", slot,
+                      (size_t)i, (double)y[i]);
+}
+
+/* Results --------------------------------------------------------------- */
+
+START_TEST(a_kernel_computes_and_slots_rotate)
+{
+    static const uint64_t sizes[] = { 1, 15, 16, 17, 1024, 5000 };
+    kb_object *o = build_axpy(AXPY(LOOP));
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        size_t slot;
+        kb_buffers *b = axpy_buffers(sizes[k], 3);
+        kb_program *p = load(o, b);
+        kb_buffers_poison(b, 7);
+        launch(p, 2);
+        expect_axpy(b, 0, sizes[k]);
+        expect_axpy(b, 1, sizes[k]);
+        ck_assert(kb_tensor_is_poison(kb_buffers_at(b, 1, 2), KB_F32, 0, 7));
+        launch(p, 4);                       /* each launch begins at slot 0 */
+        expect_axpy(b, 2, sizes[k]);
+        ck_assert_int_eq(kb_buffers_damaged(b, &slot), -1);
+        kb_program_stop(p);
+        kb_buffers_free(b);
+    }
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(call_i_runs_on_slot_i_mod_slots)
+{
+    struct kb_arg arg[] = { { .mode = KB_OUT, .dtype = KB_I64, .count = 1 } };
+    kb_object *o = build("static long long calls;"
+                         "void count(long long *y) { *y = ++calls; }",
+                         "count", arg, 1);
+    kb_buffers *b = NULL;
+    ck_assert_int_eq(kb_buffers_new(device, arg, 1, 3, &b), KB_OK);
+    kb_program *p = load(o, b);
+    launch(p, 7);
+    static const long long want[] = { 7, 5, 6 };
+    for (size_t s = 0; s < 3; s++)
+        ck_assert_int_eq(*(long long *)kb_buffers_at(b, 0, s), want[s]);
+    launch(p, 1);
+    ck_assert_int_eq(*(long long *)kb_buffers_at(b, 0, 0), 8);
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(scalars_of_every_type_arrive)
+{
+    static const char source[] =
+        "void pass(double *y, double a, float b, signed char c,"
+        " unsigned char d, int e, long long f, unsigned short g,"
+        " unsigned short h) { y[0] = a; y[1] = b; y[2] = c; y[3] = d;"
+        " y[4] = e; y[5] = (double)f; y[6] = g; y[7] = h; }";
+    struct kb_arg arg[] = {
+        { .mode = KB_OUT, .dtype = KB_F64, .count = 8 },
+        { .dtype = KB_F64, .real = -1.25e300 },
+        { .dtype = KB_F32, .real = 0.1 },
+        { .dtype = KB_I8, .real = -128, .integer = -128 },
+        { .dtype = KB_U8, .real = 255, .integer = 255 },
+        { .dtype = KB_I32, .real = -70000, .integer = -70000 },
+        { .dtype = KB_I64, .real = 1e15, .integer = 1000000000000000 },
+        { .dtype = KB_F16, .real = 1.5 }, { .dtype = KB_BF16, .real = -2 },
+    };
+    static const double want[] = {
+        -1.25e300, 0.1f, -128, 255, -70000, 1e15, 0x3e00, 0xc000
+    };
+    kb_object *o = build(source, "pass", arg, 9);
+    kb_buffers *b = NULL;
+    ck_assert_int_eq(kb_buffers_new(device, arg, 9, 1, &b), KB_OK);
+    kb_program *p = load(o, b);
+    launch(p, 1);
+    const double *y = kb_buffers_at(b, 0, 0);
+    for (size_t i = 0; i < 8; i++)
+        ck_assert_msg(y[i] == want[i], "y[%zu] = %g, not %g", i, y[i],
+                      want[i]);
+    for (size_t i = 1; i < 9; i++)
+        ck_assert_ptr_null(kb_buffers_at(b, i, 0));
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(in_out_arrays_start_pristine_in_every_slot)
+{
+    struct kb_arg arg[] = {
+        { .mode = KB_INOUT, .dtype = KB_F32, .count = 5 }
+    };
+    kb_object *o = build("void inc(float *y) { for (int i = 0; i < 5; i++)"
+                         " y[i] += 1; }", "inc", arg, 1);
+    kb_buffers *b = NULL;
+    ck_assert_int_eq(kb_buffers_new(device, arg, 1, 2, &b), KB_OK);
+    float *y = kb_buffers_at(b, 0, 0);
+    for (int i = 0; i < 5; i++)
+        y[i] = (float)i;
+    ck_assert_ptr_eq(kb_buffers_pristine(b, 0), y);
+    ck_assert_int_eq(kb_buffers_keep(b), KB_OK);
+    ck_assert_ptr_ne(kb_buffers_pristine(b, 0), y);
+    kb_program *p = load(o, b);
+    for (int round = 0; round < 3; round++) {
+        kb_buffers_poison(b, (uint64_t)round);
+        launch(p, 2);
+        for (size_t s = 0; s < 2; s++)
+            for (int i = 0; i < 5; i++)
+                ck_assert_float_eq(((float *)kb_buffers_at(b, 0, s))[i],
+                                   (float)i + 1);
+    }
+    ck_assert_float_eq(((const float *)kb_buffers_pristine(b, 0))[3], 3);
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(arrays_are_aligned_in_the_kernel_too)
+{
+    kb_object *o = build_axpy(AXPY("y[0] = (float)((unsigned long)x % 64);"
+                                   "y[1] = (float)((unsigned long)y % 64);"));
+    for (uint64_t n = 2; n < 40; n += 9) {
+        kb_buffers *b = axpy_buffers(n, 3);
+        kb_program *p = load(o, b);
+        launch(p, 3);
+        for (size_t s = 0; s < 3; s++) {
+            const float *y = kb_buffers_at(b, 1, s);
+            ck_assert_float_eq(y[0], 0);
+            ck_assert_float_eq(y[1], 0);
+            ck_assert_uint_eq((size_t)y % 64, 0);
+        }
+        kb_program_stop(p);
+        kb_buffers_free(b);
+    }
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(several_programs_share_buffers)
+{
+    kb_object *one = build_axpy(AXPY(LOOP));
+    kb_object *two = build_axpy(AXPY("for (int i = 0; i < n; i++)"
+                                     " y[i] = -x[i];"));
+    kb_buffers *b = axpy_buffers(100, 1);
+    kb_program *p = load(one, b), *q = load(two, b);
+    kb_object_free(one);                    /* borrowed for the start only */
+    for (int i = 0; i < 3; i++) {
+        launch(p, 1);
+        expect_axpy(b, 0, 100);
+        launch(q, 1);
+        ck_assert_float_eq(((float *)kb_buffers_at(b, 1, 0))[7], -7);
+    }
+    ((float *)kb_buffers_at(b, 0, 0))[7] = 70;  /* inputs stay ours to write */
+    launch(q, 1);
+    ck_assert_float_eq(((float *)kb_buffers_at(b, 1, 0))[7], -70);
+    kb_program_stop(p);
+    kb_program_stop(q);
+    kb_buffers_free(b);
+    kb_object_free(two);
+}
+END_TEST
+
+static const struct { const char *body; uint64_t n; } zones[] = {
+    { "y[-1] = 0;", 20 }, { "y[-16] = 0;", 16 }, { "y[n] = 0;", 20 },
+    { "y[n + 11] = 0;", 20 }, { "((char *)(y + n))[0] ^= 1;", 17 },
+};
+enum { ZONES = sizeof zones / sizeof *zones };
+
+START_TEST(red_zones_tell_of_every_side)
+{
+    kb_buffers *b = axpy_buffers(zones[_i].n, 1);
+    ((float *)kb_buffers_at(b, 0, 0))[0] = (float)_i;
+    kb_program *p = load(zone_object, b);
+    size_t slot = 99;
+    kb_buffers_poison(b, 3);
+    ck_assert_int_eq(kb_buffers_damaged(b, &slot), -1);
+    ck_assert_uint_eq(slot, 99);
+    launch(p, 1);
+    ck_assert_int_eq(kb_buffers_damaged(b, &slot), 1);
+    ck_assert_uint_eq(slot, 0);
+    kb_buffers_poison(b, 4);
+    ck_assert_int_eq(kb_buffers_damaged(b, &slot), -1);
+    kb_program_stop(p);
+    kb_buffers_free(b);
+}
+END_TEST
+
+START_TEST(a_red_zone_lies_between_slots)
+{
+    kb_object *o = build_axpy(AXPY("y[n] = 0;"));
+    kb_buffers *b = axpy_buffers(16, 3);
+    kb_program *p = load(o, b);
+    size_t slot = 99;
+    kb_buffers_poison(b, 3);
+    launch(p, 2);
+    ck_assert_int_eq(kb_buffers_damaged(b, &slot), 1);
+    ck_assert_uint_eq(slot, 0);
+    ck_assert(kb_tensor_is_poison(kb_buffers_at(b, 1, 1), KB_F32, 0, 3));
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
+/* Loads and launches once with x[0] = which; the status of either. */
+static kb_status fate(const kb_object *o, float which, char *why, size_t cap)
+{
+    kb_buffers *b = axpy_buffers(1024, 1);
+    kb_program *p = NULL;
+    int64_t ns = 4321;
+    ((float *)kb_buffers_at(b, 0, 0))[0] = which;
+    kb_status st = kb_program_start(device, o, b, &p, why, cap);
+    if (st) {
+        ck_assert_ptr_null(p);
+    } else {
+        kb_buffers_poison(b, 5);
+        st = kb_program_launch(p, 1, 200 * ms, &ns);
+        snprintf(why, cap, "%s", kb_program_why(p));
+        if (st)
+            ck_assert_int_eq(ns, 4321);
+        kb_program_stop(p);
+    }
+    kb_buffers_free(b);
+    return st;
+}
+
+/* Ends ------------------------------------------------------------------ */
+
+static const struct {
+    const char *body;
+    kb_status status;
+    const char *why;
+} deaths[] = {
+    { "((volatile float *)x)[0] = 1;", KB_ECRASH, "signal 11" },
+    { "((volatile float *)y)[n + 16] = 1;", KB_ECRASH, "signal 11" },
+    { "((volatile float *)y)[-2048] = 1;", KB_ECRASH, "signal 11" },
+    { "y[0] = ((volatile float *)x)[n + 16];", KB_ECRASH, "signal 11" },
+    { "y[0] = 1 / (float)(n / (n - n));", KB_ECRASH, "signal" },
+    { "extern void exit(int); exit(0);", KB_ECRASH, "status 0" },
+    { "extern void exit(int); exit(125);", KB_ECRASH, "status 125" },
+    { "extern void exit(int); exit(126);", KB_ECRASH, "status 126" },
+    { "extern void abort(void); abort();", KB_ECRASH, "signal 6" },
+    { "extern int fork(void); fork();", KB_EDENIED, "clone" },
+    { "extern int open(const char *, int, ...); open(\"/\", 0);", KB_EDENIED,
+      "openat" },
+    { "extern long write(int, void *, long); write(2, y, 1);", KB_EDENIED,
+      "write" },
+    { "extern int usleep(unsigned); usleep(1);", KB_EDENIED,
+      "clock_nanosleep" },
+    { "extern int mprotect(void *, unsigned long, int);"
+      "mprotect((void *)((long)x & -4096l), 4096, 3);"
+      "((volatile float *)x)[0] = 1;", KB_ECRASH, "signal 11" },
+    { "extern int mprotect(void *, unsigned long, int);"
+      "mprotect((void *)((long)y & -4096l), 4096, 7);", KB_EDENIED,
+      "mprotect" },
+    { "extern int sigfillset(void *); char s[128]; sigfillset(s);"
+      "extern int sigprocmask(int, void *, void *); sigprocmask(0, s, 0);"
+      "extern int getppid(void); y[0] = getppid();", KB_EDENIED, "call" },
+    { "char big[64 << 20]; volatile char *v = big; v[0] = 1;", KB_ECRASH,
+      "signal 11" },
+    { "for (volatile int i = 1; i; ) ;", KB_ETIME, "time" },
+};
+enum { DEATHS = sizeof deaths / sizeof *deaths };
+
+/* One function a body, and axpy, which calls the one that x[0] says. */
+static kb_object *build_choice(const char *(*body)(size_t), size_t n)
+{
+    char *source = NULL;
+    size_t size;
+    FILE *f = open_memstream(&source, &size);
+    for (size_t i = 0; i < n; i++)
+        fprintf(f, "__attribute__((noinline)) static void f%zu"
+                "(const float *x, float *y, int n)\n{\n%s\n}\n", i, body(i));
+    fprintf(f, "void axpy(const float *x, float *y, int n)\n{\n"
+            "switch ((int)x[0]) {\n");
+    for (size_t i = 0; i < n; i++)
+        fprintf(f, "case %zu: f%zu(x, y, n); break;\n", i, i);
+    fprintf(f, "}}");
+    fclose(f);
+    kb_object *o = build_axpy(source);
+    free(source);
+    return o;
+}
+
+static const char *zone_body(size_t i)
+{
+    return zones[i].body;
+}
+
+static const char *death_body(size_t i)
+{
+    return deaths[i].body;
+}
+
+static void open_misdeeds(void)
+{
+    open_device();
+    zone_object = build_choice(zone_body, ZONES);
+    death_object = build_choice(death_body, DEATHS);
+}
+
+static void close_misdeeds(void)
+{
+    kb_object_free(zone_object);
+    kb_object_free(death_object);
+    close_device();
+}
+
+START_TEST(every_death_has_its_status_and_reason)
+{
+    char why[200] = "";
+    kb_status st = fate(death_object, (float)_i, why, sizeof why);
+    ck_assert_msg(st == deaths[_i].status, "%s: %s (%s)", deaths[_i].body,
+                  kb_status_name(st), why);
+    ck_assert_msg(strstr(why, deaths[_i].why), "%s: %s", deaths[_i].body, why);
+}
+END_TEST
+
+START_TEST(after_a_death_a_launch_is_eworker)
+{
+    kb_object *o = build_axpy(AXPY("extern void abort(void); abort();"));
+    kb_buffers *b = axpy_buffers(10, 1);
+    kb_program *p = load(o, b);
+    int64_t ns = 99;
+    ck_assert_int_eq(kb_program_launch(p, 1, second, &ns), KB_ECRASH);
+    ck_assert_int_eq(kb_program_launch(p, 1, second, &ns), KB_EWORKER);
+    ck_assert_int_eq(ns, 99);
+    struct kb_counters c = { .present = 1 };
+    kb_program_counters(p, &c);
+    kb_program_stop(p);
+    kb_program_stop(NULL);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(an_idle_program_that_dies_is_found_at_the_next_launch)
+{
+    kb_object *o = build_axpy(AXPY(LOOP
+        "extern int raise(int); if (x[0] != 0) raise(15);"));
+    kb_buffers *b = axpy_buffers(10, 1);
+    kb_program *p = load(o, b);
+    int64_t ns = 99;
+    launch(p, 1);
+    ((float *)kb_buffers_at(b, 0, 0))[0] = 1;
+    ck_assert_int_eq(kb_program_launch(p, 1, second, &ns), KB_ECRASH);
+    ck_assert_str_eq(kb_program_why(p), "killed by signal 15 (Terminated)");
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(a_constructor_is_jailed_as_well)
+{
+    static const struct { const char *body; kb_status st; } all[] = {
+        { "extern void abort(void); abort();", KB_ECRASH },
+        { "extern int fork(void); fork();", KB_EDENIED },
+        { "extern void exit(int); exit(0);", KB_ECRASH },
+        { "extern int open(const char *, int, ...);"
+          "if (open(\"/etc/passwd\", 0) >= 0) return;"
+          "extern void abort(void); abort();", KB_ECRASH },
+    };
+    char source[500], why[200] = "";
+    snprintf(source, sizeof source, "__attribute__((constructor)) "
+             "static void early(void) {%s}" AXPY(LOOP), all[_i].body);
+    kb_object *o = build_axpy(source);
+    ck_assert_int_eq(fate(o, 0, why, sizeof why), all[_i].st);
+    ck_assert_str_ne(why, "");
+    kb_object_free(o);
+}
+END_TEST
+
+/* Building -------------------------------------------------------------- */
+
+START_TEST(a_source_that_does_not_compile_is_ebuild_with_a_log)
+{
+    static const struct { const char *source, *says; } all[] = {
+        { "void axpy(", "error" },
+        { "#include \"/etc/passwd\"\n", "/etc/passwd" },
+        { "#include \"/proc/self/environ\"\n", "environ" },
+        { "__asm__(\".incbin \\\"/etc/passwd\\\"\");" AXPY(""), "passwd" },
+        { "void other(void) {}", "axpy" },
+        { AXPY("") "void kb_cpu_call(void *a) {}", "kb_cpu_call" },
+        { AXPY("extern void absent(void); absent();"), "absent" },
+        { "", "axpy" },
+    };
+    struct kb_arg arg[3];
+    char log[4096] = "";
+    kb_object *o = NULL;
+    axpy_args(arg, 1);
+    ck_assert_int_eq(try_build(all[_i].source, "axpy", arg, 3, log,
+                               sizeof log, &o), KB_EBUILD);
+    ck_assert_ptr_null(o);
+    ck_assert_msg(strstr(log, all[_i].says), "%s", log);
+    ck_assert_ptr_null(strstr(log, "root:"));
+    ck_assert_ptr_null(strstr(log, "PATH="));
+}
+END_TEST
+
+START_TEST(a_log_is_cut_to_its_room)
+{
+    struct kb_arg arg[3];
+    char log[64];
+    kb_object *o = NULL;
+    axpy_args(arg, 1);
+    memset(log, 'x', sizeof log);
+    ck_assert_int_eq(try_build("wrong wrong;", "axpy", arg, 3, log, 32, &o),
+                     KB_EBUILD);
+    ck_assert_uint_eq(strlen(log), 31);
+    ck_assert_int_eq(log[32], 'x');
+    ck_assert_int_eq(try_build("wrong wrong;", "axpy", arg, 3, log, 1, &o),
+                     KB_EBUILD);
+    ck_assert_str_eq(log, "");
+}
+END_TEST
+
+START_TEST(a_slow_compiler_is_etime)
+{
+    struct kb_arg arg[3];
+    char log[100];
+    kb_object *o = NULL;
+    axpy_args(arg, 1);
+    struct kb_build b = { .source = AXPY(LOOP), .entry = "axpy", .arg = arg,
+                          .args = 3, .timeout_ns = 1000 };
+    ck_assert_int_eq(kb_device_build(device, &b, log, sizeof log, &o),
+                     KB_ETIME);
+    ck_assert_ptr_null(o);
+}
+END_TEST
+
+START_TEST(bad_requests_are_einval)
+{
+    static const char *const entry[] = { "", "1x", "a b", "a;b", "a\n", "-x" };
+    struct kb_arg arg[KB_DEVICE_ARGS + 1];
+    char log[100];
+    kb_object *o = NULL;
+    kb_buffers *b = NULL;
+    memset(arg, 0, sizeof arg);
+    axpy_args(arg, 1);
+    for (size_t i = 0; i < sizeof entry / sizeof *entry; i++)
+        ck_assert_int_eq(try_build(AXPY(LOOP), entry[i], arg, 3, log,
+                                   sizeof log, &o), KB_EINVAL);
+    ck_assert_int_eq(try_build("", "axpy", arg, 0, log, sizeof log, &o),
+                     KB_EINVAL);
+    ck_assert_int_eq(try_build("", "axpy", arg, KB_DEVICE_ARGS + 1, log,
+                               sizeof log, &o), KB_EINVAL);
+    ck_assert_ptr_null(o);
+    ck_assert_int_eq(kb_buffers_new(device, arg, 0, 1, &b), KB_EINVAL);
+    ck_assert_int_eq(kb_buffers_new(device, arg, 33, 1, &b), KB_EINVAL);
+    ck_assert_int_eq(kb_buffers_new(device, arg, 3, 0, &b), KB_EINVAL);
+    ck_assert_int_eq(kb_buffers_new(device, arg, 3, KB_DEVICE_SLOTS + 1, &b),
+                     KB_EINVAL);
+    arg[1].count = 0;
+    ck_assert_int_eq(kb_buffers_new(device, arg, 3, 1, &b), KB_EINVAL);
+    arg[1].count = UINT64_MAX / 2;
+    ck_assert_int_ne(kb_buffers_new(device, arg, 3, 1, &b), KB_OK);
+    ck_assert_ptr_null(b);
+}
+END_TEST
+
+START_TEST(an_object_shows_its_text)
+{
+    enum { CAP = 1 << 20 };
+    char *text = malloc(CAP);
+    size_t used = 0;
+    kb_object *o = build_axpy(AXPY(LOOP));
+    kb_status st = kb_object_text(o, text, CAP, &used);
+    if (st == KB_ENODEV) {
+        fprintf(stderr, "check_device: skipped: there is no objdump\n");
+    } else {
+        ck_assert_int_eq(st, KB_OK);
+        ck_assert_uint_eq(used, strlen(text));
+        ck_assert_ptr_nonnull(strstr(text, ".text"));
+        ck_assert_ptr_nonnull(strstr(text, "<axpy>:"));
+        ck_assert_int_eq(kb_object_text(o, text, 50, &used), KB_OK);
+        ck_assert_uint_eq(used, 49);
+    }
+    kb_object_free(o);
+    free(text);
+}
+END_TEST
+
+/* The device itself ----------------------------------------------------- */
+
+START_TEST(bad_names_are_enodev_with_a_reason)
+{
+    static const char *const names[] = {
+        "", "cp", "gpu", "cuda", "cpux", "cpu:", "cpu:x", "cpu:-1",
+        "cpu:99999", "cpu:0x", "cpu:1023",
+    };
+    const char *why = NULL;
+    kb_device *d = NULL;
+    ck_assert_int_eq(kb_device_open(names[_i], exe, &d, &why), KB_ENODEV);
+    ck_assert_ptr_null(d);
+    ck_assert_str_ne(why, "");
+}
+END_TEST
+
+START_TEST(kernels_run_on_the_processor_asked_for)
+{
+    cpu_set_t before, after;
+    char name[16];
+    const char *why = "";
+    kb_device *d = NULL;
+    sched_getaffinity(0, sizeof before, &before);
+    int first = 0;
+    while (!CPU_ISSET((size_t)first, &before))
+        first++;
+    snprintf(name, sizeof name, "cpu:%d", first);
+    ck_assert_int_eq(kb_device_open(name, exe, &d, &why), KB_OK);
+    sched_getaffinity(0, sizeof after, &after);
+    if (CPU_COUNT(&before) > 1)
+        ck_assert(!CPU_ISSET((size_t)first, &after));
+    kb_device_close(d);
+}
+END_TEST
+
+START_TEST(the_device_says_what_it_builds_with)
+{
+    ck_assert_str_ne(kb_device_compiler(device), "");
+    ck_assert_ptr_nonnull(strstr(kb_device_flags(device), "-O3"));
+    ck_assert_ptr_nonnull(strstr(kb_device_flags(device), "-shared"));
+}
+END_TEST
+
+static void stay_in(const char *dir)
+{
+    setenv("TMPDIR", dir, 1);
+}
+
+START_TEST(folders_of_dead_workers_are_removed)
+{
+    char dir[] = "/tmp/kb-stale-XXXXXX", stale[100], other[100], busy[100];
+    char deep[160];
+    const char *why = "";
+    kb_device *d = NULL;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    chmod(dir, 0755);
+    stay_in(dir);
+    pid_t pid = fork();
+    if (pid == 0) {                 /* a worker that is killed */
+        d = NULL;
+        if (kb_device_open("cpu", exe, &d, &why))
+            _exit(1);
+        device = d;
+        build_axpy(AXPY(LOOP));
+        raise(SIGKILL);
+    }
+    int wstatus = 0;
+    waitpid(pid, &wstatus, 0);
+    ck_assert(WIFSIGNALED(wstatus));
+    snprintf(stale, sizeof stale, "%s/kernelband-stale1", dir);
+    snprintf(other, sizeof other, "%s/somebody-elses", dir);
+    snprintf(busy, sizeof busy, "%s/kernelband-busy12", dir);
+    mkdir(stale, 0755);
+    mkdir(other, 0755);
+    mkdir(busy, 0755);
+    snprintf(deep, sizeof deep, "%s/7", stale);
+    mkdir(deep, 0755);
+    int lock = open(busy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_eq(flock(lock, LOCK_EX), 0);
+
+    ck_assert_int_eq(kb_device_open("cpu", exe, &d, &why), KB_OK);
+    ck_assert_int_eq(access(stale, F_OK), -1);
+    ck_assert_int_eq(access(other, F_OK), 0);
+    ck_assert_int_eq(access(busy, F_OK), 0);
+    kb_device_close(d);
+    rmdir(other);
+    rmdir(busy);
+    ck_assert_int_eq(rmdir(dir), 0);        /* so nothing else is left */
+}
+END_TEST
+
+static int64_t processor_ns(pid_t pid)
+{
+    clockid_t id;
+    struct timespec t;
+    ck_assert_int_eq(clock_getcpuclockid(pid, &id), 0);
+    ck_assert_int_eq(clock_gettime(id, &t), 0);
+    return (int64_t)t.tv_sec * second + t.tv_nsec;
+}
+
+/* The only child of this process. */
+static pid_t child(void)
+{
+    char path[64];
+    int pid = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *f = fopen(path, "r");
+    int n = f ? fscanf(f, "%d", &pid) : 0;
+    if (f)
+        fclose(f);
+    return n == 1 ? (pid_t)pid : 0;
+}
+
+START_TEST(an_idle_program_uses_no_processor)
+{
+    kb_object *o = build_axpy(AXPY(LOOP));
+    kb_buffers *b = axpy_buffers(1000, 1);
+    kb_program *p = load(o, b);
+    launch(p, 10);
+    pid_t pid = child();
+    if (pid > 0) {
+        usleep(5000);
+        int64_t before = processor_ns(pid);
+        usleep(50000);
+        ck_assert_int_lt(processor_ns(pid) - before, ms);
+    } else {
+        fprintf(stderr, "check_device: skipped: no /proc/*/children\n");
+    }
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(stopping_leaves_no_process)
+{
+    kb_object *o = build_axpy(AXPY(LOOP));
+    kb_buffers *b = axpy_buffers(10, 1);
+    kb_program *p = load(o, b);
+    kb_program_stop(p);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+    kb_buffers_free(b);
+    kb_object_free(o);
+    kb_buffers_free(NULL);
+    kb_object_free(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    if (!find_exe()) {
+        fprintf(stderr, "check_device: no %s: build it first\n", exe);
+        return EXIT_FAILURE;
+    }
+    if (kb_jail_landlock_abi() < 1) {
+        fprintf(stderr, "check_device: skipped: no Landlock here\n");
+        return EXIT_SUCCESS;
+    }
+    Suite *s = suite_create("device");
+    /* Tests are forks of one process that opened the device: to open it costs
+     * more than most of them. */
+    TCase *t = tcase_create("results");
+    tcase_add_unchecked_fixture(t, open_device, close_device);
+    tcase_add_test(t, a_kernel_computes_and_slots_rotate);
+    tcase_add_test(t, call_i_runs_on_slot_i_mod_slots);
+    tcase_add_test(t, scalars_of_every_type_arrive);
+    tcase_add_test(t, in_out_arrays_start_pristine_in_every_slot);
+    tcase_add_test(t, arrays_are_aligned_in_the_kernel_too);
+    tcase_add_test(t, several_programs_share_buffers);
+    tcase_add_test(t, a_red_zone_lies_between_slots);
+    suite_add_tcase(s, t);
+
+    t = tcase_create("ends");
+    tcase_add_unchecked_fixture(t, open_misdeeds, close_misdeeds);
+    tcase_add_loop_test(t, red_zones_tell_of_every_side, 0, ZONES);
+    tcase_add_loop_test(t, every_death_has_its_status_and_reason, 0, DEATHS);
+    tcase_add_test(t, after_a_death_a_launch_is_eworker);
+    tcase_add_test(t, an_idle_program_that_dies_is_found_at_the_next_launch);
+    tcase_add_loop_test(t, a_constructor_is_jailed_as_well, 0, 4);
+    tcase_add_test(t, stopping_leaves_no_process);
+    tcase_add_test(t, an_idle_program_uses_no_processor);
+    suite_add_tcase(s, t);
+
+    t = tcase_create("building");
+    tcase_add_unchecked_fixture(t, open_device, close_device);
+    tcase_add_loop_test(t,
+        a_source_that_does_not_compile_is_ebuild_with_a_log, 0, 8);
+    tcase_add_test(t, a_log_is_cut_to_its_room);
+    tcase_add_test(t, a_slow_compiler_is_etime);
+    tcase_add_test(t, bad_requests_are_einval);
+    tcase_add_test(t, an_object_shows_its_text);
+    tcase_add_test(t, the_device_says_what_it_builds_with);
+    suite_add_tcase(s, t);
+
+    t = tcase_create("device");
+    tcase_add_loop_test(t, bad_names_are_enodev_with_a_reason, 0, 11);
+    tcase_add_test(t, kernels_run_on_the_processor_asked_for);
+    tcase_add_test(t, folders_of_dead_workers_are_removed);
+    suite_add_tcase(s, t);
+
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
