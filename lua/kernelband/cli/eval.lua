@@ -29,7 +29,7 @@ local function print_text(out)
     if out.log and out.log ~= out.reason then io.stderr:write(out.log, "\n") end
     return
   end
-  io.write(progress.table(out))
+  io.write(progress.table(out, "candidate"))
 end
 
 local function evaluate(t, source, opt)
