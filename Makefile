@@ -102,6 +102,8 @@ bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
 bench-run: all $(BENCH)
 	@for b in $(BENCH); do $$b || exit 1; done
+	@if python3 -c "import sklearn" 2>/dev/null; then python3 tests/bench/peers.py; \
+	 else echo "peers: python3 with numpy and scikit-learn is not installed: skipped"; fi
 	@for b in $(sort $(wildcard tests/bench/*.lua)); do $(KB) run $$b || exit 1; done
 
 # Installs what is missing where apt can; elsewhere names it.
