@@ -373,6 +373,8 @@ function evaluate.open(t, device_name)
   if not device then schema.raise("device '%s': %s", device_name, why) end
   local s = setmetatable({ task = t, device = device, rooms = {}, timed = {},
                            roofline = roofline }, session)
+  s.machine = device:describe()
+  s.machine.roofline = roofline
   s.reference, s.reference_wide = build_reference(s)
   local log
   s.baseline_object, log = build(s, task.source(t, "baseline", "c"), t.name,

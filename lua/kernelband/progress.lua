@@ -165,4 +165,12 @@ function progress.table(result, what)
   return table.concat(out, "\n") .. "\n"
 end
 
+-- One line on what "of peak" is a share of; "" when nothing was measured.
+function progress.peak(machine)
+  local r = machine and machine.roofline
+  if not r then return "" end
+  return ("peak of one core, measured: %.0f GFLOP/s fp32 (%s), memory %.0f GB/s\n"):format(
+    r.f32_flops_per_s / 1e9, r.isa, math.max(r.dram_bytes_per_s, r.dram_copy_bytes_per_s) / 1e9)
+end
+
 return progress

@@ -328,7 +328,7 @@ local function result_of(S, kernel, evaluation, confirmed)
     pulls = #S.rows, verdicts = S.verdicts, arms = S.arms, seed = S.seed,
     policy = S.policy.name, interrupted = S.interrupted or false,
     source_path = S.journal.best_path, run = S.journal.folder, usd = S.usd,
-    share_of_peak = evaluation.share_of_peak,
+    machine = S.evaluator.machine and S.evaluator.machine() or nil,
   }
   if S.journal.folder then
     S.journal.best(kernel.source)
