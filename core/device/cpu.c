@@ -150,6 +150,7 @@ static kb_status find_tools(kb_device *d, const char **why)
 {
     static const char *const compilers[] = { "cc", "gcc", "clang", NULL };
     static const char *const dumpers[] = { "objdump", NULL };
+    static const char *const readers[] = { "readelf", NULL };
     const char *own = getenv("KERNELBAND_CC");
     if (own && *own) {
         if (own[0] != '/' || strlen(own) >= sizeof d->cc
@@ -164,6 +165,7 @@ static kb_status find_tools(kb_device *d, const char **why)
         return KB_ENODEV;
     }
     find_tool(dumpers, d->objdump, sizeof d->objdump);
+    find_tool(readers, d->readelf, sizeof d->readelf);
     find_toolchain(d);
     ask_version(d);
     kb_cpu_name_flags(d);

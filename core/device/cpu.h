@@ -20,7 +20,8 @@ enum {
 #define KB_CPU_CALL "kb_cpu_call"       /* the generated call of the kernel */
 
 struct kb_device {
-    char exe[4096], cc[256], objdump[256], compiler[256], flags[128];
+    char exe[4096], cc[256], objdump[256], readelf[256], compiler[256];
+    char flags[128];
     char toolchain[4096];       /* where cc really lies, when not in /usr */
     char scratch[4096];         /* folder for objects */
     int lock_fd;                /* on scratch, for as long as we live */
@@ -45,7 +46,7 @@ struct kb_cpu_span {
 
 /* The page a kernel's process shares with its parent. An idle process sleeps,
  * so that it takes nothing from the one being timed. For batch n the parent
- * writes the job and wake = n; the child answers ready = n and now spins; the
+ * writes the job and wake = n; the child answers ready = n and spins a while; the
  * parent stamps and writes go = n; the child runs the batch and writes
  * done = n. All of it is in the candidate's reach: the parent believes nothing
  * here but ready and done, and that only within a deadline and with the

@@ -223,20 +223,38 @@ void kb_object_free(kb_object *o)
     errno = saved;
 }
 
+/* Runs one of the two that print, and adds what it says to the text. */
+static kb_status print_object(const kb_object *o, const char *const *argv,
+                              char *text, size_t cap, size_t *used)
+{
+    int wstatus = 0;
+    size_t added = 0;
+    kb_status st = run_tool(o, argv, kb_clock_now_ns() + 10000000000,
+                            text + *used, cap - *used, &added, &wstatus);
+    if (!st && (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus)))
+        st = KB_EWORKER;
+    if (!st)
+        *used += added;
+    return st;
+}
+
 kb_status kb_object_text(const kb_object *o, char *text, size_t cap,
                          size_t *used)
 {
-    int wstatus = 0;
-    if (!o->device->objdump[0])
+    const kb_device *d = o->device;
+    if (!d->objdump[0] || !d->readelf[0])
         return KB_ENODEV;
-    const char *const argv[] = {
-        o->device->objdump, "-h", "-T", "-d", "--no-show-raw-insn",
-        o->path, NULL
+    /* objdump -R does not show every relocation of an indirect function. */
+    const char *const first[] = { d->readelf, "-d", "-r", "-W", o->path, NULL };
+    const char *const then[] = {
+        d->objdump, "-h", "-T", "-d", "--no-show-raw-insn", o->path, NULL
     };
-    kb_status st = run_tool(o, argv, kb_clock_now_ns() + 10000000000, text,
-                            cap, used, &wstatus);
-    if (!st && (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus)))
-        st = KB_EWORKER;
+    size_t n = 0;
+    kb_status st = print_object(o, first, text, cap, &n);
+    if (!st)
+        st = print_object(o, then, text, cap, &n);
+    if (!st)
+        *used = n;
     return st;
 }
 

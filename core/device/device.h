@@ -71,8 +71,9 @@ KB_MUST_USE kb_status kb_device_build(kb_device *d, const struct kb_build *b,
                                       char *log, size_t cap, kb_object **out);
 void kb_object_free(kb_object *o);
 
-/* Sections, dynamic symbols and disassembly as objdump prints them, at most
- * cap bytes; made in a jailed child. ENODEV: there is no objdump. */
+/* Dynamic section and relocations as readelf prints them, then sections,
+ * dynamic symbols and disassembly as objdump does, at most cap bytes; made in
+ * jailed children. ENODEV: there is no objdump or readelf. */
 KB_MUST_USE kb_status kb_object_text(const kb_object *o, char *text,
                                      size_t cap, size_t *used);
 
@@ -123,7 +124,9 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
  * less the time in which the processor was given to others: the smaller of
  * our clock's difference and the processor time the system booked on the
  * program, which is out of its reach. A kernel is one thread, so what it does
- * not use a processor for it does not do.
+ * not use a processor for it does not do. What it used between two launches,
+ * beyond a wake-up, is added to the second one: a kernel can reach its caller
+ * and say too early that it is done.
  * ETIME: killed at the deadline. ECRASH, EDENIED: it died; kb_program_why
  * says how. After any of these the program can only be stopped. */
 KB_MUST_USE kb_status kb_program_launch(kb_program *p, uint64_t iterations,

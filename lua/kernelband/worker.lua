@@ -75,17 +75,26 @@ local function start(self, slot)
   assert(process:send(json.encode { op = "open", task = self.task.dir }))
 end
 
-local function give(slot, job)
+-- A process that died while it had nothing to do is no candidate's fault: the
+-- job waits for the next one.
+local function give(self, slot, job)
   slot.job, slot.state = job, "busy"
   slot.deadline_ns = core.system.now_ns() + evaluate_timeout_ns
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
-  if not sent then slot.deadline_ns = 0 end       -- found dead at the next wait
+  if not sent then
+    slot.job = nil
+    stop(slot)
+    table.insert(self.queue, 1, job)
+    start(self, slot)
+  end
 end
 
 local function dispatch(self)
   for _, slot in ipairs(self.slots) do
-    if slot.state == "idle" and #self.queue > 0 then give(slot, table.remove(self.queue, 1)) end
+    if slot.state == "idle" and #self.queue > 0 then
+      give(self, slot, table.remove(self.queue, 1))
+    end
   end
 end
 
