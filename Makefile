@@ -24,9 +24,8 @@ PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
-LIBDIR   = $(PREFIX)/share/kernelband
 ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system \
-           -Icore/measure -Icore/bandit -DKB_LIB_DIR='"$(LIBDIR)"' $(WARN) \
+           -Icore/measure -Icore/bandit $(WARN) \
            -MMD -MP $(CFLAGS_$(MODE)) $(CFLAGS) \
            $(shell $(PKG) --cflags $(USES))
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
@@ -103,6 +102,8 @@ bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
 bench-run: all $(BENCH)
 	@for b in $(BENCH); do $$b || exit 1; done
+	@if python3 -c "import sklearn" 2>/dev/null; then python3 tests/bench/peers.py; \
+	 else echo "peers: python3 with numpy and scikit-learn is not installed: skipped"; fi
 	@for b in $(sort $(wildcard tests/bench/*.lua)); do $(KB) run $$b || exit 1; done
 
 # Installs what is missing where apt can; elsewhere names it.

@@ -50,9 +50,9 @@ int main(int argc, char **argv)
         return EXIT_FAILED;
     }
     if (kb_host_lib_dir(lib_dir, sizeof lib_dir)) {
-        fprintf(stderr, "kernelband: lua/kernelband/init.lua is neither above "
-                "the binary nor in %s; set KERNELBAND_LIB to the folder that "
-                "holds lua/\n", KB_LIB_DIR);
+        fprintf(stderr, "kernelband: no folder above the binary holds "
+                "lua/kernelband/init.lua or share/kernelband; set "
+                "KERNELBAND_LIB to the folder that holds lua/\n");
         return EXIT_FAILED;
     }
     int code = run(lib_dir, argc, argv);

@@ -48,9 +48,7 @@ local function new(params, ctx)
   for i = 1, n do target[i] = ctx.strategies[i].target end
 
   local sat = params.theta_sat
-  local function theta(i)
-    return type(sat) == "number" and sat or sat[target[i]] or 75
-  end
+  local function theta(i) return type(sat) == "number" and sat or sat[target[i]] or 75 end
 
   local function members()
     local out = {}

@@ -44,6 +44,21 @@ t.test("failures come as often as asked", function()
   t.equal(r.verdicts, { ok = 20 })
 end)
 
+t.test("two runs of the ablation are byte-identical", function()
+  local function ablate()
+    local pipe = assert(io.popen(kb.core.system.exe() .. " run examples/ablate.lua 3"))
+    local text = pipe:read "a"
+    pipe:close()
+    return text
+  end
+  local first = ablate()
+  t.equal(ablate(), first)
+  local header, rows = first:match "^([^\n]*)", select(2, first:gsub("\n", ""))
+  t.equal(header, "axis\tvalue\tseed\tsteps\tspeedup\ttiling\tvectorization\tfusion"
+    .. "\tpipeline\treordering\taccess_layout")
+  t.equal(rows, 1 + 11 * 16)
+end)
+
 t.test("options are checked", function()
   t.raises("unknown option 'sede' (did you mean 'seed'?)", kb.synthetic, { sede = 1 })
   t.raises("'fail'", kb.synthetic, { fail = 2 })

@@ -4,7 +4,11 @@ local core = require "kernelband.core"
 
 local worlds = {}
 
-local base, made = assert(core.system.temp_dir()), 0
+-- Not a name that workers take for the scratch folder of a dead one.
+local base = ("%s/kb-spec-%s"):format(os.getenv "TMPDIR" or "/tmp",
+                                      core.system.random_hex(6))
+local made = 0
+assert(core.system.mkdir_p(base))
 
 -- A path of its own; nothing is there yet.
 function worlds.folder()

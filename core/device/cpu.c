@@ -152,9 +152,14 @@ static kb_status find_tools(kb_device *d, const char **why)
     static const char *const dumpers[] = { "objdump", NULL };
     static const char *const readers[] = { "readelf", NULL };
     const char *own = getenv("KERNELBAND_CC");
-    if (own && own[0] == '/' && strlen(own) < sizeof d->cc)
+    if (own && *own) {
+        if (own[0] != '/' || strlen(own) >= sizeof d->cc
+            || access(own, X_OK)) {
+            *why = "KERNELBAND_CC is not the absolute path of a compiler";
+            return KB_ENODEV;
+        }
         memcpy(d->cc, own, strlen(own) + 1);
-    else if (!find_tool(compilers, d->cc, sizeof d->cc)) {
+    } else if (!find_tool(compilers, d->cc, sizeof d->cc)) {
         *why = "no C compiler (cc, gcc or clang) in /usr/bin: install gcc, or "
                "set KERNELBAND_CC to the path of one";
         return KB_ENODEV;

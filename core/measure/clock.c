@@ -4,11 +4,21 @@
 
 enum { NS_PER_S = 1000000000 };
 
-int64_t kb_clock_now_ns(void)
+static int64_t read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t kb_clock_now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t kb_clock_own_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 kb_status kb_clock_sleep_ns(int64_t ns)

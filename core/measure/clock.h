@@ -1,4 +1,4 @@
-/* clock.h - the one clock every duration and deadline is read from.
+/* clock.h - the clock every deadline is read from, and a thread's own.
  *
  * CLOCK_MONOTONIC, not _RAW: it is the clock poll, timers and sleeps count by,
  * it is the same in every process of the machine, and both are read without
@@ -15,6 +15,9 @@
 
 /* Nanoseconds since some moment before boot ended; never runs back. */
 int64_t kb_clock_now_ns(void);
+
+/* Processor time the calling thread has used. */
+int64_t kb_clock_own_ns(void);
 
 /* Sleeps at least ns; not at all for ns <= 0. EINTR when a signal's handler ran
  * before the time was over. */

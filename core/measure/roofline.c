@@ -198,7 +198,7 @@ struct bench {
 
 static double per_second(double amount, int64_t from_ns)
 {
-    int64_t ns = kb_clock_now_ns() - from_ns;
+    int64_t ns = kb_clock_own_ns() - from_ns;
     return amount * 1e9 / (double)(ns > 0 ? ns : 1);
 }
 
@@ -210,7 +210,7 @@ static double peak(const struct isa *isa, size_t element,
     double best = 0, lanes = (double)(isa->vector_bytes / element);
     volatile double factor = 0.999999, addend = 1e-6, sink;
     for (int i = 0; i < RUNS; i++) {
-        int64_t from = kb_clock_now_ns();
+        int64_t from = kb_clock_own_ns();
         sink = run(ROUNDS, factor, addend);
         (void)sink;
         best = fmax(best, per_second(2 * lanes * CHAINS * ROUNDS, from));
@@ -227,7 +227,7 @@ static double cached(struct bench *b, size_t cache_bytes)
     size_t passes = cached_run_bytes / bytes + 1;
     double best = 0;
     for (int i = 0; i < RUNS; i++) {
-        int64_t from = kb_clock_now_ns();
+        int64_t from = kb_clock_own_ns();
         for (size_t k = 0; k < passes; k++)
             b->sink = b->isa->read(b->buffer, bytes);
         best = fmax(best, per_second((double)bytes * (double)passes, from));
@@ -254,7 +254,7 @@ static double streamed(struct bench *b, void (*pass)(struct bench *))
     double best = 0;
     int64_t start = kb_clock_now_ns();
     for (int i = 0; i < PASSES; i++) {
-        int64_t from = kb_clock_now_ns();
+        int64_t from = kb_clock_own_ns();
         pass(b);
         best = fmax(best, per_second((double)b->buffer_bytes, from));
         if (kb_clock_now_ns() - start > PASS_BUDGET_NS)

@@ -17,8 +17,9 @@
  *              to give pages): loads, and memcpy between its halves, which
  *              counts the bytes read and those written.
  *
- * Other load on the machine makes all of it smaller, so measure alone. A build
- * without optimisation understates L1 and L2. It takes 0.1 to 0.3 s.
+ * Times are this thread's processor time, as those of kernels are, so other
+ * processes only count by the caches and the memory they take. A build without
+ * optimisation understates L1 and L2. It takes 0.1 to 0.3 s.
  */
 #ifndef KB_ROOFLINE_H
 #define KB_ROOFLINE_H

@@ -150,6 +150,8 @@ static kb_status choose_dir(const char *dir, char *path, size_t max_bytes)
     return KB_OK;
 }
 
+static const char installed[] = "/share/kernelband";
+
 kb_status kb_host_lib_dir(char *path, size_t max_bytes)
 {
     char dir[KB_HOST_PATH_BYTES];
@@ -162,9 +164,14 @@ kb_status kb_host_lib_dir(char *path, size_t max_bytes)
             *slash = '\0';
             if (has_engine(dir))
                 return choose_dir(dir, path, max_bytes);
+            char share[KB_HOST_PATH_BYTES + sizeof installed];
+            snprintf(share, sizeof share, "%s%s", dir, installed);
+            if (has_engine(share))
+                return choose_dir(share, path, max_bytes);
         }
     }
-    return choose_dir(KB_LIB_DIR, path, max_bytes);
+    errno = ENOENT;
+    return KB_ESYS;
 }
 
 kb_status kb_host_random(void *bytes, size_t n)

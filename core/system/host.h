@@ -36,7 +36,8 @@ KB_MUST_USE kb_status kb_host_exe(char *path, size_t max_bytes);
 
 /* The folder that holds lua/kernelband/init.lua: the environment's
  * KERNELBAND_LIB when set (and then no other), else the nearest folder above
- * the binary, else KB_LIB_DIR. ESYS with errno ENOENT: none has it. */
+ * the binary that has it, itself (a clone) or in share/kernelband (an installed
+ * or carried tree). ESYS with errno ENOENT: none has it. */
 KB_MUST_USE kb_status kb_host_lib_dir(char *path, size_t max_bytes);
 
 /* Fills bytes from the kernel's generator. ESYS: it has none. */

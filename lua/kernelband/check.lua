@@ -158,7 +158,7 @@ function check.room(s, room, object)
   if not program then
     return fail(verdict_of[code] or "launch_failed", "%s (loading)", why)
   end
-  local held <close> = program
+  local _ <close> = program
   for i, distribution in ipairs(distributions(room)) do
     local bad = one_distribution(s, room, program, distribution, i == 1 and room.role ~= "timed")
     if bad then return bad end

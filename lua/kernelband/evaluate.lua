@@ -172,7 +172,7 @@ local function time_shape(s, room, program, n, confirm)
   end
   local paired = core.stats.paired(logs, 0.95)
   return {
-    shape = room.shape, role = "timed", iterations = n,
+    shape = room.shape, label = room.label, role = "timed", iterations = n,
     time_ns = core.stats.median(b), baseline_ns = core.stats.median(a),
     speedup = math.exp(paired.estimate), blocks = #logs,
     speedup_low = paired.method ~= "none" and math.exp(paired.low) or nil,
@@ -189,7 +189,8 @@ local function overall(out)
   local n, known = #out.shapes, true
   for _, r in ipairs(out.shapes) do
     local e = math.log(r.speedup)
-    log, time, base = log + e / n, time + math.log(r.time_ns) / n, base + math.log(r.baseline_ns) / n
+    log, time = log + e / n, time + math.log(r.time_ns) / n
+    base = base + math.log(r.baseline_ns) / n
     known = known and r.speedup_low ~= nil
     if known then
       low = low + (e - math.log(r.speedup_low)) ^ 2
@@ -213,7 +214,7 @@ local function screen(s, out, runs, best_ns)
       if not ns then return nil, died(code, why, room.label) end
       least = math.min(least, ns)
     end
-    out.shapes[i] = { shape = room.shape, role = "timed", time_ns = least,
+    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", time_ns = least,
                       baseline_ns = room.baseline_ns, speedup = room.baseline_ns / least }
     log = log + math.log(least / best_ns[i])
   end
@@ -235,9 +236,9 @@ end
 -- The baseline against itself: 1, by definition.
 local function time_baseline_as_is(s, out)
   for i, room in ipairs(s.timed) do
-    out.shapes[i] = { shape = room.shape, role = "timed", time_ns = room.baseline_ns,
-                      baseline_ns = room.baseline_ns, speedup = 1, speedup_low = 1,
-                      speedup_high = 1 }
+    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", speedup = 1,
+                      speedup_low = 1, speedup_high = 1, time_ns = room.baseline_ns,
+                      baseline_ns = room.baseline_ns }
     share_of_peak(s, out.shapes[i])
   end
   overall(out)
@@ -296,7 +297,7 @@ local function judge(s, source, options, out)
     out.log = log
     return fail("build_failed", "%s", code == "EBUILD" and first_error(log) or "compiling: " .. log)
   end
-  local kept <close> = object
+  local _ <close> = object
   local mix = evidence.read_object(object)
   local bad = evidence.admit(mix)
   if bad then return bad end
@@ -346,7 +347,9 @@ local function time_baseline(s)
     local n, ns = calibrate(room.baseline, room)
     if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
     local samples = { ns }
-    for i = 2, room.role == "timed" and ns < 2e7 and 3 or 1 do samples[i] = per_call(room.baseline, room, n) or ns end
+    for i = 2, room.role == "timed" and ns < 2e7 and 3 or 1 do
+      samples[i] = per_call(room.baseline, room, n) or ns
+    end
     room.baseline_n, room.baseline_ns = n, core.stats.median(samples)
     room.slow = room.baseline_ns > 2e7
     room.limit_ns = math.floor(math.max(20 * room.baseline_ns, 2e8))
@@ -366,10 +369,13 @@ end
 -- Raises a configuration error when the device is missing or the task is not
 -- fit; the worker reports it as it is.
 function evaluate.open(t, device_name)
+  local roofline = assert(core.roofline())      -- before the device takes a processor away
   local device, why = core.device(device_name)
   if not device then schema.raise("device '%s': %s", device_name, why) end
-  local s = setmetatable({ task = t, device = device, rooms = {}, timed = {} }, session)
-  s.roofline = core.roofline()
+  local s = setmetatable({ task = t, device = device, rooms = {}, timed = {},
+                           roofline = roofline }, session)
+  s.machine = device:describe()
+  s.machine.roofline = roofline
   s.reference, s.reference_wide = build_reference(s)
   local log
   s.baseline_object, log = build(s, task.source(t, "baseline", "c"), t.name,

@@ -21,8 +21,6 @@
 --   h    sm, dram as above; l2: bytes the inner loops load a flop, times
 --        flops / time, against measured L1 bandwidth. Percent.
 --   signature (v2)  T / T0, registers, stack frame, lanes, occupancy
-local core = require "kernelband.core"
-
 local evidence = {}
 
 -- Reading the object ----------------------------------------------------------
@@ -43,14 +41,14 @@ local function classify(op, operands)
     out.fma = base:match "^fn?m" ~= nil
     out.lanes = kind:sub(1, 1) == "p" and width or 1
   end
-  if operands:find "%(" and not op:match "^lea" and not op:match "^nop" and not op:match "^j"
-     and not op:match "^prefetch" then
+  if operands:find "%(" and not (op:match "^lea" or op:match "^nop" or op:match "^j"
+                                 or op:match "^prefetch") then
     local destination = operands:match ",([^,%(]*%([^%)]*%))$"
     out.memory = true
     out.store = destination ~= nil or not operands:find ","
     out.stack = operands:find "%(%%rsp" ~= nil or operands:find "%(%%rbp" ~= nil
-    out.vector = operands:find "%%[xyz]mm" ~= nil and not op:match "gather" and not op:match "scatter"
-                 and not op:match "s[sd]$" and not op:match "^vbroadcast"
+    out.vector = operands:find "%%[xyz]mm" ~= nil and not (op:match "gather" or op:match "scatter"
+                 or op:match "s[sd]$" or op:match "^vbroadcast")
     out.bytes = op:match "ss$" and 4 or op:match "sd$" and 8 or op:match "^vbroadcastss" and 4
                 or out.vector and 4 * width or 8
   end

@@ -118,20 +118,20 @@ local function mirror()
   return m
 end
 
-local function check_choice(file, kernel, index, terms, strategies, m)
+local function check_choice(where, kernel, index, terms, strategies, m)
   if kernel == nil then return nil end
   local original = m.original(kernel)
   if not original then
-    error(("%s: choose must return an admitted kernel or nil, got %s"):format(file,
+    error(("%s: choose must return an admitted kernel or nil, got %s"):format(where,
           schema.show(kernel)), 0)
   end
   local i = type(index) == "number" and math.tointeger(index)
   if not i or i < 1 or i > #strategies then
     error(("%s: choose must return a strategy index 1..%d beside the kernel, got %s")
-          :format(file, #strategies, schema.show(index)), 0)
+          :format(where, #strategies, schema.show(index)), 0)
   elseif terms ~= nil and type(terms) ~= "table" then
     error(("%s: choose's third value must be a table of terms or nil, got %s")
-          :format(file, schema.show(terms)), 0)
+          :format(where, schema.show(terms)), 0)
   end
   return original, i, terms and copy(terms)
 end
@@ -151,6 +151,7 @@ local function start(def, params, file, ctx)
   local m = mirror()
   local inner = fence.call(call_steps, def.new, copy(params), inner_context(ctx, m))
   local p = schema.check(inner, hooks, file .. ": new")
+  local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
 
   function running.admit(kernel)
@@ -160,7 +161,7 @@ local function start(def, params, file, ctx)
 
   function running.choose(pending)
     local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0)
-    return check_choice(file, kernel, i, terms, ctx.strategies, m)
+    return check_choice(where, kernel, i, terms, ctx.strategies, m)
   end
 
   function running.learn(pull)

@@ -328,7 +328,7 @@ local function result_of(S, kernel, evaluation, confirmed)
     pulls = #S.rows, verdicts = S.verdicts, arms = S.arms, seed = S.seed,
     policy = S.policy.name, interrupted = S.interrupted or false,
     source_path = S.journal.best_path, run = S.journal.folder, usd = S.usd,
-    share_of_peak = evaluation.share_of_peak,
+    machine = S.evaluator.machine and S.evaluator.machine() or nil,
   }
   if S.journal.folder then
     S.journal.best(kernel.source)
@@ -396,6 +396,9 @@ end
 
 -- kb.search(options) -> result; setup.lua says what the options are.
 function search.run(options)
+  if interrupts() > 0 then
+    schema.raise "kb.search: interrupted, so no further search is started"
+  end
   local S = setup.search(options)
   local ok, result = pcall(body, S)
   S.progress.close()

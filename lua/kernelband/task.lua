@@ -75,7 +75,8 @@ local function read_arg(a, i, where)
   end
   for _, d in ipairs(a[4]) do
     if type(d) ~= "string" and not (math.tointeger(d) and d >= 1) then
-      refuse("'%s': a dimension is a shape's name or a positive integer, got %s", a[1], schema.show(d))
+      refuse("'%s': a dimension is a shape's name or a positive integer, got %s", a[1],
+             schema.show(d))
     end
   end
   return { name = a[1], dtype = a[2], mode = a[3], dims = a[4] }
@@ -171,7 +172,8 @@ end
 function task.source(t, kind, language)
   local file = t[kind][language]
   if not file then
-    schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind, language)
+    schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind,
+                 language)
   end
   local text, why = core.system.read_file(file)
   if not text then schema.raise("%s: %s", file, why) end

@@ -6,6 +6,8 @@
 -- is summed in registers; otherwise its results go through memory, `unroll`
 -- terms a visit. Packing copies a block into panels as wide as a tile.
 
+local code = require "kernelband.emit"
+
 local block_orders = { "ijk", "jki", "kij", "jik" }
 
 local parameters = {
@@ -45,10 +47,7 @@ end
 -- The same kernel with what does not matter to it put back to the first value,
 -- so that two points that are one kernel are one text.
 local function settle(p)
-  local out = {}
-  for _, parameter in ipairs(parameters) do
-    out[parameter[1]] = p[parameter[1]]
-  end
+  local out = code.copy(parameters, p)
   if not revisits(p) then out.fuse_init = 0 end
   for _, order in ipairs(block_orders) do
     if loops(p, order) == loops(p, p.block_order) then
@@ -57,37 +56,6 @@ local function settle(p)
     end
   end
   return out
-end
-
--- Lines of C, indented by the braces they open and close, at most 80 wide.
-local function writer()
-  local lines, depth = {}, 0
-  local w = {}
-  local function put(text, column)
-    local cut = #text > 80 and text:sub(1, 80):match(".*,() ")
-    if not cut then lines[#lines + 1] = text return end
-    lines[#lines + 1] = text:sub(1, cut - 1)
-    column = column or text:find("%(") or 0
-    put((" "):rep(column) .. text:sub(cut + 1), column)
-  end
-  function w.line(text, ...)
-    if select("#", ...) > 0 then text = text:format(...) end
-    if text:find("^}") then depth = depth - 1 end
-    put(text == "" and "" or ("    "):rep(depth) .. text)
-    if text:find("{$") then depth = depth + 1 end
-  end
-  function w.text() return table.concat(lines, "\n") .. "\n" end
-  return w
-end
-
-local function describe(p)
-  local said = {}
-  for _, parameter in ipairs(parameters) do
-    local name = parameter[1]
-    said[#said + 1] = name .. "=" .. p[name]
-  end
-  return { "/* " .. table.concat(said, " ", 1, 7),
-           " * " .. table.concat(said, " ", 8) .. " */" }
 end
 
 -- Everything the pieces below share: sizes, and how a and b are indexed.
@@ -487,11 +455,7 @@ local function emit_helpers(w, p, f)
   local tiled = p.tile_m + p.tile_n + p.tile_k > 0
   if tiled or p.pack_b == 1 or f.rows * f.columns > 1
       or (not in_registers(p) and p.unroll > 1) then
-    w.line("static inline ptrdiff_t least(ptrdiff_t x, ptrdiff_t y)")
-    w.line("{")
-    w.line("return x < y ? x : y;")
-    w.line("}")
-    w.line("")
+    code.least(w)
   end
   if p.pack_a + p.pack_b > 0 then
     w.line("static inline ptrdiff_t up(ptrdiff_t x, ptrdiff_t to)")
@@ -499,32 +463,17 @@ local function emit_helpers(w, p, f)
     w.line("return (x + to - 1) / to * to;")
     w.line("}")
     w.line("")
-    w.line("static float *scratch(ptrdiff_t floats)")
-    w.line("{")
-    w.line("void *at = aligned_alloc(64, (size_t)up(floats * 4, 64));")
-    w.line("")
-    w.line("if (!at)")
-    w.line("    abort();")
-    w.line("return at;")
-    w.line("}")
-    w.line("")
+    code.scratch(w)
   end
 end
 
 local function emit(point)
   local p = settle(point)
-  local w, f = writer(), plan(p)
-  for _, line in ipairs(describe(p)) do w.line(line) end
-  w.line("#include <stddef.h>")
-  w.line("#include <stdint.h>")
-  if p.pack_a + p.pack_b > 0 then w.line("#include <stdlib.h>") end
-  w.line("")
-  if p.vector > 1 then
-    w.line("typedef float vec")
-    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
-           p.vector * 4)
-    w.line("")
-  end
+  local w, f = code.writer(), plan(p)
+  code.describe(w, parameters, p)
+  code.head(w, p.vector, {
+    includes = { "stddef", "stdint", p.pack_a + p.pack_b > 0 and "stdlib" or nil },
+  })
   emit_helpers(w, p, f)
   emit_packing(w, p, f)
   if in_registers(p) then

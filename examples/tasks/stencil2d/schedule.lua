@@ -7,6 +7,8 @@
 -- in a block in the order `order`. peel takes the border columns out of the loop;
 -- pack copies a block with its border filled in, so that nothing is clamped.
 
+local code = require "kernelband.emit"
+
 local parameters = {
   { "tile_rows", { 0, 8, 32, 128 } },                    -- 0: not blocked
   { "tile_cols", { 0, 128, 512 } },
@@ -27,10 +29,7 @@ local function valid(p) return p.fuse_rows * p.unroll <= 8 end
 -- The same kernel with what does not matter to it put back to the first value,
 -- so that two points that are one kernel are one text.
 local function settle(p)
-  local out = {}
-  for _, parameter in ipairs(parameters) do
-    out[parameter[1]] = p[parameter[1]]
-  end
+  local out = code.copy(parameters, p)
   if p.tile_rows == 0 or p.tile_cols == 0 then out.block_order = "rc" end
   if p.fuse_passes == "rolling" then out.fuse_rows, out.order = 1, "rc" end
   if p.fuse_passes ~= "direct" then out.pack = 0 end
@@ -41,76 +40,6 @@ local function settle(p)
     out.prefetch, out.stream = 0, 0
   end
   return out
-end
-
--- Lines of C, indented by the braces they open and close, at most 80 wide.
-local function writer()
-  local lines, depth = {}, 0
-  local w = {}
-  local function put(text, column)
-    local start = text:sub(1, 80)
-    local sum = #text > 80 and start:match("= .*[+*]() ")
-    local cut = sum or #text > 80 and start:match(".*,() ")
-    if not cut then lines[#lines + 1] = text return end
-    lines[#lines + 1] = text:sub(1, cut - 1)
-    column = column or sum and text:find("= ") + 1 or text:find("%(") or 0
-    put((" "):rep(column) .. text:sub(cut + 1), column)
-  end
-  function w.line(text, ...)
-    if select("#", ...) > 0 then text = text:format(...) end
-    if text:find("^}") then depth = depth - 1 end
-    local flat = text == "" or text:find("^#")
-    put((flat and "" or ("    "):rep(depth)) .. text)
-    if text:find("{$") then depth = depth + 1 end
-  end
-  function w.text() return table.concat(lines, "\n") .. "\n" end
-  return w
-end
-
-local function describe(w, p)
-  local said = {}
-  for _, parameter in ipairs(parameters) do
-    said[#said + 1] = parameter[1] .. "=" .. p[parameter[1]]
-  end
-  w.line("/* " .. table.concat(said, " ", 1, 6))
-  w.line(" * " .. table.concat(said, " ", 7) .. " */")
-end
-
--- put(to, from): one vector, past the cache where the machine can.
-local intrinsics = {
-  [4] = { "__SSE2__", "_mm_stream_ps", "__m128" },
-  [8] = { "__AVX__", "_mm256_stream_ps", "__m256" },
-  [16] = { "__AVX512F__", "_mm512_stream_ps", "__m512" },
-}
-
-local function emit_put(w, p)
-  if p.stream == 0 then return end
-  w.line("/* A store that bypasses the cache, where address and machine allow. */")
-  if p.vector == 1 then
-    w.line("static inline void put(float *to, const float *from)")
-    w.line("{")
-    w.line("#if defined(__SSE2__)")
-    w.line("int bits;")
-    w.line("")
-    w.line("memcpy(&bits, from, sizeof bits);")
-    w.line("_mm_stream_si32((int *)to, bits);")
-    w.line("#else")
-    w.line("*to = *from;")
-    w.line("#endif")
-  else
-    local machine, call, type = table.unpack(intrinsics[p.vector])
-    w.line("static inline void put(float *to, const vec *from)")
-    w.line("{")
-    w.line("#if defined(%s)", machine)
-    w.line("if (((uintptr_t)to & %d) == 0) {", p.vector * 4 - 1)
-    w.line("%s(to, (%s)*from);", call, type)
-    w.line("return;")
-    w.line("}")
-    w.line("#endif")
-    w.line("*(vec *)to = *from;")
-  end
-  w.line("}")
-  w.line("")
 end
 
 local function width(p) return p.vector * p.unroll end
@@ -547,63 +476,31 @@ local function emit_entry(w, p)
   for _ = 1, opened do w.line("}") end
   if p.pack == 1 then w.line("free(packed);") end
   if p.fuse_passes ~= "direct" then w.line("free(sums);") end
-  if p.stream == 1 then
-    w.line("#if defined(__SSE2__)")
-    w.line("_mm_sfence();")
-    w.line("#endif")
-  end
+  if p.stream == 1 then code.stream_end(w) end
   w.line("}")
 end
 
 local function emit_head(w, p)
-  describe(w, p)
-  w.line("#include <stddef.h>")
-  w.line("#include <stdint.h>")
+  code.describe(w, parameters, p)
   local scratch = p.pack == 1 or p.fuse_passes ~= "direct"
-  if scratch then w.line("#include <stdlib.h>") end
-  if p.stream == 1 and p.vector == 1 then w.line("#include <string.h>") end
-  if p.stream == 1 then
-    w.line("#if defined(__SSE2__)")
-    w.line("#include <immintrin.h>")
-    w.line("#endif")
-  end
-  w.line("")
-  if p.vector > 1 then
-    w.line("typedef float vec")
-    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
-           p.vector * 4)
-    w.line("")
-  end
-  if p.tile_rows + p.tile_cols > 0 then
-    w.line("static inline ptrdiff_t least(ptrdiff_t x, ptrdiff_t y)")
-    w.line("{")
-    w.line("return x < y ? x : y;")
-    w.line("}")
-    w.line("")
-  end
-  if scratch then
-    w.line("static float *scratch(ptrdiff_t floats)")
-    w.line("{")
-    w.line("void *at = aligned_alloc(64, ((size_t)floats * 4 + 63) / 64 * 64);")
-    w.line("")
-    w.line("if (!at)")
-    w.line("    abort();")
-    w.line("return at;")
-    w.line("}")
-    w.line("")
-  end
+  code.head(w, p.vector, {
+    includes = { "stddef", "stdint", scratch and "stdlib" or nil },
+    stream = p.stream == 1,
+  })
+  if p.tile_rows + p.tile_cols > 0 then code.least(w) end
+  if scratch then code.scratch(w) end
   emit_clamp(w)
 end
 
 local function emit(point)
-  local p, w = settle(point), writer()
+  local p, w = settle(point), code.writer()
   emit_head(w, p)
   local direct = p.fuse_passes == "direct"
   -- The naive kernel computes every result as if it lay on a border.
   local tiles = not direct or p.pack == 1 or p.peel == 1
       or width(p) * p.fuse_rows > 1
   if tiles then
-    emit_put(w, p)
+    if p.stream == 1 then code.put(w, p.vector) end
     for _, rows in ipairs(p.fuse_rows > 1 and { p.fuse_rows, 1 } or { 1 }) do
       emit_tile(w, p, rows, not direct)
     end

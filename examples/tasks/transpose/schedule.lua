@@ -6,6 +6,8 @@
 -- pack = 1 copies it in and turns it on the way out, pack = 2 turns it on the way
 -- in and copies it out, whole lines at a time.
 
+local code = require "kernelband.emit"
+
 local parameters = {
   { "tile_rows", { 0, 16, 32, 64, 128 } },       -- rows of x; 0: not blocked
   { "tile_cols", { 0, 16, 32, 64, 128 } },
@@ -29,82 +31,11 @@ end
 -- The same kernel with what does not matter to it put back to the first value,
 -- so that two points that are one kernel are one text.
 local function settle(p)
-  local out = {}
-  for _, parameter in ipairs(parameters) do
-    out[parameter[1]] = p[parameter[1]]
-  end
+  local out = code.copy(parameters, p)
   if p.tile_rows == 0 or p.tile_cols == 0 then
     out.block_order, out.pack = "rc", 0
   end
   return out
-end
-
--- Lines of C, indented by the braces they open and close, at most 80 wide.
-local function writer()
-  local lines, depth = {}, 0
-  local w = {}
-  local function put(text, column)
-    local cut = #text > 80 and text:sub(1, 80):match(".*,() ")
-    if not cut then lines[#lines + 1] = text return end
-    lines[#lines + 1] = text:sub(1, cut - 1)
-    column = column or text:find("%(") or 0
-    put((" "):rep(column) .. text:sub(cut + 1), column)
-  end
-  function w.line(text, ...)
-    if select("#", ...) > 0 then text = text:format(...) end
-    if text:find("^}") then depth = depth - 1 end
-    local flat = text == "" or text:find("^#")
-    put((flat and "" or ("    "):rep(depth)) .. text)
-    if text:find("{$") then depth = depth + 1 end
-  end
-  function w.text() return table.concat(lines, "\n") .. "\n" end
-  return w
-end
-
-local function describe(w, p)
-  local said = {}
-  for _, parameter in ipairs(parameters) do
-    said[#said + 1] = parameter[1] .. "=" .. p[parameter[1]]
-  end
-  w.line("/* " .. table.concat(said, " ", 1, 5))
-  w.line(" * " .. table.concat(said, " ", 6) .. " */")
-end
-
--- put(to, from): one vector, past the cache where the machine can.
-local intrinsics = {
-  [4] = { "__SSE2__", "_mm_stream_ps", "__m128" },
-  [8] = { "__AVX__", "_mm256_stream_ps", "__m256" },
-  [16] = { "__AVX512F__", "_mm512_stream_ps", "__m512" },
-}
-
-local function emit_put(w, p)
-  if p.stream == 0 then return end
-  w.line("/* A store that bypasses the cache, where address and machine allow. */")
-  if p.vector == 1 then
-    w.line("static inline void put(float *to, const float *from)")
-    w.line("{")
-    w.line("#if defined(__SSE2__)")
-    w.line("int bits;")
-    w.line("")
-    w.line("memcpy(&bits, from, sizeof bits);")
-    w.line("_mm_stream_si32((int *)to, bits);")
-    w.line("#else")
-    w.line("*to = *from;")
-    w.line("#endif")
-  else
-    local machine, call, type = table.unpack(intrinsics[p.vector])
-    w.line("static inline void put(float *to, const vec *from)")
-    w.line("{")
-    w.line("#if defined(%s)", machine)
-    w.line("if (((uintptr_t)to & %d) == 0) {", p.vector * 4 - 1)
-    w.line("%s(to, (%s)*from);", call, type)
-    w.line("return;")
-    w.line("}")
-    w.line("#endif")
-    w.line("*(vec *)to = *from;")
-  end
-  w.line("}")
-  w.line("")
 end
 
 -- The lanes that stage d of the butterfly takes from rows i and i + d.
@@ -296,33 +227,18 @@ local function emit_entry(w, p)
     w.line("copy(c1, r1, buffer, %d, %s, rows);", p.tile_rows + PAD, to)
   end
   for _ = 1, opened do w.line("}") end
-  if p.stream == 1 then
-    w.line("#if defined(__SSE2__)")
-    w.line("_mm_sfence();")
-    w.line("#endif")
-  end
+  if p.stream == 1 then code.stream_end(w) end
   w.line("}")
 end
 
 local function emit(point)
-  local p, w = settle(point), writer()
-  describe(w, p)
-  w.line("#include <stddef.h>")
-  w.line("#include <stdint.h>")
-  if p.stream == 1 and p.vector == 1 then w.line("#include <string.h>") end
-  if p.stream == 1 then
-    w.line("#if defined(__SSE2__)")
-    w.line("#include <immintrin.h>")
-    w.line("#endif")
-  end
-  w.line("")
-  if p.vector > 1 then
-    w.line("typedef float vec")
-    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
-           p.vector * 4)
-    w.line("")
-  end
-  emit_put(w, p)
+  local p, w = settle(point), code.writer()
+  code.describe(w, parameters, p)
+  code.head(w, p.vector, {
+    includes = { "stddef", "stdint" },
+    stream = p.stream == 1,
+  })
+  if p.stream == 1 then code.put(w, p.vector) end
   emit_square(w, p, p.stream == 1 and p.pack < 2)
   emit_block(w, p, p.stream == 1 and p.pack < 2)
   emit_copy(w, p, p.stream == 1 and p.pack == 2)

@@ -29,7 +29,7 @@ local function print_text(out)
     if out.log and out.log ~= out.reason then io.stderr:write(out.log, "\n") end
     return
   end
-  io.write(progress.table(out))
+  io.write(progress.table(out, "candidate"))
 end
 
 local function evaluate(t, source, opt)
@@ -62,7 +62,7 @@ return {
                                             values = { "device" }, least = 2, most = 2 })
     local t = task.load(rest[1])
     local source, why = core.system.read_file(rest[2])
-    if not source then schema.raise("kernelband eval: %s: %s", rest[2], why) end
+    if not source then schema.raise("kernelband eval: %s", why) end
     local out = evaluate(t, source, opt)
     if not out then return 130 end
     for _, r in ipairs(out.shapes) do r.samples_ns, r.baseline_samples_ns = nil, nil end

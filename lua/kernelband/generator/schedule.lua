@@ -5,6 +5,13 @@
 -- were never proposed and whose source is new. The first value of every
 -- parameter is the baseline.
 --
+-- A generator is { name, start = function(task) -> instance }, an instance
+--   open(parent, strategy)  true when something new could come of it
+--   propose(parent, strategy, rng, about) -> { source, params, origin [, usd] }
+--                           or nil, reason; about has pool, best, task
+--   seen(candidate)         it is known already: never propose it again
+--   first                   params of the baseline, or nil
+--
 -- A point is a list of value positions, one a parameter, in their order.
 
 local core   = require "kernelband.core"
