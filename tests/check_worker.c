@@ -209,8 +209,7 @@ START_TEST(the_log_keeps_the_last_bytes)
     ck_assert_int_eq(wait_for(1, 2 * second, &which), KB_EWORKER);
     const char *log = kb_worker_log(worker[0]);
     ck_assert_uint_eq(strlen(log), KB_WORKER_LOG);
-    ck_assert_str_eq(log + KB_WORKER_LOG - 22, "line 2998\nline 2999\nend"
-                     + 1);
+    ck_assert_str_eq(log + KB_WORKER_LOG - 23, "line 2998\nline 2999\nend");
 }
 END_TEST
 
