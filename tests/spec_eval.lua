@@ -223,4 +223,5 @@ t.test("eval exits 2 for what it cannot use", function()
   end
 end)
 
+os.execute("rm -rf " .. dir)
 t.finish()

@@ -90,13 +90,16 @@ local function new_room(s, shape, role)
   local arguments = task.arguments(t, shape)
   local wide = task.arguments(t, shape, s.reference_wide)
   local room = { shape = shape, role = role, label = task.show_shape(t, shape),
-                 outputs = {}, reduction = t.reduction and t.reduction(shape) or 1 }
+                 inputs = {}, outputs = {}, reduction = t.reduction and t.reduction(shape) or 1 }
   room.slots = role == "timed" and slots_for(arguments) or 1
   -- No call finds an output that an earlier one of its sample has filled: it
   -- could see that it is right and leave it.
   room.most = room.slots
   for i, a in ipairs(t.args) do
     if a.mode == "out" or a.mode == "inout" then room.outputs[#room.outputs + 1] = i end
+    if a.mode == "in" then
+      room.inputs[#room.inputs + 1] = { arg = i, count = arguments[i].count }
+    end
   end
   room.buffers = buffers_or_raise(s, arguments, room.slots)
   room.expected = buffers_or_raise(s, wide, 1)
@@ -112,8 +115,21 @@ end
 
 -- Timing -------------------------------------------------------------------
 
+-- Moves a few elements of every input, so that an answer kept from an earlier
+-- sample is wrong in this one, and found to be so by the last.
+local function stir(room)
+  for _, input in ipairs(room.inputs) do
+    for _ = 1, 4 do
+      local to = secret_seed() % input.count + 1
+      local from = secret_seed() % input.count + 1
+      room.buffers:set(input.arg, to, room.buffers:get(input.arg, from))
+    end
+  end
+end
+
 local function per_call(program, room, iterations)
   room.buffers:poison(secret_seed())
+  stir(room)
   local ns, why, code = program:launch(iterations, room.limit_ns * iterations + 10 ^ 9 // 1)
   if not ns then return nil, why, code end
   return ns / iterations
