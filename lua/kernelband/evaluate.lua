@@ -291,7 +291,7 @@ local function time_all(s, out, object, options)
     if bad then return bad end
   end
   for _, r in ipairs(out.shapes) do share_of_peak(s, r) end
-  out.counters = runs[1].program:counters()
+  out.counters = runs[1].program:profile()
   overall(out)
 end
 
@@ -385,13 +385,12 @@ end
 -- Raises a configuration error when the device is missing or the task is not
 -- fit; the worker reports it as it is.
 function evaluate.open(t, device_name)
-  local roofline = assert(core.roofline())      -- before the device takes a processor away
   local device, why = core.device(device_name)
   if not device then schema.raise("device '%s': %s", device_name, why) end
   local s = setmetatable({ task = t, device = device, rooms = {}, timed = {},
-                           roofline = roofline }, session)
+                           roofline = assert(device:roofline()) }, session)
   s.machine = device:describe()
-  s.machine.roofline = roofline
+  s.machine.roofline = s.roofline
   s.reference, s.reference_wide = build_reference(s)
   local log
   s.baseline_object, log = build(s, task.source(t, "baseline", "c"), t.name,
