@@ -37,6 +37,11 @@ const char *kb_device_lost(const kb_device *d)
     return d->lost[0] ? d->lost : NULL;
 }
 
+kb_status kb_device_claim(kb_device *d, bool on)
+{
+    return d->ops->claim ? d->ops->claim(d, on) : KB_OK;
+}
+
 kb_status kb_device_roofline(kb_device *d, struct kb_roofline *out)
 {
     return d->ops->roofline(d, out);
@@ -109,7 +114,8 @@ static bool is_array(const kb_buffers *b, size_t arg, size_t slot)
 void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
 {
     assert(arg < b->args && slot < b->slots);
-    return is_array(b, arg, slot) ? b->ops->at(b, arg, slot) : NULL;
+    return b->ops->at && is_array(b, arg, slot) ? b->ops->at(b, arg, slot)
+                                                : NULL;
 }
 
 kb_status kb_buffers_fill(kb_buffers *b, size_t arg, enum kb_fill fill,

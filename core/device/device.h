@@ -54,6 +54,8 @@ struct kb_device_info {
     char name[128];             /* "NVIDIA H200", "cpu" */
     char compiler[256], flags[160], driver[64];
     const char *language;       /* "c" or "cuda": what it builds */
+    bool fresh_outputs;         /* every call of a launch finds its outputs
+                                 * poisoned: they need no slots */
     int sm_count, sm_threads, sm_registers, sm_blocks;
     int arch;                   /* compute capability, 90 for 9.0 */
     uint64_t sm_shared_bytes, block_shared_bytes, l2_bytes, memory_bytes;
@@ -103,6 +105,10 @@ const struct kb_device_info *kb_device_about(const kb_device *d);
 /* Measures this device's roofs with kernels of our own. */
 KB_MUST_USE kb_status kb_device_roofline(kb_device *d,
                                          struct kb_roofline *out);
+
+/* Waits for the sole right among all engines to use this hardware, or gives it
+ * back. ESYS. */
+KB_MUST_USE kb_status kb_device_claim(kb_device *d, bool on);
 
 /* Why the device can do nothing more in this process (a kernel hung it or
  * broke its context), or NULL. Only a fresh process helps then. */

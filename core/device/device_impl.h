@@ -9,6 +9,7 @@
 
 struct kb_device_ops {
     void (*close)(kb_device *);
+    kb_status (*claim)(kb_device *, bool);      /* NULL: nothing to share */
     kb_status (*build)(kb_device *, const struct kb_build *, char *, size_t,
                        kb_object **);
     kb_status (*roofline)(kb_device *, struct kb_roofline *);
