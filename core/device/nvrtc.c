@@ -109,16 +109,16 @@ kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why)
         return KB_ENOMEM;
     kb_status st = KB_EINVAL;
     c->to_fd = c->from_fd = -1;
-    *why = "the path of kernelband is too long";
+    const char *sentence = "the path of kernelband is too long";
     if (strlen(exe) >= sizeof c->exe)
         goto fail;
     strcpy(c->exe, exe);
-    st = kb_nvrtc_find(why, c->lib, sizeof c->lib, c->include,
+    st = kb_nvrtc_find(&sentence, c->lib, sizeof c->lib, c->include,
                        sizeof c->include);
     if (st)
         goto fail;
     describe_toolkit(c);
-    *why = "the compiler's process did not start";
+    sentence = "the compiler's process did not start";
     st = start(c);
     if (st)
         goto fail;
@@ -126,6 +126,7 @@ kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why)
     return KB_OK;
 
 fail:
+    *why = sentence;
     kb_nvrtc_close(c);
     return st;
 }
