@@ -31,7 +31,15 @@ ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system 
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
 LIBS     = $(shell $(PKG) --libs $(USES)) -ldl -lm
 
-SRC     := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c))
+# Hardware counters need the toolkit's headers at build time, and a library at
+# run time that refuses the address sanitizer: else cupti_none.c stands in.
+CUDA    ?= /usr/local/cuda
+CUPTI   := $(firstword $(wildcard $(addsuffix /cupti_range_profiler.h,\
+             $(CUDA)/include $(CUDA)/extras/CUPTI/include)))
+CUPTI_C := core/device/cupti.c core/device/cupti_host.c
+ABSENT  := $(if $(filter-out asan,$(MODE)),$(if $(CUPTI),core/device/cupti_none.c,$(CUPTI_C)),$(CUPTI_C))
+
+SRC     := $(filter-out core/main.c $(ABSENT),$(wildcard core/*.c core/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
 SPECS   := $(sort $(wildcard tests/spec_*.lua))
@@ -57,9 +65,16 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
 
+# cupti_profiler_host.h includes <string>, which C does not have.
+$(CUPTI_C:%.c=$(B)/%.o): HEADERS := -isystem $(B)/shim \
+  $(if $(CUPTI),-isystem $(dir $(CUPTI))) -isystem $(CUDA)/include
+$(CUPTI_C:%.c=$(B)/%.o): | $(B)/shim/string
+$(B)/shim/string:
+	@mkdir -p $(@D) && : > $@
+
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_C) -c -o $@ $<
+	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
 # Every test runs, then the status says whether any failed.
 check: all $(TESTS)
@@ -90,10 +105,11 @@ lint: all
 
 # SECONDS=60 make fuzz
 SECONDS ?= 10
+FUZZ_SRC = $(filter-out $(CUPTI_C),$(SRC)) $(filter core/device/cupti_none.c,$(ABSENT))
 build/fuzz/%: %.c $(SRC) Makefile
 	@mkdir -p $(@D)
 	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
-	  -o $@ $< $(SRC) $(LIBS)
+	  -o $@ $< $(FUZZ_SRC) $(LIBS)
 fuzz: all $(FUZZ)
 	@for f in $(FUZZ); do $$f -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
 	@for f in $(wildcard tests/fuzz/*.lua); do $(KB) run $$f || exit 1; done
