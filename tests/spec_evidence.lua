@@ -76,14 +76,14 @@ t.test("what is not known is missing, and 0", function()
                                  dram_copy_bytes_per_s = 8e9, l1_bytes_per_s = 1e12,
                                  l1d_bytes = 32768, l2_bytes = 524288 } }
   local out = { shapes = { { shape = {}, time_ns = 1e8, speedup = 2 } } }
-  local e = evidence.make(session, out, nil)
+  local e = evidence.make(session, out, {})
   t.equal(e.phi, { 0, 0.001, 0.2, 0, 0, 0, 0, 0, 0 })
   t.equal(e.phi_kind, { "missing", "derived", "derived", "missing", "missing", "missing",
                         "missing", "missing", "missing" })
   t.equal(e.h.sm, 20)
   t.equal(e.h.l2, nil)
   t.equal(e.h_kind.l2, "missing")
-  t.equal(#evidence.make(session, out, mix).rho, 6)
+  t.equal(#evidence.make(session, out, { mix = mix }).rho, 6)
 end)
 
 t.test("code that runs at load is seen in the dynamic section as well", function()

@@ -1,4 +1,4 @@
-#include "cuda.h"
+#include "cuda_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -311,6 +311,19 @@ static kb_status open_memory(cuda_device *d, const char **why)
     if (!code)
         code = d->api.MemAlloc(&d->results, RESULT_BYTES);
     return code ? KB_ENODEV : KB_OK;
+}
+
+int kb_cuda_count(void)
+{
+    struct kb_cuda_api api;
+    const char *why;
+    int count = 0;
+    if (kb_cuda_api_open(&api, &why))
+        return 0;
+    if (api.Init(0) || api.DeviceGetCount(&count))
+        count = 0;
+    kb_cuda_api_close(&api);
+    return count;
 }
 
 kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,

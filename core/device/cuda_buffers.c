@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cuda.h"
+#include "cuda_impl.h"
 
 static const int64_t timeout_ns = 60000000000;
 

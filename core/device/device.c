@@ -9,6 +9,17 @@ static bool is_family(const char *name, const char *family)
     return strncmp(name, family, n) == 0 && (!name[n] || name[n] == ':');
 }
 
+const char *kb_device_language(const char *name)
+{
+    return is_family(name, "cpu") ? "c"
+         : is_family(name, "cuda") ? "cuda" : NULL;
+}
+
+int kb_device_gpus(void)
+{
+    return kb_cuda_count();
+}
+
 kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
                          const char **why)
 {

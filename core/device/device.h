@@ -100,6 +100,13 @@ KB_MUST_USE kb_status kb_device_open(const char *name, const char *exe,
                                      kb_device **out, const char **why);
 void kb_device_close(kb_device *d);
 
+/* "c" or "cuda": what the device of that name builds; NULL for no device's
+ * name. Does not ask whether it is there. */
+const char *kb_device_language(const char *name);
+
+/* How many GPUs there are: "cuda:0" .. are devices. 0 without a driver. */
+int kb_device_gpus(void);
+
 const struct kb_device_info *kb_device_about(const kb_device *d);
 
 /* Measures this device's roofs with kernels of our own. */

@@ -82,4 +82,6 @@ KB_MUST_USE kb_status kb_cpu_open(const char *name, const char *exe,
 KB_MUST_USE kb_status kb_cuda_open(const char *name, const char *exe,
                                    kb_device **out, const char **why);
 
+int kb_cuda_count(void);
+
 #endif

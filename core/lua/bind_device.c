@@ -1,9 +1,12 @@
 /* Lua face of device.h. Arguments and slots are 1-based here and nowhere below.
  *
  *   d = core.device(name)            -> device | nil, text, "ENODEV"
+ *   core.language(name)              -> "c" | "cuda" | nil for no device's name
+ *   core.gpus()                      -> how many GPUs there are
  *     d:describe()                   -> table, see struct kb_device_info
  *     d:roofline()                   -> table, see roofline.h
  *     d:lost()                       -> why it can do no more | nil
+ *     d:claim(on)                    -> true; waits until other engines let go
  *     d:build { source =, entry =, args =, timeout_ns = }
  *                                    -> object | nil, log, code
  *     d:buffers(args, slots)         -> buffers, see bind_buffers.c
@@ -81,6 +84,18 @@ static int device_new(lua_State *L)
     return st ? kb_bind_fail(L, st) : 1;
 }
 
+static int device_language(lua_State *L)
+{
+    lua_pushstring(L, kb_device_language(luaL_checkstring(L, 1)));
+    return 1;
+}
+
+static int device_gpus(lua_State *L)
+{
+    lua_pushinteger(L, kb_device_gpus());
+    return 1;
+}
+
 static int device_close(lua_State *L)                   /* __gc and __close */
 {
     kb_device **slot = luaL_checkudata(L, 1, DEVICE);
@@ -105,6 +120,8 @@ static int device_describe(lua_State *L)
 {
     const struct kb_device_info *i = kb_device_about(check_device(L, 1));
     lua_newtable(L);                                    /* [d t] */
+    lua_pushboolean(L, i->fresh_outputs);
+    lua_setfield(L, -2, "fresh_outputs");
     set_text(L, "name", i->name);
     set_text(L, "language", i->language);
     set_text(L, "compiler", i->compiler);
@@ -119,6 +136,15 @@ static int device_describe(lua_State *L)
     set_integer(L, "l2_bytes", i->l2_bytes);
     set_integer(L, "memory_bytes", i->memory_bytes);
     set_integer(L, "arch", (uint64_t)i->arch);
+    return 1;
+}
+
+static int device_claim(lua_State *L)
+{
+    kb_status st = kb_device_claim(check_device(L, 1), lua_toboolean(L, 2));
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushboolean(L, 1);
     return 1;
 }
 
@@ -287,6 +313,7 @@ static const luaL_Reg device_methods[] = {
     { "describe", device_describe },
     { "roofline", device_roofline },
     { "lost",     device_lost     },
+    { "claim",    device_claim    },
     { "build",    device_build    },
     { "buffers",  device_buffers  },
     { "load",     device_load     },
@@ -316,6 +343,11 @@ void kb_bind_device(lua_State *L)
     kb_bind_type(L, OBJECT, object_meta, object_methods);
     kb_bind_type(L, PROGRAM, program_meta, program_methods);
     kb_bind_buffers(L);
-    lua_pushcfunction(L, device_new);
-    lua_setfield(L, -2, "device");
+    static const luaL_Reg functions[] = {
+        { "device",   device_new      },
+        { "language", device_language },
+        { "gpus",     device_gpus     },
+        { NULL, NULL }
+    };
+    luaL_setfuncs(L, functions, 0);
 }

@@ -67,7 +67,8 @@ local function explain(s, room, arg, r, distribution)
 end
 
 local function bound(s, room)
-  return { reduction = room.reduction, exact = s.task.exact, tolerance = s.task.tolerance }
+  return { reduction = room.reduction, exact = s.task.exact, tolerance = s.task.tolerance,
+           accumulate = s.task.accumulate }
 end
 
 -- The outputs of a slot against the expected answer; nil when they are right.
@@ -130,7 +131,7 @@ end
 local function one_distribution(s, room, program, distribution, twice)
   for i, a in ipairs(s.task.args) do
     if a.mode == "in" or a.mode == "inout" then
-      room.buffers:fill(i, distribution, secret_seed())
+      room.buffers:fill(i, distribution, secret_seed(), room.below[i])
     end
   end
   room.buffers:keep()
@@ -153,8 +154,8 @@ local function one_distribution(s, room, program, distribution, twice)
 end
 
 -- All checks of one shape, in a process of their own.
-function check.room(s, room, object)
-  local program, why, code = s.device:load(object, room.buffers)
+function check.room(s, room, load)
+  local program, why, code = load()
   if not program then
     return fail(verdict_of[code] or "launch_failed", "%s (loading)", why)
   end

@@ -205,14 +205,15 @@ function evidence.roofs(s, work)
   return flops, math.max(peak.dram_bytes_per_s, peak.dram_copy_bytes_per_s)
 end
 
--- s: the session, for its roofs and its task; out: the evaluation so far.
-function evidence.make(s, out, mix)
+-- s: the session, for its roofs and its task; out: the evaluation so far;
+-- facts: the object's mix and the counters, each nil where there is none.
+function evidence.make(s, out, facts)
+  local mix, c = facts.mix, facts.metrics
   local first = out.shapes[1]
   local seconds = first.time_ns * 1e-9
   local work = s.task.work(first.shape)
   local flops_per_s, bytes_per_s = evidence.roofs(s, work)
   local sm, dram = work.flops / seconds / flops_per_s, work.bytes / seconds / bytes_per_s
-  local c = out.counters
   local ipc = c and ratio(c.instructions, c.cycles * 4)
   local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs or nil
   local known = mix and mix.flops > 0

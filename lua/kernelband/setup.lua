@@ -3,7 +3,7 @@
 
 local core      = require "kernelband.core"
 local json      = require "kernelband.json"
-local path      = require "kernelband.path"
+local device    = require "kernelband.device"
 local policies  = require "kernelband.policy"
 local progress  = require "kernelband.progress"
 local rewards   = require "kernelband.reward"
@@ -11,6 +11,7 @@ local run       = require "kernelband.run"
 local schema    = require "kernelband.schema"
 local schedule  = require "kernelband.generator.schedule"
 local strategy  = require "kernelband.strategy"
+local tasks     = require "kernelband.task"
 
 local setup = {}
 
@@ -52,14 +53,12 @@ local function environment(opt)
     return { evaluator = env.evaluator, generator = env.generator,
              strategies = env.strategies, source = env.source, ext = "txt" }
   end
-  local ext = opt.device:sub(1, 4) == "cuda" and "cuda" or "c"
-  local file = path.join(task.dir, task.baseline[ext])
-  local source, why = core.system.read_file(file)
-  if not source then
-    schema.raise("task %s: its baseline cannot be read: %s: %s", task.name,
-                 file, why)
-  end
-  return { source = source, ext = ext == "c" and "c" or "cu",
+  local language
+  opt.device, language = device.resolve(opt.device, task)
+  task = tasks.for_language(task, language)
+  opt.task = task
+  return { source = tasks.source(task, "baseline"), ext = language == "c" and "c" or "cu",
+           strategies = not opt.strategies and strategy.set("strategies/" .. language) or nil,
            generator = schedule.new {}, evaluator = function()
     local evaluator, text = require("kernelband.worker").start {
       task = task, device = opt.device, parallel = opt.parallel,
@@ -144,7 +143,6 @@ function setup.search(options)
   }
   S.strategies = env.strategies
   if opt.strategies then S.strategies = strategy.set(opt.strategies) end
-  if not S.strategies then S.strategies = strategy.set "strategies/c" end
   for _, s in ipairs(S.strategies) do S.arms[s.name] = 0 end
   local generator = opt.generator or env.generator
   S.generator = generator.start and generator.start(S.task) or generator

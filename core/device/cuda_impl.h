@@ -1,12 +1,12 @@
-/* cuda.h - what the files of the CUDA device share. Nobody else includes it.
+/* cuda_impl.h - what the files of the CUDA device share. Nobody else includes it.
  *
  * All work goes to one stream. Whatever waits for it polls with a deadline: a
  * kernel that does not end, or that breaks the context, makes the device lost,
  * and from then on nothing here calls the driver again, not even to free:
  * only the end of this process helps.
  */
-#ifndef KB_CUDA_H
-#define KB_CUDA_H
+#ifndef KB_CUDA_IMPL_H
+#define KB_CUDA_IMPL_H
 
 #include "cubin.h"
 #include "cuda_api.h"
