@@ -13,7 +13,7 @@ enum { CHIPS = sizeof chips / sizeof chips[0] };
 START_TEST(sets_are_found_by_name_in_order)
 {
     static const char *const names[] = { "search", "lean", "flop", "stalls",
-                                         "throughput" };
+                                         "throughput", "full" };
     const struct kb_cupti_set *set = NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         set = kb_cupti_next(set);
@@ -45,9 +45,10 @@ START_TEST(a_larger_set_begins_with_the_smaller)
 {
     const struct kb_cupti_set *const pairs[][2] = {
         { &kb_cupti_search, &kb_cupti_lean },
-        { &kb_cupti_lean, &kb_cupti_flop }
+        { &kb_cupti_lean, &kb_cupti_flop },
+        { &kb_cupti_flop, &kb_cupti_full }
     };
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         ck_assert_uint_lt(pairs[i][0]->metrics, pairs[i][1]->metrics);
         for (size_t k = 0; k < pairs[i][0]->metrics; k++)
             ck_assert_str_eq(pairs[i][0]->metric[k].name,
@@ -145,7 +146,7 @@ int main(void)
     tcase_add_test(t, sets_are_found_by_name_in_order);
     tcase_add_test(t, keys_and_names_of_a_set_differ);
     tcase_add_test(t, a_larger_set_begins_with_the_smaller);
-    tcase_add_loop_test(t, passes_of_a_set_are_as_told, 0, 5);
+    tcase_add_loop_test(t, passes_of_a_set_are_as_told, 0, 6);
     tcase_add_test(t, what_a_chip_lacks_is_named);
     tcase_add_test(t, a_missing_library_is_a_sentence);
     tcase_add_test(t, without_a_context_there_are_no_counters);

@@ -41,9 +41,10 @@ struct kb_cupti_set {
  *   lean        2        and hit rates by sector, issue slots, tensor count
  *   flop        3        and flops by type, spills, bytes used a sector
  *   stalls      4        what warps wait for
- *   throughput  9        the busiest unit of SM, L1, L2 and DRAM */
+ *   throughput  9        the busiest unit of SM, L1, L2 and DRAM
+ *   full       14        flop, stalls and throughput */
 extern const struct kb_cupti_set kb_cupti_search, kb_cupti_lean, kb_cupti_flop,
-    kb_cupti_stalls, kb_cupti_throughput;
+    kb_cupti_stalls, kb_cupti_throughput, kb_cupti_full;
 
 /* "search", "lean", ...; NULL for any other name. */
 const struct kb_cupti_set *kb_cupti_set(const char *name);

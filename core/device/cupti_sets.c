@@ -57,26 +57,29 @@
 #define STALL(reason)                                                       \
     { "stall_" reason, "smsp__warps_issue_stalled_" reason ".sum" }
 
+#define STALLS                                                              \
+    STALL("long_scoreboard"), STALL("short_scoreboard"), STALL("barrier"),  \
+    STALL("math_pipe_throttle"), STALL("mio_throttle"),                     \
+    STALL("lg_throttle"), STALL("wait"), STALL("not_selected"),             \
+    STALL("no_instruction")
+
+#define BUSIEST(key, unit)                                                  \
+    { key, unit "_throughput.avg.pct_of_peak_sustained_elapsed" }
+
+#define THROUGHPUT                                                          \
+    BUSIEST("sm_throughput_pct", "sm_"),                                    \
+    BUSIEST("l1_throughput_pct", "l1tex_"),                                 \
+    BUSIEST("l2_throughput_pct", "lts_"),                                   \
+    BUSIEST("memory_throughput_pct", "gpu__compute_memory")
+
 static const struct kb_cupti_metric search[] = { SEARCH };
 static const struct kb_cupti_metric lean[] = { LEAN };
 static const struct kb_cupti_metric flop[] = { FLOP };
-static const struct kb_cupti_metric stalls[] = {
-    STALL("long_scoreboard"), STALL("short_scoreboard"), STALL("barrier"),
-    STALL("math_pipe_throttle"), STALL("mio_throttle"), STALL("lg_throttle"),
-    STALL("wait"), STALL("not_selected"), STALL("no_instruction")
-};
+static const struct kb_cupti_metric stalls[] = { STALLS };
 static const struct kb_cupti_metric throughput[] = {
-    { "sm_throughput_pct",
-      "sm__throughput.avg.pct_of_peak_sustained_elapsed" },
-    { "l1_throughput_pct",
-      "l1tex__throughput.avg.pct_of_peak_sustained_elapsed" },
-    { "l2_throughput_pct",
-      "lts__throughput.avg.pct_of_peak_sustained_elapsed" },
-    { "dram_throughput_pct",
-      "dram__throughput.avg.pct_of_peak_sustained_elapsed" },
-    { "memory_throughput_pct",
-      "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed" }
+    BUSIEST("dram_pct", "dram_"), THROUGHPUT
 };
+static const struct kb_cupti_metric full[] = { FLOP, STALLS, THROUGHPUT };
 
 #define SET(table, most)                                                    \
     { #table, table, sizeof table / sizeof table[0], most }
@@ -85,10 +88,11 @@ const struct kb_cupti_set kb_cupti_lean = SET(lean, 2);
 const struct kb_cupti_set kb_cupti_flop = SET(flop, 3);
 const struct kb_cupti_set kb_cupti_stalls = SET(stalls, 4);
 const struct kb_cupti_set kb_cupti_throughput = SET(throughput, 9);
+const struct kb_cupti_set kb_cupti_full = SET(full, 14);
 
 static const struct kb_cupti_set *const order[] = {
     &kb_cupti_search, &kb_cupti_lean, &kb_cupti_flop, &kb_cupti_stalls,
-    &kb_cupti_throughput, NULL
+    &kb_cupti_throughput, &kb_cupti_full, NULL
 };
 
 const struct kb_cupti_set *kb_cupti_set(const char *name)

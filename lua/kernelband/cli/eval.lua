@@ -32,16 +32,18 @@ local function print_text(out)
   io.write(progress.table(out, "candidate"))
 end
 
+-- opt: device, confirm, profile. Evaluation and machine; nil: interrupted.
 local function evaluate(t, source, opt)
   local evaluator = require("kernelband.worker").start { task = t, device = opt.device or "cpu" }
   local baseline = evaluator.baseline()
   if not baseline then return nil end
-  evaluator.submit(1, { source = source }, { confirm = opt.confirm })
+  evaluator.submit(1, { source = source }, { confirm = opt.confirm,
+                                               profile = opt.profile })
   while true do
     local ticket, out, code = evaluator.next(10 ^ 9 // 1)
     if ticket then
       evaluator.close()
-      return out
+      return out, evaluator.machine()
     elseif code ~= "ETIME" and code ~= "EINTR" then
       error("the worker is lost: " .. tostring(out), 0)
     end
@@ -54,7 +56,7 @@ end
 
 return {
   summary = "judge one source: build, check, time, profile",
-  usage = usage,
+  usage = usage, evaluate = evaluate, print_json = print_json,
   help = "Exit status: 0 when the verdict is ok, 1 for any other. --json prints one object.\n"
          .. "--confirm times in more blocks, for a narrower interval.",
   run = function(args)
