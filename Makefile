@@ -72,6 +72,9 @@ $(CUPTI_C:%.c=$(B)/%.o): | $(B)/shim/string
 $(B)/shim/string:
 	@mkdir -p $(@D) && : > $@
 
+# Its text is carried in the binary.
+$(B)/core/device/cuda_kit.o: core/device/cuda_kit.cu
+
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<

@@ -169,8 +169,11 @@ end
 function progress.peak(machine)
   local r = machine and machine.roofline
   if not r then return "" end
-  return ("peak of one core, measured: %.0f GFLOP/s fp32 (%s), memory %.0f GB/s\n"):format(
-    r.f32_flops_per_s / 1e9, r.isa, math.max(r.dram_bytes_per_s, r.dram_copy_bytes_per_s) / 1e9)
+  local tensor = (r.bf16_flops_per_s or 0) > 0
+    and (", %.0f bf16 by mma.sync"):format(r.bf16_flops_per_s / 1e9) or ""
+  return ("peaks measured on %s: %.0f GFLOP/s fp32%s (%s), memory %.0f GB/s\n"):format(
+    machine.name, r.f32_flops_per_s / 1e9, tensor, r.isa,
+    math.max(r.dram_bytes_per_s, r.dram_copy_bytes_per_s) / 1e9)
 end
 
 return progress
