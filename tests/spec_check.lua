@@ -8,8 +8,8 @@ local evaluator = worker.start { task = task.load "tests/tasks/sumsq", device = 
 local head = "void sumsq(const float *x, float *y, int rows, int cols) {"
   .. " for (int r = 0; r < rows; r++, x += cols) {"
 
-local function judge(body, before)
-  evaluator.submit(1, { source = (before or "") .. head .. body .. "}}" }, {})
+local function judge_source(source)
+  evaluator.submit(1, { source = source }, {})
   while true do
     local ticket, out, code = evaluator.next(60 * 10 ^ 9 // 1)
     if ticket then return out.verdict, out.reason end
@@ -17,8 +17,12 @@ local function judge(body, before)
   end
 end
 
-local shorten = "static float cut(float v, unsigned mask) { union { float f; unsigned u; } b = { v };"
-  .. " b.u &= mask; return b.f; }\n"
+local function judge(body, before)
+  return judge_source((before or "") .. head .. body .. "}}")
+end
+
+local shorten = "static float cut(float v, unsigned mask) {"
+  .. " union { float f; unsigned u; } b = { v }; b.u &= mask; return b.f; }\n"
 
 for _, row in ipairs {
   { "one float", "ok", "float s = 0; for (int c = 0; c < cols; c++) s += x[c] * x[c]; y[r] = s;" },
@@ -45,4 +49,15 @@ for _, row in ipairs {
 end
 
 evaluator.close()
+
+t.test("a product that keeps its answers is found out, never wrong as it is", function()
+  local core = require "kernelband.core"
+  evaluator = worker.start { task = task.load "examples/tasks/matmul", device = "cpu" }
+  local source = assert(core.system.read_file "tests/hostile/matmul/remembers_all.c")
+  local verdict, reason = judge_source(source)
+  evaluator.close()
+  t.equal(verdict, "cheated", reason)
+  t.contains(reason, "keeps answers")
+end)
+
 t.finish()
