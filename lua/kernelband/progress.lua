@@ -128,7 +128,7 @@ local function shape_name(s)
   local names, out = {}, {}
   for name in pairs(s.shape) do names[#names + 1] = name end
   table.sort(names)
-  for i, name in ipairs(names) do out[i] = ("%s=%s"):format(name, tostring(s.shape[name])) end
+  for i, name in ipairs(names) do out[i] = ("%s=%.14g"):format(name, s.shape[name]) end
   return table.concat(out, " ")
 end
 

@@ -14,6 +14,7 @@ local worker = {}
 
 local second_ns = 10 ^ 9 // 1
 local open_timeout_ns     = 180 * second_ns
+local quit_timeout_ns     = second_ns
 local evaluate_timeout_ns = 120 * second_ns
 
 -- The process ------------------------------------------------------------------
@@ -69,12 +70,9 @@ local function stop(slot)
   slot.process = nil
 end
 
-local function stop_all(self)
-  for _, slot in ipairs(self.slots) do
-    stop(slot)
-    if slot.spare then slot.spare:close() end
-    slot.spare = nil
-  end
+local function retire(slot)
+  if slot.process then slot.process:quit(quit_timeout_ns) end
+  slot.process = nil
 end
 
 local function spawn(slot)
@@ -141,6 +139,7 @@ local function take_reply(self, slot, text)
     return replace(self, slot, "crashed", "the worker's answer is no JSON")
   end
   if reply.refused then
+    retire(slot)
     if reply.config then schema.raise("%s", reply.refused) end
     error(reply.refused, 0)
   elseif reply.failed then
@@ -214,8 +213,15 @@ function evaluator:baseline()
   return self.first
 end
 
+-- Idle workers end by themselves, which removes their scratch folders; not when
+-- the user has asked twice to stop.
 function evaluator:close()
-  stop_all(self)
+  for _, slot in ipairs(self.slots) do
+    if slot.state == "idle" and core.system.interrupts() < 2 then retire(slot) end
+    stop(slot)
+    if slot.spare then slot.spare:close() end
+    slot.spare = nil
+  end
 end
 
 -- The device for the i-th of n workers: on the CPU each has its own processor.
