@@ -8,7 +8,8 @@
  *     undefined
  *   - a variable in global memory (.nv.global, .nv.global.init). String
  *     literals and const tables end there too, in memory that a kernel can
- *     write, so they are refused as well; __constant__ is the place for them
+ *     write, so they are refused as well; __constant__ is the place for them.
+ *     The three tables (296 bytes) of the toolkit's sin, cos and tan may be
  *   - unified memory, textures and surfaces
  * Layout after the CUDA binary utilities' output for cubins of CUDA 12 and 13.
  */
