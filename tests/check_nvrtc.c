@@ -85,6 +85,11 @@ static const struct {
     { "#include \"/\"\n", "cannot open source file" },
     { "#include \"/dev/stdin\"\n", "cannot open source file" },
     { KERNEL("asm volatile(\"nonsense;\");"), "ptxas" },
+    { "extern __device__ float far(int);" KERNEL("y[0] = far(n);"), "far" },
+    { "extern \"C\" __device__ int cudaDeviceSynchronize();"
+      KERNEL("y[0] = cudaDeviceSynchronize();"), "nvrtc: error" },
+    { "extern \"C\" __global__ void c() {}" KERNEL("c<<<1, 1>>>();"),
+      "device-side kernel launch" },
 };
 
 START_TEST(a_refused_source_is_ebuild_with_the_compilers_words)
@@ -119,7 +124,7 @@ START_TEST(a_log_is_cut_and_printable)
     char log[KB_NVRTC_LOG_BYTES], source[20000] = "";
     for (int i = 0; i < 300; i++)
         sprintf(source + strlen(source),
-                "int f%d() { return no_%d; /* \xff\x01 */ }\n", i, i);
+                "int f%d() { return no_%d; /* \x01\xc3\xa9 */ }\n", i, i);
     ck_assert_int_eq(make(source, "sm_80", 20 * second, log), KB_EBUILD);
     ck_assert_uint_lt(strlen(log), KB_NVRTC_LOG_BYTES);
     ck_assert_uint_gt(strlen(log), KB_NVRTC_LOG_BYTES - 64);

@@ -16,7 +16,7 @@ enum {
     OTHER_ENTRY = 0x10,         /* st_other of a kernel */
     SECTIONS = 4096, SYMBOLS = 65536, NAME_BYTES = 1024,
     RESERVED_BYTES = 1024,      /* of shared memory, on sm_90 and later */
-    TABLE_BYTES = 24 + 144 + 128 + 2 * 15       /* see toolkit_table */
+    TOOLKIT_BYTES = 8192        /* most of .nv.global that is the toolkit's */
 };
 
 /* Records of .nv.info: format, attribute, then 16 bits of value or, for SIZED,
@@ -294,8 +294,18 @@ static bool toolkit_table(const char *name, uint64_t bytes)
         || (bytes == 128 && strcmp(name, "__cudart_sin_cos_coeffs") == 0);
 }
 
-/* The first variable of that section that is no table of the toolkit's; ""
- * when there is none. */
+/* Constants of the toolkit's C++ headers, which every cubin that includes
+ * them holds by the hundred. A source may give its own variable such a name:
+ * hence the bounds on each and on all. */
+static bool toolkit_constant(const char *name, uint64_t bytes)
+{
+    return bytes <= 8 && starts(name, "_ZN")
+        && (strstr(name, "4cuda3std") || strstr(name, "N4cuda3__4")
+            || strstr(name, "18cooperative_groups") || strstr(name, "3cub"));
+}
+
+/* The first variable of that section that is not the toolkit's; "" when
+ * there is none. */
 static void name_variable(const struct reader *r, size_t section, char *out,
                           size_t cap)
 {
@@ -312,7 +322,8 @@ static void name_variable(const struct reader *r, size_t section, char *out,
                 || GELF_ST_TYPE(s.st_info) == STT_SECTION)
                 continue;
             const char *name = elf_strptr(r->elf, h.sh_link, s.st_name);
-            if (name && toolkit_table(name, s.st_size))
+            if (name && (toolkit_table(name, s.st_size)
+                         || toolkit_constant(name, s.st_size)))
                 continue;
             snprintf(out, cap, "%s", name && *name ? name : "?");
             return;
@@ -327,7 +338,7 @@ static kb_status check_global(const struct reader *r, size_t section,
     if (h->sh_size == 0)
         return KB_OK;
     name_variable(r, section, name, sizeof name);
-    if (!*name && h->sh_type != SHT_NOBITS && h->sh_size <= TABLE_BYTES)
+    if (!*name && h->sh_size <= TOOLKIT_BYTES)
         return KB_OK;
     if (starts(name, "$str"))
         return refuse(r, "it keeps a string (%s) in global memory, where a "

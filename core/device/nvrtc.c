@@ -179,11 +179,13 @@ static kb_status send_request(kb_nvrtc *c)
     pthread_sigmask(SIG_BLOCK, &pipe, &old);
     kb_status st = kb_frame_write(c->to_fd, request, head + b->bytes + 1,
                                   kb_clock_now_ns() + start_ns);
+    int saved = errno;
     struct timespec none = { 0 };
     if (st == KB_ESYS && !sigismember(&old, SIGPIPE))
         sigtimedwait(&pipe, NULL, &none);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     free(request);
+    errno = saved;
     return st;
 }
 
@@ -204,11 +206,15 @@ kb_status kb_nvrtc_begin(kb_nvrtc *c, const struct kb_nvrtc_build *b)
             st = start(c);
         if (!st)
             st = send_request(c);
-        if (st)
+        if (st) {
+            int saved = errno;
             stop(c);
+            errno = saved;
+        }
     }
     c->busy = !st;
-    return st == KB_ETIME ? KB_EWORKER : st;
+    return st == KB_ETIME || (st == KB_ESYS && errno == EPIPE) ? KB_EWORKER
+                                                               : st;
 }
 
 /* The next frame of the server, or ETIME, or EWORKER when it is gone. */
