@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "clock.h"
 #include "toolkit.h"
@@ -292,6 +293,33 @@ START_TEST(two_servers_compile_at_once)
 }
 END_TEST
 
+/* The server's process, a child of this one. */
+static pid_t child_pid(void)
+{
+    char path[64];
+    int pid = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    FILE *f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "%d", &pid), 1);
+    fclose(f);
+    return pid;
+}
+
+START_TEST(a_server_that_died_is_replaced)
+{
+    char log[KB_NVRTC_LOG_BYTES];
+    ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
+    pid_t pid = child_pid();
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    siginfo_t info;
+    ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(make(KERNEL("y[4] = n;"), "sm_80", 20 * second, log),
+                     KB_OK);
+    ck_assert_int_ne(child_pid(), pid);
+}
+END_TEST
+
 START_TEST(without_a_toolkit_it_is_enodev_with_a_sentence)
 {
     char lib[KB_NVRTC_PATH_BYTES], include[KB_NVRTC_PATH_BYTES];
@@ -400,6 +428,7 @@ int main(void)
                             COUNT(damage));
         tcase_add_test(t,
             a_cache_that_others_write_or_that_cannot_be_written_is_not_used);
+        tcase_add_test(t, a_server_that_died_is_replaced);
         tcase_add_test(t, two_servers_compile_at_once);
         suite_add_tcase(s, t);
     }
