@@ -15,7 +15,8 @@ enum {
     ABI_CUDA13 = 0x41,
     OTHER_ENTRY = 0x10,         /* st_other of a kernel */
     SECTIONS = 4096, SYMBOLS = 65536, NAME_BYTES = 1024,
-    RESERVED_BYTES = 1024       /* of shared memory, on sm_90 and later */
+    RESERVED_BYTES = 1024,      /* of shared memory, on sm_90 and later */
+    TOOLKIT_BYTES = 8192        /* most of .nv.global that is the toolkit's */
 };
 
 /* Records of .nv.info: format, attribute, then 16 bits of value or, for SIZED,
@@ -285,11 +286,30 @@ static kb_status read_info(const struct reader *r, const char *name,
     return KB_OK;
 }
 
-/* The name of a variable in that section, for the message. */
+/* Tables of the toolkit's own sinf, cosf, sin, cos and tan. */
+static bool toolkit_table(const char *name, uint64_t bytes)
+{
+    return (bytes == 24 && strcmp(name, "__cudart_i2opi_f") == 0)
+        || (bytes == 144 && strcmp(name, "__cudart_i2opi_d") == 0)
+        || (bytes == 128 && strcmp(name, "__cudart_sin_cos_coeffs") == 0);
+}
+
+/* Constants of the toolkit's C++ headers, which every cubin that includes
+ * them holds by the hundred. A source may give its own variable such a name:
+ * hence the bounds on each and on all. */
+static bool toolkit_constant(const char *name, uint64_t bytes)
+{
+    return bytes <= 8 && starts(name, "_ZN")
+        && (strstr(name, "4cuda3std") || strstr(name, "N4cuda3__4")
+            || strstr(name, "18cooperative_groups") || strstr(name, "3cub"));
+}
+
+/* The first variable of that section that is not the toolkit's; "" when
+ * there is none. */
 static void name_variable(const struct reader *r, size_t section, char *out,
                           size_t cap)
 {
-    snprintf(out, cap, "?");
+    out[0] = '\0';
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(r->elf, scn)); ) {
         GElf_Shdr h;
         if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_SYMTAB)
@@ -298,27 +318,31 @@ static void name_variable(const struct reader *r, size_t section, char *out,
         size_t n = data ? data->d_size / sizeof(Elf64_Sym) : 0;
         for (size_t i = 1; i < n; i++) {
             GElf_Sym s;
-            const char *name;
             if (!gelf_getsym(data, (int)i, &s) || s.st_shndx != section
-                || GELF_ST_TYPE(s.st_info) != STT_OBJECT
-                || !(name = elf_strptr(r->elf, h.sh_link, s.st_name)))
+                || GELF_ST_TYPE(s.st_info) == STT_SECTION)
                 continue;
-            snprintf(out, cap, "%s", name);
+            const char *name = elf_strptr(r->elf, h.sh_link, s.st_name);
+            if (name && (toolkit_table(name, s.st_size)
+                         || toolkit_constant(name, s.st_size)))
+                continue;
+            snprintf(out, cap, "%s", name && *name ? name : "?");
             return;
         }
     }
 }
 
 static kb_status check_global(const struct reader *r, size_t section,
-                              uint64_t bytes)
+                              const GElf_Shdr *h)
 {
     char name[80];
-    if (bytes == 0)
+    if (h->sh_size == 0)
         return KB_OK;
     name_variable(r, section, name, sizeof name);
-    if (starts(name, "$str") || starts(name, "__"))
-        return refuse(r, "it keeps a string or table (%s) in global memory, "
-                      "which a kernel can write: use __constant__", name);
+    if (!*name && h->sh_size <= TOOLKIT_BYTES)
+        return KB_OK;
+    if (starts(name, "$str"))
+        return refuse(r, "it keeps a string (%s) in global memory, where a "
+                      "kernel can write: use a __constant__ array", name);
     return refuse(r, "it keeps %s in global memory from launch to launch: use "
                   "scratch of the launch plan, or __constant__", name);
 }
@@ -332,7 +356,7 @@ static kb_status read_section(const struct reader *r, Elf_Scn *scn)
     if (h.sh_type != SHT_NOBITS && h.sh_size && !elf_rawdata(scn, NULL))
         return refuse(r, "a cubin cut short in %.80s", name);
     if (starts(name, ".nv.global"))
-        return check_global(r, elf_ndxscn(scn), h.sh_size);
+        return check_global(r, elf_ndxscn(scn), &h);
     if (starts(name, ".nv.managed") || starts(name, ".nv.unified"))
         return refuse(r, "it uses managed memory, which kernels here may not");
     if (starts(name, ".nv.tex") || starts(name, ".nv.surf"))

@@ -8,7 +8,11 @@
  *     undefined
  *   - a variable in global memory (.nv.global, .nv.global.init). String
  *     literals and const tables end there too, in memory that a kernel can
- *     write, so they are refused as well; __constant__ is the place for them
+ *     write, so they are refused as well; __constant__ is the place for them.
+ *     The toolkit's own may be there: three tables of its sin, cos and tan,
+ *     and constants of its C++ headers (cooperative_groups.h, cuda/std), by
+ *     name and size, and 8 KiB of them at most a section. That much a hostile
+ *     source can keep, until the module is loaded anew
  *   - unified memory, textures and surfaces
  * Layout after the CUDA binary utilities' output for cubins of CUDA 12 and 13.
  */

@@ -179,12 +179,35 @@ static kb_status send_request(kb_nvrtc *c)
     pthread_sigmask(SIG_BLOCK, &pipe, &old);
     kb_status st = kb_frame_write(c->to_fd, request, head + b->bytes + 1,
                                   kb_clock_now_ns() + start_ns);
+    int saved = errno;
     struct timespec none = { 0 };
     if (st == KB_ESYS && !sigismember(&old, SIGPIPE))
         sigtimedwait(&pipe, NULL, &none);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     free(request);
+    errno = saved;
     return st;
+}
+
+/* Sends the request. A server found dead that once worked is replaced; one
+ * that never did has left a sentence, which end will read. */
+static kb_status ask(kb_nvrtc *c)
+{
+    kb_status st = c->pid ? KB_OK : start(c);
+    if (!st)
+        st = send_request(c);
+    if (st == KB_ESYS && errno == EPIPE && c->ready) {
+        stop(c);
+        st = start(c);
+        if (!st)
+            st = send_request(c);
+    }
+    if (!st || (st == KB_ESYS && errno == EPIPE))
+        return KB_OK;
+    int saved = errno;
+    stop(c);
+    errno = saved;
+    return st == KB_ETIME ? KB_EWORKER : st;
 }
 
 kb_status kb_nvrtc_begin(kb_nvrtc *c, const struct kb_nvrtc_build *b)
@@ -198,17 +221,9 @@ kb_status kb_nvrtc_begin(kb_nvrtc *c, const struct kb_nvrtc_build *b)
     c->key = (struct kb_nvrtc_key){ b->arch, c->toolkit, b->source, b->bytes };
     c->cached = kb_nvrtc_recall(&c->key, &c->log, &c->cubin, &c->cubin_bytes)
              == KB_OK;
-    kb_status st = KB_OK;
-    if (!c->cached) {
-        if (!c->pid)
-            st = start(c);
-        if (!st)
-            st = send_request(c);
-        if (st)
-            stop(c);
-    }
+    kb_status st = c->cached ? KB_OK : ask(c);
     c->busy = !st;
-    return st == KB_ETIME ? KB_EWORKER : st;
+    return st;
 }
 
 /* The next frame of the server, or ETIME, or EWORKER when it is gone. */

@@ -35,9 +35,9 @@ struct kb_nvrtc_build {
 
 /* Where NVRTC lies, and the folder of its headers ("" when there is none:
  * then sources must do without #include). Looked for in $KERNELBAND_CUDA, and
- * when that is set nowhere else; else in $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX,
- * /usr/local/cuda, /usr/local/cuda-*, newest first, and where the dynamic
- * linker looks. ENODEV: why, a static string, says what to do. */
+ * when that is set nowhere else; else in ../cuda of this program's folder (a
+ * bundle), $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX, /usr/local/cuda, the newest
+ * of /usr/local/cuda-*, and where the dynamic linker looks. ENODEV: why, a static string, says what to do. */
 KB_MUST_USE kb_status kb_nvrtc_find(const char **why,
                                     char *lib, size_t lib_bytes,
                                     char *include, size_t include_bytes);

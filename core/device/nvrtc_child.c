@@ -47,7 +47,7 @@ struct nvrtc {
     int (*destroy)(program *);
     const char *(*error)(int);
 };
-enum { SUCCESS = 0, ERROR_INVALID_OPTION = 5, ERROR_COMPILATION = 6 };
+enum { ERROR_INVALID_OPTION = 5 };
 
 /* ISO C has no cast from void * to a function; POSIX promises this copy. */
 static bool find(void *lib, const char *name, void *fn)
@@ -92,10 +92,8 @@ static bool say(struct text *t, enum kb_nvrtc_code code, const char *sentence)
 static bool collect(const struct nvrtc *v, program p, int rc, struct text *t)
 {
     size_t log = 0, cubin = 0;
-    if (rc && rc != ERROR_COMPILATION && rc != ERROR_INVALID_OPTION)
-        return say(t, KB_NVRTC_UNABLE, v->error(rc));
     if (v->log_size(p, &log) || (!rc && v->cubin_size(p, &cubin)))
-        return say(t, KB_NVRTC_UNABLE, "NVRTC gave no result");
+        return say(t, KB_NVRTC_REFUSED, v->error(rc));
     t->bytes = calloc(1, 1 + log + 1 + cubin);
     if (!t->bytes || v->log(p, t->bytes + 1))
         return false;

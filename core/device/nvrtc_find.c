@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host.h"
 #include "nvrtc.h"
 
 static const char *const sonames[] = { "libnvrtc.so.13", "libnvrtc.so.12" };
@@ -111,6 +112,24 @@ static bool ask_linker(struct place *p)
     return false;
 }
 
+/* A bundle brings its own: bin/kernelband and cuda/lib lie side by side. */
+static bool look_beside(struct place *p)
+{
+    char root[KB_HOST_PATH_BYTES];
+    if (kb_host_exe(root, sizeof root))
+        return false;
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(root, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    if (strlen(root) + sizeof "/cuda" > sizeof root)
+        return false;
+    strcat(root, "/cuda");
+    return look_in(root, p);
+}
+
 static bool look(struct place *p, const char **why)
 {
     const char *only = getenv("KERNELBAND_CUDA");
@@ -123,7 +142,8 @@ static bool look(struct place *p, const char **why)
     *why = "NVRTC (libnvrtc.so.13 or .12) is not found: install the CUDA "
            "toolkit, or set KERNELBAND_CUDA to the folder that holds its "
            "lib and include";
-    return look_in(getenv("CUDA_HOME"), p) || look_in(getenv("CUDA_PATH"), p)
+    return look_beside(p)
+        || look_in(getenv("CUDA_HOME"), p) || look_in(getenv("CUDA_PATH"), p)
         || look_in(getenv("CONDA_PREFIX"), p)
         || look_in("/usr/local/cuda", p) || look_in_versions(p)
         || ask_linker(p);
