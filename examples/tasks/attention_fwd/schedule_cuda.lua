@@ -94,7 +94,9 @@ local scale = [[
 
 /* 1 / sqrt(128) */
 #define SCALE 0.088388347648318447f
-]]
+${infinity}]]
+
+local minus_infinity = "#define MINUS_INFINITY __int_as_float(0xff800000)\n"
 
 local vectors = [[
 
@@ -285,7 +287,7 @@ static __device__ void visit(state &x, const float *q, float *weight,
 #pragma unroll
     for (int i = 0; i < QUERIES; i++) {
         const float s = mine <= query + i && mine < n ? score[i] * SCALE
-                                                      : -INFINITY;
+                                                      : MINUS_INFINITY;
         const float top = fmaxf(x.top[i], warp_max(s));
         const float old = expf(x.top[i] - top), now = expf(s - top);
 
@@ -360,7 +362,7 @@ attention(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o, int heads,
             ? __bfloat162float(q[(size_t)query * 128 + t]) : 0.0f;
 #pragma unroll
     for (int i = 0; i < QUERIES; i++) {
-        x.top[i] = -INFINITY;
+        x.top[i] = MINUS_INFINITY;
         x.sum[i] = 0.0f;
         for (int e = 0; e < 4; e++)
             x.out[i][e] = 0.0f;
@@ -484,7 +486,7 @@ static __device__ void weigh(state &x, scores &s, int key, int query, int n)
                     const int row = query + i * 16 + lane / 4 + e / 2 * 8;
 
                     if (at > row || at >= n)
-                        s[i][j][e] = -INFINITY;
+                        s[i][j][e] = MINUS_INFINITY;
                 }
     }
 #pragma unroll
@@ -602,7 +604,7 @@ attention(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o, int heads,
     for (int i = 0; i < PARTS; i++) {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            x.top[i][r] = -INFINITY;
+            x.top[i][r] = MINUS_INFINITY;
             x.sum[i][r] = 0.0f;
         }
 #pragma unroll
@@ -680,7 +682,7 @@ end
 
 local function emit_unfused(p)
   local v = {
-    vector = p.vector, bytes = 2 * p.vector, unrolled = unrolled(p),
+    vector = p.vector, bytes = 2 * p.vector, unrolled = unrolled(p), infinity = "",
     block = p.order == "ascending" and "blockIdx.y" or "(gridDim.y - 1 - blockIdx.y)",
   }
   v.dot = tile.fill(p.vector == 1 and dot_plain or dot_vector, v)
@@ -728,7 +730,7 @@ local function emit_scalar(p)
   local cp = many and p.vector > 1
   local v = {
     tile_m = tile_m, threads = threads,
-    shared = is_tiled and shared(p) or tile_m * 160 * 4,
+    shared = is_tiled and shared(p) or tile_m * 160 * 4, infinity = minus_infinity,
     vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
     inside = is_tiled and "true" or "mine <= query && mine < n",
     key_limit = is_tiled and "" or " && key + j < n",
@@ -794,7 +796,7 @@ local function emit_matrix(p)
   local cp = async(p)
   local held = p.unroll == 8 and p.warp_m == 16
   local v = {
-    tile_m = p.tile_m, threads = threads, shared = shared(p),
+    tile_m = p.tile_m, threads = threads, shared = shared(p), infinity = minus_infinity,
     vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
     commit = cp and "    commit();\n" or "",
     wait_all = cp and "    wait<0>();\n" or "",

@@ -203,7 +203,6 @@ conv(const float *x, const float *f, float *y, int n, int c, int h, int w, int k
     float *const filters = buffer, *const images = buffer + STAGES * F_SIZE;
     const int across = (w + TILE_N - 1) / TILE_N;
     const int down = (h + HEIGHT - 1) / HEIGHT;
-    const int groups = (k + TILE_M - 1) / TILE_M;
     const int steps = (c + TILE_K - 1) / TILE_K;
     const int t = threadIdx.x;
     const int column = t % (TILE_N / VECTOR) * VECTOR;
@@ -240,6 +239,7 @@ local place_pixels = [[
     const int out = blockIdx.x / (across * down * n) * TILE_M;]]
 
 local place_channels = [[
+    const int groups = (k + TILE_M - 1) / TILE_M;
     const int pixels = blockIdx.x / groups;
     const int out = blockIdx.x % groups * TILE_M;]]
 
