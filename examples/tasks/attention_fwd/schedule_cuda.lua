@@ -1,11 +1,11 @@
 -- How causal attention may be written for a GPU.
 --
 -- Unfused: three launches, the scores in device memory. Fused: the softmax runs
--- along with the sum over keys (Milakov & Gimelshein 2018; Dao et al. 2022),
--- scores never leave the SM; a warp takes one query untiled, several when
--- tile_m queries share tiles of tile_n keys and values in shared memory, and
--- 16 or 32 of them on tensor cores, which have to have a tile: the smallest
--- where none is given.
+-- along with the sum over keys (Milakov & Gimelshein 2018; Dao et al. 2022) and
+-- scores never leave the SM. A warp takes 8 queries, or 16 or 32 on tensor cores;
+-- tiled, the warps of tile_m queries share tiles of tile_n keys and values in
+-- shared memory. Tensor cores have to have a tile: the smallest where none is
+-- given.
 
 local tile = require "kernelband.emit_tile"
 local code = require "kernelband.emit"
@@ -218,7 +218,7 @@ static __device__ void copy_rows(bf16 *to, const bf16 *from, int row, int n)
     for (int t = threadIdx.x; t < ROWS * (128 / ${vector}); t += THREADS) {
         const int i = t / (128 / ${vector}), d = t % (128 / ${vector}) * ${vector};
         const bool inside = row + i < n;
-        const bf16 *at = from + (size_t)(row + i) * 128 + d;
+        const bf16 *at = from + (size_t)row * 128 + t * ${vector};
 
 ${copy}
     }
@@ -374,7 +374,7 @@ ${loop}
 ]]
 
 local scalar_untiled = [[
-    for (int key = 0; key <= query && key < end; key += 32)
+    for (int key = 0; key < query + QUERIES && key < end; key += 32)
         visit(x, queries, weight, k + (size_t)key * 128, v + (size_t)key * 128,
               key, query, seq);]]
 
@@ -723,8 +723,8 @@ local widen_shared = [[
 
 local function emit_scalar(p)
   local is_tiled = tiled(p)
-  local queries = is_tiled and 8 or 1
-  local tile_m = is_tiled and p.tile_m or 4
+  local queries = 8
+  local tile_m = is_tiled and p.tile_m or 32
   local threads = tile_m // queries * 32
   local many = is_tiled and p.stages > 1
   local cp = many and p.vector > 1
@@ -732,7 +732,7 @@ local function emit_scalar(p)
     tile_m = tile_m, threads = threads,
     shared = is_tiled and shared(p) or tile_m * 160 * 4, infinity = minus_infinity,
     vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
-    inside = is_tiled and "true" or "mine <= query && mine < n",
+    inside = is_tiled and "true" or "mine < n",
     key_limit = is_tiled and "" or " && key + j < n",
     first_commit = cp and "    commit();\n" or "",
     commit = cp and "        commit();\n" or "",

@@ -41,6 +41,7 @@ return {
   accumulate = "bf16",
   reduction = function() return 2 end,
   scale = "absolute",
+  absolute = { "v" },     -- with the weights as they are: sum of weight |v|
   distributions = { "normal", "uniform", "lognormal", "spikes", "ties", "integers",
                     "denormal" },
   reference = { cuda = "reference.cu" },

@@ -151,24 +151,40 @@ struct alignas(${bytes}) vec {
     bf16 at[${vector}];
 };
 
-/* rows x columns elements from (row, column) on of an array of m x n; 0 where
+/* ROWS x COLUMNS elements from (row, column) on of an array of m x n; 0 where
  * it has none. m and n are multiples of 8. */
 template <int ROWS, int COLUMNS, int (*AT)(int, int)>
 static __device__ void copy_tile(bf16 *to, const bf16 *from, int row,
                                  int column, int m, int n)
 {
-    const int turns = ROWS * COLUMNS / ${vector};
+${walk}
+        const bool inside = row + i < m && column + j < n;
+${address}
+${copy}
+${advance}    }
+}
+]]
+
+-- A thread keeps to one column where a row takes no more than all threads.
+local walk_column = [[
+    const int STRIDE = THREADS / (COLUMNS / ${vector});
+    const int first = threadIdx.x / (COLUMNS / ${vector});
+    const int j = threadIdx.x % (COLUMNS / ${vector}) * ${vector};
+    const bf16 *at = from + (size_t)(row + first) * n + column + j;
 
 #pragma unroll ${copy_unroll}
-    for (int t = threadIdx.x; t < turns; t += THREADS) {
-        const int i = t / (COLUMNS / ${vector});
-        const int j = t % (COLUMNS / ${vector}) * ${vector};
-        const bool inside = row + i < m && column + j < n;
-        const bf16 *at = from + (size_t)(row + i) * n + column + j;
+    for (int i = first; i < ROWS + first; i += STRIDE) {
+        if (ROWS % STRIDE != 0 && i >= ROWS)
+            break;]]
 
-${copy}
-    }
-}
+local walk_any = [[
+#pragma unroll ${copy_unroll}
+    for (int t = threadIdx.x; t < ROWS * COLUMNS / ${vector}; t += THREADS) {
+        const int i = t / (COLUMNS / ${vector});
+        const int j = t % (COLUMNS / ${vector}) * ${vector};]]
+
+local address_any = [[
+        const bf16 *at = from + (size_t)(row + i) * n + column + j;
 ]]
 
 local copy_plain = [[
@@ -213,14 +229,14 @@ static __device__ void multiply_all(float (&sum)[WARP_M / 16][WARP_N / 8][4],
             multiply(sum[i][j], x.a[i], x.b[j / 2][j % 2 * 2],
                      x.b[j / 2][j % 2 * 2 + 1]);
 }
+]]
+
+local steps_plain = [[
 
 static __device__ void multiply_tile(float (&sum)[WARP_M / 16][WARP_N / 8][4],
                                      const bf16 *a, const bf16 *b,
                                      int row, int column)
 {
-]]
-
-local steps_plain = [[
 #pragma unroll ${unroll}
     for (int step = 0; step < TILE_K / 16; step++) {
         operands x;
@@ -232,6 +248,11 @@ local steps_plain = [[
 ]]
 
 local steps_ahead = [[
+
+static __device__ void multiply_tile(float (&sum)[WARP_M / 16][WARP_N / 8][4],
+                                     const bf16 *a, const bf16 *b,
+                                     int row, int column)
+{
     operands x[2];
 
     take(x[0], a, b, row, column, 0);
@@ -345,6 +366,38 @@ ${commit}        multiply_tile(sum, tile_a + step % STAGES * A_SIZE,
 
 ]]
 
+-- The first operands of the next tile are read while the last of this one are
+-- multiplied.
+local loop_ahead = [[
+    operands x[2];
+
+    for (int step = 0; step < STAGES - 1; step++) {
+        if (step < steps)
+            fetch(step);
+${commit}    }
+${first_wait}    __syncthreads();
+    take(x[0], tile_a, tile_b, row, column, 0);
+    for (int step = 0; step < steps; step++) {
+        const int now = step % STAGES, next = (step + 1) % STAGES;
+
+        if (step + STAGES - 1 < steps)
+            fetch(step + STAGES - 1);
+${commit}#pragma unroll
+        for (int u = 0; u < TILE_K / 16; u++) {
+            if (u + 1 < TILE_K / 16) {
+                take(x[(u + 1) % 2], tile_a + now * A_SIZE,
+                     tile_b + now * B_SIZE, row, column, u + 1);
+            } else {
+${last_wait}                __syncthreads();
+                take(x[(u + 1) % 2], tile_a + next * A_SIZE,
+                     tile_b + next * B_SIZE, row, column, 0);
+            }
+            multiply_all(sum, x[u % 2]);
+        }
+    }
+
+]]
+
 local tail_mma = [[
 #pragma unroll
     for (int i = 0; i < WARP_M / 16; i++)
@@ -403,14 +456,20 @@ local function emit_tiled(p)
   local v = {
     tile_m = p.tile_m, tile_n = p.tile_n, threads = threads(p), shared = shared(p),
     vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
-    copy_unroll = math.max(1, math.min(8, per_thread)),
+    copy_unroll = math.max(1, math.min(16, per_thread)),
     commit = async and "        commit();\n" or "",
     wait = async and "        wait<STAGES - 2>();\n" or "",
+    first_wait = async and "    wait<STAGES - 2>();\n" or "",
+    last_wait = async and "                wait<STAGES - 2>();\n" or "",
     sums = mma and "[WARP_M / 16][WARP_N / 8][4]" or "[WARP_M / 4][WARP_N / 16][2]",
     old = add and "        const float2 old = __bfloat1622float2(*to);\n" or "",
     ox = add and "old.x + " or "", oy = add and "old.y + " or "",
   }
   v.copy = tile.fill(async and copy_async or copy_plain, v)
+  local column = threads(p) >= math.max(p.tile_k, p.tile_n) // p.vector
+  v.walk = tile.fill(column and walk_column or walk_any, v)
+  v.address = column and "" or address_any
+  v.advance = column and "        at += (size_t)STRIDE * n;\n" or ""
   local plan = { "launch gemm grid=(cdiv(m,${tile_m})*cdiv(n,${tile_n})) "
                  .. "block=(${threads}) shared=${shared} args=(a, b, c, m, n, k)" }
   if add then table.insert(plan, 1, plan_zero) end
@@ -430,8 +489,10 @@ local function emit_tiled(p)
     async and tile.async(2 * p.vector) or mma and tile.shared_address,
     copies,
     mma and tile.matrix, mma and tile_mma,
-    mma and (p.prefetch == 1 and steps_ahead or steps_plain) or tile_scalar,
-    store, main_head, many and loop_stages or loop_one,
+    not mma and tile_scalar or p.prefetch == 0 and steps_plain
+      or not many and steps_ahead,
+    store, main_head,
+    many and (p.prefetch == 1 and loop_ahead or loop_stages) or loop_one,
     mma and tail_mma or tail_scalar,
   }, v)
 end

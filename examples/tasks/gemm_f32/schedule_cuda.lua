@@ -18,7 +18,7 @@ local parameters = {
   { "fuse_init", { 0, 1 } },                       -- no pass that zeroes c
   { "stages", { 1, 2, 3, 4 } },                    -- tiles in shared memory
   { "unroll", { 1, 2, 4 } },                       -- terms, or fours of them
-  { "prefetch", { 0, 1 } },                        -- next tile in registers
+  { "prefetch", { 0, 1 } },                        -- what comes next in registers
   { "order", { "rows", "columns" } },              -- of blocks
   { "swizzle_blocks", { 0, 4, 8, 16 } },           -- rows of blocks in a group
   { "lanes", { "rows", "pairs" } },                -- how lanes lie in a warp
@@ -35,7 +35,7 @@ local function settle(p)
   local idle = {}
   if tiled(p) then
     if p.unroll > p.tile_k // 4 then out.unroll = p.tile_k // 4 end
-    if p.stages > 1 then idle = { "prefetch" } end
+    if p.stages > 1 and p.pack == 0 then idle = { "prefetch" } end
     if p.pack == 1 then out.pad = 0 end
   else
     idle = { "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "stages",
@@ -61,7 +61,8 @@ local function valid(point)
   if not tiled(point) then return true end
   local p = settle(point)
   local held = p.warp_m * p.warp_n // 32 + p.warp_m + p.warp_n // 8
-  local copied = p.prefetch * p.tile_k * (p.tile_m + p.tile_n) // threads(p)
+  local copied = p.stages > 1 and 0
+    or p.prefetch * p.tile_k * (p.tile_m + p.tile_n) // threads(p)
   return shared(p) <= 227 * 1024 and copied <= 64
          and threads(p) * math.min(held + copied + 32, 255) <= 65536
 end
@@ -157,25 +158,38 @@ template <int ROWS, int COLUMNS, int ROW>
 static __device__ void copy_tile(float *to, const float *from, int row,
                                  int column, int m, int n)
 {
-#pragma unroll ${copy_unroll}
-    for (int t = threadIdx.x; t < ROWS * COLUMNS / ${vector}; t += THREADS) {
-        const int i = t / (COLUMNS / ${vector});
-        const int j = t % (COLUMNS / ${vector}) * ${vector};
-        const float *at = from + (size_t)(row + i) * n + column + j;
+${walk}
+        const bool inside = row + i < m && column + j < n;
+${address}
 ${body}
-    }
+${advance}    }
 }
 ]]
 
-local copy_one = [[
-        const bool inside = row + i < m && column + j < n;
+-- A thread keeps to one column where a row takes no more than all threads.
+local walk_column = [[
+    const int STRIDE = THREADS / (COLUMNS / ${vector});
+    const int first = threadIdx.x / (COLUMNS / ${vector});
+    const int j = threadIdx.x % (COLUMNS / ${vector}) * ${vector};
+    const float *at = from + (size_t)(row + first) * n + column + j;
 
-${one}]]
+#pragma unroll ${copy_unroll}
+    for (int i = first; i < ROWS + first; i += STRIDE) {
+        if (ROWS % STRIDE != 0 && i >= ROWS)
+            break;]]
+
+local walk_any = [[
+#pragma unroll ${copy_unroll}
+    for (int t = threadIdx.x; t < ROWS * COLUMNS / ${vector}; t += THREADS) {
+        const int i = t / (COLUMNS / ${vector});
+        const int j = t % (COLUMNS / ${vector}) * ${vector};]]
+
+local address_any = [[
+        const float *at = from + (size_t)(row + i) * n + column + j;
+]]
 
 -- A row of n elements starts on a vector only when n is a multiple of it.
 local copy_vector = [[
-        const bool inside = row + i < m && column + j < n;
-
         if (n % ${vector} == 0) {
 ${one}
         } else {
@@ -304,6 +318,35 @@ static __device__ void multiply_tile(float (&sum)[WARP_M / 4][WARP_N / 8],
 ]]
 
 -- a lies along m: four rows of a term at a time.
+local operands = [[
+
+struct operands {
+    float4 x[WARP_M / 16], y[WARP_N / 32];
+};
+
+static __device__ void take(operands &o, const float *a, const float *b, int p)
+{
+#pragma unroll
+    for (int i = 0; i < WARP_M / 16; i++)
+        o.x[i] = *(const float4 *)(a + p * A_ROW + row_of(i * 4));
+#pragma unroll
+    for (int j = 0; j < WARP_N / 32; j++)
+        o.y[j] = *(const float4 *)(b + p * TILE_N + j * 32);
+}
+
+static __device__ void multiply(float (&sum)[WARP_M / 4][WARP_N / 8],
+                                const operands &o)
+{
+#pragma unroll
+    for (int i = 0; i < WARP_M / 16; i++) {
+        add(sum, i * 4, o.x[i].x, o.y);
+        add(sum, i * 4 + 1, o.x[i].y, o.y);
+        add(sum, i * 4 + 2, o.x[i].z, o.y);
+        add(sum, i * 4 + 3, o.x[i].w, o.y);
+    }
+}
+]]
+
 local multiply_columns = [[
 
 static __device__ void multiply_tile(float (&sum)[WARP_M / 4][WARP_N / 8],
@@ -311,21 +354,10 @@ static __device__ void multiply_tile(float (&sum)[WARP_M / 4][WARP_N / 8],
 {
 #pragma unroll ${unroll4}
     for (int p = 0; p < TILE_K; p++) {
-        float4 x[WARP_M / 16], y[WARP_N / 32];
+        operands o;
 
-#pragma unroll
-        for (int i = 0; i < WARP_M / 16; i++)
-            x[i] = *(const float4 *)(a + p * A_ROW + row_of(i * 4));
-#pragma unroll
-        for (int j = 0; j < WARP_N / 32; j++)
-            y[j] = *(const float4 *)(b + p * TILE_N + j * 32);
-#pragma unroll
-        for (int i = 0; i < WARP_M / 16; i++) {
-            add(sum, i * 4, x[i].x, y);
-            add(sum, i * 4 + 1, x[i].y, y);
-            add(sum, i * 4 + 2, x[i].z, y);
-            add(sum, i * 4 + 3, x[i].w, y);
-        }
+        take(o, a, b, p);
+        multiply(sum, o);
     }
 }
 ]]
@@ -408,6 +440,42 @@ local loop_stages = [[
     }
 ]]
 
+-- The operands of the next term are read while those of this one are used, over
+-- the end of a tile too.
+local loop_operands = [[
+    const float *a_at = tile_a + ${a_from}, *b_at = tile_b + column;
+    operands even, odd;
+
+    for (int step = 0; step < STAGES - 1; step++) {
+        if (step < steps)
+            fetch(step);
+        commit();
+    }
+    wait<STAGES - 2>();
+    __syncthreads();
+    take(even, a_at, b_at, 0);
+    for (int step = 0; step < steps; step++) {
+        if (step + STAGES - 1 < steps)
+            fetch(step + STAGES - 1);
+        commit();
+#pragma unroll ${unroll}
+        for (int p = 0; p < TILE_K - 2; p += 2) {
+            take(odd, a_at, b_at, p + 1);
+            multiply(sum, even);
+            take(even, a_at, b_at, p + 2);
+            multiply(sum, odd);
+        }
+        take(odd, a_at, b_at, TILE_K - 1);
+        multiply(sum, even);
+        wait<STAGES - 2>();
+        __syncthreads();
+        a_at = tile_a + (step + 1) % STAGES * A_SIZE + ${a_from};
+        b_at = tile_b + (step + 1) % STAGES * B_SIZE + column;
+        take(even, a_at, b_at, 0);
+        multiply(sum, odd);
+    }
+]]
+
 local tail = [[
 
 #pragma unroll
@@ -476,7 +544,12 @@ end
 local function copy_values(p, v, many)
   v["in"] = p.vector > 1 and "    " or ""
   v.one = tile.fill(many and one_async or p.vector > 1 and one_plain or one_float, v)
-  v.body = tile.fill(p.vector > 1 and copy_vector or copy_one, v)
+  v.body = p.vector > 1 and tile.fill(copy_vector, v) or v.one
+  local column = threads(p) >= math.max(p.pack == 1 and p.tile_m or p.tile_k,
+                                        p.tile_n) // p.vector
+  v.walk = tile.fill(column and walk_column or walk_any, v)
+  v.address = column and "" or address_any
+  v.advance = column and "        at += (size_t)STRIDE * n;\n" or ""
   local parts = {}
   for i = 1, p.vector do
     parts[i] = i == 1 and "                held[u].x = at[0];"
@@ -489,13 +562,13 @@ end
 
 local function emit_tiled(p)
   local many, packed, add = p.stages > 1, p.pack == 1, p.fuse_init == 0
-  local ahead = p.prefetch == 1
+  local ahead = p.prefetch == 1 and not many
   local rows = p.lanes == "rows"
   local per_thread = p.tile_k * math.max(p.tile_m, p.tile_n) // p.vector // threads(p)
   local v = {
     tile_m = p.tile_m, tile_n = p.tile_n, threads = threads(p), shared = shared(p),
     vector = p.vector, bytes = 4 * p.vector, unroll = p.unroll, unroll4 = p.unroll * 4,
-    copy_unroll = math.max(1, math.min(8, per_thread)),
+    copy_unroll = math.max(1, math.min(16, per_thread)),
     set = add and "+=" or "=", add_vector = add and add_vector or "",
     lane_row = rows and "threadIdx.x % 32 / 8"
       or "threadIdx.x % 32 / 16 * 2 + threadIdx.x % 2",
@@ -509,7 +582,8 @@ local function emit_tiled(p)
     matrix = packed and "at" or "a",
   }
   copy_values(p, v, many)
-  v.loop = tile.fill(many and loop_stages or ahead and loop_ahead or loop_one, v)
+  v.loop = tile.fill(many and (p.prefetch == 1 and loop_operands or loop_stages)
+                     or ahead and loop_ahead or loop_one, v)
   local plan = { "launch gemm grid=(cdiv(m,${tile_m})*cdiv(n,${tile_n})) "
                  .. "block=(${threads}) shared=${shared} args=(${matrix}, b, c, m, n, k)" }
   if packed then
@@ -531,7 +605,8 @@ local function emit_tiled(p)
     tile.block_order(p.order, p.swizzle_blocks),
     many and tile.async(4 * p.vector),
     ahead and pending or copies,
-    lanes, packed and multiply_columns or multiply_rows,
+    lanes, packed and operands,
+    not packed and multiply_rows or not (many and p.prefetch == 1) and multiply_columns,
     main_head, not ahead and fetch_copy, v.loop, tail,
   }, v)
 end
