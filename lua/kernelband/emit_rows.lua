@@ -283,7 +283,7 @@ local function emit_tiles(w, p, spec, held, body)
   end
   w.line("const int row = min(int(tile * %d + threadIdx.y), rows - 1);", p.tile_rows)
   w.line("const bool live = tile * %d + threadIdx.y < rows;", p.tile_rows)
-  w.line("const size_t at = size_t(row) * cols;")
+  w.line("[[maybe_unused]] const size_t at = size_t(row) * cols;")
   w.line("")
   if p.prefetch == 1 then
     w.line("if (tile + step < end && threadIdx.x % (32 / V) == 0) {")

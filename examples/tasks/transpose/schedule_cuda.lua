@@ -150,12 +150,11 @@ end
 
 local function emit_staged(w, p)
   w.line("__shared__ float tile[%d][%d];", p.tile_rows, p.tile_cols + p.pad)
-  w.line("const int down = (rows + %d) / %d, along = (cols + %d) / %d;", p.tile_rows - 1,
-         p.tile_rows, p.tile_cols - 1, p.tile_cols)
-  w.line("const int tiles = down * along;")
+  w.line("[[maybe_unused]] const int down = (rows + %d) / %d;", p.tile_rows - 1, p.tile_rows)
+  w.line("[[maybe_unused]] const int along = (cols + %d) / %d;", p.tile_cols - 1, p.tile_cols)
   w.line("")
   if p.persistent > 0 then
-    w.line("for (int id = blockIdx.x; id < tiles; id += gridDim.x) {")
+    w.line("for (int id = blockIdx.x; id < down * along; id += gridDim.x) {")
   else
     w.line("const int id = blockIdx.x;")
     w.line("")
