@@ -1,8 +1,43 @@
 -- emit_cuda.lua - what several CUDA schedules write their source with.
 local cuda = {}
 
-local load_of = { plain = "*(%s)", readonly = "__ldg(%s)", stream = "__ldcs(%s)" }
+local load_of = { plain = "*(%s)", readonly = "__ldg(%s)", stream = "__ldcs(%s)",
+                  first = "first(%s)" }
 local store_of = { plain = "*(%s) = %s", stream = "__stcs(%s, %s)" }
+
+-- first(p): a load of what is not needed again, neither in the first-level cache
+-- nor, before anything else, in the second.
+local function emit_first(w, vector)
+  w.line("__device__ inline unsigned long long evict_first()")
+  w.line("{")
+  w.line("unsigned long long policy;")
+  w.line("")
+  w.line('asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));')
+  w.line("return policy;")
+  w.line("}")
+  w.line("")
+  local function load(type, suffix, fields)
+    local outs, to = {}, {}
+    for i, field in ipairs(fields) do
+      outs[i], to[i] = "%" .. i - 1, ('"=f"(%s)'):format(field)
+    end
+    local value = #outs > 1 and "{" .. table.concat(outs, ", ") .. "}" or outs[1]
+    w.line("__device__ inline %s first(const %s *from)", type, type)
+    w.line("{")
+    w.line("%s q;", type)
+    w.line("")
+    w.line('asm("ld.global.nc.L1::no_allocate.L2::cache_hint%s.f32 "', suffix)
+    w.line(('    "%s, [%%%d], %%%d;"'):format(value, #outs, #outs + 1))
+    w.line("    : %s", table.concat(to, ", "))
+    w.line('    : "l"(from), "l"(evict_first()));')
+    w.line("return q;")
+    w.line("}")
+    w.line("")
+  end
+  load("float", "", { "q" })
+  if vector >= 2 then load("float2", ".v2", { "q.x", "q.y" }) end
+  if vector >= 4 then load("float4", ".v4", { "q.x", "q.y", "q.z", "q.w" }) end
+end
 
 -- load<V>(p) and store<V>(p, v) with the hints of the point. Columns, which every
 -- row reads again, are loaded plainly by column<V>.
@@ -31,6 +66,7 @@ function cuda.vectors(w, p, options)
     w.line("}")
     w.line("")
   end
+  if p.load_hint == "first" then emit_first(w, p.vector) end
   loader("load", p.load_hint)
   if options.columns then loader("column", "readonly") end
   if options.again then loader("again", "plain") end

@@ -32,7 +32,7 @@ function rows.parameters(modes, options)
     { "resident", { 0, 1024, 2048 } },          -- threads that must fit an SM
     { "persistent", { 0, 1, 2, 4, 8 } },        -- blocks an SM; 0: one a tile
     { "order", { "strided", "chunked" } },      -- rows of a persistent block
-    { "load_hint", { "plain", "readonly", "stream" } },
+    { "load_hint", { "plain", "readonly", "stream", "first" } },
   }
   if not options.no_store then out[#out + 1] = { "store_hint", { "plain", "stream" } } end
   if options.exp then out[#out + 1] = { "exp", { "expf", "fast" } } end
@@ -194,7 +194,16 @@ local function emit_looped(w, p, spec, passes)
   end
 end
 
-local function each_held(w, fn)
+-- A loop over the vectors that a thread holds: in registers by their number, in
+-- shared memory by their column.
+local function each_held(w, p, fn)
+  if p.pack == 1 then
+    w.line("#pragma unroll 4")
+    w.line("for (int c = threadIdx.x * V; c < cols; c += blockDim.x * V) {")
+    fn()
+    w.line("}")
+    return
+  end
   w.line("#pragma unroll")
   w.line("for (int i = 0; i < N; i++) {")
   w.line("const int c = (i * blockDim.x + threadIdx.x) * V;")
@@ -214,10 +223,10 @@ local function emit_held(w, p, spec, passes)
     w.line("const size_t after = size_t(min(int((tile + step) * %d + threadIdx.y), "
            .. "rows - 1)) * cols;", p.tile_rows)
     w.line("")
-    each_held(w, function() w.line("next[i] = load<V>(x + after + c);") end)
+    each_held(w, p, function() w.line("next[i] = load<V>(x + after + c);") end)
     w.line("}")
   else
-    each_held(w, function()
+    each_held(w, p, function()
       if p.pack == 1 then
         w.line("*reinterpret_cast<vec<V> *>(kept + c) = load<V>(x + at + c);")
       else
@@ -231,7 +240,7 @@ local function emit_held(w, p, spec, passes)
     pass = renamed(pass)
     pass_start(w, pass)
     if pass.part or pass.value or pass.map then
-      each_held(w, function()
+      each_held(w, p, function()
         w.line("vec<V> v = %s;", p.pack == 1 and packed or "held[i]")
         w.line("")
         emit_body(w, p, pass, spec, true)
@@ -276,7 +285,7 @@ local function emit_tiles(w, p, spec, held, body)
       w.line("const size_t at = size_t(min(int(tile * %d + threadIdx.y), rows - 1)) "
              .. "* cols;", p.tile_rows)
       w.line("")
-      each_held(w, function() w.line("next[i] = load<V>(x + at + c);") end)
+      each_held(w, p, function() w.line("next[i] = load<V>(x + at + c);") end)
       w.line("}")
     end
     w.line("for (; tile < end; tile += step) {")

@@ -1,13 +1,14 @@
 -- How a histogram of bytes may be written for a GPU.
 --
--- copies: tables that a block has in shared memory, one to some of its warps;
--- 0: every key is counted in global memory. fuse_runs: equal keys in a row of one
--- thread are counted at once. swizzle: the copies' counters of one key lie side
--- by side; pad: else a copy starts one bank further.
+-- copies: tables that a block has in shared memory, one to some of its warps; 0:
+-- every key is counted in global memory. swizzle: the copies belong to lanes instead,
+-- their counters of one key side by side, hence in banks of their own; pad: a copy of
+-- warps starts one bank further. fuse_runs: equal keys in a row of one thread are
+-- counted at once.
 local emit = require "kernelband.emit"
 
 local parameters = {
-  { "copies", { 0, 1, 2, 4, 8, 16 } },
+  { "copies", { 0, 1, 2, 4, 8, 16, 32 } },
   { "threads", { 256, 128, 512, 1024 } },
   { "vector", { 1, 4, 16 } },                       -- keys of a load
   { "fuse_runs", { 0, 1 } },
@@ -23,7 +24,7 @@ local function valid() return true end
 
 local function settle(point)
   local p = emit.copy(parameters, point)
-  p.copies = math.min(p.copies, p.threads // 32)
+  if p.swizzle == 0 then p.copies = math.min(p.copies, p.threads // 32) end
   if p.copies < 2 then p.pad, p.swizzle = 0, 0 end
   if p.swizzle == 1 then p.pad = 0 end
   if p.persistent == 0 then p.order = "strided" end
@@ -36,9 +37,12 @@ local types = { [1] = "unsigned char", [4] = "unsigned int", [16] = "uint4" }
 local function emit_count(w, p)
   local to = "counts + key"
   if p.copies > 0 then
-    local copy = p.copies > 1 and ("threadIdx.x / 32 %% %d"):format(p.copies) or "0"
-    to = p.swizzle == 1 and ("table + key * %d + %s"):format(p.copies, copy)
-         or ("table + %s * %d + key"):format(copy, 256 + p.pad)
+    to = "table + key"
+    if p.swizzle == 1 then
+      to = ("table + key * %d + threadIdx.x %% %d"):format(p.copies, p.copies)
+    elseif p.copies > 1 then
+      to = ("table + threadIdx.x / 32 %% %d * %d + key"):format(p.copies, 256 + p.pad)
+    end
   end
   w.line("__device__ inline void count(int *%s, int key, int times)",
          p.copies > 0 and "table" or "counts")
