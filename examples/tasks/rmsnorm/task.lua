@@ -29,6 +29,23 @@ return {
       { rows = 129, cols = 1 },
     },
   },
+  shapes_cuda = {
+    smoke = {
+      { rows = 1, cols = 1 },
+      { rows = 3, cols = 5 },
+      { rows = 6, cols = 268 },
+    },
+    timed = {
+      { rows = 8192, cols = 4096 },      -- 128 MiB, tokens x hidden size
+      { rows = 4096, cols = 8192 },
+    },
+    held_out = {
+      { rows = 61, cols = 127 },         -- prime, tile - 1
+      { rows = 129, cols = 1 },
+      { rows = 37, cols = 4100 },        -- a little over a tile, a multiple of 4
+      { rows = 5, cols = 33001 },        -- longer than any block holds
+    },
+  },
   -- A square and its sum, two products.
   work = function(s)
     return {
@@ -38,7 +55,7 @@ return {
   end,
   reduction = function(s) return s.cols end,
   scale = "result",
-  reference = { c = "reference.c" },
-  baseline = { c = "baseline.c" },
-  schedule = "schedule.lua",
+  reference = { c = "reference.c", cuda = "reference.cu" },
+  baseline = { c = "baseline.c", cuda = "baseline.cu" },
+  schedule = { c = "schedule.lua", cuda = "schedule_cuda.lua" },
 }

@@ -1,0 +1,35 @@
+-- Sum of each row, fp32. Legal domain: rows, cols >= 1, sums that stay finite.
+
+return {
+  name = "reduce_sum",
+  summary = "sum of each row, fp32",
+  args = {
+    { "x", "f32", "in", { "rows", "cols" } },
+    { "y", "f32", "out", { "rows" } },
+    { "rows", "i32" }, { "cols", "i32" },
+  },
+  shapes = {
+    smoke = {
+      { rows = 1, cols = 1 },
+      { rows = 3, cols = 5 },
+      { rows = 6, cols = 268 },
+    },
+    timed = {
+      { rows = 8192, cols = 4096 },      -- 128 MiB, tokens x hidden size
+      { rows = 4096, cols = 8192 },
+    },
+    held_out = {
+      { rows = 61, cols = 127 },         -- prime, tile - 1
+      { rows = 129, cols = 1 },
+      { rows = 37, cols = 4100 },        -- a little over a tile, a multiple of 4
+      { rows = 5, cols = 33001 },        -- longer than any block holds
+    },
+  },
+  work = function(s)
+    return { flops = s.rows * s.cols, bytes = 4 * s.rows * s.cols + 4 * s.rows }
+  end,
+  reduction = function(s) return s.cols end,
+  reference = { cuda = "reference.cu" },
+  baseline = { cuda = "baseline.cu" },
+  schedule = { cuda = "schedule_cuda.lua" },
+}

@@ -1,0 +1,471 @@
+-- emit_rows.lua - what the CUDA schedules of row-wise tasks (softmax, norms, row
+-- sums ..) share: their parameters and the kernel around their formulas.
+--
+-- A task gives, for each value of fuse_passes, a list of passes over a row:
+--   from     "x" (default) or "y": what a pass reads; y was written before
+--   columns  names of arrays of one row, read beside it
+--   part     { name =, none = { initial values }, each = code that adds the
+--            element e to `p`, merge = code that adds part b to a }
+--   map      expression that replaces the element, kept where the row is held
+--   value    expression to store for an element
+--   finish   code after the pass; `p` is then the part of the whole row
+--   last     code run by one thread of the row
+--   apart    the parts of the threads stay apart: a second launch adds them up
+-- Code says e for the element, $weight for that of a column array, p.v[i] for
+-- fields of the part, EXP for the exponential.
+local cuda = require "kernelband.emit_cuda"
+local emit = require "kernelband.emit"
+
+local rows = {}
+
+-- The parameters, those of a task's choice first. `modes` are the values of
+-- fuse_passes; options leave out what a task has no use for.
+function rows.parameters(modes, options)
+  options = options or {}
+  local out = {
+    { "tile_rows", { 1, 2, 4, 8 } },            -- rows of a block
+    { "items", { 0, 4, 8, 16, 32 } },           -- floats of a row a thread; 0: 256 threads
+    { "vector", { 1, 2, 4 } },                  -- floats of a load
+    { "fuse_passes", modes },
+    { "unroll", { 1, 2, 4, 8 } },               -- vectors in flight
+    { "prefetch", { 0, 1, 2 } },                -- next row: to L2, to registers
+    { "resident", { 0, 1024, 2048 } },          -- threads that must fit an SM
+    { "persistent", { 0, 1, 2, 4, 8 } },        -- blocks an SM; 0: one a tile
+    { "order", { "strided", "chunked" } },      -- rows of a persistent block
+    { "load_hint", { "plain", "readonly", "stream", "first" } },
+  }
+  if not options.no_store then out[#out + 1] = { "store_hint", { "plain", "stream" } } end
+  if options.exp then out[#out + 1] = { "exp", { "expf", "fast" } } end
+  if options.reduces then
+    out[#out + 1] = { "reduce", { "tree", "shuffle" } }
+    out[#out + 1] = { "sweep", { "forward", "backward" } }  -- of every other pass
+  end
+  if options.holds then out[#out + 1] = { "pack", { 0, 1 } } end  -- held in shared memory
+  return out
+end
+
+local packed_floats = 8192
+
+function rows.valid(p)
+  return p.items == 0 or p.items >= p.vector
+end
+
+-- The same kernel with what does not matter to it put back to the first value.
+local function settle(spec, point)
+  local p = emit.copy(spec.parameters, point)
+  local passes = spec.modes[p.fuse_passes]
+  if p.fuse_passes ~= "hold" then
+    if p.pack then p.pack = 0 end
+    if p.prefetch == 2 then p.prefetch = 1 end
+    if p.sweep and #passes == 1 then p.sweep = "forward" end
+  else
+    if p.pack == 1 and p.prefetch == 2 then p.prefetch = 1 end
+    if p.sweep then p.sweep = "forward" end
+  end
+  if p.persistent == 0 then p.prefetch, p.order = 0, "strided" end
+  if passes[1].apart then p.reduce = "tree" end
+  return p
+end
+
+local function held_floats(p) return p.items > 0 and p.items or 16 end
+
+local function limit_of(p) return p.items > 0 and 1024 or 256 end
+
+-- Threads of a row as the launch plan says it.
+local function threads_of(p)
+  local most = limit_of(p) // p.tile_rows
+  if p.items == 0 then return tostring(most) end
+  return ("min(%d, 32*cdiv(cols, %d))"):format(most, 32 * p.items)
+end
+
+-- Parts of a row, and all threads of a row adding up theirs -----------------
+
+local function emit_part(w, part)
+  local n = #part.none
+  w.line("struct part_%s {", part.name)
+  w.line("float v[%d];", n)
+  w.line("static __device__ part_%s none() { return { { %s } }; }", part.name,
+         table.concat(part.none, ", "))
+  w.line("};")
+  w.line("")
+  w.line("__device__ inline void merge(part_%s &a, const part_%s &b)", part.name, part.name)
+  w.line("{")
+  for line in part.merge:gmatch "[^\n]+" do w.line((line:gsub("^%s+", ""))) end
+  w.line("}")
+  w.line("")
+end
+
+-- Passes --------------------------------------------------------------------
+
+local function code_of(p, text)
+  text = text:gsub("EXP%f[%W]", p.exp == "fast" and "__expf" or "expf")
+  return (text:gsub("%$(%w+)", "%1_at.e[k]"))
+end
+
+local function put_code(w, p, text)
+  for line in text:gmatch "[^\n]+" do
+    w.line((code_of(p, line):gsub("^%s+", "")))
+  end
+end
+
+-- What a pass does to one vector `v`, which starts at column c.
+local function emit_body(w, p, pass, spec, keep)
+  for _, name in ipairs(pass.columns or {}) do
+    w.line("const vec<V> %s_at = column<V>(%s + c);", name, name)
+  end
+  w.line("#pragma unroll")
+  w.line("for (int k = 0; k < V; k++) {")
+  w.line("float e = v.e[k];")
+  if pass.part then put_code(w, p, pass.part.each) end
+  if pass.map and (pass.value or keep) then put_code(w, p, "e = " .. pass.map .. ";") end
+  if pass.value then put_code(w, p, "e = " .. pass.value .. ";") end
+  if pass.value or keep and pass.map then w.line("v.e[k] = e;") end
+  w.line("}")
+  if pass.value then
+    w.line("if (live)")
+    w.line("    %s;", spec.put or "store<V>(y + at + c, v)")
+  end
+end
+
+local function pass_start(w, pass)
+  if not pass.part then return end
+  local name = pass.part.name
+  w.line("part_%s p_%s = part_%s::none();", name, name, name)
+end
+
+local function renamed(pass)
+  if not pass.part then return pass end
+  local name = "p_" .. pass.part.name
+  local function own(text) return text and (text:gsub("%f[%w]p%.v", name .. ".v")) end
+  local part = emit.copy({ { "name" }, { "none" }, { "merge" } }, pass.part)
+  part.each = own(pass.part.each)
+  return { from = pass.from, columns = pass.columns, part = part, map = pass.map,
+           value = pass.value, finish = own(pass.finish), last = own(pass.last),
+           apart = pass.apart }
+end
+
+local function pass_end(w, p, pass)
+  local name = pass.part and "p_" .. pass.part.name
+  if pass.apart then
+    w.line("if (live)")
+    w.line("    partial[size_t(row) * blockDim.x + threadIdx.x] = %s.v[0];", name)
+  elseif name then
+    w.line("%s = across(%s, rooms, turn++);", name, name)
+  end
+  if pass.finish then put_code(w, p, pass.finish) end
+  if pass.last then
+    w.line("if (live && threadIdx.x == 0) {")
+    put_code(w, p, pass.last)
+    w.line("}")
+  end
+  w.line("")
+end
+
+local function emit_looped(w, p, spec, passes)
+  for i, pass in ipairs(passes) do
+    pass = renamed(pass)
+    local from = pass.from or "x"
+    local backward = p.sweep == "backward" and i % 2 == 0
+    pass_start(w, pass)
+    if backward then
+      w.line("for (int far = (cols - 1) / turn_floats * turn_floats; far >= 0; "
+             .. "far -= turn_floats) {")
+      w.line("const int near = far + int(threadIdx.x) * V;")
+    else
+      w.line("for (int near = threadIdx.x * V; near < cols; near += turn_floats) {")
+    end
+    w.line("vec<V> got[%d];", p.unroll)
+    w.line("#pragma unroll")
+    w.line("for (int u = 0; u < %d; u++)", p.unroll)
+    w.line("    if (near + u * wide < cols)")
+    w.line("        got[u] = %s<V>(%s + at + near + u * wide);",
+           from == "y" and "again" or "load", from)
+    w.line("#pragma unroll")
+    w.line("for (int u = 0; u < %d; u++) {", p.unroll)
+    w.line("const int c = near + u * wide;")
+    w.line("vec<V> v = got[u];")
+    w.line("")
+    w.line("if (c < cols) {")
+    emit_body(w, p, pass, spec)
+    w.line("}")
+    w.line("}")
+    w.line("}")
+    pass_end(w, p, pass)
+  end
+end
+
+-- A loop over the vectors that a thread holds: in registers by their number, in
+-- shared memory by their column.
+local function each_held(w, p, fn)
+  if p.pack == 1 then
+    w.line("#pragma unroll 4")
+    w.line("for (int c = threadIdx.x * V; c < cols; c += blockDim.x * V) {")
+    fn()
+    w.line("}")
+    return
+  end
+  w.line("#pragma unroll")
+  w.line("for (int i = 0; i < N; i++) {")
+  w.line("const int c = (i * blockDim.x + threadIdx.x) * V;")
+  w.line("")
+  w.line("if (c < cols) {")
+  fn()
+  w.line("}")
+  w.line("}")
+end
+
+local function emit_held(w, p, spec, passes)
+  if p.prefetch == 2 then
+    w.line("#pragma unroll")
+    w.line("for (int i = 0; i < N; i++)")
+    w.line("    held[i] = next[i];")
+    w.line("if (tile + step < end) {")
+    w.line("const size_t after = size_t(min(int((tile + step) * %d + threadIdx.y), "
+           .. "rows - 1)) * cols;", p.tile_rows)
+    w.line("")
+    each_held(w, p, function() w.line("next[i] = load<V>(x + after + c);") end)
+    w.line("}")
+  else
+    each_held(w, p, function()
+      if p.pack == 1 then
+        w.line("*reinterpret_cast<vec<V> *>(kept + c) = load<V>(x + at + c);")
+      else
+        w.line("held[i] = load<V>(x + at + c);")
+      end
+    end)
+  end
+  w.line("")
+  local packed = "*reinterpret_cast<vec<V> *>(kept + c)"
+  for _, pass in ipairs(passes) do
+    pass = renamed(pass)
+    pass_start(w, pass)
+    if pass.part or pass.value or pass.map then
+      each_held(w, p, function()
+        w.line("vec<V> v = %s;", p.pack == 1 and packed or "held[i]")
+        w.line("")
+        emit_body(w, p, pass, spec, true)
+        if pass.map and not pass.value then
+          w.line("%s = v;", p.pack == 1 and packed or "held[i]")
+        end
+      end)
+    end
+    pass_end(w, p, pass)
+  end
+end
+
+-- The loop over the tiles of a block around what is done to a row.
+local function emit_tiles(w, p, spec, held, body)
+  if p.persistent > 0 then
+    w.line("const int tiles = (rows + %d) / %d;", p.tile_rows - 1, p.tile_rows)
+  end
+  if held then
+    if p.pack == 0 then
+      w.line("vec<V> held[N]%s;", p.prefetch == 2 and ", next[N]" or "")
+    end
+  else
+    w.line("const int wide = blockDim.x * V, turn_floats = wide * %d;", p.unroll)
+  end
+  if spec.reduces then w.line("int turn = 0;") end
+  w.line("")
+  if p.persistent == 0 then
+    w.line("const int tile = blockIdx.x;")
+    w.line("")
+    w.line("{")
+  elseif p.order == "strided" then
+    w.line("const int step = gridDim.x, end = tiles;")
+    w.line("int tile = blockIdx.x;")
+  else
+    w.line("const int step = 1, end = (long long)tiles * (blockIdx.x + 1) / gridDim.x;")
+    w.line("int tile = (long long)tiles * blockIdx.x / gridDim.x;")
+  end
+  if p.persistent > 0 then
+    w.line("")
+    if held and p.prefetch == 2 then
+      w.line("if (tile < end) {")
+      w.line("const size_t at = size_t(min(int(tile * %d + threadIdx.y), rows - 1)) "
+             .. "* cols;", p.tile_rows)
+      w.line("")
+      each_held(w, p, function() w.line("next[i] = load<V>(x + at + c);") end)
+      w.line("}")
+    end
+    w.line("for (; tile < end; tile += step) {")
+  end
+  w.line("const int row = min(int(tile * %d + threadIdx.y), rows - 1);", p.tile_rows)
+  w.line("const bool live = tile * %d + threadIdx.y < rows;", p.tile_rows)
+  w.line("[[maybe_unused]] const size_t at = size_t(row) * cols;")
+  w.line("")
+  if p.prefetch == 1 then
+    w.line("if (tile + step < end && threadIdx.x % (32 / V) == 0) {")
+    w.line("const size_t after = size_t(min(int((tile + step) * %d + threadIdx.y), "
+           .. "rows - 1)) * cols;", p.tile_rows)
+    w.line("")
+    w.line("for (int c = threadIdx.x * V; c < cols; c += blockDim.x * V)")
+    w.line("    asm volatile(\"prefetch.global.L2 [%0];\" :: \"l\"(x + after + c));")
+    w.line("}")
+  end
+  body()
+  w.line("}")
+end
+
+local function function_head(w, spec, name, template)
+  w.line("template <%s>", template)
+  w.line("__device__ inline void %s(%s%s)", name, spec.params,
+         spec.reduces and ", float *rooms" or "")
+  w.line("{")
+end
+
+-- The largest number of fields a part of these passes has.
+local function part_fields(passes)
+  local most = 0
+  for _, pass in ipairs(passes) do
+    if pass.part then most = math.max(most, #pass.part.none) end
+  end
+  return most
+end
+
+local function emit_parts(w, p, lists)
+  local seen = {}
+  for _, passes in ipairs(lists) do
+    for _, pass in ipairs(passes) do
+      if pass.part and not seen[pass.part.name] then
+        seen[pass.part.name] = true
+        local part = emit.copy({ { "name" }, { "none" } }, pass.part)
+        part.merge = code_of(p, pass.part.merge)
+        emit_part(w, part)
+      end
+    end
+  end
+end
+
+local function features(passes)
+  local f = {}
+  for _, pass in ipairs(passes) do
+    f.columns = f.columns or pass.columns ~= nil
+    f.again = f.again or pass.from == "y"
+    f.stores = f.stores or pass.value ~= nil
+  end
+  return f
+end
+
+local function emit_kernel(w, p, spec, room, hold)
+  local call = (spec.args .. (spec.reduces and ", rooms" or ""))
+  w.line("extern \"C\" __global__ void __launch_bounds__(%d%s)", limit_of(p),
+         p.resident > 0 and (", %d"):format(p.resident // limit_of(p)) or "")
+  w.line("%s(%s)", spec.name, spec.params)
+  w.line("{")
+  if spec.reduces then
+    w.line("__shared__ float rooms[%d];", 2 * room)
+    w.line("")
+  end
+  local function dispatch(name, extra)
+    if p.vector > 1 then
+      w.line("if (cols %% %d == 0)", p.vector)
+      w.line("    %s<%d%s>(%s);", name, p.vector, extra(p.vector), call)
+      w.line("else")
+      w.line("    %s<1%s>(%s);", name, extra(1), call)
+    else
+      w.line("%s<1%s>(%s);", name, extra(1), call)
+    end
+  end
+  local function none() return "" end
+  if hold then
+    local fits = ("cols <= %d * int(blockDim.x)"):format(held_floats(p))
+    if p.pack == 1 then fits = ("cols * %d <= %d"):format(p.tile_rows, packed_floats) end
+    w.line("if (%s) {", fits)
+    dispatch("held_rows", function(v) return (", %d"):format(held_floats(p) // v) end)
+    w.line("return;")
+    w.line("}")
+  end
+  dispatch("looped_rows", none)
+  w.line("}")
+end
+
+-- Adds up what the threads of a row left in `partial`.
+local function emit_rest(w, spec)
+  w.line("")
+  w.line("extern \"C\" __global__ void %s_rest(const float *partial, float *y, int parts)",
+         spec.name)
+  w.line("{")
+  w.line("float sum = 0.0f;")
+  w.line("")
+  w.line("for (int i = threadIdx.x; i < parts; i += 32)")
+  w.line("    sum += partial[size_t(blockIdx.x) * parts + i];")
+  w.line("for (int step = 16; step > 0; step /= 2)")
+  w.line("    sum += __shfl_xor_sync(0xffffffffu, sum, step);")
+  w.line("if (threadIdx.x == 0)")
+  w.line("    y[blockIdx.x] = sum;")
+  w.line("}")
+end
+
+local function with_partial(spec)
+  return { name = spec.name, params = spec.params .. ", float *__restrict__ partial",
+           args = spec.args .. ", partial", modes = spec.modes,
+           parameters = spec.parameters }
+end
+
+local function plan_of(spec, p, apart)
+  local threads = threads_of(p)
+  local grid = ("cdiv(rows, %d)"):format(p.tile_rows)
+  if p.persistent > 0 then grid = ("min(%s, %d*sm_count)"):format(grid, p.persistent) end
+  local shared = p.pack == 1
+                 and (" shared=4*min(%d*cols, %d)"):format(p.tile_rows, packed_floats) or ""
+  local plan = ("// kb: launch %s grid=(%s) block=(%s, %d)%s args=(%s)\n"):format(
+    spec.name, grid, threads, p.tile_rows, shared, spec.args)
+  if not apart then return plan end
+  return "// kb: scratch partial f32[rows*1024]\n" .. plan
+         .. ("// kb: launch %s_rest grid=(rows) block=(32) args=(partial, y, %s)\n")
+            :format(spec.name, threads)
+end
+
+-- spec: name, params and args of the kernel (x first, y the output), modes,
+-- parameters, longest: the mode of rows too long to hold, helpers: a function
+-- that writes device functions, put: a store that is not y's.
+function rows.emit(spec, point)
+  local p = settle(spec, point)
+  local hold = p.fuse_passes == "hold"
+  local passes = spec.modes[p.fuse_passes]
+  local looped = hold and spec.modes[spec.longest] or passes
+  local apart = passes[1].apart
+  if apart then spec = with_partial(spec) end
+  local w = emit.writer()
+  emit.describe(w, spec.parameters, p)
+  w.line("")
+  local f, g = features(passes), features(looped)
+  cuda.vectors(w, p, { columns = f.columns or g.columns, again = f.again or g.again,
+                       stores = (f.stores or g.stores) and not spec.put })
+  if spec.helpers then spec.helpers(w, p) end
+  emit_parts(w, p, { passes, looped })
+  local room = (p.reduce == "tree" and limit_of(p) or 32 * p.tile_rows)
+               * math.max(part_fields(passes), part_fields(looped))
+  if spec.reduces then
+    cuda.across(w, p, room, limit_of(p))
+  end
+  if hold then
+    function_head(w, spec, "held_rows", "int V, int N")
+    if p.pack == 1 then
+      w.line("extern __shared__ __align__(16) float packed[];")
+      w.line("float *kept = packed + threadIdx.y * cols;")
+    end
+    emit_tiles(w, p, spec, true, function() emit_held(w, p, spec, passes) end)
+    w.line("}")
+    w.line("")
+  end
+  function_head(w, spec, "looped_rows", "int V")
+  emit_tiles(w, p, spec, false, function() emit_looped(w, p, spec, looped) end)
+  w.line("}")
+  w.line("")
+  emit_kernel(w, p, spec, room, hold)
+  if apart then emit_rest(w, spec) end
+  return plan_of(spec, p, apart) .. w.text()
+end
+
+-- What a schedule_cuda.lua returns.
+function rows.schedule(spec)
+  for _, parameter in ipairs(spec.parameters) do
+    if parameter[1] == "reduce" then spec.reduces = true end
+  end
+  return { parameters = spec.parameters, valid = rows.valid,
+           emit = function(point) return rows.emit(spec, point) end }
+end
+
+return rows

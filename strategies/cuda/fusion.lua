@@ -1,0 +1,54 @@
+-- Fusion: make fewer passes over memory. What one pass produced is used by the next
+-- while it is still in a register or in shared memory.
+
+local function percent(kernel, pipe)
+  local h, kinds = kernel.h, kernel.h_kind
+  local value = type(h) == "table" and h[pipe]
+  local kind = type(kinds) == "table" and kinds[pipe] or "unknown origin"
+  if type(value) ~= "number" or kind == "missing" then return nil end
+  return value, kind
+end
+
+local function prompt(kernel)
+  local say = { [[
+Rewrite the CUDA kernel below with fewer passes over memory,
+and change nothing else about it.
+
+- List passes and launches: which array each reads and writes, how often every
+  element is moved. Merge passes over the same data; drop a launch that only
+  initialises, or that only finishes what blocks could have finished.
+- A row that fits the registers of a block (16 to 32 floats a thread) is read once:
+  hold it, reduce it, write it. Index such an array with constants only, in unrolled
+  loops, or it moves to local memory.
+- Maximum and sum of exponentials share one pass when the sum is rescaled as the
+  maximum grows; mean and variance do by Welford's update.
+- Element-wise work before or after a product is done where the product's tile is
+  loaded or stored.
+- Several results that need the same input are made by the same thread.
+- Past 64 to 128 registers a thread occupancy falls; past 255 values spill.
+- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
+  1 up; guard every access. Outputs and scratch start with arbitrary contents.
+- Do not change names, the order of arguments, or the result.
+]] }
+  if type(kernel.time_ns) == "number" then
+    say[#say + 1] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
+  end
+  if type(kernel.speedup) == "number" then
+    say[#say + 1] = ("That is %.2f times as fast as the first version.")
+      :format(kernel.speedup)
+  end
+  local used, kind = percent(kernel, "dram")
+  if used then
+    say[#say + 1] = ("Memory bandwidth is at %.0f%% of its peak (%s).")
+      :format(used, kind)
+  end
+  return table.concat(say, "\n")
+end
+
+return {
+  name = "fusion",
+  target = "dram",
+  summary = "fewer passes and launches, values kept on chip",
+  prompt = prompt,
+  moves = { "fuse_init", "fuse_softmax", "fuse_passes", "fuse_rows", "fuse_runs" },
+}
