@@ -1,5 +1,5 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check soak memcheck lint fuzz bench demo deps install uninstall clean
+#   all check soak memcheck lint fuzz bench demo bundle deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -49,7 +49,7 @@ KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check soak memcheck lint fuzz bench bench-run demo deps install \
+.PHONY: all check soak memcheck lint fuzz bench bench-run bundle bundle-run demo deps install \
         uninstall clean
 all: $(KB)
 
@@ -143,6 +143,21 @@ deps:
 demo: deps
 	$(Q)$(MAKE) --no-print-directory -j2 MODE=release all
 	@build/release/kernelband run examples/quickstart.lua
+
+# A folder that runs wherever glibc is 2.36 or later: the binary, the shared
+# libraries it needs beside glibc's own, and the Lua files.
+BUNDLE := build/bundle/kernelband
+SYSTEM_LIBS := linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so
+bundle:
+	$(Q)$(MAKE) --no-print-directory MODE=release bundle-run
+bundle-run: all
+	$(Q)rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/bin $(BUNDLE)/lib $(BUNDLE)/share/kernelband
+	$(Q)$(CC) $(ALL_LD) -Wl,-rpath,'$$ORIGIN/../lib',--disable-new-dtags \
+	  -o $(BUNDLE)/bin/kernelband $(B)/core/main.o $(B)/libkernelband.a $(LIBS)
+	$(Q)ldd $(KB) | awk '$$3 ~ /^\// && $$1 !~ /$(SYSTEM_LIBS)/ { print $$3 }' \
+	  | xargs -I{} cp -L {} $(BUNDLE)/lib/
+	$(Q)cp -R lua strategies policies examples $(BUNDLE)/share/kernelband/
+	@du -sh $(BUNDLE)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
 install: all

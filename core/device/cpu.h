@@ -103,7 +103,7 @@ kb_status kb_cpu_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
                      double *out);
 kb_status kb_cpu_set(kb_buffers *b, size_t arg, size_t i, double value);
 kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from);
-kb_status kb_cpu_absolute(kb_buffers *b);
+kb_status kb_cpu_absolute(kb_buffers *b, size_t arg);
 kb_status kb_cpu_digest(kb_buffers *b, size_t slot, uint64_t *out);
 kb_status kb_cpu_compare(kb_buffers *b, size_t arg, size_t slot,
                          kb_buffers *want, kb_buffers *scale,

@@ -54,13 +54,10 @@ kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from)
     return KB_OK;
 }
 
-kb_status kb_cpu_absolute(kb_buffers *b)
+kb_status kb_cpu_absolute(kb_buffers *b, size_t arg)
 {
-    for (size_t i = 0; i < b->args; i++) {
-        void *at = kb_is_given(b, i) ? kb_cpu_at(b, i, 0) : NULL;
-        if (at)
-            kb_tensor_abs(at, at, b->arg[i].count, b->arg[i].dtype);
-    }
+    void *at = kb_cpu_at(b, arg, 0);
+    kb_tensor_abs(at, at, b->arg[arg].count, b->arg[arg].dtype);
     return KB_OK;
 }
 

@@ -152,19 +152,14 @@ kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source)
     return st;
 }
 
-kb_status kb_cuda_absolute(kb_buffers *base)
+kb_status kb_cuda_absolute(kb_buffers *base, size_t arg)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < base->args && !st; i++) {
-        cu_pointer at = kb_cuda_at(b, i);
-        int dtype = (int)base->arg[i].dtype;
-        uint64_t n = base->arg[i].count;
-        void *params[] = { &at, &dtype, &n };
-        if (kb_is_given(base, i))
-            st = kb_cuda_kit_run(b->device, KIT_abs, n, params);
-    }
-    return st;
+    cu_pointer at = kb_cuda_at(b, arg);
+    int dtype = (int)base->arg[arg].dtype;
+    uint64_t n = base->arg[arg].count;
+    void *params[] = { &at, &dtype, &n };
+    return kb_cuda_kit_run(b->device, KIT_abs, n, params);
 }
 
 kb_status kb_cuda_keep(kb_buffers *base)

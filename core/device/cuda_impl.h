@@ -95,7 +95,7 @@ kb_status kb_cuda_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
                       double *out);
 kb_status kb_cuda_set(kb_buffers *b, size_t arg, size_t i, double value);
 kb_status kb_cuda_take(kb_buffers *b, kb_buffers *from);
-kb_status kb_cuda_absolute(kb_buffers *b);
+kb_status kb_cuda_absolute(kb_buffers *b, size_t arg);
 kb_status kb_cuda_keep(kb_buffers *b);
 kb_status kb_cuda_poison(kb_buffers *b, uint64_t seed);
 kb_status kb_cuda_damaged(kb_buffers *b, int *arg, size_t *slot);

@@ -161,9 +161,10 @@ kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from)
     return b->ops->take(b, from);
 }
 
-kb_status kb_buffers_absolute(kb_buffers *b)
+kb_status kb_buffers_absolute(kb_buffers *b, size_t arg)
 {
-    return b->ops->absolute(b);
+    assert(is_array(b, arg, 0));
+    return b->ops->absolute(b, arg);
 }
 
 kb_status kb_buffers_keep(kb_buffers *b)

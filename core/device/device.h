@@ -169,8 +169,8 @@ KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t i,
  * widened on the way. EINVAL: another shape or another type. */
 KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from);
 
-/* Every input and in-out array becomes its absolute value. */
-KB_MUST_USE kb_status kb_buffers_absolute(kb_buffers *b);
+/* An input or in-out array becomes its absolute value. */
+KB_MUST_USE kb_status kb_buffers_absolute(kb_buffers *b, size_t arg);
 
 /* A number that two slots share when their outputs have the same bits. */
 KB_MUST_USE kb_status kb_buffers_digest(kb_buffers *b, size_t slot,

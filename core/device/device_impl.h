@@ -25,7 +25,7 @@ struct kb_device_ops {
     kb_status (*get)(kb_buffers *, size_t, size_t, size_t, double *);
     kb_status (*set)(kb_buffers *, size_t, size_t, double);
     kb_status (*take)(kb_buffers *, kb_buffers *);
-    kb_status (*absolute)(kb_buffers *);
+    kb_status (*absolute)(kb_buffers *, size_t);
     kb_status (*keep)(kb_buffers *);
     kb_status (*poison)(kb_buffers *, uint64_t);
     kb_status (*damaged)(kb_buffers *, int *, size_t *);

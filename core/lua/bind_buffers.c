@@ -3,7 +3,7 @@
  *   b:fill(arg, distribution, seed [, below])   whole numbers < below
  *   b:get(arg, i [, slot])  b:set(arg, i, value)
  *   b:take(from)          copy the inputs of other buffers of the same shape
- *   b:absolute()          every input becomes its absolute value
+ *   b:absolute(arg)       an input becomes its absolute value
  *   b:keep()              the in-out arrays as they are now are the pristine
  *   b:poison(seed)        see kb_buffers_poison
  *   b:damaged()           -> arg, slot whose red zone was written to | nil
@@ -163,7 +163,8 @@ static int buffers_take(lua_State *L)
 
 static int buffers_absolute(lua_State *L)
 {
-    must(L, kb_buffers_absolute(kb_bind_check_buffers(L, 1)));
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    must(L, kb_buffers_absolute(b, check_array(L, 2, b)));
     return 0;
 }
 

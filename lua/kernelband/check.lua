@@ -10,8 +10,9 @@ local core = require "kernelband.core"
 
 local check = {}
 
-local all = { "normal", "wide", "uniform", "lognormal", "spikes", "ties",
-              "integers", "denormal" }
+check.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "ties",
+                        "integers", "denormal" }
+local roundoff = { f64 = 2 ^ -53, f16 = 2 ^ -11, bf16 = 2 ^ -8 }
 local drawn_of = { held_out = 2, timed = 1 }
 
 local verdict_of = { ETIME = "timeout", ECRASH = "crashed", EDENIED = "cheated" }
@@ -42,7 +43,9 @@ end
 local function answer(s, room, buffers, program)
   buffers:poison(secret_seed())
   buffers:take(room.buffers)
-  if buffers == room.scale then buffers:absolute() end
+  if buffers == room.scale then
+    for _, arg in ipairs(room.absolute) do buffers:absolute(arg) end
+  end
   local ns, why = program:launch(1, 60 * 10 ^ 9 // 1)
   if not ns then
     error(("%s: the reference, %s: %s"):format(s.task.file, room.label, why), 0)
@@ -115,7 +118,7 @@ local function precision(s, room, mine)
   if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
   local _, base = compare(s, room, 1, "")
   if not base then return nil end
-  local u = 2 ^ -24
+  local u = roundoff[s.task.args[room.outputs[1]].dtype] or 2 ^ -24
   local floor = u / 2 * math.sqrt(base.ref_ss)
   local ratio = math.sqrt(mine.err_ss) / math.max(math.sqrt(base.err_ss), floor, 5e-324)
   local limit = math.max(8, math.sqrt(room.reduction))
@@ -125,15 +128,15 @@ local function precision(s, room, mine)
   end
 end
 
-local function distributions(room)
-  local wanted = drawn_of[room.role]
-  if not wanted then return all end
-  local drawn, left = { "normal" }, table.move(all, 2, #all, 1, {})
+local function distributions(s, room)
+  local wanted, legal = drawn_of[room.role], s.task.distributions or check.distributions
+  if not wanted then return legal end
+  local drawn, left = { "normal" }, table.move(legal, 1, #legal, 1, {})
   for i = 2, wanted do
     local k = secret_seed() % #left + 1
     drawn[i] = table.remove(left, k)
   end
-  if wanted == 1 then drawn[1] = all[secret_seed() % #all + 1] end
+  if wanted == 1 then drawn[1] = legal[secret_seed() % #legal + 1] end
   return drawn
 end
 
@@ -169,7 +172,7 @@ function check.room(s, room, load)
     return fail(verdict_of[code] or "launch_failed", "%s (loading)", why)
   end
   local _ <close> = program
-  for i, distribution in ipairs(distributions(room)) do
+  for i, distribution in ipairs(distributions(s, room)) do
     local bad = one_distribution(s, room, program, distribution, i == 1 and room.role ~= "timed")
     if bad then return bad end
   end

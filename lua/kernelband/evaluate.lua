@@ -116,7 +116,8 @@ local function new_room(s, shape, role)
   local arguments = task.arguments(t, shape)
   local wide = task.arguments(t, shape, s.reference_wide)
   local room = { shape = shape, role = role, label = task.show_shape(t, shape), inputs = {},
-                 outputs = {}, below = {}, reduction = t.reduction and t.reduction(shape) or 1 }
+                 outputs = {}, below = {}, absolute = {},
+                 reduction = t.reduction and t.reduction(shape) or 1 }
   local fresh = s.machine.fresh_outputs
   room.slots = role == "timed" and not fresh and slots_for(arguments) or 1
   -- No call finds an output that an earlier one of its sample has filled: it
@@ -125,6 +126,9 @@ local function new_room(s, shape, role)
   for i, a in ipairs(t.args) do
     if a.mode == "out" or a.mode == "inout" then room.outputs[#room.outputs + 1] = i end
     room.below[i] = arguments[i].below
+    if (a.mode == "in" or a.mode == "inout") and task.is_absolute(t, a.name) then
+      room.absolute[#room.absolute + 1] = i
+    end
     if a.mode == "in" then
       room.inputs[#room.inputs + 1] = { arg = i, count = arguments[i].count }
     end

@@ -15,6 +15,9 @@ local task = {}
 
 local dtypes = { "f64", "f32", "f16", "bf16", "i8", "u8", "i32", "i64" }
 
+local fills = { "normal", "wide", "uniform", "lognormal", "spikes", "ties", "integers",
+                "denormal" }
+
 local shape_list = { type = "list", item = { type = "table" } }
 local shapes = {
   { "smoke",    "list", at_least = 1, item = shape_list.item },
@@ -36,6 +39,9 @@ local rules = {
   { "tolerance", "number", optional = true, at_least = 0 },
   { "reduction", "function", optional = true },
   { "scale", "string", optional = true, one_of = { "absolute", "result" } },
+  { "absolute", "list", optional = true, item = { type = "string" } },
+  { "distributions", "list", optional = true, at_least = 1,
+    item = { type = "string", one_of = fills } },
   { "exact", "boolean", optional = true },
   { "reference", "table", rules = languages },
   { "baseline", "table", rules = languages },
@@ -218,6 +224,12 @@ function task.arguments(t, shape, wide)
                below = type(a.below) == "string" and shape[a.below] or a.below }
   end
   return out
+end
+
+-- Does the error scale take this input by its absolute value? All of them, or
+-- those that the task lists.
+function task.is_absolute(t, name)
+  return not t.absolute or contains(t.absolute, name)
 end
 
 -- "m=512 n=512 k=512", in the order the task names them.
