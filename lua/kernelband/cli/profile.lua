@@ -147,7 +147,8 @@ return {
     local t = task.load(rest[1])
     local source, why = core.system.read_file(rest[2])
     if not source then schema.raise("kernelband profile: %s", why) end
-    local out, machine = eval.evaluate(t, source, { device = opt.device, profile = true })
+    local out, machine = eval.evaluate(t, source, { device = opt.device, profile = true },
+                                       rest[2])
     if not out then return 130 end
     for _, r in ipairs(out.shapes) do r.samples_ns, r.baseline_samples_ns = nil, nil end
     if opt.json then
