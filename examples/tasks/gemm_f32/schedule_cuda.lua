@@ -11,12 +11,12 @@ local code = require "kernelband.emit"
 local parameters = {
   { "tile_m", { 0, 64, 128 } },                    -- 0: not tiled
   { "tile_n", { 0, 64, 128, 256 } },
-  { "tile_k", { 8, 16, 32 } },
+  { "tile_k", { 16, 32 } },
   { "warp_m", { 32, 64 } },
   { "warp_n", { 32, 64 } },
   { "vector", { 1, 2, 4 } },                       -- elements a copy
   { "fuse_init", { 0, 1 } },                       -- no pass that zeroes c
-  { "stages", { 1, 2, 3, 4 } },                    -- tiles in shared memory
+  { "stages", { 1, 2, 3 } },                       -- tiles in shared memory
   { "unroll", { 1, 2, 4 } },                       -- terms, or fours of them
   { "prefetch", { 0, 1 } },                        -- what comes next in registers
   { "order", { "rows", "columns" } },              -- of blocks
@@ -34,7 +34,6 @@ local function settle(p)
   local out = code.copy(parameters, p)
   local idle = {}
   if tiled(p) then
-    if p.unroll > p.tile_k // 4 then out.unroll = p.tile_k // 4 end
     if p.stages > 1 and p.pack == 0 then idle = { "prefetch" } end
     if p.pack == 1 then out.pad = 0 end
   else
