@@ -140,7 +140,8 @@ extern "C" __global__ void transpose(const float *from, float *to, int m, int k)
 
     for (int i = threadIdx.y; i < 32; i += 8)
         if (i0 + i < m && j0 + threadIdx.x < k)
-            part[i][threadIdx.x] = from[(size_t)(i0 + i) * k + j0 + threadIdx.x];
+            part[i][threadIdx.x] =
+                from[(size_t)(i0 + i) * k + j0 + threadIdx.x];
     __syncthreads();
     for (int j = threadIdx.y; j < 32; j += 8)
         if (j0 + j < k && i0 + threadIdx.x < rows)
@@ -386,7 +387,8 @@ local fetch_copy = [[
     auto fetch = [&](int step) {
         const int stage = step % STAGES;
 
-        copy_tile<${a_tile}>(tile_a + stage * A_SIZE, a, ${a_at});
+        copy_tile<${a_tile}>(tile_a + stage * A_SIZE, a,
+                                          ${a_at});
         copy_tile<TILE_K, TILE_N, TILE_N>(tile_b + stage * B_SIZE, b,
                                           step * TILE_K, j0, k, n);
     };
