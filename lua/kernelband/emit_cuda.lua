@@ -2,34 +2,38 @@
 local cuda = {}
 
 local load_of = { plain = "*(%s)", readonly = "__ldg(%s)", stream = "__ldcs(%s)",
-                  first = "first(%s)" }
+                  first = "hinted(%s)", wide = "hinted(%s)" }
 local store_of = { plain = "*(%s) = %s", stream = "__stcs(%s, %s)" }
 
--- first(p): a load of what is not needed again, neither in the first-level cache
--- nor, before anything else, in the second.
-local function emit_first(w, vector)
-  w.line("__device__ inline unsigned long long evict_first()")
-  w.line("{")
-  w.line("unsigned long long policy;")
-  w.line("")
-  w.line('asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));')
-  w.line("return policy;")
-  w.line("}")
-  w.line("")
+-- hinted(p): with the hint "first", a load of what is not needed again, neither in
+-- the first-level cache nor, before anything else, in the second; with "wide" one
+-- that lets the second-level cache fetch 256 bytes.
+local function emit_hinted(w, hint, vector)
+  if hint == "first" then
+    w.line("__device__ inline unsigned long long evict_first()")
+    w.line("{")
+    w.line("unsigned long long policy;")
+    w.line("")
+    w.line('asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));')
+    w.line("return policy;")
+    w.line("}")
+    w.line("")
+  end
+  local how = hint == "first" and "L1::no_allocate.L2::cache_hint" or "L2::256B"
   local function load(type, suffix, fields)
-    local outs, to = {}, {}
+    local outs, to, n = {}, {}, #fields
     for i, field in ipairs(fields) do
       outs[i], to[i] = "%" .. i - 1, ('"=f"(%s)'):format(field)
     end
-    local value = #outs > 1 and "{" .. table.concat(outs, ", ") .. "}" or outs[1]
-    w.line("__device__ inline %s first(const %s *from)", type, type)
+    local value = n > 1 and "{" .. table.concat(outs, ", ") .. "}" or outs[1]
+    w.line("__device__ inline %s hinted(const %s *from)", type, type)
     w.line("{")
     w.line("%s q;", type)
     w.line("")
-    w.line('asm("ld.global.nc.L1::no_allocate.L2::cache_hint%s.f32 "', suffix)
-    w.line(('    "%s, [%%%d], %%%d;"'):format(value, #outs, #outs + 1))
+    w.line('asm("ld.global.nc.%s%s.f32 "', how, suffix)
+    w.line(('    "%s, [%%%d]%s;"'):format(value, n, hint == "first" and ", %" .. n + 1 or ""))
     w.line("    : %s", table.concat(to, ", "))
-    w.line('    : "l"(from), "l"(evict_first()));')
+    w.line('    : "l"(from)%s);', hint == "first" and ', "l"(evict_first())' or "")
     w.line("return q;")
     w.line("}")
     w.line("")
@@ -66,7 +70,9 @@ function cuda.vectors(w, p, options)
     w.line("}")
     w.line("")
   end
-  if p.load_hint == "first" then emit_first(w, p.vector) end
+  if p.load_hint == "first" or p.load_hint == "wide" then
+    emit_hinted(w, p.load_hint, p.vector)
+  end
   loader("load", p.load_hint)
   if options.columns then loader("column", "readonly") end
   if options.again then loader("again", "plain") end

@@ -28,11 +28,12 @@ function rows.parameters(modes, options)
     { "vector", { 1, 2, 4 } },                  -- floats of a load
     { "fuse_passes", modes },
     { "unroll", { 1, 2, 4, 8 } },               -- vectors in flight
-    { "prefetch", { 0, 1, 2 } },                -- next row: to L2, to registers
+    { "prefetch", { 0, 1, 2 } },                -- see settle
     { "resident", { 0, 1024, 2048 } },          -- threads that must fit an SM
     { "persistent", { 0, 1, 2, 4, 8 } },        -- blocks an SM; 0: one a tile
     { "order", { "strided", "chunked" } },      -- rows of a persistent block
-    { "load_hint", { "plain", "readonly", "stream", "first" } },
+    { "load_hint", { "plain", "readonly", "stream", "first",
+                     "wide" } },
   }
   if not options.no_store then out[#out + 1] = { "store_hint", { "plain", "stream" } } end
   if options.exp then out[#out + 1] = { "exp", { "expf", "fast" } } end
@@ -51,6 +52,9 @@ function rows.valid(p)
 end
 
 -- The same kernel with what does not matter to it put back to the first value.
+-- prefetch: a block that has more rows before it asks for the next one, 1: to the
+-- second-level cache, 2: to registers; and where a row is held, its column arrays
+-- are loaded before the first row is reduced.
 local function settle(spec, point)
   local p = emit.copy(spec.parameters, point)
   local passes = spec.modes[p.fuse_passes]
@@ -62,7 +66,11 @@ local function settle(spec, point)
     if p.pack == 1 and p.prefetch == 2 then p.prefetch = 1 end
     if p.sweep then p.sweep = "forward" end
   end
-  if p.persistent == 0 then p.prefetch, p.order = 0, "strided" end
+  if p.persistent == 0 then
+    local early = p.fuse_passes == "hold" and p.pack == 0 and passes[#passes].columns
+    p.prefetch = early and math.min(p.prefetch, 1) or 0
+    p.order = "strided"
+  end
   if passes[1].apart then p.reduce = "tree" end
   return p
 end
@@ -111,7 +119,11 @@ end
 -- What a pass does to one vector `v`, which starts at column c.
 local function emit_body(w, p, pass, spec, keep)
   for _, name in ipairs(pass.columns or {}) do
-    w.line("const vec<V> %s_at = column<V>(%s + c);", name, name)
+    if keep and p.prefetch > 0 and p.pack == 0 then
+      w.line("const vec<V> %s_at = %s_held[i];", name, name)
+    else
+      w.line("const vec<V> %s_at = column<V>(%s + c);", name, name)
+    end
   end
   w.line("#pragma unroll")
   w.line("for (int k = 0; k < V; k++) {")
@@ -253,6 +265,16 @@ local function emit_held(w, p, spec, passes)
   end
 end
 
+-- The column arrays in registers.
+local function emit_early(w, p, passes)
+  for _, pass in ipairs(passes) do
+    for _, name in ipairs(pass.columns or {}) do
+      w.line("vec<V> %s_held[N];", name)
+      each_held(w, p, function() w.line("%s_held[i] = column<V>(%s + c);", name, name) end)
+    end
+  end
+end
+
 -- The loop over the tiles of a block around what is done to a row.
 local function emit_tiles(w, p, spec, held, body)
   if p.persistent > 0 then
@@ -261,6 +283,7 @@ local function emit_tiles(w, p, spec, held, body)
   if held then
     if p.pack == 0 then
       w.line("vec<V> held[N]%s;", p.prefetch == 2 and ", next[N]" or "")
+      if p.prefetch > 0 then emit_early(w, p, spec.modes[p.fuse_passes]) end
     end
   else
     w.line("const int wide = blockDim.x * V, turn_floats = wide * %d;", p.unroll)
@@ -294,7 +317,7 @@ local function emit_tiles(w, p, spec, held, body)
   w.line("const bool live = tile * %d + threadIdx.y < rows;", p.tile_rows)
   w.line("[[maybe_unused]] const size_t at = size_t(row) * cols;")
   w.line("")
-  if p.prefetch == 1 then
+  if p.prefetch == 1 and p.persistent > 0 then
     w.line("if (tile + step < end && threadIdx.x % (32 / V) == 0) {")
     w.line("const size_t after = size_t(min(int((tile + step) * %d + threadIdx.y), "
            .. "rows - 1)) * cols;", p.tile_rows)

@@ -70,6 +70,7 @@ extern "C" __global__ void values(const float *s, const bf16 *v, bf16 *o,
     float sum = 0.0f;
 
     for (int j = 0; j < n; j++)
-        sum += s[row * seq + j] * __bfloat162float(v[(head * seq + j) * 128 + d]);
+        sum += s[row * seq + j]
+             * __bfloat162float(v[(head * seq + j) * 128 + d]);
     o[row * 128 + d] = __float2bfloat16(sum);
 }

@@ -28,7 +28,8 @@ attention_f64(const bf16 *q, const bf16 *k, const bf16 *v, double *o,
 {
     extern __shared__ double buffer[];
     double *const queries = buffer, *const rows = buffer + 32 * ROW;
-    double *const weights = rows + 32 * ROW, *const shrink = weights + 32 * WEIGHTS;
+    double *const weights = rows + 32 * ROW;
+    double *const shrink = weights + 32 * WEIGHTS;
     const int blocks = (seq + 31) / 32, t = threadIdx.x;
     const int head = blockIdx.x / blocks;
     const int first = (blocks - 1 - blockIdx.x % blocks) * 32;
@@ -89,7 +90,7 @@ attention_f64(const bf16 *q, const bf16 *k, const bf16 *v, double *o,
         top = most;
         __syncthreads();
 
-        /* Results: queries t / 32 * 4 and on, elements t % 32 and every 32nd. */
+        /* Results: queries t / 32 * 4 on, elements t % 32 and every 32nd. */
         for (int i = 0; i < 4; i++)
             for (int d = 0; d < 4; d++)
                 out[i][d] *= shrink[t / 32 * 4 + i];

@@ -47,6 +47,8 @@ local function settle(p)
     if p.instruction == "scalar" then
       idle = { "warp_m", "prefetch" }
       if p.stages > 2 then out.stages = 2 end
+    elseif p.warp_m == 32 and out.tile_n > 32 then
+      out.warp_m = 16    -- the scores of 32 queries would not fit in registers
     end
   else
     idle = { "tile_m", "tile_n", "warp_m", "instruction", "stages", "prefetch",
@@ -76,10 +78,7 @@ end
 
 local function valid(point)
   if not tiled(point) then return true end
-  local p = settle(point)
-  -- Sums, scores and queries of a warp have to fit its registers.
-  local held = p.warp_m // 16 * (64 + p.tile_n // 2 * 3 // 2)
-  return shared(p) <= 227 * 1024 and (p.instruction == "scalar" or held <= 200)
+  return shared(settle(point)) <= 227 * 1024
 end
 
 local head = [[
@@ -165,7 +164,8 @@ extern "C" __global__ void values(const float *s, const bf16 *v, bf16 *o,
     float sum = 0.0f;
 
 ${unrolled}    for (int j = 0; j < n; j++)
-        sum += s[row * seq + j] * __bfloat162float(v[(head * seq + j) * 128 + d]);
+        sum += s[row * seq + j]
+             * __bfloat162float(v[(head * seq + j) * 128 + d]);
     o[row * 128 + d] = __float2bfloat16(sum);
 }
 ]]

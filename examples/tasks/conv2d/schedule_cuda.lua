@@ -116,7 +116,7 @@ extern "C" __global__ void reorder(const float *f, float *to, int c, int k)
 
 local copies = [[
 
-/* The image's channels from `in` on, rows from i0 - 1 and columns from j0 - 1. */
+/* Channels of the image from `in` on, rows from i0 - 1, columns from j0 - 1. */
 static __device__ void copy_image(float *to, const float *x, int in, int i0,
                                   int j0, int c, int h, int w)
 {
@@ -126,7 +126,8 @@ static __device__ void copy_image(float *to, const float *x, int in, int i0,
         const int column = t % (TILE_N + 2), rest = t / (TILE_N + 2);
         const int row = rest % (HEIGHT + 2), channel = rest / (HEIGHT + 2);
         const int i = i0 + row - 1, j = j0 + column - 1;
-        const bool inside = in + channel < c && i >= 0 && i < h && j >= 0 && j < w;
+        const bool inside =
+            in + channel < c && i >= 0 && i < h && j >= 0 && j < w;
         const float *at = x + ((size_t)(in + channel) * h + i) * w + j;
         float *put = to + (channel * (HEIGHT + 2) + row) * ROW + column;
 
@@ -173,7 +174,8 @@ static __device__ void multiply_channel(float (&sum)[8][VECTOR], const float *x,
             pixel[v] = x[row * ROW + v];
 #pragma unroll
         for (int column = 0; column < 3; column++) {
-            const float4 *by = (const float4 *)(f + (row * 3 + column) * TILE_M);
+            const float4 *by =
+                (const float4 *)(f + (row * 3 + column) * TILE_M);
             const float4 a = by[0], b = by[1];
 
 #pragma unroll
@@ -197,7 +199,8 @@ static __device__ void multiply_channel(float (&sum)[8][VECTOR], const float *x,
 local main_head = [[
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-conv(const float *x, const float *f, float *y, int n, int c, int h, int w, int k)
+conv(const float *x, const float *f, float *y, int n, int c, int h, int w,
+     int k)
 {
     extern __shared__ __align__(128) float buffer[];
     float *const filters = buffer, *const images = buffer + STAGES * F_SIZE;
@@ -224,7 +227,8 @@ ${place}
     };
     auto multiply = [&](int step) {
         const float *by = filters + step % STAGES * F_SIZE + m;
-        const float *from = images + step % STAGES * X_SIZE + row * ROW + column;
+        const float *from =
+            images + step % STAGES * X_SIZE + row * ROW + column;
 
 #pragma unroll ${channels}
         for (int in = 0; in < TILE_K; in++)

@@ -8,7 +8,8 @@
  * A block computes 64 x 64 results, a thread 4 x 4 of them; the terms of one
  * sum are added in the order of p.
  */
-extern "C" __global__ void gemm_f64(const __nv_bfloat16 *a, const __nv_bfloat16 *b, double *c,
+extern "C" __global__ void gemm_f64(const __nv_bfloat16 *a,
+                                    const __nv_bfloat16 *b, double *c,
                                     int m, int n, int k)
 {
     __shared__ double tile_a[16][65], tile_b[16][64];
@@ -22,13 +23,15 @@ extern "C" __global__ void gemm_f64(const __nv_bfloat16 *a, const __nv_bfloat16 
             const int i = i0 + u / 16, p = p0 + u % 16;
 
             tile_a[u % 16][u / 16] =
-                i < m && p < k ? (double)__bfloat162float(a[(size_t)i * k + p]) : 0.0;
+                i < m && p < k
+                    ? (double)__bfloat162float(a[(size_t)i * k + p]) : 0.0;
         }
         for (int u = t; u < 16 * 64; u += 256) {
             const int p = p0 + u / 64, j = j0 + u % 64;
 
             tile_b[u / 64][u % 64] =
-                p < k && j < n ? (double)__bfloat162float(b[(size_t)p * n + j]) : 0.0;
+                p < k && j < n
+                    ? (double)__bfloat162float(b[(size_t)p * n + j]) : 0.0;
         }
         __syncthreads();
         for (int p = 0; p < 16; p++) {

@@ -9,12 +9,12 @@ local tile = require "kernelband.emit_tile"
 local code = require "kernelband.emit"
 
 local parameters = {
-  { "tile_m", { 0, 64, 128, 256 } },               -- 0: not tiled
-  { "tile_n", { 0, 64, 128, 256 } },
-  { "tile_k", { 16, 32, 64 } },
+  { "tile_m", { 0, 128, 256 } },                   -- 0: not tiled
+  { "tile_n", { 0, 128, 256 } },
+  { "tile_k", { 32, 64 } },
   { "warp_m", { 32, 64 } },
   { "warp_n", { 32, 64 } },
-  { "vector", { 1, 2, 4, 8 } },                    -- elements a copy
+  { "vector", { 1, 4, 8 } },                       -- elements a copy
   { "instruction", { "scalar", "mma" } },
   { "fuse_init", { 0, 1 } },                       -- no pass that zeroes c
   { "stages", { 1, 2, 3, 4 } },                    -- tiles in shared memory
@@ -35,13 +35,12 @@ end
 local function settle(p)
   local out = code.copy(parameters, p)
   if tiled(p) then
-    out.tile_m = math.max(p.tile_m, 64)
-    out.tile_n = math.max(p.tile_n, 64)
+    out.tile_m = math.max(p.tile_m, 128)
+    out.tile_n = math.max(p.tile_n, 128)
     if p.swizzle == 1 then out.pad = 0 end
     if p.instruction == "mma" then
       local steps = p.tile_k // 16
       if p.prefetch == 1 or p.unroll > steps then out.unroll = steps end
-      if steps == 1 then out.prefetch = 0 end
     else
       out.prefetch = 0
     end

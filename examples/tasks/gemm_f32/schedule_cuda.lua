@@ -11,12 +11,12 @@ local code = require "kernelband.emit"
 local parameters = {
   { "tile_m", { 0, 64, 128 } },                    -- 0: not tiled
   { "tile_n", { 0, 64, 128, 256 } },
-  { "tile_k", { 8, 16, 32 } },
+  { "tile_k", { 16, 32 } },
   { "warp_m", { 32, 64 } },
   { "warp_n", { 32, 64 } },
   { "vector", { 1, 2, 4 } },                       -- elements a copy
   { "fuse_init", { 0, 1 } },                       -- no pass that zeroes c
-  { "stages", { 1, 2, 3, 4 } },                    -- tiles in shared memory
+  { "stages", { 1, 2, 3 } },                       -- tiles in shared memory
   { "unroll", { 1, 2, 4 } },                       -- terms, or fours of them
   { "prefetch", { 0, 1 } },                        -- what comes next in registers
   { "order", { "rows", "columns" } },              -- of blocks
@@ -34,7 +34,6 @@ local function settle(p)
   local out = code.copy(parameters, p)
   local idle = {}
   if tiled(p) then
-    if p.unroll > p.tile_k // 4 then out.unroll = p.tile_k // 4 end
     if p.stages > 1 and p.pack == 0 then idle = { "prefetch" } end
     if p.pack == 1 then out.pad = 0 end
   else
@@ -141,7 +140,8 @@ extern "C" __global__ void transpose(const float *from, float *to, int m, int k)
 
     for (int i = threadIdx.y; i < 32; i += 8)
         if (i0 + i < m && j0 + threadIdx.x < k)
-            part[i][threadIdx.x] = from[(size_t)(i0 + i) * k + j0 + threadIdx.x];
+            part[i][threadIdx.x] =
+                from[(size_t)(i0 + i) * k + j0 + threadIdx.x];
     __syncthreads();
     for (int j = threadIdx.y; j < 32; j += 8)
         if (j0 + j < k && i0 + threadIdx.x < rows)
@@ -387,7 +387,8 @@ local fetch_copy = [[
     auto fetch = [&](int step) {
         const int stage = step % STAGES;
 
-        copy_tile<${a_tile}>(tile_a + stage * A_SIZE, a, ${a_at});
+        copy_tile<${a_tile}>(tile_a + stage * A_SIZE, a,
+                                          ${a_at});
         copy_tile<TILE_K, TILE_N, TILE_N>(tile_b + stage * B_SIZE, b,
                                           step * TILE_K, j0, k, n);
     };

@@ -17,7 +17,7 @@ local parameters = {
   { "resident", { 0, 1024, 2048 } },                -- threads that must fit an SM
   { "persistent", { 0, 2, 4, 8, 16 } },             -- blocks an SM; 0: as many as it takes
   { "order", { "heads", "tokens" } },               -- which is next to each other
-  { "load_hint", { "plain", "readonly", "stream", "first" } },
+  { "load_hint", { "plain", "readonly", "stream", "first", "wide" } },
   { "store_hint", { "plain", "stream" } },
 }
 

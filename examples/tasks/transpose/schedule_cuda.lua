@@ -21,7 +21,7 @@ local parameters = {
   { "persistent", { 0, 2, 4, 8 } },                 -- blocks an SM; 0: one a tile
   { "pad", { 0, 1, 2 } },
   { "swizzle", { 0, 1 } },
-  { "load_hint", { "plain", "readonly", "stream", "first" } },
+  { "load_hint", { "plain", "readonly", "stream", "first", "wide" } },
   { "store_hint", { "plain", "stream" } },
 }
 
