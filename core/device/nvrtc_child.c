@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -57,8 +58,25 @@ static bool find(void *lib, const char *name, void *fn)
     return symbol != NULL;
 }
 
+/* NVRTC opens its builtins by their bare name, which only finds them where
+ * the linker is told of the folder; or when they are loaded already. */
+static void load_builtins(const char *path)
+{
+    char pattern[KB_NVRTC_PATH_BYTES + 32];
+    glob_t found;
+    int dir = (int)(strrchr(path, '/') - path);
+    snprintf(pattern, sizeof pattern, "%.*s/libnvrtc-builtins.so.*", dir,
+             path);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        dlopen(found.gl_pathv[i], RTLD_LAZY | RTLD_LOCAL);
+    globfree(&found);
+}
+
 static bool load(const char *path, struct nvrtc *v)
 {
+    load_builtins(path);
     void *lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     return lib && find(lib, "nvrtcCreateProgram", &v->create)
         && find(lib, "nvrtcCompileProgram", &v->compile)
