@@ -84,8 +84,8 @@ local function find_driver()
 end
 
 -- Each probe: what it is about; find() -> what was found, or nil and what was
--- seen instead; need: without it nothing runs (or a function that says so); means: what its absence costs;
--- mend: what to do about it.
+-- seen instead; need: without it nothing runs, or a function that says so;
+-- means: what its absence costs; mend: what to do about it.
 local probes = {
   { name = "cpu", find = function() return host.cpu end,
     means = "the processor cannot be named in reports", mend = "mount /proc" },
