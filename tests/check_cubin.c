@@ -108,7 +108,8 @@ START_TEST(entries_tell_what_they_need)
 }
 END_TEST
 
-#define KERNEL(body) "extern \"C\" __global__ void k(float *y, int n) {" body "}"
+#define KERNEL(body) \
+    "extern \"C\" __global__ void k(float *y, int n) {" body "}"
 
 static const struct {
     const char *source, *why;

@@ -46,7 +46,8 @@ static kb_status make(const char *source, const char *arch, int64_t timeout_ns,
     return st;
 }
 
-#define KERNEL(body) "extern \"C\" __global__ void k(float *y, int n) {" body "}"
+#define KERNEL(body) \
+    "extern \"C\" __global__ void k(float *y, int n) {" body "}"
 
 static const char *const archs[] = {
     "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120"

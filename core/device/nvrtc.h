@@ -1,4 +1,4 @@
-/* nvrtc.h - CUDA C++ to a cubin, by NVRTC in a process that can do nothing else.
+/* nvrtc.h - CUDA C++ to a cubin, by NVRTC in a process that can do no more.
  *
  * kernelband _nvrtc LIB INCLUDE is a server: it loads NVRTC and compiles one
  * empty kernel, so that all is warm, and then forks once for each source. The
@@ -37,7 +37,8 @@ struct kb_nvrtc_build {
  * then sources must do without #include). Looked for in $KERNELBAND_CUDA, and
  * when that is set nowhere else; else in ../cuda of this program's folder (a
  * bundle), $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX, /usr/local/cuda, the newest
- * of /usr/local/cuda-*, and where the dynamic linker looks. ENODEV: why, a static string, says what to do. */
+ * of /usr/local/cuda-*, and where the dynamic linker looks. ENODEV: why, a
+ * static string, says what to do. */
 KB_MUST_USE kb_status kb_nvrtc_find(const char **why,
                                     char *lib, size_t lib_bytes,
                                     char *include, size_t include_bytes);

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,6 +47,7 @@ struct nvrtc {
     int (*cubin)(program, char *);
     int (*destroy)(program *);
     const char *(*error)(int);
+    char missing[256];          /* why the builtins did not load; "" */
 };
 enum { ERROR_INVALID_OPTION = 5 };
 
@@ -57,8 +59,26 @@ static bool find(void *lib, const char *name, void *fn)
     return symbol != NULL;
 }
 
+/* NVRTC opens its builtins by their bare name, which only finds them where
+ * the linker is told of the folder; or when they are loaded already. */
+static void load_builtins(const char *path, struct nvrtc *v)
+{
+    char pattern[KB_NVRTC_PATH_BYTES + 32];
+    glob_t found;
+    int dir = (int)(strrchr(path, '/') - path);
+    snprintf(pattern, sizeof pattern, "%.*s/libnvrtc-builtins.so.*", dir,
+             path);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (!dlopen(found.gl_pathv[i], RTLD_LAZY | RTLD_LOCAL))
+            snprintf(v->missing, sizeof v->missing, "%s", dlerror());
+    globfree(&found);
+}
+
 static bool load(const char *path, struct nvrtc *v)
 {
+    load_builtins(path, v);
     void *lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     return lib && find(lib, "nvrtcCreateProgram", &v->create)
         && find(lib, "nvrtcCompileProgram", &v->compile)
@@ -301,7 +321,7 @@ static kb_status serve(const struct nvrtc *v, char **argv)
 
 int kb_nvrtc_main(int argc, char **argv)
 {
-    struct nvrtc v;
+    struct nvrtc v = { 0 };
     struct text t = { 0 };
     const char *why = NULL;
     if (argc != 4 || argv[2][0] != '/') {
@@ -315,7 +335,8 @@ int kb_nvrtc_main(int argc, char **argv)
     } else if (!translate(&v, "extern \"C\" __global__ void k() {}", NULL,
                           NULL, &t)
                || t.bytes[0] != KB_NVRTC_DONE) {
-        why = t.used > 1 ? t.bytes + 1 : "it cannot compile an empty kernel";
+        why = *v.missing ? v.missing
+            : t.used > 1 ? t.bytes + 1 : "it cannot compile an empty kernel";
     }
     if (why) {
         kb_status st = kb_frame_write(STDOUT_FILENO, why, strlen(why),
