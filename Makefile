@@ -1,5 +1,6 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check soak memcheck lint fuzz bench demo bundle deps install uninstall clean
+#   all check soak check-gpu memcheck lint fuzz bench bench-gpu demo bundle deps
+#   install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -49,7 +50,7 @@ KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check soak memcheck lint fuzz bench bench-run bundle bundle-run demo deps install \
+.PHONY: all check soak memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
         uninstall clean
 all: $(KB)
 
@@ -90,6 +91,14 @@ check: all $(TESTS)
 # Slow ones: README as written, and whatever else takes more than seconds.
 soak: all
 	@for t in $(sort $(wildcard tests/soak_*.lua)); do $(KB) run $$t || exit 1; done
+
+# What needs a GPU; without one it says so and passes.
+check-gpu: all $(B)/tests/check_cupti_gpu
+	@$(B)/tests/check_cupti_gpu
+	@$(KB) run tests/gpu_suite.lua
+bench-gpu:
+	$(Q)$(MAKE) --no-print-directory MODE=release all
+	@build/release/kernelband run tests/bench/gpu/bench_gpu.lua
 
 # Programs whose children enter a seccomp jail run under valgrind's own calls,
 # which the jail refuses.

@@ -221,17 +221,6 @@ static kb_status guards(cuda_buffers *b, size_t arg, enum kb_cuda_kit which)
     return st;
 }
 
-kb_status kb_cuda_poison(kb_buffers *base, uint64_t seed)
-{
-    cuda_buffers *b = (cuda_buffers *)base;
-    (void)seed;                         /* device.c has put it into base */
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < base->args && !st; i++)
-        if (base->arg[i].mode != KB_SCALAR)
-            st = guards(b, i, KIT_guard);
-    return st ? st : kb_cuda_refresh(b);
-}
-
 /* Copies bytes from the page of results, after clearing is no concern. */
 static kb_status read_results(cuda_device *d, void *to, size_t bytes)
 {
@@ -248,51 +237,72 @@ static kb_status clear_results(cuda_device *d, size_t bytes)
                              d->stream), "clearing results");
 }
 
-kb_status kb_cuda_damaged(kb_buffers *base, int *arg, size_t *slot)
+static kb_status digest_of(cuda_buffers *b, size_t arg, uint64_t *out)
 {
-    cuda_buffers *b = (cuda_buffers *)base;
-    for (size_t i = 0; i < base->args; i++) {
-        if (base->arg[i].mode == KB_SCALAR)
-            continue;
-        uint64_t bad = 0;
-        kb_status st = clear_results(b->device, sizeof bad);
-        if (!st)
-            st = guards(b, i, KIT_guard_check);
-        if (!st)
-            st = read_results(b->device, &bad, sizeof bad);
-        if (st)
-            return st;
-        if (bad) {
-            *arg = (int)i;
-            *slot = 0;
-            return KB_OK;
-        }
-    }
-    return KB_OK;
+    uint64_t bytes = kb_cuda_bytes(&b->head, arg);
+    cu_pointer at = kb_cuda_at(b, arg), sink = b->device->results;
+    void *params[] = { &at, &bytes, &sink };
+    kb_status st = clear_results(b->device, sizeof *out);
+    if (!st)
+        st = kb_cuda_kit_run(b->device, KIT_digest, bytes / 8 + 1, params);
+    return st ? st : read_results(b->device, out, sizeof *out);
 }
 
-/* Inputs are part of it: a kernel that changed them is not deterministic. */
 kb_status kb_cuda_digest(kb_buffers *base, size_t slot, uint64_t *out)
 {
-    cuda_buffers *b = (cuda_buffers *)base;
     uint64_t digest = 0;
     (void)slot;
     for (size_t i = 0; i < base->args; i++) {
-        if (base->arg[i].mode == KB_SCALAR)
-            continue;
-        uint64_t one = 0, bytes = kb_cuda_bytes(base, i);
-        cu_pointer at = kb_cuda_at(b, i), sink = b->device->results;
-        void *params[] = { &at, &bytes, &sink };
-        kb_status st = clear_results(b->device, sizeof one);
-        if (!st)
-            st = kb_cuda_kit_run(b->device, KIT_digest, bytes / 8 + 1, params);
-        if (!st)
-            st = read_results(b->device, &one, sizeof one);
+        uint64_t one = 0;
+        kb_status st = KB_OK;
+        if (kb_is_output(base, i))
+            st = digest_of((cuda_buffers *)base, i, &one);
         if (st)
             return st;
         digest = digest * 0x9e3779b97f4a7c15u + one;
     }
     *out = digest;
+    return KB_OK;
+}
+
+/* What the inputs are is remembered: nothing keeps a kernel from writing to
+ * them, so damaged looks whether one did. */
+kb_status kb_cuda_poison(kb_buffers *base, uint64_t seed)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    (void)seed;                         /* device.c has put it into base */
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < base->args && !st; i++) {
+        if (base->arg[i].mode != KB_SCALAR)
+            st = guards(b, i, KIT_guard);
+        if (!st && base->arg[i].mode == KB_IN)
+            st = digest_of(b, i, &b->given[i]);
+    }
+    return st ? st : kb_cuda_refresh(b);
+}
+
+kb_status kb_cuda_damaged(kb_buffers *base, int *arg, size_t *slot)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    for (size_t i = 0; i < base->args; i++) {
+        uint64_t bad = 0, now = b->given[i];
+        if (base->arg[i].mode == KB_SCALAR)
+            continue;
+        kb_status st = clear_results(b->device, sizeof bad);
+        if (!st)
+            st = guards(b, i, KIT_guard_check);
+        if (!st)
+            st = read_results(b->device, &bad, sizeof bad);
+        if (!st && base->arg[i].mode == KB_IN)
+            st = digest_of(b, i, &now);
+        if (st)
+            return st;
+        if (bad || now != b->given[i]) {
+            *arg = (int)i;
+            *slot = 0;
+            return KB_OK;
+        }
+    }
     return KB_OK;
 }
 

@@ -62,6 +62,7 @@ typedef struct cuda_buffers {
     cuda_device *device;
     cu_pointer base[KB_DEVICE_ARGS];    /* the red zone before the array */
     cu_pointer pristine[KB_DEVICE_ARGS];
+    uint64_t given[KB_DEVICE_ARGS];     /* digests of the inputs at poison */
 } cuda_buffers;
 
 extern const struct kb_device_ops kb_cuda_ops;

@@ -14,6 +14,7 @@ struct kb_cupti {
     CUpti_RangeProfiler_Object *profiler;   /* NULL: at rest */
     uint8_t *availability;
     struct kb_cupti_plan *plans;
+    const struct kb_cupti_plan *configured;     /* what is being counted */
     int dead;                               /* touch it no more */
     char chip[32];
     char why[KB_CUPTI_WHY];
@@ -321,15 +322,16 @@ kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
                            const struct kb_cupti_replay *replay, double *value)
 {
     struct kb_cupti_plan *p;
-    kb_status st = enable(c);
+    kb_status st = plan_of(c, set, &p);
+    if (!st && c->configured && c->configured != p)
+        st = kb_cupti_rest(c);  /* SetConfig alone keeps the set before it */
+    if (!st)
+        st = enable(c);
+    if (!st)
+        st = prepare_counters(c, p);
     if (st)
         return st;
-    st = plan_of(c, set, &p);
-    if (st)
-        return st;
-    st = prepare_counters(c, p);
-    if (st)
-        return st;
+    c->configured = p;
     int done = 0;
     for (size_t i = 0; !done && i < p->passes + 1; i++) {
         st = replay->prepare(replay->arg);

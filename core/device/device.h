@@ -193,8 +193,8 @@ KB_MUST_USE kb_status kb_buffers_poison(kb_buffers *b, uint64_t seed);
 /* Remembers the in-out arrays of slot 0 as their pristine copies. */
 KB_MUST_USE kb_status kb_buffers_keep(kb_buffers *b);
 
-/* The first argument whose red zone was written to since the last poison, or
- * -1; *slot says where. */
+/* The first argument whose red zone, or which as an input, was written to since
+ * the last poison, or -1; *slot says where. */
 KB_MUST_USE kb_status kb_buffers_damaged(kb_buffers *b, int *arg,
                                          size_t *slot);
 

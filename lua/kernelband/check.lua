@@ -95,7 +95,9 @@ end
 local function damaged(s, room)
   local arg = room.buffers:damaged()
   if arg then
-    return fail("wrong", "%s: wrote outside its output %s", room.label, s.task.args[arg].name)
+    local a = s.task.args[arg]
+    return fail("wrong", a.mode == "in" and "%s: wrote to its input %s, or beside it"
+                or "%s: wrote outside its output %s", room.label, a.name)
   end
 end
 

@@ -8,6 +8,6 @@ return {
     held_out = { { n = 1021 }, { n = 4096 }, { n = 4097 } },
   },
   work = function(s) return { flops = 2 * s.n, bytes = 8 * s.n } end,
-  reference = { c = "reference.c" },
-  baseline = { c = "baseline.c" },
+  reference = { c = "reference.c", cuda = "reference.cu" },
+  baseline = { c = "baseline.c", cuda = "baseline.cu" },
 }

@@ -1,0 +1,11 @@
+// expect: build_failed. The log would carry it away.
+// kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
+
+#include "/proc/self/environ"
+
+extern "C" __global__ void axpy(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = 2 * x[i] + 1;
+}

@@ -1,0 +1,9 @@
+// expect: launch_failed. 2048 threads a block.
+// kb: launch axpy grid=(cdiv(n,2048)) block=(2048) args=(x, y, n)
+
+extern "C" __global__ void axpy(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = 2 * x[i] + 1;
+}

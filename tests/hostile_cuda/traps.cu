@@ -1,0 +1,7 @@
+// expect: crashed. 
+// kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
+
+extern "C" __global__ void axpy(const float *x, float *y, int n)
+{
+    asm volatile("trap;");
+}
