@@ -1,5 +1,5 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check soak memcheck lint fuzz bench demo deps install uninstall clean
+#   all check soak memcheck lint fuzz bench demo bundle deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -18,9 +18,9 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
-            libsqlite3-dev libseccomp-dev check
+            libsqlite3-dev libseccomp-dev libelf-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
@@ -31,7 +31,15 @@ ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system 
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
 LIBS     = $(shell $(PKG) --libs $(USES)) -ldl -lm
 
-SRC     := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c))
+# Hardware counters need the toolkit's headers at build time, and a library at
+# run time that refuses the address sanitizer: else cupti_none.c stands in.
+CUDA    ?= /usr/local/cuda
+CUPTI   := $(firstword $(wildcard $(addsuffix /cupti_range_profiler.h,\
+             $(CUDA)/include $(CUDA)/extras/CUPTI/include)))
+CUPTI_C := core/device/cupti.c core/device/cupti_host.c
+ABSENT  := $(if $(filter-out asan,$(MODE)),$(if $(CUPTI),core/device/cupti_none.c,$(CUPTI_C)),$(CUPTI_C))
+
+SRC     := $(filter-out core/main.c $(ABSENT),$(wildcard core/*.c core/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
 SPECS   := $(sort $(wildcard tests/spec_*.lua))
@@ -41,7 +49,7 @@ KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check soak memcheck lint fuzz bench bench-run demo deps install \
+.PHONY: all check soak memcheck lint fuzz bench bench-run bundle bundle-run demo deps install \
         uninstall clean
 all: $(KB)
 
@@ -57,9 +65,19 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
 
+# cupti_profiler_host.h includes <string>, which C does not have.
+$(CUPTI_C:%.c=$(B)/%.o): HEADERS := -isystem $(B)/shim \
+  $(if $(CUPTI),-isystem $(dir $(CUPTI))) -isystem $(CUDA)/include
+$(CUPTI_C:%.c=$(B)/%.o): | $(B)/shim/string
+$(B)/shim/string:
+	@mkdir -p $(@D) && : > $@
+
+# Its text is carried in the binary.
+$(B)/core/device/cuda_kit.o: core/device/cuda_kit.cu
+
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_C) -c -o $@ $<
+	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
 # Every test runs, then the status says whether any failed.
 check: all $(TESTS)
@@ -90,10 +108,11 @@ lint: all
 
 # SECONDS=60 make fuzz
 SECONDS ?= 10
+FUZZ_SRC = $(filter-out $(CUPTI_C),$(SRC)) $(filter core/device/cupti_none.c,$(ABSENT))
 build/fuzz/%: %.c $(SRC) Makefile
 	@mkdir -p $(@D)
 	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
-	  -o $@ $< $(SRC) $(LIBS)
+	  -o $@ $< $(FUZZ_SRC) $(LIBS)
 fuzz: all $(FUZZ)
 	@for f in $(FUZZ); do $$f -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
 	@for f in $(wildcard tests/fuzz/*.lua); do $(KB) run $$f || exit 1; done
@@ -102,6 +121,8 @@ bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
 bench-run: all $(BENCH)
 	@for b in $(BENCH); do $$b || exit 1; done
+	@if python3 -c "import sklearn" 2>/dev/null; then python3 tests/bench/peers.py; \
+	 else echo "peers: python3 with numpy and scikit-learn is not installed: skipped"; fi
 	@for b in $(sort $(wildcard tests/bench/*.lua)); do $(KB) run $$b || exit 1; done
 
 # Installs what is missing where apt can; elsewhere names it.
@@ -122,6 +143,21 @@ deps:
 demo: deps
 	$(Q)$(MAKE) --no-print-directory -j2 MODE=release all
 	@build/release/kernelband run examples/quickstart.lua
+
+# A folder that runs wherever glibc is 2.36 or later: the binary, the shared
+# libraries it needs beside glibc's own, and the Lua files.
+BUNDLE := build/bundle/kernelband
+SYSTEM_LIBS := linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so
+bundle:
+	$(Q)$(MAKE) --no-print-directory MODE=release bundle-run
+bundle-run: all
+	$(Q)rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/bin $(BUNDLE)/lib $(BUNDLE)/share/kernelband
+	$(Q)$(CC) $(ALL_LD) -Wl,-rpath,'$$ORIGIN/../lib',--disable-new-dtags \
+	  -o $(BUNDLE)/bin/kernelband $(B)/core/main.o $(B)/libkernelband.a $(LIBS)
+	$(Q)ldd $(KB) | awk '$$3 ~ /^\// && $$1 !~ /$(SYSTEM_LIBS)/ { print $$3 }' \
+	  | xargs -I{} cp -L {} $(BUNDLE)/lib/
+	$(Q)cp -R lua strategies policies examples $(BUNDLE)/share/kernelband/
+	@du -sh $(BUNDLE)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
 install: all

@@ -8,6 +8,7 @@
 #include "cpu.h"
 #include "host.h"
 #include "interrupt.h"
+#include "nvrtc.h"
 #include "script.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1 };
@@ -45,6 +46,8 @@ int main(int argc, char **argv)
     char lib_dir[KB_HOST_PATH_BYTES];
     if (argc > 1 && strcmp(argv[1], "_kernel") == 0)
         return kb_cpu_kernel_main(argc, argv);  /* no Lua in this one */
+    if (argc > 1 && strcmp(argv[1], "_nvrtc") == 0)
+        return kb_nvrtc_main(argc, argv);       /* nor in this */
     if (reserve_standard_fds() || kb_interrupt_install()) {
         fprintf(stderr, "kernelband: %s\n", strerror(errno));
         return EXIT_FAILED;

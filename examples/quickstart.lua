@@ -19,6 +19,6 @@ local best = kb.search {
 print()
 print(("%s: %d pulls, %d of them verified kernels"):format(task.name, best.pulls,
                                                         best.verdicts.ok or 0))
-print(progress.table(best))
+io.write(progress.table(best), progress.peak(best.machine), "\n")
 print("best source  " .. best.source_path)
 print("run folder   " .. best.run)

@@ -360,13 +360,25 @@ static int limits_cannot_be_raised(void)
     return __LINE__;
 }
 
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZED true
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
 START_TEST(limits)
 {
     static int (*const all[])(void) = {
         memory_is_limited, files_are_limited_exactly, no_file_bytes_is_none,
         open_files_are_limited, limits_cannot_be_raised,
     };
-    holds(all[_i]);
+    if (!skipped(_i == 0 && SANITIZED, "the sanitizer needs all addresses"))
+        holds(all[_i]);
 }
 END_TEST
 

@@ -209,8 +209,7 @@ START_TEST(the_log_keeps_the_last_bytes)
     ck_assert_int_eq(wait_for(1, 2 * second, &which), KB_EWORKER);
     const char *log = kb_worker_log(worker[0]);
     ck_assert_uint_eq(strlen(log), KB_WORKER_LOG);
-    ck_assert_str_eq(log + KB_WORKER_LOG - 22, "line 2998\nline 2999\nend"
-                     + 1);
+    ck_assert_str_eq(log + KB_WORKER_LOG - 23, "line 2998\nline 2999\nend");
 }
 END_TEST
 
@@ -302,6 +301,31 @@ START_TEST(stop_takes_the_children_too)
 }
 END_TEST
 
+START_TEST(quit_waits_for_an_idle_worker_to_end)
+{
+    char dir[] = "/tmp/kernelband-quit-XXXXXX", command[128];
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(command, sizeof command, "cat >/dev/null; rmdir %s", dir);
+    start(0, command);
+    int64_t begun = kb_clock_now_ns();
+    kb_worker_quit(worker[0], begun + second);
+    worker[0] = NULL;
+    ck_assert_int_lt(kb_clock_now_ns() - begun, second);
+    ck_assert_int_eq(access(dir, F_OK), -1);
+}
+END_TEST
+
+START_TEST(quit_kills_one_that_does_not_end)
+{
+    start(0, "sleep 9");
+    pid_t pid = kb_worker_pid(worker[0]);
+    kb_worker_quit(worker[0], kb_clock_now_ns() + 50 * ms);
+    worker[0] = NULL;
+    ck_assert_int_eq(kill(pid, 0), -1);
+    kb_worker_quit(NULL, 0);
+}
+END_TEST
+
 START_TEST(stop_accepts_null_and_the_dead)
 {
     kb_worker_stop(NULL);
@@ -330,6 +354,8 @@ int main(void)
     tcase_add_loop_test(t, a_flood_does_not_hold_up_the_deadline, 0, 2);
     tcase_add_test(t, a_flood_of_replies_is_read_one_at_a_time);
     tcase_add_test(t, stop_takes_the_children_too);
+    tcase_add_test(t, quit_waits_for_an_idle_worker_to_end);
+    tcase_add_test(t, quit_kills_one_that_does_not_end);
     tcase_add_test(t, stop_accepts_null_and_the_dead);
     suite_add_tcase(s, t);
 

@@ -76,14 +76,56 @@ t.test("what is not known is missing, and 0", function()
                                  dram_copy_bytes_per_s = 8e9, l1_bytes_per_s = 1e12,
                                  l1d_bytes = 32768, l2_bytes = 524288 } }
   local out = { shapes = { { shape = {}, time_ns = 1e8, speedup = 2 } } }
-  local e = evidence.make(session, out, nil)
+  local e = evidence.make(session, out, {})
   t.equal(e.phi, { 0, 0.001, 0.2, 0, 0, 0, 0, 0, 0 })
   t.equal(e.phi_kind, { "missing", "derived", "derived", "missing", "missing", "missing",
                         "missing", "missing", "missing" })
   t.equal(e.h.sm, 20)
   t.equal(e.h.l2, nil)
   t.equal(e.h_kind.l2, "missing")
-  t.equal(#evidence.make(session, out, mix).rho, 6)
+  t.equal(#evidence.make(session, out, { mix = mix }).rho, 6)
+end)
+
+t.test("code that runs at load is seen in the dynamic section as well", function()
+  for _, line in ipairs { " 0x000000000000000c (INIT)               0x1000",
+                          " 0x0000000000000019 (INIT_ARRAY)         0x3df0",
+                          "000000004000  000000000025 R_X86_64_IRELATIV          1210",
+                          "000000004000  000000000025 R_AARCH64_IRELATIVE        1210" } do
+    t.equal(evidence.admit(evidence.read_text(line .. "\n" .. text)).verdict, "cheated", line)
+  end
+  t.equal(evidence.admit(evidence.read_text(
+    " 0x000000006ffffef5 (GNU_HASH)           0x1c8\n" .. text)), nil)
+end)
+
+t.test("an object that cannot be shown is refused, a missing objdump is not", function()
+  local function object(...)
+    local answer = table.pack(...)
+    return { text = function() return table.unpack(answer, 1, answer.n) end }
+  end
+  t.equal(evidence.read_object(object(nil, "none", "ENODEV")), nil)
+  t.equal(evidence.admit(nil), nil)
+  for _, code in ipairs { "ETIME", "EWORKER", "ESYS" } do
+    t.equal(evidence.admit(evidence.read_object(object(nil, "no", code))).verdict, "cheated")
+  end
+  local cut = text:sub(1, text:find("Disassembly", 1, true) - 1)
+  t.equal(evidence.admit(evidence.read_object(object(cut))).verdict, "cheated")
+  t.equal(evidence.admit(evidence.read_object(object(text))), nil)
+end)
+
+t.test("overlapping loops by the thousand cost little", function()
+  local core = require "kernelband.core"
+  for _, back in ipairs { function(i) return i end, function() return 0 end,
+                          function(i) return i // 2 end } do
+    local lines = { "0000000000000000 <f>:" }
+    for i = 0, 40000 do
+      lines[#lines + 1] = ("%x:\tjmp    %x <f>"):format(16 * i, 16 * back(i))
+      lines[#lines + 1] = ("%x:\taddps  %%xmm0,%%xmm1"):format(16 * i + 8)
+    end
+    local start = core.system.now_ns()
+    evidence.read_text(table.concat(lines, "\n"))
+    local seconds = (core.system.now_ns() - start) / 1e9
+    if seconds > 3 then error(("took %.1f s"):format(seconds)) end
+  end
 end)
 
 t.finish()

@@ -118,6 +118,11 @@ for _, case in ipairs {
   { "return pool[1], 1.5", "choose must return" },
   { "return pool[1], 0", "choose must return" },
   { "return pool[1], 1, 2", "terms" },
+  { "return pool[1], 1, { mean = 'a' }", "term 'mean' must be a number" },
+  { "return pool[1], 1, { cluster = 1.5 }", "term 'cluster' must be an integer" },
+  { "return pool[1], 1, { psi = 0 / 0 }", "term 'psi' must be a number" },
+  { "ctx.open(pool[1], 9)", "ctx.open: expected a strategy index 1..2, got number 9" },
+  { "ctx.open({ id = 1 }, 1)", "ctx.open: expected an admitted kernel, got a table" },
   { "error 'no idea'", ":4: no idea" },
   { "while true do end", "budget" },
   { "os.exit()", "global 'os'" },
@@ -152,6 +157,24 @@ end)
 t.test("a lost worker is an error, and a bad baseline too", function()
   t.raises("the worker is lost", search, { task = worlds.task { lost = 2 } })
   t.raises("baseline is wrong", search, { task = worlds.task { bad = true } })
+end)
+
+t.test("what breaks a search off says how to go on", function()
+  local out = worlds.folder()
+  local function later(p) if p.n == 2 then error "enough" end end
+  local e = t.raises("enough", search, { out = out, on_pull = later })
+  t.contains(e, "2 pulls are kept; when this is mended, go on with: kernelband resume " .. out)
+  t.equal(tostring(e):find("traceback", 1, true), nil)
+end)
+
+t.test("options that would fail later are refused at once", function()
+  t.raises("option 'out' must be the path of a folder", search, { out = "" })
+  t.raises("'propose' is number 1", search,
+           { generator = { open = print, propose = 1, seen = print } })
+  local file = worlds.file [[return { name = "x", target = "sm", summary = "", prompt = "",
+    moves = { "tile_bows" } }]]
+  t.raises("no strategy moves a parameter of", search,
+           { task = kb.task "examples/tasks/transpose", strategies = { file } })
 end)
 
 t.test("the published rewards", function()

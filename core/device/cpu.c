@@ -32,7 +32,7 @@ static bool find_tool(const char *const *names, char *out, size_t cap)
 }
 
 /* A compiler outside /usr reads its own tree, one folder above its bin. */
-static void find_toolchain(kb_device *d)
+static void find_toolchain(cpu_device *d)
 {
     char real[4096];
     if (!realpath(d->cc, real))
@@ -47,17 +47,17 @@ static void find_toolchain(kb_device *d)
         memcpy(d->toolchain, real, strlen(real) + 1);
 }
 
-static void ask_version(kb_device *d)
+static void ask_version(cpu_device *d)
 {
     const char *const argv[] = { d->cc, "--version", NULL };
     const char *const env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
     struct kb_process_spec spec = { .argv = argv, .env = env };
     size_t used;
     int wstatus;
-    if (kb_process_run(&spec, kb_clock_now_ns() + 10000000000, d->compiler,
-                       sizeof d->compiler, &used, &wstatus))
-        d->compiler[0] = '\0';
-    d->compiler[strcspn(d->compiler, "\n")] = '\0';
+    if (kb_process_run(&spec, kb_clock_now_ns() + 10000000000, d->head.info.compiler,
+                       sizeof d->head.info.compiler, &used, &wstatus))
+        d->head.info.compiler[0] = '\0';
+    d->head.info.compiler[strcspn(d->head.info.compiler, "\n")] = '\0';
 }
 
 /* Removes dir with the object folders in it, whose names are numbers. */
@@ -101,7 +101,7 @@ static void clear_stale(const char *tmp)
     closedir(d);
 }
 
-static kb_status open_scratch(kb_device *d)
+static kb_status open_scratch(cpu_device *d)
 {
     const char *tmp = getenv("TMPDIR");
     if (!tmp || tmp[0] != '/' || strlen(tmp) > 3000)
@@ -120,7 +120,7 @@ static kb_status open_scratch(kb_device *d)
 }
 
 /* Chooses the processor for kernels and leaves the others to this process. */
-static kb_status split_processors(const char *name, kb_device *d)
+static kb_status split_processors(const char *name, cpu_device *d)
 {
     cpu_set_t mine;
     long wanted = -1;
@@ -146,41 +146,87 @@ static kb_status split_processors(const char *name, kb_device *d)
     return KB_OK;
 }
 
-static kb_status find_tools(kb_device *d, const char **why)
+static kb_status find_tools(cpu_device *d, const char **why)
 {
     static const char *const compilers[] = { "cc", "gcc", "clang", NULL };
     static const char *const dumpers[] = { "objdump", NULL };
+    static const char *const readers[] = { "readelf", NULL };
     const char *own = getenv("KERNELBAND_CC");
-    if (own && own[0] == '/' && strlen(own) < sizeof d->cc)
+    if (own && *own) {
+        if (own[0] != '/' || strlen(own) >= sizeof d->cc
+            || access(own, X_OK)) {
+            *why = "KERNELBAND_CC is not the absolute path of a compiler";
+            return KB_ENODEV;
+        }
         memcpy(d->cc, own, strlen(own) + 1);
-    else if (!find_tool(compilers, d->cc, sizeof d->cc)) {
+    } else if (!find_tool(compilers, d->cc, sizeof d->cc)) {
         *why = "no C compiler (cc, gcc or clang) in /usr/bin: install gcc, or "
                "set KERNELBAND_CC to the path of one";
         return KB_ENODEV;
     }
     find_tool(dumpers, d->objdump, sizeof d->objdump);
+    find_tool(readers, d->readelf, sizeof d->readelf);
     find_toolchain(d);
     ask_version(d);
     kb_cpu_name_flags(d);
     return KB_OK;
 }
 
-kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
-                         const char **why)
+static kb_status roofline(kb_device *d, struct kb_roofline *out)
 {
-    *why = "";
-    if (strncmp(name, "cpu", 3) || (name[3] && name[3] != ':')) {
-        *why = "the devices of this build are \"cpu\" and \"cpu:N\"";
-        return KB_ENODEV;
-    }
+    (void)d;
+    return kb_roofline_measure(out);
+}
+
+static kb_status no_facts(const kb_object *o, const char *entry,
+                          struct kb_facts *out)
+{
+    (void)o, (void)entry, (void)out;
+    return KB_ENODEV;
+}
+
+static kb_status no_occupancy(kb_program *p, size_t i, double *out)
+{
+    (void)p, (void)i, (void)out;
+    return KB_ENODEV;
+}
+
+static void close_device(kb_device *base)
+{
+    cpu_device *d = (cpu_device *)base;
+    if (d->scratch[0])
+        clear_scratch(d->scratch);
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+    free(d);
+}
+
+const struct kb_device_ops kb_cpu_ops = {
+    .close = close_device, .roofline = roofline,
+    .build = kb_cpu_build, .object_free = kb_cpu_object_free,
+    .object_text = kb_cpu_object_text, .object_facts = no_facts,
+    .buffers_new = kb_cpu_buffers_new, .buffers_free = kb_cpu_buffers_free,
+    .at = kb_cpu_at, .fill = kb_cpu_fill, .get = kb_cpu_get,
+    .set = kb_cpu_set, .take = kb_cpu_take, .absolute = kb_cpu_absolute,
+    .keep = kb_cpu_keep, .poison = kb_cpu_poison,
+    .damaged = kb_cpu_damaged, .digest = kb_cpu_digest,
+    .compare = kb_cpu_compare, .start = kb_cpu_start,
+    .launch = kb_cpu_launch, .profile = kb_cpu_profile,
+    .occupancy = no_occupancy, .stop = kb_cpu_stop
+};
+
+kb_status kb_cpu_open(const char *name, const char *exe, kb_device **out,
+                      const char **why)
+{
     if (kb_jail_landlock_abi() < 1) {
         *why = "this Linux has no Landlock (5.13 or later, enabled at boot), "
                "so candidates cannot be kept from files";
         return KB_ENODEV;
     }
-    kb_device *d = calloc(1, sizeof *d);
+    cpu_device *d = calloc(1, sizeof *d);
     if (!d)
         return KB_ENOMEM;
+    d->head.ops = &kb_cpu_ops;
     d->lock_fd = -1;
     kb_status st = find_tools(d, why);
     if (st)
@@ -190,32 +236,18 @@ kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
         *why = "this process may not use that processor";
         goto fail;
     }
+    snprintf(d->head.info.name, sizeof d->head.info.name, "cpu:%d", d->cpu);
+    d->head.info.language = "c";
     snprintf(d->exe, sizeof d->exe, "%s", exe);
     st = open_scratch(d);
     if (st) {
         *why = "cannot make a scratch folder in TMPDIR or /tmp";
         goto fail;
     }
-    *out = d;
+    *out = &d->head;
     return KB_OK;
 
 fail:
-    kb_device_close(d);
+    close_device(&d->head);
     return st;
-}
-
-void kb_device_close(kb_device *d)
-{
-    if (!d)
-        return;
-    if (d->scratch[0])
-        clear_scratch(d->scratch);
-    if (d->lock_fd >= 0)
-        close(d->lock_fd);
-    free(d);
-}
-
-const char *kb_device_compiler(const kb_device *d)
-{
-    return d->compiler[0] ? d->compiler : d->cc;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "device.h"
+#include "device_impl.h"
 
 enum {
     KB_CPU_WIRE_FD = 3,         /* descriptors of a kernel's process */
@@ -19,19 +19,21 @@ enum {
 
 #define KB_CPU_CALL "kb_cpu_call"       /* the generated call of the kernel */
 
-struct kb_device {
-    char exe[4096], cc[256], objdump[256], compiler[256], flags[128];
+typedef struct cpu_device {
+    struct kb_device head;
+    char exe[4096], cc[256], objdump[256], readelf[256];
     char toolchain[4096];       /* where cc really lies, when not in /usr */
     char scratch[4096];         /* folder for objects */
     int lock_fd;                /* on scratch, for as long as we live */
     int cpu;                    /* the processor that runs kernels */
     uint64_t objects;           /* made so far */
-};
+} cpu_device;
 
-struct kb_object {
-    const struct kb_device *device;
+typedef struct cpu_object {
+    struct kb_object head;
+    const cpu_device *device;
     char dir[4096 + 32], path[4096 + 64];
-};
+} cpu_object;
 
 /* Where one array lies, the same in the parent's and the child's view of the
  * input or the output memory: pages [first, first + pages) are its own, with
@@ -45,7 +47,7 @@ struct kb_cpu_span {
 
 /* The page a kernel's process shares with its parent. An idle process sleeps,
  * so that it takes nothing from the one being timed. For batch n the parent
- * writes the job and wake = n; the child answers ready = n and now spins; the
+ * writes the job and wake = n; the child answers ready = n and spins a while; the
  * parent stamps and writes go = n; the child runs the batch and writes
  * done = n. All of it is in the candidate's reach: the parent believes nothing
  * here but ready and done, and that only within a deadline and with the
@@ -64,20 +66,59 @@ struct kb_cpu_wire {
     char why[KB_CPU_WHY];               /* the trusted part's own failure */
 };
 
-struct kb_buffers {
-    size_t args, slots;
-    struct kb_arg arg[KB_DEVICE_ARGS];
+typedef struct cpu_buffers {
+    struct kb_buffers head;
     struct kb_cpu_span span[KB_DEVICE_ARGS];
     void *pristine[KB_DEVICE_ARGS];     /* of in-out arrays, or NULL */
     int in_fd, out_fd;
     unsigned char *in, *out;
     size_t in_bytes, out_bytes;
-    uint64_t seed;                      /* of the last poison */
     bool sealed;
-};
+} cpu_buffers;
 
-/* Writes d->flags, the options every source is built with. */
-void kb_cpu_name_flags(kb_device *d);
+/* The operations of kb_cpu_ops, by file. */
+extern const struct kb_device_ops kb_cpu_ops;
+
+kb_status kb_cpu_build(kb_device *d, const struct kb_build *b, char *log,
+                       size_t cap, kb_object **out);
+void kb_cpu_object_free(kb_object *o);
+kb_status kb_cpu_object_text(const kb_object *o, char *text, size_t cap,
+                             size_t *used);
+/* Writes info.flags, the options every source is built with. */
+void kb_cpu_name_flags(cpu_device *d);
+
+kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
+                             size_t args, size_t slots, kb_buffers **out);
+void kb_cpu_buffers_free(kb_buffers *b);
+void *kb_cpu_at(kb_buffers *b, size_t arg, size_t slot);
+/* An input array, or what was kept of an in-out one. */
+const void *kb_cpu_pristine(const kb_buffers *b, size_t arg);
+kb_status kb_cpu_keep(kb_buffers *b);
+kb_status kb_cpu_poison(kb_buffers *b, uint64_t seed);
+kb_status kb_cpu_damaged(kb_buffers *b, int *arg, size_t *slot);
+
+kb_status kb_cpu_fill(kb_buffers *b, size_t arg, enum kb_fill fill,
+                      uint64_t below, uint64_t seed);
+kb_status kb_cpu_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                     double *out);
+kb_status kb_cpu_set(kb_buffers *b, size_t arg, size_t i, double value);
+kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from);
+kb_status kb_cpu_absolute(kb_buffers *b, size_t arg);
+kb_status kb_cpu_digest(kb_buffers *b, size_t slot, uint64_t *out);
+kb_status kb_cpu_compare(kb_buffers *b, size_t arg, size_t slot,
+                         kb_buffers *want, kb_buffers *scale,
+                         const struct kb_bound *bound,
+                         struct kb_compare *out);
+
+kb_status kb_cpu_start(kb_device *d, const kb_object *o, kb_buffers *b,
+                       const struct kb_plan *plan, kb_program **out,
+                       char *why, size_t cap);
+kb_status kb_cpu_launch(kb_program *p, uint64_t iterations,
+                        int64_t timeout_ns, int64_t *elapsed_ns);
+kb_status kb_cpu_profile(kb_program *p, const char *set,
+                         struct kb_metric *metric, size_t *n, char *why,
+                         size_t cap);
+void kb_cpu_stop(kb_program *p);
 
 /* kernelband _kernel OBJECT: the process a kernel runs in. Returns only when
  * it could not start; the exit status. */

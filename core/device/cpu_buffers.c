@@ -54,20 +54,18 @@ static kb_status open_memory(const char *name, size_t bytes, int *fd,
     return KB_OK;
 }
 
-kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
-                         size_t slots, kb_buffers **out)
+kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
+                             size_t args, size_t slots, kb_buffers **out)
 {
     (void)d;
-    if (args < 1 || args > KB_DEVICE_ARGS || slots < 1
-        || slots > KB_DEVICE_SLOTS)
-        return KB_EINVAL;
-    kb_buffers *b = calloc(1, sizeof *b);
+    cpu_buffers *b = calloc(1, sizeof *b);
     if (!b)
         return KB_ENOMEM;
     b->in_fd = b->out_fd = -1;
-    b->args = args;
-    b->slots = slots;
-    memcpy(b->arg, arg, args * sizeof *arg);
+    b->head.ops = &kb_cpu_ops;
+    b->head.args = args;
+    b->head.slots = slots;
+    memcpy(b->head.arg, arg, args * sizeof *arg);
 
     kb_status st = KB_OK;
     uint64_t in_pages = 0, out_pages = 0;
@@ -85,18 +83,17 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
         st = open_memory("kb-out", b->out_bytes, &b->out_fd, &b->out);
     if (st)
         goto fail;
-    *out = b;
+    *out = &b->head;
     return KB_OK;
 
 fail:
-    kb_buffers_free(b);
+    kb_cpu_buffers_free(&b->head);
     return st;
 }
 
-void kb_buffers_free(kb_buffers *b)
+void kb_cpu_buffers_free(kb_buffers *base)
 {
-    if (!b)
-        return;
+    cpu_buffers *b = (cpu_buffers *)base;
     int saved = errno;
     if (b->in)
         munmap(b->in, b->in_bytes ? b->in_bytes : PAGE);
@@ -106,80 +103,60 @@ void kb_buffers_free(kb_buffers *b)
         close(b->in_fd);
     if (b->out_fd >= 0)
         close(b->out_fd);
-    for (size_t i = 0; i < b->args; i++)
+    for (size_t i = 0; i < b->head.args; i++)
         free(b->pristine[i]);
     free(b);
     errno = saved;
 }
 
-size_t kb_buffers_args(const kb_buffers *b)
+static unsigned char *span_start(const cpu_buffers *b, size_t i)
 {
-    return b->args;
+    return (is_input(&b->head.arg[i]) ? b->in : b->out) + b->span[i].first * PAGE;
 }
 
-size_t kb_buffers_slots(const kb_buffers *b)
+static unsigned char *slot_at(const cpu_buffers *b, size_t arg, size_t slot)
 {
-    return b->slots;
-}
-
-const struct kb_arg *kb_buffers_arg(const kb_buffers *b, size_t arg)
-{
-    assert(arg < b->args);
-    return &b->arg[arg];
-}
-
-static unsigned char *span_start(const kb_buffers *b, size_t i)
-{
-    return (is_input(&b->arg[i]) ? b->in : b->out) + b->span[i].first * PAGE;
-}
-
-void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
-{
-    assert(arg < b->args && slot < b->slots);
-    if (b->arg[arg].mode == KB_SCALAR)
-        return NULL;
-    if (is_input(&b->arg[arg]))
+    if (is_input(&b->head.arg[arg]))
         slot = 0;
     return span_start(b, arg) + b->span[arg].offset
          + slot * b->span[arg].stride;
 }
 
-const void *kb_buffers_pristine(const kb_buffers *b, size_t arg)
+void *kb_cpu_at(kb_buffers *b, size_t arg, size_t slot)
 {
-    assert(arg < b->args && b->arg[arg].mode != KB_SCALAR);
-    if (b->pristine[arg])
-        return b->pristine[arg];
-    return span_start(b, arg) + b->span[arg].offset;
+    return slot_at((const cpu_buffers *)b, arg, slot);
 }
 
-uint64_t kb_buffers_seed(const kb_buffers *b)
+const void *kb_cpu_pristine(const kb_buffers *base, size_t arg)
 {
-    return b->seed;
+    const cpu_buffers *b = (const cpu_buffers *)base;
+    return b->pristine[arg] ? b->pristine[arg] : slot_at(b, arg, 0);
 }
 
-kb_status kb_buffers_keep(kb_buffers *b)
+kb_status kb_cpu_keep(kb_buffers *base)
 {
-    for (size_t i = 0; i < b->args; i++) {
-        if (b->arg[i].mode != KB_INOUT)
+    cpu_buffers *b = (cpu_buffers *)base;
+    for (size_t i = 0; i < base->args; i++) {
+        if (base->arg[i].mode != KB_INOUT)
             continue;
         if (!b->pristine[i])
             b->pristine[i] = malloc(b->span[i].bytes);
         if (!b->pristine[i])
             return KB_ENOMEM;
-        memcpy(b->pristine[i], kb_buffers_at(b, i, 0), b->span[i].bytes);
+        memcpy(b->pristine[i], slot_at(b, i, 0), b->span[i].bytes);
     }
     return KB_OK;
 }
 
 /* The seed of one red zone: zone 0 lies before slot 0, zone i + 1 after slot
  * i. Position in the pattern must not repeat from zone to zone. */
-static uint64_t zone_seed(const kb_buffers *b, size_t arg, size_t zone)
+static uint64_t zone_seed(const cpu_buffers *b, size_t arg, size_t zone)
 {
-    return b->seed + (arg + 1) * 0x9e3779b97f4a7c15u
+    return b->head.seed + (arg + 1) * 0x9e3779b97f4a7c15u
          + (zone + 1) * 0xbf58476d1ce4e5b9u;
 }
 
-static unsigned char *zone_at(const kb_buffers *b, size_t arg, size_t zone,
+static unsigned char *zone_at(const cpu_buffers *b, size_t arg, size_t zone,
                               size_t *bytes)
 {
     const struct kb_cpu_span *s = &b->span[arg];
@@ -189,48 +166,51 @@ static unsigned char *zone_at(const kb_buffers *b, size_t arg, size_t zone,
         return start;
     }
     unsigned char *end = start + s->offset + (zone - 1) * s->stride + s->bytes;
-    *bytes = zone == b->slots
+    *bytes = zone == b->head.slots
            ? (size_t)(start + s->pages * PAGE - end)
            : s->stride - s->bytes;
     return end;
 }
 
-void kb_buffers_poison(kb_buffers *b, uint64_t seed)
+kb_status kb_cpu_poison(kb_buffers *base, uint64_t seed)
 {
-    b->seed = seed;
-    for (size_t i = 0; i < b->args; i++) {
-        if (b->arg[i].mode != KB_OUT && b->arg[i].mode != KB_INOUT)
+    cpu_buffers *b = (cpu_buffers *)base;
+    for (size_t i = 0; i < base->args; i++) {
+        if (!kb_is_output(base, i))
             continue;
-        for (size_t z = 0; z <= b->slots; z++) {
+        for (size_t z = 0; z <= base->slots; z++) {
             size_t bytes;
             unsigned char *zone = zone_at(b, i, z, &bytes);
             kb_tensor_guard_fill(zone, bytes, zone_seed(b, i, z));
         }
-        for (size_t s = 0; s < b->slots; s++) {
-            void *at = kb_buffers_at(b, i, s);
-            if (b->arg[i].mode == KB_OUT)
-                kb_tensor_poison(at, b->span[i].bytes, b->arg[i].dtype,
+        for (size_t s = 0; s < base->slots; s++) {
+            void *at = slot_at(b, i, s);
+            if (base->arg[i].mode == KB_OUT)
+                kb_tensor_poison(at, b->span[i].bytes, base->arg[i].dtype,
                                  seed);
             else if (b->pristine[i])
                 memcpy(at, b->pristine[i], b->span[i].bytes);
         }
     }
+    return KB_OK;
 }
 
-int kb_buffers_damaged(const kb_buffers *b, size_t *slot)
+kb_status kb_cpu_damaged(kb_buffers *base, int *arg, size_t *slot)
 {
-    for (size_t i = 0; i < b->args; i++) {
-        if (b->arg[i].mode != KB_OUT && b->arg[i].mode != KB_INOUT)
+    const cpu_buffers *b = (const cpu_buffers *)base;
+    for (size_t i = 0; i < base->args; i++) {
+        if (!kb_is_output(base, i))
             continue;
-        for (size_t z = 0; z <= b->slots; z++) {
+        for (size_t z = 0; z <= base->slots; z++) {
             size_t bytes;
             const unsigned char *zone = zone_at(b, i, z, &bytes);
             if (kb_tensor_guard_check(zone, bytes, zone_seed(b, i, z))
                 != SIZE_MAX) {
                 *slot = z ? z - 1 : 0;
-                return (int)i;
+                *arg = (int)i;
+                return KB_OK;
             }
         }
     }
-    return -1;
+    return KB_OK;
 }

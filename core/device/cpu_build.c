@@ -49,18 +49,18 @@ static int enter_build(void *arg)
     memcpy(read, build_reads, sizeof build_reads);
     read[BUILD_READS] = room->toolchain[0] ? room->toolchain : NULL;
     read[BUILD_READS + 1] = NULL;
-    kb_status st = kb_jail_limit(&build_limits);
-    if (!st)
-        st = kb_jail_user();
+    kb_status st = kb_jail_user();
     if (!st)
         st = kb_jail_files(read, write);
     if (!st)
         st = kb_jail_calls(KB_JAIL_BUILD);
+    if (!st)        /* last: a sanitized build cannot allocate after this */
+        st = kb_jail_limit(&build_limits);
     return st ? errno ? errno : EPERM : 0;
 }
 
 /* Runs a tool over the files of dir, jailed, its output in text. */
-static kb_status run_tool(const kb_object *o, const char *const *argv,
+static kb_status run_tool(const cpu_object *o, const char *const *argv,
                           int64_t deadline_ns, char *text, size_t cap,
                           size_t *used, int *wstatus)
 {
@@ -107,7 +107,7 @@ static void write_call(FILE *f, const struct kb_build *b)
     fprintf(f, ");\n}\n");
 }
 
-static kb_status write_sources(const kb_object *o, const struct kb_build *b)
+static kb_status write_sources(const cpu_object *o, const struct kb_build *b)
 {
     char path[4300];
     snprintf(path, sizeof path, "%s/kernel.c", o->dir);
@@ -136,7 +136,7 @@ static bool is_identifier(const char *s)
 }
 
 /* In each folder only nobody writes, and only while the compiler runs. */
-static kb_status open_folder(kb_object *o)
+static kb_status open_folder(cpu_object *o)
 {
     if (mkdir(o->dir, 0700))
         return KB_ESYS;
@@ -145,7 +145,7 @@ static kb_status open_folder(kb_object *o)
     return KB_OK;
 }
 
-static kb_status close_folder(const kb_object *o)
+static kb_status close_folder(const cpu_object *o)
 {
     struct stat s;
     if (lstat(o->path, &s) || !S_ISREG(s.st_mode))
@@ -157,7 +157,7 @@ static kb_status close_folder(const kb_object *o)
     return KB_OK;
 }
 
-static kb_status compile(kb_object *o, const struct kb_build *b, char *log,
+static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
                          size_t cap)
 {
     const char *argv[24] = { o->device->cc };
@@ -184,16 +184,16 @@ static kb_status compile(kb_object *o, const struct kb_build *b, char *log,
     return close_folder(o);
 }
 
-kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
-                          size_t cap, kb_object **out)
+kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,
+                       size_t cap, kb_object **out)
 {
-    assert(cap > 0);
-    log[0] = '\0';
-    if (!is_identifier(b->entry) || b->args < 1 || b->args > KB_DEVICE_ARGS)
+    cpu_device *d = (cpu_device *)base;
+    if (!is_identifier(b->entry))
         return KB_EINVAL;
-    kb_object *o = calloc(1, sizeof *o);
+    cpu_object *o = calloc(1, sizeof *o);
     if (!o)
         return KB_ENOMEM;
+    o->head.ops = &kb_cpu_ops;
     o->device = d;
     snprintf(o->dir, sizeof o->dir, "%s/%llu", d->scratch,
              (unsigned long long)++d->objects);
@@ -205,50 +205,64 @@ kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
         st = compile(o, b, log, cap);
     if (st)
         goto fail;
-    *out = o;
+    *out = &o->head;
     return KB_OK;
 
 fail:
-    kb_object_free(o);
+    kb_cpu_object_free(&o->head);
     return st;
 }
 
-void kb_object_free(kb_object *o)
+void kb_cpu_object_free(kb_object *base)
 {
-    if (!o)
-        return;
+    cpu_object *o = (cpu_object *)base;
     int saved = errno;
     kb_process_clear(o->dir);
     free(o);
     errno = saved;
 }
 
-kb_status kb_object_text(const kb_object *o, char *text, size_t cap,
-                         size_t *used)
+/* Runs one of the two that print, and adds what it says to the text. */
+static kb_status print_object(const cpu_object *o, const char *const *argv,
+                              char *text, size_t cap, size_t *used)
 {
     int wstatus = 0;
-    if (!o->device->objdump[0])
-        return KB_ENODEV;
-    const char *const argv[] = {
-        o->device->objdump, "-h", "-T", "-d", "--no-show-raw-insn",
-        o->path, NULL
-    };
-    kb_status st = run_tool(o, argv, kb_clock_now_ns() + 10000000000, text,
-                            cap, used, &wstatus);
+    size_t added = 0;
+    kb_status st = run_tool(o, argv, kb_clock_now_ns() + 10000000000,
+                            text + *used, cap - *used, &added, &wstatus);
     if (!st && (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus)))
         st = KB_EWORKER;
+    if (!st)
+        *used += added;
     return st;
 }
 
-const char *kb_device_flags(const kb_device *d)
+kb_status kb_cpu_object_text(const kb_object *base, char *text, size_t cap,
+                             size_t *used)
 {
-    return d->flags;
+    const cpu_object *o = (const cpu_object *)base;
+    const cpu_device *d = o->device;
+    if (!d->objdump[0] || !d->readelf[0])
+        return KB_ENODEV;
+    /* objdump -R does not show every relocation of an indirect function. */
+    const char *const first[] = { d->readelf, "-d", "-r", "-W", o->path, NULL };
+    const char *const then[] = {
+        d->objdump, "-h", "-T", "-d", "--no-show-raw-insn", o->path, NULL
+    };
+    size_t n = 0;
+    kb_status st = print_object(o, first, text, cap, &n);
+    if (!st)
+        st = print_object(o, then, text, cap, &n);
+    if (!st)
+        *used = n;
+    return st;
 }
 
-void kb_cpu_name_flags(kb_device *d)
+void kb_cpu_name_flags(cpu_device *d)
 {
-    size_t used = 0;
-    for (size_t i = 0; flags[i] && used < sizeof d->flags; i++)
-        used += (size_t)snprintf(d->flags + used, sizeof d->flags - used,
-                                 "%s%s", i ? " " : "", flags[i]);
+    char *text = d->head.info.flags;
+    size_t used = 0, cap = sizeof d->head.info.flags;
+    for (size_t i = 0; flags[i] && used < cap; i++)
+        used += (size_t)snprintf(text + used, cap - used, "%s%s",
+                                 i ? " " : "", flags[i]);
 }

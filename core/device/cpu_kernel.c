@@ -20,7 +20,8 @@
 
 #include "jail.h"
 
-enum { PAGE = 4096, SPINS = 2000, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
+enum { PAGE = 4096, SPINS = 2000, ROUNDS = 3 };
+enum { EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
 #if defined __SANITIZE_ADDRESS__
 #define SANITIZED 1
@@ -95,13 +96,18 @@ static kb_status enter_jail(const char *object)
     return st;
 }
 
+/* Spins for the gate to open, but not for long: what is used here is booked on
+ * the kernel, see kb_program_launch. */
 static void wait_for_go(uint32_t number)
 {
     while (atomic_load(&wire->wake) != number)
         syscall(SYS_futex, &wire->wake, FUTEX_WAIT, number - 1, NULL, NULL, 0);
     atomic_store(&wire->ready, number);
     for (unsigned spins = 1; atomic_load(&wire->go) != number; spins++)
-        if (spins % SPINS == 0)
+        if (spins >= SPINS * ROUNDS)
+            syscall(SYS_futex, &wire->go, FUTEX_WAIT, number - 1, NULL, NULL,
+                    0);
+        else if (spins % SPINS == 0)
             sched_yield();
 }
 

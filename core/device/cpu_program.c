@@ -22,17 +22,19 @@ enum { SPINS = 256, ROUNDS = 20, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
 static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
+static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
 
-struct kb_program {
+typedef struct cpu_program {
+    struct kb_program head;
     pid_t pid;                          /* 0 once it is reaped */
     struct kb_cpu_wire *wire;
-    struct kb_buffers *buffers;
+    cpu_buffers *buffers;
     uint32_t launches;
     bool booked;                        /* processor_ns works here */
+    int64_t settled_ns;                 /* processor_ns after the last launch */
     struct kb_perf perf;
     uint64_t counted[KB_PERF_EVENTS];
-    char why[256];
-};
+} cpu_program;
 
 /* Processor time of another process, 0 when the system does not say. */
 static int64_t processor_ns(pid_t pid)
@@ -53,20 +55,20 @@ static void write_scalar(unsigned char *to, const struct kb_arg *a)
 }
 
 /* Written anew for every launch: the candidate can reach the page. */
-static void write_job(kb_program *p, uint64_t iterations)
+static void write_job(cpu_program *p, uint64_t iterations)
 {
-    const kb_buffers *b = p->buffers;
+    const cpu_buffers *b = p->buffers;
     p->wire->iterations = iterations;
-    p->wire->args = (uint32_t)b->args;
-    p->wire->slots = (uint32_t)b->slots;
-    for (size_t i = 0; i < b->args; i++) {
-        p->wire->arg[i].mode = (uint32_t)b->arg[i].mode;
+    p->wire->args = (uint32_t)b->head.args;
+    p->wire->slots = (uint32_t)b->head.slots;
+    for (size_t i = 0; i < b->head.args; i++) {
+        p->wire->arg[i].mode = (uint32_t)b->head.arg[i].mode;
         p->wire->arg[i].span = b->span[i];
-        write_scalar(p->wire->arg[i].value, &b->arg[i]);
+        write_scalar(p->wire->arg[i].value, &b->head.arg[i]);
     }
 }
 
-static kb_status open_wire(kb_program *p, int *fd)
+static kb_status open_wire(cpu_program *p, int *fd)
 {
     *fd = memfd_create("kb-wire", MFD_CLOEXEC);
     if (*fd < 0 || ftruncate(*fd, sizeof *p->wire))
@@ -80,7 +82,7 @@ static kb_status open_wire(kb_program *p, int *fd)
 }
 
 /* From here on nobody can map the inputs writable; our own mapping stays. */
-static kb_status seal_inputs(kb_buffers *b)
+static kb_status seal_inputs(cpu_buffers *b)
 {
     if (b->sealed)
         return KB_OK;
@@ -101,7 +103,7 @@ static int pin(void *arg)
     return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
 }
 
-static kb_status spawn(kb_device *d, const kb_object *o, kb_program *p,
+static kb_status spawn(cpu_device *d, const cpu_object *o, cpu_program *p,
                        int wire_fd)
 {
     const char *const argv[] = { d->exe, "_kernel", o->path, NULL };
@@ -118,30 +120,30 @@ static kb_status spawn(kb_device *d, const kb_object *o, kb_program *p,
     return kb_process_start(&spec, &p->pid);
 }
 
-/* Says in p->why how the process ended, and what kind of end it was. */
-static kb_status judge_end(kb_program *p, int wstatus)
+/* Says in p->head.why how the process ended, and what kind of end it was. */
+static kb_status judge_end(cpu_program *p, int wstatus)
 {
     int code = WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : -1;
     int denied = atomic_load(&p->wire->denied);
     p->pid = 0;
     if (WIFSIGNALED(wstatus)) {
         int sig = WTERMSIG(wstatus);
-        snprintf(p->why, sizeof p->why, "killed by signal %d (%s)", sig,
+        snprintf(p->head.why, sizeof p->head.why, "killed by signal %d (%s)", sig,
                  strsignal(sig));
         return sig == SIGSYS ? KB_EDENIED : KB_ECRASH;
     }
     if (code == EXIT_DENIED && denied > 0) {
         char *name = kb_jail_call_name(denied - 1);
-        snprintf(p->why, sizeof p->why, "made the system call %s (%d), which "
+        snprintf(p->head.why, sizeof p->head.why, "made the system call %s (%d), which "
                  "a kernel may not", name ? name : "?", denied - 1);
         free(name);
         return KB_EDENIED;
     }
     if (code == EXIT_STARTUP && !atomic_load(&p->wire->loaded)) {
-        snprintf(p->why, sizeof p->why, "%.*s", KB_CPU_WHY - 1, p->wire->why);
+        snprintf(p->head.why, sizeof p->head.why, "%.*s", KB_CPU_WHY - 1, p->wire->why);
         return KB_EWORKER;
     }
-    snprintf(p->why, sizeof p->why,
+    snprintf(p->head.why, sizeof p->head.why,
              "exited with status %d before it returned", code);
     return KB_ECRASH;
 }
@@ -149,7 +151,7 @@ static kb_status judge_end(kb_program *p, int wstatus)
 /* Waits until *word == value: spins at first, then looks every now and then,
  * because the time that counts is booked by the system (processor_ns) and a
  * spinning parent would only heat the machine. */
-static kb_status await(kb_program *p, _Atomic uint32_t *word, uint32_t value,
+static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
                        int64_t deadline_ns, int64_t *at_ns)
 {
     static const struct timespec nap = { 0, 20000 };
@@ -162,10 +164,10 @@ static kb_status await(kb_program *p, _Atomic uint32_t *word, uint32_t value,
         if (kb_clock_now_ns() > deadline_ns) {
             kb_process_kill(p->pid, false);
             p->pid = 0;
-            snprintf(p->why, sizeof p->why, "did not return in time");
+            snprintf(p->head.why, sizeof p->head.why, "did not return in time");
             return KB_ETIME;
         }
-        if (spins < SPINS * ROUNDS || !p->booked)
+        if (word != &p->wire->done || spins < SPINS * ROUNDS || !p->booked)
             sched_yield();
         else
             nanosleep(&nap, NULL);
@@ -174,15 +176,20 @@ static kb_status await(kb_program *p, _Atomic uint32_t *word, uint32_t value,
     return KB_OK;
 }
 
-kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
-                           kb_program **out, char *why, size_t cap)
+kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
+                       const struct kb_plan *plan, kb_program **out,
+                       char *why, size_t cap)
 {
     int wire_fd = -1;
     int64_t at_ns;
-    why[0] = '\0';
-    kb_program *p = calloc(1, sizeof *p);
+    cpu_device *d = (cpu_device *)base;
+    cpu_buffers *b = (cpu_buffers *)to;
+    if (plan)
+        return KB_EINVAL;
+    cpu_program *p = calloc(1, sizeof *p);
     if (!p)
         return KB_ENOMEM;
+    p->head.ops = &kb_cpu_ops;
     for (size_t i = 0; i < KB_PERF_EVENTS; i++)
         p->perf.fd[i] = -1;
     p->buffers = b;
@@ -191,7 +198,7 @@ kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
         st = seal_inputs(b);
     if (!st) {
         write_job(p, 0);
-        st = spawn(d, o, p, wire_fd);
+        st = spawn(d, (const cpu_object *)o, p, wire_fd);
     }
     if (wire_fd >= 0)
         close(wire_fd);
@@ -202,19 +209,21 @@ kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
         goto fail;
     if (kb_perf_open(p->pid, &p->perf))
         p->perf.fd[0] = -1;
-    p->booked = processor_ns(p->pid) > 0;
-    *out = p;
+    p->settled_ns = processor_ns(p->pid);
+    p->booked = p->settled_ns > 0;
+    *out = &p->head;
     return KB_OK;
 
 fail:
-    snprintf(why, cap, "%s", p->why);
-    kb_program_stop(p);
+    snprintf(why, cap, "%s", p->head.why);
+    kb_cpu_stop(&p->head);
     return st;
 }
 
-kb_status kb_program_launch(kb_program *p, uint64_t iterations,
-                            int64_t timeout_ns, int64_t *elapsed_ns)
+kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
+                        int64_t timeout_ns, int64_t *elapsed_ns)
 {
+    cpu_program *p = (cpu_program *)base;
     if (!p->pid)
         return KB_EWORKER;
     write_job(p, iterations);
@@ -227,40 +236,53 @@ kb_status kb_program_launch(kb_program *p, uint64_t iterations,
     if (st)
         return st;
     int64_t used_ns = processor_ns(p->pid);
+    /* More than it takes to fall asleep and wake up: the kernel said that it
+     * was done and went on. That belongs to the time it hid it from. */
+    int64_t hidden_ns = used_ns - p->settled_ns - wake_cost_ns;
     start_ns = kb_clock_now_ns();
     atomic_store(&p->wire->go, number);
+    syscall(SYS_futex, &p->wire->go, FUTEX_WAKE, 1, NULL, NULL, 0);
     st = await(p, &p->wire->done, number, start_ns + timeout_ns, &end_ns);
     if (st)
         return st;
-    used_ns = processor_ns(p->pid) - used_ns;
-    int64_t wall_ns = end_ns - start_ns;
-    *elapsed_ns = used_ns > 0 && used_ns < wall_ns ? used_ns : wall_ns;
+    p->settled_ns = processor_ns(p->pid);
+    *elapsed_ns = end_ns - start_ns;
+    if (!p->booked)
+        return KB_OK;
+    used_ns = p->settled_ns - used_ns;
+    if (used_ns < *elapsed_ns)
+        *elapsed_ns = used_ns > 0 ? used_ns : 1;
+    if (hidden_ns > 0)
+        *elapsed_ns += hidden_ns;
     return KB_OK;
 }
 
-void kb_program_counters(kb_program *p, struct kb_counters *out)
+kb_status kb_cpu_profile(kb_program *base, const char *set,
+                         struct kb_metric *metric, size_t *n, char *why,
+                         size_t cap)
 {
+    static const char *const names[KB_PERF_EVENTS] = {
+        "cycles", "instructions", "cache_refs", "cache_misses"
+    };
+    cpu_program *p = (cpu_program *)base;
     uint64_t now[KB_PERF_EVENTS];
-    *out = (struct kb_counters){ 0 };
-    if (kb_perf_read(&p->perf, now))
-        return;
-    out->present = 1;
-    out->cycles = now[0] - p->counted[0];
-    out->instructions = now[1] - p->counted[1];
-    out->cache_refs = now[2] - p->counted[2];
-    out->cache_misses = now[3] - p->counted[3];
+    (void)set;
+    if (kb_perf_read(&p->perf, now)) {
+        snprintf(why, cap, "no hardware counters here (perf_event_open)");
+        return KB_ENODEV;
+    }
+    for (size_t i = 0; i < KB_PERF_EVENTS; i++)
+        metric[i] = (struct kb_metric){
+            names[i], (double)(now[i] - p->counted[i]), true
+        };
+    *n = KB_PERF_EVENTS;
     memcpy(p->counted, now, sizeof now);
+    return KB_OK;
 }
 
-const char *kb_program_why(const kb_program *p)
+void kb_cpu_stop(kb_program *base)
 {
-    return p->why;
-}
-
-void kb_program_stop(kb_program *p)
-{
-    if (!p)
-        return;
+    cpu_program *p = (cpu_program *)base;
     int saved = errno;
     if (p->pid)
         kb_process_kill(p->pid, false);

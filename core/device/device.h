@@ -1,4 +1,4 @@
-/* device.h - build a kernel, feed it, launch it and time it.
+/* device.h - build a kernel, feed it, launch it and time it, on any device.
  *
  *   device   what runs kernels
  *   object   what the compiler made of one source, with its disassembly
@@ -17,9 +17,11 @@
 #define KB_DEVICE_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kb.h"
+#include "roofline.h"
 #include "tensor.h"
 
 enum { KB_DEVICE_ARGS = 32, KB_DEVICE_SLOTS = 4096, KB_DEVICE_ALIGN = 64 };
@@ -47,11 +49,47 @@ struct kb_build {
     int64_t timeout_ns;
 };
 
-/* Every counter was read by the kernel's perf events, or none is. */
-struct kb_counters {
-    int present;
-    uint64_t cycles, instructions, cache_refs, cache_misses;
+/* What a device is. Numbers a device has no use for are 0. */
+struct kb_device_info {
+    char name[128];             /* "NVIDIA H200", "cpu" */
+    char compiler[256], flags[160], driver[64];
+    const char *language;       /* "c" or "cuda": what it builds */
+    bool fresh_outputs;         /* every call of a launch finds its outputs
+                                 * poisoned: they need no slots */
+    int sm_count, sm_threads, sm_registers, sm_blocks;
+    int arch;                   /* compute capability, 90 for 9.0 */
+    uint64_t sm_shared_bytes, block_shared_bytes, l2_bytes, memory_bytes;
 };
+
+/* One step of a launch plan, its expressions worked out. CUDA. */
+struct kb_launch {
+    char kernel[128];
+    uint32_t grid[3], block[3], shared_bytes, args;
+    struct {
+        enum { KB_PASS_ARG, KB_PASS_SCRATCH, KB_PASS_INTEGER } kind;
+        uint32_t index;         /* of the task's argument or the scratch */
+        int64_t value;
+    } arg[KB_DEVICE_ARGS];
+};
+
+struct kb_plan {
+    const struct kb_launch *launch;
+    const struct kb_arg *scratch;       /* dtype and count are used */
+    size_t launches, scratches;
+};
+
+/* What the compiler says of one kernel of an object. */
+struct kb_facts {
+    uint32_t registers, shared_bytes, local_bytes, max_threads;
+};
+
+/* One counter; value is meaningless unless present. */
+struct kb_metric {
+    const char *name;           /* static */
+    double value;
+    bool present;
+};
+enum { KB_DEVICE_METRICS = 64 };
 
 /* name: "cpu", or "cpu:N" to run kernels on processor N; else they get the
  * last one this process may use, and this process keeps to the others, so that
@@ -62,19 +100,41 @@ KB_MUST_USE kb_status kb_device_open(const char *name, const char *exe,
                                      kb_device **out, const char **why);
 void kb_device_close(kb_device *d);
 
-/* "cc (Debian 12.2.0-14) 12.2.0" and the flags sources are built with. */
-const char *kb_device_compiler(const kb_device *d);
-const char *kb_device_flags(const kb_device *d);
+/* "c" or "cuda": what the device of that name builds; NULL for no device's
+ * name. Does not ask whether it is there. */
+const char *kb_device_language(const char *name);
+
+/* How many GPUs there are: "cuda:0" .. are devices. 0 without a driver. */
+int kb_device_gpus(void);
+
+const struct kb_device_info *kb_device_about(const kb_device *d);
+
+/* Measures this device's roofs with kernels of our own. */
+KB_MUST_USE kb_status kb_device_roofline(kb_device *d,
+                                         struct kb_roofline *out);
+
+/* Waits for the sole right among all engines to use this hardware, or gives it
+ * back. ESYS. */
+KB_MUST_USE kb_status kb_device_claim(kb_device *d, bool on);
+
+/* Why the device can do nothing more in this process (a kernel hung it or
+ * broke its context), or NULL. Only a fresh process helps then. */
+const char *kb_device_lost(const kb_device *d);
 
 /* EBUILD: log (cap bytes, NUL-terminated) says why. ETIME: it took too long. */
 KB_MUST_USE kb_status kb_device_build(kb_device *d, const struct kb_build *b,
                                       char *log, size_t cap, kb_object **out);
 void kb_object_free(kb_object *o);
 
-/* Sections, dynamic symbols and disassembly as objdump prints them, at most
- * cap bytes; made in a jailed child. ENODEV: there is no objdump. */
+/* Dynamic section and relocations as readelf prints them, then sections,
+ * dynamic symbols and disassembly as objdump does, at most cap bytes; made in
+ * jailed children. ENODEV: there is no objdump or readelf. */
 KB_MUST_USE kb_status kb_object_text(const kb_object *o, char *text,
                                      size_t cap, size_t *used);
+
+/* EINVAL: no such kernel. ENODEV: this device's compiler does not say. */
+KB_MUST_USE kb_status kb_object_facts(const kb_object *o, const char *entry,
+                                      struct kb_facts *out);
 
 /* Room for the arguments, slots copies of each output. Everything is zero.
  * EINVAL: too many arguments or slots, or a count of 0. ENOMEM: too large. */
@@ -87,51 +147,95 @@ size_t kb_buffers_args(const kb_buffers *b);
 size_t kb_buffers_slots(const kb_buffers *b);
 const struct kb_arg *kb_buffers_arg(const kb_buffers *b, size_t arg);
 
-/* The array of an argument in a slot; inputs have slot 0 only. Scalars: NULL. */
+/* The array of an argument in a slot; inputs have slot 0 only. NULL for
+ * scalars, and on a device whose memory this process cannot reach. */
 void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot);
+
+/* The rest works on every device; args and slots are in range, arg an array.
+ * ECRASH: the device is lost.
+ *
+ * Fills slot 0 as kb_tensor_fill does; below > 0 asks for whole numbers in
+ * [0, below) instead, for arrays of indices. */
+KB_MUST_USE kb_status kb_buffers_fill(kb_buffers *b, size_t arg,
+                                      enum kb_fill fill, uint64_t below,
+                                      uint64_t seed);
+KB_MUST_USE kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot,
+                                     size_t i, double *out);
+KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t i,
+                                     double value);
+
+/* Copies the inputs, and the pristine in-out arrays, of from: arrays of the
+ * same modes and counts. In-out arrays of a reference are float64, and are
+ * widened on the way. EINVAL: another shape or another type. */
+KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from);
+
+/* An input or in-out array becomes its absolute value. */
+KB_MUST_USE kb_status kb_buffers_absolute(kb_buffers *b, size_t arg);
+
+/* A number that two slots share when their outputs have the same bits. */
+KB_MUST_USE kb_status kb_buffers_digest(kb_buffers *b, size_t slot,
+                                        uint64_t *out);
+
+/* kb_tensor_compare of an output with the same argument of want, float64 or of
+ * the candidate's own type; the scale s of an element is that of scale (NULL:
+ * none), but never below |r|. EINVAL as there, or for another shape. */
+KB_MUST_USE kb_status kb_buffers_compare(kb_buffers *b, size_t arg,
+                                         size_t slot, kb_buffers *want,
+                                         kb_buffers *scale,
+                                         const struct kb_bound *bound,
+                                         struct kb_compare *out);
 
 /* Fills every output of every slot and all red zones with a new pattern. An
  * in-out array gets its red zones filled and the contents of slot 0's pristine
  * copy, see kb_buffers_keep. */
-void kb_buffers_poison(kb_buffers *b, uint64_t seed);
+KB_MUST_USE kb_status kb_buffers_poison(kb_buffers *b, uint64_t seed);
 
 /* Remembers the in-out arrays of slot 0 as their pristine copies. */
 KB_MUST_USE kb_status kb_buffers_keep(kb_buffers *b);
 
-/* An input array, or what kb_buffers_keep kept of an in-out one (the array
- * itself before that). */
-const void *kb_buffers_pristine(const kb_buffers *b, size_t arg);
-
-/* The seed of the last poison. */
-uint64_t kb_buffers_seed(const kb_buffers *b);
-
 /* The first argument whose red zone was written to since the last poison, or
  * -1; *slot says where. */
-int kb_buffers_damaged(const kb_buffers *b, size_t *slot);
+KB_MUST_USE kb_status kb_buffers_damaged(kb_buffers *b, int *arg,
+                                         size_t *slot);
 
 /* Starts a process that maps the buffers, closes its jail, then loads o. The
  * inputs cannot be written to from there, and from the first start on the
  * program sees what we write to them. ECRASH, EDENIED or ETIME: it died while
- * loading (constructors run then); why (cap bytes) says how. The program
- * borrows d and b until it is stopped, o for the call only. */
+ * loading (constructors run then); EINVAL: the plan asks for what the object
+ * or the device has not; why (cap bytes) says how. The program borrows d and b
+ * until it is stopped, o and plan for the call only. plan: NULL for C. */
 KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
-                                       kb_buffers *b, kb_program **out,
-                                       char *why, size_t cap);
+                                       kb_buffers *b,
+                                       const struct kb_plan *plan,
+                                       kb_program **out, char *why,
+                                       size_t cap);
 
 /* Calls the kernel iterations times, call i on slot i mod slots, and waits.
  * *elapsed_ns is the time from opening the gate to the end of the last call,
  * less the time in which the processor was given to others: the smaller of
  * our clock's difference and the processor time the system booked on the
  * program, which is out of its reach. A kernel is one thread, so what it does
- * not use a processor for it does not do.
+ * not use a processor for it does not do. What it used between two launches,
+ * beyond a wake-up, is added to the second one: a kernel can reach its caller
+ * and say too early that it is done.
  * ETIME: killed at the deadline. ECRASH, EDENIED: it died; kb_program_why
  * says how. After any of these the program can only be stopped. */
 KB_MUST_USE kb_status kb_program_launch(kb_program *p, uint64_t iterations,
                                         int64_t timeout_ns,
                                         int64_t *elapsed_ns);
 
-/* Counters of all launches since the last call, present = 0 if unknown. */
-void kb_program_counters(kb_program *p, struct kb_counters *out);
+/* Hardware counters under set ("search", "full"; devices may have one for
+ * both) of the launches since the last call, or of launches made for it.
+ * *n of metric[KB_DEVICE_METRICS] are written. ENODEV: why (cap bytes) says
+ * what keeps them from us. */
+KB_MUST_USE kb_status kb_program_profile(kb_program *p, const char *set,
+                                         struct kb_metric *metric, size_t *n,
+                                         char *why, size_t cap);
+
+/* Blocks of launch i of the plan that fit on an SM at once, as a share of its
+ * threads. ENODEV where there are no SMs. */
+KB_MUST_USE kb_status kb_program_occupancy(kb_program *p, size_t i,
+                                           double *out);
 
 /* How it died, e.g. "killed by signal 11 (Segmentation fault)"; or "". */
 const char *kb_program_why(const kb_program *p);

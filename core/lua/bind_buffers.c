@@ -1,9 +1,9 @@
 /* Lua face of the buffers of device.h and of what tensor.h does to them.
  *
- *   b:fill(arg, distribution, seed)
+ *   b:fill(arg, distribution, seed [, below])   whole numbers < below
  *   b:get(arg, i [, slot])  b:set(arg, i, value)
  *   b:take(from)          copy the inputs of other buffers of the same shape
- *   b:absolute()          every input becomes its absolute value
+ *   b:absolute(arg)       an input becomes its absolute value
  *   b:keep()              the in-out arrays as they are now are the pristine
  *   b:poison(seed)        see kb_buffers_poison
  *   b:damaged()           -> arg, slot whose red zone was written to | nil
@@ -13,7 +13,6 @@
  */
 #include "bind_device.h"
 
-#include <math.h>
 #include <string.h>
 
 #define BUFFERS "kernelband.buffers"
@@ -109,6 +108,15 @@ static size_t check_place(lua_State *L, int idx, const struct kb_arg *a)
     return (size_t)i - 1;
 }
 
+/* A device that is lost cannot go on, whatever the script does. */
+static void must(lua_State *L, kb_status st)
+{
+    if (st == KB_ENOMEM)
+        luaL_error(L, "out of memory");
+    if (st)
+        luaL_error(L, "the device is lost");
+}
+
 static int buffers_fill(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
@@ -116,10 +124,10 @@ static int buffers_fill(lua_State *L)
     enum kb_fill fill;
     if (kb_fill_parse(luaL_checkstring(L, 3), &fill))
         return luaL_argerror(L, 3, "unknown distribution");
-    struct kb_rng rng;
-    kb_rng_seed(&rng, (uint64_t)luaL_checkinteger(L, 4));
-    const struct kb_arg *a = kb_buffers_arg(b, i);
-    kb_tensor_fill(kb_buffers_at(b, i, 0), a->dtype, a->count, fill, &rng);
+    lua_Integer seed = luaL_checkinteger(L, 4);
+    lua_Integer below = luaL_optinteger(L, 5, 0);
+    luaL_argcheck(L, below >= 0, 5, "a bound of 1 or more");
+    must(L, kb_buffers_fill(b, i, fill, (uint64_t)below, (uint64_t)seed));
     return 0;
 }
 
@@ -127,9 +135,11 @@ static int buffers_get(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
     size_t i = check_array(L, 2, b);
-    const struct kb_arg *a = kb_buffers_arg(b, i);
-    size_t at = check_place(L, 3, a), slot = check_slot(L, 4, b);
-    lua_pushnumber(L, kb_tensor_get(kb_buffers_at(b, i, slot), a->dtype, at));
+    size_t at = check_place(L, 3, kb_buffers_arg(b, i));
+    size_t slot = check_slot(L, 4, b);
+    double value = 0;
+    must(L, kb_buffers_get(b, i, slot, at, &value));
+    lua_pushnumber(L, value);
     return 1;
 }
 
@@ -137,68 +147,45 @@ static int buffers_set(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
     size_t i = check_array(L, 2, b);
-    const struct kb_arg *a = kb_buffers_arg(b, i);
-    size_t at = check_place(L, 3, a);
-    kb_tensor_set(kb_buffers_at(b, i, 0), a->dtype, at,
-                  luaL_checknumber(L, 4));
+    size_t at = check_place(L, 3, kb_buffers_arg(b, i));
+    must(L, kb_buffers_set(b, i, at, luaL_checknumber(L, 4)));
     return 0;
 }
 
-/* In-out arrays of a reference are float64: they are widened on the way. */
 static int buffers_take(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
-    kb_buffers *from = kb_bind_check_buffers(L, 2);
-    for (size_t i = 0; i < kb_buffers_args(b); i++) {
-        const struct kb_arg *to = kb_buffers_arg(b, i);
-        if (to->mode != KB_IN && to->mode != KB_INOUT)
-            continue;
-        luaL_argcheck(L, i < kb_buffers_args(from)
-                      && kb_buffers_arg(from, i)->mode == to->mode
-                      && kb_buffers_arg(from, i)->count == to->count, 2,
-                      "buffers of another shape");
-        enum kb_dtype dtype = kb_buffers_arg(from, i)->dtype;
-        const void *src = kb_buffers_pristine(from, i);
-        void *dst = kb_buffers_at(b, i, 0);
-        if (dtype == to->dtype)
-            memcpy(dst, src, to->count * kb_dtype_bytes(dtype));
-        else if (to->dtype == KB_F64)
-            kb_tensor_widen(dst, src, to->count, dtype);
-        else
-            return luaL_argerror(L, 2, "other element types");
-    }
+    kb_status st = kb_buffers_take(b, kb_bind_check_buffers(L, 2));
+    luaL_argcheck(L, st != KB_EINVAL, 2, "buffers of another shape or type");
+    must(L, st);
     return 0;
 }
 
 static int buffers_absolute(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
-    for (size_t i = 0; i < kb_buffers_args(b); i++) {
-        const struct kb_arg *a = kb_buffers_arg(b, i);
-        void *at = kb_buffers_at(b, i, 0);
-        if (a->mode == KB_IN || a->mode == KB_INOUT)
-            kb_tensor_abs(at, at, a->count, a->dtype);
-    }
+    must(L, kb_buffers_absolute(b, check_array(L, 2, b)));
     return 0;
 }
 
 static int buffers_keep(lua_State *L)
 {
-    kb_status st = kb_buffers_keep(kb_bind_check_buffers(L, 1));
-    return st ? luaL_error(L, "out of memory") : 0;
+    must(L, kb_buffers_keep(kb_bind_check_buffers(L, 1)));
+    return 0;
 }
 
 static int buffers_poison(lua_State *L)
 {
-    kb_buffers_poison(kb_bind_check_buffers(L, 1),
-                      (uint64_t)luaL_checkinteger(L, 2));
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    must(L, kb_buffers_poison(b, (uint64_t)luaL_checkinteger(L, 2)));
     return 0;
 }
 
 static int buffers_damaged(lua_State *L)
 {
     size_t slot = 0;
-    int arg = kb_buffers_damaged(kb_bind_check_buffers(L, 1), &slot);
+    int arg = -1;
+    must(L, kb_buffers_damaged(kb_bind_check_buffers(L, 1), &arg, &slot));
     if (arg < 0) {
         luaL_pushfail(L);
         return 1;
@@ -211,32 +198,10 @@ static int buffers_damaged(lua_State *L)
 static int buffers_digest(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
-    size_t slot = check_slot(L, 2, b);
     uint64_t digest = 0;
-    for (size_t i = 0; i < kb_buffers_args(b); i++) {
-        const struct kb_arg *a = kb_buffers_arg(b, i);
-        if (a->mode == KB_OUT || a->mode == KB_INOUT)
-            digest = digest * 0x9e3779b97f4a7c15u
-                   + kb_tensor_hash(kb_buffers_at(b, i, slot),
-                                    a->count * kb_dtype_bytes(a->dtype));
-    }
+    must(L, kb_buffers_digest(b, check_slot(L, 2, b), &digest));
     lua_pushinteger(L, (lua_Integer)digest);
     return 1;
-}
-
-/* [..] -> [.. keeper]; argument i of b as float64. A reference that rounds its
- * results is widened into a userdata on the stack. */
-static double *as_f64(lua_State *L, kb_buffers *b, size_t i)
-{
-    const struct kb_arg *a = kb_buffers_arg(b, i);
-    void *at = kb_buffers_at(b, i, 0);
-    if (a->dtype == KB_F64) {
-        lua_pushnil(L);
-        return at;
-    }
-    double *wide = lua_newuserdatauv(L, a->count * sizeof *wide, 0);
-    kb_tensor_widen(wide, at, a->count, a->dtype);
-    return wide;
 }
 
 static void read_bound(lua_State *L, int idx, struct kb_bound *bound)
@@ -247,9 +212,18 @@ static void read_bound(lua_State *L, int idx, struct kb_bound *bound)
     lua_getfield(L, idx, "exact");                      /* [.. exact] */
     bound->exact = bound->exact || lua_toboolean(L, -1);
     lua_getfield(L, idx, "tolerance");                  /* [.. tolerance] */
-    if (!lua_isnil(L, -1))      /* a task's own absolute slack */
+    if (!lua_isnil(L, -1)) {    /* a task's own absolute slack */
         bound->tiny = luaL_checknumber(L, -1);
-    lua_pop(L, 3);
+        bound->exact = false;
+    }
+    lua_getfield(L, idx, "accumulate");                 /* [.. dtype] */
+    if (!lua_isnil(L, -1)) {
+        enum kb_dtype dtype;
+        if (kb_dtype_parse(luaL_checkstring(L, -1), &dtype))
+            luaL_error(L, "accumulate: unknown dtype");
+        bound->u_acc = kb_dtype_roundoff(dtype);
+    }
+    lua_pop(L, 4);
 }
 
 static int push_comparison(lua_State *L, const struct kb_compare *r)
@@ -281,28 +255,18 @@ static int buffers_compare(lua_State *L)
     kb_buffers *want = kb_bind_check_buffers(L, 4);
     kb_buffers *scale = lua_isnoneornil(L, 5)
                       ? NULL : kb_bind_check_buffers(L, 5);
-    const struct kb_arg *a = kb_buffers_arg(b, i);
     luaL_checktype(L, 6, LUA_TTABLE);
     lua_settop(L, 6);
-    luaL_argcheck(L, i < kb_buffers_args(want)
-                  && kb_buffers_arg(want, i)->count == a->count, 4,
-                  "a reference of another shape");
-    luaL_argcheck(L, !scale || (i < kb_buffers_args(scale)
-                  && kb_buffers_arg(scale, i)->count == a->count), 5,
-                  "a scale of another shape");
-
     lua_getfield(L, 6, "reduction");                    /* [.. k] */
-    struct kb_bound bound =
-        kb_tensor_bound(a->dtype, luaL_optnumber(L, -1, 1));
+    struct kb_bound bound = kb_tensor_bound(kb_buffers_arg(b, i)->dtype,
+                                            luaL_optnumber(L, -1, 1));
     read_bound(L, 6, &bound);
-    const double *w = as_f64(L, want, i);
-    double *s = scale ? as_f64(L, scale, i) : NULL;
-    for (uint64_t j = 0; s && j < a->count; j++)
-        s[j] = fmax(fabs(s[j]), fabs(w[j]));    /* never below |r| */
     struct kb_compare r;
-    if (kb_tensor_compare(kb_buffers_at(b, i, slot), a->dtype, w, s, a->count,
-                          &bound, kb_buffers_seed(b), &r))
-        return luaL_argerror(L, 6, "a bound must be finite and >= 0");
+    kb_status st = kb_buffers_compare(b, i, slot, want, scale, &bound, &r);
+    if (st == KB_EINVAL)
+        return luaL_argerror(L, 6, "another shape, or a bound that is not "
+                             "finite and >= 0");
+    must(L, st);
     return push_comparison(L, &r);
 }
 

@@ -1,14 +1,21 @@
 /* Lua face of device.h. Arguments and slots are 1-based here and nowhere below.
  *
  *   d = core.device(name)            -> device | nil, text, "ENODEV"
- *     d:describe()                   -> { compiler =, flags = }
+ *   core.language(name)              -> "c" | "cuda" | nil for no device's name
+ *   core.gpus()                      -> how many GPUs there are
+ *     d:describe()                   -> table, see struct kb_device_info
+ *     d:roofline()                   -> table, see roofline.h
+ *     d:lost()                       -> why it can do no more | nil
+ *     d:claim(on)                    -> true; waits until other engines let go
  *     d:build { source =, entry =, args =, timeout_ns = }
  *                                    -> object | nil, log, code
  *     d:buffers(args, slots)         -> buffers, see bind_buffers.c
- *     d:load(object, buffers)        -> program | nil, why, code
+ *     d:load(object, buffers [, plan])   -> program | nil, why, code
  *   o:text()                         -> objdump's text | nil, text, code
+ *   o:facts(kernel)                  -> { registers = .. } | nil, text, code
  *   p:launch(iterations, timeout_ns) -> elapsed_ns | nil, why, code
- *   p:counters()                     -> { cycles = .. } | nil
+ *   p:profile([set])                 -> { metric = value } | nil, why, code
+ *   p:occupancy(launch)              -> share | nil, text, code
  *
  * args is a list of { mode = "in"|"out"|"inout"|"scalar", dtype =, count = of
  * an array, value = of a scalar }.
@@ -77,6 +84,18 @@ static int device_new(lua_State *L)
     return st ? kb_bind_fail(L, st) : 1;
 }
 
+static int device_language(lua_State *L)
+{
+    lua_pushstring(L, kb_device_language(luaL_checkstring(L, 1)));
+    return 1;
+}
+
+static int device_gpus(lua_State *L)
+{
+    lua_pushinteger(L, kb_device_gpus());
+    return 1;
+}
+
 static int device_close(lua_State *L)                   /* __gc and __close */
 {
     kb_device **slot = luaL_checkudata(L, 1, DEVICE);
@@ -85,15 +104,61 @@ static int device_close(lua_State *L)                   /* __gc and __close */
     return 0;
 }
 
+static void set_integer(lua_State *L, const char *key, uint64_t value)
+{
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, key);
+}
+
+static void set_text(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
 static int device_describe(lua_State *L)
 {
-    kb_device *d = check_device(L, 1);
+    const struct kb_device_info *i = kb_device_about(check_device(L, 1));
     lua_newtable(L);                                    /* [d t] */
-    lua_pushstring(L, kb_device_compiler(d));
-    lua_setfield(L, -2, "compiler");
-    lua_pushstring(L, kb_device_flags(d));
-    lua_setfield(L, -2, "flags");
+    lua_pushboolean(L, i->fresh_outputs);
+    lua_setfield(L, -2, "fresh_outputs");
+    set_text(L, "name", i->name);
+    set_text(L, "language", i->language);
+    set_text(L, "compiler", i->compiler);
+    set_text(L, "flags", i->flags);
+    set_text(L, "driver", i->driver);
+    set_integer(L, "sm_count", (uint64_t)i->sm_count);
+    set_integer(L, "sm_threads", (uint64_t)i->sm_threads);
+    set_integer(L, "sm_registers", (uint64_t)i->sm_registers);
+    set_integer(L, "sm_blocks", (uint64_t)i->sm_blocks);
+    set_integer(L, "sm_shared_bytes", i->sm_shared_bytes);
+    set_integer(L, "block_shared_bytes", i->block_shared_bytes);
+    set_integer(L, "l2_bytes", i->l2_bytes);
+    set_integer(L, "memory_bytes", i->memory_bytes);
+    set_integer(L, "arch", (uint64_t)i->arch);
     return 1;
+}
+
+static int device_claim(lua_State *L)
+{
+    kb_status st = kb_device_claim(check_device(L, 1), lua_toboolean(L, 2));
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int device_lost(lua_State *L)
+{
+    lua_pushstring(L, kb_device_lost(check_device(L, 1)));
+    return 1;
+}
+
+static int device_roofline(lua_State *L)
+{
+    struct kb_roofline r;
+    kb_status st = kb_device_roofline(check_device(L, 1), &r);
+    return st ? kb_bind_fail(L, st) : kb_bind_push_roofline(L, &r);
 }
 
 static int device_build(lua_State *L)
@@ -134,8 +199,14 @@ static int device_load(lua_State *L)
     kb_device *d = check_device(L, 1);
     kb_object *o = check_object(L, 2);
     kb_buffers *b = kb_bind_check_buffers(L, 3);
+    lua_settop(L, 4);
+    struct kb_plan plan, *given = NULL;
+    if (!lua_isnil(L, 4)) {
+        kb_bind_check_plan(L, 4, &plan);                /* [.. keeper] */
+        given = &plan;
+    }
     kb_program **slot = kb_bind_slot_of(L, PROGRAM, 3);
-    kb_status st = kb_program_start(d, o, b, slot, why, sizeof why);
+    kb_status st = kb_program_start(d, o, b, given, slot, why, sizeof why);
     if (st && *why)
         return kb_bind_fail_text(L, st, why);
     return st ? kb_bind_fail(L, st) : 1;
@@ -184,23 +255,53 @@ static int program_launch(lua_State *L)
     return 1;
 }
 
-static int program_counters(lua_State *L)
+static int object_facts(lua_State *L)
 {
-    struct kb_counters c;
-    kb_program_counters(check_program(L, 1), &c);
-    if (!c.present) {
-        luaL_pushfail(L);
-        return 1;
+    struct kb_facts f;
+    kb_status st = kb_object_facts(check_object(L, 1), luaL_checkstring(L, 2),
+                                   &f);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_newtable(L);                                    /* [o entry t] */
+    set_integer(L, "registers", f.registers);
+    set_integer(L, "shared_bytes", f.shared_bytes);
+    set_integer(L, "local_bytes", f.local_bytes);
+    set_integer(L, "max_threads", f.max_threads);
+    return 1;
+}
+
+static int program_profile(lua_State *L)
+{
+    struct kb_metric metric[KB_DEVICE_METRICS];
+    char why[256];
+    size_t n = 0;
+    kb_program *p = check_program(L, 1);
+    const char *set = luaL_optstring(L, 2, "search");
+    kb_status st = kb_program_profile(p, set, metric, &n, why, sizeof why);
+    if (st && *why)
+        return kb_bind_fail_text(L, st, why);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_newtable(L);                                    /* [p set t] */
+    for (size_t i = 0; i < n; i++) {
+        if (!metric[i].present)
+            continue;
+        lua_pushnumber(L, metric[i].value);
+        lua_setfield(L, -2, metric[i].name);
     }
-    const struct { const char *name; uint64_t value; } all[] = {
-        { "cycles", c.cycles }, { "instructions", c.instructions },
-        { "cache_refs", c.cache_refs }, { "cache_misses", c.cache_misses },
-    };
-    lua_newtable(L);                                    /* [p t] */
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        lua_pushinteger(L, (lua_Integer)all[i].value);
-        lua_setfield(L, -2, all[i].name);
-    }
+    return 1;
+}
+
+static int program_occupancy(lua_State *L)
+{
+    kb_program *p = check_program(L, 1);
+    lua_Integer i = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, i >= 1, 2, "launches count from 1");
+    double share;
+    kb_status st = kb_program_occupancy(p, (size_t)i - 1, &share);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushnumber(L, share);
     return 1;
 }
 
@@ -210,6 +311,9 @@ static const luaL_Reg device_meta[] = {
 static const luaL_Reg device_methods[] = {
     { "close",    device_close    },
     { "describe", device_describe },
+    { "roofline", device_roofline },
+    { "lost",     device_lost     },
+    { "claim",    device_claim    },
     { "build",    device_build    },
     { "buffers",  device_buffers  },
     { "load",     device_load     },
@@ -219,15 +323,17 @@ static const luaL_Reg object_meta[] = {
     { "__gc", object_close }, { "__close", object_close }, { NULL, NULL }
 };
 static const luaL_Reg object_methods[] = {
-    { "close", object_close }, { "text", object_text }, { NULL, NULL }
+    { "close", object_close }, { "text", object_text },
+    { "facts", object_facts }, { NULL, NULL }
 };
 static const luaL_Reg program_meta[] = {
     { "__gc", program_stop }, { "__close", program_stop }, { NULL, NULL }
 };
 static const luaL_Reg program_methods[] = {
-    { "close",    program_stop     },
-    { "launch",   program_launch   },
-    { "counters", program_counters },
+    { "close",     program_stop      },
+    { "launch",    program_launch    },
+    { "profile",   program_profile   },
+    { "occupancy", program_occupancy },
     { NULL, NULL }
 };
 
@@ -237,6 +343,11 @@ void kb_bind_device(lua_State *L)
     kb_bind_type(L, OBJECT, object_meta, object_methods);
     kb_bind_type(L, PROGRAM, program_meta, program_methods);
     kb_bind_buffers(L);
-    lua_pushcfunction(L, device_new);
-    lua_setfield(L, -2, "device");
+    static const luaL_Reg functions[] = {
+        { "device",   device_new      },
+        { "language", device_language },
+        { "gpus",     device_gpus     },
+        { NULL, NULL }
+    };
+    luaL_setfuncs(L, functions, 0);
 }

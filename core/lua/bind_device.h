@@ -16,6 +16,13 @@ size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg);
 /* The open buffers at idx; raises. */
 kb_buffers *kb_bind_check_buffers(lua_State *L, int idx);
 
+/* [..] -> [.. keeper]; reads the resolved plan at idx; what *plan points to
+ * lives in keeper. Raises. */
+void kb_bind_check_plan(lua_State *L, int idx, struct kb_plan *plan);
+
+/* [] -> [table]; returns 1. */
+int kb_bind_push_roofline(lua_State *L, const struct kb_roofline *r);
+
 /* d:buffers(args, slots), the device at index 1. */
 int kb_bind_new_buffers(lua_State *L, kb_device *d);
 

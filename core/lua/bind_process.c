@@ -3,6 +3,7 @@
  *   w = core.worker(argv)              -> worker | nil, text, code
  *     w:send(text)                     -> true | nil, text, code
  *     w:log()  w:pid()
+ *     w:quit(timeout_ns)               -- lets an idle one end by itself
  *   core.wait(workers, timeout_ns)     -> index, reply
  *                                       | nil, text, code [, index of the dead]
  *   ch = core.channel()                -- this process's own stdin and stdout
@@ -56,6 +57,17 @@ static int worker_close(lua_State *L)                   /* __gc and __close */
 {
     kb_worker **slot = luaL_checkudata(L, 1, WORKER);
     kb_worker_stop(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+static int worker_quit(lua_State *L)
+{
+    kb_worker **slot = luaL_checkudata(L, 1, WORKER);
+    lua_Integer timeout_ns = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, timeout_ns >= 0 && timeout_ns <= INT64_MAX / 2, 2,
+                  "a time in nanoseconds");
+    kb_worker_quit(*slot, kb_clock_now_ns() + timeout_ns);
     *slot = NULL;
     return 0;
 }
@@ -181,6 +193,7 @@ static const luaL_Reg worker_meta[] = {
 };
 static const luaL_Reg worker_methods[] = {
     { "close", worker_close },
+    { "quit",  worker_quit  },
     { "send",  worker_send  },
     { "log",   worker_log   },
     { "pid",   worker_pid   },

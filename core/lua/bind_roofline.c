@@ -2,19 +2,17 @@
  *
  *   core.roofline() -> table with the fields of struct kb_roofline
  */
-#include "bind.h"
+#include "bind_device.h"
 
 #include "roofline.h"
 
-static int roofline(lua_State *L)
+int kb_bind_push_roofline(lua_State *L, const struct kb_roofline *roof)
 {
-    struct kb_roofline r;
-    kb_status st = kb_roofline_measure(&r);
-    if (st)
-        return kb_bind_fail(L, st);
+    struct kb_roofline r = *roof;
     const struct { const char *name; double value; } all[] = {
         { "f32_flops_per_s", r.f32_flops_per_s },
         { "f64_flops_per_s", r.f64_flops_per_s },
+        { "bf16_flops_per_s", r.bf16_flops_per_s },
         { "l1_bytes_per_s", r.l1_bytes_per_s },
         { "l2_bytes_per_s", r.l2_bytes_per_s },
         { "dram_bytes_per_s", r.dram_bytes_per_s },
@@ -31,6 +29,13 @@ static int roofline(lua_State *L)
     lua_pushstring(L, r.isa);
     lua_setfield(L, -2, "isa");
     return 1;
+}
+
+static int roofline(lua_State *L)
+{
+    struct kb_roofline r;
+    kb_status st = kb_roofline_measure(&r);
+    return st ? kb_bind_fail(L, st) : kb_bind_push_roofline(L, &r);
 }
 
 void kb_bind_roofline(lua_State *L)

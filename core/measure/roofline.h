@@ -30,6 +30,7 @@
 
 struct kb_roofline {
     double f32_flops_per_s, f64_flops_per_s;
+    double bf16_flops_per_s;    /* of matrix units; 0: not measured */
     double l1_bytes_per_s, l2_bytes_per_s;
     double dram_bytes_per_s, dram_copy_bytes_per_s;
     size_t l1d_bytes, l2_bytes, l3_bytes;   /* l3 0: there is none */

@@ -91,6 +91,17 @@ void kb_worker_stop(kb_worker *w)
     free(w);
 }
 
+void kb_worker_quit(kb_worker *w, int64_t deadline_ns)
+{
+    int wstatus;
+    if (!w)
+        return;
+    close_if(&w->in);
+    if (w->pid > 0 && kb_process_wait(w->pid, deadline_ns, &wstatus) == KB_OK)
+        w->pid = 0;             /* reaped; its children die with it */
+    kb_worker_stop(w);
+}
+
 kb_status kb_worker_send(kb_worker *w, const void *bytes, size_t n)
 {
     return kb_frame_write(w->in, bytes, n, kb_clock_now_ns() + 10000000000);

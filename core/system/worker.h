@@ -25,6 +25,10 @@ KB_MUST_USE kb_status kb_worker_start(const char *const *argv,
 /* Kills the worker with all its children, reaps it, frees w. */
 void kb_worker_stop(kb_worker *w);
 
+/* The same, but an idle worker may end by itself first: its stdin ends, and it
+ * has until deadline_ns to put away what it made in TMPDIR. */
+void kb_worker_quit(kb_worker *w, int64_t deadline_ns);
+
 /* Sends one request. ESYS (EPIPE): the worker is gone. ETIME after 10 s. */
 KB_MUST_USE kb_status kb_worker_send(kb_worker *w, const void *bytes,
                                      size_t n);

@@ -21,8 +21,6 @@
 --   h    sm, dram as above; l2: bytes the inner loops load a flop, times
 --        flops / time, against measured L1 bandwidth. Percent.
 --   signature (v2)  T / T0, registers, stack frame, lanes, occupancy
-local core = require "kernelband.core"
-
 local evidence = {}
 
 -- Reading the object ----------------------------------------------------------
@@ -43,19 +41,23 @@ local function classify(op, operands)
     out.fma = base:match "^fn?m" ~= nil
     out.lanes = kind:sub(1, 1) == "p" and width or 1
   end
-  if operands:find "%(" and not op:match "^lea" and not op:match "^nop" and not op:match "^j"
-     and not op:match "^prefetch" then
+  if operands:find "%(" and not (op:match "^lea" or op:match "^nop" or op:match "^j"
+                                 or op:match "^prefetch") then
     local destination = operands:match ",([^,%(]*%([^%)]*%))$"
     out.memory = true
     out.store = destination ~= nil or not operands:find ","
     out.stack = operands:find "%(%%rsp" ~= nil or operands:find "%(%%rbp" ~= nil
-    out.vector = operands:find "%%[xyz]mm" ~= nil and not op:match "gather" and not op:match "scatter"
-                 and not op:match "s[sd]$" and not op:match "^vbroadcast"
+    out.vector = operands:find "%%[xyz]mm" ~= nil and not (op:match "gather" or op:match "scatter"
+                 or op:match "s[sd]$" or op:match "^vbroadcast")
     out.bytes = op:match "ss$" and 4 or op:match "sd$" and 8 or op:match "^vbroadcastss" and 4
                 or out.vector and 4 * width or 8
   end
   if out.flop or out.memory then return out end
 end
+
+-- Overlapping loops could make a source of a page a work of hours: after this
+-- many instructions the rest is not looked at.
+local most_read = 200000
 
 -- Adds a function's instructions { address, op, operands } to the mix: those
 -- of its innermost loops (a backward jump with no other one inside).
@@ -70,21 +72,20 @@ local function add_function(mix, code)
     local frame = ins.op == "sub" and ins.operands:match "^%$0x(%x+),%%rsp"
     if frame then mix.frame_bytes = math.max(mix.frame_bytes, tonumber(frame, 16)) end
   end
+  -- Loops come in the order of their ends: one that ended before and began
+  -- later, or at the same place, lies inside.
+  local latest
   for _, loop in ipairs(loops) do
-    local innermost = true
-    for _, other in ipairs(loops) do
-      if other ~= loop and other.first >= loop.first and other.last <= loop.last then
-        innermost = false
-      end
-    end
-    if innermost then evidence.add_loop(mix, code, loop) end
+    if not latest or latest < loop.first then evidence.add_loop(mix, code, loop) end
+    latest = math.max(latest or 0, loop.first)
   end
 end
 
 function evidence.add_loop(mix, code, loop)
   local flops, i = 0, loop.at
   local seen = {}
-  while i >= 1 and code[i].address >= loop.first do
+  while i >= 1 and code[i].address >= loop.first and mix.unread > 0 do
+    mix.unread = mix.unread - 1
     local c = classify(code[i].op, code[i].operands)
     if c then seen[#seen + 1] = c end
     if c and c.flop then flops = flops + 1 end
@@ -109,15 +110,24 @@ function evidence.add_loop(mix, code, loop)
   end
 end
 
--- text: what objdump -h -T -d printed.
+-- Entries of the dynamic section that name code to run.
+local at_load = { INIT = true, FINI = true, INIT_ARRAY = true, FINI_ARRAY = true,
+                  PREINIT_ARRAY = true }
+
+-- text: what readelf -d -r and objdump -h -T -d printed.
 function evidence.read_text(text)
   local mix = { sections = {}, registers = {}, frame_bytes = 0, loops = 0, largest = 0,
                 flops = 0, lanes = 0, operations = 0, fma = 0, widest = 0, memory = 0,
-                stack = 0, vector_memory = 0, load_bytes = 0 }
+                stack = 0, vector_memory = 0, load_bytes = 0, unread = most_read }
   local code
   for line in text:gmatch "[^\n]+" do
     local section, size = line:match "^%s*%d+%s+(%.%S+)%s+(%x+)%s"
     if section then mix.sections[section] = tonumber(size, 16) end
+    if not code then
+      local entry = line:match "^%s+0x%x+ %(([%u_]+)%)"
+      if entry and at_load[entry] then mix.at_load = mix.at_load or entry end
+      if line:find("_IRELATIV", 1, true) then mix.at_load = mix.at_load or "IRELATIV" end
+    end
     if line:match "^%x+ <.*>:$" then
       if code and #code > 0 then add_function(mix, code) end
       code = {}
@@ -130,23 +140,32 @@ function evidence.read_text(text)
     end
   end
   if code and #code > 0 then add_function(mix, code) end
+  mix.whole = code ~= nil
   return mix
 end
 
--- The mix of an object, or nil where there is no objdump.
+-- The mix of an object, or nil where there is no objdump. One that cannot
+-- be shown, or not down to its code, is a mix that admit refuses.
 function evidence.read_object(object)
-  local text = object:text()
-  return text and evidence.read_text(text)
+  local text, _, code = object:text()
+  if text then return evidence.read_text(text) end
+  if code ~= "ENODEV" then return evidence.read_text "" end
 end
 
 -- What may not be in a candidate at all: code that runs when it is loaded,
 -- before anything watches. nil when there is none.
 function evidence.admit(mix)
+  if not mix then return nil end
+  local found = mix.at_load
   for _, name in ipairs { ".preinit_array", ".init_array", ".ctors", ".init", ".fini_array" } do
-    if mix and (mix.sections[name] or 0) > 0 then
-      return { verdict = "cheated", reason = ("the object has a section %s: code that runs "
-               .. "before or after the kernel is called"):format(name) }
-    end
+    if (mix.sections[name] or 0) > 0 then found = "a section " .. name end
+  end
+  if found then
+    return { verdict = "cheated", reason = ("the object has %s: code that runs before or after "
+             .. "the kernel is called"):format(found) }
+  elseif not mix.whole then
+    return { verdict = "cheated", reason = "objdump cannot show the object's code: it is too "
+             .. "large, or made not to be read" }
   end
 end
 
@@ -186,14 +205,15 @@ function evidence.roofs(s, work)
   return flops, math.max(peak.dram_bytes_per_s, peak.dram_copy_bytes_per_s)
 end
 
--- s: the session, for its roofs and its task; out: the evaluation so far.
-function evidence.make(s, out, mix)
+-- s: the session, for its roofs and its task; out: the evaluation so far;
+-- facts: the object's mix and the counters, each nil where there is none.
+function evidence.make(s, out, facts)
+  local mix, c = facts.mix, facts.metrics
   local first = out.shapes[1]
   local seconds = first.time_ns * 1e-9
   local work = s.task.work(first.shape)
   local flops_per_s, bytes_per_s = evidence.roofs(s, work)
   local sm, dram = work.flops / seconds / flops_per_s, work.bytes / seconds / bytes_per_s
-  local c = out.counters
   local ipc = c and ratio(c.instructions, c.cycles * 4)
   local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs or nil
   local known = mix and mix.flops > 0

@@ -118,6 +118,22 @@ local function mirror()
   return m
 end
 
+-- The journal keeps these of a choice; others may be there.
+local function check_terms(where, terms)
+  for _, name in ipairs { "mean", "exploration", "psi" } do
+    local v = terms[name]
+    if v ~= nil and (type(v) ~= "number" or v ~= v) then
+      error(("%s: choose's term '%s' must be a number or nil, got %s"):format(where, name,
+            schema.show(v)), 0)
+    end
+  end
+  local id = terms.cluster
+  if id ~= nil and (type(id) ~= "number" or not math.tointeger(id)) then
+    error(("%s: choose's term 'cluster' must be an integer or nil, got %s"):format(where,
+          schema.show(id)), 0)
+  end
+end
+
 local function check_choice(where, kernel, index, terms, strategies, m)
   if kernel == nil then return nil end
   local original = m.original(kernel)
@@ -133,17 +149,27 @@ local function check_choice(where, kernel, index, terms, strategies, m)
     error(("%s: choose's third value must be a table of terms or nil, got %s")
           :format(where, schema.show(terms)), 0)
   end
+  if terms then check_terms(where, terms) end
   return original, i, terms and copy(terms)
 end
 
 -- ctx as the policy sees it.
 local function inner_context(ctx, m)
-  local open = ctx.open
+  local function open(kernel, i)
+    local original = m.original(kernel)
+    if not original then
+      error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 2)
+    end
+    local n = type(i) == "number" and math.tointeger(i)
+    if not n or n < 1 or n > #ctx.strategies then
+      error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#ctx.strategies,
+            schema.show(i)), 2)
+    end
+    return not ctx.open or ctx.open(original, n)
+  end
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = function(kernel, i)
-      return not open or open(m.original(kernel) or kernel, i)
-    end,
+    open = open,
   }
 end
 

@@ -122,20 +122,20 @@ local function time(ns)
   return ("%.2f s"):format(ns / 1e9)
 end
 
-local function shape_name(shape)
+-- As the worker writes it, in the task's own order; else by name.
+local function shape_name(s)
+  if s.label then return s.label end
   local names, out = {}, {}
-  for name in pairs(shape) do names[#names + 1] = name end
+  for name in pairs(s.shape) do names[#names + 1] = name end
   table.sort(names)
-  for i, name in ipairs(names) do
-    out[i] = ("%s=%s"):format(name, tostring(math.tointeger(shape[name])
-                                             or shape[name]))
-  end
+  for i, name in ipairs(names) do out[i] = ("%s=%.14g"):format(name, s.shape[name]) end
   return table.concat(out, " ")
 end
 
 -- The final table of a search, as text: a row a timed shape, then the whole.
-function progress.table(result)
-  local rows = { { "shape", "baseline", "best", "speed-up", "95 % interval",
+-- what: the head of the column that is not the baseline's.
+function progress.table(result, what)
+  local rows = { { "shape", "baseline", what or "best", "speed-up", "95 % interval",
                    "of peak" } }
   local function row(name, s)
     rows[#rows + 1] = {
@@ -146,7 +146,7 @@ function progress.table(result)
       s.share_of_peak and ("%.0f %%"):format(100 * s.share_of_peak) or "-" }
   end
   for _, s in ipairs(result.shapes or {}) do
-    if s.role == "timed" then row(shape_name(s.shape), s) end
+    if s.role == "timed" then row(shape_name(s), s) end
   end
   row("all", result)
   local width, out = {}, {}
@@ -163,6 +163,17 @@ function progress.table(result)
     if n == 1 then out[#out + 1] = ("-"):rep(#out[1]) end
   end
   return table.concat(out, "\n") .. "\n"
+end
+
+-- One line on what "of peak" is a share of; "" when nothing was measured.
+function progress.peak(machine)
+  local r = machine and machine.roofline
+  if not r then return "" end
+  local tensor = (r.bf16_flops_per_s or 0) > 0
+    and (", %.0f bf16 by mma.sync"):format(r.bf16_flops_per_s / 1e9) or ""
+  return ("peaks measured on %s: %.0f GFLOP/s fp32%s (%s), memory %.0f GB/s\n"):format(
+    machine.name, r.f32_flops_per_s / 1e9, tensor, r.isa,
+    math.max(r.dram_bytes_per_s, r.dram_copy_bytes_per_s) / 1e9)
 end
 
 return progress

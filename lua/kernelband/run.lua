@@ -284,6 +284,7 @@ function run.open(spec)
 
   -- For the way out after a failure: the disk may be the reason for it.
   function journal.fail(state, why)
+    db:exec "ROLLBACK"                  -- what it broke off, if anything
     db:exec(insert.event, journal.elapsed_s(), state, why)
     db:exec("UPDATE experiment SET state = ?", state)
   end

@@ -46,6 +46,26 @@ end
 
 local own = "@" .. (core.system.lib_dir() or "?") .. "/lua/kernelband/"
 
+-- A message handler: a fault of the engine's own keeps the way to it.
+function schema.trace_own(e)
+  local ours = type(e) == "string" and e:sub(1, #own - 1) == own:sub(2)
+  return ours and debug.traceback(e, 2) or e
+end
+
+local stop_error = { __name = "kernelband.stop" }
+function stop_error.__tostring(e) return e.message end
+function stop_error.__concat(a, b) return tostring(a) .. tostring(b) end
+
+-- Raises an error that says all there is to say: main prints the text without
+-- a traceback of its own and exits 1.
+function schema.stop(text)
+  error(setmetatable({ message = text }, stop_error), 0)
+end
+
+function schema.is_stop(e)
+  return getmetatable(e) == stop_error
+end
+
 -- "file:line" of the innermost caller outside lua/kernelband, or nil. A call
 -- in tail position leaves no frame, so the line may then be its caller's.
 function schema.call_site()

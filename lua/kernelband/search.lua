@@ -95,8 +95,10 @@ end
 local function reward_of(S, p)
   local r = S.reward(p.parent, p.child, p.verdict)
   if type(r) ~= "number" or r ~= r or math.abs(r) == math.huge then
-    schema.raise("the reward of pull %d (%s) must be a finite number, got %s",
-                 p.n, p.verdict, schema.show(r))
+    local info = debug.getinfo(S.reward, "S")
+    schema.raise("%s:%d: the reward of pull %d (%s) must be a finite number, "
+      .. "got %s", info.short_src, info.linedefined, p.n, p.verdict,
+      schema.show(r))
   end
   return r
 end
@@ -243,6 +245,11 @@ local function kept(S, evaluation)
   return json.decode(text), text
 end
 
+local function tell_once(S, text)
+  if not S.told then S.progress.note(text) end
+  S.told = true
+end
+
 -- Waits for one result; nil when the user wants out at once.
 local function next_result(S)
   local p, evaluation = next_recorded(S)
@@ -255,9 +262,8 @@ local function next_result(S)
     elseif code ~= "ETIME" and code ~= "EINTR" then
       error(("the worker is lost: %s"):format(tostring(result)), 0)
     end
-    if interrupts() > 0 and not S.told then
-      S.told = true
-      S.progress.note("finishing the evaluation in hand; Ctrl-C again stops now")
+    if interrupts() > 0 then
+      tell_once(S, "finishing the evaluation in hand; Ctrl-C again stops now")
     end
     S.progress.tick(status(S))
   end
@@ -303,6 +309,8 @@ local function confirm(S)
       if interrupts() > 1 then
         S.interrupted = true
         return
+      elseif interrupts() > 0 then
+        tell_once(S, "confirming to the end; Ctrl-C again stops now")
       end
     until ticket or (code ~= "ETIME" and code ~= "EINTR")
     if not ticket then
@@ -328,7 +336,7 @@ local function result_of(S, kernel, evaluation, confirmed)
     pulls = #S.rows, verdicts = S.verdicts, arms = S.arms, seed = S.seed,
     policy = S.policy.name, interrupted = S.interrupted or false,
     source_path = S.journal.best_path, run = S.journal.folder, usd = S.usd,
-    share_of_peak = evaluation.share_of_peak,
+    machine = S.evaluator.machine and S.evaluator.machine() or nil,
   }
   if S.journal.folder then
     S.journal.best(kernel.source)
@@ -394,13 +402,25 @@ local function body(S)
   return result
 end
 
+-- What is told when a search breaks off: why, and what of it is kept.
+local function broken_off(S, why)
+  local text = tostring(why)
+  local kept = #S.rows > 0 and S.journal.folder
+  if kept and not text:find("kernelband resume", 1, true) then
+    text = ("%s\n%d pulls are kept; when this is mended, go on with: "
+            .. "kernelband resume %s"):format(text, #S.rows, kept)
+  end
+  if schema.is_config_error(why) then schema.raise("%s", text) end
+  schema.stop(text)
+end
+
 -- kb.search(options) -> result; setup.lua says what the options are.
 function search.run(options)
   if interrupts() > 0 then
     schema.raise "kb.search: interrupted, so no further search is started"
   end
   local S = setup.search(options)
-  local ok, result = pcall(body, S)
+  local ok, result = xpcall(body, schema.trace_own, S)
   S.progress.close()
   S.evaluator.close()
   if not ok then
@@ -408,7 +428,7 @@ function search.run(options)
                    tostring(result))
   end
   S.journal.close()
-  if not ok then error(result, 0) end
+  if not ok then broken_off(S, result) end
   return result
 end
 

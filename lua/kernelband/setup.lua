@@ -3,7 +3,7 @@
 
 local core      = require "kernelband.core"
 local json      = require "kernelband.json"
-local path      = require "kernelband.path"
+local device    = require "kernelband.device"
 local policies  = require "kernelband.policy"
 local progress  = require "kernelband.progress"
 local rewards   = require "kernelband.reward"
@@ -11,6 +11,7 @@ local run       = require "kernelband.run"
 local schema    = require "kernelband.schema"
 local schedule  = require "kernelband.generator.schedule"
 local strategy  = require "kernelband.strategy"
+local tasks     = require "kernelband.task"
 
 local setup = {}
 
@@ -31,7 +32,8 @@ local rules = {
     doc = "{ steps =, minutes =, usd = }, at least one of them" },
   { "parallel", "integer", default = 1, at_least = 1, at_most = 64 },
   { "seed", "integer", default = 1 },
-  { "out", "string", optional = true, at_least = 1 },
+  { "out", "string", optional = true,
+    check = function(s) return s ~= "", "the path of a folder" end },
   { "quiet", "boolean", optional = true },
   { "confirm", "boolean", default = true },
   { "on_pull", "function", optional = true },
@@ -52,14 +54,12 @@ local function environment(opt)
     return { evaluator = env.evaluator, generator = env.generator,
              strategies = env.strategies, source = env.source, ext = "txt" }
   end
-  local ext = opt.device:sub(1, 4) == "cuda" and "cuda" or "c"
-  local file = path.join(task.dir, task.baseline[ext])
-  local source, why = core.system.read_file(file)
-  if not source then
-    schema.raise("task %s: its baseline cannot be read: %s: %s", task.name,
-                 file, why)
-  end
-  return { source = source, ext = ext == "c" and "c" or "cu",
+  local language
+  opt.device, language = device.resolve(opt.device, task)
+  task = tasks.for_language(task, language)
+  opt.task = task
+  return { source = tasks.source(task, "baseline"), ext = language == "c" and "c" or "cu",
+           strategies = not opt.strategies and strategy.set("strategies/" .. language) or nil,
            generator = schedule.new {}, evaluator = function()
     local evaluator, text = require("kernelband.worker").start {
       task = task, device = opt.device, parallel = opt.parallel,
@@ -116,6 +116,35 @@ local function open_journal(opt, S, source, ext)
   }
 end
 
+local function check_generator(generator)
+  if type(generator.start) == "function" then return end
+  for _, name in ipairs { "open", "propose", "seen" } do
+    if type(generator[name]) ~= "function" then
+      schema.raise_at_call("kb.search", "option 'generator' must be a kb.generator, or a table "
+        .. "with the functions open, propose and seen; '%s' is %s", name,
+        schema.show(generator[name]))
+    end
+  end
+end
+
+-- A set that owns no parameter of the schedule would end at once, without a word.
+local function check_moves(task, strategies)
+  local names, owned = {}, {}
+  for i, p in ipairs(task.schedule.parameters) do
+    names[i], owned[p[1]] = p[1], true
+  end
+  local moves = {}
+  for _, s in ipairs(strategies) do
+    for _, move in ipairs(s.moves) do
+      if owned[move] then return end
+      moves[#moves + 1] = move
+    end
+  end
+  schema.raise_at_call("kb.search", "no strategy moves a parameter of %s: the moves are { %s }, "
+    .. "the parameters { %s }", task.schedule.file or task.name, table.concat(moves, ", "),
+    table.concat(names, ", "))
+end
+
 local function resolve_policy(given)
   if type(given) == "string" then return policies.load(given) end
   if type(given.new) ~= "function" then
@@ -144,9 +173,12 @@ function setup.search(options)
   }
   S.strategies = env.strategies
   if opt.strategies then S.strategies = strategy.set(opt.strategies) end
-  if not S.strategies then S.strategies = strategy.set "strategies/c" end
   for _, s in ipairs(S.strategies) do S.arms[s.name] = 0 end
   local generator = opt.generator or env.generator
+  check_generator(generator)
+  if generator.name == "schedule" and S.task.schedule then
+    check_moves(S.task, S.strategies)
+  end
   S.generator = generator.start and generator.start(S.task) or generator
   S.reward = reward_of(opt, S.policy)
   S.open = opener(S.strategies, S.generator)

@@ -3,7 +3,8 @@
 --   t = task.load "examples/tasks/matmul"
 --   t.name t.summary t.dir t.args t.shapes t.work t.reduction t.schedule ..
 --   task.arguments(t, shape)  -> what device:buffers takes
---   task.source(t, "baseline", "c")  -> text of a file the task names
+--   task.source(t, "baseline")  -> text of the file the task names
+--   task.for_language(t, "cuda")     -> the task on a GPU
 --
 -- Task files are the user's own and trusted; they are plain Lua.
 local core   = require "kernelband.core"
@@ -14,7 +15,15 @@ local task = {}
 
 local dtypes = { "f64", "f32", "f16", "bf16", "i8", "u8", "i32", "i64" }
 
+local fills = { "normal", "wide", "uniform", "lognormal", "spikes", "ties", "integers",
+                "denormal" }
+
 local shape_list = { type = "list", item = { type = "table" } }
+local shapes = {
+  { "smoke",    "list", at_least = 1, item = shape_list.item },
+  { "timed",    "list", at_least = 1, item = shape_list.item },
+  { "held_out", "list", default = {}, item = shape_list.item },
+}
 local languages = { { "c", "string", optional = true },
                     { "cuda", "string", optional = true } }
 
@@ -23,18 +32,20 @@ local rules = {
       return s:match "^[%a_][%w_]*$" ~= nil, "a C identifier" end },
   { "summary", "string" },
   { "args", "list", at_least = 1, at_most = 32, item = { type = "table" } },
-  { "shapes", "table", rules = {
-      { "smoke",    "list", at_least = 1, item = shape_list.item },
-      { "timed",    "list", at_least = 1, item = shape_list.item },
-      { "held_out", "list", default = {}, item = shape_list.item } } },
+  { "shapes", "table", rules = shapes },
+  { "shapes_cuda", "table", optional = true, rules = shapes },
+  { "accumulate", "string", optional = true, one_of = dtypes },
   { "work", "function" },
   { "tolerance", "number", optional = true, at_least = 0 },
   { "reduction", "function", optional = true },
   { "scale", "string", optional = true, one_of = { "absolute", "result" } },
+  { "absolute", "list", optional = true, item = { type = "string" } },
+  { "distributions", "list", optional = true, at_least = 1,
+    item = { type = "string", one_of = fills } },
   { "exact", "boolean", optional = true },
   { "reference", "table", rules = languages },
   { "baseline", "table", rules = languages },
-  { "schedule", "string", optional = true },
+  { "schedule", { "string", "table" }, optional = true, rules = languages },
 }
 
 local schedule_rules = {
@@ -75,10 +86,11 @@ local function read_arg(a, i, where)
   end
   for _, d in ipairs(a[4]) do
     if type(d) ~= "string" and not (math.tointeger(d) and d >= 1) then
-      refuse("'%s': a dimension is a shape's name or a positive integer, got %s", a[1], schema.show(d))
+      refuse("'%s': a dimension is a shape's name or a positive integer, got %s", a[1],
+             schema.show(d))
     end
   end
-  return { name = a[1], dtype = a[2], mode = a[3], dims = a[4] }
+  return { name = a[1], dtype = a[2], mode = a[3], dims = a[4], below = a.below }
 end
 
 -- The names a shape must give: dimensions, and scalars without a value.
@@ -125,8 +137,8 @@ local function find_sources(t, kind, where)
   end
 end
 
-local function load_schedule(t)
-  local file = path.join(t.dir, t.schedule)
+local function load_schedule(t, name)
+  local file = path.join(t.dir, name)
   local schedule = schema.check(run_file(file), schedule_rules, file)
   for i, p in ipairs(schedule.parameters) do
     if type(p[1]) ~= "string" or type(p[2]) ~= "table" or #p[2] == 0 then
@@ -155,23 +167,41 @@ function task.load(name)
   t.dir, t.file = dir, file
   for i, a in ipairs(t.args) do t.args[i] = read_arg(a, i, where) end
   local names = shape_names(t.args)
-  for _, role in ipairs { "smoke", "timed", "held_out" } do
-    for i, shape in ipairs(t.shapes[role]) do
-      t.shapes[role][i] = check_shape(shape, names, ("%s: shapes.%s[%d]"):format(where, role, i))
+  for _, field in ipairs { "shapes", "shapes_cuda" } do
+    for _, role in ipairs { "smoke", "timed", "held_out" } do
+      for i, shape in ipairs(t[field] and t[field][role] or {}) do
+        t[field][role][i] = check_shape(shape, names,
+                                        ("%s: %s.%s[%d]"):format(where, field, role, i))
+      end
     end
   end
   t.shape_names = names
   check_work(t, where)
   find_sources(t, "reference", where)
   find_sources(t, "baseline", where)
-  if t.schedule then t.schedule = load_schedule(t) end
-  return t
+  local files = type(t.schedule) == "table" and t.schedule or { c = t.schedule }
+  t.schedule, t.schedules = nil, {}
+  for _, language in ipairs { "c", "cuda" } do
+    if files[language] then t.schedules[language] = load_schedule(t, files[language]) end
+  end
+  return task.for_language(t, "c")
 end
 
-function task.source(t, kind, language)
+-- The same task as one language sees it: its shapes, its schedule.
+function task.for_language(t, language)
+  local own = setmetatable({ language = language }, { __index = t.all or t })
+  own.all = t.all or t
+  own.shapes = language == "cuda" and own.all.shapes_cuda or own.all.shapes
+  own.schedule = own.all.schedules and own.all.schedules[language]
+  return own
+end
+
+function task.source(t, kind)
+  local language = t.language
   local file = t[kind][language]
   if not file then
-    schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind, language)
+    schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind,
+                 language)
   end
   local text, why = core.system.read_file(file)
   if not text then schema.raise("%s: %s", file, why) end
@@ -190,9 +220,16 @@ function task.arguments(t, shape, wide)
     local dtype = a.dtype
     if wide and (a.mode == "out" or a.mode == "inout") then dtype = "f64" end
     out[i] = { mode = a.mode, dtype = dtype, count = count,
-               value = a.mode == "scalar" and (a.value or shape[a.name]) or nil }
+               value = a.mode == "scalar" and (a.value or shape[a.name]) or nil,
+               below = type(a.below) == "string" and shape[a.below] or a.below }
   end
   return out
+end
+
+-- Does the error scale take this input by its absolute value? All of them, or
+-- those that the task lists.
+function task.is_absolute(t, name)
+  return not t.absolute or contains(t.absolute, name)
 end
 
 -- "m=512 n=512 k=512", in the order the task names them.

@@ -14,6 +14,7 @@ local worker = {}
 
 local second_ns = 10 ^ 9 // 1
 local open_timeout_ns     = 180 * second_ns
+local quit_timeout_ns     = second_ns
 local evaluate_timeout_ns = 120 * second_ns
 
 -- The process ------------------------------------------------------------------
@@ -28,21 +29,24 @@ local function answer(session, request)
 end
 
 -- Serves until its stdin ends. Returns an exit code.
-function worker.serve(device)
+function worker.serve(name)
   local channel = assert(core.channel())
-  local session
+  local evaluate = require "kernelband.evaluate"
+  local device, session
+  local function open(request)
+    device = device or evaluate.device(name)
+    if request.op == "warm" then return { warm = true } end
+    session = evaluate.open(task.load(request.task), device, request.known)
+    return { ready = session.baseline, machine = session.machine }
+  end
   while true do
     local text, why, code = channel:read()
     if not text then return code == "EEMPTY" and 0 or error(why) end
     local request = json.decode(text)
     local reply
-    if request.op == "open" then
-      local ok, s = pcall(function()
-        return require("kernelband.evaluate").open(task.load(request.task), device)
-      end)
-      session = ok and s or nil
-      reply = ok and { ready = s.baseline, machine = s.machine }
-              or { refused = tostring(s), config = schema.is_config_error(s) }
+    if request.op == "open" or request.op == "warm" then
+      local ok, out = pcall(open, request)
+      reply = ok and out or { refused = tostring(out), config = schema.is_config_error(out) }
     else
       reply = answer(session, request)
     end
@@ -66,26 +70,53 @@ local function stop(slot)
   slot.process = nil
 end
 
--- Starts a slot's process and sends it the task. Its answer comes later.
-local function start(self, slot)
-  local process, why = core.worker { core.system.exe(), "worker", "--device", slot.device }
-  if not process then error("cannot start a worker: " .. why, 0) end
-  slot.process = process
-  slot.state, slot.deadline_ns = "opening", core.system.now_ns() + open_timeout_ns
-  assert(process:send(json.encode { op = "open", task = self.task.dir }))
+local function retire(slot)
+  if slot.process then slot.process:quit(quit_timeout_ns) end
+  slot.process = nil
 end
 
-local function give(slot, job)
+local function spawn(slot)
+  local process, why = core.worker { core.system.exe(), "worker", "--device", slot.device }
+  if not process then error("cannot start a worker: " .. why, 0) end
+  return process
+end
+
+-- A GPU's context takes a third of a second to make: one is kept ready for the
+-- kernel that takes a worker down.
+local function keep_spare(slot)
+  if core.language(slot.device) ~= "cuda" or slot.spare then return end
+  slot.spare = spawn(slot)
+  slot.spare:send(json.encode { op = "warm" })
+end
+
+-- Gives a slot a process and sends it the task. Its answer comes later.
+local function start(self, slot)
+  slot.process, slot.spare = slot.spare or spawn(slot), nil
+  slot.state, slot.deadline_ns = "opening", core.system.now_ns() + open_timeout_ns
+  assert(slot.process:send(json.encode { op = "open", task = self.task.dir,
+                                         known = self.first }))
+end
+
+-- A process that died while it had nothing to do is no candidate's fault: the
+-- job waits for the next one.
+local function give(self, slot, job)
   slot.job, slot.state = job, "busy"
   slot.deadline_ns = core.system.now_ns() + evaluate_timeout_ns
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
-  if not sent then slot.deadline_ns = 0 end       -- found dead at the next wait
+  if not sent then
+    slot.job = nil
+    stop(slot)
+    table.insert(self.queue, 1, job)
+    start(self, slot)
+  end
 end
 
 local function dispatch(self)
   for _, slot in ipairs(self.slots) do
-    if slot.state == "idle" and #self.queue > 0 then give(slot, table.remove(self.queue, 1)) end
+    if slot.state == "idle" and #self.queue > 0 then
+      give(self, slot, table.remove(self.queue, 1))
+    end
   end
 end
 
@@ -108,6 +139,7 @@ local function take_reply(self, slot, text)
     return replace(self, slot, "crashed", "the worker's answer is no JSON")
   end
   if reply.refused then
+    retire(slot)
     if reply.config then schema.raise("%s", reply.refused) end
     error(reply.refused, 0)
   elseif reply.failed then
@@ -117,10 +149,17 @@ local function take_reply(self, slot, text)
     self.machine = self.machine or reply.machine
     slot.state = "idle"
     dispatch(self)
+    keep_spare(slot)
     return nil, "ready", "EAGAIN"
+  elseif reply.warm then                -- a spare's first word, read late
+    return nil, "warm", "EAGAIN"
   end
   local job = slot.job
   slot.job, slot.state = nil, "idle"
+  if reply.evaluation.lost then         -- its device is of no more use
+    stop(slot)
+    start(self, slot)
+  end
   dispatch(self)
   return job.ticket, reply.evaluation
 end
@@ -174,8 +213,15 @@ function evaluator:baseline()
   return self.first
 end
 
+-- Idle workers end by themselves, which removes their scratch folders; not when
+-- the user has asked twice to stop.
 function evaluator:close()
-  for _, slot in ipairs(self.slots) do stop(slot) end
+  for _, slot in ipairs(self.slots) do
+    if slot.state == "idle" and core.system.interrupts() < 2 then retire(slot) end
+    stop(slot)
+    if slot.spare then slot.spare:close() end
+    slot.spare = nil
+  end
 end
 
 -- The device for the i-th of n workers: on the CPU each has its own processor.

@@ -35,7 +35,8 @@ evaluator.close()
 for _, name in ipairs { "build", "check", "time", "profile" } do
   print(("evaluation, %-7s        %.3f s"):format(name, core.stats.median(parts[name])))
 end
-print(("evaluation, whole (median of %d)  %.2f s  (target 1.5 s)"):format(n, core.stats.median(parts.total)))
+print(("evaluation, whole (median of %d)  %.2f s  (target 1.5 s)")
+      :format(n, core.stats.median(parts.total)))
 
 local status = core.system.read_file "/proc/self/status"
 print(("engine memory, peak        %.1f MiB  (target 64 MiB)")

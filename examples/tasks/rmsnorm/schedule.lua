@@ -269,7 +269,7 @@ local function emit_calls(w, p, call)
 end
 
 -- The address of row r of an array, from column c on.
-local function address(p, array, r, c)
+local function address(_, array, r, c)
   local row
   if array == "k" then
     row = r == "r0" and "" or " + (r - r0) * n"

@@ -22,16 +22,78 @@ local function compiler()
   end
 end
 
+-- The folders a CUDA toolkit may be in, as core/device/nvrtc.h has them, less
+-- what only the dynamic linker knows.
+local function cuda_folders()
+  local only = os.getenv "KERNELBAND_CUDA"
+  if only and only ~= "" then return { only } end
+  local out = { (core.system.exe() or ""):gsub("/[^/]*/[^/]*$", "") .. "/cuda" }
+  for _, name in ipairs { "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX" } do
+    local dir = os.getenv(name)
+    if dir and dir:find "^/" then out[#out + 1] = dir end
+  end
+  out[#out + 1] = "/usr/local/cuda"
+  local names = core.system.list "/usr/local" or {}
+  for i = #names, 1, -1 do
+    if names[i]:find "^cuda%-" then out[#out + 1] = "/usr/local/" .. names[i] end
+  end
+  return out
+end
+
+-- The first of folders x dirs that holds name.
+local function find_file(dirs, name)
+  for _, folder in ipairs(cuda_folders()) do
+    for _, dir in ipairs(dirs) do
+      local file = ("%s/%s/%s"):format(folder, dir, name)
+      if core.system.exists(file) then return file end
+    end
+  end
+end
+
+local library_dirs = { "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib" }
+local include_dirs = { "include", "targets/x86_64-linux/include", "targets/sbsa-linux/include" }
+
+-- Where NVRTC is, with the version that the name of its builtins tells.
+local function find_nvrtc()
+  for _, name in ipairs { "libnvrtc.so.13", "libnvrtc.so.12" } do
+    local file = find_file(library_dirs, name)
+    if file then
+      local dir = (core.system.realpath(file) or file):match "^(.*)/"
+      local version
+      for _, beside in ipairs(core.system.list(dir) or {}) do
+        version = beside:match "^libnvrtc%-builtins%.so%.(%d+%.%d+)" or version
+      end
+      return version and ("%s (CUDA %s)"):format(file, version) or file
+    end
+    if not os.getenv "KERNELBAND_CUDA" and core.system.has_library(name) then return name end
+  end
+end
+
+-- "580.65.06", of the driver in the kernel.
+local function driver_version()
+  local text = core.system.read_file "/proc/driver/nvidia/version"
+  return text and text:match "Kernel Module[%a%s]*%s([%d.]+)"
+end
+
+local function find_driver()
+  local version = driver_version()
+  if not core.system.has_library "libcuda.so.1" then
+    return nil, version and "the kernel has driver " .. version .. ", but libcuda.so.1 is missing"
+  end
+  return version and ("libcuda.so.1, driver %s"):format(version) or "libcuda.so.1"
+end
+
 -- Each probe: what it is about; find() -> what was found, or nil and what was
--- seen instead; need: without it nothing runs; means: what its absence costs;
--- mend: what to do about it.
+-- seen instead; need: without it nothing runs, or a function that says so;
+-- means: what its absence costs; mend: what to do about it.
 local probes = {
   { name = "cpu", find = function() return host.cpu end,
     means = "the processor cannot be named in reports", mend = "mount /proc" },
   { name = "cores",
     find = function() return ("%d usable of %d"):format(host.usable_cores, host.cores) end },
   { name = "kernel", find = function() return host.kernel end },
-  { name = "compiler", need = true, find = compiler,
+  { name = "compiler", find = compiler,
+    need = function() return not (find_driver() and find_nvrtc()) end,
     means = "candidates in C cannot be built",
     mend = "install gcc or clang (Debian: apt install gcc libc6-dev)" },
   { name = "objdump", find = function() return first_line "objdump --version" end,
@@ -63,12 +125,21 @@ local probes = {
       return text
     end,
     means = "a long run may not fit", mend = "free 1 GiB or use another folder" },
-  { name = "cuda",
-    find = function()
-      return core.system.has_library "libcuda.so.1" and "libcuda.so.1" or nil
-    end,
+  { name = "cuda", find = find_driver,
     means = "only kernels in C can be searched",
     mend = "on a machine with an NVIDIA GPU, install its driver" },
+  { name = "nvrtc", find = find_nvrtc,
+    means = "kernels in CUDA cannot be compiled",
+    mend = "install the CUDA toolkit, or set KERNELBAND_CUDA to the folder that holds its "
+           .. "lib and include" },
+  { name = "headers",
+    find = function()
+      local file = find_file(include_dirs, "cuda_fp16.h")
+        or core.system.exists "/usr/include/cuda_fp16.h" and "/usr/include/cuda_fp16.h"
+      return file and file:match "^(.*)/"
+    end,
+    means = "kernels in CUDA must do without #include: no half precision, no tensor cores",
+    mend = "install the CUDA toolkit's headers" },
   { name = "lua", find = function() return _VERSION end },
   { name = "sqlite", find = function() return host.sqlite end },
   { name = "cjson", find = function() return cjson._VERSION end },
@@ -81,8 +152,10 @@ local function examine()
     local found, seen = probe.find()
     local r = { name = probe.name, ok = found ~= nil, found = found or seen }
     if not found then
-      r.need, r.means, r.mend = probe.need or false, probe.means, probe.mend
-      if probe.need then fit = false end
+      local need = probe.need or false
+      if type(need) == "function" then need = need() end
+      r.need, r.means, r.mend = need, probe.means, probe.mend
+      if need then fit = false end
     end
     report[i] = r
   end

@@ -52,6 +52,7 @@ local function trace(err)
 end
 
 local function explain(err)
+  if schema.is_stop(err) then return err end
   if schema.is_config_error(err) then
     if os.getenv "KERNELBAND_TRACE" ~= "1" then return err end
     return setmetatable({ config = true, message = trace(err) }, getmetatable(err))

@@ -35,8 +35,9 @@ end
 local function start(task, limit)
   local schedule = task.schedule
   if not schedule then
-    schema.raise("task %s has no schedule, and the generator 'schedule' needs "
-                 .. "one", task.name)
+    schema.raise("%s: task %s has no schedule, and the generator 'schedule' "
+      .. "needs one: add schedule = \"schedule.lua\" (README, A task)",
+      task.file or "?", task.name)
   end
   local parameters, at = schedule.parameters, positions(schedule.parameters)
   local proposed, sources = {}, {}  -- keys of points, hashes of sources

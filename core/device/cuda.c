@@ -1,0 +1,357 @@
+#include "cuda_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "cuda_kit.h"
+
+enum { KIT_THREADS = 256, RESULT_BYTES = 4096 };
+
+static const int64_t second_ns = 1000000000;
+
+kb_status kb_cuda_check(cuda_device *d, cu_result code, const char *doing)
+{
+    char text[160];
+    if (code == CU_OK)
+        return KB_OK;
+    if (code == CU_OUT_OF_MEMORY)
+        return KB_ENOMEM;
+    if (!d->head.lost[0])
+        snprintf(d->head.lost, sizeof d->head.lost, "%s: %s", doing,
+                 kb_cuda_api_say(&d->api, code, text, sizeof text));
+    return KB_ECRASH;
+}
+
+kb_status kb_cuda_kit_run(cuda_device *d, enum kb_cuda_kit which, uint64_t n,
+                          void **params)
+{
+    uint64_t most = (uint64_t)d->head.info.sm_count * 16;
+    uint64_t blocks = (n + KIT_THREADS - 1) / KIT_THREADS;
+    unsigned grid = (unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks);
+    if (d->head.lost[0])
+        return KB_ECRASH;
+    return kb_cuda_check(d, d->api.LaunchKernel(d->kit[which], grid, 1, 1,
+                             KIT_THREADS, 1, 1, 0, d->stream, params, NULL),
+                         "starting a kernel of ours");
+}
+
+kb_status kb_cuda_wait(cuda_device *d, int64_t deadline_ns)
+{
+    static const struct timespec nap = { 0, 20000 };
+    for (unsigned round = 0;; round++) {
+        if (d->head.lost[0])
+            return KB_ECRASH;
+        cu_result code = d->api.StreamQuery(d->stream);
+        if (code != CU_NOT_READY)
+            return kb_cuda_check(d, code, "a kernel failed");
+        if (kb_clock_now_ns() > deadline_ns) {
+            snprintf(d->head.lost, sizeof d->head.lost,
+                     "did not return in time");
+            return KB_ETIME;
+        }
+        if (round > 2000)
+            nanosleep(&nap, NULL);
+    }
+}
+
+kb_status kb_cuda_flush_l2(cuda_device *d)
+{
+    uint64_t items = d->flush_bytes / 16;
+    cu_pointer sink = d->results;
+    void *params[] = { &d->flush, &items, &sink };
+    if (d->head.lost[0])
+        return KB_ECRASH;
+    kb_status st = kb_cuda_check(d, d->api.MemsetD32Async(d->flush, 0x5eed,
+                                     d->flush_bytes / 4, d->stream), "memset");
+    return st ? st : kb_cuda_kit_run(d, KIT_read, items, params);
+}
+
+static void close_cuda(kb_device *base)
+{
+    cuda_device *d = (cuda_device *)base;
+    bool alive = d->context && !d->head.lost[0];
+    if (alive)
+        kb_cupti_close(d->cupti);
+    for (size_t i = 0; alive && i < CUDA_PAIRS; i++) {
+        if (d->start[i])
+            d->api.EventDestroy(d->start[i]);
+        if (d->stop[i])
+            d->api.EventDestroy(d->stop[i]);
+    }
+    if (alive && d->flush)
+        d->api.MemFree(d->flush);
+    if (alive && d->results)
+        d->api.MemFree(d->results);
+    if (alive && d->kit_module)
+        d->api.ModuleUnload(d->kit_module);
+    if (alive && d->stream)
+        d->api.StreamDestroy(d->stream);
+    if (alive)
+        d->api.PrimaryRelease(d->device);
+    kb_nvrtc_close(d->nvrtc);
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+    if (!d->head.lost[0])       /* a lost driver may be at work behind us */
+        kb_cuda_api_close(&d->api);
+    free(d);
+}
+
+static kb_status build(kb_device *base, const struct kb_build *b, char *log,
+                       size_t cap, kb_object **out)
+{
+    cuda_device *d = (cuda_device *)base;
+    struct kb_nvrtc_build job = { b->source, strlen(b->source), d->arch,
+                                  b->timeout_ns };
+    size_t n;
+    cuda_object *o = calloc(1, sizeof *o);
+    if (!o)
+        return KB_ENOMEM;
+    o->head.ops = &kb_cuda_ops;
+    o->device = d;
+    kb_status st = kb_nvrtc_make(d->nvrtc, &job, log, cap, &o->cubin, &n);
+    snprintf(o->log, sizeof o->log, "%s", log);
+    if (!st) {
+        st = kb_cubin_open(o->cubin, n, (uint32_t)base->info.arch, &o->facts,
+                           log, cap);
+        if (st == KB_EINVAL)            /* admission: log says what is wrong */
+            st = KB_EDENIED;
+    }
+    if (st) {
+        base->ops->object_free(&o->head);
+        return st;
+    }
+    *out = &o->head;
+    return KB_OK;
+}
+
+static void object_free(kb_object *base)
+{
+    cuda_object *o = (cuda_object *)base;
+    kb_cubin_close(o->facts);
+    free(o->cubin);
+    free(o);
+}
+
+static kb_status object_text(const kb_object *base, char *text, size_t cap,
+                             size_t *used)
+{
+    const cuda_object *o = (const cuda_object *)base;
+    snprintf(text, cap, "%s", o->log);
+    *used = strlen(text);
+    return KB_OK;
+}
+
+static kb_status object_facts(const kb_object *base, const char *entry,
+                              struct kb_facts *out)
+{
+    const cuda_object *o = (const cuda_object *)base;
+    struct kb_cubin_entry e;
+    kb_status st = kb_cubin_entry(o->facts, entry, &e);
+    if (!st)
+        *out = (struct kb_facts){ e.registers, e.shared_bytes, e.local_bytes,
+                                  e.max_threads };
+    return st;
+}
+
+static int attribute(cuda_device *d, int which)
+{
+    int value = 0;
+    if (d->api.DeviceGetAttribute(&value, which, d->device))
+        return 0;
+    return value;
+}
+
+static void read_info(cuda_device *d)
+{
+    struct kb_device_info *i = &d->head.info;
+    int driver = 0;
+    size_t bytes = 0;
+    d->api.DriverGetVersion(&driver);
+    d->api.DeviceGetName(i->name, sizeof i->name, d->device);
+    d->api.DeviceTotalMem(&bytes, d->device);
+    snprintf(i->driver, sizeof i->driver, "CUDA %d.%d", driver / 1000,
+             driver % 1000 / 10);
+    snprintf(i->compiler, sizeof i->compiler, "NVRTC");
+    snprintf(i->flags, sizeof i->flags, "%s", kb_nvrtc_flags());
+    i->language = "cuda";
+    i->fresh_outputs = true;
+    i->sm_count = attribute(d, CU_ATTR_SM_COUNT);
+    i->sm_threads = attribute(d, CU_ATTR_SM_THREADS);
+    i->sm_registers = attribute(d, CU_ATTR_SM_REGISTERS);
+    i->sm_blocks = attribute(d, CU_ATTR_SM_BLOCKS);
+    i->sm_shared_bytes = (uint64_t)attribute(d, CU_ATTR_SM_SHARED);
+    i->block_shared_bytes = (uint64_t)attribute(d, CU_ATTR_BLOCK_SHARED);
+    i->l2_bytes = (uint64_t)attribute(d, CU_ATTR_L2_BYTES);
+    i->memory_bytes = bytes;
+    i->arch = attribute(d, CU_ATTR_MAJOR) * 10 + attribute(d, CU_ATTR_MINOR);
+    snprintf(d->arch, sizeof d->arch, "sm_%d%s", i->arch,
+             i->arch >= 90 ? "a" : "");
+}
+
+/* Two processes that time on one GPU at once measure each other. The file
+ * stays: whoever removes it while another waits for it splits the lock. */
+static kb_status open_lock(cuda_device *d)
+{
+    struct cu_uuid id;
+    char path[96];
+    int n = snprintf(path, sizeof path, "/tmp/kernelband-gpu-");
+    if (d->api.DeviceGetUuid(&id, d->device))
+        return KB_ESYS;
+    for (size_t i = 0; i < sizeof id.bytes; i++)
+        n += snprintf(path + n, sizeof path - (size_t)n, "%02x", id.bytes[i]);
+    d->lock_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (d->lock_fd < 0)         /* no O_CREAT on another user's file */
+        d->lock_fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                          0644);
+    return d->lock_fd < 0 ? KB_ESYS : KB_OK;
+}
+
+static kb_status claim(kb_device *base, bool on)
+{
+    cuda_device *d = (cuda_device *)base;
+    while (flock(d->lock_fd, on ? LOCK_EX : LOCK_UN))
+        if (errno != EINTR)
+            return KB_ESYS;
+    return KB_OK;
+}
+
+const struct kb_device_ops kb_cuda_ops = {
+    .close = close_cuda, .claim = claim, .build = build,
+    .roofline = kb_cuda_roofline,
+    .object_free = object_free, .object_text = object_text,
+    .object_facts = object_facts, .buffers_new = kb_cuda_buffers_new,
+    .buffers_free = kb_cuda_buffers_free, .at = NULL, .fill = kb_cuda_fill,
+    .get = kb_cuda_get, .set = kb_cuda_set, .take = kb_cuda_take,
+    .absolute = kb_cuda_absolute, .keep = kb_cuda_keep,
+    .poison = kb_cuda_poison, .damaged = kb_cuda_damaged,
+    .digest = kb_cuda_digest, .compare = kb_cuda_compare,
+    .start = kb_cuda_start, .launch = kb_cuda_launch,
+    .profile = kb_cuda_profile, .occupancy = kb_cuda_occupancy,
+    .stop = kb_cuda_stop
+};
+
+static kb_status open_context(cuda_device *d, const char **why)
+{
+    cu_result code = d->api.Init(0);
+    int count = 0;
+    *why = "the NVIDIA driver does not start";
+    if (code == CU_NO_DEVICE || (!code && d->api.DeviceGetCount(&count) == 0
+                                 && count == 0)) {
+        *why = "the NVIDIA driver shows no GPU (is CUDA_VISIBLE_DEVICES empty "
+               "or wrong?)";
+        return KB_ENODEV;
+    }
+    if (code == CU_DRIVER_MISMATCH)
+        *why = "the NVIDIA kernel module and libcuda.so are of different "
+               "versions: restart the machine or reload the module";
+    if (code)
+        return KB_ENODEV;
+    if (d->ordinal >= count) {
+        *why = "there is no GPU of that number";
+        return KB_ENODEV;
+    }
+    *why = "the GPU's context cannot be made: is another process using it "
+           "exclusively?";
+    if (d->api.DeviceGet(&d->device, d->ordinal)
+        || d->api.PrimaryRetain(&d->context, d->device))
+        return KB_ENODEV;
+    if (d->api.CtxSetCurrent(d->context)
+        || d->api.StreamCreate(&d->stream, CU_STREAM_NON_BLOCKING))
+        return KB_ENODEV;
+    read_info(d);
+    d->api.CtxSetLimit(CU_LIMIT_PERSISTING_L2, 0);      /* none where old */
+    return KB_OK;
+}
+
+static kb_status open_kit(cuda_device *d, const char **why)
+{
+    static const char *const names[KITS] = {
+#define X(name) "kit_" #name,
+        KB_CUDA_KIT_MAP(X)
+#undef X
+    };
+    char log[KB_NVRTC_LOG_BYTES];
+    unsigned char *cubin;
+    size_t n;
+    struct kb_nvrtc_build job = { kb_cuda_kit_source, kb_cuda_kit_bytes(),
+                                  d->arch, 60 * second_ns };
+    *why = "NVRTC cannot compile for this GPU: is the toolkit older than it?";
+    if (kb_nvrtc_make(d->nvrtc, &job, log, sizeof log, &cubin, &n))
+        return KB_ENODEV;
+    *why = "the driver does not load what NVRTC made: it is older than the "
+           "toolkit";
+    cu_result code = d->api.ModuleLoadData(&d->kit_module, cubin);
+    free(cubin);
+    for (size_t i = 0; i < KITS && !code; i++)
+        code = d->api.ModuleGetFunction(&d->kit[i], d->kit_module, names[i]);
+    return code ? KB_ENODEV : KB_OK;
+}
+
+static kb_status open_memory(cuda_device *d, const char **why)
+{
+    cu_result code = CU_OK;
+    *why = "the GPU has no memory left: another process holds it";
+    d->flush_bytes = 2 * (size_t)d->head.info.l2_bytes;
+    if (d->flush_bytes < (size_t)64 << 20)
+        d->flush_bytes = (size_t)64 << 20;
+    for (size_t i = 0; i < CUDA_PAIRS && !code; i++) {
+        code = d->api.EventCreate(&d->start[i], 0);
+        if (!code)
+            code = d->api.EventCreate(&d->stop[i], 0);
+    }
+    if (!code)
+        code = d->api.MemAlloc(&d->flush, d->flush_bytes);
+    if (!code)
+        code = d->api.MemAlloc(&d->results, RESULT_BYTES);
+    return code ? KB_ENODEV : KB_OK;
+}
+
+int kb_cuda_count(void)
+{
+    struct kb_cuda_api api;
+    const char *why;
+    int count = 0;
+    if (kb_cuda_api_open(&api, &why))
+        return 0;
+    if (api.Init(0) || api.DeviceGetCount(&count))
+        count = 0;
+    kb_cuda_api_close(&api);
+    return count;
+}
+
+kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,
+                       const char **why)
+{
+    cuda_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return KB_ENOMEM;
+    d->head.ops = &kb_cuda_ops;
+    d->lock_fd = -1;
+    if (name[4] == ':')
+        d->ordinal = atoi(name + 5);
+    snprintf(d->exe, sizeof d->exe, "%s", exe);
+    kb_status st = kb_cuda_api_open(&d->api, why);
+    if (!st)            /* its start passes while the driver's does */
+        st = kb_nvrtc_open(d->exe, &d->nvrtc, why);
+    if (!st)
+        st = open_context(d, why);
+    if (!st)
+        st = open_lock(d);
+    if (!st)
+        st = open_kit(d, why);
+    if (!st)
+        st = open_memory(d, why);
+    if (st) {
+        close_cuda(&d->head);
+        return st;
+    }
+    *out = &d->head;
+    return KB_OK;
+}

@@ -1,0 +1,367 @@
+/* Arrays in device memory: what the CPU does with tensor.h is done here by the
+ * kernels of cuda_kit.cu. An array lies between two red zones of CUDA_ZONE
+ * bytes in one allocation. There is one slot.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cuda_impl.h"
+
+static const int64_t timeout_ns = 60000000000;
+
+uint64_t kb_cuda_bytes(const kb_buffers *b, size_t arg)
+{
+    return b->arg[arg].count * kb_dtype_bytes(b->arg[arg].dtype);
+}
+
+cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg)
+{
+    return b->base[arg] + CUDA_ZONE;
+}
+
+/* The tail's red zone starts at the array's last byte. */
+static uint64_t room_bytes(const kb_buffers *b, size_t arg)
+{
+    return (kb_cuda_bytes(b, arg) + 255) / 256 * 256 + 2 * CUDA_ZONE;
+}
+
+static kb_status settle(cuda_device *d)
+{
+    return kb_cuda_wait(d, kb_clock_now_ns() + timeout_ns);
+}
+
+kb_status kb_cuda_buffers_new(kb_device *base, const struct kb_arg *arg,
+                              size_t args, size_t slots, kb_buffers **out)
+{
+    cuda_device *d = (cuda_device *)base;
+    if (slots != 1)
+        return KB_EINVAL;
+    cuda_buffers *b = calloc(1, sizeof *b);
+    if (!b)
+        return KB_ENOMEM;
+    b->head.ops = &kb_cuda_ops;
+    b->head.args = args;
+    b->head.slots = 1;
+    b->device = d;
+    memcpy(b->head.arg, arg, args * sizeof *arg);
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < args && !st; i++) {
+        if (arg[i].mode == KB_SCALAR)
+            continue;
+        uint64_t bytes = room_bytes(&b->head, i);
+        if (arg[i].count < 1 || bytes > d->head.info.memory_bytes)
+            st = KB_EINVAL;
+        else
+            st = kb_cuda_check(d, d->api.MemAlloc(&b->base[i], bytes),
+                               "allocating");
+        if (!st)
+            st = kb_cuda_check(d, d->api.MemsetD32Async(b->base[i], 0,
+                                   bytes / 4, d->stream), "clearing");
+    }
+    if (st) {
+        kb_cuda_buffers_free(&b->head);
+        return st;
+    }
+    *out = &b->head;
+    return KB_OK;
+}
+
+void kb_cuda_buffers_free(kb_buffers *base)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    cuda_device *d = b->device;
+    for (size_t i = 0; i < base->args && !d->head.lost[0]; i++) {
+        if (b->base[i])
+            d->api.MemFree(b->base[i]);
+        if (b->pristine[i])
+            d->api.MemFree(b->pristine[i]);
+    }
+    free(b);
+}
+
+kb_status kb_cuda_fill(kb_buffers *base, size_t arg, enum kb_fill fill,
+                       uint64_t below, uint64_t seed)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    cu_pointer at = kb_cuda_at(b, arg);
+    int dtype = (int)base->arg[arg].dtype, kind = (int)fill;
+    uint64_t n = base->arg[arg].count;
+    void *params[] = { &at, &dtype, &n, &kind, &seed, &below };
+    return kb_cuda_kit_run(b->device, KIT_fill, n, params);
+}
+
+kb_status kb_cuda_get(kb_buffers *base, size_t arg, size_t slot, size_t i,
+                      double *out)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    uint64_t word = 0;
+    enum kb_dtype dtype = base->arg[arg].dtype;
+    size_t size = kb_dtype_bytes(dtype);
+    (void)slot;
+    kb_status st = settle(b->device);
+    if (!st)
+        st = kb_cuda_check(b->device, b->device->api.MemcpyDtoH(&word,
+                               kb_cuda_at(b, arg) + i * size, size), "reading");
+    if (!st)
+        *out = kb_tensor_get(&word, dtype, 0);
+    return st;
+}
+
+kb_status kb_cuda_set(kb_buffers *base, size_t arg, size_t i, double value)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    uint64_t word = 0;
+    enum kb_dtype dtype = base->arg[arg].dtype;
+    size_t size = kb_dtype_bytes(dtype);
+    kb_tensor_set(&word, dtype, 0, value);
+    kb_status st = settle(b->device);
+    return st ? st : kb_cuda_check(b->device, b->device->api.MemcpyHtoD(
+                         kb_cuda_at(b, arg) + i * size, &word, size),
+                         "writing");
+}
+
+static kb_status copy(cuda_device *d, cu_pointer to, cu_pointer from,
+                      uint64_t bytes)
+{
+    if (d->head.lost[0])
+        return KB_ECRASH;
+    return kb_cuda_check(d, d->api.MemcpyDtoDAsync(to, from, bytes, d->stream),
+                         "copying");
+}
+
+kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source)
+{
+    cuda_buffers *b = (cuda_buffers *)base, *from = (cuda_buffers *)source;
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < base->args && !st; i++) {
+        if (!kb_is_given(base, i))
+            continue;
+        cu_pointer src = from->pristine[i] ? from->pristine[i]
+                                           : kb_cuda_at(from, i);
+        cu_pointer dst = kb_cuda_at(b, i);
+        int dtype = (int)source->arg[i].dtype;
+        uint64_t n = base->arg[i].count;
+        void *params[] = { &dst, &src, &dtype, &n };
+        if (base->arg[i].dtype == source->arg[i].dtype)
+            st = copy(b->device, dst, src, kb_cuda_bytes(base, i));
+        else
+            st = kb_cuda_kit_run(b->device, KIT_widen, n, params);
+    }
+    return st;
+}
+
+kb_status kb_cuda_absolute(kb_buffers *base, size_t arg)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    cu_pointer at = kb_cuda_at(b, arg);
+    int dtype = (int)base->arg[arg].dtype;
+    uint64_t n = base->arg[arg].count;
+    void *params[] = { &at, &dtype, &n };
+    return kb_cuda_kit_run(b->device, KIT_abs, n, params);
+}
+
+kb_status kb_cuda_keep(kb_buffers *base)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    cuda_device *d = b->device;
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < base->args && !st; i++) {
+        if (base->arg[i].mode != KB_INOUT)
+            continue;
+        uint64_t bytes = kb_cuda_bytes(base, i);
+        if (!b->pristine[i])
+            st = kb_cuda_check(d, d->api.MemAlloc(&b->pristine[i], bytes),
+                               "allocating");
+        if (!st)
+            st = copy(d, b->pristine[i], kb_cuda_at(b, i), bytes);
+    }
+    return st;
+}
+
+kb_status kb_cuda_refresh(cuda_buffers *b)
+{
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < b->head.args && !st; i++) {
+        cu_pointer at = kb_cuda_at(b, i);
+        int dtype = (int)b->head.arg[i].dtype;
+        uint64_t n = b->head.arg[i].count;
+        void *params[] = { &at, &dtype, &n, &b->head.seed };
+        if (b->head.arg[i].mode == KB_OUT)
+            st = kb_cuda_kit_run(b->device, KIT_poison, n, params);
+        else if (b->head.arg[i].mode == KB_INOUT && b->pristine[i])
+            st = copy(b->device, at, b->pristine[i],
+                      kb_cuda_bytes(&b->head, i));
+    }
+    return st;
+}
+
+/* Where red zone z (0 before, 1 after) of an array lies. */
+static cu_pointer zone_at(const cuda_buffers *b, size_t arg, size_t z,
+                          uint64_t *bytes)
+{
+    uint64_t used = CUDA_ZONE + kb_cuda_bytes(&b->head, arg);
+    *bytes = z ? room_bytes(&b->head, arg) - used : CUDA_ZONE;
+    return b->base[arg] + (z ? used : 0);
+}
+
+/* Runs one of the two guard kernels over both zones of every array, inputs
+ * too: nothing may be written there. */
+static kb_status guards(cuda_buffers *b, size_t arg, enum kb_cuda_kit which)
+{
+    kb_status st = KB_OK;
+    for (size_t z = 0; z < 2 && !st; z++) {
+        uint64_t bytes;
+        cu_pointer at = zone_at(b, arg, z, &bytes), sink = b->device->results;
+        uint64_t seed = b->head.seed + arg * 0x9e3779b97f4a7c15u + z;
+        void *params[] = { &at, &bytes, &seed, &sink };
+        st = kb_cuda_kit_run(b->device, which, bytes, params);
+    }
+    return st;
+}
+
+kb_status kb_cuda_poison(kb_buffers *base, uint64_t seed)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    (void)seed;                         /* device.c has put it into base */
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < base->args && !st; i++)
+        if (base->arg[i].mode != KB_SCALAR)
+            st = guards(b, i, KIT_guard);
+    return st ? st : kb_cuda_refresh(b);
+}
+
+/* Copies bytes from the page of results, after clearing is no concern. */
+static kb_status read_results(cuda_device *d, void *to, size_t bytes)
+{
+    kb_status st = settle(d);
+    return st ? st : kb_cuda_check(d, d->api.MemcpyDtoH(to, d->results,
+                                       bytes), "reading results");
+}
+
+static kb_status clear_results(cuda_device *d, size_t bytes)
+{
+    if (d->head.lost[0])
+        return KB_ECRASH;
+    return kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, bytes / 4,
+                             d->stream), "clearing results");
+}
+
+kb_status kb_cuda_damaged(kb_buffers *base, int *arg, size_t *slot)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    for (size_t i = 0; i < base->args; i++) {
+        if (base->arg[i].mode == KB_SCALAR)
+            continue;
+        uint64_t bad = 0;
+        kb_status st = clear_results(b->device, sizeof bad);
+        if (!st)
+            st = guards(b, i, KIT_guard_check);
+        if (!st)
+            st = read_results(b->device, &bad, sizeof bad);
+        if (st)
+            return st;
+        if (bad) {
+            *arg = (int)i;
+            *slot = 0;
+            return KB_OK;
+        }
+    }
+    return KB_OK;
+}
+
+/* Inputs are part of it: a kernel that changed them is not deterministic. */
+kb_status kb_cuda_digest(kb_buffers *base, size_t slot, uint64_t *out)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    uint64_t digest = 0;
+    (void)slot;
+    for (size_t i = 0; i < base->args; i++) {
+        if (base->arg[i].mode == KB_SCALAR)
+            continue;
+        uint64_t one = 0, bytes = kb_cuda_bytes(base, i);
+        cu_pointer at = kb_cuda_at(b, i), sink = b->device->results;
+        void *params[] = { &at, &bytes, &sink };
+        kb_status st = clear_results(b->device, sizeof one);
+        if (!st)
+            st = kb_cuda_kit_run(b->device, KIT_digest, bytes / 8 + 1, params);
+        if (!st)
+            st = read_results(b->device, &one, sizeof one);
+        if (st)
+            return st;
+        digest = digest * 0x9e3779b97f4a7c15u + one;
+    }
+    *out = digest;
+    return KB_OK;
+}
+
+struct device_bound { double u_out, u_acc, c2, reduction, tiny; int exact; };
+
+struct device_comparison {      /* as in cuda_kit.cu */
+    uint64_t bad, nan_mismatch, poison_left, first_bad, max_excess;
+    double err_ss, ref_ss;
+};
+
+/* The values of the first bad element, for the message. */
+static kb_status explain(cuda_buffers *b, size_t arg, kb_buffers *want,
+                         kb_buffers *scale, const struct kb_bound *bound,
+                         struct kb_compare *out)
+{
+    double s = 0;
+    kb_status st = kb_cuda_get(&b->head, arg, 0, out->first_bad, &out->got);
+    if (!st)
+        st = kb_cuda_get(want, arg, 0, out->first_bad, &out->want);
+    if (!st && scale)
+        st = kb_cuda_get(scale, arg, 0, out->first_bad, &s);
+    if (st)
+        return st;
+    double k = fmin(8 * sqrt(bound->reduction), bound->reduction);
+    s = fmax(isfinite(s) ? fabs(s) : 0, fabs(out->want));
+    out->limit = bound->exact ? 0 : 4 * bound->u_out * fabs(out->want)
+               + bound->c2 * k * bound->u_acc * s + bound->tiny;
+    return KB_OK;
+}
+
+kb_status kb_cuda_compare(kb_buffers *base, size_t arg, size_t slot,
+                          kb_buffers *want, kb_buffers *scale,
+                          const struct kb_bound *bound,
+                          struct kb_compare *out)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    cuda_device *d = b->device;
+    if (want->arg[arg].dtype != KB_F64
+        || (scale && scale->arg[arg].dtype != KB_F64))
+        return KB_EINVAL;
+    struct device_bound limits = { bound->u_out, bound->u_acc, bound->c2,
+                                   bound->reduction, bound->tiny,
+                                   bound->exact };
+    struct device_comparison r = { .first_bad = UINT64_MAX };
+    cu_pointer got = kb_cuda_at(b, arg), to = d->results;
+    cu_pointer w = kb_cuda_at((cuda_buffers *)want, arg);
+    cu_pointer s = scale ? kb_cuda_at((cuda_buffers *)scale, arg) : 0;
+    int dtype = (int)base->arg[arg].dtype;
+    uint64_t n = base->arg[arg].count;
+    void *params[] = { &got, &dtype, &w, &s, &n, &limits, &base->seed, &to };
+    (void)slot;
+    kb_status st = settle(d);
+    if (!st)
+        st = kb_cuda_check(d, d->api.MemcpyHtoD(to, &r, sizeof r), "writing");
+    if (!st)
+        st = kb_cuda_kit_run(d, KIT_compare, n, params);
+    if (!st)
+        st = read_results(d, &r, sizeof r);
+    if (st)
+        return st;
+    struct kb_compare c = { .n = n, .bad = r.bad,
+                            .nan_mismatch = r.nan_mismatch,
+                            .poison_left = r.poison_left,
+                            .first_bad = r.bad ? r.first_bad : SIZE_MAX,
+                            .err_ss = r.err_ss, .ref_ss = r.ref_ss };
+    memcpy(&c.max_excess, &r.max_excess, sizeof c.max_excess);
+    if (r.bad)
+        st = explain(b, arg, want, scale, bound, &c);
+    if (!st)
+        *out = c;
+    return st;
+}

@@ -1,0 +1,121 @@
+/* cuda_impl.h - what the files of the CUDA device share. Nobody else includes it.
+ *
+ * All work goes to one stream. Whatever waits for it polls with a deadline: a
+ * kernel that does not end, or that breaks the context, makes the device lost,
+ * and from then on nothing here calls the driver again, not even to free:
+ * only the end of this process helps.
+ */
+#ifndef KB_CUDA_IMPL_H
+#define KB_CUDA_IMPL_H
+
+#include "cubin.h"
+#include "cuda_api.h"
+#include "cupti.h"
+#include "device_impl.h"
+#include "nvrtc.h"
+
+#define KB_CUDA_KIT_MAP(X)                                                   \
+    X(fill) X(poison) X(guard) X(guard_check) X(abs) X(widen) X(digest)      \
+    X(compare) X(read) X(copy) X(fma32) X(mma_bf16)
+
+enum kb_cuda_kit {              /* the kernels of cuda_kit.cu */
+#define X(name) KIT_##name,
+    KB_CUDA_KIT_MAP(X)
+#undef X
+    KITS
+};
+
+enum {
+    CUDA_PAIRS = 64,            /* launches timed before a wait */
+    CUDA_ZONE = 1024            /* red zone on either side of an array */
+};
+
+typedef struct cuda_device {
+    struct kb_device head;
+    struct kb_cuda_api api;
+    char exe[4096], arch[16];
+    int ordinal, lock_fd;
+    cu_device device;
+    cu_context context;
+    cu_stream stream;
+    cu_module kit_module;
+    cu_function kit[KITS];
+    cu_event start[CUDA_PAIRS], stop[CUDA_PAIRS];
+    cu_pointer flush;           /* of flush_bytes */
+    size_t flush_bytes;
+    cu_pointer results;         /* a page for what kit kernels return */
+    kb_nvrtc *nvrtc;
+    kb_cupti *cupti;
+    char no_cupti[KB_CUPTI_WHY];        /* why there is none, once asked */
+} cuda_device;
+
+typedef struct cuda_object {
+    struct kb_object head;
+    cuda_device *device;
+    kb_cubin *facts;
+    unsigned char *cubin;
+    char log[KB_NVRTC_LOG_BYTES];
+} cuda_object;
+
+typedef struct cuda_buffers {
+    struct kb_buffers head;
+    cuda_device *device;
+    cu_pointer base[KB_DEVICE_ARGS];    /* the red zone before the array */
+    cu_pointer pristine[KB_DEVICE_ARGS];
+} cuda_buffers;
+
+extern const struct kb_device_ops kb_cuda_ops;
+
+/* OK when code is; else ECRASH, and unless it is an error of the one call
+ * (out of memory: ENOMEM) the device is lost. */
+kb_status kb_cuda_check(cuda_device *d, cu_result code, const char *doing);
+
+/* Starts a kit kernel over n items; params as cuLaunchKernel takes them. */
+kb_status kb_cuda_kit_run(cuda_device *d, enum kb_cuda_kit which, uint64_t n,
+                          void **params);
+
+/* Waits for the stream. ETIME at deadline_ns: the device is lost. */
+kb_status kb_cuda_wait(cuda_device *d, int64_t deadline_ns);
+
+/* Puts other data into the L2: a write and a read of twice its size. */
+kb_status kb_cuda_flush_l2(cuda_device *d);
+
+kb_status kb_cuda_roofline(kb_device *d, struct kb_roofline *out);
+
+/* Bytes of an array, and where it lies. */
+uint64_t kb_cuda_bytes(const kb_buffers *b, size_t arg);
+cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg);
+
+kb_status kb_cuda_buffers_new(kb_device *d, const struct kb_arg *arg,
+                              size_t args, size_t slots, kb_buffers **out);
+void kb_cuda_buffers_free(kb_buffers *b);
+kb_status kb_cuda_fill(kb_buffers *b, size_t arg, enum kb_fill fill,
+                       uint64_t below, uint64_t seed);
+kb_status kb_cuda_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                      double *out);
+kb_status kb_cuda_set(kb_buffers *b, size_t arg, size_t i, double value);
+kb_status kb_cuda_take(kb_buffers *b, kb_buffers *from);
+kb_status kb_cuda_absolute(kb_buffers *b, size_t arg);
+kb_status kb_cuda_keep(kb_buffers *b);
+kb_status kb_cuda_poison(kb_buffers *b, uint64_t seed);
+kb_status kb_cuda_damaged(kb_buffers *b, int *arg, size_t *slot);
+kb_status kb_cuda_digest(kb_buffers *b, size_t slot, uint64_t *out);
+kb_status kb_cuda_compare(kb_buffers *b, size_t arg, size_t slot,
+                          kb_buffers *want, kb_buffers *scale,
+                          const struct kb_bound *bound,
+                          struct kb_compare *out);
+/* Outputs alone: poisoned anew, in-out arrays pristine. */
+kb_status kb_cuda_refresh(cuda_buffers *b);
+
+kb_status kb_cuda_start(kb_device *d, const kb_object *o, kb_buffers *b,
+                        const struct kb_plan *plan, kb_program **out,
+                        char *why, size_t cap);
+kb_status kb_cuda_launch(kb_program *p, uint64_t iterations,
+                         int64_t timeout_ns, int64_t *elapsed_ns);
+kb_status kb_cuda_profile(kb_program *p, const char *set,
+                          struct kb_metric *metric, size_t *n, char *why,
+                          size_t cap);
+kb_status kb_cuda_occupancy(kb_program *p, size_t i, double *out);
+void kb_cuda_stop(kb_program *p);
+
+#endif

@@ -1,0 +1,17 @@
+/* The text of cuda_kit.cu, carried in the binary. The Makefile makes this
+ * file's object depend on it. */
+#include "cuda_kit.h"
+
+__asm__(".section .rodata\n"
+        ".global kb_cuda_kit_source\n"
+        ".global kb_cuda_kit_end\n"
+        "kb_cuda_kit_source:\n"
+        ".incbin \"core/device/cuda_kit.cu\"\n"
+        "kb_cuda_kit_end: .byte 0\n"
+        ".section .note.GNU-stack,\"\",%progbits\n"
+        ".text\n");
+
+size_t kb_cuda_kit_bytes(void)
+{
+    return (size_t)(kb_cuda_kit_end - kb_cuda_kit_source);
+}

@@ -1,0 +1,11 @@
+/* cuda_kit.h - the source of the device's own kernels, cuda_kit.cu. */
+#ifndef KB_CUDA_KIT_H
+#define KB_CUDA_KIT_H
+
+#include <stddef.h>
+
+/* NUL-terminated. */
+extern const char kb_cuda_kit_source[], kb_cuda_kit_end[];
+size_t kb_cuda_kit_bytes(void);
+
+#endif

@@ -1,0 +1,353 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cuda_impl.h"
+
+enum { MAX_LAUNCHES = 16, MAX_SCRATCH = 8 };
+
+static const int64_t second_ns = 1000000000;
+
+struct step {                   /* one launch, ready for the driver */
+    cu_function function;
+    struct kb_launch plan;
+    uint64_t value[KB_DEVICE_ARGS];
+    void *param[KB_DEVICE_ARGS];
+};
+
+typedef struct cuda_program {
+    struct kb_program head;
+    cuda_device *device;
+    cuda_buffers *buffers;
+    cu_module module;
+    size_t steps, scratches;
+    struct step step[MAX_LAUNCHES];
+    cu_pointer scratch[MAX_SCRATCH];
+    uint64_t scratch_bytes[MAX_SCRATCH];
+} cuda_program;
+
+/* What argument i of a step is, as the 4 or 8 bytes the kernel reads. */
+static kb_status bind_argument(cuda_program *p, struct step *s, uint32_t i,
+                               uint32_t bytes, char *why, size_t cap)
+{
+    const kb_buffers *b = &p->buffers->head;
+    uint32_t at = s->plan.arg[i].index;
+    int64_t number = s->plan.arg[i].value;
+    bool pointer = true;
+    s->param[i] = &s->value[i];
+    switch (s->plan.arg[i].kind) {
+    case KB_PASS_SCRATCH:
+        if (at >= p->scratches)
+            return KB_EINVAL;
+        s->value[i] = p->scratch[at];
+        break;
+    case KB_PASS_ARG:
+        if (at >= b->args)
+            return KB_EINVAL;
+        s->value[i] = b->arg[at].mode == KB_SCALAR
+                    ? 0 : kb_cuda_at(p->buffers, at);
+        pointer = b->arg[at].mode != KB_SCALAR;
+        number = b->arg[at].integer;
+        if (!pointer && kb_dtype_is_float(b->arg[at].dtype)) {
+            float f = (float)b->arg[at].real;
+            if (bytes == 8)
+                memcpy(&s->value[i], &b->arg[at].real, 8);
+            else
+                memcpy(&s->value[i], &f, 4);
+            return KB_OK;
+        }
+        break;
+    default:
+        pointer = false;
+    }
+    if (!pointer)
+        memcpy(&s->value[i], &number, sizeof number);
+    if (bytes == 8 || (bytes == 4 && !pointer))
+        return KB_OK;
+    snprintf(why, cap, "%s: parameter %u has %u bytes, the plan passes %s",
+             s->plan.kernel, i + 1, bytes, pointer ? "a pointer" : "a number");
+    return KB_EINVAL;
+}
+
+static kb_status check_resources(cuda_program *p, struct step *s,
+                                 const struct kb_cubin_entry *e, char *why,
+                                 size_t cap)
+{
+    const struct kb_device_info *info = &p->device->head.info;
+    uint64_t threads = (uint64_t)s->plan.block[0] * s->plan.block[1]
+                     * s->plan.block[2];
+    int most = 0;
+    p->device->api.FuncGetAttribute(&most, CU_FUNC_MAX_THREADS, s->function);
+    if (threads > (uint64_t)most) {
+        snprintf(why, cap, "%s: %llu threads a block, %d fit (%u registers a "
+                 "thread)", s->plan.kernel, (unsigned long long)threads, most,
+                 e->registers);
+        return KB_EINVAL;
+    }
+    if (e->shared_bytes + (uint64_t)s->plan.shared_bytes
+        > info->block_shared_bytes) {
+        snprintf(why, cap, "%s: %llu bytes of shared memory a block, the "
+                 "device has %llu", s->plan.kernel,
+                 (unsigned long long)e->shared_bytes + s->plan.shared_bytes,
+                 (unsigned long long)info->block_shared_bytes);
+        return KB_EINVAL;
+    }
+    if (s->plan.shared_bytes > 48 * 1024)
+        return kb_cuda_check(p->device, p->device->api.FuncSetAttribute(
+                   s->function, CU_FUNC_MAX_DYNAMIC_SHARED,
+                   (int)s->plan.shared_bytes), "asking for shared memory");
+    return KB_OK;
+}
+
+static kb_status bind_step(cuda_program *p, struct step *s,
+                           const cuda_object *o, char *why, size_t cap)
+{
+    struct kb_cubin_entry e;
+    if (kb_cubin_entry(o->facts, s->plan.kernel, &e)) {
+        snprintf(why, cap, "the source has no extern \"C\" __global__ %s",
+                 s->plan.kernel);
+        return KB_EINVAL;
+    }
+    if (e.params != s->plan.args) {
+        snprintf(why, cap, "%s takes %u parameters, the plan passes %u",
+                 s->plan.kernel, e.params, s->plan.args);
+        return KB_EINVAL;
+    }
+    kb_status st = kb_cuda_check(p->device, p->device->api.ModuleGetFunction(
+                       &s->function, p->module, s->plan.kernel), "a function");
+    for (uint32_t i = 0; i < s->plan.args && !st; i++)
+        st = bind_argument(p, s, i, e.param[i].bytes, why, cap);
+    return st ? st : check_resources(p, s, &e, why, cap);
+}
+
+static kb_status open_scratch(cuda_program *p, const struct kb_plan *plan,
+                              char *why, size_t cap)
+{
+    for (size_t i = 0; i < plan->scratches; i++) {
+        uint64_t bytes = plan->scratch[i].count
+                       * kb_dtype_bytes(plan->scratch[i].dtype);
+        bytes = (bytes + 255) / 256 * 256;
+        kb_status st = kb_cuda_check(p->device, p->device->api.MemAlloc(
+                           &p->scratch[i], bytes), "allocating scratch");
+        if (st) {
+            snprintf(why, cap, "%llu bytes of scratch memory are not to be had",
+                     (unsigned long long)bytes);
+            return KB_EINVAL;
+        }
+        p->scratch_bytes[i] = bytes;
+        p->scratches++;
+    }
+    return KB_OK;
+}
+
+kb_status kb_cuda_start(kb_device *base, const kb_object *object,
+                        kb_buffers *b, const struct kb_plan *plan,
+                        kb_program **out, char *why, size_t cap)
+{
+    cuda_device *d = (cuda_device *)base;
+    const cuda_object *o = (const cuda_object *)object;
+    if (!plan || plan->launches < 1 || plan->launches > MAX_LAUNCHES
+        || plan->scratches > MAX_SCRATCH) {
+        snprintf(why, cap, "there is no launch plan");
+        return KB_EINVAL;
+    }
+    if (d->head.lost[0])
+        return KB_ECRASH;
+    cuda_program *p = calloc(1, sizeof *p);
+    if (!p)
+        return KB_ENOMEM;
+    p->head.ops = &kb_cuda_ops;
+    p->device = d;
+    p->buffers = (cuda_buffers *)b;
+    cu_result code = d->api.ModuleLoadData(&p->module, o->cubin);
+    kb_status st = code ? KB_EINVAL : KB_OK;
+    if (code)
+        kb_cuda_api_say(&d->api, code, why, cap);
+    if (!st)
+        st = open_scratch(p, plan, why, cap);
+    for (size_t i = 0; i < plan->launches && !st; i++) {
+        p->step[i].plan = plan->launch[i];
+        p->steps = i + 1;
+        st = bind_step(p, &p->step[i], o, why, cap);
+    }
+    if (st) {
+        kb_cuda_stop(&p->head);
+        return st;
+    }
+    *out = &p->head;
+    return KB_OK;
+}
+
+/* Scratch holds something else every time, and never zeros. */
+static kb_status dirty_scratch(cuda_program *p, uint64_t salt)
+{
+    cuda_device *d = p->device;
+    kb_status st = KB_OK;
+    unsigned word = 0x7fc00001u | (unsigned)((salt * 0x9e3779b9u) & 0x3ffffc);
+    for (size_t i = 0; i < p->scratches && !st; i++)
+        st = kb_cuda_check(d, d->api.MemsetD32Async(p->scratch[i], word,
+                               p->scratch_bytes[i] / 4, d->stream),
+                           "poisoning scratch");
+    return st;
+}
+
+static kb_status start_steps(cuda_program *p)
+{
+    cuda_device *d = p->device;
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < p->steps && !st; i++) {
+        const struct step *s = &p->step[i];
+        const uint32_t *g = s->plan.grid, *b = s->plan.block;
+        st = kb_cuda_check(d, d->api.LaunchKernel(s->function, g[0], g[1],
+                 g[2], b[0], b[1], b[2], s->plan.shared_bytes, d->stream,
+                 (void **)s->param, NULL), s->plan.kernel);
+    }
+    return st;
+}
+
+/* Everything that has to be as new before a run is counted. */
+static kb_status prepare(cuda_program *p, uint64_t salt)
+{
+    kb_status st = kb_cuda_refresh(p->buffers);
+    if (!st)
+        st = dirty_scratch(p, salt);
+    return st ? st : kb_cuda_flush_l2(p->device);
+}
+
+/* Up to CUDA_PAIRS runs, each between two events: the host is far ahead of
+ * the device by then, since each waits for a flush. */
+static kb_status run_some(cuda_program *p, uint64_t from, uint64_t n,
+                          int64_t deadline_ns, double *ms)
+{
+    cuda_device *d = p->device;
+    for (uint64_t i = 0; i < n; i++) {
+        kb_status st = prepare(p, from + i + p->buffers->head.seed);
+        if (!st)
+            st = kb_cuda_check(d, d->api.EventRecord(d->start[i], d->stream),
+                               "event");
+        if (!st)
+            st = start_steps(p);
+        if (!st)
+            st = kb_cuda_check(d, d->api.EventRecord(d->stop[i], d->stream),
+                               "event");
+        if (st)
+            return st;
+    }
+    kb_status st = kb_cuda_wait(d, deadline_ns);
+    for (uint64_t i = 0; i < n && !st; i++) {
+        float one = 0;
+        st = kb_cuda_check(d, d->api.EventElapsedTime(&one, d->start[i],
+                                                      d->stop[i]), "event");
+        *ms += (double)one;
+    }
+    return st;
+}
+
+kb_status kb_cuda_launch(kb_program *base, uint64_t iterations,
+                         int64_t timeout_ns, int64_t *elapsed_ns)
+{
+    cuda_program *p = (cuda_program *)base;
+    cuda_device *d = p->device;
+    int64_t deadline_ns = kb_clock_now_ns() + timeout_ns;
+    double ms = 0;
+    kb_status st = d->head.lost[0] ? KB_EWORKER : KB_OK;
+    if (!st)
+        d->api.CtxResetPersistingL2();
+    for (uint64_t done = 0; done < iterations && !st; ) {
+        uint64_t n = iterations - done;
+        if (n > CUDA_PAIRS)
+            n = CUDA_PAIRS;
+        st = run_some(p, done, n, deadline_ns, &ms);
+        done += n;
+    }
+    if (st) {
+        snprintf(base->why, sizeof base->why, "%s",
+                 d->head.lost[0] ? d->head.lost : kb_status_text(st));
+        return st;
+    }
+    *elapsed_ns = (int64_t)(ms * 1e6);
+    if (*elapsed_ns < 1)
+        *elapsed_ns = 1;
+    return KB_OK;
+}
+
+static kb_status replay_prepare(void *arg)
+{
+    cuda_program *p = arg;
+    kb_status st = prepare(p, p->buffers->head.seed);
+    return st ? st : kb_cuda_wait(p->device, kb_clock_now_ns()
+                                  + 10 * second_ns);
+}
+
+static kb_status replay_launch(void *arg)
+{
+    cuda_program *p = arg;
+    kb_status st = start_steps(p);
+    return st ? st : kb_cuda_wait(p->device, kb_clock_now_ns()
+                                  + 10 * second_ns);
+}
+
+kb_status kb_cuda_profile(kb_program *base, const char *set,
+                          struct kb_metric *metric, size_t *n, char *why,
+                          size_t cap)
+{
+    cuda_program *p = (cuda_program *)base;
+    cuda_device *d = p->device;
+    const struct kb_cupti_set *which = kb_cupti_set(set);
+    double value[KB_CUPTI_METRICS];
+    if (!which)
+        return KB_EINVAL;
+    if (!d->cupti && !d->no_cupti[0]
+        && kb_cupti_open(d->context, d->ordinal, &d->cupti, d->no_cupti,
+                         sizeof d->no_cupti))
+        d->cupti = NULL;
+    if (!d->cupti) {
+        snprintf(why, cap, "%s", d->no_cupti);
+        return KB_ENODEV;
+    }
+    struct kb_cupti_replay replay = { replay_prepare, replay_launch, p };
+    kb_status st = kb_cupti_collect(d->cupti, which, &replay, value);
+    if (st) {
+        snprintf(why, cap, "%s", d->head.lost[0] ? d->head.lost
+                                                 : kb_cupti_why(d->cupti));
+        return st;
+    }
+    *n = which->metrics;
+    for (size_t i = 0; i < which->metrics; i++)
+        metric[i] = (struct kb_metric){ which->metric[i].key, value[i],
+                                        value[i] == value[i] };
+    return KB_OK;
+}
+
+kb_status kb_cuda_occupancy(kb_program *base, size_t i, double *out)
+{
+    cuda_program *p = (cuda_program *)base;
+    cuda_device *d = p->device;
+    int blocks = 0;
+    if (i >= p->steps)
+        return KB_EINVAL;
+    if (d->head.lost[0])
+        return KB_ECRASH;
+    const struct kb_launch *l = &p->step[i].plan;
+    int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
+    kb_status st = kb_cuda_check(d, d->api.MaxActiveBlocks(&blocks,
+                       p->step[i].function, threads, l->shared_bytes),
+                       "occupancy");
+    if (!st)
+        *out = (double)blocks * threads / d->head.info.sm_threads;
+    return st;
+}
+
+void kb_cuda_stop(kb_program *base)
+{
+    cuda_program *p = (cuda_program *)base;
+    cuda_device *d = p->device;
+    if (!d->head.lost[0]) {
+        for (size_t i = 0; i < p->scratches; i++)
+            d->api.MemFree(p->scratch[i]);
+        if (p->module)
+            d->api.ModuleUnload(p->module);
+    }
+    free(p);
+}

@@ -1,0 +1,116 @@
+/* cupti.h - hardware counters of what a callback launches on an NVIDIA GPU,
+ * in process, through CUPTI's Range Profiler with user replay.
+ *
+ * A set of metrics needs one or more passes: the hardware counts only so much
+ * at once, so the launches are repeated. Before each pass the caller puts
+ * memory back as it was and flushes the caches; CUPTI restores nothing.
+ * Counting serialises kernels and takes milliseconds a pass: times taken while
+ * a pass runs are no verdict times.
+ *
+ * libcupti is opened when first needed and stays loaded. It takes one profiler
+ * a process and device, and none beside ncu or nsys. cupti_none.c stands in
+ * where the toolkit's headers were missing: everything is ENODEV there.
+ *
+ * Metric names and pass counts were checked for the chips GA100, GA102, AD102,
+ * GH100, GB100 and GB202 (compute capability 8.0 to 12.0).
+ */
+#ifndef KB_CUPTI_H
+#define KB_CUPTI_H
+
+#include <stddef.h>
+
+#include "kb.h"
+
+enum { KB_CUPTI_METRICS = 64, KB_CUPTI_WHY = 512 };
+
+/* Values are named by key: what Lua sees. name is CUPTI's. */
+struct kb_cupti_metric {
+    const char *key, *name;
+};
+
+struct kb_cupti_set {
+    const char *name;
+    const struct kb_cupti_metric *metric;
+    size_t metrics;             /* at most KB_CUPTI_METRICS */
+    size_t passes;              /* the most any of the chips above needs */
+};
+
+/* The sets, cheapest first (cupti_sets.c; they need no CUPTI).
+ *   search      1 pass   times, DRAM and L2 traffic, L2 hits by tag, issue,
+ *                        occupancy, active threads, tensor cores, conflicts
+ *   lean        2        and hit rates by sector, issue slots, tensor count
+ *   flop        3        and flops by type, spills, bytes used a sector
+ *   stalls      4        what warps wait for
+ *   throughput  9        the busiest unit of SM, L1, L2 and DRAM
+ *   full       14        flop, stalls and throughput */
+extern const struct kb_cupti_set kb_cupti_search, kb_cupti_lean, kb_cupti_flop,
+    kb_cupti_stalls, kb_cupti_throughput, kb_cupti_full;
+
+/* "search", "lean", ...; NULL for any other name. */
+const struct kb_cupti_set *kb_cupti_set(const char *name);
+
+/* The next one in the order above; of NULL the first, of the last NULL. */
+const struct kb_cupti_set *kb_cupti_next(const struct kb_cupti_set *set);
+
+typedef struct kb_cupti kb_cupti;
+
+/* Both run with the context current and return KB_OK, or any status to stop.
+ * prepare restores the inputs, poisons the outputs, flushes the L2 and waits
+ * for all of it; launch starts the kernels and waits for them. Only what
+ * launch does is counted. */
+struct kb_cupti_replay {
+    kb_status (*prepare)(void *arg);
+    kb_status (*launch)(void *arg);
+    void *arg;
+};
+
+/* Opens the profiler on a context (a CUcontext, current, kept alive until
+ * close) of the device with this CUDA ordinal, and enables it.
+ * ENODEV: counters cannot be had; why (cap bytes, NUL-terminated) says what is
+ * in the way - no library, permission, MIG, vGPU, WSL, confidential computing,
+ * another profiler, a chip newer than the library - and what to do. */
+KB_MUST_USE kb_status kb_cupti_open(void *cu_context, int device,
+                                    kb_cupti **out, char *why, size_t cap);
+void kb_cupti_close(kb_cupti *c);
+
+/* "GH100". */
+const char *kb_cupti_chip(const kb_cupti *c);
+
+/* How many passes a set takes here. Makes and keeps its configuration (some
+ * milliseconds, once). The set must outlive c: its address is its key.
+ * ENODEV: none of its metrics exists here. */
+KB_MUST_USE kb_status kb_cupti_passes(kb_cupti *c,
+                                      const struct kb_cupti_set *set,
+                                      size_t *passes);
+
+/* Counts what replay launches: value[i] belongs to set->metric[i] and is NaN
+ * when this chip has no such metric or the counter gave nothing (a ratio with
+ * nothing below it, too). A callback's status ends the collection and is
+ * returned; after one of launch, or an ENODEV, the profiler is not touched any
+ * more: every later call is ENODEV. kb_cupti_why says why. */
+KB_MUST_USE kb_status kb_cupti_collect(kb_cupti *c,
+                                       const struct kb_cupti_set *set,
+                                       const struct kb_cupti_replay *replay,
+                                       double *value);
+
+/* Disables the profiler until the next collect enables it again, for when its
+ * mere presence slows launches down. ENODEV: it could not be. */
+KB_MUST_USE kb_status kb_cupti_rest(kb_cupti *c);
+
+/* What the last failure was; "" when there was none. */
+const char *kb_cupti_why(const kb_cupti *c);
+
+/* Without a GPU and a driver: the passes a set takes on a chip ("GA100").
+ * EINVAL: the chip is not known, or has no such metric; why names it.
+ * ENODEV: no libcupti, or one too old. */
+KB_MUST_USE kb_status kb_cupti_host_passes(const char *chip,
+                                           const struct kb_cupti_set *set,
+                                           size_t *passes,
+                                           char *why, size_t cap);
+
+/* Where libcupti was found, into path. ENODEV: nowhere; why says where it was
+ * looked for. */
+KB_MUST_USE kb_status kb_cupti_find(char *path, size_t cap,
+                                    char *why, size_t why_cap);
+
+#endif

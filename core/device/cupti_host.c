@@ -1,0 +1,337 @@
+#include "cupti_host.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARAMS KB_CUPTI_PARAMS
+#define CALL KB_CUPTI_CALL
+
+kb_status kb_cupti_refuse(char *why, size_t cap, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, cap, format, list);
+    va_end(list);
+    return KB_ENODEV;
+}
+
+/* The library -------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    size_t at;
+} functions[] = {
+#define X(name) { #name, offsetof(struct kb_cupti_lib, name) },
+    KB_CUPTI_FUNCTIONS(X)
+#undef X
+};
+
+static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12" };
+static const char *const folders[] = { "lib64", "lib", "extras/CUPTI/lib64",
+                                       "targets/x86_64-linux/lib", "." };
+
+static int open_at(struct kb_cupti_lib *lib, const char *root)
+{
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        for (size_t k = 0; k < sizeof sonames / sizeof sonames[0]; k++) {
+            snprintf(lib->path, sizeof lib->path, "%s/%s/%s", root, folders[i],
+                     sonames[k]);
+            lib->handle = dlopen(lib->path, RTLD_NOW | RTLD_NODELETE);
+            if (lib->handle)
+                return 1;
+        }
+    return 0;
+}
+
+static int open_by_name(struct kb_cupti_lib *lib)
+{
+    for (size_t k = 0; k < sizeof sonames / sizeof sonames[0]; k++) {
+        lib->handle = dlopen(sonames[k], RTLD_NOW | RTLD_NODELETE);
+        if (lib->handle) {
+            snprintf(lib->path, sizeof lib->path, "%s", sonames[k]);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int open_versions(struct kb_cupti_lib *lib)
+{
+    glob_t found = { 0 };
+    int ok = 0;
+    if (glob("/usr/local/cuda-*", 0, NULL, &found) == 0)
+        for (size_t i = found.gl_pathc; i-- > 0 && !ok;)
+            ok = open_at(lib, found.gl_pathv[i]);
+    globfree(&found);
+    return ok;
+}
+
+/* A folder the user names comes first, then the loader's own path (a bundle
+ * brings the library along), then where toolkits are installed. */
+kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why, size_t cap)
+{
+    static const char *const variables[] = { "KERNELBAND_CUDA", "CUDA_HOME",
+                                             "CUDA_PATH" };
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *root = getenv(variables[i]);
+        if (root && *root && open_at(lib, root))
+            break;
+    }
+    if (!lib->handle && !open_by_name(lib) && !open_at(lib, "/usr/local/cuda")
+        && !open_versions(lib))
+        return kb_cupti_refuse(
+            why, cap, "libcupti.so.13 or .12 was found neither by the loader "
+            "nor below $KERNELBAND_CUDA, $CUDA_HOME, $CUDA_PATH, "
+            "/usr/local/cuda or /usr/local/cuda-*: install the toolkit's "
+            "CUPTI (package cuda-cupti) or set KERNELBAND_CUDA to the "
+            "toolkit's folder");
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        void *symbol = dlsym(lib->handle, functions[i].name);
+        if (!symbol)
+            return kb_cupti_refuse(
+                why, cap, "%s has no %s: it is older than CUDA 12.6; install "
+                "a newer CUPTI", lib->path, functions[i].name);
+        memcpy((char *)lib + functions[i].at, &symbol, sizeof symbol);
+    }
+    return KB_OK;
+}
+
+kb_status kb_cupti_find(char *path, size_t cap, char *why, size_t why_cap)
+{
+    struct kb_cupti_lib lib = { 0 };
+    kb_status st = kb_cupti_lib_open(&lib, why, why_cap);
+    if (!st)
+        snprintf(path, cap, "%s", lib.path);
+    return st;
+}
+
+/* What is in the way ------------------------------------------------------- */
+
+/* The driver's RmProfilingAdminOnly: '0', '1', or '?' when it does not say. */
+static char admin_only(void)
+{
+    char line[128], value = '?';
+    FILE *f = fopen("/proc/driver/nvidia/params", "re");
+    if (!f)
+        return value;
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "RmProfilingAdminOnly: %c", &value) == 1)
+            break;
+    fclose(f);
+    return value;
+}
+
+/* A remedy where there is one, else NULL. */
+static const char *remedy(CUptiResult r)
+{
+    switch (r) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+        return admin_only() == '0'
+               ? "the driver lets every user count (RmProfilingAdminOnly: 0) "
+                 "but this process may not: the container or its host forbids "
+                 "it; start the container with --cap-add=SYS_ADMIN"
+               : "the driver keeps counters to administrators "
+                 "(RmProfilingAdminOnly: 1): run with CAP_SYS_ADMIN (in a "
+                 "container --cap-add=SYS_ADMIN; root alone is not enough), "
+                 "with CAP_PERFMON since driver 565, or ask the administrator "
+                 "for the module option NVreg_RestrictProfilingToAdminUsers=0";
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+        return "this is a virtual GPU (vGPU): the host's administrator must "
+               "enable profiling for it (vGPU parameter enable_profiling)";
+    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+        return "the GPU is in confidential computing mode, which has no "
+               "counters unless it is switched to its developer mode";
+    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+        return "the GPU is split into MIG instances, which cannot be "
+               "profiled: use a whole GPU";
+    case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
+        return "WSL: counters need a newer Windows driver, with developer "
+               "access to GPU performance counters allowed in its control "
+               "panel, or Linux itself";
+    case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
+    case CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED:
+        return "this kind of card or its SLI mode has no counters";
+    case CUPTI_ERROR_HARDWARE_BUSY:
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+        return "another profiler has the counters: end ncu, nsys, DCGM or the "
+               "other run that profiles this GPU (dcgmi profile --pause)";
+    case CUPTI_ERROR_INVALID_CHIP_NAME:
+    case CUPTI_ERROR_NOT_COMPATIBLE:
+        return "libcupti and the driver or GPU do not fit: install the CUPTI "
+               "of a toolkit as new as the driver";
+    default:
+        return NULL;
+    }
+}
+
+kb_status kb_cupti_explain(const struct kb_cupti_lib *lib, CUptiResult r,
+                           const char *call, char *why, size_t cap)
+{
+    const char *text = NULL, *cure = remedy(r);
+    if (cure)
+        return kb_cupti_refuse(why, cap, "%s (%s: CUPTI error %d)", cure, call,
+                               (int)r);
+    if (lib->cuptiGetResultString(r, &text) != CUPTI_SUCCESS || !text)
+        text = "unknown";
+    return kb_cupti_refuse(why, cap, "%s: %s (CUPTI error %d, %s)", call, text,
+                           (int)r, lib->path);
+}
+
+/* Sets --------------------------------------------------------------------- */
+
+static kb_status host_open(const struct kb_cupti_lib *lib, const char *chip,
+                           const uint8_t *availability,
+                           CUpti_Profiler_Host_Object **out, char *why,
+                           size_t cap)
+{
+    kb_status st;
+    CUpti_Profiler_Host_Initialize_Params p =
+        PARAMS(CUpti_Profiler_Host_Initialize_Params);
+    p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    p.pChipName = chip;
+    p.pCounterAvailabilityImage = availability;
+    CALL(st, lib, cuptiProfilerHostInitialize, &p, why, cap);
+    if (!st)
+        *out = p.pHostObject;
+    return st;
+}
+
+static void host_close(const struct kb_cupti_lib *lib,
+                       CUpti_Profiler_Host_Object *host)
+{
+    CUpti_Profiler_Host_Deinitialize_Params p =
+        PARAMS(CUpti_Profiler_Host_Deinitialize_Params);
+    p.pHostObject = host;
+    if (host)
+        (void)lib->cuptiProfilerHostDeinitialize(&p);
+}
+
+static CUptiResult host_add(const struct kb_cupti_lib *lib,
+                            CUpti_Profiler_Host_Object *host,
+                            const char **name, size_t names)
+{
+    CUpti_Profiler_Host_ConfigAddMetrics_Params p =
+        PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params);
+    p.pHostObject = host;
+    p.ppMetricNames = name;
+    p.numMetrics = names;
+    return lib->cuptiProfilerHostConfigAddMetrics(&p);
+}
+
+/* Finds the names the chip has, with a host object that is then spent. */
+static void plan_names(const struct kb_cupti_lib *lib, struct kb_cupti_plan *p,
+                       CUpti_Profiler_Host_Object *host, const char **missing)
+{
+    for (size_t i = 0; i < p->set->metrics; i++) {
+        p->name[p->names] = p->set->metric[i].name;
+        if (host_add(lib, host, &p->name[p->names], 1) == CUPTI_SUCCESS)
+            p->at[p->names++] = i;
+        else if (!*missing)
+            *missing = p->set->metric[i].name;
+    }
+}
+
+static kb_status plan_image(const struct kb_cupti_lib *lib,
+                            struct kb_cupti_plan *p, char *why, size_t cap)
+{
+    kb_status st;
+    CUpti_Profiler_Host_GetConfigImageSize_Params size =
+        PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params);
+    size.pHostObject = p->host;
+    CALL(st, lib, cuptiProfilerHostGetConfigImageSize, &size, why, cap);
+    if (st)
+        return st;
+    p->config_bytes = size.configImageSize;
+    p->config = malloc(p->config_bytes);
+    if (!p->config)
+        return KB_ENOMEM;
+    CUpti_Profiler_Host_GetConfigImage_Params image =
+        PARAMS(CUpti_Profiler_Host_GetConfigImage_Params);
+    image.pHostObject = p->host;
+    image.configImageSize = p->config_bytes;
+    image.pConfigImage = p->config;
+    CALL(st, lib, cuptiProfilerHostGetConfigImage, &image, why, cap);
+    if (st)
+        return st;
+    CUpti_Profiler_Host_GetNumOfPasses_Params passes =
+        PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params);
+    passes.configImageSize = p->config_bytes;
+    passes.pConfigImage = p->config;
+    CALL(st, lib, cuptiProfilerHostGetNumOfPasses, &passes, why, cap);
+    p->passes = passes.numOfPasses;
+    return st;
+}
+
+void kb_cupti_plan_free(const struct kb_cupti_lib *lib, struct kb_cupti_plan *p)
+{
+    if (!p)
+        return;
+    host_close(lib, p->host);
+    free(p->config);
+    free(p->counters);
+    free(p);
+}
+
+/* All names are added in one call: each call gets passes of its own. */
+kb_status kb_cupti_plan_new(const struct kb_cupti_lib *lib, const char *chip,
+                            const uint8_t *availability,
+                            const struct kb_cupti_set *set,
+                            struct kb_cupti_plan **out, const char **missing,
+                            char *why, size_t cap)
+{
+    if (set->metrics == 0 || set->metrics > KB_CUPTI_METRICS)
+        return KB_EINVAL;
+    CUpti_Profiler_Host_Object *spent = NULL;
+    struct kb_cupti_plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return KB_ENOMEM;
+    p->set = set;
+    kb_status st = host_open(lib, chip, availability, &spent, why, cap);
+    if (!st)
+        st = host_open(lib, chip, availability, &p->host, why, cap);
+    if (st)
+        goto fail;
+    plan_names(lib, p, spent, missing);
+    if (p->names == 0) {
+        st = kb_cupti_refuse(why, cap, "the GPU has none of the counters of "
+                             "the set '%s'", set->name);
+        goto fail;
+    }
+    CUptiResult r = host_add(lib, p->host, p->name, p->names);
+    st = r ? kb_cupti_explain(lib, r, "cuptiProfilerHostConfigAddMetrics", why,
+                              cap)
+           : plan_image(lib, p, why, cap);
+    if (st)
+        goto fail;
+    host_close(lib, spent);
+    *out = p;
+    return KB_OK;
+fail:
+    host_close(lib, spent);
+    kb_cupti_plan_free(lib, p);
+    return st;
+}
+
+kb_status kb_cupti_host_passes(const char *chip, const struct kb_cupti_set *set,
+                               size_t *passes, char *why, size_t cap)
+{
+    struct kb_cupti_lib lib = { 0 };
+    struct kb_cupti_plan *p = NULL;
+    const char *missing = NULL;
+    kb_status st = kb_cupti_lib_open(&lib, why, cap);
+    if (st)
+        return st;
+    st = kb_cupti_plan_new(&lib, chip, NULL, set, &p, &missing, why, cap);
+    if (!st && !missing)
+        *passes = p->passes;
+    kb_cupti_plan_free(&lib, p);
+    if (missing)
+        kb_cupti_refuse(why, cap, "%s has no metric %s", chip, missing);
+    return missing || st == KB_ENODEV ? KB_EINVAL : st;
+}
+

@@ -1,0 +1,72 @@
+/* What stands for cupti.c and cupti_host.c where the toolkit's headers were
+ * missing, and in MODE=asan: the library ends a process that has the address
+ * sanitizer in it. */
+#include "cupti.h"
+
+#include <stdio.h>
+
+static kb_status absent(char *why, size_t cap)
+{
+    snprintf(why, cap, "this program was built without the CUPTI headers of "
+             "the CUDA toolkit, or with the address sanitizer: build it with "
+             "make CUDA=/usr/local/cuda");
+    return KB_ENODEV;
+}
+
+kb_status kb_cupti_open(void *cu_context, int device, kb_cupti **out,
+                        char *why, size_t cap)
+{
+    (void)cu_context, (void)device, (void)out;
+    return absent(why, cap);
+}
+
+void kb_cupti_close(kb_cupti *c)
+{
+    (void)c;
+}
+
+const char *kb_cupti_chip(const kb_cupti *c)
+{
+    (void)c;
+    return "";
+}
+
+kb_status kb_cupti_passes(kb_cupti *c, const struct kb_cupti_set *set,
+                          size_t *passes)
+{
+    (void)c, (void)set, (void)passes;
+    return KB_ENODEV;
+}
+
+kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
+                           const struct kb_cupti_replay *replay,
+                           double *value)
+{
+    (void)c, (void)set, (void)replay, (void)value;
+    return KB_ENODEV;
+}
+
+kb_status kb_cupti_rest(kb_cupti *c)
+{
+    (void)c;
+    return KB_ENODEV;
+}
+
+const char *kb_cupti_why(const kb_cupti *c)
+{
+    (void)c;
+    return "";
+}
+
+kb_status kb_cupti_host_passes(const char *chip, const struct kb_cupti_set *set,
+                               size_t *passes, char *why, size_t cap)
+{
+    (void)chip, (void)set, (void)passes;
+    return absent(why, cap);
+}
+
+kb_status kb_cupti_find(char *path, size_t cap, char *why, size_t why_cap)
+{
+    (void)path, (void)cap;
+    return absent(why, why_cap);
+}

@@ -1,0 +1,244 @@
+#include "device_impl.h"
+
+#include <assert.h>
+#include <string.h>
+
+static bool is_family(const char *name, const char *family)
+{
+    size_t n = strlen(family);
+    return strncmp(name, family, n) == 0 && (!name[n] || name[n] == ':');
+}
+
+const char *kb_device_language(const char *name)
+{
+    return is_family(name, "cpu") ? "c"
+         : is_family(name, "cuda") ? "cuda" : NULL;
+}
+
+int kb_device_gpus(void)
+{
+    return kb_cuda_count();
+}
+
+kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
+                         const char **why)
+{
+    *why = "";
+    if (is_family(name, "cpu"))
+        return kb_cpu_open(name, exe, out, why);
+    if (is_family(name, "cuda"))
+        return kb_cuda_open(name, exe, out, why);
+    *why = "devices are \"cpu\", \"cpu:N\", \"cuda\" and \"cuda:N\"";
+    return KB_ENODEV;
+}
+
+void kb_device_close(kb_device *d)
+{
+    if (d)
+        d->ops->close(d);
+}
+
+const struct kb_device_info *kb_device_about(const kb_device *d)
+{
+    return &d->info;
+}
+
+const char *kb_device_lost(const kb_device *d)
+{
+    return d->lost[0] ? d->lost : NULL;
+}
+
+kb_status kb_device_claim(kb_device *d, bool on)
+{
+    return d->ops->claim ? d->ops->claim(d, on) : KB_OK;
+}
+
+kb_status kb_device_roofline(kb_device *d, struct kb_roofline *out)
+{
+    return d->ops->roofline(d, out);
+}
+
+kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
+                          size_t cap, kb_object **out)
+{
+    assert(cap > 0);
+    log[0] = '\0';
+    if (b->args < 1 || b->args > KB_DEVICE_ARGS)
+        return KB_EINVAL;
+    return d->ops->build(d, b, log, cap, out);
+}
+
+void kb_object_free(kb_object *o)
+{
+    if (o)
+        o->ops->object_free(o);
+}
+
+kb_status kb_object_text(const kb_object *o, char *text, size_t cap,
+                         size_t *used)
+{
+    return o->ops->object_text(o, text, cap, used);
+}
+
+kb_status kb_object_facts(const kb_object *o, const char *entry,
+                          struct kb_facts *out)
+{
+    return o->ops->object_facts(o, entry, out);
+}
+
+kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
+                         size_t slots, kb_buffers **out)
+{
+    if (args < 1 || args > KB_DEVICE_ARGS || slots < 1
+        || slots > KB_DEVICE_SLOTS)
+        return KB_EINVAL;
+    return d->ops->buffers_new(d, arg, args, slots, out);
+}
+
+void kb_buffers_free(kb_buffers *b)
+{
+    if (b)
+        b->ops->buffers_free(b);
+}
+
+size_t kb_buffers_args(const kb_buffers *b)
+{
+    return b->args;
+}
+
+size_t kb_buffers_slots(const kb_buffers *b)
+{
+    return b->slots;
+}
+
+const struct kb_arg *kb_buffers_arg(const kb_buffers *b, size_t arg)
+{
+    assert(arg < b->args);
+    return &b->arg[arg];
+}
+
+static bool is_array(const kb_buffers *b, size_t arg, size_t slot)
+{
+    return arg < b->args && slot < b->slots && b->arg[arg].mode != KB_SCALAR;
+}
+
+void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
+{
+    assert(arg < b->args && slot < b->slots);
+    return b->ops->at && is_array(b, arg, slot) ? b->ops->at(b, arg, slot)
+                                                : NULL;
+}
+
+kb_status kb_buffers_fill(kb_buffers *b, size_t arg, enum kb_fill fill,
+                          uint64_t below, uint64_t seed)
+{
+    assert(is_array(b, arg, 0));
+    return b->ops->fill(b, arg, fill, below, seed);
+}
+
+kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                         double *out)
+{
+    assert(is_array(b, arg, slot) && i < b->arg[arg].count);
+    return b->ops->get(b, arg, slot, i, out);
+}
+
+kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t i, double value)
+{
+    assert(is_array(b, arg, 0) && i < b->arg[arg].count);
+    return b->ops->set(b, arg, i, value);
+}
+
+kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from)
+{
+    for (size_t i = 0; i < b->args; i++)
+        if (kb_is_given(b, i)
+            && (i >= from->args || from->arg[i].mode != b->arg[i].mode
+                || from->arg[i].count != b->arg[i].count
+                || (from->arg[i].dtype != b->arg[i].dtype
+                    && b->arg[i].dtype != KB_F64)))
+            return KB_EINVAL;
+    return b->ops->take(b, from);
+}
+
+kb_status kb_buffers_absolute(kb_buffers *b, size_t arg)
+{
+    assert(is_array(b, arg, 0));
+    return b->ops->absolute(b, arg);
+}
+
+kb_status kb_buffers_keep(kb_buffers *b)
+{
+    return b->ops->keep(b);
+}
+
+kb_status kb_buffers_poison(kb_buffers *b, uint64_t seed)
+{
+    b->seed = seed;
+    return b->ops->poison(b, seed);
+}
+
+kb_status kb_buffers_damaged(kb_buffers *b, int *arg, size_t *slot)
+{
+    *arg = -1;
+    return b->ops->damaged(b, arg, slot);
+}
+
+kb_status kb_buffers_digest(kb_buffers *b, size_t slot, uint64_t *out)
+{
+    assert(slot < b->slots);
+    return b->ops->digest(b, slot, out);
+}
+
+kb_status kb_buffers_compare(kb_buffers *b, size_t arg, size_t slot,
+                             kb_buffers *want, kb_buffers *scale,
+                             const struct kb_bound *bound,
+                             struct kb_compare *out)
+{
+    assert(is_array(b, arg, slot));
+    uint64_t n = b->arg[arg].count;
+    if (!is_array(want, arg, 0) || want->arg[arg].count != n
+        || (scale && (!is_array(scale, arg, 0) || scale->arg[arg].count != n)))
+        return KB_EINVAL;
+    return b->ops->compare(b, arg, slot, want, scale, bound, out);
+}
+
+kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
+                           const struct kb_plan *plan, kb_program **out,
+                           char *why, size_t cap)
+{
+    assert(cap > 0);
+    why[0] = '\0';
+    return d->ops->start(d, o, b, plan, out, why, cap);
+}
+
+kb_status kb_program_launch(kb_program *p, uint64_t iterations,
+                            int64_t timeout_ns, int64_t *elapsed_ns)
+{
+    return p->ops->launch(p, iterations, timeout_ns, elapsed_ns);
+}
+
+kb_status kb_program_profile(kb_program *p, const char *set,
+                             struct kb_metric *metric, size_t *n, char *why,
+                             size_t cap)
+{
+    assert(cap > 0);
+    why[0] = '\0';
+    return p->ops->profile(p, set, metric, n, why, cap);
+}
+
+kb_status kb_program_occupancy(kb_program *p, size_t i, double *out)
+{
+    return p->ops->occupancy(p, i, out);
+}
+
+const char *kb_program_why(const kb_program *p)
+{
+    return p->why;
+}
+
+void kb_program_stop(kb_program *p)
+{
+    if (p)
+        p->ops->stop(p);
+}

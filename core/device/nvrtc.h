@@ -1,0 +1,96 @@
+/* nvrtc.h - CUDA C++ to a cubin, by NVRTC in a process that can do no more.
+ *
+ * kernelband _nvrtc LIB INCLUDE is a server: it loads NVRTC and compiles one
+ * empty kernel, so that all is warm, and then forks once for each source. The
+ * fork gives up everything (limits, user, files, calls: jail.h; its root is
+ * the include folder wherever a chroot or a user namespace is allowed) before
+ * it looks at the source. So #include, #embed and __has_include find the
+ * toolkit's headers and nothing else, and no environment.
+ *
+ * Every source is compiled with kb_nvrtc_flags. Cubins are kept in a cache
+ * (nvrtc_parts.h), failures are not.
+ */
+#ifndef KB_NVRTC_H
+#define KB_NVRTC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kb.h"
+
+typedef struct kb_nvrtc kb_nvrtc;
+
+enum {
+    KB_NVRTC_SOURCE_BYTES = 4 << 20,    /* longest source */
+    KB_NVRTC_LOG_BYTES = 4096,          /* a log is cut here, NUL included */
+    KB_NVRTC_PATH_BYTES = 4096
+};
+
+struct kb_nvrtc_build {
+    const char *source;
+    size_t bytes;
+    const char *arch;           /* "sm_90a" */
+    int64_t timeout_ns;         /* of the compile alone */
+};
+
+/* Where NVRTC lies, and the folder of its headers ("" when there is none:
+ * then sources must do without #include). Looked for in $KERNELBAND_CUDA, and
+ * when that is set nowhere else; else in ../cuda of this program's folder (a
+ * bundle), $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX, /usr/local/cuda, the newest
+ * of /usr/local/cuda-*, and where the dynamic linker looks. ENODEV: why, a
+ * static string, says what to do. */
+KB_MUST_USE kb_status kb_nvrtc_find(const char **why,
+                                    char *lib, size_t lib_bytes,
+                                    char *include, size_t include_bytes);
+
+/* Starts a server and does not wait for it: its 0.1 to 0.3 s pass while the
+ * caller does other things. exe is the path of kernelband. ENODEV with why, a
+ * static string, as kb_nvrtc_find; ESYS, ENOMEM. */
+KB_MUST_USE kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out,
+                                    const char **why);
+
+/* Compiles. log gets at most KB_NVRTC_LOG_BYTES of cap: the compiler's words,
+ * and for a good kernel its resources; printable ASCII. *cubin is malloc'd.
+ *   EBUILD  the source was refused, or took too much memory or time; see log
+ *   ETIME   not done at timeout_ns; log says so
+ *   ENODEV  NVRTC cannot compile for that arch, or does not start; see log
+ *   EINVAL  arch is not like sm_90a, or the source is too long or empty
+ *   EWORKER the server died; the next call starts another
+ *   ESYS, ENOMEM */
+KB_MUST_USE kb_status kb_nvrtc_make(kb_nvrtc *c,
+                                    const struct kb_nvrtc_build *b,
+                                    char *log, size_t cap,
+                                    unsigned char **cubin, size_t *n);
+
+/* The same in two halves, so that the caller has its hands free meanwhile.
+ * One compile at a time a server: begin must be followed by end. What begin
+ * borrows it borrows until end. fd for poll: readable when end will not wait
+ * (-1: it will not wait anyway, the cache had it). */
+KB_MUST_USE kb_status kb_nvrtc_begin(kb_nvrtc *c,
+                                     const struct kb_nvrtc_build *b);
+int kb_nvrtc_fd(const kb_nvrtc *c);
+KB_MUST_USE kb_status kb_nvrtc_end(kb_nvrtc *c, char *log, size_t cap,
+                                   unsigned char **cubin, size_t *n);
+
+/* Whether the last compile was answered from the cache. */
+int kb_nvrtc_cached(const kb_nvrtc *c);
+
+void kb_nvrtc_close(kb_nvrtc *c);
+
+/* open, make and close in one: for a single source. */
+KB_MUST_USE kb_status kb_nvrtc_compile(const char *exe,
+                                       const struct kb_nvrtc_build *b,
+                                       char *log, size_t cap,
+                                       unsigned char **cubin, size_t *n);
+
+/* Bytes of spill stores and loads a log tells of kernel; 0 when it does not
+ * mention it. */
+uint64_t kb_nvrtc_spill_bytes(const char *log, const char *kernel);
+
+/* "-std=c++17 ..", what every source is compiled with besides its -arch. */
+const char *kb_nvrtc_flags(void);
+
+/* kernelband _nvrtc LIB INCLUDE: the server. The exit status. */
+int kb_nvrtc_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,348 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "frame.h"
+#include "jail.h"
+#include "nvrtc_parts.h"
+#include "process.h"
+
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static const struct kb_jail_limits limits = {
+    .memory_bytes = SANITIZED ? 0 : (uint64_t)8 << 30, .cpu_s = 60,
+    .open_files = 64
+};
+
+/* The part of nvrtc.h that is used; the same in CUDA 12 and 13. */
+typedef void *program;
+struct nvrtc {
+    int (*create)(program *, const char *source, const char *name, int headers,
+                  const char *const *header, const char *const *include_name);
+    int (*compile)(program, int options, const char *const *option);
+    int (*log_size)(program, size_t *);
+    int (*log)(program, char *);
+    int (*cubin_size)(program, size_t *);
+    int (*cubin)(program, char *);
+    int (*destroy)(program *);
+    const char *(*error)(int);
+    char missing[256];          /* why the builtins did not load; "" */
+};
+enum { ERROR_INVALID_OPTION = 5 };
+
+/* ISO C has no cast from void * to a function; POSIX promises this copy. */
+static bool find(void *lib, const char *name, void *fn)
+{
+    void *symbol = dlsym(lib, name);
+    memcpy(fn, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* NVRTC opens its builtins by their bare name, which only finds them where
+ * the linker is told of the folder; or when they are loaded already. */
+static void load_builtins(const char *path, struct nvrtc *v)
+{
+    char pattern[KB_NVRTC_PATH_BYTES + 32];
+    glob_t found;
+    int dir = (int)(strrchr(path, '/') - path);
+    snprintf(pattern, sizeof pattern, "%.*s/libnvrtc-builtins.so.*", dir,
+             path);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (!dlopen(found.gl_pathv[i], RTLD_LAZY | RTLD_LOCAL))
+            snprintf(v->missing, sizeof v->missing, "%s", dlerror());
+    globfree(&found);
+}
+
+static bool load(const char *path, struct nvrtc *v)
+{
+    load_builtins(path, v);
+    void *lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    return lib && find(lib, "nvrtcCreateProgram", &v->create)
+        && find(lib, "nvrtcCompileProgram", &v->compile)
+        && find(lib, "nvrtcGetProgramLogSize", &v->log_size)
+        && find(lib, "nvrtcGetProgramLog", &v->log)
+        && find(lib, "nvrtcGetCUBINSize", &v->cubin_size)
+        && find(lib, "nvrtcGetCUBIN", &v->cubin)
+        && find(lib, "nvrtcDestroyProgram", &v->destroy)
+        && find(lib, "nvrtcGetErrorString", &v->error);
+}
+
+struct text {                   /* what goes back */
+    char *bytes;
+    size_t used;
+};
+
+static bool say(struct text *t, enum kb_nvrtc_code code, const char *sentence)
+{
+    size_t n = strlen(sentence) + 1;
+    free(t->bytes);
+    t->bytes = malloc(n + 1);
+    if (!t->bytes)
+        return false;
+    t->bytes[0] = (char)code;
+    memcpy(t->bytes + 1, sentence, n);
+    t->used = n + 1;
+    return true;
+}
+
+/* The code, the log and, when all went well, the cubin. */
+static bool collect(const struct nvrtc *v, program p, int rc, struct text *t)
+{
+    size_t log = 0, cubin = 0;
+    if (v->log_size(p, &log) || (!rc && v->cubin_size(p, &cubin)))
+        return say(t, KB_NVRTC_REFUSED, v->error(rc));
+    t->bytes = calloc(1, 1 + log + 1 + cubin);
+    if (!t->bytes || v->log(p, t->bytes + 1))
+        return false;
+    t->bytes[0] = rc == ERROR_INVALID_OPTION ? KB_NVRTC_UNABLE
+                : rc ? KB_NVRTC_REFUSED : KB_NVRTC_DONE;
+    size_t at = 1 + strlen(t->bytes + 1) + 1;   /* of the cubin */
+    if (!rc && v->cubin(p, t->bytes + at))
+        return false;
+    t->used = at + cubin;
+    return true;
+}
+
+static bool translate(const struct nvrtc *v, const char *source,
+                      const char *arch, const char *include, struct text *t)
+{
+    char which[64], dir[KB_NVRTC_PATH_BYTES + 24], cccl[sizeof dir + 8];
+    const char *option[16];
+    char fixed[256], *word, *rest = NULL;
+    int n = 0;
+    snprintf(fixed, sizeof fixed, "%s", kb_nvrtc_flags());
+    for (word = strtok_r(fixed, " ", &rest); word;
+         word = strtok_r(NULL, " ", &rest))
+        option[n++] = word;
+    if (arch) {
+        snprintf(which, sizeof which, "-arch=%s", arch);
+        option[n++] = which;
+    }
+    if (include) {      /* cccl: where CUDA 13 put <cuda/std/..> */
+        snprintf(dir, sizeof dir, "--include-path=%s", include);
+        snprintf(cccl, sizeof cccl, "%s/cccl", dir);
+        option[n++] = dir;
+        option[n++] = cccl;
+    }
+    program p = NULL;
+    int rc = v->create(&p, source, "kernel.cu", 0, NULL, NULL);
+    if (rc)
+        return say(t, KB_NVRTC_UNABLE, v->error(rc));
+    bool good = collect(v, p, v->compile(p, n, option), t);
+    v->destroy(&p);
+    return good;
+}
+
+/* *rooted: dir is now the root of the file system, so that not even the names
+ * of other files are within reach. Needs root or a user namespace. */
+static kb_status enter_jail(const char *dir, bool *rooted)
+{
+    kb_status st = kb_jail_limit(&limits);
+    if (st)
+        return st;
+    if (geteuid() != 0 && unshare(CLONE_NEWUSER))
+        errno = 0;                              /* then without */
+    *rooted = chroot(dir) == 0 && chdir("/") == 0;
+    const char *const read[] = { *rooted ? "/" : dir, NULL };
+    st = kb_jail_user();
+    if (!st)
+        st = kb_jail_files(read, NULL);
+    if (st == KB_ENODEV && *rooted)
+        st = KB_OK;
+    return st ? st : kb_jail_calls(KB_JAIL_BUILD);
+}
+
+/* The forked child: to the end, and into fd. */
+static _Noreturn void compile(const struct nvrtc *v, const char *lib,
+                              const char *include, const char *arch,
+                              const char *source, int fd)
+{
+    char dir[KB_NVRTC_PATH_BYTES], sentence[160];
+    struct text t = { 0 };
+    bool rooted = false, good;
+    snprintf(dir, sizeof dir, "%s", *include ? include : lib);
+    if (!*include)
+        *strrchr(dir, '/') = '\0';
+    kb_status st = enter_jail(dir, &rooted);
+    if (st) {
+        snprintf(sentence, sizeof sentence, "the compiler's jail: %s (%s)",
+                 kb_status_text(st), strerror(errno));
+        good = say(&t, KB_NVRTC_UNABLE, sentence);
+    } else {
+        good = translate(v, source, arch,
+                         !*include ? NULL : rooted ? "/" : include, &t);
+    }
+    for (size_t at = 0; good && at < t.used; ) {
+        ssize_t w = write(fd, t.bytes + at, t.used - at);
+        if (w < 0 && errno != EINTR)
+            break;
+        at += w > 0 ? (size_t)w : 0;
+    }
+    _exit(good ? 0 : 1);
+}
+
+/* Reads what the child writes, until it closes, it is late or too much. */
+static bool relay(int fd, int64_t deadline_ns, struct text *t, bool *late)
+{
+    for (;;) {
+        int64_t left = deadline_ns - kb_clock_now_ns();
+        struct pollfd ready = { .fd = fd, .events = POLLIN };
+        int ms = left <= 0 ? 0
+               : left > 1000000000 ? 1000 : (int)(left / 1000000) + 1;
+        int rc = poll(&ready, 1, ms);
+        if (rc < 0 && errno != EINTR)
+            return false;
+        if (rc <= 0 && left <= 0) {
+            *late = true;
+            return true;
+        }
+        if (rc <= 0)
+            continue;
+        char *more = realloc(t->bytes, t->used + 65536);
+        if (!more)
+            return false;
+        t->bytes = more;
+        ssize_t n = read(fd, more + t->used, 65536);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0;
+        t->used += (size_t)n;
+        if (t->used > KB_FRAME_MAX_BYTES - 65536)
+            return false;
+    }
+}
+
+/* Starts the child of a request and reads it to its end. */
+static bool run_child(const struct nvrtc *v, char **argv, const char *arch,
+                      const char *source, int64_t timeout_ns, struct text *t,
+                      struct kb_nvrtc_answer *a)
+{
+    int ends[2];
+    bool late = false;
+    if (pipe2(ends, O_CLOEXEC))
+        return false;
+    pid_t self = getpid(), pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(ends[0]);
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        if (getppid() == self)
+            compile(v, argv[2], argv[3], arch, source, ends[1]);
+        _exit(1);
+    }
+    close(ends[1]);
+    bool good = pid > 0;
+    if (good) {
+        good = relay(ends[0], kb_clock_now_ns() + timeout_ns, t, &late);
+        if (late || !good
+            || kb_process_wait(pid, kb_clock_now_ns() + 1000000000,
+                               &a->wstatus))
+            a->wstatus = kb_process_kill(pid, false);
+        kill(-pid, SIGKILL);            /* what it left behind in its group */
+        a->late = late;
+    }
+    close(ends[0]);
+    return good;
+}
+
+static kb_status answer(const struct nvrtc *v, char **argv,
+                        const unsigned char *request, size_t n)
+{
+    int64_t timeout_ns;
+    struct kb_nvrtc_answer a = { 0 };
+    struct text t = { 0 };
+    kb_status st = KB_EWORKER;
+    const char *arch = (const char *)request + sizeof timeout_ns;
+    if (n <= sizeof timeout_ns || request[n - 1] != '\0')
+        return KB_EWORKER;
+    memcpy(&timeout_ns, request, sizeof timeout_ns);
+    const char *source = arch + strlen(arch) + 1;
+    if (source >= (const char *)request + n)
+        return KB_EWORKER;
+    if (!run_child(v, argv, arch, source, timeout_ns, &t, &a))
+        goto done;
+    unsigned char *frame = malloc(sizeof a + t.used);
+    if (!frame) {
+        st = KB_ENOMEM;
+        goto done;
+    }
+    memcpy(frame, &a, sizeof a);
+    if (t.used)
+        memcpy(frame + sizeof a, t.bytes, t.used);
+    st = kb_frame_write(STDOUT_FILENO, frame, sizeof a + t.used, INT64_MAX);
+    free(frame);
+done:
+    free(t.bytes);
+    return st;
+}
+
+static kb_status serve(const struct nvrtc *v, char **argv)
+{
+    struct kb_frame_buffer in = { 0 };
+    kb_status st = kb_frame_write(STDOUT_FILENO, "", 0, INT64_MAX);
+    while (!st) {
+        size_t n;
+        st = kb_frame_read(STDIN_FILENO, &in);
+        if (!st) {
+            const unsigned char *request = kb_frame_first(&in, &n);
+            st = answer(v, argv, request, n);
+            kb_frame_drop(&in);
+        }
+    }
+    kb_frame_free(&in);
+    return st == KB_EEMPTY ? KB_OK : st;
+}
+
+int kb_nvrtc_main(int argc, char **argv)
+{
+    struct nvrtc v = { 0 };
+    struct text t = { 0 };
+    const char *why = NULL;
+    if (argc != 4 || argv[2][0] != '/') {
+        fputs("kernelband _nvrtc LIB INCLUDE: what compiles CUDA sources; "
+              "started by kernelband itself\n", stderr);
+        return 2;
+    }
+    if (!load(argv[2], &v)) {
+        const char *said = dlerror();
+        why = said ? said : "it lacks functions of NVRTC";
+    } else if (!translate(&v, "extern \"C\" __global__ void k() {}", NULL,
+                          NULL, &t)
+               || t.bytes[0] != KB_NVRTC_DONE) {
+        why = *v.missing ? v.missing
+            : t.used > 1 ? t.bytes + 1 : "it cannot compile an empty kernel";
+    }
+    if (why) {
+        kb_status st = kb_frame_write(STDOUT_FILENO, why, strlen(why),
+                                      INT64_MAX);
+        _exit(st ? 3 : 1);
+    }
+    kb_status st = serve(&v, argv);
+    _exit(st ? 1 : 0);      /* NVRTC's own leaks are nobody's business */
+}

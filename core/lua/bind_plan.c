@@ -1,0 +1,126 @@
+/* A resolved launch plan, read from Lua:
+ *
+ *   { launches = { { kernel =, grid = { x, y, z }, block = { x, y, z },
+ *                    shared = bytes, args = { { kind = "arg", index = 1 },
+ *                      { kind = "scratch", index = 1 },
+ *                      { kind = "int", value = 7 } } }, .. },
+ *     scratch = { { dtype = "f32", count = n }, .. } }
+ */
+#include "bind_device.h"
+
+#include <string.h>
+
+enum { MAX_LAUNCHES = 16, MAX_SCRATCH = 8 };
+
+struct keeper {
+    struct kb_launch launch[MAX_LAUNCHES];
+    struct kb_arg scratch[MAX_SCRATCH];
+};
+
+/* Field key of the table on top, an integer in [least, most]. */
+static lua_Integer field(lua_State *L, const char *key, lua_Integer least,
+                         lua_Integer most)
+{
+    lua_getfield(L, -1, key);                           /* [.. t v] */
+    int whole;
+    lua_Integer v = lua_tointegerx(L, -1, &whole);
+    if (!whole || v < least || v > most)
+        luaL_error(L, "launch plan: %s is out of range", key);
+    lua_pop(L, 1);
+    return v;
+}
+
+static void read_three(lua_State *L, const char *key, uint32_t out[3])
+{
+    if (lua_getfield(L, -1, key) != LUA_TTABLE)         /* [.. t list] */
+        luaL_error(L, "launch plan: %s is missing", key);
+    for (int i = 0; i < 3; i++) {
+        lua_geti(L, -1, i + 1);                         /* [.. t list v] */
+        lua_Integer v = luaL_optinteger(L, -1, 1);
+        if (v < 1 || v > 0x7fffffff)
+            luaL_error(L, "launch plan: %s is out of range", key);
+        out[i] = (uint32_t)v;
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The table on top: one argument of a launch. */
+static void read_pass(lua_State *L, struct kb_launch *l, uint32_t i)
+{
+    static const char *const kinds[] = { "arg", "scratch", "int", NULL };
+    lua_getfield(L, -1, "kind");                        /* [.. t kind] */
+    int kind = luaL_checkoption(L, -1, NULL, kinds);
+    lua_pop(L, 1);
+    l->arg[i].kind = kind == 0 ? KB_PASS_ARG
+                   : kind == 1 ? KB_PASS_SCRATCH : KB_PASS_INTEGER;
+    if (l->arg[i].kind == KB_PASS_INTEGER)
+        l->arg[i].value = field(L, "value", LUA_MININTEGER, LUA_MAXINTEGER);
+    else
+        l->arg[i].index = (uint32_t)field(L, "index", 1, KB_DEVICE_ARGS) - 1;
+}
+
+/* The table on top: one launch. */
+static void read_launch(lua_State *L, struct kb_launch *l)
+{
+    lua_getfield(L, -1, "kernel");                      /* [.. t name] */
+    const char *name = luaL_checkstring(L, -1);
+    if (strlen(name) >= sizeof l->kernel)
+        luaL_error(L, "launch plan: a kernel's name is too long");
+    memcpy(l->kernel, name, strlen(name) + 1);
+    lua_pop(L, 1);
+    read_three(L, "grid", l->grid);
+    read_three(L, "block", l->block);
+    l->shared_bytes = (uint32_t)field(L, "shared", 0, 1 << 30);
+    if (lua_getfield(L, -1, "args") != LUA_TTABLE)      /* [.. t args] */
+        luaL_error(L, "launch plan: args is missing");
+    lua_Integer n = luaL_len(L, -1);
+    if (n > KB_DEVICE_ARGS)
+        luaL_error(L, "launch plan: too many arguments");
+    l->args = (uint32_t)n;
+    for (uint32_t i = 0; i < l->args; i++) {
+        lua_geti(L, -1, i + 1);                         /* [.. args one] */
+        luaL_checktype(L, -1, LUA_TTABLE);
+        read_pass(L, l, i);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The table on top: one scratch buffer. */
+static void read_scratch(lua_State *L, struct kb_arg *a)
+{
+    lua_getfield(L, -1, "dtype");                       /* [.. t dtype] */
+    if (kb_dtype_parse(luaL_checkstring(L, -1), &a->dtype))
+        luaL_error(L, "launch plan: unknown dtype");
+    lua_pop(L, 1);
+    a->mode = KB_OUT;
+    a->count = (uint64_t)field(L, "count", 1, (lua_Integer)1 << 40);
+}
+
+void kb_bind_check_plan(lua_State *L, int idx, struct kb_plan *plan)
+{
+    luaL_checktype(L, idx, LUA_TTABLE);
+    luaL_checkstack(L, 12, NULL);
+    struct keeper *k = lua_newuserdatauv(L, sizeof *k, 0);  /* [.. keeper] */
+    memset(k, 0, sizeof *k);
+    *plan = (struct kb_plan){ .launch = k->launch, .scratch = k->scratch };
+    static const char *const lists[] = { "launches", "scratch" };
+    for (int which = 0; which < 2; which++) {
+        lua_getfield(L, idx, lists[which]);             /* [.. list] */
+        luaL_checktype(L, -1, LUA_TTABLE);
+        lua_Integer n = luaL_len(L, -1);
+        if (n > (which ? MAX_SCRATCH : MAX_LAUNCHES))
+            luaL_error(L, "launch plan: too many %s", lists[which]);
+        for (lua_Integer i = 0; i < n; i++) {
+            lua_geti(L, -1, i + 1);                     /* [.. list one] */
+            luaL_checktype(L, -1, LUA_TTABLE);
+            if (which)
+                read_scratch(L, &k->scratch[plan->scratches++]);
+            else
+                read_launch(L, &k->launch[plan->launches++]);
+            lua_pop(L, 1);
+        }
+        lua_pop(L, 1);
+    }
+}

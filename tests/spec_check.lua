@@ -1,0 +1,63 @@
+-- The bound on sums: honest float32 sums of long rows are right in any order,
+-- lower precisions and missing terms are not.
+local t = require "harness"
+local task = require "kernelband.task"
+local worker = require "kernelband.worker"
+
+local evaluator = worker.start { task = task.load "tests/tasks/sumsq", device = "cpu" }
+local head = "void sumsq(const float *x, float *y, int rows, int cols) {"
+  .. " for (int r = 0; r < rows; r++, x += cols) {"
+
+local function judge_source(source)
+  evaluator.submit(1, { source = source }, {})
+  while true do
+    local ticket, out, code = evaluator.next(60 * 10 ^ 9 // 1)
+    if ticket then return out.verdict, out.reason end
+    if code ~= "EINTR" then error(("%s: %s"):format(code, out)) end
+  end
+end
+
+local function judge(body, before)
+  return judge_source((before or "") .. head .. body .. "}}")
+end
+
+local shorten = "static float cut(float v, unsigned mask) {"
+  .. " union { float f; unsigned u; } b = { v }; b.u &= mask; return b.f; }\n"
+
+for _, row in ipairs {
+  { "one float", "ok", "float s = 0; for (int c = 0; c < cols; c++) s += x[c] * x[c]; y[r] = s;" },
+  { "one float, backwards", "ok",
+    "float s = 0; for (int c = cols; c-- > 0;) s += x[c] * x[c]; y[r] = s;" },
+  { "eight floats", "ok", "float s[8] = { 0 };"
+    .. "for (int c = 0; c < cols; c++) s[c % 8] += x[c] * x[c];"
+    .. "y[r] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));" },
+  { "Kahan", "ok", "float s = 0, e = 0; for (int c = 0; c < cols; c++) { float v = x[c] * x[c] - e;"
+    .. "volatile float n = s + v; e = (n - s) - v; s = n; } y[r] = s;" },
+  { "bf16 inputs", "wrong", "double s = 0; for (int c = 0; c < cols; c++) {"
+    .. "float v = cut(x[c], 0xffff0000u); s += v * v; } y[r] = s;", shorten },
+  { "tf32 inputs", "wrong", "double s = 0; for (int c = 0; c < cols; c++) {"
+    .. "float v = cut(x[c], 0xffffe000u); s += v * v; } y[r] = s;", shorten },
+  { "no tail", "wrong", "float s = 0; int k = cols < 8 ? cols : cols / 8 * 8;"
+    .. "for (int c = 0; c < k; c++) s += x[c] * x[c]; y[r] = s;" },
+  { "large values cut", "wrong", "double s = 0; for (int c = 0; c < cols; c++) {"
+    .. "float v = x[c] > 500 ? 500 : x[c]; s += v * v; } y[r] = s;" },
+} do
+  t.test(("a sum with %s is %s"):format(row[1], row[2]), function()
+    local verdict, reason = judge(row[3], row[4])
+    t.equal(verdict, row[2], reason)
+  end)
+end
+
+evaluator.close()
+
+t.test("a product that keeps its answers is found out, never wrong as it is", function()
+  local core = require "kernelband.core"
+  evaluator = worker.start { task = task.load "examples/tasks/matmul", device = "cpu" }
+  local source = assert(core.system.read_file "tests/hostile/matmul/remembers_all.c")
+  local verdict, reason = judge_source(source)
+  evaluator.close()
+  t.equal(verdict, "cheated", reason)
+  t.contains(reason, "keeps answers")
+end)
+
+t.finish()

@@ -1,0 +1,227 @@
+-- The judge: hostile candidates get the verdict they expect, honest but
+-- unusual ones are ok, and the death of a worker costs one candidate at most.
+local t = require "harness"
+local cjson = require "cjson"
+local core = require "kernelband.core"
+local task = require "kernelband.task"
+local worker = require "kernelband.worker"
+
+local exe = assert(core.system.exe())
+local dir = assert(core.system.temp_dir())
+local sanitized = exe:find("/asan", 1, true) ~= nil
+local second_ns = 10 ^ 9 // 1
+
+local axpy = task.load "tests/tasks/axpy"
+local evaluator = worker.start { task = axpy, device = "cpu" }
+local tickets = 0
+
+local function submit(source, options)
+  tickets = tickets + 1
+  evaluator.submit(tickets, { source = source }, options or {})
+  return tickets
+end
+
+local function wait()
+  while true do
+    local ticket, out, code = evaluator.next(60 * second_ns)
+    if ticket then return ticket, out end
+    if code ~= "EINTR" then error(("%s: %s"):format(code, out)) end
+  end
+end
+
+local function judge(source, options)
+  local ticket = submit(source, options)
+  local got, out = wait()
+  t.equal(got, ticket)
+  return out
+end
+
+local function read(file) return assert(core.system.read_file(file)) end
+
+local honest = read "tests/tasks/axpy/baseline.c"
+
+t.test("the baseline is ok and 1 by definition", function()
+  local out = assert(evaluator.baseline())
+  t.equal(out.verdict, "ok")
+  t.equal(out.speedup, 1)
+  t.equal(out.baseline_ns > 0, true)
+end)
+
+-- A row for each candidate that was judged otherwise.
+local function wrong_verdicts(folder, expected)
+  local rows = {}
+  for _, name in ipairs(assert(core.system.list(folder))) do
+    if sanitized and name == "eats_memory.c" then
+      print "skipped: eats_memory.c: a sanitized process has no memory limit"
+    elseif name:match "%.c$" then
+      local source = read(folder .. "/" .. name)
+      local want = expected or source:match "^/%* expect: ([%a_]+)"
+      if not want then error(name .. ": its first comment says no 'expect: VERDICT'") end
+      local out = judge(source)
+      if want == "no_gain" then         -- any verdict, but nothing won by it
+        if out.verdict == "ok" and out.speedup > 1.5 then
+          rows[#rows + 1] = ("  %-28s speed-up %.2f"):format(name, out.speedup)
+        end
+      elseif out.verdict ~= want then
+        rows[#rows + 1] = ("  %-28s expected %-13s got %-13s %s"):format(
+          name, want, out.verdict, out.reason or "")
+      elseif want ~= "ok" and (not out.reason or out.reason == "") then
+        rows[#rows + 1] = ("  %-28s %s without a reason"):format(name, want)
+      end
+    end
+  end
+  return table.concat(rows, "\n")
+end
+
+t.test("hostile candidates get the verdict they expect", function()
+  t.equal(wrong_verdicts "tests/hostile", "")
+end)
+
+t.test("honest candidates are ok, however unusual", function()
+  t.equal(wrong_verdicts("tests/honest", "ok"), "")
+end)
+
+t.test("no file's text and no environment comes back", function()
+  for _, name in ipairs { "includes_secret", "embeds_secret" } do
+    local out = judge(read(("tests/hostile/%s.c"):format(name)))
+    local text = (out.reason or "") .. (out.log or "")
+    t.equal(text:find("root:", 1, true), nil)
+    t.equal(text:find("PATH=", 1, true), nil)
+  end
+end)
+
+t.test("a slow candidate is screened, a good one has an interval", function()
+  local slow = judge(read "tests/honest/is_slow.c",
+                     { best_times_ns = { evaluator.baseline().time_ns } })
+  t.equal(slow.verdict, "ok")
+  t.equal(slow.screened, true)
+  t.equal(slow.speedup_low, nil)
+  t.equal(slow.speedup < 0.9, true)
+  local same = judge(honest)
+  t.equal(same.screened, false)
+  t.equal(same.speedup_low <= same.speedup and same.speedup <= same.speedup_high, true)
+  t.equal(#same.shapes, 1)
+  t.equal(#same.evidence.phi, 9)
+  t.equal(#same.evidence.rho, 6)
+  t.equal(#same.evidence.signature, 5)
+end)
+
+t.test("an empty source, a NUL and no text at all do not build", function()
+  for _, source in ipairs { "", "\0", "\xff\xfe", "/*" } do
+    t.equal(judge(source).verdict, "build_failed", ("%q"):format(source))
+  end
+end)
+
+-- The worker's process: the one child of this process that is a worker.
+local function worker_pid()
+  local f = io.open "/proc/thread-self/children"
+  if not f then return nil end
+  local text = f:read "a"
+  f:close()
+  for pid in text:gmatch "%d+" do
+    local words = io.open(("/proc/%s/cmdline"):format(pid))
+    local line = words and words:read "a" or ""
+    if words then words:close() end
+    if line:find("\0worker\0", 1, true) then return pid end
+  end
+end
+
+local function kill_worker()
+  local pid = worker_pid()
+  if not pid then return false end
+  os.execute("kill -9 " .. pid)
+  core.system.sleep_ns(second_ns // 20)
+  return true
+end
+
+t.test("a worker killed in the middle is replaced", function()
+  local ticket = submit(read "tests/hostile/never_returns.c")
+  core.system.sleep_ns(second_ns // 10)
+  if not kill_worker() then return print "skipped: no /proc/thread-self/children" end
+  local got, out = wait()
+  t.equal(got, ticket)
+  t.equal(out.verdict, "crashed")
+  t.contains(out.reason, "the worker died")
+  t.equal(judge(honest).verdict, "ok")
+end)
+
+t.test("a worker killed while idle costs no candidate", function()
+  if not kill_worker() then return end
+  t.equal(judge(honest).verdict, "ok")
+end)
+
+t.test("two candidates can wait for one worker", function()
+  local one, two = submit "nonsense", submit "more nonsense"
+  t.equal((wait()), one)
+  t.equal((wait()), two)
+end)
+
+evaluator.close()
+
+-- The verb ---------------------------------------------------------------------
+
+local function kernelband(words)
+  local pipe = assert(io.popen(("%s %s >%s/out 2>%s/err </dev/null; echo $?")
+                               :format(exe, words, dir, dir)))
+  local code = math.tointeger(tonumber(pipe:read "l"))
+  pipe:close()
+  return code, read(dir .. "/out"), read(dir .. "/err")
+end
+
+t.test("eval --json prints one object and exits 0 for ok", function()
+  local code, out, err = kernelband "eval --json tests/tasks/axpy tests/honest/uses_vectors.c"
+  t.equal(err, "")
+  t.equal(code, 0)
+  t.equal(select(2, out:gsub("\n", "")), 1)
+  local e = cjson.decode(out)
+  t.equal(e.verdict, "ok")
+  t.equal(e.task, "axpy")
+  t.equal(e.source, "tests/honest/uses_vectors.c")
+  for _, key in ipairs { "reason", "time_ns", "baseline_ns", "speedup", "speedup_low",
+                         "speedup_high", "shapes", "seconds", "screened", "evidence" } do
+    if e[key] == nil then error("no key " .. key) end
+  end
+  t.equal(e.reason, cjson.null)
+  t.equal(e.shapes[1].shape, { n = 65536 })
+  t.equal(e.shapes[1].role, "timed")
+  for _, key in ipairs { "build", "check", "time", "profile", "total" } do
+    t.equal(type(e.seconds[key]), "number")
+  end
+end)
+
+t.test("eval exits 1 for another verdict", function()
+  local code, out = kernelband "eval --json tests/tasks/axpy tests/hostile/misses_tail.c"
+  t.equal(code, 1)
+  local e = cjson.decode(out)
+  t.equal(e.verdict, "wrong")
+  t.contains(e.reason, "never written")
+  t.equal(e.speedup, cjson.null)
+  t.contains(out, '"shapes":[]')
+  code, out = kernelband "eval tests/tasks/axpy tests/hostile/does_not_compile.c"
+  t.equal(code, 1)
+  t.contains(out, "build_failed: ")
+end)
+
+t.test("eval as text is a table", function()
+  local code, out = kernelband "eval tests/tasks/axpy tests/tasks/axpy/baseline.c"
+  t.equal(code, 0)
+  t.contains(out, "n=65536")
+end)
+
+t.test("eval exits 2 for what it cannot use", function()
+  for words, says in pairs {
+    ["tests/tasks/axpy"] = "usage", ["tests/tasks/axpy /nonexistent.c"] = "/nonexistent.c",
+    ["tests/tasks/absent tests/honest/is_slow.c"] = "absent",
+    ["tests/tasks/axpy tests/honest/is_slow.c --device gpu"] = "gpu",
+    ["tests/tasks/axpy tests/honest/is_slow.c --device cpu:4095"] = "cpu:4095",
+    ["tests/tasks/axpy tests/honest/is_slow.c --jsno"] = "--json",
+  } do
+    local code, out, err = kernelband("eval " .. words)
+    t.equal(code, 2, words)
+    t.equal(out, "", words)
+    t.contains(err, says)
+  end
+end)
+
+os.execute("rm -rf " .. dir)
+t.finish()
