@@ -94,6 +94,23 @@ function cuda.vectors(w, p, options)
   w.line("")
 end
 
+-- What a thread knows of a row: its fields, the values of nothing, and how two are
+-- made one.
+function cuda.part(w, part)
+  local n = #part.none
+  w.line("struct part_%s {", part.name)
+  w.line("float v[%d];", n)
+  w.line("static __device__ part_%s none() { return { { %s } }; }", part.name,
+         table.concat(part.none, ", "))
+  w.line("};")
+  w.line("")
+  w.line("__device__ inline void merge(part_%s &a, const part_%s &b)", part.name, part.name)
+  w.line("{")
+  for line in part.merge:gmatch "[^\n]+" do w.line((line:gsub("^%s+", ""))) end
+  w.line("}")
+  w.line("")
+end
+
 local function emit_shuffled(w)
   w.line("template <class P> __device__ inline P shuffled(P p, int step)")
   w.line("{")

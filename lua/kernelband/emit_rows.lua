@@ -36,6 +36,9 @@ function rows.parameters(modes, options)
                      "wide" } },
   }
   if not options.no_store then out[#out + 1] = { "store_hint", { "plain", "stream" } } end
+  if options.splits then             -- columns of a block; 0: whole rows
+    table.insert(out, 2, { "tile_cols", { 0, 512, 1024, 2048 } })
+  end
   if options.exp then out[#out + 1] = { "exp", { "expf", "fast" } } end
   if options.reduces then
     out[#out + 1] = { "reduce", { "tree", "shuffle" } }
@@ -71,6 +74,7 @@ local function settle(spec, point)
     p.prefetch = early and math.min(p.prefetch, 1) or 0
     p.order = "strided"
   end
+  if p.tile_cols and p.tile_cols > 0 then p.prefetch = 0 end
   if passes[1].apart then p.reduce = "tree" end
   return p
 end
@@ -79,28 +83,14 @@ local function held_floats(p) return p.items > 0 and p.items or 16 end
 
 local function limit_of(p) return p.items > 0 and 1024 or 256 end
 
+local function split(p) return p.tile_cols and p.tile_cols > 0 end
+
 -- Threads of a row as the launch plan says it.
 local function threads_of(p)
   local most = limit_of(p) // p.tile_rows
   if p.items == 0 then return tostring(most) end
-  return ("min(%d, 32*cdiv(cols, %d))"):format(most, 32 * p.items)
-end
-
--- Parts of a row, and all threads of a row adding up theirs -----------------
-
-local function emit_part(w, part)
-  local n = #part.none
-  w.line("struct part_%s {", part.name)
-  w.line("float v[%d];", n)
-  w.line("static __device__ part_%s none() { return { { %s } }; }", part.name,
-         table.concat(part.none, ", "))
-  w.line("};")
-  w.line("")
-  w.line("__device__ inline void merge(part_%s &a, const part_%s &b)", part.name, part.name)
-  w.line("{")
-  for line in part.merge:gmatch "[^\n]+" do w.line((line:gsub("^%s+", ""))) end
-  w.line("}")
-  w.line("")
+  local cols = split(p) and ("min(cols, %d)"):format(p.tile_cols) or "cols"
+  return ("min(%d, 32*cdiv(%s, %d))"):format(most, cols, 32 * p.items)
 end
 
 -- Passes --------------------------------------------------------------------
@@ -174,6 +164,7 @@ local function pass_end(w, p, pass)
 end
 
 local function emit_looped(w, p, spec, passes)
+  local stop = split(p) and "stop" or "cols"
   for i, pass in ipairs(passes) do
     pass = renamed(pass)
     local from = pass.from or "x"
@@ -184,12 +175,13 @@ local function emit_looped(w, p, spec, passes)
              .. "far -= turn_floats) {")
       w.line("const int near = far + int(threadIdx.x) * V;")
     else
-      w.line("for (int near = threadIdx.x * V; near < cols; near += turn_floats) {")
+      w.line("for (int near = %sthreadIdx.x * V; near < %s; near += turn_floats) {",
+             split(p) and "begin + " or "", stop)
     end
     w.line("vec<V> got[%d];", p.unroll)
     w.line("#pragma unroll")
     w.line("for (int u = 0; u < %d; u++)", p.unroll)
-    w.line("    if (near + u * wide < cols)")
+    w.line("    if (near + u * wide < %s)", stop)
     w.line("        got[u] = %s<V>(%s + at + near + u * wide);",
            from == "y" and "again" or "load", from)
     w.line("#pragma unroll")
@@ -197,7 +189,7 @@ local function emit_looped(w, p, spec, passes)
     w.line("const int c = near + u * wide;")
     w.line("vec<V> v = got[u];")
     w.line("")
-    w.line("if (c < cols) {")
+    w.line("if (c < %s) {", stop)
     emit_body(w, p, pass, spec)
     w.line("}")
     w.line("}")
@@ -277,8 +269,12 @@ end
 
 -- The loop over the tiles of a block around what is done to a row.
 local function emit_tiles(w, p, spec, held, body)
+  local along = split(p) and " * parts" or ""
+  if split(p) then
+    w.line("const int parts = (cols + %d) / %d;", p.tile_cols - 1, p.tile_cols)
+  end
   if p.persistent > 0 then
-    w.line("const int tiles = (rows + %d) / %d;", p.tile_rows - 1, p.tile_rows)
+    w.line("const int tiles = (rows + %d) / %d%s;", p.tile_rows - 1, p.tile_rows, along)
   end
   if held then
     if p.pack == 0 then
@@ -313,8 +309,13 @@ local function emit_tiles(w, p, spec, held, body)
     end
     w.line("for (; tile < end; tile += step) {")
   end
-  w.line("const int row = min(int(tile * %d + threadIdx.y), rows - 1);", p.tile_rows)
-  w.line("const bool live = tile * %d + threadIdx.y < rows;", p.tile_rows)
+  local down = split(p) and "tile / parts" or "tile"
+  if split(p) then
+    w.line("const int begin = tile %% parts * %d, stop = min(cols, begin + %d);",
+           p.tile_cols, p.tile_cols)
+  end
+  w.line("const int row = min(int(%s * %d + threadIdx.y), rows - 1);", down, p.tile_rows)
+  w.line("const bool live = %s * %d + threadIdx.y < rows;", down, p.tile_rows)
   w.line("[[maybe_unused]] const size_t at = size_t(row) * cols;")
   w.line("")
   if p.prefetch == 1 and p.persistent > 0 then
@@ -354,7 +355,7 @@ local function emit_parts(w, p, lists)
         seen[pass.part.name] = true
         local part = emit.copy({ { "name" }, { "none" } }, pass.part)
         part.merge = code_of(p, pass.part.merge)
-        emit_part(w, part)
+        cuda.part(w, part)
       end
     end
   end
@@ -429,6 +430,7 @@ end
 local function plan_of(spec, p, apart)
   local threads = threads_of(p)
   local grid = ("cdiv(rows, %d)"):format(p.tile_rows)
+  if split(p) then grid = ("%s*cdiv(cols, %d)"):format(grid, p.tile_cols) end
   if p.persistent > 0 then grid = ("min(%s, %d*sm_count)"):format(grid, p.persistent) end
   local shared = p.pack == 1
                  and (" shared=4*min(%d*cols, %d)"):format(p.tile_rows, packed_floats) or ""

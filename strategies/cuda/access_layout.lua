@@ -51,11 +51,13 @@ and change nothing else about it.
   end
   local value8, origin8 = feature(kernel, 8)
   if value8 then
-    say[#say + 1] = ("%.0f%% of loads and stores are coalesced (%s)."):format(value8, origin8)
+    say[#say + 1] = ("%.0f%% of loads and stores are coalesced (%s).")
+      :format(value8, origin8)
   end
   local value7, origin7 = feature(kernel, 7)
   if value7 then
-    say[#say + 1] = ("Shared-memory bank conflicts: %.0f%% (%s)."):format(value7, origin7)
+    say[#say + 1] = ("Shared-memory bank conflicts: %.0f%% (%s).")
+      :format(value7, origin7)
   end
   return table.concat(say, "\n")
 end

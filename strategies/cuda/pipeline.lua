@@ -53,11 +53,13 @@ and change nothing else about it.
   end
   local value5, origin5 = feature(kernel, 5)
   if value5 then
-    say[#say + 1] = ("Achieved occupancy is %.0f%% (%s)."):format(value5, origin5)
+    say[#say + 1] = ("Achieved occupancy is %.0f%% (%s).")
+      :format(value5, origin5)
   end
   local value3, origin3 = feature(kernel, 3)
   if value3 then
-    say[#say + 1] = ("Multiprocessors issue in %.0f%% of cycles (%s)."):format(value3, origin3)
+    say[#say + 1] = ("Multiprocessors issue in %.0f%% of cycles (%s).")
+      :format(value3, origin3)
   end
   return table.concat(say, "\n")
 end

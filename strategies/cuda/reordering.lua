@@ -53,7 +53,8 @@ and change nothing else about it.
   end
   local value4, origin4 = feature(kernel, 4)
   if value4 then
-    say[#say + 1] = ("%.0f%% of the lanes of an issued warp are active (%s)."):format(value4, origin4)
+    say[#say + 1] = ("%.0f%% of the lanes of an issued warp are active (%s).")
+      :format(value4, origin4)
   end
   return table.concat(say, "\n")
 end

@@ -52,11 +52,13 @@ and change nothing else about it.
   end
   local value1, origin1 = feature(kernel, 1)
   if value1 then
-    say[#say + 1] = ("%.0f%% of second-level accesses hit (%s)."):format(value1, origin1)
+    say[#say + 1] = ("%.0f%% of second-level accesses hit (%s).")
+      :format(value1, origin1)
   end
   local value5, origin5 = feature(kernel, 5)
   if value5 then
-    say[#say + 1] = ("Achieved occupancy is %.0f%% (%s)."):format(value5, origin5)
+    say[#say + 1] = ("Achieved occupancy is %.0f%% (%s).")
+      :format(value5, origin5)
   end
   return table.concat(say, "\n")
 end

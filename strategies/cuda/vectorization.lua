@@ -51,7 +51,8 @@ and change nothing else about it.
   end
   local value8, origin8 = feature(kernel, 8)
   if value8 then
-    say[#say + 1] = ("%.0f%% of loads and stores are coalesced (%s)."):format(value8, origin8)
+    say[#say + 1] = ("%.0f%% of loads and stores are coalesced (%s).")
+      :format(value8, origin8)
   end
   return table.concat(say, "\n")
 end

@@ -46,7 +46,8 @@ and change nothing else about it.
   end
   local value7, origin7 = feature(kernel, 7)
   if value7 then
-    say[#say + 1] = ("Shared-memory bank conflicts: %.0f%% (%s)."):format(value7, origin7)
+    say[#say + 1] = ("Shared-memory bank conflicts: %.0f%% (%s).")
+      :format(value7, origin7)
   end
   return table.concat(say, "\n")
 end

@@ -47,11 +47,13 @@ and change nothing else about it.
   end
   local value5, origin5 = feature(kernel, 5)
   if value5 then
-    say[#say + 1] = ("Achieved occupancy is %.0f%% (%s)."):format(value5, origin5)
+    say[#say + 1] = ("Achieved occupancy is %.0f%% (%s).")
+      :format(value5, origin5)
   end
   local value6, origin6 = feature(kernel, 6)
   if value6 then
-    say[#say + 1] = ("Registers take %.0f%% of what a thread may have (%s)."):format(value6, origin6)
+    say[#say + 1] = ("Registers take %.0f%% of what a thread may have (%s).")
+      :format(value6, origin6)
   end
   return table.concat(say, "\n")
 end

@@ -47,7 +47,8 @@ and change nothing else about it.
   end
   local value9, origin9 = feature(kernel, 9)
   if value9 then
-    say[#say + 1] = ("Tensor cores are at %.0f%% of their peak (%s)."):format(value9, origin9)
+    say[#say + 1] = ("Tensor cores are at %.0f%% of their peak (%s).")
+      :format(value9, origin9)
   end
   return table.concat(say, "\n")
 end

@@ -45,7 +45,8 @@ and change nothing else about it.
   end
   local value3, origin3 = feature(kernel, 3)
   if value3 then
-    say[#say + 1] = ("Multiprocessors issue in %.0f%% of cycles (%s)."):format(value3, origin3)
+    say[#say + 1] = ("Multiprocessors issue in %.0f%% of cycles (%s).")
+      :format(value3, origin3)
   end
   return table.concat(say, "\n")
 end

@@ -46,7 +46,8 @@ and change nothing else about it.
   end
   local value1, origin1 = feature(kernel, 1)
   if value1 then
-    say[#say + 1] = ("%.0f%% of second-level accesses hit (%s)."):format(value1, origin1)
+    say[#say + 1] = ("%.0f%% of second-level accesses hit (%s).")
+      :format(value1, origin1)
   end
   return table.concat(say, "\n")
 end

@@ -21,7 +21,7 @@ local function helpers(w, p)
   w.line("")
 end
 
-local parameters = rows.parameters { "none", "fused" }
+local parameters = rows.parameters({ "none", "fused" }, { splits = true })
 parameters[#parameters + 1] = { "exp", { "tanhf", "expf", "fast" } }
 
 return rows.schedule {

@@ -27,7 +27,7 @@ return {
       { rows = 61, cols = 127 },         -- prime, tile - 1
       { rows = 129, cols = 1 },
       { rows = 37, cols = 4100 },        -- a little over a tile, a multiple of 4
-      { rows = 5, cols = 33001 },        -- longer than any block holds
+      { rows = 33, cols = 33001 },       -- longer than any block holds
     },
   },
   -- Magnitude, maximum, product, rounding.
