@@ -72,6 +72,8 @@ local bad = {
   { 'smoke = { { n = 3 } }', 'smoke = { { n = 3, m = 1 } }', "unknown field 'm'" },
   { 'smoke = { { n = 3 } }, ', '', "missing field 'shapes.smoke'" },
   { 'work = function(s)', 'work = function(s) error "boom"', "boom" },
+  { 'work = function(s)', 'reduction = function(s) return s.m end, work = function(s)',
+    "reduction(shape) must return a number >= 1, got nothing" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '{ flops = 2 }', "must return { flops =, bytes = }" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '{ flops = 2, bytes = 0 }', "bytes > 0" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '7', "must return { flops =, bytes = }" },

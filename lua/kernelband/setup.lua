@@ -129,9 +129,9 @@ end
 
 -- A set that owns no parameter of the schedule would end at once, without a word.
 local function check_moves(task, strategies)
-  local names, owned = {}, {}
+  local known, owned = {}, {}
   for i, p in ipairs(task.schedule.parameters) do
-    names[i], owned[p[1]] = p[1], true
+    known[i], owned[p[1]] = p[1], true
   end
   local moves = {}
   for _, s in ipairs(strategies) do
@@ -142,7 +142,7 @@ local function check_moves(task, strategies)
   end
   schema.raise_at_call("kb.search", "no strategy moves a parameter of %s: the moves are { %s }, "
     .. "the parameters { %s }", task.schedule.file or task.name, table.concat(moves, ", "),
-    table.concat(names, ", "))
+    table.concat(known, ", "))
 end
 
 local function resolve_policy(given)

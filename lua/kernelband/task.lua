@@ -124,6 +124,19 @@ local function check_work(t, where)
   end
 end
 
+local function check_reduction(t, where)
+  for _, role in ipairs { "smoke", "timed", "held_out" } do
+    for _, shape in ipairs(t.reduction and t.shapes[role] or {}) do
+      local ok, k = pcall(t.reduction, shape)
+      if not ok then schema.raise("%s: reduction: %s", where, k) end
+      if type(k) ~= "number" or not (k >= 1 and k < math.huge) then
+        schema.raise("%s: reduction(shape) must return a number >= 1, got %s", where,
+                     schema.show(k))
+      end
+    end
+  end
+end
+
 local function find_sources(t, kind, where)
   for _, language in ipairs { "c", "cuda" } do
     local name = t[kind][language]
@@ -177,6 +190,7 @@ function task.load(name)
   end
   t.shape_names = names
   check_work(t, where)
+  check_reduction(t, where)
   find_sources(t, "reference", where)
   find_sources(t, "baseline", where)
   local files = type(t.schedule) == "table" and t.schedule or { c = t.schedule }
