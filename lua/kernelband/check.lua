@@ -6,7 +6,8 @@
 -- error against the baseline's (a lower precision is thousands of times off),
 -- untouched red zones, no poison left, and a second run on other poison that
 -- must give the same bits.
-local core = require "kernelband.core"
+local core    = require "kernelband.core"
+local verdict = require "kernelband.verdict"
 
 local check = {}
 
@@ -15,15 +16,7 @@ check.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "tie
 local roundoff = { f64 = 2 ^ -53, f16 = 2 ^ -11, bf16 = 2 ^ -8 }
 local drawn_of = { held_out = 2, timed = 1 }
 
-local verdict_of = { ETIME = "timeout", ECRASH = "crashed", EDENIED = "cheated" }
-
-local function fail(verdict, reason, ...)
-  return { verdict = verdict, reason = reason:format(...) }
-end
-
-local function secret_seed()
-  return math.tointeger(tonumber("0x" .. core.system.random_hex(7)))
-end
+local fail, secret_seed = verdict.fail, verdict.secret_seed
 
 -- A list whose programs are stopped when the block that made it ends.
 function check.closing(list)
@@ -106,7 +99,7 @@ local function run(s, room, program)
   room.buffers:poison(secret_seed())
   local ns, why, code = program:launch(1, room.limit_ns)
   if not ns then
-    return fail(verdict_of[code] or "launch_failed", "%s (%s)", why, room.label)
+    return verdict.died(code, why, room.label)
   end
   return damaged(s, room)
 end
@@ -171,7 +164,7 @@ end
 function check.room(s, room, load)
   local program, why, code = load()
   if not program then
-    return fail(verdict_of[code] or "launch_failed", "%s (loading)", why)
+    return verdict.died(code, why, "loading")
   end
   local _ <close> = program
   for i, distribution in ipairs(distributions(s, room)) do

@@ -1,0 +1,115 @@
+-- room.lua - sources made into kernels, and rooms: the buffers and programs that
+-- one shape of a task needs, kept for as long as a session lives.
+local check   = require "kernelband.check"
+local schema  = require "kernelband.schema"
+local task    = require "kernelband.task"
+local verdict = require "kernelband.verdict"
+
+local rooms = {}
+
+local build_timeout_ns = 30 * 10 ^ 9 // 1
+local slots_bytes      = 16 << 20       -- of outputs that rotate in a sample
+
+-- A source as built: its object and, on a GPU, its launch plan. Returns nil,
+-- text, code.
+function rooms.build(s, source, entry, arguments)
+  local launches
+  if s.language == "cuda" then
+    local why
+    launches, why = s.planner.parse(source, s.task)
+    if not launches then return nil, why, "EPLAN" end
+  end
+  local object, log, code = s.device:build { source = source, entry = entry, args = arguments,
+                                             timeout_ns = build_timeout_ns }
+  if not object then return nil, log, code end
+  return { object = object, plan = launches }
+end
+
+function rooms.build_reference(s)
+  local t = s.task
+  local source = task.source(t, "reference")
+  local shape = t.shapes.smoke[1]
+  local kernel, why = rooms.build(s, source, t.name .. "_f64", task.arguments(t, shape, true))
+  if kernel then return kernel, true end
+  local plain = s.language == "c" and rooms.build(s, source, t.name, task.arguments(t, shape))
+  if plain then return plain, false end
+  schema.raise("%s does not build as %s_f64 (float64 outputs) nor as %s:\n%s",
+               t.reference[s.language], t.name, t.name, why)
+end
+
+-- A program of the kernel on these buffers | nil, why, code.
+function rooms.load(s, kernel, buffers, shape)
+  local launches
+  if kernel.plan then
+    local why
+    launches, why = s.planner.resolve(kernel.plan, s.task, shape, { sm_count = s.machine.sm_count })
+    if not launches then return nil, why, "EPLAN" end
+  end
+  return s.device:load(kernel.object, buffers, launches)
+end
+
+local function slots_for(arguments)
+  local bytes = 0
+  for _, a in ipairs(arguments) do
+    if a.mode == "out" or a.mode == "inout" then bytes = bytes + 8 * a.count end
+  end
+  return math.max(1, math.min(1024, slots_bytes // bytes))
+end
+
+local function load_or_raise(s, kernel, buffers, shape, what)
+  local program, why = rooms.load(s, kernel, buffers, shape)
+  if not program then schema.raise("%s: %s cannot be loaded: %s", s.task.file, what, why) end
+  return program
+end
+
+local function buffers_or_raise(s, arguments, slots)
+  local b, why = s.device:buffers(arguments, slots)
+  if not b then schema.raise("%s: no room for the arguments: %s", s.task.file, why) end
+  return b
+end
+
+function rooms.new(s, shape, role)
+  local t = s.task
+  local arguments = task.arguments(t, shape)
+  local wide = task.arguments(t, shape, s.reference_wide)
+  local room = { shape = shape, role = role, label = task.show_shape(t, shape), inputs = {},
+                 outputs = {}, below = {}, absolute = {},
+                 reduction = t.reduction and t.reduction(shape) or 1 }
+  local fresh = s.machine.fresh_outputs
+  room.slots = role == "timed" and not fresh and slots_for(arguments) or 1
+  -- No call finds an output that an earlier one of its sample has filled: it
+  -- could see that it is right and leave it.
+  room.most = fresh and 1024 or room.slots
+  for i, a in ipairs(t.args) do
+    if a.mode == "out" or a.mode == "inout" then room.outputs[#room.outputs + 1] = i end
+    room.below[i] = arguments[i].below
+    if (a.mode == "in" or a.mode == "inout") and task.is_absolute(t, a.name) then
+      room.absolute[#room.absolute + 1] = i
+    end
+    if a.mode == "in" then
+      room.inputs[#room.inputs + 1] = { arg = i, count = arguments[i].count }
+    end
+  end
+  room.buffers = buffers_or_raise(s, arguments, room.slots)
+  room.expected = buffers_or_raise(s, wide, 1)
+  room.reference = load_or_raise(s, s.reference, room.expected, shape, "the reference")
+  if check.needs_scale(t) then
+    room.scale = buffers_or_raise(s, wide, 1)
+    room.scale_reference = load_or_raise(s, s.reference, room.scale, shape, "the reference")
+  end
+  room.baseline = load_or_raise(s, s.baseline_kernel, room.buffers, shape, "the baseline")
+  room.limit_ns = 10 ^ 10 // 1
+  return room
+end
+
+-- Fresh contents for every input.
+function rooms.fill_inputs(s, room, distribution)
+  for i, a in ipairs(s.task.args) do
+    if a.mode == "in" or a.mode == "inout" then
+      room.buffers:fill(i, distribution, verdict.secret_seed(), room.below[i])
+    end
+  end
+  room.buffers:keep()
+end
+
+return rooms

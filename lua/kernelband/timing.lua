@@ -1,0 +1,299 @@
+-- timing.lua - how fast is a candidate that has passed its checks? Baseline and
+-- candidate in interleaved blocks, a screen before that, counters after it.
+local core     = require "kernelband.core"
+local check    = require "kernelband.check"
+local evidence = require "kernelband.evidence"
+local rooms    = require "kernelband.room"
+local schema   = require "kernelband.schema"
+local verdict  = require "kernelband.verdict"
+
+local timing = {}
+
+local now = core.system.now_ns
+local died, fail, secret_seed = verdict.died, verdict.fail, verdict.secret_seed
+
+local least_win    = 1.01       -- what the lower end of a win is above
+local screen_ratio = 1.25       -- slower than this: not a contender
+
+-- By language: how long a sample lasts where slots allow; blocks at most;
+-- baseline time an evaluation may take, all shapes together; time for looks
+-- into a shape's samples.
+local pace = {
+  c    = { sample_ns = 1e6, blocks = 8, baseline_ns = 6e8, look_ns = 1e8 },
+  cuda = { sample_ns = 3e5, blocks = 6, baseline_ns = 6e7, look_ns = 1e7 },
+}
+
+-- Moves a few elements of every input, so that an answer kept from an earlier
+-- sample is wrong in this one, and found to be so by the last.
+local function stir(room)
+  for _, input in ipairs(room.inputs) do
+    for _ = 1, 4 do
+      local to = secret_seed() % input.count + 1
+      local from = secret_seed() % input.count + 1
+      room.buffers:set(input.arg, to, room.buffers:get(input.arg, from))
+    end
+  end
+end
+
+local function per_call(program, room, iterations)
+  stir(room)
+  room.buffers:poison(secret_seed())
+  local ns, why, code = program:launch(iterations, room.limit_ns * iterations + 2 * 10 ^ 8 // 1)
+  if not ns then return nil, why, code end
+  return ns / iterations
+end
+
+-- Iterations that make a sample last sample_ns; warms up on the way.
+local function calibrate(program, room, sample_ns)
+  local n = 1
+  while true do
+    local ns, why, code = per_call(program, room, n)
+    if not ns then return nil, why, code end
+    if ns * n >= sample_ns or n >= room.most then return n, ns end
+    local want = math.ceil(1.2 * sample_ns / math.max(ns, 1))
+    n = math.min(math.max(want, n + 1), n * 16, room.most)
+  end
+end
+
+-- One block: A is the baseline, B the candidate, ABBA or BAAB by a coin; a
+-- slow baseline runs once a block, its place drawn too.
+-- look(): whether to see, after one of the candidate's samples, what it wrote.
+-- Returns two times, or nil and an evaluation.
+local function block(s, room, program, n, look)
+  local slow = room.slow
+  local order = slow and (core.system.random_hex(1) < "8" and "ABB" or "BBA")
+                or (core.system.random_hex(1) < "8" and "ABBA" or "BAAB")
+  local sum, count = { A = 0, B = 0 }, { A = 0, B = 0 }
+  for who in order:gmatch "." do
+    local p = who == "A" and room.baseline or program
+    local ns, why, code = per_call(p, room, who == "A" and room.baseline_n or n)
+    if not ns then return nil, died(code, why, room.label) end
+    local bad = who == "B" and look() and check.timed_outputs(s, room, n)
+    if bad then return nil, bad end
+    sum[who] = sum[who] + ns
+    count[who] = count[who] + 1
+  end
+  return sum.A / count.A, sum.B / count.B
+end
+
+-- Which of a shape's samples are looked into: one for certain, others as the
+-- time for it allows. A kernel that knew could rest in the rest; one that rests
+-- in half of its samples, which moves the median, is caught by half at least.
+local function looker(s, room, samples)
+  local certain, i = secret_seed() % samples + 1, 0
+  local share = room.look_ns and pace[s.language].look_ns / (samples * room.look_ns) or 1
+  return function()
+    i = i + 1
+    return i == certain or secret_seed() / 2 ^ 56 < share
+  end
+end
+
+local function blocks_for(s, room, confirm)
+  local p = pace[s.language]
+  local budget_ns = (confirm and 4 or 1) * p.baseline_ns / #s.timed
+  local n = math.floor(budget_ns / (room.baseline_ns * (room.slow and 1 or 2)))
+  if confirm then return math.max(8, math.min(16, n)) end
+  return math.max(room.baseline_ns < 2e8 and 3 or 2, math.min(p.blocks, n))
+end
+
+-- The time of one call on inputs that were never seen.
+local function first_call(program, room)
+  local times = {}
+  for i = 1, 3 do
+    local ns, why, code = per_call(program, room, 1)
+    if not ns then return nil, died(code, why, room.label) end
+    times[i] = ns
+  end
+  return core.stats.median(times)
+end
+
+-- The calls of a sample share their inputs, so one that keeps answers works at
+-- the first only. Caches that go cold between samples slow the baseline as well.
+local function keeps_answers(room, program, n, warm_ns)
+  if n == 1 then return nil end
+  local first, bad
+  for _ = 1, 2 do                       -- twice: a disturbance passes
+    first, bad = first_call(program, room)
+    if not first then return bad end
+    local cold = first_call(room.baseline, room) or room.baseline_ns
+    local extra = 3 * math.max(0, cold - room.baseline_ns)
+    if first <= 1.5 * warm_ns + extra + 30000 then return nil end
+  end
+  return fail("cheated", "%s: a first call on new inputs takes %.1f us, later ones %.1f us: "
+              .. "it keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
+end
+
+local function one_shape(s, room, program, n, confirm)
+  local a, b, logs = {}, {}, {}
+  local blocks = blocks_for(s, room, confirm)
+  local look = looker(s, room, 2 * blocks)
+  for i = 1, blocks do
+    local base, mine = block(s, room, program, n, look)
+    if not base then return nil, mine end
+    a[i], b[i], logs[i] = base, mine, math.log(base / mine)
+  end
+  local wrong = not s.machine.fresh_outputs
+                and keeps_answers(room, program, n, core.stats.median(b))
+  if wrong then return nil, wrong end
+  local paired = core.stats.paired(logs, 0.95)
+  return {
+    shape = room.shape, label = room.label, role = "timed", iterations = n,
+    time_ns = core.stats.median(b), baseline_ns = core.stats.median(a),
+    speedup = math.exp(paired.estimate), blocks = #logs,
+    speedup_low = paired.method ~= "none" and math.exp(paired.low) or nil,
+    speedup_high = paired.method ~= "none" and math.exp(paired.high) or nil,
+    interval = paired.method, confidence = paired.confidence,
+    samples_ns = b, baseline_samples_ns = a,
+  }
+end
+
+-- The geometric mean over shapes. Shapes are timed independently, so the
+-- half-widths of their log intervals add in quadrature.
+local function overall(out)
+  local log, low, high, time, base = 0, 0, 0, 0, 0
+  local n, known = #out.shapes, true
+  for _, r in ipairs(out.shapes) do
+    local e = math.log(r.speedup)
+    log, time = log + e / n, time + math.log(r.time_ns) / n
+    base = base + math.log(r.baseline_ns) / n
+    known = known and r.speedup_low ~= nil
+    if known then
+      low = low + (e - math.log(r.speedup_low)) ^ 2
+      high = high + (math.log(r.speedup_high) - e) ^ 2
+    end
+  end
+  out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
+  if known then
+    out.speedup_low = math.exp(log - math.sqrt(low) / n)
+    out.speedup_high = math.exp(log + math.sqrt(high) / n)
+    out.win = out.speedup_low > least_win
+  end
+end
+
+-- Is it clearly slower than the best so far? Two quick samples a shape.
+local function screen(s, out, runs, best_ns)
+  local log = 0
+  for i, room in ipairs(s.timed) do
+    local least = runs[i].first_ns
+    for _ = 1, 2 do
+      local ns, why, code = per_call(runs[i].program, room, runs[i].n)
+      if not ns then return nil, died(code, why, room.label) end
+      least = math.min(least, ns)
+    end
+    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", time_ns = least,
+                      baseline_ns = room.baseline_ns, speedup = room.baseline_ns / least }
+    log = log + math.log(least / best_ns[i])
+  end
+  if math.exp(log / #s.timed) > screen_ratio then return true end
+  out.shapes = {}
+  return false
+end
+
+local function share_of_peak(s, r)
+  local work = s.task.work(r.shape)
+  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
+  local seconds = r.time_ns * 1e-9
+  r.compute_share = work.flops / seconds / flops_per_s
+  r.bandwidth_share = work.bytes / seconds / bytes_per_s
+  r.share_of_peak = math.max(r.compute_share, r.bandwidth_share)
+  r.roof = r.compute_share >= r.bandwidth_share and "compute" or "bandwidth"
+end
+
+-- The sets of counters an evaluation asks for; the CPU has one and takes any
+-- name for it.
+local function sets(options)
+  if options.profile then return { "lean", "flop", "stalls", "throughput" } end
+  return { options.confirm and "lean" or "search" }
+end
+
+-- Counters of one run on the first timed shape, and what is known without them.
+local function count(s, out, kernel, program, options)
+  local facts = { device = s.machine, metrics = {} }
+  for _, set in ipairs(sets(options)) do
+    local metrics, why = program:profile(set)
+    if not metrics then
+      facts.metrics, facts.why = nil, why
+      break
+    end
+    for name, value in pairs(metrics) do facts.metrics[name] = value end
+  end
+  if kernel.plan then
+    local resolved = s.planner.resolve(kernel.plan, s.task, s.timed[1].shape,
+                                  { sm_count = s.machine.sm_count })
+    local main, most = 1, 0
+    for i, l in ipairs(resolved.launches) do
+      local threads = l.block[1] * l.block[2] * l.block[3] * l.grid[1] * l.grid[2] * l.grid[3]
+      if threads > most then main, most = i, threads end
+    end
+    facts.launch = resolved.launches[main]
+    facts.entry = kernel.object:facts(facts.launch.kernel)
+    facts.occupancy = program:occupancy(main)
+  end
+  out.facts = facts
+end
+
+-- The baseline against itself: 1, by definition.
+local function baseline_as_is(s, out)
+  for i, room in ipairs(s.timed) do
+    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", speedup = 1,
+                      speedup_low = 1, speedup_high = 1, time_ns = room.baseline_ns,
+                      baseline_ns = room.baseline_ns }
+    share_of_peak(s, out.shapes[i])
+  end
+  overall(out)
+  count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
+end
+
+function timing.candidate(s, out, kernel, options)
+  if options.baseline then return baseline_as_is(s, out) end
+  local runs <close> = check.closing {}
+  for i, room in ipairs(s.timed) do
+    rooms.fill_inputs(s, room, "normal")
+    local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
+    if not program then return died(code, why, room.label) end
+    runs[i] = { program = program }
+    local n, ns, c = calibrate(program, room, pace[s.language].sample_ns)
+    if not n then return died(c, ns, room.label) end
+    runs[i].n, runs[i].first_ns = n, ns
+  end
+  if options.best_times_ns and #options.best_times_ns == #s.timed and not options.confirm then
+    local slower, bad = screen(s, out, runs, options.best_times_ns)
+    if bad then return bad end
+    out.screened = slower
+  end
+  for i, room in ipairs(s.timed) do
+    if out.screened then
+      local ns, why, code = per_call(runs[i].program, room, runs[i].n)
+      if not ns then return died(code, why, room.label) end
+      local bad = check.timed_outputs(s, room, runs[i].n)
+      if bad then return bad end
+    else
+      local r, wrong = one_shape(s, room, runs[i].program, runs[i].n, options.confirm)
+      if not r then return wrong end
+      out.shapes[i] = r
+    end
+  end
+  for _, r in ipairs(out.shapes) do share_of_peak(s, r) end
+  overall(out)
+  local start = now()
+  count(s, out, kernel, runs[1].program, options)
+  out.seconds.profile = (now() - start) / 1e9
+end
+
+-- Baseline times, and with them the deadlines of every shape.
+function timing.baseline(s)
+  for _, room in ipairs(s.rooms) do
+    rooms.fill_inputs(s, room, "normal")
+    local n, ns = calibrate(room.baseline, room, pace[s.language].sample_ns)
+    if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
+    local samples = { ns }
+    for i = 2, room.role == "timed" and ns < 2e7 and 3 or 1 do
+      samples[i] = per_call(room.baseline, room, n) or ns
+    end
+    room.baseline_n, room.baseline_ns = n, core.stats.median(samples)
+    room.slow = room.baseline_ns > 2e7
+    room.limit_ns = math.floor(math.max(20 * room.baseline_ns, 2e8))
+  end
+end
+
+return timing
