@@ -257,15 +257,13 @@ START_TEST(launches_cost_the_same_beside_the_profiler)
     double opened = launch_us();
     collect(&kb_cupti_search, v);
     double used = launch_us();
+    printf("cupti: a launch takes %.1f us before, %.1f opened, %.1f after a "
+           "collection\n", before, opened, used);
     int64_t start = now_ns();
     ck_assert_int_eq(kb_cupti_rest(g.c), KB_OK);
-    double rest_ms = (double)(now_ns() - start) * 1e-6, rested = launch_us();
-    double again_ms = collect_ms(&kb_cupti_search, v);
+    printf("cupti: resting takes %.1f ms\n",
+           (double)(now_ns() - start) * 1e-6);
     kb_cupti_close(g.c);
-    printf("cupti: a launch takes %.1f us before, %.1f opened, %.1f after a "
-           "collection, %.1f at rest, %.1f closed; resting takes %.1f ms, the "
-           "next collection %.1f ms\n", before, opened, used, rested,
-           launch_us(), rest_ms, again_ms);
     ck_assert_double_lt(used, 1.5 * before);
 }
 END_TEST

@@ -52,7 +52,7 @@ t.test("from a hang's deadline to the next verdict takes half a second", functio
   for i = 1, 5 do
     system.sleep_ns(second_ns)          -- the spare gets ready
     local out = judge(evaluator, hang)
-    t.equal(out.verdict, "timeout")
+    t.equal(out.verdict, "timeout", out.reason)
     local start = system.now_ns()
     local after = judge(evaluator, good)
     waits[i] = (system.now_ns() - start) / 1e6 - after.seconds.total * 1e3
@@ -80,7 +80,7 @@ t.test("two engines share the GPU", function()
   for _, e in ipairs { evaluator, other } do
     local ticket, out
     repeat ticket, out = e.next(second_ns) until ticket
-    t.equal(out.verdict, "ok")
+    t.equal(out.verdict, "ok", out.reason)
   end
   other.close()
 end)

@@ -15,12 +15,15 @@ local died, fail, secret_seed = verdict.died, verdict.fail, verdict.secret_seed
 local least_win    = 1.01       -- what the lower end of a win is above
 local screen_ratio = 1.25       -- slower than this: not a contender
 
--- By language: how long a sample lasts where slots allow; blocks at most;
--- baseline time an evaluation may take, all shapes together; time for looks
--- into a shape's samples.
+-- By language: how long a sample lasts where slots allow; blocks at most, and
+-- what one is; baseline time an evaluation may take, all shapes together; time
+-- for looks into a shape's samples. A GPU is quiet, and each of its samples
+-- starts with a flush: pairs do.
 local pace = {
-  c    = { sample_ns = 1e6, blocks = 8, baseline_ns = 6e8, look_ns = 1e8 },
-  cuda = { sample_ns = 3e5, blocks = 6, baseline_ns = 6e7, look_ns = 1e7 },
+  c    = { sample_ns = 1e6, blocks = 8, baseline_ns = 6e8, look_ns = 1e8,
+           orders = { "ABBA", "BAAB" }, slow = { "ABB", "BBA" } },
+  cuda = { sample_ns = 2e5, blocks = 8, baseline_ns = 6e7, look_ns = 1e7,
+           orders = { "AB", "BA" }, slow = { "AB", "BA" } },
 }
 
 -- Moves a few elements of every input, so that an answer kept from an earlier
@@ -55,14 +58,14 @@ local function calibrate(program, room, sample_ns)
   end
 end
 
--- One block: A is the baseline, B the candidate, ABBA or BAAB by a coin; a
--- slow baseline runs once a block, its place drawn too.
+-- One block: A is the baseline, B the candidate, the order drawn by a coin; a
+-- slow baseline runs once a block.
 -- look(): whether to see, after one of the candidate's samples, what it wrote.
 -- Returns two times, or nil and an evaluation.
 local function block(s, room, program, n, look)
   local slow = room.slow
-  local order = slow and (core.system.random_hex(1) < "8" and "ABB" or "BBA")
-                or (core.system.random_hex(1) < "8" and "ABBA" or "BAAB")
+  local orders = slow and pace[s.language].slow or pace[s.language].orders
+  local order = orders[core.system.random_hex(1) < "8" and 1 or 2]
   local sum, count = { A = 0, B = 0 }, { A = 0, B = 0 }
   for who in order:gmatch "." do
     local p = who == "A" and room.baseline or program

@@ -4,8 +4,9 @@
 extern "C" __global__ void axpy(const float *x, float *y, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        y[i] = 2 * x[i] + 1;
-    for (volatile int spin = 1; spin; )
+    if (i >= n)
+        return;
+    y[i] = 2 * x[i] + 1;
+    while (((volatile float *)y)[i] != 1e30f)
         ;
 }
