@@ -88,6 +88,10 @@ kb_status kb_cupti_rest(kb_cupti *c)
         PARAMS(CUpti_RangeProfiler_Disable_Params);
     p.pRangeProfilerObject = c->profiler;
     c->profiler = NULL;
+    for (struct kb_cupti_plan *plan = c->plans; plan; plan = plan->next) {
+        free(plan->counters);   /* they belonged to that profiler: using */
+        plan->counters = NULL;  /* them under another ends the process */
+    }
     CALL(st, c, cuptiRangeProfilerDisable, &p);
     return st ? lost(c, st) : KB_OK;
 }

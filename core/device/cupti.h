@@ -94,8 +94,7 @@ KB_MUST_USE kb_status kb_cupti_collect(kb_cupti *c,
                                        double *value);
 
 /* Disables the profiler until the next collect enables it again, for when its
- * mere presence slows launches down. ENODEV: it could not be. Launch nothing
- * at rest: with CUDA 13.0 on an H200 that ended the process. */
+ * mere presence slows launches down. ENODEV: it could not be. */
 KB_MUST_USE kb_status kb_cupti_rest(kb_cupti *c);
 
 /* What the last failure was; "" when there was none. */

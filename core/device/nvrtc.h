@@ -1,10 +1,11 @@
 /* nvrtc.h - CUDA C++ to a cubin, by NVRTC in a process that can do no more.
  *
  * kernelband _nvrtc LIB INCLUDE is a server: it loads NVRTC and compiles one
- * empty kernel, so that all is warm, and then forks once for each source. The
- * fork gives up everything (limits, user, files, calls: jail.h; its root is
- * the include folder wherever a chroot or a user namespace is allowed) before
- * it looks at the source. So #include, #embed and __has_include find the
+ * empty kernel, so that all is warm, and keeps one forked child ahead of the
+ * next source. The child gives up everything (limits, user, files, calls:
+ * jail.h; its root is the include folder wherever a chroot or a user namespace
+ * is allowed), warms up once more, and only then reads the one source it is
+ * for. So #include, #embed and __has_include find the
  * toolkit's headers and nothing else, and no environment.
  *
  * Every source is compiled with kb_nvrtc_flags. Cubins are kept in a cache

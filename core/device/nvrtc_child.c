@@ -175,21 +175,51 @@ static kb_status enter_jail(const char *dir, bool *rooted)
     return st ? st : kb_jail_calls(KB_JAIL_BUILD);
 }
 
-/* The forked child: to the end, and into fd. */
+static const char empty_kernel[] = "extern \"C\" __global__ void k() {}";
+
+/* One request: nanoseconds, arch, source; the last two NUL-terminated. */
+static bool parse(const unsigned char *request, size_t n, int64_t *timeout_ns,
+                  const char **arch, const char **source)
+{
+    if (n <= sizeof *timeout_ns || request[n - 1] != '\0')
+        return false;
+    memcpy(timeout_ns, request, sizeof *timeout_ns);
+    *arch = (const char *)request + sizeof *timeout_ns;
+    *source = *arch + strlen(*arch) + 1;
+    return *source < (const char *)request + n;
+}
+
+/* A forked child to its end. It enters its jail and compiles nothing much, so
+ * that the pages a compile touches are its own by the time a request comes
+ * (copying them is a good part of a small compile), and only then reads one. */
 static _Noreturn void compile(const struct nvrtc *v, const char *lib,
-                              const char *include, const char *arch,
-                              const char *source, int fd)
+                              const char *include, int ask, int fd)
 {
     char dir[KB_NVRTC_PATH_BYTES], sentence[160];
+    struct kb_frame_buffer in = { 0 };
     struct text t = { 0 };
+    const char *arch, *source;
+    int64_t timeout_ns;
     bool rooted = false, good;
     snprintf(dir, sizeof dir, "%s", *include ? include : lib);
     if (!*include)
         *strrchr(dir, '/') = '\0';
     kb_status st = enter_jail(dir, &rooted);
+    int why = errno;
+    if (!st) {
+        (void)translate(v, empty_kernel, NULL, NULL, &t);
+        free(t.bytes);
+        t = (struct text){ 0 };
+    }
+    size_t n = 0;
+    if (kb_frame_read(ask, &in))
+        _exit(1);
+    const unsigned char *request = kb_frame_first(&in, &n);
+    if (!parse(request, n, &timeout_ns, &arch, &source))
+        _exit(1);
     if (st) {
         snprintf(sentence, sizeof sentence, "the compiler's jail: %s (%s)",
-                 kb_status_text(st), strerror(errno));
+                 kb_status_text(st), strerror(why));
         good = say(&t, KB_NVRTC_UNABLE, sentence);
     } else {
         good = translate(v, source, arch,
@@ -236,56 +266,78 @@ static bool relay(int fd, int64_t deadline_ns, struct text *t, bool *late)
     }
 }
 
-/* Starts the child of a request and reads it to its end. */
-static bool run_child(const struct nvrtc *v, char **argv, const char *arch,
-                      const char *source, int64_t timeout_ns, struct text *t,
-                      struct kb_nvrtc_answer *a)
+struct hand {                   /* the child that waits for a request */
+    pid_t pid;                  /* 0: there is none */
+    int ask, reply;
+};
+
+static void start_child(const struct nvrtc *v, char **argv, struct hand *h)
 {
-    int ends[2];
-    bool late = false;
-    if (pipe2(ends, O_CLOEXEC))
-        return false;
+    int ask[2], reply[2];
+    h->pid = 0;
+    if (pipe2(ask, O_CLOEXEC))
+        return;
+    if (pipe2(reply, O_CLOEXEC)) {
+        close(ask[0]);
+        close(ask[1]);
+        return;
+    }
     pid_t self = getpid(), pid = fork();
     if (pid == 0) {
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(ends[0]);
+        close(ask[1]);
+        close(reply[0]);
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
         if (getppid() == self)
-            compile(v, argv[2], argv[3], arch, source, ends[1]);
+            compile(v, argv[2], argv[3], ask[0], reply[1]);
         _exit(1);
     }
-    close(ends[1]);
-    bool good = pid > 0;
-    if (good) {
-        good = relay(ends[0], kb_clock_now_ns() + timeout_ns, t, &late);
-        if (late || !good
-            || kb_process_wait(pid, kb_clock_now_ns() + 1000000000,
-                               &a->wstatus))
-            a->wstatus = kb_process_kill(pid, false);
-        kill(-pid, SIGKILL);            /* what it left behind in its group */
-        a->late = late;
+    close(ask[0]);
+    close(reply[1]);
+    if (pid < 0) {
+        close(ask[1]);
+        close(reply[0]);
+        return;
     }
-    close(ends[0]);
+    *h = (struct hand){ pid, ask[1], reply[0] };
+}
+
+/* Hands the request to the waiting child and reads that to its end. */
+static bool run_child(struct hand *h, const unsigned char *request, size_t n,
+                      int64_t timeout_ns, struct text *t,
+                      struct kb_nvrtc_answer *a)
+{
+    bool late = false;
+    int64_t deadline_ns = kb_clock_now_ns() + timeout_ns;
+    bool good = !kb_frame_write(h->ask, request, n, deadline_ns)
+             && relay(h->reply, deadline_ns, t, &late);
+    if (late || !good
+        || kb_process_wait(h->pid, kb_clock_now_ns() + 1000000000,
+                           &a->wstatus))
+        a->wstatus = kb_process_kill(h->pid, false);
+    kill(-h->pid, SIGKILL);             /* what it left behind in its group */
+    a->late = late;
+    close(h->ask);
+    close(h->reply);
+    h->pid = 0;
     return good;
 }
 
-static kb_status answer(const struct nvrtc *v, char **argv,
+static kb_status answer(const struct nvrtc *v, char **argv, struct hand *h,
                         const unsigned char *request, size_t n)
 {
     int64_t timeout_ns;
+    const char *arch, *source;
     struct kb_nvrtc_answer a = { 0 };
     struct text t = { 0 };
     kb_status st = KB_EWORKER;
-    const char *arch = (const char *)request + sizeof timeout_ns;
-    if (n <= sizeof timeout_ns || request[n - 1] != '\0')
+    if (!parse(request, n, &timeout_ns, &arch, &source))
         return KB_EWORKER;
-    memcpy(&timeout_ns, request, sizeof timeout_ns);
-    const char *source = arch + strlen(arch) + 1;
-    if (source >= (const char *)request + n)
-        return KB_EWORKER;
-    if (!run_child(v, argv, arch, source, timeout_ns, &t, &a))
+    if (!h->pid)
+        start_child(v, argv, h);
+    if (!h->pid || !run_child(h, request, n, timeout_ns, &t, &a))
         goto done;
     unsigned char *frame = malloc(sizeof a + t.used);
     if (!frame) {
@@ -305,16 +357,22 @@ done:
 static kb_status serve(const struct nvrtc *v, char **argv)
 {
     struct kb_frame_buffer in = { 0 };
+    struct hand hand = { 0 };
+    signal(SIGPIPE, SIG_IGN);
     kb_status st = kb_frame_write(STDOUT_FILENO, "", 0, INT64_MAX);
     while (!st) {
         size_t n;
+        if (!hand.pid)          /* while the caller is busy with the last */
+            start_child(v, argv, &hand);
         st = kb_frame_read(STDIN_FILENO, &in);
         if (!st) {
             const unsigned char *request = kb_frame_first(&in, &n);
-            st = answer(v, argv, request, n);
+            st = answer(v, argv, &hand, request, n);
             kb_frame_drop(&in);
         }
     }
+    if (hand.pid)
+        kb_process_kill(hand.pid, false);
     kb_frame_free(&in);
     return st == KB_EEMPTY ? KB_OK : st;
 }
@@ -332,8 +390,7 @@ int kb_nvrtc_main(int argc, char **argv)
     if (!load(argv[2], &v)) {
         const char *said = dlerror();
         why = said ? said : "it lacks functions of NVRTC";
-    } else if (!translate(&v, "extern \"C\" __global__ void k() {}", NULL,
-                          NULL, &t)
+    } else if (!translate(&v, empty_kernel, NULL, NULL, &t)
                || t.bytes[0] != KB_NVRTC_DONE) {
         why = *v.missing ? v.missing
             : t.used > 1 ? t.bytes + 1 : "it cannot compile an empty kernel";

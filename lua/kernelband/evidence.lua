@@ -199,7 +199,8 @@ end
 -- no figure for the last cache, so data that live there can beat "DRAM").
 function evidence.roofs(s, work)
   local peak = s.roofline
-  local flops = s.task.args[1].dtype == "f64" and peak.f64_flops_per_s or peak.f32_flops_per_s
+  local flops = peak[s.task.args[1].dtype .. "_flops_per_s"] or 0
+  if flops == 0 then flops = peak.f32_flops_per_s end
   if work.bytes <= peak.l1d_bytes then return flops, peak.l1_bytes_per_s end
   if work.bytes <= peak.l2_bytes then return flops, peak.l2_bytes_per_s end
   return flops, math.max(peak.dram_bytes_per_s, peak.dram_copy_bytes_per_s)
