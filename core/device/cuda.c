@@ -96,6 +96,7 @@ static void close_cuda(kb_device *base)
     if (alive)
         d->api.PrimaryRelease(d->device);
     kb_nvrtc_close(d->nvrtc);
+    kb_nvml_close(d->nvml);
     if (d->lock_fd >= 0)
         close(d->lock_fd);
     if (!d->head.lost[0])       /* a lost driver may be at work behind us */
@@ -195,7 +196,8 @@ static void read_info(cuda_device *d)
              i->arch >= 90 ? "a" : "");
 }
 
-/* Two processes that time on one GPU at once measure each other. The file
+/* And the clocks, which go by the same id.
+ * Two processes that time on one GPU at once measure each other. The file
  * stays: whoever removes it while another waits for it splits the lock. */
 static kb_status open_lock(cuda_device *d)
 {
@@ -206,11 +208,24 @@ static kb_status open_lock(cuda_device *d)
         return KB_ESYS;
     for (size_t i = 0; i < sizeof id.bytes; i++)
         n += snprintf(path + n, sizeof path - (size_t)n, "%02x", id.bytes[i]);
+    if (kb_nvml_open(id.bytes, &d->nvml))
+        d->nvml = NULL;
     d->lock_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (d->lock_fd < 0)         /* no O_CREAT on another user's file */
         d->lock_fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                           0644);
     return d->lock_fd < 0 ? KB_ESYS : KB_OK;
+}
+
+static kb_status state(kb_device *base, struct kb_device_state *out)
+{
+    cuda_device *d = (cuda_device *)base;
+    struct kb_nvml_state s;
+    if (!d->nvml || kb_nvml_read(d->nvml, &s))
+        return KB_ENODEV;
+    *out = (struct kb_device_state){ s.sm_mhz, s.memory_mhz, s.temperature_c,
+                                     s.held_back };
+    return KB_OK;
 }
 
 static kb_status claim(kb_device *base, bool on)
@@ -223,7 +238,8 @@ static kb_status claim(kb_device *base, bool on)
 }
 
 const struct kb_device_ops kb_cuda_ops = {
-    .close = close_cuda, .claim = claim, .build = build,
+    .close = close_cuda, .claim = claim, .state = state,
+    .build = build,
     .roofline = kb_cuda_roofline,
     .object_free = object_free, .object_text = object_text,
     .object_facts = object_facts, .buffers_new = kb_cuda_buffers_new,

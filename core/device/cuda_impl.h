@@ -12,6 +12,7 @@
 #include "cuda_api.h"
 #include "cupti.h"
 #include "device_impl.h"
+#include "nvml.h"
 #include "nvrtc.h"
 
 #define KB_CUDA_KIT_MAP(X)                                                   \
@@ -45,6 +46,7 @@ typedef struct cuda_device {
     size_t flush_bytes;
     cu_pointer results;         /* a page for what kit kernels return */
     kb_nvrtc *nvrtc;
+    kb_nvml *nvml;              /* NULL: there is none */
     kb_cupti *cupti;
     char no_cupti[KB_CUPTI_WHY];        /* why there is none, once asked */
 } cuda_device;

@@ -53,6 +53,11 @@ kb_status kb_device_claim(kb_device *d, bool on)
     return d->ops->claim ? d->ops->claim(d, on) : KB_OK;
 }
 
+kb_status kb_device_read_state(kb_device *d, struct kb_device_state *out)
+{
+    return d->ops->state ? d->ops->state(d, out) : KB_ENODEV;
+}
+
 kb_status kb_device_roofline(kb_device *d, struct kb_roofline *out)
 {
     return d->ops->roofline(d, out);

@@ -117,6 +117,16 @@ KB_MUST_USE kb_status kb_device_roofline(kb_device *d,
  * back. ESYS. */
 KB_MUST_USE kb_status kb_device_claim(kb_device *d, bool on);
 
+/* Clocks and temperature now; 0 what is not known. */
+struct kb_device_state {
+    uint32_t sm_mhz, memory_mhz, temperature_c;
+    uint64_t held_back;         /* reasons for lower clocks, NVML's bits */
+};
+
+/* ENODEV: this device does not say. */
+KB_MUST_USE kb_status kb_device_read_state(kb_device *d,
+                                           struct kb_device_state *out);
+
 /* Why the device can do nothing more in this process (a kernel hung it or
  * broke its context), or NULL. Only a fresh process helps then. */
 const char *kb_device_lost(const kb_device *d);

@@ -12,6 +12,7 @@ struct kb_device_ops {
     kb_status (*claim)(kb_device *, bool);      /* NULL: nothing to share */
     kb_status (*build)(kb_device *, const struct kb_build *, char *, size_t,
                        kb_object **);
+    kb_status (*state)(kb_device *, struct kb_device_state *);  /* or NULL */
     kb_status (*roofline)(kb_device *, struct kb_roofline *);
     void (*object_free)(kb_object *);
     kb_status (*object_text)(const kb_object *, char *, size_t, size_t *);

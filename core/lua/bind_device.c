@@ -6,6 +6,7 @@
  *     d:describe()                   -> table, see struct kb_device_info
  *     d:roofline()                   -> table, see roofline.h
  *     d:lost()                       -> why it can do no more | nil
+ *     d:state()                      -> { sm_mhz = .. } | nil, text, "ENODEV"
  *     d:claim(on)                    -> true; waits until other engines let go
  *     d:build { source =, entry =, args =, timeout_ns = }
  *                                    -> object | nil, log, code
@@ -145,6 +146,20 @@ static int device_claim(lua_State *L)
     if (st)
         return kb_bind_fail(L, st);
     lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int device_state(lua_State *L)
+{
+    struct kb_device_state s;
+    kb_status st = kb_device_read_state(check_device(L, 1), &s);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_newtable(L);                                    /* [d t] */
+    set_integer(L, "sm_mhz", s.sm_mhz);
+    set_integer(L, "memory_mhz", s.memory_mhz);
+    set_integer(L, "temperature_c", s.temperature_c);
+    set_integer(L, "held_back", s.held_back);
     return 1;
 }
 
@@ -314,6 +329,7 @@ static const luaL_Reg device_methods[] = {
     { "roofline", device_roofline },
     { "lost",     device_lost     },
     { "claim",    device_claim    },
+    { "state",    device_state    },
     { "build",    device_build    },
     { "buffers",  device_buffers  },
     { "load",     device_load     },

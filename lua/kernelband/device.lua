@@ -24,4 +24,7 @@ function device.resolve(name, task)
   return name, language
 end
 
+-- How many GPUs a search could use.
+device.gpus = core.gpus
+
 return device

@@ -57,6 +57,7 @@ local function judge(s, source, options, out)
   if bad then return bad end
 
   start = now()
+  assert(s.device:claim(true))          -- others may compile meanwhile
   for _, room in ipairs(s.rooms) do
     bad = check.room(s, room, function() return rooms.load(s, kernel, room.buffers, room.shape) end)
     if bad then break end
@@ -65,7 +66,9 @@ local function judge(s, source, options, out)
   if bad then return bad end
 
   start = now()
+  local before = s.device:state()
   bad = timing.candidate(s, out, kernel, options)
+  out.clocks = before and { before = before, after = s.device:state() }
   seconds.time = seconds_since(start) - (seconds.profile or 0)
   if bad then return bad end
   local facts = out.facts or { device = s.machine }
@@ -82,7 +85,6 @@ session.__index = session
 function session:evaluate(source, options)
   local start = now()
   local out = { verdict = "ok", shapes = {}, screened = false, seconds = {} }
-  assert(self.device:claim(true))
   local done, bad = pcall(judge, self, source, options or {}, out)
   self.device:claim(false)
   if not done then

@@ -12,6 +12,7 @@ local parts = {
   { "policy",     "kernelband.policy", "load" },
   { "search",     "kernelband.search", "run" },
   { "reward",     "kernelband.reward" },
+  { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
 }
 
