@@ -53,13 +53,15 @@ t.test("a good task loads", function()
 end)
 
 local bad = {
-  { 'name = "axpy"', 'name = "axpy", shape = {}', "unknown field 'shape' (did you mean 'shapes'?)" },
+  { 'name = "axpy"', 'name = "axpy", shape = {}',
+    "unknown field 'shape' (did you mean 'shapes'?)" },
   { 'name = "axpy"', 'name = "a b"', "'name'" },
   { 'name = "axpy", ', '', "missing field 'name'" },
   { 'summary = "y = 2 x + 1"', 'summary = 3', "'summary'" },
   { '"x", "f32"', '"x", "f23"', [[element type string "f23" (did you mean 'f32'?)]] },
   { '"x", "f32"', '"x", "float"', [['x' has element type string "float"]] },
-  { '"x", "f32", "in"', '"x", "f32", "input"', [[must be 'in', 'out' or 'inout', got string "input"]] },
+  { '"x", "f32", "in"', '"x", "f32", "input"',
+    [[must be 'in', 'out' or 'inout', got string "input"]] },
   { '"in", { "n" }', '"in"', "'x' needs its dimensions" },
   { '"in", { "n" }', '"in", { 0 }', "a positive integer" },
   { '"in", { "n" }', '"in", { -4 }', "a positive integer" },

@@ -405,10 +405,10 @@ end
 -- What is told when a search breaks off: why, and what of it is kept.
 local function broken_off(S, why)
   local text = tostring(why)
-  local kept = #S.rows > 0 and S.journal.folder
-  if kept and not text:find("kernelband resume", 1, true) then
+  local folder = #S.rows > 0 and S.journal.folder
+  if folder and not text:find("kernelband resume", 1, true) then
     text = ("%s\n%d pulls are kept; when this is mended, go on with: "
-            .. "kernelband resume %s"):format(text, #S.rows, kept)
+            .. "kernelband resume %s"):format(text, #S.rows, folder)
   end
   if schema.is_config_error(why) then schema.raise("%s", text) end
   schema.stop(text)

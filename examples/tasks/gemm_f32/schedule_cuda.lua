@@ -213,7 +213,7 @@ local pending = [[
 ${vec}/* ROWS x COLUMNS elements from (row, column) on of an array of m x n, on their
  * way to shared memory, where rows are ROW apart; 0 where it has none. */
 template <int ROWS, int COLUMNS, int ROW> struct pending {
-    static const int COUNT = (ROWS * COLUMNS / ${vector} + THREADS - 1) / THREADS;
+    enum { COUNT = (ROWS * COLUMNS / ${vector} + THREADS - 1) / THREADS };
     vec held[COUNT];
 
     __device__ void fetch(const float *from, int row, int column, int m, int n)

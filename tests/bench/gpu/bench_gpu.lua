@@ -122,7 +122,10 @@ local device = assert(core.device "cuda:0")
 local about, roof = device:describe(), device:roofline()
 device:close()
 say("%s, %s; %.1f TFLOP/s fp32, %.0f TFLOP/s bf16 by mma.sync, copy %.0f GB/s", about.name,
-    about.driver, roof.f32_flops_per_s / 1e12, roof.bf16_flops_per_s / 1e12, roof.dram_copy_bytes_per_s / 1e9)
-if wanted.cost then cost "rmsnorm" end
+    about.driver, roof.f32_flops_per_s / 1e12, roof.bf16_flops_per_s / 1e12,
+    roof.dram_copy_bytes_per_s / 1e9)
+if wanted.cost then
+  for _, name in ipairs { "reduce_sum", "gelu_bias", "rmsnorm" } do cost(name) end
+end
 if wanted.aa then against_itself("rmsnorm", 200) end
 if wanted.search then searches() end
