@@ -153,19 +153,30 @@ demo: deps
 	$(Q)$(MAKE) --no-print-directory -j2 MODE=release all
 	@build/release/kernelband run examples/quickstart.lua
 
-# A folder that runs wherever glibc is 2.36 or later: the binary, the shared
-# libraries it needs beside glibc's own, and the Lua files.
+# A folder that runs wherever glibc is 2.36 or later and, for GPUs, there is a
+# driver: the binary, the shared libraries it needs beside glibc's own, the Lua
+# files, and the toolkit's NVRTC, headers and CUPTI (WITH_CUDA=no: without).
 BUNDLE := build/bundle/kernelband
-SYSTEM_LIBS := linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so
+GLIBC  := linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|resolv|util)\.so
 bundle:
 	$(Q)$(MAKE) --no-print-directory MODE=release bundle-run
 bundle-run: all
 	$(Q)rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/bin $(BUNDLE)/lib $(BUNDLE)/share/kernelband
 	$(Q)$(CC) $(ALL_LD) -Wl,-rpath,'$$ORIGIN/../lib',--disable-new-dtags \
 	  -o $(BUNDLE)/bin/kernelband $(B)/core/main.o $(B)/libkernelband.a $(LIBS)
-	$(Q)ldd $(KB) | awk '$$3 ~ /^\// && $$1 !~ /$(SYSTEM_LIBS)/ { print $$3 }' \
-	  | xargs -I{} cp -L {} $(BUNDLE)/lib/
+	$(Q)strip --strip-debug $(BUNDLE)/bin/kernelband
+	$(Q)if [ "$(WITH_CUDA)" != no ] && [ -e $(CUDA)/lib64/libnvrtc.so ]; then \
+	  mkdir -p $(BUNDLE)/cuda/lib && cp -RL $(CUDA)/include $(BUNDLE)/cuda/ && \
+	  cp -L $(CUDA)/lib64/libnvrtc.so.1[23] $(CUDA)/lib64/libnvrtc-builtins.so.1[23].* \
+	    $(BUNDLE)/cuda/lib/ || exit 1; \
+	  for l in libcupti.so.1[23] libnvperf_host.so libnvperf_target.so; do \
+	    for f in $(CUDA)/lib64/$$l $(CUDA)/extras/CUPTI/lib64/$$l; do \
+	      if [ -e $$f ]; then cp -L $$f $(BUNDLE)/lib/; fi; done; done; fi
+	$(Q)for f in $(BUNDLE)/bin/kernelband $(BUNDLE)/cuda/lib/*; do [ ! -e $$f ] || ldd $$f; done \
+	  | awk '$$2 == "=>" && $$3 ~ /^\// { print $$3 }' | sort -u | grep -Ev '/($(GLIBC))' \
+	  | grep -v '$(BUNDLE)' | xargs -r cp -L -t $(BUNDLE)/lib
 	$(Q)cp -R lua strategies policies examples $(BUNDLE)/share/kernelband/
+	$(Q)cp LICENSE README.md $(BUNDLE)/
 	@du -sh $(BUNDLE)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
