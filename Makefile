@@ -100,9 +100,10 @@ bench-gpu:
 	$(Q)$(MAKE) --no-print-directory MODE=release all
 	@build/release/kernelband run tests/bench/gpu/bench_gpu.lua
 
-# Programs whose children enter a seccomp jail run under valgrind's own calls,
+# Programs whose children enter a seccomp jail make calls of valgrind there,
 # which the jail refuses.
-NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker
+NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker \
+               %/check_nvrtc %/check_cubin %/check_cupti_gpu
 memcheck: all $(TESTS)
 	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
 	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"
