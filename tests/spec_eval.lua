@@ -223,5 +223,21 @@ t.test("eval exits 2 for what it cannot use", function()
   end
 end)
 
+t.test("a full disk is nobody's verdict", function()
+  local small = "/tmp/small-" .. core.system.random_hex(6)     -- nobody must get there
+  os.execute("mkdir " .. small)
+  if not os.execute(("mount -t tmpfs -o size=2m tmpfs %s 2>/dev/null"):format(small)) then
+    os.execute("rmdir " .. small)
+    return print "skipped: a small file system needs root to mount"
+  end
+  local words = "eval --json tests/tasks/axpy tests/hostile/does_not_compile.c"
+  local pipe = io.popen(("TMPDIR=%s %s %s 2>&1"):format(small, exe, words))
+  local text = pipe:read "a"
+  pipe:close()
+  os.execute(("umount %s; rmdir %s"):format(small, small))
+  t.contains(text, "is full")
+  t.equal(text:find "build_failed", nil)
+end)
+
 os.execute("rm -rf " .. dir)
 t.finish()

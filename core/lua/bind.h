@@ -26,7 +26,6 @@ void kb_bind_ucb(lua_State *L);
 void kb_bind_cluster(lua_State *L);
 void kb_bind_logit(lua_State *L);
 void kb_bind_stats(lua_State *L);
-void kb_bind_roofline(lua_State *L);
 void kb_bind_device(lua_State *L);
 void kb_bind_nvrtc(lua_State *L);
 void kb_bind_process(lua_State *L);

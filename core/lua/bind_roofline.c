@@ -1,7 +1,4 @@
-/* Lua face of roofline.h.
- *
- *   core.roofline() -> table with the fields of struct kb_roofline
- */
+/* Lua face of roofline.h: a table with the fields of struct kb_roofline. */
 #include "bind_device.h"
 
 #include "roofline.h"
@@ -29,17 +26,4 @@ int kb_bind_push_roofline(lua_State *L, const struct kb_roofline *roof)
     lua_pushstring(L, r.isa);
     lua_setfield(L, -2, "isa");
     return 1;
-}
-
-static int roofline(lua_State *L)
-{
-    struct kb_roofline r;
-    kb_status st = kb_roofline_measure(&r);
-    return st ? kb_bind_fail(L, st) : kb_bind_push_roofline(L, &r);
-}
-
-void kb_bind_roofline(lua_State *L)
-{
-    lua_pushcfunction(L, roofline);
-    lua_setfield(L, -2, "roofline");
 }

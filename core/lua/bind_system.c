@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "bind.h"
+#include "clock.h"
 #include "files.h"
 #include "host.h"
 #include "interrupt.h"
@@ -44,7 +45,7 @@ static int fail_path(lua_State *L, kb_status st, const char *path)
 
 static int now_ns(lua_State *L)
 {
-    lua_pushinteger(L, kb_host_now_ns());
+    lua_pushinteger(L, kb_clock_now_ns());
     return 1;
 }
 
@@ -58,7 +59,7 @@ static int sleep_ns(lua_State *L)
 {
     lua_Integer ns = luaL_checkinteger(L, 1);
     luaL_argcheck(L, ns >= 0, 1, "must be >= 0");
-    kb_status st = kb_host_sleep_ns(ns);
+    kb_status st = kb_clock_sleep_ns(ns);
     if (st)
         return kb_bind_fail(L, st);
     lua_pushboolean(L, 1);

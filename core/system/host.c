@@ -20,7 +20,6 @@
 #include <gnu/libc-version.h>
 #endif
 
-static const int64_t ns_per_s = 1000000000;
 
 static void set_text(char *out, const char *text)
 {
@@ -189,26 +188,11 @@ kb_status kb_host_random(void *bytes, size_t n)
     return KB_OK;
 }
 
-int64_t kb_host_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * ns_per_s + t.tv_nsec;
-}
-
 double kb_host_wall_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-kb_status kb_host_sleep_ns(int64_t ns)
-{
-    if (ns < 0)
-        return KB_EINVAL;
-    struct timespec t = { (time_t)(ns / ns_per_s), (long)(ns % ns_per_s) };
-    return clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL) ? KB_EINTR : KB_OK;
 }
 
 int kb_host_columns(void)

@@ -43,12 +43,8 @@ KB_MUST_USE kb_status kb_host_lib_dir(char *path, size_t max_bytes);
 /* Fills bytes from the kernel's generator. ESYS: it has none. */
 KB_MUST_USE kb_status kb_host_random(void *bytes, size_t n);
 
-/* CLOCK_MONOTONIC, and the calendar clock in seconds since 1970. */
-int64_t kb_host_now_ns(void);
+/* The calendar clock, in seconds since 1970. */
 double kb_host_wall_s(void);
-
-/* Waits; EINTR when a signal cut it short, EINVAL when ns < 0. */
-KB_MUST_USE kb_status kb_host_sleep_ns(int64_t ns);
 
 /* Columns of the terminal behind stderr, else $COLUMNS, else 80. */
 int kb_host_columns(void);

@@ -34,7 +34,17 @@ local function first_error(log)
   return log:match "[^\n]*undefined reference[^\n]*" or log:match "[^\n]*[Ee]rror:[^\n]*" or log
 end
 
+-- A full disk is nobody's verdict: the run stops, and can go on.
+local function check_room_on_disk()
+  local dir = os.getenv "TMPDIR" or "/tmp"
+  local free = core.system.disk_free(dir)
+  if free and free < 4 << 20 then
+    error(("the disk of %s, where candidates are built, is full"):format(dir), 0)
+  end
+end
+
 local function refused(s, out, text, code)
+  check_room_on_disk()
   out.log = text
   if code == "EPLAN" then return fail("launch_failed", "%s", text) end
   if code == "EDENIED" then return fail("cheated", "%s", text) end
