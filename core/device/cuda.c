@@ -358,8 +358,10 @@ kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,
         st = kb_nvrtc_open(d->exe, &d->nvrtc, why);
     if (!st)
         st = open_context(d, why);
-    if (!st)
+    if (!st) {
+        *why = "/tmp/kernelband-gpu-*, the lock of this GPU, cannot be opened";
         st = open_lock(d);
+    }
     if (!st)
         st = open_kit(d, why);
     if (!st)

@@ -180,7 +180,9 @@ function evaluate.open(t, device, known)
   if known then
     s.baseline = take_over(s, known)
   else
+    assert(device:claim(true))
     timing.baseline(s)
+    device:claim(false)
     s.baseline = remember(s, judge_baseline(s))
   end
   return s
