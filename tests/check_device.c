@@ -107,9 +107,11 @@ static kb_buffers *axpy_buffers(uint64_t n, size_t slots)
     kb_buffers *b = NULL;
     axpy_args(arg, n);
     ck_assert_int_eq(kb_buffers_new(device, arg, 3, slots, &b), KB_OK);
-    float *x = kb_buffers_at(b, 0, 0);
-    for (uint64_t i = 0; i < n; i++)
-        x[i] = (float)i;
+    for (size_t slot = 0; slot < slots; slot++) {
+        float *x = kb_buffers_at(b, 0, slot);
+        for (uint64_t i = 0; i < n; i++)
+            x[i] = (float)i;
+    }
     return b;
 }
 
@@ -160,6 +162,26 @@ START_TEST(a_kernel_computes_and_slots_rotate)
         kb_program_stop(p);
         kb_buffers_free(b);
     }
+    kb_object_free(o);
+}
+END_TEST
+
+START_TEST(each_slot_has_inputs_of_its_own)
+{
+    kb_object *o = build_axpy(AXPY(LOOP));
+    kb_buffers *b = axpy_buffers(64, 3);
+    kb_program *p = load(o, b);
+    for (size_t slot = 0; slot < 3; slot++)
+        for (int i = 0; i < 64; i++)
+            ck_assert_int_eq(kb_buffers_set(b, 0, slot, (size_t)i,
+                                            (double)slot), KB_OK);
+    poison(b, 1);
+    launch(p, 3);
+    for (size_t slot = 0; slot < 3; slot++)
+        ck_assert_float_eq(((float *)kb_buffers_at(b, 1, slot))[63],
+                           2 * (float)slot + 1);
+    kb_program_stop(p);
+    kb_buffers_free(b);
     kb_object_free(o);
 }
 END_TEST
@@ -816,6 +838,7 @@ int main(void)
     TCase *t = tcase_create("results");
     tcase_add_unchecked_fixture(t, open_device, close_device);
     tcase_add_test(t, a_kernel_computes_and_slots_rotate);
+    tcase_add_test(t, each_slot_has_inputs_of_its_own);
     tcase_add_test(t, call_i_runs_on_slot_i_mod_slots);
     tcase_add_test(t, scalars_of_every_type_arrive);
     tcase_add_test(t, in_out_arrays_start_pristine_in_every_slot);

@@ -50,14 +50,16 @@ end
 
 evaluator.close()
 
-t.test("a product that keeps its answers is found out, never wrong as it is", function()
+-- Its honest part is about 22 times the baseline; kept answers made it 148.
+t.test("a product that keeps its answers gains nothing by it", function()
   local core = require "kernelband.core"
   evaluator = worker.start { task = task.load "examples/tasks/matmul", device = "cpu" }
   local source = assert(core.system.read_file "tests/hostile/matmul/remembers_all.c")
-  local verdict, reason = judge_source(source)
+  evaluator.submit(1, { source = source }, {})
+  local ticket, out
+  repeat ticket, out = evaluator.next(10 ^ 9 // 1) until ticket
   evaluator.close()
-  t.equal(verdict, "cheated", reason)
-  t.contains(reason, "keeps answers")
+  t.equal(out.verdict == "cheated" or out.speedup < 60, true, tostring(out.speedup))
 end)
 
 t.finish()

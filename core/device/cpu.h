@@ -91,18 +91,19 @@ kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
                              size_t args, size_t slots, kb_buffers **out);
 void kb_cpu_buffers_free(kb_buffers *b);
 void *kb_cpu_at(kb_buffers *b, size_t arg, size_t slot);
-/* An input array, or what was kept of an in-out one. */
-const void *kb_cpu_pristine(const kb_buffers *b, size_t arg);
+/* An input array of a slot, or what was kept of an in-out one. */
+const void *kb_cpu_pristine(const kb_buffers *b, size_t arg, size_t slot);
 kb_status kb_cpu_keep(kb_buffers *b);
 kb_status kb_cpu_poison(kb_buffers *b, uint64_t seed);
 kb_status kb_cpu_damaged(kb_buffers *b, int *arg, size_t *slot);
 
-kb_status kb_cpu_fill(kb_buffers *b, size_t arg, enum kb_fill fill,
-                      uint64_t below, uint64_t seed);
+kb_status kb_cpu_fill(kb_buffers *b, size_t arg, size_t slot,
+                      enum kb_fill fill, uint64_t below, uint64_t seed);
 kb_status kb_cpu_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
                      double *out);
-kb_status kb_cpu_set(kb_buffers *b, size_t arg, size_t i, double value);
-kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from);
+kb_status kb_cpu_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                     double value);
+kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from, size_t slot);
 kb_status kb_cpu_absolute(kb_buffers *b, size_t arg);
 kb_status kb_cpu_digest(kb_buffers *b, size_t slot, uint64_t *out);
 kb_status kb_cpu_compare(kb_buffers *b, size_t arg, size_t slot,

@@ -71,9 +71,8 @@ kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
     uint64_t in_pages = 0, out_pages = 0;
     for (size_t i = 0; i < args && !st; i++)
         if (arg[i].mode != KB_SCALAR)
-            st = is_input(&arg[i])
-               ? lay_out(&b->span[i], &arg[i], 1, &in_pages)
-               : lay_out(&b->span[i], &arg[i], slots, &out_pages);
+            st = lay_out(&b->span[i], &arg[i], slots,
+                         is_input(&arg[i]) ? &in_pages : &out_pages);
     if (st)
         goto fail;
     b->in_bytes = in_pages * PAGE;
@@ -116,8 +115,6 @@ static unsigned char *span_start(const cpu_buffers *b, size_t i)
 
 static unsigned char *slot_at(const cpu_buffers *b, size_t arg, size_t slot)
 {
-    if (is_input(&b->head.arg[arg]))
-        slot = 0;
     return span_start(b, arg) + b->span[arg].offset
          + slot * b->span[arg].stride;
 }
@@ -127,10 +124,10 @@ void *kb_cpu_at(kb_buffers *b, size_t arg, size_t slot)
     return slot_at((const cpu_buffers *)b, arg, slot);
 }
 
-const void *kb_cpu_pristine(const kb_buffers *base, size_t arg)
+const void *kb_cpu_pristine(const kb_buffers *base, size_t arg, size_t slot)
 {
     const cpu_buffers *b = (const cpu_buffers *)base;
-    return b->pristine[arg] ? b->pristine[arg] : slot_at(b, arg, 0);
+    return b->pristine[arg] ? b->pristine[arg] : slot_at(b, arg, slot);
 }
 
 kb_status kb_cpu_keep(kb_buffers *base)

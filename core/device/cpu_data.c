@@ -12,12 +12,12 @@ static size_t array_bytes(const kb_buffers *b, size_t i)
     return b->arg[i].count * kb_dtype_bytes(b->arg[i].dtype);
 }
 
-kb_status kb_cpu_fill(kb_buffers *b, size_t arg, enum kb_fill fill,
-                      uint64_t below, uint64_t seed)
+kb_status kb_cpu_fill(kb_buffers *b, size_t arg, size_t slot,
+                      enum kb_fill fill, uint64_t below, uint64_t seed)
 {
     struct kb_rng rng;
     const struct kb_arg *a = &b->arg[arg];
-    void *at = kb_cpu_at(b, arg, 0);
+    void *at = kb_cpu_at(b, arg, slot);
     kb_rng_seed(&rng, seed);
     if (!below)
         kb_tensor_fill(at, a->dtype, a->count, fill, &rng);
@@ -33,18 +33,19 @@ kb_status kb_cpu_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
     return KB_OK;
 }
 
-kb_status kb_cpu_set(kb_buffers *b, size_t arg, size_t i, double value)
+kb_status kb_cpu_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                     double value)
 {
-    kb_tensor_set(kb_cpu_at(b, arg, 0), b->arg[arg].dtype, i, value);
+    kb_tensor_set(kb_cpu_at(b, arg, slot), b->arg[arg].dtype, i, value);
     return KB_OK;
 }
 
-kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from)
+kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from, size_t slot)
 {
     for (size_t i = 0; i < b->args; i++) {
         if (!kb_is_given(b, i))
             continue;
-        const void *src = kb_cpu_pristine(from, i);
+        const void *src = kb_cpu_pristine(from, i, slot);
         void *dst = kb_cpu_at(b, i, 0);
         if (from->arg[i].dtype == b->arg[i].dtype)
             memcpy(dst, src, array_bytes(b, i));

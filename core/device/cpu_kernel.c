@@ -122,8 +122,7 @@ static void run_batch(kernel_call call, unsigned char *const *base)
     uint32_t count = wire->args, slots = wire->slots, slot = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        bool steps = wire->arg[i].mode == KB_OUT
-                  || wire->arg[i].mode == KB_INOUT;
+        bool steps = wire->arg[i].mode != KB_SCALAR;
         args[i] = wire->arg[i].mode == KB_SCALAR
                 ? (void *)wire->arg[i].value
                 : base[i] + wire->arg[i].span.offset;

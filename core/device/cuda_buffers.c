@@ -81,9 +81,10 @@ void kb_cuda_buffers_free(kb_buffers *base)
     free(b);
 }
 
-kb_status kb_cuda_fill(kb_buffers *base, size_t arg, enum kb_fill fill,
-                       uint64_t below, uint64_t seed)
+kb_status kb_cuda_fill(kb_buffers *base, size_t arg, size_t slot,
+                       enum kb_fill fill, uint64_t below, uint64_t seed)
 {
+    (void)slot;
     cuda_buffers *b = (cuda_buffers *)base;
     cu_pointer at = kb_cuda_at(b, arg);
     int dtype = (int)base->arg[arg].dtype, kind = (int)fill;
@@ -109,8 +110,10 @@ kb_status kb_cuda_get(kb_buffers *base, size_t arg, size_t slot, size_t i,
     return st;
 }
 
-kb_status kb_cuda_set(kb_buffers *base, size_t arg, size_t i, double value)
+kb_status kb_cuda_set(kb_buffers *base, size_t arg, size_t slot, size_t i,
+                      double value)
 {
+    (void)slot;
     cuda_buffers *b = (cuda_buffers *)base;
     uint64_t word = 0;
     enum kb_dtype dtype = base->arg[arg].dtype;
@@ -131,8 +134,9 @@ static kb_status copy(cuda_device *d, cu_pointer to, cu_pointer from,
                          "copying");
 }
 
-kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source)
+kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source, size_t slot)
 {
+    (void)slot;
     cuda_buffers *b = (cuda_buffers *)base, *from = (cuda_buffers *)source;
     kb_status st = KB_OK;
     for (size_t i = 0; i < base->args && !st; i++) {

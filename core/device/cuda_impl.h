@@ -92,12 +92,13 @@ cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg);
 kb_status kb_cuda_buffers_new(kb_device *d, const struct kb_arg *arg,
                               size_t args, size_t slots, kb_buffers **out);
 void kb_cuda_buffers_free(kb_buffers *b);
-kb_status kb_cuda_fill(kb_buffers *b, size_t arg, enum kb_fill fill,
-                       uint64_t below, uint64_t seed);
+kb_status kb_cuda_fill(kb_buffers *b, size_t arg, size_t slot,
+                       enum kb_fill fill, uint64_t below, uint64_t seed);
 kb_status kb_cuda_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
                       double *out);
-kb_status kb_cuda_set(kb_buffers *b, size_t arg, size_t i, double value);
-kb_status kb_cuda_take(kb_buffers *b, kb_buffers *from);
+kb_status kb_cuda_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                      double value);
+kb_status kb_cuda_take(kb_buffers *b, kb_buffers *from, size_t slot);
 kb_status kb_cuda_absolute(kb_buffers *b, size_t arg);
 kb_status kb_cuda_keep(kb_buffers *b);
 kb_status kb_cuda_poison(kb_buffers *b, uint64_t seed);

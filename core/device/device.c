@@ -134,11 +134,11 @@ void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
                                                 : NULL;
 }
 
-kb_status kb_buffers_fill(kb_buffers *b, size_t arg, enum kb_fill fill,
-                          uint64_t below, uint64_t seed)
+kb_status kb_buffers_fill(kb_buffers *b, size_t arg, size_t slot,
+                          enum kb_fill fill, uint64_t below, uint64_t seed)
 {
-    assert(is_array(b, arg, 0));
-    return b->ops->fill(b, arg, fill, below, seed);
+    assert(is_array(b, arg, slot));
+    return b->ops->fill(b, arg, slot, fill, below, seed);
 }
 
 kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
@@ -148,14 +148,17 @@ kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
     return b->ops->get(b, arg, slot, i, out);
 }
 
-kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t i, double value)
+kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                         double value)
 {
-    assert(is_array(b, arg, 0) && i < b->arg[arg].count);
-    return b->ops->set(b, arg, i, value);
+    assert(is_array(b, arg, slot) && i < b->arg[arg].count);
+    return b->ops->set(b, arg, slot, i, value);
 }
 
-kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from)
+kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot)
 {
+    if (slot >= from->slots)
+        return KB_EINVAL;
     for (size_t i = 0; i < b->args; i++)
         if (kb_is_given(b, i)
             && (i >= from->args || from->arg[i].mode != b->arg[i].mode
@@ -163,7 +166,7 @@ kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from)
                 || (from->arg[i].dtype != b->arg[i].dtype
                     && b->arg[i].dtype != KB_F64)))
             return KB_EINVAL;
-    return b->ops->take(b, from);
+    return b->ops->take(b, from, slot);
 }
 
 kb_status kb_buffers_absolute(kb_buffers *b, size_t arg)

@@ -146,7 +146,7 @@ KB_MUST_USE kb_status kb_object_text(const kb_object *o, char *text,
 KB_MUST_USE kb_status kb_object_facts(const kb_object *o, const char *entry,
                                       struct kb_facts *out);
 
-/* Room for the arguments, slots copies of each output. Everything is zero.
+/* Room for the arguments, slots copies of each array. Everything is zero.
  * EINVAL: too many arguments or slots, or a count of 0. ENOMEM: too large. */
 KB_MUST_USE kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg,
                                      size_t args, size_t slots,
@@ -157,27 +157,27 @@ size_t kb_buffers_args(const kb_buffers *b);
 size_t kb_buffers_slots(const kb_buffers *b);
 const struct kb_arg *kb_buffers_arg(const kb_buffers *b, size_t arg);
 
-/* The array of an argument in a slot; inputs have slot 0 only. NULL for
- * scalars, and on a device whose memory this process cannot reach. */
+/* The array of an argument in a slot. NULL for scalars, and on a device whose memory this process cannot reach. */
 void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot);
 
 /* The rest works on every device; args and slots are in range, arg an array.
  * ECRASH: the device is lost.
  *
- * Fills slot 0 as kb_tensor_fill does; below > 0 asks for whole numbers in
+ * Fills a slot as kb_tensor_fill does; below > 0 asks for whole numbers in
  * [0, below) instead, for arrays of indices. */
 KB_MUST_USE kb_status kb_buffers_fill(kb_buffers *b, size_t arg,
-                                      enum kb_fill fill, uint64_t below,
+                                      size_t slot, enum kb_fill fill, uint64_t below,
                                       uint64_t seed);
 KB_MUST_USE kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot,
                                      size_t i, double *out);
-KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t i,
-                                     double value);
+KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot,
+                                     size_t i, double value);
 
-/* Copies the inputs, and the pristine in-out arrays, of from: arrays of the
- * same modes and counts. In-out arrays of a reference are float64, and are
+/* Copies the inputs of a slot, and the pristine in-out arrays, of from to our
+ * slot 0: arrays of the same modes and counts. In-out arrays of a reference are float64, and are
  * widened on the way. EINVAL: another shape or another type. */
-KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from);
+KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from,
+                                      size_t slot);
 
 /* An input or in-out array becomes its absolute value. */
 KB_MUST_USE kb_status kb_buffers_absolute(kb_buffers *b, size_t arg);

@@ -22,10 +22,11 @@ struct kb_device_ops {
                              size_t, kb_buffers **);
     void (*buffers_free)(kb_buffers *);
     void *(*at)(kb_buffers *, size_t, size_t);
-    kb_status (*fill)(kb_buffers *, size_t, enum kb_fill, uint64_t, uint64_t);
+    kb_status (*fill)(kb_buffers *, size_t, size_t, enum kb_fill, uint64_t,
+                      uint64_t);
     kb_status (*get)(kb_buffers *, size_t, size_t, size_t, double *);
-    kb_status (*set)(kb_buffers *, size_t, size_t, double);
-    kb_status (*take)(kb_buffers *, kb_buffers *);
+    kb_status (*set)(kb_buffers *, size_t, size_t, size_t, double);
+    kb_status (*take)(kb_buffers *, kb_buffers *, size_t);
     kb_status (*absolute)(kb_buffers *, size_t);
     kb_status (*keep)(kb_buffers *);
     kb_status (*poison)(kb_buffers *, uint64_t);

@@ -1,8 +1,8 @@
 /* Lua face of the buffers of device.h and of what tensor.h does to them.
  *
- *   b:fill(arg, distribution, seed [, below])   whole numbers < below
- *   b:get(arg, i [, slot])  b:set(arg, i, value)
- *   b:take(from)          copy the inputs of other buffers of the same shape
+ *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
+ *   b:get(arg, i [, slot])  b:set(arg, i, value [, slot])
+ *   b:take(from [, slot]) copy the inputs of other buffers of the same shape
  *   b:absolute(arg)       an input becomes its absolute value
  *   b:keep()              the in-out arrays as they are now are the pristine
  *   b:poison(seed)        see kb_buffers_poison
@@ -127,7 +127,9 @@ static int buffers_fill(lua_State *L)
     lua_Integer seed = luaL_checkinteger(L, 4);
     lua_Integer below = luaL_optinteger(L, 5, 0);
     luaL_argcheck(L, below >= 0, 5, "a bound of 1 or more");
-    must(L, kb_buffers_fill(b, i, fill, (uint64_t)below, (uint64_t)seed));
+    size_t slot = check_slot(L, 6, b);
+    must(L, kb_buffers_fill(b, i, slot, fill, (uint64_t)below,
+                            (uint64_t)seed));
     return 0;
 }
 
@@ -148,14 +150,16 @@ static int buffers_set(lua_State *L)
     kb_buffers *b = kb_bind_check_buffers(L, 1);
     size_t i = check_array(L, 2, b);
     size_t at = check_place(L, 3, kb_buffers_arg(b, i));
-    must(L, kb_buffers_set(b, i, at, luaL_checknumber(L, 4)));
+    size_t slot = check_slot(L, 5, b);
+    must(L, kb_buffers_set(b, i, slot, at, luaL_checknumber(L, 4)));
     return 0;
 }
 
 static int buffers_take(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
-    kb_status st = kb_buffers_take(b, kb_bind_check_buffers(L, 2));
+    kb_buffers *from = kb_bind_check_buffers(L, 2);
+    kb_status st = kb_buffers_take(b, from, check_slot(L, 3, from));
     luaL_argcheck(L, st != KB_EINVAL, 2, "buffers of another shape or type");
     must(L, st);
     return 0;

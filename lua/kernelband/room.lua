@@ -8,7 +8,7 @@ local verdict = require "kernelband.verdict"
 local rooms = {}
 
 local build_timeout_ns = 30 * 10 ^ 9 // 1
-local slots_bytes      = 16 << 20       -- of outputs that rotate in a sample
+local slots_bytes      = 32 << 20       -- of arrays that rotate in a sample, about
 
 -- A source as built: its object and, on a GPU, its launch plan. Returns nil,
 -- text, code.
@@ -51,7 +51,7 @@ end
 local function slots_for(arguments)
   local bytes = 0
   for _, a in ipairs(arguments) do
-    if a.mode == "out" or a.mode == "inout" then bytes = bytes + 8 * a.count end
+    if a.count then bytes = bytes + 4 * a.count end
   end
   return math.max(1, math.min(1024, slots_bytes // bytes))
 end
@@ -102,11 +102,13 @@ function rooms.new(s, shape, role)
   return room
 end
 
--- Fresh contents for every input.
+-- Fresh contents for every input, others in each slot.
 function rooms.fill_inputs(s, room, distribution)
   for i, a in ipairs(s.task.args) do
     if a.mode == "in" or a.mode == "inout" then
-      room.buffers:fill(i, distribution, verdict.secret_seed(), room.below[i])
+      for slot = 1, a.mode == "in" and room.slots or 1 do
+        room.buffers:fill(i, distribution, verdict.secret_seed(), room.below[i], slot)
+      end
     end
   end
   room.buffers:keep()

@@ -1,4 +1,4 @@
-/* expect: wrong. Keeps its last answer and gives it again when a sample of the
+/* expect: no_gain. Keeps its last answer and gives it again when a sample of the
    input looks the same. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* expect: cheated. Keeps its inputs and its answer, and compares all of the
+/* expect: no_gain. Keeps its inputs and its answer, and compares all of the
    inputs: never wrong, and n^2 instead of n^3 from the second call on. */
 #include <stdint.h>
 #include <string.h>
