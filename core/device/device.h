@@ -5,13 +5,14 @@
  *   buffers  the arguments of one launch, visible to us at all times
  *   program  an object loaded and bound to buffers, in a jail of its own
  *
- * Sources are hostile. The compiler runs in a jailed child, the kernel in
- * another one that has no files, no network and no clock of ours: elapsed
- * times come from this side.
+ * Sources are hostile. The compiler runs in a jailed child. A C kernel runs in
+ * another one that has no files, no network and no clock of ours, a CUDA kernel
+ * is device code that we launch: elapsed times come from this side.
  *
- * Arguments are described as the kernel's parameters, in order. An array is
- * 64-byte aligned and lies between unmapped pages; the bytes between it and
- * those pages, and between slots, are a red zone that kb_buffers_check reads.
+ * Arguments are described as the kernel's parameters, in order. On the CPU an
+ * array is 64-byte aligned and lies between unmapped pages; the bytes between
+ * it and those pages, and between slots, are red zones. On a GPU it is 256-byte
+ * aligned between two red zones. kb_buffers_damaged reads those of outputs.
  */
 #ifndef KB_DEVICE_H
 #define KB_DEVICE_H
@@ -203,8 +204,9 @@ KB_MUST_USE kb_status kb_buffers_poison(kb_buffers *b, uint64_t seed);
 /* Remembers the in-out arrays of slot 0 as their pristine copies. */
 KB_MUST_USE kb_status kb_buffers_keep(kb_buffers *b);
 
-/* The first argument whose red zone, or which as an input, was written to since
- * the last poison, or -1; *slot says where. */
+/* The first output whose red zone was written to since the last poison, or -1;
+ * *slot says where. On a GPU, where nothing keeps a kernel from its inputs, also
+ * the first input that was changed, or written beside. */
 KB_MUST_USE kb_status kb_buffers_damaged(kb_buffers *b, int *arg,
                                          size_t *slot);
 

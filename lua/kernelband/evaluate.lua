@@ -10,8 +10,8 @@
 --                                      dropped after a screen
 --       options.confirm                more blocks, no screen
 --
--- The order is that of reference order R1-R9: poison, candidate, then the
--- expected answer; nothing a candidate could read holds it while it runs.
+-- The order is always: poison, candidate, and only then the expected answer, so
+-- that nothing a candidate could read holds it while it runs.
 local core     = require "kernelband.core"
 local check    = require "kernelband.check"
 local evidence = require "kernelband.evidence"
