@@ -13,15 +13,14 @@
 -- samples where there are any. Chance depends on the search's seed and on the
 -- configuration alone, so the order of evaluations does not matter.
 local core   = require "kernelband.core"
+local baselines = require "kernelband.trace.baselines"
 local path   = require "kernelband.path"
 local read   = require "kernelband.trace.read"
 local schema = require "kernelband.schema"
 local space  = require "kernelband.trace.space"
+local walk   = require "kernelband.trace.walk"
 
 local trace = {}
-
--- The start is drawn between these quantiles of valid configurations by time.
-local start_from, start_to = 0.45, 0.95
 
 local rules = {
   { "strategies", "table", optional = true,
@@ -120,59 +119,7 @@ local function given_start(W, read_space, start)
                        W.file, table.concat(W.moving, ", "))
 end
 
--- The row a search of this seed starts from.
-function trace.start_of(W, seed)
-  if W.start then return W.start end
-  local n = #W.ok
-  local first = math.floor(start_from * n) + 1
-  local last = math.max(first, math.floor(start_to * n))
-  return W.ok[first + core.rng(seed):split("trace start"):below(last - first + 1)]
-end
-
--- Measuring -------------------------------------------------------------------
-
--- One raw sample of a row, the same for the same seed. W.noise off: the truth.
-function trace.measured(W, row, i, root)
-  local samples = row.samples_ns
-  if not samples or not root then return row.time_ns end
-  return samples[1 + core.rng(root + i):below(#samples)]
-end
-
--- Where the noise of a search comes from; nil without any.
-function trace.noise_root(W, seed)
-  return W.noise and core.rng(seed):split("trace noise"):below(1 << 62) or nil
-end
-
--- An evaluation of row i beside the start, whose time is first_ns.
-function trace.evaluation(W, i, first_ns, root)
-  local row = W.rows[i]
-  if row.verdict ~= "ok" then return { verdict = row.verdict, reason = row.reason } end
-  local time_ns = trace.measured(W, row, i, root)
-  local speedup, e = first_ns / time_ns, row.evidence
-  local rho, signature = e.rho, e.signature
-  rho = { math.log(time_ns), rho[2], rho[3], rho[4], rho[5], rho[6] }
-  signature = { time_ns / first_ns, signature[2], signature[3], signature[4], signature[5] }
-  return {
-    verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
-    speedup_low = speedup * (1 - 2 * row.spread),
-    speedup_high = speedup * (1 + 2 * row.spread), shapes = {},
-    evidence = { phi = e.phi, phi_kind = e.phi_kind, rho = rho, rho_kind = e.rho_kind,
-                 h = e.h, h_kind = e.h_kind, signature = signature,
-                 signature_kind = e.signature_kind },
-  }
-end
-
 -- The environment ---------------------------------------------------------------
-
--- A neighbour of row i under strategy s, or nil: drawn evenly.
-function trace.draw(W, i, s, rng)
-  local members = W.class[s][i]
-  local n = #members - 1
-  if n < 1 then return nil end
-  local at = 1 + rng:below(n)
-  if at >= W.place[s][i] then at = at + 1 end
-  return members[at]
-end
 
 local function new_generator(W, start)
   local index = {}
@@ -184,7 +131,7 @@ local function new_generator(W, start)
   end
 
   function generator.propose(parent, strategy, rng)
-    local child = trace.draw(W, W.row_of[parent.source], index[strategy.name], rng)
+    local child = walk.draw(W, W.row_of[parent.source], index[strategy.name], rng)
     if not child then return nil, "no recorded neighbour" end
     local row = W.rows[child]
     return { source = row.source, params = row.params, origin = "trace" }
@@ -195,10 +142,10 @@ end
 
 local function new_evaluator(W, seed, start)
   local queue, head, tail = {}, 1, 0
-  local first_ns, root = W.rows[start].time_ns, trace.noise_root(W, seed)
+  local first_ns, root = W.rows[start].time_ns, walk.noise_root(W, seed)
   local evaluator = { capacity = 64, close = function() end }
 
-  function evaluator.baseline() return trace.evaluation(W, start, first_ns) end
+  function evaluator.baseline() return walk.evaluation(W, start, first_ns) end
 
   function evaluator.submit(ticket, candidate, how)
     tail = tail + 1
@@ -214,7 +161,7 @@ local function new_evaluator(W, seed, start)
       return job[1], { verdict = "wrong", reason = "no such configuration was recorded" }
     end
     local truth = job[3] and job[3].confirm
-    return job[1], trace.evaluation(W, i, first_ns, not truth and root or nil)
+    return job[1], walk.evaluation(W, i, first_ns, not truth and root or nil)
   end
 
   return evaluator
@@ -246,13 +193,16 @@ function trace.new(file, options)
     name = W.name, file = W.file, device = W.device, axes = W.axes, world = W,
     strategies = strategies, rows = #W.rows, valid = #W.ok, optimum_ns = W.optimum_ns,
     simulate = true,
+    oracle = function(o) return baselines.oracle(W, o) end,
+    sample = function(o) return baselines.sample(W, o) end,
+    arm = function(o) return baselines.arm(W, o) end,
     -- How near a kernel comes to the best recorded time, 0 to 1.
     share_of_optimum = function(kernel)
       return W.optimum_ns / W.rows[W.row_of[kernel.source]].time_ns
     end,
     environment = function(how)
       local seed = how and how.seed or 1
-      local start = trace.start_of(W, seed)
+      local start = walk.start_of(W, seed)
       return { strategies = strategies, generator = new_generator(W, start),
                evaluator = new_evaluator(W, seed, start), source = W.rows[start].source }
     end,
