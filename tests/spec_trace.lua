@@ -239,6 +239,20 @@ t.test("a strategy without a move from a parent is closed for it", function()
   t.equal(r.speedup, 1)
 end)
 
+t.test("the lean loop gives the rows of the ordinary one", function()
+  local noisy = kb.trace(keep("noisy.json", t4()), { strategies = { a = { "tile", "fast" } } })
+  for _, task in ipairs { kb.trace(toy), noisy } do
+    for _, name in ipairs { "random", "kernelband_v1", "kernelband_v2", "kernelband" } do
+      for seed = 1, 4 do
+        local policy = "policies/" .. name .. ".lua"
+        local lean = search(task, 25, { policy = policy, seed = seed })
+        local full = search(task, 25, { policy = policy, seed = seed, on_pull = function() end })
+        t.equal(lean, full, name)
+      end
+    end
+  end
+end)
+
 t.test("evaluations overlap without changing what they are", function()
   local task = kb.trace(toy)
   local function rows(parallel)

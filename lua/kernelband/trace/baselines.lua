@@ -22,47 +22,46 @@ end
 
 local function result(share) return { share = share, share_of_optimum = share[#share] } end
 
--- Times of a class of neighbours, ascending, and their running sums: what the
--- expected gain over a time needs.
-local function sums_of(W, members)
-  local cache = W.sums
-  if not cache then
-    cache = {}
-    W.sums = cache
-  end
-  if cache[members] then return cache[members] end
+-- Times of the valid rows that row i's class under strategy s has, ascending,
+-- and their running sums: what the expected gain over a time needs.
+local function sums_of(W, i, s)
+  W.sums = W.sums or {}
+  W.sums[s] = W.sums[s] or {}
+  local cache, from = W.sums[s], W.first[s][i]
+  if cache[from] then return cache[from] end
   local times, sum = {}, { [0] = 0 }
-  for _, i in ipairs(members) do times[#times + 1] = W.rows[i].time_ns end
+  for at = from, W.last[s][i] do
+    local member = W.order[s][at]
+    if W.verdict[member] == "ok" then times[#times + 1] = W.time_ns[member] end
+  end
   table.sort(times)
   for j, t in ipairs(times) do sum[j] = sum[j - 1] + t end
-  cache[members] = { times = times, sum = sum }
-  return cache[members]
+  cache[from] = { times = times, sum = sum }
+  return cache[from]
 end
 
--- Mean of max(0, 1 - T(child) / best) over the neighbours of a class; the
--- parent, no faster than the best, adds nothing.
-local function expected_gain(W, members, best_ns)
-  local s = sums_of(W, members)
-  local low, high = 0, #s.times
+-- Mean of max(0, 1 - T(child) / best) over the neighbours of row i; the row
+-- itself, no faster than the best, adds nothing.
+local function expected_gain(W, i, s, best_ns)
+  local c = sums_of(W, i, s)
+  local low, high = 0, #c.times
   while low < high do
     local middle = (low + high + 1) // 2
-    if s.times[middle] < best_ns then low = middle else high = middle - 1 end
+    if c.times[middle] < best_ns then low = middle else high = middle - 1 end
   end
-  return (low - s.sum[low] / best_ns) / (#members - 1)
+  return (low - c.sum[low] / best_ns) / (W.last[s][i] - W.first[s][i])
 end
 
 local function better(W, i, best)
-  local row = W.rows[i]
-  return row.verdict == "ok" and row.time_ns < W.rows[best].time_ns
+  return W.verdict[i] == "ok" and W.time_ns[i] < W.time_ns[best]
 end
 
 local function best_pair(W, pool, best)
   local top, parent, strategy = -1, nil, nil
   for _, i in ipairs(pool) do
     for s = 1, #W.strategies do
-      local members = W.class[s][i]
-      if #members > 1 then
-        local gain = expected_gain(W, members, W.rows[best].time_ns)
+      if walk.open(W, i, s) then
+        local gain = expected_gain(W, i, s, W.time_ns[best])
         if gain > top then top, parent, strategy = gain, i, s end
       end
     end
@@ -79,11 +78,11 @@ function baselines.oracle(W, options)
   for n = 1, o.steps do
     local i, s = best_pair(W, o.bound == "best" and { best } or pool, best)
     local child = i and walk.draw(W, i, s, rng)
-    if child and not known[child] and W.rows[child].verdict == "ok" then
+    if child and not known[child] and W.verdict[child] == "ok" then
       pool[#pool + 1], known[child] = child, true
       if better(W, child, best) then best = child end
     end
-    share[n] = W.optimum_ns / W.rows[best].time_ns
+    share[n] = W.optimum_ns / W.time_ns[best]
   end
   return result(share)
 end
@@ -93,9 +92,9 @@ function baselines.sample(W, options)
   local rng = core.rng(o.seed):split "sample"
   local best, share = walk.start_of(W, o.seed), {}
   for n = 1, o.steps do
-    local i = 1 + rng:below(#W.rows)
+    local i = 1 + rng:below(W.n)
     if better(W, i, best) then best = i end
-    share[n] = W.optimum_ns / W.rows[best].time_ns
+    share[n] = W.optimum_ns / W.time_ns[best]
   end
   return result(share)
 end
@@ -108,7 +107,7 @@ function baselines.arm(W, options)
   for n = 1, o.steps do
     local child = walk.draw(W, best, o.strategy, rng)
     if child and better(W, child, best) then best = child end
-    share[n] = W.optimum_ns / W.rows[best].time_ns
+    share[n] = W.optimum_ns / W.time_ns[best]
   end
   return result(share)
 end

@@ -1,15 +1,20 @@
 -- trace/space.lua - a recorded space made ready to walk in: rows that repeat a
 -- configuration joined, axes grouped into strategies, neighbours listed.
 --
---   W = { file, rows = { row, ... }, ok = rows' indices, fastest first,
+--   W = { file, axes, n, source, time_ns, verdict, reason, spread = { [row] = .. },
+--         values, features, samples = { [row] = packed }, kinds = { [row] = .. },
+--         row_of = { [source] = row }, ok = rows, fastest first, optimum_ns,
 --         strategies = { { name, axes, target }, ... },
---         class = { [strategy] = { [row] = members } },
---         place = { [strategy] = { [row] = the row's position in members } },
---         row_of = { [source] = row } }
+--         order, first, last, place = { [strategy] = { ... } } }
 --
--- members are the rows, ascending, that differ in the strategy's axes only, the
--- row itself among them: a strategy has a move where there are two.
-local schema = require "kernelband.schema"
+-- Columns, not rows: a table a row would be a hundred thousand objects for the
+-- garbage collector to visit again and again. order[s] lists all rows so that
+-- those that differ in strategy s's axes alone stand together, at first[s][row]
+-- .. last[s][row], the row itself at place[s][row]: it has a move under s where
+-- last > first.
+local core     = require "kernelband.core"
+local features = require "kernelband.trace.features"
+local schema   = require "kernelband.schema"
 
 local space = {}
 
@@ -31,8 +36,7 @@ local function joined(read)
     local source = text_of(row.values, read.axes)
     local first = by_source[source]
     if not first then
-      row.source, row.params, row.repeats = source, {}, 1
-      for i, name in ipairs(read.axes) do row.params[name] = row.values[i] end
+      row.source, row.repeats = source, 1
       rows[#rows + 1], by_source[source] = row, row
     elseif row.verdict == "ok" and first.verdict ~= "ok" then
       for _, key in ipairs { "verdict", "reason", "time_ns", "samples_ns", "evidence" } do
@@ -118,69 +122,114 @@ local function checked(list, axes, who, file)
   return list
 end
 
-local function neighbours(W, axes)
-  for at, s in ipairs(W.strategies) do
-    local own, classes, class, place, any = {}, {}, {}, {}, false
-    for _, name in ipairs(s.axes) do own[name] = true end
-    for i, row in ipairs(W.rows) do
-      local rest = {}
-      for a, name in ipairs(axes) do
-        if not own[name] then rest[#rest + 1] = tostring(row.values[a]) end
+-- Sorts all rows into classes of neighbours; says whether any has a move.
+local function neighbours(W, rows, s, axes)
+  local own, classes, keys = {}, {}, {}
+  for _, name in ipairs(s.axes) do own[name] = true end
+  for i, row in ipairs(rows) do
+    local rest = {}
+    for a, name in ipairs(axes) do
+      if not own[name] then rest[#rest + 1] = tostring(row.values[a]) end
+    end
+    local key = table.concat(rest, "\n")
+    if not classes[key] then
+      classes[key], keys[#keys + 1] = {}, key
+    end
+    table.insert(classes[key], i)
+  end
+  local order, first, last, place, any = {}, {}, {}, {}, false
+  for _, key in ipairs(keys) do
+    local members, from = classes[key], #order + 1
+    for _, i in ipairs(members) do
+      order[#order + 1] = i
+      first[i], last[i], place[i] = from, from + #members - 1, #order
+    end
+    any = any or #members > 1
+  end
+  local at = #W.order + 1
+  W.order[at], W.first[at], W.last[at], W.place[at] = order, first, last, place
+  return any
+end
+
+local function grouped(W, rows, recorded, spec, who)
+  if spec or recorded.strategies then
+    if not spec then who = recorded.file end
+    W.strategies = checked(listed(spec or recorded.strategies, who), W.axes, who, W.file)
+    for _, s in ipairs(W.strategies) do
+      if not neighbours(W, rows, s, W.axes) then
+        schema.raise("%s: strategy '%s' moves nothing: no two recorded configurations differ "
+                     .. "in { %s } alone", W.file, s.name, table.concat(s.axes, ", "))
       end
-      local key = table.concat(rest, "\n")
-      local members = classes[key] or {}
-      classes[key], class[i] = members, members
-      members[#members + 1] = i
-      place[i] = #members
-      any = any or #members > 1
     end
-    if not any then
-      schema.raise("%s: strategy '%s' moves nothing: no two recorded configurations differ "
-                   .. "in { %s } alone", W.file, s.name, table.concat(s.axes, ", "))
+    return
+  end
+  W.strategies = {}
+  for _, name in ipairs(W.moving) do
+    local s = { name = name, axes = { name } }
+    if neighbours(W, rows, s, W.axes) then
+      table.insert(W.strategies, s)
+    else
+      for _, column in ipairs { "order", "first", "last", "place" } do table.remove(W[column]) end
     end
-    W.class[at], W.place[at] = class, place
+  end
+  if #W.strategies == 0 then
+    schema.raise("%s: no two recorded configurations differ in one axis alone; group axes "
+                 .. "with strategies = { name = { axes } }", W.file)
+  end
+  checked(W.strategies, W.axes, who, W.file)
+end
+
+-- Turns rows into columns.
+local function columns(W, rows)
+  for a = 1, #W.axes do W.values[a] = {} end
+  local pack = features.packer(W)
+  for i, row in ipairs(rows) do
+    W.source[i], W.verdict[i], W.reason[i] = row.source, row.verdict, row.reason or false
+    W.row_of[row.source] = i
+    for a = 1, #W.axes do W.values[a][i] = row.values[a] end
+    W.time_ns[i], W.spread[i], W.samples[i] = row.time_ns or 0, 0, false
+    W.features[i], W.kinds[i] = false, false
+    if row.verdict == "ok" then
+      W.ok[#W.ok + 1] = i
+      W.features[i], W.kinds[i] = pack(row)
+      local samples = row.samples_ns
+      if samples and #samples > 1 then
+        W.samples[i] = string.pack("<" .. ("d"):rep(#samples), table.unpack(samples))
+        W.spread[i] = math.min(1, 1.4826 * core.stats.mad(samples) / core.stats.median(samples))
+      end
+    end
   end
 end
 
 -- spec: strategies as the user gave them, or nil.
-function space.compile(read, spec, who)
-  local W = { file = read.file, kind = read.kind, device = read.device, axes = read.axes,
-              task = read.task, rows = joined(read), ok = {}, class = {}, place = {}, row_of = {} }
-  for i, row in ipairs(W.rows) do
-    W.row_of[row.source] = i
-    if row.verdict == "ok" then W.ok[#W.ok + 1] = i end
+function space.compile(recorded, spec, who)
+  local rows = joined(recorded)
+  local W = { file = recorded.file, kind = recorded.kind, device = recorded.device,
+              axes = recorded.axes, n = #rows, ok = {}, row_of = {} }
+  for _, column in ipairs { "source", "verdict", "reason", "time_ns", "spread", "samples",
+                            "features", "kinds", "values", "order", "first", "last", "place" } do
+    W[column] = {}
   end
+  columns(W, rows)
   if #W.ok < 2 then
     schema.raise("%s: %d configurations, %d of them valid: a search needs two valid ones",
-                 read.file, #W.rows, #W.ok)
+                 W.file, W.n, #W.ok)
   end
   table.sort(W.ok, function(a, b)
-    local x, y = W.rows[a].time_ns, W.rows[b].time_ns
-    if x ~= y then return x < y end
+    if W.time_ns[a] ~= W.time_ns[b] then return W.time_ns[a] < W.time_ns[b] end
     return a < b
   end)
-  W.optimum_ns = W.rows[W.ok[1]].time_ns
-  W.moving = moving(read, W.rows)
-  if spec then
-    W.strategies = checked(listed(spec, who), read.axes, who, read.file)
-  elseif read.strategies then
-    W.strategies = checked(read.strategies, read.axes, read.file, read.file)
-  else
-    local list = {}
-    for i, name in ipairs(W.moving) do list[i] = { name = name, axes = { name } } end
-    W.strategies = checked(list, read.axes, who, read.file)
-    for i = #list, 1, -1 do
-      local ok = pcall(neighbours, { file = W.file, rows = W.rows, strategies = { list[i] },
-                                     class = {}, place = {} }, read.axes)
-      if not ok then table.remove(list, i) end
-    end
-    if #list == 0 then
-      schema.raise("%s: no two recorded configurations differ in one axis alone; group axes "
-                   .. "with strategies = { name = { axes } }", read.file)
-    end
-  end
-  neighbours(W, read.axes)
+  W.optimum_ns = W.time_ns[W.ok[1]]
+  W.moving = moving(recorded, rows)
+  grouped(W, rows, recorded, spec, who)
   return W
+end
+
+-- The values of row i by axis.
+function space.params(W, i)
+  local out = {}
+  for a, name in ipairs(W.axes) do out[name] = W.values[a][i] end
+  return out
 end
 
 return space

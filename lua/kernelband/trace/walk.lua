@@ -1,6 +1,7 @@
 -- trace/walk.lua - the steps of a search in a recorded space: where it starts,
 -- which neighbour it meets, what a clock would have said.
-local core = require "kernelband.core"
+local core     = require "kernelband.core"
+local features = require "kernelband.trace.features"
 
 local walk = {}
 
@@ -16,11 +17,17 @@ function walk.start_of(W, seed)
   return W.ok[first + core.rng(seed):split("trace start"):below(last - first + 1)]
 end
 
--- One raw sample of row i, the same for the same root; without one the truth.
-function walk.measured(row, i, root)
-  local samples = row.samples_ns
-  if not samples or not root then return row.time_ns end
-  return samples[1 + core.rng(root + i):below(#samples)]
+-- Whether strategy s has a move from row i.
+function walk.open(W, i, s) return W.last[s][i] > W.first[s][i] end
+
+-- A neighbour of row i under strategy s, or nil: drawn evenly.
+function walk.draw(W, i, s, rng)
+  local first = W.first[s][i]
+  local n = W.last[s][i] - first
+  if n < 1 then return nil end
+  local at = first + rng:below(n)
+  if at >= W.place[s][i] then at = at + 1 end
+  return W.order[s][at]
 end
 
 -- Where the noise of a search comes from; nil without any.
@@ -28,33 +35,30 @@ function walk.noise_root(W, seed)
   return W.noise and core.rng(seed):split("trace noise"):below(1 << 62) or nil
 end
 
--- An evaluation of row i beside the start, whose time is first_ns.
-function walk.evaluation(W, i, first_ns, root)
-  local row = W.rows[i]
-  if row.verdict ~= "ok" then return { verdict = row.verdict, reason = row.reason } end
-  local time_ns = walk.measured(row, i, root)
-  local speedup, e = first_ns / time_ns, row.evidence
-  local rho, signature = e.rho, e.signature
-  rho = { math.log(time_ns), rho[2], rho[3], rho[4], rho[5], rho[6] }
-  signature = { time_ns / first_ns, signature[2], signature[3], signature[4], signature[5] }
-  return {
-    verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
-    speedup_low = speedup * (1 - 2 * row.spread),
-    speedup_high = speedup * (1 + 2 * row.spread), shapes = {},
-    evidence = { phi = e.phi, phi_kind = e.phi_kind, rho = rho, rho_kind = e.rho_kind,
-                 h = e.h, h_kind = e.h_kind, signature = signature,
-                 signature_kind = e.signature_kind },
-  }
+-- One raw sample of row i, the same for the same root; without one the truth.
+function walk.measured(W, i, root)
+  local samples = W.samples[i]
+  if not samples or not root then return W.time_ns[i] end
+  local at = core.rng(root + i):below(#samples // 8)
+  return (string.unpack("<d", samples, 8 * at + 1))
 end
 
--- A neighbour of row i under strategy s, or nil: drawn evenly.
-function walk.draw(W, i, s, rng)
-  local members = W.class[s][i]
-  local n = #members - 1
-  if n < 1 then return nil end
-  local at = 1 + rng:below(n)
-  if at >= W.place[s][i] then at = at + 1 end
-  return members[at]
+-- An evaluation of row i beside the start, whose time is first_ns.
+function walk.evaluation(W, i, first_ns, root)
+  if W.verdict[i] ~= "ok" then
+    return { verdict = W.verdict[i], reason = W.reason[i] or nil }
+  end
+  local time_ns = walk.measured(W, i, root)
+  local speedup, spread = first_ns / time_ns, W.spread[i]
+  local phi, rho, signature, h, kinds = features.of(W, i, time_ns, first_ns)
+  return {
+    verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
+    speedup_low = speedup * (1 - 2 * spread), speedup_high = speedup * (1 + 2 * spread),
+    shapes = {},
+    evidence = { phi = phi, phi_kind = kinds.phi, rho = rho, rho_kind = kinds.rho,
+                 h = h, h_kind = kinds.h, signature = signature,
+                 signature_kind = kinds.signature },
+  }
 end
 
 return walk
