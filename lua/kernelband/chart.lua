@@ -296,9 +296,10 @@ local function draw_legend(entries, left, right, y, out)
 end
 chart.draw_legend = draw_legend
 
-function chart.open(width, height, title, standalone)
-  return ('<svg viewBox="0 0 %s %s" width="%s" height="%s" role="img"%s><title>%s</title>%s')
-    :format(px(width), px(height), px(width), px(height),
+-- The head of a drawing; class: "chart" grows to its place, "wide" keeps its size.
+function chart.open(class, width, height, title, standalone)
+  return ('<svg class="%s" viewBox="0 0 %s %s" width="%s" height="%s" role="img"%s>'
+    .. "<title>%s</title>%s"):format(class, px(width), px(height), px(width), px(height),
             standalone and ' xmlns="http://www.w3.org/2000/svg"' or "", escape(title),
             standalone and "<style>svg{background:var(--bg)}" .. chart.css .. "</style>" or "")
 end
@@ -360,7 +361,7 @@ function drawing:svg(options)
   c.box = { left = wide + 8, right = c.width - 6, top = y, bottom = c.height - 36 }
   c.at_x = scale(c.x, xl, xh, c.box.left, c.box.right)
   c.at_y = scale(c.y, yl, yh, c.box.bottom, c.box.top)
-  out[1] = chart.open(c.width, c.height, c.title, options and options.standalone)
+  out[1] = chart.open("chart", c.width, c.height, c.title, options and options.standalone)
   table.move(body, 1, #body, #out + 1, out)
   draw_axes(c, ticks_of(c.x, xl, xh, 7), yt, out)
   for _, layer in ipairs(c.layers) do draw[layer.kind](c, layer, out) end
@@ -457,7 +458,7 @@ end
 function chart.heat(o)
   local left, wide, tall = 0, o.cell_width or 62, 38
   for _, name in ipairs(o.rows) do left = math.max(left, text_width(cut(name, 24)) + 8) end
-  local out = { chart.open(left + wide * #o.columns + 2, 22 + tall * #o.rows, o.title,
+  local out = { chart.open("heat", left + wide * #o.columns + 2, 22 + tall * #o.rows, o.title,
                            o.standalone) }
   for j, name in ipairs(o.columns) do
     out[#out + 1] = ('<text class="q" x="%s" y="13" text-anchor="middle">%s</text>'):format(
