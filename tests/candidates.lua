@@ -138,4 +138,26 @@ function candidates.table(lists)
   return table.concat(out, "\n")
 end
 
+-- The oldest child of this process that is a worker: the one at work.
+function candidates.worker_pid()
+  local f = io.open "/proc/thread-self/children"
+  if not f then return nil end
+  local text = f:read "a"
+  f:close()
+  for pid in text:gmatch "%d+" do
+    local words = io.open(("/proc/%s/cmdline"):format(pid))
+    local line = words and words:read "a" or ""
+    if words then words:close() end
+    if line:find("\0worker\0", 1, true) then return pid end
+  end
+end
+
+function candidates.kill_worker()
+  local pid = candidates.worker_pid()
+  if not pid then return false end
+  os.execute("kill -9 " .. pid)
+  system.sleep_ns(second_ns // 20)
+  return true
+end
+
 return candidates
