@@ -160,7 +160,8 @@ static CURLcode set_trust(struct transfer *t, const struct kb_http_request *r)
         if (!code)
             code = curl_easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, t->ca);
     }
-    if (!code && dir && *dir && !r->ca_file)
+    bool file_first = t->ca_from && strcmp(t->ca_from, "SSL_CERT_FILE") != 0;
+    if (!code && dir && *dir && !file_first)
         code = curl_easy_setopt(t->easy, CURLOPT_CAPATH, dir);
     if (t->ca && r->ca_file)
         t->ca = "given";                /* the caller's text may be gone later */
