@@ -272,6 +272,7 @@ t.test("a connection that is not agreed on is given up at connect_ns", function(
 end)
 
 t.test("a body over max_bytes is broken off, and what fitted is kept", function()
+  t.equal(refused({ url = s.url .. "/plain", max_bytes = 0 }, "size", "EHTTP").body, "")
   local part = refused({ url = s.url .. "/huge", max_bytes = 5000 }, "size", "EHTTP",
                        "more than 5000 bytes", "max_bytes")
   t.equal(#part.body, 5000)

@@ -76,7 +76,8 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
         t->body = grown;
         t->body_cap = cap;
     }
-    memcpy(t->body + t->body_used, bytes, keep);
+    if (keep)
+        memcpy(t->body + t->body_used, bytes, keep);
     t->body_used += keep;
     t->seen_bytes += keep;
     return t->stop ? 0 : n;
