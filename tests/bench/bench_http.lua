@@ -27,7 +27,7 @@ for _ = 1, 16 do
 end
 repeat local ok, _, code = L:turn(10 ^ 9 // 1) until not ok and code == "EEMPTY"
 local seconds, used = (core.system.now_ns() - begun) / 1e9, os.clock() - cpu
-print(("  64 answers of 2 s, 16 in flight: %.1f s, %.1f times one at a time, processor %.2f ms each")
-      :format(seconds, 128 / seconds, used * 1e3 / 64))
+print(("  64 answers of 2 s, 16 in flight: %.1f s, %.1f times one at a time, "
+       .. "processor %.2f ms each"):format(seconds, 128 / seconds, used * 1e3 / 64))
 s:stop()
 server.clean()
