@@ -29,6 +29,7 @@ void kb_bind_stats(lua_State *L);
 void kb_bind_device(lua_State *L);
 void kb_bind_command(lua_State *L);
 void kb_bind_http(lua_State *L);
+void kb_bind_gzip(lua_State *L);
 void kb_bind_nvrtc(lua_State *L);
 void kb_bind_process(lua_State *L);
 void kb_bind_store(lua_State *L);

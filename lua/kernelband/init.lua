@@ -14,6 +14,7 @@ local parts = {
   { "reward",     "kernelband.reward" },
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
+  { "trace",      "kernelband.trace", "new" },
 }
 
 local generators = {

@@ -12,6 +12,7 @@ local core   = require "kernelband.core"
 local json   = require "kernelband.json"
 local schema = require "kernelband.schema"
 local setup  = require "kernelband.setup"
+local simulate = require "kernelband.simulate"
 
 local search = {}
 
@@ -379,6 +380,7 @@ local function baseline(S)
 end
 
 local function body(S)
+  if S.task.simulate and simulate.fits(S) then return result_of(S, simulate.run(S)) end
   if S.journal.resumed then
     S.progress.note(("%s: replaying %d pulls"):format(S.journal.folder,
                                                       #S.journal.past))

@@ -50,7 +50,7 @@ end
 local function environment(opt)
   local task = opt.task
   if task.environment then
-    local env = task.environment { parallel = opt.parallel }
+    local env = task.environment { parallel = opt.parallel, seed = opt.seed }
     return { evaluator = env.evaluator, generator = env.generator,
              strategies = env.strategies, source = env.source, ext = "txt" }
   end
