@@ -148,6 +148,10 @@ on POST /bad-chunk
   close
 on POST /nul-header
   send "HTTP/1.1 200 OK\r\nX-Nul: a\x00b\r\nContent-Length: 2\r\n\r\nok"
+on POST /bye
+  head 200
+  body "bye"
+  close
 on GET /slow
   wait 100ms
   head 200
@@ -375,6 +379,15 @@ t.test("a loop dropped with transfers in flight leaves nothing behind", function
   t.equal(#core.system.list "/proc/self/fd", count)
 end)
 
+t.test("connections are used again, and one that was closed meanwhile is replaced", function()
+  inside(function(L)
+    for _ = 1, 3 do t.equal(L:http({ url = s.url .. "/bye", body = "x" }).body, "bye") end
+    t.equal(L:http({ url = s.url .. "/plain", body = "x" }).version, 11)
+    local _, _, code, part = L:http { url = s.url .. "/stall-head", idle_ns = 50 * ms }
+    t.equal({ code, part.reason, part.status }, { "ETIME", "idle", 0 })
+  end)
+end)
+
 -- TLS and the environment --------------------------------------------------------
 
 local ca = server.certificates() .. "/ca.pem"
@@ -397,6 +410,35 @@ t.test("TLS: an expired certificate and another name are refused", function()
   t.equal(#expired:requests(), 0)
   refused({ url = other.url .. "/", ca_file = ca }, "tls", "EHTTP", "127.0.0.1")
   t.equal(#other:requests(), 0)
+end)
+
+t.test("HTTP/2 is spoken where the server does", function()
+  if not os.execute "command -v nghttpd >/dev/null" then
+    return print "skipped: nghttpd is not installed (package nghttp2-server)"
+  end
+  local dir, port = server.certificates(), server.port()
+  local pipe = io.popen(("echo $$; cd %s && printf 0123456789 >file && exec nghttpd -a 127.0.0.1 "
+    .. "-d . %d good.key good.pem >/dev/null 2>&1"):format(dir, port))
+  local pid = pipe:read "l"
+  local got = {}
+  inside(function(L)
+    local url, r = ("https://127.0.0.1:%d/file"):format(port), nil
+    for _ = 1, 100 do                   -- until it listens
+      r = L:http { url = url, method = "GET", ca_file = ca }
+      if r then break end
+      L:sleep(20 * ms)
+    end
+    t.equal({ r.version, r.status, r.body, r.headers["content-length"] },
+            { 20, 200, "0123456789", "10" })
+    for i = 1, 200 do
+      L:spawn(function() got[i] = L:http({ url = url, method = "GET", ca_file = ca }).body end)
+    end
+    while #got < 200 do L:sleep(5 * ms) end
+    t.equal(L:http({ url = url .. "-absent", method = "GET", ca_file = ca }).status, 404)
+  end)
+  for i = 1, 200 do t.equal(got[i], "0123456789") end
+  os.execute("kill " .. pid)
+  pipe:close()
 end)
 
 t.test("a plain request to a TLS server is told", function()

@@ -9,8 +9,8 @@
  *                               | id, bytes, status    -- of one that streams
  *                               | id, answer           -- it has ended, and id
  *                                                      -- is free
- *       answer = { status =, headers = { name = value }, body =, first_s =,
- *                  total_s = } and, of one that failed, text =, code =, reason =
+ *       answer = { status =, version = 11, headers = { name = value }, body =,
+ *                  first_s =, total_s = } and, of one that failed, text =, code =, reason =
  *     h:cancel(id)             -> answer so far; id is free
  *     #h                       -- transfers begun and not ended
  */
@@ -172,6 +172,8 @@ static void push_answer(lua_State *L, const struct kb_http_answer *a)
     lua_newtable(L);                                    /* [answer] */
     lua_pushinteger(L, a->status);
     lua_setfield(L, -2, "status");
+    lua_pushinteger(L, a->version);
+    lua_setfield(L, -2, "version");
     lua_pushlstring(L, a->body ? a->body : "", a->body_bytes);
     lua_setfield(L, -2, "body");
     lua_pushnumber(L, a->total_s);

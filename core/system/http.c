@@ -94,10 +94,21 @@ static void leave(kb_http *h, struct transfer *t)
     t->active = false;
 }
 
+static void ask_status(struct transfer *t)
+{
+    long version = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer.status);
+    curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+    t->answer.version = version == CURL_HTTP_VERSION_1_0 ? 10
+                      : version == CURL_HTTP_VERSION_1_1 ? 11
+                      : version == CURL_HTTP_VERSION_2_0 ? 20
+                      : version == CURL_HTTP_VERSION_3 ? 30 : 0;
+}
+
 static void finish(kb_http *h, struct transfer *t)
 {
     int64_t now = kb_clock_now_ns();
-    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer.status);
+    ask_status(t);
     leave(h, t);
     t->answer.done = true;
     t->answer.total_s = (double)(now - t->begun_ns) / 1e9;
@@ -275,7 +286,7 @@ const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
     t->answer.body_bytes = t->body_used;
     t->answer.first_s = t->bodied ? (double)(t->first_ns - t->begun_ns) / 1e9 : -1;
     if (!t->answer.done)
-        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer.status);
+        ask_status(t);
     return &t->answer;
 }
 

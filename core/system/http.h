@@ -50,6 +50,7 @@ struct kb_http_answer {
                                  * tls, proxy, reset, protocol, size, idle,
                                  * total, memory */
     long status;                /* 0: none came */
+    int version;                /* 10, 11, 20, 30; 0: none came */
     const char *head;           /* name '\0' value '\0' .., names lower case */
     size_t head_bytes;
     const char *body;           /* what has come and was not taken */

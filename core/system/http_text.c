@@ -116,8 +116,7 @@ void kb_http_explain(struct transfer *t, CURLcode code)
         tell_tls(t, code);
         break;
     case CURLE_UNSUPPORTED_PROTOCOL: case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_BAD_CONTENT_ENCODING: case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
+    case CURLE_BAD_CONTENT_ENCODING:
         tell(t, KB_EHTTP, "protocol", "%s: what it answers is not HTTP as the "
              "standards have it; is this the address of an API?", t->host);
         break;
