@@ -11,7 +11,7 @@ local schema = require "kernelband.schema"
 local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
 
 local verbs = { "run", "resume", "report", "eval", "profile", "verify",
-                "list", "new", "doctor", "worker" }
+                "record", "compare", "list", "new", "doctor", "worker" }
 
 local function available()
   local out = {}
