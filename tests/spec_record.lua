@@ -32,7 +32,8 @@ local function evaluator()
       if tile == "4" then return 1, { verdict = "wrong" } end
       local speedup = tile * 2 / (1 + unroll / 4 + fast)
       return 1, { verdict = "ok", speedup = speedup, time_ns = 1,
-        shapes = { { samples_ns = { 10 / speedup, 11 / speedup }, baseline_samples_ns = { 10, 10 } } },
+        shapes = { { samples_ns = { 10 / speedup, 11 / speedup },
+                     baseline_samples_ns = { 10, 10 } } },
         evidence = { phi = { 0, 0.5, 0, 0, 0, 0, 0, 0, 0 },
           phi_kind = { "missing", "measured", "missing", "missing", "missing", "missing",
                        "missing", "missing", "missing" },
