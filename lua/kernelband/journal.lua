@@ -4,18 +4,22 @@
 --   j.folder, j.best_path, j.resumed
 --   j.order                    numbers of the pulls recorded before, as they landed
 --   j.past(n)                  one of them, or nil: its row, and attempts, a list of
---                              its evaluations { id, kind, kernel, params, source }
+--                              its evaluations { id, kind, kernel, params, source,
+--                              verdict }
 --   j.json(id)                 an evaluation's text
 --   j.recorded_baseline        its evaluation, when there is one
 --   j.confirmed[kernel]        evaluations of confirmations recorded before
---   j.lost_usd, j.lost_tokens  what calls of pulls cost that never landed
+--   j.last                     the greatest n recorded before, 0: none
+--   j.lost                     { usd, input, output } that calls of pulls cost which
+--                              never landed, and { cached, reasoning } of all calls
 --   j.baseline(kernel, evaluation)       j.machine(machine)
 --   j.pull(pull, attempts)     attempts: { kind, candidate, evaluation, text }
 --   j.call(record) -> id       a model call, its request and answer by their hash
 --   j.confirm(kernel, evaluation)        j.event(kind, text)
 --   j.asked() -> list | nil    steering that was asked for: { id, text }
 --   j.steered(id, text)        ... and has been heeded
---   j.best(source) j.script(text) j.finish(state, result) j.fail(state, why) j.close()
+--   j.best(source) j.script(text) j.state(state) j.finish(state, result)
+--   j.fail(state, why) j.close()
 
 local core = require "kernelband.core"
 local json = require "kernelband.json"
@@ -61,7 +65,7 @@ local function load_chunk(db, folder, first)
     row.attempts = {}
     past[row.n] = row
   end
-  for _, e in ipairs(rows_of(db, folder, [[SELECT id, kind, pull, kernel, params, source
+  for _, e in ipairs(rows_of(db, folder, [[SELECT id, kind, pull, kernel, params, source, verdict
       FROM evaluations WHERE pull BETWEEN ? AND ? AND kind IN ('pull', 'repair', 'tune')
       ORDER BY id]], first, last)) do
     local row = past[e.pull]
@@ -93,17 +97,20 @@ local function read_back(j, db)
       WHERE kind = 'confirm' ORDER BY id]])) do
     j.confirmed[e.kernel] = json.decode(e.json)
   end
-  local lost = rows_of(db, folder, [[SELECT coalesce(sum(usd), 0.0) AS usd,
-      coalesce(sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), 0) AS tokens
+  j.lost = rows_of(db, folder, [[SELECT coalesce(sum(usd), 0.0) AS usd,
+      coalesce(sum(tokens_in), 0) AS input, coalesce(sum(tokens_out), 0) AS output
       FROM calls WHERE pull IS NULL OR pull NOT IN (SELECT n FROM pulls)]])[1]
-  j.lost_usd, j.lost_tokens = lost.usd, lost.tokens
+  local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
+      coalesce(sum(tokens_reasoning), 0) AS reasoning FROM calls]])[1]
+  j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
+  j.last = rows_of(db, folder, "SELECT coalesce(max(n), 0) AS n FROM pulls")[1].n
   return rows_of(db, folder, [[SELECT max(coalesce((SELECT max(at_s) FROM pulls), 0.0),
       coalesce((SELECT max(at_s) FROM events), 0.0)) AS at_s]])[1].at_s
 end
 
 -- Writing ------------------------------------------------------------------------
 
-local function add_rows(j, db, exec)
+local function add_rows(j, exec)
   local function kernel(k, pull, evaluation)
     exec(insert.kernels, k.id, pull, k.parent, k.strategy, k.depth, k.time_ns + 0.0,
          k.speedup + 0.0, k.speedup_low + 0.0, k.speedup_high + 0.0, encoded(k.params),
@@ -212,10 +219,12 @@ local function add_files(j, db, exec)
   function j.best(source) write(j.best_path, source) end
   function j.script(source) write(j.folder .. "/script.lua", source) end
 
+  function j.state(state) exec("UPDATE experiment SET state = ?", state) end
+
   function j.finish(state, result)
     if result then write(j.folder .. "/result.json", json.encode(result) .. "\n") end
     j.event(state, result and ("%d pulls"):format(result.pulls) or "")
-    exec("UPDATE experiment SET state = ?", state)
+    j.state(state)
   end
 
   -- For the way out after a failure: the disk may be the reason for it.
@@ -228,7 +237,7 @@ end
 
 function journal.new(db, folder, ext, resumed, lock)
   local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
-              resumed = resumed, order = {}, confirmed = {}, lost_usd = 0, lost_tokens = 0 }
+              resumed = resumed, order = {}, confirmed = {} }
   local function exec(...)
     local ok, why = db:exec(...)
     if not ok then
@@ -238,7 +247,7 @@ function journal.new(db, folder, ext, resumed, lock)
   end
   local offset, began = read_back(j, db), core.system.now_ns()
   function j.elapsed_s() return offset + (core.system.now_ns() - began) / 1e9 end
-  add_rows(j, db, exec)
+  add_rows(j, exec)
   add_calls(j, db, exec)
   add_steering(j, db, exec)
   add_files(j, db, exec)

@@ -85,9 +85,10 @@ local function memory()
   local function nothing() end
   local calls = 0
   return {
-    order = {}, past = nothing, baseline = nothing, pull = nothing, confirm = nothing,
-    machine = nothing, event = nothing, best = nothing, finish = nothing, fail = nothing,
-    close = nothing, asked = nothing,
+    order = {}, last = 0, steers = {}, confirmed = {}, past = nothing, asked = nothing,
+    steered = nothing, baseline = nothing, pull = nothing, confirm = nothing,
+    machine = nothing, event = nothing, best = nothing, state = nothing, finish = nothing,
+    fail = nothing, close = nothing,
     call = function()
       calls = calls + 1
       return calls
@@ -213,6 +214,7 @@ end
 function run.open(spec)
   if not spec.out then return memory() end
   local folder, on = run.place(spec.out)
+  if on then on.met = true end
   local ok, why = core.system.mkdir_p(folder)
   if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
   local free = core.system.disk_free(folder)
