@@ -91,16 +91,22 @@ end
 
 -- Gives a slot a process and sends it the task. Its answer comes later.
 local function start(self, slot)
-  slot.process, slot.spare = slot.spare or spawn(slot), nil
+  slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
   slot.state, slot.deadline_ns = "opening", core.system.now_ns() + open_timeout_ns
   assert(slot.process:send(json.encode { op = "open", task = self.task.dir,
                                          known = self.first }))
 end
 
 -- A process that died while it had nothing to do is no candidate's fault: the
--- job waits for the next one.
+-- job waits for the next one. So does a confirmation, for one that no candidate
+-- has been in.
 local function give(self, slot, job)
-  slot.job, slot.state = job, "busy"
+  if job.options and job.options.confirm and slot.served then
+    retire(slot)
+    table.insert(self.queue, 1, job)
+    return start(self, slot)
+  end
+  slot.job, slot.state, slot.served = job, "busy", true
   slot.deadline_ns = core.system.now_ns() + evaluate_timeout_ns
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
