@@ -21,7 +21,7 @@ local mutants = {}
 
 mutants.kinds = { "zeros", "mean", "copy", "stale", "half", "one", "tail", "swap" }
 
-local most_elements = 1 << 16           -- of a shape, while there are smaller ones
+local most_elements = 1 << 16           -- larger shapes are tried when smaller ones failed
 local coarse = { f16 = { f32 = true, f64 = true },
                  bf16 = { f32 = true, f64 = true, f16 = true, bf16 = true } }
 
@@ -37,12 +37,12 @@ local function size_of(s, room)
   return n
 end
 
--- The shapes to try them on: held-out ones first, where precision is checked.
-local function rooms_for(s)
+-- The small shapes or the others: held-out ones first, where precision is checked.
+local function rooms_for(s, small)
   local out = {}
   for _, role in ipairs { "held_out", "smoke", "timed" } do
     for _, room in ipairs(s.rooms) do
-      if room.role == role and (size_of(s, room) <= most_elements or #out == 0) then
+      if room.role == role and (size_of(s, room) <= most_elements) == small then
         out[#out + 1] = room
       end
     end
@@ -79,7 +79,7 @@ end
 local function caught(s, room, distribution)
   local bad, totals = check.compare(s, room, 1, distribution)
   if bad then return true end
-  if room.role ~= "held_out" or distribution ~= s.timed_kinds[1]
+  if room.role == "smoke" or distribution ~= s.timed_kinds[1]
      or not room.mutant_share or not check.has_rms(s, totals) then
     return false
   end
@@ -140,10 +140,12 @@ function mutants.refuse(s)
   for _, arg in ipairs(s.rooms[1].outputs) do
     for _, kind in ipairs(mutants.kinds) do open[#open + 1] = { kind = kind, arg = arg } end
   end
-  for _, distribution in ipairs(s.task.distributions or inputs.distributions) do
-    for _, room in ipairs(rooms_for(s)) do
-      if all_caught(open) then break end
-      in_room(s, room, distribution, open)
+  for _, small in ipairs { true, false } do
+    for _, distribution in ipairs(s.task.distributions or inputs.distributions) do
+      for _, room in ipairs(rooms_for(s, small)) do
+        if all_caught(open) then break end
+        in_room(s, room, distribution, open)
+      end
     end
   end
   local out = { caught = 0, none = {} }
