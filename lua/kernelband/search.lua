@@ -249,14 +249,21 @@ local function farewell(S)
     S.stopping == "paused" and "paused" or "stopped", #S.rows, how))
 end
 
--- From the baseline on; kb.search_all runs several of these side by side.
-function search.go(S)
-  if S.task.simulate and simulate.fits(S) then return result_of(S, simulate.run(S)) end
+-- Up to the baseline; kb.search_all has several of these before it goes on.
+function search.begin(S)
+  S.begun = true
   for _, note in ipairs(S.journal.notes or {}) do S.progress.note(note[1] .. ": " .. note[2]) end
   if S.journal.resumed then
     S.progress.note(("%s: replaying %d pulls"):format(S.journal.folder, #S.journal.order))
   end
   baseline(S)
+end
+
+local function body(S)
+  if not S.begun then
+    if S.task.simulate and simulate.fits(S) then return result_of(S, simulate.run(S)) end
+    search.begin(S)
+  end
   loop(S)
   local kernel, evaluation = S.best, S.best_evaluation
   local confirmed = false
@@ -284,7 +291,7 @@ end
 
 -- Runs a search that setup made to its end, whatever happens; raises its error.
 function search.finish(S)
-  local ok, result = xpcall(search.go, schema.trace_own, S)
+  local ok, result = xpcall(body, schema.trace_own, S)
   S.progress.close()
   hang_up(S)
   S.evaluator.close()

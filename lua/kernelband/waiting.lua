@@ -12,17 +12,19 @@ local now_ns = core.system.now_ns
 -- One turn of the loop of S, for those of the evaluators that are asked too. A
 -- coroutine may wait for what only they know, so they are asked first.
 local function turn(S, timeout_ns)
-  local L, polled = S.loop, false
+  local L, asked, some = S.loop, false, false
   local _, why, code = L:turn(0)
   if not why then return end
+  local alone = code == "EEMPTY" and #S.polls == 1
   for _, poll in ipairs(S.polls) do
-    local some, asked = poll(code == "EEMPTY" and #S.polls == 1 and timeout_ns or 0)
-    if some then return L:turn(0) end
-    polled = polled or asked
+    local got, open = poll(alone and timeout_ns or 0)
+    some, asked = some or got, asked or open
   end
-  if code ~= "EEMPTY" then
-    L:turn(polled and TALK_NS or timeout_ns)
-  elseif not polled then
+  if some then
+    L:turn(0)
+  elseif code ~= "EEMPTY" then
+    L:turn(asked and TALK_NS or timeout_ns)
+  elseif not asked then
     core.system.sleep_ns(timeout_ns)
   end
 end
