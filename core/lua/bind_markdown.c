@@ -27,6 +27,7 @@ struct line {
     const char *at;                     /* in the text */
     size_t n;                           /* without its ending */
     size_t lead;                        /* bytes that open containers */
+    const char *shadow;                 /* the same, as libcmark sees it */
     bool fence;                         /* a fence follows them */
 };
 
@@ -69,6 +70,7 @@ static void look(struct line *l)
 static const char *shade(const char *s, const char *end, struct line *l, char *out)
 {
     l->at = s;
+    l->shadow = out;
     while (s < end && *s != '\n' && *s != '\r')
         s++;
     l->n = (size_t)(s - l->at);
@@ -120,6 +122,26 @@ static void add_line(luaL_Buffer *b, const char *shadow, size_t n, const struct 
         luaL_addchar(b, ' ');
     luaL_addlstring(b, l->at + l->n - (n - pad), n - pad);
     luaL_addchar(b, '\n');
+}
+
+/* Is the first line of literal, but for its indent, what follows the lead of l? */
+static bool begins_with(const char *literal, const struct line *l)
+{
+    size_t n = l->n - l->lead;
+    while (blank(*literal))
+        literal++;
+    return !strncmp(literal, l->shadow + l->lead, n) && (literal[n] == '\n' || !literal[n]);
+}
+
+/* A code block that fences make. One made by its indent holds its first line. */
+static bool is_fenced(cmark_node *node, const struct line *lines, size_t count)
+{
+    size_t first = (size_t)cmark_node_get_start_line(node);
+    const char *literal = cmark_node_get_literal(node);
+    if (!lines[first - 1].fence)
+        return false;
+    return !begins_with(literal, &lines[first - 1])
+           || (first < count && lines[first].fence && begins_with(literal, &lines[first]));
 }
 
 /* [] -> [block]; the block that node is. */
@@ -177,8 +199,7 @@ static int markdown(lua_State *L)
     int blocks = 0;
     while (iter && blocks < MOST_BLOCKS && cmark_iter_next(iter) != CMARK_EVENT_DONE) {
         cmark_node *node = cmark_iter_get_node(iter);
-        if (cmark_node_get_type(node) == CMARK_NODE_CODE_BLOCK
-            && lines[cmark_node_get_start_line(node) - 1].fence)
+        if (cmark_node_get_type(node) == CMARK_NODE_CODE_BLOCK && is_fenced(node, lines, count))
             found[blocks++] = node;
     }
     if (iter)

@@ -30,6 +30,8 @@ local broken_tries <const> = 3          -- for answers that make no sense
 -- Fields that a server has refused, by address and model: left out from then on.
 local refused = {}
 
+function client.forget() refused = {} end
+
 function client.new(c)
   c.where = c.base .. " " .. c.model
   refused[c.where] = refused[c.where] or {}
@@ -158,7 +160,7 @@ end
 
 local function finish_of(self, got, result, sent, headers)
   if result.error then
-    return refusal_of(self, 200, headers, errors.of(result.error), sent)
+    return refusal_of(self, 200, headers, errors.of(self.censor(result.error)), sent)
   elseif got.broken then
     return failure(self, "broken", got.broken, { status = 200 })
   elseif result.refusal or result.finish == "refusal" then
@@ -173,7 +175,7 @@ local function read_response(self, got, response, sent)
   local headers = response.headers or {}
   if response.status ~= 200 then
     return refusal_of(self, response.status, headers,
-                      errors.read(response.status, got.text()), sent)
+                      errors.read(got.text(), self.censor), sent)
   end
   got.finish()
   if got.events or got.broken then
@@ -184,8 +186,9 @@ local function read_response(self, got, response, sent)
   end
   local value, why = reply.decode(got.text())
   if not value then
+    local head = reply.excerpt(self.censor(got.text()), 100)
     return failure(self, "broken", ("%s (content-type %s): %s"):format(why,
-      tostring(headers["content-type"]), reply.excerpt(got.text(), 100)), { status = 200 })
+      tostring(headers["content-type"]), head), { status = 200 })
   end
   return finish_of(self, got, self.place.api.whole(value), sent, headers)
 end
@@ -224,7 +227,7 @@ local function try(self, L, question, record)
   if got.broken then return failure(self, "broken", got.broken) end
   if partial and partial.status and partial.status >= 400 then
     return refusal_of(self, partial.status, partial.headers or {},
-                      errors.read(partial.status, got.text()), sent)
+                      errors.read(got.text(), self.censor), sent)
   end
   return failure(self, code == "EDENIED" and "pause" or "retry", tostring(why), { code = code })
 end

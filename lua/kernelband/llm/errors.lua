@@ -1,7 +1,7 @@
 -- llm/errors.lua - what a refused call means: try again (and when), leave a field
 -- out, give this one up, or stop asking until a person has looked.
 --
---   e = errors.read(status, body)     body: text of any kind -> { message, type, code, param }
+--   e = errors.read(body, censor)     body: text of any kind -> { message, type, code, param }
 --   errors.of(table)                  the same from an error event
 --   kind, why = errors.kind(status, headers, e)
 --       "retry"   429, 5xx, 408, 409 and what servers say is for a moment
@@ -31,15 +31,15 @@ function errors.of(v)
            code = words(code) or type(code) == "number" and ("%.0f"):format(code) or nil }
 end
 
-function errors.read(_, body)
-  local json = body and body:find "^%s*[{%[]" and reply.decode(body)
+function errors.read(body, censor)
+  local json = body:find "^%s*[{%[]" and reply.decode(body)
+  body = censor(body)
   if json then
-    local e = errors.of(json[1] or json)
+    local e = errors.of(censor(json[1] or json))
     e.message = e.message or reply.excerpt(body, 200)
     return e
   end
-  return { message = body and body ~= "" and reply.excerpt((body:gsub("<[^>]*>", " ")), 200)
-           or nil }
+  return { message = body ~= "" and reply.excerpt((body:gsub("<[^>]*>", " ")), 200) or nil }
 end
 
 local function mentions(e, list)
@@ -61,6 +61,8 @@ local not_known = { "unsupported", "not support", "unknown", "unrecognized", "un
                     "deprecated", "not permitted", "extra inputs", "extra fields", "not allowed",
                     "unexpected", "not available", "only the default", "unknown_parameter",
                     "does not accept", "extra_forbidden" }
+local for_good = { invalid_request_error = true, authentication_error = true,
+                   permission_error = true, not_found_error = true, billing_error = true }
 local transient = { overloaded_error = true, api_error = true, rate_limit_error = true,
                     timeout_error = true, server_error = true, rate_limit_exceeded = true,
                     internal_server_error = true, overloaded = true }
@@ -81,7 +83,7 @@ function errors.kind(status, headers, e)
      or transient[e.type or ""] or transient[e.code or ""] then
     return "retry"
   end
-  return status == 200 and "retry" or "pause"
+  return status == 200 and not for_good[e.type or ""] and "retry" or "pause"
 end
 
 -- Which of the fields sent the refusal names: by param, or as a word of the text.

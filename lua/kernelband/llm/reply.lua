@@ -77,8 +77,10 @@ function reply.excerpt(s, n)
   return s:sub(1, utf8.offset(s, 0, n + 1) - 1) .. "..."
 end
 
--- A function that takes every secret out of a text; secrets as they are and as
--- JSON writes them. Shorter than 8 bytes they are placeholders such as "EMPTY".
+-- A function that takes every secret out of a text, or out of all texts of a table;
+-- secrets as they are, as JSON writes them and as addresses do. Shorter than 8 bytes
+-- they are placeholders such as "EMPTY". It comes before texts are cut: a piece of a
+-- secret would not be found.
 function reply.censor(secrets)
   local hidden = {}
   for _, s in ipairs(secrets) do
@@ -90,8 +92,14 @@ function reply.censor(secrets)
       end))
     end
   end
-  return function(text)
-    if type(text) ~= "string" then return text end
+  local function censor(text)
+    if type(text) == "table" then
+      local out = {}
+      for k, v in pairs(text) do out[censor(k)] = censor(v) end
+      return out
+    elseif type(text) ~= "string" then
+      return text
+    end
     for _, s in ipairs(hidden) do
       local at, stop = text:find(s, 1, true)
       while at do
@@ -101,6 +109,7 @@ function reply.censor(secrets)
     end
     return text
   end
+  return censor
 end
 
 return reply
