@@ -114,9 +114,8 @@ t.test("cancelling ends the wait and every later one", function()
 end)
 
 t.test("a value that came first is not lost to a cancel", function()
-  local L, p = loop.new(), nil
-  p = L:promise()
-  local got
+  local L, got = loop.new(), nil
+  local p = L:promise()
   local h = L:spawn(function() got = p:await() end)
   p:resolve(7)
   h:cancel()
