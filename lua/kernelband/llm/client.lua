@@ -229,7 +229,10 @@ local function try(self, L, question, record)
     return refusal_of(self, partial.status, partial.headers or {},
                       errors.read(got.text(), self.censor), sent)
   end
-  return failure(self, code == "EDENIED" and "pause" or "retry", tostring(why), { code = code })
+  local reason = partial and partial.reason           -- a certificate does not mend itself
+  local kind = (reason == "tls" or code == "EINVAL") and "pause"
+               or reason == "size" and "broken" or "retry"
+  return failure(self, kind, tostring(why), { code = code })
 end
 
 -- Trying again -------------------------------------------------------------------
