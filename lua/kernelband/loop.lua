@@ -21,6 +21,11 @@
 --       received = the same of what came before it failed, and reason = in a word:
 --                  resolve connect tls proxy reset protocol size idle total memory
 --       code     = EHTTP, ETIME, ECANCELED, EINVAL, ENOMEM. Any status is a response.
+--     L:command(request)                    -- result | nil, text, code, said so far
+--       request  = { argv = { .. }, input =, timeout_ns =, max_bytes =, directory =,
+--                    environment = { NAME = value } }   nil: inherited
+--       result   = { status =, signal =, output =, errors = }   any status is a result
+--       code     = ETIME, EFULL, ECANCELED, or why it could not start: ENOENT, EACCES, ..
 --   beside coroutines:
 --     L:watch(process, on_ready)  L:unwatch(process)
 --     t = L:at(time_ns, fn)  L:drop(t)      -- fn() runs once, at or after time_ns
@@ -293,6 +298,48 @@ local function run_transfers(self)
       rouse(self, task, "done", value)
     end
   end
+end
+
+-- Commands --------------------------------------------------------------------------
+
+local function plainly(request)
+  local plain = {}
+  for key, value in pairs(request) do plain[key] = value end
+  if type(request.environment) == "table" then
+    plain.environment = {}
+    for name, value in pairs(request.environment) do
+      table.insert(plain.environment, ("%s=%s"):format(name, value))
+    end
+    table.sort(plain.environment)
+  end
+  return plain
+end
+
+local killed = {
+  ETIME = "%s: not done within %.1f s, and killed with all it started",
+  EFULL = "%s: more output than max_bytes, and killed with all it started",
+}
+
+function Loop:command(request)
+  if cancelled(self) then return cancel_result() end
+  if not self:inside() then wait(self, "loop:command") end
+  local command, why, code = core.command(plainly(request))
+  if not command then return nil, why, code end
+  local task, said = self.running, nil
+  self:watch(command, function()
+    self:unwatch(command)
+    rouse(self, task, command:close())
+  end)
+  local result
+  result, why, code = wait(self, "loop:command", function()
+    self:unwatch(command)
+    said = command:close()
+  end)
+  if not result then return nil, why, code, said end
+  code, result.code = result.code, nil
+  if not code then return result end
+  local seconds = (request.timeout_ns or 600 * 10 ^ 9) / 1e9
+  return nil, killed[code] and killed[code]:format(request.argv[1], seconds) or code, code, result
 end
 
 -- The wait -------------------------------------------------------------------------
