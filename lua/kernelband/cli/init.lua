@@ -10,7 +10,7 @@ local schema = require "kernelband.schema"
 
 local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
 
-local verbs = { "run", "resume", "report", "eval", "profile", "verify",
+local verbs = { "run", "resume", "steer", "report", "eval", "profile", "verify",
                 "list", "new", "doctor", "worker" }
 
 local function available()
