@@ -19,10 +19,10 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf libcurl zlib
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf libcurl zlib libcmark
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
             libsqlite3-dev libseccomp-dev libelf-dev libcurl4-openssl-dev \
-            zlib1g-dev libssl-dev check
+            zlib1g-dev libcmark-dev libssl-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)

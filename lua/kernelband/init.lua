@@ -22,6 +22,10 @@ local parts = {
 
 local generators = {
   { "schedule", "kernelband.generator.schedule", "new" },
+  { "llm",      "kernelband.generator.llm", "new" },
+  { "command",  "kernelband.generator.command", "new" },
+  { "replay",   "kernelband.generator.replay", "new" },
+  { "mixed",    "kernelband.generator.mixed", "new" },
 }
 
 -- A table whose names are looked up, once each, in list.
