@@ -19,9 +19,9 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf libmicrohttpd
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
-            libsqlite3-dev libseccomp-dev libelf-dev check
+            libsqlite3-dev libseccomp-dev libelf-dev libmicrohttpd-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
