@@ -37,6 +37,9 @@ local function repair(s)
   return table.concat(out)
 end
 
+-- s with every byte that is no UTF-8 replaced.
+function chart.utf8(s) return utf8.len(s) and s or repair(s) end
+
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
                    ["'"] = "&#39;" }
 
@@ -44,7 +47,7 @@ local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&qu
 -- turn the direction of the text round is shown instead of obeyed.
 function chart.escape(s)
   s = tostring(s)
-  if not utf8.len(s) then s = repair(s) end
+  s = chart.utf8(s)
   s = s:gsub("[&<>\"']", entities):gsub("[%z\1-\8\11-\31\127]", "\u{FFFD}")
   if s:find "\xE2\x80[\xAA-\xAE]" or s:find "\xE2\x81[\xA6-\xA9]" then
     s = s:gsub("\xE2[\x80\x81][\xA6-\xAE]", function(c)

@@ -4,22 +4,13 @@
 -- formats 1 and 2, in one transaction, while the run goes on or after it.
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
-local schema = require "kernelband.schema"
+local journal = require "kernelband.report.journal"
 
 local model = {}
 
 local DOTS = 700                        -- kernels drawn one by one, at most
 
-local function damaged(m, why)
-  error(("%s/run.db cannot be read: %s"):format(m.folder, tostring(why)), 0)
-end
-
--- Rows of a query; raises when the journal is not what it says it is.
-local function rows(m, sql, ...)
-  local out, why = m.db:rows(sql, ...)
-  if not out then damaged(m, why) end
-  return out
-end
+local function rows(m, sql, ...) return m.journal:rows(sql, ...) end
 
 local function one(m, sql, ...) return rows(m, sql, ...)[1] or {} end
 
@@ -30,21 +21,9 @@ local function decode(text)
   return ok and type(value) == "table" and value or nil
 end
 
-local function columns_of(m, name)
-  local out = {}
-  for _, c in ipairs(rows(m, "SELECT name FROM pragma_table_info(?)", name)) do
-    out[c.name] = true
-  end
-  return out
-end
-
 local function experiment(m)
-  local e = one(m, "SELECT * FROM experiment")
-  if not e.state then damaged(m, "it holds no experiment") end
+  local e = m.journal:experiment()
   m.experiment, m.state, m.seed = e, e.state, e.seed
-  for _, name in ipairs { "args", "identity", "options", "machine", "hashes", "clocks" } do
-    e[name] = decode(e[name]) or {}
-  end
   local id = e.identity
   m.task, m.policy = tostring(id.task or "?"), tostring(id.policy or "?")
   m.generator, m.params = tostring(id.generator or "?"), decode(id.params) or {}
@@ -308,12 +287,6 @@ local function roofline(m)
 end
 
 local function collect(m)
-  m.format = one(m, "PRAGMA user_version").user_version
-  if m.format ~= 1 and m.format ~= 2 then
-    damaged(m, ("it has format %s, this kernelband reads 1 and 2"):format(m.format))
-  end
-  m.has = columns_of(m, "pulls")
-  m.has.profiles = columns_of(m, "profiles").rho
   experiment(m)
   totals(m)
   stack(m)
@@ -327,44 +300,33 @@ local function collect(m)
 end
 
 local function open(folder)
-  folder = folder:gsub("(.)/+$", "%1")
-  if core.system.exists(folder .. "/run.db") ~= "file" then
-    schema.raise("kernelband: %s holds no run (there is no run.db in it)", folder)
-  end
-  local m = { folder = folder, name = folder:match "([^/]+)$" or folder }
-  local why
-  m.db, why = core.store(folder .. "/run.db")
-  if not m.db then damaged(m, why) end
-  return m
+  local j = journal.open(folder)
+  return { folder = j.folder, name = j.folder:match "([^/]+)$" or j.folder, journal = j,
+           has = j.has, format = j.format }
 end
 
 -- Everything of the run in a folder; raises when there is none or when it is
 -- damaged.
 function model.load(folder)
   local m = open(folder)
-  local ok, why = pcall(function()
-    rows(m, "SELECT count(*) FROM sqlite_master")       -- a first look: is it a database?
-    m.db:exec "BEGIN"
-    collect(m)
-    m.db:exec "COMMIT"
-  end)
-  m.db:close()
-  m.db = nil
-  if not ok then error(why, 0) end
+  local _ <close> = m.journal
+  collect(m)
+  m.journal = nil
   return m
 end
 
--- What changes whenever the journal does, cheaply: for the live page.
+-- What changes whenever the journal does, cheaply: for the live page. nil when
+-- it cannot be read now.
 function model.stamp(folder)
-  local m = open(folder)
   local ok, stamp = pcall(function()
+    local m = open(folder)
+    local _ <close> = m.journal
     local e = one(m, "SELECT state FROM experiment")
     local p = one(m, "SELECT count(*) AS n FROM pulls")
     local v = one(m, "SELECT max(id) AS n FROM evaluations")
     local t = one(m, "SELECT max(id) AS n FROM events")
     return ("%s %s %s %s"):format(e.state, p.n, v.n, t.n)
   end)
-  m.db:close()
   return ok and stamp or nil
 end
 
