@@ -181,13 +181,18 @@ bundle-run: all
 	@du -sh $(BUNDLE)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
+# The manual page and the completions are printed by the program itself.
+DOCS  = man/man1/kernelband.1 bash-completion/completions/kernelband zsh/site-functions/_kernelband
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
 	install -m 755 $(KB) $(DESTDIR)$(PREFIX)/bin/kernelband
 	cp -R lua strategies policies examples $(SHARE)/
+	@set -e; for d in $(DOCS); do f=$(DESTDIR)$(PREFIX)/share/$$d; install -d "$$(dirname "$$f")"; \
+	  case $$d in man/*) k=man ;; bash*) k=bash ;; *) k=zsh ;; esac; \
+	  echo "$(KB) doc $$k -o $$f"; $(KB) doc $$k -o "$$f"; chmod 644 "$$f"; done
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband
+	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband $(addprefix $(DESTDIR)$(PREFIX)/share/,$(DOCS))
 	rm -rf $(SHARE)
 
 clean:
