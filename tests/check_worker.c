@@ -42,7 +42,18 @@ static void ask(size_t i, const char *text)
 
 static kb_status wait_for(size_t n, int64_t timeout_ns, size_t *which)
 {
-    return kb_worker_wait(worker, n, kb_clock_now_ns() + timeout_ns, which);
+    struct kb_source source[MOST];
+    struct pollfd scratch[MOST * KB_SOURCE_FDS];
+    for (size_t i = 0; i < n; i++)
+        source[i] = (struct kb_source){ .kind = &kb_worker_source,
+                                        .object = worker[i] };
+    kb_status st = kb_wait(source, n, scratch, kb_clock_now_ns() + timeout_ns);
+    for (size_t i = 0; !st && i < n; i++)
+        if (source[i].ready) {
+            *which = i;
+            return kb_worker_listen(worker[i]);
+        }
+    return st;
 }
 
 static void expect(size_t i, const char *text)
@@ -100,12 +111,32 @@ START_TEST(silence_is_etime)
 }
 END_TEST
 
-START_TEST(bad_counts_are_einval)
+START_TEST(nothing_to_watch_is_a_sleep)
 {
-    size_t which = 99;
-    ck_assert_int_eq(wait_for(0, 0, &which), KB_EINVAL);
-    ck_assert_int_eq(wait_for(65, 0, &which), KB_EINVAL);
-    ck_assert_uint_eq(which, 99);
+    int64_t begun = kb_clock_now_ns();
+    ck_assert_int_eq(kb_wait(NULL, 0, NULL, begun + 20 * ms), KB_ETIME);
+    ck_assert_int_ge(kb_clock_now_ns() - begun, 20 * ms);
+}
+END_TEST
+
+START_TEST(all_that_have_a_reply_are_named)
+{
+    struct kb_source source[3];
+    struct pollfd scratch[3 * KB_SOURCE_FDS];
+    for (size_t i = 0; i < 3; i++) {
+        start(i, "exec cat");
+        source[i] = (struct kb_source){ .kind = &kb_worker_source,
+                                        .object = worker[i] };
+    }
+    ask(0, "a");
+    ask(2, "c");
+    usleep(50000);
+    ck_assert_int_eq(kb_wait(source, 3, scratch, kb_clock_now_ns() + second),
+                     KB_OK);
+    ck_assert(source[0].ready && !source[1].ready && source[2].ready);
+    /* What was heard and not fetched is ready still, with nothing to poll. */
+    ck_assert_int_eq(kb_wait(source, 3, scratch, 0), KB_OK);
+    ck_assert(source[0].ready && !source[1].ready && source[2].ready);
 }
 END_TEST
 
@@ -342,7 +373,8 @@ int main(void)
     tcase_add_test(t, a_missing_program_is_esys);
     tcase_add_test(t, replies_come_back_in_order);
     tcase_add_test(t, silence_is_etime);
-    tcase_add_test(t, bad_counts_are_einval);
+    tcase_add_test(t, nothing_to_watch_is_a_sleep);
+    tcase_add_test(t, all_that_have_a_reply_are_named);
     tcase_add_test(t, the_worker_that_has_a_reply_is_named);
     tcase_add_test(t, a_large_reply_arrives_whole);
     tcase_add_test(t, a_death_is_eworker_with_its_index);

@@ -4,8 +4,11 @@
  *     w:send(text)                     -> true | nil, text, code
  *     w:log()  w:pid()
  *     w:quit(timeout_ns)               -- lets an idle one end by itself
- *   core.wait(workers, timeout_ns)     -> index, reply
- *                                       | nil, text, code [, index of the dead]
+ *     w:receive()                      -> text | false: nothing yet
+ *                                       | nil, text, "EWORKER": it is dead
+ *   core.wait(sources, timeout_ns)     -> indices of those that have something
+ *                                       | nil, text, "ETIME" | "EINTR" | ..
+ *     a source is a worker
  *   ch = core.channel()                -- this process's own stdin and stdout
  *     ch:read()                        -> text | nil, text, "EEMPTY" at the end
  *     ch:write(text)                   -> true | nil, text, code
@@ -18,12 +21,13 @@
 
 #include "clock.h"
 #include "frame.h"
+#include "wait.h"
 #include "worker.h"
 
 #define WORKER  "kernelband.worker"
 #define CHANNEL "kernelband.channel"
 
-enum { MAX_ARGS = 64, MAX_WORKERS = 64 };
+enum { MAX_ARGS = 64, MAX_SOURCES = 4096 };
 
 struct channel {
     int in, out;
@@ -96,33 +100,71 @@ static int worker_pid(lua_State *L)
     return 1;
 }
 
+static int worker_receive(lua_State *L)
+{
+    kb_worker *w = check_worker(L, 1);
+    size_t n;
+    kb_status st = kb_worker_listen(w);
+    if (st == KB_EEMPTY) {
+        lua_pushboolean(L, 0);
+        return 1;
+    }
+    if (st)
+        return kb_bind_fail(L, st);
+    const char *reply = kb_worker_reply(w, &n);
+    lua_pushlstring(L, reply, n);
+    kb_worker_next(w);
+    return 1;
+}
+
+static const struct { const char *type; const struct kb_source_kind *kind; }
+speakers[] = {
+    { WORKER, &kb_worker_source },
+};
+
+/* The source at the top of the stack, or NULL when it is none. */
+static const struct kb_source_kind *kind_of(lua_State *L, void **object)
+{
+    for (size_t i = 0; i < sizeof speakers / sizeof *speakers; i++) {
+        void **slot = luaL_testudata(L, -1, speakers[i].type);
+        if (slot && *slot) {
+            *object = *slot;
+            return speakers[i].kind;
+        }
+    }
+    return NULL;
+}
+
 static int wait_any(lua_State *L)
 {
-    kb_worker *all[MAX_WORKERS];
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_Integer timeout_ns = luaL_checkinteger(L, 2);
     lua_Integer n = luaL_len(L, 1);
-    luaL_argcheck(L, n >= 1 && n <= MAX_WORKERS, 1, "1 to 64 workers");
-    for (lua_Integer i = 0; i < n; i++) {
-        lua_geti(L, 1, i + 1);                          /* [t timeout w] */
-        all[i] = check_worker(L, -1);
+    luaL_argcheck(L, n >= 0 && n <= MAX_SOURCES, 1, "0 to 4096 sources");
+    size_t count = (size_t)n;
+    struct kb_source *sources
+        = lua_newuserdatauv(L, (count + 1) * sizeof *sources, 0);
+    struct pollfd *scratch
+        = lua_newuserdatauv(L, (count + 1) * KB_SOURCE_FDS * sizeof *scratch, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_geti(L, 1, (lua_Integer)i + 1);             /* [t timeout s p w] */
+        sources[i].kind = kind_of(L, &sources[i].object);
+        luaL_argcheck(L, sources[i].kind, 1, "each must be open and able to speak");
         lua_pop(L, 1);
     }
-    size_t which = (size_t)n, bytes;
-    kb_status st = kb_worker_wait(all, (size_t)n,
-                                  kb_clock_now_ns() + timeout_ns, &which);
-    if (st) {
-        int pushed = kb_bind_fail(L, st);
-        if (st != KB_EWORKER)
-            return pushed;
-        lua_pushinteger(L, (lua_Integer)which + 1);
-        return pushed + 1;
-    }
-    const char *reply = kb_worker_reply(all[which], &bytes);
-    lua_pushinteger(L, (lua_Integer)which + 1);
-    lua_pushlstring(L, reply, bytes);
-    kb_worker_next(all[which]);
-    return 2;
+    if (timeout_ns > INT64_MAX / 2)
+        timeout_ns = INT64_MAX / 2;
+    kb_status st = kb_wait(sources, count, scratch,
+                           kb_clock_now_ns() + timeout_ns);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_newtable(L);
+    for (size_t i = 0; i < count; i++)
+        if (sources[i].ready) {
+            lua_pushinteger(L, (lua_Integer)i + 1);
+            lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+        }
+    return 1;
 }
 
 static struct channel *check_channel(lua_State *L)
@@ -195,6 +237,7 @@ static const luaL_Reg worker_methods[] = {
     { "close", worker_close },
     { "quit",  worker_quit  },
     { "send",  worker_send  },
+    { "receive", worker_receive },
     { "log",   worker_log   },
     { "pid",   worker_pid   },
     { NULL, NULL }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,11 +10,10 @@
 #include "frame.h"
 #include "process.h"
 
-enum { MAX_WORKERS = 64 };
-
 struct kb_worker {
     pid_t pid;
     int in, out, err;           /* our ends of its 0, 1 and 2; -1 closed */
+    bool lost;                  /* its stream is over or broken */
     struct kb_frame_buffer frames;
     size_t log_used;
     char log[KB_WORKER_LOG + 1];
@@ -151,48 +149,40 @@ static kb_status read_frames(kb_worker *w)
     return KB_OK;
 }
 
-/* One round: replies that are already here count before any waiting. */
-static kb_status collect(kb_worker *const *workers, size_t n, size_t *which)
+kb_status kb_worker_listen(kb_worker *w)
 {
-    for (size_t i = 0; i < n; i++) {
-        kb_worker *w = workers[i];
-        size_t bytes;
-        kb_status st = KB_OK;
-        read_log(w);
-        if (!kb_frame_first(&w->frames, &bytes))
-            st = read_frames(w);
-        if (st)
-            read_log(w);        /* its last words came before its end */
-        if (st || kb_frame_first(&w->frames, &bytes)) {
-            *which = i;
-            return kb_frame_first(&w->frames, &bytes) ? KB_OK : KB_EWORKER;
-        }
-    }
-    return KB_EEMPTY;
+    size_t bytes;
+    kb_status st = KB_OK;
+    read_log(w);
+    if (!kb_frame_first(&w->frames, &bytes) && !w->lost)
+        st = read_frames(w);
+    if (st)
+        read_log(w);            /* its last words came before its end */
+    w->lost |= st != KB_OK;
+    if (kb_frame_first(&w->frames, &bytes))
+        return KB_OK;
+    return w->lost ? KB_EWORKER : KB_EEMPTY;
 }
 
-kb_status kb_worker_wait(kb_worker *const *workers, size_t n,
-                         int64_t deadline_ns, size_t *which)
+static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS],
+                    int64_t *by_ns)
 {
-    if (n < 1 || n > MAX_WORKERS)
-        return KB_EINVAL;
-    for (;;) {
-        kb_status st = collect(workers, n, which);
-        if (st != KB_EEMPTY)
-            return st;
-        int64_t left = deadline_ns - kb_clock_now_ns();
-        if (left <= 0)
-            return KB_ETIME;
-        struct pollfd p[2 * MAX_WORKERS];
-        for (size_t i = 0; i < n; i++) {
-            p[2 * i] = (struct pollfd){ workers[i]->out, POLLIN, 0 };
-            p[2 * i + 1] = (struct pollfd){ workers[i]->err, POLLIN, 0 };
-        }
-        int ms = left > 1000000000 ? 1000 : (int)(left / 1000000) + 1;
-        if (poll(p, (nfds_t)(2 * n), ms) < 0)
-            return errno == EINTR ? KB_EINTR : KB_ESYS;
-    }
+    kb_worker *w = object;
+    size_t bytes;
+    if (w->lost || kb_frame_broken(&w->frames)
+        || kb_frame_first(&w->frames, &bytes))
+        *by_ns = INT64_MIN;
+    p[0] = (struct pollfd){ w->out, POLLIN, 0 };
+    p[1] = (struct pollfd){ w->err, POLLIN, 0 };
+    return 2;
 }
+
+static bool listens(void *object)
+{
+    return kb_worker_listen(object) != KB_EEMPTY;
+}
+
+const struct kb_source_kind kb_worker_source = { watch, listens };
 
 const void *kb_worker_reply(const kb_worker *w, size_t *n)
 {

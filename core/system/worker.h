@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "kb.h"
+#include "wait.h"
 
 enum { KB_WORKER_LOG = 4096 };
 
@@ -33,11 +34,12 @@ void kb_worker_quit(kb_worker *w, int64_t deadline_ns);
 KB_MUST_USE kb_status kb_worker_send(kb_worker *w, const void *bytes,
                                      size_t n);
 
-/* Waits until a worker of the n has a reply, or has died, or deadline_ns. A
- * reply: *which and OK, read it with _reply. EWORKER: *which died or broke the
- * protocol. ETIME. EINTR: a signal came. */
-KB_MUST_USE kb_status kb_worker_wait(kb_worker *const *workers, size_t n,
-                                     int64_t deadline_ns, size_t *which);
+/* Reads what has come, without waiting. OK: there is a reply, read it with
+ * _reply; EEMPTY: none yet; EWORKER: it died or broke the protocol. */
+KB_MUST_USE kb_status kb_worker_listen(kb_worker *w);
+
+/* For kb_wait; ready when _listen would not say EEMPTY. */
+extern const struct kb_source_kind kb_worker_source;
 
 /* The waiting reply, or NULL; owned by w until _next, which drops it. */
 const void *kb_worker_reply(const kb_worker *w, size_t *n);

@@ -11,6 +11,7 @@ local parts = {
   { "strategy",   "kernelband.strategy", "load" },
   { "policy",     "kernelband.policy", "load" },
   { "search",     "kernelband.search", "run" },
+  { "search_all", "kernelband.search_all", "run" },
   { "reward",     "kernelband.reward" },
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },

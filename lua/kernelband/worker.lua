@@ -7,6 +7,7 @@
 -- { refused = text } for a task or device that cannot work.
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
+local loop   = require "kernelband.loop"
 local schema = require "kernelband.schema"
 local task   = require "kernelband.task"
 
@@ -16,6 +17,8 @@ local second_ns = 10 ^ 9 // 1
 local open_timeout_ns     = 180 * second_ns
 local quit_timeout_ns     = second_ns
 local evaluate_timeout_ns = 120 * second_ns
+
+local MOST_ON_GPU = 4                   -- by default: timing takes turns there
 
 -- The process ------------------------------------------------------------------
 
@@ -55,6 +58,10 @@ function worker.serve(name)
 end
 
 -- The engine's hold --------------------------------------------------------------
+--
+-- Processes are watched by a loop: this evaluator's own, or the one it is
+-- attached to. A job is a candidate on its way; its result goes to the promise
+-- of the coroutine that asked, or waits for next.
 
 local evaluator = {}
 evaluator.__index = evaluator
@@ -65,12 +72,20 @@ local function lost(slot, what)
   return what .. (tail and ": " .. tail or "")
 end
 
-local function stop(slot)
+local function quiet(self, slot)
+  if slot.process then self.loop:unwatch(slot.process) end
+  if slot.timer then self.loop:drop(slot.timer) end
+  slot.timer = nil
+end
+
+local function stop(self, slot)
+  quiet(self, slot)
   if slot.process then slot.process:close() end
   slot.process = nil
 end
 
-local function retire(slot)
+local function retire(self, slot)
+  quiet(self, slot)
   if slot.process then slot.process:quit(quit_timeout_ns) end
   slot.process = nil
 end
@@ -89,10 +104,43 @@ local function keep_spare(slot)
   slot.spare:send(json.encode { op = "warm" })
 end
 
+-- The end of it all: whoever waits is told. how.raise is raised, how.lost told.
+local function fail(self, how)
+  self.failure = self.failure or how
+  self.opened:resolve()
+  for _, slot in ipairs(self.slots) do
+    if slot.job and slot.job.promise then slot.job.promise:resolve() end
+  end
+  for _, job in ipairs(self.queue) do
+    if job.promise then job.promise:resolve() end
+  end
+end
+
+local function deliver(self, job, evaluation)
+  if job.promise then
+    job.promise:resolve(evaluation)
+  else
+    table.insert(self.results, { job.ticket, evaluation })
+  end
+end
+
+local listen, late                      -- below
+
+local function expect(self, slot, state, timeout_ns)
+  slot.state, slot.since_ns = state, core.system.now_ns()
+  self.loop:watch(slot.process, function() listen(self, slot) end)
+  slot.timer = self.loop:at(slot.since_ns + timeout_ns, function() late(self, slot) end)
+end
+
+local function rest(self, slot)
+  quiet(self, slot)
+  slot.state, slot.since_ns = "idle", core.system.now_ns()
+end
+
 -- Gives a slot a process and sends it the task. Its answer comes later.
 local function start(self, slot)
   slot.process, slot.spare = slot.spare or spawn(slot), nil
-  slot.state, slot.deadline_ns = "opening", core.system.now_ns() + open_timeout_ns
+  expect(self, slot, "opening", open_timeout_ns)
   assert(slot.process:send(json.encode { op = "open", task = self.task.dir,
                                          known = self.first }))
 end
@@ -100,13 +148,13 @@ end
 -- A process that died while it had nothing to do is no candidate's fault: the
 -- job waits for the next one.
 local function give(self, slot, job)
-  slot.job, slot.state = job, "busy"
-  slot.deadline_ns = core.system.now_ns() + evaluate_timeout_ns
+  slot.job = job
+  expect(self, slot, "busy", evaluate_timeout_ns)
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
   if not sent then
     slot.job = nil
-    stop(slot)
+    stop(self, slot)
     table.insert(self.queue, 1, job)
     start(self, slot)
   end
@@ -123,14 +171,28 @@ end
 -- Ends a slot whose process is gone or late; a fresh one takes its place. The
 -- candidate in hand is judged by that.
 local function replace(self, slot, verdict, reason)
-  local job = slot.job
+  local job, opening = slot.job, slot.state == "opening"
   slot.job = nil
   reason = lost(slot, reason)
-  stop(slot)
-  if slot.state == "opening" then return nil, reason end
+  stop(self, slot)
+  if opening then
+    slot.state = "lost"
+    return fail(self, { lost = reason })
+  end
   start(self, slot)
-  return job.ticket, { verdict = verdict, reason = reason, shapes = {}, screened = false,
-                       seconds = { total = 0 } }
+  deliver(self, job, { verdict = verdict, reason = reason, shapes = {}, screened = false,
+                       seconds = { total = 0 } })
+end
+
+local function refuse(self, slot, reply)
+  retire(self, slot)
+  slot.state = "lost"
+  local text = tostring(reply.refused)
+  if reply.config then
+    local _, e = pcall(schema.raise, "%s", text)
+    text = e
+  end
+  fail(self, { raise = text })
 end
 
 local function take_reply(self, slot, text)
@@ -138,87 +200,152 @@ local function take_reply(self, slot, text)
   if not ok or type(reply) ~= "table" then
     return replace(self, slot, "crashed", "the worker's answer is no JSON")
   end
-  if reply.refused then
-    retire(slot)
-    if reply.config then schema.raise("%s", reply.refused) end
-    error(reply.refused, 0)
-  elseif reply.failed then
-    error("the worker failed: " .. reply.failed, 0)
-  elseif reply.ready then
+  if reply.refused then return refuse(self, slot, reply) end
+  if reply.failed then
+    return fail(self, { raise = "the worker failed: " .. tostring(reply.failed) })
+  end
+  if reply.warm then return end         -- a spare's first word, read late
+  if reply.ready and slot.state == "opening" then
     self.first = self.first or reply.ready
     self.machine = self.machine or reply.machine
-    slot.state = "idle"
+    rest(self, slot)
     dispatch(self)
     keep_spare(slot)
-    return nil, "ready", "EAGAIN"
-  elseif reply.warm then                -- a spare's first word, read late
-    return nil, "warm", "EAGAIN"
+    return self.opened:resolve(true)
+  end
+  if type(reply.evaluation) ~= "table" or slot.state ~= "busy" then
+    return replace(self, slot, "crashed", "the worker spoke out of turn")
   end
   local job = slot.job
-  slot.job, slot.state = nil, "idle"
+  slot.job = nil
+  rest(self, slot)
   if reply.evaluation.lost then         -- its device is of no more use
-    stop(slot)
+    stop(self, slot)
     start(self, slot)
   end
   dispatch(self)
-  return job.ticket, reply.evaluation
+  deliver(self, job, reply.evaluation)
 end
 
--- One wait over all processes: a reply, a death, a passed deadline.
-local function step(self, timeout_ns)
-  local processes, slots = {}, {}
-  local now = core.system.now_ns()
-  local limit = now + timeout_ns
+function listen(self, slot)
+  local text, why = slot.process:receive()
+  if text then return take_reply(self, slot, text) end
+  if why then replace(self, slot, "crashed", "the worker died") end
+end
+
+function late(self, slot)
+  slot.timer = nil
+  replace(self, slot, "timeout", "the worker did not answer in time")
+end
+
+-- Asking -----------------------------------------------------------------------------
+
+local function check(self)
+  if self.failure and self.failure.raise then error(self.failure.raise, 0) end
+  return self.failure and self.failure.lost
+end
+
+local function idle(self)
   for _, slot in ipairs(self.slots) do
-    if slot.state ~= "idle" then
-      processes[#processes + 1], slots[#slots + 1] = slot.process, slot
-      limit = math.min(limit, slot.deadline_ns)
-    end
+    if slot.state ~= "idle" then return false end
   end
-  if #slots == 0 then return nil, "nothing was asked", "EEMPTY" end
-  local i, text, code, dead = core.wait(processes, math.max(0, limit - now))
-  if i then return take_reply(self, slots[i], text) end
-  if code == "EWORKER" then
-    return replace(self, slots[dead], "crashed", "the worker died")
-  end
-  for _, slot in ipairs(slots) do
-    if core.system.now_ns() >= slot.deadline_ns then
-      return replace(self, slot, "timeout", "the worker did not answer in time")
-    end
-  end
-  return nil, text, code
+  return #self.queue == 0
 end
 
 -- ticket, evaluation | nil, text, "ETIME" | "EINTR" | other: the worker is lost
 function evaluator:next(timeout_ns)
   local limit = core.system.now_ns() + timeout_ns
   while true do
-    local ticket, out, code = step(self, math.max(0, limit - core.system.now_ns()))
-    if ticket or code ~= "EAGAIN" then return ticket, out, code end
+    local result = table.remove(self.results, 1)
+    if result then return result[1], result[2] end
+    local reason = check(self)
+    if reason then return nil, reason end
+    if idle(self) then return nil, "nothing was asked", "EEMPTY" end
+    local left = limit - core.system.now_ns()
+    local ok, why, code = self.loop:turn(math.max(0, left))
+    if #self.results == 0 and not ok and (code ~= "ETIME" or left <= 0) then
+      return nil, why, code
+    end
   end
 end
 
-function evaluator:submit(ticket, candidate, options)
-  self.queue[#self.queue + 1] = { ticket = ticket, source = candidate.source, options = options }
+local function submit(self, job)
+  self.queue[#self.queue + 1] = job
   dispatch(self)
+end
+
+function evaluator:submit(ticket, candidate, options)
+  submit(self, { ticket = ticket, source = candidate.source, options = options })
+end
+
+-- In a coroutine of the loop: waits for the evaluation and returns it; nil, text,
+-- "ECANCELED" when the coroutine is cancelled. A worker that cannot be had raises.
+function evaluator:evaluate(candidate, options)
+  check(self)
+  local job = { ticket = 0, source = candidate.source, options = options,
+                promise = self.loop:promise() }
+  submit(self, job)
+  local evaluation, why, code = job.promise:await()
+  if evaluation then return evaluation end
+  if not code then error("the worker is lost: " .. check(self), 0) end
+  for i, other in ipairs(self.queue) do
+    if other == job then
+      table.remove(self.queue, i)
+      break
+    end
+  end
+  return nil, why, code
 end
 
 -- The baseline's evaluation; waits until the first worker is ready.
 function evaluator:baseline()
   while not self.first do
-    local _, why, code = step(self, second_ns)
-    if code == "EINTR" and core.system.interrupts() > 0 then return nil, "interrupted", "EINTR" end
-    if not code then error(why, 0) end
+    local reason = check(self)
+    if reason then error(reason, 0) end
+    if self.loop:inside() then
+      local _, why, code = self.opened:await()
+      if code then return nil, why, code end
+    else
+      local _, why, code = self.loop:turn(second_ns)
+      if code == "EINTR" and core.system.interrupts() > 0 then return nil, why, code end
+    end
   end
   return self.first
+end
+
+-- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" |
+-- "lost", since_ns =, ticket = }, how many are busy, how many candidates wait.
+function evaluator:state()
+  local list, busy = {}, 0
+  for i, slot in ipairs(self.slots) do
+    list[i] = { device = slot.device, state = slot.state, since_ns = slot.since_ns,
+                ticket = slot.job and slot.job.ticket }
+    if slot.state == "busy" then busy = busy + 1 end
+  end
+  return list, busy, #self.queue
+end
+
+-- Moves the processes to another loop, whose turns then serve them too.
+function evaluator:attach(L)
+  local opened = L:promise()
+  if self.first or self.failure then opened:resolve(true) end
+  for _, slot in ipairs(self.slots) do
+    if slot.timer then
+      local time_ns = slot.timer.time_ns
+      quiet(self, slot)
+      L:watch(slot.process, function() listen(self, slot) end)
+      slot.timer = L:at(time_ns, function() late(self, slot) end)
+    end
+  end
+  self.loop, self.opened = L, opened
 end
 
 -- Idle workers end by themselves, which removes their scratch folders; not when
 -- the user has asked twice to stop.
 function evaluator:close()
   for _, slot in ipairs(self.slots) do
-    if slot.state == "idle" and core.system.interrupts() < 2 then retire(slot) end
-    stop(slot)
+    if slot.state == "idle" and core.system.interrupts() < 2 then retire(self, slot) end
+    stop(self, slot)
     if slot.spare then slot.spare:close() end
     slot.spare = nil
   end
@@ -231,17 +358,28 @@ local function device_of(name, i, n)
   return "cpu:" .. core.system.cpu_count() - i
 end
 
--- options: task =, device =, parallel =. Returns an object of functions, so
--- that search need not know whether a worker or a trace answers it.
-function worker.start(options)
-  local self = setmetatable({ task = options.task, queue = {}, slots = {} }, evaluator)
-  local n = options.parallel or 1
-  if n > core.system.cpu_count() then
-    schema.raise("kb.search: parallel = %d, but kernels are timed on processors of their own and "
-                 .. "this machine has %d", n, core.system.cpu_count())
+-- How many processes judge candidates: pulls in flight may be many more, as most
+-- of them wait for a model.
+local function count(options, device)
+  local most = core.system.cpu_count()
+  if options.workers and options.workers > most then
+    schema.raise("kb.search: workers = %d, but kernels are timed on processors of their own and "
+                 .. "this machine has %d", options.workers, most)
   end
+  if core.language(device) == "cuda" then most = math.min(most, MOST_ON_GPU) end
+  return options.workers or math.min(options.parallel or 1, most)
+end
+
+-- options: task =, device =, parallel =, workers =, loop =. Returns an object of
+-- functions, so that search need not know whether a worker or a trace answers it.
+function worker.start(options)
+  local device = options.device or "cpu"
+  local L = options.loop or loop.new()
+  local self = setmetatable({ task = options.task, queue = {}, slots = {}, results = {},
+                              loop = L, opened = L:promise() }, evaluator)
+  local n = count(options, device)
   for i = 1, n do
-    self.slots[i] = { device = device_of(options.device or "cpu", i, n) }
+    self.slots[i] = { device = device_of(device, i, n) }
     start(self, self.slots[i])
   end
   local out = { capacity = n }
