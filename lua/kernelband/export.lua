@@ -35,7 +35,9 @@ local function each_pull(j, fn)
       e.id AS evaluation_id, e.json, e.params, e.source
     FROM (SELECT * FROM pulls WHERE landed > ? ORDER BY landed LIMIT ?) p
     LEFT JOIN kernels k ON k.id = p.child
-    LEFT JOIN evaluations e ON e.pull = p.n AND e.kind = 'pull' ORDER BY p.landed]],
+    LEFT JOIN evaluations e ON e.id = (SELECT id FROM evaluations x WHERE x.pull = p.n
+      AND x.kind IN ('pull', 'repair', 'tune') ORDER BY x.kernel IS NULL, x.id DESC LIMIT 1)
+    ORDER BY p.landed]],
     "landed", fn)
 end
 
@@ -59,16 +61,14 @@ function export.jsonl(j, write)
     row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
     line("pull", row)
   end)
-  each(j, "SELECT * FROM evaluations WHERE id > ? AND kind NOT IN ('pull', 'baseline') "
+  each(j, "SELECT * FROM evaluations WHERE id > ? AND kind IN ('confirm', 'verify') "
           .. "ORDER BY id LIMIT ?", "id", function(row)
     row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
     line("evaluation", row)
   end)
-  if j.has.calls then
-    each(j, "SELECT * FROM calls WHERE id > ? ORDER BY id LIMIT ?", "id", function(row)
-      line("call", row)
-    end)
-  end
+  each(j, "SELECT * FROM calls WHERE id > ? ORDER BY id LIMIT ?", "id", function(row)
+    line("call", row)
+  end)
   each(j, "SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", "id", function(row)
     line("event", row)
   end)
@@ -210,14 +210,15 @@ end
 -- Of several calls in one pull the last one made the candidate that was judged;
 -- those before it were repaired, and have the verdict that led to that.
 function export.sft(j, write)
-  local calls = j.has.calls and j:rows("SELECT count(*) AS n FROM calls")[1].n or 0
+  local calls = j:rows("SELECT count(*) AS n FROM calls")[1].n
   if calls == 0 then
     return nil, "this run made no model calls, so there is nothing to train on"
   end
   each(j, [[SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup,
-      (SELECT max(id) FROM calls d WHERE d.pull = c.pull) AS last,
-      (SELECT e.verdict FROM evaluations e WHERE e.pull = c.pull AND e.kind = 'repair'
-       ORDER BY e.id LIMIT 1 OFFSET max(0, coalesce(c.attempt, 1) - 1)) AS before,
+      (SELECT max(id) FROM calls d WHERE d.pull = c.pull AND d.error IS NULL) AS last,
+      (SELECT e.verdict FROM evaluations e WHERE e.pull = c.pull
+       AND e.kind IN ('pull', 'repair') ORDER BY e.id LIMIT 1 OFFSET (SELECT count(*)
+       FROM calls d WHERE d.pull = c.pull AND d.id < c.id AND d.error IS NULL)) AS before,
       (SELECT bytes FROM blobs WHERE hash = c.request) AS prompt,
       (SELECT bytes FROM blobs WHERE hash = c.answer) AS answered
     FROM calls c LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child

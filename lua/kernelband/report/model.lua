@@ -1,7 +1,7 @@
 -- report/model.lua - a run folder as the figures a report shows. SQLite adds up,
 -- so that a run of 100,000 pulls costs no more memory than one of a hundred:
 -- what is drawn one by one is a sample, and says so. Reads the journal of
--- formats 1 and 2, in one transaction, while the run goes on or after it.
+-- any format, in one transaction, while the run goes on or after it.
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
 local journal = require "kernelband.report.journal"
@@ -35,11 +35,9 @@ end
 
 -- Sums over pulls: all, by strategy, by verdict, by cluster.
 local function totals(m)
-  local usd = "count(usd) AS priced, sum(usd) AS usd"
-  local tokens = m.has.tokens_in
-    and ", sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out" or ""
-  local t = one(m, ("SELECT count(*) AS n, max(at_s) AS at_s, sum(seconds) AS seconds, "
-                    .. "count(child) AS ok, %s%s FROM pulls"):format(usd, tokens))
+  local t = one(m, "SELECT count(*) AS n, max(at_s) AS at_s, sum(seconds) AS seconds, "
+    .. "count(child) AS ok, count(usd) AS priced, sum(usd) AS usd, "
+    .. "sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out FROM pulls")
   m.pulls, m.elapsed_s, m.busy_s, m.ok = t.n, t.at_s or 0, t.seconds or 0, t.ok
   m.usd = t.priced == t.n and (t.usd or 0) or nil
   m.tokens_in, m.tokens_out = t.tokens_in, t.tokens_out
@@ -122,7 +120,7 @@ local function winner(m)
   m.baseline_evaluation = evaluation(m, "kind = 'baseline'")
   local w = m.winner
   m.evaluation = w.id == 1 and m.baseline_evaluation
-                 or evaluation(m, "kind = 'pull' AND pull = ?", w.pull)
+                 or evaluation(m, "pull = ? AND kernel = ?", w.pull, w.id)
   m.final = m.confirmed and evaluation(m, "kind = 'confirm' AND kernel = ?", w.id)
             or m.evaluation or { shapes = {} }
   for _, name in ipairs { "speedup", "speedup_low", "speedup_high" } do
@@ -138,7 +136,7 @@ end
 
 -- rho, h or the DRAM bytes moved of a kernel, wherever the format keeps them.
 local function evidence_sql(m, what)
-  if m.has.profiles then
+  if m.format > 1 then
     local column = what == "moved" and "CASE WHEN json_valid(profile) THEN "
       .. "json_extract(profile, '$.traffic.dram_bytes') END" or what
     return ("(SELECT %s FROM profiles WHERE kernel = k.id)"):format(column)
@@ -277,12 +275,13 @@ local function reasons(m)
 end
 
 local function roofline(m)
-  local r = m.experiment.machine.roofline
-  if not r then
+  local device = m.experiment.machine.device
+  if type(device) ~= "table" then
     local result = decode(core.system.read_file(m.folder .. "/result.json"))
-    m.device = result and type(result.machine) == "table" and result.machine
-    r = m.device and m.device.roofline
+    device = result and result.machine
   end
+  m.device = type(device) == "table" and device or nil
+  local r = m.device and m.device.roofline
   m.roofline = type(r) == "table" and r or nil
 end
 
@@ -302,7 +301,7 @@ end
 local function open(folder)
   local j = journal.open(folder)
   return { folder = j.folder, name = j.folder:match "([^/]+)$" or j.folder, journal = j,
-           has = j.has, format = j.format }
+           format = j.format }
 end
 
 -- Everything of the run in a folder; raises when there is none or when it is
@@ -324,8 +323,8 @@ function model.stamp(folder)
     local e = one(m, "SELECT state FROM experiment")
     local p = one(m, "SELECT count(*) AS n FROM pulls")
     local v = one(m, "SELECT max(id) AS n FROM evaluations")
-    local t = one(m, "SELECT max(id) AS n FROM events")
-    return ("%s %s %s %s"):format(e.state, p.n, v.n, t.n)
+    local t = one(m, "SELECT max(id) AS n, max(at_s) AS at_s FROM events")
+    return ("%s %s %s %s %s"):format(e.state, p.n, v.n, t.n, t.at_s)
   end)
   return ok and stamp or nil
 end
