@@ -30,6 +30,8 @@ function python.name(given)
 end
 
 function python.run(argv, input)
+  -- Through env: a virtual environment's python is a link, and works by its own name.
+  argv = table.move(argv, 1, #argv, 2, { "/usr/bin/env" })
   local L = loop.new()
   local r, why
   L:spawn(function()
