@@ -86,6 +86,12 @@ local name_fields = { "file", "filename", "name", "operator" }
 
 local function squeeze(text) return (text:gsub("%s+", "")) end
 
+local function first_text(entry, fields)
+  for _, f in ipairs(fields) do
+    if type(entry[f]) == "string" then return entry[f] end
+  end
+end
+
 -- Instructions by operator: a list of objects that name their file, or that hold
 -- the source they are about; or a table of texts by name.
 local function add_instructions(file, by_name, by_source)
@@ -96,8 +102,8 @@ local function add_instructions(file, by_name, by_source)
     local words = type(entry) == "string" and entry
     local name = type(key) == "string" and key
     if type(entry) == "table" then
-      for _, f in ipairs(text_fields) do words = words or type(entry[f]) == "string" and entry[f] end
-      for _, f in ipairs(name_fields) do name = name or type(entry[f]) == "string" and entry[f] end
+      words = words or first_text(entry, text_fields)
+      name = name or first_text(entry, name_fields)
       if words and type(entry.output) == "string" then by_source[squeeze(entry.output)] = words end
     end
     if name and words then by_name[(name:gsub("%.py$", ""))] = words end
@@ -110,7 +116,8 @@ local function find_instructions(kernels, given)
   if not given then
     for _, dir in ipairs { path.dir(kernels), kernels } do
       for _, f in ipairs(path.files(dir, ".json") or {}) do
-        if not path.base(f):find "_T_" and not path.base(f):find "^train" then files[#files + 1] = f end
+        local name = path.base(f)
+        if not name:find "_T_" and not name:find "^train" then files[#files + 1] = f end
       end
     end
   end
