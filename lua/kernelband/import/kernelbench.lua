@@ -78,7 +78,7 @@ local function load(dir, level, options)
         local module = "kb_" .. name:gsub("[^%w_]", "_")
         tasks[#tasks + 1] = triton.new {
           name = module, module = module, kind = "kernelbench", file = file, source = text,
-          python = opt.python, summary = name, shape_count = 1,
+          python = opt.python, summary = name,
         }
       end
     end

@@ -130,13 +130,6 @@ local function first_line(text)
   return #line > 200 and line:sub(1, 197) .. "..." or line
 end
 
--- How many shapes a script times, roughly: budgets are cut by it.
-local function shape_count(perf)
-  local from, to = perf:match "range%((%d+),%s*(%d+)"
-  local n = from and tonumber(to) - tonumber(from)
-  return n and n > 0 and n <= 64 and math.tointeger(n) or nil
-end
-
 local function one(file, name, instruction, perf_dir, opt)
   local text, why = folder.read(file)
   if not text then return nil, why end
@@ -148,7 +141,6 @@ local function one(file, name, instruction, perf_dir, opt)
   local t = triton.new {
     name = name, module = name, kind = "tritonbench", file = file, source = source, tests = tests,
     perf = perf, python = opt.python, summary = words and first_line(words),
-    shape_count = perf and shape_count(perf),
   }
   t.instruction, t.perf_missing = words, not perf
   return t

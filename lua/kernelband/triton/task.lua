@@ -53,7 +53,7 @@ function triton.new(spec)
     baseline = { triton = spec.file }, reference = { triton = spec.file },
     hash = core.system.hash(table.concat({ spec.source, spec.tests or "", spec.perf or "" }, "\0")),
     job = { kind = spec.kind, module = spec.module, source = spec.source, tests = spec.tests,
-            perf = spec.perf, shape_count = spec.shape_count },
+            perf = spec.perf },
   }
   function t.environment(options) return environment(t, options) end
   function t.worker_argv(device)

@@ -331,7 +331,7 @@ class Runner:
             landlock(scratch, {"root", "home"})
         self.cpu = device == "cpu"
         self.launches, self.names, self.poison = [0], set(), None
-        self.cache = {}
+        self.cache, self.pristine = {}, None
         if self.cpu:
             self.pretend()
         else:
@@ -639,7 +639,7 @@ class Runner:
     def do_inputs(self, seed, place=None):
         """Draws all timed inputs, on the GPU where the script lets us: that is quicker."""
         torch = self.torch
-        self.inputs = None
+        self.inputs = self.pristine = self.work = None
         if self.kind != "kernelbench" and not self.perf:
             self.inputs = [None]
             return {"labels": ["tests"], "place": "cpu"}
@@ -668,6 +668,9 @@ class Runner:
 
     def do_shape(self, i, seed):
         torch = self.torch
+        with torch.no_grad():               # what lies in the list is as it was drawn
+            for t, kept in self.pristine or []:
+                t.detach().copy_(kept)
         self.work = self.pristine = self.result = None
         if not self.cpu:
             torch.cuda.empty_cache()
@@ -689,7 +692,7 @@ class Runner:
             self.call = lambda: self.perf.call_op(self.work)
         seen, tensors = set(), []
         for _, t in walk(self.work):
-            if isinstance(t, torch.Tensor) and t.data_ptr() not in seen:
+            if isinstance(t, torch.Tensor) and t.data_ptr() not in seen and 0 not in t.stride():
                 seen.add(t.data_ptr())
                 tensors.append((t, t.detach().clone()))
         self.pristine = tensors
@@ -1091,7 +1094,7 @@ class Session:
             slower = sum(math.log(s["first"] / b) for s, b in zip(shapes, best)) / len(best)
             out["screened"] = slower > math.log(1.25)
         for s in shapes:
-            self.time_shape(child, s, out, options)
+            self.time_shape(child, s, out, options, len(shapes))
         lap("time")
         self.summary(out)
         facts = child.ask("facts")
@@ -1168,9 +1171,9 @@ class Session:
         r = who.ask("go", cycles=cycles)
         return max(1.0, float(r["ns"])), float(time.perf_counter_ns() - start)
 
-    def time_shape(self, child, s, out, options):
+    def time_shape(self, child, s, out, options, shapes):
         self.enter(child, s)
-        budget = (4e9 if options.get("confirm") else 0.9e9) / self.shape_count(s)
+        budget = (4e9 if options.get("confirm") else 0.9e9) / shapes
         cycles = 0 if self.device == "cpu" else int(min(2e6, 1.5 * s["host"] + 20000) * 1.7)
         cost = s["first"] + s["baseline_first"] + 2 * (cycles / 1.7 + 600000)
         n = 3 if out["screened"] else int(max(6, min(32, budget / cost)))
@@ -1213,9 +1216,6 @@ class Session:
                        "%.0f us: work is done outside what is timed" % (
                            s["label"], saved / 1e3,
                            (median(walls["A"]) - median(walls["B"])) / 1e3))
-
-    def shape_count(self, s):
-        return max(1, self.task.get("shape_count") or 8)
 
     def summary(self, out):
         rows = out["shapes"]
@@ -1340,8 +1340,8 @@ def open_task(device, request):
     if request["op"] == "warm":
         return {"warm": True}
     have = tuple(int(x) for x in triton.__version__.split(".")[:2])
-    if have < (3, 2):
-        return {"refused": "triton %s is too old: 3.2 or later is needed" % triton.__version__,
+    if have < (3, 4):
+        return {"refused": "triton %s is too old: 3.4 or later is needed" % triton.__version__,
                 "config": True}
     if device != "cpu" and not torch.backends.cuda.is_built():
         return {"refused": "this torch is built without CUDA", "config": True}
