@@ -57,14 +57,16 @@ function win.noise(lists)
   return { sigma = sigma, bias = bias, pairs = pairs_in_all, least = least }
 end
 
--- Worth knowing the noise for?
 function win.may_be(out)
   return out.speedup_low ~= nil and math.log(out.speedup_low) > least_low
 end
 
+-- Nothing is noise that is twice as fast for certain.
+function win.needs_noise(out) return win.may_be(out) and out.speedup_low < 2 end
+
 function win.decide(out)
   out.win = win.may_be(out) and not out.impossible
-            and math.log(out.speedup) >= out.noise.least
+            and (out.speedup_low >= 2 or math.log(out.speedup) >= out.noise.least)
 end
 
 -- No kernel is done sooner than this: flops at the measured peak, compulsory
