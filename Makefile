@@ -19,12 +19,13 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib libcmark \
+            libmicrohttpd
 # Its headers alone: core/system/curl_api.c opens it when it is wanted.
 OPENS    := libcurl
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
             libsqlite3-dev libseccomp-dev libelf-dev libcurl4-openssl-dev \
-            zlib1g-dev libssl-dev check
+            zlib1g-dev libcmark-dev libmicrohttpd-dev libssl-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
@@ -190,13 +191,18 @@ bundle-run: all
 	@du -sh $(BUNDLE)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
+# The manual page and the completions are printed by the program itself.
+DOCS  = man/man1/kernelband.1 bash-completion/completions/kernelband zsh/site-functions/_kernelband
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
 	install -m 755 $(KB) $(DESTDIR)$(PREFIX)/bin/kernelband
 	cp -R lua strategies policies examples $(SHARE)/
+	@set -e; for d in $(DOCS); do f=$(DESTDIR)$(PREFIX)/share/$$d; install -d "$$(dirname "$$f")"; \
+	  case $$d in man/*) k=man ;; bash*) k=bash ;; *) k=zsh ;; esac; \
+	  echo "$(KB) doc $$k -o $$f"; $(KB) doc $$k -o "$$f"; chmod 644 "$$f"; done
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband
+	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband $(addprefix $(DESTDIR)$(PREFIX)/share/,$(DOCS))
 	rm -rf $(SHARE)
 
 clean:

@@ -156,7 +156,7 @@ END_TEST
 
 START_TEST(the_settings_are_those_of_the_header)
 {
-    ck_assert_int_eq(number("PRAGMA synchronous"), 1);
+    ck_assert_int_eq(number("PRAGMA synchronous"), 2);
     ck_assert_int_eq(number("PRAGMA foreign_keys"), 1);
     ck_assert_int_eq(number("PRAGMA busy_timeout"), 5000);
     kb_query *q = ask("PRAGMA journal_mode");
@@ -234,6 +234,22 @@ START_TEST(what_is_no_database_is_refused)
 }
 END_TEST
 
+START_TEST(a_file_opened_to_read_is_not_changed)
+{
+    char why[200];
+    kb_store *reader = NULL;
+    ck_assert_int_eq(kb_store_open_read(path, why, sizeof why, &reader), KB_OK);
+    ck_assert_int_eq(kb_store_exec(reader, "INSERT INTO t (n) VALUES (7)"), KB_ESTORE);
+    ck_assert_int_eq(kb_store_exec(store, "INSERT INTO t (n) VALUES (8)"), KB_OK);
+    ck_assert_int_eq(kb_store_exec(reader, "SELECT n FROM t"), KB_OK);
+    kb_store_close(reader);
+    reader = NULL;
+    ck_assert_int_eq(kb_store_open_read("/tmp/kb-no-such.db", why, sizeof why, &reader),
+                     KB_ESTORE);
+    ck_assert_ptr_null(reader);
+}
+END_TEST
+
 START_TEST(a_folder_that_is_not_there_is_refused)
 {
     char why[8] = "";
@@ -260,6 +276,7 @@ int main(void)
     tcase_add_test(t, the_settings_are_those_of_the_header);
     tcase_add_test(t, a_script_stops_at_its_first_error);
     tcase_add_test(t, what_was_committed_survives_a_kill);
+    tcase_add_test(t, a_file_opened_to_read_is_not_changed);
     tcase_add_test(t, a_full_disk_is_an_error_and_loses_nothing);
     suite_add_tcase(s, t);
     t = tcase_create("no file yet");

@@ -54,7 +54,7 @@ t.test("the folder holds the journal, the best source and the result", function(
   t.equal(rows(out, "SELECT kind, count(*) AS n FROM evaluations GROUP BY kind "
     .. "ORDER BY kind"), { { kind = "baseline", n = 1 }, { kind = "confirm", n = 1 },
                            { kind = "pull", n = 4 } })
-  t.equal(rows(out, "PRAGMA user_version"), { { user_version = 1 } })
+  t.equal(rows(out, "PRAGMA user_version"), { { user_version = 2 } })
   local result = require("kernelband.json").decode(
     core.system.read_file(out .. "/result.json"))
   t.equal(result.speedup, r.speedup)
@@ -163,37 +163,6 @@ t.test("JSON keeps every digit and sorts its keys", function()
   t.equal(math.type(json.decode "{\"n\":3}".n), "integer")
   t.equal(json.decode "{\"n\":null}", {})
   t.raises("finite", json.encode, { 0 / 0 })
-end)
-
-local status = { name = "matmul", done = 12, steps = 48, best = 18.4, best_id = 9,
-  best_strategy = "tiling", last = 0.97, verdict = "ok", elapsed_s = 42,
-  verdicts = { ok = 9, wrong = 1, build_failed = 1 } }
-
-t.test("the status line", function()
-  t.equal(progress.line(status), "[12/48] matmul best 18.40x (#9 tiling) last 0.97x ok"
-    .. " | ok 9 build_failed 1 wrong 1 | 00:42 eta 02:06")
-  t.equal(progress.line(status, 60), "[12/48] matmul best 18.40x (#9 tiling) last 0.97x ok")
-  t.equal(#progress.line(status, 10), 10)
-end)
-
-t.test("a terminal gets one rewritten line, a pipe a line a pull", function()
-  local out = {}
-  local function write(text) out[#out + 1] = text end
-  local p = progress.new { write = write, tty = true, columns = 50 }
-  p.pull(status)
-  p.note "a message"
-  p.pull(status)
-  p.close()
-  local text = table.concat(out)
-  t.contains(text, "\r\27[K[12/48]")
-  t.contains(text, "\r\27[Ka message\n")
-  t.equal(text:sub(-1), "\n")
-  out = {}
-  p = progress.new { write = write, tty = false }
-  p.pull(status)
-  p.tick(status)
-  p.close()
-  t.equal(table.concat(out), progress.line(status) .. "\n")
 end)
 
 t.test("the final table", function()

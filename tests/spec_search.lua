@@ -100,7 +100,7 @@ end)
 for _, case in ipairs {
   { { stepz = 1 }, "unknown option 'stepz'" },
   { { budget = { step = 1 } }, "'budget.step' (did you mean 'steps'?)" },
-  { { budget = {} }, "needs steps, minutes or usd" },
+  { { budget = {} }, "needs steps, minutes, usd or tokens" },
   { { parallel = 0 }, "'parallel'" },
   { { reward = 1 }, "'reward'" },
 } do

@@ -1,6 +1,7 @@
 /* Lua face of store.h.
  *
  *   local db, why, code = core.store(path)   -- nil, text, "ESTORE" on failure
+ *   core.store(path, "read")                 -- an existing file, never changed
  *   db:exec(sql, ...)  -> rows changed | nil, text, code
  *   db:rows(sql, ...)  -> { { column = value, .. }, .. } | nil, text, code
  *   db:close()
@@ -11,6 +12,8 @@
  * NULL as an absent field. A wrong number or type of arguments is a bug of the
  * script and raises; everything SQLite refuses is returned.
  */
+#include <stdbool.h>
+
 #include "bind.h"
 
 #include "store.h"
@@ -35,10 +38,12 @@ static int fail(lua_State *L, const kb_store *store, kb_status st)
 
 static int store_new(lua_State *L)
 {
+    static const char *const modes[] = { "write", "read", NULL };
     const char *path = luaL_checkstring(L, 1);
+    bool read = luaL_checkoption(L, 2, "write", modes) == 1;
     char why[WHY_BYTES];
     kb_store **slot = kb_bind_slot(L, STORE);           /* [.. slot] */
-    kb_status st = kb_store_open(path, why, sizeof why, slot);
+    kb_status st = (read ? kb_store_open_read : kb_store_open)(path, why, sizeof why, slot);
     if (st == KB_ESTORE) {
         lua_pushfstring(L, "%s: %s", path, why);
         return kb_bind_fail_text(L, st, lua_tostring(L, -1));

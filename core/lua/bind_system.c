@@ -16,6 +16,7 @@
 #include "interrupt.h"
 
 static const char BLOCK[] = "kernelband.block";
+static const char LOCK[] = "kernelband.lock";
 
 enum { MAX_RANDOM_BYTES = 64 };
 static const size_t max_file_bytes = (size_t)256 << 20;
@@ -183,6 +184,33 @@ static int write_file(lua_State *L)
     return 1;
 }
 
+/* The folder relative paths start from: a run is gone on with from its own. */
+static int chdir_to(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    if (chdir(path))
+        return fail_path(L, KB_ESYS, path);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int lock_free(lua_State *L)                      /* __gc, __close, close */
+{
+    FILE **slot = luaL_checkudata(L, 1, LOCK);
+    if (*slot)
+        fclose(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+static int lock(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    FILE **slot = kb_bind_slot(L, LOCK);
+    kb_status st = kb_files_lock(path, slot);
+    return st ? fail_path(L, st, path) : 1;
+}
+
 static int temp_dir(lua_State *L)
 {
     char path[KB_HOST_PATH_BYTES];
@@ -302,9 +330,14 @@ void kb_bind_system(lua_State *L)                       /* [core] -> [core] */
         { "columns",     columns     }, { "cpu_count",  cpu_count  },
         { "host",        host        }, { "exe",        exe        },
         { "has_library", has_library }, { "lib_dir",    lib_dir    },
-        { "interrupts",  interrupts  }, { NULL,         NULL       },
+        { "interrupts",  interrupts  }, { "chdir",      chdir_to   },
+        { "lock",        lock        }, { NULL,         NULL       },
     };
+    static const luaL_Reg lock_meta[] = {
+        { "__gc", lock_free }, { "__close", lock_free }, { NULL, NULL } };
+    static const luaL_Reg lock_methods[] = { { "close", lock_free }, { NULL, NULL } };
     kb_bind_type(L, BLOCK, meta, none);
+    kb_bind_type(L, LOCK, lock_meta, lock_methods);
     luaL_newlib(L, functions);                          /* [core system] */
     lua_setfield(L, -2, "system");
 }

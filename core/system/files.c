@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -296,6 +297,21 @@ kb_status kb_files_temp_dir(char *path, size_t max_bytes)
     return mkdtemp(path) ? KB_OK : KB_ESYS;
 }
 
+kb_status kb_files_lock(const char *path, FILE **lock)
+{
+    FILE *f = fopen(path, "ae");
+    if (!f)
+        return KB_ESYS;
+    if (flock(fileno(f), LOCK_EX | LOCK_NB)) {
+        int saved = errno;
+        fclose(f);
+        errno = saved;
+        return KB_ESYS;
+    }
+    *lock = f;
+    return KB_OK;
+}
+
 const char *kb_files_errno_name(int error)
 {
     static const struct {
@@ -309,6 +325,7 @@ const char *kb_files_errno_name(int error)
         { EROFS,   "EROFS"   }, { EPERM,        "EPERM"        },
         { EMFILE,  "EMFILE"  }, { ENAMETOOLONG, "ENAMETOOLONG" },
         { ELOOP,   "ELOOP"   }, { EIO,          "EIO"          },
+        { EAGAIN,  "EAGAIN"  },
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].error == error)

@@ -6,6 +6,7 @@
 #define KB_FILES_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "kb.h"
 
@@ -39,6 +40,10 @@ KB_MUST_USE kb_status kb_files_write(const char *path, const void *data,
 /* A fresh folder only this user can enter, below $TMPDIR or /tmp; the caller
  * removes it. ESYS. */
 KB_MUST_USE kb_status kb_files_temp_dir(char *path, size_t max_bytes);
+
+/* Takes path, made when absent, for this process until *lock is closed with
+ * fclose or the process ends, however it ends. ESYS; EAGAIN: another has it. */
+KB_MUST_USE kb_status kb_files_lock(const char *path, FILE **lock);
 
 /* "ENOSPC" for the errno values a script may want to tell apart, else
  * "ESYS". */

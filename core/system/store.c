@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -22,7 +23,7 @@ struct kb_query {
 
 static const char settings[] =
     "PRAGMA journal_mode = WAL;"
-    "PRAGMA synchronous = NORMAL;"
+    "PRAGMA synchronous = FULL;"
     "PRAGMA foreign_keys = ON;";
 
 /* Keeps SQLite's sentence, or a plainer one where there is a better word. */
@@ -50,17 +51,17 @@ static kb_status refuse(kb_store *store, int code)
     return KB_ESTORE;
 }
 
-kb_status kb_store_open(const char *path, char *why, size_t size,
-                        kb_store **out)
+/* One attempt to open; what it takes to talk to the file is setup. */
+static kb_status attempt(const char *path, int flags, const char *setup,
+                         char *why, size_t size, kb_store **out)
 {
     kb_status st = KB_ENOMEM;
     kb_store *store = calloc(1, sizeof *store);
     if (!store)
         goto fail;
 
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-              | SQLITE_OPEN_EXRESCODE;
-    int code = sqlite3_open_v2(path, &store->db, flags, NULL);
+    int code = sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_EXRESCODE,
+                               NULL);
     if (!store->db)
         goto fail;
     if (code) {
@@ -68,7 +69,7 @@ kb_status kb_store_open(const char *path, char *why, size_t size,
         goto fail;
     }
     sqlite3_busy_timeout(store->db, BUSY_MS);
-    st = kb_store_exec(store, settings);
+    st = kb_store_exec(store, setup);
     if (st)
         goto fail;
     *out = store;
@@ -78,6 +79,50 @@ fail:
         snprintf(why, size, "%s", st == KB_ESTORE ? store->why
                                                   : kb_status_text(st));
     kb_store_close(store);
+    return st;
+}
+
+kb_status kb_store_open(const char *path, char *why, size_t size,
+                        kb_store **out)
+{
+    return attempt(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, settings,
+                   why, size, out);
+}
+
+/* path as a URI: what has a meaning there is written as %XX. */
+static char *uri_of(const char *path, const char *query)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789/._-~";
+    size_t room = strlen("file:") + 3 * strlen(path) + strlen(query) + 1, n;
+    char *uri = malloc(room);
+    if (!uri)
+        return NULL;
+    n = (size_t)snprintf(uri, room, "file:");
+    for (; *path; path++) {
+        const char *form = strchr(plain, *path) ? "%c" : "%%%02X";
+        n += (size_t)snprintf(uri + n, room - n, form, (unsigned char)*path);
+    }
+    snprintf(uri + n, room - n, "%s", query);
+    return uri;
+}
+
+kb_status kb_store_open_read(const char *path, char *why, size_t size,
+                             kb_store **out)
+{
+    static const char touch[] = "SELECT count(*) FROM sqlite_master;";
+    kb_status st = attempt(path, SQLITE_OPEN_READONLY, touch, why, size, out);
+    if (st != KB_ESTORE || access(path, R_OK))
+        return st;
+    /* SQLite wants to make its -shm file even to read. */
+    char *uri = uri_of(path, "?immutable=1");
+    if (!uri)
+        return KB_ENOMEM;
+    char again[TEXT_BYTES];
+    if (!attempt(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, touch, again,
+                 sizeof again, out))
+        st = KB_OK;
+    free(uri);
     return st;
 }
 

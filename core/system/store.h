@@ -3,13 +3,9 @@
  * The settings, and what each is for:
  *   journal_mode = WAL      a reader (report, another terminal) never blocks
  *                           the search and is never blocked by it.
- *   synchronous  = NORMAL   a transaction survives the death of the process
- *                           (kill -9 included) from the moment COMMIT returns,
- *                           because its pages are in the kernel's hands. FULL
- *                           would add an fsync a pull to survive a power cut
- *                           as well; without it a power cut may take back the
- *                           last transactions, never tear one, so the journal
- *                           stays a prefix of the run and resume goes on.
+ *   synchronous  = FULL     a transaction survives the death of the process and
+ *                           of the machine from the moment COMMIT returns: one
+ *                           fsync of the log, 0.2 ms on an ordinary disk.
  *   foreign_keys = ON       a pull cannot name a kernel that is not there.
  *   busy timeout = 5 s      a reader holding a lock is waited for.
  *
@@ -41,6 +37,12 @@ enum kb_store_type {
  * sentence (always terminated; size 0 is allowed). */
 KB_MUST_USE kb_status kb_store_open(const char *path, char *why, size_t size,
                                     kb_store **out);
+
+/* Opens an existing file to read it and nothing else: a search may be writing to
+ * it meanwhile. A file in a folder that cannot be written, which no one can be
+ * writing to, is read as it stands. Statuses as above. */
+KB_MUST_USE kb_status kb_store_open_read(const char *path, char *why, size_t size,
+                                         kb_store **out);
 
 /* Queries still alive keep the file open until they are freed too. */
 void kb_store_close(kb_store *store);

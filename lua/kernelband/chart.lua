@@ -1,7 +1,7 @@
 -- chart.lua - charts as SVG text, drawn by numbers alone: no library, no
 -- script, colours by CSS variables so that one drawing serves light and dark.
 --
---   local c = chart.new { title =, width = 460, height = 280,
+--   local c = chart.new { title =, width = 420, height = 260,
 --                         x = { label =, log =, min =, max =, integer = },
 --                         y = { label =, log =, min =, max = } }
 --   c:band(points, how)      { x, low, high } ..
@@ -37,6 +37,9 @@ local function repair(s)
   return table.concat(out)
 end
 
+-- s with every byte that is no UTF-8 replaced.
+function chart.utf8(s) return utf8.len(s) and s or repair(s) end
+
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
                    ["'"] = "&#39;" }
 
@@ -44,7 +47,7 @@ local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&qu
 -- turn the direction of the text round is shown instead of obeyed.
 function chart.escape(s)
   s = tostring(s)
-  if not utf8.len(s) then s = repair(s) end
+  s = chart.utf8(s)
   s = s:gsub("[&<>\"']", entities):gsub("[%z\1-\8\11-\31\127]", "\u{FFFD}")
   if s:find "\xE2\x80[\xAA-\xAE]" or s:find "\xE2\x81[\xA6-\xA9]" then
     s = s:gsub("\xE2[\x80\x81][\xA6-\xAE]", function(c)
@@ -151,7 +154,7 @@ drawing.__index = drawing
 
 function chart.new(options)
   local c = setmetatable({ layers = {}, legend = {} }, drawing)
-  c.title, c.width, c.height = options.title or "", options.width or 460, options.height or 280
+  c.title, c.width, c.height = options.title or "", options.width or 420, options.height or 260
   c.x, c.y = options.x or {}, options.y or {}
   return c
 end
@@ -264,7 +267,7 @@ function draw.rule(c, layer, out)
   local y = c.at_y(v)
   out[#out + 1] = ('<path class="ru" d="M%s %sH%s"/>'):format(px(b.left), px(y), px(b.right))
   if layer.how.text then
-    out[#out + 1] = ('<text class="q" x="%s" y="%s" text-anchor="end">%s</text>'):format(
+    out[#out + 1] = ('<text class="q o" x="%s" y="%s" text-anchor="end">%s</text>'):format(
       px(b.right - 2), px(y - 4), escape(layer.how.text))
   end
 end
@@ -447,7 +450,7 @@ local function heat_cell(cell, x, y, wide, tall, out)
   end
   for i, line in ipairs(cell.lines or {}) do
     out[#out + 1] = ('<text class="%s" x="%s" y="%s" text-anchor="middle">%s</text>'):format(
-      i == 1 and "h" or "q", px(x + wide / 2), px(y + tall / 2 - 3 + 14 * (i - 1)),
+      i == 1 and "h" or "n", px(x + wide / 2), px(y + tall / 2 - 3 + 14 * (i - 1)),
       escape(line))
   end
   out[#out + 1] = "</g>"

@@ -33,7 +33,7 @@ local function style()
     (":root{color-scheme:light dark;%s}"):format(variables(light)),
     ("@media(prefers-color-scheme:dark){:root{%s}}"):format(variables(dark)),
     "svg text{font:11px system-ui,sans-serif;fill:var(--fg)}svg .q{fill:var(--soft)}",
-    "svg .h{font-weight:600}",
+    "svg .h{font-weight:600}svg .o{paint-order:stroke;stroke:var(--bg);stroke-width:4px}",
     ".ax{stroke:var(--soft);fill:none}.gr{stroke:var(--grid);fill:none}",
     ".ln{fill:none;stroke:var(--c);stroke-width:1.8;stroke-linejoin:round}",
     ".da{stroke-dasharray:5 4}.bd{fill:var(--c);fill-opacity:.18}",

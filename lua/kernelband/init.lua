@@ -11,14 +11,21 @@ local parts = {
   { "strategy",   "kernelband.strategy", "load" },
   { "policy",     "kernelband.policy", "load" },
   { "search",     "kernelband.search", "run" },
+  { "search_all", "kernelband.search_all", "run" },
   { "reward",     "kernelband.reward" },
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
   { "trace",      "kernelband.trace", "new" },
+  { "sweep",      "kernelband.sweep", "run" },
+  { "compare",    "kernelband.compare" },
 }
 
 local generators = {
   { "schedule", "kernelband.generator.schedule", "new" },
+  { "llm",      "kernelband.generator.llm", "new" },
+  { "command",  "kernelband.generator.command", "new" },
+  { "replay",   "kernelband.generator.replay", "new" },
+  { "mixed",    "kernelband.generator.mixed", "new" },
 }
 
 -- A table whose names are looked up, once each, in list.

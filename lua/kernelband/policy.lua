@@ -24,7 +24,7 @@ local rules = {
 
 local hooks = {
   { "admit", "function", doc = "function(kernel)" },
-  { "choose", "function", doc = "function(pending) returning kernel, strategy index" },
+  { "choose", "function", doc = "function(pending, list) returning kernel, strategy index" },
   { "learn", "function", doc = "function(pull)" },
 }
 
@@ -185,8 +185,13 @@ local function start(def, params, file, ctx)
     kernel.note = m.copy_of(kernel).note
   end
 
-  function running.choose(pending)
-    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0)
+  -- pending: how many pulls are under way; which: a list of { parent, strategy }.
+  function running.choose(pending, which)
+    local list = {}
+    for n, e in ipairs(which or {}) do
+      list[n] = { parent = m.copy_of(e.parent), strategy = e.strategy }
+    end
+    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, list)
     return check_choice(where, kernel, i, terms, ctx.strategies, m)
   end
 

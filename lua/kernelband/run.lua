@@ -1,53 +1,32 @@
 -- run.lua - the folder of a run: run.db (the journal), best.<ext>,
--- result.json. Everything is written as it happens, one transaction a pull, so
--- a process that dies loses the pull in flight and nothing else. Policy state is
+-- result.json, a copy of the script. Everything is written as it happens and
+-- synced, one transaction a pull, so that a process that dies, or a machine that
+-- loses its power, loses the pulls in flight and nothing else. Policy state is
 -- never stored: search.lua rebuilds it by replaying the pulls.
 
 local core = require "kernelband.core"
+local archive = require "kernelband.archive"
+local format = require "kernelband.run_format"
+local journal = require "kernelband.journal"
 local json = require "kernelband.json"
 local schema = require "kernelband.schema"
 
 local run = {}
 
-local VERSION = 1
+local MIN_FREE_BYTES = 8 << 20
 
-local tables = [[
-CREATE TABLE experiment (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  script TEXT, args TEXT NOT NULL, directory TEXT NOT NULL,
-  identity TEXT NOT NULL, options TEXT NOT NULL, machine TEXT NOT NULL,
-  seed INTEGER NOT NULL, started TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN
-    ('running', 'done', 'interrupted', 'failed'))) STRICT;
-CREATE TABLE kernels (
-  id INTEGER PRIMARY KEY, pull INTEGER, parent INTEGER REFERENCES kernels (id),
-  strategy TEXT, depth INTEGER NOT NULL, time_ns REAL NOT NULL,
-  speedup REAL NOT NULL, speedup_low REAL NOT NULL,
-  speedup_high REAL NOT NULL, params TEXT, source TEXT NOT NULL) STRICT;
-CREATE TABLE pulls (
-  n INTEGER PRIMARY KEY, landed INTEGER NOT NULL UNIQUE,
-  parent INTEGER NOT NULL REFERENCES kernels (id), strategy TEXT NOT NULL,
-  verdict TEXT NOT NULL, reason TEXT, child INTEGER REFERENCES kernels (id),
-  reward REAL NOT NULL, mean REAL, exploration REAL, psi REAL,
-  cluster INTEGER, seconds REAL NOT NULL, usd REAL NOT NULL,
-  at_s REAL NOT NULL) STRICT;
-CREATE TABLE evaluations (
-  id INTEGER PRIMARY KEY, kind TEXT NOT NULL CHECK (kind IN
-    ('baseline', 'pull', 'confirm')),
-  pull INTEGER, kernel INTEGER REFERENCES kernels (id),
-  params TEXT, source TEXT, json TEXT NOT NULL) STRICT;
-CREATE INDEX evaluation_of ON evaluations (pull);
-CREATE TABLE events (
-  id INTEGER PRIMARY KEY, at_s REAL NOT NULL, kind TEXT NOT NULL,
-  text TEXT NOT NULL) STRICT;
-]]
+-- What is to be gone on with: nil, or { folder = real path (nil: every `out` that
+-- holds a run), out = the `out` it was started with, force = true to go on
+-- though parts changed, budget = { steps = .. } in place of the script's }.
+local resumed
 
-local resumed                           -- real path of the folder to go on with
-
--- Switches resuming on for one folder, and says which: kb.search calls whose
--- `out` is that folder go on with it instead of refusing it.
-function run.resuming(dir)
-  if dir then resumed = assert(core.system.realpath(dir)) end
+-- A folder's name means that folder alone. Returns what was set last.
+function run.resuming(what)
+  if type(what) == "string" then what = { folder = what } end
+  if what then
+    if what.folder then what.folder = assert(core.system.realpath(what.folder)) end
+    resumed = what
+  end
   return resumed
 end
 
@@ -64,234 +43,200 @@ local function holds_run(folder)
   return not rows or rows[1].n > 0
 end
 
+-- The folder that `out` means now, and what run.resuming said when it is one to
+-- go on with. A run that was moved is still the one its script's `out` names.
+function run.place(out)
+  local folder = strip(out)
+  if not resumed then return folder end
+  if resumed.folder then
+    if resumed.out == out then return resumed.folder, resumed end
+    local same = core.system.realpath(folder) == resumed.folder
+    return folder, same and resumed or nil
+  end
+  return folder, holds_run(folder) and resumed or nil
+end
+
 -- The first of stem, stem-2, stem-3 .. that holds no run yet; while resuming, the
--- folder being resumed if it is one of them.
+-- folder being resumed if it is one of them, else the last that holds one.
 function run.fresh(stem)
   stem = strip(stem)
-  local n, path = 1, stem
+  local n, path, last = 1, stem, nil
   while holds_run(path) do
-    if resumed and core.system.realpath(path) == resumed then return path end
-    n = n + 1
+    local _, on = run.place(path)
+    if on and on.folder then return path end
+    n, last = n + 1, on and path or nil
     path = stem .. "-" .. n
   end
-  return path
-end
-
--- What the world refused while the run was being written.
-local function broken(folder, why)
-  error(("%s: %s; what was written before stays readable. Make room, then: "
-         .. "kernelband resume %s"):format(folder, why, folder), 0)
-end
-
-local function nothing() end
-
--- A run that leaves no trace on disk, for ablations.
-local function memory()
-  return { past = {}, baseline = nothing, pull = nothing, confirm = nothing,
-           event = nothing, best = nothing, finish = nothing, fail = nothing, close = nothing }
-end
-
-local function text_of(params) return params and json.encode(params) end
-
-local function check_version(db, folder)
-  local found = db:rows("PRAGMA user_version")
-  local version = found and found[1].user_version
-  if version ~= VERSION then
-    schema.raise("%s/run.db has format %s, this kernelband reads format %d", folder,
-           tostring(version), VERSION)
-  end
+  return last or path
 end
 
 -- The recorded experiment of a folder, for `kernelband resume`; nil, why.
 function run.experiment(folder)
-  if core.system.exists(folder .. "/run.db") ~= "file" then
-    return nil, folder .. " holds no run (there is no run.db in it)"
-  end
-  local db, why = core.store(folder .. "/run.db")
-  if not db then return nil, why end
-  local rows
-  rows, why = db:rows("SELECT * FROM experiment")
-  db:close()
-  if not rows or not rows[1] then
-    return nil, ("%s/run.db is not the journal of a run%s"):format(folder,
-      why and ": " .. why or "")
-  end
-  rows[1].args = json.decode(rows[1].args)
-  return rows[1]
+  local ok, reader = pcall(run.reader, folder)
+  if not ok then return nil, tostring(reader) end
+  local experiment = reader:experiment()
+  reader:close()
+  return experiment
 end
 
--- The pulls in the order they landed, each with its evaluation decoded.
-local function load_past(db, folder)
-  local rows, why = db:rows [[
-    SELECT p.*, e.json, e.params, e.source FROM pulls p
-    LEFT JOIN evaluations e ON e.pull = p.n AND e.kind = 'pull'
-    ORDER BY p.landed]]
-  if not rows then broken(folder, why) end
-  for _, row in ipairs(rows) do
-    row.evaluation = row.json and json.decode(row.json)
-    row.params = row.params and json.decode(row.params)
-    row.json = nil
-  end
-  return rows
+function run.reader(folder) return require("kernelband.run_reader").open(folder) end
+
+-- A run that leaves no trace on disk, for ablations.
+local function memory()
+  local function nothing() end
+  local calls = 0
+  return {
+    order = {}, last = 0, steers = {}, confirmed = {}, past = nothing, asked = nothing,
+    steered = nothing, baseline = nothing, pull = nothing, confirm = nothing,
+    machine = nothing, event = nothing, best = nothing, state = nothing, finish = nothing,
+    fail = nothing, close = nothing,
+    call = function()
+      calls = calls + 1
+      return calls
+    end,
+  }
 end
 
--- A recorded identity is a flat table of texts; the first that differs tells
--- why the journal cannot be gone on with.
-local function check_identity(folder, was, now)
+-- What is said first of two differing texts is what differs, not the whole.
+local function short(text)
+  text = tostring(text)
+  return #text > 60 and text:sub(1, 57) .. "..." or text
+end
+
+-- Why the journal cannot be gone on with: the first thing that is not what it was
+-- recorded with; nil when there is none. What an older format did not record is
+-- not compared.
+local function difference(was, now)
   for _, key in ipairs { "task", "baseline", "strategies", "policy", "params",
                          "generator", "parallel", "seed" } do
-    if was[key] ~= now[key] then
-      schema.raise("%s was recorded with %s %s, and this is %s; resume with what it "
-        .. "was recorded with, or choose another out", folder, key,
-        tostring(was[key]), tostring(now[key]))
+    local a, b = was.identity[key], now.identity[key]
+    if a ~= b then
+      return ("was recorded with %s %s, and this is %s"):format(key, short(a), short(b))
+    end
+  end
+  for _, key in ipairs { "task", "policy", "strategies" } do
+    local a, b = was.hashes[key], now.hashes[key]
+    if a and a ~= b then
+      return ("was recorded with other files of its %s than are there now"):format(key)
     end
   end
 end
 
-local function open_db(folder, spec)
+local function check_same(folder, was, spec, force)
+  local why = difference(was, spec)
+  if not why then return nil end
+  if not force then
+    schema.raise("%s %s; resume with what it was recorded with, choose another out, or go "
+      .. "on all the same with --force", folder, why)
+  end
+  return why
+end
+
+local function take_lock(folder)
+  local lock, why, code = core.system.lock(folder .. "/lock")
+  if lock then return lock end
+  if code == "EAGAIN" then
+    schema.raise("%s: a search is writing to this run now; kernelband steer %s stop ends it",
+                 folder, folder)
+  end
+  error(("%s: %s"):format(folder, why), 0)
+end
+
+local function insert_experiment(db, spec)
+  assert(db:exec([[INSERT OR REPLACE INTO experiment
+    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')]],
+    spec.script, spec.script_text, json.encode(spec.args), core.system.realpath ".",
+    json.encode(spec.identity), json.encode(spec.options), json.encode(spec.machine),
+    spec.version, json.encode(spec.hashes),
+    json.encode { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
+    spec.seed, os.date "!%Y-%m-%dT%H:%M:%SZ"))
+  if spec.task then archive.keep_task(db, spec.task) end
+end
+
+-- The journal of a run that is there already; notes: what its reader should know.
+local function reopen(db, folder, spec, on, notes)
+  if format.migrate(db, folder) < format.version then
+    notes[#notes + 1] = { "warning", "the journal was brought to the present format; files "
+                          .. "of task, policy and strategies were not recorded before" }
+  end
+  local rows = assert(db:rows "SELECT identity, hashes, options, version FROM experiment")
+  if not rows[1] then schema.raise("%s/run.db is not the journal of a run", folder) end
+  local was = { identity = json.decode(rows[1].identity), hashes = json.decode(rows[1].hashes) }
+  local why = check_same(folder, was, spec, on.force)
+  if why then notes[#notes + 1] = { "forced", why } end
+  if was.hashes.script and was.hashes.script ~= spec.hashes.script then
+    notes[#notes + 1] = { "config", "the script changed since" }
+  end
+  local options = json.encode(spec.options)
+  if rows[1].options ~= options then
+    notes[#notes + 1] = { "config", "options: " .. options }
+  end
+  if rows[1].version ~= spec.version then
+    notes[#notes + 1] = { "config", "kernelband " .. spec.version }
+  end
+  assert(db:exec "UPDATE experiment SET state = 'running'")
+  if not was.hashes.task then           -- an older format; from here on it is known
+    assert(db:exec("UPDATE experiment SET hashes = ?, script_text = ?, version = ?",
+                   json.encode(spec.hashes), spec.script_text, spec.version))
+  end
+  return why ~= nil
+end
+
+local function open_db(folder, spec, on, notes)
   local file = folder .. "/run.db"
   local held = core.system.exists(file)
-  local resume = held and resumed ~= nil
-                 and core.system.realpath(folder) == resumed
+  local resume = held and on
   if not resume and holds_run(folder) then
     schema.raise("%s already holds a run: go on with it by `kernelband resume %s`, "
       .. "or choose another out", folder, folder)
   end
-  local ok, why = core.system.mkdir_p(folder)
-  if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
-  local db
-  db, why = core.store(file)
-  if not db then broken(folder, why) end
-  if resume then
-    check_version(db, folder)
-    local old = db:rows("SELECT identity FROM experiment")
-    if not old or not old[1] then
-      schema.raise("%s/run.db is not the journal of a run", folder)
+  local db, why = core.store(file)
+  if not db then journal.broken(folder, why) end
+  local ok, forced = pcall(function()
+    if resume then return reopen(db, folder, spec, on, notes) end
+    if held and assert(db:rows "PRAGMA user_version")[1].user_version > 0 then
+      assert(db:exec "DELETE FROM events; DELETE FROM experiment")
+      format.migrate(db, folder)
+    else
+      assert(db:exec("BEGIN;" .. format.tables .. "PRAGMA user_version = "
+                     .. format.version .. ";COMMIT"))
     end
-    check_identity(folder, json.decode(old[1].identity), spec.identity)
-    ok, why = db:exec("UPDATE experiment SET state = 'running'")
-  else
-    ok, why = true, nil
-    if not held then
-      ok, why = db:exec("BEGIN;" .. tables
-                        .. "PRAGMA user_version = " .. VERSION .. ";COMMIT")
-    end
-    ok = ok and db:exec([[INSERT OR REPLACE INTO experiment VALUES
-      (1, ?, ?, ?, ?, ?, ?, ?, ?, 'running')]], spec.script,
-      json.encode(spec.args), core.system.realpath("."),
-      json.encode(spec.identity), json.encode(spec.options),
-      json.encode(spec.machine), spec.seed, os.date("!%Y-%m-%dT%H:%M:%SZ"))
+    insert_experiment(db, spec)
+  end)
+  if not ok then
+    db:close()
+    if schema.is_config_error(forced) then error(forced, 0) end
+    journal.broken(folder, tostring(forced))
   end
-  if not ok then broken(folder, why or "the journal could not be started") end
-  return db, resume
+  return db, resume and true or false, forced
 end
 
-local insert = {
-  kernel = "INSERT INTO kernels VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-  pull = "INSERT INTO pulls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-  evaluation = "INSERT INTO evaluations VALUES (NULL,?,?,?,?,?,?)",
-  event = "INSERT INTO events VALUES (NULL,?,?,?)",
-}
-
--- Opens spec.out (nil: in memory). spec: out, ext, seed, script, args, options,
--- machine, identity. The journal's functions raise when the disk refuses.
---   past       pulls recorded before, in the order they landed
---   baseline(kernel, evaluation)            pull(pull, evaluation as JSON)
---   confirm(kernel, evaluation)             event(kind, text)
---   best(source)  finish(state, result)     close()
+-- Opens spec.out (nil: in memory); see journal.lua for what comes back. spec: out,
+-- ext, seed, version, script, script_text, args, options, machine, identity, hashes.
 function run.open(spec)
   if not spec.out then return memory() end
-  local folder = strip(spec.out)
-  local db, resume = open_db(folder, spec)
-  local began, offset = core.system.now_ns(), 0
-  local journal = { folder = folder, past = {}, resumed = resume,
-                    best_path = folder .. "/best." .. spec.ext }
-
-  local function exec(...)
-    local ok, why = db:exec(...)
-    if not ok then
-      db:exec("ROLLBACK")
-      broken(folder, why)
-    end
+  local folder, on = run.place(spec.out)
+  if on then on.met = true end
+  local ok, why = core.system.mkdir_p(folder)
+  if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
+  local free = core.system.disk_free(folder)
+  if free and free < MIN_FREE_BYTES then
+    error(("%s: its disk is full (%d MiB left)"):format(folder, free >> 20), 0)
   end
-
-  if resume then
-    journal.past = load_past(db, folder)
-    local last = journal.past[#journal.past]
-    offset = last and last.at_s or 0
-    local first = db:rows("SELECT json FROM evaluations WHERE kind = 'baseline'")
-    if first and first[1] then
-      journal.recorded_baseline = json.decode(first[1].json)
-    end
+  local lock = take_lock(folder)
+  local notes = {}
+  local opened, db, resume, forced = pcall(open_db, folder, spec, on, notes)
+  if not opened then
+    lock:close()
+    error(db, 0)
   end
-
-  function journal.elapsed_s()
-    return offset + (core.system.now_ns() - began) / 1e9
-  end
-
-  local function kernel_row(k, pull)
-    exec(insert.kernel, k.id, pull, k.parent, k.strategy, k.depth,
-         k.time_ns + 0.0, k.speedup + 0.0, k.speedup_low + 0.0,
-         k.speedup_high + 0.0, text_of(k.params), k.source)
-  end
-
-  function journal.baseline(kernel, evaluation)
-    exec("BEGIN")
-    kernel_row(kernel, nil)
-    exec(insert.evaluation, "baseline", nil, kernel.id, nil, nil,
-         json.encode(evaluation))
-    exec("COMMIT")
-  end
-
-  -- evaluation: JSON, nil for a pull without a candidate.
-  function journal.pull(p, evaluation)
-    local terms, candidate = p.terms or {}, p.candidate
-    exec("BEGIN")
-    if p.child then kernel_row(p.child, p.n) end
-    exec(insert.pull, p.n, p.landed, p.parent.id, p.strategy_name, p.verdict,
-         p.reason, p.child and p.child.id, p.reward + 0.0, terms.mean,
-         terms.exploration, terms.psi, terms.cluster, p.cost.seconds + 0.0,
-         p.cost.usd + 0.0, journal.elapsed_s())
-    if candidate then
-      exec(insert.evaluation, "pull", p.n, p.child and p.child.id,
-           text_of(candidate.params), candidate.source, evaluation)
-    end
-    exec("COMMIT")
-  end
-
-  function journal.confirm(kernel, evaluation)
-    exec(insert.evaluation, "confirm", nil, kernel.id, nil, nil,
-         json.encode(evaluation))
-  end
-
-  function journal.event(kind, text)
-    exec(insert.event, journal.elapsed_s(), kind, text)
-  end
-
-  function journal.best(source)
-    local ok, why = core.system.write_file(journal.best_path, source)
-    if not ok then broken(folder, why) end
-  end
-
-  function journal.finish(state, result)
-    if result then
-      local ok, why = core.system.write_file(folder .. "/result.json",
-                                             json.encode(result) .. "\n")
-      if not ok then broken(folder, why) end
-    end
-    exec("UPDATE experiment SET state = ?", state)
-  end
-
-  -- For the way out after a failure: the disk may be the reason for it.
-  function journal.fail(state, why)
-    db:exec "ROLLBACK"                  -- what it broke off, if anything
-    db:exec(insert.event, journal.elapsed_s(), state, why)
-    db:exec("UPDATE experiment SET state = ?", state)
-  end
-
-  function journal.close() db:close() end
-
-  return journal
+  local j = journal.new(db, folder, spec.ext, resume, lock)
+  j.forced = forced
+  if not resume and spec.script_text then j.script(spec.script_text) end
+  j.event(resume and "resumed" or "started", "kernelband " .. spec.version)
+  for _, note in ipairs(notes) do j.event(note[1], note[2]) end
+  j.notes = notes
+  return j
 end
 
 return run

@@ -7,11 +7,17 @@ local device    = require "kernelband.device"
 local policies  = require "kernelband.policy"
 local progress  = require "kernelband.progress"
 local rewards   = require "kernelband.reward"
+local fingerprint = require "kernelband.fingerprint"
+local loop      = require "kernelband.loop"
+local mixed     = require "kernelband.generator.mixed"
+local money     = require "kernelband.money"
 local run       = require "kernelband.run"
 local schema    = require "kernelband.schema"
 local schedule  = require "kernelband.generator.schedule"
+local steer     = require "kernelband.steer"
 local strategy  = require "kernelband.strategy"
 local tasks     = require "kernelband.task"
+local waiting   = require "kernelband.waiting"
 
 local setup = {}
 
@@ -19,6 +25,7 @@ local budget_rules = {
   { "steps", "integer", optional = true, at_least = 1, doc = "pulls" },
   { "minutes", "number", optional = true, at_least = 0 },
   { "usd", "number", optional = true, at_least = 0 },
+  { "tokens", "integer", optional = true, at_least = 0, doc = "sent and received" },
 }
 
 local rules = {
@@ -29,14 +36,24 @@ local rules = {
   { "generator", "table", optional = true },
   { "reward", "function", optional = true },
   { "budget", "table", rules = budget_rules,
-    doc = "{ steps =, minutes =, usd = }, at least one of them" },
-  { "parallel", "integer", default = 1, at_least = 1, at_most = 64 },
+    doc = "{ steps =, minutes =, usd =, tokens = }, at least one of them" },
+  { "parallel", "integer", default = 1, at_least = 1, at_most = 1024,
+    doc = "pulls under way at once" },
+  { "workers", "integer", optional = true, at_least = 1, at_most = 64,
+    doc = "processes that evaluate" },
+  { "tune", "integer", default = 12, at_least = 0, at_most = 128,
+    doc = "evaluations a pull may spend on constants its source declares" },
+  { "patience", "number", default = 5, at_least = 0,
+    doc = "minutes to wait for a generator that cannot be reached" },
   { "seed", "integer", default = 1 },
   { "out", "string", optional = true,
     check = function(s) return s ~= "", "the path of a folder" end },
   { "quiet", "boolean", optional = true },
+  { "retry", "number", default = 5, at_least = 0, doc = "seconds between two tries of it" },
   { "confirm", "boolean", default = true },
   { "on_pull", "function", optional = true },
+  { "lane", "integer", optional = true, doc = "of kb.search_all: a processor" },
+  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" } },
 }
 
 local function names(list)
@@ -56,6 +73,9 @@ local function environment(opt)
   end
   local language
   opt.device, language = device.resolve(opt.device, task)
+  if opt.lane and opt.device == "cpu" then
+    opt.device = "cpu:" .. core.system.cpu_count() - opt.lane
+  end
   task = tasks.for_language(task, language)
   opt.task = task
   return { source = tasks.source(task, "baseline"), ext = language == "c" and "c" or "cu",
@@ -63,18 +83,19 @@ local function environment(opt)
            generator = schedule.new {}, evaluator = function()
     local evaluator, text = require("kernelband.worker").start {
       task = task, device = opt.device, parallel = opt.parallel,
-      seed = opt.seed }
+      workers = opt.workers, seed = opt.seed }
     if not evaluator then error(text, 0) end
     return evaluator
   end }
 end
 
--- Whether strategy i has something left for a kernel: its own word for it,
+-- Whether strategy i has something left for a kernel: steering's word for it, its own,
 -- asked once a kernel, and the generator's.
-local function opener(strategies, generator)
+local function opener(S)
   local applies = {}
   return function(kernel, i, without_generator)
-    local s = strategies[i]
+    local s = S.strategies[i]
+    if not S.steer.open(kernel, s.name) then return false end
     if s.applies then
       local known = applies[kernel]
       if not known then
@@ -84,7 +105,7 @@ local function opener(strategies, generator)
       if known[i] == nil then known[i] = s.applies(kernel) and true or false end
       if not known[i] then return false end
     end
-    return without_generator or generator.open(kernel, s)
+    return without_generator or S.generator.open(kernel, s)
   end
 end
 
@@ -98,21 +119,27 @@ local function script()
   local a = rawget(_G, "arg") or {}
   local args = {}
   for i = 1, #a do args[i] = tostring(a[i]) end
-  return a[0] and core.system.realpath(a[0]), args
+  local file = a[0] and core.system.realpath(a[0])
+  return file, file and core.system.read_file(file), args
 end
 
-local function open_journal(opt, S, source, ext)
-  local file, args = script()
+local function open_journal(opt, S, env)
+  if not opt.out then return run.open {} end
+  local file, text, args = script()
+  local hashes = fingerprint.of(S)
+  hashes.script = text and core.system.hash(text)
   return run.open {
-    out = opt.out, ext = ext, seed = opt.seed, script = file, args = args,
-    machine = opt.out and core.system.host() or nil,
-    options = { budget = opt.budget, device = opt.device,
-                parallel = opt.parallel },
-    identity = opt.out and {
+    out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
+    args = args, version = require("kernelband").version, machine = core.system.host(),
+    hashes = hashes, task = S.task,
+    options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
+                workers = opt.workers, tune = opt.tune, out = opt.out },
+    identity = {
       task = S.task.name, strategies = names(S.strategies),
       policy = S.policy.name, params = json.encode(S.policy.params),
-      generator = S.generator.name, parallel = tostring(opt.parallel),
-      seed = tostring(opt.seed), baseline = core.system.hash(source) } or nil,
+      generator = S.generator.identity or S.generator.name,
+      parallel = tostring(opt.parallel), seed = tostring(opt.seed),
+      baseline = core.system.hash(env.source) },
   }
 end
 
@@ -154,56 +181,99 @@ local function resolve_policy(given)
   return given
 end
 
-function setup.search(options)
-  local opt = schema.options(options, rules, "kb.search")
+-- The script's budget, or what `kernelband resume --steps ..` says in its place.
+local function budget_of(opt)
   local b = opt.budget
-  if not (b.steps or b.minutes or b.usd) then
-    schema.raise_at_call("kb.search",
-                         "option 'budget' needs steps, minutes or usd")
+  local _, on = nil, nil
+  if opt.out then _, on = run.place(opt.out) end
+  for name, value in pairs(on and on.budget or {}) do b[name] = value end
+  if not (b.steps or b.minutes or b.usd or b.tokens) then
+    schema.raise_at_call("kb.search", "option 'budget' needs steps, minutes, usd or tokens")
   end
-  local env = environment(opt)
+  return b
+end
+
+local function new_state(opt, L, view)
   local S = {
-    task = opt.task, budget = b, parallel = opt.parallel, seed = opt.seed,
-    policy = resolve_policy(opt.policy), confirm = opt.confirm,
-    on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator",
-    baseline_source = env.source,
-    pool = {}, in_pool = {}, known = {}, evaluation = {}, rows = {},
-    verdicts = {}, arms = {}, waiting = {}, recorded = {},
-    pending = 0, chosen = 0, landed = 0, replayed = 0, usd = 0,
+    task = opt.task, budget = budget_of(opt), parallel = opt.parallel, seed = opt.seed,
+    policy = resolve_policy(opt.policy), confirm = opt.confirm, tune = opt.tune,
+    pause_ns = opt.retry * 1e9 // 1 | 0, on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
+    on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
+    pool = {}, in_pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
+    index = {}, verdicts = {}, arms = {}, flying = {},
+    pending = 0, oldest = 1, chosen = 0, landed = 0, replayed = 0,
   }
-  S.strategies = env.strategies
-  if opt.strategies then S.strategies = strategy.set(opt.strategies) end
-  for _, s in ipairs(S.strategies) do S.arms[s.name] = 0 end
-  local generator = opt.generator or env.generator
+  S.quiet = opt.quiet
+  if S.quiet == nil then
+    S.quiet = S.task.environment ~= nil and (opt.progress or progress.mode()) == "auto"
+  end
+  S.progress = view or progress.new { quiet = S.quiet, mode = opt.progress }
+  function S.replaying() return S.replayed < #S.journal.order end
+  return S
+end
+
+local function add_generator(S, opt, env)
+  S.strategies = opt.strategies and strategy.set(opt.strategies) or env.strategies
+  for i, s in ipairs(S.strategies) do S.arms[s.name], S.index[s.name] = 0, i end
+  local generator = mixed.of(opt.generator or env.generator)
   check_generator(generator)
   if generator.name == "schedule" and S.task.schedule then
     check_moves(S.task, S.strategies)
   end
-  S.generator = generator.start and generator.start(S.task) or generator
+  S.generator = generator
+  if generator.start then
+    S.generator = generator.start(S.task, {
+      loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
+      journal = { call = function(record) return S.journal.call(record) end },
+      device = function() return S.machine end,
+      note = function(text) S.progress.note(text) end,
+    })
+  end
+  if S.budget.usd and S.generator.priced == false then
+    schema.raise_at_call("kb.search", "budget.usd cannot be kept: the prices of generator %s "
+      .. "are not known; give it prices = { .. }, or use budget.tokens or budget.steps",
+      S.generator.name)
+  end
+end
+
+local function start_clock(S)
+  local began, before = core.system.now_ns(), 0
+  function S.session_s() return (core.system.now_ns() - began) / 1e9 end
+  S.elapsed_s = S.journal.elapsed_s or function() return before + S.session_s() end
+end
+
+-- L, view: the loop to run in and where to show how it goes, when several searches
+-- share them.
+function setup.search(options, L, view)
+  local opt = schema.options(options, rules, "kb.search")
+  local env = environment(opt)
+  local S = new_state(opt, L or loop.new(), view)
+  waiting.new(S)
+  add_generator(S, opt, env)
   S.reward = reward_of(opt, S.policy)
-  S.open = opener(S.strategies, S.generator)
-  S.quiet = opt.quiet
-  if S.quiet == nil then S.quiet = S.task.environment ~= nil end
-  S.progress = progress.new { quiet = S.quiet }
+  S.open = opener(S)
+  S.baseline_source = env.source
   S.brain = S.policy.new {
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = function(k, i) return S.open(k, i) end,
   }
-  S.journal = open_journal(opt, S, env.source, env.ext)
-  for _, row in ipairs(S.journal.past) do S.recorded[row.n] = row end
-  S.unlanded = #S.journal.past
-  local began = core.system.now_ns()
-  S.elapsed_s = S.journal.elapsed_s
-    or function() return (core.system.now_ns() - began) / 1e9 end
-  S.evaluator = env.evaluator
-  if type(S.evaluator) == "function" then
-    local ok, evaluator = pcall(S.evaluator)
+  S.journal = open_journal(opt, S, env)
+  start_clock(S)
+  S.money = money.new(S)
+  S.steer = steer.new(S)
+  waiting.patience(S, opt.patience * 60)
+  local lost = S.journal.lost
+  if lost then S.money.spend(lost.usd, lost) end
+  local evaluator = env.evaluator
+  if type(evaluator) == "function" then
+    local ok
+    ok, evaluator = pcall(evaluator)
     if not ok then
       S.journal.close()
       error(evaluator, 0)
     end
-    S.evaluator = evaluator
   end
+  S.attach(evaluator)
   return S
 end
 

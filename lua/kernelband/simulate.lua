@@ -39,7 +39,10 @@ local function checked(S, r, n, verdict)
                info.short_src, info.linedefined, n, verdict, schema.show(r))
 end
 
--- One pull on row at of strategy s: verdict, reason, row of the child.
+-- Verdicts that a second attempt would not change, as in pull.lua.
+local final = { build_failed = true, launch_failed = true, wrong = true, cheated = true }
+
+-- One pull: verdict, reason, row of the child.
 local function pull(S, W, state, parent, s, n)
   if not S.open(parent, s, true) then
     return "no_candidate", ("%s does not apply to kernel %d"):format(S.strategies[s].name,
@@ -48,8 +51,12 @@ local function pull(S, W, state, parent, s, n)
   local class = state.class_of[s]
   local child = class and walk.draw(W, state.row[parent], class, S.rng:split("propose " .. n))
   if not child then return "no_candidate", "no recorded neighbour" end
-  local known = state.known[child]
-  if known then return "no_candidate", state.again[known] end
+  local known, tried = state.known[child], state.tried[child]
+  if known then return "no_candidate", ("the generator gave kernel %d again"):format(known) end
+  if tried then
+    return "no_candidate", ("the generator gave the candidate of pull %d again"):format(tried)
+  end
+  if final[W.verdict[child]] then state.tried[child] = n end
   return W.verdict[child], W.reason[child] or nil, child
 end
 
@@ -63,23 +70,24 @@ local function record(S, n, parent, name, verdict, reason, reward, child, terms)
   }
 end
 
-local function admit(S, state, kernel, i)
+local function admit(S, W, state, kernel, i)
   S.pool[kernel.id], S.in_pool[kernel] = kernel, true
   state.row[kernel], state.known[i] = i, kernel.id
-  state.again[kernel.id] = ("the generator gave kernel %d again"):format(kernel.id)
-  if not S.best or kernel.speedup_low > S.best.speedup_low then S.best = kernel end
+  if S.best and kernel.speedup_low <= S.best.speedup_low then return end
+  S.best = kernel
+  S.trail[#S.trail + 1] = { #S.rows + 1, W.optimum_ns / W.time_ns[i] }
 end
 
-local free = { seconds = 0, usd = 0 }
+local free, none = { seconds = 0, usd = 0 }, {}
 
 local function loop(S, W, state)
   local brain, first_ns, root = S.brain, state.first_ns, state.root
   for n = 1, S.budget.steps do
     if interrupts() > 0 then
-      S.interrupted = true
+      S.stopping = "interrupted"
       return
     end
-    local parent, s, terms = brain.choose(0)
+    local parent, s, terms = brain.choose(0, none)
     if parent == nil then return end
     local name = S.strategies[s].name
     local verdict, reason, i = pull(S, W, state, parent, s, n)
@@ -88,7 +96,7 @@ local function loop(S, W, state)
       child = new_kernel(W, #S.pool + 1, parent, name, i, walk.measured(W, i, root), first_ns)
     end
     local reward = checked(S, S.reward(parent, child, verdict), n, verdict)
-    if child then admit(S, state, child, i) end
+    if child then admit(S, W, state, child, i) end
     record(S, n, parent, name, verdict, reason, reward, child, terms)
     brain.learn { n = n, parent = parent, strategy = s, verdict = verdict, reason = reason,
                   child = child, reward = reward, cost = free, terms = terms,
@@ -99,7 +107,7 @@ end
 
 -- What search.lua's confirmation comes to here: no recorded kernel is refuted.
 local function confirmed(S)
-  if S.interrupted or #S.pool < 2 or not S.confirm then return S.best, false end
+  if S.stopping or #S.pool < 2 or not S.confirm then return S.best, false end
   local ranked = table.move(S.pool, 2, #S.pool, 1, {})
   table.sort(ranked, function(a, b)
     if a.speedup_low ~= b.speedup_low then return a.speedup_low > b.speedup_low end
@@ -113,12 +121,14 @@ end
 function simulate.run(S)
   local W = S.generator.world
   local start = W.row_of[S.baseline_source]
-  local state = { row = {}, known = {}, again = {}, class_of = {},
+  local state = { row = {}, known = {}, tried = {}, class_of = {},
                   first_ns = W.time_ns[start], root = walk.noise_root(W, S.seed) }
   for i, s in ipairs(S.strategies) do state.class_of[i] = S.generator.index[s.name] end
   local first = new_kernel(W, 1, nil, nil, start, state.first_ns, state.first_ns)
   S.baseline_ns = state.first_ns
-  admit(S, state, first, start)
+  S.trail = {}                          -- { pull, true share of the optimum } of each best
+  admit(S, W, state, first, start)
+  S.trail[1][1] = 0
   S.brain.admit(first)
   loop(S, W, state)
   local kernel, sure = confirmed(S)

@@ -139,16 +139,22 @@ end
 
 -- Gives a slot a process and sends it the task. Its answer comes later.
 local function start(self, slot)
-  slot.process, slot.spare = slot.spare or spawn(slot), nil
+  slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
   expect(self, slot, "opening", open_timeout_ns)
   assert(slot.process:send(json.encode { op = "open", task = self.task.dir,
                                          known = self.first }))
 end
 
 -- A process that died while it had nothing to do is no candidate's fault: the
--- job waits for the next one.
+-- job waits for the next one. So does a confirmation, for one that no candidate
+-- has been in.
 local function give(self, slot, job)
-  slot.job = job
+  if job.options and job.options.confirm and slot.served then
+    retire(self, slot)
+    table.insert(self.queue, 1, job)
+    return start(self, slot)
+  end
+  slot.job, slot.served = job, true
   expect(self, slot, "busy", evaluate_timeout_ns)
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })

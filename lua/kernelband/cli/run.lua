@@ -1,9 +1,12 @@
 -- kernelband run FILE [ARGS] - an experiment, or any other script.
-local core   = require "kernelband.core"
-local path   = require "kernelband.path"
-local schema = require "kernelband.schema"
+local core     = require "kernelband.core"
+local path     = require "kernelband.path"
+local progress = require "kernelband.progress"
+local runs     = require "kernelband.run"
+local schema   = require "kernelband.schema"
 
-local usage = "kernelband run FILE [ARGS]"
+local usage = "kernelband run [--resume] [--force] [--progress auto|always|never|json] "
+              .. "FILE [ARGS]"
 
 local function load_script(name)
   local file, looked = path.find(name)
@@ -17,14 +20,9 @@ local function load_script(name)
   return chunk, file
 end
 
-local function run(args)
-  local name = args[1]
-  if not name then
-    schema.raise("kernelband: which script?\nusage: %s", usage)
-  elseif name:sub(1, 1) == "-" then
-    schema.raise("kernelband: unknown option '%s'\nusage: %s", name, usage)
-  end
-  local chunk, file = load_script(name)
+-- args: the script and its own arguments.
+local function start(args)
+  local chunk, file = load_script(args[1])
   local dir = path.dir(file)
   package.path = ("%s;%s/?.lua;%s/?/init.lua"):format(package.path, dir, dir)
   arg = table.move(args, 2, #args, 1, { [0] = file }) -- luacheck: globals arg
@@ -32,12 +30,53 @@ local function run(args)
   return 0
 end
 
+-- Options of ours stand before FILE; --resume, which people add to a line they
+-- repeat, and --force are also ours at its end.
+local function split(args)
+  local opt, words, i = {}, table.move(args, 1, #args, 1, {}), 1
+  while words[#words] == "--resume" or words[#words] == "--force" do
+    opt[table.remove(words):sub(3)] = true
+  end
+  while words[i] and words[i]:sub(1, 1) == "-" do
+    local name, value = words[i]:match "^%-%-(%l+)=?(.*)$"
+    if (name == "resume" or name == "force") and value == "" then
+      opt[name] = true
+    elseif name == "progress" then
+      if value == "" then
+        i = i + 1
+        value = words[i]
+      end
+      opt.progress = value or ""
+    else
+      schema.raise("kernelband: unknown option '%s'%s\nusage: %s", words[i], schema.hint(words[i],
+        { "--resume", "--force", "--progress", "--help" }), usage)
+    end
+    i = i + 1
+  end
+  return opt, table.move(words, i, #words, 1, {})
+end
+
+local function run(args)
+  local opt, words = split(args)
+  if not words[1] then schema.raise("kernelband: which script?\nusage: %s", usage) end
+  if opt.force and not opt.resume then
+    schema.raise("kernelband: --force goes with --resume\nusage: %s", usage)
+  end
+  progress.mode(opt.progress)
+  if opt.resume then runs.resuming { force = opt.force } end
+  return start(words)
+end
+
 return {
   summary = "runs an experiment script",
   usage = usage,
   help = [[
 FILE is Lua with ARGS as ... and as the global arg; require also finds modules
-beside it. Interrupt once to end in good order, twice to give up waiting.]],
+beside it. Interrupt once to end in good order, twice to give up waiting.
+  --resume    searches whose `out` holds a run go on with it
+  --force     with --resume: though task, policy or strategies changed
+  --progress  auto: a block that is rewritten on a terminal, lines elsewhere;
+              always, never; json: an object a line]],
   script = true,
-  run = run,
+  run = run, start = start,
 }

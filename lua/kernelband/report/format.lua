@@ -63,7 +63,7 @@ end
 
 function format.rate(v, unit)
   v = number(v)
-  return v and chart.number(v) .. unit or "-"
+  return v and chart.number(v):gsub("%a?$", " %0", 1) .. unit or "-"
 end
 
 -- A cell is text, or { text, class =, title =, html = } with html = what is HTML

@@ -68,6 +68,13 @@ local function details(title, t)
     format.table({ "", "" }, body, { left = { true, true } }))
 end
 
+-- The machine without its device, which has a table of its own.
+local function machine_of(e)
+  local out = {}
+  for name, v in pairs(e.machine) do if name ~= "device" then out[name] = v end end
+  return out
+end
+
 function origin.section(m)
   local e = m.experiment
   local first = {
@@ -85,7 +92,7 @@ function origin.section(m)
   }
   local out = { format.table({ "", "" }, first, { left = { true, true } }),
     "<h3>To do it again</h3>", commands(m),
-    details("Machine", e.machine), details("Device and roofs", m.device),
+    details("Machine", machine_of(e)), details("Device and roofs", m.device),
     details("Options of the search", e.options), details("Policy parameters", m.params),
     details("Identity (what resume compares)", e.identity), details("Hashes", e.hashes),
     details("Clocks", e.clocks) }

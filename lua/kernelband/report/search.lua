@@ -37,7 +37,7 @@ local function curve(m, key, label, last, with_dots)
   local low, high = spread_of(m)
   local log = high / low > 6
   local c = chart.new { title = "Best so far against " .. label, x = { label = label, min = 0,
-      integer = key == "landed" }, height = 260,
+      integer = key == "landed" }, height = 240,
     y = { label = "speed-up over the baseline" .. (log and ", logarithmic" or ""), log = log } }
   local line, band = best_of(m, key, last)
   c:rule("y", 1, "baseline")
@@ -83,8 +83,9 @@ function search.progress(m)
   end
   if #rows > 0 then
     out[#out + 1] = format.table({ "kernel", "strategy", "pull", "after", "speed-up",
-      "95 % interval", priced and "dollars" or nil }, rows, { left = { true, true }, caption = #m.curve > 12
-      and ("The last 12 of %d improvements"):format(#m.curve) or "Improvements" })
+      "95 % interval", priced and "dollars" or nil }, rows,
+      { left = { true, true }, caption = #m.curve > 12 and ("The last 12 of %d improvements")
+        :format(#m.curve) or "Improvements" })
   end
   out[#out + 1] = format.origin("Pulls in the order they landed; the best is the kernel with "
     .. "the highest lower end of its interval, as in the search. Time is wall time since "
@@ -110,9 +111,10 @@ function search.verdicts(m)
                         or ("pulls %d to %d"):format(from, to) }
   end
   local out = { '<div class="grid">', format.figure(chart.bars {
-    title = "Verdicts of successive pulls", height = 230, bars = bars, series = series,
+    title = "Verdicts of successive pulls", height = 210, bars = bars, series = series,
     label = "first pull of each group, in the order they landed",
-    y = { label = ("pulls, groups of %d"):format(m.bins.size), integer = true } }) }
+    y = { label = m.bins.size > 1
+      and ("pulls, in groups of %d"):format(m.bins.size) or "pulls", integer = true } }) }
   local rows = {}
   for _, v in ipairs(chart.verdicts) do
     if m.verdicts[v] then

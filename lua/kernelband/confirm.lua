@@ -1,0 +1,73 @@
+-- confirm.lua - the end of a search: what looks like the winner is evaluated once
+-- more, with more timing blocks, as the fastest of many noisy figures flatters
+-- itself.
+
+local core = require "kernelband.core"
+local interrupts = core.system.interrupts
+
+local confirm = {}
+
+local CONFIRMED = 3                     -- kernels tried as winner at most
+
+-- The fastest few, by the low end of their intervals, then by age.
+local function ranking(pool)
+  local top = {}
+  for i = 2, #pool do
+    local k, at = pool[i], #top + 1
+    while at > 1 and k.speedup_low > top[at - 1].speedup_low do at = at - 1 end
+    table.insert(top, at, k)
+    top[CONFIRMED + 1] = nil
+  end
+  return top
+end
+
+-- Waits for one evaluation; nil when the user wants out at once.
+local function again(S, k)
+  local evaluation, failed, done
+  S.loop:spawn(function()
+    local ok, e = pcall(S.evaluate, { source = k.source, params = k.params },
+                        { confirm = true })
+    if ok then evaluation = e else failed = e end
+    done = true
+    S.wake()
+  end)
+  local told
+  while not done do
+    if interrupts() > 1 then
+      S.stopping = "interrupted"
+      return nil
+    elseif interrupts() > 0 and not told then
+      told = true
+      S.progress.note "confirming to the end; Ctrl-C again stops now"
+    end
+    S.wait()
+  end
+  if failed then error(failed, 0) end
+  return evaluation
+end
+
+-- Returns kernel, evaluation; nothing when interrupted. A run that was finished
+-- before and to which nothing was added has its confirmations already.
+function confirm.run(S)
+  local recorded = S.journal.resumed and S.landed == #S.journal.order and S.journal.confirmed
+  for i, k in ipairs(ranking(S.pool)) do
+    if k.speedup_low <= 1 and i > 1 then break end
+    local evaluation = recorded and recorded[k.id]
+    if not evaluation then
+      S.progress.note(("confirming kernel #%d"):format(k.id))
+      evaluation = again(S, k)
+      if not evaluation then return end
+      S.journal.confirm(k, evaluation)
+      if evaluation.verdict ~= "ok" then
+        S.journal.event("refuted", ("kernel %d, looked at again: %s"):format(k.id,
+          evaluation.verdict))
+        S.progress.note(("kernel #%d did not stand: %s"):format(k.id,
+          evaluation.reason or evaluation.verdict))
+      end
+    end
+    if evaluation.verdict == "ok" then return k, evaluation end
+  end
+  return S.pool[1], S.baseline_evaluation
+end
+
+return confirm
