@@ -41,6 +41,9 @@ struct kb_arg {
     uint64_t count;             /* elements of an array */
     int64_t integer;            /* value of an integer scalar */
     double real;                /* value of a floating one */
+    bool front;                 /* CPU: the array starts where its pages do, so
+                                 * that reading before it is a fault; what lies
+                                 * behind an input is then all ones (NaN) */
 };
 
 struct kb_build {
@@ -49,6 +52,7 @@ struct kb_build {
     const struct kb_arg *arg;   /* modes and dtypes are used, values are not */
     size_t args;
     int64_t timeout_ns;
+    bool sanitized;             /* CPU: undefined behaviour ends the kernel */
 };
 
 /* What a device is. Numbers a device has no use for are 0. */
