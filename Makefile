@@ -133,8 +133,9 @@ build/fuzz/%: %.c $(SRC) Makefile
 	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
 	  -o $@ $< $(FUZZ_SRC) $(LIBS)
 fuzz: all $(FUZZ)
-	@for f in $(FUZZ); do $$f -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
-	@for f in $(wildcard tests/fuzz/*.lua); do $(KB) run $$f || exit 1; done
+	@for f in $(FUZZ); do n=$$(basename $$f); mkdir -p build/fuzz/corpus/$$n tests/fuzz/corpus/$$n; \
+	  $$f build/fuzz/corpus/$$n tests/fuzz/corpus/$$n -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
+	@for f in $(wildcard tests/fuzz/fuzz_*.lua); do SECONDS=$(SECONDS) $(KB) run $$f || exit 1; done
 
 bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
