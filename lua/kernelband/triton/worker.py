@@ -3,6 +3,7 @@
 
     worker.py serve [DEVICE]     the frames of lua/kernelband/worker.lua
     worker.py tunables           a source on stdin, its meta-parameters on stdout
+    worker.py compile            a kernel on stdin as JSON, its cubin on stdout
     worker.py probe              what this interpreter has, as one JSON object
 
 The parent imports torch and triton once and never opens the GPU, so it can fork.
@@ -1290,6 +1291,126 @@ class Session:
         return out
 
 
+# Device code alone: a file of @triton.jit functions to a cubin -------------------------
+
+def device_only(source):
+    """Why a file is more than kernels, or None: then importing it runs nothing of its own."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        return "line %s: %s" % (getattr(e, "lineno", "?"), getattr(e, "msg", None) or e)
+    for n in tree.body:
+        what = None
+        if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant):
+            continue
+        if isinstance(n, ast.Import):
+            what = next((a.name for a in n.names
+                         if a.name not in ("triton", "triton.language")), None)
+            what = what and "imports " + what
+        elif isinstance(n, ast.ImportFrom):
+            if n.module not in ("triton", "triton.language"):
+                what = "imports %s" % n.module
+        elif isinstance(n, ast.FunctionDef):
+            if [ast.unparse(d) for d in n.decorator_list] != ["triton.jit"]:
+                what = "%s is no plain @triton.jit function" % n.name
+            elif not all(d is None or isinstance(d, ast.Constant)
+                         for d in n.args.defaults + n.args.kw_defaults):
+                what = "%s has a default that is computed" % n.name
+        elif isinstance(n, ast.Assign):
+            value = n.value
+            if isinstance(value, ast.Call) and ast.unparse(value.func) == "tl.constexpr" \
+                    and len(value.args) == 1 and not value.keywords:
+                value = value.args[0]
+            if not isinstance(value, ast.Constant):
+                what = "an assignment that computes"
+        else:
+            what = "a statement"
+        if what:
+            return "line %d: %s; device code is @triton.jit functions and constants" % (
+                n.lineno, what)
+    bad = scan(source)
+    return bad and bad[1]
+
+
+def compile_kernel(request):
+    """{ source, name, args = types, constants, warps, stages, arch } -> { cubin, shared .. }"""
+    import base64
+    import triton
+    from triton.backends.compiler import GPUTarget
+    source, name = request["source"], request["name"]
+    scratch = os.getcwd()
+    path = scratch + "/candidate.py"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(source)
+    module = types.ModuleType("candidate")
+    module.__file__ = path
+    sys.modules["candidate"] = module
+    exec(compile(source, path, "exec"), module.__dict__)
+    fn = getattr(module, name, None)
+    if not isinstance(fn, triton.runtime.JITFunction):
+        raise Refusal("build_failed", "it has no @triton.jit function %s" % name)
+    constants, given = request.get("constants") or {}, list(request["args"])
+    signature, attrs = {}, {}
+    for i, arg in enumerate(fn.arg_names):
+        if arg in constants:
+            signature[arg] = "constexpr"
+        elif not given:
+            raise Refusal("build_failed", "%s takes more than the launch line passes: %s is not "
+                          "given" % (name, arg))
+        else:
+            signature[arg] = given.pop(0)
+            if signature[arg].startswith("*"):
+                attrs[(i,)] = [["tt.divisibility", 16]]
+    if given or any(c not in fn.arg_names for c in constants):
+        raise Refusal("build_failed", "the launch line passes more than %s takes" % name)
+    src = triton.compiler.ASTSource(fn, signature, {
+        (fn.arg_names.index(c),): v for c, v in constants.items()}, attrs)
+    options = {k: request[v] for k, v in (("num_warps", "warps"), ("num_stages", "stages"))
+               if request.get(v)}
+    out = triton.compile(src, target=GPUTarget("cuda", request["arch"], 32), options=options)
+    m = out.metadata
+    if getattr(m, "global_scratch_size", 0) or getattr(m, "num_ctas", 1) != 1:
+        raise Refusal("build_failed", "it needs scratch memory or clusters, which are not given")
+    return {"cubin": base64.b64encode(out.asm["cubin"]).decode(), "name": m.name,
+            "shared": m.shared, "warps": m.num_warps, "ptx": out.asm["ptx"]}
+
+
+def compile_main():
+    """One kernel, in a jail: the request on stdin, the answer on stdout."""
+    clean_start()
+    request = json.loads(sys.stdin.read())
+    why = device_only(request["source"])
+    if why:
+        print(json.dumps({"error": "cheated", "text": why}))
+        return 0
+    out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
+    os.dup2(2, 1)
+    scratch = tempfile.mkdtemp(prefix="kernelband-triton-")
+    pid = os.fork()
+    if pid:
+        status = os.waitpid(pid, 0)[1]
+        shutil.rmtree(scratch, ignore_errors=True)
+        return 0 if status == 0 else 1
+    try:
+        os.chdir(scratch)
+        for name in ("HOME", "TMPDIR"):
+            os.environ[name] = scratch
+        os.environ["TRITON_CACHE_DIR"] = scratch + "/cache"
+        tempfile.tempdir = scratch
+        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+        import triton                           # before the jail: it reads its own files
+        landlock(scratch, {"root", "home"})
+        try:
+            reply = compile_kernel(request)
+        except Refusal as e:
+            reply = {"error": e.args[0], "text": str(e.args[1])[:2000]}
+        except BaseException as e:
+            reply = dict(explain(e), error="build_failed")
+        os.write(out, json.dumps(reply).encode())
+    finally:
+        os._exit(0)
+
+
 def clean_start():
     """Again, with an environment that holds no one's keys."""
     keep = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "CUDA_VISIBLE_DEVICES",
@@ -1385,6 +1506,8 @@ def main():
             print(json.dumps(tunables(sys.stdin.read())))
         except (SyntaxError, ValueError, RecursionError) as e:
             print(json.dumps({"error": str(e)}))
+    elif what == "compile":
+        return compile_main()
     elif what == "probe":
         print(json.dumps(probe()))
     else:
