@@ -86,7 +86,9 @@ ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__bui
               "__torch_function__", "__torch_dispatch__", "_make_subclass", "ctypes", "inline_asm",
               "load_library", "cpp_extension", "multiprocessing", "from_file", "from_blob",
               "elapsed_time", "cudart", "_C", "manual_seed", "set_rng_state", "get_rng_state",
-              "initial_seed", "knobs", "use_deterministic_algorithms", "fromfile", "memmap"}
+              "initial_seed", "os", "sys", "threading", "_thread", "subprocess", "gc", "inspect",
+              "socket", "signal", "builtins", "importlib", "traceback", "pickle", "shutil",
+              "tempfile", "attrgetter", "methodcaller", "__getattribute__", "knobs", "use_deterministic_algorithms", "fromfile", "memmap"}
 
 
 def scan(source, allowed=""):
@@ -101,8 +103,14 @@ def scan(source, allowed=""):
                                                  getattr(e, "lineno", "?"))
     local = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
              and isinstance(n.ctx, ast.Store)}
+    plain = set()
     for n in ast.walk(tree):
         bad = None
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "getattr":
+            plain.add(n.func)
+            name = n.args[1] if len(n.args) > 1 else None
+            if not isinstance(name, ast.Constant) or name.value in ATTRIBUTES:
+                bad = "asks for an attribute by a computed name"
         if isinstance(n, (ast.Import, ast.ImportFrom)):
             roots = [a.name for a in n.names] if isinstance(n, ast.Import) else [n.module or ""]
             wanted = roots + ([a.name for a in n.names] if isinstance(n, ast.ImportFrom) else [])
@@ -113,6 +121,8 @@ def scan(source, allowed=""):
             for name in (p for w in wanted for p in w.split(".")):
                 if name in ATTRIBUTES and not legal(name):
                     bad = "imports " + name
+        elif isinstance(n, ast.Name) and n.id == "getattr" and n not in plain:
+            bad = "hands getattr on"
         elif isinstance(n, ast.Name) and n.id in NAMES and not legal(n.id + "("):
             bad = "uses " + n.id
         elif isinstance(n, ast.Attribute):
@@ -1057,7 +1067,8 @@ class Session:
         Child.call_s = self.task.get("call_s") or CALL_S
         Child.deadline = start + (OPEN_S if baseline else EVALUATE_S)
         try:
-            bad = None if baseline else scan(source, self.task["source"])
+            gate = not baseline and self.task.get("gate", True)
+            bad = scan(source, self.task["source"]) if gate else None
             if bad:
                 raise Lost(*bad)
             self.revive()
@@ -1192,11 +1203,11 @@ class Session:
                     self.verify(child, child.ask("show", seed=show), "verify_shape", seed=seed,
                                 show=show)
         base, mine = median(times["A"]), median(times["B"])
-        self.cross_check(s, times, walls)
+        gap = self.cross_check(s, times, walls)
         e, low, high = paired([math.log(a / b) for a, b in zip(times["A"], times["B"])])
         row = dict(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1, blocks=n,
                    time_ns=mine, baseline_ns=base, speedup=math.exp(e), interval="wilcoxon",
-                   samples={"baseline": times["A"], "candidate": times["B"]})
+                   samples={"baseline": times["A"], "candidate": times["B"]}, clock_gap_ns=gap)
         if low is not None:
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
@@ -1206,17 +1217,18 @@ class Session:
         out["shapes"].append(row)
 
     def cross_check(self, s, times, walls):
-        """What its events say it saves must be saved by the parent's clock as well."""
+        """What its events say it saves must be saved by the parent's clock as well: how much
+        is not, in ns."""
         pairs = list(zip(times["A"], times["B"], walls["A"], walls["B"]))
         if len(pairs) < 6 or self.device == "cpu":
-            return
-        hidden = paired([(a - b) / 2 - (c - d) for a, b, c, d in pairs])
+            return None
+        gap, low, _ = paired([(a - b) - (c - d) for a, b, c, d in pairs])
         saved = median(times["A"]) - median(times["B"])
-        if saved > 100000 and hidden[1] is not None and hidden[1] > 50000:
+        if saved > 20000 and low is not None and low > max(20000, 0.3 * saved):
             raise Lost("cheated", "%s: its own events save %.0f us a call, the parent's clock says "
                        "%.0f us: work is done outside what is timed" % (
-                           s["label"], saved / 1e3,
-                           (median(walls["A"]) - median(walls["B"])) / 1e3))
+                           s["label"], saved / 1e3, (saved - gap) / 1e3))
+        return gap
 
     def summary(self, out):
         rows = out["shapes"]
