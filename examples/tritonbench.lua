@@ -8,7 +8,6 @@
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
 local json    = require "kernelband.json"
-local reader  = require "kernelband.run_reader"
 local run     = require "kernelband.run"
 local worker  = require "kernelband.worker"
 
@@ -84,23 +83,6 @@ local function state_of(folder)
   return ok and type(r) == "table" and r.state or nil
 end
 
--- The best verified kernel that the generator made: a row for kb.metrics.
-local function row_of(task, folder)
-  local row = { task = task.name, verdict = "no kernel", folder = folder }
-  if not core.system.exists(folder .. "/run.db") then return row end
-  local r <close> = reader.open(folder)
-  for _, k in ipairs(r:kernels()) do
-    if k.pull and k.speedup and k.speedup > (row.speedup or 0) then
-      row.verdict, row.speedup, row.strategy = "ok", k.speedup, k.strategy
-    end
-  end
-  local result = json.decode(core.system.read_file(folder .. "/result.json") or "{}")
-  if result.confirmed and result.id ~= 1 then
-    row.speedup, row.shapes = result.speedup, result.shapes
-  end
-  return row
-end
-
 run.resuming {}
 local rows, stopped = {}, false
 for i, task in ipairs(tasks) do
@@ -123,7 +105,10 @@ for i, task in ipairs(tasks) do
       rows[i] = { task = task.name, verdict = "failed", reason = first_line(r) }
     end
   end
-  rows[i] = rows[i] or row_of(task, folder)
+  if not rows[i] then
+    rows[i] = core.system.exists(folder .. "/run.db") and kb.metrics.row(folder)
+              or { task = task.name, verdict = "stopped" }
+  end
   print(("%3d %-32s %-9s %6s  %s"):format(i, task.name, rows[i].verdict, rows[i].speedup
     and ("%.2fx"):format(rows[i].speedup) or "-", rows[i].strategy or rows[i].reason or ""))
   if stopped then break end

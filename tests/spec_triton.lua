@@ -147,6 +147,12 @@ t.test("a whole search of a Triton task, and its journal", function()
   t.contains(r.source_path, "best.py")
   t.equal(r.machine.name, "stand-in")
   t.contains(core.system.read_file(r.source_path), "scaled_add_kernel")
+  local sets = kb.metrics.of_runs { out }
+  t.equal(#sets, 1)
+  t.equal(sets[1].rows[1].task, "scaled_add")
+  t.equal(sets[1].rows[1].verdict, "ok")
+  t.near(sets[1].rows[1].speedup, r.speedup, 1e-9)
+  t.contains(kb.metrics.text(sets), "100.0")
 end)
 
 t.test("a worker that dies, garbles or refuses costs a candidate or says why", function()
