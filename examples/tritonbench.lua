@@ -52,6 +52,19 @@ local function survey_one(task)
   return out
 end
 
+-- Where the seconds of an evaluation went, and how far two clocks are apart.
+local function where(r)
+  local out, gap = {}, 0
+  for _, name in ipairs { "build", "check", "check_shapes", "time" } do
+    local s = r.seconds and r.seconds[name]
+    if s then out[#out + 1] = ("%s %.1f"):format(name, s) end
+  end
+  for _, s in ipairs(r.shapes or {}) do gap = math.max(gap, math.abs(s.clock_gap_ns or 0)) end
+  if #out == 0 then return "" end
+  return (" (%s; %d shapes, clocks %.0f us apart)"):format(table.concat(out, ", "),
+    #(r.shapes or {}), gap / 1e3)
+end
+
 if opt.survey then
   local good, near, cold, warm = 0, 0, {}, {}
   for i, task in ipairs(tasks) do
@@ -63,10 +76,10 @@ if opt.survey then
     near = near + (x and math.abs(x - 1) <= 0.01 and 1 or 0)
     cold[#cold + 1] = r.seconds and r.seconds.total
     warm[#warm + 1] = r.again and again.seconds.total
-    print(("%3d %-30s %-13s itself %6s then %6s, %5.1fs then %5.1fs %s"):format(i, task.name,
+    print(("%3d %-30s %-13s itself %6s then %6s, %5.1fs then %5.1fs%s %s"):format(i, task.name,
       again.verdict, r.self_speedup and ("%.3f"):format(r.self_speedup) or "-",
       x and ("%.3f"):format(x) or "-", r.seconds and r.seconds.total or 0,
-      r.again and again.seconds.total or 0, first_line(again.reason or "")))
+      r.again and again.seconds.total or 0, where(again), first_line(again.reason or "")))
     io.stdout:flush()
   end
   local function median(list) return #list > 0 and core.stats.median(list) or 0 end

@@ -1428,7 +1428,7 @@ def compile_main():
 def clean_start():
     """Again, with an environment that holds no one's keys."""
     keep = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "CUDA_VISIBLE_DEVICES",
-            "CUDA_HOME", "CC", "TRITON_INTERPRET", "TRITON_PTXAS_PATH", "VIRTUAL_ENV",
+            "CUDA_HOME", "CC", "TRITON_INTERPRET", "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH", "VIRTUAL_ENV",
             "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "PYTHONPATH")
     if os.environ.get("KERNELBAND_CLEAN") != "1":
         env = {k: os.environ[k] for k in keep if k in os.environ}
