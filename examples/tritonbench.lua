@@ -42,7 +42,7 @@ local function survey_one(task)
       repeat
         ticket, again, code = e.next(200 * 10 ^ 9 // 1)
       until ticket or code ~= "EINTR" or core.system.interrupts() > 0
-      baseline.again = again
+      baseline.again = ticket and again
     end
     e.close()
     if not done then error(baseline, 0) end
@@ -55,7 +55,7 @@ end
 -- Where the seconds of an evaluation went, and how far two clocks are apart.
 local function where(r)
   local out, gap = {}, 0
-  for _, name in ipairs { "build", "check", "check_shapes", "time" } do
+  for _, name in ipairs { "build", "check", "wait", "inputs", "time" } do
     local s = r.seconds and r.seconds[name]
     if s then out[#out + 1] = ("%s %.1f"):format(name, s) end
   end
