@@ -71,7 +71,7 @@ end
 local function start(S)
   local parent, index, terms = S.brain.choose(S.pending, pending(S))
   if parent == nil then return false end
-  if not S.in_pool[parent] then
+  if S.pool[type(parent) == "table" and parent.id] ~= parent then
     schema.raise("%s: choose must return a kernel of this search's pool, got %s",
                  S.policy.file, schema.show(parent))
   end

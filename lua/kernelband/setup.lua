@@ -198,7 +198,7 @@ local function new_state(opt, L, view)
     policy = resolve_policy(opt.policy), confirm = opt.confirm, tune = opt.tune,
     pause_ns = opt.retry * 1e9 // 1 | 0, on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
     on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
-    pool = {}, in_pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
+    pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
     index = {}, verdicts = {}, arms = {}, flying = {},
     pending = 0, oldest = 1, chosen = 0, landed = 0, replayed = 0,
   }
