@@ -66,7 +66,7 @@ end
 local function environment(opt)
   local task = opt.task
   if task.environment then
-    local env = task.environment { parallel = opt.parallel }
+    local env = task.environment { parallel = opt.parallel, seed = opt.seed }
     return { evaluator = env.evaluator, generator = env.generator,
              strategies = env.strategies, source = env.source, ext = "txt" }
   end
@@ -130,7 +130,7 @@ local function open_journal(opt, S, env)
   return run.open {
     out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
     args = args, version = require("kernelband").version, machine = core.system.host(),
-    hashes = hashes,
+    hashes = hashes, task = S.task,
     options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out },
     identity = {
