@@ -432,7 +432,7 @@ t.test("a failed candidate goes back once with its error", function()
   local mended, why = g.repair(c, { verdict = "build_failed", reason = "error: no such thing",
     log = "axpy.c:3: error: no such thing\n and more" }, core.rng(1), { pull = 3, call = call })
   assert(mended, why)
-  t.equal(mended.repaired, 1)
+  t.equal(mended.by.repaired, 1)
   t.equal(records[2].kind, "repair")
   t.equal(records[2].attempt, 2)
   t.contains(records[2].request, "axpy.c:3: error: no such thing")

@@ -9,9 +9,10 @@
 -- overrides (`prompt = { .. }` of a generator) replaces parts by name: a text, a
 -- function(about) returning one, or false for nothing. about.default is what would
 -- be said; beside it stand task, device, language, and for fresh parts kernel,
--- profile, strategy, history, best, candidate, evaluation.
+-- profile, strategy, history, best, hints, candidate, evaluation.
 --   stable   system task hardware contract
---   fresh    parent profile history strategy ask,  and repair
+--   fresh    parent profile history strategy hints ask,  and repair
+-- hints are what a person says while the search runs (kernelband steer).
 local core    = require "kernelband.core"
 local reply   = require "kernelband.llm.reply"
 local schema  = require "kernelband.schema"
@@ -20,7 +21,7 @@ local words   = require "kernelband.llm.words"
 local prompt = {}
 
 local parts = { "system", "task", "hardware", "contract", "parent", "profile", "history",
-                "strategy", "ask", "repair" }
+                "strategy", "hints", "ask", "repair" }
 
 prompt.rules = {}
 for i, name in ipairs(parts) do
@@ -186,6 +187,11 @@ function default.strategy(about)
   return "# What to do now: " .. s.name .. "\n\n" .. text
 end
 
+function default.hints(about)
+  if not about.hints or #about.hints == 0 then return nil end
+  return "# From the person who runs this search\n\n- " .. table.concat(about.hints, "\n- ")
+end
+
 function default.ask(about)
   return ("Give the whole %s source of the new kernel in one fenced code block.")
     :format(about.language == "cuda" and "CUDA" or "C")
@@ -256,9 +262,10 @@ local function question(self, fresh)
 end
 
 function methods:propose(parent, strategy, ctx)
-  return question(self, gather(self, { "parent", "profile", "history", "strategy", "ask" },
+  return question(self, gather(self, { "parent", "profile", "history", "strategy", "hints",
+                                        "ask" },
     about_of(self, { kernel = parent, profile = parent.profile, strategy = strategy,
-                     history = ctx.history, best = ctx.best })))
+                     history = ctx.history, best = ctx.best, hints = ctx.hints })))
 end
 
 function methods:repair(candidate, evaluation, strategy)

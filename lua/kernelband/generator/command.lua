@@ -92,7 +92,8 @@ local function new(options)
 
   function g.start(task, ctx)
     return ask.instance { name = "command", identity = g.identity, origin = "command " .. argv[1],
-                          task = task, ctx = ctx, options = opt, exchange = exchange }
+                          task = task, ctx = ctx, options = opt, exchange = exchange,
+                          priced = false }
   end
   return g
 end

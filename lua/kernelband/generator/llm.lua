@@ -113,6 +113,8 @@ local function new(options)
     }
     return ask.instance {
       name = "llm", identity = g.identity, origin = called, task = task, ctx = ctx,
+      priced = book:knows { opt.model, opt.provider .. "/" .. opt.model }
+               or place.tells_cost or false,
       options = opt, exchange = function(L, question, rng, about)
         return c:ask(L, question, rng, about.note)
       end,

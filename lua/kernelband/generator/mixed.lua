@@ -39,14 +39,21 @@ local function draw(list, rng)
   end
 end
 
+-- candidate.by goes with a candidate whose open constants are searched, too.
+local function mark(candidate, i)
+  candidate.by = candidate.by or {}
+  candidate.by.member = i
+  return candidate
+end
+
 local function start(all, task, ctx)
-  local owner = setmetatable({}, { __mode = "k" })
   local started = {}
   for i, m in ipairs(all) do
-    started[i] = { g = m.start(task, ctx), share = m.share }
+    started[i] = { g = m.start(task, ctx), share = m.share, i = i }
   end
   local instance = { name = "mixed", repairs = 0 }
   for _, m in ipairs(started) do
+    if m.g.priced == false then instance.priced = false end
     instance.first = instance.first or m.g.first
     if m.g.repair then instance.repairs = math.max(instance.repairs, m.g.repairs or 1) end
   end
@@ -67,10 +74,7 @@ local function start(all, task, ctx)
     while #list > 0 do
       local m = draw(list, pick)
       local candidate, reason, code = m.g.propose(parent, strategy, rng, here)
-      if candidate then
-        owner[candidate] = m.g
-        return candidate
-      end
+      if candidate then return mark(candidate, m.i) end
       if code then return nil, reason, code end
       why = reason
     end
@@ -78,11 +82,11 @@ local function start(all, task, ctx)
   end
 
   function instance.repair(candidate, evaluation, rng, here)
-    local g = owner[candidate]
+    local i = candidate.by and candidate.by.member
+    local g = i and started[i].g
     if not (g and g.repair) then return nil, "its generator repairs nothing" end
     local mended, why, code = g.repair(candidate, evaluation, rng, here)
-    if mended then owner[mended] = g end
-    return mended, why, code
+    return mended and mark(mended, i), why, code
   end
 
   function instance.seen(candidate)
@@ -99,4 +103,10 @@ local function new(options)
            start = function(task, ctx) return start(all, task, ctx) end }
 end
 
-return { new = new }
+-- The generator that a search was given, or the mixture of a list of them.
+local function of(given)
+  local list = type(given) == "table" and #given > 0 and not given.start and not given.propose
+  return list and new(given) or given
+end
+
+return { new = new, of = of }

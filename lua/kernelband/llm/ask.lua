@@ -49,8 +49,8 @@ function ask.instance(self)
   local ctx, options = self.ctx or {}, self.options
   local questions = prompt.new(self.task, options.prompt, ctx.device)
   local recorder = options.record and record.open(options.record)
-  local strategy_of = setmetatable({}, { __mode = "k" })
-  local instance = { name = self.name, identity = self.identity, repairs = options.repair }
+  local instance = { name = self.name, identity = self.identity, repairs = options.repair,
+                     priced = self.priced }
 
   local function keep(rec, about, question, got, call)
     rec.kind, rec.pull, rec.attempt = about.kind, about.pull, about.attempt
@@ -63,12 +63,10 @@ function ask.instance(self)
   -- A candidate, or nil, reason [, code].
   local function put(question, about, rng, here)
     local call = here.call or ctx.journal and ctx.journal.call
-    local started = core.system.wall_s()
     local got, why, code, rec = in_loop(here.loop or ctx.loop, function(L)
       return self.exchange(L, question, rng, about)
     end)
     rec = rec or {}
-    rec.started_s = started
     local id = keep(rec, about, question, got, call)
     if not got then return nil, why, code end
     if got.refusal or got.finish == "refusal" then
@@ -89,22 +87,21 @@ function ask.instance(self)
     local about = { kind = "propose", pull = here.pull, attempt = 1, note = ctx.note or nothing }
     local candidate, why, code = put(questions:propose(parent, strategy, here), about,
                                      rng:split "call", here)
-    if candidate then strategy_of[candidate] = strategy end
+    if candidate then candidate.by = { strategy = strategy, repaired = 0 } end
     return candidate, why, code
   end
 
   function instance.repair(candidate, evaluation, rng, here)
     here = here or {}
-    local done = candidate.repaired or 0
+    local by = candidate.by or {}
+    local done = by.repaired or 0
     if done >= options.repair then return nil, "it was repaired before" end
     local about = { kind = "repair", pull = here.pull, attempt = done + 2,
                     note = ctx.note or nothing }
-    local strategy = strategy_of[candidate]
-    local mended, why, code = put(questions:repair(candidate, evaluation, strategy), about,
+    local mended, why, code = put(questions:repair(candidate, evaluation, by.strategy), about,
                                   rng:split("repair " .. done), here)
     if not mended then return nil, why, code end
-    mended.repaired = done + 1
-    strategy_of[mended] = strategy
+    mended.by = { strategy = by.strategy, repaired = done + 1 }
     return mended
   end
 

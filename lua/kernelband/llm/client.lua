@@ -96,7 +96,7 @@ local function body_of(self, question)
 end
 
 -- Gathers what arrives: events when it is a stream, else text.
-local function collector(api, L)
+local function collector(api)
   local c = { result = providers.new_result(), bytes = 0, head = {}, kept = 0 }
   local events = sse.new()
 
@@ -137,7 +137,6 @@ local function collector(api, L)
 
   function c.finish() use(events:finish()) end
   function c.text() return table.concat(c.head) end
-  c.loop = L
   return c
 end
 
@@ -199,16 +198,15 @@ local function try(self, L, question, record)
                     { "accept", stream and "text/event-stream" or "application/json" } }
   for _, h in ipairs(self.place.api.headers(self.key)) do headers[#headers + 1] = h end
   for _, h in ipairs(self.headers) do headers[#headers + 1] = h end
-  local got = collector(self.place.api, L)
-  local started = core.system.now_ns()
+  local got = collector(self.place.api)
   local response, why, code, partial = L:http {
     url = self.base .. self.place.api.path, method = "POST", headers = headers,
     body = json.encode(body), connect_ns = to_ns(self.connect_s), ca_file = self.ca_file,
     idle_ns = to_ns(stream and self.idle_s or self.timeout_s), total_ns = to_ns(self.timeout_s),
     max_bytes = most_bytes, on_data = got.on_data,
   }
-  record.first_s = got.first_ns and (got.first_ns - started) / 1e9
-  record.total_s = (core.system.now_ns() - started) / 1e9
+  record.first_s = got.first_ns and (got.first_ns - record.began_ns) / 1e9
+  record.total_s = (core.system.now_ns() - record.began_ns) / 1e9
   if response and type(response.body) == "string" and response.body ~= "" then
     got.on_data(response.body)          -- a loop that kept it
   end
@@ -269,7 +267,7 @@ end
 local function persist(self, L, question, rng, note, record)
   local until_ns = core.system.now_ns() + to_ns(self.patience_s)
   local broken = 0
-  record.attempts = 0
+  record.attempts, record.began_ns = 0, core.system.now_ns()
   while true do
     local early_ns = self.not_before_ns - core.system.now_ns()
     if early_ns > 0 and not L:sleep(early_ns) then return nil, "cancelled", "ECANCELED" end
@@ -302,6 +300,7 @@ local function persist(self, L, question, rng, note, record)
 end
 
 function methods:ask(L, question, rng, note)
+  -- first_s and total_s count from the first try on.
   local record = { provider = self.provider, model = self.model, attempts = 0 }
   local ok, why, code = enter(self, L)
   if not ok then return nil, why, code, record end

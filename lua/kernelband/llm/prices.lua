@@ -62,6 +62,14 @@ function prices.load(given)
   return setmetatable({ models = models }, book)
 end
 
+-- Whether a model of one of these names has a price.
+function book:knows(names)
+  for _, name in ipairs(names) do
+    if self.models[name] then return true end
+  end
+  return false
+end
+
 -- names: what the model may be called, in the order they are looked up.
 function book:cost(names, usage)
   if usage.usd then return usage.usd, "provider" end

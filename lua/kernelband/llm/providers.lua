@@ -254,7 +254,8 @@ end
 providers.apis = { chat = chat, responses = responses, messages = messages }
 
 -- Places. key_env: where the key is looked for; base_env: an address that people
--- set beside it; keyless: no key is needed; local_server: speaks an older dialect.
+-- set beside it; keyless: no key is needed; local_server: speaks an older dialect;
+-- tells_cost: says what a call cost.
 providers.places = {
   openai = { api = chat, base = "https://api.openai.com/v1", key_env = "OPENAI_API_KEY",
              base_env = "OPENAI_BASE_URL" },
@@ -265,7 +266,7 @@ providers.places = {
   gemini = { api = chat, base = "https://generativelanguage.googleapis.com/v1beta/openai",
              key_env = "GEMINI_API_KEY", local_server = true },
   openrouter = { api = chat, base = "https://openrouter.ai/api/v1",
-                 key_env = "OPENROUTER_API_KEY", local_server = true },
+                 key_env = "OPENROUTER_API_KEY", local_server = true, tells_cost = true },
   deepseek = { api = chat, base = "https://api.deepseek.com", key_env = "DEEPSEEK_API_KEY",
                local_server = true },
   vllm = { api = chat, base = "http://localhost:8000/v1", keyless = true, local_server = true },
