@@ -13,8 +13,6 @@ local schema = require "kernelband.schema"
 
 local run = {}
 
-local MIN_FREE_BYTES = 8 << 20
-
 -- What is to be gone on with: nil, or { folder = real path (nil: every `out` that
 -- holds a run), out = the `out` it was started with, force = true to go on
 -- though parts changed, budget = { steps = .. } in place of the script's }.
@@ -219,10 +217,7 @@ function run.open(spec)
   if on then on.met = true end
   local ok, why = core.system.mkdir_p(folder)
   if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
-  local free = core.system.disk_free(folder)
-  if free and free < MIN_FREE_BYTES then
-    error(("%s: its disk is full (%d MiB left)"):format(folder, free >> 20), 0)
-  end
+  journal.check_room(folder)
   local lock = take_lock(folder)
   local notes = {}
   local opened, db, resume, forced = pcall(open_db, folder, spec, on, notes)

@@ -294,6 +294,7 @@ function search.finish(S)
   local ok, result = xpcall(body, schema.trace_own, S)
   S.progress.close()
   hang_up(S)
+  S.closed = true
   S.evaluator.close()
   if not ok then
     S.journal.fail(interrupts() > 0 and "interrupted" or "failed",

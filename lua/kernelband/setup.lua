@@ -197,7 +197,8 @@ local function new_state(opt, L, view)
   local S = {
     task = opt.task, budget = budget_of(opt), parallel = opt.parallel, seed = opt.seed,
     policy = resolve_policy(opt.policy), confirm = opt.confirm, tune = opt.tune,
-    pause_ns = opt.retry * 1e9 // 1 | 0, on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
+    pause_ns = opt.retry * 1e9 // 1 | 0,
+    on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
     on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
     pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
     index = {}, verdicts = {}, arms = {}, flying = {},
