@@ -142,7 +142,7 @@ function progress.block(s, width)
   local money = spent(s)
   lines[3] = counts(s.verdicts) .. (money and " | " .. money or "") .. " | " .. times(s)
   if s.paused then lines[#lines + 1] = "waiting: " .. plain(s.paused) end
-  lines[#lines + 1] = flying(s)
+  lines[#lines + 1] = s.confirming and ("confirming kernel #%d"):format(s.confirming) or flying(s)
   lines[#lines + 1] = doing(s)
   for i, line in ipairs(lines) do lines[i] = cut(line, width) end
   return lines
