@@ -76,6 +76,24 @@ local function format_1()
   return dir
 end
 
+-- policies/random.lua as it was when that run was made.
+local random_of_old = [[
+return { name = "random", defaults = {}, new = function(_, ctx)
+  local kernels = {}
+  return {
+    admit = function(kernel) kernels[#kernels + 1] = kernel end, learn = function() end,
+    choose = function()
+      local open = {}
+      for _, kernel in ipairs(kernels) do
+        for i = 1, #ctx.strategies do
+          if ctx.open(kernel, i) then open[#open + 1] = { kernel, i } end
+        end
+      end
+      if #open == 0 then return nil end
+      local pick = open[1 + ctx.rng:below(#open)]
+      return pick[1], pick[2]
+    end } end }]]
+
 t.test("a run of format 1 is read as it stands", function()
   local dir = format_1()
   local r = run.reader(dir)
@@ -92,10 +110,10 @@ t.test("a run of format 1 is read as it stands", function()
 end)
 
 t.test("a run of format 1 is brought to format 2 and gone on with", function()
-  local dir = format_1()
+  local dir, policy = format_1(), worlds.file("%s", random_of_old)
   local function options(out)
     return { task = kb.synthetic { seed = 5 }, seed = 2, budget = { steps = 20 }, out = out,
-             policy = "policies/random.lua" }
+             policy = policy }
   end
   run.resuming(dir)
   local r = kb.search(options(dir))
