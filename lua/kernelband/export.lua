@@ -208,6 +208,21 @@ end
 
 -- Training pairs ------------------------------------------------------------------
 
+local training = [[
+  WITH asked AS (
+    SELECT *, row_number() OVER w AS nth, id = max(id) OVER (PARTITION BY pull) AS final
+    FROM calls WHERE error IS NULL AND pull BETWEEN ? AND ?
+    WINDOW w AS (PARTITION BY pull ORDER BY id)),
+  judged AS (
+    SELECT pull, verdict, row_number() OVER (PARTITION BY pull ORDER BY id) AS nth
+    FROM evaluations WHERE kind IN ('pull', 'repair') AND pull BETWEEN ? AND ?)
+  SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup, e.verdict AS before,
+    q.bytes AS prompt, a.bytes AS answered
+  FROM asked c JOIN blobs q ON q.hash = c.request JOIN blobs a ON a.hash = c.answer
+  LEFT JOIN judged e ON e.pull = c.pull AND e.nth = c.nth
+  LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
+  ORDER BY c.id]]
+
 -- A line a model call that answered: prompt, answer, and what came of the answer.
 -- Of several calls in one pull the last one made the candidate that was judged;
 -- those before it were repaired, and have the verdict that led to that.
@@ -216,23 +231,16 @@ function export.sft(j, write)
   if calls == 0 then
     return nil, "this run made no model calls, so there is nothing to train on"
   end
-  each(j, [[SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup,
-      (SELECT max(id) FROM calls d WHERE d.pull = c.pull AND d.error IS NULL) AS last,
-      (SELECT e.verdict FROM evaluations e WHERE e.pull = c.pull
-       AND e.kind IN ('pull', 'repair') ORDER BY e.id LIMIT 1 OFFSET (SELECT count(*)
-       FROM calls d WHERE d.pull = c.pull AND d.id < c.id AND d.error IS NULL)) AS before,
-      (SELECT bytes FROM blobs WHERE hash = c.request) AS prompt,
-      (SELECT bytes FROM blobs WHERE hash = c.answer) AS answered
-    FROM calls c LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
-    WHERE c.id > ? ORDER BY c.id LIMIT ?]], "id", function(c)
-    if not (c.prompt and c.answered) or c.error then return end
-    local final = c.id == c.last
-    write(encode { prompt = c.prompt, answer = c.answered, kind = c.kind,
-      verdict = final and c.verdict or c.before or cjson.null,
-      reward = final and c.reward or cjson.null, speedup = final and c.speedup or nil,
-      reason = final and c.reason or nil, strategy = c.strategy, pull = c.pull,
-      provider = c.provider, model = c.model } .. "\n")
-  end)
+  local span = j:rows("SELECT min(pull) AS low, max(pull) AS high FROM calls")[1]
+  for from = span.low or 1, span.high or 0, CHUNK do
+    for _, c in ipairs(j:rows(training, from, from + CHUNK - 1, from, from + CHUNK - 1)) do
+      write(encode { prompt = c.prompt, answer = c.answered, kind = c.kind,
+        verdict = c.final ~= 0 and c.verdict or c.before or cjson.null,
+        reward = c.final ~= 0 and c.reward or cjson.null,
+        speedup = c.final ~= 0 and c.speedup or nil, reason = c.final ~= 0 and c.reason or nil,
+        strategy = c.strategy, pull = c.pull, provider = c.provider, model = c.model } .. "\n")
+    end
+  end
   return true
 end
 
