@@ -163,7 +163,7 @@ t.test("a file that is not T4, or hostile, is refused with the place", function(
   t.raises("expected T4", import_text, '{"results": 7}')
   t.raises("none of its results is correct", import_text, '{"results": []}')
   t.raises("results[0]", import_text, '{"results": [7]}')
-  t.raises("results[1]: 'invalidity' must be one of T4's, got string \"odd\"", import_text,
+  t.raises("results[1]: 'invalidity' must be one of T4's, got \"odd\"", import_text,
            (foreign:gsub('"correct"', '"odd"', 1)))
   t.raises("a time above 0", import_text, (foreign:gsub("%[2%.0%]", "[-1]")))
   t.raises("finite", import_text, (foreign:gsub('"x": 3', '"x": [1e999]')))

@@ -75,18 +75,25 @@
 ---@field policy? string|kernelband.policy default "policies/kernelband.lua"
 ---@field generator? kernelband.generator|kernelband.generator[]
 ---@field reward? fun(parent: kernelband.kernel, child?: kernelband.kernel, verdict: string): number
----@field budget kernelband.search_options_budget { steps =, minutes =, usd = }, at least one of them
----@field parallel? integer default 1; 1 to 64
+---@field budget kernelband.search_options_budget { steps =, minutes =, usd =, tokens = }, at least one of them
+---@field parallel? integer pulls under way at once; default 1; 1 to 1024
+---@field workers? integer processes that evaluate; 1 to 64
+---@field tune? integer evaluations a pull may spend on constants its source declares; default 12; 0 to 128
+---@field patience? number minutes to wait for a generator that cannot be reached; default 5; at least 0
 ---@field seed? integer default 1
 ---@field out? string
 ---@field quiet? boolean
+---@field retry? number seconds between two tries of it; default 5; at least 0
 ---@field confirm? boolean default true
 ---@field on_pull? fun(pull: table)
+---@field lane? integer of kb.search_all: a processor
+---@field progress? "auto"|"always"|"never"|"json"
 
 ---@class (exact) kernelband.search_options_budget
 ---@field steps? integer pulls; at least 1
 ---@field minutes? number at least 0
 ---@field usd? number at least 0
+---@field tokens? integer sent and received; at least 0
 
 ---@class (exact) kernelband.task_table
 ---@field name string
@@ -180,6 +187,9 @@ function kb.policy(file, params) end
 ---@param options kernelband.search_options
 ---@return kernelband.result
 function kb.search(options) end
+
+---@type any
+kb.search_all = nil
 
 ---@type any
 kb.reward = nil
