@@ -15,10 +15,17 @@ local parts = {
   { "reward",     "kernelband.reward" },
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
+  { "trace",      "kernelband.trace", "new" },
+  { "sweep",      "kernelband.sweep", "run" },
+  { "compare",    "kernelband.compare" },
 }
 
 local generators = {
   { "schedule", "kernelband.generator.schedule", "new" },
+  { "llm",      "kernelband.generator.llm", "new" },
+  { "command",  "kernelband.generator.command", "new" },
+  { "replay",   "kernelband.generator.replay", "new" },
+  { "mixed",    "kernelband.generator.mixed", "new" },
 }
 
 -- A table whose names are looked up, once each, in list.

@@ -32,6 +32,7 @@ function landing.kernel(S, parent, strategy, candidate, evaluation)
     time_ns = S.baseline_ns / speedup, speedup = speedup,
     speedup_low = evaluation.speedup_low or speedup,
     speedup_high = evaluation.speedup_high or speedup, note = {},
+    profile = evaluation.profile,
   }
   local evidence = evaluation.evidence or {}
   k.h, k.h_kind = evidence.h or {}, evidence.h_kind or {}

@@ -5,6 +5,7 @@
 -- never stored: search.lua rebuilds it by replaying the pulls.
 
 local core = require "kernelband.core"
+local archive = require "kernelband.archive"
 local format = require "kernelband.run_format"
 local journal = require "kernelband.journal"
 local json = require "kernelband.json"
@@ -149,6 +150,7 @@ local function insert_experiment(db, spec)
     spec.version, json.encode(spec.hashes),
     json.encode { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
     spec.seed, os.date "!%Y-%m-%dT%H:%M:%SZ"))
+  if spec.task then archive.keep_task(db, spec.task) end
 end
 
 -- The journal of a run that is there already; notes: what its reader should know.

@@ -15,6 +15,7 @@ local landing = require "kernelband.landing"
 local pulls   = require "kernelband.pull"
 local schema  = require "kernelband.schema"
 local setup   = require "kernelband.setup"
+local simulate = require "kernelband.simulate"
 local status  = require "kernelband.status"
 
 local search = {}
@@ -200,7 +201,7 @@ local function result_of(S, kernel, evaluation, confirmed)
     S.journal.best(kernel.source)
     S.journal.finish(r.state, r)
   end
-  r.rows, r.source, r.strategies = S.rows, kernel.source, {}
+  r.rows, r.source, r.strategies, r.trail = S.rows, kernel.source, {}, S.trail
   for i, s in ipairs(S.strategies) do r.strategies[i] = s.name end
   if S.task.share_of_optimum then
     r.share_of_optimum = S.task.share_of_optimum(kernel)
@@ -259,7 +260,10 @@ function search.begin(S)
 end
 
 local function body(S)
-  if not S.begun then search.begin(S) end
+  if not S.begun then
+    if S.task.simulate and simulate.fits(S) then return result_of(S, simulate.run(S)) end
+    search.begin(S)
+  end
   loop(S)
   local kernel, evaluation = S.best, S.best_evaluation
   local confirmed = false

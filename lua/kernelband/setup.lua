@@ -9,6 +9,7 @@ local progress  = require "kernelband.progress"
 local rewards   = require "kernelband.reward"
 local fingerprint = require "kernelband.fingerprint"
 local loop      = require "kernelband.loop"
+local mixed     = require "kernelband.generator.mixed"
 local money     = require "kernelband.money"
 local run       = require "kernelband.run"
 local schema    = require "kernelband.schema"
@@ -66,7 +67,7 @@ end
 local function environment(opt)
   local task = opt.task
   if task.environment then
-    local env = task.environment { parallel = opt.parallel }
+    local env = task.environment { parallel = opt.parallel, seed = opt.seed }
     return { evaluator = env.evaluator, generator = env.generator,
              strategies = env.strategies, source = env.source, ext = "txt" }
   end
@@ -130,7 +131,7 @@ local function open_journal(opt, S, env)
   return run.open {
     out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
     args = args, version = require("kernelband").version, machine = core.system.host(),
-    hashes = hashes,
+    hashes = hashes, task = S.task,
     options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out },
     identity = {
@@ -214,7 +215,7 @@ end
 local function add_generator(S, opt, env)
   S.strategies = opt.strategies and strategy.set(opt.strategies) or env.strategies
   for i, s in ipairs(S.strategies) do S.arms[s.name], S.index[s.name] = 0, i end
-  local generator = opt.generator or env.generator
+  local generator = mixed.of(opt.generator or env.generator)
   check_generator(generator)
   if generator.name == "schedule" and S.task.schedule then
     check_moves(S.task, S.strategies)
@@ -224,7 +225,7 @@ local function add_generator(S, opt, env)
     S.generator = generator.start(S.task, {
       loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
       journal = { call = function(record) return S.journal.call(record) end },
-      device = opt.device_table and opt.device_table() or nil,
+      device = function() return S.machine end,
       note = function(text) S.progress.note(text) end,
     })
   end
