@@ -58,7 +58,8 @@ function journals.write(folder, o)
     l1_bytes_per_s = 2e11, l2_bytes_per_s = 1e11, dram_bytes_per_s = 3e10,
     dram_copy_bytes_per_s = 3e10, isa = "avx2" } }
   local kernels = { { id = 1, speedup = 1, speedup_low = 1, speedup_high = 1, time_ns = 1e6,
-                      depth = 0, source = text("source", 0, "void f(void)\n{\n}\n") } }
+                      depth = 0, params = { tile = 0, unroll = 0 },
+                      source = text("source", 0, "void f(void)\n{\n}\n") } }
   j.baseline(kernels[1], evaluation(rng, 1))
   for i = 1, o.pulls do
     local parent = kernels[1 + rng:below(#kernels)]

@@ -109,9 +109,10 @@ local invalidity = { ok = "correct", build_failed = "compile", launch_failed = "
 local failed = { compile = "CompilationFailedConfig", runtime = "RuntimeFailedConfig",
   correctness = "RuntimeFailedConfig", timeout = "RuntimeFailedConfig" }
 
--- Parameters by name. A candidate without any is told by its source.
-local function configuration(params, source)
-  params = decode(params)
+-- Parameters by name. Where a candidate of the run has none, all are told by their
+-- source: readers want the same axes in every row.
+local function configuration(params, source, nameless)
+  params = not nameless and decode(params)
   if not params then return { source = core.system.hash(source or "") } end
   if #params == 0 then return params end
   local out = {}
@@ -154,7 +155,7 @@ local function clock_at(started, seconds)
   return os.date("!%Y-%m-%d %H:%M:%S+00:00", math.floor(base + (base - utc) + seconds))
 end
 
-local function result(row, evaluation, started)
+local function result(row, evaluation, started, nameless)
   local why = invalidity[row.verdict] or "runtime"
   local seconds = type(evaluation.seconds) == "table" and evaluation.seconds or {}
   local function ms(name) return 1000 * (tonumber(seconds[name]) or 0) end
@@ -167,7 +168,7 @@ local function result(row, evaluation, started)
   end
   return {
     timestamp = clock_at(started, row.at_s or 0),
-    configuration = configuration(row.params, row.source), times = times, invalidity = why,
+    configuration = configuration(row.params, row.source, nameless), times = times, invalidity = why,
     correctness = why == "correct" and 1 or 0, objectives = { "time" },
     measurements = { { name = "time", value = value,
                        unit = why == "correct" and "miliseconds" or "" } },
@@ -188,8 +189,11 @@ function export.t4(j, write)
     machine = e.machine, started = e.started } }
   write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
   local first = true
+  local nameless = j:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
+    + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0
   local function put(row, evaluation)
-    write((first and "\n" or ",\n") .. encode(result(row, evaluation or {}, e.started)))
+    local line = encode(result(row, evaluation or {}, e.started, nameless))
+    write((first and "\n" or ",\n") .. line)
     first = false
   end
   local k = j:rows("SELECT * FROM kernels WHERE id = 1")[1]
