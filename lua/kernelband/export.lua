@@ -168,7 +168,8 @@ local function result(row, evaluation, started, nameless)
   end
   return {
     timestamp = clock_at(started, row.at_s or 0),
-    configuration = configuration(row.params, row.source, nameless), times = times, invalidity = why,
+    configuration = configuration(row.params, row.source, nameless),
+    times = times, invalidity = why,
     correctness = why == "correct" and 1 or 0, objectives = { "time" },
     measurements = { { name = "time", value = value,
                        unit = why == "correct" and "miliseconds" or "" } },
