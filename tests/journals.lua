@@ -9,7 +9,8 @@ local journals = {}
 local kinds = {}
 for i = 1, 9 do kinds[i] = "derived" end
 
-local function evaluation(rng, speedup)
+-- profile: as on a GPU with counters.
+local function evaluation(rng, speedup, profile)
   return {
     verdict = "ok", time_ns = 1e6 / speedup, baseline_ns = 1e6, speedup = speedup,
     speedup_low = speedup * 0.98, speedup_high = speedup * 1.02, seconds = { total = 0.5 },
@@ -21,6 +22,8 @@ local function evaluation(rng, speedup)
       rho = { math.log(1e6 / speedup), 10 + rng:normal(), 1 + 8 * rng:uniform(), 8, 8, 0.5 },
       rho_kind = kinds, h = { sm = 95, dram = 50, l2 = 20 },
       signature = { 1 / speedup, 0.5, 0.5, 0.5, 0.5 } },
+    profile = profile and { counters = { dram_bytes = 2e6, sm_pct = 40 }, traffic = {
+      dram_bytes = 2e6 }, bottleneck = { text = "DRAM: 80 % of its peak" } } or nil,
   }
 end
 
@@ -41,7 +44,7 @@ local function fast(open, spec)
 end
 
 -- o: pulls, seed, task, policy, texts = function(kind, i) -> text or nil, for kind
--- "source", "reason", "strategy"; usd a pull; calls = true.
+-- "source", "reason", "strategy"; usd a pull; calls = true; profile = true.
 function journals.write(folder, o)
   local rng = core.rng(o.seed or 7)
   local function text(kind, i, usual) return o.texts and o.texts(kind, i) or usual end
@@ -60,12 +63,12 @@ function journals.write(folder, o)
   local kernels = { { id = 1, speedup = 1, speedup_low = 1, speedup_high = 1, time_ns = 1e6,
                       depth = 0, params = { tile = 0, unroll = 0 },
                       source = text("source", 0, "void f(void)\n{\n}\n") } }
-  j.baseline(kernels[1], evaluation(rng, 1))
+  j.baseline(kernels[1], evaluation(rng, 1, o.profile))
   for i = 1, o.pulls do
     local parent = kernels[1 + rng:below(#kernels)]
     local ok = rng:uniform() < 0.6
     local speedup = parent.speedup * math.exp(0.15 * rng:normal())
-    local e = ok and evaluation(rng, speedup) or { verdict = rng:uniform() < 0.5 and "wrong"
+    local e = ok and evaluation(rng, speedup, o.profile) or { verdict = rng:uniform() < 0.5 and "wrong"
       or "build_failed", reason = text("reason", i, "x.c:" .. 1 + rng:below(30)), shapes = {} }
     local strategy = text("strategy", i, names[1 + rng:below(#names)])
     local usual = ("void f(void)\n{\n    /* %d */\n}\n"):format(i)

@@ -186,6 +186,18 @@ t.test("cells that the policy masks are hatched", function()
   t.contains(html, "Hatched: the policy")
 end)
 
+t.test("counters are shown before and after, and what binds the kernel", function()
+  local folder = worlds.folder()
+  journals.write(folder, { pulls = 20, profile = true })
+  local text = report.html { folder }
+  markup.harmless(text)
+  t.contains(text, "Hardware counters")
+  t.contains(text, "The winner is bound by DRAM: 80 % of its peak.")
+  t.contains(text, "bank conflicts in shared memory")
+  local m = model.load(folder)
+  t.equal(m.sample[1].moved, 2000000)
+end)
+
 t.test("hostile texts stay texts", function()
   local evil = "</script></title><script>alert(1)</script><img src=x onerror=alert(2)>"
     .. "\"'><svg onload=alert(3)>&lt;\xff\0\u{202E}]]>-->"
