@@ -68,7 +68,8 @@ function journals.write(folder, o)
     local parent = kernels[1 + rng:below(#kernels)]
     local ok = rng:uniform() < 0.6
     local speedup = parent.speedup * math.exp(0.15 * rng:normal())
-    local e = ok and evaluation(rng, speedup, o.profile) or { verdict = rng:uniform() < 0.5 and "wrong"
+    local e = ok and evaluation(rng, speedup, o.profile) or {
+      verdict = rng:uniform() < 0.5 and "wrong"
       or "build_failed", reason = text("reason", i, "x.c:" .. 1 + rng:below(30)), shapes = {} }
     local strategy = text("strategy", i, names[1 + rng:below(#names)])
     local usual = ("void f(void)\n{\n    /* %d */\n}\n"):format(i)

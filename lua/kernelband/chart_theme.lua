@@ -40,6 +40,7 @@ local function style()
     ".pt{fill:var(--c);fill-opacity:.7}.ar{fill:var(--c)}.ru{stroke:var(--soft);",
     "stroke-dasharray:2 3;fill:none}.ce{stroke:var(--bg);stroke-width:2}",
   }
+  out[#out + 1] = ".sf{--c:var(--fg)}"
   for i = 1, 8 do out[#out + 1] = (".s%d{--c:var(--c%d)}"):format(i, i) end
   for _, v in ipairs(theme.verdicts) do
     out[#out + 1] = (".v-%s{--c:var(--%s)}"):format(v, v)

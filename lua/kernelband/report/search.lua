@@ -253,7 +253,7 @@ function search.clusters(m)
     end
   end
   if spot then
-    c:points({ spot }, { class = "v-ok", mark = "ring", radius = 8, name = "the winner" })
+    c:points({ spot }, { class = "sf", mark = "ring", radius = 8, name = "the winner" })
   end
   return '<div class="grid">' .. format.figure(c:svg(),
       ("%s of %s kernels on the two principal axes of the six behaviour features, "
