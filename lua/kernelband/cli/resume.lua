@@ -47,9 +47,19 @@ local function script_of(opt, experiment, folder)
       .. "  kernelband resume %s --script %s"):format(kept, folder, kept) or "")
 end
 
+local opts = {
+  { "steps", "N", doc = "a new budget of pulls" },
+  { "minutes", "M", doc = "a new budget of time" },
+  { "usd", "X", doc = "a new budget of money" },
+  { "tokens", "N", doc = "a new budget of tokens" },
+  { "force", doc = "go on though task, policy or strategies changed" },
+  { "script", "FILE", file = true, doc = "the script, where it is elsewhere now" },
+  { "progress", "HOW", one_of = { "auto", "always", "never", "json" },
+    doc = "auto, always, never or json" },
+}
+
 local function resume(args)
-  local opt, rest = options.parse(args, { usage = usage, flags = { "force" }, least = 0, most = 1,
-    values = { "steps", "minutes", "usd", "tokens", "script", "progress" } })
+  local opt, rest = options.parse(args, { usage = usage, options = opts, least = 0, most = 1 })
   local folder = rest[1]
   if not folder then schema.raise("kernelband: which run folder?\nusage: %s", usage) end
   local experiment, why = run.experiment(folder)
@@ -76,7 +86,7 @@ end
 
 return {
   summary = "goes on with a run that was stopped",
-  usage = usage,
+  usage = usage, options = opts, folders = true,
   help = [[
 RUN is the folder a search wrote to (its `out`). The script that started it is
 run again with the same arguments, in the folder it was started in; its recorded
