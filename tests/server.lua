@@ -1,14 +1,14 @@
 -- server.lua - for specs: starts tests/server/server and reads what it was asked.
 --
 --   local server = require "server"
---   local s = server.start(scenario [, { tls = "good" | "expired" }])
+--   local s = server.start(scenario [, { tls = "good" | "expired" | "other" }])
 --     s.url                  -- "http://127.0.0.1:PORT", https with tls
 --     s.port
 --     s:requests()           -- { { method =, path =, headers = { name = value },
 --                            --     body =, raw = }, .. } in order
 --     s:stop()
 --   server.delay(ms, text)   -- one that answers everything with text, later
---   server.certificates()    -- a folder with ca.pem, good.pem, expired.pem
+--   server.certificates()    -- a folder with ca.pem, good.pem, expired.pem, other.pem
 --   server.port()            -- a port of this machine on which nobody listens
 --
 -- A scenario is a text; tests/server/server.c says how it is written. The server
@@ -73,7 +73,7 @@ local function parse(raw)
   local head, body = raw:match "^(.-)\r\n\r\n(.*)$"
   local r = { headers = {}, body = body, raw = raw }
   r.method, r.path = head:match "^(%S+) (%S+)"
-  for name, value in head:gmatch "\r\n([^:\r\n]+):%s*([^\r\n]*)" do
+  for name, value in head:gmatch "\r\n([^:\r\n]+):[ \t]*([^\r\n]*)" do
     r.headers[name:lower()] = value
   end
   return r

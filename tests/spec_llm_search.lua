@@ -178,7 +178,8 @@ end)
 t.test("a spent quota pauses the run, and is no pull", function()
   local out = worlds.folder()
   local r = live("on POST *\n times 1\n head 200\n json " .. whole .. "\non POST *\n"
-    .. " head 429\n json " .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n",
+    .. " head 429\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n",
     { out = out })
   t.equal(r.state, "paused")
   t.equal(r.pulls, 1)

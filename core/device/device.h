@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "kb.h"
+#include "mutant.h"
 #include "roofline.h"
 #include "tensor.h"
 
@@ -173,6 +174,14 @@ KB_MUST_USE kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot,
                                      size_t i, double *out);
 KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot,
                                      size_t i, double value);
+
+/* Puts a mutant of output arg of slot 0, which holds the right answer, in its
+ * place; from: the input of a copy; rows, cols: as in kb_mutation. *other is
+ * what kb_mutant_make returns. ENOMEM. */
+KB_MUST_USE kb_status kb_buffers_mutate(kb_buffers *b, size_t arg,
+                                        enum kb_mutant kind, size_t from,
+                                        size_t rows, size_t cols,
+                                        uint64_t seed, size_t *other);
 
 /* Copies the inputs of a slot, and the pristine in-out arrays, of from to our
  * slot 0: arrays of the same modes and counts. In-out arrays of a reference are float64, and are

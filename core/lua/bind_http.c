@@ -9,8 +9,8 @@
  *                               | id, bytes, status    -- of one that streams
  *                               | id, answer           -- it has ended, and id
  *                                                      -- is free
- *       answer = { status =, headers = { name = value }, body =, first_s =,
- *                  total_s = } and, of one that failed, text =, code =, reason =
+ *       answer = { status =, version = 11, headers = { name = value }, body =,
+ *                  first_s =, total_s = } and, of one that failed, text =, code =, reason =
  *     h:cancel(id)             -> answer so far; id is free
  *     #h                       -- transfers begun and not ended
  */
@@ -40,8 +40,11 @@ static int http_new(lua_State *L)
     luaL_argcheck(L, limit >= 1 && limit <= KB_HTTP_LIMIT, 1,
                   "1 to 4096 transfers at once");
     kb_http **slot = kb_bind_slot(L, HTTP);
-    kb_status st = kb_http_new((size_t)limit, slot);
-    return st ? kb_bind_fail(L, st) : 1;
+    const char *why;
+    kb_status st = kb_http_new((size_t)limit, slot, &why);
+    if (st)
+        return *why ? kb_bind_fail_text(L, st, why) : kb_bind_fail(L, st);
+    return 1;
 }
 
 static int http_close(lua_State *L)                     /* __gc and __close */
@@ -172,6 +175,8 @@ static void push_answer(lua_State *L, const struct kb_http_answer *a)
     lua_newtable(L);                                    /* [answer] */
     lua_pushinteger(L, a->status);
     lua_setfield(L, -2, "status");
+    lua_pushinteger(L, a->version);
+    lua_setfield(L, -2, "version");
     lua_pushlstring(L, a->body ? a->body : "", a->body_bytes);
     lua_setfield(L, -2, "body");
     lua_pushnumber(L, a->total_s);

@@ -228,7 +228,8 @@ static kb_status keep_output(kb_command *c, const char *bytes, size_t n)
         c->output = grown;
         c->output_cap = cap;
     }
-    memcpy(c->output + c->output_used, bytes, keep);
+    if (keep)
+        memcpy(c->output + c->output_used, bytes, keep);
     c->output_used += keep;
     return n > fits ? KB_EFULL : KB_OK;
 }

@@ -11,9 +11,13 @@ local parts = {
   { "strategy",   "kernelband.strategy", "load" },
   { "policy",     "kernelband.policy", "load" },
   { "search",     "kernelband.search", "run" },
+  { "search_all", "kernelband.search_all", "run" },
   { "reward",     "kernelband.reward" },
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
+  { "trace",      "kernelband.trace", "new" },
+  { "sweep",      "kernelband.sweep", "run" },
+  { "compare",    "kernelband.compare" },
 }
 
 local generators = {

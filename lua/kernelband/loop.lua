@@ -16,8 +16,8 @@
 --       request  = { url =, method = "POST", headers = { { name, value }, .. }, body =,
 --                    connect_ns =, idle_ns =, total_ns =, max_bytes =, ca_file =,
 --                    on_data = function(chunk, status) -> false to stop }
---       response = { status =, headers = { ["retry-after"] = .. }, body =, stopped =,
---                    seconds = { first =, total = } }
+--       response = { status =, version = 10 | 11 | 20, headers = { ["retry-after"] = .. },
+--                    body =, stopped =, seconds = { first =, total = } }
 --       received = the same of what came before it failed, and reason = in a word:
 --                  resolve connect tls proxy reset protocol size idle total memory
 --       code     = EHTTP, ETIME, ECANCELED, EINVAL, ENOMEM. Any status is a response.
@@ -225,7 +225,7 @@ end
 local function response(answer, body)
   if not answer then return nil end
   return { status = answer.status, headers = answer.headers, body = body or answer.body,
-           reason = answer.reason,
+           reason = answer.reason, version = answer.version,
            seconds = { first = answer.first_s, total = answer.total_s } }
 end
 

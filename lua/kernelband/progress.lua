@@ -278,14 +278,18 @@ function progress.new(options)
   elseif mode == "json" then one = json_lines(write)
   elseif mode == "never" or not tty then one = plain_lines(write, mode == "never") end
   if one then
-    return options.group and setmetatable({}, { __index = function() return one end }) or one
+    if not options.group then return one end
+    return setmetatable({ close = one.close }, { __index = function() return one end })
   end
   local color = os.getenv "NO_COLOR"
   local screen = new_screen { write = write, columns = options.columns,
                               bold = not (color and color ~= "") }
   local members = blocks(screen, write, options.group and lines_of_group
     or function(statuses, width) return progress.block(statuses[1], width) end)
-  return options.group and members or members[1]
+  if not options.group then return members[1] end
+  for _, p in ipairs(members) do p.close = screen.erase end
+  members.close = screen.leave
+  return members
 end
 
 local function time(ns)

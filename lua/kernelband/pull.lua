@@ -17,8 +17,6 @@ local tuning = require "kernelband.tuning"
 
 local pull = {}
 
-local PAUSE_NS = 5 * 10 ^ 9 // 1        -- between two tries of a generator that paused
-
 -- Verdicts another word with the generator may mend.
 local mendable = { build_failed = true, launch_failed = true, wrong = true, crashed = true }
 -- ... and those a source would get again.
@@ -108,7 +106,7 @@ local function wait_out(S, p, reason)
   S.pause(reason)
   if S.stopping or p.cancelled then return false end
   p.stage = "waiting"
-  local ok = S.loop:sleep(S.pause_ns or PAUSE_NS)
+  local ok = S.loop:sleep(S.pause_ns)
   p.stage = stage
   return ok and not S.stopping and not p.cancelled
 end

@@ -3,7 +3,6 @@
 local check   = require "kernelband.check"
 local schema  = require "kernelband.schema"
 local task    = require "kernelband.task"
-local verdict = require "kernelband.verdict"
 
 local rooms = {}
 
@@ -100,18 +99,6 @@ function rooms.new(s, shape, role)
   room.baseline = load_or_raise(s, s.baseline_kernel, room.buffers, shape, "the baseline")
   room.limit_ns = 10 ^ 10 // 1
   return room
-end
-
--- Fresh contents for every input, others in each slot.
-function rooms.fill_inputs(s, room, distribution)
-  for i, a in ipairs(s.task.args) do
-    if a.mode == "in" or a.mode == "inout" then
-      for slot = 1, a.mode == "in" and room.slots or 1 do
-        room.buffers:fill(i, distribution, verdict.secret_seed(), room.below[i], slot)
-      end
-    end
-  end
-  room.buffers:keep()
 end
 
 return rooms

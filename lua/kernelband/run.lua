@@ -5,14 +5,13 @@
 -- never stored: search.lua rebuilds it by replaying the pulls.
 
 local core = require "kernelband.core"
+local archive = require "kernelband.archive"
 local format = require "kernelband.run_format"
 local journal = require "kernelband.journal"
 local json = require "kernelband.json"
 local schema = require "kernelband.schema"
 
 local run = {}
-
-local MIN_FREE_BYTES = 8 << 20
 
 -- What is to be gone on with: nil, or { folder = real path (nil: every `out` that
 -- holds a run), out = the `out` it was started with, force = true to go on
@@ -149,6 +148,7 @@ local function insert_experiment(db, spec)
     spec.version, json.encode(spec.hashes),
     json.encode { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
     spec.seed, os.date "!%Y-%m-%dT%H:%M:%SZ"))
+  if spec.task then archive.keep_task(db, spec.task) end
 end
 
 -- The journal of a run that is there already; notes: what its reader should know.
@@ -217,10 +217,7 @@ function run.open(spec)
   if on then on.met = true end
   local ok, why = core.system.mkdir_p(folder)
   if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
-  local free = core.system.disk_free(folder)
-  if free and free < MIN_FREE_BYTES then
-    error(("%s: its disk is full (%d MiB left)"):format(folder, free >> 20), 0)
-  end
+  journal.check_room(folder)
   local lock = take_lock(folder)
   local notes = {}
   local opened, db, resume, forced = pcall(open_db, folder, spec, on, notes)

@@ -15,6 +15,7 @@ local landing = require "kernelband.landing"
 local pulls   = require "kernelband.pull"
 local schema  = require "kernelband.schema"
 local setup   = require "kernelband.setup"
+local simulate = require "kernelband.simulate"
 local status  = require "kernelband.status"
 
 local search = {}
@@ -71,7 +72,7 @@ end
 local function start(S)
   local parent, index, terms = S.brain.choose(S.pending, pending(S))
   if parent == nil then return false end
-  if not S.in_pool[parent] then
+  if S.pool[type(parent) == "table" and parent.id] ~= parent then
     schema.raise("%s: choose must return a kernel of this search's pool, got %s",
                  S.policy.file, schema.show(parent))
   end
@@ -200,7 +201,7 @@ local function result_of(S, kernel, evaluation, confirmed)
     S.journal.best(kernel.source)
     S.journal.finish(r.state, r)
   end
-  r.rows, r.source, r.strategies = S.rows, kernel.source, {}
+  r.rows, r.source, r.strategies, r.trail = S.rows, kernel.source, {}, S.trail
   for i, s in ipairs(S.strategies) do r.strategies[i] = s.name end
   if S.task.share_of_optimum then
     r.share_of_optimum = S.task.share_of_optimum(kernel)
@@ -248,13 +249,21 @@ local function farewell(S)
     S.stopping == "paused" and "paused" or "stopped", #S.rows, how))
 end
 
--- From the baseline on; kb.search_all runs several of these side by side.
-function search.go(S)
+-- Up to the baseline; kb.search_all has several of these before it goes on.
+function search.begin(S)
+  S.begun = true
   for _, note in ipairs(S.journal.notes or {}) do S.progress.note(note[1] .. ": " .. note[2]) end
   if S.journal.resumed then
     S.progress.note(("%s: replaying %d pulls"):format(S.journal.folder, #S.journal.order))
   end
   baseline(S)
+end
+
+local function body(S)
+  if not S.begun then
+    if S.task.simulate and simulate.fits(S) then return result_of(S, simulate.run(S)) end
+    search.begin(S)
+  end
   loop(S)
   local kernel, evaluation = S.best, S.best_evaluation
   local confirmed = false
@@ -282,9 +291,10 @@ end
 
 -- Runs a search that setup made to its end, whatever happens; raises its error.
 function search.finish(S)
-  local ok, result = xpcall(search.go, schema.trace_own, S)
+  local ok, result = xpcall(body, schema.trace_own, S)
   S.progress.close()
   hang_up(S)
+  S.closed = true
   S.evaluator.close()
   if not ok then
     S.journal.fail(interrupts() > 0 and "interrupted" or "failed",

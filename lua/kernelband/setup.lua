@@ -49,8 +49,10 @@ local rules = {
   { "out", "string", optional = true,
     check = function(s) return s ~= "", "the path of a folder" end },
   { "quiet", "boolean", optional = true },
+  { "retry", "number", default = 5, at_least = 0, doc = "seconds between two tries of it" },
   { "confirm", "boolean", default = true },
   { "on_pull", "function", optional = true },
+  { "lane", "integer", optional = true, doc = "of kb.search_all: a processor" },
   { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" } },
 }
 
@@ -65,12 +67,15 @@ end
 local function environment(opt)
   local task = opt.task
   if task.environment then
-    local env = task.environment { parallel = opt.parallel }
+    local env = task.environment { parallel = opt.parallel, seed = opt.seed }
     return { evaluator = env.evaluator, generator = env.generator,
              strategies = env.strategies, source = env.source, ext = "txt" }
   end
   local language
   opt.device, language = device.resolve(opt.device, task)
+  if opt.lane and opt.device == "cpu" then
+    opt.device = "cpu:" .. core.system.cpu_count() - opt.lane
+  end
   task = tasks.for_language(task, language)
   opt.task = task
   return { source = tasks.source(task, "baseline"), ext = language == "c" and "c" or "cu",
@@ -126,7 +131,7 @@ local function open_journal(opt, S, env)
   return run.open {
     out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
     args = args, version = require("kernelband").version, machine = core.system.host(),
-    hashes = hashes,
+    hashes = hashes, task = S.task,
     options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out },
     identity = {
@@ -192,8 +197,10 @@ local function new_state(opt, L, view)
   local S = {
     task = opt.task, budget = budget_of(opt), parallel = opt.parallel, seed = opt.seed,
     policy = resolve_policy(opt.policy), confirm = opt.confirm, tune = opt.tune,
+    pause_ns = opt.retry * 1e9 // 1 | 0,
+    on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
     on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
-    pool = {}, in_pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
+    pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
     index = {}, verdicts = {}, arms = {}, flying = {},
     pending = 0, oldest = 1, chosen = 0, landed = 0, replayed = 0,
   }

@@ -1,5 +1,6 @@
 /* Certificates made for one run of the tests: ca.pem signs good.pem and
- * expired.pem, both for localhost and 127.0.0.1; each has a .key beside it. */
+ * expired.pem, both for localhost and 127.0.0.1, and other.pem, for another
+ * name; each has a .key beside it. */
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -39,7 +40,7 @@ static void save(const char *dir, const char *name, X509 *x, EVP_PKEY *key)
 }
 
 /* from_s and to_s are seconds from now. issuer NULL: signs itself, as a CA. */
-static X509 *make(const char *name, long serial, long from_s, long to_s,
+static X509 *make(const char *name, const char *names, long serial, long from_s, long to_s,
                   EVP_PKEY *key, X509 *issuer, EVP_PKEY *issuer_key)
 {
     X509 *x = X509_new();
@@ -56,7 +57,7 @@ static X509 *make(const char *name, long serial, long from_s, long to_s,
     extend(x, by, NID_basic_constraints, issuer ? "CA:FALSE" : "critical,CA:TRUE");
     extend(x, by, NID_subject_key_identifier, "hash");
     if (issuer)
-        extend(x, by, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+        extend(x, by, NID_subject_alt_name, names);
     else
         extend(x, by, NID_key_usage, "critical,keyCertSign,cRLSign");
     need(X509_sign(x, issuer ? issuer_key : key, EVP_sha256()), "signing");
@@ -65,15 +66,19 @@ static X509 *make(const char *name, long serial, long from_s, long to_s,
 
 void certificates_make(const char *dir)
 {
+    static const char here[] = "DNS:localhost,IP:127.0.0.1";
     const long day = 86400;
     EVP_PKEY *ca_key = EVP_EC_gen("P-256"), *key = EVP_EC_gen("P-256");
     need(ca_key && key, "a key");
-    X509 *ca = make("KernelBand test CA", 1, -40 * day, 40 * day, ca_key, NULL, NULL);
-    X509 *good = make("localhost", 2, -day, day, key, ca, ca_key);
-    X509 *expired = make("localhost", 3, -20 * day, -10 * day, key, ca, ca_key);
+    X509 *ca = make("KernelBand test CA", NULL, 1, -40 * day, 40 * day, ca_key, NULL, NULL);
+    X509 *good = make("localhost", here, 2, -day, day, key, ca, ca_key);
+    X509 *expired = make("localhost", here, 3, -20 * day, -10 * day, key, ca, ca_key);
+    X509 *other = make("other.invalid", "DNS:other.invalid", 4, -day, day, key, ca, ca_key);
     save(dir, "ca", ca, ca_key);
     save(dir, "good", good, key);
     save(dir, "expired", expired, key);
+    save(dir, "other", other, key);
+    X509_free(other);
     X509_free(ca);
     X509_free(good);
     X509_free(expired);

@@ -4,7 +4,8 @@
  *   server [--record DIR] [--tls CERT KEY] SCENARIO
  *   server [--record DIR] [--tls CERT KEY] --delay MS TEXT
  *                               answers everything with TEXT after MS
- *   server --certificates DIR   makes ca.pem, good.pem, expired.pem, their .key
+ *   server --certificates DIR   makes ca.pem, good.pem, expired.pem,
+ *                               other.pem, each with its .key
  *
  * It prints "port N pid P" and serves until its parent dies or it is killed.
  * With --record each request is kept, head and body as received, in DIR/1,

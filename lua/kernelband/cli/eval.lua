@@ -72,7 +72,6 @@ return {
     if not source then schema.raise("kernelband eval: %s", why) end
     local out = evaluate(t, source, opt, rest[2])
     if not out then return 130 end
-    for _, r in ipairs(out.shapes) do r.samples_ns, r.baseline_samples_ns = nil, nil end
     if opt.json then print_json(t, rest[2], out) else print_text(out) end
     return out.verdict == "ok" and 0 or 1
   end,

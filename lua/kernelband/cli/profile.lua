@@ -135,22 +135,25 @@ local function text_of(out, machine)
   return table.concat(parts, "\n")
 end
 
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+}
+
 return {
   summary = "counters, bottleneck and limits of one source",
-  usage = usage, text_of = text_of,
+  usage = usage, options = opts, text_of = text_of,
   help = "What is measured, derived or missing is marked so. Without hardware counters it tells\n"
          .. "what the object, the launch and the clock say. Exit status: 0 when the verdict is\n"
          .. "ok, 1 for any other. --json prints one object.",
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, flags = { "json" },
-                                            values = { "device" }, least = 2, most = 2 })
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 2, most = 2 })
     local t = task.load(rest[1])
     local source, why = core.system.read_file(rest[2])
     if not source then schema.raise("kernelband profile: %s", why) end
     local out, machine = eval.evaluate(t, source, { device = opt.device, profile = true },
                                        rest[2])
     if not out then return 130 end
-    for _, r in ipairs(out.shapes) do r.samples_ns, r.baseline_samples_ns = nil, nil end
     if opt.json then
       out.profile, out.evidence = out.profile or cjson.null, out.evidence or cjson.null
       eval.print_json(t, rest[2], out)
