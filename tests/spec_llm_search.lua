@@ -171,8 +171,8 @@ end)
 t.test("a budget reached in mid-flight lets what is under way land", function()
   local r, n = live("on POST *\n wait 50ms\n head 200\n json " .. whole .. "\n",
     { budget = { tokens = 200 }, parallel = 4 })
-  t.equal(r.pulls, 4)
-  t.equal(n, 4)
+  t.equal(r.pulls, n)
+  assert(n == 4 or n == 5, n)             -- the first to land leaves room for one
 end)
 
 t.test("a spent quota pauses the run, and is no pull", function()
