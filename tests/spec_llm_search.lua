@@ -110,6 +110,17 @@ t.test("every exchange is in the run folder, and the run is a recording", functi
   t.equal(again.source, r.source)
 end)
 
+t.test("a search over a recording that was broken off goes on as if it had not been", function()
+  local run = require "kernelband.run"
+  local whole_run, out = search {}, worlds.folder()
+  search { out = out, budget = { steps = 4 } }
+  run.resuming(out)
+  local r = search { out = out, budget = { steps = 20 } }
+  run.resuming(nil)
+  t.equal(rows(r), rows(whole_run))
+  t.equal(r.source, whole_run.source)
+end)
+
 t.test("many at once land the same answers", function()
   local r = search { parallel = 6 }
   local count = 0
