@@ -227,6 +227,7 @@ local function add_generator(S, opt, env)
       loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
       journal = { call = function(record) return S.journal.call(record) end },
       device = function() return S.machine end,
+      chosen = function() return S.chosen end,
       note = function(text) S.progress.note(text) end,
     })
   end
