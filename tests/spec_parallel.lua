@@ -131,7 +131,7 @@ t.test("a source that differs in blanks and remarks only is the same one", funct
   local pull = require "kernelband.pull"
   local S = { task = {} }
   local a = pull.hash(S, "// kb: launch f\nint f(void) { return 1; } // fast\n/* x */")
-  t.equal(pull.hash(S, "//kb: launch f\n int f(void) {\n  return 1; }\n// slow \n"), a)
+  t.equal(pull.hash(S, "// kb: launch f\n int f(void) {\n  return 1; }\n// slow \n"), a)
   assert(pull.hash(S, "// kb: launch g\nint f(void) { return 1; }") ~= a)
 end)
 
@@ -289,6 +289,20 @@ t.test("many searches share one loop, and one that fails takes no other down", f
   for _, i in ipairs { 1, 3, 4 } do t.equal(results[i].pulls, 4) end
   local seconds = (core.system.now_ns() - began) / 1e9
   assert(seconds < 0.55, seconds)        -- one after the other: 3 times 4/2 times 50 ms
+end)
+
+t.test("a worker lost in one of many searches is that one's end", function()
+  local list, stderr = { quiet = true }, io.stderr
+  for i = 1, 3 do
+    list[i] = { task = worlds.task { lost = i == 1 and 3 or nil }, policy = newest,
+                budget = { steps = 6 }, quiet = true }
+  end
+  io.stderr = { write = function() end }  -- luacheck: ignore
+  local ok, results = pcall(kb.search_all, list)
+  io.stderr = stderr                      -- luacheck: ignore
+  assert(ok, results)
+  t.contains(results[1].error, "the worker is lost: it died")
+  t.equal({ results[2].pulls, results[3].pulls }, { 6, 6 })
 end)
 
 t.test("searches side by side give what each gives alone", function()

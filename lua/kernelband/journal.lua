@@ -27,6 +27,7 @@ local json = require "kernelband.json"
 local journal = {}
 
 local CHUNK = 256                       -- recorded pulls held at a time
+local MIN_FREE_BYTES = 8 << 20
 
 local columns = {
   kernels = 12, pulls = 19, evaluations = 8, profiles = 7, calls = 25, events = 4,
@@ -40,6 +41,14 @@ end
 function journal.broken(folder, why)
   error(("%s: %s; what was written before stays readable. Make room, then: "
          .. "kernelband resume %s"):format(folder, why, folder), 0)
+end
+
+-- Raises while what is there can still be closed in good order.
+function journal.check_room(folder)
+  local free = core.system.disk_free(folder)
+  if free and free < MIN_FREE_BYTES then
+    journal.broken(folder, ("its disk is full (%d MiB left)"):format(free >> 20))
+  end
 end
 
 local function encoded(v) return v and json.encode(v) end
@@ -137,6 +146,7 @@ local function add_rows(j, exec)
 
   function j.pull(p, attempts)
     local terms, child = p.terms or {}, p.child
+    journal.check_room(j.folder)
     exec "BEGIN"
     if child then kernel(child, p.n, p.evaluation) end
     exec(insert.pulls, p.n, p.landed, p.parent.id, p.strategy_name, p.verdict, p.reason,

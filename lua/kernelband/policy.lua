@@ -88,8 +88,15 @@ end
 -- Engine kernels and the policy's copies of them, both ways. A kernel without
 -- id has no other place than its own table.
 local function mirror()
-  local copies, originals = {}, {}
+  local copies, originals, kinds = {}, {}, {}
   local m = {}
+
+  -- Kernels share the tables that say what kinds of evidence they have.
+  local function field(name, v)
+    if type(v) ~= "table" or not name:find "_kind$" then return copy(v) end
+    kinds[v] = kinds[v] or copy(v)
+    return kinds[v]
+  end
 
   function m.copy_of(kernel)
     if type(kernel) ~= "table" then return kernel end
@@ -97,7 +104,7 @@ local function mirror()
     if not c then
       kernel.note = kernel.note or {}
       c = {}
-      for k, v in pairs(kernel) do c[k] = copy(v) end
+      for k, v in pairs(kernel) do c[k] = field(k, v) end
       c.note = kernel.note
       copies[kernel], originals[c] = c, kernel
     end

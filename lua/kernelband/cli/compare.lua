@@ -29,9 +29,16 @@ local function print_json(t)
   print(json.encode(t))
 end
 
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "tsv", doc = "print tab-separated values" },
+  { "at", "N,N..", doc = "the numbers of pulls to compare at" },
+  { "against", "CELL", doc = "the policy the others are compared with" },
+}
+
 return {
   summary = "compare policies by the rows of kb.sweep, or by runs",
-  usage = usage,
+  usage = usage, options = opts,
   help = [[
 ROWS are files that kb.sweep wrote, RUN folders of searches. Shares of the optimum
 after so many pulls, with 95 % intervals over seeds; area, the mean share; the
@@ -39,8 +46,7 @@ median pull that reached 90 %; regret against the best fixed arm; the difference
 the first policy, or to --against, over the seeds both have. A run's share is of the
 best of the runs given on its task.]],
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, flags = { "json", "tsv" },
-                                            values = { "at", "against" }, least = 1 })
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1 })
     local t = compare.table(compare.load(rest), { at = opt.at and pulls(opt.at),
                                                   against = opt.against })
     if opt.json then
