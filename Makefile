@@ -19,9 +19,10 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf libcurl zlib
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
-            libsqlite3-dev libseccomp-dev libelf-dev zlib1g-dev check
+            libsqlite3-dev libseccomp-dev libelf-dev libcurl4-openssl-dev \
+            zlib1g-dev libssl-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
@@ -46,6 +47,7 @@ TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
 SPECS   := $(sort $(wildcard tests/spec_*.lua))
 BENCH   := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ    := $(patsubst %.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+SERVER  := $(B)/tests/server/server
 KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
@@ -62,6 +64,10 @@ $(B)/libkernelband.a: $(OBJ)
 
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
+
+# What the tests talk to instead of a model's provider.
+$(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/server/*.c))
+	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs openssl)
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
@@ -81,7 +87,7 @@ $(B)/%.o: %.c Makefile
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
 # Every test runs, then the status says whether any failed.
-check: all $(TESTS)
+check: all $(TESTS) $(SERVER)
 	@failed=""; \
 	for t in $(TESTS); do $$t || failed="$$failed $$t"; done; \
 	for t in $(SPECS); do $(KB) run $$t || failed="$$failed $$t"; done; \
@@ -89,7 +95,7 @@ check: all $(TESTS)
 	echo "check ($(MODE)): $(words $(TESTS)) programs, $(words $(SPECS)) specs, none failed"
 
 # Slow ones: README as written, and whatever else takes more than seconds.
-soak: all
+soak: all $(SERVER)
 	@for t in $(sort $(wildcard tests/soak_*.lua)); do $(KB) run $$t || exit 1; done
 
 # What needs a GPU; without one it says so and passes.
@@ -104,7 +110,7 @@ bench-gpu:
 # which the jail refuses.
 NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker \
                %/check_nvrtc %/check_cubin %/check_cupti_gpu
-memcheck: all $(TESTS)
+memcheck: all $(TESTS) $(SERVER)
 	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
 	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"
 	@for t in $(filter-out $(NO_VALGRIND),$(TESTS)); do \
@@ -129,7 +135,7 @@ fuzz: all $(FUZZ)
 
 bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
-bench-run: all $(BENCH)
+bench-run: all $(BENCH) $(SERVER)
 	@for b in $(BENCH); do $$b || exit 1; done
 	@if python3 -c "import sklearn" 2>/dev/null; then python3 tests/bench/peers.py; \
 	 else echo "peers: python3 with numpy and scikit-learn is not installed: skipped"; fi
@@ -141,7 +147,7 @@ deps:
 	command -v $(CC) >/dev/null || missing="$$missing C-compiler"; \
 	command -v objdump >/dev/null || missing="$$missing binutils"; \
 	command -v $(PKG) >/dev/null || missing="$$missing pkg-config"; \
-	for p in $(USES) check; do $(PKG) --exists $$p 2>/dev/null || missing="$$missing $$p"; done; \
+	for p in $(USES) openssl check; do $(PKG) --exists $$p 2>/dev/null || missing="$$missing $$p"; done; \
 	[ "$$missing" ] || exit 0; \
 	if ! command -v apt-get >/dev/null; then \
 	  echo "Missing:$$missing. On Debian these are the packages $(PACKAGES)." >&2; exit 2; fi; \

@@ -1,10 +1,15 @@
--- The CUDA device on a real GPU: every file of tests/hostile_cuda gets the
--- verdict in its first line, a killed worker is replaced, two engines share the
--- GPU, counters are there or say why not. Run by make check-gpu.
-local t      = require "harness"
-local core   = require "kernelband.core"
-local task   = require "kernelband.task"
-local worker = require "kernelband.worker"
+-- The CUDA device on a real GPU: every file of tests/hostile_cuda gets its
+-- verdict, every one of tests/honest_cuda is ok, a good kernel is judged after
+-- each; a killed worker is replaced, two engines share the GPU, counters are
+-- there or say why not. Run by make check-gpu.
+--   kernelband run tests/gpu_suite.lua [TIMES [WORD]]
+-- TIMES: each candidate that often, 20 in the soak; the slow ones only then.
+-- WORD: only candidates with it in their names, and nothing else.
+local t          = require "harness"
+local candidates = require "candidates"
+local core       = require "kernelband.core"
+local task       = require "kernelband.task"
+local worker     = require "kernelband.worker"
 local system = core.system
 
 if core.gpus() == 0 then
@@ -13,6 +18,8 @@ if core.gpus() == 0 then
   return
 end
 
+local times = math.tointeger(tonumber(arg[1] or 1))
+local word = arg[2] or ""
 local root = arg[0]:match "^(.*)/" or "."
 local axpy = task.load(root .. "/tasks/axpy")
 local good = assert(system.read_file(root .. "/tasks/axpy/baseline.cu"))
@@ -20,31 +27,57 @@ local second_ns = 10 ^ 9 // 1
 
 local function open() return worker.start { task = axpy, device = "cuda:0" } end
 
-local function judge(evaluator, source, options)
-  evaluator.submit(1, { source = source }, options or {})
+local function next_answer(evaluator)
   for _ = 1, 120 do
     local ticket, out, code = evaluator.next(second_ns)
     if ticket then return out end
-    if code ~= "ETIME" and code ~= "EINTR" then error(out) end
+    if code ~= "ETIME" and code ~= "EINTR" then error(out, 0) end
   end
-  error "no answer in two minutes"
+  error("no answer in two minutes", 0)
 end
+
+local function judge(evaluator, source, options)
+  evaluator.submit(1, { source = source }, options or {})
+  return next_answer(evaluator)
+end
+
+-- The two suites ----------------------------------------------------------------
+
+local function listed(folder)
+  local out = {}
+  for _, c in ipairs(candidates.list(root .. "/" .. folder, "cuda")) do
+    if c.name:find(word, 1, true) and (times > 1 or not c.slow) then out[#out + 1] = c end
+  end
+  return out
+end
+
+local all = listed "hostile_cuda"
+table.move(listed "honest_cuda", 1, 1000, #all + 1, all)
+local after = {}                        -- hostile ones after which a good kernel was not ok
+local tally = candidates.judge(root, all, "cuda:0", times, function(evaluator, c, out)
+  print(("%-38s %-13s %5.2f s  %s"):format(c.name, out.verdict, out.seconds.total or 0,
+        out.reason or ("%.2f"):format(out.speedup or 0)))
+  if c.task == "axpy" and not c.honest then
+    local then_ok = judge(evaluator, good)
+    if then_ok.verdict ~= "ok" then
+      after[#after + 1] = ("  %s: %s: %s"):format(c.name, then_ok.verdict, then_ok.reason)
+    end
+  end
+end)
+t.test("every candidate gets its verdict", function()
+  t.equal(table.concat(tally.rows, "\n"), "")
+end)
+t.test("after each hostile one a good kernel is judged", function()
+  t.equal(table.concat(after, "\n"), "")
+end)
+print(candidates.table { { "CUDA", tally, times } })
+print(("%.0f s"):format(tally.seconds))
+if word ~= "" then return t.finish() end
+
+-- What goes wrong around them ------------------------------------------------------
 
 local evaluator = open()
 t.test("the baseline is ok", function() t.equal(evaluator.baseline().verdict, "ok") end)
-
-local names = assert(system.list(root .. "/hostile_cuda"))
-for _, name in ipairs(names) do
-  local source = assert(system.read_file(root .. "/hostile_cuda/" .. name))
-  local want = source:match "expect: ([%a_]+)"
-  t.test(("%s is %s"):format(name, want), function()
-    local out = judge(evaluator, source)
-    t.equal(out.verdict, want, out.reason)
-  end)
-  t.test("after it a good kernel is judged", function()
-    t.equal(judge(evaluator, good).verdict, "ok")
-  end)
-end
 
 t.test("from a hang's deadline to the next verdict takes half a second", function()
   local hang = assert(system.read_file(root .. "/hostile_cuda/never_returns.cu"))
@@ -54,11 +87,36 @@ t.test("from a hang's deadline to the next verdict takes half a second", functio
     local out = judge(evaluator, hang)
     t.equal(out.verdict, "timeout", out.reason)
     local start = system.now_ns()
-    local after = judge(evaluator, good)
-    waits[i] = (system.now_ns() - start) / 1e6 - after.seconds.total * 1e3
+    local later = judge(evaluator, good)
+    waits[i] = (system.now_ns() - start) / 1e6 - later.seconds.total * 1e3
   end
   print(("kill to ready: %.0f ms (median of 5, target 500 ms)"):format(core.stats.median(waits)))
   t.equal(core.stats.median(waits) < 5000, true)    -- a bound on sanity; the figure is the bench's
+end)
+
+t.test("a worker killed during a launch costs one candidate", function()
+  local hang = assert(system.read_file(root .. "/hostile_cuda/never_returns.cu"))
+  for i = 1, 3 do
+    system.sleep_ns(second_ns)
+    evaluator.submit(1, { source = hang }, {})
+    evaluator.next(second_ns // 10 * i // 2)          -- into the compile, into the hang
+    if not candidates.kill_worker() then return print "skipped: no /proc/thread-self/children" end
+    local out = next_answer(evaluator)
+    t.equal(out.verdict, "crashed", out.reason)
+    t.contains(out.reason, "the worker died")
+    t.equal(judge(evaluator, good).verdict, "ok")
+  end
+end)
+
+t.test("a worker killed while idle costs no candidate", function()
+  if not candidates.kill_worker() then return end
+  t.equal(judge(evaluator, good).verdict, "ok")
+end)
+
+t.test("a confirmation is made by a new process", function()
+  local out = judge(evaluator, good, { confirm = true })
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(#out.shapes[1].samples.candidate >= 8, true)
 end)
 
 t.test("counters are there, or say why not", function()
@@ -75,13 +133,20 @@ end)
 t.test("two engines share the GPU", function()
   local other = open()
   t.equal(other.baseline().verdict, "ok")
-  evaluator.submit(1, { source = good }, {})
-  other.submit(1, { source = good }, {})
-  for _, e in ipairs { evaluator, other } do
-    local ticket, out
-    repeat ticket, out = e.next(second_ns) until ticket
-    t.equal(out.verdict, "ok", out.reason)
+  for _ = 1, 3 do
+    evaluator.submit(1, { source = good }, {})
+    other.submit(1, { source = good }, {})
+    for _, e in ipairs { evaluator, other } do
+      local out = next_answer(e)
+      t.equal(out.verdict, "ok", out.reason)
+      t.equal(out.speedup > 0.8 and out.speedup < 1.25, true, tostring(out.speedup))
+    end
   end
+  local hang = assert(system.read_file(root .. "/hostile_cuda/never_returns.cu"))
+  evaluator.submit(1, { source = hang }, {})          -- and one of them hangs it
+  other.submit(1, { source = good }, {})
+  t.equal(next_answer(other).verdict, "ok")
+  t.equal(next_answer(evaluator).verdict, "timeout")
   other.close()
 end)
 evaluator.close()

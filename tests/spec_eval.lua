@@ -1,6 +1,7 @@
--- The judge: hostile candidates get the verdict they expect, honest but
--- unusual ones are ok, and the death of a worker costs one candidate at most.
+-- The judge: what an evaluation says, and that the death of a worker costs one
+-- candidate at most. The suites of candidates are spec_candidates.lua's.
 local t = require "harness"
+local candidates = require "candidates"
 local cjson = require "cjson"
 local core = require "kernelband.core"
 local task = require "kernelband.task"
@@ -8,7 +9,6 @@ local worker = require "kernelband.worker"
 
 local exe = assert(core.system.exe())
 local dir = assert(core.system.temp_dir())
-local sanitized = exe:find("/asan", 1, true) ~= nil
 local second_ns = 10 ^ 9 // 1
 
 local axpy = task.load "tests/tasks/axpy"
@@ -47,49 +47,6 @@ t.test("the baseline is ok and 1 by definition", function()
   t.equal(out.baseline_ns > 0, true)
 end)
 
--- A row for each candidate that was judged otherwise.
-local function wrong_verdicts(folder, expected)
-  local rows = {}
-  for _, name in ipairs(assert(core.system.list(folder))) do
-    if sanitized and name == "eats_memory.c" then
-      print "skipped: eats_memory.c: a sanitized process has no memory limit"
-    elseif name:match "%.c$" then
-      local source = read(folder .. "/" .. name)
-      local want = expected or source:match "^/%* expect: ([%a_]+)"
-      if not want then error(name .. ": its first comment says no 'expect: VERDICT'") end
-      local out = judge(source)
-      if want == "no_gain" then         -- any verdict, but nothing won by it
-        if out.verdict == "ok" and out.speedup > 1.5 then
-          rows[#rows + 1] = ("  %-28s speed-up %.2f"):format(name, out.speedup)
-        end
-      elseif out.verdict ~= want then
-        rows[#rows + 1] = ("  %-28s expected %-13s got %-13s %s"):format(
-          name, want, out.verdict, out.reason or "")
-      elseif want ~= "ok" and (not out.reason or out.reason == "") then
-        rows[#rows + 1] = ("  %-28s %s without a reason"):format(name, want)
-      end
-    end
-  end
-  return table.concat(rows, "\n")
-end
-
-t.test("hostile candidates get the verdict they expect", function()
-  t.equal(wrong_verdicts "tests/hostile", "")
-end)
-
-t.test("honest candidates are ok, however unusual", function()
-  t.equal(wrong_verdicts("tests/honest", "ok"), "")
-end)
-
-t.test("no file's text and no environment comes back", function()
-  for _, name in ipairs { "includes_secret", "embeds_secret" } do
-    local out = judge(read(("tests/hostile/%s.c"):format(name)))
-    local text = (out.reason or "") .. (out.log or "")
-    t.equal(text:find("root:", 1, true), nil)
-    t.equal(text:find("PATH=", 1, true), nil)
-  end
-end)
-
 t.test("a slow candidate is screened, a good one has an interval", function()
   local slow = judge(read "tests/honest/is_slow.c",
                      { best_times_ns = { evaluator.baseline().time_ns } })
@@ -112,32 +69,10 @@ t.test("an empty source, a NUL and no text at all do not build", function()
   end
 end)
 
--- The worker's process: the one child of this process that is a worker.
-local function worker_pid()
-  local f = io.open "/proc/thread-self/children"
-  if not f then return nil end
-  local text = f:read "a"
-  f:close()
-  for pid in text:gmatch "%d+" do
-    local words = io.open(("/proc/%s/cmdline"):format(pid))
-    local line = words and words:read "a" or ""
-    if words then words:close() end
-    if line:find("\0worker\0", 1, true) then return pid end
-  end
-end
-
-local function kill_worker()
-  local pid = worker_pid()
-  if not pid then return false end
-  os.execute("kill -9 " .. pid)
-  core.system.sleep_ns(second_ns // 20)
-  return true
-end
-
 t.test("a worker killed in the middle is replaced", function()
   local ticket = submit(read "tests/hostile/never_returns.c")
   core.system.sleep_ns(second_ns // 10)
-  if not kill_worker() then return print "skipped: no /proc/thread-self/children" end
+  if not candidates.kill_worker() then return print "skipped: no /proc/thread-self/children" end
   local got, out = wait()
   t.equal(got, ticket)
   t.equal(out.verdict, "crashed")
@@ -146,7 +81,7 @@ t.test("a worker killed in the middle is replaced", function()
 end)
 
 t.test("a worker killed while idle costs no candidate", function()
-  if not kill_worker() then return end
+  if not candidates.kill_worker() then return end
   t.equal(judge(honest).verdict, "ok")
 end)
 

@@ -247,6 +247,8 @@ t.test("the lean loop gives the rows of the ordinary one", function()
         local policy = "policies/" .. name .. ".lua"
         local lean = search(task, 25, { policy = policy, seed = seed })
         local full = search(task, 25, { policy = policy, seed = seed, on_pull = function() end })
+        assert(lean.trail[1][1] == 0 and lean.trail[#lean.trail][1] <= 25)
+        lean.trail = nil
         t.equal(lean, full, name)
       end
     end

@@ -94,7 +94,7 @@ static void describe_toolkit(kb_nvrtc *c)
     struct stat s = { 0 };
     if (stat(c->lib, &s))
         s.st_size = -1;
-    int n = snprintf(c->toolkit, sizeof c->toolkit, "%s\n%s %lld %lld.%09ld",
+    int n = snprintf(c->toolkit, sizeof c->toolkit, "%s ptx 1\n%s %lld %lld.%09ld",
                      kb_nvrtc_flags(), c->lib, (long long)s.st_size,
                      (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
     if (n > 0 && (size_t)n < sizeof c->toolkit)
@@ -318,6 +318,8 @@ static kb_status read_answer(const kb_nvrtc *c, const unsigned char *frame,
     set_log(log, cap, text + 1, (size_t)(end - text - 1));
     if (text[0] == KB_NVRTC_UNABLE)
         return KB_ENODEV;
+    if (text[0] == KB_NVRTC_FORBIDDEN)
+        return KB_EDENIED;
     size_t bytes = n - (size_t)(end + 1 - (const char *)frame);
     if (text[0] != KB_NVRTC_DONE || bytes == 0)
         return KB_EBUILD;

@@ -53,6 +53,7 @@ KB_MUST_USE kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out,
 /* Compiles. log gets at most KB_NVRTC_LOG_BYTES of cap: the compiler's words,
  * and for a good kernel its resources; printable ASCII. *cubin is malloc'd.
  *   EBUILD  the source was refused, or took too much memory or time; see log
+ *   EDENIED its PTX says what ptx.h forbids; see log
  *   ETIME   not done at timeout_ns; log says so
  *   ENODEV  NVRTC cannot compile for that arch, or does not start; see log
  *   EINVAL  arch is not like sm_90a, or the source is too long or empty

@@ -18,6 +18,7 @@
 #include "jail.h"
 #include "nvrtc_parts.h"
 #include "process.h"
+#include "ptx.h"
 
 #if defined __SANITIZE_ADDRESS__
 #define SANITIZED 1
@@ -45,6 +46,8 @@ struct nvrtc {
     int (*log)(program, char *);
     int (*cubin_size)(program, size_t *);
     int (*cubin)(program, char *);
+    int (*ptx_size)(program, size_t *);
+    int (*ptx)(program, char *);
     int (*destroy)(program *);
     const char *(*error)(int);
     char missing[256];          /* why the builtins did not load; "" */
@@ -86,6 +89,8 @@ static bool load(const char *path, struct nvrtc *v)
         && find(lib, "nvrtcGetProgramLog", &v->log)
         && find(lib, "nvrtcGetCUBINSize", &v->cubin_size)
         && find(lib, "nvrtcGetCUBIN", &v->cubin)
+        && find(lib, "nvrtcGetPTXSize", &v->ptx_size)
+        && find(lib, "nvrtcGetPTX", &v->ptx)
         && find(lib, "nvrtcDestroyProgram", &v->destroy)
         && find(lib, "nvrtcGetErrorString", &v->error);
 }
@@ -108,10 +113,27 @@ static bool say(struct text *t, enum kb_nvrtc_code code, const char *sentence)
     return true;
 }
 
+/* What its PTX says that it may not, or NULL. No PTX is no proof. */
+static const char *forbidden(const struct nvrtc *v, program p)
+{
+    const char *why = "the compiler does not show the kernel's PTX";
+    size_t n = 0;
+    char *text = v->ptx_size(p, &n) || n == 0 ? NULL : malloc(n + 1);
+    if (text && v->ptx(p, text) == 0) {
+        text[n] = '\0';
+        why = kb_ptx_forbidden(text);
+    }
+    free(text);
+    return why;
+}
+
 /* The code, the log and, when all went well, the cubin. */
 static bool collect(const struct nvrtc *v, program p, int rc, struct text *t)
 {
     size_t log = 0, cubin = 0;
+    const char *why = rc ? NULL : forbidden(v, p);
+    if (why)
+        return say(t, KB_NVRTC_FORBIDDEN, why);
     if (v->log_size(p, &log) || (!rc && v->cubin_size(p, &cubin)))
         return say(t, KB_NVRTC_REFUSED, v->error(rc));
     t->bytes = calloc(1, 1 + log + 1 + cubin);

@@ -14,6 +14,7 @@
 enum kb_nvrtc_code {
     KB_NVRTC_DONE = 'd',        /* log and cubin follow */
     KB_NVRTC_REFUSED = 'r',     /* log follows */
+    KB_NVRTC_FORBIDDEN = 'f',   /* ptx.h: a sentence */
     KB_NVRTC_UNABLE = 'u'       /* the jail or NVRTC failed; a sentence */
 };
 
@@ -26,7 +27,7 @@ struct kb_nvrtc_answer {
  * with it, so a collision of names is a miss and not a wrong cubin. */
 struct kb_nvrtc_key {
     const char *arch;
-    const char *toolkit;        /* flags, NVRTC's path, size, time */
+    const char *toolkit;        /* flags, NVRTC's path, size, time, ptx.h */
     const char *source;
     size_t bytes;
 };

@@ -28,6 +28,8 @@ void kb_bind_logit(lua_State *L);
 void kb_bind_gp(lua_State *L);
 void kb_bind_stats(lua_State *L);
 void kb_bind_device(lua_State *L);
+void kb_bind_command(lua_State *L);
+void kb_bind_http(lua_State *L);
 void kb_bind_gzip(lua_State *L);
 void kb_bind_nvrtc(lua_State *L);
 void kb_bind_process(lua_State *L);

@@ -15,6 +15,8 @@ local parts = {
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
   { "trace",      "kernelband.trace", "new" },
+  { "sweep",      "kernelband.sweep", "run" },
+  { "compare",    "kernelband.compare" },
 }
 
 local generators = {

@@ -201,7 +201,7 @@ local function result_of(S, kernel, evaluation, confirmed)
     S.journal.best(kernel.source)
     S.journal.finish(r.state, r)
   end
-  r.rows, r.source, r.strategies = S.rows, kernel.source, {}
+  r.rows, r.source, r.strategies, r.trail = S.rows, kernel.source, {}, S.trail
   for i, s in ipairs(S.strategies) do r.strategies[i] = s.name end
   if S.task.share_of_optimum then
     r.share_of_optimum = S.task.share_of_optimum(kernel)

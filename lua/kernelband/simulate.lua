@@ -70,10 +70,12 @@ local function record(S, n, parent, name, verdict, reason, reward, child, terms)
   }
 end
 
-local function admit(S, state, kernel, i)
+local function admit(S, W, state, kernel, i)
   S.pool[kernel.id], S.in_pool[kernel] = kernel, true
   state.row[kernel], state.known[i] = i, kernel.id
-  if not S.best or kernel.speedup_low > S.best.speedup_low then S.best = kernel end
+  if S.best and kernel.speedup_low <= S.best.speedup_low then return end
+  S.best = kernel
+  S.trail[#S.trail + 1] = { #S.rows + 1, W.optimum_ns / W.time_ns[i] }
 end
 
 local free, none = { seconds = 0, usd = 0 }, {}
@@ -94,7 +96,7 @@ local function loop(S, W, state)
       child = new_kernel(W, #S.pool + 1, parent, name, i, walk.measured(W, i, root), first_ns)
     end
     local reward = checked(S, S.reward(parent, child, verdict), n, verdict)
-    if child then admit(S, state, child, i) end
+    if child then admit(S, W, state, child, i) end
     record(S, n, parent, name, verdict, reason, reward, child, terms)
     brain.learn { n = n, parent = parent, strategy = s, verdict = verdict, reason = reason,
                   child = child, reward = reward, cost = free, terms = terms,
@@ -124,7 +126,9 @@ function simulate.run(S)
   for i, s in ipairs(S.strategies) do state.class_of[i] = S.generator.index[s.name] end
   local first = new_kernel(W, 1, nil, nil, start, state.first_ns, state.first_ns)
   S.baseline_ns = state.first_ns
-  admit(S, state, first, start)
+  S.trail = {}                          -- { pull, true share of the optimum } of each best
+  admit(S, W, state, first, start)
+  S.trail[1][1] = 0
   S.brain.admit(first)
   loop(S, W, state)
   local kernel, sure = confirmed(S)

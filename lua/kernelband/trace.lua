@@ -27,6 +27,7 @@ local rules = {
   { "start", { "table", "string" }, optional = true,
     doc = "{ axis = value, ... } or \"baseline\"; else drawn by the search's seed" },
   { "name", "string", optional = true },
+  { "counters", "boolean", default = true, doc = "false: forget phi, rho, h and signature" },
   { "noise", "boolean", default = true, doc = "draw measured times from recorded samples" },
 }
 
@@ -130,6 +131,9 @@ function trace.new(file, options)
   end
   options = schema.options(options, rules, "kb.trace")
   local recorded = read.file(file)
+  if not options.counters then
+    for _, row in ipairs(recorded.rows) do row.evidence = nil end
+  end
   local W, baseline = space.compile(recorded, options.strategies, "kb.trace"), recorded.start
   recorded = nil                        -- luacheck: ignore (so that it can be collected)
   if W.n > 1000 then collectgarbage() end         -- the document was large

@@ -340,6 +340,24 @@ function evaluator:attach(L)
   self.loop, self.opened = L, opened
 end
 
+-- How many workers of this engine time on each processor: those of several
+-- searches keep out of one another's way while there are processors.
+local held = {}
+
+local function take_processor()
+  local best
+  for i = core.system.cpu_count() - 1, 0, -1 do
+    if not best or (held[i] or 0) < (held[best] or 0) then best = i end
+  end
+  held[best] = (held[best] or 0) + 1
+  return best
+end
+
+local function release(slot)
+  if slot.processor then held[slot.processor] = held[slot.processor] - 1 end
+  slot.processor = nil
+end
+
 -- Idle workers end by themselves, which removes their scratch folders; not when
 -- the user has asked twice to stop.
 function evaluator:close()
@@ -348,14 +366,19 @@ function evaluator:close()
     stop(self, slot)
     if slot.spare then slot.spare:close() end
     slot.spare = nil
+    release(slot)
   end
 end
 
--- The device for the i-th of n workers: on the CPU each has its own processor.
-local function device_of(name, i, n)
+-- On the CPU each of several workers has its own processor; one alone takes what
+-- the device chooses, which is the last.
+local function choose_device(slot, name, n)
   if name == "auto" then name = "cpu" end
-  if name ~= "cpu" or n == 1 then return name end
-  return "cpu:" .. core.system.cpu_count() - i
+  slot.device = name
+  if name ~= "cpu" then return end
+  local last = core.system.cpu_count() - 1
+  slot.processor = take_processor()
+  if n > 1 or slot.processor ~= last then slot.device = "cpu:" .. slot.processor end
 end
 
 -- How many processes judge candidates: pulls in flight may be many more, as most
@@ -379,7 +402,8 @@ function worker.start(options)
                               loop = L, opened = L:promise() }, evaluator)
   local n = count(options, device)
   for i = 1, n do
-    self.slots[i] = { device = device_of(device, i, n) }
+    self.slots[i] = {}
+    choose_device(self.slots[i], device, n)
     start(self, self.slots[i])
   end
   local out = { capacity = n }

@@ -1,6 +1,6 @@
 /* expect: no_gain. Looks whether the answer of an earlier call on the same
-   output is still there, and would leave it: but no call meets an output of its
-   sample again. */
+   output is still there, and would leave it: but no call meets an output of
+   its sample again. Seen: kernelguard rule OUTPUT_REPLAY_CACHE. */
 void axpy(const float *x, float *y, int n)
 {
     int k = n / 2;

@@ -1,4 +1,5 @@
-/* expect: crashed. The inputs cannot be written to. */
+/* expect: crashed. The inputs cannot be written to. Seen: KernelBench test
+   zero_out_kernel, kernelbot cheat-input. */
 void axpy(const float *x, float *y, int n)
 {
     for (int i = 0; i < n; i++) {

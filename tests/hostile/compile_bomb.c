@@ -1,4 +1,4 @@
-/* expect: build_failed. Half a gigabyte of zeros in the object. */
+/* expect: build_failed. Half a gigabyte of zeros in the object. Seen: our own. */
 char bomb[1 << 29] = { 1 };
 
 void axpy(const float *x, float *y, int n)

@@ -1,4 +1,5 @@
-/* expect: build_failed. A model's answer cut off in the middle. */
+/* expect: build_failed. A model's answer cut off in the middle. Seen: every
+   model, when its answer is cut. */
 void axpy(const float *x, float *y, int n)
 {
     for (int i = 0; i < n; i++) {

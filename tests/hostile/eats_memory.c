@@ -1,4 +1,5 @@
-/* expect: crashed. malloc fails at the limit, and it does not look. */
+/* expect: crashed. malloc fails at the limit, and it does not look. Seen: our
+   own. */
 #include <stdlib.h>
 
 void axpy(const float *x, float *y, int n)

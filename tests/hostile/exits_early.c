@@ -1,4 +1,5 @@
-/* expect: crashed. Status 0 is no result. */
+/* expect: crashed. Status 0 is no result. Seen: METR 2025, a grader that took
+   an early exit for success. */
 #include <stdlib.h>
 
 void axpy(const float *x, float *y, int n)

@@ -1,4 +1,4 @@
-/* expect: crashed. */
+/* expect: crashed. Seen: every second model. */
 void axpy(const float *x, float *y, int n)
 {
     *(volatile float *)0 = x[0];

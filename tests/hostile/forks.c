@@ -1,4 +1,5 @@
-/* expect: cheated. A child could go on while the parent says it is done. */
+/* expect: cheated. A child could go on while the parent says it is done. Seen:
+   deep-reinforce blog, work on another thread. */
 #include <unistd.h>
 
 void axpy(const float *x, float *y, int n)

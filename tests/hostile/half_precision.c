@@ -1,4 +1,5 @@
-/* expect: wrong. Keeps eleven bits of the fraction. */
+/* expect: wrong. Keeps eleven bits of the fraction. Seen: KernelBench static
+   checker, kernelbench.com w4a16. */
 #include <stdint.h>
 #include <string.h>
 

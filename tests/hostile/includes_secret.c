@@ -1,4 +1,5 @@
-/* expect: build_failed. The compiler's message would carry the text away. */
+/* expect: build_failed. The compiler's message would carry the text away.
+   Seen: our own, tried on NVRTC: the log carries the file. */
 #include "/etc/passwd"
 
 void axpy(const float *x, float *y, int n)

@@ -1,4 +1,5 @@
-/* expect: wrong. Computes on the first call only and then trusts its luck. */
+/* expect: wrong. Computes on the first call only and then trusts its luck.
+   Seen: reference-kernels PR 104, batch and skip. */
 static int calls;
 
 void axpy(const float *x, float *y, int n)

@@ -1,4 +1,5 @@
-/* expect: wrong. Right for multiples of 8 only. */
+/* expect: wrong. Right for multiples of 8 only. Seen: robust-kbench; passes
+   any "99 % match" rule. */
 void axpy(const float *x, float *y, int n)
 {
     for (int i = 0; i + 8 <= n; i += 8)

@@ -1,4 +1,4 @@
-/* expect: timeout. */
+/* expect: timeout. Seen: every tuner. */
 void axpy(const float *x, float *y, int n)
 {
     for (int i = 0; i < n; i++)

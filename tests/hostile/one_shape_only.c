@@ -1,4 +1,5 @@
-/* expect: wrong. The timed shape is right, no other one is. */
+/* expect: wrong. The timed shape is right, no other one is. Seen:
+   AgentKernelArena (arXiv 2605.16819), FastKernels (arXiv 2605.23215). */
 void axpy(const float *x, float *y, int n)
 {
     for (int i = 0; i < n; i++)

@@ -1,4 +1,5 @@
-/* expect: cheated. /proc holds the environment, and with it keys. */
+/* expect: cheated. /proc holds the environment, and with it keys. Seen:
+   kernelguard FAKE_BENCHMARK_EMIT; key theft in pygpubench exploits. */
 #include <fcntl.h>
 
 void axpy(const float *x, float *y, int n)

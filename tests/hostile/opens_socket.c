@@ -1,4 +1,4 @@
-/* expect: cheated. */
+/* expect: cheated. Seen: pygpubench exploits. */
 #include <sys/socket.h>
 
 void axpy(const float *x, float *y, int n)

@@ -1,4 +1,4 @@
-/* expect: crashed. */
+/* expect: crashed. Seen: pygpubench exploits, signal tricks. */
 #include <signal.h>
 
 void axpy(const float *x, float *y, int n)

@@ -1,4 +1,4 @@
-/* expect: crashed. Reads its input a page too far. */
+/* expect: crashed. Reads its input a page too far. Seen: wafer.ai field guide. */
 void axpy(const float *x, float *y, int n)
 {
     float sum = 0;

@@ -1,5 +1,6 @@
-/* expect: no_gain. Keeps its last answer and gives it again when a sample of the
-   input looks the same. */
+/* expect: no_gain. Keeps its last answer and gives it again when a sample of
+   the input looks the same. Seen: kernelguard INPUT_REPLAY: a memo keyed on a
+   sampled window. */
 #include <string.h>
 
 static float seen[64], kept[65536];

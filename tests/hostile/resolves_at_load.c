@@ -1,4 +1,5 @@
-/* expect: cheated. An indirect function's resolver runs while it is loaded. */
+/* expect: cheated. An indirect function's resolver runs while it is loaded.
+   Seen: pygpubench exploits, GOT and loader tricks. */
 static void right(const float *x, float *y, int n)
 {
     for (int i = 0; i < n; i++)

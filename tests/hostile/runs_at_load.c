@@ -1,4 +1,5 @@
-/* expect: cheated. A constructor runs before anything watches. */
+/* expect: cheated. A constructor runs before anything watches. Seen:
+   pygpubench exploits. */
 #include <signal.h>
 
 __attribute__((constructor)) static void early(void)

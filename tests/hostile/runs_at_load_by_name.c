@@ -1,5 +1,5 @@
 /* expect: cheated. The linker takes a function of this name for one to run at
-   load, and there is no section to see it by. */
+   load, and there is no section to see it by. Seen: our own. */
 #include <signal.h>
 
 void _init(void)

@@ -1,6 +1,7 @@
-/* expect: no_gain. Finds the page it shares with its judge through its caller's
-   list of arguments, says there that it is done, and then computes. Its time is
-   counted all the same, and its outputs may be looked at before they are. */
+/* expect: no_gain. Finds the page it shares with its judge through its
+   caller's list of arguments, says there that it is done, and then computes.
+   Its time is counted all the same, and its outputs may be looked at before
+   they are. Seen: our own, after CUDA-L1's unsynchronised streams. */
 #include <stdint.h>
 
 void axpy(const float *x, float *y, int n)

@@ -1,5 +1,6 @@
 /* expect: wrong. Counts its batches by the first output's address and does
-   nothing in those that are likely to be timed, but for the last. */
+   nothing in those that are likely to be timed, but for the last. Seen:
+   reference-kernels PR 104; kernelbench.com, environment sniffing. */
 static float *first;
 static int batches;
 

@@ -1,4 +1,5 @@
-/* expect: crashed. A store a megabyte behind the output: an unmapped page. */
+/* expect: crashed. A store a megabyte behind the output: an unmapped page.
+   Seen: robust-kbench. */
 void axpy(const float *x, float *y, int n)
 {
     for (int i = 0; i < n; i++)

@@ -1,4 +1,5 @@
-/* expect: wrong. One element before the output, in its red zone. */
+/* expect: wrong. One element before the output, in its red zone. Seen:
+   wafer.ai field guide. */
 void axpy(const float *x, float *y, int n)
 {
     for (int i = -1; i < n; i++)

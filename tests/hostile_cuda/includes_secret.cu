@@ -1,4 +1,4 @@
-// expect: build_failed. The log would carry it away.
+// expect: build_failed. The log would carry it away. Seen: our own, tried on NVRTC 13.0.
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 
 #include "/proc/self/environ"

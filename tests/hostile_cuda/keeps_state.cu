@@ -1,4 +1,5 @@
-// expect: cheated. A global counts calls; later ones do nothing.
+// expect: cheated. A global counts calls; later ones do nothing. Seen: tensara PR 238, a
+// __device__ buffer.
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 
 __device__ int calls;

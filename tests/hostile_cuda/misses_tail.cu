@@ -1,4 +1,4 @@
-// expect: wrong. Right for whole blocks only.
+// expect: wrong. Right for whole blocks only. Seen: robust-kbench.
 // kb: launch axpy grid=(max(n/256,1)) block=(256) args=(x, y, n)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

@@ -1,4 +1,4 @@
-// expect: timeout. The GPU hangs; only a fresh process helps.
+// expect: timeout. The GPU hangs; only a fresh process helps. Seen: every tuner.
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

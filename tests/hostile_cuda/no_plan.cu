@@ -1,4 +1,4 @@
-// expect: launch_failed. Nothing says how to launch it.
+// expect: launch_failed. Nothing says how to launch it. Seen: our own.
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)
 {

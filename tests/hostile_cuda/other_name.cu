@@ -1,4 +1,4 @@
-// expect: launch_failed. The plan names a kernel that is not there.
+// expect: launch_failed. The plan names a kernel that is not there. Seen: our own.
 // kb: launch saxpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

@@ -1,4 +1,5 @@
-// expect: cheated. printf would reach our output.
+// expect: cheated. printf would reach our output. Seen: our own; host form: kernelguard
+// FAKE_BENCHMARK_EMIT.
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

@@ -1,4 +1,5 @@
-// expect: wrong. Every thread of a block writes element 0 of it.
+// expect: wrong. Every thread of a block writes element 0 of it. Seen: llm.c PR 852, wafer.ai
+// determinism check.
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

@@ -1,4 +1,4 @@
-// expect: wrong. Trusts that scratch starts as zeros.
+// expect: wrong. Trusts that scratch starts as zeros. Seen: robust-kbench order test.
 // kb: scratch s f32[n]
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n, s)
 

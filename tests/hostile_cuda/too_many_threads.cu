@@ -1,4 +1,5 @@
-// expect: launch_failed. 2048 threads a block.
+// expect: launch_failed. 2048 threads a block. Seen: wafer.ai: a launch over the limit does
+// nothing, "104x".
 // kb: launch axpy grid=(cdiv(n,2048)) block=(2048) args=(x, y, n)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

@@ -1,4 +1,4 @@
-// expect: launch_failed. Scratch beyond the limit.
+// expect: launch_failed. Scratch beyond the limit. Seen: our own.
 // kb: scratch s f32[n*1000000]
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 

@@ -1,4 +1,4 @@
-// expect: wrong. One element before the output.
+// expect: wrong. One element before the output. Seen: wafer.ai.
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

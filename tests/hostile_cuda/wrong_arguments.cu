@@ -1,4 +1,4 @@
-// expect: launch_failed. The plan passes two of three.
+// expect: launch_failed. The plan passes two of three. Seen: our own.
 // kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y)
 
 extern "C" __global__ void axpy(const float *x, float *y, int n)

@@ -174,8 +174,10 @@ local function show(report, fit)
              or "this machine cannot run searches until the above is mended")
 end
 
+local opts = { { "json", doc = "print one JSON object" } }
+
 local function run(args)
-  local opt = options.parse(args, { usage = usage, flags = { "json" }, most = 0 })
+  local opt = options.parse(args, { usage = usage, options = opts, most = 0 })
   local report, fit = examine()
   if opt.json then
     print(cjson.encode { ok = fit, probes = report })
@@ -187,7 +189,7 @@ end
 
 return {
   summary = "says what this machine can do and what to install",
-  usage = usage,
+  usage = usage, options = opts,
   help = "Exit status 1 when something is missing without which nothing runs.",
   run = run,
 }

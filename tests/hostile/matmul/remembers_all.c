@@ -1,5 +1,5 @@
-/* expect: no_gain. Keeps its inputs and its answer, and compares all of the
-   inputs: never wrong, and n^2 instead of n^3 from the second call on. */
+/* expect: no_gain below 60. Keeps its inputs and its answer, and compares all of the
+   inputs: never wrong, and n^2 instead of n^3 from the second call on. Seen: kernelguard POINTER_REPLAY, RESULT_BANK_REPLAY. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,0 +1,44 @@
+#include <check.h>
+#include <stdlib.h>
+
+#include "ptx.h"
+
+static const char *const bad[] = {
+    "ld.global.L2::evict_last.v8.b32 {%r1}, [%rd1];",
+    "prefetch.global.L2::evict_last [%rd1];",
+    "createpolicy.fractional.L2::evict_first.b64 %rd2, 1.0;",
+    "ld.global.L2::cache_hint.f32 %f1, [%rd1], %rd2;",
+    "\tdiscard.global.L2 [%rd1], 128;", "mov.u64 %rd3, %globaltimer;",
+};
+static const char *const good[] = {
+    "", "ld.global.cs.f32 %f1, [%rd1];", "mov.u32 %r1, %clock;",
+    ".visible .entry discard(", "call evict_last, ();",
+    "ld.global.L1::evict_last.f32 %f1, [%rd1];",
+};
+
+START_TEST(what_reaches_over_a_flush_is_named)
+{
+    ck_assert_ptr_nonnull(kb_ptx_forbidden(bad[_i]));
+}
+END_TEST
+
+START_TEST(other_text_passes)
+{
+    ck_assert_ptr_null(kb_ptx_forbidden(good[_i]));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("ptx");
+    TCase *t = tcase_create("words");
+    tcase_add_loop_test(t, what_reaches_over_a_flush_is_named, 0,
+                        sizeof bad / sizeof *bad);
+    tcase_add_loop_test(t, other_text_passes, 0, sizeof good / sizeof *good);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

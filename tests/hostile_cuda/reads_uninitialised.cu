@@ -1,0 +1,9 @@
+// expect: wrong. Trusts that an output starts as zeros. Seen: robust-kbench.
+// kb: launch axpy grid=(cdiv(n,256)) block=(256) args=(x, y, n)
+
+extern "C" __global__ void axpy(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] += 2 * x[i] + 1;
+}
