@@ -31,7 +31,7 @@ local hooks = {
 -- What a policy may compute with: arithmetic, no device, file or clock.
 local function brain()
   local out = {}
-  for _, name in ipairs { "ucb", "cluster", "logit", "rng", "stats" } do
+  for _, name in ipairs { "ucb", "cluster", "logit", "gp", "rng", "stats" } do
     out[name] = core[name]
   end
   return fence.freeze(out)
