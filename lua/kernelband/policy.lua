@@ -5,6 +5,7 @@
 -- differ in a replay. Its table kernel.note is shared with the engine.
 local core   = require "kernelband.core"
 local fence  = require "kernelband.fence"
+local landscape = require "kernelband.landscape"
 local path   = require "kernelband.path"
 local schema = require "kernelband.schema"
 
@@ -167,9 +168,13 @@ local function inner_context(ctx, m)
     end
     return not ctx.open or ctx.open(original, n)
   end
+  local function moves(kernel, i)
+    local original = m.original(kernel)
+    if ctx.moves and original then return ctx.moves(original, i) end
+  end
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open,
+    open = open, landscape = function(options) return landscape.new(options, moves) end,
   }
 end
 

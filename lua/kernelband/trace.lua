@@ -79,6 +79,11 @@ local function new_generator(W, start)
     return walk.open(W, W.row_of[parent.source], index[strategy.name])
   end
 
+  -- What a draw may meet, the parent itself among it; a known one may come again.
+  function generator.moves(parent, strategy)
+    return walk.moves(W, W.row_of[parent.source], index[strategy.name]), true
+  end
+
   function generator.propose(parent, strategy, rng)
     local child = walk.draw(W, W.row_of[parent.source], index[strategy.name], rng)
     if not child then return nil, "no recorded neighbour" end
