@@ -73,7 +73,7 @@ local function new_generator(W, start)
   local index = {}
   for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
   local generator = { name = "trace", first = space.params(W, start), world = W, index = index,
-                      seen = function() end }
+                      static = true, seen = function() end }
 
   function generator.open(parent, strategy)
     return walk.open(W, W.row_of[parent.source], index[strategy.name])
