@@ -258,6 +258,10 @@ function setup.search(options, L, view)
   S.brain = S.policy.new {
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = function(k, i) return S.open(k, i) end,
+    static = S.generator.static,
+    moves = S.generator.moves and function(k, i)
+      return S.generator.moves(k, S.strategies[i])
+    end or nil,
   }
   S.journal = open_journal(opt, S, env)
   start_clock(S)
