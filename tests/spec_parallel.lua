@@ -189,6 +189,34 @@ t.test("calls are journaled with their pull, texts once, sums told", function()
   reader:close()
 end)
 
+t.test("what was paid for pulls that never landed counts in a resumed run", function()
+  local out, landed = worlds.folder(), 0
+  local options = { generator = paid(0.25), out = out, budget = { steps = 8 }, parallel = 4,
+    on_pull = function()
+      landed = landed + 1
+      if landed == 3 then error "enough" end
+    end }
+  t.raises("enough", search, options)
+  local run = require "kernelband.run"
+  local function sums()
+    local reader = run.reader(out)
+    local row = reader:rows [[SELECT (SELECT count(*) FROM calls) AS calls,
+      (SELECT count(*) FROM calls WHERE pull IS NULL) AS lost,
+      (SELECT count(*) FROM pulls) AS pulls]]
+    reader:close()
+    return row[1]
+  end
+  local before = sums()
+  assert(before.calls > before.pulls, "none was in flight")
+  run.resuming(out)
+  options.on_pull, options.generator = nil, paid(0.25)
+  for _ = 1, 2 do                       -- it still counts when it is resumed again
+    local r = search(options)
+    t.near(r.usd, 0.25 * (8 + before.calls - before.pulls))
+  end
+  t.equal(sums().lost, before.calls - before.pulls)
+end)
+
 t.test("a budget of dollars stops in mid-flight and loses nothing that was paid", function()
   local r = search { generator = paid(0.25), budget = { usd = 1 }, parallel = 4 }
   assert(r.pulls >= 4 and r.pulls <= 7, r.pulls)

@@ -108,7 +108,7 @@ local function read_back(j, db)
   end
   j.lost = rows_of(db, folder, [[SELECT coalesce(sum(usd), 0.0) AS usd,
       coalesce(sum(tokens_in), 0) AS input, coalesce(sum(tokens_out), 0) AS output
-      FROM calls WHERE pull IS NULL OR pull NOT IN (SELECT n FROM pulls)]])[1]
+      FROM calls WHERE pull IS NULL]])[1]
   local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
       coalesce(sum(tokens_reasoning), 0) AS reasoning FROM calls]])[1]
   j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
@@ -254,6 +254,9 @@ function journal.new(db, folder, ext, resumed, lock)
       db:exec "ROLLBACK"
       journal.broken(folder, why)
     end
+  end
+  if resumed then                       -- pulls that never landed will be made anew
+    exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
   end
   local offset, began = read_back(j, db), core.system.now_ns()
   function j.elapsed_s() return offset + (core.system.now_ns() - began) / 1e9 end

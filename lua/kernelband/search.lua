@@ -39,6 +39,7 @@ local function stop(S, how)
 end
 
 local function heed(S)
+  S.money.check()
   if S.replaying() then return end
   if interrupts() > 0 and not S.stopping then
     stop(S, "interrupted")
@@ -129,6 +130,7 @@ end
 
 local function land(S, p)
   take_off(S, p)
+  S.money.check()
   if p.cancelled then
     pulls.release(S, p)
     return
