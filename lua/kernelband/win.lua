@@ -7,10 +7,9 @@
 local core     = require "kernelband.core"
 local evidence = require "kernelband.evidence"
 
-local win = {}
+local win = { least_effect = math.log(1.02) }
 
 local least_low    = math.log(1.01)     -- the lower end of a win is above that
-local least_effect = math.log(1.02)
 local too_good     = 10                 -- times the baseline
 local floor_slack  = 1.25               -- roofs are measured, and clocks move
 
@@ -49,7 +48,7 @@ function win.noise(lists)
     pairs_in_all = pairs_in_all + #logs
   end
   local sigma = math.sqrt(variance) / #lists
-  local least = math.max(least_effect, 3 * sigma)
+  local least = math.max(win.least_effect, 3 * sigma)
   -- Beyond what chance explains, the machine itself prefers one side.
   if math.abs(bias) > 3 * sigma and math.abs(bias) > 0.003 then
     least = math.max(least, 2 * math.abs(bias))

@@ -101,9 +101,14 @@ local probes = {
     mend = "apt install binutils" },
   { name = "landlock",
     find = function()
-      if host.landlock_abi > 0 then return "ABI " .. host.landlock_abi end
+      local abi = host.landlock_abi
+      if abi == 0 then return nil end
+      local lacks = abi < 3 and ", without truncation, TCP and signals"
+                    or abi < 4 and ", without TCP and signals"
+                    or abi < 6 and ", without signals" or ""
+      return ("ABI %d: files%s"):format(abi, lacks ~= "" and lacks or ", TCP, signals")
     end,
-    means = "candidates are kept from files by seccomp and limits alone",
+    means = "candidates in C cannot be jailed, so they are not run",
     mend = "use Linux 5.13 or later with landlock among its security modules" },
   { name = "seccomp", need = true,
     find = function() return host.seccomp and "filters available" or nil end,
