@@ -146,7 +146,7 @@ end
 
 local function evaluate(S, p, kind, candidate)
   local stage = p.stage
-  p.stage = "evaluating"
+  if kind ~= "tune" then p.stage = "evaluating" end
   local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns })
   p.stage = stage
   if not result then
@@ -180,7 +180,8 @@ local function repaired(S, p, attempt)
 end
 
 local function tuned(S, p, attempt)
-  if attempt.evaluation.verdict ~= "ok" or S.tune == 0 then return attempt end
+  local can = attempt.candidate.tunables and attempt.evaluation.verdict == "ok"
+  if not can or S.tune == 0 then return attempt end
   p.stage = "tuning"
   return tuning.descend(attempt, S.tune, function(candidate)
     if S.stopping or S.money.over() then return nil end

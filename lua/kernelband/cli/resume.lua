@@ -36,9 +36,13 @@ local function script_of(opt, experiment, folder)
     schema.raise("kernelband: %s was not started from a script file; name one with --script",
                  folder)
   end
-  if core.system.exists(file) == "file" then return core.system.realpath(file) end
-  local kept = folder .. "/script.lua"
-  schema.raise("kernelband: there is no script %s%s", file,
+  local real = core.system.exists(file) == "file" and core.system.realpath(file)
+  -- What came with the folder may be anybody's: it is run when somebody says so.
+  local own = real and real:sub(1, #folder + 1) == folder .. "/"
+  if real and (opt.script or not own) then return real end
+  local kept = own and real or folder .. "/script.lua"
+  schema.raise("kernelband: %s%s", own and "its script lies in the run's own folder"
+    or "there is no script " .. file,
     core.system.exists(kept) == "file" and ("; what it said is in %s: read it, then\n"
       .. "  kernelband resume %s --script %s"):format(kept, folder, kept) or "")
 end
