@@ -19,17 +19,20 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf libcurl zlib
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib libcmark \
+            libmicrohttpd
+# Its headers alone: core/system/curl_api.c opens it when it is wanted.
+OPENS    := libcurl
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
             libsqlite3-dev libseccomp-dev libelf-dev libcurl4-openssl-dev \
-            zlib1g-dev libssl-dev check
+            zlib1g-dev libcmark-dev libmicrohttpd-dev libssl-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
 ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system \
            -Icore/measure -Icore/bandit $(WARN) \
            -MMD -MP $(CFLAGS_$(MODE)) $(CFLAGS) \
-           $(shell $(PKG) --cflags $(USES))
+           $(shell $(PKG) --cflags $(USES) $(OPENS))
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
 LIBS     = $(shell $(PKG) --libs $(USES)) -ldl -lm
 
@@ -109,7 +112,7 @@ bench-gpu:
 # Programs whose children enter a seccomp jail make calls of valgrind there,
 # which the jail refuses.
 NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker \
-               %/check_nvrtc %/check_cubin %/check_cupti_gpu
+               %/check_nvrtc %/check_cubin %/check_cupti_gpu %/check_command
 memcheck: all $(TESTS) $(SERVER)
 	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
 	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"
@@ -130,8 +133,9 @@ build/fuzz/%: %.c $(SRC) Makefile
 	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
 	  -o $@ $< $(FUZZ_SRC) $(LIBS)
 fuzz: all $(FUZZ)
-	@for f in $(FUZZ); do $$f -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
-	@for f in $(wildcard tests/fuzz/*.lua); do $(KB) run $$f || exit 1; done
+	@for f in $(FUZZ); do n=$$(basename $$f); mkdir -p build/fuzz/corpus/$$n tests/fuzz/corpus/$$n; \
+	  $$f build/fuzz/corpus/$$n tests/fuzz/corpus/$$n -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
+	@for f in $(wildcard tests/fuzz/fuzz_*.lua); do SECONDS=$(SECONDS) $(KB) run $$f || exit 1; done
 
 bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
@@ -147,7 +151,7 @@ deps:
 	command -v $(CC) >/dev/null || missing="$$missing C-compiler"; \
 	command -v objdump >/dev/null || missing="$$missing binutils"; \
 	command -v $(PKG) >/dev/null || missing="$$missing pkg-config"; \
-	for p in $(USES) openssl check; do $(PKG) --exists $$p 2>/dev/null || missing="$$missing $$p"; done; \
+	for p in $(USES) $(OPENS) openssl check; do $(PKG) --exists $$p 2>/dev/null || missing="$$missing $$p"; done; \
 	[ "$$missing" ] || exit 0; \
 	if ! command -v apt-get >/dev/null; then \
 	  echo "Missing:$$missing. On Debian these are the packages $(PACKAGES)." >&2; exit 2; fi; \
@@ -179,7 +183,8 @@ bundle-run: all
 	  for l in libcupti.so.1[23] libnvperf_host.so libnvperf_target.so; do \
 	    for f in $(CUDA)/lib64/$$l $(CUDA)/extras/CUPTI/lib64/$$l; do \
 	      if [ -e $$f ]; then cp -L $$f $(BUNDLE)/lib/; fi; done; done; fi
-	$(Q)for f in $(BUNDLE)/bin/kernelband $(BUNDLE)/cuda/lib/*; do [ ! -e $$f ] || ldd $$f; done \
+	$(Q)cp -L "$$($(CC) -print-file-name=libcurl.so.4)" $(BUNDLE)/lib/
+	$(Q)for f in $(BUNDLE)/bin/kernelband $(BUNDLE)/lib/libcurl.so.4 $(BUNDLE)/cuda/lib/*; do [ ! -e $$f ] || ldd $$f; done \
 	  | awk '$$2 == "=>" && $$3 ~ /^\// { print $$3 }' | sort -u | grep -Ev '/($(GLIBC))' \
 	  | grep -v '$(BUNDLE)' | xargs -r cp -L -t $(BUNDLE)/lib
 	$(Q)cp -R lua strategies policies examples $(BUNDLE)/share/kernelband/
@@ -187,13 +192,18 @@ bundle-run: all
 	@du -sh $(BUNDLE)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
+# The manual page and the completions are printed by the program itself.
+DOCS  = man/man1/kernelband.1 bash-completion/completions/kernelband zsh/site-functions/_kernelband
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
 	install -m 755 $(KB) $(DESTDIR)$(PREFIX)/bin/kernelband
 	cp -R lua strategies policies examples $(SHARE)/
+	@set -e; for d in $(DOCS); do f=$(DESTDIR)$(PREFIX)/share/$$d; install -d "$$(dirname "$$f")"; \
+	  case $$d in man/*) k=man ;; bash*) k=bash ;; *) k=zsh ;; esac; \
+	  echo "$(KB) doc $$k -o $$f"; $(KB) doc $$k -o "$$f"; chmod 644 "$$f"; done
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband
+	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband $(addprefix $(DESTDIR)$(PREFIX)/share/,$(DOCS))
 	rm -rf $(SHARE)
 
 clean:

@@ -128,8 +128,9 @@ end
 
 -- The table of README: lists = { { "C", hostile, honest, tally }, .. }.
 function candidates.table(lists)
-  local out = { "| language | hostile candidates, caught | honest candidates, false alarms | runs each |",
-                "|---|---|---|---|" }
+  local out = {
+    "| language | hostile candidates, caught | honest candidates, false alarms | runs each |",
+    "|---|---|---|---|" }
   for _, row in ipairs(lists) do
     local name, tally, times = row[1], row[2], row[3]
     out[#out + 1] = ("| %s | %d/%d | %d/%d | %d |"):format(name, tally.caught, tally.hostile,

@@ -23,6 +23,7 @@ static const char scenario[] =
 static FILE *server;
 static int port, server_pid;
 static kb_http *http;
+static const char *why;
 static char file[] = "/tmp/kernelband-check-http-XXXXXX";
 
 static void start_server(void)
@@ -50,7 +51,7 @@ static void begin(void)
 {
     signal(SIGPIPE, SIG_IGN);
     http = NULL;
-    ck_assert_int_eq(kb_http_new(8, &http), KB_OK);
+    ck_assert_int_eq(kb_http_new(8, &http, &why), KB_OK);
 }
 
 static void end(void)
@@ -70,7 +71,6 @@ static struct kb_http_request get(const char *path)
 static size_t start(const char *path, bool stream)
 {
     size_t id = 0;
-    const char *why;
     struct kb_http_request r = get(path);
     r.stream = stream;
     ck_assert_int_eq(kb_http_start(http, &r, &id, &why), KB_OK);
@@ -90,8 +90,8 @@ static size_t next(int64_t timeout_ns)
 START_TEST(a_bad_limit_is_einval)
 {
     kb_http *h = NULL;
-    ck_assert_int_eq(kb_http_new(0, &h), KB_EINVAL);
-    ck_assert_int_eq(kb_http_new(KB_HTTP_LIMIT + 1, &h), KB_EINVAL);
+    ck_assert_int_eq(kb_http_new(0, &h, &why), KB_EINVAL);
+    ck_assert_int_eq(kb_http_new(KB_HTTP_LIMIT + 1, &h, &why), KB_EINVAL);
     ck_assert_ptr_null(h);
     kb_http_free(NULL);
 }
@@ -111,7 +111,6 @@ START_TEST(a_bad_request_is_einval_and_begins_nothing)
     r[2].header_count = r[3].header_count = r[4].header_count = 1;
     for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
         size_t id = 99;
-        const char *why = "";
         ck_assert_int_eq(kb_http_start(http, &r[i], &id, &why), KB_EINVAL);
         ck_assert_uint_eq(id, 99);
         ck_assert_uint_gt(strlen(why), 10);
@@ -145,7 +144,6 @@ END_TEST
 START_TEST(a_body_of_nothing_can_be_posted)
 {
     size_t id = 0;
-    const char *why;
     struct kb_http_request r = get("/echo");
     r.method = "POST";
     ck_assert_int_eq(kb_http_start(http, &r, &id, &why), KB_OK);
@@ -179,7 +177,6 @@ END_TEST
 START_TEST(a_refused_connection_is_ehttp_with_its_host)
 {
     size_t id = 0;
-    const char *why;
     struct kb_http_request r = get("/");
     r.url = "http://user:secret@127.0.0.1:1/secret?secret";
     ck_assert_int_eq(kb_http_start(http, &r, &id, &why), KB_OK);
@@ -211,7 +208,7 @@ END_TEST
 START_TEST(beyond_the_limit_transfers_wait_and_may_be_ended_waiting)
 {
     kb_http_free(http);
-    ck_assert_int_eq(kb_http_new(1, &http), KB_OK);
+    ck_assert_int_eq(kb_http_new(1, &http, &why), KB_OK);
     size_t a = start("/slow", false), b = start("/slow", false), c = start("/slow", false);
     kb_http_end(http, b);
     int64_t begun = kb_clock_now_ns();
@@ -225,7 +222,6 @@ END_TEST
 START_TEST(silence_and_length_are_etime)
 {
     struct kb_http_request r = get("/stall");
-    const char *why;
     size_t idle = 0, total = 0;
     r.idle_ns = 40 * ms;
     ck_assert_int_eq(kb_http_start(http, &r, &idle, &why), KB_OK);

@@ -559,6 +559,90 @@ START_TEST(a_call_outside_the_list_raises_sigsys)
 }
 END_TEST
 
+/* Every call of this architecture, with arguments that fit no condition: what
+ * the table does not list without one is trapped, all the rest is not. */
+enum { CALLS = 470 };
+
+static bool listed_freely(int number, unsigned in)
+{
+    size_t n;
+    const struct kb_jail_rule *r = kb_jail_rules(&n);
+    for (size_t i = 0; i < n; i++) {
+        char *name = kb_jail_call_name(number);
+        bool same = name && strcmp(name, r[i].call) == 0;
+        free(name);
+        if (same && (r[i].in & in) && r[i].conditions == 0)
+            return true;
+    }
+    return false;
+}
+
+static int is_trapped_with_ones(void)
+{
+    struct sigaction act = { .sa_sigaction = on_sys, .sa_flags = SA_SIGINFO };
+    EXPECT(sigaction(SIGSYS, &act, NULL) == 0);
+    EXPECT(kb_jail_calls(KB_JAIL_LOAD) == KB_OK);
+    if (jail == KB_JAIL_RUN)
+        EXPECT(kb_jail_calls(KB_JAIL_RUN) == KB_OK);
+    syscall((long)tried, -1L, -1L, -1L, -1L, -1L, -1L);
+    return 1;
+}
+
+START_TEST(every_call_is_as_the_table_says)
+{
+    for (int number = 0; number < CALLS; number++) {
+        char *name = kb_jail_call_name(number);
+        bool known = name != NULL;
+        free(name);
+        if (!known || number == SYS_rt_sigreturn || number == SYS_seccomp)
+            continue;
+        tried = (size_t)number;
+        jail = _i ? KB_JAIL_RUN : KB_JAIL_LOAD;
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            close(2);
+            syscall(SYS_exit_group, is_trapped_with_ones());
+        }
+        int wstatus = -1;
+        ck_assert_int_eq(waitpid(pid, &wstatus, 0), pid);
+        bool trapped_now = WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 77;
+        bool free_call = listed_freely(number, _i ? KB_JAIL_IN_RUN
+                                                  : KB_JAIL_IN_LOAD);
+        ck_assert_msg(trapped_now != free_call, "call %d, jail %d: %s", number,
+                      _i, trapped_now ? "trapped" : "allowed");
+    }
+}
+END_TEST
+
+/* All four steps as somebody who is not root and may do nothing special: what
+ * an ordinary user and a default container have. */
+static int whole_jail_as_a_user(void)
+{
+    const char *const read[] = { inside, NULL };
+    struct kb_jail_limits l = { .memory_bytes = SANITIZED ? 0 : 1 << 30,
+                                .open_files = 16 };
+    char file[96];
+    snprintf(file, sizeof file, "%s/file", inside);
+    EXPECT(geteuid() != 0 || (setresgid(1234, 1234, 1234) == 0
+                              && setresuid(1234, 1234, 1234) == 0));
+    EXPECT(kb_jail_limit(&l) == KB_OK);
+    EXPECT(kb_jail_user() == KB_OK);
+    EXPECT(kb_jail_files(read, NULL) == KB_OK);
+    EXPECT(kb_jail_calls(KB_JAIL_LOAD) == KB_OK);
+    EXPECT(opened(file, O_RDONLY) == 0);
+    EXPECT(opened(outside, O_RDONLY) == EACCES);
+    EXPECT(kb_jail_calls(KB_JAIL_RUN) == KB_OK);
+    return 0;
+}
+
+START_TEST(an_ordinary_user_is_jailed_too)
+{
+    if (!no_landlock(1))
+        holds(whole_jail_as_a_user);
+}
+END_TEST
+
 static int write_open(void)
 {
     EXPECT(kb_jail_calls(KB_JAIL_LOAD) == KB_OK);
@@ -605,6 +689,7 @@ int main(void)
     tcase_add_checked_fixture(t, make_folder, remove_folder);
     tcase_add_loop_test(t, files, 0, 9);
     tcase_add_test(t, no_landlock_is_enodev);
+    tcase_add_test(t, an_ordinary_user_is_jailed_too);
     tcase_add_loop_test(t, limits, 0, 5);
     suite_add_tcase(s, t);
 
@@ -616,6 +701,7 @@ int main(void)
     t = tcase_create("calls");
     tcase_add_loop_test(t, calls_that_stay, 0, 2);
     tcase_add_loop_test(t, a_call_outside_the_list_raises_sigsys, 0, TRAPPED);
+    tcase_add_loop_test(t, every_call_is_as_the_table_says, 0, 2);
     tcase_add_test(t, loading_opens_nothing_for_writing);
     tcase_add_test(t, a_kernel_may_end_itself);
     tcase_add_test(t, calls_have_names);

@@ -130,6 +130,25 @@ t.test("counters are there, or say why not", function()
   print(("phi: %d of 9 measured"):format(measured))
 end)
 
+t.test("the tasks of examples open, and their judges are awake", function()
+  local folder = root .. "/../examples/tasks"
+  local slept = {}
+  for _, name in ipairs(assert(system.list(folder))) do
+    local own = task.load(folder .. "/" .. name)
+    if own.baseline.cuda then
+      local start = system.now_ns()
+      local e = worker.start { task = own, device = "cuda:0" }
+      local ok, out = pcall(e.baseline)
+      if not ok or out.verdict ~= "ok" then slept[#slept + 1] = name .. ": " .. tostring(out) end
+      print(("%-20s %4.1f s  mutants caught %s, not applicable: %s"):format(name,
+            (system.now_ns() - start) / 1e9, ok and out.mutants.caught or "-",
+            ok and table.concat(out.mutants.none, ", ") or ""))
+      e.close()
+    end
+  end
+  t.equal(table.concat(slept, "\n"), "")
+end)
+
 t.test("two engines share the GPU", function()
   local other = open()
   t.equal(other.baseline().verdict, "ok")

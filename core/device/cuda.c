@@ -244,7 +244,7 @@ const struct kb_device_ops kb_cuda_ops = {
     .object_free = object_free, .object_text = object_text,
     .object_facts = object_facts, .buffers_new = kb_cuda_buffers_new,
     .buffers_free = kb_cuda_buffers_free, .at = NULL, .fill = kb_cuda_fill,
-    .get = kb_cuda_get, .set = kb_cuda_set, .take = kb_cuda_take,
+    .get = kb_cuda_get, .set = kb_cuda_set, .move = kb_cuda_move, .take = kb_cuda_take,
     .absolute = kb_cuda_absolute, .keep = kb_cuda_keep,
     .poison = kb_cuda_poison, .damaged = kb_cuda_damaged,
     .digest = kb_cuda_digest, .compare = kb_cuda_compare,

@@ -125,6 +125,20 @@ kb_status kb_cuda_set(kb_buffers *base, size_t arg, size_t slot, size_t i,
                          "writing");
 }
 
+kb_status kb_cuda_move(kb_buffers *base, size_t arg, void *host, bool in)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    const struct kb_cuda_api *api = &b->device->api;
+    uint64_t bytes = kb_cuda_bytes(base, arg);
+    kb_status st = settle(b->device);
+    if (st)
+        return st;
+    return kb_cuda_check(b->device,
+                         in ? api->MemcpyHtoD(kb_cuda_at(b, arg), host, bytes)
+                            : api->MemcpyDtoH(host, kb_cuda_at(b, arg), bytes),
+                         "moving an array");
+}
+
 static kb_status copy(cuda_device *d, cu_pointer to, cu_pointer from,
                       uint64_t bytes)
 {

@@ -94,6 +94,7 @@ kb_status kb_cuda_buffers_new(kb_device *d, const struct kb_arg *arg,
 void kb_cuda_buffers_free(kb_buffers *b);
 kb_status kb_cuda_fill(kb_buffers *b, size_t arg, size_t slot,
                        enum kb_fill fill, uint64_t below, uint64_t seed);
+kb_status kb_cuda_move(kb_buffers *b, size_t arg, void *host, bool in);
 kb_status kb_cuda_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
                       double *out);
 kb_status kb_cuda_set(kb_buffers *b, size_t arg, size_t slot, size_t i,

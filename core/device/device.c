@@ -1,6 +1,7 @@
 #include "device_impl.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_family(const char *name, const char *family)
@@ -153,6 +154,43 @@ kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
 {
     assert(is_array(b, arg, slot) && i < b->arg[arg].count);
     return b->ops->set(b, arg, slot, i, value);
+}
+
+static kb_status move(kb_buffers *b, size_t arg, void *host, bool in)
+{
+    void *at = kb_buffers_at(b, arg, 0);
+    size_t bytes = b->arg[arg].count * kb_dtype_bytes(b->arg[arg].dtype);
+    if (!at)
+        return b->ops->move(b, arg, host, in);
+    memcpy(in ? at : host, in ? host : at, bytes);
+    return KB_OK;
+}
+
+kb_status kb_buffers_mutate(kb_buffers *b, size_t arg, enum kb_mutant kind,
+                            size_t from, size_t rows, size_t cols,
+                            uint64_t seed, size_t *other)
+{
+    assert(is_array(b, arg, 0) && is_array(b, from, 0));
+    const struct kb_arg *a = &b->arg[arg], *f = &b->arg[from];
+    void *right = malloc(a->count * kb_dtype_bytes(a->dtype));
+    void *wrong = malloc(a->count * kb_dtype_bytes(a->dtype));
+    void *input = malloc(f->count * kb_dtype_bytes(f->dtype));
+    struct kb_mutation m = { .kind = kind, .dtype = a->dtype, .n = a->count,
+        .input = input, .input_dtype = f->dtype, .input_n = f->count,
+        .rows = rows, .cols = cols, .seed = seed };
+    kb_status st = right && wrong && input ? KB_OK : KB_ENOMEM;
+    if (!st)
+        st = move(b, arg, right, false);
+    if (!st && kind == KB_MUTANT_COPY)
+        st = move(b, from, input, false);
+    if (!st) {
+        *other = kb_mutant_make(wrong, right, &m);
+        st = move(b, arg, wrong, true);
+    }
+    free(right);
+    free(wrong);
+    free(input);
+    return st;
 }
 
 kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot)

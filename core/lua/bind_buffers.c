@@ -2,6 +2,9 @@
  *
  *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
  *   b:get(arg, i [, slot])  b:set(arg, i, value [, slot])
+ *   b:turn(arg, by [, slot])  turns an array by that many places; not on a GPU
+ *   b:mutate(arg, kind, from, rows, cols, seed)   see kb_buffers_mutate
+ *                         -> how many elements are other than they were
  *   b:take(from [, slot]) copy the inputs of other buffers of the same shape
  *   b:absolute(arg)       an input becomes its absolute value
  *   b:keep()              the in-out arrays as they are now are the pristine
@@ -45,7 +48,9 @@ static void check_one_arg(lua_State *L, int idx, struct kb_arg *a)
         if (!kb_dtype_is_float(a->dtype))
             a->integer = luaL_checkinteger(L, -1);
     }
-    lua_pop(L, 4);
+    lua_getfield(L, idx, "front");                      /* [.. front] */
+    a->front = lua_toboolean(L, -1);
+    lua_pop(L, 5);
 }
 
 size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg)
@@ -153,6 +158,39 @@ static int buffers_set(lua_State *L)
     size_t slot = check_slot(L, 5, b);
     must(L, kb_buffers_set(b, i, slot, at, luaL_checknumber(L, 4)));
     return 0;
+}
+
+static int buffers_turn(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b), slot = check_slot(L, 4, b);
+    const struct kb_arg *a = kb_buffers_arg(b, i);
+    lua_Integer by = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, by >= 0, 3, "must be >= 0");
+    void *at = kb_buffers_at(b, i, slot);
+    luaL_argcheck(L, at, 1, "memory out of this process's reach");
+    must(L, kb_tensor_turn(at, a->dtype, a->count, (uint64_t)by % a->count));
+    return 0;
+}
+
+static int buffers_mutate(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b), from = check_array(L, 4, b), other = 0;
+    enum kb_mutant kind;
+    if (kb_mutant_parse(luaL_checkstring(L, 3), &kind))
+        return luaL_argerror(L, 3, "no such mutant");
+    lua_Integer rows = luaL_checkinteger(L, 5);
+    lua_Integer cols = luaL_checkinteger(L, 6);
+    uint64_t n = kb_buffers_arg(b, i)->count;
+    luaL_argcheck(L, rows >= 1 && cols >= 1 && (uint64_t)rows <= n
+                  && (uint64_t)cols <= n / (uint64_t)rows
+                  && n % ((uint64_t)rows * (uint64_t)cols) == 0, 5,
+                  "dimensions that are not the array's");
+    must(L, kb_buffers_mutate(b, i, kind, from, (size_t)rows, (size_t)cols,
+                              (uint64_t)luaL_checkinteger(L, 7), &other));
+    lua_pushinteger(L, (lua_Integer)other);
+    return 1;
 }
 
 static int buffers_take(lua_State *L)
@@ -282,6 +320,8 @@ static const luaL_Reg methods[] = {
     { "fill",     buffers_fill     },
     { "get",      buffers_get      },
     { "set",      buffers_set      },
+    { "turn",     buffers_turn     },
+    { "mutate",   buffers_mutate   },
     { "take",     buffers_take     },
     { "absolute", buffers_absolute },
     { "keep",     buffers_keep     },

@@ -40,8 +40,11 @@ static int http_new(lua_State *L)
     luaL_argcheck(L, limit >= 1 && limit <= KB_HTTP_LIMIT, 1,
                   "1 to 4096 transfers at once");
     kb_http **slot = kb_bind_slot(L, HTTP);
-    kb_status st = kb_http_new((size_t)limit, slot);
-    return st ? kb_bind_fail(L, st) : 1;
+    const char *why;
+    kb_status st = kb_http_new((size_t)limit, slot, &why);
+    if (st)
+        return *why ? kb_bind_fail_text(L, st, why) : kb_bind_fail(L, st);
+    return 1;
 }
 
 static int http_close(lua_State *L)                     /* __gc and __close */

@@ -17,6 +17,7 @@ struct list {
 };
 
 struct kb_http {
+    struct kb_curl curl;
     CURLM *multi;
     int epoll;
     int64_t timer_ns;               /* when libcurl wants a call */
@@ -87,7 +88,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *arg)
 static void leave(kb_http *h, struct transfer *t)
 {
     if (t->active) {
-        curl_multi_remove_handle(h->multi, t->easy);
+        h->curl.multi_remove_handle(h->multi, t->easy);
         h->active--;
     } else
         unlink_from(&h->waiting, t);
@@ -97,8 +98,8 @@ static void leave(kb_http *h, struct transfer *t)
 static void ask_status(struct transfer *t)
 {
     long version = 0;
-    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer.status);
-    curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+    t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer.status);
+    t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
     t->answer.version = version == CURL_HTTP_VERSION_1_0 ? 10
                       : version == CURL_HTTP_VERSION_1_1 ? 11
                       : version == CURL_HTTP_VERSION_2_0 ? 20
@@ -123,7 +124,7 @@ static void admit(kb_http *h)
         t->begun_ns = t->last_ns = kb_clock_now_ns();
         t->active = true;
         h->active++;
-        if (curl_multi_add_handle(h->multi, t->easy)) {
+        if (h->curl.multi_add_handle(h->multi, t->easy)) {
             t->stop = STOP_MEMORY;
             kb_http_explain(t, CURLE_OUT_OF_MEMORY);
             finish(h, t);
@@ -142,8 +143,8 @@ static bool is_silent(struct transfer *t, int64_t now)
     curl_off_t connected = 0, sent = 0;
     if (now < idle_by(t))
         return false;
-    curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
-    curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    t->curl->easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+    t->curl->easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
     bool moved = connected == 0 || sent != t->sent;
     t->sent = sent;
     if (moved)
@@ -169,10 +170,13 @@ static void end_late_ones(kb_http *h)
 static void collect(kb_http *h)
 {
     CURLMsg *m;
-    for (int left; (m = curl_multi_info_read(h->multi, &left)); ) {
+    for (int left; (m = h->curl.multi_info_read(h->multi, &left)); ) {
         struct transfer *t = NULL;
         CURLcode code = m->data.result;
-        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+        h->curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+        ask_status(t);
+        if (!code && (t->answer.status < 200 || t->answer.status > 999))
+            code = CURLE_WEIRD_SERVER_REPLY;
         kb_http_explain(t, code);
         finish(h, t);
     }
@@ -209,12 +213,12 @@ static bool work(void *object)
             int what = (e[i].events & EPOLLIN ? CURL_CSELECT_IN : 0)
                      | (e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
                      | (e[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-            curl_multi_socket_action(h->multi, e[i].data.fd, what, &running);
+            h->curl.multi_socket_action(h->multi, e[i].data.fd, what, &running);
         }
     }
     if (kb_clock_now_ns() >= h->timer_ns) {
         h->timer_ns = INT64_MAX;
-        curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+        h->curl.multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     collect(h);
     end_late_ones(h);
@@ -251,7 +255,7 @@ kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
                         const char **why)
 {
     struct transfer *t;
-    kb_status st = kb_http_prepare(r, &t, why);
+    kb_status st = kb_http_prepare(&h->curl, r, &t, why);
     if (st)
         return st;
     st = place(h, t);
@@ -318,9 +322,10 @@ bool kb_http_has(const kb_http *h, size_t id)
 
 /* The whole ------------------------------------------------------------------------- */
 
-kb_status kb_http_new(size_t limit, kb_http **out)
+kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
 {
     struct rlimit files;
+    *why = "";
     if (limit < 1 || limit > KB_HTTP_LIMIT)
         return KB_EINVAL;
     kb_http *h = calloc(1, sizeof *h);
@@ -334,21 +339,18 @@ kb_status kb_http_new(size_t limit, kb_http **out)
         h->limit = files.rlim_cur > 2 * SPARE_FILES
                  ? (size_t)files.rlim_cur - SPARE_FILES : SPARE_FILES;
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
-    kb_status st = h->epoll < 0 ? KB_ESYS
-                 : curl_global_init(CURL_GLOBAL_DEFAULT) ? KB_ENOMEM : KB_OK;
-    if (!st && !(h->multi = curl_multi_init())) {
-        curl_global_cleanup();
+    kb_status st = h->epoll < 0 ? KB_ESYS : kb_curl_open(&h->curl, why);
+    if (!st && !(h->multi = h->curl.multi_init()))
         st = KB_ENOMEM;
-    }
     if (st) {
         kb_http_free(h);
         return st;
     }
-    curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
-    curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timer);
-    curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
-    curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)h->limit);
+    h->curl.multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    h->curl.multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
+    h->curl.multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    h->curl.multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
+    h->curl.multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)h->limit);
     *out = h;
     return KB_OK;
 }
@@ -362,10 +364,9 @@ void kb_http_free(kb_http *h)
         if (h->slot[i])
             kb_http_end(h, i + 1);
     free(h->slot);
-    if (h->multi) {
-        curl_multi_cleanup(h->multi);
-        curl_global_cleanup();
-    }
+    if (h->multi)
+        h->curl.multi_cleanup(h->multi);
+    kb_curl_close(&h->curl);
     if (h->epoll >= 0)
         close(h->epoll);
     free(h);

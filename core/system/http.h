@@ -60,8 +60,9 @@ struct kb_http_answer {
 };
 
 /* limit: transfers at once, 1 .. KB_HTTP_LIMIT, less where the process may not
- * open that many files; the rest wait their turn. EINVAL, ENOMEM, ESYS. */
-KB_MUST_USE kb_status kb_http_new(size_t limit, kb_http **out);
+ * open that many files; the rest wait their turn. EINVAL, ENOMEM, ESYS; ENODEV
+ * with a static text in *why when there is no libcurl. */
+KB_MUST_USE kb_status kb_http_new(size_t limit, kb_http **out, const char **why);
 void kb_http_free(kb_http *h);
 
 /* Copies what it needs of request. *id >= 1 until kb_http_end. EINVAL with a

@@ -2,13 +2,13 @@
 #ifndef KB_HTTP_IMPL_H
 #define KB_HTTP_IMPL_H
 
-#include <curl/curl.h>
-
+#include "curl_api.h"
 #include "http.h"
 
 enum kb_http_stop { STOP_NONE, STOP_HEAD, STOP_BODY, STOP_MEMORY };
 
 struct transfer {
+    const struct kb_curl *curl;
     CURL *easy;
     struct curl_slist *send;
     struct transfer *next;          /* in the list of ready or waiting ones */
@@ -29,7 +29,8 @@ struct transfer {
 
 /* A transfer ready to be added to a multi handle; taken back by _discard.
  * EINVAL with a static text in *why; ENOMEM. */
-KB_MUST_USE kb_status kb_http_prepare(const struct kb_http_request *r,
+KB_MUST_USE kb_status kb_http_prepare(const struct kb_curl *curl,
+                                      const struct kb_http_request *r,
                                       struct transfer **out, const char **why);
 void kb_http_discard(struct transfer *t);
 

@@ -16,6 +16,9 @@ static void keep_header(struct transfer *t, const char *line, size_t n)
     const char *colon = memchr(line, ':', n);
     if (!colon || colon == line)
         return;
+    for (const char *c = line; c < colon; c++)
+        if (*c <= ' ' || *c == 127)
+            return;
     const char *value = colon + 1, *end = line + n;
     while (value < end && (*value == ' ' || *value == '\t'))
         value++;
@@ -26,7 +29,7 @@ static void keep_header(struct transfer *t, const char *line, size_t n)
         *to++ = (char)tolower((unsigned char)*c);
     *to++ = '\0';
     for (const char *c = value; c < end; c++)
-        *to++ = *c ? *c : ' ';
+        *to++ = (unsigned char)*c < ' ' || *c == 127 ? ' ' : *c;
     *to++ = '\0';
     t->head_used = (size_t)(to - t->head);
 }
@@ -87,24 +90,24 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
 static bool read_address(struct transfer *t, const char *url)
 {
     char *scheme = NULL, *host = NULL, *port = NULL;
-    CURLU *u = curl_url();
-    bool good = u && !curl_url_set(u, CURLUPART_URL, url, 0)
-             && !curl_url_get(u, CURLUPART_SCHEME, &scheme, 0)
-             && !curl_url_get(u, CURLUPART_HOST, &host, 0)
-             && !curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT)
+    CURLU *u = t->curl->url();
+    bool good = u && !t->curl->url_set(u, CURLUPART_URL, url, 0)
+             && !t->curl->url_get(u, CURLUPART_SCHEME, &scheme, 0)
+             && !t->curl->url_get(u, CURLUPART_HOST, &host, 0)
+             && !t->curl->url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT)
              && (!strcmp(scheme, "http") || !strcmp(scheme, "https"));
     if (good)
         snprintf(t->host, sizeof t->host, "%.200s:%s", host, port);
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
-    curl_url_cleanup(u);
+    t->curl->free(scheme);
+    t->curl->free(host);
+    t->curl->free(port);
+    t->curl->url_cleanup(u);
     return good;
 }
 
 static bool append(struct transfer *t, const char *line)
 {
-    struct curl_slist *longer = curl_slist_append(t->send, line);
+    struct curl_slist *longer = t->curl->slist_append(t->send, line);
     if (longer)
         t->send = longer;
     return longer != NULL;
@@ -157,13 +160,13 @@ static CURLcode set_trust(struct transfer *t, const struct kb_http_request *r)
     CURLcode code = CURLE_OK;
     kb_http_find_ca(t, r->ca_file);
     if (t->ca) {
-        code = curl_easy_setopt(t->easy, CURLOPT_CAINFO, t->ca);
+        code = t->curl->easy_setopt(t->easy, CURLOPT_CAINFO, t->ca);
         if (!code)
-            code = curl_easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, t->ca);
+            code = t->curl->easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, t->ca);
     }
     bool file_first = t->ca_from && strcmp(t->ca_from, "SSL_CERT_FILE") != 0;
     if (!code && dir && *dir && !file_first)
-        code = curl_easy_setopt(t->easy, CURLOPT_CAPATH, dir);
+        code = t->curl->easy_setopt(t->easy, CURLOPT_CAPATH, dir);
     if (t->ca && r->ca_file)
         t->ca = "given";                /* the caller's text may be gone later */
     return code;
@@ -179,16 +182,13 @@ static kb_status set_up(struct transfer *t, const struct kb_http_request *r)
 {
     CURL *e = t->easy;
     int bad = set_trust(t, r) != CURLE_OK;
-#define SET(option, value) bad |= curl_easy_setopt(e, CURLOPT_##option, value) != CURLE_OK
+#define SET(option, value) \
+    bad |= t->curl->easy_setopt(e, CURLOPT_##option, value) != CURLE_OK
     SET(URL, r->url);
     SET(PRIVATE, t);
     SET(NOSIGNAL, 1L);
     SET(ERRORBUFFER, t->why);
-#if LIBCURL_VERSION_NUM >= 0x075500
-    SET(PROTOCOLS_STR, "http,https");
-#else
     SET(PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
     SET(FOLLOWLOCATION, 0L);
     SET(SSL_VERIFYPEER, 1L);
     SET(SSL_VERIFYHOST, 2L);
@@ -213,14 +213,15 @@ void kb_http_discard(struct transfer *t)
 {
     if (!t)
         return;
-    curl_easy_cleanup(t->easy);
-    curl_slist_free_all(t->send);
+    t->curl->easy_cleanup(t->easy);
+    t->curl->slist_free_all(t->send);
     free(t->head);
     free(t->body);
     free(t);
 }
 
-kb_status kb_http_prepare(const struct kb_http_request *r, struct transfer **out,
+kb_status kb_http_prepare(const struct kb_curl *curl,
+                          const struct kb_http_request *r, struct transfer **out,
                           const char **why)
 {
     *why = "";
@@ -230,7 +231,10 @@ kb_status kb_http_prepare(const struct kb_http_request *r, struct transfer **out
     }
     kb_status st = KB_ENOMEM;
     struct transfer *t = calloc(1, sizeof *t);
-    if (!t || !(t->easy = curl_easy_init()))
+    if (!t)
+        return st;
+    t->curl = curl;
+    if (!(t->easy = curl->easy_init()))
         goto fail;
     st = KB_EINVAL;
     if (!read_address(t, r->url)) {

@@ -33,7 +33,7 @@ static const char *detail(struct transfer *t)
 static const char *system_words(struct transfer *t)
 {
     long number = 0;
-    curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &number);
+    t->curl->easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &number);
     return number ? strerror((int)number) : "no answer";
 }
 
@@ -71,7 +71,7 @@ static void tell_stop(struct transfer *t)
 static void tell_other(struct transfer *t, CURLcode code)
 {
     long proxy = 0;
-    curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
+    t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
     if (proxy / 100 > 2)
         tell(t, KB_EHTTP, "proxy", "%s: the proxy that HTTPS_PROXY or ALL_PROXY "
              "names refuses to connect to it (status %ld)", t->host, proxy);
@@ -81,7 +81,7 @@ static void tell_other(struct transfer *t, CURLcode code)
     else
         tell(t, KB_EHTTP, "reset", "%s: the connection broke after %zu bytes of "
              "the answer (%s); try again", t->host, t->seen_bytes,
-             curl_easy_strerror(code));
+             t->curl->easy_strerror(code));
 }
 
 void kb_http_explain(struct transfer *t, CURLcode code)
@@ -146,14 +146,14 @@ void kb_http_late(struct transfer *t, const char *reason)
 }
 
 /* A binary brought from elsewhere finds its own distribution's path missing. */
-static const char *usual_ca(void)
+static const char *usual_ca(const struct transfer *t)
 {
     static const char *const places[] = {
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     };
-    const curl_version_info_data *v = curl_version_info(CURLVERSION_NOW);
+    const curl_version_info_data *v = t->curl->version_info(CURLVERSION_NOW);
     if (v->age < CURLVERSION_SEVENTH || !v->cainfo || !access(v->cainfo, R_OK))
         return NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -175,5 +175,5 @@ void kb_http_find_ca(struct transfer *t, const char *given)
         }
     }
     if (!t->ca && !getenv("SSL_CERT_DIR"))
-        t->ca = usual_ca();
+        t->ca = usual_ca(t);
 }

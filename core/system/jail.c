@@ -141,63 +141,89 @@ kb_status kb_jail_files(const char *const *read, const char *const *write)
     return st;
 }
 
-/* Names are looked up at run time: one list serves every architecture, and a
- * name that this one lacks is skipped. */
+/* What a candidate may do: this table and nothing else. A call may be listed
+ * more than once; every line allows it. One that this architecture lacks is
+ * skipped, so one table serves them all. */
+enum { LOAD = KB_JAIL_IN_LOAD, RUN = KB_JAIL_IN_RUN, BOTH = LOAD | RUN };
+
+static const struct kb_jail_rule rules[] = {
+    /* to end, to wait, to know the time and itself */
+    { "exit", BOTH, 0, { { 0 } } },          { "exit_group", BOTH, 0, { { 0 } } },
+    { "rt_sigreturn", BOTH, 0, { { 0 } } },  { "rt_sigprocmask", BOTH, 0, { { 0 } } },
+    { "futex", BOTH, 0, { { 0 } } },         { "sched_yield", BOTH, 0, { { 0 } } },
+    { "clock_gettime", BOTH, 0, { { 0 } } }, { "restart_syscall", BOTH, 0, { { 0 } } },
+    { "getpid", BOTH, 0, { { 0 } } },        { "gettid", BOTH, 0, { { 0 } } },
+    { "getrandom", BOTH, 0, { { 0 } } },
+    /* signals, to itself */
+    { "tgkill", BOTH, 1, { { 0, UINT64_MAX, KB_JAIL_SELF } } },
+    /* memory; once it runs anonymous and never to execute */
+    { "brk", BOTH, 0, { { 0 } } },           { "munmap", BOTH, 0, { { 0 } } },
+    { "mremap", BOTH, 0, { { 0 } } },        { "madvise", BOTH, 0, { { 0 } } },
+    { "mmap", LOAD, 0, { { 0 } } },          { "mprotect", LOAD, 0, { { 0 } } },
+    { "mmap", RUN, 2, { { 2, PROT_EXEC, 0 },
+                        { 3, MAP_ANONYMOUS, MAP_ANONYMOUS } } },
+    { "mprotect", RUN, 1, { { 2, PROT_EXEC, 0 } } },
+    /* what the dynamic linker needs, and the second filter */
+    { "openat", LOAD, 1, { { 2, O_ACCMODE, O_RDONLY } } },
+    { "read", LOAD, 0, { { 0 } } },          { "pread64", LOAD, 0, { { 0 } } },
+    { "fstat", LOAD, 0, { { 0 } } },         { "newfstatat", LOAD, 0, { { 0 } } },
+    { "statx", LOAD, 0, { { 0 } } },         { "lseek", LOAD, 0, { { 0 } } },
+    { "close", LOAD, 0, { { 0 } } },         { "readlink", LOAD, 0, { { 0 } } },
+    { "readlinkat", LOAD, 0, { { 0 } } },    { "access", LOAD, 0, { { 0 } } },
+    { "faccessat", LOAD, 0, { { 0 } } },     { "faccessat2", LOAD, 0, { { 0 } } },
+    { "getcwd", LOAD, 0, { { 0 } } },        { "seccomp", LOAD, 0, { { 0 } } },
+    { "prctl", LOAD, 1, { { 0, UINT64_MAX, PR_SET_NO_NEW_PRIVS } } },
+};
+
+/* What a compiler may not, of all there is. */
 static const char *const build_denied[] = {
     "socket", "socketpair", "connect", "bind", "ptrace", "process_vm_readv",
     "process_vm_writev", "bpf", "perf_event_open", "keyctl", "add_key",
     "request_key", "mount", "umount2", "unshare", "setns", "pivot_root",
     "kexec_load", "init_module", "finit_module", "userfaultfd",
-    "io_uring_setup", "open_by_handle_at", "memfd_create", NULL
+    "io_uring_setup", "open_by_handle_at", "memfd_create"
 };
 
-static const char *const run_allowed[] = {
-    "exit", "exit_group", "rt_sigreturn", "rt_sigprocmask", "futex", "brk",
-    "munmap", "mremap", "madvise", "sched_yield", "clock_gettime", "getpid",
-    "gettid", "getrandom", "restart_syscall", NULL
-};
-
-static const char *const load_allowed[] = {
-    "read", "pread64", "fstat", "newfstatat", "statx", "lseek", "close",
-    "readlink", "readlinkat", "access", "faccessat", "faccessat2", "seccomp",
-    "getcwd", "mmap", "mprotect", NULL
-};
-
-static kb_status add(scmp_filter_ctx f, uint32_t act, const char *const *names)
+const struct kb_jail_rule *kb_jail_rules(size_t *n)
 {
-    for (; *names; names++) {
-        int nr = seccomp_syscall_resolve_name(*names);
+    *n = sizeof rules / sizeof *rules;
+    return rules;
+}
+
+static kb_status add_rule(scmp_filter_ctx f, const struct kb_jail_rule *r)
+{
+    struct scmp_arg_cmp cmp[KB_JAIL_CONDITIONS];
+    int nr = seccomp_syscall_resolve_name(r->call);
+    if (nr == __NR_SCMP_ERROR || nr < 0)
+        return KB_OK;
+    for (uint32_t i = 0; i < r->conditions; i++) {
+        uint64_t want = r->condition[i].value == KB_JAIL_SELF
+                      ? (uint64_t)getpid() : r->condition[i].value;
+        cmp[i] = SCMP_CMP64(r->condition[i].arg, SCMP_CMP_MASKED_EQ,
+                            r->condition[i].mask, want);
+    }
+    return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, nr, r->conditions, cmp)
+         ? KB_ESYS : KB_OK;
+}
+
+static kb_status add_rules(scmp_filter_ctx f, unsigned in)
+{
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && !st; i++)
+        if (rules[i].in & in)
+            st = add_rule(f, &rules[i]);
+    return st;
+}
+
+static kb_status deny_build(scmp_filter_ctx f)
+{
+    for (size_t i = 0; i < sizeof build_denied / sizeof *build_denied; i++) {
+        int nr = seccomp_syscall_resolve_name(build_denied[i]);
         if (nr != __NR_SCMP_ERROR && nr >= 0
-            && seccomp_rule_add_exact(f, act, nr, 0))
+            && seccomp_rule_add_exact(f, SCMP_ACT_ERRNO(EPERM), nr, 0))
             return KB_ESYS;
     }
     return KB_OK;
-}
-
-/* Memory without execute rights, and signals to oneself. */
-static kb_status add_run_rules(scmp_filter_ctx f)
-{
-    int bad = 0;
-    bad |= seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
-               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
-               SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
-    bad |= seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    bad |= seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-               SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
-    return bad ? KB_ESYS : KB_OK;
-}
-
-static kb_status add_load_rules(scmp_filter_ctx f)
-{
-    int bad = 0;
-    bad |= seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-               SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE, O_RDONLY));
-    bad |= seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-               SCMP_A0(SCMP_CMP_EQ, PR_SET_NO_NEW_PRIVS, 0));
-    bad |= seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-               SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
-    return bad ? KB_ESYS : add(f, SCMP_ACT_ALLOW, load_allowed);
 }
 
 kb_status kb_jail_calls(enum kb_jail_calls which)
@@ -206,15 +232,8 @@ kb_status kb_jail_calls(enum kb_jail_calls which)
     scmp_filter_ctx f = seccomp_init(build ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
     if (!f)
         return KB_ENOMEM;
-    kb_status st;
-    if (build)
-        st = add(f, SCMP_ACT_ERRNO(EPERM), build_denied);
-    else
-        st = add(f, SCMP_ACT_ALLOW, run_allowed);
-    if (!st && which == KB_JAIL_LOAD)
-        st = add_load_rules(f);
-    if (!st && which == KB_JAIL_RUN)
-        st = add_run_rules(f);
+    kb_status st = build ? deny_build(f)
+                 : add_rules(f, which == KB_JAIL_LOAD ? LOAD : RUN);
     if (!st) {
         int rc = seccomp_load(f);
         if (rc) {

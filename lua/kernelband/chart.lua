@@ -1,7 +1,7 @@
 -- chart.lua - charts as SVG text, drawn by numbers alone: no library, no
 -- script, colours by CSS variables so that one drawing serves light and dark.
 --
---   local c = chart.new { title =, width = 460, height = 280,
+--   local c = chart.new { title =, width = 420, height = 260,
 --                         x = { label =, log =, min =, max =, integer = },
 --                         y = { label =, log =, min =, max = } }
 --   c:band(points, how)      { x, low, high } ..
@@ -37,6 +37,9 @@ local function repair(s)
   return table.concat(out)
 end
 
+-- s with every byte that is no UTF-8 replaced.
+function chart.utf8(s) return utf8.len(s) and s or repair(s) end
+
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
                    ["'"] = "&#39;" }
 
@@ -44,7 +47,7 @@ local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&qu
 -- turn the direction of the text round is shown instead of obeyed.
 function chart.escape(s)
   s = tostring(s)
-  if not utf8.len(s) then s = repair(s) end
+  s = chart.utf8(s)
   s = s:gsub("[&<>\"']", entities):gsub("[%z\1-\8\11-\31\127]", "\u{FFFD}")
   if s:find "\xE2\x80[\xAA-\xAE]" or s:find "\xE2\x81[\xA6-\xA9]" then
     s = s:gsub("\xE2[\x80\x81][\xA6-\xAE]", function(c)
@@ -66,8 +69,8 @@ function chart.number(v)
   return ("%.3g"):format(v)
 end
 
--- Of 11 px text, generously.
-local function text_width(s) return 6.3 * (utf8.len(s) or #s) end
+-- Of 12 px text, generously.
+local function text_width(s) return 6.8 * (utf8.len(s) or #s) end
 chart.text_width = text_width
 
 local function px(v) return (("%.1f"):format(v):gsub("%.0$", "")) end
@@ -151,7 +154,7 @@ drawing.__index = drawing
 
 function chart.new(options)
   local c = setmetatable({ layers = {}, legend = {} }, drawing)
-  c.title, c.width, c.height = options.title or "", options.width or 460, options.height or 280
+  c.title, c.width, c.height = options.title or "", options.width or 420, options.height or 260
   c.x, c.y = options.x or {}, options.y or {}
   return c
 end
@@ -264,7 +267,7 @@ function draw.rule(c, layer, out)
   local y = c.at_y(v)
   out[#out + 1] = ('<path class="ru" d="M%s %sH%s"/>'):format(px(b.left), px(y), px(b.right))
   if layer.how.text then
-    out[#out + 1] = ('<text class="q" x="%s" y="%s" text-anchor="end">%s</text>'):format(
+    out[#out + 1] = ('<text class="q o" x="%s" y="%s" text-anchor="end">%s</text>'):format(
       px(b.right - 2), px(y - 4), escape(layer.how.text))
   end
 end
@@ -329,7 +332,7 @@ local function draw_axes(c, xt, yt, out)
     if x - half > free then
       local at = math.min(x, c.width - half - 1)
       out[#out + 1] = ('<text class="q" x="%s" y="%s" text-anchor="middle">%s</text>'):format(
-        px(at), px(b.bottom + 16), escape(label))
+        px(at), px(b.bottom + 17), escape(label))
       free = at + half + 4
     end
   end
@@ -358,7 +361,7 @@ function drawing:svg(options)
     y = y + 16
   end
   y = draw_legend(c.legend, 0, c.width, y, body)
-  c.box = { left = wide + 8, right = c.width - 6, top = y, bottom = c.height - 36 }
+  c.box = { left = wide + 8, right = c.width - 6, top = y, bottom = c.height - 38 }
   c.at_x = scale(c.x, xl, xh, c.box.left, c.box.right)
   c.at_y = scale(c.y, yl, yh, c.box.bottom, c.box.top)
   out[1] = chart.open("chart", c.width, c.height, c.title, options and options.standalone)
@@ -447,7 +450,7 @@ local function heat_cell(cell, x, y, wide, tall, out)
   end
   for i, line in ipairs(cell.lines or {}) do
     out[#out + 1] = ('<text class="%s" x="%s" y="%s" text-anchor="middle">%s</text>'):format(
-      i == 1 and "h" or "q", px(x + wide / 2), px(y + tall / 2 - 3 + 14 * (i - 1)),
+      i == 1 and "h" or "n", px(x + wide / 2), px(y + tall / 2 - 3 + 14 * (i - 1)),
       escape(line))
   end
   out[#out + 1] = "</g>"

@@ -7,16 +7,16 @@
 -- untouched red zones, no poison left, and a second run on other poison that
 -- must give the same bits.
 local core    = require "kernelband.core"
+local inputs  = require "kernelband.inputs"
 local verdict = require "kernelband.verdict"
 
 local check = {}
 
-check.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "ties",
-                        "integers", "denormal" }
 local roundoff = { f64 = 2 ^ -53, f16 = 2 ^ -11, bf16 = 2 ^ -8 }
 local drawn_of = { held_out = 2, timed = 1 }
 
 local fail, secret_seed = verdict.fail, verdict.secret_seed
+local least_for_rms = 32                -- of a few errors one can be 0 by luck
 
 -- A list whose programs are stopped when the block that made it ends.
 function check.closing(list)
@@ -47,7 +47,7 @@ end
 
 -- Makes the expected answer for the inputs now in a slot of the room, and its
 -- scale.
-local function expect(s, room, slot)
+function check.expect(s, room, slot)
   answer(s, room, slot, room.expected, room.reference)
   if room.scale then answer(s, room, slot, room.scale, room.scale_reference) end
 end
@@ -73,8 +73,9 @@ local function bound(s, room, distribution)
            accumulate = s.task.accumulate }
 end
 
--- The outputs of a slot against the expected answer; nil when they are right.
-local function compare(s, room, slot, distribution)
+-- The outputs of a slot against the expected answer. Returns what is wrong, or
+-- nil and the sums of the errors.
+function check.compare(s, room, slot, distribution)
   local totals = { err_ss = 0, ref_ss = 0, n = 0 }
   for _, arg in ipairs(room.outputs) do
     local r = room.buffers:compare(arg, slot, room.expected, room.scale,
@@ -97,7 +98,7 @@ local function damaged(s, room)
 end
 
 -- One run on fresh poison. Returns nil, or what is wrong.
-local function run(s, room, program)
+function check.run(s, room, program)
   room.buffers:poison(secret_seed())
   local ns, why, code = program:launch(1, room.limit_ns)
   if not ns then
@@ -106,19 +107,19 @@ local function run(s, room, program)
   return damaged(s, room)
 end
 
--- Error of the baseline on the same inputs bounds that of the candidate. The
--- floor is half a rounding of the outputs, as in kb_tensor_rms_ratio. A baseline
--- that sums in float64 is at that floor, and an honest float32 sum of K terms
--- may be sqrt(K) above it (Higham, sec. 4.2); bf16 is thousands above.
-local function precision(s, room, mine)
-  if mine.n < 32 then return nil end    -- of a few errors one can be 0 by luck
-  local bad = run(s, room, room.baseline)
-  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
-  local _, base = compare(s, room, 1, "")
-  if not base then return nil end
+-- How large the errors are, as a share of the answer's size. The floor is half
+-- a rounding of the outputs, as in kb_tensor_rms_ratio.
+function check.share(s, room, totals)
   local u = roundoff[s.task.args[room.outputs[1]].dtype] or 2 ^ -24
-  local floor = u / 2 * math.sqrt(base.ref_ss)
-  local ratio = math.sqrt(mine.err_ss) / math.max(math.sqrt(base.err_ss), floor, 5e-324)
+  local size = math.max(math.sqrt(totals.ref_ss), 5e-324)
+  return math.max(math.sqrt(totals.err_ss) / size, u / 2)
+end
+
+-- Error of the baseline on inputs of the same kind bounds that of the candidate.
+-- A baseline that sums in float64 is at the floor, and an honest float32 sum of
+-- K terms may be sqrt(K) above it (Higham, sec. 4.2); bf16 is thousands above.
+function check.too_coarse(room, mine, base_share)
+  local ratio = math.sqrt(mine.err_ss) / math.max(math.sqrt(mine.ref_ss), 5e-324) / base_share
   local limit = math.max(8, math.sqrt(room.reduction))
   if ratio > limit then
     return fail("wrong", "%s: its RMS error is %.3g times that of the baseline (limit %.3g): "
@@ -126,72 +127,103 @@ local function precision(s, room, mine)
   end
 end
 
-local function distributions(s, room)
-  local wanted, legal = drawn_of[room.role], s.task.distributions or check.distributions
-  if not wanted then return legal end
-  local drawn, left = { "normal" }, table.move(legal, 1, #legal, 1, {})
-  for i = 2, wanted do
-    local k = secret_seed() % #left + 1
-    drawn[i] = table.remove(left, k)
-  end
-  if wanted == 1 then drawn[1] = legal[secret_seed() % #legal + 1] end
-  return drawn
+-- Do errors of these outputs say something about precision?
+function check.has_rms(s, mine) return not s.task.exact and mine.n >= least_for_rms end
+
+local function precision(s, room, mine)
+  if not check.has_rms(s, mine) then return nil end
+  local bad = check.run(s, room, room.baseline)
+  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
+  local _, base = check.compare(s, room, 1, "")
+  verdict.ran(s, "RMS error against the baseline's")
+  return base and check.too_coarse(room, mine, check.share(s, room, base))
 end
 
-local function one_distribution(s, room, program, distribution, twice)
-  for i, a in ipairs(s.task.args) do
-    if a.mode == "in" or a.mode == "inout" then
-      room.buffers:fill(i, distribution, secret_seed(), room.below[i])
+-- The draws of a room: { distribution =, seed = or nil }. An evaluation that is
+-- repeated starts with the draws it had, and adds its own.
+local function draws(s, room)
+  local out = {}
+  for _, d in ipairs(s.again or {}) do
+    if d.role == room.role and d.shape == room.label and d.distribution ~= "mixture" then
+      out[#out + 1] = { distribution = d.distribution, seed = tonumber(d.seed, 16) }
     end
   end
-  room.buffers:keep()
-  local bad = run(s, room, program)
+  local wanted, legal = drawn_of[room.role], s.task.distributions or inputs.distributions
+  local left = table.move(legal, 1, #legal, 1, {})
+  for i = 1, math.min(wanted or #legal, #legal) do
+    local first = not wanted or (i == 1 and (wanted > 1 or s.judging_baseline))
+    local k = first and 1 or secret_seed() % #left + 1
+    out[#out + 1] = { distribution = table.remove(left, k) }
+  end
+  return out
+end
+
+local function one_draw(s, room, program, draw, twice)
+  local distribution = draw.distribution
+  inputs.fill(s, room, distribution, draw.seed)
+  local bad = check.run(s, room, program)
   if bad then return bad end
-  local digest = room.buffers:digest()
-  bad = twice and run(s, room, program)
-  if bad then return bad end
-  local differs = room.buffers:digest() ~= digest
-  expect(s, room, 1)
-  local wrong, totals = compare(s, room, 1, distribution)
+  local digest, differs = room.buffers:digest(), false
+  for _ = 1, twice and (s.strict and 10 or 1) or 0 do
+    bad = check.run(s, room, program)
+    if bad then return bad end
+    differs = differs or room.buffers:digest() ~= digest
+    verdict.ran(s, s.strict and "ten more runs, bit for bit" or "a second run, bit for bit")
+  end
+  check.expect(s, room, 1)
+  local wrong, totals = check.compare(s, room, 1, distribution)
   if wrong then return wrong end
   if differs then
     return fail("wrong", "%s: two runs on the same inputs differ: it reads memory it did "
                 .. "not write, or keeps state", room.label)
   end
-  if room.role == "held_out" and distribution == "normal" and not s.task.exact then
-    return precision(s, room, totals)
+  if distribution ~= s.timed_kinds[1] then return nil end
+  if room.role == "held_out" then return precision(s, room, totals) end
+  if room.role == "timed" and s.judging_baseline and check.has_rms(s, totals) then
+    room.base_share = check.share(s, room, totals)
   end
 end
 
--- All checks of one shape, in a process of their own.
+-- All checks of one shape, in a process of their own: load() starts it.
 function check.room(s, room, load)
   local program, why, code = load()
   if not program then
     return verdict.died(code, why, "loading")
   end
   local _ <close> = program
-  for i, distribution in ipairs(distributions(s, room)) do
-    local bad = one_distribution(s, room, program, distribution, i == 1 and room.role ~= "timed")
+  for i, draw in ipairs(draws(s, room)) do
+    local twice = i == 1 and (room.role ~= "timed" or s.strict)
+    local bad = one_draw(s, room, program, draw, twice)
     if bad then return bad end
   end
+  verdict.ran(s, ("every element of %s shapes"):format(room.role:gsub("_", "-")))
 end
 
 -- After a timed batch of n calls: the outputs it left behind. Keeps in
--- room.look_ns how long that took.
-function check.timed_outputs(s, room, n)
+-- room.look_ns how long that took. which: "last" or "any" where one has to do.
+function check.timed_outputs(s, room, n, which)
   local start = core.system.now_ns()
   local bad = damaged(s, room)
   if bad then return bad end
   local used = math.min(n, room.slots)
   local any, last = secret_seed() % used + 1, (n - 1) % room.slots + 1
-  for i, slot in ipairs { last, any } do
+  local slots = which == "any" and { any } or which == "last" and { last } or { last, any }
+  for i, slot in ipairs(slots) do
     if i == 1 or slot ~= last then
-      expect(s, room, slot)
-      bad = compare(s, room, slot, "timed")
+      local kind = room.kinds[slot]
+      check.expect(s, room, slot)
+      local wrong, totals = check.compare(s, room, slot, kind)
+      bad = wrong
+      if not bad and room.base_share and kind == s.timed_kinds[1]
+         and check.has_rms(s, totals) then
+        bad = check.too_coarse(room, totals, room.base_share)
+        verdict.ran(s, "RMS error of timed outputs")
+      end
       if bad then return bad end
     end
   end
-  room.look_ns = core.system.now_ns() - start
+  verdict.ran(s, "outputs of timed calls")
+  room.look_ns = (core.system.now_ns() - start) * 2 // #slots
 end
 
 return check

@@ -9,12 +9,21 @@
 --                                      timed shape: what is clearly slower is
 --                                      dropped after a screen
 --       options.confirm                more blocks, no screen
+--       options.inputs                 draws of an earlier evaluation: checked first
+--       options.strict                 the slow checks as well, see strict.lua
+--
+-- An evaluation tells, besides its verdict: checks, the names of those that were
+-- made; inputs, what was drawn for them, with seeds; weakened, sentences about
+-- whatever makes this verdict worth less than it could be; quarantined, why its
+-- times were taken twice.
 --
 -- The order is always: poison, candidate, and only then the expected answer, so
 -- that nothing a candidate could read holds it while it runs.
 local core     = require "kernelband.core"
 local check    = require "kernelband.check"
 local evidence = require "kernelband.evidence"
+local inputs   = require "kernelband.inputs"
+local mutants  = require "kernelband.mutants"
 local rooms    = require "kernelband.room"
 local schema   = require "kernelband.schema"
 local task     = require "kernelband.task"
@@ -62,9 +71,13 @@ local function judge(s, source, options, out)
   local mix, bad
   if s.language == "c" then
     mix = evidence.read_object(kernel.object)
+    if not mix then
+      s.warnings[1] = "objdump or readelf is missing: nobody looked for code that runs at load"
+    end
     bad = evidence.admit(mix)
   end
   if bad then return bad end
+  verdict.ran(s, "admission of the object")
 
   start = now()
   assert(s.device:claim(true))          -- others may compile meanwhile
@@ -72,6 +85,7 @@ local function judge(s, source, options, out)
     bad = check.room(s, room, function() return rooms.load(s, kernel, room.buffers, room.shape) end)
     if bad then break end
   end
+  if s.strict and not bad then bad = require("kernelband.strict").judge(s, kernel, source) end
   seconds.check = seconds_since(start)
   if bad then return bad end
 
@@ -95,7 +109,10 @@ session.__index = session
 function session:evaluate(source, options)
   local start = now()
   local out = { verdict = "ok", shapes = {}, screened = false, seconds = {} }
-  local done, bad = pcall(judge, self, source, options or {}, out)
+  options = options or {}
+  self.ran, self.drawn, self.again, self.strict = {}, {}, options.inputs, options.strict
+  self.warnings = {}
+  local done, bad = pcall(judge, self, source, options, out)
   self.device:claim(false)
   if not done then
     local lost = self.device:lost()
@@ -106,6 +123,9 @@ function session:evaluate(source, options)
     bad.seconds, bad.log, out = out.seconds, out.log, bad
     out.shapes = {}
   end
+  out.checks, out.inputs = table.move(self.ran, 1, #self.ran, 1, {}), self.drawn
+  out.weakened = table.move(self.warnings, 1, #self.warnings, #self.weakened + 1,
+                            table.move(self.weakened, 1, #self.weakened, 1, {}))
   out.lost = self.device:lost()
   out.seconds.total = seconds_since(start)
   return out
@@ -117,7 +137,9 @@ end
 
 -- The baseline through every check, with the times just taken.
 local function judge_baseline(s)
+  s.judging_baseline = true
   local out = s:evaluate(task.source(s.task, "baseline"), { baseline = true })
+  s.judging_baseline = nil
   if out.verdict ~= "ok" then
     schema.raise("%s: refused: the baseline is not what the reference says: %s: %s",
                  s.task.file, out.verdict, out.reason)
@@ -130,7 +152,7 @@ local function take_over(s, known)
   for i, room in ipairs(s.rooms) do
     local r = known.rooms[i]
     room.baseline_n, room.baseline_ns, room.limit_ns = r.n, r.ns, r.limit_ns
-    room.slow = r.ns > 2e7
+    room.slow, room.base_share = r.ns > 2e7, r.base_share
   end
   return known
 end
@@ -138,7 +160,8 @@ end
 local function remember(s, baseline)
   baseline.rooms = {}
   for i, room in ipairs(s.rooms) do
-    baseline.rooms[i] = { n = room.baseline_n, ns = room.baseline_ns, limit_ns = room.limit_ns }
+    baseline.rooms[i] = { n = room.baseline_n, ns = room.baseline_ns, limit_ns = room.limit_ns,
+                          base_share = room.base_share }
   end
   return baseline
 end
@@ -157,6 +180,8 @@ function evaluate.open(t, device, known)
   t = task.for_language(t, machine.language)
   local s = setmetatable({ task = t, device = device, rooms = {}, timed = {}, machine = machine,
                            language = machine.language }, session)
+  s.timed_kinds = inputs.timed_kinds(t)
+  s.weakened = require("kernelband.weakened").of(t, machine)
   s.evidence = evidence
   if s.language == "cuda" then
     s.evidence, s.planner = require "kernelband.evidence_cuda", require "kernelband.plan"
@@ -184,6 +209,9 @@ function evaluate.open(t, device, known)
     timing.baseline(s)
     device:claim(false)
     s.baseline = remember(s, judge_baseline(s))
+    assert(device:claim(true))
+    s.baseline.mutants = mutants.refuse(s)
+    device:claim(false)
   end
   return s
 end

@@ -11,16 +11,27 @@ local parts = {
   { "strategy",   "kernelband.strategy", "load" },
   { "policy",     "kernelband.policy", "load" },
   { "search",     "kernelband.search", "run" },
+  { "search_all", "kernelband.search_all", "run" },
   { "reward",     "kernelband.reward" },
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
   { "trace",      "kernelband.trace", "new" },
   { "sweep",      "kernelband.sweep", "run" },
   { "compare",    "kernelband.compare" },
+  { "metrics",    "kernelband.metrics" },
 }
 
 local generators = {
   { "schedule", "kernelband.generator.schedule", "new" },
+  { "llm",      "kernelband.generator.llm", "new" },
+  { "command",  "kernelband.generator.command", "new" },
+  { "replay",   "kernelband.generator.replay", "new" },
+  { "mixed",    "kernelband.generator.mixed", "new" },
+}
+
+local importers = {
+  { "tritonbench", "kernelband.import.tritonbench", "load" },
+  { "kernelbench", "kernelband.import.kernelbench", "load" },
 }
 
 -- A table whose names are looked up, once each, in list.
@@ -47,6 +58,7 @@ end
 
 local kb = face("kb", parts)
 rawset(kb, "generator", face("kb.generator", generators))
+rawset(kb, "import", face("kb.import", importers))
 rawset(kb, "version", "0.1")
 
 return kb

@@ -142,7 +142,7 @@ function progress.block(s, width)
   local money = spent(s)
   lines[3] = counts(s.verdicts) .. (money and " | " .. money or "") .. " | " .. times(s)
   if s.paused then lines[#lines + 1] = "waiting: " .. plain(s.paused) end
-  lines[#lines + 1] = flying(s)
+  lines[#lines + 1] = s.confirming and ("confirming kernel #%d"):format(s.confirming) or flying(s)
   lines[#lines + 1] = doing(s)
   for i, line in ipairs(lines) do lines[i] = cut(line, width) end
   return lines
@@ -241,6 +241,10 @@ local function blocks(screen, write, lines_of)
     p.hide, p.close = screen.erase, screen.leave
     members[i] = p
   end
+  function members.close()
+    if next(statuses) then draw() end
+    screen.leave()
+  end
   return members
 end
 
@@ -278,14 +282,17 @@ function progress.new(options)
   elseif mode == "json" then one = json_lines(write)
   elseif mode == "never" or not tty then one = plain_lines(write, mode == "never") end
   if one then
-    return options.group and setmetatable({}, { __index = function() return one end }) or one
+    if not options.group then return one end
+    return setmetatable({ close = one.close }, { __index = function() return one end })
   end
   local color = os.getenv "NO_COLOR"
   local screen = new_screen { write = write, columns = options.columns,
                               bold = not (color and color ~= "") }
   local members = blocks(screen, write, options.group and lines_of_group
     or function(statuses, width) return progress.block(statuses[1], width) end)
-  return options.group and members or members[1]
+  if not options.group then return members[1] end
+  for _, p in ipairs(members) do p.close = screen.erase end
+  return members
 end
 
 local function time(ns)

@@ -17,8 +17,6 @@ local tuning = require "kernelband.tuning"
 
 local pull = {}
 
-local PAUSE_NS = 5 * 10 ^ 9 // 1        -- between two tries of a generator that paused
-
 -- Verdicts another word with the generator may mend.
 local mendable = { build_failed = true, launch_failed = true, wrong = true, crashed = true }
 -- ... and those a source would get again.
@@ -26,15 +24,8 @@ local final = { build_failed = true, launch_failed = true, wrong = true, cheated
 
 -- Sources --------------------------------------------------------------------------
 
--- Sources that differ in blanks and remarks only are one; launch plans and other
--- lines to us, "// kb:", count.
-local function normal(source)
-  return (source:gsub("/%*.-%*/", " "):gsub("//[ \t]*kb:", "\1"):gsub("//[^\n]*", "")
-          :gsub("%s+", " "))
-end
-
 function pull.hash(S, source)
-  return core.system.hash(S.task.environment and source or normal(source))
+  return core.system.hash(S.task.environment and source or core.normal(source))
 end
 
 local function known(S, p, source)
@@ -75,7 +66,7 @@ end
 local function caller(S, p)
   return function(r)
     r.pull, r.attempt = p.n, r.attempt or #p.attempts + 1
-    r.started_s = r.started_s or S.elapsed_s()
+    r.started_s = r.started_s or math.max(0, S.elapsed_s() - (r.total_s or 0))
     p.called = true
     local id = S.journal.call(r)
     if r.usd or r.tokens_out or not r.error then
@@ -115,7 +106,7 @@ local function wait_out(S, p, reason)
   S.pause(reason)
   if S.stopping or p.cancelled then return false end
   p.stage = "waiting"
-  local ok = S.loop:sleep(S.pause_ns or PAUSE_NS)
+  local ok = S.loop:sleep(S.pause_ns)
   p.stage = stage
   return ok and not S.stopping and not p.cancelled
 end
@@ -155,7 +146,7 @@ end
 
 local function evaluate(S, p, kind, candidate)
   local stage = p.stage
-  p.stage = "evaluating"
+  if kind ~= "tune" then p.stage = "evaluating" end
   local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns })
   p.stage = stage
   if not result then
@@ -189,7 +180,8 @@ local function repaired(S, p, attempt)
 end
 
 local function tuned(S, p, attempt)
-  if attempt.evaluation.verdict ~= "ok" or S.tune == 0 then return attempt end
+  local can = attempt.candidate.tunables and attempt.evaluation.verdict == "ok"
+  if not can or S.tune == 0 then return attempt end
   p.stage = "tuning"
   return tuning.descend(attempt, S.tune, function(candidate)
     if S.stopping or S.money.over() then return nil end

@@ -3,7 +3,6 @@
 local check   = require "kernelband.check"
 local schema  = require "kernelband.schema"
 local task    = require "kernelband.task"
-local verdict = require "kernelband.verdict"
 
 local rooms = {}
 
@@ -12,7 +11,7 @@ local slots_bytes      = 32 << 20       -- of arrays that rotate in a sample, ab
 
 -- A source as built: its object and, on a GPU, its launch plan. Returns nil,
 -- text, code.
-function rooms.build(s, source, entry, arguments)
+function rooms.build(s, source, entry, arguments, sanitized)
   local launches
   if s.language == "cuda" then
     local why
@@ -20,7 +19,7 @@ function rooms.build(s, source, entry, arguments)
     if not launches then return nil, why, "EPLAN" end
   end
   local object, log, code = s.device:build { source = source, entry = entry, args = arguments,
-                                             timeout_ns = build_timeout_ns }
+                                             timeout_ns = build_timeout_ns, sanitized = sanitized }
   if not object then return nil, log, code end
   return { object = object, plan = launches }
 end
@@ -68,6 +67,14 @@ local function buffers_or_raise(s, arguments, slots)
   return b
 end
 
+-- The same room with other buffers: every array starts where a page does.
+function rooms.front(s, room)
+  local arguments = task.arguments(s.task, room.shape)
+  for _, a in ipairs(arguments) do a.front = true end
+  return setmetatable({ buffers = buffers_or_raise(s, arguments, 1), slots = 1 },
+                      { __index = room })
+end
+
 function rooms.new(s, shape, role)
   local t = s.task
   local arguments = task.arguments(t, shape)
@@ -100,18 +107,6 @@ function rooms.new(s, shape, role)
   room.baseline = load_or_raise(s, s.baseline_kernel, room.buffers, shape, "the baseline")
   room.limit_ns = 10 ^ 10 // 1
   return room
-end
-
--- Fresh contents for every input, others in each slot.
-function rooms.fill_inputs(s, room, distribution)
-  for i, a in ipairs(s.task.args) do
-    if a.mode == "in" or a.mode == "inout" then
-      for slot = 1, a.mode == "in" and room.slots or 1 do
-        room.buffers:fill(i, distribution, verdict.secret_seed(), room.below[i], slot)
-      end
-    end
-  end
-  room.buffers:keep()
 end
 
 return rooms

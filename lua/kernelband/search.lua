@@ -39,6 +39,7 @@ local function stop(S, how)
 end
 
 local function heed(S)
+  S.money.check()
   if S.replaying() then return end
   if interrupts() > 0 and not S.stopping then
     stop(S, "interrupted")
@@ -63,7 +64,9 @@ local function pending(S)
   local list = {}
   for n = S.oldest, S.chosen do
     local p = S.flying[n]
-    if p then list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n } end
+    if p and p.strategy then
+      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n }
+    end
   end
   return list
 end
@@ -71,8 +74,12 @@ end
 -- Chooses and starts one pull; false when the policy has nothing left.
 local function start(S)
   local parent, index, terms = S.brain.choose(S.pending, pending(S))
-  if parent == nil then return false end
-  if not S.in_pool[parent] then
+  if parent == nil then
+    local row = S.journal.forced and S.journal.past(S.chosen + 1)
+    if not row then return false end
+    parent, index = S.pool[1], 1        -- the journal knows which it was
+  end
+  if S.pool[type(parent) == "table" and parent.id] ~= parent then
     schema.raise("%s: choose must return a kernel of this search's pool, got %s",
                  S.policy.file, schema.show(parent))
   end
@@ -123,6 +130,7 @@ end
 
 local function land(S, p)
   take_off(S, p)
+  S.money.check()
   if p.cancelled then
     pulls.release(S, p)
     return
@@ -156,11 +164,17 @@ local function rest(S)
   heed(S)
 end
 
+-- With --force fewer may be under way now than when the journal was written: what
+-- landed next may not have been chosen yet.
+local function behind(S)
+  return S.journal.forced and S.replaying() and S.chosen < S.journal.order[S.replayed + 1]
+end
+
 local function loop(S)
   while true do
     if S.steer.look() then stop(S, "steered") end
     if not S.replaying() then S.steer.free() end
-    while S.pending < S.parallel and may_start(S) do
+    while (S.pending < S.parallel or behind(S)) and may_start(S) do
       if not start(S) then break end
     end
     local p = S.pending > 0 and arrived(S)
@@ -249,14 +263,21 @@ local function farewell(S)
     S.stopping == "paused" and "paused" or "stopped", #S.rows, how))
 end
 
--- From the baseline on; kb.search_all runs several of these side by side.
-function search.go(S)
-  if S.task.simulate and simulate.fits(S) then return result_of(S, simulate.run(S)) end
+-- Up to the baseline; kb.search_all has several of these before it goes on.
+function search.begin(S)
+  S.begun = true
   for _, note in ipairs(S.journal.notes or {}) do S.progress.note(note[1] .. ": " .. note[2]) end
   if S.journal.resumed then
     S.progress.note(("%s: replaying %d pulls"):format(S.journal.folder, #S.journal.order))
   end
   baseline(S)
+end
+
+local function body(S)
+  if not S.begun then
+    if S.task.simulate and simulate.fits(S) then return result_of(S, simulate.run(S)) end
+    search.begin(S)
+  end
   loop(S)
   local kernel, evaluation = S.best, S.best_evaluation
   local confirmed = false
@@ -284,9 +305,10 @@ end
 
 -- Runs a search that setup made to its end, whatever happens; raises its error.
 function search.finish(S)
-  local ok, result = xpcall(search.go, schema.trace_own, S)
+  local ok, result = xpcall(body, schema.trace_own, S)
   S.progress.close()
   hang_up(S)
+  S.closed = true
   S.evaluator.close()
   if not ok then
     S.journal.fail(interrupts() > 0 and "interrupted" or "failed",

@@ -3,16 +3,17 @@
 local core     = require "kernelband.core"
 local check    = require "kernelband.check"
 local evidence = require "kernelband.evidence"
+local inputs   = require "kernelband.inputs"
 local rooms    = require "kernelband.room"
 local schema   = require "kernelband.schema"
 local verdict  = require "kernelband.verdict"
+local win      = require "kernelband.win"
 
 local timing = {}
 
 local now = core.system.now_ns
 local died, fail, secret_seed = verdict.died, verdict.fail, verdict.secret_seed
 
-local least_win    = 1.01       -- what the lower end of a win is above
 local screen_ratio = 1.25       -- slower than this: not a contender
 
 -- By language: how long a sample lasts where slots allow; blocks at most, and
@@ -59,20 +60,23 @@ local function calibrate(program, room, sample_ns)
   end
 end
 
--- One block: A is the baseline, B the candidate, the order drawn by a coin; a
--- slow baseline runs once a block.
--- look(): whether to see, after one of the candidate's samples, what it wrote.
+-- One block on inputs of its own: A is the baseline, B the candidate, the order
+-- drawn by a coin; a slow baseline runs once a block.
+-- look(last): what to see of what one of the candidate's samples, the last of the
+-- block or not, has written.
 -- Returns two times, or nil and an evaluation.
 local function block(s, room, program, n, look)
   local slow = room.slow
   local orders = slow and pace[s.language].slow or pace[s.language].orders
   local order = orders[core.system.random_hex(1) < "8" and 1 or 2]
   local sum, count = { A = 0, B = 0 }, { A = 0, B = 0 }
-  for who in order:gmatch "." do
+  inputs.renew(s, room, math.max(n, room.baseline_n))
+  for at, who in order:gmatch "()(.)" do
     local p = who == "A" and room.baseline or program
     local ns, why, code = per_call(p, room, who == "A" and room.baseline_n or n)
     if not ns then return nil, died(code, why, room.label) end
-    local bad = who == "B" and look() and check.timed_outputs(s, room, n)
+    local which = who == "B" and look(not order:find("B", at + 1, true))
+    local bad = which and check.timed_outputs(s, room, n, which)
     if bad then return nil, bad end
     sum[who] = sum[who] + ns
     count[who] = count[who] + 1
@@ -80,15 +84,21 @@ local function block(s, room, program, n, look)
   return sum.A / count.A, sum.B / count.B
 end
 
--- Which of a shape's samples are looked into: one for certain, others as the
--- time for it allows. A kernel that knew could rest in the rest; one that rests
--- in half of its samples, which moves the median, is caught by half at least.
-local function looker(s, room, samples)
+-- Which of a shape's samples are looked into: the last, one more for certain,
+-- others as the time for it allows. A kernel that knew could rest in the rest;
+-- one that rests in half of its samples, which moves the median, is caught by
+-- half at least. times: so much longer may it take. Returns nil, or how much is
+-- to be seen, as check.timed_outputs takes it.
+local function looker(s, room, blocks, times)
+  local samples = 2 * blocks
   local certain, i = secret_seed() % samples + 1, 0
-  local share = room.look_ns and pace[s.language].look_ns / (samples * room.look_ns) or 1
-  return function()
+  local budget_ns = times * pace[s.language].look_ns
+  local share = room.look_ns and budget_ns / (samples * room.look_ns) or 1
+  local dear = (room.look_ns or 0) > budget_ns
+  return function(last, final)
     i = i + 1
-    return i == certain or secret_seed() / 2 ^ 56 < share
+    if last and final then return dear and "last" or "both" end
+    return (i == certain or secret_seed() / 2 ^ 56 < share) and (dear and "any" or "both")
   end
 end
 
@@ -128,19 +138,43 @@ local function keeps_answers(room, program, n, warm_ns)
               .. "it keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
 end
 
-local function one_shape(s, room, program, n, confirm)
+-- Is a shape lost for certain? After five blocks no more are spent on it.
+local function hopeless(logs)
+  return #logs == 5 and core.stats.paired(logs, 0.9).high < math.log(0.97)
+end
+
+-- A gain that its interval does not tell from none: worth twice the blocks. Looks
+-- after 8, 16, 32 and 64 blocks ask for more confidence (Pocock 1977: four looks at
+-- 0.982 are one at 0.95).
+local look_confidence = 0.982
+
+local function undecided(logs)
+  local p = core.stats.paired(logs, look_confidence)
+  return p.estimate > math.log(1.01) and p.low <= math.log(1.01)
+end
+
+-- mode: nil; "confirm", with more blocks; or "again", with more looks.
+local function one_shape(s, room, program, n, mode)
   local a, b, logs = {}, {}, {}
-  local blocks = blocks_for(s, room, confirm)
-  local look = looker(s, room, 2 * blocks)
-  for i = 1, blocks do
-    local base, mine = block(s, room, program, n, look)
+  local blocks = blocks_for(s, room, mode == "confirm")
+  local most = room.slow and blocks or math.min(64, blocks_for(s, room, true) * 4)
+  local look = looker(s, room, blocks, mode == "again" and 4 or 1)
+  local first = blocks
+  while #logs < blocks do
+    local final = #logs + 1 == blocks or (not mode and #logs == 4)
+    local base, mine = block(s, room, program, n, function(last) return look(last, final) end)
     if not base then return nil, mine end
+    local i = #logs + 1
     a[i], b[i], logs[i] = base, mine, math.log(base / mine)
+    if not mode and hopeless(logs) then break end
+    if i == blocks and i >= 8 and undecided(logs) then
+      blocks = math.max(blocks, math.min(2 * blocks, most))
+    end
   end
   local wrong = #room.inputs == 0 and not s.machine.fresh_outputs
                 and keeps_answers(room, program, n, core.stats.median(b))
   if wrong then return nil, wrong end
-  local paired = core.stats.paired(logs, 0.95)
+  local paired = core.stats.paired(logs, #logs > first and look_confidence or 0.95)
   return {
     shape = room.shape, label = room.label, role = "timed", iterations = n,
     time_ns = core.stats.median(b), baseline_ns = core.stats.median(a),
@@ -148,31 +182,8 @@ local function one_shape(s, room, program, n, confirm)
     speedup_low = paired.method ~= "none" and math.exp(paired.low) or nil,
     speedup_high = paired.method ~= "none" and math.exp(paired.high) or nil,
     interval = paired.method, confidence = paired.confidence,
-    samples_ns = b, baseline_samples_ns = a,
+    samples = { baseline = a, candidate = b },
   }
-end
-
--- The geometric mean over shapes. Shapes are timed independently, so the
--- half-widths of their log intervals add in quadrature.
-local function overall(out)
-  local log, low, high, time, base = 0, 0, 0, 0, 0
-  local n, known = #out.shapes, true
-  for _, r in ipairs(out.shapes) do
-    local e = math.log(r.speedup)
-    log, time = log + e / n, time + math.log(r.time_ns) / n
-    base = base + math.log(r.baseline_ns) / n
-    known = known and r.speedup_low ~= nil
-    if known then
-      low = low + (e - math.log(r.speedup_low)) ^ 2
-      high = high + (math.log(r.speedup_high) - e) ^ 2
-    end
-  end
-  out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
-  if known then
-    out.speedup_low = math.exp(log - math.sqrt(low) / n)
-    out.speedup_high = math.exp(log + math.sqrt(high) / n)
-    out.win = out.speedup_low > least_win
-  end
 end
 
 -- Is it clearly slower than the best so far? Two quick samples a shape.
@@ -245,21 +256,89 @@ local function baseline_as_is(s, out)
                       baseline_ns = room.baseline_ns }
     share_of_peak(s, out.shapes[i])
   end
-  overall(out)
+  win.overall(out)
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
+end
+
+-- A kernel's program on a timed room's buffers, warmed up and calibrated:
+-- { program =, n =, first_ns = } | nil, evaluation.
+local function prepare(s, room, kernel)
+  inputs.fill_timed(s, room)
+  local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
+  if not program then return nil, died(code, why, room.label) end
+  local run = { program = program }
+  local n, ns, c = calibrate(program, room, pace[s.language].sample_ns)
+  if not n then
+    program:close()
+    return nil, died(c, ns, room.label)
+  end
+  run.n, run.first_ns = n, ns
+  return run
+end
+
+-- Logs of A/A pairs, a list a shape.
+local function against_itself(s)
+  local lists = {}
+  for i, room in ipairs(s.timed) do
+    local twin = assert(prepare(s, room, s.baseline_kernel))
+    local _ <close> = twin.program
+    lists[i] = {}
+    for k = 1, blocks_for(s, room) do
+      local a, b = block(s, room, twin.program, room.baseline_n, function() return false end)
+      if not a then error(s.task.file .. ": the baseline: " .. b.reason, 0) end
+      lists[i][k] = math.log(a / b)
+    end
+  end
+  return lists
+end
+
+-- What the machine says of two processes of the same kernel, the baseline: how
+-- far a speed-up must be from 1 to be one. Measured when it is first needed; a
+-- disturbed measurement is tried again, now and the next time.
+local function noise(s)
+  local known = s.noise
+  if known and known.least <= win.least_effect then return known end
+  for _ = 1, 3 do
+    local new = win.noise(against_itself(s))
+    if not known or new.least < known.least then known = new end
+    if known.least <= win.least_effect then break end
+  end
+  s.noise = known
+  return known
+end
+
+-- A result too good to be taken at its word: its shapes are timed again by new
+-- processes, with more looks, and that is what counts. A confirmation is such a
+-- second measurement by itself.
+local function again(s, out, kernel, why)
+  for i, room in ipairs(s.timed) do
+    local run, bad = prepare(s, room, kernel)
+    if not run then return bad end
+    local _ <close> = run.program
+    local r, wrong = one_shape(s, room, run.program, run.n, "again")
+    if not r then return wrong end
+    r.first = { time_ns = out.shapes[i].time_ns, speedup = out.shapes[i].speedup }
+    share_of_peak(s, r)
+    out.shapes[i] = r
+  end
+  verdict.ran(s, "a second measurement by new processes")
+  local before = out.speedup
+  win.overall(out)
+  local still = win.below_floor(s, out)
+  out.impossible = still ~= nil
+  out.quarantined = ("%s; measured again: %.4g times, %s"):format(why, out.speedup,
+    still and "and still below the floor: it is no win"
+    or math.abs(math.log(out.speedup / before)) > 0.1 and "which is another figure and stands"
+    or "which stands")
 end
 
 function timing.candidate(s, out, kernel, options)
   if options.baseline then return baseline_as_is(s, out) end
   local runs <close> = check.closing {}
   for i, room in ipairs(s.timed) do
-    rooms.fill_inputs(s, room, "normal")
-    local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
-    if not program then return died(code, why, room.label) end
-    runs[i] = { program = program }
-    local n, ns, c = calibrate(program, room, pace[s.language].sample_ns)
-    if not n then return died(c, ns, room.label) end
-    runs[i].n, runs[i].first_ns = n, ns
+    local bad
+    runs[i], bad = prepare(s, room, kernel)
+    if not runs[i] then return bad end
   end
   if options.best_times_ns and #options.best_times_ns == #s.timed and not options.confirm then
     local slower, bad = screen(s, out, runs, options.best_times_ns)
@@ -273,13 +352,27 @@ function timing.candidate(s, out, kernel, options)
       local bad = check.timed_outputs(s, room, runs[i].n)
       if bad then return bad end
     else
-      local r, wrong = one_shape(s, room, runs[i].program, runs[i].n, options.confirm)
+      local r, wrong = one_shape(s, room, runs[i].program, runs[i].n,
+                                 options.confirm and "confirm" or nil)
       if not r then return wrong end
       out.shapes[i] = r
     end
   end
   for _, r in ipairs(out.shapes) do share_of_peak(s, r) end
-  overall(out)
+  win.overall(out)
+  local why = not out.screened and win.suspicious(s, out, options)
+  if why and options.confirm then
+    out.impossible = win.below_floor(s, out) ~= nil
+    out.quarantined = why .. "; this is the second measurement"
+  elseif why then
+    local bad = again(s, out, kernel, why)
+    if bad then return bad end
+  end
+  if win.needs_noise(out) then
+    out.noise = noise(s)
+    verdict.ran(s, "the baseline against itself")
+  end
+  win.decide(out)
   local start = now()
   count(s, out, kernel, runs[1].program, options)
   out.seconds.profile = (now() - start) / 1e9
@@ -288,7 +381,7 @@ end
 -- Baseline times, and with them the deadlines of every shape.
 function timing.baseline(s)
   for _, room in ipairs(s.rooms) do
-    rooms.fill_inputs(s, room, "normal")
+    inputs.fill_timed(s, room)
     local n, ns = calibrate(room.baseline, room, pace[s.language].sample_ns)
     if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
     local samples = { ns }

@@ -16,6 +16,14 @@ function verdict.died(code, why, where)
   return verdict.fail(of_code[code] or "launch_failed", "%s (%s)", why, where)
 end
 
+-- Notes in a session that a check has been made: an evaluation lists them.
+function verdict.ran(s, name)
+  if s.ran and not s.ran[name] then
+    s.ran[name] = true
+    s.ran[#s.ran + 1] = name
+  end
+end
+
 -- 56 bits from the kernel's generator.
 function verdict.secret_seed()
   return math.tointeger(tonumber("0x" .. core.system.random_hex(7)))

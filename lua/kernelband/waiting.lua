@@ -12,17 +12,19 @@ local now_ns = core.system.now_ns
 -- One turn of the loop of S, for those of the evaluators that are asked too. A
 -- coroutine may wait for what only they know, so they are asked first.
 local function turn(S, timeout_ns)
-  local L, polled = S.loop, false
+  local L, asked, some = S.loop, false, false
   local _, why, code = L:turn(0)
   if not why then return end
+  local alone = code == "EEMPTY" and #S.polls == 1
   for _, poll in ipairs(S.polls) do
-    local some, asked = poll(code == "EEMPTY" and #S.polls == 1 and timeout_ns or 0)
-    if some then return L:turn(0) end
-    polled = polled or asked
+    local got, open = poll(alone and timeout_ns or 0)
+    some, asked = some or got, asked or open
   end
-  if code ~= "EEMPTY" then
-    L:turn(polled and TALK_NS or timeout_ns)
-  elseif not polled then
+  if some then
+    L:turn(0)
+  elseif code ~= "EEMPTY" then
+    L:turn(asked and TALK_NS or timeout_ns)
+  elseif not asked then
     core.system.sleep_ns(timeout_ns)
   end
 end
@@ -33,7 +35,7 @@ local function asking(S)
   local tickets, asked, last = {}, 0, 0
 
   S.polls[#S.polls + 1] = function(timeout_ns)
-    if asked == 0 then return false, false end
+    if asked == 0 or S.closed then return false, false end
     local ticket, result, code = S.evaluator.next(timeout_ns)
     if ticket then
       local p = tickets[ticket]
@@ -41,7 +43,8 @@ local function asking(S)
       p:resolve(result)
       return true
     elseif code ~= "ETIME" and code ~= "EINTR" then
-      error(("the worker is lost: %s"):format(tostring(result)), 0)
+      S.failure = ("the worker is lost: %s"):format(tostring(result))
+      S.wake()                          -- raised where this search waits
     end
     return false, true
   end
@@ -73,13 +76,17 @@ function waiting.new(S)
     S.wake()
   end
 
-  function S.wait()
-    if not S.loop:inside() then return turn(S, TICK_NS) end
+  local function sleep()
     awake = S.loop:promise()
     local timer = S.loop:at(now_ns() + TICK_NS, S.wake)
     awake:await()
     S.loop:drop(timer)
     awake = nil
+  end
+
+  function S.wait()
+    if S.loop:inside() then sleep() else turn(S, TICK_NS) end
+    if S.failure then error(S.failure, 0) end
   end
 
   function S.attach(evaluator)

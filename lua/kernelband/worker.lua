@@ -91,7 +91,8 @@ local function retire(self, slot)
 end
 
 local function spawn(slot)
-  local process, why = core.worker { core.system.exe(), "worker", "--device", slot.device }
+  local process, why = core.worker(slot.argv or { core.system.exe(), "worker", "--device",
+                                                       slot.device })
   if not process then error("cannot start a worker: " .. why, 0) end
   return process
 end
@@ -139,16 +140,22 @@ end
 
 -- Gives a slot a process and sends it the task. Its answer comes later.
 local function start(self, slot)
-  slot.process, slot.spare = slot.spare or spawn(slot), nil
+  slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
   expect(self, slot, "opening", open_timeout_ns)
-  assert(slot.process:send(json.encode { op = "open", task = self.task.dir,
+  assert(slot.process:send(json.encode { op = "open", task = self.task.job or self.task.dir,
                                          known = self.first }))
 end
 
 -- A process that died while it had nothing to do is no candidate's fault: the
--- job waits for the next one.
+-- job waits for the next one. So does a confirmation, for one that no candidate
+-- has been in.
 local function give(self, slot, job)
-  slot.job = job
+  if job.options and job.options.confirm and slot.served then
+    retire(self, slot)
+    table.insert(self.queue, 1, job)
+    return start(self, slot)
+  end
+  slot.job, slot.served = job, true
   expect(self, slot, "busy", evaluate_timeout_ns)
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
@@ -402,7 +409,8 @@ function worker.start(options)
                               loop = L, opened = L:promise() }, evaluator)
   local n = count(options, device)
   for i = 1, n do
-    self.slots[i] = {}
+    local argv = options.task.worker_argv     -- a task may bring a judge of its own
+    self.slots[i] = { argv = argv and argv(device) }
     choose_device(self.slots[i], device, n)
     start(self, self.slots[i])
   end

@@ -31,9 +31,17 @@ local function print_json(t)
   print(json.encode(t))
 end
 
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "tsv", doc = "print tab-separated values" },
+  { "at", "N,N..", doc = "the numbers of pulls to compare at" },
+  { "against", "CELL", doc = "the policy the others are compared with" },
+  { "html", "FILE", doc = "write the same as a page, with curves" },
+}
+
 return {
   summary = "compare policies by the rows of kb.sweep, or by runs",
-  usage = usage,
+  usage = usage, options = opts,
   help = [[
 ROWS are files that kb.sweep wrote, RUN folders of searches. Shares of the optimum
 after so many pulls, with 95 % intervals over seeds; area, the mean share; the
@@ -41,11 +49,9 @@ median pull that reached 90 %; regret against the best fixed arm; the difference
 the first policy, or to --against, over the seeds both have. A run's share is of the
 best of the runs given on its task.]],
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, flags = { "json", "tsv" },
-                                            values = { "at", "against", "html" }, least = 1 })
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1 })
     local rows = compare.load(rest)
-    local t = compare.table(rows, { at = opt.at and pulls(opt.at),
-                                    against = opt.against })
+    local t = compare.table(rows, { at = opt.at and pulls(opt.at), against = opt.against })
     if opt.html then
       local text = require("kernelband.compare_page").html(t, rows)
       local ok, why = core.system.write_file(opt.html, text)

@@ -101,9 +101,14 @@ local probes = {
     mend = "apt install binutils" },
   { name = "landlock",
     find = function()
-      if host.landlock_abi > 0 then return "ABI " .. host.landlock_abi end
+      local abi = host.landlock_abi
+      if abi == 0 then return nil end
+      local lacks = abi < 3 and ", without truncation, TCP and signals"
+                    or abi < 4 and ", without TCP and signals"
+                    or abi < 6 and ", without signals" or ""
+      return ("ABI %d: files%s"):format(abi, lacks ~= "" and lacks or ", TCP, signals")
     end,
-    means = "candidates are kept from files by seccomp and limits alone",
+    means = "candidates in C cannot be jailed, so they are not run",
     mend = "use Linux 5.13 or later with landlock among its security modules" },
   { name = "seccomp", need = true,
     find = function() return host.seccomp and "filters available" or nil end,
@@ -140,6 +145,19 @@ local probes = {
     end,
     means = "kernels in CUDA must do without #include: no half precision, no tensor cores",
     mend = "install the CUDA toolkit's headers" },
+  { name = "python",
+    find = function()
+      local python = require "kernelband.triton.python"
+      local found, why = python.probe()
+      if not found then return nil, why end
+      local text = ("%s %s, torch %s, triton %s"):format(found.executable, found.python,
+        found.torch or "missing", found.triton or "missing")
+      if not found.torch or not found.triton then return nil, text end
+      return text
+    end,
+    means = "Triton kernels cannot be judged: TritonBench and KernelBench tasks will not run",
+    mend = "install torch and triton in a Python 3, or set KERNELBAND_PYTHON to one that has "
+           .. "them" },
   { name = "lua", find = function() return _VERSION end },
   { name = "sqlite", find = function() return host.sqlite end },
   { name = "cjson", find = function() return cjson._VERSION end },

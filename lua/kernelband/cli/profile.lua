@@ -154,7 +154,6 @@ return {
     local out, machine = eval.evaluate(t, source, { device = opt.device, profile = true },
                                        rest[2])
     if not out then return 130 end
-    for _, r in ipairs(out.shapes) do r.samples_ns, r.baseline_samples_ns = nil, nil end
     if opt.json then
       out.profile, out.evidence = out.profile or cjson.null, out.evidence or cjson.null
       eval.print_json(t, rest[2], out)

@@ -37,6 +37,7 @@ end
 
 function format.usd(v)
   v = number(v)
+  if v and v >= 1000 then return "$" .. format.count(v) end
   return v and (v < 0.1 and v > 0 and "$%.4f" or "$%.2f"):format(v) or "unknown"
 end
 
@@ -61,9 +62,16 @@ function format.count(n)
   return head .. tail:gsub("%d%d%d", ",%0")
 end
 
+-- The unit a span of seconds is drawn in, and how many seconds it has.
+function format.span(seconds)
+  if seconds > 7200 then return "hours", 3600 end
+  if seconds > 300 then return "minutes", 60 end
+  return "seconds", 1
+end
+
 function format.rate(v, unit)
   v = number(v)
-  return v and chart.number(v) .. unit or "-"
+  return v and chart.number(v):gsub("%a?$", " %0", 1) .. unit or "-"
 end
 
 -- A cell is text, or { text, class =, title =, html = } with html = what is HTML

@@ -26,6 +26,9 @@ local parts = {
   { "origin", "Provenance", function(m) return require("kernelband.report.origin").section(m) end },
 }
 
+-- The sections there can be: { id, title }.
+function report.parts() return parts end
+
 -- { id, title, html } of each part that has something to show; all: of the others
 -- too, so that a served page has a place for what comes later.
 function report.sections(m, all)
@@ -42,7 +45,9 @@ function report.title(m)
   if not m.winner or m.winner.id == 1 then
     return ("%s: %s pulls"):format(m.task, format.count(m.pulls))
   end
-  return ("%s: %s faster"):format(m.task, format.times(m.final.speedup))
+  local low = format.finite(m.final.speedup_low)
+  if not low or low <= 1 then return ("%s: no speed-up shown"):format(m.task) end
+  return ("%s: %s speed-up"):format(m.task, format.times(m.final.speedup))
 end
 
 function report.lead(m)

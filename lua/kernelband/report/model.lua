@@ -1,25 +1,16 @@
 -- report/model.lua - a run folder as the figures a report shows. SQLite adds up,
 -- so that a run of 100,000 pulls costs no more memory than one of a hundred:
 -- what is drawn one by one is a sample, and says so. Reads the journal of
--- formats 1 and 2, in one transaction, while the run goes on or after it.
+-- any format, in one transaction, while the run goes on or after it.
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
-local schema = require "kernelband.schema"
+local journal = require "kernelband.report.journal"
 
 local model = {}
 
 local DOTS = 700                        -- kernels drawn one by one, at most
 
-local function damaged(m, why)
-  error(("%s/run.db cannot be read: %s"):format(m.folder, tostring(why)), 0)
-end
-
--- Rows of a query; raises when the journal is not what it says it is.
-local function rows(m, sql, ...)
-  local out, why = m.db:rows(sql, ...)
-  if not out then damaged(m, why) end
-  return out
-end
+local function rows(m, sql, ...) return m.journal:rows(sql, ...) end
 
 local function one(m, sql, ...) return rows(m, sql, ...)[1] or {} end
 
@@ -30,21 +21,9 @@ local function decode(text)
   return ok and type(value) == "table" and value or nil
 end
 
-local function columns_of(m, name)
-  local out = {}
-  for _, c in ipairs(rows(m, "SELECT name FROM pragma_table_info(?)", name)) do
-    out[c.name] = true
-  end
-  return out
-end
-
 local function experiment(m)
-  local e = one(m, "SELECT * FROM experiment")
-  if not e.state then damaged(m, "it holds no experiment") end
+  local e = m.journal:experiment()
   m.experiment, m.state, m.seed = e, e.state, e.seed
-  for _, name in ipairs { "args", "identity", "options", "machine", "hashes", "clocks" } do
-    e[name] = decode(e[name]) or {}
-  end
   local id = e.identity
   m.task, m.policy = tostring(id.task or "?"), tostring(id.policy or "?")
   m.generator, m.params = tostring(id.generator or "?"), decode(id.params) or {}
@@ -56,11 +35,9 @@ end
 
 -- Sums over pulls: all, by strategy, by verdict, by cluster.
 local function totals(m)
-  local usd = "count(usd) AS priced, sum(usd) AS usd"
-  local tokens = m.has.tokens_in
-    and ", sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out" or ""
-  local t = one(m, ("SELECT count(*) AS n, max(at_s) AS at_s, sum(seconds) AS seconds, "
-                    .. "count(child) AS ok, %s%s FROM pulls"):format(usd, tokens))
+  local t = one(m, "SELECT count(*) AS n, max(at_s) AS at_s, sum(seconds) AS seconds, "
+    .. "count(child) AS ok, count(usd) AS priced, sum(usd) AS usd, "
+    .. "sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out FROM pulls")
   m.pulls, m.elapsed_s, m.busy_s, m.ok = t.n, t.at_s or 0, t.seconds or 0, t.ok
   m.usd = t.priced == t.n and (t.usd or 0) or nil
   m.tokens_in, m.tokens_out = t.tokens_in, t.tokens_out
@@ -143,7 +120,7 @@ local function winner(m)
   m.baseline_evaluation = evaluation(m, "kind = 'baseline'")
   local w = m.winner
   m.evaluation = w.id == 1 and m.baseline_evaluation
-                 or evaluation(m, "kind = 'pull' AND pull = ?", w.pull)
+                 or evaluation(m, "pull = ? AND kernel = ?", w.pull, w.id)
   m.final = m.confirmed and evaluation(m, "kind = 'confirm' AND kernel = ?", w.id)
             or m.evaluation or { shapes = {} }
   for _, name in ipairs { "speedup", "speedup_low", "speedup_high" } do
@@ -159,7 +136,7 @@ end
 
 -- rho, h or the DRAM bytes moved of a kernel, wherever the format keeps them.
 local function evidence_sql(m, what)
-  if m.has.profiles then
+  if m.format > 1 then
     local column = what == "moved" and "CASE WHEN json_valid(profile) THEN "
       .. "json_extract(profile, '$.traffic.dram_bytes') END" or what
     return ("(SELECT %s FROM profiles WHERE kernel = k.id)"):format(column)
@@ -297,23 +274,26 @@ local function reasons(m)
                      .. "ORDER BY id DESC LIMIT 30")
 end
 
+local function calls(m)
+  m.calls = rows(m, [[SELECT provider, coalesce(model_returned, model) AS model,
+    count(*) AS n, count(error) AS failed, sum(tokens_in) AS tokens_in,
+    sum(tokens_cached) AS cached, sum(tokens_out) AS tokens_out, sum(usd) AS usd,
+    count(usd) AS priced, sum(total_s) AS seconds FROM calls GROUP BY 1, 2 ORDER BY 3 DESC
+    LIMIT 20]])
+end
+
 local function roofline(m)
-  local r = m.experiment.machine.roofline
-  if not r then
+  local device = m.experiment.machine.device
+  if type(device) ~= "table" then
     local result = decode(core.system.read_file(m.folder .. "/result.json"))
-    m.device = result and type(result.machine) == "table" and result.machine
-    r = m.device and m.device.roofline
+    device = result and result.machine
   end
+  m.device = type(device) == "table" and device or nil
+  local r = m.device and m.device.roofline
   m.roofline = type(r) == "table" and r or nil
 end
 
 local function collect(m)
-  m.format = one(m, "PRAGMA user_version").user_version
-  if m.format ~= 1 and m.format ~= 2 then
-    damaged(m, ("it has format %s, this kernelband reads 1 and 2"):format(m.format))
-  end
-  m.has = columns_of(m, "pulls")
-  m.has.profiles = columns_of(m, "profiles").rho
   experiment(m)
   totals(m)
   stack(m)
@@ -323,48 +303,38 @@ local function collect(m)
   cells(m)
   tree(m, 150)
   reasons(m)
+  calls(m)
   roofline(m)
 end
 
 local function open(folder)
-  folder = folder:gsub("(.)/+$", "%1")
-  if core.system.exists(folder .. "/run.db") ~= "file" then
-    schema.raise("kernelband: %s holds no run (there is no run.db in it)", folder)
-  end
-  local m = { folder = folder, name = folder:match "([^/]+)$" or folder }
-  local why
-  m.db, why = core.store(folder .. "/run.db")
-  if not m.db then damaged(m, why) end
-  return m
+  local j = journal.open(folder)
+  return { folder = j.folder, name = j.folder:match "([^/]+)$" or j.folder, journal = j,
+           format = j.format }
 end
 
 -- Everything of the run in a folder; raises when there is none or when it is
 -- damaged.
 function model.load(folder)
   local m = open(folder)
-  local ok, why = pcall(function()
-    rows(m, "SELECT count(*) FROM sqlite_master")       -- a first look: is it a database?
-    m.db:exec "BEGIN"
-    collect(m)
-    m.db:exec "COMMIT"
-  end)
-  m.db:close()
-  m.db = nil
-  if not ok then error(why, 0) end
+  local _ <close> = m.journal
+  collect(m)
+  m.journal = nil
   return m
 end
 
--- What changes whenever the journal does, cheaply: for the live page.
+-- What changes whenever the journal does, cheaply: for the live page. nil when
+-- it cannot be read now.
 function model.stamp(folder)
-  local m = open(folder)
   local ok, stamp = pcall(function()
+    local m = open(folder)
+    local _ <close> = m.journal
     local e = one(m, "SELECT state FROM experiment")
     local p = one(m, "SELECT count(*) AS n FROM pulls")
     local v = one(m, "SELECT max(id) AS n FROM evaluations")
-    local t = one(m, "SELECT max(id) AS n FROM events")
-    return ("%s %s %s %s"):format(e.state, p.n, v.n, t.n)
+    local t = one(m, "SELECT max(id) AS n, max(at_s) AS at_s FROM events")
+    return ("%s %s %s %s %s"):format(e.state, p.n, v.n, t.n, t.at_s)
   end)
-  m.db:close()
   return ok and stamp or nil
 end
 

@@ -14,7 +14,8 @@ header{padding-top:24px}
 h1{font-size:1.5rem;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}
 h2{font-size:1.15rem;margin:34px 0 10px;padding-top:10px;border-top:1px solid var(--grid)}
 h3{font-size:1rem;margin:18px 0 6px}p{margin:8px 0;max-width:75ch;overflow-wrap:anywhere}
-.q,.note,figcaption,caption{color:var(--soft)}.note,figcaption,caption{font-size:.87rem}
+header p{max-width:none}.q,.note,figcaption,caption{color:var(--soft)}
+.note,figcaption,caption{font-size:.87rem}
 nav{display:flex;flex-wrap:wrap;gap:2px 14px;margin:10px 0;font-size:.9rem}
 a{color:var(--c1)}.tiles{display:grid;gap:12px;margin:14px 0;
 grid-template-columns:repeat(auto-fit,minmax(190px,1fr))}
@@ -24,13 +25,17 @@ grid-template-columns:repeat(auto-fit,minmax(190px,1fr))}
 align-items:start}
 figure{margin:8px 0;min-width:0}figcaption{margin-top:4px;max-width:75ch}
 figure svg{max-width:100%;height:auto;display:block}
-svg.chart{width:100%;max-width:600px}
+svg.chart{width:100%;max-width:540px}
 .tree svg,svg.wide{max-width:none}.tree{max-height:640px;overflow:auto}
 figure>.scroll>svg[role=img]:not(.mini){min-width:300px}
+section{min-width:0;grid-column:1/-1}
+@media(min-width:1000px){main{display:grid;grid-template-columns:1fr 1fr;column-gap:28px}
+#clusters,#roofline{grid-column:auto}}
 .scroll{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-size:.87rem;margin:6px 0}
 caption{text-align:left;padding:4px 0}
 th{font-weight:600;border-bottom:1px solid var(--soft)}
-th,td{padding:3px 12px 3px 0;vertical-align:top;font-variant-numeric:tabular-nums;white-space:nowrap}
+th,td{padding:3px 12px 3px 0;vertical-align:top;white-space:nowrap;
+font-variant-numeric:tabular-nums}
 td{border-bottom:1px solid var(--grid)}.l{text-align:left}.r{text-align:right}.h{font-weight:600}
 td.wrap{white-space:normal;min-width:16em;max-width:60em;overflow-wrap:anywhere}
 .sort th{cursor:pointer}.mini{vertical-align:middle}
@@ -48,6 +53,7 @@ overflow-x:auto;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
 summary{cursor:pointer;padding:3px 0}details{margin:4px 0}.origin{font-size:.87rem}
 .origin>summary{color:var(--soft)}footer{margin:40px auto 30px;font-size:.87rem;color:var(--soft)}
 .live{font-size:.87rem;color:var(--soft)}
+@media(max-width:600px){td.l{white-space:normal;min-width:5em}}
 @media print{.code,.tree{max-height:none}nav,.live{display:none}}
 ]]
 

@@ -34,13 +34,17 @@ local function spread_of(m)
 end
 
 local function curve(m, key, label, last, with_dots)
+  local unit = 1
+  if key == "at_s" then label, unit = format.span(last) end
   local low, high = spread_of(m)
   local log = high / low > 6
   local c = chart.new { title = "Best so far against " .. label, x = { label = label, min = 0,
-      integer = key == "landed" }, height = 260,
+      integer = key == "landed" }, height = 240,
     y = { label = "speed-up over the baseline" .. (log and ", logarithmic" or ""), log = log } }
   local line, band = best_of(m, key, last)
-  c:rule("y", 1, "baseline")
+  for _, list in ipairs { line, band } do
+    for _, p in ipairs(list) do p[1] = p[1] and p[1] / unit end
+  end
   c:band(band, { series = 1, step = true })
   if with_dots then
     local fine, failed = {}, {}
@@ -61,13 +65,14 @@ local function curve(m, key, label, last, with_dots)
     end
   end
   c:line(line, { series = 1, step = true, name = "best so far, 95 % interval" })
+  c:rule("y", 1, "baseline")
   return format.figure(c:svg())
 end
 
 function search.progress(m)
   if m.pulls == 0 then return format.p "No pull has landed yet." end
   local out = { '<div class="grid">', curve(m, "landed", "pulls", m.pulls, true),
-                curve(m, "at_s", "seconds", m.elapsed_s) }
+                curve(m, "at_s", "time", m.elapsed_s) }
   if m.usd and m.usd > 0 then out[#out + 1] = curve(m, "usd", "US dollars", m.usd) end
   out[#out + 1] = "</div>"
   if m.stride > 1 then
@@ -83,8 +88,9 @@ function search.progress(m)
   end
   if #rows > 0 then
     out[#out + 1] = format.table({ "kernel", "strategy", "pull", "after", "speed-up",
-      "95 % interval", priced and "dollars" or nil }, rows, { left = { true, true }, caption = #m.curve > 12
-      and ("The last 12 of %d improvements"):format(#m.curve) or "Improvements" })
+      "95 % interval", priced and "dollars" or nil }, rows,
+      { left = { true, true }, caption = #m.curve > 12 and ("The last 12 of %d improvements")
+        :format(#m.curve) or "Improvements" })
   end
   out[#out + 1] = format.origin("Pulls in the order they landed; the best is the kernel with "
     .. "the highest lower end of its interval, as in the search. Time is wall time since "
@@ -110,9 +116,10 @@ function search.verdicts(m)
                         or ("pulls %d to %d"):format(from, to) }
   end
   local out = { '<div class="grid">', format.figure(chart.bars {
-    title = "Verdicts of successive pulls", height = 230, bars = bars, series = series,
+    title = "Verdicts of successive pulls", height = 210, bars = bars, series = series,
     label = "first pull of each group, in the order they landed",
-    y = { label = ("pulls, groups of %d"):format(m.bins.size), integer = true } }) }
+    y = { label = m.bins.size > 1
+      and ("pulls, in groups of %d"):format(m.bins.size) or "pulls", integer = true } }) }
   local rows = {}
   for _, v in ipairs(chart.verdicts) do
     if m.verdicts[v] then
@@ -246,7 +253,7 @@ function search.clusters(m)
     end
   end
   if spot then
-    c:points({ spot }, { class = "v-ok", mark = "ring", radius = 8, name = "the winner" })
+    c:points({ spot }, { class = "sf", mark = "ring", radius = 8, name = "the winner" })
   end
   return '<div class="grid">' .. format.figure(c:svg(),
       ("%s of %s kernels on the two principal axes of the six behaviour features, "

@@ -6,7 +6,8 @@ return {
   shapes = {
     smoke    = { { m = 1, n = 1, k = 1 }, { m = 17, n = 33, k = 9 } },
     timed    = { { m = 96, n = 96, k = 96 } },
-    held_out = { { m = 37, n = 65, k = 61 }, { m = 1, n = 255, k = 131 }, { m = 33, n = 1, k = 67 } },
+    held_out = { { m = 37, n = 65, k = 61 }, { m = 1, n = 255, k = 131 },
+                 { m = 33, n = 1, k = 67 } },
   },
   work = function(s)
     return { flops = 2 * s.m * s.n * s.k, bytes = 4 * (s.m * s.k + s.k * s.n + s.m * s.n) }

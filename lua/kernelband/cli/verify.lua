@@ -1,0 +1,142 @@
+-- kernelband verify RUN: the winner of a run, built, checked and timed once more
+-- from what its folder holds.
+local core     = require "kernelband.core"
+local archive  = require "kernelband.archive"
+local evaluate = require "kernelband.evaluate"
+local json     = require "kernelband.json"
+local options  = require "kernelband.options"
+local run      = require "kernelband.run"
+local schema   = require "kernelband.schema"
+
+local usage = "kernelband verify RUN [--json] [--strict] [--device cpu|cpu:N|cuda:N]"
+
+-- Two measurements of one ratio on one machine may differ by that besides their
+-- intervals: memory lies elsewhere in every process, and others use the machine.
+local slack = math.log(1.1)
+
+-- The kernel a run reports and the evaluation its figure is from: the last
+-- confirmation that was ok, else the best of the pool.
+local function winner(reader)
+  local kernels, best = {}, nil
+  for _, k in ipairs(reader:kernels()) do
+    kernels[k.id] = k
+    if not best or k.speedup_low > best.speedup_low then best = k end
+  end
+  for _, row in ipairs(reader:evaluations "confirm") do
+    if row.verdict == "ok" and kernels[row.kernel] then
+      return kernels[row.kernel], row.evaluation, true
+    end
+  end
+  for _, row in ipairs(best and reader:evaluations() or {}) do
+    if row.kernel == best.id and row.evaluation then return best, row.evaluation, false end
+  end
+  return best, nil, false
+end
+
+local function figures(e)
+  return { speedup = e.speedup, low = e.speedup_low, high = e.speedup_high, time_ns = e.time_ns,
+           baseline_ns = e.baseline_ns }
+end
+
+-- Why the new figures do not bear out the old ones; nil when they do.
+local function disagreement(old, out, same_machine)
+  if out.verdict ~= "ok" then return ("%s: %s"):format(out.verdict, out.reason) end
+  if not (out.speedup_low and old.low) then return "there is no interval to compare" end
+  if old.low > 1 and not out.win then
+    return "it is not faster than the baseline beyond doubt: " .. (out.speedup_low <= 1.01
+      and "the interval reaches 1.01" or "the gain is within this machine's noise")
+  end
+  if same_machine and math.log(out.speedup_high) + slack < math.log(old.low) then
+    return "it is faster than the baseline, and by less than was recorded"
+  end
+end
+
+local function note_differences(experiment, machine, say)
+  local then_ = type(experiment.machine) == "table" and experiment.machine.device or {}
+  for _, what in ipairs { "compiler", "flags", "driver" } do
+    local a, b = then_[what], machine[what]
+    if a and b and a ~= b then say(("%s then: %s; now: %s"):format(what, a, b)) end
+  end
+  local host = core.system.host()
+  local old_cpu = type(experiment.machine) == "table" and experiment.machine.cpu
+  local same = machine.language == "c" and old_cpu == host.cpu
+               or machine.language == "cuda" and then_.name == machine.name
+  if not same then
+    say(("recorded on another machine (%s): the size of the gain is not compared"):format(
+        tostring(machine.language == "c" and old_cpu or then_.name)))
+  end
+  return same
+end
+
+local function verify(folder, opt, dir)
+  local reader <close> = run.reader(folder)
+  local report = { run = folder, notes = {} }
+  local function say(text) report.notes[#report.notes + 1] = text end
+  local t, why = archive.restore_task(reader, dir)
+  if not t then schema.raise("%s: %s", folder, why) end
+  local kernel, recorded, confirmed = winner(reader)
+  if not kernel then schema.raise("%s: there is no kernel in it", folder) end
+  if type(recorded) ~= "table" then
+    schema.raise("%s: kernel %d has no evaluation", folder, kernel.id)
+  end
+  local experiment = reader:experiment()
+  local then_ = type(experiment.machine) == "table" and experiment.machine.device or {}
+  local name = opt.device or (then_.language == "cuda" and "cuda:0" or "cpu")
+  local device = evaluate.device(name)
+  local same = note_differences(experiment, device:describe(), say)
+  if not confirmed then say "the run did not confirm this kernel itself" end
+  local s = evaluate.open(t, device)
+  local out = s:evaluate(kernel.source, { confirm = true, inputs = recorded.inputs,
+                                          strict = opt.strict })
+  report.task, report.kernel, report.strategy = t.name, kernel.id, kernel.strategy
+  report.device, report.evaluation = name, out
+  report.recorded, report.measured = figures(recorded), figures(out)
+  if kernel.id == 1 and out.verdict == "ok" then
+    report.reason = nil
+    say "the best kernel is the baseline itself: there is no gain to confirm"
+  else
+    report.reason = disagreement(report.recorded, out, same)
+  end
+  report.confirmed = report.reason == nil
+  s:close()
+  return report
+end
+
+local function line(what, f)
+  if not f.speedup then return ("%-9s no figure"):format(what) end
+  return ("%-9s %.4g times the baseline%s"):format(what, f.speedup, f.low
+         and (" (%.4g to %.4g)"):format(f.low, f.high) or "")
+end
+
+local function show(r)
+  print(("%s: kernel %d of task %s, on %s"):format(r.run, r.kernel, r.task, r.device))
+  print(line("recorded", r.recorded))
+  print(line("now", r.measured))
+  print("checked   " .. table.concat(r.evaluation.checks, "; "))
+  for _, text in ipairs(r.evaluation.weakened) do print("weakened  " .. text) end
+  if r.evaluation.quarantined then print("twice     " .. r.evaluation.quarantined) end
+  for _, text in ipairs(r.notes) do print("note      " .. text) end
+  print(r.confirmed and "confirmed" or "not confirmed: " .. r.reason)
+end
+
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "strict", doc = "the slow checks as well" },
+  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+}
+
+return {
+  summary = "build, check and time a run's winner once more",
+  usage = usage, options = opts, folders = true,
+  help = "Needs the run's folder alone: the task's files, the kernels and the inputs' seeds are\n"
+         .. "in it. Exit status: 0 confirmed, 1 not confirmed.",
+  run = function(args)
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
+    local dir = assert(core.system.temp_dir())
+    local ok, report = pcall(verify, rest[1], opt, dir)
+    os.execute("rm -rf " .. dir)        -- a name of our own making
+    if not ok then error(report, 0) end
+    if opt.json then print(json.encode(report)) else show(report) end
+    return report.confirmed and 0 or 1
+  end,
+}

@@ -1,0 +1,110 @@
+-- win.lua - when is a measured speed-up one? Arithmetic on times, no clock.
+--
+-- A win has the lower end of its interval above 1.01 and an estimate above the
+-- least effect: 2 percent, or what the baseline against itself on this machine
+-- says noise can do. What is faster than the machine's roofs, or more than ten
+-- times the baseline, is measured twice before anyone believes it.
+local core     = require "kernelband.core"
+local evidence = require "kernelband.evidence"
+
+local win = { least_effect = math.log(1.02) }
+
+local least_low    = math.log(1.01)     -- the lower end of a win is above that
+local too_good     = 10                 -- times the baseline
+local floor_slack  = 1.25               -- roofs are measured, and clocks move
+
+-- The geometric mean over shapes. Shapes are timed independently, so the
+-- half-widths of their log intervals add in quadrature.
+function win.overall(out)
+  local log, low, high, time, base = 0, 0, 0, 0, 0
+  local n, known = #out.shapes, true
+  for _, r in ipairs(out.shapes) do
+    local e = math.log(r.speedup)
+    log, time = log + e / n, time + math.log(r.time_ns) / n
+    base = base + math.log(r.baseline_ns) / n
+    known = known and r.speedup_low ~= nil
+    if known then
+      low = low + (e - math.log(r.speedup_low)) ^ 2
+      high = high + (math.log(r.speedup_high) - e) ^ 2
+    end
+  end
+  out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
+  if known then
+    out.speedup_low = math.exp(log - math.sqrt(low) / n)
+    out.speedup_high = math.exp(log + math.sqrt(high) / n)
+  end
+end
+
+-- lists: for each shape the logs of A/A pairs. sigma: the standard error of the
+-- estimate over all shapes, from the median deviation; bias: that estimate;
+-- least: the log of the speed-up that a win must have.
+function win.noise(lists)
+  local variance, bias, pairs_in_all = 0, 0, 0
+  for _, logs in ipairs(lists) do
+    local spread = 1.4826 * core.stats.mad(logs)
+    -- A median of n normal values varies pi/2 times as much as their mean.
+    variance = variance + spread ^ 2 * math.pi / 2 / #logs
+    bias = bias + core.stats.paired(logs, 0.95).estimate / #lists
+    pairs_in_all = pairs_in_all + #logs
+  end
+  local sigma = math.sqrt(variance) / #lists
+  local least = math.max(win.least_effect, 3 * sigma)
+  -- Beyond what chance explains, the machine itself prefers one side.
+  if math.abs(bias) > 3 * sigma and math.abs(bias) > 0.003 then
+    least = math.max(least, 2 * math.abs(bias))
+  end
+  return { sigma = sigma, bias = bias, pairs = pairs_in_all, least = least }
+end
+
+function win.may_be(out)
+  return out.speedup_low ~= nil and math.log(out.speedup_low) > least_low
+end
+
+-- Nothing is noise that is twice as fast for certain.
+function win.needs_noise(out) return win.may_be(out) and out.speedup_low < 2 end
+
+function win.decide(out)
+  out.win = win.may_be(out) and not out.impossible
+            and (out.speedup_low >= 2 or math.log(out.speedup) >= out.noise.least)
+end
+
+-- No kernel is done sooner than this: flops at the measured peak, compulsory
+-- bytes at the speed of the fastest memory they can come from. On a CPU that is
+-- the first cache, since nobody knows what lies where. 0 flops or bytes: none.
+function win.floor_ns(s, work)
+  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
+  local bytes = work.bytes
+  if s.language == "c" then
+    bytes_per_s = s.roofline.l1_bytes_per_s
+  else                                  -- what is written may still be in the cache
+    bytes = math.max(bytes - (s.machine.l2_bytes or 0), bytes / 2)
+  end
+  return 1e9 * math.max(work.flops / flops_per_s, bytes / bytes_per_s) / floor_slack
+end
+
+function win.below_floor(s, out)
+  for _, r in ipairs(out.shapes) do
+    local floor = win.floor_ns(s, s.task.work(r.shape))
+    if r.time_ns < floor then
+      return ("%s: %.4g us, and by work() and this machine's roofs nothing takes less than %.4g us")
+             :format(r.label, r.time_ns / 1e3, floor / 1e3)
+    end
+  end
+end
+
+-- Why a result must be measured again before it is believed, or nil. More than
+-- ten times the baseline is no surprise below a best kernel that is as fast.
+function win.suspicious(s, out, options)
+  local why = win.below_floor(s, out)
+  if why then return why end
+  if out.speedup <= too_good then return nil end
+  local best = options.best_times_ns
+  if best and #best == #out.shapes and not options.confirm then
+    local log = 0
+    for i, r in ipairs(out.shapes) do log = log + math.log(best[i] / r.time_ns) end
+    if log <= 0 then return nil end
+  end
+  return ("%.4g times the baseline is more than %d"):format(out.speedup, too_good)
+end
+
+return win

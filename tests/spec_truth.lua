@@ -1,0 +1,196 @@
+-- What makes a verdict worth believing: tasks whose checks sleep are refused,
+-- results too good are taken twice, every evaluation says what was checked, on
+-- which inputs, and what was weakened.
+local t = require "harness"
+local candidates = require "candidates"
+local core = require "kernelband.core"
+local evaluate = require "kernelband.evaluate"
+local inputs = require "kernelband.inputs"
+local mutants = require "kernelband.mutants"
+local task = require "kernelband.task"
+local win = require "kernelband.win"
+local worker = require "kernelband.worker"
+
+local dir = assert(core.system.temp_dir())
+local made = 0
+
+-- A task folder like axpy's, with other fields and other sources.
+local function make_task(fields, sources)
+  made = made + 1
+  local folder = ("%s/%d"):format(dir, made)
+  assert(core.system.mkdir_p(folder))
+  sources = sources or {}
+  local function put(name, text) assert(core.system.write_file(folder .. "/" .. name, text)) end
+  put("reference.c", sources.reference or "void f_f64(const float *x, double *y, int n) {"
+      .. " for (int i = 0; i < n; i++) y[i] = 2.0 * x[i] + 1; }\n")
+  put("baseline.c", sources.baseline or "void f(const float *x, float *y, int n) {"
+      .. " for (int i = 0; i < n; i++) y[i] = 2 * x[i] + 1; }\n")
+  put("task.lua", ([[
+local out = {
+  name = "f", summary = "for a test",
+  args = { { "x", "f32", "in", { "n" } }, { "y", "f32", "out", { "n" } }, { "n", "i32" } },
+  shapes = { smoke = { { n = 7 } }, timed = { { n = 20000 } }, held_out = { { n = 1021 } } },
+  work = function(s) return { flops = 2 * s.n, bytes = 8 * s.n } end,
+  reference = { c = "reference.c" }, baseline = { c = "baseline.c" },
+}
+%s
+return out
+]]):format(fields or ""))
+  return task.load(folder)
+end
+
+local device = evaluate.device "cpu"
+
+t.test("a task that forgives too much is refused by the mutant's name", function()
+  for fields, name in pairs {
+    ["out.tolerance = 1e9"] = "'zeros'", ["out.tolerance = 0.02"] = "'half'",
+  } do
+    fields = fields .. " out.distributions = { 'normal' }"
+      .. " out.shapes = { smoke = { { n = 7 } }, timed = { { n = 24 } }, held_out = {} }"
+    local why = t.raises("refused", evaluate.open, make_task(fields), device)
+    t.contains(why, name)
+    t.contains(why, "output y")
+  end
+end)
+
+t.test("a task that is strict enough is opened, and says which mutants do not apply", function()
+  local s = evaluate.open(make_task(), device)
+  t.equal(s.baseline.mutants, { caught = 7, none = { "swap y" } })
+  local start = core.system.now_ns()
+  mutants.refuse(s)
+  t.equal((core.system.now_ns() - start) / 1e6 < 400, true)
+end)
+
+t.test("a copy is no mutant of a copy", function()
+  local s = evaluate.open(make_task("out.exact = true", {
+    reference = "void f_f64(const float *x, double *y, int n) {"
+      .. " for (int i = 0; i < n; i++) y[i] = x[i]; }\n",
+    baseline = "void f(const float *x, float *y, int n) {"
+      .. " for (int i = 0; i < n; i++) y[i] = x[i]; }\n" }), device)
+  t.equal(s.baseline.mutants.none, { "copy y", "swap y" })
+end)
+
+local axpy = task.load "tests/tasks/axpy"
+local good = assert(core.system.read_file "tests/honest/uses_vectors.c")
+
+t.test("an evaluation says what was checked, and on which inputs", function()
+  local s = evaluate.open(axpy, device)
+  local out = s:evaluate(good)
+  t.equal(out.verdict, "ok", out.reason)
+  local all = table.concat(out.checks, "; ")
+  for _, name in ipairs { "admission", "a second run", "smoke", "held-out", "timed shapes",
+                          "RMS error against", "RMS error of timed", "timed calls" } do
+    t.contains(all, name)
+  end
+  local kinds = {}
+  for _, d in ipairs(out.inputs) do
+    t.equal(#d.seed, 14)
+    kinds[d.distribution] = true
+  end
+  for _, name in ipairs(inputs.distributions) do t.equal(kinds[name], true, name) end
+  t.equal(kinds.mixture, true)
+  local r = out.shapes[1]
+  t.equal(#r.samples.candidate, r.blocks)
+  t.equal(#r.samples.baseline, r.blocks)
+end)
+
+t.test("an evaluation is repeated on the inputs it had", function()
+  local s = evaluate.open(axpy, device)
+  local wrong = assert(core.system.read_file "tests/hostile/small_values_only.c")
+  local first = s:evaluate(wrong)
+  t.equal(first.verdict, "wrong")
+  local second = s:evaluate(wrong, { inputs = first.inputs })
+  t.equal(second.verdict, "wrong")
+  for i = 1, math.min(8, #first.inputs) do t.equal(second.inputs[i], first.inputs[i]) end
+end)
+
+t.test("no two blocks are timed on the same inputs", function()
+  local s = evaluate.open(axpy, device)
+  local room = s.timed[1]
+  inputs.fill_timed(s, room)
+  local kinds = {}
+  for slot = 1, room.slots do kinds[room.kinds[slot]] = (kinds[room.kinds[slot]] or 0) + 1 end
+  t.equal(kinds.normal >= room.slots // 2, true)
+  t.equal(kinds.denormal, nil)
+  local before = room.buffers:get(1, 1, 1)
+  inputs.renew(s, room, 1)
+  t.equal(room.buffers:get(1, 1, 1) ~= before or room.buffers:get(1, 2, 1) ~= before, true)
+end)
+
+t.test("what a task allows is told with every verdict", function()
+  local loose = "out.tolerance = 1e-6; out.distributions = { 'normal' }"
+  local s = evaluate.open(make_task(loose), device)
+  local out = s:evaluate((good:gsub("axpy", "f")))
+  t.equal(out.verdict, "ok", out.reason)
+  t.contains(table.concat(out.weakened, "\n"), "absolute error of 1e-06")
+  t.contains(table.concat(out.weakened, "\n"), "inputs are normal and nothing else")
+  t.equal(#evaluate.open(axpy, device).weakened < 2, true)
+end)
+
+local slow = make_task(nil, { baseline = "void f(const float *x, float *y, int n) {"
+  .. " for (int k = 0; k < 80; k++) for (int i = 0; i < n; i++)"
+  .. " ((volatile float *)y)[i] = 2 * x[i] + 1; }\n" })
+
+t.test("more than ten times the baseline is measured twice, and stands when it is so", function()
+  local s = evaluate.open(slow, device)
+  local out = s:evaluate((good:gsub("axpy", "f")))
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(out.speedup > 10, true)
+  t.contains(out.quarantined, "more than 10; measured again")
+  t.equal(out.shapes[1].first.speedup > 5, true)
+  t.equal(out.win, true)
+  local known = s:evaluate((good:gsub("axpy", "f")), { best_times_ns = { out.time_ns / 1.5 } })
+  t.equal(known.quarantined, nil)       -- no news: the best is as fast
+end)
+
+t.test("faster than the machine is no win", function()
+  local s = evaluate.open(make_task(
+    "out.work = function(s) return { flops = 1e6 * s.n, bytes = 8 * s.n } end"), device)
+  local out = s:evaluate((good:gsub("axpy", "f")))
+  t.equal(out.verdict, "ok", out.reason)
+  t.contains(out.quarantined, "still below the floor")
+  t.equal(out.win or false, false)
+end)
+
+t.test("a win is above what the machine's own noise can do", function()
+  local quiet = win.noise { { 0.001, -0.001, 0, 0.002, -0.002, 0, 0.001, -0.001 } }
+  t.near(quiet.least, math.log(1.02))
+  local loud = win.noise { { 0.1, -0.1, 0.2, -0.2, 0.05, -0.05, 0.1, -0.1 } }
+  t.equal(loud.least > 0.1, true)
+  local biased = win.noise { { 0.05, 0.051, 0.049, 0.05, 0.05, 0.051, 0.049, 0.05 } }
+  t.near(biased.least, 0.1, 1e-3)
+  local out = { speedup = 1.05, speedup_low = 1.03, speedup_high = 1.07, noise = quiet }
+  win.decide(out)
+  t.equal(out.win, true)
+  out.noise = loud
+  win.decide(out)
+  t.equal(out.win, false)
+  t.equal(win.may_be { speedup = 1.05, speedup_low = 1.005 }, false)
+  t.equal(win.may_be { speedup = 1.05 }, false)
+end)
+
+device = nil
+collectgarbage()
+
+t.test("a confirmation comes from a process that no candidate was in", function()
+  local e = worker.start { task = axpy, device = "cpu" }
+  e.baseline()
+  local function judge(options)
+    e.submit(1, { source = good }, options)
+    while true do
+      local ticket, out = e.next(10 ^ 9 // 1)
+      if ticket then return out, candidates.worker_pid() end
+    end
+  end
+  local _, first = judge {}
+  local _, second = judge {}
+  local out, third = judge { confirm = true }
+  t.equal(second, first)
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(first == nil or third ~= first, true)
+  t.equal(out.shapes[1].blocks >= 8, true)
+  e.close()
+end)
+
+os.execute("rm -rf " .. dir)
+t.finish()
