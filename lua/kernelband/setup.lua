@@ -249,6 +249,7 @@ function setup.search(options, L, view)
   S.brain = S.policy.new {
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = function(k, i) return S.open(k, i) end,
+    name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
     moves = S.generator.moves and function(k, i)
       return S.generator.moves(k, S.strategies[i])
     end or nil,
