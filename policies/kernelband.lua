@@ -1,7 +1,8 @@
--- KernelBand: the default. From v1 and v2 it keeps clusters that share
--- statistics, optimism, a head that reads the profile, and a mask from hardware
--- limits. A (kernel k, strategy s) pair is scored by the improvement over the
--- best kernel so far that may be expected of it,
+-- KernelBand: the default. The (kernel k, strategy s) pair is chosen of which most
+-- improvement over the best kernel so far is expected. Where the generator can
+-- list its moves, ctx.landscape says how much: a Gaussian process over parameters
+-- measured here and, with a memory, in earlier searches. Else (a model writes the
+-- kernels) v1's and v2's clusters, optimism, head and mask make up
 --   p w ln(1 + exp(m / w)),   m = lag + mean + exploration + psi
 -- the mean excess over 0 of a logistic law centred at m, in units of log time:
 --   lag          ln(speedup(k) / best speedup): parent and strategy are one choice
@@ -10,26 +11,29 @@
 --   exploration  c spread sqrt(ln(1 + t) / n), spread that of the gains seen, n
 --                counting other clusters' pulls of s in part (share)
 --   psi          alpha spread (2 psi(s, phi(k)) - 1), fading in with samples
---   p            chance of a valid child, so failed and slower are told apart
--- Statistics are rebuilt from the log of pulls whenever kernels are regrouped. A
--- gain within the intervals of parent and child counts as none. theta_sat forbids
--- only what would use a saturated resource more (presses).
+--   p            chance of a valid child, times fruitless ^ (pulls that gave nothing)
+-- Statistics are rebuilt from the log of pulls whenever kernels are regrouped
+-- ("auto": into more clusters as kernels come). A gain within the intervals of
+-- parent and child is none. theta_sat forbids only what would use a saturated
+-- resource more (presses). A pull under way counts as one.
 
 local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
-  local each = params.clusters == "each"
-  assert(each or type(params.clusters) == "number", "clusters must be a number "
-         .. "or \"each\"")
-  local near = not each
-    and core.cluster(params.clusters, 6, { seed = ctx.rng:below(1 << 31) })
-  local kernels, cluster, log, heads, target = {}, {}, {}, {}, {}
+  local each, auto = params.clusters == "each", params.clusters == "auto"
+  assert(each or auto or type(params.clusters) == "number",
+         "clusters must be a number or \"each\" or \"auto\"")
+  local seed = ctx.rng:below(1 << 31)
+  local near = not each and core.cluster(auto and 1 or params.clusters, 6, { seed = seed })
+  local land = ctx.landscape { scale = params.scale, rate = params.rate, kin = params.kin,
+                               memory = ctx.memory }
+  local kernels, cluster, log, heads, target, idle = {}, {}, {}, {}, {}, {}
   local best, waiting, squares = 1, {}, 0
   local all, by_strategy, by_cluster, by_kernel     -- cells of statistics
   local presses = {}
   for _, name in ipairs(params.presses) do presses[name] = true end
-  for i = 1, n do
+  for i, s in ipairs(ctx.strategies) do
     heads[i] = core.logit(9, { l2 = 1, buffer = params.buffer })
-    target[i], presses[i] = ctx.strategies[i].target, presses[ctx.strategies[i].name]
+    target[i], presses[i] = s.target, presses[s.name]
   end
 
   local function cell(cells, key)
@@ -49,6 +53,10 @@ local function new(params, ctx)
   local function regroup()
     local points = {}
     for j, k in ipairs(kernels) do points[j] = k.rho end
+    if auto then
+      local most = math.min(64, 1 + math.sqrt(#kernels / 4) // 1)
+      near = core.cluster(most, 6, { seed = seed })
+    end
     local ids = near and near:fit(points)
     for j, k in ipairs(kernels) do cluster[k] = ids and ids[j] or k.id end
     all, by_strategy, by_cluster, by_kernel = cell({}, 1), {}, {}, {}
@@ -62,10 +70,13 @@ local function new(params, ctx)
   end
 
   local function score(k, i, spread, base)
-    local own = cell(by_kernel, k.id * n + i)
+    local key = k.id * n + i
+    local excess = land.excess(k, i, math.log(best))
+    if excess then return excess / (1 + (waiting[key] or 0)) end
+    local own = cell(by_kernel, key)
     local group = cell(by_cluster, cluster[k] * n + i)
     local mean, ok = shrunk(own, shrunk(group, base[i].mean, base[i].ok))
-    local ahead = waiting[k.id * n + i] or 0
+    local ahead = waiting[key] or 0
     local tries = 1 + group.n + params.share * (base[i].n - group.n) + ahead
     local explore = params.c * spread * math.sqrt(math.log(1 + #log) / tries)
     local psi, seen = heads[i]:p(k.phi), #heads[i]
@@ -73,14 +84,15 @@ local function new(params, ctx)
     local m = math.log(k.speedup / best) + mean + explore
               + trust * spread * (2 * psi - 1)
     local w = 0.55 * spread / math.sqrt(1 + own.n + ahead)
-    local excess = m > 30 * w and m or w * math.log(1 + math.exp(m / w))
-    return ok * excess, mean, explore, psi
+    excess = m > 30 * w and m or w * math.log(1 + math.exp(m / w))
+    return ok * excess * params.fruitless ^ (idle[key] or 0), mean, explore, psi
   end
 
-  -- The best pair, heeding the mask or not.
-  local function pick(spread, base, heed)
+  -- The best pair of the `most` fastest kernels, heeding the mask or not.
+  local function pick(spread, base, heed, most)
     local top, parent, index, terms = -math.huge, nil, nil, nil
-    for _, k in ipairs(kernels) do
+    for at = 1, math.min(#kernels, most) do
+      local k = kernels[at]
       for i = 1, n do
         local full = heed and presses[i] and (k.h[target[i]] or 0) >= params.theta_sat
         if not full and open(k, i) then
@@ -98,12 +110,20 @@ local function new(params, ctx)
   local policy = {}
 
   function policy.admit(kernel)
-    kernels[#kernels + 1] = kernel
+    local at = #kernels + 1
+    while at > 1 and kernels[at - 1].speedup < kernel.speedup do at = at - 1 end
+    table.insert(kernels, at, kernel)
+    land.admit(kernel)
     best = math.max(best, kernel.speedup)
     cluster[kernel] = each and kernel.id or near:assign(kernel.rho)
   end
 
-  function policy.choose()
+  function policy.choose(_, pending)
+    waiting = {}
+    for _, e in ipairs(pending or {}) do
+      local key = e.parent.id * n + e.strategy
+      waiting[key] = (waiting[key] or 0) + 1
+    end
     local w, base = params.shrink, {}
     local spread = math.sqrt((w * params.spread ^ 2 + squares) / (w + all.ok))
     local mean, ok = shrunk(all, params.gain, 0.7)
@@ -112,17 +132,18 @@ local function new(params, ctx)
       local m, p = shrunk(s, mean, ok)
       base[i] = { n = s.n, mean = m, ok = p }
     end
-    local parent, index, terms = pick(spread, base, true)
-    if not parent then parent, index, terms = pick(spread, base, false) end
-    local key = parent and parent.id * n + index
-    if key then waiting[key] = (waiting[key] or 0) + 1 end
-    return parent, index, terms
+    for try = 1, 3 do
+      local parent, index, terms = pick(spread, base, try == 1,
+                                        try < 3 and params.most or #kernels)
+      if parent then return parent, index, terms end
+    end
   end
 
   function policy.learn(pull)
     local parent, i, child = pull.parent, pull.strategy, pull.child
-    waiting[parent.id * n + i] = waiting[parent.id * n + i] - 1
-    if pull.verdict == "no_candidate" then return end
+    land.learn(pull)
+    local key = parent.id * n + i
+    if pull.verdict == "no_candidate" then idle[key] = (idle[key] or 0) + 1 return end
     local e = { kernel = parent, i = i }
     if child then
       local same = child.speedup_low <= parent.speedup_high
@@ -136,15 +157,18 @@ local function new(params, ctx)
     if #log % params.tau == 0 then regroup() end
   end
 
+  function policy.remember() return land.remember() end
+
   regroup()
   return policy
 end
 
 return {
   name = "kernelband", reward = "relative", new = new,
-  summary = "expected improvement over the best, shrunk statistics, profile head",
-  defaults = { alpha = 0.5, clusters = 3, c = 1, tau = 10, theta_sat = 90,
+  summary = "expected improvement over the best, by landscape or shrunk statistics",
+  defaults = { alpha = 0.5, clusters = "auto", c = 1, tau = 10, theta_sat = 90,
     buffer = 500, gain = 0.1, spread = 0.3, shrink = 3, share = 0.5, trust = 10,
-    presses = { "vectorization", "pipeline", "access_layout" } },
+    fruitless = 0.3, most = 32, scale = 2, rate = 0.3, kin = 0.8, memory = "",
+    remember = "", presses = { "vectorization", "pipeline", "access_layout" } },
   accepts = { clusters = { "number", "string" } },
 }

@@ -414,22 +414,44 @@ local function aligned(list)
   return lines
 end
 
+-- What each space gave at the last T, a list of words a cell.
+function compare.by_space(t)
+  local out = { { "T = " .. t.at[#t.at] } }
+  for i, space in ipairs(t.spaces) do out[1][i + 1] = space end
+  for _, c in ipairs(t.cells) do
+    local row = { c.name }
+    for i, space in ipairs(t.spaces) do
+      row[i + 1] = c.space[space] and ("%.3f"):format(c.space[space]) or ""
+    end
+    out[#out + 1] = row
+  end
+  return out
+end
+
+-- { pull, share } of a cell after every pull.
+function compare.curve(t, rows, name)
+  local _, spaces, by = group(rows)
+  local cell, out = by[name], {}
+  local seeds = common_seeds(spaces, cell)
+  for n = 0, math.min(cell.steps, t.steps) do
+    out[n + 1] = { n, geo(values_of(cell, spaces, seeds, function(row)
+      return share_at(row, n)
+    end), spaces, nil, #seeds) }
+  end
+  return out
+end
+
 -- The table, what each space gave at the last T, and pulls an arm.
 function compare.text(t, more)
   local lines = aligned(compare.words(t))
   if not more then return table.concat(lines, "\n") end
-  local spaces, arms = { { "T = " .. t.at[#t.at] } }, {}
-  for i, space in ipairs(t.spaces) do spaces[1][i + 1] = space end
+  local arms = {}
   for _, c in ipairs(t.cells) do
-    local row, list = { c.name }, {}
-    for i, space in ipairs(t.spaces) do
-      row[i + 1] = c.space[space] and ("%.3f"):format(c.space[space]) or ""
-    end
-    spaces[#spaces + 1] = row
+    local list = {}
     for i, a in ipairs(c.arms or {}) do list[i] = ("%s %.1f"):format(a.name, a.pulls) end
     if #list > 0 then arms[#arms + 1] = { c.name, table.concat(list, "  ") } end
   end
-  return table.concat(lines, "\n") .. "\n\n" .. table.concat(aligned(spaces), "\n")
+  return table.concat(lines, "\n") .. "\n\n" .. table.concat(aligned(compare.by_space(t)), "\n")
          .. (#arms > 0 and "\n\npulls an arm\n" .. table.concat(aligned(arms), "\n") or "")
 end
 

@@ -10,6 +10,12 @@
 --   land.excess(kernel, i, best)   mean improvement in log speed-up over best;
 --                                  nil when the moves of this kernel are not known
 --   land.admit(kernel)  land.learn(pull)
+--   land.remember() -> list of { params =, time_ns = or nil }: this search's
+--
+-- memory, a list of { name =, points = } as remember gave them, is learnt first,
+-- a group of kin a space: what other kernels showed on axes of the same name
+-- counts for kin of what this one shows. Names are compared without case and
+-- without a leading use_; an axis that a space lacks is put at its middle here.
 --
 -- A parameter enters by its binary logarithm where it is a positive number, so
 -- that 64 lies between 32 and 128; 0 counts as 1/2, true as 1, and names of other
@@ -21,7 +27,8 @@ local schema = require "kernelband.schema"
 
 local landscape = {}
 
-local most_points = 256                 -- measured points a model holds
+local most_points = 256                 -- points of this search a model holds
+local most_memory = 192                 -- and of earlier ones
 local most_moves = 256                  -- of a pair, the first listed
 
 local rules = {
@@ -37,7 +44,9 @@ local function sorted(t)
   return names
 end
 
--- Parameters to coordinates and back to nothing: one number an axis.
+local function plain(name) return (tostring(name):lower():gsub("^use_", "")) end
+
+-- Parameters to coordinates: one number an axis.
 local function encoder(params)
   local axes, codes = sorted(params), {}
   return axes, function(p)
@@ -66,10 +75,52 @@ end
 -- known ones may come again.
 function landscape.new(options, moves)
   local o = schema.options(options, rules, "ctx.landscape")
-  local axes, encode, speed, valid
+  local axes, encode, middle, speed, valid
   local land, rates = {}, {}
   local points, counted, known = {}, 0, {}  -- measured: { x, y or nil, n }; by key
   local place, classes = {}, {}
+
+  -- Earlier points as points of this space; nil when no axis is shared.
+  local function recalled(params)
+    local by_name, own, shared = {}, {}, false
+    for name, v in pairs(params) do by_name[plain(name)] = v end
+    for _, name in ipairs(axes) do
+      local v = by_name[plain(name)]
+      own[name], shared = v, shared or v ~= nil
+    end
+    return shared and own or nil
+  end
+
+  -- Mean log time of a remembered space: times of other kernels say nothing.
+  local function centre(list)
+    local sum, n = 0, 0
+    for _, p in ipairs(list) do
+      if p.time_ns then sum, n = sum + math.log(p.time_ns), n + 1 end
+    end
+    return n > 0 and sum / n or 0
+  end
+
+  -- Learns memory: evenly from every space, axes that are absent at `middle`.
+  local function recall(middle)
+    local spaces = o.memory or {}
+    for g = 1, math.min(#spaces, 63) do
+      local list, most = spaces[g].points, most_memory // math.min(#spaces, 63)
+      local step, zero, n = math.max(1, #list / most), centre(list), 1
+      while n // 1 <= #list do
+        local point = list[n // 1]
+        local own = recalled(point.params)
+        if own then
+          for _, name in ipairs(axes) do
+            if own[name] == nil then own[name] = middle[name] end
+          end
+          local x = encode(own)
+          if point.time_ns then speed:learn(x, zero - math.log(point.time_ns), g) end
+          valid:learn(x, point.time_ns and 1 or 0, g)
+        end
+        n = n + step
+      end
+    end
+  end
 
   local function take(point)
     if point.y then speed:learn(point.x, point.y) end
@@ -79,11 +130,12 @@ function landscape.new(options, moves)
   -- The models anew from memory and the points, the fastest half and the latest.
   local function rebuild()
     speed = core.gp(rates, { scale = o.scale, noise = o.noise * o.scale, level = o.level,
-                             kin = o.kin, capacity = most_points })
+                             kin = o.kin, capacity = most_memory + most_points })
     valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
-                             capacity = most_points })
+                             capacity = most_memory + most_points })
     place, classes = {}, {}
-    if #points >= most_points // 2 then
+    recall(middle)
+    if #points >= most_points then
       local ranked = table.move(points, 1, #points, 1, {})
       table.sort(ranked, function(a, b)
         local ya, yb = a.y or -math.huge, b.y or -math.huge
@@ -101,25 +153,29 @@ function landscape.new(options, moves)
     for _, p in ipairs(points) do take(p) end
   end
 
-  local function add(params, y)
+  local function add(params, y, time_ns)
     if not params then return end
     if not axes then
       axes, encode = encoder(params)
+      middle = params
       for d in ipairs(axes) do rates[d] = o.rate end
       if #axes > 0 and #axes <= 64 then rebuild() end
     end
     if not speed then return end
     local x = encode(params)
     counted, known[table.concat(x, ",")] = counted + 1, true
-    points[#points + 1] = { x = x, y = y, n = counted }
-    if #valid == most_points then rebuild() else take(points[#points]) end
+    points[#points + 1] = { x = x, y = y, n = counted, params = params,
+                           time_ns = time_ns }
+    if #points == most_points then rebuild() else take(points[#points]) end
   end
 
-  function land.admit(kernel) add(kernel.params, math.log(kernel.speedup)) end
+  function land.admit(kernel) 
+    add(kernel.params, math.log(kernel.speedup), kernel.time_ns)
+  end
 
   -- A failed candidate counts where the engine knows its parameters.
   function land.learn(pull)
-    if not pull.child and pull.verdict ~= "no_candidate" then add(pull.params, nil) end
+    if not pull.child and pull.verdict ~= "no_candidate" then add(pull.params) end
   end
 
   local function class_of(list)
@@ -155,6 +211,14 @@ function landscape.new(options, moves)
     end
     if again then count = count - 1 end           -- the parent itself
     return count > 0 and sum / count or 0
+  end
+
+  function land.remember()
+    local list = {}
+    for n, p in ipairs(points) do
+      list[n] = { params = p.params, time_ns = p.time_ns }
+    end
+    return list
   end
 
   return land

@@ -1,11 +1,17 @@
 -- policy.lua - policy files: which kernel and which strategy to try next.
 --
+-- A parameter may be a function of the pull number, alpha = function(n) return
+-- 1 / n end: params then holds its value for the pull in hand. memory = "FILE", of
+-- a policy that has the parameter, is what earlier searches left; remember = "FILE"
+-- is where this one leaves its points at the end.
+--
 -- A policy works in the fence on its own copies of the engine's kernels, so a
 -- policy can neither change the search but by its choices nor see what would
 -- differ in a replay. Its table kernel.note is shared with the engine.
 local core   = require "kernelband.core"
 local fence  = require "kernelband.fence"
 local landscape = require "kernelband.landscape"
+local memory = require "kernelband.memory"
 local path   = require "kernelband.path"
 local schema = require "kernelband.schema"
 
@@ -27,6 +33,7 @@ local hooks = {
   { "admit", "function", doc = "function(kernel)" },
   { "choose", "function", doc = "function(pending, list) returning kernel, strategy index" },
   { "learn", "function", doc = "function(pull)" },
+  { "remember", "function", optional = true, doc = "function() returning measured points" },
 }
 
 -- What a policy may compute with: arithmetic, no device, file or clock.
@@ -69,12 +76,45 @@ local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
   local names, parameter_rules = sorted_names(def.defaults), {}
   for i, name in ipairs(names) do
-    parameter_rules[i] = { name, allowed_types(def, name), default = def.defaults[name] }
+    local types = table.move(allowed_types(def, name), 1, 8, 1, {})
+    if types[1] ~= "any" then types[#types + 1] = "function" end
+    parameter_rules[i] = { name, types, default = def.defaults[name] }
   end
   if given ~= nil and type(given) ~= "table" then
     schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
   end
   return schema.options(given, parameter_rules, who, "parameter")
+end
+
+-- Parameters that are functions, by name: their values are laid over params.
+local function schedules(def, merged, file)
+  local list = {}
+  for _, name in ipairs(sorted_names(merged)) do
+    if type(merged[name]) == "function" then list[#list + 1] = name end
+  end
+  local function value(name, n)
+    local v, fits = merged[name](n), false
+    for _, kind in ipairs(allowed_types(def, name)) do fits = fits or type(v) == kind end
+    if not fits or v ~= v then
+      schema.raise("kb.policy(\"%s\"): parameter '%s' at pull %d must be a %s, got %s", file,
+                   name, n, table.concat(allowed_types(def, name), " or a "), schema.show(v))
+    end
+    return v
+  end
+  return list, value
+end
+
+-- What tells runs apart: functions by some of their values, a memory by its hash.
+local function described(merged, list, value, hash)
+  local out = {}
+  for name, v in pairs(merged) do out[name] = v end
+  for _, name in ipairs(list) do
+    local at = {}
+    for i, n in ipairs { 1, 2, 3, 5, 10, 20, 50, 100, 1000 } do at[i] = value(name, n) end
+    out[name] = { at_pulls_1_2_3_5_10_20_50_100_1000 = at }
+  end
+  if hash then out.memory = merged.memory .. " " .. hash end
+  return out
 end
 
 -- The running policy ------------------------------------------------------------
@@ -200,13 +240,19 @@ local function inner_context(ctx, m)
   end
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open, landscape = function(options) return landscape.new(options, moves) end,
+    open = open, memory = ctx.memory, landscape = function(options) return landscape.new(options, moves) end,
   }
 end
 
 local function start(def, params, file, ctx)
   local m = mirror()
-  local inner = fence.call(call_steps, def.new, copy(params), inner_context(ctx, m))
+  local live, n = copy(params), 0
+  local list, value = schedules(def, params, file)
+  local function at_pull(pull)
+    for _, name in ipairs(list) do live[name] = value(name, pull) end
+  end
+  at_pull(1)
+  local inner = fence.call(call_steps, def.new, live, inner_context(ctx, m))
   local p = schema.check(inner, hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
@@ -218,16 +264,25 @@ local function start(def, params, file, ctx)
 
   -- pending: how many pulls are under way; which: a list of { parent, strategy }.
   function running.choose(pending, which)
-    local list = {}
-    for n, e in ipairs(which or {}) do
-      list[n] = { parent = m.copy_of(e.parent), strategy = e.strategy }
+    local waiting = {}
+    for at, e in ipairs(which or {}) do
+      waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy }
     end
-    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, list)
+    n = n + 1
+    at_pull(n)
+    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
     return check_choice(where, kernel, i, terms, ctx.strategies, m)
   end
 
   function running.learn(pull)
     fence.call(call_steps, p.learn, m.pull(pull))
+  end
+
+  -- At the end of a search that was not broken off.
+  function running.finish()
+    if p.remember and params.remember ~= "" then
+      memory.save(params.remember, ctx.name or "?", fence.call(call_steps, p.remember))
+    end
   end
 
   return running
@@ -248,10 +303,19 @@ function policy.load(name, params)
   local def = schema.check(fence.load(file, nil, load_steps), rules, file)
   check_accepts(def, file)
   local merged = merge(def, params, name)
+  local spaces, hash
+  if type(merged.memory) == "string" and merged.memory ~= "" then
+    spaces, hash = memory.load(merged.memory)
+  end
+  local list, value = schedules(def, merged, name)
   return {
-    name = def.name, summary = def.summary or "", file = file, params = merged,
-    defaults = def.defaults, reward = def.reward,
-    new = function(ctx) return start(def, merged, file, ctx) end,
+    name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
+    params = described(merged, list, value, hash), reward = def.reward,
+    new = function(ctx)
+      local with = { memory = spaces }
+      for k, v in pairs(ctx) do with[k] = v end
+      return start(def, merged, file, with)
+    end,
   }
 end
 

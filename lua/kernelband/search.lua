@@ -315,6 +315,7 @@ function search.finish(S)
                    tostring(result))
   end
   S.journal.close()
+  if ok and not S.stopping then S.brain.finish() end
   if not ok then broken_off(S, result) end
   return result
 end

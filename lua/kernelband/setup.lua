@@ -261,6 +261,7 @@ function setup.search(options, L, view)
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = function(k, i) return S.open(k, i) end,
     static = S.generator.static,
+    name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
     moves = S.generator.moves and function(k, i)
       return S.generator.moves(k, S.strategies[i])
     end or nil,

@@ -1,10 +1,12 @@
 -- kernelband compare ROWS|RUN...: which policy is better, and is it more than chance.
+local core    = require "kernelband.core"
 local compare = require "kernelband.compare"
 local json    = require "kernelband.json"
 local options = require "kernelband.options"
 local schema  = require "kernelband.schema"
 
-local usage = "kernelband compare ROWS|RUN... [--at 20,60] [--against CELL] [--json] [--tsv]"
+local usage = "kernelband compare ROWS|RUN... [--at 20,60] [--against CELL] [--json] [--tsv]\n"
+  .. "                          [--html FILE]"
 
 local function pulls(text)
   local out = {}
@@ -34,6 +36,7 @@ local opts = {
   { "tsv", doc = "print tab-separated values" },
   { "at", "N,N..", doc = "the numbers of pulls to compare at" },
   { "against", "CELL", doc = "the policy the others are compared with" },
+  { "html", "FILE", doc = "write the same as a page, with curves" },
 }
 
 return {
@@ -47,8 +50,13 @@ the first policy, or to --against, over the seeds both have. A run's share is of
 best of the runs given on its task.]],
   run = function(args)
     local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1 })
-    local t = compare.table(compare.load(rest), { at = opt.at and pulls(opt.at),
-                                                  against = opt.against })
+    local rows = compare.load(rest)
+    local t = compare.table(rows, { at = opt.at and pulls(opt.at), against = opt.against })
+    if opt.html then
+      local text = require("kernelband.compare_page").html(t, rows)
+      local ok, why = core.system.write_file(opt.html, text)
+      if not ok then schema.raise("kernelband compare: %s", why) end
+    end
     if opt.json then
       print_json(t)
     elseif opt.tsv then
