@@ -19,16 +19,20 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib libcmark \
+            libmicrohttpd
+# Its headers alone: core/system/curl_api.c opens it when it is wanted.
+OPENS    := libcurl
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
-            libsqlite3-dev libseccomp-dev libelf-dev check
+            libsqlite3-dev libseccomp-dev libelf-dev libcurl4-openssl-dev \
+            zlib1g-dev libcmark-dev libmicrohttpd-dev libssl-dev check
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
 ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system \
            -Icore/measure -Icore/bandit $(WARN) \
            -MMD -MP $(CFLAGS_$(MODE)) $(CFLAGS) \
-           $(shell $(PKG) --cflags $(USES))
+           $(shell $(PKG) --cflags $(USES) $(OPENS))
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
 LIBS     = $(shell $(PKG) --libs $(USES)) -ldl -lm
 
@@ -46,6 +50,7 @@ TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
 SPECS   := $(sort $(wildcard tests/spec_*.lua))
 BENCH   := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ    := $(patsubst %.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
+SERVER  := $(B)/tests/server/server
 KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
@@ -62,6 +67,10 @@ $(B)/libkernelband.a: $(OBJ)
 
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
+
+# What the tests talk to instead of a model's provider.
+$(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/server/*.c))
+	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs openssl)
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
@@ -81,7 +90,7 @@ $(B)/%.o: %.c Makefile
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
 # Every test runs, then the status says whether any failed.
-check: all $(TESTS)
+check: all $(TESTS) $(SERVER)
 	@failed=""; \
 	for t in $(TESTS); do $$t || failed="$$failed $$t"; done; \
 	for t in $(SPECS); do $(KB) run $$t || failed="$$failed $$t"; done; \
@@ -89,7 +98,7 @@ check: all $(TESTS)
 	echo "check ($(MODE)): $(words $(TESTS)) programs, $(words $(SPECS)) specs, none failed"
 
 # Slow ones: README as written, and whatever else takes more than seconds.
-soak: all
+soak: all $(SERVER)
 	@for t in $(sort $(wildcard tests/soak_*.lua)); do $(KB) run $$t || exit 1; done
 
 # What needs a GPU; without one it says so and passes.
@@ -103,8 +112,8 @@ bench-gpu:
 # Programs whose children enter a seccomp jail make calls of valgrind there,
 # which the jail refuses.
 NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker \
-               %/check_nvrtc %/check_cubin %/check_cupti_gpu
-memcheck: all $(TESTS)
+               %/check_nvrtc %/check_cubin %/check_cupti_gpu %/check_command
+memcheck: all $(TESTS) $(SERVER)
 	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
 	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"
 	@for t in $(filter-out $(NO_VALGRIND),$(TESTS)); do \
@@ -130,7 +139,7 @@ fuzz: all $(FUZZ)
 
 bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run
-bench-run: all $(BENCH)
+bench-run: all $(BENCH) $(SERVER)
 	@for b in $(BENCH); do $$b || exit 1; done
 	@if python3 -c "import sklearn" 2>/dev/null; then python3 tests/bench/peers.py; \
 	 else echo "peers: python3 with numpy and scikit-learn is not installed: skipped"; fi
@@ -142,7 +151,7 @@ deps:
 	command -v $(CC) >/dev/null || missing="$$missing C-compiler"; \
 	command -v objdump >/dev/null || missing="$$missing binutils"; \
 	command -v $(PKG) >/dev/null || missing="$$missing pkg-config"; \
-	for p in $(USES) check; do $(PKG) --exists $$p 2>/dev/null || missing="$$missing $$p"; done; \
+	for p in $(USES) $(OPENS) openssl check; do $(PKG) --exists $$p 2>/dev/null || missing="$$missing $$p"; done; \
 	[ "$$missing" ] || exit 0; \
 	if ! command -v apt-get >/dev/null; then \
 	  echo "Missing:$$missing. On Debian these are the packages $(PACKAGES)." >&2; exit 2; fi; \
@@ -174,7 +183,8 @@ bundle-run: all
 	  for l in libcupti.so.1[23] libnvperf_host.so libnvperf_target.so; do \
 	    for f in $(CUDA)/lib64/$$l $(CUDA)/extras/CUPTI/lib64/$$l; do \
 	      if [ -e $$f ]; then cp -L $$f $(BUNDLE)/lib/; fi; done; done; fi
-	$(Q)for f in $(BUNDLE)/bin/kernelband $(BUNDLE)/cuda/lib/*; do [ ! -e $$f ] || ldd $$f; done \
+	$(Q)cp -L "$$($(CC) -print-file-name=libcurl.so.4)" $(BUNDLE)/lib/
+	$(Q)for f in $(BUNDLE)/bin/kernelband $(BUNDLE)/lib/libcurl.so.4 $(BUNDLE)/cuda/lib/*; do [ ! -e $$f ] || ldd $$f; done \
 	  | awk '$$2 == "=>" && $$3 ~ /^\// { print $$3 }' | sort -u | grep -Ev '/($(GLIBC))' \
 	  | grep -v '$(BUNDLE)' | xargs -r cp -L -t $(BUNDLE)/lib
 	$(Q)cp -R lua strategies policies examples $(BUNDLE)/share/kernelband/
@@ -182,13 +192,18 @@ bundle-run: all
 	@du -sh $(BUNDLE)
 
 SHARE = $(DESTDIR)$(PREFIX)/share/kernelband
+# The manual page and the completions are printed by the program itself.
+DOCS  = man/man1/kernelband.1 bash-completion/completions/kernelband zsh/site-functions/_kernelband
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
 	install -m 755 $(KB) $(DESTDIR)$(PREFIX)/bin/kernelband
 	cp -R lua strategies policies examples $(SHARE)/
+	@set -e; for d in $(DOCS); do f=$(DESTDIR)$(PREFIX)/share/$$d; install -d "$$(dirname "$$f")"; \
+	  case $$d in man/*) k=man ;; bash*) k=bash ;; *) k=zsh ;; esac; \
+	  echo "$(KB) doc $$k -o $$f"; $(KB) doc $$k -o "$$f"; chmod 644 "$$f"; done
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband
+	rm -f $(DESTDIR)$(PREFIX)/bin/kernelband $(addprefix $(DESTDIR)$(PREFIX)/share/,$(DOCS))
 	rm -rf $(SHARE)
 
 clean:

@@ -26,7 +26,9 @@
     X(EBUILD,   -9, "the compiler refused the source")                     \
     X(ECRASH,  -10, "the kernel's process died")                           \
     X(EDENIED, -11, "the kernel made a system call it may not make")       \
-    X(EINTR,   -12, "interrupted by a signal")
+    X(EINTR,   -12, "interrupted by a signal")                             \
+    X(EHTTP,   -13, "the transfer failed")                                 \
+    X(EFULL,   -14, "more came than was allowed for")
 
 typedef enum kb_status {
 #define X(name, code, text) KB_##name = (code),

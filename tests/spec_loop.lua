@@ -114,9 +114,8 @@ t.test("cancelling ends the wait and every later one", function()
 end)
 
 t.test("a value that came first is not lost to a cancel", function()
-  local L, p = loop.new(), nil
-  p = L:promise()
-  local got
+  local L, got = loop.new(), nil
+  local p = L:promise()
   local h = L:spawn(function() got = p:await() end)
   p:resolve(7)
   h:cancel()
@@ -274,6 +273,25 @@ t.test("workers are as many as pulls in flight, within what the machine has", fu
   t.equal(e.capacity, 1)
   e.close()
   t.raises("workers = 1000", worker.start, { task = axpy, workers = 1000 })
+end)
+
+t.test("workers of two searches are timed on processors of their own", function()
+  local cpus = core.system.cpu_count()
+  if cpus < 2 then return print "skipped: one processor" end
+  local function devices(e)
+    local list = e.state()
+    for i, slot in ipairs(list) do list[i] = slot.device end
+    return list
+  end
+  local a = worker.start { task = axpy, device = "cpu" }
+  local b = worker.start { task = axpy, device = "cpu" }
+  t.equal({ devices(a), devices(b) }, { { "cpu" }, { "cpu:" .. cpus - 2 } })
+  a.close()
+  a.close()
+  local c = worker.start { task = axpy, device = "cpu" }
+  t.equal(devices(c), { "cpu" })
+  b.close()
+  c.close()
 end)
 
 t.finish()

@@ -132,7 +132,7 @@ t.test("a schedule that raises is named, with its line", function()
   t.contains(why, "spec_schedule.lua:")
   local g = start { valid = function() error "no" end }
   t.raises("task toy, valid: ", g.open, kernel(1, g.first), tiling)
-  t.raises("must return C source, got number", start, { emit = function() return 7 end })
+  t.raises("must return C source, got 7", start, { emit = function() return 7 end })
 end)
 
 t.test("a task without a schedule is refused", function()

@@ -38,8 +38,10 @@ struct kb_cupti_set {
 /* The sets, cheapest first (cupti_sets.c; they need no CUPTI).
  *   search      1 pass   times, DRAM and L2 traffic, L2 hits by tag, issue,
  *                        occupancy, active threads, tensor cores, conflicts
- *   lean        2        and hit rates by sector, issue slots, tensor count
- *   flop        3        and flops by type, spills, bytes used a sector
+ *   lean        2        and L1 hits, issue slots, tensor instructions: what
+ *                        every candidate is counted with
+ *   flop        3        and flops by type, spills, bytes used a sector, L2
+ *                        hits by sector
  *   stalls      4        what warps wait for
  *   throughput  9        the busiest unit of SM, L1, L2 and DRAM
  *   full       14        flop, stalls and throughput */

@@ -158,7 +158,7 @@ kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
 
 static kb_status move(kb_buffers *b, size_t arg, void *host, bool in)
 {
-    void *at = b->ops->at(b, arg, 0);
+    void *at = kb_buffers_at(b, arg, 0);
     size_t bytes = b->arg[arg].count * kb_dtype_bytes(b->arg[arg].dtype);
     if (!at)
         return b->ops->move(b, arg, host, in);

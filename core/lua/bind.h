@@ -25,10 +25,17 @@ void kb_bind_rng(lua_State *L);
 void kb_bind_ucb(lua_State *L);
 void kb_bind_cluster(lua_State *L);
 void kb_bind_logit(lua_State *L);
+void kb_bind_markdown(lua_State *L);
+void kb_bind_gp(lua_State *L);
 void kb_bind_stats(lua_State *L);
 void kb_bind_device(lua_State *L);
+void kb_bind_command(lua_State *L);
+void kb_bind_http(lua_State *L);
+void kb_bind_gzip(lua_State *L);
 void kb_bind_nvrtc(lua_State *L);
 void kb_bind_process(lua_State *L);
+void kb_bind_serve(lua_State *L);
+void kb_bind_source(lua_State *L);
 void kb_bind_store(lua_State *L);
 void kb_bind_system(lua_State *L);
 

@@ -180,7 +180,7 @@ static int device_build(lua_State *L)
 {
     struct kb_arg args[KB_DEVICE_ARGS];
     struct kb_build b = { .arg = args };
-    char log[LOG_BYTES];
+    char log[LOG_BYTES] = "";
     kb_device *d = check_device(L, 1);
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
@@ -200,7 +200,7 @@ static int device_build(lua_State *L)
 
     kb_object **slot = kb_bind_slot_of(L, OBJECT, 1);
     kb_status st = kb_device_build(d, &b, log, sizeof log, slot);
-    if (st == KB_EBUILD || st == KB_EDENIED)
+    if (log[0] && (st == KB_EBUILD || st == KB_EDENIED))
         return kb_bind_fail_text(L, st, log);
     return st ? kb_bind_fail(L, st) : 1;
 }

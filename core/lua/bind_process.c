@@ -8,7 +8,7 @@
  *                                       | nil, text, "EWORKER": it is dead
  *   core.wait(sources, timeout_ns)     -> indices of those that have something
  *                                       | nil, text, "ETIME" | "EINTR" | ..
- *     a source is a worker
+ *     a source is a worker, a core.http or a core.command
  *   ch = core.channel()                -- this process's own stdin and stdout
  *     ch:read()                        -> text | nil, text, "EEMPTY" at the end
  *     ch:write(text)                   -> true | nil, text, code
@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "command.h"
 #include "frame.h"
+#include "http.h"
 #include "wait.h"
 #include "worker.h"
 
@@ -119,7 +121,8 @@ static int worker_receive(lua_State *L)
 
 static const struct { const char *type; const struct kb_source_kind *kind; }
 speakers[] = {
-    { WORKER, &kb_worker_source },
+    { WORKER, &kb_worker_source }, { "kernelband.http", &kb_http_source },
+    { "kernelband.command", &kb_command_source },
 };
 
 /* The source at the top of the stack, or NULL when it is none. */

@@ -57,7 +57,9 @@ end
 -- The same kernel with what does not matter to it put back to the first value.
 -- prefetch: a block that has more rows before it asks for the next one, 1: to the
 -- second-level cache, 2: to registers; and where a row is held, its column arrays
--- are loaded before the first row is reduced.
+-- are loaded before the first row is reduced. unroll is of rows that are not held;
+-- what the timed shapes do not need (rows too long, or of no whole vectors) is kept
+-- plain, as every copy of an unrolled loop is compiled.
 local function settle(spec, point)
   local p = emit.copy(spec.parameters, point)
   local passes = spec.modes[p.fuse_passes]
@@ -68,6 +70,7 @@ local function settle(spec, point)
   else
     if p.pack == 1 and p.prefetch == 2 then p.prefetch = 1 end
     if p.sweep then p.sweep = "forward" end
+    p.unroll = 1
   end
   if p.persistent == 0 then
     local early = p.fuse_passes == "hold" and p.pack == 0 and passes[#passes].columns
@@ -178,14 +181,14 @@ local function emit_looped(w, p, spec, passes)
       w.line("for (int near = %sthreadIdx.x * V; near < %s; near += turn_floats) {",
              split(p) and "begin + " or "", stop)
     end
-    w.line("vec<V> got[%d];", p.unroll)
+    w.line("vec<V> got[U];")
     w.line("#pragma unroll")
-    w.line("for (int u = 0; u < %d; u++)", p.unroll)
+    w.line("for (int u = 0; u < U; u++)")
     w.line("    if (near + u * wide < %s)", stop)
     w.line("        got[u] = %s<V>(%s + at + near + u * wide);",
            from == "y" and "again" or "load", from)
     w.line("#pragma unroll")
-    w.line("for (int u = 0; u < %d; u++) {", p.unroll)
+    w.line("for (int u = 0; u < U; u++) {")
     w.line("const int c = near + u * wide;")
     w.line("vec<V> v = got[u];")
     w.line("")
@@ -282,7 +285,7 @@ local function emit_tiles(w, p, spec, held, body)
       if p.prefetch > 0 then emit_early(w, p, spec.modes[p.fuse_passes]) end
     end
   else
-    w.line("const int wide = blockDim.x * V, turn_floats = wide * %d;", p.unroll)
+    w.line("const int wide = blockDim.x * V, turn_floats = wide * U;")
   end
   if spec.reduces then w.line("int turn = 0;") end
   w.line("")
@@ -381,26 +384,23 @@ local function emit_kernel(w, p, spec, room, hold)
     w.line("__shared__ float rooms[%d];", 2 * room)
     w.line("")
   end
-  local function dispatch(name, extra)
-    if p.vector > 1 then
-      w.line("if (cols %% %d == 0)", p.vector)
-      w.line("    %s<%d%s>(%s);", name, p.vector, extra(p.vector), call)
-      w.line("else")
-      w.line("    %s<1%s>(%s);", name, extra(1), call)
-    else
-      w.line("%s<1%s>(%s);", name, extra(1), call)
-    end
-  end
-  local function none() return "" end
   if hold then
     local fits = ("cols <= %d * int(blockDim.x)"):format(held_floats(p))
     if p.pack == 1 then fits = ("cols * %d <= %d"):format(p.tile_rows, packed_floats) end
+    if p.vector > 1 then fits = ("%s && cols %% %d == 0"):format(fits, p.vector) end
     w.line("if (%s) {", fits)
-    dispatch("held_rows", function(v) return (", %d"):format(held_floats(p) // v) end)
+    w.line("held_rows<%d, %d>(%s);", p.vector, held_floats(p) // p.vector, call)
     w.line("return;")
     w.line("}")
   end
-  dispatch("looped_rows", none)
+  if p.vector > 1 then
+    w.line("if (cols %% %d == 0)", p.vector)
+    w.line("    looped_rows<%d, %d>(%s);", p.vector, p.unroll, call)
+    w.line("else")
+    w.line("    looped_rows<1, 1>(%s);", call)
+  else
+    w.line("looped_rows<1, %d>(%s);", p.unroll, call)
+  end
   w.line("}")
 end
 
@@ -475,7 +475,7 @@ function rows.emit(spec, point)
     w.line("}")
     w.line("")
   end
-  function_head(w, spec, "looped_rows", "int V")
+  function_head(w, spec, "looped_rows", "int V, int U")
   emit_tiles(w, p, spec, false, function() emit_looped(w, p, spec, looped) end)
   w.line("}")
   w.line("")

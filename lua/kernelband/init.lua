@@ -15,10 +15,23 @@ local parts = {
   { "reward",     "kernelband.reward" },
   { "gpus",       "kernelband.device", "gpus" },
   { "synthetic",  "kernelband.synthetic", "new" },
+  { "trace",      "kernelband.trace", "new" },
+  { "sweep",      "kernelband.sweep", "run" },
+  { "compare",    "kernelband.compare" },
+  { "metrics",    "kernelband.metrics" },
 }
 
 local generators = {
   { "schedule", "kernelband.generator.schedule", "new" },
+  { "llm",      "kernelband.generator.llm", "new" },
+  { "command",  "kernelband.generator.command", "new" },
+  { "replay",   "kernelband.generator.replay", "new" },
+  { "mixed",    "kernelband.generator.mixed", "new" },
+}
+
+local importers = {
+  { "tritonbench", "kernelband.import.tritonbench", "load" },
+  { "kernelbench", "kernelband.import.kernelbench", "load" },
 }
 
 -- A table whose names are looked up, once each, in list.
@@ -45,6 +58,7 @@ end
 
 local kb = face("kb", parts)
 rawset(kb, "generator", face("kb.generator", generators))
+rawset(kb, "import", face("kb.import", importers))
 rawset(kb, "version", "0.1")
 
 return kb

@@ -11,8 +11,8 @@ local landing = {}
 local features = { { "phi", 9 }, { "rho", 6 }, { "signature", 5 } }
 
 -- Most kernels share what kinds of evidence they have: it is kept once.
-local function shared(S, kinds)
-  local key = table.concat(kinds, ",")
+local function shared(S, kinds, key)
+  key = key or table.concat(kinds, ",")
   local same = S.kinds[key]
   if not same then
     same = kinds
@@ -32,9 +32,11 @@ function landing.kernel(S, parent, strategy, candidate, evaluation)
     time_ns = S.baseline_ns / speedup, speedup = speedup,
     speedup_low = evaluation.speedup_low or speedup,
     speedup_high = evaluation.speedup_high or speedup, note = {},
+    profile = evaluation.profile,
   }
   local evidence = evaluation.evidence or {}
   k.h, k.h_kind = evidence.h or {}, evidence.h_kind or {}
+  k.h_kind = shared(S, k.h_kind, ("%s;%s;%s"):format(k.h_kind.sm, k.h_kind.dram, k.h_kind.l2))
   for _, f in ipairs(features) do
     local name, kind = f[1], f[1] .. "_kind"
     k[name], k[kind] = evidence[name], evidence[kind] or {}
@@ -49,7 +51,6 @@ end
 
 function landing.admit(S, kernel)
   S.pool[kernel.id] = kernel
-  S.in_pool[kernel] = true
   kernel.hash = pulls.hash(S, kernel.source)
   S.known[kernel.hash] = kernel.id
 end
@@ -121,6 +122,7 @@ local function teach(S, p)
     reason = p.reason, child = p.child, reward = p.reward,
     cost = { seconds = p.cost.seconds, usd = p.cost.usd }, terms = p.terms,
     exhausted = p.verdict == "no_candidate",
+    params = p.kept and p.kept.candidate and p.kept.candidate.params or nil,
   }
   if not p.foreign then
     S.brain.learn(lesson)

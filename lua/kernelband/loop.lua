@@ -12,6 +12,20 @@
 --   inside a coroutine:
 --     L:sleep(ns)                           -- true | nil, text, code
 --     p = L:promise(); p:resolve(value); value = p:await()
+--     L:http(request)                       -- response | nil, text, code, received
+--       request  = { url =, method = "POST", headers = { { name, value }, .. }, body =,
+--                    connect_ns =, idle_ns =, total_ns =, max_bytes =, ca_file =,
+--                    on_data = function(chunk, status) -> false to stop }
+--       response = { status =, version = 10 | 11 | 20, headers = { ["retry-after"] = .. },
+--                    body =, stopped =, seconds = { first =, total = } }
+--       received = the same of what came before it failed, and reason = in a word:
+--                  resolve connect tls proxy reset protocol size idle total memory
+--       code     = EHTTP, ETIME, ECANCELED, EINVAL, ENOMEM. Any status is a response.
+--     L:command(request)                    -- result | nil, text, code, said so far
+--       request  = { argv = { .. }, input =, timeout_ns =, max_bytes =, directory =,
+--                    environment = { NAME = value } }   nil: inherited
+--       result   = { status =, signal =, output =, errors = }   any status is a result
+--       code     = ETIME, EFULL, ECANCELED, or why it could not start: ENOENT, EACCES, ..
 --   beside coroutines:
 --     L:watch(process, on_ready)  L:unwatch(process)
 --     t = L:at(time_ns, fn)  L:drop(t)      -- fn() runs once, at or after time_ns
@@ -29,10 +43,11 @@ Loop.__name, Task.__name, Promise.__name = "loop", "task", "promise"
 
 local now_ns = core.system.now_ns
 
+-- options: connections = transfers at once; the others wait their turn
 function loop.new(options)
   options = options or {}
   return setmetatable({ ready = {}, first = 1, last = 0, timers = {}, age = 0, watched = {},
-                        tasks = 0, options = options }, Loop)
+                        transfers = {}, connections = options.connections }, Loop)
 end
 
 -- Coroutines -------------------------------------------------------------------
@@ -45,7 +60,7 @@ local function run(self, task, ...)
   local ok, why = coroutine.resume(task.co, ...)
   self.running = outer
   if coroutine.status(task.co) ~= "dead" then return end
-  task.ended, self.tasks = true, self.tasks - 1
+  task.ended = true
   if not ok then
     if type(why) == "string" then why = debug.traceback(task.co, why) end
     error(why, 0)
@@ -64,6 +79,7 @@ local function wait(self, what, drop)
   if not task or coroutine.running() ~= task.co then
     error(("loop: %s waits, and only a coroutine of loop:spawn can wait"):format(what), 3)
   end
+  if task.hears then error("loop: on_data cannot wait", 3) end
   task.waits, task.drop = true, drop
   return coroutine.yield()
 end
@@ -84,7 +100,6 @@ end
 
 function Loop:spawn(fn)
   local task = setmetatable({ co = coroutine.create(fn), loop = self }, Task)
-  self.tasks = self.tasks + 1
   run(self, task)
   return task
 end
@@ -205,6 +220,128 @@ function Loop:unwatch(process)
   end
 end
 
+-- Transfers -----------------------------------------------------------------------
+
+local function response(answer, body)
+  if not answer then return nil end
+  return { status = answer.status, headers = answer.headers, body = body or answer.body,
+           reason = answer.reason, version = answer.version,
+           seconds = { first = answer.first_s, total = answer.total_s } }
+end
+
+-- Calls on_data; true to go on. A transfer whose reader fails is broken off.
+local function hear(self, request, chunk, status)
+  local task = self.running
+  task.hears = true
+  local ok, go_on = xpcall(request.on_data, function(e)
+    return type(e) == "string" and debug.traceback(e, 2) or e
+  end, chunk, status)
+  task.hears = nil
+  return ok and go_on ~= false, not ok and go_on or nil
+end
+
+-- Starts the transfer; id, or nil, text, code.
+local function begin(self, request)
+  if not self.http_multi then
+    local http, why, code = core.http(self.connections)
+    if not http then return nil, why, code end
+    self.http_multi = http
+  end
+  local plain = {}
+  for key, value in pairs(request) do plain[key] = value end
+  plain.on_data, plain.stream = nil, request.on_data ~= nil
+  return self.http_multi:start(plain)
+end
+
+function Loop:http(request)
+  if cancelled(self) then return cancel_result() end
+  if not self:inside() then wait(self, "loop:http") end
+  local id, why, code = begin(self, request)
+  if not id then return nil, why, code end
+  self.transfers[id] = self.running
+  local received
+  local function drop()
+    self.transfers[id] = nil
+    received = self.http_multi:cancel(id)
+  end
+  while true do
+    local what, value, status = wait(self, "loop:http", drop)
+    if not what then return nil, value, status, response(received, request.on_data and "") end
+    local chunk = what == "data" and value or request.on_data and value.body or ""
+    if chunk ~= "" then
+      local go_on, failure = hear(self, request, chunk, what == "data" and status or value.status)
+      if not go_on and what == "data" then
+        drop()
+        value, what = received, "stopped"
+      end
+      if failure then error(failure, 0) end
+    end
+    if what ~= "data" then
+      local out = response(value, request.on_data and "")
+      if value.code then return nil, value.text, value.code, out end
+      out.stopped = what == "stopped" or nil
+      return out
+    end
+  end
+end
+
+local function run_transfers(self)
+  local http = self.http_multi
+  while true do
+    local id, value, status = http:next()
+    if not id then return end
+    local task = self.transfers[id]
+    if type(value) == "string" then
+      rouse(self, task, "data", value, status)
+    else
+      self.transfers[id] = nil
+      rouse(self, task, "done", value)
+    end
+  end
+end
+
+-- Commands --------------------------------------------------------------------------
+
+local function plainly(request)
+  local plain = {}
+  for key, value in pairs(request) do plain[key] = value end
+  if type(request.environment) == "table" then
+    plain.environment = {}
+    for name, value in pairs(request.environment) do
+      table.insert(plain.environment, ("%s=%s"):format(name, value))
+    end
+    table.sort(plain.environment)
+  end
+  return plain
+end
+
+local killed = {
+  ETIME = "%s: not done within %.1f s, and killed with all it started",
+  EFULL = "%s: more output than max_bytes, and killed with all it started",
+}
+
+function Loop:command(request)
+  if cancelled(self) then return cancel_result() end
+  if not self:inside() then wait(self, "loop:command") end
+  local command, why, code = core.command(plainly(request))
+  if not command then return nil, why, code end
+  local task, said = self.running, nil
+  self:watch(command, function()
+    self:unwatch(command)
+    rouse(self, task, command:close())
+  end)
+  local result
+  result, why, code = wait(self, "loop:command", function()
+    self:unwatch(command)
+    said = command:close()
+  end)
+  if not result then return nil, why, code, said end
+  code, result.code = result.code, nil
+  if not code then return result end
+  local seconds = (request.timeout_ns or 600 * 10 ^ 9) / 1e9
+  return nil, killed[code] and killed[code]:format(request.argv[1], seconds) or code, code, result
+end
+
 -- The wait -------------------------------------------------------------------------
 
 -- The longest this turn may wait, or nil with the reason when nothing could
@@ -212,7 +349,8 @@ end
 local function limit(self, timeout_ns)
   if self.first <= self.last then return 0 end
   local soonest = self.timers[#self.timers]
-  if not soonest and #self.watched == 0 then return nil end
+  local busy = #self.watched > 0 or self.http_multi and #self.http_multi > 0
+  if not soonest and not busy then return nil end
   local left = soonest and soonest.time_ns - now_ns() or timeout_ns
   return math.max(0, math.min(left, timeout_ns))
 end
@@ -222,6 +360,10 @@ function Loop:turn(timeout_ns)
   local left = limit(self, timeout_ns)
   if not left then return nil, "nothing to wait for", "EEMPTY" end
   local watched, sources = table.move(self.watched, 1, #self.watched, 1, {}), {}
+  if self.http_multi and #self.http_multi > 0 then
+    watched[#watched + 1] = { process = self.http_multi,
+                              on_ready = function() run_transfers(self) end }
+  end
   for i, w in ipairs(watched) do sources[i] = w.process end
   local indices, why, code = core.wait(sources, left)
   if not indices and code ~= "ETIME" and code ~= "EINTR" then

@@ -24,15 +24,8 @@ local final = { build_failed = true, launch_failed = true, wrong = true, cheated
 
 -- Sources --------------------------------------------------------------------------
 
--- Sources that differ in blanks and remarks only are one; launch plans and other
--- lines to us, "// kb:", count.
-local function normal(source)
-  return (source:gsub("/%*.-%*/", " "):gsub("//[ \t]*kb:", "\1"):gsub("//[^\n]*", "")
-          :gsub("%s+", " "))
-end
-
 function pull.hash(S, source)
-  return core.system.hash(S.task.environment and source or normal(source))
+  return core.system.hash(S.task.environment and source or core.normal(source))
 end
 
 local function known(S, p, source)
@@ -73,7 +66,7 @@ end
 local function caller(S, p)
   return function(r)
     r.pull, r.attempt = p.n, r.attempt or #p.attempts + 1
-    r.started_s = r.started_s or S.elapsed_s()
+    r.started_s = r.started_s or math.max(0, S.elapsed_s() - (r.total_s or 0))
     p.called = true
     local id = S.journal.call(r)
     if r.usd or r.tokens_out or not r.error then
@@ -153,7 +146,7 @@ end
 
 local function evaluate(S, p, kind, candidate)
   local stage = p.stage
-  p.stage = "evaluating"
+  if kind ~= "tune" then p.stage = "evaluating" end
   local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns })
   p.stage = stage
   if not result then
@@ -187,7 +180,8 @@ local function repaired(S, p, attempt)
 end
 
 local function tuned(S, p, attempt)
-  if attempt.evaluation.verdict ~= "ok" or S.tune == 0 then return attempt end
+  local can = attempt.candidate.tunables and attempt.evaluation.verdict == "ok"
+  if not can or S.tune == 0 then return attempt end
   p.stage = "tuning"
   return tuning.descend(attempt, S.tune, function(candidate)
     if S.stopping or S.money.over() then return nil end

@@ -9,6 +9,7 @@ local progress  = require "kernelband.progress"
 local rewards   = require "kernelband.reward"
 local fingerprint = require "kernelband.fingerprint"
 local loop      = require "kernelband.loop"
+local mixed     = require "kernelband.generator.mixed"
 local money     = require "kernelband.money"
 local run       = require "kernelband.run"
 local schema    = require "kernelband.schema"
@@ -66,9 +67,10 @@ end
 local function environment(opt)
   local task = opt.task
   if task.environment then
-    local env = task.environment { parallel = opt.parallel }
+    local env = task.environment { parallel = opt.parallel, seed = opt.seed, device = opt.device,
+                                   workers = opt.workers }
     return { evaluator = env.evaluator, generator = env.generator,
-             strategies = env.strategies, source = env.source, ext = "txt" }
+             strategies = env.strategies, source = env.source, ext = env.ext or "txt" }
   end
   local language
   opt.device, language = device.resolve(opt.device, task)
@@ -196,15 +198,17 @@ local function new_state(opt, L, view)
   local S = {
     task = opt.task, budget = budget_of(opt), parallel = opt.parallel, seed = opt.seed,
     policy = resolve_policy(opt.policy), confirm = opt.confirm, tune = opt.tune,
-    pause_ns = opt.retry * 1e9 // 1 | 0, on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
+    pause_ns = opt.retry * 1e9 // 1 | 0,
+    on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
     on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
-    pool = {}, in_pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
+    pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
     index = {}, verdicts = {}, arms = {}, flying = {},
     pending = 0, oldest = 1, chosen = 0, landed = 0, replayed = 0,
   }
   S.quiet = opt.quiet
   if S.quiet == nil then
-    S.quiet = S.task.environment ~= nil and (opt.progress or progress.mode()) == "auto"
+    S.quiet = S.task.environment ~= nil and not S.task.worker_argv
+              and (opt.progress or progress.mode()) == "auto"
   end
   S.progress = view or progress.new { quiet = S.quiet, mode = opt.progress }
   function S.replaying() return S.replayed < #S.journal.order end
@@ -214,7 +218,7 @@ end
 local function add_generator(S, opt, env)
   S.strategies = opt.strategies and strategy.set(opt.strategies) or env.strategies
   for i, s in ipairs(S.strategies) do S.arms[s.name], S.index[s.name] = 0, i end
-  local generator = opt.generator or env.generator
+  local generator = mixed.of(opt.generator or env.generator)
   check_generator(generator)
   if generator.name == "schedule" and S.task.schedule then
     check_moves(S.task, S.strategies)
@@ -224,7 +228,8 @@ local function add_generator(S, opt, env)
     S.generator = generator.start(S.task, {
       loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
       journal = { call = function(record) return S.journal.call(record) end },
-      device = opt.device_table and opt.device_table() or nil,
+      device = function() return S.machine end,
+      chosen = function() return S.chosen end,
       note = function(text) S.progress.note(text) end,
     })
   end
@@ -255,6 +260,10 @@ function setup.search(options, L, view)
   S.brain = S.policy.new {
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = function(k, i) return S.open(k, i) end,
+    static = S.generator.static,
+    moves = S.generator.moves and function(k, i)
+      return S.generator.moves(k, S.strategies[i])
+    end or nil,
   }
   S.journal = open_journal(opt, S, env)
   start_clock(S)

@@ -220,7 +220,7 @@ end
 -- name for it.
 local function sets(options)
   if options.profile then return { "lean", "flop", "stalls", "throughput" } end
-  return { options.confirm and "lean" or "search" }
+  return { "lean" }
 end
 
 -- Counters of one run on the first timed shape, and what is known without them.

@@ -13,7 +13,7 @@ local function with(candidate, values)
   for name, v in pairs(values) do params[name] = v end
   return { source = tune().apply(candidate.declared, values), params = params,
            declared = candidate.declared, tunables = candidate.tunables,
-           origin = candidate.origin }
+           origin = candidate.origin, by = candidate.by }
 end
 
 -- The candidate as it is evaluated first: with the first value of each.
@@ -23,8 +23,8 @@ function tuning.first(candidate)
   if not tunables or #tunables == 0 then return candidate end
   local values = {}
   for _, t in ipairs(tunables) do values[t.name] = t.values[1] end
-  return with({ declared = candidate.source, tunables = tunables, origin = candidate.origin },
-              values)
+  return with({ declared = candidate.source, tunables = tunables, origin = candidate.origin,
+                by = candidate.by }, values)
 end
 
 -- attempt: the first, which is ok. evaluate(candidate) -> attempt, nil: enough.

@@ -91,7 +91,8 @@ local function retire(self, slot)
 end
 
 local function spawn(slot)
-  local process, why = core.worker { core.system.exe(), "worker", "--device", slot.device }
+  local process, why = core.worker(slot.argv or { core.system.exe(), "worker", "--device",
+                                                       slot.device })
   if not process then error("cannot start a worker: " .. why, 0) end
   return process
 end
@@ -141,7 +142,7 @@ end
 local function start(self, slot)
   slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
   expect(self, slot, "opening", open_timeout_ns)
-  assert(slot.process:send(json.encode { op = "open", task = self.task.dir,
+  assert(slot.process:send(json.encode { op = "open", task = self.task.job or self.task.dir,
                                          known = self.first }))
 end
 
@@ -346,6 +347,24 @@ function evaluator:attach(L)
   self.loop, self.opened = L, opened
 end
 
+-- How many workers of this engine time on each processor: those of several
+-- searches keep out of one another's way while there are processors.
+local held = {}
+
+local function take_processor()
+  local best
+  for i = core.system.cpu_count() - 1, 0, -1 do
+    if not best or (held[i] or 0) < (held[best] or 0) then best = i end
+  end
+  held[best] = (held[best] or 0) + 1
+  return best
+end
+
+local function release(slot)
+  if slot.processor then held[slot.processor] = held[slot.processor] - 1 end
+  slot.processor = nil
+end
+
 -- Idle workers end by themselves, which removes their scratch folders; not when
 -- the user has asked twice to stop.
 function evaluator:close()
@@ -354,14 +373,19 @@ function evaluator:close()
     stop(self, slot)
     if slot.spare then slot.spare:close() end
     slot.spare = nil
+    release(slot)
   end
 end
 
--- The device for the i-th of n workers: on the CPU each has its own processor.
-local function device_of(name, i, n)
+-- On the CPU each of several workers has its own processor; one alone takes what
+-- the device chooses, which is the last.
+local function choose_device(slot, name, n)
   if name == "auto" then name = "cpu" end
-  if name ~= "cpu" or n == 1 then return name end
-  return "cpu:" .. core.system.cpu_count() - i
+  slot.device = name
+  if name ~= "cpu" then return end
+  local last = core.system.cpu_count() - 1
+  slot.processor = take_processor()
+  if n > 1 or slot.processor ~= last then slot.device = "cpu:" .. slot.processor end
 end
 
 -- How many processes judge candidates: pulls in flight may be many more, as most
@@ -385,7 +409,9 @@ function worker.start(options)
                               loop = L, opened = L:promise() }, evaluator)
   local n = count(options, device)
   for i = 1, n do
-    self.slots[i] = { device = device_of(device, i, n) }
+    local argv = options.task.worker_argv     -- a task may bring a judge of its own
+    self.slots[i] = { argv = argv and argv(device) }
+    choose_device(self.slots[i], device, n)
     start(self, self.slots[i])
   end
   local out = { capacity = n }

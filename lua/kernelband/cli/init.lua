@@ -3,19 +3,22 @@
 --
 -- A verb is lua/kernelband/cli/<verb>.lua:
 --   return { summary =, usage =, run = function(args) return exit_code end }
--- and help =, more text below the usage; script = true when the words after
--- its first argument are not its own (so --help among them is not ours).
+-- and options = the table of options.lua; help =, more text below the usage;
+-- script = true when the words after its first argument are not its own (so
+-- --help among them is not ours).
 local core   = require "kernelband.core"
 local schema = require "kernelband.schema"
 
 local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
 
-local verbs = { "run", "resume", "steer", "report", "eval", "profile", "verify",
-                "list", "new", "doctor", "worker" }
+-- In the order of --help; the manual page and the completion have the same.
+cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "eval",
+              "profile", "verify", "record", "compare", "list", "new", "doctor", "doc",
+              "worker" }
 
-local function available()
+function cli.available()
   local out = {}
-  for _, name in ipairs(verbs) do
+  for _, name in ipairs(cli.verbs) do
     if package.searchpath("kernelband.cli." .. name, package.path) then
       out[#out + 1] = name
     end
@@ -28,7 +31,7 @@ local function overview()
     "kernelband makes a compute kernel faster: a bandit over verified kernels",
     "and optimisation strategies. Scripts, strategies and policies are Lua.",
     "", "usage: kernelband VERB [ARGS]", "" }
-  for _, name in ipairs(available()) do
+  for _, name in ipairs(cli.available()) do
     out[#out + 1] = ("  %-9s%s"):format(name, require("kernelband.cli." .. name).summary)
   end
   out[#out + 1] = ""
@@ -80,7 +83,7 @@ function cli.main(args)
     print("kernelband " .. require("kernelband").version)
     return cli.done
   end
-  local names = available()
+  local names = cli.available()
   local known = {}
   for _, v in ipairs(names) do known[v] = true end
   if not known[name] then
@@ -90,7 +93,9 @@ function cli.main(args)
   end
   local verb = require("kernelband.cli." .. name)
   if wants_help(verb, args) then
+    local list = require("kernelband.options").help(verb.options)
     print("usage: " .. verb.usage .. "\n\n" .. verb.summary
+          .. (list ~= "" and "\n\n" .. list or "")
           .. (verb.help and "\n\n" .. verb.help or ""))
     return cli.done
   end

@@ -89,8 +89,10 @@ local function show(found, kind)
   end
 end
 
+local opts = { { "json", doc = "print one JSON object" } }
+
 local function run(args)
-  local opt, rest = options.parse(args, { usage = usage, flags = { "json" }, least = 1, most = 1 })
+  local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
   local kind = rest[1]
   if not kinds[kind] then
     schema.raise("kernelband: cannot list '%s'%s\nusage: %s", kind,
@@ -108,4 +110,5 @@ local function run(args)
   return 0
 end
 
-return { summary = "lists tasks, strategies or policies", usage = usage, run = run }
+return { summary = "lists tasks, strategies or policies", usage = usage, options = opts,
+         words = { "tasks", "strategies", "policies" }, run = run }

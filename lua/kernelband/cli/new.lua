@@ -51,5 +51,6 @@ local function run(args)
 end
 
 return { summary = "writes a first task, strategy or policy to edit", usage = usage,
+         words = { "task", "strategy", "policy" },
          help = "NAME may have folders before it: kernelband new task tasks/scale.",
          run = run }

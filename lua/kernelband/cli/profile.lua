@@ -135,15 +135,19 @@ local function text_of(out, machine)
   return table.concat(parts, "\n")
 end
 
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+}
+
 return {
   summary = "counters, bottleneck and limits of one source",
-  usage = usage, text_of = text_of,
+  usage = usage, options = opts, text_of = text_of,
   help = "What is measured, derived or missing is marked so. Without hardware counters it tells\n"
          .. "what the object, the launch and the clock say. Exit status: 0 when the verdict is\n"
          .. "ok, 1 for any other. --json prints one object.",
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, flags = { "json" },
-                                            values = { "device" }, least = 2, most = 2 })
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 2, most = 2 })
     local t = task.load(rest[1])
     local source, why = core.system.read_file(rest[2])
     if not source then schema.raise("kernelband profile: %s", why) end

@@ -127,14 +127,19 @@ local function show(r)
   print(r.confirmed and "confirmed" or "not confirmed: " .. r.reason)
 end
 
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "strict", doc = "the slow checks as well" },
+  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+}
+
 return {
   summary = "build, check and time a run's winner once more",
-  usage = usage,
+  usage = usage, options = opts, folders = true,
   help = "Needs the run's folder alone: the task's files, the kernels and the inputs' seeds are\n"
          .. "in it. Exit status: 0 confirmed, 1 not confirmed.",
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, flags = { "json", "strict" },
-                                            values = { "device" }, least = 1, most = 1 })
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
     local dir = assert(core.system.temp_dir())
     local ok, report = pcall(verify, rest[1], opt, dir)
     os.execute("rm -rf " .. dir)        -- a name of our own making

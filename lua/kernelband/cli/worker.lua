@@ -4,11 +4,15 @@ local options = require "kernelband.options"
 
 local usage = "kernelband worker [--device cpu|cpu:N]"
 
+local opts = {
+  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+}
+
 return {
   summary = "judge candidates for an engine, frames on stdin and stdout",
-  usage = usage,
+  usage = usage, options = opts,
   run = function(args)
-    local opt = options.parse(args, { usage = usage, values = { "device" }, most = 0 })
+    local opt = options.parse(args, { usage = usage, options = opts, most = 0 })
     return require("kernelband.worker").serve(opt.device or "cpu")
   end,
 }

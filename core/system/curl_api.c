@@ -1,0 +1,51 @@
+#include "curl_api.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+static const struct {
+    const char *symbol;
+    size_t at;
+} calls[] = {
+#define X(name) { "curl_" #name, offsetof(struct kb_curl, name) },
+    KB_CURL_MAP(X)
+#undef X
+};
+
+kb_status kb_curl_open(struct kb_curl *curl, const char **why)
+{
+    static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+    *curl = (struct kb_curl){ 0 };
+    for (size_t i = 0; i < sizeof names / sizeof *names && !curl->library; i++)
+        curl->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!curl->library) {
+        *why = "there is no libcurl.so.4 here: install libcurl (on Debian and "
+               "Ubuntu the package libcurl4)";
+        return KB_ENODEV;
+    }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        void *f = dlsym(curl->library, calls[i].symbol);
+        *(void **)((char *)curl + calls[i].at) = f;
+        if (!f) {
+            *why = "the libcurl.so.4 here is too old: 7.62 or later is needed";
+            dlclose(curl->library);
+            curl->library = NULL;
+            return KB_ENODEV;
+        }
+    }
+    if (curl->global_init(CURL_GLOBAL_DEFAULT)) {
+        dlclose(curl->library);
+        curl->library = NULL;
+        return KB_ENOMEM;
+    }
+    return KB_OK;
+}
+
+void kb_curl_close(struct kb_curl *curl)
+{
+    if (!curl->library)
+        return;
+    curl->global_cleanup();
+    dlclose(curl->library);
+    curl->library = NULL;
+}

@@ -1,0 +1,92 @@
+/* http.h - many HTTP transfers at once, none of which blocks (libcurl's multi
+ * interface under an epoll of its own).
+ *
+ *   address   http and https; the peer's certificate is always verified;
+ *             redirects are answers like any other; nothing is decompressed
+ *   trust     the request's ca_file, else CURL_CA_BUNDLE, else SSL_CERT_FILE
+ *             and SSL_CERT_DIR, else what libcurl was built with, else where
+ *             distributions keep theirs
+ *   proxy     http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY, as libcurl reads
+ *             them; what the request says is never told to a CONNECT proxy
+ *   bounds    max_bytes of body, KB_HTTP_HEAD_BYTES of headers over all
+ *             answers a server gives before the last
+ *   clocks    all begin when the transfer gets one of the `limit` places:
+ *             connect_ns for name, connection and TLS; idle_ns without a byte
+ *             either way once connected; total_ns for all
+ *
+ * No value of a header, no user and no query of an address is ever in a text.
+ */
+#ifndef KB_HTTP_H
+#define KB_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kb.h"
+#include "wait.h"
+
+enum { KB_HTTP_HEAD_BYTES = 65536, KB_HTTP_LIMIT = 4096 };
+
+typedef struct kb_http kb_http;
+
+struct kb_http_request {
+    const char *url;
+    const char *method;             /* "GET" or "POST" */
+    const char *const *headers;     /* name, value, name, value, .. */
+    size_t header_count;            /* pairs */
+    const void *body;               /* of a POST */
+    size_t body_bytes, max_bytes;
+    int64_t connect_ns, idle_ns, total_ns;
+    const char *ca_file;            /* NULL: the environment's */
+    bool stream;                    /* the body is fetched piece by piece */
+};
+
+struct kb_http_answer {
+    bool done;
+    kb_status result;           /* EHTTP, ETIME, ENOMEM; OK also for a 500 */
+    const char *text;           /* what happened and what to do; "" when OK */
+    const char *reason;         /* in one word; "" when OK: resolve, connect,
+                                 * tls, proxy, reset, protocol, size, idle,
+                                 * total, memory */
+    long status;                /* 0: none came */
+    int version;                /* 10, 11, 20, 30; 0: none came */
+    const char *head;           /* name '\0' value '\0' .., names lower case */
+    size_t head_bytes;
+    const char *body;           /* what has come and was not taken */
+    size_t body_bytes;
+    double first_s, total_s;    /* to the first byte of the body, to the end;
+                                 * first_s < 0: none came */
+};
+
+/* limit: transfers at once, 1 .. KB_HTTP_LIMIT, less where the process may not
+ * open that many files; the rest wait their turn. EINVAL, ENOMEM, ESYS; ENODEV
+ * with a static text in *why when there is no libcurl. */
+KB_MUST_USE kb_status kb_http_new(size_t limit, kb_http **out, const char **why);
+void kb_http_free(kb_http *h);
+
+/* Copies what it needs of request. *id >= 1 until kb_http_end. EINVAL with a
+ * static text in *why; ENOMEM. */
+KB_MUST_USE kb_status kb_http_start(kb_http *h,
+                                    const struct kb_http_request *request,
+                                    size_t *id, const char **why);
+
+/* A transfer that has ended or, of those that stream, has bytes; 0: none. It is
+ * then not named again before something new came of it. */
+size_t kb_http_next(kb_http *h);
+
+/* Valid until the next call on h but _taken, which forgets the body so far. */
+const struct kb_http_answer *kb_http_look(kb_http *h, size_t id);
+void kb_http_taken(kb_http *h, size_t id);
+
+/* Frees the transfer; one under way is broken off. */
+void kb_http_end(kb_http *h, size_t id);
+
+/* Not yet ended by kb_http_end: how many, and whether id is one of them. */
+size_t kb_http_count(const kb_http *h);
+bool kb_http_has(const kb_http *h, size_t id);
+
+/* For kb_wait; ready when _next would name one. */
+extern const struct kb_source_kind kb_http_source;
+
+#endif

@@ -1,0 +1,44 @@
+/* http_impl.h - what http.c and http_text.c share. */
+#ifndef KB_HTTP_IMPL_H
+#define KB_HTTP_IMPL_H
+
+#include "curl_api.h"
+#include "http.h"
+
+enum kb_http_stop { STOP_NONE, STOP_HEAD, STOP_BODY, STOP_MEMORY };
+
+struct transfer {
+    const struct kb_curl *curl;
+    CURL *easy;
+    struct curl_slist *send;
+    struct transfer *next;          /* in the list of ready or waiting ones */
+    size_t id;
+    bool active, ready, stream, bodied;
+    enum kb_http_stop stop;         /* why a callback broke it off */
+    int64_t begun_ns, last_ns, first_ns;
+    int64_t connect_ns, idle_ns, total_ns;
+    curl_off_t sent;
+    size_t max_bytes, seen_bytes;   /* of the body */
+    char *head, *body;
+    size_t head_used, head_seen, body_used, body_cap;
+    const char *ca, *ca_from;
+    char host[256];                 /* host:port, for texts */
+    char why[CURL_ERROR_SIZE], text[1024];
+    struct kb_http_answer answer;
+};
+
+/* A transfer ready to be added to a multi handle; taken back by _discard.
+ * EINVAL with a static text in *why; ENOMEM. */
+KB_MUST_USE kb_status kb_http_prepare(const struct kb_curl *curl,
+                                      const struct kb_http_request *r,
+                                      struct transfer **out, const char **why);
+void kb_http_discard(struct transfer *t);
+
+/* Fills result, reason and text of t's answer. */
+void kb_http_explain(struct transfer *t, CURLcode code);
+void kb_http_late(struct transfer *t, const char *reason);
+
+/* Sets t's ca and ca_from; both NULL: libcurl's own. */
+void kb_http_find_ca(struct transfer *t, const char *given);
+
+#endif

@@ -1,0 +1,260 @@
+/* One transfer: what it asks, and what it keeps of the answer. */
+#include "http_impl.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "clock.h"
+
+/* One header line into name '\0' value '\0'. A line that is none is skipped:
+ * libcurl has refused what would make an answer ambiguous. */
+static void keep_header(struct transfer *t, const char *line, size_t n)
+{
+    const char *colon = memchr(line, ':', n);
+    if (!colon || colon == line)
+        return;
+    for (const char *c = line; c < colon; c++)
+        if (*c <= ' ' || *c == 127)
+            return;
+    const char *value = colon + 1, *end = line + n;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (end > value && isspace((unsigned char)end[-1]))
+        end--;
+    char *to = t->head + t->head_used;
+    for (const char *c = line; c < colon; c++)
+        *to++ = (char)tolower((unsigned char)*c);
+    *to++ = '\0';
+    for (const char *c = value; c < end; c++)
+        *to++ = (unsigned char)*c < ' ' || *c == 127 ? ' ' : *c;
+    *to++ = '\0';
+    t->head_used = (size_t)(to - t->head);
+}
+
+static size_t on_header(char *line, size_t one, size_t n, void *arg)
+{
+    struct transfer *t = arg;
+    (void)one;
+    t->last_ns = kb_clock_now_ns();
+    t->head_seen += n + 2;              /* two ends may take more than a colon */
+    if (t->head_seen > KB_HTTP_HEAD_BYTES) {
+        t->stop = STOP_HEAD;
+        return 0;
+    }
+    if (!t->head && !(t->head = malloc(KB_HTTP_HEAD_BYTES + 2))) {
+        t->stop = STOP_MEMORY;
+        return 0;
+    }
+    if (n >= 5 && memcmp(line, "HTTP/", 5) == 0 && !t->bodied)
+        t->head_used = 0;               /* of an interim answer, or a proxy's */
+    else if (!t->bodied)                /* and none of a trailer */
+        keep_header(t, line, n);
+    return n;
+}
+
+static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
+{
+    struct transfer *t = arg;
+    (void)one;
+    t->last_ns = kb_clock_now_ns();
+    if (!t->bodied)
+        t->first_ns = t->last_ns;
+    t->bodied = true;
+    size_t fits = t->max_bytes - t->seen_bytes;
+    if (n > fits)
+        t->stop = STOP_BODY;
+    size_t keep = n > fits ? fits : n;
+    if (keep > t->body_cap - t->body_used) {
+        size_t cap = t->body_cap ? t->body_cap : 1024;
+        while (cap - t->body_used < keep)
+            cap *= 2;
+        char *grown = realloc(t->body, cap);
+        if (!grown) {
+            t->stop = STOP_MEMORY;
+            return 0;
+        }
+        t->body = grown;
+        t->body_cap = cap;
+    }
+    if (keep)
+        memcpy(t->body + t->body_used, bytes, keep);
+    t->body_used += keep;
+    t->seen_bytes += keep;
+    return t->stop ? 0 : n;
+}
+
+/* host:port without user, path and query; whether the address can be asked. */
+static bool read_address(struct transfer *t, const char *url)
+{
+    char *scheme = NULL, *host = NULL, *port = NULL;
+    CURLU *u = t->curl->url();
+    bool good = u && !t->curl->url_set(u, CURLUPART_URL, url, 0)
+             && !t->curl->url_get(u, CURLUPART_SCHEME, &scheme, 0)
+             && !t->curl->url_get(u, CURLUPART_HOST, &host, 0)
+             && !t->curl->url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT)
+             && (!strcmp(scheme, "http") || !strcmp(scheme, "https"));
+    if (good)
+        snprintf(t->host, sizeof t->host, "%.200s:%s", host, port);
+    t->curl->free(scheme);
+    t->curl->free(host);
+    t->curl->free(port);
+    t->curl->url_cleanup(u);
+    return good;
+}
+
+static bool append(struct transfer *t, const char *line)
+{
+    struct curl_slist *longer = t->curl->slist_append(t->send, line);
+    if (longer)
+        t->send = longer;
+    return longer != NULL;
+}
+
+static kb_status add_header(struct transfer *t, const char *name,
+                            const char *value, const char **why)
+{
+    if (!*name || name[strcspn(name, ":;\r\n\t ")]) {
+        *why = "a header's name is empty or has a space, colon or line break";
+        return KB_EINVAL;
+    }
+    for (const unsigned char *c = (const unsigned char *)value; *c; c++)
+        if ((*c < 32 && *c != '\t') || *c == 127) {
+            *why = "the value of a header has a line break or another control "
+                   "character; does the variable that holds it end in one?";
+            return KB_EINVAL;
+        }
+    size_t room = strlen(name) + strlen(value) + 3;
+    char *line = malloc(room);
+    if (!line)
+        return KB_ENOMEM;
+    snprintf(line, room, *value ? "%s: %s" : "%s;", name, value);
+    bool added = append(t, line);
+    explicit_bzero(line, room);
+    free(line);
+    return added ? KB_OK : KB_ENOMEM;
+}
+
+static kb_status set_headers(struct transfer *t,
+                             const struct kb_http_request *r, const char **why)
+{
+    bool typed = false, named = false;
+    for (size_t i = 0; i < r->header_count; i++) {
+        const char *name = r->headers[2 * i];
+        typed |= strcasecmp(name, "content-type") == 0;
+        named |= strcasecmp(name, "user-agent") == 0;
+        kb_status st = add_header(t, name, r->headers[2 * i + 1], why);
+        if (st)
+            return st;
+    }
+    bool good = append(t, "Expect:") && (typed || append(t, "Content-Type:"))
+             && (named || append(t, "User-Agent: kernelband"));
+    return good ? KB_OK : KB_ENOMEM;
+}
+
+static CURLcode set_trust(struct transfer *t, const struct kb_http_request *r)
+{
+    const char *dir = getenv("SSL_CERT_DIR");
+    CURLcode code = CURLE_OK;
+    kb_http_find_ca(t, r->ca_file);
+    if (t->ca) {
+        code = t->curl->easy_setopt(t->easy, CURLOPT_CAINFO, t->ca);
+        if (!code)
+            code = t->curl->easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, t->ca);
+    }
+    bool file_first = t->ca_from && strcmp(t->ca_from, "SSL_CERT_FILE") != 0;
+    if (!code && dir && *dir && !file_first)
+        code = t->curl->easy_setopt(t->easy, CURLOPT_CAPATH, dir);
+    if (t->ca && r->ca_file)
+        t->ca = "given";                /* the caller's text may be gone later */
+    return code;
+}
+
+static long milliseconds(int64_t ns)
+{
+    int64_t ms = (ns + 999999) / 1000000;
+    return ms < 1 ? 1 : ms > 1000000000 ? 1000000000 : (long)ms;
+}
+
+static kb_status set_up(struct transfer *t, const struct kb_http_request *r)
+{
+    CURL *e = t->easy;
+    int bad = set_trust(t, r) != CURLE_OK;
+#define SET(option, value) \
+    bad |= t->curl->easy_setopt(e, CURLOPT_##option, value) != CURLE_OK
+    SET(URL, r->url);
+    SET(PRIVATE, t);
+    SET(NOSIGNAL, 1L);
+    SET(ERRORBUFFER, t->why);
+    SET(PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    SET(FOLLOWLOCATION, 0L);
+    SET(SSL_VERIFYPEER, 1L);
+    SET(SSL_VERIFYHOST, 2L);
+    SET(SUPPRESS_CONNECT_HEADERS, 1L);
+    SET(TCP_KEEPALIVE, 1L);
+    SET(CONNECTTIMEOUT_MS, milliseconds(r->connect_ns));
+    SET(HTTPHEADER, t->send);
+    SET(HEADERFUNCTION, on_header);
+    SET(HEADERDATA, t);
+    SET(WRITEFUNCTION, on_body);
+    SET(WRITEDATA, t);
+    if (strcmp(r->method, "POST") == 0) {
+        SET(POST, 1L);
+        SET(POSTFIELDSIZE_LARGE, (curl_off_t)r->body_bytes);
+        SET(COPYPOSTFIELDS, r->body_bytes ? r->body : "");
+    }
+#undef SET
+    return bad ? KB_ENOMEM : KB_OK;
+}
+
+void kb_http_discard(struct transfer *t)
+{
+    if (!t)
+        return;
+    t->curl->easy_cleanup(t->easy);
+    t->curl->slist_free_all(t->send);
+    free(t->head);
+    free(t->body);
+    free(t);
+}
+
+kb_status kb_http_prepare(const struct kb_curl *curl,
+                          const struct kb_http_request *r, struct transfer **out,
+                          const char **why)
+{
+    *why = "";
+    if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "POST") != 0) {
+        *why = "the method must be GET or POST";
+        return KB_EINVAL;
+    }
+    kb_status st = KB_ENOMEM;
+    struct transfer *t = calloc(1, sizeof *t);
+    if (!t)
+        return st;
+    t->curl = curl;
+    if (!(t->easy = curl->easy_init()))
+        goto fail;
+    st = KB_EINVAL;
+    if (!read_address(t, r->url)) {
+        *why = "the address must be a whole http:// or https:// one";
+        goto fail;
+    }
+    t->max_bytes = r->max_bytes;
+    t->connect_ns = r->connect_ns;
+    t->idle_ns = r->idle_ns;
+    t->total_ns = r->total_ns;
+    t->stream = r->stream;
+    t->answer.text = t->answer.reason = "";
+    st = set_headers(t, r, why);
+    if (!st)
+        st = set_up(t, r);
+    if (st)
+        goto fail;
+    *out = t;
+    return KB_OK;
+fail:
+    kb_http_discard(t);
+    return st;
+}

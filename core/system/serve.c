@@ -1,0 +1,275 @@
+#include "serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <microhttpd.h>
+
+#include "clock.h"
+
+enum { MOST_CONNECTIONS = 32, CONNECTION_BYTES = 16384, SILENCE_S = 10 };
+
+struct text {
+    char path[KB_SERVE_PATH_BYTES];
+    struct MHD_Response *response;
+};
+
+struct kb_serve {
+    struct MHD_Daemon *daemon;
+    int epoll_fd;
+    uint16_t port;
+    char token[KB_SERVE_TOKEN_BYTES + 1];
+    size_t token_bytes;
+    char host[2][32];           /* what Host may say */
+    struct text texts[KB_SERVE_MOST];
+    size_t count;
+    uint64_t requests;
+    struct MHD_Response *refusal[3];
+};
+
+static const struct { unsigned status; const char *text; } refusals[3] = {
+    { MHD_HTTP_FORBIDDEN, "403: not without the address that was printed\n" },
+    { MHD_HTTP_NOT_FOUND, "404: there is nothing here\n" },
+    { MHD_HTTP_METHOD_NOT_ALLOWED, "405: this page can only be read\n" },
+};
+
+static bool is_word(const char *s, const char *others)
+{
+    for (; *s; s++) {
+        bool plain = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z')
+                     || (*s >= '0' && *s <= '9');
+        if (!plain && !strchr(others, *s))
+            return false;
+    }
+    return true;
+}
+
+/* Headers that every answer has; false when there is no memory. */
+static bool add_headers(struct MHD_Response *r, const char *type,
+                        const char *policy)
+{
+    const char *const headers[][2] = {
+        { "Content-Type", type },
+        { "Content-Security-Policy",
+          policy ? policy : "default-src 'none'; frame-ancestors 'none'" },
+        { "Cache-Control", "no-store" },
+        { "X-Content-Type-Options", "nosniff" },
+        { "X-Frame-Options", "DENY" },
+        { "Cross-Origin-Resource-Policy", "same-origin" },
+        { "Cross-Origin-Opener-Policy", "same-origin" },
+        { "Referrer-Policy", "no-referrer" },
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (MHD_add_response_header(r, headers[i][0], headers[i][1]) != MHD_YES)
+            return false;
+    return true;
+}
+
+static struct MHD_Response *make(const void *bytes, size_t n, const char *type,
+                                 const char *policy)
+{
+    /* The library copies; it only lacks the const. */
+    union { const void *in; void *out; } cast = { bytes };
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(n, cast.out, MHD_RESPMEM_MUST_COPY);
+    if (r && !add_headers(r, type, policy)) {
+        MHD_destroy_response(r);
+        r = NULL;
+    }
+    return r;
+}
+
+/* What follows "/TOKEN/" in url, NULL when that is not how it begins. The time
+ * it takes says how long url is and nothing of the token. */
+static const char *below_token(const kb_serve *s, const char *url)
+{
+    size_t n = strlen(url);
+    unsigned differ = n < s->token_bytes + 2;
+    for (size_t i = 0; i < s->token_bytes; i++) {
+        unsigned char c = i + 1 < n ? (unsigned char)url[i + 1] : 0;
+        differ |= c ^ (unsigned char)s->token[i];
+    }
+    if (differ || url[0] != '/' || url[s->token_bytes + 1] != '/')
+        return NULL;
+    return url + s->token_bytes + 2;
+}
+
+static struct text *find(kb_serve *s, const char *path)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->texts[i].path, path) == 0)
+            return &s->texts[i];
+    return NULL;
+}
+
+static enum MHD_Result refuse(kb_serve *s, struct MHD_Connection *c, size_t why)
+{
+    s->requests++;
+    return MHD_queue_response(c, refusals[why].status, s->refusal[why]);
+}
+
+static enum MHD_Result answer(void *self, struct MHD_Connection *c,
+                              const char *url, const char *method,
+                              const char *version, const char *upload,
+                              size_t *upload_bytes, void **state)
+{
+    kb_serve *s = self;
+    (void)version;
+    (void)upload;
+    (void)upload_bytes;
+    bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    if (reads && !*state) {     /* the headers are in; now the whole request */
+        *state = s;
+        return MHD_YES;
+    }
+    const char *host =
+        MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    if (!host || (strcasecmp(host, s->host[0]) && strcasecmp(host, s->host[1])))
+        return refuse(s, c, 0);
+    const char *path = below_token(s, url);
+    if (!path)
+        return refuse(s, c, 0);
+    if (!reads)
+        return refuse(s, c, 2);
+    const struct text *t = find(s, path);
+    if (!t)
+        return refuse(s, c, 1);
+    s->requests++;
+    return MHD_queue_response(c, MHD_HTTP_OK, t->response);
+}
+
+static kb_status start(kb_serve *s, uint16_t port)
+{
+    struct sockaddr_in at;
+    memset(&at, 0, sizeof at);
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    errno = 0;
+    s->daemon = MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, answer, s,
+        MHD_OPTION_SOCK_ADDR, &at,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_END);
+    if (!s->daemon) {
+        if (!errno)
+            errno = EADDRINUSE;
+        return KB_ESYS;
+    }
+    const union MHD_DaemonInfo *fd =
+        MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    const union MHD_DaemonInfo *bound =
+        MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    if (!fd || !bound)
+        return KB_ESYS;
+    s->epoll_fd = fd->listen_fd;
+    s->port = bound->port;
+    snprintf(s->host[0], sizeof s->host[0], "127.0.0.1:%u", (unsigned)s->port);
+    snprintf(s->host[1], sizeof s->host[1], "localhost:%u", (unsigned)s->port);
+    return KB_OK;
+}
+
+kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out)
+{
+    size_t n = strlen(token);
+    if (n < 16 || n > KB_SERVE_TOKEN_BYTES || !is_word(token, "-_"))
+        return KB_EINVAL;
+    kb_status st = KB_ENOMEM;
+    kb_serve *s = calloc(1, sizeof *s);
+    if (!s)
+        goto fail;
+    memcpy(s->token, token, n + 1);
+    s->token_bytes = n;
+    for (size_t i = 0; i < 3; i++) {
+        s->refusal[i] = make(refusals[i].text, strlen(refusals[i].text),
+                             "text/plain; charset=utf-8", NULL);
+        if (!s->refusal[i])
+            goto fail;
+    }
+    st = start(s, port);
+    if (st)
+        goto fail;
+    *out = s;
+    return KB_OK;
+fail:
+    kb_serve_close(s);
+    return st;
+}
+
+void kb_serve_close(kb_serve *s)
+{
+    if (!s)
+        return;
+    int saved = errno;
+    if (s->daemon)
+        MHD_stop_daemon(s->daemon);
+    for (size_t i = 0; i < s->count; i++)
+        MHD_destroy_response(s->texts[i].response);
+    for (size_t i = 0; i < 3; i++)
+        if (s->refusal[i])
+            MHD_destroy_response(s->refusal[i]);
+    free(s);
+    errno = saved;
+}
+
+uint16_t kb_serve_port(const kb_serve *s)
+{
+    return s->port;
+}
+
+uint64_t kb_serve_requests(const kb_serve *s)
+{
+    return s->requests;
+}
+
+kb_status kb_serve_publish(kb_serve *s, const char *path, const char *type,
+                           const char *policy, const void *bytes, size_t n)
+{
+    if (strlen(path) >= KB_SERVE_PATH_BYTES || !is_word(path, "_-/"))
+        return KB_EINVAL;
+    struct text *t = find(s, path);
+    if (!t && s->count == KB_SERVE_MOST)
+        return KB_EINVAL;
+    struct MHD_Response *r = make(bytes, n, type, policy);
+    if (!r)
+        return KB_ENOMEM;
+    if (t) {
+        MHD_destroy_response(t->response);  /* one under way has its own hold */
+    } else {
+        t = &s->texts[s->count++];
+        memcpy(t->path, path, strlen(path) + 1);
+    }
+    t->response = r;
+    return KB_OK;
+}
+
+/* Milliseconds until the library wants its turn, at most limit_ms. */
+static int wait_ms(kb_serve *s, int64_t limit_ms)
+{
+    MHD_UNSIGNED_LONG_LONG own;
+    if (MHD_get_timeout(s->daemon, &own) == MHD_YES && (int64_t)own < limit_ms)
+        return (int)own;
+    return (int)limit_ms;
+}
+
+kb_status kb_serve_turn(kb_serve *s, int64_t timeout_ns)
+{
+    int64_t end_ns = kb_clock_now_ns() + timeout_ns;
+    for (;;) {
+        if (MHD_run(s->daemon) != MHD_YES)
+            return KB_ESYS;
+        int64_t left_ms = (end_ns - kb_clock_now_ns() + 999999) / 1000000;
+        if (left_ms <= 0)
+            return KB_OK;
+        struct pollfd fd = { .fd = s->epoll_fd, .events = POLLIN };
+        if (poll(&fd, 1, wait_ms(s, left_ms < 60000 ? left_ms : 60000)) < 0)
+            return errno == EINTR ? KB_EINTR : KB_ESYS;
+    }
+}

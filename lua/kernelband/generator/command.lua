@@ -1,0 +1,101 @@
+-- generator/command.lua - children from a program: the question on its standard
+-- input, the answer on its standard output. Any coding agent's command line works.
+--
+--   kb.generator.command { "claude", "-p" }
+--   kb.generator.command { "sh", "-c", "my-model --stdin", timeout_s = 600 }
+--
+-- The command runs in a process group of its own, which is ended at its deadline. A
+-- command that fails is tried again once and then pauses the search: a failure of
+-- the world is no pull.
+local json   = require "kernelband.json"
+local prompt = require "kernelband.prompt"
+local reply  = require "kernelband.llm.reply"
+local schema = require "kernelband.schema"
+local ask    = require "kernelband.llm.ask"
+
+local who <const> = "kb.generator.command"
+local most_bytes <const> = 4 << 20
+
+local rules = {
+  { "timeout_s", "number", default = 900, at_least = 0.001 },
+  { "attempts", "integer", default = 2, at_least = 1, at_most = 20 },
+  { "retry_s", "number", default = 2, at_least = 0 },
+  { "repair", "integer", default = 1, at_least = 0, at_most = 8 },
+  { "prompt", "table", optional = true, rules = prompt.rules },
+  { "record", "string", optional = true },
+  { "directory", "string", optional = true },
+}
+
+-- The list part is the command, the named part its options.
+local function split(options)
+  local argv, named = {}, {}
+  for k, v in pairs(type(options) == "table" and options or {}) do
+    if math.type(k) == "integer" then argv[k] = v else named[k] = v end
+  end
+  for i, word in ipairs(argv) do
+    if type(word) ~= "string" or word:find "%z" then
+      schema.raise_at_call(who, "argument %d of the command must be a text, got %s", i,
+                           schema.show(word))
+    end
+  end
+  if #argv == 0 then
+    schema.raise_at_call(who, "the command is missing: kb.generator.command { \"program\", .. }")
+  end
+  return argv, schema.options(named, rules, who)
+end
+
+local function ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)) end
+
+local function last_words(text)
+  return text and text ~= "" and ": " .. reply.excerpt(text:sub(-400), 300) or ""
+end
+
+-- nil when it went well, else what went wrong.
+local function fault(argv, opt, r, why, code)
+  if not r then
+    if code == "ETIME" then
+      return ("%s gave no answer in %g s"):format(argv[1], opt.timeout_s)
+    end
+    return ("%s: %s"):format(argv[1], tostring(why))
+  elseif r.signal and r.signal ~= 0 then
+    return ("%s was ended by signal %d%s"):format(argv[1], r.signal, last_words(r.errors))
+  elseif r.status ~= 0 then
+    return ("%s ended with status %d%s"):format(argv[1], r.status,
+      last_words(r.errors ~= "" and r.errors or r.output))
+  end
+end
+
+local function new(options)
+  local argv, opt = split(options)
+  local g = { name = "command", identity = json.encode { kind = "command", argv = argv,
+                                                         repair = opt.repair } }
+
+  local function exchange(L, question, _, _)
+    local record = { provider = "command", model = argv[1], attempts = 0 }
+    while true do
+      record.attempts = record.attempts + 1
+      local r, why, code = L:command { argv = argv, input = question.text,
+        timeout_ns = ns(opt.timeout_s), max_bytes = most_bytes, directory = opt.directory }
+      if code == "ECANCELED" then return nil, why, code, record end
+      local wrong = fault(argv, opt, r, why, code)
+      if not wrong then
+        record.error, record.finish = nil, "stop"
+        return { text = reply.utf8(r.output), finish = "stop" }, nil, nil, record
+      end
+      record.error = wrong
+      if record.attempts >= opt.attempts then
+        return nil, wrong .. "; mend it, then resume", "EPAUSE", record
+      end
+      if not L:sleep(ns(opt.retry_s)) then return nil, "cancelled", "ECANCELED", record end
+    end
+  end
+
+  function g.start(task, ctx)
+    return ask.instance { name = "command", identity = g.identity, origin = "command " .. argv[1],
+                          task = task, ctx = ctx, options = opt, exchange = exchange,
+                          priced = false }
+  end
+  return g
+end
+
+return { new = new }

@@ -1,0 +1,126 @@
+-- generator/llm.lua - children from a language model, over HTTP.
+--
+--   kb.generator.llm { provider = "openai", model = "..." }
+--
+-- providers are listed in llm/providers.lua; base_url = "http://host:port/v1" with
+-- provider = "openai" reaches any server that speaks its API. The key is taken from
+-- the environment when the search starts and goes into request headers, nowhere else.
+local client    = require "kernelband.llm.client"
+local json      = require "kernelband.json"
+local prices    = require "kernelband.llm.prices"
+local prompt    = require "kernelband.prompt"
+local providers = require "kernelband.llm.providers"
+local schema    = require "kernelband.schema"
+local ask       = require "kernelband.llm.ask"
+
+local rules = {
+  { "provider", "string", default = "openai", one_of = providers.names },
+  { "model", "string", check = function(s) return s ~= "", "a model's name" end,
+    doc = "the model's name, as its provider calls it" },
+  { "base_url", "string", optional = true, check = function(s)
+      return s:find "^https?://[^%s@]+$" ~= nil, "http(s)://host[:port][/path], without a password"
+    end },
+  { "api_key_env", "string", optional = true,
+    check = function(s) return s:find "^[%a_][%w_]*$" ~= nil,
+      "the name of an environment variable, not the key itself" end },
+  { "temperature", "number", optional = true, at_least = 0 },
+  { "effort", "string", optional = true },
+  { "max_tokens", "integer", default = 32000, at_least = 16 },
+  { "extra", "table", optional = true },
+  { "stream", "boolean", default = true },
+  { "n_parallel", "integer", default = 16, at_least = 1, at_most = 1024 },
+  { "repair", "integer", default = 1, at_least = 0, at_most = 8 },
+  { "prompt", "table", optional = true, rules = prompt.rules },
+  { "prices", { "table", "string" }, optional = true },
+  { "record", "string", optional = true },
+  { "attempts", "integer", default = 8, at_least = 1, at_most = 100 },
+  { "retry_s", "number", default = 1, at_least = 0 },
+  { "patience_s", "number", default = 900, at_least = 0 },
+  { "connect_s", "number", default = 15, at_least = 0.001 },
+  { "idle_s", "number", default = 180, at_least = 0.001 },
+  { "timeout_s", "number", default = 1200, at_least = 0.001 },
+  { "ca_file", "string", optional = true },
+}
+
+local who <const> = "kb.generator.llm"
+
+-- Where to, and which variable's key goes there. A key of a well-known name goes to
+-- the place it is for, or to the address that the environment gives beside it; to an
+-- address of the script's only when the script names it.
+local function address(opt, place)
+  local base, key_env = opt.base_url, opt.api_key_env
+  local own = place.base_env and os.getenv(place.base_env)
+  if own == "" then own = nil end
+  if not base or base:gsub("/+$", "") == place.base then
+    base, key_env = base or own or place.base, key_env or place.key_env
+  end
+  return base:gsub("/+$", ""), key_env
+end
+
+local function key_of(name, place, opt)
+  if not name then return nil end
+  local key = (os.getenv(name) or ""):gsub("%s+$", "")
+  if key == "" then
+    if place.keyless and not opt.api_key_env then return nil end
+    schema.raise_at_call(who, "the environment variable %s is not set, and %s needs a key: "
+      .. "export %s=..., or name another variable by api_key_env", name, opt.provider, name)
+  end
+  if key:find "[%c ]" then
+    schema.raise_at_call(who, "the environment variable %s holds a space or a control "
+      .. "character, which no key has", name)
+  end
+  return key
+end
+
+-- Beside the key, people set these for their organisation.
+local function more_headers(place)
+  local out = {}
+  if place.key_env ~= "OPENAI_API_KEY" then return out end
+  for _, h in ipairs { { "OpenAI-Organization", "OPENAI_ORG_ID" },
+                       { "OpenAI-Project", "OPENAI_PROJECT_ID" } } do
+    local value = os.getenv(h[2])
+    if value and value:find "^[%w_-]+$" then out[#out + 1] = { h[1], value } end
+  end
+  return out
+end
+
+local function identity(opt, base)
+  return json.encode {
+    kind = "llm", provider = opt.provider, model = opt.model, base = base,
+    temperature = opt.temperature, effort = opt.effort, max_tokens = opt.max_tokens,
+    extra = opt.extra, repair = opt.repair,
+  }
+end
+
+local function new(options)
+  local opt = schema.options(options, rules, who)
+  local place = providers.places[opt.provider]
+  local base, key_env = address(opt, place)
+  local key = key_of(key_env, place, opt)
+  local book = prices.load(opt.prices)
+  local called = ("llm %s %s"):format(opt.provider, opt.model)
+  local g = { name = "llm", identity = identity(opt, base) }
+
+  function g.start(task, ctx)
+    local c = client.new {
+      provider = opt.provider, place = place, base = base, key = key, key_env = key_env,
+      model = opt.model, headers = opt.base_url and {} or more_headers(place),
+      local_server = place.local_server or opt.base_url ~= nil, max_tokens = opt.max_tokens,
+      temperature = opt.temperature, effort = opt.effort, extra = opt.extra,
+      stream = opt.stream, n_parallel = opt.n_parallel, attempts = opt.attempts,
+      retry_s = opt.retry_s, patience_s = opt.patience_s, connect_s = opt.connect_s,
+      idle_s = opt.idle_s, timeout_s = opt.timeout_s, ca_file = opt.ca_file, prices = book,
+    }
+    return ask.instance {
+      name = "llm", identity = g.identity, origin = called, task = task, ctx = ctx,
+      priced = book:knows { opt.model, opt.provider .. "/" .. opt.model }
+               or place.tells_cost or false,
+      options = opt, exchange = function(L, question, rng, about)
+        return c:ask(L, question, rng, about.note)
+      end,
+    }
+  end
+  return g
+end
+
+return { new = new }

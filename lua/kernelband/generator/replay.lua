@@ -1,0 +1,89 @@
+-- generator/replay.lua - children from recorded answers; no network, no program.
+--
+--   kb.generator.replay "runs/matmul"            a run folder
+--   kb.generator.replay { "examples/answers" }   a recording (llm/record.lua)
+--
+-- An exchange is found by the hash of its request; where the request is another (the
+-- times in it are those of another machine), by its pull. Which one a pull gets
+-- depends on nothing else, so a run that is resumed gets what it would have got.
+local core   = require "kernelband.core"
+local prompt = require "kernelband.prompt"
+local record = require "kernelband.llm.record"
+local schema = require "kernelband.schema"
+local ask    = require "kernelband.llm.ask"
+
+local rules = {
+  { "repair", "integer", default = 1, at_least = 0, at_most = 8 },
+  { "prompt", "table", optional = true, rules = prompt.rules },
+}
+
+local function place(pull, kind, attempt) return ("%d %s %d"):format(pull, kind, attempt) end
+
+local function index(entries)
+  local by_hash, by_place, last = {}, {}, 0
+  for _, e in ipairs(entries) do
+    local where = place(e.pull, e.kind, e.attempt)
+    by_place[where] = by_place[where] or e
+    last = math.max(last, e.pull)
+    if e.request then
+      local list = by_hash[e.request] or {}
+      by_hash[e.request], list[#list + 1] = list, e
+    end
+  end
+  return by_hash, by_place, last
+end
+
+local function new(options)
+  if type(options) == "string" then options = { options } end
+  local from, named = type(options) == "table" and options[1], {}
+  if type(from) ~= "string" then
+    schema.raise_at_call("kb.generator.replay", "expected { \"folder\" }, got %s",
+                         schema.show(options))
+  end
+  for k, v in pairs(options) do if k ~= 1 then named[k] = v end end
+  local opt = schema.options(named, rules, "kb.generator.replay")
+  local entries, hash = record.load(from)
+  local by_hash, by_place, last = index(entries)
+  local g = { name = "replay", identity = "replay " .. hash }
+
+  local function find(request, about)
+    local same = by_hash[request]
+    for _, e in ipairs(same or {}) do
+      if e.pull == about.pull and e.kind == about.kind then return e end
+    end
+    return same and same[1] or by_place[place(about.pull, about.kind, about.attempt)]
+  end
+
+  function g.start(task, ctx)
+    local at = 0
+    local chosen = ctx and ctx.chosen or function() return at end
+
+    local function exchange(_, question, _, about)
+      about.pull = about.pull or at + 1
+      at = math.max(at, about.pull)
+      local e = find(core.system.hash(question.text), about)
+      if not e then
+        return nil, about.kind == "repair" and "no repair of this was recorded"
+          or ("the recording holds no answer for pull %d"):format(about.pull), nil,
+          { provider = "replay", attempts = 0 }
+      end
+      local rec = { provider = e.provider or "replay", attempts = 1, model = e.model,
+                    model_returned = e.model_returned, finish = e.finish, usd = e.usd,
+                    usd_source = e.usd_source, total_s = 0 }
+      for _, name in ipairs { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
+                              "tokens_reasoning" } do
+        rec[name] = e[name]
+      end
+      return { text = e.answer, finish = e.finish }, nil, nil, rec
+    end
+
+    return ask.instance {
+      name = "replay", identity = g.identity, origin = "replay", task = task, ctx = ctx,
+      options = opt, exchange = exchange,
+      left = function() return chosen() < last end,
+    }
+  end
+  return g
+end
+
+return { new = new }

@@ -1,0 +1,171 @@
+-- llm/answer.lua - the candidate in a model's answer. An answer is text from a
+-- stranger: it is read, never run.
+--
+--   source, why = answer.read(text, { language = "c", entry = "matmul", finish = "stop" })
+--   answer.normal(source)    the source without what a compiler does not see
+--   answer.hash(source)      a hash of that: equal for two spellings of one program
+local core  = require "kernelband.core"
+local reply = require "kernelband.llm.reply"
+
+local answer = {}
+
+local most_bytes <const> = 1 << 20      -- of an answer
+local most_depth <const> = 3            -- Markdown within fenced Markdown
+
+-- What a fence says it holds, in the languages candidates are written in.
+local ours = { c = true, h = true, cpp = true, ["c++"] = true, cc = true, cxx = true, cu = true,
+               cuda = true, ["cuda-c"] = true, ["cuda-cpp"] = true, cuh = true, c99 = true,
+               c11 = true, [""] = true }
+local wrappers = { md = true, markdown = true, mdx = true, text = true, txt = true,
+                   [""] = true }
+
+-- Thinking ends with its last closing tag; one never closed is all there is.
+local function without_thinking(text)
+  local start = 1
+  for _, tag in ipairs { "think", "thinking", "reasoning" } do
+    local at = 1
+    while true do
+      local _, stop = text:find("</" .. tag .. ">", at, true)
+      if not stop then break end
+      at = stop + 1
+    end
+    start = math.max(start, at)
+  end
+  text = text:sub(start)
+  local opened = text:match "^%s*<(%a+)>"
+  if opened == "think" or opened == "thinking" or opened == "reasoning" then return nil end
+  return text
+end
+
+-- All fenced blocks, those within fenced Markdown too, in the order they stand.
+local function collect(text, depth, out)
+  for _, b in ipairs(core.markdown(text) or {}) do
+    local tag = (b.info:match "^%S+" or ""):lower():gsub("^{?%.?", ""):gsub("[},].*$", "")
+    if depth < most_depth and wrappers[tag] and b.text:find "\n?%s*```" then
+      collect(b.text, depth + 1, out)
+    else
+      out[#out + 1] = { tag = tag, text = b.text, closed = b.closed or depth > 1 }
+    end
+  end
+  return out
+end
+
+-- Comments become a space each, text and character constants stay whole.
+local function strip_comments(s)
+  local out, at = {}, 1
+  while true do
+    local i = s:find("[/\"']", at)
+    if not i then break end
+    local c, two = s:sub(i, i), s:sub(i, i + 1)
+    if two == "//" then
+      local stop = s:find("\n", i, true) or #s + 1
+      while s:sub(stop - 1, stop - 1) == "\\" and stop <= #s do
+        stop = s:find("\n", stop + 1, true) or #s + 1
+      end
+      out[#out + 1] = s:sub(at, i - 1) .. " "
+      at = stop
+    elseif two == "/*" then
+      local _, stop = s:find("*/", i + 2, true)
+      out[#out + 1] = s:sub(at, i - 1) .. " "
+      at = (stop or #s) + 1
+    elseif c == "/" then
+      out[#out + 1] = s:sub(at, i)
+      at = i + 1
+    else
+      local stop = i + 1
+      while true do                     -- to the quote, or the end of the line
+        stop = s:find("[\\\n" .. c .. "]", stop)
+        if not stop or s:sub(stop, stop) ~= "\\" then break end
+        stop = stop + 2
+      end
+      stop = stop or #s
+      out[#out + 1] = s:sub(at, stop)
+      at = stop + 1
+    end
+  end
+  out[#out + 1] = s:sub(at)
+  return table.concat(out)
+end
+
+-- Does it define what the task asks for?
+local function defines(source, spec)
+  local code = strip_comments(source)
+  if spec.language == "cuda" then return code:find("__global__", 1, true) ~= nil end
+  local at = 1
+  while true do                         -- a prototype or a call is no definition
+    local _, stop = code:find("%f[%w_]void[%s]+" .. spec.entry .. "%s*%(", at)
+    if not stop then return false end
+    if code:match("^[^;{}]*%)%s*{", stop) then return true end
+    at = stop
+  end
+end
+
+local function tidy(source)
+  source = source:gsub("\r\n?", "\n"):gsub("%s+$", "")
+  return source .. "\n"
+end
+
+-- Text that is code from its first line, without a fence: agents answer so.
+local function bare_code(text, spec)
+  local first = text:match "^%s*([^\n]*)" or ""
+  local looks = first:find "^#%s*%a" or first:find "^//" or first:find "^/%*"
+                or first:find "^extern%s" or first:find "^static%s" or first:find "^void%s"
+                or first:find "^typedef%s"
+  return looks and defines(text, spec) and not text:find("```", 1, true)
+end
+
+local function cut_off(spec)
+  return ("the answer was cut off%s: raise max_tokens, or ask for less thinking (effort)")
+    :format(spec.finish == "length" and " at the limit of tokens" or "")
+end
+
+local function thing(spec)
+  return spec.language == "cuda" and "a __global__ kernel" or "void " .. spec.entry .. "(..)"
+end
+
+-- The last whole block that defines the kernel: models correct themselves further
+-- down, and show fragments on the way.
+local function choose(blocks, spec)
+  local whole, cut, other
+  for _, b in ipairs(blocks) do
+    if ours[b.tag] and defines(b.text, spec) then
+      if b.closed or spec.finish ~= "length" then whole = b else cut = b end
+    elseif b.tag == "diff" or b.tag == "patch" then
+      other = "the answer is a diff; the whole kernel is wanted"
+    end
+  end
+  if cut and not whole then return nil, cut_off(spec) end
+  if whole then return whole.text end
+  local last = blocks[#blocks]
+  if last and not last.closed and spec.finish == "length" then return nil, cut_off(spec) end
+  return nil, other or ("no code block of the answer defines %s"):format(thing(spec))
+end
+
+-- spec: language "c" or "cuda", entry (the C function), finish ("length" when the
+-- model was stopped by its limit).
+function answer.read(text, spec)
+  if #text > most_bytes then return nil, "the answer is longer than 1 MiB" end
+  text = without_thinking(reply.utf8(text))
+  if not text then
+    return nil, "the answer is nothing but thinking: raise max_tokens, or lower effort"
+  end
+  if not text:find "%S" then
+    return nil, spec.finish == "length" and cut_off(spec) or "the answer is empty"
+  end
+  local blocks = collect(text, 1, {})
+  if #blocks == 0 then
+    if bare_code(text, spec) then return tidy(text) end
+    if spec.finish == "length" then return nil, cut_off(spec) end
+    return nil, "the answer holds no code block: " .. reply.excerpt(text, 80)
+  end
+  local source, why = choose(blocks, spec)
+  if not source then return nil, why end
+  return tidy(source)
+end
+
+-- What a compiler does not see is out, what the engine reads stays (core.normal).
+answer.normal = core.normal
+
+function answer.hash(source) return core.system.hash(answer.normal(source)) end
+
+return answer

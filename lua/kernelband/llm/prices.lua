@@ -1,0 +1,85 @@
+-- llm/prices.lua - what a call costs, in dollars. No prices are built in: they
+-- change, and a wrong one is worse than none.
+--
+--   p = prices.load { ["model-x"] = { input = 2.5, cached = 0.25, output = 10 } }
+--   p = prices.load "model_prices.json"       a file in LiteLLM's format
+--   usd, source = p:cost({ "model-x", "model-x-2026-01" }, usage)
+--
+-- Prices are dollars a million tokens. cached defaults to input, cache_write to
+-- 1.25 times input. usage = { input =, cached =, cache_write =, output =, usd = };
+-- input counts all of the prompt, cached and written tokens included. What the
+-- provider says a call cost comes before any table. An unknown price is nil,
+-- "unknown", never 0.
+local core   = require "kernelband.core"
+local reply  = require "kernelband.llm.reply"
+local schema = require "kernelband.schema"
+
+local prices = {}
+
+local book = {}
+book.__index = book
+
+local rules = {
+  { "input", "number", at_least = 0 }, { "output", "number", at_least = 0 },
+  { "cached", "number", optional = true, at_least = 0 },
+  { "cache_write", "number", optional = true, at_least = 0 },
+}
+
+local function per_million(v) return reply.money(v) and v * 1e6 end
+
+local function from_file(file)
+  local text, why = core.system.read_file(file)
+  if not text then schema.raise_at_call("kb.generator.llm", "prices: %s", why) end
+  local all
+  all, why = reply.decode(text)
+  if not all then schema.raise_at_call("kb.generator.llm", "prices: %s: %s", file, why) end
+  local out = {}
+  for name, p in pairs(all) do
+    local input = type(p) == "table" and per_million(p.input_cost_per_token)
+    local output = type(p) == "table" and per_million(p.output_cost_per_token)
+    if type(name) == "string" and input and output then
+      out[name] = { input = input, output = output,
+                    cached = per_million(p.cache_read_input_token_cost),
+                    cache_write = per_million(p.cache_creation_input_token_cost) }
+    end
+  end
+  return out
+end
+
+function prices.load(given)
+  if type(given) == "string" then
+    return setmetatable({ models = from_file(given) }, book)
+  end
+  local models = {}
+  for name, p in pairs(given or {}) do
+    if type(name) ~= "string" or type(p) ~= "table" then
+      schema.raise_at_call("kb.generator.llm", "prices: expected [\"model\"] = { input =, "
+        .. "output = } in dollars a million tokens, got [%s] = %s", tostring(name),
+        schema.show(p))
+    end
+    models[name] = schema.options(p, rules, "kb.generator.llm", "prices['" .. name .. "'] field")
+  end
+  return setmetatable({ models = models }, book)
+end
+
+-- Whether a model of one of these names has a price.
+function book:knows(names)
+  for _, name in ipairs(names) do
+    if self.models[name] then return true end
+  end
+  return false
+end
+
+-- names: what the model may be called, in the order they are looked up.
+function book:cost(names, usage)
+  if usage.usd then return usage.usd, "provider" end
+  local p
+  for _, name in ipairs(names) do p = p or self.models[name] end
+  if not (p and usage.input and usage.output) then return nil, "unknown" end
+  local cached, written = usage.cached or 0, usage.cache_write or 0
+  local fresh = math.max(usage.input - cached - written, 0)
+  return (fresh * p.input + cached * (p.cached or p.input)
+          + written * (p.cache_write or 1.25 * p.input) + usage.output * p.output) / 1e6, "table"
+end
+
+return prices

@@ -1,0 +1,284 @@
+-- llm/providers.lua - how each API is spoken to: one small table an API, and one
+-- line a place that speaks it. APIs move; what is known of them is here alone.
+--
+--   api.path                     added to the base address
+--   api.headers(key)             beside content-type
+--   api.body(r)                  the request as a table. r = { model=, system=, stable=,
+--                                fresh=, max_tokens=, temperature=, effort=, stream=,
+--                                local_server= }
+--   api.whole(json)              a whole answer -> result
+--   api.event(result, name, json)  one event of a stream, into result; true: it ended
+--   result = { text=, finish=, model=, id=, usage = { input, cached, cache_write, output,
+--              reasoning, usd }, raw_usage = table, refusal =, error = table or text }
+--   finish is "stop", "length", "refusal" or the provider's own word
+--
+-- Fields are sent only when set; api.optional names those a server may refuse
+-- and that are then left out.
+local reply = require "kernelband.llm.reply"
+
+local at, text, count = reply.at, reply.text, reply.count
+
+local providers = {}
+
+local function new_result() return { pieces = {}, usage = {} } end
+providers.new_result = new_result
+
+local function add(result, piece)
+  if text(piece) then result.pieces[#result.pieces + 1] = piece end
+end
+
+-- OpenAI Chat Completions, and whoever speaks it -------------------------------
+
+local chat = {
+  path = "/chat/completions",
+  optional = { "temperature", "reasoning_effort", "stream_options", "max_completion_tokens",
+               "max_tokens", "stream" },
+  -- A field refused under one name is sent under the other.
+  instead = { max_completion_tokens = "max_tokens", max_tokens = "max_completion_tokens" },
+}
+
+local function bearer(key) return key and { { "authorization", "Bearer " .. key } } or {} end
+
+chat.headers = bearer
+
+function chat.body(r)
+  local body = {
+    model = r.model, temperature = r.temperature, reasoning_effort = r.effort,
+    messages = { { role = "system", content = r.system },
+                 { role = "user", content = r.stable .. r.fresh } },
+  }
+  body[r.local_server and "max_tokens" or "max_completion_tokens"] = r.max_tokens
+  if r.stream then body.stream, body.stream_options = true, { include_usage = true } end
+  return body
+end
+
+local chat_finish = { stop = "stop", length = "length", content_filter = "refusal" }
+
+local function chat_usage(result, json)
+  result.model, result.id = text(json.model) or result.model, text(json.id) or result.id
+  local u = json.usage
+  if type(u) ~= "table" then return end
+  result.raw_usage = u
+  local cached = count(at(u, "prompt_tokens_details", "cached_tokens"))
+                 or count(u.prompt_cache_hit_tokens)
+  result.usage = {
+    input = count(u.prompt_tokens), output = count(u.completion_tokens), cached = cached,
+    cache_write = count(at(u, "prompt_tokens_details", "cache_write_tokens")),
+    reasoning = count(at(u, "completion_tokens_details", "reasoning_tokens")),
+    usd = reply.money(u.cost),
+  }
+end
+
+-- message and delta carry the same fields; reasoning is counted, not kept.
+local function chat_take(result, message, finish)
+  if type(message) == "table" then
+    local content = message.content
+    add(result, content)
+    if type(content) == "table" then
+      for _, part in ipairs(content) do add(result, at(part, "text")) end
+    end
+    if text(message.refusal) then result.refusal = (result.refusal or "") .. message.refusal end
+    if message.reasoning or message.reasoning_content then result.thought = true end
+  end
+  if text(finish) then result.finish = chat_finish[finish] or finish end
+end
+
+function chat.whole(json)
+  local result = new_result()
+  chat_usage(result, json)
+  local choice = at(json, "choices", 1)
+  result.empty = type(choice) ~= "table" or nil
+  chat_take(result, at(choice, "message"), at(choice, "finish_reason"))
+  result.error = json.error
+  return result
+end
+
+function chat.event(result, _, json)
+  if json.error then
+    result.error = json.error
+    return true
+  end
+  chat_usage(result, json)
+  local choice = type(json.choices) == "table" and json.choices[1]
+  if type(choice) == "table" then chat_take(result, choice.delta, choice.finish_reason) end
+end
+
+-- OpenAI Responses -------------------------------------------------------------
+
+local responses = {
+  path = "/responses",
+  optional = { "temperature", "reasoning", "store", "stream", "max_output_tokens" },
+  headers = bearer,
+}
+
+function responses.body(r)
+  return {
+    model = r.model, instructions = r.system, temperature = r.temperature, store = false,
+    input = { { role = "user", content = r.stable .. r.fresh } },
+    max_output_tokens = r.max_tokens, stream = r.stream or nil,
+    reasoning = r.effort and { effort = r.effort } or nil,
+  }
+end
+
+function responses.whole(json)
+  local result = new_result()
+  result.model, result.id, result.error = text(json.model), text(json.id), json.error
+  for _, item in ipairs(reply.list(json.output)) do
+    for _, part in ipairs(reply.list(at(item, "content"))) do
+      if at(part, "type") == "output_text" then add(result, part.text) end
+      if at(part, "type") == "refusal" then result.refusal = text(part.refusal) or "refused" end
+    end
+  end
+  result.empty = at(json, "output", 1) == nil or nil
+  local u = json.usage
+  if type(u) == "table" then
+    result.raw_usage = u
+    result.usage = {
+      input = count(u.input_tokens), output = count(u.output_tokens),
+      cached = count(at(u, "input_tokens_details", "cached_tokens")),
+      cache_write = count(at(u, "input_tokens_details", "cache_write_tokens")),
+      reasoning = count(at(u, "output_tokens_details", "reasoning_tokens")),
+      usd = reply.money(u.cost),
+    }
+  end
+  local why = at(json, "incomplete_details", "reason")
+  result.finish = why == "max_output_tokens" and "length" or why == "content_filter" and "refusal"
+                  or json.status == "completed" and "stop" or text(json.status)
+  return result
+end
+
+local terminal = { ["response.completed"] = true, ["response.incomplete"] = true,
+                   ["response.failed"] = true }
+
+function responses.event(result, name, json)
+  local kind = text(json.type) or name
+  if kind == "error" then
+    result.error = json.error or json
+    return true
+  elseif terminal[kind] then
+    local whole = responses.whole(reply.list(json.response))
+    for _, field in ipairs { "model", "id", "error", "usage", "raw_usage", "finish", "refusal" } do
+      result[field] = whole[field]
+    end
+    if #result.pieces == 0 then result.pieces = whole.pieces end
+    return true
+  elseif kind == "response.output_text.delta" then
+    add(result, json.delta)
+  elseif kind == "response.created" then
+    result.id, result.model = text(at(json, "response", "id")), text(at(json, "response", "model"))
+  end
+end
+
+-- Anthropic Messages -----------------------------------------------------------
+
+local messages = {
+  path = "/v1/messages",
+  optional = { "temperature", "output_config", "stream" },
+}
+
+function messages.headers(key)
+  local out = { { "anthropic-version", "2023-06-01" } }
+  if key then out[2] = { "x-api-key", key } end
+  return out
+end
+
+-- Two marks of the cache: after the system text, and after what the calls of one
+-- search have in common.
+function messages.body(r)
+  local mark = { type = "ephemeral" }
+  local parts = { { type = "text", text = r.fresh } }
+  if r.stable ~= "" then
+    table.insert(parts, 1, { type = "text", text = r.stable, cache_control = mark })
+  end
+  return {
+    model = r.model, max_tokens = r.max_tokens, temperature = r.temperature,
+    system = { { type = "text", text = r.system, cache_control = mark } },
+    messages = { { role = "user", content = parts } },
+    stream = r.stream or nil, output_config = r.effort and { effort = r.effort } or nil,
+  }
+end
+
+local messages_finish = { end_turn = "stop", stop_sequence = "stop", max_tokens = "length",
+                          model_context_window_exceeded = "length", refusal = "refusal" }
+
+-- input_tokens leaves out what was read from or written to the cache.
+local function messages_usage(result, u)
+  if type(u) ~= "table" then return end
+  local raw = result.raw_usage or {}
+  for _, key in ipairs { "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+                         "output_tokens" } do
+    raw[key] = count(u[key]) or raw[key]
+  end
+  result.raw_usage = raw
+  local thinking = count(at(u, "output_tokens_details", "thinking_tokens"))
+                   or count(at(u, "output_tokens_details", "reasoning_tokens"))
+  local input = raw.input_tokens
+  result.usage = {
+    input = input and input + (raw.cache_read_input_tokens or 0)
+            + (raw.cache_creation_input_tokens or 0),
+    cached = raw.cache_read_input_tokens, cache_write = raw.cache_creation_input_tokens,
+    output = raw.output_tokens, reasoning = thinking or result.usage.reasoning,
+    usd = reply.money(u.cost),
+  }
+end
+
+function messages.whole(json)
+  local result = new_result()
+  result.model, result.id, result.error = text(json.model), text(json.id), json.error
+  for _, block in ipairs(reply.list(json.content)) do
+    if at(block, "type") == "text" then add(result, block.text) end
+  end
+  result.empty = at(json, "content", 1) == nil or nil
+  messages_usage(result, json.usage)
+  local stop = text(json.stop_reason)
+  result.finish = messages_finish[stop] or stop
+  return result
+end
+
+function messages.event(result, name, json)
+  local kind = text(json.type) or name
+  if kind == "error" then
+    result.error = json.error or "error"
+    return true
+  elseif kind == "message_start" then
+    result.model, result.id = text(at(json, "message", "model")), text(at(json, "message", "id"))
+    messages_usage(result, at(json, "message", "usage"))
+  elseif kind == "content_block_delta" then
+    if at(json, "delta", "type") == "text_delta" then add(result, json.delta.text) end
+  elseif kind == "message_delta" then
+    local stop = text(at(json, "delta", "stop_reason"))
+    if stop then result.finish = messages_finish[stop] or stop end
+    messages_usage(result, json.usage)
+  elseif kind == "message_stop" then
+    return true
+  end
+end
+
+providers.apis = { chat = chat, responses = responses, messages = messages }
+
+-- Places. key_env: where the key is looked for; base_env: an address that people
+-- set beside it; keyless: no key is needed; local_server: speaks an older dialect;
+-- tells_cost: says what a call cost.
+providers.places = {
+  openai = { api = chat, base = "https://api.openai.com/v1", key_env = "OPENAI_API_KEY",
+             base_env = "OPENAI_BASE_URL" },
+  responses = { api = responses, base = "https://api.openai.com/v1",
+                key_env = "OPENAI_API_KEY", base_env = "OPENAI_BASE_URL" },
+  anthropic = { api = messages, base = "https://api.anthropic.com",
+                key_env = "ANTHROPIC_API_KEY", base_env = "ANTHROPIC_BASE_URL" },
+  gemini = { api = chat, base = "https://generativelanguage.googleapis.com/v1beta/openai",
+             key_env = "GEMINI_API_KEY", local_server = true },
+  openrouter = { api = chat, base = "https://openrouter.ai/api/v1",
+                 key_env = "OPENROUTER_API_KEY", local_server = true, tells_cost = true },
+  deepseek = { api = chat, base = "https://api.deepseek.com", key_env = "DEEPSEEK_API_KEY",
+               local_server = true },
+  vllm = { api = chat, base = "http://localhost:8000/v1", keyless = true, local_server = true },
+  sglang = { api = chat, base = "http://localhost:30000/v1", keyless = true, local_server = true },
+  llamacpp = { api = chat, base = "http://localhost:8080/v1", keyless = true, local_server = true },
+  ollama = { api = chat, base = "http://localhost:11434/v1", keyless = true, local_server = true },
+}
+
+providers.names = { "openai", "anthropic", "responses", "gemini", "openrouter", "deepseek", "vllm",
+                    "sglang", "llamacpp", "ollama" }
+
+return providers

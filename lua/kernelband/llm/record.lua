@@ -1,0 +1,156 @@
+-- llm/record.lua - exchanges with a model, kept so that a search runs again
+-- without one. A recording is a folder:
+--
+--   index.jsonl   one line an exchange, in the order they ended: { "pull": 3, "kind":
+--                 "propose" or "repair", "attempt": 1, "request": FILE, "answer": FILE,
+--                 and of the answer: model, finish, tokens, usd }
+--   HASH.txt      the texts, named by their hash; a text is kept once
+--
+-- By hand it is easier: request may be absent and an answer may have any name; and a
+-- folder without an index is its *.md files in the order of their names, those with
+-- "repair" in their name being answers to repairs of the one before. A folder with a
+-- run.db is the run it records.
+--
+--   r = record.load(folder)     -> { { pull, kind, attempt, request = hash, answer = text,
+--                                      finish, tokens, usd, .. }, .. }, hash of all
+--   w = record.open(folder); w.add(exchange)
+local core   = require "kernelband.core"
+local json   = require "kernelband.json"
+local path   = require "kernelband.path"
+local reply  = require "kernelband.llm.reply"
+local schema = require "kernelband.schema"
+
+local record = {}
+
+local system = core.system
+
+local kept = { "pull", "kind", "attempt", "provider", "model", "model_returned", "finish",
+               "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
+               "tokens_reasoning", "usd", "usd_source", "error" }
+local most_entries <const> = 100000
+
+local function broken(folder, why, ...)
+  schema.raise("%s: not a recording that can be read: %s", folder, why:format(...))
+end
+
+function record.open(folder)
+  local ok, why = system.mkdir_p(folder)
+  if not ok then schema.raise("%s: cannot be recorded to: %s", folder, why) end
+
+  local function keep(text)
+    local name = system.hash(text) .. ".txt"
+    local file = path.join(folder, name)
+    if not system.exists(file) then
+      local fine, fault = system.write_file(file, text)
+      if not fine then error(("%s: %s"):format(folder, fault), 0) end
+    end
+    return name
+  end
+
+  local function add(exchange)
+    local line = { request = keep(exchange.request), answer = keep(exchange.answer or "") }
+    for _, name in ipairs(kept) do line[name] = exchange[name] end
+    local file = assert(io.open(path.join(folder, "index.jsonl"), "a"))
+    file:write(json.encode(line), "\n")
+    file:close()
+  end
+  return { add = add }
+end
+
+-- Texts are looked for in the folder itself and nowhere else.
+local function text_of(folder, name)
+  if type(name) ~= "string" or not name:find "^[%w_][%w_.-]*$" then
+    broken(folder, "%s is no name of a file", schema.show(name))
+  end
+  local text, why = system.read_file(path.join(folder, name))
+  if not text then broken(folder, "%s", why) end
+  return text
+end
+
+-- An exchange without a pull belongs to the next one; a repair to the one before.
+local function number(entries)
+  local pull = 0
+  for _, e in ipairs(entries) do
+    e.kind = e.kind == "repair" and "repair" or "propose"
+    e.pull = reply.count(e.pull)
+    if not e.pull then e.pull = e.kind == "repair" and math.max(pull, 1) or pull + 1 end
+    pull = math.max(pull, e.pull)
+    e.attempt = reply.count(e.attempt) or (e.kind == "repair" and 2 or 1)
+    e.usd = reply.money(e.usd)
+    e.finish, e.model = reply.text(e.finish), reply.text(e.model)
+    for _, name in ipairs { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
+                            "tokens_reasoning" } do
+      e[name] = reply.count(e[name])
+    end
+  end
+  return entries
+end
+
+local function from_index(folder, index)
+  local out = {}
+  for line in index:gmatch "[^\r\n]+" do
+    local e, why = reply.decode(line)
+    if not e then broken(folder, "index.jsonl, line %d: %s", #out + 1, why) end
+    if #out == most_entries then broken(folder, "more than %d exchanges", most_entries) end
+    local request = reply.text(e.request)
+    out[#out + 1] = e
+    e.request, e.answer = request and request:gsub("%.txt$", ""), text_of(folder, e.answer)
+  end
+  return out
+end
+
+local function from_files(folder)
+  local out = {}
+  for _, file in ipairs(assert(path.files(folder, ".md"))) do
+    local name = path.base(file)
+    if name ~= "README.md" then
+      out[#out + 1] = { kind = name:find "repair" and "repair" or "propose",
+                        answer = text_of(folder, name) }
+    end
+  end
+  return out
+end
+
+local function from_run(folder)
+  local db, why = core.store(folder .. "/run.db")
+  if not db then broken(folder, "%s", why) end
+  local rows
+  rows, why = db:rows [[SELECT c.*, b.bytes AS text FROM calls c
+    LEFT JOIN blobs b ON b.hash = c.answer ORDER BY c.id]]
+  db:close()
+  if not rows then broken(folder, "%s", why) end
+  local out = {}
+  for _, row in ipairs(rows) do
+    if row.text then
+      row.answer = row.text
+      out[#out + 1] = row
+    end
+  end
+  return out
+end
+
+function record.load(given)
+  local folder, looked = path.find(given)
+  if not folder then
+    schema.raise_at_call("kb.generator.replay", "there is no folder %s", looked)
+  end
+  local entries
+  local index = path.join(folder, "index.jsonl")
+  if system.exists(path.join(folder, "run.db")) == "file" then
+    entries = from_run(folder)
+  elseif system.exists(index) == "file" then
+    entries = from_index(folder, assert(system.read_file(index)))
+  else
+    entries = from_files(folder)
+  end
+  if #entries == 0 then
+    schema.raise_at_call("kb.generator.replay", "%s holds no recorded answer", folder)
+  end
+  local all = {}
+  for i, e in ipairs(number(entries)) do
+    all[i] = ("%d %s %d %s"):format(e.pull, e.kind, e.attempt, system.hash(e.answer))
+  end
+  return entries, system.hash(table.concat(all, "\n"))
+end
+
+return record

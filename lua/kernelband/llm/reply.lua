@@ -1,0 +1,115 @@
+-- llm/reply.lua - reading what a server says, which may be anything: JSON within
+-- bounds, text as valid UTF-8, numbers that are counts, and no secret in any of it.
+local cjson = require "cjson"
+
+local reply = {}
+
+local reader = cjson.new()              -- its settings are its own
+reader.decode_max_depth(64)
+reader.decode_invalid_numbers(false)
+
+reply.most_bytes = 32 << 20
+
+-- cjson gives null as a userdata; here an absent field and null are one.
+local function plain(v)
+  if v == cjson.null then return nil end
+  if type(v) == "table" then
+    for k, x in pairs(v) do v[k] = plain(x) end
+  end
+  return v
+end
+
+-- The object a text holds, or nil and why not.
+function reply.decode(text)
+  if #text > reply.most_bytes then return nil, "JSON of " .. #text .. " bytes" end
+  local ok, value = pcall(reader.decode, text)
+  if not ok then return nil, "malformed JSON: " .. reply.excerpt(tostring(value), 120) end
+  if type(value) ~= "table" then return nil, "JSON that is no object" end
+  return text:find("null", 1, true) and plain(value) or value
+end
+
+-- v.a.b[1] .. for reply.at(v, "a", "b", 1); nil when anything on the way is not there.
+function reply.at(v, ...)
+  for i = 1, select("#", ...) do
+    if type(v) ~= "table" then return nil end
+    v = v[select(i, ...)]
+  end
+  return v
+end
+
+function reply.text(v) return type(v) == "string" and v or nil end
+
+function reply.list(v) return type(v) == "table" and v or {} end
+
+-- A count of tokens, nil for what cannot be one.
+function reply.count(v)
+  if type(v) ~= "number" or v ~= v or v < 0 or v > 2 ^ 40 then return nil end
+  return math.floor(v)
+end
+
+-- Dollars, as some providers say them.
+function reply.money(v)
+  if type(v) ~= "number" or v ~= v or v < 0 or v > 1e6 then return nil end
+  return v
+end
+
+-- Valid UTF-8 without NUL: what is not becomes U+FFFD, one a byte.
+function reply.utf8(s)
+  s = s:gsub("%z", "")
+  local bad = select(2, utf8.len(s))
+  if not bad then return s end
+  local out, at = {}, 1
+  while bad do
+    out[#out + 1] = s:sub(at, bad - 1)
+    out[#out + 1] = "\u{FFFD}"
+    at = bad + 1
+    if at > #s then break end
+    bad = select(2, utf8.len(s, at))
+  end
+  out[#out + 1] = s:sub(at)
+  return table.concat(out)
+end
+
+-- The first n bytes of a text as one line of printable characters.
+function reply.excerpt(s, n)
+  s = reply.utf8(s:sub(1, n * 4)):gsub("[%c%s]+", " "):gsub("^ ", ""):gsub(" $", "")
+  if #s <= n then return s end
+  return s:sub(1, utf8.offset(s, 0, n + 1) - 1) .. "..."
+end
+
+-- A function that takes every secret out of a text, or out of all texts of a table;
+-- secrets as they are, as JSON writes them and as addresses do. Shorter than 8 bytes
+-- they are placeholders such as "EMPTY". It comes before texts are cut: a piece of a
+-- secret would not be found.
+function reply.censor(secrets)
+  local hidden = {}
+  for _, s in ipairs(secrets) do
+    if #s >= 8 then
+      hidden[#hidden + 1] = s
+      hidden[#hidden + 1] = cjson.encode(s):sub(2, -2)
+      hidden[#hidden + 1] = (s:gsub("[^%w%-_.~]", function(c)
+        return ("%%%02X"):format(c:byte())
+      end))
+    end
+  end
+  local function censor(text)
+    if type(text) == "table" then
+      local out = {}
+      for k, v in pairs(text) do out[censor(k)] = censor(v) end
+      return out
+    elseif type(text) ~= "string" then
+      return text
+    end
+    for _, s in ipairs(hidden) do
+      local at, stop = text:find(s, 1, true)
+      while at do
+        text = text:sub(1, at - 1) .. "[key]" .. text:sub(stop + 1)
+        at, stop = text:find(s, at + 5, true)
+      end
+    end
+    return text
+  end
+  return censor
+end
+
+return reply

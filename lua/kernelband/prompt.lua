@@ -1,0 +1,286 @@
+-- prompt.lua - what a model is asked. A question has three parts: system and stable
+-- are the same bytes in every question of a search, so that providers' caches hit;
+-- fresh is the rest.
+--
+--   p = prompt.new(task, overrides, device)
+--   q = p:propose(parent, strategy, { history =, best = })   -> { system, stable, fresh, text }
+--   q = p:repair(candidate, evaluation, strategy)
+--
+-- overrides (`prompt = { .. }` of a generator) replaces parts by name: a text, a
+-- function(about) returning one, or false for nothing. about.default is what would
+-- be said; beside it stand task, device, language, and for fresh parts kernel,
+-- profile, strategy, history, best, hints, candidate, evaluation.
+--   stable   system task hardware contract
+--   fresh    parent profile history strategy hints ask,  and repair
+-- hints are what a person says while the search runs (kernelband steer).
+local core    = require "kernelband.core"
+local reply   = require "kernelband.llm.reply"
+local schema  = require "kernelband.schema"
+local words   = require "kernelband.llm.words"
+
+local prompt = {}
+
+local parts = { "system", "task", "hardware", "contract", "parent", "profile", "history",
+                "strategy", "hints", "ask", "repair" }
+
+prompt.rules = {}
+for i, name in ipairs(parts) do
+  prompt.rules[i] = { name, { "string", "function", "boolean" }, optional = true }
+end
+
+local methods = {}
+methods.__index = methods
+
+-- A fence longer than any inside.
+local function fenced(tag, text)
+  local longest = 2
+  for run in text:gmatch "`+" do longest = math.max(longest, #run) end
+  local fence = ("`"):rep(longest + 1)
+  return ("%s%s\n%s%s%s"):format(fence, tag, text, text:sub(-1) == "\n" and "" or "\n", fence)
+end
+
+local c_types = { f64 = "double", f32 = "float", f16 = "_Float16", bf16 = "__bf16", i8 = "int8_t",
+                  u8 = "uint8_t", i32 = "int32_t", i64 = "int64_t" }
+local cuda_types = { f64 = "double", f32 = "float", f16 = "__half", bf16 = "__nv_bfloat16",
+                     i8 = "signed char", u8 = "unsigned char", i32 = "int", i64 = "long long" }
+
+local function type_of(a, types)
+  if a.mode == "scalar" then return types[a.dtype] .. " " end
+  return (a.mode == "in" and "const " or "") .. types[a.dtype] .. " *"
+end
+
+local function parameters(task, types)
+  local out = {}
+  for i, a in ipairs(task.args) do out[i] = type_of(a, types) .. a.name end
+  return table.concat(out, ", ")
+end
+
+-- The defaults -------------------------------------------------------------------
+
+local default = {}
+
+function default.system(about)
+  return ([[
+You are an expert in high-performance %s. You are given a kernel that is correct and asked to
+make it faster in one particular way. Your answer is compiled, checked against a reference in
+float64 on shapes you do not know, and timed. A kernel that is fast and wrong is worth nothing.]])
+    :format(about.language == "cuda" and "CUDA kernels for NVIDIA GPUs"
+            or "C kernels for CPUs")
+end
+
+local function shape_lines(task, out)
+  for _, s in ipairs(task.shapes and task.shapes.timed or {}) do
+    local cells = {}
+    for i, name in ipairs(task.shape_names) do cells[i] = ("%s=%d"):format(name, s[name]) end
+    out[#out + 1] = "- timed: " .. table.concat(cells, " ")
+  end
+end
+
+function default.task(about)
+  local t, out = about.task, {}
+  out[1] = ("# Task\n\n%s: %s"):format(t.name, t.summary or "")
+  if not t.args then return out[1] end
+  out[2] = ("\nArguments, in this order: (%s)"):format(
+    parameters(t, about.language == "cuda" and cuda_types or c_types))
+  for _, a in ipairs(t.args) do
+    if a.dims then
+      local dims = {}
+      for i, d in ipairs(a.dims) do dims[i] = tostring(d) end
+      out[#out + 1] = ("- %s: %s, %s, [%s]"):format(a.name, a.dtype, a.mode,
+                                                  table.concat(dims, "]["))
+    end
+  end
+  shape_lines(t, out)
+  local file = t.reference and t.reference[about.language]
+  local text = file and core.system.read_file(file)
+  if text then
+    out[#out + 1] = "\nThe reference, which says what the result is:\n\n"
+                    .. fenced(about.language == "cuda" and "cuda" or "c", text)
+  end
+  return table.concat(out, "\n")
+end
+
+function default.hardware(about)
+  local text = words.hardware(about.device)
+  return text and "# Machine\n\n" .. text
+end
+
+local c_contract = [[
+# Answer
+
+One fenced code block with the whole source file, and nothing that is not needed:
+
+```c
+#include <stdint.h>
+void %s(%s)
+{
+    ...
+}
+```
+
+- Sizes are arbitrary, from 1 up. Never read or write outside the arrays; inputs are read-only.
+- Outputs hold garbage when the call begins. The same inputs give the same bits every time.
+- One thread. No files, no system calls, no state kept from call to call, no threads.
+- Keep the precision: do not compute in a narrower type than the arguments have.
+- The source is C (gnu11) with GNU extensions; headers of the C library and the compiler's
+  intrinsics are there. Use only instructions that the machine above has.]]
+
+local cuda_contract = [[
+# Answer
+
+One fenced code block (```cuda) with the whole source file: device code only, no host code. Kernels
+are `extern "C" __global__ void name(...)`; how they are launched stands in comment lines at
+the top, in the order of the launches:
+
+// kb: scratch partial f32[rows*8]
+// kb: launch %s grid=(cdiv(n,256)) block=(256) shared=0 args=(%s)
+
+- scratch (optional) is a buffer in global memory that the launches share; it holds garbage first.
+- grid and block have one to three expressions, shared is bytes of dynamic shared memory.
+  Expressions know the task's integer arguments and shape names, sm_count, integers, + - * / %%
+  (integer division), cdiv(a, b), min(..) and max(..). args are the task's arguments, scratch
+  buffers and integer expressions, in the order of the kernel's parameters.
+- Sizes are arbitrary, from 1 up; guard every access. Outputs hold garbage when the launch begins.
+- No __device__ variables that outlive a launch, no printf, no malloc, no launches from the device.
+- The same inputs give the same bits every time. Keep the precision.]]
+
+local tune_contract = [[
+
+- A constant you cannot be sure of may be left open, at most 8 of them, on a line of its own in
+  place of its #define; the values are measured and the best is kept:
+  // kb: tune BLOCK 64 32 128]]
+
+function default.contract(about)
+  local t = about.task
+  local names = {}
+  for i, a in ipairs(t.args or {}) do names[i] = a.name end
+  local text = about.language == "cuda"
+    and cuda_contract:format(t.name, table.concat(names, ", "))
+    or c_contract:format(t.name, t.args and parameters(t, c_types) or "...")
+  return text .. tune_contract
+end
+
+function default.parent(about)
+  return "# Kernel to improve\n\n" .. fenced(about.tag, about.kernel.source or "")
+end
+
+function default.profile(about)
+  local text = words.profile(about.kernel, about.language)
+  if about.best and about.best.speedup and about.best.id ~= about.kernel.id then
+    text = text .. ("\nThe best kernel found so far is %.2f times as fast as the first version.")
+      :format(about.best.speedup)
+  end
+  return "# How it runs\n\n" .. text
+end
+
+function default.history(about)
+  local text = words.history(about.history)
+  return text and "# What was tried on this kernel\n\n" .. text
+end
+
+-- The strategy's own text; a function of it gets the kernel and its profile.
+function default.strategy(about)
+  local s = about.strategy
+  local text = s.prompt
+  if type(text) == "function" then text = text(about.kernel, about.profile or {}) end
+  if not text or text == "" then text = s.summary or s.name end
+  return "# What to do now: " .. s.name .. "\n\n" .. text
+end
+
+function default.hints(about)
+  if not about.hints or #about.hints == 0 then return nil end
+  return "# From the person who runs this search\n\n- " .. table.concat(about.hints, "\n- ")
+end
+
+function default.ask(about)
+  return ("Give the whole %s source of the new kernel in one fenced code block.")
+    :format(about.language == "cuda" and "CUDA" or "C")
+end
+
+local most_log <const> = 4000
+
+local what_failed = {
+  build_failed = "It does not compile.", launch_failed = "It cannot be launched.",
+  wrong = "It compiles, and its result is wrong.", crashed = "It crashes.",
+  timeout = "It does not return in time.",
+}
+
+function default.repair(about)
+  local e = about.evaluation
+  local log = type(e.log) == "string" and e.log ~= e.reason and e.log or ""
+  local out = { "# A kernel that failed", "", fenced(about.tag, about.candidate.source), "",
+                what_failed[e.verdict] or e.verdict, "",
+                fenced("text", reply.utf8(tostring(e.reason or ""):sub(1, most_log))) }
+  if log ~= "" then out[#out + 1] = fenced("text", reply.utf8(log:sub(1, most_log))) end
+  out[#out + 1] = "\nFind the mistake, keep the idea"
+    .. (about.strategy and " (" .. about.strategy.name .. ")" or "")
+    .. ", and give the whole corrected source in one fenced code block."
+  return table.concat(out, "\n")
+end
+
+-- Putting it together --------------------------------------------------------------
+
+local function part(self, name, about)
+  local own = self.overrides[name]
+  if own == false then return nil end
+  if type(own) == "string" then return own end
+  local text = default[name](about)
+  if type(own) ~= "function" then return text end
+  about.default = text
+  local said = own(about)
+  if said ~= nil and type(said) ~= "string" then
+    local info = debug.getinfo(own, "S")
+    schema.raise("%s:%d: prompt.%s must return a text or nothing, got %s", info.short_src,
+                 info.linedefined, name, schema.show(said))
+  end
+  return said
+end
+
+local function gather(self, names, about)
+  local out = {}
+  for _, name in ipairs(names) do
+    local text = part(self, name, about)
+    if text and text ~= "" then out[#out + 1] = text end
+  end
+  return reply.utf8(table.concat(out, "\n\n"))
+end
+
+local function about_of(self, more)
+  more.task, more.device, more.language, more.tag = self.task, self.device(), self.language,
+                                                    self.tag
+  return more
+end
+
+-- The stable part is made once: a fact that became known later would change it.
+local function question(self, fresh)
+  if not self.stable then
+    self.system = gather(self, { "system" }, about_of(self, {}))
+    self.stable = gather(self, { "task", "hardware", "contract" }, about_of(self, {})) .. "\n\n"
+  end
+  return { system = self.system, stable = self.stable, fresh = fresh,
+           text = self.system .. "\n\n" .. self.stable .. fresh }
+end
+
+function methods:propose(parent, strategy, ctx)
+  return question(self, gather(self, { "parent", "profile", "history", "strategy", "hints",
+                                        "ask" },
+    about_of(self, { kernel = parent, profile = parent.profile, strategy = strategy,
+                     history = ctx.history, best = ctx.best, hints = ctx.hints })))
+end
+
+function methods:repair(candidate, evaluation, strategy)
+  return question(self, gather(self, { "repair" }, about_of(self, {
+    candidate = candidate, evaluation = evaluation, strategy = strategy })))
+end
+
+-- device: a describe table, or a function that returns one or nil.
+function prompt.new(task, overrides, device)
+  local language = task.language or "c"
+  return setmetatable({
+    task = task, overrides = overrides or {}, language = language,
+    tag = language == "cuda" and "cuda" or "c",
+    device = type(device) == "function" and device or function() return device end,
+  }, methods)
+end
+
+return prompt

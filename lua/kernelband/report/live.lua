@@ -1,0 +1,98 @@
+-- report/live.lua - the page of a run while it goes on. The journal is looked at
+-- every second; sections whose HTML changed are published anew, and the page's
+-- script fetches those alone. Nothing a browser sends reaches this file.
+local chart  = require "kernelband.chart"
+local core   = require "kernelband.core"
+local json   = require "kernelband.json"
+local model  = require "kernelband.report.model"
+local page   = require "kernelband.report.page"
+local report = require "kernelband.report"
+
+local live = {}
+
+local LOOK_NS = 1000 * 1000 * 1000
+local html_type, json_type = "text/html; charset=utf-8", "application/json"
+
+-- What the page shows before there is anything to read.
+local function waiting(why)
+  local sections = {}
+  for i, part in ipairs(report.parts()) do
+    sections[i] = { id = part[1], title = part[2], html = '<p class="note">'
+                    .. chart.escape(i == 1 and why or "Nothing to show yet.") .. "</p>" }
+  end
+  return sections
+end
+
+local function publish(server, view)
+  local has = {}
+  for _, s in ipairs(view.sections) do
+    local text = page.inside(s)
+    has[s.id] = core.system.hash(text)
+    if view.shown[s.id] ~= has[s.id] then
+      assert(server:publish("section/" .. s.id, html_type, text))
+    end
+  end
+  view.shown = has
+  assert(server:publish("", html_type, page.html { title = view.title, lead = view.lead,
+    sections = view.sections, foot = "Served by kernelband "
+    .. require("kernelband").version .. "; read only.",
+    live = { text = view.text, has = json.encode(has) } }, page.policy(true)
+    .. "; frame-ancestors 'none'"))
+  assert(server:publish("state", json_type, json.encode { sections = has, text = view.text,
+                                                        title = view.title }))
+end
+
+local function read(view, folder)
+  local m = model.load(folder)
+  view.sections, view.title = report.sections(m, true), report.title(m)
+  view.lead = report.lead(m)
+  local steps = (m.experiment.options.budget or {}).steps
+  view.text = ("%s; %s%s pulls; as of %s"):format(m.state, m.pulls,
+    type(steps) == "number" and (" of %d"):format(steps) or "", os.date "%H:%M:%S")
+end
+
+-- Looks once; true when there was something new.
+local function look(view, folder)
+  local there = core.system.exists(folder .. "/run.db") == "file"
+  local stamp = there and model.stamp(folder) or nil
+  if stamp and stamp == view.stamp then return false end
+  local ok, why = pcall(there and read or function()
+    error("waiting for " .. folder .. ": there is no run in it yet", 0)
+  end, view, folder)
+  if ok then
+    view.stamp = stamp
+  else
+    why = tostring(why)
+    if why == view.text then return false end
+    view.text = why
+    if not view.stamp then view.sections = waiting(why) end
+  end
+  return true
+end
+
+-- Serves the run of a folder until `stopped()`; url(text) is told the address.
+function live.serve(folder, port, url, stopped)
+  local token = core.system.random_hex(16)
+  local server, why, code = core.serve(port, token)
+  if not server then return nil, why, code end
+  local _ <close> = server
+  local view = { title = folder, lead = "", shown = {}, text = "", sections = {} }
+  look(view, folder)
+  publish(server, view)
+  url(("http://127.0.0.1:%d/%s/"):format(server:port(), token))
+  local next_ns = 0
+  while not stopped() do
+    local done, text, kind = server:turn(LOOK_NS // 4)
+    if not done and kind ~= "EINTR" then return nil, text, kind end
+    local now = core.system.now_ns()
+    if now >= next_ns then
+      if look(view, folder) then publish(server, view) end
+      -- A run so large that a look takes long is looked at less often.
+      local took = core.system.now_ns() - now
+      next_ns = core.system.now_ns() + math.max(LOOK_NS, 10 * took)
+    end
+  end
+  return true
+end
+
+return live

@@ -1,0 +1,157 @@
+-- trace/ktt.lua - KTT's JSON output: times, and with profiling on, counters,
+-- registers and block sizes, which become phi, rho, h and signature.
+--
+-- Counters are Nsight Compute's names. What KTT's set cannot say stays
+-- "missing": bank conflicts, bytes used of the sectors moved, tensor pipes.
+local ktt = {}
+
+local max_registers, max_threads, max_shared = 255, 1024, 48 * 1024
+
+local verdicts = {
+  CompilationFailed = "build_failed", ComputationFailed = "launch_failed",
+  ValidationFailed = "wrong", DeviceLimitsExceeded = "launch_failed",
+}
+
+
+function ktt.claims(d) return type(d.Results) == "table" and type(d.Metadata) == "table" end
+
+local function share(pct)
+  return type(pct) == "number" and math.max(0, math.min(1, pct / 100)) or nil
+end
+
+local function largest(a, b)
+  if not a or not b then return a or b end
+  return math.max(a, b)
+end
+
+local function ratio(a, b)
+  if type(a) == "number" and type(b) == "number" and b > 0 then return a / b end
+end
+
+local function split(n, list)
+  local values, kinds = {}, {}
+  for i = 1, n do
+    local item = list[i] or {}
+    local known = type(item[1]) == "number" and item[1] == item[1] and math.abs(item[1]) < 1e300
+    values[i] = known and item[1] or 0
+    kinds[i] = known and item[2] or "missing"
+  end
+  return values, kinds
+end
+
+local function counters_of(result)
+  local out = {}
+  local list = type(result.ProfilingData) == "table" and result.ProfilingData.Counters
+  if type(list) ~= "table" then return out end
+  for _, c in ipairs(list) do
+    if type(c) == "table" and type(c.Value) == "number" and c.Value == c.Value then
+      out[c.Name or ""] = c.Value
+    end
+  end
+  return out
+end
+
+local function number(t, key)
+  local v = type(t) == "table" and t[key]
+  return type(v) == "number" and v == v and v or nil
+end
+
+local function flops_of(c)
+  local sum
+  for _, name in ipairs { "fp16", "fp32", "fp64" } do
+    local n = c["smsp__sass_thread_inst_executed_op_" .. name .. "_pred_on.sum"]
+    if n then sum = (sum or 0) + n end
+  end
+  return sum
+end
+
+-- A configuration of several kernels is judged by its longest.
+local function evidence(results, time_ns)
+  local main, longest = results[1], -1
+  for _, r in ipairs(results) do
+    if r.Duration > longest then main, longest = r, r.Duration end
+  end
+  local c, compiled = counters_of(main), main.CompilationData
+  local sm = largest(share(c["smsp__issue_active.avg.pct_of_peak_sustained_active"]),
+                     share(c["smsp__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"]))
+  local dram = share(c["dram__throughput.avg.pct_of_peak_sustained_elapsed"])
+  local l2 = share(c["lts__t_sectors.avg.pct_of_peak_sustained_elapsed"])
+  local occupancy = share(c["sm__warps_active.avg.pct_of_peak_sustained_active"])
+  local reads = ratio(c["dram__sectors_read.sum"], c["lts__t_sectors_op_read.sum"])
+  local moved = c["dram__sectors_read.sum"] and c["dram__sectors_write.sum"]
+                and 32 * (c["dram__sectors_read.sum"] + c["dram__sectors_write.sum"])
+  local registers = ratio(number(compiled, "RegistersCount"), max_registers)
+  local shared = number(compiled, "LocalMemorySize")
+  local x, y = number(main.LocalSize, "X"), number(main.LocalSize, "Y")
+  local threads = x and y and x * y * (number(main.LocalSize, "Z") or 1)
+  local spread = moved and moved > 0 and math.log(moved) or nil
+  local e = { registers = registers }
+  e.phi, e.phi_kind = split(9, {
+    { reads and math.max(0, 1 - reads), "derived" }, { dram, "measured" },
+    { sm, "measured" },
+    { share(c["smsp__thread_inst_executed_per_inst_executed.pct"]), "measured" },
+    { occupancy, "measured" }, { registers, "derived" },
+  })
+  e.rho, e.rho_kind = split(6, {
+    { math.log(time_ns), "measured" }, { spread, "measured" },
+    { ratio(flops_of(c), moved), "measured" },
+    { x, "derived" }, { y, "derived" }, { occupancy, "measured" },
+  })
+  -- The first is T / T0, which the environment fills in.
+  e.signature, e.signature_kind = split(5, {
+    { 1, "measured" }, { registers, "derived" },
+    { shared and shared / max_shared, "derived" },
+    { threads and threads / max_threads, "derived" },
+    { occupancy, "measured" },
+  })
+  e.h = { sm = sm and 100 * sm, dram = dram and 100 * dram, l2 = l2 and 100 * l2 }
+  e.h_kind = {}
+  for _, name in ipairs { "sm", "dram", "l2" } do
+    e.h_kind[name] = e.h[name] and "measured" or "missing"
+  end
+  return e
+end
+
+local function configuration(file, where, result, read)
+  local list, config, names = read.field(file, where, result, "Configuration", "table"), {}, {}
+  for i, p in ipairs(list) do
+    local name = type(p) == "table" and p.Name
+    if type(name) == "string" then
+      if p.ValueType ~= "String" and type(p.Value) == "string" then
+        config[name] = tonumber(p.Value) or p.Value
+      else
+        config[name] = p.Value
+      end
+      names[i] = name
+    end
+  end
+  return config, names
+end
+
+function ktt.read(file, d, read)
+  local unit = read.unit(file, d.Metadata.TimeUnit or "Nanoseconds")
+  local space
+  for i, result in ipairs(d.Results) do
+    local where = ("Results[%d]"):format(i - 1)
+    local config, names = configuration(file, where, result, read)
+    space = space or read.space(file, "ktt", names)
+    local status = read.field(file, where, result, "Status", "string")
+    local row = { verdict = status == "Ok" and "ok" or verdicts[status] or "launch_failed",
+                  reason = status ~= "Ok" and "recorded as " .. status or nil }
+    if status == "Ok" then
+      local parts, sum = read.field(file, where, result, "ComputationResults", "table"), 0
+      for j, part in ipairs(parts) do
+        sum = sum + unit * read.time(file, where, ("ComputationResults[%d].Duration"):format(j - 1),
+                                     type(part) == "table" and part.Duration or nil)
+      end
+      row.time_ns = sum
+      row.evidence = sum > 0 and evidence(parts, sum) or nil
+    end
+    space.add(where, config, row)
+  end
+  if not space then require("kernelband.schema").raise("%s: Results is empty", file) end
+  space.device = type(d.Metadata.Device) == "string" and d.Metadata.Device or nil
+  return space
+end
+
+return ktt

@@ -1,0 +1,163 @@
+-- trace/read.lua - recorded tuning spaces, of whatever kind, as one form:
+--
+--   { file, kind, device, axes = { name, ... }, strategies = spec or nil,
+--     rows = { { values = { one an axis }, verdict, reason, time_ns,
+--                samples_ns, evidence }, ... } }
+--
+-- A file is data from elsewhere: bounded in size and depth, never run, and
+-- every number is looked at before it is used. Errors name file and place.
+local cjson  = require "cjson"
+local core   = require "kernelband.core"
+local path   = require "kernelband.path"
+local schema = require "kernelband.schema"
+
+local read = {}
+
+local most_bytes = 256 << 20            -- unpacked
+local most_rows = 1 << 20
+local most_axes = 64
+local most_value = 256                  -- bytes of a value that is text
+
+local parser = cjson.new()
+parser.decode_max_depth(64)
+
+-- The text of a file, unpacked when it is gzip. partial: what can be had of a
+-- file that ends early, instead of an error.
+function read.text(file, partial)
+  local bytes, why = core.system.read_file(file)
+  if not bytes then schema.raise("%s", why) end
+  if bytes:sub(1, 2) ~= "\x1f\x8b" then return bytes end
+  local text, what, code, before = core.gunzip(bytes, most_bytes)
+  if text then return text end
+  if partial and code == "EINVAL" then return before end
+  schema.raise("%s: %s", file, what)
+end
+
+-- A number of bytes into a text as "line 3, column 17".
+local function place(text, at)
+  local line, from = 1, 0
+  for stop in text:gmatch "()\n" do
+    if stop >= at then break end
+    line, from = line + 1, stop
+  end
+  return ("line %d, column %d"):format(line, at - from)
+end
+
+function read.json(file, text)
+  local ok, value = pcall(parser.decode, text)
+  if ok then return value end
+  local why = tostring(value):gsub("^.-:%d+: ", "")
+  local at = tonumber(why:match "at character (%d+)")
+  if at then why = why:gsub(" at character %d+", "") .. ", " .. place(text, at) end
+  schema.raise("%s: not JSON, or cut short: %s", file, why)
+end
+
+-- What a reader is given to make a space with. Rows are checked as they come.
+function read.space(file, kind, axes)
+  local space = { file = file, kind = kind, axes = axes, rows = {} }
+  local index = {}
+  if #axes == 0 then schema.raise("%s: it names no tuning axis", file) end
+  if #axes > most_axes then
+    schema.raise("%s: %d axes; at most %d are read", file, #axes, most_axes)
+  end
+  for i, name in ipairs(axes) do
+    if type(name) ~= "string" or not name:find "^[%w_.:%-]+$" or #name > 64 then
+      schema.raise("%s: axis %d: expected a name of letters, digits and _ . : -, got %s",
+                   file, i, schema.show(name))
+    elseif index[name] then
+      schema.raise("%s: axis '%s' is named twice", file, name)
+    end
+    index[name] = i
+  end
+
+  local function value_of(where, name, v)
+    if type(v) == "boolean" then v = v and 1 or 0 end
+    if type(v) == "number" and v == v and math.abs(v) < math.huge then
+      return math.tointeger(v) or v
+    elseif type(v) == "string" and #v <= most_value and not v:find "[%c]" then
+      return v
+    end
+    schema.raise("%s: %s: axis '%s' must be a number or a short text, got %s", file, where,
+                 name, v == nil and "nothing" or schema.show(v))
+  end
+
+  -- where: "results[12]"; config: axis name -> value; row: the rest.
+  function space.add(where, config, row)
+    if #space.rows >= most_rows then
+      schema.raise("%s: more than %d rows", file, most_rows)
+    end
+    row.values, row.where = {}, where
+    for i, name in ipairs(axes) do row.values[i] = value_of(where, name, config[name]) end
+    if row.verdict == "ok" then
+      row.time_ns = read.time(file, where, "its time", row.time_ns)
+      for i, t in ipairs(row.samples_ns or {}) do
+        row.samples_ns[i] = read.time(file, where, "sample " .. i, t)
+      end
+    end
+    space.rows[#space.rows + 1] = row
+  end
+
+  return space
+end
+
+-- A time as it may be: finite and above 0.
+function read.time(file, where, what, t)
+  if type(t) == "number" and t > 0 and t < 1e18 then return t end
+  schema.raise("%s: %s: %s must be a number above 0, got %s", file, where, what,
+               t == nil and "nothing" or schema.show(t))
+end
+
+-- A table's field of the wanted type, or an error that says where.
+function read.field(file, where, t, name, wanted)
+  local v = type(t) == "table" and t[name]
+  if type(v) == wanted then return v end
+  schema.raise("%s: %s: expected a %s '%s', got %s", file, where,
+               wanted == "table" and "list or object" or wanted, name,
+               (v == nil or v == false or v == cjson.null) and "nothing" or schema.show(v))
+end
+
+local per_unit = { nanoseconds = 1, microseconds = 1e3, milliseconds = 1e6, seconds = 1e9,
+                   miliseconds = 1e6, ns = 1, us = 1e3, ms = 1e6, s = 1e9 }
+
+-- Nanoseconds a unit; the third is how T4 spells it.
+function read.unit(file, name)
+  local ns = type(name) == "string" and per_unit[name:lower()]
+  if ns then return ns end
+  schema.raise("%s: unknown unit of time %s", file, schema.show(name))
+end
+
+-- Sorted keys of an object whose order JSON did not keep.
+function read.keys(t)
+  local names = {}
+  for k in pairs(t) do names[#names + 1] = tostring(k) end
+  table.sort(names)
+  return names
+end
+
+-- The tables of readers, each { claims(document), read(file, document, read) }.
+local kinds = { "ktt", "t4", "tuner" }
+
+-- The space of a file.
+function read.file(name)
+  local file, looked = path.find(name)
+  if not file then schema.raise_at_call("kb.trace", "no such file: %s", looked) end
+  if core.system.exists(file) ~= "file" then
+    schema.raise_at_call("kb.trace", "'%s' is not a file", file)
+  end
+  local text = read.text(file)
+  local own = require "kernelband.trace.own"
+  if own.claims(text) then return own.read(file, text, read) end
+  if text:find "^%s*$" then schema.raise("%s: the file is empty", file) end
+  local tuner = require "kernelband.trace.tuner"
+  local document = read.json(file, tuner.closed(text))
+  for _, kind in ipairs(kinds) do
+    local reader = require("kernelband.trace." .. kind)
+    if type(document) == "table" and reader.claims(document) then
+      return reader.read(file, document, read)
+    end
+  end
+  schema.raise("%s: neither KTT output, a Kernel Tuner cache, a T4 file nor a recording of "
+               .. "kernelband record", file)
+end
+
+return read

@@ -1,0 +1,54 @@
+-- trace/tuner.lua - Kernel Tuner's cache files. Times are milliseconds.
+local schema = require "kernelband.schema"
+
+local tuner = {}
+
+local verdicts = { CompilationFailedConfig = "build_failed",
+                   RuntimeFailedConfig = "launch_failed", InvalidConfig = "launch_failed" }
+
+-- A cache still open, as a running or a killed tuner leaves it, ends in a comma.
+function tuner.closed(text)
+  if not text:find('"cache"', 1, true) then return text end
+  local open = text:match "^(.*}),%s*$"
+  return open and open .. "}}" or text
+end
+
+function tuner.claims(d) return type(d.cache) == "table" end
+
+local function axes_of(file, d, read)
+  local keys = d.tune_params_keys
+  if type(keys) == "table" and #keys > 0 then return keys end
+  if type(d.tune_params) == "table" then return read.keys(d.tune_params) end
+  schema.raise("%s: a Kernel Tuner cache without tune_params_keys", file)
+end
+
+function tuner.read(file, d, read)
+  local axes = axes_of(file, d, read)
+  local space = read.space(file, "kernel tuner", axes)
+  space.device = type(d.device_name) == "string" and d.device_name or nil
+  local objective = type(d.objective) == "string" and d.objective or "time"
+  for _, key in ipairs(read.keys(d.cache)) do
+    local entry, where = d.cache[key], ("cache[%q]"):format(key)
+    if type(entry) ~= "table" then
+      schema.raise("%s: %s: expected an object, got %s", file, where, schema.show(entry))
+    end
+    local value = entry[objective]
+    local failure = type(entry.__error__) == "string" and entry.__error__
+                    or type(value) == "string" and value
+    local row = { verdict = "ok" }
+    if failure then
+      row.verdict, row.reason = verdicts[failure] or "launch_failed", "recorded as " .. failure
+    else
+      row.time_ns = type(value) == "number" and value * 1e6 or value
+      row.samples_ns = {}
+      for i, t in ipairs(type(entry.times) == "table" and entry.times or {}) do
+        row.samples_ns[i] = type(t) == "number" and t * 1e6 or t
+      end
+    end
+    space.add(where, entry, row)
+  end
+  if #space.rows == 0 then schema.raise("%s: the cache is empty", file) end
+  return space
+end
+
+return tuner

@@ -1,0 +1,80 @@
+-- trace/walk.lua - the steps of a search in a recorded space: where it starts,
+-- which neighbour it meets, what a clock would have said.
+local core     = require "kernelband.core"
+local features = require "kernelband.trace.features"
+local space    = require "kernelband.trace.space"
+
+local walk = {}
+
+-- The start is drawn between these quantiles of valid configurations by time.
+local start_from, start_to = 0.45, 0.95
+
+-- The row a search of this seed starts from.
+function walk.start_of(W, seed)
+  if W.start then return W.start end
+  local n = #W.ok
+  local first = math.floor(start_from * n) + 1
+  local last = math.max(first, math.floor(start_to * n))
+  return W.ok[first + core.rng(seed):split("trace start"):below(last - first + 1)]
+end
+
+-- Whether strategy s has a move from row i.
+function walk.open(W, i, s) return W.last[s][i] > W.first[s][i] end
+
+-- A neighbour of row i under strategy s, or nil: drawn evenly.
+function walk.draw(W, i, s, rng)
+  local first = W.first[s][i]
+  local n = W.last[s][i] - first
+  if n < 1 then return nil end
+  local at = first + rng:below(n)
+  if at >= W.place[s][i] then at = at + 1 end
+  return W.order[s][at]
+end
+
+-- The parameters of the rows one draw from i under s may meet, row i's own among
+-- them: one list a class of rows.
+function walk.moves(W, i, s)
+  W.moves = W.moves or {}
+  local first, last = W.first[s][i], W.last[s][i]
+  W.moves[s] = W.moves[s] or {}
+  local list = W.moves[s][first]
+  if not list then
+    list = {}
+    for at = first, last do list[#list + 1] = space.params(W, W.order[s][at]) end
+    W.moves[s][first] = list
+  end
+  return list
+end
+
+-- Where the noise of a search comes from; nil without any.
+function walk.noise_root(W, seed)
+  return W.noise and core.rng(seed):split("trace noise"):below(1 << 62) or nil
+end
+
+-- One raw sample of row i, the same for the same root; without one the truth.
+function walk.measured(W, i, root)
+  local samples = W.samples[i]
+  if not samples or not root then return W.time_ns[i] end
+  local at = core.rng(root + i):below(#samples // 8)
+  return (string.unpack("<d", samples, 8 * at + 1))
+end
+
+-- An evaluation of row i beside the start, whose time is first_ns.
+function walk.evaluation(W, i, first_ns, root)
+  if W.verdict[i] ~= "ok" then
+    return { verdict = W.verdict[i], reason = W.reason[i] or nil }
+  end
+  local time_ns = walk.measured(W, i, root)
+  local speedup, spread = first_ns / time_ns, W.spread[i]
+  local phi, rho, signature, h, kinds = features.of(W, i, time_ns, first_ns)
+  return {
+    verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
+    speedup_low = speedup * (1 - 2 * spread), speedup_high = speedup * (1 + 2 * spread),
+    shapes = {},
+    evidence = { phi = phi, phi_kind = kinds.phi, rho = rho, rho_kind = kinds.rho,
+                 h = h, h_kind = kinds.h, signature = signature,
+                 signature_kind = kinds.signature },
+  }
+end
+
+return walk
