@@ -71,7 +71,7 @@ local function record(S, n, parent, name, verdict, reason, reward, child, terms)
 end
 
 local function admit(S, W, state, kernel, i)
-  S.pool[kernel.id], S.in_pool[kernel] = kernel, true
+  S.pool[kernel.id] = kernel
   state.row[kernel], state.known[i] = i, kernel.id
   if S.best and kernel.speedup_low <= S.best.speedup_low then return end
   S.best = kernel
