@@ -112,7 +112,7 @@ bench-gpu:
 # Programs whose children enter a seccomp jail make calls of valgrind there,
 # which the jail refuses.
 NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker \
-               %/check_nvrtc %/check_cubin %/check_cupti_gpu
+               %/check_nvrtc %/check_cubin %/check_cupti_gpu %/check_command
 memcheck: all $(TESTS) $(SERVER)
 	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
 	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"
@@ -133,8 +133,9 @@ build/fuzz/%: %.c $(SRC) Makefile
 	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
 	  -o $@ $< $(FUZZ_SRC) $(LIBS)
 fuzz: all $(FUZZ)
-	@for f in $(FUZZ); do $$f -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
-	@for f in $(wildcard tests/fuzz/*.lua); do $(KB) run $$f || exit 1; done
+	@for f in $(FUZZ); do n=$$(basename $$f); mkdir -p build/fuzz/corpus/$$n tests/fuzz/corpus/$$n; \
+	  $$f build/fuzz/corpus/$$n tests/fuzz/corpus/$$n -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
+	@for f in $(wildcard tests/fuzz/fuzz_*.lua); do SECONDS=$(SECONDS) $(KB) run $$f || exit 1; done
 
 bench:
 	$(Q)$(MAKE) --no-print-directory MODE=release bench-run

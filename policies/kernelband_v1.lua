@@ -44,7 +44,7 @@ local by_target = {
 }
 
 local function warm_up(heads, pairs_wanted, ctx)
-  local rng = ctx.rng:split "warm start"
+  local rng = ctx.core.rng(1):split "warm start"
   for n = 0, pairs_wanted - 1 do
     local i = n % #heads + 1
     local strategy, phi = ctx.strategies[i], {}
@@ -55,56 +55,77 @@ local function warm_up(heads, pairs_wanted, ctx)
   for _, head in ipairs(heads) do head:fit() end
 end
 
+-- Heads after the warm start, which is the same in every search of these
+-- strategies: fitted once, copied afterwards.
+local warmed = {}
+
+local function new_heads(params, ctx)
+  local words = { params.warm_start, params.l2, params.buffer }
+  for _, s in ipairs(ctx.strategies) do words[#words + 1] = s.name .. ":" .. s.target end
+  local key, heads = table.concat(words, " "), {}
+  if not warmed[key] then
+    for i in ipairs(ctx.strategies) do
+      heads[i] = ctx.core.logit(9, { l2 = params.l2, buffer = params.buffer })
+    end
+    warm_up(heads, params.warm_start, ctx)
+    warmed[key] = heads
+  end
+  local out = {}
+  for i, head in ipairs(warmed[key]) do out[i] = head:copy() end
+  return out
+end
+
 local function new(params, ctx)
-  local core, n, open = ctx.core, #ctx.strategies, ctx.open
+  local core, n, open, alpha = ctx.core, #ctx.strategies, ctx.open, params.alpha
   local each = params.clusters == "each"
   assert(each or type(params.clusters) == "number",
          "clusters must be a number or \"each\"")
   local most = each and 65536 // n or params.clusters
   local near = not each and core.cluster(most, 6, { seed = ctx.rng:below(1 << 31) })
-  local ucb = core.ucb(most * n, { c = params.c })
-  local heads, kernels, cluster = {}, {}, {}
-  for i = 1, n do
-    heads[i] = core.logit(9, { l2 = params.l2, buffer = params.buffer })
-  end
-  warm_up(heads, params.warm_start, ctx)
+  local ucb, heads, cluster = core.ucb(most * n, { c = params.c }), new_heads(params, ctx), {}
 
-  local function arm(kernel, i) return (cluster[kernel] - 1) * n + i end
-
-  local policy = {}
+  -- All (kernel, strategy) pairs, one after another; a pair's bias changes only
+  -- when its strategy's head is fitted.
+  local parents, arms, biases = {}, {}, {}
+  local policy, open_arms, open_biases, place = {}, {}, {}, {}
 
   function policy.admit(kernel)
-    cluster[kernel] = each and math.min(kernel.id, most)
-                      or near:assign(kernel.rho)
-    kernels[#kernels + 1] = kernel
+    local c = each and math.min(kernel.id, most) or near:assign(kernel.rho)
+    cluster[kernel] = c
+    for i = 1, n do
+      local at = #parents + 1
+      parents[at], arms[at] = kernel, (c - 1) * n + i
+      biases[at] = alpha * heads[i]:p(kernel.phi)
+    end
   end
 
   function policy.choose()
-    local parent, index, arms, bias = {}, {}, {}, {}
-    for _, kernel in ipairs(kernels) do
-      for i = 1, n do
-        if open(kernel, i) then
-          local at = #arms + 1
-          parent[at], index[at], arms[at] = kernel, i, arm(kernel, i)
-          bias[at] = params.alpha * heads[i]:p(kernel.phi)
-        end
+    local count, i = 0, 0
+    for at, kernel in ipairs(parents) do
+      i = i % n + 1
+      if open(kernel, i) then
+        count = count + 1
+        open_arms[count], open_biases[count], place[count] = arms[at], biases[at], at
       end
     end
-    if #arms == 0 then return nil end
-    local at = ucb:select(arms, bias)
-    local a = arms[at]
+    if count == 0 then return nil end
+    for at = #open_arms, count + 1, -1 do open_arms[at], open_biases[at] = nil, nil end
+    local at = place[ucb:select(open_arms, open_biases)]
+    local a, parent, strategy = arms[at], parents[at], (at - 1) % n + 1
     local tried = ucb:pulls(a) > 0
-    return parent[at], index[at], {
+    return parent, strategy, {
       mean = ucb:mean(a), exploration = tried and ucb:score(a) - ucb:mean(a) or nil,
-      psi = heads[index[at]]:p(parent[at].phi), cluster = cluster[parent[at]],
+      psi = heads[strategy]:p(parent.phi), cluster = cluster[parent],
     }
   end
 
   function policy.learn(pull)
-    local head = heads[pull.strategy]
-    ucb:update(arm(pull.parent, pull.strategy), pull.reward)
+    local i = pull.strategy
+    local head = heads[i]
+    ucb:update((cluster[pull.parent] - 1) * n + i, pull.reward)
     head:learn(pull.parent.phi, pull.reward > 0)
     head:fit()
+    for at = i, #parents, n do biases[at] = alpha * head:p(parents[at].phi) end
   end
 
   return policy

@@ -54,6 +54,22 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
     return KB_OK;
 }
 
+kb_status kb_logit_copy(const kb_logit *h, kb_logit **out)
+{
+    kb_logit *copy;
+    kb_status st = kb_logit_new(h->dim, &h->how, &copy);
+    if (st)
+        return st;
+    memcpy(copy->weights, h->weights, h->order * sizeof *h->weights);
+    memcpy(copy->x, h->x, h->count * h->dim * sizeof *h->x);
+    memcpy(copy->yes, h->yes, h->count * sizeof *h->yes);
+    copy->next = h->next;
+    copy->count = h->count;
+    copy->stale = h->stale;
+    *out = copy;
+    return KB_OK;
+}
+
 void kb_logit_free(kb_logit *h)
 {
     free(h);
@@ -221,6 +237,10 @@ static bool newton(kb_logit *h, double *decrement2)
     return isfinite(square);
 }
 
+/* So near the minimum Newton's next decrement is about the square of this one:
+ * the last step is taken without another look at J. */
+static const double last_decrement2 = 1e-8;
+
 /* Moves along the step, halving it until J falls by a ten-thousandth of what
  * the slope promises (Armijo), give or take the rounding of J. */
 static bool descend(kb_logit *h, double decrement2, double *loss)
@@ -256,7 +276,15 @@ int kb_logit_fit(kb_logit *h)
     int steps = 0;
     double decrement2;
     while (steps < KB_LOGIT_MAX_STEPS && newton(h, &decrement2)
-           && decrement2 > 1e-16 && descend(h, decrement2, &loss))
+           && decrement2 > 1e-16) {
+        if (decrement2 <= last_decrement2) {
+            for (size_t i = 0; i < h->order; i++)
+                h->weights[i] -= h->step[i];
+            return steps + 1;
+        }
+        if (!descend(h, decrement2, &loss))
+            break;
         steps++;
+    }
     return steps;
 }

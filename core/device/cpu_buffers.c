@@ -33,7 +33,7 @@ static kb_status lay_out(struct kb_cpu_span *s, const struct kb_arg *a,
     uint64_t all = (slots - 1) * s->stride + room;
     s->pages = (all + ZONE + PAGE - 1) / PAGE;
     s->first = *next;
-    s->offset = s->pages * PAGE - all;
+    s->offset = a->front ? 0 : s->pages * PAGE - all;
     *next += s->pages;
     return KB_OK;
 }
@@ -82,6 +82,8 @@ kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
         st = open_memory("kb-out", b->out_bytes, &b->out_fd, &b->out);
     if (st)
         goto fail;
+    if (args > 0 && arg[0].front)
+        memset(b->in, 0xff, b->in_bytes);
     *out = &b->head;
     return KB_OK;
 

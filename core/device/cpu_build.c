@@ -21,6 +21,13 @@ static const char *const flags[] = {
     "-pipe", "-Wl,-z,defs", "-w", NULL
 };
 
+/* Beside those, for a look at undefined behaviour: what it finds traps, so that
+ * the jail needs no library for it. Kernels may cast to vectors: no alignment. */
+static const char *const sanitized_flags[] = {
+    "-fsanitize=undefined", "-fno-sanitize=alignment",
+    "-fsanitize-undefined-trap-on-error", "-fstack-protector-all", NULL
+};
+
 static const struct kb_jail_limits build_limits = {
     .memory_bytes = (uint64_t)2 << 30, .file_bytes = 64 << 20, .cpu_s = 20,
     .open_files = 64
@@ -164,6 +171,8 @@ static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
     size_t n = 1, used = 0;
     for (size_t i = 0; flags[i]; i++)
         argv[n++] = flags[i];
+    for (size_t i = 0; b->sanitized && sanitized_flags[i]; i++)
+        argv[n++] = sanitized_flags[i];
     static const char *const rest[] = {
         "-o", "kernel.so", "kernel.c", "call.c", "-lm"
     };

@@ -32,6 +32,7 @@ typedef struct cpu_program {
     uint32_t launches;
     bool booked;                        /* processor_ns works here */
     int64_t settled_ns;                 /* processor_ns after the last launch */
+    int64_t began_ns, patience_ns;      /* processor_ns at the gate; timeout */
     struct kb_perf perf;
     uint64_t counted[KB_PERF_EVENTS];
 } cpu_program;
@@ -148,6 +149,15 @@ static kb_status judge_end(cpu_program *p, int wstatus)
     return KB_ECRASH;
 }
 
+/* At a deadline: has the kernel had less than half of the time, because others
+ * had the processor? Then it gets as long again, four times at most. */
+static bool starved(const cpu_program *p, const _Atomic uint32_t *word,
+                    int *again)
+{
+    return word == &p->wire->done && p->booked && (*again)++ < 4
+        && processor_ns(p->pid) - p->began_ns < *again * p->patience_ns / 2;
+}
+
 /* Waits until *word == value: spins at first, then looks every now and then,
  * because the time that counts is booked by the system (processor_ns) and a
  * spinning parent would only heat the machine. */
@@ -155,13 +165,16 @@ static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
                        int64_t deadline_ns, int64_t *at_ns)
 {
     static const struct timespec nap = { 0, 20000 };
+    int again = 0;
     for (unsigned spins = 1; atomic_load(word) != value; spins++) {
         if (spins % SPINS)
             continue;
         int wstatus;
         if (waitpid(p->pid, &wstatus, WNOHANG) == p->pid)
             return judge_end(p, wstatus);
-        if (kb_clock_now_ns() > deadline_ns) {
+        if (kb_clock_now_ns() > deadline_ns && starved(p, word, &again)) {
+            deadline_ns += p->patience_ns;
+        } else if (kb_clock_now_ns() > deadline_ns) {
             kb_process_kill(p->pid, false);
             p->pid = 0;
             snprintf(p->head.why, sizeof p->head.why, "did not return in time");
@@ -236,6 +249,8 @@ kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
     if (st)
         return st;
     int64_t used_ns = processor_ns(p->pid);
+    p->began_ns = used_ns;
+    p->patience_ns = timeout_ns;
     /* More than it takes to fall asleep and wake up: the kernel said that it
      * was done and went on. That belongs to the time it hid it from. */
     int64_t hidden_ns = used_ns - p->settled_ns - wake_cost_ns;

@@ -41,6 +41,9 @@ struct kb_arg {
     uint64_t count;             /* elements of an array */
     int64_t integer;            /* value of an integer scalar */
     double real;                /* value of a floating one */
+    bool front;                 /* CPU: the array starts where its pages do, so
+                                 * that reading before it is a fault; what lies
+                                 * behind an input is then all ones (NaN) */
 };
 
 struct kb_build {
@@ -49,6 +52,7 @@ struct kb_build {
     const struct kb_arg *arg;   /* modes and dtypes are used, values are not */
     size_t args;
     int64_t timeout_ns;
+    bool sanitized;             /* CPU: undefined behaviour ends the kernel */
 };
 
 /* What a device is. Numbers a device has no use for are 0. */
@@ -239,7 +243,8 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
  * not use a processor for it does not do. What it used between two launches,
  * beyond a wake-up, is added to the second one: a kernel can reach its caller
  * and say too early that it is done.
- * ETIME: killed at the deadline. ECRASH, EDENIED: it died; kb_program_why
+ * ETIME: killed at the deadline; a kernel that had the processor for less than
+ * half of the time gets up to five times as long. ECRASH, EDENIED: it died; kb_program_why
  * says how. After any of these the program can only be stopped. */
 KB_MUST_USE kb_status kb_program_launch(kb_program *p, uint64_t iterations,
                                         int64_t timeout_ns,

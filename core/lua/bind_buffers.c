@@ -48,7 +48,9 @@ static void check_one_arg(lua_State *L, int idx, struct kb_arg *a)
         if (!kb_dtype_is_float(a->dtype))
             a->integer = luaL_checkinteger(L, -1);
     }
-    lua_pop(L, 4);
+    lua_getfield(L, idx, "front");                      /* [.. front] */
+    a->front = lua_toboolean(L, -1);
+    lua_pop(L, 5);
 }
 
 size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg)

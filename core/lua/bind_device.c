@@ -8,7 +8,7 @@
  *     d:lost()                       -> why it can do no more | nil
  *     d:state()                      -> { sm_mhz = .. } | nil, text, "ENODEV"
  *     d:claim(on)                    -> true; waits until other engines let go
- *     d:build { source =, entry =, args =, timeout_ns = }
+ *     d:build { source =, entry =, args =, timeout_ns =, sanitized = }
  *                                    -> object | nil, log, code
  *     d:buffers(args, slots)         -> buffers, see bind_buffers.c
  *     d:load(object, buffers [, plan])   -> program | nil, why, code
@@ -180,7 +180,7 @@ static int device_build(lua_State *L)
 {
     struct kb_arg args[KB_DEVICE_ARGS];
     struct kb_build b = { .arg = args };
-    char log[LOG_BYTES];
+    char log[LOG_BYTES] = "";
     kb_device *d = check_device(L, 1);
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
@@ -195,10 +195,12 @@ static int device_build(lua_State *L)
     b.entry = luaL_checkstring(L, 4);
     b.timeout_ns = luaL_checkinteger(L, 5);
     b.args = kb_bind_check_args(L, 6, args);
+    lua_getfield(L, 2, "sanitized");                    /* [.. sanitized] */
+    b.sanitized = lua_toboolean(L, -1);
 
     kb_object **slot = kb_bind_slot_of(L, OBJECT, 1);
     kb_status st = kb_device_build(d, &b, log, sizeof log, slot);
-    if (st == KB_EBUILD)
+    if (log[0] && (st == KB_EBUILD || st == KB_EDENIED))
         return kb_bind_fail_text(L, st, log);
     return st ? kb_bind_fail(L, st) : 1;
 }

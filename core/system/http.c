@@ -174,6 +174,9 @@ static void collect(kb_http *h)
         struct transfer *t = NULL;
         CURLcode code = m->data.result;
         h->curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+        ask_status(t);
+        if (!code && (t->answer.status < 200 || t->answer.status > 999))
+            code = CURLE_WEIRD_SERVER_REPLY;
         kb_http_explain(t, code);
         finish(h, t);
     }

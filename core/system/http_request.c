@@ -16,6 +16,9 @@ static void keep_header(struct transfer *t, const char *line, size_t n)
     const char *colon = memchr(line, ':', n);
     if (!colon || colon == line)
         return;
+    for (const char *c = line; c < colon; c++)
+        if (*c <= ' ' || *c == 127)
+            return;
     const char *value = colon + 1, *end = line + n;
     while (value < end && (*value == ' ' || *value == '\t'))
         value++;
@@ -26,7 +29,7 @@ static void keep_header(struct transfer *t, const char *line, size_t n)
         *to++ = (char)tolower((unsigned char)*c);
     *to++ = '\0';
     for (const char *c = value; c < end; c++)
-        *to++ = *c ? *c : ' ';
+        *to++ = (unsigned char)*c < ' ' || *c == 127 ? ' ' : *c;
     *to++ = '\0';
     t->head_used = (size_t)(to - t->head);
 }

@@ -184,7 +184,7 @@ local function one_draw(s, room, program, draw, twice)
   end
 end
 
--- All checks of one shape, in a process of their own.
+-- All checks of one shape, in a process of their own: load() starts it.
 function check.room(s, room, load)
   local program, why, code = load()
   if not program then

@@ -194,7 +194,17 @@ local function bootstrap(n, statistic)
     for i = 1, n do pick[i] = 1 + rng:below(n) end
     list[b] = statistic(pick)
   end
-  return core.stats.quantile(list, 0.025), core.stats.quantile(list, 0.975)
+  return core.stats.quantile(list, 0.025), core.stats.quantile(list, 0.975), list
+end
+
+-- How often a resampled difference has not the sign of the whole, both sides.
+local function chance_of(list)
+  local below, above = 0, 0
+  for _, d in ipairs(list or {}) do
+    if d <= 0 then below = below + 1 end
+    if d >= 0 then above = above + 1 end
+  end
+  return math.min(1, 2 * (math.min(below, above) + 0.5) / resamples)
 end
 
 local function estimate(cell, spaces, seeds, f)
@@ -286,8 +296,8 @@ local function against(c, reference, spaces, by, steps)
   local function difference(pick)
     return geo(x, spaces, pick, #seeds) - geo(y, spaces, pick, #seeds)
   end
-  local low, up = bootstrap(#seeds, difference)
-  return { value = difference(nil), low = low, high = up, seeds = #seeds,
+  local low, up, list = bootstrap(#seeds, difference)
+  return { value = difference(nil), low = low, high = up, seeds = #seeds, chance = chance_of(list),
            sure = low ~= nil and (low > 0 or up < 0) }
 end
 

@@ -85,7 +85,7 @@ local function judge(s, source, options, out)
     bad = check.room(s, room, function() return rooms.load(s, kernel, room.buffers, room.shape) end)
     if bad then break end
   end
-  bad = bad or s.strict and require("kernelband.strict").judge(s, source)
+  if s.strict and not bad then bad = require("kernelband.strict").judge(s, kernel, source) end
   seconds.check = seconds_since(start)
   if bad then return bad end
 

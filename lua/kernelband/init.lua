@@ -18,6 +18,7 @@ local parts = {
   { "trace",      "kernelband.trace", "new" },
   { "sweep",      "kernelband.sweep", "run" },
   { "compare",    "kernelband.compare" },
+  { "metrics",    "kernelband.metrics" },
 }
 
 local generators = {
@@ -26,6 +27,11 @@ local generators = {
   { "command",  "kernelband.generator.command", "new" },
   { "replay",   "kernelband.generator.replay", "new" },
   { "mixed",    "kernelband.generator.mixed", "new" },
+}
+
+local importers = {
+  { "tritonbench", "kernelband.import.tritonbench", "load" },
+  { "kernelbench", "kernelband.import.kernelbench", "load" },
 }
 
 -- A table whose names are looked up, once each, in list.
@@ -52,6 +58,7 @@ end
 
 local kb = face("kb", parts)
 rawset(kb, "generator", face("kb.generator", generators))
+rawset(kb, "import", face("kb.import", importers))
 rawset(kb, "version", "0.1")
 
 return kb

@@ -122,6 +122,7 @@ local function teach(S, p)
     reason = p.reason, child = p.child, reward = p.reward,
     cost = { seconds = p.cost.seconds, usd = p.cost.usd }, terms = p.terms,
     exhausted = p.verdict == "no_candidate",
+    params = p.kept and p.kept.candidate and p.kept.candidate.params or nil,
   }
   if not p.foreign then
     S.brain.learn(lesson)

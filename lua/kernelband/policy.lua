@@ -5,6 +5,7 @@
 -- differ in a replay. Its table kernel.note is shared with the engine.
 local core   = require "kernelband.core"
 local fence  = require "kernelband.fence"
+local landscape = require "kernelband.landscape"
 local path   = require "kernelband.path"
 local schema = require "kernelband.schema"
 
@@ -31,7 +32,7 @@ local hooks = {
 -- What a policy may compute with: arithmetic, no device, file or clock.
 local function brain()
   local out = {}
-  for _, name in ipairs { "ucb", "cluster", "logit", "rng", "stats" } do
+  for _, name in ipairs { "ucb", "cluster", "logit", "gp", "rng", "stats" } do
     out[name] = core[name]
   end
   return fence.freeze(out)
@@ -87,15 +88,27 @@ end
 
 -- Engine kernels and the policy's copies of them, both ways. A kernel without
 -- id has no other place than its own table.
-local function mirror()
-  local copies, originals, kinds = {}, {}, {}
-  local m = {}
+local vectors = { phi = true, rho = true, signature = true }       -- of numbers alone
+local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
 
-  -- Kernels share the tables that say what kinds of evidence they have.
-  local function field(name, v)
-    if type(v) ~= "table" or not name:find "_kind$" then return copy(v) end
-    kinds[v] = kinds[v] or copy(v)
-    return kinds[v]
+local function mirror()
+  local copies, originals, shared = {}, {}, {}
+  local m = { originals = originals }
+
+  -- Kernels share what says the kinds of their evidence, and so do the copies.
+  local function copy_kind(v)
+    local c = shared[v]
+    if not c then
+      c = copy(v)
+      shared[v] = c
+    end
+    return c
+  end
+
+  local function copy_field(k, v)
+    if type(v) ~= "table" then return v end
+    if vectors[k] then return { table.unpack(v) } end
+    return kinds[k] and copy_kind(v) or copy(v)
   end
 
   function m.copy_of(kernel)
@@ -104,7 +117,7 @@ local function mirror()
     if not c then
       kernel.note = kernel.note or {}
       c = {}
-      for k, v in pairs(kernel) do c[k] = field(k, v) end
+      for k, v in pairs(kernel) do c[k] = copy_field(k, v) end
       c.note = kernel.note
       copies[kernel], originals[c] = c, kernel
     end
@@ -162,8 +175,11 @@ end
 
 -- ctx as the policy sees it.
 local function inner_context(ctx, m)
+  local originals, answers = m.originals, {}
   local function open(kernel, i)
-    local original = m.original(kernel)
+    local known = answers[kernel]
+    if known and known[i] ~= nil then return known[i] end
+    local original = originals[kernel]
     if not original then
       error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 2)
     end
@@ -172,11 +188,19 @@ local function inner_context(ctx, m)
       error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#ctx.strategies,
             schema.show(i)), 2)
     end
-    return not ctx.open or ctx.open(original, n)
+    local is = not ctx.open or ctx.open(original, n)
+    if not ctx.static then return is end
+    answers[kernel] = known or {}
+    answers[kernel][n] = is             -- a generator whose answers stay
+    return is
+  end
+  local function moves(kernel, i)
+    local original = m.original(kernel)
+    if ctx.moves and original then return ctx.moves(original, i) end
   end
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open,
+    open = open, landscape = function(options) return landscape.new(options, moves) end,
   }
 end
 

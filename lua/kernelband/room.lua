@@ -11,7 +11,7 @@ local slots_bytes      = 32 << 20       -- of arrays that rotate in a sample, ab
 
 -- A source as built: its object and, on a GPU, its launch plan. Returns nil,
 -- text, code.
-function rooms.build(s, source, entry, arguments)
+function rooms.build(s, source, entry, arguments, sanitized)
   local launches
   if s.language == "cuda" then
     local why
@@ -19,7 +19,7 @@ function rooms.build(s, source, entry, arguments)
     if not launches then return nil, why, "EPLAN" end
   end
   local object, log, code = s.device:build { source = source, entry = entry, args = arguments,
-                                             timeout_ns = build_timeout_ns }
+                                             timeout_ns = build_timeout_ns, sanitized = sanitized }
   if not object then return nil, log, code end
   return { object = object, plan = launches }
 end
@@ -65,6 +65,14 @@ local function buffers_or_raise(s, arguments, slots)
   local b, why = s.device:buffers(arguments, slots)
   if not b then schema.raise("%s: no room for the arguments: %s", s.task.file, why) end
   return b
+end
+
+-- The same room with other buffers: every array starts where a page does.
+function rooms.front(s, room)
+  local arguments = task.arguments(s.task, room.shape)
+  for _, a in ipairs(arguments) do a.front = true end
+  return setmetatable({ buffers = buffers_or_raise(s, arguments, 1), slots = 1 },
+                      { __index = room })
 end
 
 function rooms.new(s, shape, role)

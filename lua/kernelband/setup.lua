@@ -67,9 +67,10 @@ end
 local function environment(opt)
   local task = opt.task
   if task.environment then
-    local env = task.environment { parallel = opt.parallel, seed = opt.seed }
+    local env = task.environment { parallel = opt.parallel, seed = opt.seed, device = opt.device,
+                                   workers = opt.workers }
     return { evaluator = env.evaluator, generator = env.generator,
-             strategies = env.strategies, source = env.source, ext = "txt" }
+             strategies = env.strategies, source = env.source, ext = env.ext or "txt" }
   end
   local language
   opt.device, language = device.resolve(opt.device, task)
@@ -206,7 +207,8 @@ local function new_state(opt, L, view)
   }
   S.quiet = opt.quiet
   if S.quiet == nil then
-    S.quiet = S.task.environment ~= nil and (opt.progress or progress.mode()) == "auto"
+    S.quiet = S.task.environment ~= nil and not S.task.worker_argv
+              and (opt.progress or progress.mode()) == "auto"
   end
   S.progress = view or progress.new { quiet = S.quiet, mode = opt.progress }
   function S.replaying() return S.replayed < #S.journal.order end
@@ -258,6 +260,10 @@ function setup.search(options, L, view)
   S.brain = S.policy.new {
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = function(k, i) return S.open(k, i) end,
+    static = S.generator.static,
+    moves = S.generator.moves and function(k, i)
+      return S.generator.moves(k, S.strategies[i])
+    end or nil,
   }
   S.journal = open_journal(opt, S, env)
   start_clock(S)

@@ -100,6 +100,7 @@ local function loop(S, W, state)
     record(S, n, parent, name, verdict, reason, reward, child, terms)
     brain.learn { n = n, parent = parent, strategy = s, verdict = verdict, reason = reason,
                   child = child, reward = reward, cost = free, terms = terms,
+                  params = i and space.params(W, i) or nil,
                   exhausted = verdict == "no_candidate" }
     if child then brain.admit(child) end
   end

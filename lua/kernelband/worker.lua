@@ -91,7 +91,8 @@ local function retire(self, slot)
 end
 
 local function spawn(slot)
-  local process, why = core.worker { core.system.exe(), "worker", "--device", slot.device }
+  local process, why = core.worker(slot.argv or { core.system.exe(), "worker", "--device",
+                                                       slot.device })
   if not process then error("cannot start a worker: " .. why, 0) end
   return process
 end
@@ -141,7 +142,7 @@ end
 local function start(self, slot)
   slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
   expect(self, slot, "opening", open_timeout_ns)
-  assert(slot.process:send(json.encode { op = "open", task = self.task.dir,
+  assert(slot.process:send(json.encode { op = "open", task = self.task.job or self.task.dir,
                                          known = self.first }))
 end
 
@@ -408,7 +409,8 @@ function worker.start(options)
                               loop = L, opened = L:promise() }, evaluator)
   local n = count(options, device)
   for i = 1, n do
-    self.slots[i] = {}
+    local argv = options.task.worker_argv     -- a task may bring a judge of its own
+    self.slots[i] = { argv = argv and argv(device) }
     choose_device(self.slots[i], device, n)
     start(self, self.slots[i])
   end

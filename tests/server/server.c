@@ -7,7 +7,8 @@
  *   server --certificates DIR   makes ca.pem, good.pem, expired.pem,
  *                               other.pem, each with its .key
  *
- * It prints "port N pid P" and serves until its parent dies or it is killed.
+ * It prints "port N pid P" and serves until its parent dies, what reads its
+ * stdout goes away, or it is killed.
  * With --record each request is kept, head and body as received, in DIR/1,
  * DIR/2, .. in the order in which they were complete.
  *
@@ -326,7 +327,9 @@ static void loop(struct server *s)
         int ms = soonest <= now ? 0 : (int)((soonest - now) / 1000000) + 1;
         int n = epoll_wait(s->epoll, e, EVENTS, ms);
         for (int i = 0; i < n; i++)
-            if (!e[i].data.ptr)
+            if (e[i].data.ptr == s)
+                exit(0);
+            else if (!e[i].data.ptr)
                 accept_all(s);
             else
                 serve(s, e[i].data.ptr);
@@ -353,6 +356,9 @@ static void open_listener(struct server *s)
         perror("server");
         exit(1);
     }
+    /* When nobody reads what it printed, the test is over, however it ended. */
+    struct epoll_event gone = { .data.ptr = s };
+    epoll_ctl(s->epoll, EPOLL_CTL_ADD, STDOUT_FILENO, &gone);
     printf("port %d pid %d\n", ntohs(at.sin_port), (int)getpid());
     fflush(stdout);
 }

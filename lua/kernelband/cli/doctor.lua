@@ -145,6 +145,19 @@ local probes = {
     end,
     means = "kernels in CUDA must do without #include: no half precision, no tensor cores",
     mend = "install the CUDA toolkit's headers" },
+  { name = "python",
+    find = function()
+      local python = require "kernelband.triton.python"
+      local found, why = python.probe()
+      if not found then return nil, why end
+      local text = ("%s %s, torch %s, triton %s"):format(found.executable, found.python,
+        found.torch or "missing", found.triton or "missing")
+      if not found.torch or not found.triton then return nil, text end
+      return text
+    end,
+    means = "Triton kernels cannot be judged: TritonBench and KernelBench tasks will not run",
+    mend = "install torch and triton in a Python 3, or set KERNELBAND_PYTHON to one that has "
+           .. "them" },
   { name = "lua", find = function() return _VERSION end },
   { name = "sqlite", find = function() return host.sqlite end },
   { name = "cjson", find = function() return cjson._VERSION end },

@@ -8,7 +8,8 @@ local progress = require "kernelband.progress"
 local schema   = require "kernelband.schema"
 local task     = require "kernelband.task"
 
-local usage = "kernelband eval TASK SOURCE [--json] [--confirm] [--device cpu|cpu:N|cuda:N]"
+local usage = "kernelband eval TASK SOURCE [--json] [--confirm] [--strict] "
+              .. "[--device cpu|cpu:N|cuda:N]"
 
 -- Fields that are always there, null where there is nothing to say.
 local always = { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "speedup_low",
@@ -31,6 +32,17 @@ local function print_text(out)
     return
   end
   io.write(progress.table(out, "candidate"))
+  if out.quarantined then print("measured twice: " .. out.quarantined) end
+  for _, text in ipairs(out.weakened or {}) do print("weakened: " .. text) end
+end
+
+-- What runs around a whole evaluation, on a GPU.
+local function strictly(t, out, opt, file)
+  local name = device.resolve(opt.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
+  if not opt.strict or out.verdict ~= "ok" or core.language(name) ~= "cuda" then return out end
+  local bad = require("kernelband.strict").sanitizer(out, t.dir, file, name)
+  if bad then bad.checks, bad.weakened, bad.shapes = out.checks, out.weakened, {} end
+  return bad or out
 end
 
 -- opt: device, confirm, profile; file: where the source comes from, which says
@@ -42,7 +54,7 @@ local function evaluate(t, source, opt, file)
   local baseline = evaluator.baseline()
   if not baseline then return nil end
   evaluator.submit(1, { source = source }, { confirm = opt.confirm,
-                                               profile = opt.profile })
+                                               profile = opt.profile, strict = opt.strict })
   while true do
     local ticket, out, code = evaluator.next(10 ^ 9 // 1)
     if ticket then
@@ -61,6 +73,7 @@ end
 local opts = {
   { "json", doc = "print one JSON object" },
   { "confirm", doc = "time in more blocks, for a narrower interval" },
+  { "strict", doc = "slow checks too" },
   { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
 }
 
@@ -68,8 +81,10 @@ return {
   summary = "judge one source: build, check, time, profile",
   usage = usage, options = opts, evaluate = evaluate, print_json = print_json,
   help = "Exit status: 0 when the verdict is ok, 1 for any other. --json prints one object.\n"
-         .. "--confirm times in more blocks, for a narrower interval. A source that ends in .cu\n"
-         .. "is judged on the first GPU, any other on the CPU, unless --device says.",
+         .. "--confirm times in more blocks, for a narrower interval. --strict adds slow checks:\n"
+         .. "arrays at the start of a page, ten runs under load, a build that stops at undefined\n"
+         .. "behaviour; on a GPU compute-sanitizer, where it is installed. A source that ends in\n"
+         .. ".cu is judged on the first GPU, any other on the CPU, unless --device says.",
   run = function(args)
     local opt, rest = options.parse(args, { usage = usage, options = opts, least = 2, most = 2 })
     local t = task.load(rest[1])
@@ -77,6 +92,7 @@ return {
     if not source then schema.raise("kernelband eval: %s", why) end
     local out = evaluate(t, source, opt, rest[2])
     if not out then return 130 end
+    out = strictly(t, out, opt, rest[2])
     if opt.json then print_json(t, rest[2], out) else print_text(out) end
     return out.verdict == "ok" and 0 or 1
   end,

@@ -1,0 +1,134 @@
+-- The paper's benchmark: a search on every operator of TritonBench-G, and the table.
+--   kernelband run examples/tritonbench.lua DIR [only=a,b] [steps=20] [out=runs/tritonbench]
+--                  [model=NAME] [policy=FILE] [seed=1] [survey=yes]
+-- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
+-- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
+-- whether each untouched reference is judged ok, and how fast it is against itself.
+-- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
+local kb      = require "kernelband"
+local core    = require "kernelband.core"
+local json    = require "kernelband.json"
+local reader  = require "kernelband.run_reader"
+local run     = require "kernelband.run"
+local worker  = require "kernelband.worker"
+
+local opt = { steps = "20", out = "runs/tritonbench", seed = "1" }
+for i = 2, #arg do
+  local key, value = arg[i]:match "^(%w+)=(.+)$"
+  if not key then error(("expected name=value, got '%s'"):format(arg[i]), 0) end
+  opt[key] = value
+end
+if not arg[1] then error("which folder? kernelband run examples/tritonbench.lua DIR", 0) end
+
+local only
+for name in (opt.only or ""):gmatch "[^,]+" do
+  only = only or {}
+  only[#only + 1] = name
+end
+local tasks = kb.import.tritonbench(arg[1], { only = only })
+io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
+for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end
+
+local function first_line(text) return (tostring(text):match "[^\n]*") end
+
+-- The untouched references ---------------------------------------------------------
+
+local function survey_one(task)
+  local ok, out = pcall(function()
+    local e = worker.start { task = task, device = "triton:0", workers = 1 }
+    local done, baseline, why = pcall(e.baseline)
+    if done and baseline and baseline.verdict == "ok" then
+      e.submit(1, { source = task.source .. "\n# once more\n" }, {})
+      local ticket, again, code
+      repeat
+        ticket, again, code = e.next(200 * 10 ^ 9 // 1)
+      until ticket or code ~= "EINTR" or core.system.interrupts() > 0
+      baseline.again = again
+    end
+    e.close()
+    if not done then error(baseline, 0) end
+    return baseline or { verdict = "interrupted", reason = why }
+  end)
+  if not ok then return { verdict = "skipped", reason = first_line(out) } end
+  return out
+end
+
+if opt.survey then
+  local good, near, cold, warm = 0, 0, {}, {}
+  for i, task in ipairs(tasks) do
+    if core.system.interrupts() > 0 then break end
+    local r = survey_one(task)
+    local again = r.again or r
+    local x = again.verdict == "ok" and again.speedup or nil
+    good = good + (r.verdict == "ok" and 1 or 0)
+    near = near + (x and math.abs(x - 1) <= 0.01 and 1 or 0)
+    cold[#cold + 1] = r.seconds and r.seconds.total
+    warm[#warm + 1] = r.again and again.seconds.total
+    print(("%3d %-30s %-13s itself %6s then %6s, %5.1fs then %5.1fs %s"):format(i, task.name,
+      again.verdict, r.self_speedup and ("%.3f"):format(r.self_speedup) or "-",
+      x and ("%.3f"):format(x) or "-", r.seconds and r.seconds.total or 0,
+      r.again and again.seconds.total or 0, first_line(again.reason or "")))
+    io.stdout:flush()
+  end
+  local function median(list) return #list > 0 and core.stats.median(list) or 0 end
+  print(("%d of %d ok, %d within 1 %% of themselves; median %.1f s cold, %.1f s warm"):format(good,
+    #tasks, near, median(cold), median(warm)))
+  return
+end
+
+-- The searches ------------------------------------------------------------------------
+
+local function state_of(folder)
+  local text = core.system.read_file(folder .. "/result.json")
+  local ok, r = pcall(json.decode, text or "")
+  return ok and type(r) == "table" and r.state or nil
+end
+
+-- The best verified kernel that the generator made: a row for kb.metrics.
+local function row_of(task, folder)
+  local row = { task = task.name, verdict = "no kernel", folder = folder }
+  if not core.system.exists(folder .. "/run.db") then return row end
+  local r <close> = reader.open(folder)
+  for _, k in ipairs(r:kernels()) do
+    if k.pull and k.speedup and k.speedup > (row.speedup or 0) then
+      row.verdict, row.speedup, row.strategy = "ok", k.speedup, k.strategy
+    end
+  end
+  local result = json.decode(core.system.read_file(folder .. "/result.json") or "{}")
+  if result.confirmed and result.id ~= 1 then
+    row.speedup, row.shapes = result.speedup, result.shapes
+  end
+  return row
+end
+
+run.resuming {}
+local rows, stopped = {}, false
+for i, task in ipairs(tasks) do
+  local folder = ("%s/%s"):format(opt.out, task.name)
+  if state_of(folder) ~= "done" and not stopped then
+    local ok, r = pcall(function()
+      if not opt.model and not task.schedule then
+        error("nothing to vary without a model: " .. tostring(task.no_schedule), 0)
+      end
+      return kb.search {
+        task = task, device = "triton:0", strategies = "strategies/triton",
+        policy = opt.policy or "policies/kernelband.lua",
+        generator = opt.model and kb.generator.llm { model = opt.model } or nil,
+        budget = { steps = math.tointeger(tonumber(opt.steps)) },
+        seed = math.tointeger(tonumber(opt.seed)), out = folder,
+      }
+    end)
+    stopped = ok and r.interrupted or core.system.interrupts() > 0
+    if not ok then
+      rows[i] = { task = task.name, verdict = "failed", reason = first_line(r) }
+    end
+  end
+  rows[i] = rows[i] or row_of(task, folder)
+  print(("%3d %-32s %-9s %6s  %s"):format(i, task.name, rows[i].verdict, rows[i].speedup
+    and ("%.2fx"):format(rows[i].speedup) or "-", rows[i].strategy or rows[i].reason or ""))
+  if stopped then break end
+end
+
+print()
+io.write(kb.metrics.text { { name = opt.model or "built-in", rows = rows } })
+if stopped then print "stopped: the same command goes on" end

@@ -1,0 +1,62 @@
+-- triton/python.lua - the Python that judges Triton kernels: which, and what it has.
+--
+--   python.name(given)   the option's, else KERNELBAND_PYTHON, else python3: a path,
+--                        or nil when there is none on PATH
+--   python.worker()      path of worker.py
+--   python.probe(name)   { python =, torch =, triton = } | nil, why
+--   python.run(argv, input) -> output | nil, why
+local core = require "kernelband.core"
+local json = require "kernelband.json"
+local loop = require "kernelband.loop"
+
+local python = {}
+
+local LIMIT_NS = 60 * 10 ^ 9 // 1
+local MOST_BYTES = 8 << 20
+
+function python.worker()
+  return core.system.lib_dir() .. "/lua/kernelband/triton/worker.py"
+end
+
+function python.name(given)
+  local from = os.getenv "KERNELBAND_PYTHON"
+  local name = given or from ~= "" and from or "python3"
+  if name:find "/" then return core.system.exists(name) and name or nil, name end
+  for dir in (os.getenv "PATH" or ""):gmatch "[^:]+" do
+    local path = dir .. "/" .. name
+    if core.system.exists(path) == "file" then return path end
+  end
+  return nil, name
+end
+
+function python.run(argv, input)
+  -- Through env: a virtual environment's python is a link, and works by its own name.
+  argv = table.move(argv, 1, #argv, 2, { "/usr/bin/env" })
+  local L = loop.new()
+  local r, why
+  L:spawn(function()
+    r, why = L:command { argv = argv, input = input, timeout_ns = LIMIT_NS,
+                         max_bytes = MOST_BYTES }
+  end)
+  while not r and not why do
+    local ok, text, code = L:turn(LIMIT_NS)
+    if not ok and code ~= "EINTR" and code ~= "ETIME" then why = why or text end
+  end
+  if not r then return nil, why end
+  if r.status ~= 0 then
+    return nil, (r.errors or ""):match "([^\n]+)\n*$" or "it ended without a word"
+  end
+  return r.output
+end
+
+function python.probe(given)
+  local name, wanted = python.name(given)
+  if not name then return nil, "there is no " .. wanted end
+  local text, why = python.run({ name, python.worker(), "probe" }, "")
+  if not text then return nil, ("%s: %s"):format(name, why) end
+  local ok, found = pcall(json.decode, text)
+  if not ok or type(found) ~= "table" then return nil, name .. ": its answer is no JSON" end
+  return found
+end
+
+return python

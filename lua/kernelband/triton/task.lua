@@ -1,0 +1,65 @@
+-- triton/task.lua - a Python file with Triton kernels as a task: judged by worker.py
+-- in the user's interpreter, searched like any other.
+--
+--   t = triton.new { name =, module =, kind = "tritonbench" | "kernelbench", file =,
+--                    source =, tests =, perf =, summary =, python = }
+--
+-- The worker is told all it needs in the frame that opens it: it may run elsewhere.
+local core     = require "kernelband.core"
+local path     = require "kernelband.path"
+local python   = require "kernelband.triton.python"
+local schema   = require "kernelband.schema"
+local tunables = require "kernelband.triton.tunables"
+
+local triton = {}
+
+local function interpreter(t)
+  local name, wanted = python.name(t.python)
+  if name then return name end
+  schema.raise("task %s: there is no %s to judge Triton kernels with: install Python 3 with torch "
+    .. "and triton, or set KERNELBAND_PYTHON to one that has them", t.name, wanted)
+end
+
+-- Evaluator, generator and strategies, as kb.search asks an environment for them.
+local function environment(t, options)
+  local device = options.device
+  if not device or device == "auto" then device = "triton:0" end
+  if not device:find "^triton:%d+$" then
+    schema.raise("task %s: device '%s' runs no Triton kernels; expected 'triton:0'", t.name, device)
+  end
+  return {
+    source = t.source, ext = "py", generator = require("kernelband.generator.schedule").new {},
+    strategies = require("kernelband.strategy").set "strategies/triton",
+    evaluator = function()
+      return require("kernelband.worker").start { task = t, device = device, loop = options.loop,
+        parallel = options.parallel, workers = options.workers or 1 }
+    end,
+  }
+end
+
+-- The schedule is found when it is asked for: that starts a Python.
+local function lazily(t, key)
+  if key ~= "schedule" then return nil end
+  local schedule, why = tunables.schedule(t.source, t.python, t.file)
+  if not schedule then t.no_schedule = why end
+  rawset(t, "schedule", schedule or false)
+  return schedule or false
+end
+
+function triton.new(spec)
+  local t = {
+    name = spec.name, summary = spec.summary or spec.name, kind = spec.kind, file = spec.file,
+    dir = path.dir(spec.file), language = "triton", source = spec.source, python = spec.python,
+    baseline = { triton = spec.file }, reference = { triton = spec.file },
+    hash = core.system.hash(table.concat({ spec.source, spec.tests or "", spec.perf or "" }, "\0")),
+    job = { kind = spec.kind, module = spec.module, source = spec.source, tests = spec.tests,
+            perf = spec.perf },
+  }
+  function t.environment(options) return environment(t, options) end
+  function t.worker_argv(device)
+    return { interpreter(t), python.worker(), "serve", device }
+  end
+  return setmetatable(t, { __index = lazily })
+end
+
+return triton

@@ -1,0 +1,1396 @@
+#!/usr/bin/env python3
+"""worker.py - judges Triton candidates for an engine; frames on stdin and stdout.
+
+    worker.py serve [DEVICE]     the frames of lua/kernelband/worker.lua
+    worker.py tunables           a source on stdin, its meta-parameters on stdout
+    worker.py probe              what this interpreter has, as one JSON object
+
+The parent imports torch and triton once and never opens the GPU, so it can fork.
+One forked child runs the untouched reference and compares; every candidate gets a
+child of its own, with its own compile cache, jailed and killed as a group. A
+candidate's child is the candidate's: what it says is believed as far as the
+parent's clock and the reference's answers bear it out.
+"""
+import ast
+import ctypes
+import fcntl
+import json
+import math
+import os
+import resource
+import select
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import types
+
+FRAME_MAX = 64 << 20
+WHOLE = 64 << 20            # bytes of a tensor that are compared whole
+SAMPLE = (4096, 1024)       # of a larger one: blocks, elements a block
+CALL_S = 60                 # deadline of one command to a child
+OPEN_S, EVALUATE_S = 150, 100       # of a baseline, of a candidate: the engine waits longer
+FLUSH = 256 << 20
+POISONS = (11, 48)         # memory that no one wrote: odd NaN, even a number
+
+# Frames -------------------------------------------------------------------------
+
+
+def write_frame(fd, value):
+    data = json.dumps(value, allow_nan=False).encode()
+    data = memoryview(struct.pack("<I", len(data)) + data)
+    while data:
+        data = data[os.write(fd, data):]
+
+
+def read_exactly(fd, n, deadline=None):
+    parts = []
+    while n:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([fd], [], [], left)[0]:
+                raise TimeoutError
+        part = os.read(fd, min(n, 1 << 20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        n -= len(part)
+    return b"".join(parts)
+
+
+def read_frame(fd, deadline=None):
+    n = struct.unpack("<I", read_exactly(fd, 4, deadline))[0]
+    if n > FRAME_MAX:
+        raise EOFError
+    return json.loads(read_exactly(fd, n, deadline))
+
+
+def finite(x):
+    return x if isinstance(x, (int, float)) and math.isfinite(x) else None
+
+
+# What a source may not do, by its syntax. A first gate, not the wall. ------------
+
+MODULES = {"torch", "triton", "math", "typing", "functools", "itertools", "operator", "enum",
+           "dataclasses", "collections", "numpy", "warnings", "logging", "contextlib",
+           "__future__", "copy", "abc", "numbers", "einops", "packaging"}
+NAMES = {"exec", "eval", "compile", "open", "__import__", "globals", "vars", "breakpoint",
+         "input", "__builtins__", "__loader__"}
+ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__builtins__",
+              "__traceback__", "__dict__", "__bases__", "__mro__", "tb_frame", "tb_next", "f_back",
+              "f_locals", "f_globals", "gi_frame", "cr_frame", "_getframe", "modules",
+              "Stream", "ExternalStream", "CUDAGraph", "graph", "set_stream", "Event",
+              "__torch_function__", "__torch_dispatch__", "_make_subclass", "ctypes", "inline_asm",
+              "load_library", "cpp_extension", "multiprocessing", "from_file", "from_blob",
+              "elapsed_time", "cudart", "_C", "manual_seed", "set_rng_state", "get_rng_state",
+              "initial_seed", "knobs", "use_deterministic_algorithms", "fromfile", "memmap"}
+
+
+def scan(source, allowed=""):
+    """The first thing in source that no kernel needs, or None. allowed is the text of the
+    reference: what the task's own file does is not held against a candidate."""
+    def legal(name):
+        return name in allowed
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        return "build_failed", "%s (line %s)" % (getattr(e, "msg", None) or e,
+                                                 getattr(e, "lineno", "?"))
+    local = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
+             and isinstance(n.ctx, ast.Store)}
+    for n in ast.walk(tree):
+        bad = None
+        if isinstance(n, (ast.Import, ast.ImportFrom)):
+            roots = [a.name for a in n.names] if isinstance(n, ast.Import) else [n.module or ""]
+            wanted = roots + ([a.name for a in n.names] if isinstance(n, ast.ImportFrom) else [])
+            for root in roots:
+                if root.split(".")[0] not in MODULES and not legal("import " + root) \
+                        and not legal("from " + root):
+                    bad = "imports " + root
+            for name in (p for w in wanted for p in w.split(".")):
+                if name in ATTRIBUTES and not legal(name):
+                    bad = "imports " + name
+        elif isinstance(n, ast.Name) and n.id in NAMES and not legal(n.id + "("):
+            bad = "uses " + n.id
+        elif isinstance(n, ast.Attribute):
+            if n.attr in ATTRIBUTES and not legal("." + n.attr):
+                bad = "uses ." + n.attr
+            elif isinstance(n.ctx, (ast.Store, ast.Del)):
+                base = n
+                while isinstance(base, ast.Attribute):
+                    base = base.value
+                if isinstance(base, ast.Name) and base.id not in local | {"self", "ctx", "cls"} \
+                        and base.id in ("torch", "triton", "tl", "time", "nn", "F", "math", "np"):
+                    bad = "assigns to %s" % ast.unparse(n)
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) \
+                and n.func.id in ("setattr", "delattr"):
+            bad = "uses " + n.func.id
+        elif isinstance(n, ast.ClassDef) and any("Tensor" in ast.unparse(b) for b in n.bases):
+            bad = "makes a kind of tensor of its own"
+        if bad:
+            return "cheated", "line %d %s, which no kernel needs" % (n.lineno, bad)
+    return None
+
+
+# Meta-parameters of a source, for the built-in generator ---------------------------
+
+def kind_of(name):
+    low = name.lower()
+    if low in ("num_warps", "num_stages"):
+        return low[4:]
+    if "group" in low:
+        return "group"
+    return "tile" if "block" in low or low in ("bt", "bk", "bv", "bs", "bm", "bn", "bd", "bc",
+                                               "chunk_size", "tile") else None
+
+
+def choices(kind, value):
+    if kind == "warps":
+        return [w for w in (1, 2, 4, 8, 16) if w != value]
+    if kind == "stages":
+        return [s for s in (1, 2, 3, 4, 5) if s != value]
+    low, high = (1, 64) if kind == "group" else (1, 8192)
+    powers = [value * 2 ** k for k in (1, -1, 2, -2, 3, 4, 5, 6, 7, 8)]
+    return [int(p) for p in powers if low <= p <= high and p == int(p)]
+
+
+def tunables(source):
+    """[{ name, kind, values (the first is the source's own), sites = [[start, end, text]] }]: a
+    value v goes to bytes start..end of every site as text with %d filled in."""
+    tree = ast.parse(source)
+    starts = [0]
+    for line in source.encode().splitlines(True):
+        starts.append(starts[-1] + len(line))
+
+    def span(n):
+        return starts[n.lineno - 1] + n.col_offset, starts[n.end_lineno - 1] + n.end_col_offset
+
+    found = []
+
+    def add(name, kind, value, start, end, text="%d", extra=None):
+        if kind and len(found) < 24 and not any(f["sites"][0][0] == start for f in found
+                                                if text == "%d"):
+            found.append(dict(name=name, kind=kind, sites=[[start, end, text]],
+                              values=[value] + (extra or choices(kind, value))))
+
+    def number(n):
+        return isinstance(n, ast.Constant) and type(n.value) is int and n.value > 0
+
+    tuned = set()
+    for n in ast.walk(tree):
+        if isinstance(n, ast.FunctionDef):
+            for d in n.decorator_list:
+                if isinstance(d, ast.Call) and "autotune" in ast.unparse(d.func):
+                    tuned.add(n.name)
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Assign) and number(n.value) and len(n.targets) == 1 \
+                and isinstance(n.targets[0], ast.Name):
+            name = n.targets[0].id
+            add(name, kind_of(name), n.value.value, *span(n.value))
+        elif isinstance(n, ast.FunctionDef):
+            args, defaults = n.args.posonlyargs + n.args.args, n.args.defaults
+            for a, d in list(zip(args[len(args) - len(defaults):], defaults)) \
+                    + list(zip(n.args.kwonlyargs, n.args.kw_defaults)):
+                if d is not None and number(d):
+                    add(a.arg, kind_of(a.arg), d.value, *span(d))
+        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Subscript):
+            given = {k.arg for k in n.keywords}
+            for k in n.keywords:
+                if k.arg and number(k.value):
+                    add(k.arg, kind_of(k.arg), k.value.value, *span(k.value))
+            callee = ast.unparse(n.func.value)
+            if callee.split(".")[-1] in tuned or None in given:
+                continue
+            last = max([span(a)[1] for a in n.args] + [span(k.value)[1] for k in n.keywords],
+                       default=None)
+            for word in ("num_warps", "num_stages"):
+                if last and word not in given:
+                    add(word, word[4:], 0, last, last, ", %s=%%d" % word,
+                        [1, 2, 4, 8, 16] if word == "num_warps" else [1, 2, 3, 4, 5])
+        elif isinstance(n, ast.Call) and ast.unparse(n.func).split(".")[-1] == "Config" \
+                and n.args and isinstance(n.args[0], ast.Dict):
+            for k, v in list(zip(n.args[0].keys, n.args[0].values)) \
+                    + [(ast.Constant(w.arg), w.value) for w in n.keywords]:
+                if number(v) and isinstance(k, ast.Constant):
+                    add(str(k.value), kind_of(str(k.value)), v.value, *span(v))
+    return found
+
+
+# The child: one process that runs a file --------------------------------------------
+
+def landlock(writable, hidden):
+    """Writes only below writable, nothing of hidden read, no TCP, no signals out."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    abi = libc.syscall(444, None, 0, 1)
+    if abi < 1:
+        return False
+    write = sum(1 << b for b in (1, 4, 5, 6, 7, 8, 9, 10, 11, 12)) | (abi > 1) << 13 \
+        | (abi > 2) << 14
+    read = 1 | 1 << 2 | 1 << 3
+    rules = struct.pack("<QQQ", write | read, 3 if abi > 3 else 0, 3 if abi > 5 else 0)
+    fd = libc.syscall(444, rules, 24 if abi > 5 else 16 if abi > 3 else 8, 0)
+    if fd < 0:
+        return False
+
+    def allow(path, rights):
+        try:
+            at = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return
+        if not os.path.isdir(path):
+            rights &= 1 | 2 | 4 | (1 << 14 if abi > 2 else 0)
+        libc.syscall(445, fd, 1, struct.pack("<Qi", rights, at), 0)
+        os.close(at)
+    for top in os.listdir("/"):
+        if top not in hidden:
+            allow("/" + top, read)
+    for path in {sys.prefix, sys.base_prefix} | {p for p in sys.path if os.path.isdir(p)}:
+        allow(path, read)
+    allow(writable, read | write)
+    allow("/dev", read | 2 | (1 << 14 if abi > 2 else 0))
+    libc.prctl(38, 1, 0, 0, 0)
+    done = libc.syscall(446, fd, 0) == 0
+    os.close(fd)
+    return done
+
+
+def child_main(device, scratch, requests, replies, trusted):
+    os.setsid()
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    os.chdir(scratch)
+    log = os.open(scratch + "/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0), os.dup2(log, 1), os.dup2(log, 2)
+    # What is kept is above whatever the parent has.
+    requests, replies = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200) for fd in (requests, replies))
+    os.closerange(3, 200)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 30, 2 << 30))
+    for name in ("HOME", "TMPDIR"):
+        os.environ[name] = scratch
+    tempfile.tempdir = scratch
+    os.environ["TRITON_CACHE_DIR"] = scratch + "/cache"
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    runner = Runner(device, scratch, trusted)
+    while True:
+        request = read_frame(requests)
+        try:
+            reply = getattr(runner, "do_" + request.pop("op"))(**request)
+        except Refusal as e:
+            reply = {"error": e.args[0], "text": str(e.args[1])[:2000]}
+        except BaseException as e:
+            reply = explain(e)
+        write_frame(replies, reply)
+
+
+class Refusal(Exception):
+    pass
+
+
+def explain(e):
+    import traceback
+    text = "%s: %s" % (type(e).__name__, str(e).strip()[:1500])
+    at = [f for f in traceback.extract_tb(e.__traceback__) if f.filename != __file__]
+    if at:
+        text = "%s:%d: %s" % (os.path.basename(at[-1].filename), at[-1].lineno or 0, text)
+    if "OutOfMemory" in type(e).__name__ or "out of memory" in text:
+        return {"error": "launch_failed", "text": "needs more memory than is free: " + text[:300]}
+    if isinstance(e, ModuleNotFoundError):
+        return {"error": "build_failed", "text": text, "missing": e.name}
+    kinds = ("CompilationError", "SyntaxError", "IndentationError", "ImportError", "PTXASError")
+    return {"error": "build_failed" if type(e).__name__ in kinds else "launch_failed",
+            "text": text}
+
+
+def walk(value, path="", depth=0):
+    """(path, leaf) of nested results, in an order that does not depend on the run."""
+    if depth < 8 and isinstance(value, dict):
+        for k in value:
+            yield from walk(value[k], "%s[%r]" % (path, k), depth + 1)
+    elif depth < 8 and isinstance(value, (list, tuple)):
+        for i, v in enumerate(value):
+            yield from walk(v, "%s[%d]" % (path, i), depth + 1)
+    else:
+        yield path, value
+
+
+class Runner:
+    """Runs a file's tests and timed calls. Everything of torch that matters is taken hold of
+    before the file is loaded."""
+
+    def __init__(self, device, scratch, trusted):
+        import torch
+        self.torch, self.device, self.scratch, self.trusted = torch, device, scratch, trusted
+        if not self.device == "cpu":
+            torch.cuda.set_device(device)
+            torch.zeros(1, device=device)       # the driver opens its files now
+        if not trusted:
+            landlock(scratch, {"root", "home"})
+        self.cpu = device == "cpu"
+        self.launches, self.names, self.poison = [0], set(), None
+        self.cache, self.pristine = {}, None
+        if self.cpu:
+            self.pretend()
+        else:
+            self.flush = torch.empty(FLUSH, dtype=torch.int8, device=device)
+        self.count_launches()
+        self.hold()
+
+    def pretend(self):
+        """Triton's interpreter on CPU tensors: what asks for a GPU gets the CPU."""
+        torch = self.torch
+        cpu = torch.device("cpu")
+
+        def plain(x):
+            return cpu if isinstance(x, (str, torch.device)) and str(x).startswith("cuda") else x
+
+        class OnCpu(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types_, args=(), kwargs=None):
+                if func is torch.Tensor.cuda:
+                    return args[0]
+                if getattr(func, "__name__", "") == "__get__" and func == torch.Tensor.is_cuda.__get__:
+                    return True
+                return func(*(plain(a) for a in args),
+                            **{k: plain(v) for k, v in (kwargs or {}).items()})
+        OnCpu().__enter__()
+        torch.cuda.current_device = lambda: 0
+        torch.cuda.synchronize = lambda *a: None
+        torch.cuda.is_available = lambda: True
+        torch.cuda.get_device_capability = lambda *a: (9, 0)
+        torch.cuda.device = __import__("contextlib").nullcontext
+        torch.nn.Module.cuda = lambda self, *a: self
+
+    def count_launches(self):
+        import triton
+        launches, names = self.launches, self.names
+        if self.cpu:
+            from triton.runtime import interpreter
+            call = interpreter.GridExecutor.__call__
+
+            def counted(grid, *args, **kwargs):
+                launches[0] += 1
+                names.add(grid.fn.__name__)
+                return call(grid, *args, **kwargs)
+            interpreter.GridExecutor.__call__ = counted
+        else:
+            def enter(metadata):
+                launches[0] += 1
+                names.add(str(metadata.get()["name"]))
+            self.enter, self.knobs = enter, triton.knobs.runtime
+
+    def counting(self, on):
+        if not self.cpu:
+            (self.knobs.launch_enter_hook.add if on else self.knobs.launch_enter_hook.remove)(
+                self.enter)
+
+    def hold(self):
+        torch, cpu, device = self.torch, self.cpu, self.device
+        real_empty = torch.empty
+        self.wrap_empty()
+        if not cpu:
+            import triton
+            Event, record, elapsed = torch.cuda.Event, torch.cuda.Event.record, \
+                torch.cuda.Event.elapsed_time
+            sync, sleep = torch._C._cuda_synchronize, torch.cuda._sleep
+            stream = torch.cuda.default_stream(device)
+            current = torch._C._cuda_getCurrentStream
+            bench = triton.testing.do_bench     # tuning runs of a file are short
+            triton.runtime.driver.active.get_benchmarker = lambda: (
+                lambda call, quantiles: bench(call, warmup=2, rep=8, quantiles=quantiles))
+        now, threads = time.perf_counter_ns, sys.modules["_thread"]._count
+
+        def timed(call, cycles):
+            if cpu:
+                start = now()
+                out = call()
+                ns = now() - start
+                return out, ns, ns
+            a, b = Event(enable_timing=True), Event(enable_timing=True)
+            if cycles:
+                sleep(cycles)
+            start = now()
+            record(a, stream)
+            out = call()
+            record(b, stream)
+            host = now() - start
+            sync()
+            return out, elapsed(a, b) * 1e6, host
+        self.timed = timed
+        self.sync = (lambda: None) if cpu else sync
+        self.threads = threads
+        self.other_stream = (lambda: False) if cpu else (
+            lambda: current(torch.cuda.current_device())[0] != stream.stream_id)
+        self.real_empty = real_empty
+        spaces = [torch, torch.cuda, torch.cuda.Event, torch.Tensor, torch.nn.functional, torch.nn,
+                  torch.nn.Module, time, json, os, sys, torch.autograd, torch.linalg, torch.random]
+        if not cpu:
+            import triton
+            spaces += [triton, triton.runtime, triton.testing, triton.language,
+                       triton.runtime.JITFunction, triton.runtime.driver]
+        fixed = types.FunctionType, types.BuiltinFunctionType, type
+        self.before = [(getattr(s, "__name__", "?"), s, {k: v for k, v in list(vars(s).items())
+                       if isinstance(v, fixed) or type(v).__name__.endswith("_descriptor")})
+                       for s in spaces]
+        self.threads_before = threads()
+
+    def wrap_empty(self):
+        """Memory that no one wrote holds NaN, or a random integer, in the runs that are checked."""
+        torch = self.torch
+
+        def fill(t):
+            if self.poison is None or not t.numel():
+                return t
+            if t.dtype.is_floating_point or t.dtype.is_complex:
+                with torch.no_grad():
+                    t.fill_(float("nan") if self.poison % 2 else 777.25)
+            elif t.dtype is not torch.bool:
+                t.fill_(self.poison % 100 + 1)
+            return t
+
+        def wrap(space, name):
+            real = getattr(space, name)
+
+            def made(*args, **kwargs):
+                t = real(*args, **kwargs)
+                return fill(t) if self.poison is not None else t
+            made.__name__ = name
+            setattr(space, name, made)
+        for name in ("empty", "empty_like", "empty_strided"):
+            wrap(torch, name)
+        wrap(torch.Tensor, "new_empty")
+
+    def do_load(self, source, tests, perf, kind, name, seed, needs):
+        torch, scratch = self.torch, self.scratch
+        self.kind, self.name, self.needs, self.perf = kind, name, needs, None
+        path = "%s/%s.py" % (scratch, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(source)
+        self.file = path
+        module = types.ModuleType(name)
+        module.__file__ = path
+        sys.modules[name] = self.module = module
+        self.seed(seed)
+        exec(compile(source, path, "exec"), module.__dict__)
+        if tests:
+            tests_path = "%s/%s_test.py" % (scratch, name)
+            with open(tests_path, "w", encoding="utf-8") as f:
+                f.write(tests)
+            self.tests = compile(tests, tests_path, "exec")
+            self.test_names = result_names(tests)
+        if perf:
+            self.load_perf(perf)
+        return self.integrity()
+
+    def load_perf(self, text):
+        stub = types.ModuleType("performance_utils")
+
+        class Performance_Metrics:
+            def __init__(self, op_name="", dtype=None, is_backward=False, **kwargs):
+                self.op_name, self.dtype, self.is_backward = op_name, dtype, is_backward
+                self.kwargs, self.input_tensors = kwargs, []
+        stub.Performance_Metrics = Performance_Metrics
+        stub.do_bench_config = type("do_bench_config", (), {})
+        own, module = self.name, self.module
+
+        class Finder:
+            """The modules a perf script names: the file under test, and the stub above."""
+            @staticmethod
+            def find_spec(full, path=None, target=None):
+                last = full.split(".")[-1]
+                real = {own: module, "performance_utils": stub}.get(last)
+                if real is None and full.split(".")[0] not in ("TritonBench_v1", "geak_eval"):
+                    return None
+                import importlib.machinery
+
+                class Loader:
+                    def create_module(self, spec):
+                        if real is None:
+                            made = types.ModuleType(full)
+                            made.__path__ = []
+                            return made
+                        return real
+
+                    def exec_module(self, made):
+                        pass
+                return importlib.machinery.ModuleSpec(full, Loader(), is_package=real is None)
+        sys.meta_path.insert(0, Finder)
+        sys.modules["performance_utils"] = stub
+        space = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}
+        try:
+            exec(compile(text, self.scratch + "/perf.py", "exec"), space)
+        except ImportError as e:
+            if e.name and e.name.split(".")[-1] == own:
+                raise Refusal("build_failed", "it does not define what is timed: %s" % e)
+            raise
+        finally:
+            sys.meta_path.remove(Finder)
+        kinds = [c for c in space.values() if isinstance(c, type)
+                 and issubclass(c, Performance_Metrics) and c is not Performance_Metrics]
+        if not kinds:
+            raise Refusal("build_failed", "the perf script has no class of timed shapes")
+        self.perf = kinds[-1]()
+
+    def seed(self, seed):
+        import random
+        random.seed(seed)
+        self.torch.manual_seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % 2 ** 32)
+
+    def integrity(self):
+        """What of the ground it stands on the file has changed; None is as it should be."""
+        for where, space, then in self.before:
+            for k, v in then.items():
+                if vars(space).get(k, v) is not v:
+                    return {"tampered": "replaced %s.%s" % (where, k)}
+        if self.threads() > self.threads_before:
+            return {"tampered": "left a thread running"}
+        if self.other_stream():
+            return {"tampered": "left another stream current"}
+        return {}
+
+    # Checked runs -----------------------------------------------------------------
+
+    def run_tests(self, seed, poison):
+        self.poison = poison
+        try:
+            found = self.model(seed) if self.kind == "kernelbench" else self.results(seed)
+            self.sync()
+            return found
+        finally:
+            self.poison = None
+
+    def results(self, seed):
+        self.seed(seed)
+        space = self.module.__dict__
+        exec(self.tests, space)
+        found = {n: space[n] for n in self.test_names if n in space}
+        calls = [n for n in self.tests.co_names if n.startswith("test") and callable(space.get(n))]
+        if not found and not calls:
+            raise Refusal("build_failed", "the tests give no result")
+        if not found:
+            self.seed(seed)
+            found = {n: space[n]() for n in calls[:1]}
+        return found
+
+    def model(self, seed, inputs=None):
+        space = self.module.__dict__
+        made = space.get("ModelNew") or space["Model"]
+        self.seed(seed)
+        net = made(*[self.to(x) for x in space["get_init_inputs"]()])
+        net = net.cuda().eval() if isinstance(net, self.torch.nn.Module) else net
+        inputs = [self.to(x) for x in space["get_inputs"]()] if inputs is None else inputs
+        with self.torch.no_grad():
+            return net(*inputs)
+
+    def to(self, x):
+        return x.cuda() if isinstance(x, self.torch.Tensor) else x
+
+    def do_test(self, seed, poison):
+        self.launches[0] = 0
+        self.counting(True)
+        try:
+            out = self.run_tests(seed, poison)
+        finally:
+            self.counting(False)
+        reply = self.put(out, seed)
+        reply.update(self.integrity(), launches=self.launches[0], names=sorted(self.names)[:64])
+        return reply
+
+    def put(self, value, seed):
+        """Writes the tensors of value to out.bin; of large ones, blocks that seed draws."""
+        torch, leaves, at = self.torch, [], 0
+        with open(self.scratch + "/out.bin", "wb") as f, torch.no_grad():
+            for path, leaf in walk(value):
+                if isinstance(leaf, torch.Tensor):
+                    if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
+                        raise Refusal("cheated", "%s is a %s" % (path, type(leaf).__name__))
+                    flat = self.sampled(leaf.detach(), seed)
+                    data = flat.contiguous().view(torch.uint8).cpu().numpy().data \
+                        if flat.numel() else b""
+                    f.write(data)
+                    leaves.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
+                                       at=at, n=flat.numel()))
+                    at += len(data)
+                else:
+                    plain = leaf if isinstance(leaf, (bool, int, str, type(None))) else \
+                        "nan" if isinstance(leaf, float) and leaf != leaf else \
+                        str(leaf) if isinstance(leaf, float) else type(leaf).__name__
+                    leaves.append(dict(path=path, value=plain, number=isinstance(leaf, float)))
+        return {"leaves": leaves, "bytes": at}
+
+    def sampled(self, t, seed):
+        torch = self.torch
+        flat = t.reshape(-1)
+        if t.layout is not torch.strided or t.numel() * t.element_size() <= WHOLE:
+            return flat
+        blocks, size = SAMPLE
+        g = torch.Generator()
+        g.manual_seed(seed)
+        starts = torch.randint(0, t.numel() - size, (blocks,), generator=g, device="cpu")
+        index = (starts[:, None] + torch.arange(size, device="cpu")).reshape(-1)
+        return flat[index.to(t.device)]
+
+    # Timed calls --------------------------------------------------------------------
+
+    def do_inputs(self, seed, place=None):
+        """Draws all timed inputs, on the GPU where the script lets us: that is quicker."""
+        torch = self.torch
+        self.inputs = self.pristine = self.work = None
+        if self.kind != "kernelbench" and not self.perf:
+            self.inputs = [None]
+            return {"labels": ["tests"], "place": "cpu"}
+        for where in ([place] if place else ["cpu"] if self.cpu else [str(self.device), "cpu"]):
+            self.seed(seed)
+            try:
+                torch.set_default_device(where if where != "cpu" else None)
+                if self.kind == "kernelbench":
+                    self.inputs = [self.module.get_inputs()]
+                else:
+                    self.perf.input_tensors = []
+                    self.perf.get_input_tensors()
+                    self.inputs = list(self.perf.input_tensors)
+                break
+            except Exception:
+                if where == "cpu" or place:
+                    raise
+            finally:
+                torch.set_default_device(None)
+        labels = []
+        for item in self.inputs:
+            shapes = ["x".join(map(str, x.shape)) if isinstance(x, torch.Tensor) else str(x)[:20]
+                      for _, x in walk(item)]
+            labels.append(" ".join(shapes)[:60])
+        return {"labels": labels, "place": where}
+
+    def do_shape(self, i, seed):
+        torch = self.torch
+        with torch.no_grad():               # what lies in the list is as it was drawn
+            for t, kept in self.pristine or []:
+                t.detach().copy_(kept)
+        self.work = self.pristine = self.result = None
+        if not self.cpu:
+            torch.cuda.empty_cache()
+        self.seed(seed)
+        if self.kind == "kernelbench":
+            self.work = [self.to(x) for x in self.inputs[i]]
+            space = self.module.__dict__
+            net = (space.get("ModelNew") or space["Model"])(*space["get_init_inputs"]())
+            net = net.cuda().eval()
+
+            def call():
+                with torch.no_grad():
+                    return net(*self.work)
+            self.call = call
+        elif not self.perf:                 # no script of shapes: the tests are what is timed
+            self.call = lambda: self.results(self.timed_seed)
+        else:
+            self.work = self.perf.to_cuda(self.inputs[i])
+            self.call = lambda: self.perf.call_op(self.work)
+        seen, tensors = set(), []
+        for _, t in walk(self.work):
+            if isinstance(t, torch.Tensor) and t.data_ptr() not in seen and 0 not in t.stride():
+                seen.add(t.data_ptr())
+                tensors.append((t, t.detach().clone()))
+        self.pristine = tensors
+        return {"bytes": sum(t.numel() * t.element_size() for t, _ in tensors)}
+
+    def do_prepare(self, seed):
+        """The inputs as drawn, with the rows of the floating ones rolled: an answer kept from
+        an earlier call is wrong in this one."""
+        torch, self.result, self.timed_seed = self.torch, None, seed
+        with torch.no_grad():
+            for i, (t, kept) in enumerate(self.pristine):
+                dim = next((d for d, n in enumerate(kept.shape) if n > 1), None)
+                if kept.is_floating_point() and dim is not None:
+                    by = (seed >> 8) * (i + 1) % kept.shape[dim]
+                    t.detach().copy_(torch.roll(kept, by, dim))
+                else:
+                    t.detach().copy_(kept)
+                t.grad = None
+        self.seed(seed)
+        if not self.cpu:
+            self.flush.zero_()
+        self.sync()
+        return {}
+
+    def do_go(self, cycles=0):
+        self.result, ns, host = self.timed(self.call, cycles)
+        return {"ns": ns, "host": host}
+
+    def do_call(self, poison):
+        """A call that is checked, not timed."""
+        self.poison = poison
+        try:
+            self.result, ns, host = self.timed(self.call, 0)
+        finally:
+            self.poison = None
+        return {"ns": ns, "host": host}
+
+    def do_show(self, seed):
+        reply = self.put([self.result, self.work], seed)
+        reply.update(self.integrity())
+        return reply
+
+    def do_facts(self):
+        kernels = []
+        for name, fn in list(self.module.__dict__.items()):
+            for _ in range(4):
+                if hasattr(fn, "device_caches"):
+                    break
+                fn = getattr(fn, "fn", None)
+            for cache in list(getattr(fn, "device_caches", {}).values()):
+                for k in list(cache[0].values()):
+                    m = k.metadata
+                    kernels.append(dict(name=name, registers=k.n_regs, spills=k.n_spills,
+                                        shared=m.shared, warps=m.num_warps, stages=m.num_stages))
+        out = {"kernels": kernels[:32]}
+        out.update(self.integrity())
+        return out
+
+    # Of the reference alone ------------------------------------------------------------
+
+    def do_machine(self):
+        torch = self.torch
+        import triton
+        out = {"torch": torch.__version__, "triton": triton.__version__, "language": "triton"}
+        if self.cpu:
+            return dict(out, name="Triton's interpreter on the CPU", interpreter=True)
+        p = torch.cuda.get_device_properties(self.device)
+        get = lambda name: finite(getattr(p, name, None))
+        clock, width = get("memory_clock_rate"), get("memory_bus_width")
+        if clock and width:
+            out["dram_gbps"] = 2 * clock * 1e3 * width / 8 / 1e9
+        if get("clock_rate"):
+            out["sm_tflops"] = 2 * 128 * p.multi_processor_count * p.clock_rate * 1e3 / 1e12
+        return dict(out, name=p.name, sm_count=p.multi_processor_count,
+                    memory_bytes=p.total_memory, capability=[p.major, p.minor],
+                    max_threads_per_sm=get("max_threads_per_multi_processor"),
+                    regs_per_sm=get("regs_per_multiprocessor"),
+                    smem_per_sm=get("shared_memory_per_multiprocessor"))
+
+    def do_rates(self, ns):
+        """GB/s and TFLOP/s by the script's own formulas; absent where they fail."""
+        out = {}
+        for name in ("get_gbps", "get_tflops"):
+            try:
+                out[name[4:]] = finite(float(getattr(self.perf, name)(self.work, ns / 1e6)))
+            except Exception:
+                pass
+        return out
+
+    def do_verify_tests(self, seed, leaves, file):
+        key = ("tests", seed)
+        if key not in self.cache:
+            self.cache.clear()
+            self.cache[key] = [self.keep(self.run_tests(seed, p), seed) for p in POISONS]
+        return self.verify(self.cache[key], leaves, file)
+
+    def do_verify_shape(self, seed, show, leaves, file):
+        runs = []
+        for p in POISONS:
+            self.do_prepare(seed)
+            self.do_call(p)
+            runs.append(self.keep([self.result, self.work], show))
+        return self.verify(runs, leaves, file)
+
+    def keep(self, value, seed):
+        torch = self.torch
+        return [(path, (leaf.dtype, list(leaf.shape), self.sampled(leaf.detach(), seed).clone())
+                 if isinstance(leaf, torch.Tensor) else leaf) for path, leaf in walk(value)]
+
+    def verify(self, runs, leaves, file):
+        """The candidate's leaves against the reference's, every one. What two runs of the
+        reference on different poison do not agree on is left to chance by the task itself."""
+        torch, first, second = self.torch, *runs
+        if [p for p, _ in first] != [x["path"] for x in leaves]:
+            want, got = [p for p, _ in first], [str(x["path"]) for x in leaves]
+            gone = [p for p in want if p not in got] or [p for p in got if p not in want] or got
+            return {"wrong": "the results differ in keys or lengths: %d expected, %d given, "
+                             "first %s" % (len(want), len(got), gone[0])}
+        count, chance, worst = 0, 0, 0.0
+        for (path, a), (_, b), leaf in zip(first, second, leaves):
+            if not isinstance(a, tuple):
+                plain = a if isinstance(a, (bool, int, str, type(None), float)) else \
+                    type(a).__name__
+                value = leaf.get("value")
+                try:
+                    same = math.isclose(float(value), float(plain), rel_tol=1e-3) \
+                        or float(value) != float(value) and plain != plain \
+                        if isinstance(a, float) else value == plain
+                except (TypeError, ValueError):
+                    same = False
+                if not same:
+                    return {"wrong": "%s is %s, expected %s" % (path, value, plain)}
+                continue
+            dtype, shape, want = a
+            if str(dtype) != leaf.get("dtype") or shape != leaf.get("shape"):
+                return {"wrong": "%s is %s %s, expected %s %s" % (
+                    path, leaf.get("dtype"), leaf.get("shape"), dtype, shape)}
+            if not want.numel():
+                continue
+            n = want.numel() * want.element_size()
+            with open(file, "rb", opener=lambda p, f: os.open(p, f | os.O_NOFOLLOW)) as f:
+                f.seek(leaf["at"])
+                data = bytearray(f.read(n))
+            if len(data) != n:
+                return {"wrong": "%s: its bytes are missing" % path}
+            got = torch.frombuffer(data, dtype=torch.uint8).to(want.device).view(dtype)
+            bad, mask, ratio = self.differing(want, b[2], got)
+            count, chance = count + want.numel(), chance + mask
+            worst = max(worst, ratio)
+            if bad is not None:
+                wrong, i = bad
+                return {"wrong": "%s: %d of %d elements wrong, first [%d] = %s, expected %s" % (
+                    path, wrong, want.numel(), i, got[i].item(), want[i].item())}
+        return {"count": count, "chance": chance, "worst": finite(worst)}
+
+    def roundoff(self, dtype):
+        """Units of a bound: the coarsest type the task computes in, and a factor for sums."""
+        text = self.needs
+        u = {"torch.float16": 2 ** -11, "torch.bfloat16": 2 ** -8, "torch.float64": 2 ** -53}.get(
+            str(dtype), 2 ** -24)
+        if "float8" in str(dtype):
+            return 2.0 ** -3
+        if u < 2 ** -11 and (text["half"] or text["dot"]):
+            u = 2 ** -11
+        if text["bfloat"]:
+            u = max(u, 2 ** -8)
+        return u * (8 if u >= 2 ** -11 else 256)
+
+    def differing(self, want, again, got):
+        torch = self.torch
+        if not (want.dtype.is_floating_point or want.dtype.is_complex):
+            off, chance = want != got, want != again
+            if self.needs["rounds"] and want.dtype in (torch.int8, torch.uint8):
+                off = (want.to(torch.int32) - got.to(torch.int32)).abs() > 1
+            off = off & ~chance
+            bad = (int(off.sum()), int(off.to(torch.uint8).argmax())) if bool(off.any()) else None
+            return bad, int(chance.sum()), 0.0
+        wide = torch.complex128 if want.dtype.is_complex else torch.float64
+        w, a, g = (x.to(wide) for x in (want, again, got))
+        known = torch.isfinite(w)
+        mean = w[known].abs().square().mean().sqrt() if bool(known.any()) else w.new_zeros(()).abs()
+        limit = self.roundoff(want.dtype) * (w.abs() + mean) + 1e-30
+
+        def differ(x, y):
+            same = (x == y) | (torch.isnan(x) & torch.isnan(y))
+            return ~(same | ((x - y).abs() <= limit))
+        chance = differ(w, a)
+        off = differ(w, g) & ~chance
+        ratio = ((w - g).abs() / limit)[known & ~chance]
+        worst = float(ratio.max()) if ratio.numel() else 0.0
+        bad = (int(off.sum()), int(off.to(torch.uint8).argmax())) if bool(off.any()) else None
+        return bad, int(chance.sum()), worst if math.isfinite(worst) else 0.0
+
+
+def result_names(tests):
+    """Names that the tests' top level gives to what a call of a test returns."""
+    out = []
+    for n in ast.parse(tests).body:
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) \
+                and "test" in ast.unparse(n.value.func).lower():
+            out += [t.id for t in n.targets if isinstance(t, ast.Name)]
+    return out
+
+
+# The parent -------------------------------------------------------------------------
+
+class Lost(Exception):
+    """A child that died, hung or broke the protocol: (verdict, reason)."""
+
+
+class Child:
+    def __init__(self, device, trusted, template=None):
+        self.scratch = tempfile.mkdtemp(prefix="kernelband-triton-")
+        if template and os.path.isdir(template + "/cache"):
+            shutil.copytree(template + "/cache", self.scratch + "/cache")
+        down, up = os.pipe(), os.pipe()
+        sys.stdout.flush(), sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(down[1]), os.close(up[0])
+                child_main(device, self.scratch, down[0], up[1], trusted)
+            except BaseException as e:
+                os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
+            os._exit(1)
+        os.close(down[0]), os.close(up[1])
+        self.to, self.reply = down[1], up[0]
+
+    deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
+
+    def ask(self, op, seconds=None, **request):
+        seconds = seconds or Child.call_s
+        if Child.deadline:
+            seconds = max(1.0, min(seconds, Child.deadline - time.monotonic()))
+        try:
+            write_frame(self.to, dict(request, op=op))
+            reply = read_frame(self.reply, time.monotonic() + seconds)
+            if not isinstance(reply, dict):
+                raise ValueError
+        except TimeoutError:
+            self.kill()
+            raise Lost("timeout", "%s took more than %.0f s" % (op, seconds)) from None
+        except (EOFError, OSError, ValueError, RecursionError):
+            how = self.kill()
+            tail = self.log_tail()
+            raise Lost("crashed", "its process %s%s" % (how, tail and ": " + tail)) from None
+        if "error" in reply:
+            raise Lost(reply["error"] if reply["error"] in ("build_failed", "cheated") else
+                       "launch_failed", str(reply.get("text", ""))[:2000], reply.get("missing"))
+        if reply.get("tampered"):
+            raise Lost("cheated", "it %s" % str(reply["tampered"])[:300])
+        return reply
+
+    def log_tail(self):
+        try:
+            with open(self.scratch + "/log", "rb", opener=lambda p, f: os.open(
+                    p, f | os.O_NOFOLLOW | os.O_NONBLOCK)) as f:
+                f.seek(max(0, f.seek(0, 2) - 2000))
+                lines = f.read(2000).decode("utf-8", "replace").split("\n")
+                return next((x for x in reversed(lines) if x.strip()), "")[:300]
+        except OSError:
+            return ""
+
+    def kill(self):
+        """Ends the child with all it started: its group, its session, and what fled to us."""
+        if self.pid is None:
+            return "is gone"
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        status = os.waitpid(self.pid, 0)[1]
+        self.pid = None
+        os.close(self.to), os.close(self.reply)
+        return "ended by signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) and \
+            os.WTERMSIG(status) != signal.SIGKILL else "ended"
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def sweep(known):
+    """Kills what candidates left behind: as a subreaper we inherit it."""
+    me = str(os.getpid())
+    for entry in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/stat" % entry) as f:
+                parent = f.read().rsplit(")", 1)[1].split()[1]
+            if parent == me and int(entry) not in known:
+                os.kill(int(entry), signal.SIGKILL)
+                os.waitpid(int(entry), 0)
+        except (OSError, ValueError, IndexError):
+            pass
+
+
+def paired(logs):
+    """Hodges-Lehmann estimate and the exact Wilcoxon signed-rank interval, at 95 %."""
+    n = len(logs)
+    walsh = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
+    middle = (walsh[(len(walsh) - 1) // 2] + walsh[len(walsh) // 2]) / 2
+    ways = [1]
+    for rank in range(1, n + 1):
+        ways = [(ways[s] if s < len(ways) else 0)
+                + (ways[s - rank] if 0 <= s - rank < len(ways) else 0)
+                for s in range(len(ways) + rank)]
+    below, k = 0, 0
+    while k < len(ways) and below + ways[k] <= 0.025 * 2 ** n:
+        below, k = below + ways[k], k + 1
+    return (middle, walsh[k - 1], walsh[-k]) if k else (middle, None, None)
+
+
+def median(values):
+    v = sorted(values)
+    return (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2
+
+
+def secret():
+    return int.from_bytes(os.urandom(6), "little")
+
+
+class Session:
+    def __init__(self, device, task):
+        self.device, self.task = device, task
+        text = task["source"] + task.get("tests", "") + task.get("perf", "")
+        self.needs = {"half": "float16" in text or ".half()" in text, "dot": "tl.dot" in text,
+                      "bfloat": "bfloat16" in text, "rounds": "int8" in text}
+        self.spare = None
+        self.lock = open("/tmp/kernelband-triton-%s.lock" % device.replace(":", "-"), "a")
+        self.reference = Child(device, True)
+        self.load(self.reference, task["source"])
+        self.machine = self.reference.ask("machine")
+        self.baseline = None
+
+    def load(self, child, source):
+        t = self.task
+        child.ask("load", source=source, tests=t.get("tests", ""), perf=t.get("perf", ""),
+                  kind=t["kind"], name=t["module"], seed=secret(), needs=self.needs)
+
+    def close(self):
+        for child in (self.reference, self.spare):
+            if child:
+                child.close()
+
+    def revive(self):
+        """A reference that a shape took down is made anew."""
+        if self.reference.pid is None:
+            self.reference.close()
+            self.reference = Child(self.device, True)
+            self.load(self.reference, self.task["source"])
+
+    def evaluate(self, source, options, baseline=False):
+        start = time.monotonic()
+        out = {"verdict": "ok", "shapes": [], "screened": False, "seconds": {},
+               "tier": "host-code", "checks": {}}
+        child = None
+        Child.call_s = self.task.get("call_s") or CALL_S
+        Child.deadline = start + (OPEN_S if baseline else EVALUATE_S)
+        try:
+            bad = None if baseline else scan(source, self.task["source"])
+            if bad:
+                raise Lost(*bad)
+            self.revive()
+            child, self.spare = self.spare or Child(self.device, False,
+                                                    self.reference.scratch), None
+            self.judge(child, source, options, out, baseline)
+        except Lost as e:
+            out.update(verdict=e.args[0], reason=e.args[1], shapes=[])
+            if len(e.args) > 2 and e.args[2]:
+                out["missing"] = str(e.args[2])[:100]
+        finally:
+            fcntl.flock(self.lock, fcntl.LOCK_UN)
+            if child:
+                child.close()
+        sweep({c.pid for c in (self.reference, self.spare) if c})
+        self.spare = self.spare or Child(self.device, False, self.reference.scratch)
+        out["seconds"]["total"] = time.monotonic() - start
+        return out
+
+    def judge(self, child, source, options, out, baseline):
+        seconds, mark = out["seconds"], time.monotonic()
+
+        def lap(name):
+            nonlocal mark
+            seconds[name], mark = time.monotonic() - mark, time.monotonic()
+        self.load(child, source)
+        lap("build")
+        self.check_tests(child, out, baseline)
+        lap("check")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        shapes = self.check_shapes(child, out)
+        lap("check_shapes")
+        best = options.get("best_times_ns") or []
+        if len(best) == len(shapes) and not options.get("confirm"):
+            slower = sum(math.log(s["first"] / b) for s, b in zip(shapes, best)) / len(best)
+            out["screened"] = slower > math.log(1.25)
+        for s in shapes:
+            self.time_shape(child, s, out, options, len(shapes))
+        lap("time")
+        self.summary(out)
+        facts = child.ask("facts")
+        self.evidence(out, facts.get("kernels"))
+
+    def verify(self, child, shown, op, **request):
+        try:
+            r = self.reference.ask(op, leaves=shown.get("leaves"),
+                                   file=child.scratch + "/out.bin", **request)
+        except Lost as e:
+            if e.args[0] == "timeout":
+                raise Lost("timeout", "the reference: " + e.args[1]) from None
+            raise Lost("launch_failed", "the reference: " + e.args[1], *e.args[2:]) from None
+        if r.get("wrong"):
+            raise Lost("wrong", str(r["wrong"])[:500])
+        return r
+
+    def check_tests(self, child, out, baseline):
+        first = secret()
+        total = {"elements": 0, "left_to_chance": 0, "worst_share_of_bound": 0.0, "launches": 0}
+        for seed, poison in ((first, POISONS[0]), (first, POISONS[1]), (secret(), POISONS[0])):
+            shown = child.ask("test", seed=seed, poison=poison)
+            if not shown.get("launches") and not baseline:
+                raise Lost("cheated", "no Triton kernel ran")
+            r = self.verify(child, shown, "verify_tests", seed=seed)
+            total["elements"] += r["count"]
+            total["left_to_chance"] += r["chance"]
+            total["worst_share_of_bound"] = max(total["worst_share_of_bound"], r["worst"] or 0)
+            total["launches"] += int(shown.get("launches") or 0)
+        out["checks"] = total
+
+    def both(self, child):
+        return (self.reference, child)
+
+    def check_shapes(self, child, out):
+        """Every timed shape once, compared; and what a call takes, roughly."""
+        seed = secret()
+        drawn = self.reference.ask("inputs", seed=seed)
+        child.ask("inputs", seed=seed, place=drawn["place"])
+        shapes = []
+        for i, label in enumerate(drawn["labels"]):
+            if len(drawn["labels"]) > 1 and i in self.task.get("skip", []):
+                continue
+            s = {"i": i, "label": label, "seed": secret()}
+            self.enter(child, s)
+            firsts = {}
+            for who in self.both(child):
+                for _ in range(3):
+                    who.ask("prepare", seed=s["seed"])
+                    r = who.ask("go")
+                firsts[who] = r
+            s["first"] = max(1.0, float(firsts[child]["ns"]))
+            s["baseline_first"] = max(1.0, float(firsts[self.reference]["ns"]))
+            s["host"] = max(float(r["host"]) for r in firsts.values())
+            child.ask("prepare", seed=s["seed"])
+            child.ask("call", poison=POISONS[0])
+            show = secret()
+            self.verify(child, child.ask("show", seed=show), "verify_shape", seed=s["seed"],
+                        show=show)
+            shapes.append(s)
+        if not shapes:
+            raise Lost("launch_failed", "the task has no timed shape")
+        return shapes
+
+    def enter(self, child, s):
+        if getattr(child, "at", None) != s["i"]:
+            for who in self.both(child):
+                who.ask("shape", i=s["i"], seed=s["seed"])
+                who.at = s["i"]
+
+    def sample(self, who, seed, cycles):
+        who.ask("prepare", seed=seed)
+        start = time.perf_counter_ns()
+        r = who.ask("go", cycles=cycles)
+        return max(1.0, float(r["ns"])), float(time.perf_counter_ns() - start)
+
+    def time_shape(self, child, s, out, options, shapes):
+        self.enter(child, s)
+        budget = (4e9 if options.get("confirm") else 0.9e9) / shapes
+        cycles = 0 if self.device == "cpu" else int(min(2e6, 1.5 * s["host"] + 20000) * 1.7)
+        cost = s["first"] + s["baseline_first"] + 2 * (cycles / 1.7 + 600000)
+        n = 3 if out["screened"] else int(max(6, min(32, budget / cost)))
+        if s["first"] + s["baseline_first"] > 2e9:
+            n = 2
+        times, walls = {"A": [], "B": []}, {"A": [], "B": []}
+        looked = {secret() % n, n - 1}
+        for k in range(n):
+            for who in ("AB", "BA")[secret() % 2]:
+                seed = secret()
+                t, w = self.sample(child if who == "B" else self.reference, seed, cycles)
+                times[who].append(t), walls[who].append(w)
+                if who == "B" and k in looked:
+                    show = secret()
+                    self.verify(child, child.ask("show", seed=show), "verify_shape", seed=seed,
+                                show=show)
+        base, mine = median(times["A"]), median(times["B"])
+        self.cross_check(s, times, walls)
+        e, low, high = paired([math.log(a / b) for a, b in zip(times["A"], times["B"])])
+        row = dict(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1, blocks=n,
+                   time_ns=mine, baseline_ns=base, speedup=math.exp(e), interval="wilcoxon",
+                   samples={"baseline": times["A"], "candidate": times["B"]})
+        if low is not None:
+            row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
+        rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
+        for name, peak in (("gbps", "dram_gbps"), ("tflops", "sm_tflops")):
+            if rates.get(name) and self.machine.get(peak):
+                row[name] = rates[name]
+        out["shapes"].append(row)
+
+    def cross_check(self, s, times, walls):
+        """What its events say it saves must be saved by the parent's clock as well."""
+        pairs = list(zip(times["A"], times["B"], walls["A"], walls["B"]))
+        if len(pairs) < 6 or self.device == "cpu":
+            return
+        hidden = paired([(a - b) / 2 - (c - d) for a, b, c, d in pairs])
+        saved = median(times["A"]) - median(times["B"])
+        if saved > 100000 and hidden[1] is not None and hidden[1] > 50000:
+            raise Lost("cheated", "%s: its own events save %.0f us a call, the parent's clock says "
+                       "%.0f us: work is done outside what is timed" % (
+                           s["label"], saved / 1e3,
+                           (median(walls["A"]) - median(walls["B"])) / 1e3))
+
+    def summary(self, out):
+        rows = out["shapes"]
+        n = len(rows)
+        mean = lambda key: math.exp(sum(math.log(r[key]) for r in rows) / n)
+        out.update(time_ns=mean("time_ns"), baseline_ns=mean("baseline_ns"), speedup=mean("speedup"),
+                   speedup_of_sums=sum(r["baseline_ns"] for r in rows)
+                   / sum(r["time_ns"] for r in rows))
+        if all("speedup_low" in r for r in rows):
+            e = math.log(out["speedup"])
+            half = lambda key: math.sqrt(sum(math.log(r[key] / r["speedup"]) ** 2
+                                             for r in rows)) / n
+            out.update(speedup_low=math.exp(e - half("speedup_low")),
+                       speedup_high=math.exp(e + half("speedup_high")), confidence=0.95)
+
+    def evidence(self, out, kernels):
+        """Features for policies: of the compiled kernel's own metadata, and of the task's own
+        count of bytes and operations."""
+        clip = lambda x: min(1.0, max(0.0, x))
+        m, good = self.machine, []
+        for k in kernels if isinstance(kernels, list) else []:
+            if isinstance(k, dict) and all(finite(k.get(x)) is not None for x in
+                                           ("registers", "spills", "shared", "warps", "stages")):
+                good.append({x: k[x] for x in ("registers", "spills", "shared", "warps", "stages")}
+                            | {"name": str(k.get("name"))[:80]})
+        main = max(good, key=lambda k: (k["shared"], k["registers"]), default=None)
+        big = max(out["shapes"], key=lambda r: r["time_ns"])
+        dram = big["gbps"] / m["dram_gbps"] if "gbps" in big else None
+        sm = big["tflops"] / m["sm_tflops"] if "tflops" in big else None
+        occupancy = regs = shared = threads = None
+        if main:
+            regs, threads = clip(main["registers"] / 255), 32 * main["warps"]
+            if m.get("max_threads_per_sm"):
+                blocks = [m["max_threads_per_sm"] // max(1, threads)]
+                if m.get("regs_per_sm"):
+                    blocks.append(m["regs_per_sm"] // max(1, main["registers"] * threads))
+                if m.get("smem_per_sm"):
+                    shared = clip(main["shared"] / m["smem_per_sm"])
+                    blocks.append(m["smem_per_sm"] // (main["shared"] + 1024))
+                occupancy = clip(min(blocks) * threads / m["max_threads_per_sm"])
+        phi = [None, dram, sm, None, occupancy, regs, None, None, None]
+        rho = [math.log(big["time_ns"]), None, None, threads, 1 if threads else None, occupancy]
+        signature = [1 / out["speedup"], regs, shared, threads and clip(threads / 1024), occupancy]
+        e = {"kernels": good}
+        for name, list_ in (("phi", phi), ("rho", rho), ("signature", signature)):
+            e[name] = [0 if x is None else clip(x) if name == "phi" else x for x in list_]
+            e[name + "_kind"] = ["missing" if x is None else "derived" for x in list_]
+        e["rho_kind"][0] = e["signature_kind"][0] = "measured"
+        e["h"], e["h_kind"] = {}, {"sm": "missing", "dram": "missing", "l2": "missing"}
+        for name, x in (("sm", sm), ("dram", dram)):
+            if x is not None:
+                e["h"][name], e["h_kind"][name] = 100 * clip(x), "derived"
+        out["evidence"] = e
+        if main:
+            out["profile"] = {"registers": main["registers"], "shared_bytes": main["shared"],
+                              "warps": main["warps"], "stages": main["stages"],
+                              "spills": main["spills"], "kernels": good,
+                              "why": "counters are read on the device-only tier"}
+
+    def open(self, known):
+        """The untouched reference through every check, timed against itself."""
+        if known:
+            self.baseline = known
+            return known
+        out = self.evaluate(self.task["source"], {}, baseline=True)
+        if out["verdict"] == "ok":
+            out["self_speedup"] = out["speedup"]
+            out["speedup"] = out["speedup_low"] = out["speedup_high"] = 1
+            for r in out["shapes"]:
+                r["self_speedup"], r["speedup"] = r["speedup"], 1
+        self.baseline = out
+        return out
+
+
+def clean_start():
+    """Again, with an environment that holds no one's keys."""
+    keep = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "CUDA_VISIBLE_DEVICES",
+            "CUDA_HOME", "CC", "TRITON_INTERPRET", "TRITON_PTXAS_PATH", "VIRTUAL_ENV",
+            "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "PYTHONPATH")
+    if os.environ.get("KERNELBAND_CLEAN") != "1":
+        env = {k: os.environ[k] for k in keep if k in os.environ}
+        env.update(KERNELBAND_CLEAN="1", PYTHONDONTWRITEBYTECODE="1", TRITON_CACHE_AUTOTUNING="1",
+                   PYTORCH_NVML_BASED_CUDA_CHECK="1", OMP_NUM_THREADS="1",
+                   CUDA_MODULE_LOADING="LAZY")
+        os.execve(sys.executable, [sys.executable, "-u"] + sys.argv, env)
+
+
+def serve(device):
+    clean_start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
+    os.dup2(2, 1)
+    libc = ctypes.CDLL(None)
+    libc.prctl(36, 1, 0, 0, 0)
+    libc.prctl(1, signal.SIGKILL)
+    device = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else \
+        "cuda:" + (device.split(":") + ["0"])[1]
+    session = None
+    try:
+        while True:
+            try:
+                request = read_frame(0)
+            except EOFError:
+                return 0
+            op = request.get("op")
+            if op in ("open", "warm"):
+                write_frame(out, refuse_or(lambda: open_task(device, request)))
+                session = open_task.session
+            elif op == "evaluate" and session:
+                write_frame(out, {"ticket": request["ticket"], "evaluation": session.evaluate(
+                    request["source"], request.get("options") or {})})
+            else:
+                write_frame(out, {"refused": "unknown request"})
+    finally:
+        if session:
+            session.close()
+
+
+def open_task(device, request):
+    import torch
+    import triton
+    if request["op"] == "warm":
+        return {"warm": True}
+    have = tuple(int(x) for x in triton.__version__.split(".")[:2])
+    if have < (3, 4):
+        return {"refused": "triton %s is too old: 3.4 or later is needed" % triton.__version__,
+                "config": True}
+    if device != "cpu" and not torch.backends.cuda.is_built():
+        return {"refused": "this torch is built without CUDA", "config": True}
+    task = request["task"]
+    session = Session(device, task)
+    open_task.session = session
+    ready = session.open(request.get("known"))
+    return {"ready": ready, "machine": session.machine}
+
+
+open_task.session = None
+
+
+def refuse_or(call):
+    try:
+        return call()
+    except ImportError as e:
+        return {"refused": "%s cannot import %s: %s" % (sys.executable, e.name, e), "config": True}
+    except Lost as e:
+        what = str(e.args[1])
+        if len(e.args) > 2 and e.args[2]:
+            what = "it needs the Python package %s, which %s has not" % (e.args[2], sys.executable)
+        return {"refused": what, "config": True}
+
+
+def probe():
+    out = {"python": sys.version.split()[0], "executable": sys.executable}
+    import importlib.metadata as meta
+    for name in ("torch", "triton"):
+        try:
+            out[name] = meta.version(name)
+        except meta.PackageNotFoundError:
+            pass
+    return out
+
+
+def main():
+    what = sys.argv[1] if len(sys.argv) > 1 else "serve"
+    if what == "tunables":
+        try:
+            print(json.dumps(tunables(sys.stdin.read())))
+        except (SyntaxError, ValueError, RecursionError) as e:
+            print(json.dumps({"error": str(e)}))
+    elif what == "probe":
+        print(json.dumps(probe()))
+    else:
+        return serve(sys.argv[2] if len(sys.argv) > 2 else "triton:0")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

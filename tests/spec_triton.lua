@@ -1,0 +1,243 @@
+-- Triton tasks: meta-parameters, the engine's half of the protocol with a stand-in for
+-- the worker, and the worker itself on Triton's CPU interpreter where python3 (or
+-- KERNELBAND_PYTHON) has torch and triton.
+local t = require "harness"
+local core = require "kernelband.core"
+local kb = require "kernelband"
+local python = require "kernelband.triton.python"
+local tunables = require "kernelband.triton.tunables"
+local worker = require "kernelband.worker"
+
+local second_ns = 10 ^ 9 // 1
+local dir = assert(core.system.temp_dir())
+local interpreter, wanted = python.name()
+
+local function skip(why)
+  io.stderr:write("skipped: ", why, "\n")
+  t.finish()
+end
+
+local function import(options)
+  local tasks = kb.import.tritonbench("tests/triton", options)
+  for _, task in ipairs(tasks) do
+    if task.name == "scaled_add" then return task end
+  end
+end
+
+t.test("no interpreter: the task says what to do", function()
+  local task = import { python = "/nowhere/python3" }
+  local ok, why = pcall(task.worker_argv, "triton:0")
+  t.equal(ok, false)
+  t.contains(why, "KERNELBAND_PYTHON")
+  t.equal(task.schedule, false)
+  t.contains(task.no_schedule, "/nowhere/python3")
+  local found, text = python.probe "/nowhere/python3"
+  t.equal(found, nil)
+  t.contains(text, "/nowhere/python3")
+end)
+
+t.test("a device that is none of Triton's is refused by name", function()
+  t.raises("triton:0", function()
+    kb.search { task = import {}, device = "cpu", budget = { steps = 1 } }
+  end)
+end)
+
+if not interpreter then
+  return skip("there is no " .. wanted .. ": what needs Python is not run")
+end
+
+local function schedule(source) return tunables.schedule(source) end
+
+t.test("block sizes, warps and stages are found where they are given", function()
+  local s = assert(schedule(import {}.source))
+  t.equal(#s.parameters, 3)
+  t.equal(s.parameters[1][1], "tile1")
+  t.equal(s.parameters[1].label, "BLOCK_SIZE")
+  t.equal(s.parameters[1][2][1], 64)
+  local same = s.emit { tile1 = 64, warps1 = 0, stages1 = 0 }
+  t.equal(same, import {}.source)
+  local other = s.emit { tile1 = 512, warps1 = 8, stages1 = 0 }
+  t.contains(other, "BLOCK_SIZE = 512")
+  t.contains(other, "BLOCK_SIZE=BLOCK_SIZE, num_warps=8)")
+end)
+
+t.test("defaults, keywords and configurations of autotune are found too", function()
+  local s = assert(schedule [[
+import triton
+é = "multi-byte text before"
+@triton.autotune(configs=[triton.Config({'BLOCK_M': 32, 'GROUP_SIZE_M': 8}, num_warps=4),
+                          triton.Config({"BLOCK_M": 64, "GROUP_SIZE_M": 8}, num_stages=2)], key=[])
+@triton.jit
+def tuned(x, BLOCK_M: tl.constexpr, GROUP_SIZE_M: tl.constexpr): pass
+@triton.jit
+def plain(x, BLOCK: tl.constexpr = 16): pass
+def wrapper(x, chunk_size=64):
+    tuned[(1,)](x)
+    plain[(1,)](x, BLOCK=32, num_warps=2)
+]])
+  local seen = {}
+  for _, p in ipairs(s.parameters) do
+    seen[#seen + 1] = ("%s:%s=%d"):format(p[1]:match "%a+", p.label, p[2][1])
+  end
+  table.sort(seen)
+  t.equal(table.concat(seen, " "), "group:GROUP_SIZE_M=8 group:GROUP_SIZE_M=8 stages:num_stages=0 "
+    .. "stages:num_stages=2 tile:BLOCK=16 tile:BLOCK=32 tile:BLOCK_M=32 tile:BLOCK_M=64 "
+    .. "tile:chunk_size=64 warps:num_warps=2 warps:num_warps=4")
+  local p = {}
+  for _, x in ipairs(s.parameters) do p[x[1]] = x[2][1] end
+  p.tile1 = 128
+  t.contains(s.emit(p), "128")
+end)
+
+t.test("a source that is no Python, or has nothing to vary, says so", function()
+  local s, why = schedule "def f(:\n"
+  t.equal(s, nil)
+  t.contains(why, "no Python")
+  s, why = schedule "def f(x):\n    return x\n"
+  t.equal(s, nil)
+  t.contains(why, "no meta-parameter")
+end)
+
+-- With a stand-in ---------------------------------------------------------------
+
+local function standin()
+  local task = import {}
+  task.worker_argv = function() return { interpreter, "tests/triton/standin.py" } end
+  return task
+end
+
+t.test("a whole search of a Triton task, and its journal", function()
+  local out = dir .. "/run"
+  local r = kb.search { task = standin(), budget = { steps = 8 }, seed = 3, out = out,
+                        quiet = true }
+  t.equal(r.pulls, 8)
+  t.equal(r.speedup > 1, true)
+  t.contains(r.source_path, "best.py")
+  t.equal(r.machine.name, "stand-in")
+  t.contains(core.system.read_file(r.source_path), "scaled_add_kernel")
+end)
+
+t.test("a worker that dies, garbles or refuses costs a candidate or says why", function()
+  local e = worker.start { task = standin(), device = "triton:0", workers = 1 }
+  t.equal(e.baseline().verdict, "ok")
+  local function judge(source)
+    e.submit(1, { source = source }, {})
+    local _, out = e.next(20 * second_ns)
+    return out
+  end
+  t.equal(judge("def f(): dies").verdict, "crashed")
+  t.equal(judge("def f(): garbles").verdict, "crashed")
+  t.equal(judge("x").verdict, "build_failed")
+  t.equal(judge("def f(): BLOCK_SIZE = 256").tier, "host-code")
+  e.close()
+  local task = standin()
+  task.job.source = "import nowhere"
+  e = worker.start { task = task, device = "triton:0", workers = 1 }
+  t.raises("package nowhere", function() e.baseline() end)
+  e.close()
+end)
+
+-- With torch and triton -----------------------------------------------------------
+
+local found = python.probe()
+if not (found and found.torch and found.triton) then
+  os.execute(("rm -rf '%s'"):format(dir))
+  return skip(("%s has no torch and triton: the worker itself is not run"):format(interpreter))
+end
+
+-- KERNELBAND_TEST_GPU=1: on the first GPU.
+local on_gpu = os.getenv "KERNELBAND_TEST_GPU" == "1"
+
+local function real(options)
+  local task = import(options)
+  task.job.call_s = on_gpu and 20 or 6
+  task.worker_argv = function(device)
+    return { "/usr/bin/env", on_gpu and "A=1" or "TRITON_INTERPRET=1",
+             "SECRET_KEY=sk-not-to-be-told", interpreter, python.worker(), "serve", device }
+  end
+  return task
+end
+
+local evaluator = worker.start { task = real {}, device = "triton:0", workers = 1 }
+
+local function judge(source, options)
+  evaluator.submit(1, { source = source }, options or {})
+  local ticket, out, code
+  repeat
+    ticket, out, code = evaluator.next(60 * second_ns)
+  until ticket or code ~= "EINTR"
+  return assert(out)
+end
+
+t.test("the untouched reference is ok, and 1 by definition", function()
+  local b = assert(evaluator.baseline())
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(b.speedup, 1)
+  t.equal(b.tier, "host-code")
+  t.equal(#b.shapes, 3)
+  t.equal(b.self_speedup > 0.3 and b.self_speedup < 3, true)
+  t.equal(b.checks.elements, 3 * (64 + 200 + 1 + 120))
+  t.equal(b.checks.left_to_chance, 0)
+  t.equal(evaluator.machine().interpreter, not on_gpu or nil)
+  t.equal(#b.evidence.phi, 9)
+  t.equal(#b.evidence.rho, 6)
+  t.equal(#b.evidence.signature, 5)
+end)
+
+t.test("an honest candidate is ok, has an interval and samples of every shape", function()
+  local out = judge((import {}.source:gsub("BLOCK_SIZE = 64", "BLOCK_SIZE = 256")))
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(out.speedup > (on_gpu and 0.5 or 1.2), true)
+  t.equal(out.speedup_low <= out.speedup and out.speedup <= out.speedup_high, true)
+  t.equal(#out.shapes[1].samples.candidate, out.shapes[1].blocks)
+  t.equal(out.speedup_of_sums > 1, true)
+end)
+
+t.test("what is clearly slower than the best is dropped after a screen", function()
+  local times = {}
+  for i, s in ipairs(evaluator.baseline().shapes) do times[i] = s.time_ns / 20 end
+  local out = judge(import {}.source, { best_times_ns = times })
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(out.screened, true)
+end)
+
+local function left_behind()
+  local n = 0
+  for _, pid in ipairs(core.system.list "/proc") do
+    local cwd = pid:match "^%d+$" and core.system.realpath("/proc/" .. pid .. "/cwd")
+    if cwd and cwd:find "kernelband%-triton" then n = n + 1 end
+  end
+  return n
+end
+
+for _, name in ipairs(core.system.list "tests/hostile_triton") do
+  if name:find "%.py$" then
+    local text = assert(core.system.read_file("tests/hostile_triton/" .. name))
+    local expected = text:match "^# expect: (%S+)"
+    t.test(name .. " is judged " .. expected, function()
+      local out = judge(text)
+      local fits = false
+      for v in expected:gmatch "[^|]+" do fits = fits or v == out.verdict end
+      t.equal(fits, true, ("%s: %s"):format(out.verdict, out.reason))
+      t.equal((out.reason or ""):find "sk%-not", nil)
+    end)
+  end
+end
+
+t.test("nothing that candidates started or wrote stays behind", function()
+  t.equal(left_behind() <= 2, true)               -- the reference, and a spare
+  t.equal(core.system.exists "/tmp/kernelband_triton_was_here", nil)
+  evaluator.close()
+  t.equal(left_behind(), 0)
+end)
+
+t.test("a missing package is named, and no candidate is asked for", function()
+  local task = real {}
+  task.job.source = "import no_such_package\n" .. task.job.source
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  t.raises("no_such_package", function() e.baseline() end)
+  e.close()
+end)
+
+os.execute(("rm -rf '%s'"):format(dir))
+t.finish()
