@@ -110,7 +110,8 @@ session.__index = session
 -- Never raises for what a candidate does.
 function session:evaluate(source, options)
   local start = now()
-  local out = { verdict = "ok", shapes = {}, screened = false, seconds = {} }
+  local out = { verdict = "ok", shapes = {}, screened = false, seconds = {},
+                tier = self.language == "cuda" and "device-only" or nil }
   options = options or {}
   self.ran, self.drawn, self.again, self.strict = {}, {}, options.inputs, options.strict
   self.warnings = {}
