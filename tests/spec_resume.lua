@@ -297,6 +297,15 @@ t.test("a run recorded with four at once goes on with one, by force", function()
   for i, row in ipairs(before) do t.equal(after[i], row) end
 end)
 
+t.test("a run killed before its first table is begun anew", function()
+  local dir = place()
+  assert(core.system.mkdir_p(dir .. "/out"))
+  core.store(dir .. "/out/run.db"):close()
+  local code, text = shell("cd %s && %s run --resume x.lua out", dir, exe)
+  t.equal(code, 0, text)
+  t.equal(text, uninterrupted())
+end)
+
 t.test("one search writes to a run at a time", function()
   local dir = folder()
   local function options(more)

@@ -36,7 +36,9 @@ local function holds_run(folder)
   local file = folder .. "/run.db"
   if not core.system.exists(file) then return false end
   local db = core.store(file)
-  local rows = db and db:rows "SELECT count(*) AS n FROM kernels"
+  local rows = db and (db:rows "SELECT count(*) AS n FROM kernels"
+    -- Without any table it is the start of a search that was killed at once.
+    or db:rows "SELECT 1 AS n FROM sqlite_master UNION ALL SELECT 0 LIMIT 1")
   if db then db:close() end
   return not rows or rows[1].n > 0
 end
@@ -189,7 +191,7 @@ end
 local function open_db(folder, spec, on, notes)
   local file = folder .. "/run.db"
   local held = core.system.exists(file)
-  local resume = held and on
+  local resume = held and on and holds_run(folder)
   if not resume and holds_run(folder) then
     schema.raise("%s already holds a run: go on with it by `kernelband resume %s` (with all "
       .. "runs of a script by `kernelband run --resume FILE`), or choose another out", folder,
