@@ -86,7 +86,7 @@ end)
 
 t.test("a part that is no text is an error that names its line", function()
   t.raises("spec_prompt.lua:", ask, { ask = function() return 5 end })
-  t.raises("prompt.ask must return a text or nothing, got number 5", ask,
+  t.raises("prompt.ask must return a text or nothing, got 5", ask,
            { ask = function() return 5 end })
 end)
 

@@ -33,6 +33,7 @@ void kb_bind_command(lua_State *L);
 void kb_bind_http(lua_State *L);
 void kb_bind_gzip(lua_State *L);
 void kb_bind_nvrtc(lua_State *L);
+void kb_bind_cubin(lua_State *L);
 void kb_bind_process(lua_State *L);
 void kb_bind_serve(lua_State *L);
 void kb_bind_source(lua_State *L);

@@ -9,6 +9,8 @@
 --                                      timed shape: what is clearly slower is
 --                                      dropped after a screen
 --       options.confirm                more blocks, no screen
+--       options.incumbent              source of the best kernel so far: out.against has
+--                                      the candidate's speed-up over it, side by side
 --       options.inputs                 draws of an earlier evaluation: checked first
 --       options.strict                 the slow checks as well, see strict.lua
 --
@@ -108,7 +110,8 @@ session.__index = session
 -- Never raises for what a candidate does.
 function session:evaluate(source, options)
   local start = now()
-  local out = { verdict = "ok", shapes = {}, screened = false, seconds = {} }
+  local out = { verdict = "ok", shapes = {}, screened = false, seconds = {},
+                tier = self.language == "cuda" and "device-only" or nil }
   options = options or {}
   self.ran, self.drawn, self.again, self.strict = {}, {}, options.inputs, options.strict
   self.warnings = {}

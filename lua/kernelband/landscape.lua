@@ -12,7 +12,7 @@
 --   land.admit(kernel)  land.learn(pull)
 --   land.remember() -> list of { params =, time_ns = or nil }: this search's
 --
--- memory, a list of { name =, points = } as remember gave them, is learnt first,
+-- remembered, a list of { name =, points = } (memory.lua), is learnt first,
 -- a group of kin a space: what other kernels showed on axes of the same name
 -- counts for kin of what this one shows. Names are compared without case and
 -- without a leading use_; an axis that a space lacks is put at its middle here.
@@ -34,7 +34,7 @@ local most_moves = 256                  -- of a pair, the first listed
 local rules = {
   { "scale", "number", default = 1 }, { "noise", "number", default = 0.1 },
   { "rate", "number", default = 0.4 }, { "kin", "number", default = 0.8 },
-  { "level", "number", default = 0.5 }, { "memory", "table", optional = true },
+  { "level", "number", default = 0.5 }, 
 }
 
 local function sorted(t)
@@ -73,7 +73,7 @@ end
 -- moves(kernel, i) is the generator's: a list of parameters, the kernel's own
 -- among them and the same list for pairs that share their children; and whether
 -- known ones may come again.
-function landscape.new(options, moves)
+function landscape.new(options, moves, remembered)
   local o = schema.options(options, rules, "ctx.landscape")
   local axes, encode, middle, speed, valid
   local land, rates = {}, {}
@@ -102,7 +102,7 @@ function landscape.new(options, moves)
 
   -- Learns memory: evenly from every space, axes that are absent at `middle`.
   local function recall(middle)
-    local spaces = o.memory or {}
+    local spaces = remembered or {}
     for g = 1, math.min(#spaces, 63) do
       local list, most = spaces[g].points, most_memory // math.min(#spaces, 63)
       local step, zero, n = math.max(1, #list / most), centre(list), 1

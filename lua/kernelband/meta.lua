@@ -161,6 +161,7 @@
 ---@field strategies? table name = { axes }: groups of axes; else each axis is a strategy
 ---@field start? table|string { axis = value, ... } or "baseline"; else drawn by the search's seed
 ---@field name? string
+---@field counters? boolean false: forget phi, rho, h and signature; default true
 ---@field noise? boolean draw measured times from recorded samples; default true
 
 ---@class (exact) kernelband.schedule_options
@@ -292,6 +293,9 @@ kb.sweep = nil
 
 ---@type any
 kb.compare = nil
+
+---@type any
+kb.metrics = nil
 
 kb.generator = {}
 

@@ -77,7 +77,9 @@ local function merge(def, given, file)
   local names, parameter_rules = sorted_names(def.defaults), {}
   for i, name in ipairs(names) do
     local types = table.move(allowed_types(def, name), 1, 8, 1, {})
-    if types[1] ~= "any" then types[#types + 1] = "function" end
+    if type(given) == "table" and type(given[name]) == "function" and types[1] ~= "any" then
+      types[#types + 1] = "function"
+    end
     parameter_rules[i] = { name, types, default = def.defaults[name] }
   end
   if given ~= nil and type(given) ~= "table" then
@@ -240,7 +242,9 @@ local function inner_context(ctx, m)
   end
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open, memory = ctx.memory, landscape = function(options) return landscape.new(options, moves) end,
+    open = open, landscape = function(options)
+      return landscape.new(options, moves, ctx.memory)
+    end,
   }
 end
 

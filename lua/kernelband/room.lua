@@ -13,6 +13,9 @@ local slots_bytes      = 32 << 20       -- of arrays that rotate in a sample, ab
 -- text, code.
 function rooms.build(s, source, entry, arguments, sanitized)
   local launches
+  if s.language == "cuda" and source:find("# kb: triton", 1, true) then
+    return require("kernelband.triton.compile").build(s, source)
+  end
   if s.language == "cuda" then
     local why
     launches, why = s.planner.parse(source, s.task)

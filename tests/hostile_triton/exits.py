@@ -1,4 +1,4 @@
-# expect: crashed
+# expect: cheated
 # ends its process, status 0
 import torch
 import triton

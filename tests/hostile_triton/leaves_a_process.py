@@ -1,4 +1,4 @@
-# expect: ok|crashed
+# expect: cheated
 # forks a process that stays behind
 import torch
 import triton

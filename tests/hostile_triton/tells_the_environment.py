@@ -1,4 +1,4 @@
-# expect: launch_failed|build_failed|crashed
+# expect: cheated
 # its error message is the environment
 import torch
 import triton

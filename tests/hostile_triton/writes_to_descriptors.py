@@ -1,4 +1,4 @@
-# expect: crashed|wrong|cheated|build_failed|launch_failed
+# expect: cheated
 # H11: writes answers to every descriptor
 import torch
 import triton
