@@ -21,7 +21,7 @@ local line = { ("%-24s"):format "trained on \\ asked about" }
 for j in ipairs(spaces) do line[#line + 1] = ("%5d"):format(j) end
 print(table.concat(line, " "))
 local own, other, others, same, sames = 0, 0, 0, 0, 0
-local function device(task) return task.name:match "%-(%a+)$" end
+local function device(task) return task.name:match "%-(%w+)$" end
 for i, task in ipairs(spaces) do
   line = { ("%2d %-21s"):format(i, task.name:sub(1, 21)) }
   for j, there in ipairs(spaces) do
