@@ -34,7 +34,7 @@ local most_moves = 256                  -- of a pair, the first listed
 local rules = {
   { "scale", "number", default = 1 }, { "noise", "number", default = 0.1 },
   { "rate", "number", default = 0.4 }, { "kin", "number", default = 0.8 },
-  { "level", "number", default = 0.5 }, 
+  { "level", "number", default = 0.5 },
 }
 
 local function sorted(t)
@@ -101,7 +101,7 @@ function landscape.new(options, moves, remembered)
   end
 
   -- Learns memory: evenly from every space, axes that are absent at `middle`.
-  local function recall(middle)
+  local function recall()
     local spaces = remembered or {}
     for g = 1, math.min(#spaces, 63) do
       local list, most = spaces[g].points, most_memory // math.min(#spaces, 63)
@@ -134,7 +134,7 @@ function landscape.new(options, moves, remembered)
     valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
                              capacity = most_memory + most_points })
     place, classes = {}, {}
-    recall(middle)
+    recall()
     if #points >= most_points then
       local ranked = table.move(points, 1, #points, 1, {})
       table.sort(ranked, function(a, b)
@@ -169,7 +169,7 @@ function landscape.new(options, moves, remembered)
     if #points == most_points then rebuild() else take(points[#points]) end
   end
 
-  function land.admit(kernel) 
+  function land.admit(kernel)
     add(kernel.params, math.log(kernel.speedup), kernel.time_ns)
   end
 
