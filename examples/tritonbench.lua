@@ -8,7 +8,6 @@
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
 local json    = require "kernelband.json"
-local reader  = require "kernelband.run_reader"
 local run     = require "kernelband.run"
 local worker  = require "kernelband.worker"
 
@@ -53,6 +52,19 @@ local function survey_one(task)
   return out
 end
 
+-- Where the seconds of an evaluation went, and how far two clocks are apart.
+local function where(r)
+  local out, gap = {}, 0
+  for _, name in ipairs { "build", "check", "check_shapes", "time" } do
+    local s = r.seconds and r.seconds[name]
+    if s then out[#out + 1] = ("%s %.1f"):format(name, s) end
+  end
+  for _, s in ipairs(r.shapes or {}) do gap = math.max(gap, math.abs(s.clock_gap_ns or 0)) end
+  if #out == 0 then return "" end
+  return (" (%s; %d shapes, clocks %.0f us apart)"):format(table.concat(out, ", "),
+    #(r.shapes or {}), gap / 1e3)
+end
+
 if opt.survey then
   local good, near, cold, warm = 0, 0, {}, {}
   for i, task in ipairs(tasks) do
@@ -64,10 +76,10 @@ if opt.survey then
     near = near + (x and math.abs(x - 1) <= 0.01 and 1 or 0)
     cold[#cold + 1] = r.seconds and r.seconds.total
     warm[#warm + 1] = r.again and again.seconds.total
-    print(("%3d %-30s %-13s itself %6s then %6s, %5.1fs then %5.1fs %s"):format(i, task.name,
+    print(("%3d %-30s %-13s itself %6s then %6s, %5.1fs then %5.1fs%s %s"):format(i, task.name,
       again.verdict, r.self_speedup and ("%.3f"):format(r.self_speedup) or "-",
       x and ("%.3f"):format(x) or "-", r.seconds and r.seconds.total or 0,
-      r.again and again.seconds.total or 0, first_line(again.reason or "")))
+      r.again and again.seconds.total or 0, where(again), first_line(again.reason or "")))
     io.stdout:flush()
   end
   local function median(list) return #list > 0 and core.stats.median(list) or 0 end
@@ -82,23 +94,6 @@ local function state_of(folder)
   local text = core.system.read_file(folder .. "/result.json")
   local ok, r = pcall(json.decode, text or "")
   return ok and type(r) == "table" and r.state or nil
-end
-
--- The best verified kernel that the generator made: a row for kb.metrics.
-local function row_of(task, folder)
-  local row = { task = task.name, verdict = "no kernel", folder = folder }
-  if not core.system.exists(folder .. "/run.db") then return row end
-  local r <close> = reader.open(folder)
-  for _, k in ipairs(r:kernels()) do
-    if k.pull and k.speedup and k.speedup > (row.speedup or 0) then
-      row.verdict, row.speedup, row.strategy = "ok", k.speedup, k.strategy
-    end
-  end
-  local result = json.decode(core.system.read_file(folder .. "/result.json") or "{}")
-  if result.confirmed and result.id ~= 1 then
-    row.speedup, row.shapes = result.speedup, result.shapes
-  end
-  return row
 end
 
 run.resuming {}
@@ -123,7 +118,10 @@ for i, task in ipairs(tasks) do
       rows[i] = { task = task.name, verdict = "failed", reason = first_line(r) }
     end
   end
-  rows[i] = rows[i] or row_of(task, folder)
+  if not rows[i] then
+    rows[i] = core.system.exists(folder .. "/run.db") and kb.metrics.row(folder)
+              or { task = task.name, verdict = "stopped" }
+  end
   print(("%3d %-32s %-9s %6s  %s"):format(i, task.name, rows[i].verdict, rows[i].speedup
     and ("%.2fx"):format(rows[i].speedup) or "-", rows[i].strategy or rows[i].reason or ""))
   if stopped then break end

@@ -42,6 +42,38 @@ t.test("a device that is none of Triton's is refused by name", function()
   end)
 end)
 
+t.test("six strategies, each with a target and a text", function()
+  local set = kb.strategies "strategies/triton"
+  local names = {}
+  for i, s in ipairs(set) do
+    names[i] = s.name .. ":" .. s.target
+    local text = s.prompt({ time_ns = 2000, speedup = 1.5, h = { sm = 40, dram = 50, l2 = 60 },
+      h_kind = { sm = "derived", dram = "derived", l2 = "derived" },
+      phi = { 0, 0, 0, 0, 0.5 }, phi_kind = { [5] = "derived" } }, {})
+    t.contains(text, "2.0 us")
+    t.contains(text, "1.50 times")
+    t.contains(text, "(derived)")
+    t.contains(s.prompt({}, {}), "Triton")
+  end
+  t.equal(table.concat(names, " "), "access_layout:dram fusion:dram pipeline:sm reordering:sm "
+    .. "tiling:l2 vectorization:dram")
+end)
+
+t.test("a model is asked for Python, and its answer is read as such", function()
+  local q = require("kernelband.prompt").new(import {}, {}, nil):propose(
+    { id = 1, source = import {}.source, speedup = 1, time_ns = 1000, note = {} },
+    kb.strategies "strategies/triton"[5], { history = {} })
+  t.contains(q.system, "Triton")
+  t.contains(q.text, "```python")
+  t.equal(q.text:find("C (gnu11)", 1, true), nil)
+  local read = require("kernelband.llm.answer").read
+  local answer = "Here:\n\n```python\nimport triton\n\n\n@triton.jit\ndef k(x): pass\n```\n"
+  t.contains(read(answer, { language = "triton", entry = "k" }), "@triton.jit")
+  local none, why = read("```python\nx = 1\n```", { language = "triton", entry = "k" })
+  t.equal(none, nil)
+  t.contains(why, "@triton.jit kernel")
+end)
+
 if not interpreter then
   return skip("there is no " .. wanted .. ": what needs Python is not run")
 end
@@ -115,6 +147,12 @@ t.test("a whole search of a Triton task, and its journal", function()
   t.contains(r.source_path, "best.py")
   t.equal(r.machine.name, "stand-in")
   t.contains(core.system.read_file(r.source_path), "scaled_add_kernel")
+  local sets = kb.metrics.of_runs { out }
+  t.equal(#sets, 1)
+  t.equal(sets[1].rows[1].task, "scaled_add")
+  t.equal(sets[1].rows[1].verdict, "ok")
+  t.near(sets[1].rows[1].speedup, r.speedup, 1e-9)
+  t.contains(kb.metrics.text(sets), "100.0")
 end)
 
 t.test("a worker that dies, garbles or refuses costs a candidate or says why", function()

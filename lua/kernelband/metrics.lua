@@ -2,7 +2,9 @@
 --
 --   m = kb.metrics.of { { task =, verdict = "ok", speedup =, shapes = { { baseline_ns =,
 --                         time_ns = }, .. } }, .. }
---   kb.metrics.text(m)   kb.metrics.best_of { results of run 1, results of run 2, .. }
+--   kb.metrics.text { { name =, rows = }, .. }      the papers' table
+--   kb.metrics.of_runs { "runs/a", .. }             such sets, from run folders
+--   kb.metrics.best_of { rows of seed 1, rows of seed 2, .. }
 --
 -- A task is correct when it has a verified kernel of the generator; the untouched
 -- baseline is none. A row is { task =, verdict =, speedup = } of that kernel; speedup
@@ -13,6 +15,8 @@
 --   geomean        over correct tasks; geomean_best_of: a task whose kernel is slower, or
 --                  that has none, keeps its baseline and counts as 1, over all tasks
 --   fast[p]        share of all tasks with speedup > p (KernelBench's fast_p)
+local core   = require "kernelband.core"
+local json   = require "kernelband.json"
 local schema = require "kernelband.schema"
 
 local metrics = {}
@@ -87,6 +91,47 @@ function metrics.best_of(runs)
   for i, name in ipairs(order) do out[i] = best[name] end
   return out
 end
+
+-- Runs ------------------------------------------------------------------------------
+
+-- The best verified kernel that a run's generator made, as a row. What was looked at
+-- again at the end counts with that look's figure.
+function metrics.row(folder)
+  local reader <close> = require("kernelband.run_reader").open(folder)
+  local e = reader:experiment()
+  local identity = e and e.identity or {}
+  local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
+                set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }
+  for _, k in ipairs(reader:kernels()) do
+    if k.pull and k.speedup and k.speedup > (row.speedup or 0) then
+      row.verdict, row.speedup, row.strategy = "ok", k.speedup, k.strategy
+    end
+  end
+  local ok, result = pcall(json.decode, core.system.read_file(folder .. "/result.json") or "")
+  if ok and type(result) == "table" and result.confirmed and result.id ~= 1
+     and is_time(result.speedup) then
+    row.speedup, row.shapes, row.strategy = result.speedup, result.shapes, result.strategy
+  end
+  return row
+end
+
+-- Sets of rows by generator and policy, in the order of first sight; several runs of a
+-- set on one task (seeds) are a best-of.
+function metrics.of_runs(folders)
+  local sets, by = {}, {}
+  for _, folder in ipairs(folders) do
+    local row = metrics.row(folder)
+    if not by[row.set] then
+      by[row.set] = { name = row.set, runs = {} }
+      sets[#sets + 1] = by[row.set]
+    end
+    table.insert(by[row.set].runs, { row })
+  end
+  for _, set in ipairs(sets) do set.rows = metrics.best_of(set.runs) end
+  return sets
+end
+
+-- Tables -----------------------------------------------------------------------------
 
 local function times(v) return v and ("%.2fx"):format(v) or "-" end
 local function percent(v) return v and ("%.1f"):format(v) or "-" end

@@ -224,7 +224,8 @@ local function part(self, name, about)
   local own = self.overrides[name]
   if own == false then return nil end
   if type(own) == "string" then return own end
-  local text = default[name](about)
+  local said_by_task = self.task.words  -- it may speak for its language
+  local text = (said_by_task and said_by_task[name] or default[name])(about)
   if type(own) ~= "function" then return text end
   about.default = text
   local said = own(about)
@@ -278,7 +279,7 @@ function prompt.new(task, overrides, device)
   local language = task.language or "c"
   return setmetatable({
     task = task, overrides = overrides or {}, language = language,
-    tag = language == "cuda" and "cuda" or "c",
+    tag = task.words and task.words.tag or language == "cuda" and "cuda" or "c",
     device = type(device) == "function" and device or function() return device end,
   }, methods)
 end

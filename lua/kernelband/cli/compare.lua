@@ -6,7 +6,7 @@ local options = require "kernelband.options"
 local schema  = require "kernelband.schema"
 
 local usage = "kernelband compare ROWS|RUN... [--at 20,60] [--against CELL] [--json] [--tsv]\n"
-  .. "                          [--html FILE]"
+  .. "                          [--html FILE] [--paper]"
 
 local function pulls(text)
   local out = {}
@@ -47,9 +47,15 @@ ROWS are files that kb.sweep wrote, RUN folders of searches. Shares of the optim
 after so many pulls, with 95 % intervals over seeds; area, the mean share; the
 median pull that reached 90 %; regret against the best fixed arm; the difference to
 the first policy, or to --against, over the seeds both have. A run's share is of the
-best of the runs given on its task.]],
+best of the runs given on its task. --paper: correct, Fast@1, geometric means and
+fast_p over tasks instead, of the best kernel of every run, by generator and policy.]],
   run = function(args)
     local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1 })
+    if opt.paper then
+      local metrics = require "kernelband.metrics"
+      io.write(metrics.text(metrics.of_runs(rest)))
+      return 0
+    end
     local rows = compare.load(rest)
     local t = compare.table(rows, { at = opt.at and pulls(opt.at), against = opt.against })
     if opt.html then

@@ -16,6 +16,7 @@ local most_depth <const> = 3            -- Markdown within fenced Markdown
 local ours = { c = true, h = true, cpp = true, ["c++"] = true, cc = true, cxx = true, cu = true,
                cuda = true, ["cuda-c"] = true, ["cuda-cpp"] = true, cuh = true, c99 = true,
                c11 = true, [""] = true }
+local python = { python = true, py = true, python3 = true, triton = true, [""] = true }
 local wrappers = { md = true, markdown = true, mdx = true, text = true, txt = true,
                    [""] = true }
 
@@ -89,6 +90,7 @@ end
 
 -- Does it define what the task asks for?
 local function defines(source, spec)
+  if spec.language == "triton" then return source:find("@triton.jit", 1, true) ~= nil end
   local code = strip_comments(source)
   if spec.language == "cuda" then return code:find("__global__", 1, true) ~= nil end
   local at = 1
@@ -120,6 +122,7 @@ local function cut_off(spec)
 end
 
 local function thing(spec)
+  if spec.language == "triton" then return "a @triton.jit kernel" end
   return spec.language == "cuda" and "a __global__ kernel" or "void " .. spec.entry .. "(..)"
 end
 
@@ -128,7 +131,7 @@ end
 local function choose(blocks, spec)
   local whole, cut, other
   for _, b in ipairs(blocks) do
-    if ours[b.tag] and defines(b.text, spec) then
+    if (spec.language == "triton" and python or ours)[b.tag] and defines(b.text, spec) then
       if b.closed or spec.finish ~= "length" then whole = b else cut = b end
     elseif b.tag == "diff" or b.tag == "patch" then
       other = "the answer is a diff; the whole kernel is wanted"

@@ -76,9 +76,9 @@ def finite(x):
 
 MODULES = {"torch", "triton", "math", "typing", "functools", "itertools", "operator", "enum",
            "dataclasses", "collections", "numpy", "warnings", "logging", "contextlib",
-           "__future__", "copy", "abc", "numbers", "einops", "packaging"}
+           "__future__", "time", "copy", "abc", "numbers", "einops", "packaging"}
 NAMES = {"exec", "eval", "compile", "open", "__import__", "globals", "vars", "breakpoint",
-         "input", "__builtins__", "__loader__"}
+         "__builtins__", "__loader__"}
 ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__builtins__",
               "__traceback__", "__dict__", "__bases__", "__mro__", "tb_frame", "tb_next", "f_back",
               "f_locals", "f_globals", "gi_frame", "cr_frame", "_getframe", "modules",
@@ -102,7 +102,8 @@ def scan(source, allowed=""):
         return "build_failed", "%s (line %s)" % (getattr(e, "msg", None) or e,
                                                  getattr(e, "lineno", "?"))
     local = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
-             and isinstance(n.ctx, ast.Store)}
+             and isinstance(n.ctx, ast.Store)} | {n.arg for n in ast.walk(tree)
+                                                  if isinstance(n, ast.arg)}
     plain = set()
     for n in ast.walk(tree):
         bad = None
@@ -123,7 +124,7 @@ def scan(source, allowed=""):
                     bad = "imports " + name
         elif isinstance(n, ast.Name) and n.id == "getattr" and n not in plain:
             bad = "hands getattr on"
-        elif isinstance(n, ast.Name) and n.id in NAMES and not legal(n.id + "("):
+        elif isinstance(n, ast.Name) and n.id in NAMES - local and not legal(n.id + "("):
             bad = "uses " + n.id
         elif isinstance(n, ast.Attribute):
             if n.attr in ATTRIBUTES and not legal("." + n.attr):
@@ -133,7 +134,8 @@ def scan(source, allowed=""):
                 while isinstance(base, ast.Attribute):
                     base = base.value
                 if isinstance(base, ast.Name) and base.id not in local | {"self", "ctx", "cls"} \
-                        and base.id in ("torch", "triton", "tl", "time", "nn", "F", "math", "np"):
+                        and base.id in ("torch", "triton", "tl", "time", "nn", "F", "math", "np") \
+                        and not legal(ast.unparse(n)):
                     bad = "assigns to %s" % ast.unparse(n)
         elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) \
                 and n.func.id in ("setattr", "delattr"):
@@ -1426,7 +1428,7 @@ def compile_main():
 def clean_start():
     """Again, with an environment that holds no one's keys."""
     keep = ("PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "CUDA_VISIBLE_DEVICES",
-            "CUDA_HOME", "CC", "TRITON_INTERPRET", "TRITON_PTXAS_PATH", "VIRTUAL_ENV",
+            "CUDA_HOME", "CC", "TRITON_INTERPRET", "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH", "VIRTUAL_ENV",
             "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "PYTHONPATH")
     if os.environ.get("KERNELBAND_CLEAN") != "1":
         env = {k: os.environ[k] for k in keep if k in os.environ}
