@@ -37,6 +37,7 @@ local opts = {
   { "at", "N,N..", doc = "the numbers of pulls to compare at" },
   { "against", "CELL", doc = "the policy the others are compared with" },
   { "html", "FILE", doc = "write the same as a page, with curves" },
+  { "paper", doc = "the papers' metrics over tasks instead" },
 }
 
 return {
