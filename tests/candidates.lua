@@ -99,7 +99,7 @@ local function by_task(list)
 end
 
 -- Judges every candidate `times` times, slow ones once, one worker a task. after(evaluator, c,
--- out) may look at each as it comes.
+-- out, round) may look at each as it comes.
 function candidates.judge(root, list, device, times, after)
   local tally = { hostile = 0, caught = 0, honest = 0, alarms = 0, rows = {} }
   local start = system.now_ns()
@@ -118,7 +118,7 @@ function candidates.judge(root, list, device, times, after)
         if c.honest and differs then tally.alarms = tally.alarms + 1 end
         if good and not differs then tally.caught = tally.caught + 1 end
         if differs then tally.rows[#tally.rows + 1] = ("  %-28s %s"):format(c.name, differs) end
-        if after then after(evaluator, c, out) end
+        if after then after(evaluator, c, out, i) end
         ::next_one::
       end
     end

@@ -55,8 +55,17 @@ function landing.admit(S, kernel)
   S.known[kernel.hash] = kernel.id
 end
 
+-- What was timed side by side with the best so far is judged by that; else both by
+-- their gains over the baseline.
+local function better(S, kernel, evaluation)
+  local best, pair = S.best, evaluation.against
+  if not best then return true end
+  if pair and pair.kernel == best.id then return pair.low > 1 end
+  return kernel.speedup_low > best.speedup_low
+end
+
 function landing.note_best(S, kernel, evaluation)
-  if S.best and kernel.speedup_low <= S.best.speedup_low then return false end
+  if not better(S, kernel, evaluation) then return false end
   S.best, S.best_evaluation = kernel, evaluation
   S.best_times_ns = {}
   for _, shape in ipairs(evaluation.shapes or {}) do

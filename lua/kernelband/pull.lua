@@ -147,7 +147,10 @@ end
 local function evaluate(S, p, kind, candidate)
   local stage = p.stage
   if kind ~= "tune" then p.stage = "evaluating" end
-  local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns })
+  local best = S.best
+  local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns,
+    incumbent = best.id > 1 and best.source or nil })
+  if result and result.against then result.against.kernel = best.id end
   p.stage = stage
   if not result then
     p.cancelled = true

@@ -15,7 +15,8 @@ local timing = {}
 local now = core.system.now_ns
 local died, fail, secret_seed = verdict.died, verdict.fail, verdict.secret_seed
 
-local screen_ratio = 1.25       -- slower than this: not a contender
+local screen_ratio = 1.25       -- slower than this: not measured further
+local contender_ratio = 1.03    -- slower than this: not a new best
 
 -- By language: how long a sample lasts where slots allow; blocks at most, and
 -- what one is; baseline time an evaluation may take, all shapes together; time
@@ -345,6 +346,13 @@ local function incumbent_of(s, source)
   return kernel
 end
 
+-- Whether a candidate is about as fast as the best so far, or faster.
+local function contends(out, best_ns)
+  local log = 0
+  for i, r in ipairs(out.shapes) do log = log + math.log(r.time_ns / best_ns[i]) end
+  return math.exp(log / #out.shapes) < contender_ratio
+end
+
 -- Blocks of the best kernel so far and the candidate, side by side: what is told
 -- apart there does not pass through the baseline's noise.
 local function against(s, out, runs, source)
@@ -402,7 +410,7 @@ function timing.candidate(s, out, kernel, options)
     local bad = again(s, out, kernel, why)
     if bad then return bad end
   end
-  if options.incumbent and not out.screened then
+  if options.incumbent and not out.screened and contends(out, options.best_times_ns) then
     local bad = against(s, out, runs, options.incumbent)
     if bad then return bad end
   end
