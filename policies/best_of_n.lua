@@ -1,6 +1,6 @@
 -- Best of N: every attempt starts from the baseline and knows nothing of the
--- others; the fastest is kept. What KernelBand's ablation calls BoN (arXiv
--- 2511.18868, table 3), and Kernelbench's repeated sampling (arXiv 2502.10517).
+-- others; the fastest is kept. What KernelBand's ablation calls best-of-N (arXiv
+-- 2511.18868).
 -- Strategies take turns. Only once the baseline has nothing left does the next
 -- kernel in order of arrival serve.
 

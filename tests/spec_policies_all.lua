@@ -93,7 +93,7 @@ for _, name in ipairs(files) do
     t.equal(#play(name, { strategies = 1, most = 1, pool = 1, pulls = 9 }), 1)
   end)
 
-  t.test(name .. ": is at most 150 lines and cites what it follows", function()
+  t.test(name .. ": is at most 150 lines", function()
     local n = 0
     for _ in io.lines("policies/" .. name .. ".lua") do n = n + 1 end
     assert(n <= 150, n)

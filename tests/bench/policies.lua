@@ -64,6 +64,6 @@ for n in ipairs(spaces) do
   end
 end
 row("kernelband, memory", function(n)
-  return kb.policy("policies/kernelband.lua", { memory = left[n] })
+  return kb.policy("policies/kernelband.lua", { memory = left[n], scale = 0.6, kin = 0.9 })
 end)
 for _, file in ipairs(left) do os.remove(file) end
