@@ -1,8 +1,8 @@
 -- Greedy: always the fastest kernel that has something open, under the strategy
--- with the best mean reward so far. A strategy not tried yet comes first; with
--- chance epsilon the strategy is drawn instead.
+-- with the best mean reward so far. A strategy not tried yet comes first; one
+-- that is being tried no longer counts as such.
 
-local function new(params, ctx)
+local function new(_, ctx)
   local n, open = #ctx.strategies, ctx.open
   local kernels = {}
   local score = ctx.core.ucb(n, { c = 0 })
@@ -15,19 +15,19 @@ local function new(params, ctx)
     table.insert(kernels, at, kernel)
   end
 
-  function policy.choose()
+  function policy.choose(_, pending)
+    local under_way = {}
+    for _, pair in ipairs(pending or {}) do under_way[pair.strategy] = true end
     for _, kernel in ipairs(kernels) do
-      local arms = {}
+      local best, most
       for i = 1, n do
-        if open(kernel, i) then arms[#arms + 1] = i end
-      end
-      if #arms > 0 then
-        if params.epsilon > 0 and ctx.rng:uniform() < params.epsilon then
-          return kernel, arms[1 + ctx.rng:below(#arms)]
+        if open(kernel, i) then
+          local fresh = score:pulls(i) == 0 and not under_way[i]
+          local value = fresh and math.huge or score:mean(i)
+          if not best or value > most then best, most = i, value end
         end
-        local i = arms[score:select(arms)]
-        return kernel, i, { mean = score:mean(i) }
       end
+      if best then return kernel, best, { mean = score:mean(best) } end
     end
   end
 
@@ -37,4 +37,4 @@ local function new(params, ctx)
 end
 
 return { name = "greedy", summary = "best kernel, best strategy so far",
-         defaults = { epsilon = 0 }, new = new }
+         defaults = {}, new = new }

@@ -3,27 +3,29 @@
 --
 --   mean(i, s) + c sqrt(ln t / N(i, s)),   mean 0.5 and N 1 to start with,
 --
--- masked where the cluster's representative already saturates the resource the
--- strategy is aimed at: M(i, s) = 1 when h(rep)[target(s)] < theta_sat. The
--- parent is drawn inside the cluster with P(k) ~ exp((theta - h(k)) / temperature).
---
+-- masked where the cluster's representative saturates the strategy's resource: M(i, s)
+-- = 1 when h(rep)[target(s)] < theta_sat. The parent is drawn inside the cluster with
+-- P(k) ~ exp((theta - h(k)) / temperature).
 -- Kept from the published code, on purpose: clusters are found anew every tau
 -- pulls and their ids permuted, while means stay with the id; a child takes its
 -- parent's id; the representative is nearest by unscaled distance; headroom is
 -- in percent points; an unprofiled kernel counts as headroom 0.
--- clusters: a number, or "each" for one a kernel. theta_sat: a number, or
--- { sm =, dram =, l2 = }. update_on_failure: as the code does (true), or only
--- after a verified child, as the printed algorithm does.
+-- clusters: a number, or "each" for one a kernel. theta_sat: a number, or { sm =, dram
+-- =, l2 = }. update_on_failure: the code's way; false, the printed algorithm's.
 
--- The member nearest the plain mean of the members.
+-- The member nearest the plain mean of the members, in the signature's five figures.
 local function representative(members)
-  local mean, best, least = {}, nil, math.huge
+  local m1, m2, m3, m4, m5, n = 0, 0, 0, 0, 0, #members
   for _, k in ipairs(members) do
-    for d, x in ipairs(k.signature) do mean[d] = (mean[d] or 0) + x / #members end
+    local s = k.signature
+    m1, m2, m3 = m1 + s[1] / n, m2 + s[2] / n, m3 + s[3] / n
+    m4, m5 = m4 + s[4] / n, m5 + s[5] / n
   end
+  local best, least = nil, math.huge
   for _, k in ipairs(members) do
-    local far = 0
-    for d, x in ipairs(k.signature) do far = far + (x - mean[d]) ^ 2 end
+    local s = k.signature
+    local far = (s[1] - m1) ^ 2 + (s[2] - m2) ^ 2 + (s[3] - m3) ^ 2 + (s[4] - m4) ^ 2
+                + (s[5] - m5) ^ 2
     if far < least then best, least = k, far end
   end
   return best
@@ -39,41 +41,47 @@ end
 local function new(params, ctx)
   local core, n, open, rng = ctx.core, #ctx.strategies, ctx.open, ctx.rng
   local each = params.clusters == "each"
-  assert(each or type(params.clusters) == "number", "clusters must be a number "
-         .. "or \"each\"")
+  assert(each or type(params.clusters) == "number", 'clusters must be a number or "each"')
   local most = each and 65536 // n or params.clusters
   local ucb = core.ucb(most * n, { c = params.c, prior_mean = params.start_mean,
                                    prior_pulls = params.start_pulls })
-  local kernels, cluster, target, pulls = {}, {}, {}, 0
-  for i = 1, n do target[i] = ctx.strategies[i].target end
+  local kernels, cluster, by_id, pulls = {}, {}, {}, 0
+  local groups, reps = {}, {}           -- members of a cluster; their representative
+  local target, theta, sat = {}, {}, params.theta_sat
+  for i = 1, n do
+    target[i] = ctx.strategies[i].target
+    theta[i] = type(sat) == "number" and sat or sat[target[i]] or 75
+  end
+  for c = 1, each and 0 or most do groups[c] = {} end
 
-  local sat = params.theta_sat
-  local function theta(i) return type(sat) == "number" and sat or sat[target[i]] or 75 end
-
-  local function members()
-    local out = {}
-    for c = 1, each and #kernels or most do out[c] = {} end
-    for _, k in ipairs(kernels) do table.insert(out[cluster[k]], k) end
-    return out
+  local function join(kernel, c)
+    local list = groups[c] or {}
+    cluster[kernel], groups[c], reps[c] = c, list, nil
+    list[#list + 1] = kernel
   end
 
   local function regroup()
     local points = {}
     for j, k in ipairs(kernels) do points[j] = k.signature end
-    local groups = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
-    local ids, renamed = groups:fit(points), permutation(most, rng)
-    for j, k in ipairs(kernels) do cluster[k] = renamed[ids[j]] end
+    local found = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
+    local ids, renamed = found:fit(points), permutation(most, rng)
+    for c = 1, most do groups[c], reps[c] = {}, nil end
+    for j, k in ipairs(kernels) do join(k, renamed[ids[j]]) end
   end
 
-  -- Open strategies of a cluster: those with anything left to propose, masked
-  -- by the representative; when all are, the one with most headroom stays.
-  local function unmasked(list)
-    local out, rep, spare, most_room = {}, representative(list), nil, -math.huge
+  -- Whether strategy i has anything left to propose in a cluster.
+  local function any_open(list, i)
+    for _, k in ipairs(list) do if open(k, i) then return true end end
+  end
+
+  -- Open strategies of a cluster, less masked ones; of all masked the roomiest stays.
+  local function unmasked(c, list)
+    local out, spare, most_room = {}, nil, -math.huge
+    local rep = reps[c] or representative(list)
+    reps[c] = rep
     for i = 1, n do
-      local any = false
-      for _, k in ipairs(list) do any = any or open(k, i) end
-      if any then
-        local room = theta(i) - (rep.h[target[i]] or 0)
+      if any_open(list, i) then
+        local room = theta[i] - (rep.h[target[i]] or 0)
         if room > 0 then out[#out + 1] = i end
         if room > most_room then spare, most_room = i, room end
       end
@@ -83,21 +91,19 @@ local function new(params, ctx)
   end
 
   local function draw_parent(list, i)
-    local candidates, weight, top, total = {}, {}, -math.huge, 0
+    local candidates, weight, top, total, name = {}, {}, -math.huge, 0, target[i]
     for _, k in ipairs(list) do
       if open(k, i) then
-        local h = k.h[target[i]]
-        candidates[#candidates + 1] = k
-        weight[#candidates] = h and (theta(i) - h) / params.temperature or 0
-        top = math.max(top, weight[#candidates])
+        local h, at = k.h[name], #candidates + 1
+        candidates[at], weight[at] = k, h and (theta[i] - h) / params.temperature or 0
+        top = math.max(top, weight[at])
       end
     end
     for j, w in ipairs(weight) do
       weight[j] = math.exp(w - top)
       total = total + weight[j]
     end
-    local at = rng:uniform() * total
-    local j = 1
+    local at, j = rng:uniform() * total, 1
     while j < #candidates and at >= weight[j] do at, j = at - weight[j], j + 1 end
     return candidates[j]
   end
@@ -105,17 +111,15 @@ local function new(params, ctx)
   local policy = {}
 
   function policy.admit(kernel)
-    kernels[#kernels + 1] = kernel
-    cluster[kernel] = each and math.min(kernel.id, most) or 1
-    for _, k in ipairs(kernels) do
-      if not each and k.id == kernel.parent then cluster[kernel] = cluster[k] end
-    end
+    kernels[#kernels + 1], by_id[kernel.id] = kernel, kernel
+    local parent = by_id[kernel.parent or 0]
+    join(kernel, each and math.min(kernel.id, most) or parent and cluster[parent] or 1)
   end
 
   function policy.choose()
-    local groups, arms = members(), {}
+    local arms = {}
     for c, list in ipairs(groups) do
-      for _, i in ipairs(unmasked(list)) do arms[#arms + 1] = (c - 1) * n + i end
+      for _, i in ipairs(unmasked(c, list)) do arms[#arms + 1] = (c - 1) * n + i end
     end
     if #arms == 0 then return nil end
     local arm = arms[ucb:select(arms)]
@@ -130,9 +134,7 @@ local function new(params, ctx)
       ucb:update((c - 1) * n + pull.strategy, pull.reward)
     end
     pulls = pulls + 1
-    if not each and pulls % params.tau == 0 and #kernels >= 2 * most then
-      regroup()
-    end
+    if not each and pulls % params.tau == 0 and #kernels >= 2 * most then regroup() end
   end
 
   return policy
@@ -144,6 +146,5 @@ return {
   reward = "improvement", new = new,
   defaults = { c = 2, clusters = 3, tau = 10, theta_sat = 75, temperature = 1,
                start_mean = 0.5, start_pulls = 1, update_on_failure = true },
-  accepts = { clusters = { "number", "string" },
-              theta_sat = { "number", "table" } },
+  accepts = { clusters = { "number", "string" }, theta_sat = { "number", "table" } },
 }

@@ -1,24 +1,25 @@
--- Random: an even draw among all open (kernel, strategy) pairs. The floor that
--- a policy has to beat.
+-- Random: any open (kernel, strategy) pair, all alike. What every other policy
+-- must beat.
 
 local function new(_, ctx)
-  local kernels, open = {}, ctx.open
+  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
+  local kernels = {}
   local policy = {}
 
   function policy.admit(kernel) kernels[#kernels + 1] = kernel end
 
   function policy.choose()
-    local pairs_open = {}
+    local parent, index = {}, {}
     for _, kernel in ipairs(kernels) do
-      for i = 1, #ctx.strategies do
+      for i = 1, n do
         if open(kernel, i) then
-          pairs_open[#pairs_open + 1] = { kernel, i }
+          parent[#parent + 1], index[#index + 1] = kernel, i
         end
       end
     end
-    if #pairs_open == 0 then return nil end
-    local pick = pairs_open[1 + ctx.rng:below(#pairs_open)]
-    return pick[1], pick[2]
+    if #parent == 0 then return nil end
+    local at = 1 + rng:below(#parent)
+    return parent[at], index[at]
   end
 
   function policy.learn() end
@@ -26,5 +27,4 @@ local function new(_, ctx)
   return policy
 end
 
-return { name = "random", summary = "an even draw among open pairs",
-         defaults = {}, new = new }
+return { name = "random", summary = "any open pair, all alike", defaults = {}, new = new }

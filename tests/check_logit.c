@@ -414,6 +414,49 @@ static const struct {
     { 2, { 1, SIZE_MAX } },
 };
 
+START_TEST(a_copy_knows_and_does_the_same_and_goes_its_own_way)
+{
+    for (int i = 0; i < 40; i++) {
+        teach(i * 0.1 - 2, (i * 7 % 11) * 0.2 - 1, i * 7 % 11 + i > 24);
+        kb_logit_fit(h);
+    }
+    kb_logit *twin = NULL;
+    ck_assert_int_eq(kb_logit_copy(h, &twin), KB_OK);
+    for (int i = 0; i < 30; i++) {                      /* the ring goes round */
+        double x[] = { i * 0.2 - 3, 0.5 }, p;
+        teach(x[0], x[1], i % 3 == 0);
+        ck_assert_int_eq(kb_logit_learn(twin, x, i % 3 == 0), KB_OK);
+        ck_assert_int_eq(kb_logit_fit(twin), kb_logit_fit(h));
+        ck_assert_int_eq(kb_logit_p(twin, x, &p), KB_OK);
+        ck_assert_double_eq(p, p_of(x[0], x[1]));
+    }
+    double before = p_of(1, 1);
+    ck_assert_int_eq(kb_logit_learn(twin, (double[]) { 1, 1 }, true), KB_OK);
+    kb_logit_fit(twin);
+    ck_assert_double_eq(p_of(1, 1), before);
+    kb_logit_free(twin);
+}
+END_TEST
+
+START_TEST(one_sample_at_a_time_ends_where_all_at_once_do)
+{
+    static struct lesson l;
+    draw_lesson(&l, 200, 3, 5);
+    kb_logit *step = make(3, 1.0, 500), *whole = make(3, 1.0, 500);
+    for (size_t i = 0; i < l.n; i++) {
+        ck_assert_int_eq(kb_logit_learn(step, l.x + 3 * i, l.yes[i]), KB_OK);
+        ck_assert_int_eq(kb_logit_learn(whole, l.x + 3 * i, l.yes[i]), KB_OK);
+        kb_logit_fit(step);
+    }
+    kb_logit_fit(whole);
+    for (int i = 0; i <= 3; i++)
+        ck_assert_double_eq_tol(kb_logit_weights(step)[i],
+                                kb_logit_weights(whole)[i], 1e-7);
+    kb_logit_free(step);
+    kb_logit_free(whole);
+}
+END_TEST
+
 START_TEST(bad_arguments_are_refused)
 {
     kb_logit *made = NULL;
@@ -467,6 +510,8 @@ static TCase *one_head(void)
     tcase_add_loop_test(t, features_of_any_size_leave_a_sane_head, 0, 6);
     tcase_add_test(t, one_contradiction_does_not_throw_a_sure_head);
     tcase_add_test(t, a_head_surer_than_sure_can_be_turned_round);
+    tcase_add_test(t, a_copy_knows_and_does_the_same_and_goes_its_own_way);
+    tcase_add_test(t, one_sample_at_a_time_ends_where_all_at_once_do);
     tcase_add_loop_test(t, a_bad_feature_is_refused_and_changes_nothing, 0,
                         sizeof bad / sizeof *bad);
     return t;

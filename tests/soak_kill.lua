@@ -4,7 +4,8 @@ local kills = require "kills"
 
 local dir = ("%s/kb-soak-%s"):format(os.getenv "TMPDIR" or "/tmp", core.system.random_hex(6))
 assert(core.system.mkdir_p(dir))
-local n = kills.run { kills = tonumber(arg[1]) or 200, dir = dir, seed = 11, most_ms = 600,
+local times = tonumber(arg[1]) or 200
+local n = kills.run { kills = times, dir = dir, seed = 11, most_ms = 600,
                       exe = core.system.exe() }
 os.execute("rm -rf '" .. dir .. "'")
-print(("200 kills: %d pulls, none lost but those in flight"):format(n))
+print(("%d kills: %d pulls, none lost but those in flight"):format(times, n))

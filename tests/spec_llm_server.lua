@@ -311,7 +311,8 @@ local function leak(scenario, tail)
   assert(core.system.write_file(dir .. "/s.lua", ([[
     local kb = require "kernelband"
     kb.search { task = kb.task "tests/tasks/axpy", device = "cpu", strategies = "strategies/c",
-      policy = "policies/random.lua", budget = { steps = 2 }, out = %q, confirm = false, patience = 0,
+      policy = "policies/random.lua", budget = { steps = 2 }, out = %q,
+      confirm = false, patience = 0,
       generator = kb.generator.llm { model = "m", base_url = %q, api_key_env = "KB_SPEC_KEY",
         retry_s = 0.01, attempts = 2, record = %q } }]]):format(out, s.url, dir .. "/kept")))
   local pipe = io.popen(("KB_SPEC_KEY='%s' KERNELBAND_TRACE=1 %s run %s/s.lua 2>&1; %s"):format(

@@ -131,7 +131,7 @@ t.test("a source that differs in blanks and remarks only is the same one", funct
   local pull = require "kernelband.pull"
   local S = { task = {} }
   local a = pull.hash(S, "// kb: launch f\nint f(void) { return 1; } // fast\n/* x */")
-  t.equal(pull.hash(S, "//kb: launch f\n int f(void) {\n  return 1; }\n// slow \n"), a)
+  t.equal(pull.hash(S, "// kb: launch f\n int f(void) {\n  return 1; }\n// slow \n"), a)
   assert(pull.hash(S, "// kb: launch g\nint f(void) { return 1; }") ~= a)
 end)
 
@@ -187,6 +187,34 @@ t.test("calls are journaled with their pull, texts once, sums told", function()
   local row = reader:rows("SELECT usd, tokens_in, tokens_out FROM pulls WHERE n = 2")[1]
   t.equal(row, { usd = 0.25, tokens_in = 100, tokens_out = 10 })
   reader:close()
+end)
+
+t.test("what was paid for pulls that never landed counts in a resumed run", function()
+  local out, landed = worlds.folder(), 0
+  local options = { generator = paid(0.25), out = out, budget = { steps = 8 }, parallel = 4,
+    on_pull = function()
+      landed = landed + 1
+      if landed == 3 then error "enough" end
+    end }
+  t.raises("enough", search, options)
+  local run = require "kernelband.run"
+  local function sums()
+    local reader = run.reader(out)
+    local row = reader:rows [[SELECT (SELECT count(*) FROM calls) AS calls,
+      (SELECT count(*) FROM calls WHERE pull IS NULL) AS lost,
+      (SELECT count(*) FROM pulls) AS pulls]]
+    reader:close()
+    return row[1]
+  end
+  local before = sums()
+  assert(before.calls > before.pulls, "none was in flight")
+  run.resuming(out)
+  options.on_pull, options.generator = nil, paid(0.25)
+  for _ = 1, 2 do                       -- it still counts when it is resumed again
+    local r = search(options)
+    t.near(r.usd, 0.25 * (8 + before.calls - before.pulls))
+  end
+  t.equal(sums().lost, before.calls - before.pulls)
 end)
 
 t.test("a budget of dollars stops in mid-flight and loses nothing that was paid", function()
@@ -289,6 +317,20 @@ t.test("many searches share one loop, and one that fails takes no other down", f
   for _, i in ipairs { 1, 3, 4 } do t.equal(results[i].pulls, 4) end
   local seconds = (core.system.now_ns() - began) / 1e9
   assert(seconds < 0.55, seconds)        -- one after the other: 3 times 4/2 times 50 ms
+end)
+
+t.test("a worker lost in one of many searches is that one's end", function()
+  local list, stderr = { quiet = true }, io.stderr
+  for i = 1, 3 do
+    list[i] = { task = worlds.task { lost = i == 1 and 3 or nil }, policy = newest,
+                budget = { steps = 6 }, quiet = true }
+  end
+  io.stderr = { write = function() end }  -- luacheck: ignore
+  local ok, results = pcall(kb.search_all, list)
+  io.stderr = stderr                      -- luacheck: ignore
+  assert(ok, results)
+  t.contains(results[1].error, "the worker is lost: it died")
+  t.equal({ results[2].pulls, results[3].pulls }, { 6, 6 })
 end)
 
 t.test("searches side by side give what each gives alone", function()

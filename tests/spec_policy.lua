@@ -46,8 +46,8 @@ t.test("a misspelt parameter is told with the line of the call", function()
 end)
 
 t.test("a parameter has the type of its default", function()
-  t.raises("parameter 'c' must be a number, got string \"x\"", kb.policy, path, { c = "x" })
-  t.raises("'clusters' must be a number or a string, got true", kb.policy, path,
+  t.raises("c: expected a number, got \"x\"", kb.policy, path, { c = "x" })
+  t.raises("clusters: expected a number or a string, got true", kb.policy, path,
            { clusters = true })
   t.equal(kb.policy(path, { list = "anything" }).params.list, "anything")
 end)
@@ -121,7 +121,7 @@ end)
 
 t.test("rubbish choices are errors that say what was wanted", function()
   for choice, why in pairs {
-    ["return 1, 1"] = "an admitted kernel or nil, got number 1",
+    ["return 1, 1"] = "an admitted kernel or nil, got 1",
     ["return {}, 1"] = "an admitted kernel or nil, got a table",
     ["return all[1]"] = "a strategy index 1..2 beside the kernel, got nothing",
     ["return all[1], 0"] = "a strategy index 1..2",

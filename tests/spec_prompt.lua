@@ -14,7 +14,8 @@ local parent = {
 }
 local device = { name = "a CPU", language = "c", compiler = "gcc 12", flags = "-O3", sm_count = 2,
                  l2_bytes = 2 << 20, memory_bytes = 0, arch = 0,
-                 roofline = { f32_flops_per_s = 2.5e11, dram_bytes_per_s = 4.6e10 } }
+                 roofline = { f32_flops_per_s = 2.5e11, dram_bytes_per_s = 4.6e10,
+                              isa = "avx512f" } }
 
 local function ask(overrides, ctx, dev)
   return prompt.new(task, overrides, dev or device):propose(parent, tiling, ctx or {})
@@ -31,6 +32,7 @@ t.test("the stable part tells task, machine and contract", function()
   t.contains(q.stable, "- a CPU")
   t.contains(q.stable, "second-level cache: 2 MiB")
   t.contains(q.stable, "fp32, measured here: 250 Gflop/s")
+  t.contains(q.stable, "widest vector instructions: avx512f")
   t.contains(q.stable, "// kb: tune BLOCK 64 32 128")
   assert(not q.stable:find("shared memory", 1, true))
 end)
@@ -84,7 +86,7 @@ end)
 
 t.test("a part that is no text is an error that names its line", function()
   t.raises("spec_prompt.lua:", ask, { ask = function() return 5 end })
-  t.raises("prompt.ask must return a text or nothing, got number 5", ask,
+  t.raises("prompt.ask must return a text or nothing, got 5", ask,
            { ask = function() return 5 end })
 end)
 

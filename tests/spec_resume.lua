@@ -76,6 +76,24 @@ local function format_1()
   return dir
 end
 
+-- policies/random.lua as it was when that run was made.
+local random_of_old = [[
+return { name = "random", defaults = {}, new = function(_, ctx)
+  local kernels = {}
+  return {
+    admit = function(kernel) kernels[#kernels + 1] = kernel end, learn = function() end,
+    choose = function()
+      local open = {}
+      for _, kernel in ipairs(kernels) do
+        for i = 1, #ctx.strategies do
+          if ctx.open(kernel, i) then open[#open + 1] = { kernel, i } end
+        end
+      end
+      if #open == 0 then return nil end
+      local pick = open[1 + ctx.rng:below(#open)]
+      return pick[1], pick[2]
+    end } end }]]
+
 t.test("a run of format 1 is read as it stands", function()
   local dir = format_1()
   local r = run.reader(dir)
@@ -92,10 +110,10 @@ t.test("a run of format 1 is read as it stands", function()
 end)
 
 t.test("a run of format 1 is brought to format 2 and gone on with", function()
-  local dir = format_1()
+  local dir, policy = format_1(), worlds.file("%s", random_of_old)
   local function options(out)
     return { task = kb.synthetic { seed = 5 }, seed = 2, budget = { steps = 20 }, out = out,
-             policy = "policies/random.lua" }
+             policy = policy }
   end
   run.resuming(dir)
   local r = kb.search(options(dir))
@@ -172,6 +190,31 @@ t.test("without its script a run says where the text is", function()
   t.equal(text, uninterrupted())
 end)
 
+t.test("a script that came with a run folder is not run unasked", function()
+  local dir = place()
+  t.equal(shell("cd %s && STOP=11 %s run x.lua out", dir, exe), 137)
+  local db = assert(core.store(dir .. "/out/run.db"))
+  write(dir .. "/out/evil.lua", "print 'owned'")
+  assert(db:exec("UPDATE experiment SET script = ?", dir .. "/out/evil.lua"))
+  db:close()
+  local code, text = shell("%s resume %s/out", exe, dir)
+  t.equal(code, 2)
+  t.contains(text, "in the run's own folder")
+  t.equal(text:find "owned", nil)
+end)
+
+t.test("resume wants a budget it can read, and a search that writes there", function()
+  local dir = place()
+  t.equal(shell("cd %s && STOP=11 %s run x.lua out", dir, exe), 137)
+  local code, text = shell("cd %s && %s resume out --steps many", dir, exe)
+  t.equal(code, 2)
+  t.contains(text, "--steps: expected a number, got 'many'")
+  write(dir .. "/y.lua", "print 'no search'")
+  code, text = shell("cd %s && %s resume out --script y.lua", dir, exe)
+  t.equal(code, 2)
+  t.contains(text, "no search of it writes to")
+end)
+
 t.test("run --resume goes on in the same folder, and starts where there is none", function()
   local dir = place()
   t.equal(shell("cd %s && STOP=7 %s run --resume x.lua out", dir, exe), 137)
@@ -238,6 +281,29 @@ return { name = "mine", defaults = {}, new = function(params, ctx)
   t.equal(after[30].parent, 1)          -- as the changed policy would have it
   t.contains(rows(dir .. "/out", "SELECT text FROM events WHERE kind = 'forced'")[1].text,
              "policy")
+end)
+
+t.test("a run recorded with four at once goes on with one, by force", function()
+  local dir = place()
+  t.equal(shell("cd %s && PARALLEL=4 STOP=15 %s run x.lua out", dir, exe), 137)
+  local before = rows(dir .. "/out", "SELECT * FROM pulls")
+  local code, text = shell("cd %s && %s resume out", dir, exe)
+  t.equal(code, 2)
+  t.contains(text, "was recorded with parallel 4, and this is 1")
+  code, text = shell("cd %s && %s resume out --force", dir, exe)
+  t.equal(code, 0, text)
+  local after = rows(dir .. "/out", "SELECT * FROM pulls")
+  t.equal(#after, 30)
+  for i, row in ipairs(before) do t.equal(after[i], row) end
+end)
+
+t.test("a run killed before its first table is begun anew", function()
+  local dir = place()
+  assert(core.system.mkdir_p(dir .. "/out"))
+  core.store(dir .. "/out/run.db"):close()
+  local code, text = shell("cd %s && %s run --resume x.lua out", dir, exe)
+  t.equal(code, 0, text)
+  t.equal(text, uninterrupted())
 end)
 
 t.test("one search writes to a run at a time", function()

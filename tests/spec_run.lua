@@ -155,6 +155,18 @@ t.test("a full disk stops the run and what was written stays readable", function
   assert(rows(dir .. "/full", "SELECT count(*) AS n FROM pulls")[1].n >= n + 5)
 end)
 
+t.test("a disk that is nearly full is an error before it is full", function()
+  local out, real = worlds.folder(), core.system.disk_free
+  local why = t.raises("its disk is full (1 MiB left)", kb.search, {
+    task = worlds.task {}, budget = { steps = 9 }, quiet = true, out = out,
+    policy = "policies/greedy.lua", on_pull = function(p)
+      if p.n == 4 then core.system.disk_free = function() return 1 << 20 end end
+    end })
+  core.system.disk_free = real
+  t.contains(why, "kernelband resume " .. out)
+  t.equal(rows(out, "SELECT count(*) AS n FROM pulls"), { { n = 4 } })
+end)
+
 t.test("JSON keeps every digit and sorts its keys", function()
   local json = require "kernelband.json"
   t.equal(json.encode { b = 0.1, a = { 1, 2.0, 1 / 3 }, c = "x/\"\n" },

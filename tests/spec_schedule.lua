@@ -51,6 +51,18 @@ t.test("a child is its parent with only owned parameters changed", function()
   t.contains(why, "every point that tiling can reach from kernel 1 is known")
 end)
 
+t.test("moves are the valid points a strategy reaches, one list for all that share it", function()
+  local g = start()
+  local first = kernel(1, { tile_m = 0, tile_n = 0, width = 1 })
+  local list, again = g.moves(first, tiling)
+  t.equal(#list, 5)
+  t.equal(again, false)
+  for _, p in ipairs(list) do t.equal(p.width, 1) end
+  t.equal(g.moves(kernel(2, { tile_m = 32, tile_n = 16, width = 1 }), tiling) == list, true)
+  t.equal(#g.moves(first, vector), 3)
+  t.equal(g.moves(kernel(3, { other = 1 }), tiling), nil)
+end)
+
 t.test("what one parent gave is not given again by another", function()
   local g = start()
   local a = kernel(1, g.first)
@@ -132,7 +144,7 @@ t.test("a schedule that raises is named, with its line", function()
   t.contains(why, "spec_schedule.lua:")
   local g = start { valid = function() error "no" end }
   t.raises("task toy, valid: ", g.open, kernel(1, g.first), tiling)
-  t.raises("must return C source, got number", start, { emit = function() return 7 end })
+  t.raises("must return C source, got 7", start, { emit = function() return 7 end })
 end)
 
 t.test("a task without a schedule is refused", function()

@@ -39,38 +39,38 @@ refused("the first unknown in byte order is told", { name = "a", zz = 1, nmae = 
         "task.lua: softmax: unknown field 'nmae' (did you mean 'name'?)")
 refused("a missing field is named", {}, "task.lua: softmax: missing field 'name' (a string)")
 refused("a type is told with the value", { name = 3 },
-        "task.lua: softmax: field 'name' must be a string, got number 3")
+        "task.lua: softmax: name: expected a string, got 3")
 refused("two types are both told", { name = "a", policy = true },
-        "task.lua: softmax: field 'policy' must be a table or a string, got true")
+        "task.lua: softmax: policy: expected a table or a string, got true")
 refused("a nested field is told by its path",
         { name = "a", shapes = { timed = { { rows = 1 }, { rows = "x" } } } },
-        "task.lua: softmax: field 'shapes.timed[2].rows' must be an integer >= 1, "
-        .. 'got string "x"')
+        "task.lua: softmax: shapes.timed[2].rows: expected an integer >= 1, "
+        .. 'got "x"')
 refused("an unknown nested field too",
         { name = "a", shapes = { timed = { { rows = 1, row = 1 } } } },
         "task.lua: softmax: unknown field 'shapes.timed[1].row' (did you mean 'rows'?)")
 refused("bounds hold below", { name = "a", steps = 0 },
-        "task.lua: softmax: field 'steps' must be an integer >= 1 and <= 100, got number 0")
+        "task.lua: softmax: steps: expected an integer 1..100, got 0")
 refused("and above", { name = "a", steps = 101 },
-        "task.lua: softmax: field 'steps' must be an integer >= 1 and <= 100, got number 101")
+        "task.lua: softmax: steps: expected an integer 1..100, got 101")
 refused("a fraction is no integer", { name = "a", steps = 1.5 },
-        "task.lua: softmax: field 'steps' must be an integer >= 1 and <= 100, got number 1.5")
+        "task.lua: softmax: steps: expected an integer 1..100, got 1.5")
 refused("a string is no integer", { name = "a", steps = "5" },
-        "task.lua: softmax: field 'steps' must be an integer >= 1 and <= 100, "
-        .. 'got string "5"')
+        "task.lua: softmax: steps: expected an integer 1..100, "
+        .. 'got "5"')
 refused("NaN is no number", { name = "a", even = 0 / 0 },
-        "task.lua: softmax: field 'even' must be a number, got number "
+        "task.lua: softmax: even: expected a number, got "
         .. ("%.14g"):format(0 / 0))
 refused("values are listed", { name = "a", target = "l3" },
-        "task.lua: softmax: field 'target' must be one of 'sm', 'dram', got string \"l3\"")
+        "task.lua: softmax: target: expected one of 'sm', 'dram', got \"l3\"")
 refused("a check says what it wants", { name = "a", even = 3 },
-        "task.lua: softmax: field 'even' must be an even number, got number 3")
+        "task.lua: softmax: even: expected an even number, got 3")
 refused("a table with names is no list", { name = "a", shapes = { timed = { x = 1 } } },
-        "task.lua: softmax: field 'shapes.timed' must be a list of length >= 1, got a table")
+        "task.lua: softmax: shapes.timed: expected a list of length >= 1, got a table")
 refused("an empty list is too short", { name = "a", shapes = { timed = {} } },
-        "task.lua: softmax: field 'shapes.timed' must be a list of length >= 1, got a table")
+        "task.lua: softmax: shapes.timed: expected a list of length >= 1, got a table")
 refused("a file must return a table", "x",
-        'task.lua: softmax: must return a table, got string "x"')
+        'task.lua: softmax: must return a table, got "x"')
 
 t.test("options are told with the line of the call", function()
   local line = debug.getinfo(1, "l").currentline + 1
@@ -80,7 +80,7 @@ t.test("options are told with the line of the call", function()
 end)
 
 t.test("options must be a table, nothing is none", function()
-  t.raises('kb.x: expected a table of options, got string "a"', schema.options, "a", {}, "kb.x")
+  t.raises('kb.x: expected a table of options, got "a"', schema.options, "a", {}, "kb.x")
   t.equal(schema.options(nil, {}, "kb.x"), {})
 end)
 

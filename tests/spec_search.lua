@@ -101,8 +101,8 @@ for _, case in ipairs {
   { { stepz = 1 }, "unknown option 'stepz'" },
   { { budget = { step = 1 } }, "'budget.step' (did you mean 'steps'?)" },
   { { budget = {} }, "needs steps, minutes, usd or tokens" },
-  { { parallel = 0 }, "'parallel'" },
-  { { reward = 1 }, "'reward'" },
+  { { parallel = 0 }, "parallel: expected" },
+  { { reward = 1 }, "reward: expected" },
 } do
   t.test("an option is checked: " .. case[2], function()
     local why = t.raises(case[2], search, case[1])
@@ -121,7 +121,7 @@ for _, case in ipairs {
   { "return pool[1], 1, { mean = 'a' }", "term 'mean' must be a number" },
   { "return pool[1], 1, { cluster = 1.5 }", "term 'cluster' must be an integer" },
   { "return pool[1], 1, { psi = 0 / 0 }", "term 'psi' must be a number" },
-  { "ctx.open(pool[1], 9)", "ctx.open: expected a strategy index 1..2, got number 9" },
+  { "ctx.open(pool[1], 9)", "ctx.open: expected a strategy index 1..2, got 9" },
   { "ctx.open({ id = 1 }, 1)", "ctx.open: expected an admitted kernel, got a table" },
   { "error 'no idea'", ":4: no idea" },
   { "while true do end", "budget" },
@@ -168,8 +168,8 @@ t.test("what breaks a search off says how to go on", function()
 end)
 
 t.test("options that would fail later are refused at once", function()
-  t.raises("option 'out' must be the path of a folder", search, { out = "" })
-  t.raises("'propose' is number 1", search,
+  t.raises("out: expected the path of a folder", search, { out = "" })
+  t.raises("'propose' is 1", search,
            { generator = { open = print, propose = 1, seen = print } })
   local file = worlds.file [[return { name = "x", target = "sm", summary = "", prompt = "",
     moves = { "tile_bows" } }]]

@@ -47,7 +47,7 @@ refused("a target must be known",
         "one of 'sm', 'dram', 'l2'")
 refused("a prompt is needed", 'return { name = "a", target = "sm", summary = "s" }',
         "missing field 'prompt'")
-refused("a file must return a table", "return 1", "must return a table, got number 1")
+refused("a file must return a table", "return 1", "must return a table, got 1")
 refused("a file cannot reach out", "os.exit(9)", "global 'os'")
 
 t.test("a prompt function must return text", function()

@@ -179,6 +179,14 @@ t.test("a difference that seeds explain is called chance", function()
   t.contains(compare.text(compare.table(rows)), "may be chance")
 end)
 
+t.test("the comparison is also a page that needs nothing else", function()
+  local rows = sweep { seeds = 2, policies = { { file = "policies/random.lua", name = "a<b>" } } }
+  local page = require("kernelband.compare_page").html(compare.table(rows), rows)
+  t.contains(page, "a&lt;b&gt;")
+  t.contains(page, "<svg")
+  assert(not page:find("http://", 1, true) or page:find "http://www.w3.org")
+end)
+
 t.test("foreign rows are refused with file and line", function()
   local file = keep("bad.jsonl", '{"space":"x","cell":"a","seed":1,"best":[[1,2]]}\n')
   t.raises("line 1: 'best' must hold pairs", compare.load, { file })

@@ -61,7 +61,7 @@ end)
 
 t.test("options are checked", function()
   t.raises("unknown option 'sede' (did you mean 'seed'?)", kb.synthetic, { sede = 1 })
-  t.raises("'fail'", kb.synthetic, { fail = 2 })
+  t.raises("fail: expected a number 0..1", kb.synthetic, { fail = 2 })
   t.equal(#kb.synthetic { strategies = 9 }.environment().strategies, 9)
 end)
 

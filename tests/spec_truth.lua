@@ -143,6 +143,17 @@ t.test("more than ten times the baseline is measured twice, and stands when it i
   t.equal(known.quarantined, nil)       -- no news: the best is as fast
 end)
 
+t.test("a candidate is timed side by side with the best kernel so far", function()
+  local s = evaluate.open(slow, device)
+  local best = (good:gsub("axpy", "f"))
+  local out = s:evaluate(best, { incumbent = best })
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(out.against.speedup > 0.8 and out.against.speedup < 1.25, true,
+          tostring(out.against.speedup))
+  t.equal(out.against.low <= out.against.speedup, true)
+  t.equal(s:evaluate(best, { incumbent = "nonsense" }).against, nil)
+end)
+
 t.test("faster than the machine is no win", function()
   local s = evaluate.open(make_task(
     "out.work = function(s) return { flops = 1e6 * s.n, bytes = 8 * s.n } end"), device)

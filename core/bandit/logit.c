@@ -12,6 +12,8 @@ struct kb_logit {
     size_t dim, order;
     size_t count, next;         /* samples held; where the next one goes */
     bool stale;
+    bool curved;                /* curve is that of a fit, near its weights */
+    size_t fresh;               /* samples since then; a dropped one spoils it */
     double *weights, *trial;
     double *slope, *step;       /* gradient of J, Newton's step */
     double *curve, *root;       /* Hessian of J, its Cholesky factor */
@@ -51,6 +53,25 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
     h->x = h->root + order * order;
     h->yes = h->x + how->buffer * dim;
     *out = h;
+    return KB_OK;
+}
+
+kb_status kb_logit_copy(const kb_logit *h, kb_logit **out)
+{
+    kb_logit *copy;
+    kb_status st = kb_logit_new(h->dim, &h->how, &copy);
+    if (st)
+        return st;
+    memcpy(copy->weights, h->weights, h->order * sizeof *h->weights);
+    memcpy(copy->curve, h->curve, h->order * h->order * sizeof *h->curve);
+    copy->curved = h->curved;
+    copy->fresh = h->fresh;
+    memcpy(copy->x, h->x, h->count * h->dim * sizeof *h->x);
+    memcpy(copy->yes, h->yes, h->count * sizeof *h->yes);
+    copy->next = h->next;
+    copy->count = h->count;
+    copy->stale = h->stale;
+    *out = copy;
     return KB_OK;
 }
 
@@ -110,6 +131,9 @@ kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
 {
     if (!usable_features(x, h->dim))
         return KB_EINVAL;
+    if (h->count == h->how.buffer)
+        h->curved = false;
+    h->fresh++;
     memcpy(h->x + h->next * h->dim, x, h->dim * sizeof *x);
     h->yes[h->next] = yes;
     h->next = (h->next + 1) % h->how.buffer;
@@ -221,6 +245,10 @@ static bool newton(kb_logit *h, double *decrement2)
     return isfinite(square);
 }
 
+/* So near the minimum Newton's next decrement is about the square of this one:
+ * the last step is taken without another look at J. */
+static const double last_decrement2 = 1e-8;
+
 /* Moves along the step, halving it until J falls by a ten-thousandth of what
  * the slope promises (Armijo), give or take the rounding of J. */
 static bool descend(kb_logit *h, double decrement2, double *loss)
@@ -240,11 +268,34 @@ static bool descend(kb_logit *h, double decrement2, double *loss)
     return false;
 }
 
+/* One sample came to a fitted head: its slope is all the slope there is, and the
+ * curve of the fit is nearly right. Goes where that points; whatever comes of it
+ * is looked at as any start is. */
+static void anticipate(kb_logit *h)
+{
+    size_t at = (h->next + h->how.buffer - 1) % h->how.buffer;
+    const double *x = h->x + at * h->dim;
+    double z = margin(h->weights, x, h->dim);
+    double e = exp(-fabs(z)), share = 1 / (1 + e);
+    double decrement2;
+    memset(h->slope, 0, h->order * sizeof *h->slope);
+    accumulate(h, x, (z >= 0 ? share : e * share) - h->yes[at],
+               e * share * share);
+    if (!newton(h, &decrement2))
+        return;
+    for (size_t i = 0; i < h->order; i++)
+        h->weights[i] -= h->step[i];
+}
+
 int kb_logit_fit(kb_logit *h)
 {
     if (!h->stale)
         return 0;
+    if (h->curved && h->fresh == 1)
+        anticipate(h);
     h->stale = false;
+    h->curved = true;
+    h->fresh = 0;
 
     /* J(0) is known without looking. Starting no worse bounds the weights,
      * whatever the ring held before. */
@@ -256,7 +307,15 @@ int kb_logit_fit(kb_logit *h)
     int steps = 0;
     double decrement2;
     while (steps < KB_LOGIT_MAX_STEPS && newton(h, &decrement2)
-           && decrement2 > 1e-16 && descend(h, decrement2, &loss))
+           && decrement2 > 1e-16) {
+        if (decrement2 <= last_decrement2) {
+            for (size_t i = 0; i < h->order; i++)
+                h->weights[i] -= h->step[i];
+            return steps + 1;
+        }
+        if (!descend(h, decrement2, &loss))
+            break;
         steps++;
+    }
     return steps;
 }

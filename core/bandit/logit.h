@@ -57,6 +57,9 @@ KB_MUST_USE kb_status kb_logit_new(size_t dim,
                                    kb_logit **out);
 void kb_logit_free(kb_logit *h);
 
+/* A second head that holds, knows and will do the same. ENOMEM. */
+KB_MUST_USE kb_status kb_logit_copy(const kb_logit *h, kb_logit **out);
+
 size_t kb_logit_dim(const kb_logit *h);
 
 /* Samples held, at most buffer. */

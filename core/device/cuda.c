@@ -194,6 +194,7 @@ static void read_info(cuda_device *d)
     i->arch = attribute(d, CU_ATTR_MAJOR) * 10 + attribute(d, CU_ATTR_MINOR);
     snprintf(d->arch, sizeof d->arch, "sm_%d%s", i->arch,
              i->arch >= 90 ? "a" : "");
+    snprintf(i->target, sizeof i->target, "%s", d->arch);
 }
 
 /* And the clocks, which go by the same id.

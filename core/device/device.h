@@ -59,6 +59,7 @@ struct kb_build {
 struct kb_device_info {
     char name[128];             /* "NVIDIA H200", "cpu" */
     char compiler[256], flags[160], driver[64];
+    char target[16];            /* CUDA: what it compiles for, "sm_90a" */
     const char *language;       /* "c" or "cuda": what it builds */
     bool fresh_outputs;         /* every call of a launch finds its outputs
                                  * poisoned: they need no slots */

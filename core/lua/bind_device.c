@@ -128,6 +128,7 @@ static int device_describe(lua_State *L)
     set_text(L, "compiler", i->compiler);
     set_text(L, "flags", i->flags);
     set_text(L, "driver", i->driver);
+    set_text(L, "target", i->target);
     set_integer(L, "sm_count", (uint64_t)i->sm_count);
     set_integer(L, "sm_threads", (uint64_t)i->sm_threads);
     set_integer(L, "sm_registers", (uint64_t)i->sm_registers);

@@ -81,6 +81,14 @@ static int logit_fit(lua_State *L)
     return 1;
 }
 
+static int logit_copy(lua_State *L)
+{
+    const kb_logit *h = self(L);
+    kb_logit **slot = kb_bind_slot(L, LOGIT);
+    kb_status st = kb_logit_copy(h, slot);
+    return st ? kb_bind_fail(L, st) : 1;
+}
+
 static int logit_weights(lua_State *L)
 {
     const kb_logit *h = self(L);
@@ -116,6 +124,7 @@ void kb_bind_logit(lua_State *L)
         { "learn",   logit_learn   },
         { "fit",     logit_fit     },
         { "weights", logit_weights },
+        { "copy",    logit_copy    },
         { NULL, NULL }
     };
     kb_bind_type(L, LOGIT, meta, methods);

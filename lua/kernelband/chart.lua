@@ -69,8 +69,8 @@ function chart.number(v)
   return ("%.3g"):format(v)
 end
 
--- Of 11 px text, generously.
-local function text_width(s) return 6.3 * (utf8.len(s) or #s) end
+-- Of 12 px text, generously.
+local function text_width(s) return 6.8 * (utf8.len(s) or #s) end
 chart.text_width = text_width
 
 local function px(v) return (("%.1f"):format(v):gsub("%.0$", "")) end
@@ -332,7 +332,7 @@ local function draw_axes(c, xt, yt, out)
     if x - half > free then
       local at = math.min(x, c.width - half - 1)
       out[#out + 1] = ('<text class="q" x="%s" y="%s" text-anchor="middle">%s</text>'):format(
-        px(at), px(b.bottom + 16), escape(label))
+        px(at), px(b.bottom + 17), escape(label))
       free = at + half + 4
     end
   end
@@ -361,7 +361,7 @@ function drawing:svg(options)
     y = y + 16
   end
   y = draw_legend(c.legend, 0, c.width, y, body)
-  c.box = { left = wide + 8, right = c.width - 6, top = y, bottom = c.height - 36 }
+  c.box = { left = wide + 8, right = c.width - 6, top = y, bottom = c.height - 38 }
   c.at_x = scale(c.x, xl, xh, c.box.left, c.box.right)
   c.at_y = scale(c.y, yl, yh, c.box.bottom, c.box.top)
   out[1] = chart.open("chart", c.width, c.height, c.title, options and options.standalone)

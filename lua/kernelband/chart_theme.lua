@@ -32,14 +32,15 @@ local function style()
   local out = {
     (":root{color-scheme:light dark;%s}"):format(variables(light)),
     ("@media(prefers-color-scheme:dark){:root{%s}}"):format(variables(dark)),
-    "svg text{font:11px system-ui,sans-serif;fill:var(--fg)}svg .q{fill:var(--soft)}",
+    "svg text{font:12px system-ui,sans-serif;fill:var(--fg)}svg .q{fill:var(--soft)}",
     "svg .h{font-weight:600}svg .o{paint-order:stroke;stroke:var(--bg);stroke-width:4px}",
     ".ax{stroke:var(--soft);fill:none}.gr{stroke:var(--grid);fill:none}",
     ".ln{fill:none;stroke:var(--c);stroke-width:1.8;stroke-linejoin:round}",
     ".da{stroke-dasharray:5 4}.bd{fill:var(--c);fill-opacity:.18}",
-    ".pt{fill:var(--c);fill-opacity:.8}.ar{fill:var(--c)}.ru{stroke:var(--soft);",
+    ".pt{fill:var(--c);fill-opacity:.7}.ar{fill:var(--c)}.ru{stroke:var(--soft);",
     "stroke-dasharray:2 3;fill:none}.ce{stroke:var(--bg);stroke-width:2}",
   }
+  out[#out + 1] = ".sf{--c:var(--fg)}"
   for i = 1, 8 do out[#out + 1] = (".s%d{--c:var(--c%d)}"):format(i, i) end
   for _, v in ipairs(theme.verdicts) do
     out[#out + 1] = (".v-%s{--c:var(--%s)}"):format(v, v)

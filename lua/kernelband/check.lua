@@ -100,7 +100,10 @@ end
 -- One run on fresh poison. Returns nil, or what is wrong.
 function check.run(s, room, program)
   room.buffers:poison(secret_seed())
-  local ns, why, code = program:launch(1, room.limit_ns)
+  -- The baseline is trusted: when it is late, the machine is.
+  local limit_ns = (program == room.baseline or s.judging_baseline) and 10 * room.limit_ns
+                   or room.limit_ns
+  local ns, why, code = program:launch(1, limit_ns)
   if not ns then
     return verdict.died(code, why, room.label)
   end

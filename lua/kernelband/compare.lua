@@ -194,7 +194,17 @@ local function bootstrap(n, statistic)
     for i = 1, n do pick[i] = 1 + rng:below(n) end
     list[b] = statistic(pick)
   end
-  return core.stats.quantile(list, 0.025), core.stats.quantile(list, 0.975)
+  return core.stats.quantile(list, 0.025), core.stats.quantile(list, 0.975), list
+end
+
+-- How often a resampled difference has not the sign of the whole, both sides.
+local function chance_of(list)
+  local below, above = 0, 0
+  for _, d in ipairs(list or {}) do
+    if d <= 0 then below = below + 1 end
+    if d >= 0 then above = above + 1 end
+  end
+  return math.min(1, 2 * (math.min(below, above) + 0.5) / resamples)
 end
 
 local function estimate(cell, spaces, seeds, f)
@@ -286,8 +296,8 @@ local function against(c, reference, spaces, by, steps)
   local function difference(pick)
     return geo(x, spaces, pick, #seeds) - geo(y, spaces, pick, #seeds)
   end
-  local low, up = bootstrap(#seeds, difference)
-  return { value = difference(nil), low = low, high = up, seeds = #seeds,
+  local low, up, list = bootstrap(#seeds, difference)
+  return { value = difference(nil), low = low, high = up, seeds = #seeds, chance = chance_of(list),
            sure = low ~= nil and (low > 0 or up < 0) }
 end
 
@@ -404,22 +414,44 @@ local function aligned(list)
   return lines
 end
 
+-- What each space gave at the last T, a list of words a cell.
+function compare.by_space(t)
+  local out = { { "T = " .. t.at[#t.at] } }
+  for i, space in ipairs(t.spaces) do out[1][i + 1] = space end
+  for _, c in ipairs(t.cells) do
+    local row = { c.name }
+    for i, space in ipairs(t.spaces) do
+      row[i + 1] = c.space[space] and ("%.3f"):format(c.space[space]) or ""
+    end
+    out[#out + 1] = row
+  end
+  return out
+end
+
+-- { pull, share } of a cell after every pull.
+function compare.curve(t, rows, name)
+  local _, spaces, by = group(rows)
+  local cell, out = by[name], {}
+  local seeds = common_seeds(spaces, cell)
+  for n = 0, math.min(cell.steps, t.steps) do
+    out[n + 1] = { n, geo(values_of(cell, spaces, seeds, function(row)
+      return share_at(row, n)
+    end), spaces, nil, #seeds) }
+  end
+  return out
+end
+
 -- The table, what each space gave at the last T, and pulls an arm.
 function compare.text(t, more)
   local lines = aligned(compare.words(t))
   if not more then return table.concat(lines, "\n") end
-  local spaces, arms = { { "T = " .. t.at[#t.at] } }, {}
-  for i, space in ipairs(t.spaces) do spaces[1][i + 1] = space end
+  local arms = {}
   for _, c in ipairs(t.cells) do
-    local row, list = { c.name }, {}
-    for i, space in ipairs(t.spaces) do
-      row[i + 1] = c.space[space] and ("%.3f"):format(c.space[space]) or ""
-    end
-    spaces[#spaces + 1] = row
+    local list = {}
     for i, a in ipairs(c.arms or {}) do list[i] = ("%s %.1f"):format(a.name, a.pulls) end
     if #list > 0 then arms[#arms + 1] = { c.name, table.concat(list, "  ") } end
   end
-  return table.concat(lines, "\n") .. "\n\n" .. table.concat(aligned(spaces), "\n")
+  return table.concat(lines, "\n") .. "\n\n" .. table.concat(aligned(compare.by_space(t)), "\n")
          .. (#arms > 0 and "\n\npulls an arm\n" .. table.concat(aligned(arms), "\n") or "")
 end
 

@@ -3,6 +3,7 @@
 -- itself.
 
 local core = require "kernelband.core"
+local status = require "kernelband.status"
 local interrupts = core.system.interrupts
 
 local confirm = {}
@@ -24,6 +25,7 @@ end
 -- Waits for one evaluation; nil when the user wants out at once.
 local function again(S, k)
   local evaluation, failed, done
+  S.confirming = k.id
   S.loop:spawn(function()
     local ok, e = pcall(S.evaluate, { source = k.source, params = k.params },
                         { confirm = true })
@@ -41,7 +43,9 @@ local function again(S, k)
       S.progress.note "confirming to the end; Ctrl-C again stops now"
     end
     S.wait()
+    S.progress.tick(function() return status.of(S) end)
   end
+  S.confirming = nil
   if failed then error(failed, 0) end
   return evaluation
 end

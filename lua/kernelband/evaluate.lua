@@ -9,6 +9,8 @@
 --                                      timed shape: what is clearly slower is
 --                                      dropped after a screen
 --       options.confirm                more blocks, no screen
+--       options.incumbent              source of the best kernel so far: out.against has
+--                                      the candidate's speed-up over it, side by side
 --       options.inputs                 draws of an earlier evaluation: checked first
 --       options.strict                 the slow checks as well, see strict.lua
 --

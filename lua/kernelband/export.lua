@@ -109,9 +109,10 @@ local invalidity = { ok = "correct", build_failed = "compile", launch_failed = "
 local failed = { compile = "CompilationFailedConfig", runtime = "RuntimeFailedConfig",
   correctness = "RuntimeFailedConfig", timeout = "RuntimeFailedConfig" }
 
--- Parameters by name. A candidate without any is told by its source.
-local function configuration(params, source)
-  params = decode(params)
+-- Parameters by name. Where a candidate of the run has none, all are told by their
+-- source: readers want the same axes in every row.
+local function configuration(params, source, nameless)
+  params = not nameless and decode(params)
   if not params then return { source = core.system.hash(source or "") } end
   if #params == 0 then return params end
   local out = {}
@@ -135,9 +136,11 @@ local function runtimes(evaluation)
   end
   local out = {}
   for i = 1, #shapes > 0 and least or 0 do
+    if #shapes == 1 then out[i] = shapes[1][i] / 1e6 goto next end
     local sum = 0
     for _, s in ipairs(shapes) do sum = sum + math.log(s[i]) end
     out[i] = math.exp(sum / #shapes) / 1e6
+    ::next::
   end
   if #out == 0 and evaluation.time_ns then out[1] = evaluation.time_ns / 1e6 end
   return out
@@ -152,7 +155,7 @@ local function clock_at(started, seconds)
   return os.date("!%Y-%m-%d %H:%M:%S+00:00", math.floor(base + (base - utc) + seconds))
 end
 
-local function result(row, evaluation, started)
+local function result(row, evaluation, started, nameless)
   local why = invalidity[row.verdict] or "runtime"
   local seconds = type(evaluation.seconds) == "table" and evaluation.seconds or {}
   local function ms(name) return 1000 * (tonumber(seconds[name]) or 0) end
@@ -165,7 +168,8 @@ local function result(row, evaluation, started)
   end
   return {
     timestamp = clock_at(started, row.at_s or 0),
-    configuration = configuration(row.params, row.source), times = times, invalidity = why,
+    configuration = configuration(row.params, row.source, nameless),
+    times = times, invalidity = why,
     correctness = why == "correct" and 1 or 0, objectives = { "time" },
     measurements = { { name = "time", value = value,
                        unit = why == "correct" and "miliseconds" or "" } },
@@ -186,8 +190,11 @@ function export.t4(j, write)
     machine = e.machine, started = e.started } }
   write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
   local first = true
+  local nameless = j:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
+    + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0
   local function put(row, evaluation)
-    write((first and "\n" or ",\n") .. encode(result(row, evaluation or {}, e.started)))
+    local line = encode(result(row, evaluation or {}, e.started, nameless))
+    write((first and "\n" or ",\n") .. line)
     first = false
   end
   local k = j:rows("SELECT * FROM kernels WHERE id = 1")[1]
@@ -206,6 +213,21 @@ end
 
 -- Training pairs ------------------------------------------------------------------
 
+local training = [[
+  WITH asked AS (
+    SELECT *, row_number() OVER w AS nth, id = max(id) OVER (PARTITION BY pull) AS final
+    FROM calls WHERE error IS NULL AND pull BETWEEN ? AND ?
+    WINDOW w AS (PARTITION BY pull ORDER BY id)),
+  judged AS (
+    SELECT pull, verdict, row_number() OVER (PARTITION BY pull ORDER BY id) AS nth
+    FROM evaluations WHERE kind IN ('pull', 'repair') AND pull BETWEEN ? AND ?)
+  SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup, e.verdict AS before,
+    q.bytes AS prompt, a.bytes AS answered
+  FROM asked c JOIN blobs q ON q.hash = c.request JOIN blobs a ON a.hash = c.answer
+  LEFT JOIN judged e ON e.pull = c.pull AND e.nth = c.nth
+  LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
+  ORDER BY c.id]]
+
 -- A line a model call that answered: prompt, answer, and what came of the answer.
 -- Of several calls in one pull the last one made the candidate that was judged;
 -- those before it were repaired, and have the verdict that led to that.
@@ -214,23 +236,16 @@ function export.sft(j, write)
   if calls == 0 then
     return nil, "this run made no model calls, so there is nothing to train on"
   end
-  each(j, [[SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup,
-      (SELECT max(id) FROM calls d WHERE d.pull = c.pull AND d.error IS NULL) AS last,
-      (SELECT e.verdict FROM evaluations e WHERE e.pull = c.pull
-       AND e.kind IN ('pull', 'repair') ORDER BY e.id LIMIT 1 OFFSET (SELECT count(*)
-       FROM calls d WHERE d.pull = c.pull AND d.id < c.id AND d.error IS NULL)) AS before,
-      (SELECT bytes FROM blobs WHERE hash = c.request) AS prompt,
-      (SELECT bytes FROM blobs WHERE hash = c.answer) AS answered
-    FROM calls c LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
-    WHERE c.id > ? ORDER BY c.id LIMIT ?]], "id", function(c)
-    if not (c.prompt and c.answered) or c.error then return end
-    local final = c.id == c.last
-    write(encode { prompt = c.prompt, answer = c.answered, kind = c.kind,
-      verdict = final and c.verdict or c.before or cjson.null,
-      reward = final and c.reward or cjson.null, speedup = final and c.speedup or nil,
-      reason = final and c.reason or nil, strategy = c.strategy, pull = c.pull,
-      provider = c.provider, model = c.model } .. "\n")
-  end)
+  local span = j:rows("SELECT min(pull) AS low, max(pull) AS high FROM calls")[1]
+  for from = span.low or 1, span.high or 0, CHUNK do
+    for _, c in ipairs(j:rows(training, from, from + CHUNK - 1, from, from + CHUNK - 1)) do
+      write(encode { prompt = c.prompt, answer = c.answered, kind = c.kind,
+        verdict = c.final ~= 0 and c.verdict or c.before or cjson.null,
+        reward = c.final ~= 0 and c.reward or cjson.null,
+        speedup = c.final ~= 0 and c.speedup or nil, reason = c.final ~= 0 and c.reason or nil,
+        strategy = c.strategy, pull = c.pull, provider = c.provider, model = c.model } .. "\n")
+    end
+  end
   return true
 end
 

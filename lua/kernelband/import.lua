@@ -62,9 +62,18 @@ local function listing(configuration)
   table.sort(names)
   for i, name in ipairs(names) do
     local v = configuration[name]
-    out[i] = ("%s = %s"):format(name, type(v) == "table" and json.encode(v) or tostring(v))
+    out[i] = ("%s = %s"):format(name, type(v) == "string" and v or json.encode(v))
   end
   return table.concat(out, "\n") .. "\n"
+end
+
+-- Whether a configuration can be kept as JSON: numbers that are none cannot.
+local function storable(v)
+  if type(v) == "number" then return number(v) ~= nil end
+  for _, x in pairs(object(v)) do
+    if not storable(x) then return false end
+  end
+  return true
 end
 
 -- One result, looked at.
@@ -75,6 +84,8 @@ local function read_result(file, i, r, unit)
   if type(r) ~= "table" then refuse("expected an object", r) end
   if type(r.configuration) ~= "table" then
     refuse("'configuration' must be an object", r.configuration)
+  elseif not storable(r.configuration) then
+    refuse("'configuration' must hold numbers that are finite", 1 / 0)
   end
   local own = object(r.kernelband)
   local row = { i = i, params = r.configuration, own = own, samples = {},

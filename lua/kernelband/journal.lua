@@ -27,6 +27,7 @@ local json = require "kernelband.json"
 local journal = {}
 
 local CHUNK = 256                       -- recorded pulls held at a time
+local MIN_FREE_BYTES = 8 << 20
 
 local columns = {
   kernels = 12, pulls = 19, evaluations = 8, profiles = 7, calls = 25, events = 4,
@@ -40,6 +41,14 @@ end
 function journal.broken(folder, why)
   error(("%s: %s; what was written before stays readable. Make room, then: "
          .. "kernelband resume %s"):format(folder, why, folder), 0)
+end
+
+-- Raises while what is there can still be closed in good order.
+function journal.check_room(folder)
+  local free = core.system.disk_free(folder)
+  if free and free < MIN_FREE_BYTES then
+    journal.broken(folder, ("its disk is full (%d MiB left)"):format(free >> 20))
+  end
 end
 
 local function encoded(v) return v and json.encode(v) end
@@ -99,7 +108,7 @@ local function read_back(j, db)
   end
   j.lost = rows_of(db, folder, [[SELECT coalesce(sum(usd), 0.0) AS usd,
       coalesce(sum(tokens_in), 0) AS input, coalesce(sum(tokens_out), 0) AS output
-      FROM calls WHERE pull IS NULL OR pull NOT IN (SELECT n FROM pulls)]])[1]
+      FROM calls WHERE pull IS NULL]])[1]
   local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
       coalesce(sum(tokens_reasoning), 0) AS reasoning FROM calls]])[1]
   j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
@@ -137,6 +146,7 @@ local function add_rows(j, exec)
 
   function j.pull(p, attempts)
     local terms, child = p.terms or {}, p.child
+    journal.check_room(j.folder)
     exec "BEGIN"
     if child then kernel(child, p.n, p.evaluation) end
     exec(insert.pulls, p.n, p.landed, p.parent.id, p.strategy_name, p.verdict, p.reason,
@@ -244,6 +254,9 @@ function journal.new(db, folder, ext, resumed, lock)
       db:exec "ROLLBACK"
       journal.broken(folder, why)
     end
+  end
+  if resumed then                       -- pulls that never landed will be made anew
+    exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
   end
   local offset, began = read_back(j, db), core.system.now_ns()
   function j.elapsed_s() return offset + (core.system.now_ns() - began) / 1e9 end

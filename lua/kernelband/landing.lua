@@ -11,8 +11,8 @@ local landing = {}
 local features = { { "phi", 9 }, { "rho", 6 }, { "signature", 5 } }
 
 -- Most kernels share what kinds of evidence they have: it is kept once.
-local function shared(S, kinds)
-  local key = table.concat(kinds, ",")
+local function shared(S, kinds, key)
+  key = key or table.concat(kinds, ",")
   local same = S.kinds[key]
   if not same then
     same = kinds
@@ -36,6 +36,7 @@ function landing.kernel(S, parent, strategy, candidate, evaluation)
   }
   local evidence = evaluation.evidence or {}
   k.h, k.h_kind = evidence.h or {}, evidence.h_kind or {}
+  k.h_kind = shared(S, k.h_kind, ("%s;%s;%s"):format(k.h_kind.sm, k.h_kind.dram, k.h_kind.l2))
   for _, f in ipairs(features) do
     local name, kind = f[1], f[1] .. "_kind"
     k[name], k[kind] = evidence[name], evidence[kind] or {}
@@ -50,13 +51,21 @@ end
 
 function landing.admit(S, kernel)
   S.pool[kernel.id] = kernel
-  S.in_pool[kernel] = true
   kernel.hash = pulls.hash(S, kernel.source)
   S.known[kernel.hash] = kernel.id
 end
 
+-- What was timed side by side with the best so far is judged by that; else both by
+-- their gains over the baseline.
+local function better(S, kernel, evaluation)
+  local best, pair = S.best, evaluation.against
+  if not best then return true end
+  if pair and pair.kernel == best.id then return pair.low > 1 end
+  return kernel.speedup_low > best.speedup_low
+end
+
 function landing.note_best(S, kernel, evaluation)
-  if S.best and kernel.speedup_low <= S.best.speedup_low then return false end
+  if not better(S, kernel, evaluation) then return false end
   S.best, S.best_evaluation = kernel, evaluation
   S.best_times_ns = {}
   for _, shape in ipairs(evaluation.shapes or {}) do
@@ -122,6 +131,7 @@ local function teach(S, p)
     reason = p.reason, child = p.child, reward = p.reward,
     cost = { seconds = p.cost.seconds, usd = p.cost.usd }, terms = p.terms,
     exhausted = p.verdict == "no_candidate",
+    params = p.kept and p.kept.candidate and p.kept.candidate.params or nil,
   }
   if not p.foreign then
     S.brain.learn(lesson)

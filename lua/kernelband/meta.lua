@@ -75,18 +75,25 @@
 ---@field policy? string|kernelband.policy default "policies/kernelband.lua"
 ---@field generator? kernelband.generator|kernelband.generator[]
 ---@field reward? fun(parent: kernelband.kernel, child?: kernelband.kernel, verdict: string): number
----@field budget kernelband.search_options_budget { steps =, minutes =, usd = }, at least one of them
----@field parallel? integer default 1; 1 to 64
+---@field budget kernelband.search_options_budget { steps =, minutes =, usd =, tokens = }, at least one of them
+---@field parallel? integer pulls under way at once; default 1; 1 to 1024
+---@field workers? integer processes that evaluate; 1 to 64
+---@field tune? integer evaluations a pull may spend on constants its source declares; default 12; 0 to 128
+---@field patience? number minutes to wait for a generator that cannot be reached; default 5; at least 0
 ---@field seed? integer default 1
 ---@field out? string
 ---@field quiet? boolean
+---@field retry? number seconds between two tries of it; default 5; at least 0
 ---@field confirm? boolean default true
 ---@field on_pull? fun(pull: table)
+---@field lane? integer of kb.search_all: a processor
+---@field progress? "auto"|"always"|"never"|"json"
 
 ---@class (exact) kernelband.search_options_budget
 ---@field steps? integer pulls; at least 1
 ---@field minutes? number at least 0
 ---@field usd? number at least 0
+---@field tokens? integer sent and received; at least 0
 
 ---@class (exact) kernelband.task_table
 ---@field name string
@@ -150,8 +157,90 @@
 ---@field noise? number default 0.01; 0 to 1
 ---@field fail? number default 0.25; 0 to 1
 
+---@class (exact) kernelband.trace_options
+---@field strategies? table name = { axes }: groups of axes; else each axis is a strategy
+---@field start? table|string { axis = value, ... } or "baseline"; else drawn by the search's seed
+---@field name? string
+---@field counters? boolean false: forget phi, rho, h and signature; default true
+---@field noise? boolean draw measured times from recorded samples; default true
+
 ---@class (exact) kernelband.schedule_options
 ---@field limit? integer default 4096; 1 to 1048576
+
+---@class (exact) kernelband.llm_options
+---@field provider? "openai"|"anthropic"|"responses"|"gemini"|"openrouter"|"deepseek"|"vllm"|"sglang"|"llamacpp"|"ollama" default "openai"
+---@field model string the model's name, as its provider calls it
+---@field base_url? string
+---@field api_key_env? string
+---@field temperature? number at least 0
+---@field effort? string
+---@field max_tokens? integer default 32000; at least 16
+---@field extra? table
+---@field stream? boolean default true
+---@field n_parallel? integer default 16; 1 to 1024
+---@field repair? integer default 1; 0 to 8
+---@field prompt? kernelband.llm_options_prompt
+---@field prices? table|string
+---@field record? string
+---@field attempts? integer default 8; 1 to 100
+---@field retry_s? number default 1; at least 0
+---@field patience_s? number default 900; at least 0
+---@field connect_s? number default 15; at least 0.001
+---@field idle_s? number default 180; at least 0.001
+---@field timeout_s? number default 1200; at least 0.001
+---@field ca_file? string
+
+---@class (exact) kernelband.llm_options_prompt
+---@field system? string|function|boolean
+---@field task? string|function|boolean
+---@field hardware? string|function|boolean
+---@field contract? string|function|boolean
+---@field parent? string|function|boolean
+---@field profile? string|function|boolean
+---@field history? string|function|boolean
+---@field strategy? string|function|boolean
+---@field hints? string|function|boolean
+---@field ask? string|function|boolean
+---@field repair? string|function|boolean
+
+---@class (exact) kernelband.command_options
+---@field timeout_s? number default 900; at least 0.001
+---@field attempts? integer default 2; 1 to 20
+---@field retry_s? number default 2; at least 0
+---@field repair? integer default 1; 0 to 8
+---@field prompt? kernelband.command_options_prompt
+---@field record? string
+---@field directory? string
+
+---@class (exact) kernelband.command_options_prompt
+---@field system? string|function|boolean
+---@field task? string|function|boolean
+---@field hardware? string|function|boolean
+---@field contract? string|function|boolean
+---@field parent? string|function|boolean
+---@field profile? string|function|boolean
+---@field history? string|function|boolean
+---@field strategy? string|function|boolean
+---@field hints? string|function|boolean
+---@field ask? string|function|boolean
+---@field repair? string|function|boolean
+
+---@class (exact) kernelband.replay_options
+---@field repair? integer default 1; 0 to 8
+---@field prompt? kernelband.replay_options_prompt
+
+---@class (exact) kernelband.replay_options_prompt
+---@field system? string|function|boolean
+---@field task? string|function|boolean
+---@field hardware? string|function|boolean
+---@field contract? string|function|boolean
+---@field parent? string|function|boolean
+---@field profile? string|function|boolean
+---@field history? string|function|boolean
+---@field strategy? string|function|boolean
+---@field hints? string|function|boolean
+---@field ask? string|function|boolean
+---@field repair? string|function|boolean
 
 ---@class kernelband
 ---@field version string
@@ -182,6 +271,9 @@ function kb.policy(file, params) end
 function kb.search(options) end
 
 ---@type any
+kb.search_all = nil
+
+---@type any
 kb.reward = nil
 
 ---@return integer
@@ -191,10 +283,39 @@ function kb.gpus() end
 ---@return kernelband.task
 function kb.synthetic(options) end
 
+---@param file string
+---@param options? kernelband.trace_options
+---@return kernelband.task
+function kb.trace(file, options) end
+
+---@type any
+kb.sweep = nil
+
+---@type any
+kb.compare = nil
+
+---@type any
+kb.metrics = nil
+
 kb.generator = {}
 
 ---@param options? kernelband.schedule_options
 ---@return kernelband.generator
 function kb.generator.schedule(options) end
+
+---@param options? kernelband.llm_options
+---@return kernelband.generator
+function kb.generator.llm(options) end
+
+---@param options? kernelband.command_options
+---@return kernelband.generator
+function kb.generator.command(options) end
+
+---@param options? kernelband.replay_options
+---@return kernelband.generator
+function kb.generator.replay(options) end
+
+---@return kernelband.generator
+function kb.generator.mixed(...) end
 
 return kb

@@ -9,6 +9,7 @@ local money = {}
 -- S needs budget, elapsed_s and journal. Returns
 --   spend(usd, tokens [, model])  usd nil: unknown; tokens: { input, cached, output,
 --                 reasoning } of numbers, all optional
+--   check()       raises when a budget cannot be kept
 --   over()        why no more may be spent: "usd", "tokens", "minutes"; nil
 --   left()        { usd_left, tokens_left, seconds_left }: what has no budget is absent
 --   known()       the sum in dollars, nil when any part of it is unknown
@@ -24,10 +25,15 @@ function money.new(S)
     if usd then return end
     m.unknown = true
     if b.usd then
-      schema.raise("budget.usd = %g cannot be kept: the price%s is not known. Give it in the "
-        .. "generator's prices = { .. }, or use budget.tokens or budget.steps in its place",
-        b.usd, model and " of model " .. tostring(model) or "")
+      m.refused = ("budget.usd = %g cannot be kept: the price%s is not known. Give it in the "
+        .. "generator's prices = { .. }, or use budget.tokens or budget.steps in its place")
+        :format(b.usd, model and " of model " .. tostring(model) or "")
     end
+  end
+
+  -- Not raised by spend: that is called in the midst of a generator's work.
+  function m.check()
+    if m.refused then schema.raise("%s", m.refused) end
   end
 
   function m.over()

@@ -1,10 +1,17 @@
 -- policy.lua - policy files: which kernel and which strategy to try next.
 --
+-- A parameter may be a function of the pull number, alpha = function(n) return
+-- 1 / n end: params then holds its value for the pull in hand. memory = "FILE", of
+-- a policy that has the parameter, is what earlier searches left; remember = "FILE"
+-- is where this one leaves its points at the end.
+--
 -- A policy works in the fence on its own copies of the engine's kernels, so a
 -- policy can neither change the search but by its choices nor see what would
 -- differ in a replay. Its table kernel.note is shared with the engine.
 local core   = require "kernelband.core"
 local fence  = require "kernelband.fence"
+local landscape = require "kernelband.landscape"
+local memory = require "kernelband.memory"
 local path   = require "kernelband.path"
 local schema = require "kernelband.schema"
 
@@ -26,12 +33,13 @@ local hooks = {
   { "admit", "function", doc = "function(kernel)" },
   { "choose", "function", doc = "function(pending, list) returning kernel, strategy index" },
   { "learn", "function", doc = "function(pull)" },
+  { "remember", "function", optional = true, doc = "function() returning measured points" },
 }
 
 -- What a policy may compute with: arithmetic, no device, file or clock.
 local function brain()
   local out = {}
-  for _, name in ipairs { "ucb", "cluster", "logit", "rng", "stats" } do
+  for _, name in ipairs { "ucb", "cluster", "logit", "gp", "rng", "stats" } do
     out[name] = core[name]
   end
   return fence.freeze(out)
@@ -68,12 +76,47 @@ local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
   local names, parameter_rules = sorted_names(def.defaults), {}
   for i, name in ipairs(names) do
-    parameter_rules[i] = { name, allowed_types(def, name), default = def.defaults[name] }
+    local types = table.move(allowed_types(def, name), 1, 8, 1, {})
+    if type(given) == "table" and type(given[name]) == "function" and types[1] ~= "any" then
+      types[#types + 1] = "function"
+    end
+    parameter_rules[i] = { name, types, default = def.defaults[name] }
   end
   if given ~= nil and type(given) ~= "table" then
     schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
   end
   return schema.options(given, parameter_rules, who, "parameter")
+end
+
+-- Parameters that are functions, by name: their values are laid over params.
+local function schedules(def, merged, file)
+  local list = {}
+  for _, name in ipairs(sorted_names(merged)) do
+    if type(merged[name]) == "function" then list[#list + 1] = name end
+  end
+  local function value(name, n)
+    local v, fits = merged[name](n), false
+    for _, kind in ipairs(allowed_types(def, name)) do fits = fits or type(v) == kind end
+    if not fits or v ~= v then
+      schema.raise("kb.policy(\"%s\"): parameter '%s' at pull %d must be a %s, got %s", file,
+                   name, n, table.concat(allowed_types(def, name), " or a "), schema.show(v))
+    end
+    return v
+  end
+  return list, value
+end
+
+-- What tells runs apart: functions by some of their values, a memory by its hash.
+local function described(merged, list, value, hash)
+  local out = {}
+  for name, v in pairs(merged) do out[name] = v end
+  for _, name in ipairs(list) do
+    local at = {}
+    for i, n in ipairs { 1, 2, 3, 5, 10, 20, 50, 100, 1000 } do at[i] = value(name, n) end
+    out[name] = { at_pulls_1_2_3_5_10_20_50_100_1000 = at }
+  end
+  if hash then out.memory = merged.memory .. " " .. hash end
+  return out
 end
 
 -- The running policy ------------------------------------------------------------
@@ -87,9 +130,28 @@ end
 
 -- Engine kernels and the policy's copies of them, both ways. A kernel without
 -- id has no other place than its own table.
+local vectors = { phi = true, rho = true, signature = true }       -- of numbers alone
+local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
+
 local function mirror()
-  local copies, originals = {}, {}
-  local m = {}
+  local copies, originals, shared = {}, {}, {}
+  local m = { originals = originals }
+
+  -- Kernels share what says the kinds of their evidence, and so do the copies.
+  local function copy_kind(v)
+    local c = shared[v]
+    if not c then
+      c = copy(v)
+      shared[v] = c
+    end
+    return c
+  end
+
+  local function copy_field(k, v)
+    if type(v) ~= "table" then return v end
+    if vectors[k] then return { table.unpack(v) } end
+    return kinds[k] and copy_kind(v) or copy(v)
+  end
 
   function m.copy_of(kernel)
     if type(kernel) ~= "table" then return kernel end
@@ -97,7 +159,7 @@ local function mirror()
     if not c then
       kernel.note = kernel.note or {}
       c = {}
-      for k, v in pairs(kernel) do c[k] = copy(v) end
+      for k, v in pairs(kernel) do c[k] = copy_field(k, v) end
       c.note = kernel.note
       copies[kernel], originals[c] = c, kernel
     end
@@ -155,8 +217,11 @@ end
 
 -- ctx as the policy sees it.
 local function inner_context(ctx, m)
+  local originals, answers = m.originals, {}
   local function open(kernel, i)
-    local original = m.original(kernel)
+    local known = answers[kernel]
+    if known and known[i] ~= nil then return known[i] end
+    local original = originals[kernel]
     if not original then
       error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 2)
     end
@@ -165,17 +230,33 @@ local function inner_context(ctx, m)
       error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#ctx.strategies,
             schema.show(i)), 2)
     end
-    return not ctx.open or ctx.open(original, n)
+    local is = not ctx.open or ctx.open(original, n)
+    if not ctx.static then return is end
+    answers[kernel] = known or {}
+    answers[kernel][n] = is             -- a generator whose answers stay
+    return is
+  end
+  local function moves(kernel, i)
+    local original = m.original(kernel)
+    if ctx.moves and original then return ctx.moves(original, i) end
   end
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open,
+    open = open, landscape = function(options)
+      return landscape.new(options, moves, ctx.memory)
+    end,
   }
 end
 
 local function start(def, params, file, ctx)
   local m = mirror()
-  local inner = fence.call(call_steps, def.new, copy(params), inner_context(ctx, m))
+  local live, n = copy(params), 0
+  local list, value = schedules(def, params, file)
+  local function at_pull(pull)
+    for _, name in ipairs(list) do live[name] = value(name, pull) end
+  end
+  at_pull(1)
+  local inner = fence.call(call_steps, def.new, live, inner_context(ctx, m))
   local p = schema.check(inner, hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
@@ -187,16 +268,25 @@ local function start(def, params, file, ctx)
 
   -- pending: how many pulls are under way; which: a list of { parent, strategy }.
   function running.choose(pending, which)
-    local list = {}
-    for n, e in ipairs(which or {}) do
-      list[n] = { parent = m.copy_of(e.parent), strategy = e.strategy }
+    local waiting = {}
+    for at, e in ipairs(which or {}) do
+      waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy }
     end
-    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, list)
+    n = n + 1
+    at_pull(n)
+    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
     return check_choice(where, kernel, i, terms, ctx.strategies, m)
   end
 
   function running.learn(pull)
     fence.call(call_steps, p.learn, m.pull(pull))
+  end
+
+  -- At the end of a search that was not broken off.
+  function running.finish()
+    if p.remember and params.remember ~= "" then
+      memory.save(params.remember, ctx.name or "?", fence.call(call_steps, p.remember))
+    end
   end
 
   return running
@@ -217,10 +307,19 @@ function policy.load(name, params)
   local def = schema.check(fence.load(file, nil, load_steps), rules, file)
   check_accepts(def, file)
   local merged = merge(def, params, name)
+  local spaces, hash
+  if type(merged.memory) == "string" and merged.memory ~= "" then
+    spaces, hash = memory.load(merged.memory)
+  end
+  local list, value = schedules(def, merged, name)
   return {
-    name = def.name, summary = def.summary or "", file = file, params = merged,
-    defaults = def.defaults, reward = def.reward,
-    new = function(ctx) return start(def, merged, file, ctx) end,
+    name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
+    params = described(merged, list, value, hash), reward = def.reward,
+    new = function(ctx)
+      local with = { memory = spaces }
+      for k, v in pairs(ctx) do with[k] = v end
+      return start(def, merged, file, with)
+    end,
   }
 end
 

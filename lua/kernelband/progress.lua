@@ -142,7 +142,7 @@ function progress.block(s, width)
   local money = spent(s)
   lines[3] = counts(s.verdicts) .. (money and " | " .. money or "") .. " | " .. times(s)
   if s.paused then lines[#lines + 1] = "waiting: " .. plain(s.paused) end
-  lines[#lines + 1] = flying(s)
+  lines[#lines + 1] = s.confirming and ("confirming kernel #%d"):format(s.confirming) or flying(s)
   lines[#lines + 1] = doing(s)
   for i, line in ipairs(lines) do lines[i] = cut(line, width) end
   return lines
@@ -241,6 +241,10 @@ local function blocks(screen, write, lines_of)
     p.hide, p.close = screen.erase, screen.leave
     members[i] = p
   end
+  function members.close()
+    if next(statuses) then draw() end
+    screen.leave()
+  end
   return members
 end
 
@@ -288,7 +292,6 @@ function progress.new(options)
     or function(statuses, width) return progress.block(statuses[1], width) end)
   if not options.group then return members[1] end
   for _, p in ipairs(members) do p.close = screen.erase end
-  members.close = screen.leave
   return members
 end
 

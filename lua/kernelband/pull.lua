@@ -146,8 +146,11 @@ end
 
 local function evaluate(S, p, kind, candidate)
   local stage = p.stage
-  p.stage = "evaluating"
-  local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns })
+  if kind ~= "tune" then p.stage = "evaluating" end
+  local best = S.best
+  local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns,
+    incumbent = best.id > 1 and best.source or nil })
+  if result and result.against then result.against.kernel = best.id end
   p.stage = stage
   if not result then
     p.cancelled = true
@@ -180,7 +183,8 @@ local function repaired(S, p, attempt)
 end
 
 local function tuned(S, p, attempt)
-  if attempt.evaluation.verdict ~= "ok" or S.tune == 0 then return attempt end
+  local can = attempt.candidate.tunables and attempt.evaluation.verdict == "ok"
+  if not can or S.tune == 0 then return attempt end
   p.stage = "tuning"
   return tuning.descend(attempt, S.tune, function(candidate)
     if S.stopping or S.money.over() then return nil end

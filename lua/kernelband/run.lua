@@ -13,8 +13,6 @@ local schema = require "kernelband.schema"
 
 local run = {}
 
-local MIN_FREE_BYTES = 8 << 20
-
 -- What is to be gone on with: nil, or { folder = real path (nil: every `out` that
 -- holds a run), out = the `out` it was started with, force = true to go on
 -- though parts changed, budget = { steps = .. } in place of the script's }.
@@ -38,7 +36,9 @@ local function holds_run(folder)
   local file = folder .. "/run.db"
   if not core.system.exists(file) then return false end
   local db = core.store(file)
-  local rows = db and db:rows "SELECT count(*) AS n FROM kernels"
+  local rows = db and (db:rows "SELECT count(*) AS n FROM kernels"
+    -- Without any table it is the start of a search that was killed at once.
+    or db:rows "SELECT 1 AS n FROM sqlite_master UNION ALL SELECT 0 LIMIT 1")
   if db then db:close() end
   return not rows or rows[1].n > 0
 end
@@ -159,7 +159,7 @@ local function reopen(db, folder, spec, on, notes)
     notes[#notes + 1] = { "warning", "the journal was brought to the present format; files "
                           .. "of task, policy and strategies were not recorded before" }
   end
-  local rows = assert(db:rows "SELECT identity, hashes, options, version FROM experiment")
+  local rows = assert(db:rows "SELECT * FROM experiment")
   if not rows[1] then schema.raise("%s/run.db is not the journal of a run", folder) end
   local was = { identity = json.decode(rows[1].identity), hashes = json.decode(rows[1].hashes) }
   local why = check_same(folder, was, spec, on.force)
@@ -174,7 +174,13 @@ local function reopen(db, folder, spec, on, notes)
   if rows[1].version ~= spec.version then
     notes[#notes + 1] = { "config", "kernelband " .. spec.version }
   end
-  assert(db:exec "UPDATE experiment SET state = 'running'")
+  local cpu = json.decode(rows[1].machine).cpu
+  if cpu ~= spec.machine.cpu then
+    notes[#notes + 1] = { "warning", ("the machine is another: %s, it was %s"):format(
+      spec.machine.cpu, tostring(cpu)) }
+  end
+  assert(db:exec("UPDATE experiment SET state = 'running', options = ?, args = ?", options,
+                 json.encode(spec.args)))
   if not was.hashes.task then           -- an older format; from here on it is known
     assert(db:exec("UPDATE experiment SET hashes = ?, script_text = ?, version = ?",
                    json.encode(spec.hashes), spec.script_text, spec.version))
@@ -185,10 +191,11 @@ end
 local function open_db(folder, spec, on, notes)
   local file = folder .. "/run.db"
   local held = core.system.exists(file)
-  local resume = held and on
+  local resume = held and on and holds_run(folder)
   if not resume and holds_run(folder) then
-    schema.raise("%s already holds a run: go on with it by `kernelband resume %s`, "
-      .. "or choose another out", folder, folder)
+    schema.raise("%s already holds a run: go on with it by `kernelband resume %s` (with all "
+      .. "runs of a script by `kernelband run --resume FILE`), or choose another out", folder,
+      folder)
   end
   local db, why = core.store(file)
   if not db then journal.broken(folder, why) end
@@ -219,10 +226,7 @@ function run.open(spec)
   if on then on.met = true end
   local ok, why = core.system.mkdir_p(folder)
   if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
-  local free = core.system.disk_free(folder)
-  if free and free < MIN_FREE_BYTES then
-    error(("%s: its disk is full (%d MiB left)"):format(folder, free >> 20), 0)
-  end
+  journal.check_room(folder)
   local lock = take_lock(folder)
   local notes = {}
   local opened, db, resume, forced = pcall(open_db, folder, spec, on, notes)

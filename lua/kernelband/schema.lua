@@ -162,14 +162,14 @@ local function has_type(v, name)
   return type(v) == name
 end
 
--- What came, for the reader: string "x", number 1.5, a table.
+-- What came, for the reader: "x", 1.5, a table.
 function schema.show(v)
   local t = type(v)
   if t == "string" then
     local text = #v > 40 and v:sub(1, 37) .. "..." or v
-    return ("string %q"):format(text):gsub("\\\n", "\\n")
+    return (("%q"):format(text):gsub("\\\n", "\\n"))
   elseif t == "number" then
-    return "number " .. (math.type(v) == "integer" and v or ("%.14g"):format(v))
+    return math.type(v) == "integer" and tostring(v) or ("%.14g"):format(v)
   elseif t == "nil" then
     return "nothing"
   elseif t == "boolean" then
@@ -191,7 +191,7 @@ local function quoted(list)
   return table.concat(out, ", ")
 end
 
--- "an integer >= 1", "one of 'sm', 'dram'", "a string or a number".
+-- "an integer >= 1", "a number 0..100", "one of 'sm', 'dram'", "a string or a number".
 local function wanted(rule)
   if rule.one_of then return "one of " .. quoted(rule.one_of) end
   local names = {}
@@ -200,10 +200,11 @@ local function wanted(rule)
   end
   local text = table.concat(names, " or ")
   local unit = type_names(rule)[1] == "list" and " of length" or ""
-  if rule.at_least then text = ("%s%s >= %s"):format(text, unit, rule.at_least) end
-  if rule.at_most then
-    text = ("%s%s <= %s"):format(text, rule.at_least and " and" or unit, rule.at_most)
+  if rule.at_least and rule.at_most then
+    return ("%s%s %s..%s"):format(text, unit, rule.at_least, rule.at_most)
   end
+  if rule.at_least then text = ("%s%s >= %s"):format(text, unit, rule.at_least) end
+  if rule.at_most then text = ("%s%s <= %s"):format(text, unit, rule.at_most) end
   return text
 end
 
@@ -229,8 +230,7 @@ local check_table
 -- where: prefix of messages; noun: "field" or "option"; path: "a.b[2]".
 local function check_value(v, rule, where, noun, path)
   local function refuse(must)
-    schema.raise("%s: %s '%s' must be %s, got %s", where, noun, path, must,
-                 schema.show(v))
+    schema.raise("%s: %s: expected %s, got %s", where, path, must, schema.show(v))
   end
   local matched
   for _, name in ipairs(type_names(rule)) do

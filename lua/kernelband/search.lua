@@ -39,6 +39,7 @@ local function stop(S, how)
 end
 
 local function heed(S)
+  S.money.check()
   if S.replaying() then return end
   if interrupts() > 0 and not S.stopping then
     stop(S, "interrupted")
@@ -63,7 +64,9 @@ local function pending(S)
   local list = {}
   for n = S.oldest, S.chosen do
     local p = S.flying[n]
-    if p then list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n } end
+    if p and p.strategy then
+      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n }
+    end
   end
   return list
 end
@@ -71,8 +74,12 @@ end
 -- Chooses and starts one pull; false when the policy has nothing left.
 local function start(S)
   local parent, index, terms = S.brain.choose(S.pending, pending(S))
-  if parent == nil then return false end
-  if not S.in_pool[parent] then
+  if parent == nil then
+    local row = S.journal.forced and S.journal.past(S.chosen + 1)
+    if not row then return false end
+    parent, index = S.pool[1], 1        -- the journal knows which it was
+  end
+  if S.pool[type(parent) == "table" and parent.id] ~= parent then
     schema.raise("%s: choose must return a kernel of this search's pool, got %s",
                  S.policy.file, schema.show(parent))
   end
@@ -123,6 +130,7 @@ end
 
 local function land(S, p)
   take_off(S, p)
+  S.money.check()
   if p.cancelled then
     pulls.release(S, p)
     return
@@ -156,11 +164,17 @@ local function rest(S)
   heed(S)
 end
 
+-- With --force fewer may be under way now than when the journal was written: what
+-- landed next may not have been chosen yet.
+local function behind(S)
+  return S.journal.forced and S.replaying() and S.chosen < S.journal.order[S.replayed + 1]
+end
+
 local function loop(S)
   while true do
     if S.steer.look() then stop(S, "steered") end
     if not S.replaying() then S.steer.free() end
-    while S.pending < S.parallel and may_start(S) do
+    while (S.pending < S.parallel or behind(S)) and may_start(S) do
       if not start(S) then break end
     end
     local p = S.pending > 0 and arrived(S)
@@ -294,12 +308,14 @@ function search.finish(S)
   local ok, result = xpcall(body, schema.trace_own, S)
   S.progress.close()
   hang_up(S)
+  S.closed = true
   S.evaluator.close()
   if not ok then
     S.journal.fail(interrupts() > 0 and "interrupted" or "failed",
                    tostring(result))
   end
   S.journal.close()
+  if ok and not S.stopping then S.brain.finish() end
   if not ok then broken_off(S, result) end
   return result
 end

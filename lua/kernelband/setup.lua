@@ -198,9 +198,10 @@ local function new_state(opt, L, view)
   local S = {
     task = opt.task, budget = budget_of(opt), parallel = opt.parallel, seed = opt.seed,
     policy = resolve_policy(opt.policy), confirm = opt.confirm, tune = opt.tune,
-    pause_ns = opt.retry * 1e9 // 1 | 0, on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
+    pause_ns = opt.retry * 1e9 // 1 | 0,
+    on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
     on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
-    pool = {}, in_pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
+    pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
     index = {}, verdicts = {}, arms = {}, flying = {},
     pending = 0, oldest = 1, chosen = 0, landed = 0, replayed = 0,
   }
@@ -228,6 +229,7 @@ local function add_generator(S, opt, env)
       loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
       journal = { call = function(record) return S.journal.call(record) end },
       device = function() return S.machine end,
+      chosen = function() return S.chosen end,
       note = function(text) S.progress.note(text) end,
     })
   end
@@ -258,6 +260,11 @@ function setup.search(options, L, view)
   S.brain = S.policy.new {
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = function(k, i) return S.open(k, i) end,
+    static = S.generator.static,
+    name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
+    moves = S.generator.moves and function(k, i)
+      return S.generator.moves(k, S.strategies[i])
+    end or nil,
   }
   S.journal = open_journal(opt, S, env)
   start_clock(S)

@@ -71,7 +71,7 @@ local function record(S, n, parent, name, verdict, reason, reward, child, terms)
 end
 
 local function admit(S, W, state, kernel, i)
-  S.pool[kernel.id], S.in_pool[kernel] = kernel, true
+  S.pool[kernel.id] = kernel
   state.row[kernel], state.known[i] = i, kernel.id
   if S.best and kernel.speedup_low <= S.best.speedup_low then return end
   S.best = kernel
@@ -100,6 +100,7 @@ local function loop(S, W, state)
     record(S, n, parent, name, verdict, reason, reward, child, terms)
     brain.learn { n = n, parent = parent, strategy = s, verdict = verdict, reason = reason,
                   child = child, reward = reward, cost = free, terms = terms,
+                  params = i and space.params(W, i) or nil,
                   exhausted = verdict == "no_candidate" }
     if child then brain.admit(child) end
   end

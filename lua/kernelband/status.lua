@@ -45,7 +45,7 @@ function status.of(S)
     verdicts = S.verdicts, verdict = last and last.verdict, last = last and last.speedup,
     last_strategy = last and last.strategy, last_n = last and last.n,
     reason = last and last.reason, elapsed_s = S.elapsed_s(), session_s = S.session_s(),
-    flights = flights(S), workers = workers(S), paused = S.paused_for,
+    flights = flights(S), confirming = S.confirming, workers = workers(S), paused = S.paused_for,
   }
 end
 

@@ -168,8 +168,8 @@ function runner.units(o, stage)
   return units
 end
 
-local function trail_of(share)
-  local out, last = {}, -1
+local function trail_of(start, share)
+  local out, last = { { 0, digits(start) } }, start
   for n, s in ipairs(share) do
     if s ~= last then out[#out + 1], last = { n, digits(s) }, s end
   end
@@ -206,7 +206,7 @@ function runner.run(unit)
     local o = { steps = unit.steps, seed = unit.seed }
     for k, v in pairs(cell.more) do o[k] = v end
     local r = cell.run(o)
-    row.policy, row.pulls, row.best = "baseline", unit.steps, trail_of(r.share)
+    row.policy, row.pulls, row.best = "baseline", unit.steps, trail_of(r.start, r.share)
     return row
   end
   local options = { task = task, policy = cell.policy, reward = cell.reward, seed = unit.seed,

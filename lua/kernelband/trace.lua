@@ -27,6 +27,7 @@ local rules = {
   { "start", { "table", "string" }, optional = true,
     doc = "{ axis = value, ... } or \"baseline\"; else drawn by the search's seed" },
   { "name", "string", optional = true },
+  { "counters", "boolean", default = true, doc = "false: forget phi, rho, h and signature" },
   { "noise", "boolean", default = true, doc = "draw measured times from recorded samples" },
 }
 
@@ -72,10 +73,15 @@ local function new_generator(W, start)
   local index = {}
   for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
   local generator = { name = "trace", first = space.params(W, start), world = W, index = index,
-                      seen = function() end }
+                      static = true, seen = function() end }
 
   function generator.open(parent, strategy)
     return walk.open(W, W.row_of[parent.source], index[strategy.name])
+  end
+
+  -- What a draw may meet, the parent itself among it; a known one may come again.
+  function generator.moves(parent, strategy)
+    return walk.moves(W, W.row_of[parent.source], index[strategy.name]), true
   end
 
   function generator.propose(parent, strategy, rng)
@@ -130,6 +136,9 @@ function trace.new(file, options)
   end
   options = schema.options(options, rules, "kb.trace")
   local recorded = read.file(file)
+  if not options.counters then
+    for _, row in ipairs(recorded.rows) do row.evidence = nil end
+  end
   local W, baseline = space.compile(recorded, options.strategies, "kb.trace"), recorded.start
   recorded = nil                        -- luacheck: ignore (so that it can be collected)
   if W.n > 1000 then collectgarbage() end         -- the document was large

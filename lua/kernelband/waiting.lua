@@ -35,7 +35,7 @@ local function asking(S)
   local tickets, asked, last = {}, 0, 0
 
   S.polls[#S.polls + 1] = function(timeout_ns)
-    if asked == 0 then return false, false end
+    if asked == 0 or S.closed then return false, false end
     local ticket, result, code = S.evaluator.next(timeout_ns)
     if ticket then
       local p = tickets[ticket]
@@ -43,7 +43,8 @@ local function asking(S)
       p:resolve(result)
       return true
     elseif code ~= "ETIME" and code ~= "EINTR" then
-      error(("the worker is lost: %s"):format(tostring(result)), 0)
+      S.failure = ("the worker is lost: %s"):format(tostring(result))
+      S.wake()                          -- raised where this search waits
     end
     return false, true
   end
@@ -75,13 +76,17 @@ function waiting.new(S)
     S.wake()
   end
 
-  function S.wait()
-    if not S.loop:inside() then return turn(S, TICK_NS) end
+  local function sleep()
     awake = S.loop:promise()
     local timer = S.loop:at(now_ns() + TICK_NS, S.wake)
     awake:await()
     S.loop:drop(timer)
     awake = nil
+  end
+
+  function S.wait()
+    if S.loop:inside() then sleep() else turn(S, TICK_NS) end
+    if S.failure then error(S.failure, 0) end
   end
 
   function S.attach(evaluator)

@@ -2,9 +2,11 @@
 -- the engine's hold on it.
 --
 -- Frames are JSON objects. Requests: { op = "open", task =, device = },
--- { op = "evaluate", ticket =, source =, options = }. Replies: { ready =
--- evaluation of the baseline, machine = }, { ticket =, evaluation = },
--- { refused = text } for a task or device that cannot work.
+-- { op = "evaluate", ticket =, source =, options = }, to a builder { op = "build",
+-- source =, target = }. Replies: { ready = evaluation of the baseline, machine = },
+-- { ticket =, evaluation = }, { built = }, { refused = text } for a task or device
+-- that cannot work.
+local builders = require "kernelband.builders"
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
 local loop   = require "kernelband.loop"
@@ -18,7 +20,7 @@ local open_timeout_ns     = 180 * second_ns
 local quit_timeout_ns     = second_ns
 local evaluate_timeout_ns = 120 * second_ns
 
-local MOST_ON_GPU = 4                   -- by default: timing takes turns there
+local MOST_BUILDERS = 7                 -- by default
 
 -- The process ------------------------------------------------------------------
 
@@ -35,7 +37,7 @@ end
 function worker.serve(name)
   local channel = assert(core.channel())
   local evaluate = require "kernelband.evaluate"
-  local device, session
+  local device, session, compiler
   local function open(request)
     device = device or evaluate.device(name)
     if request.op == "warm" then return { warm = true } end
@@ -50,6 +52,9 @@ function worker.serve(name)
     if request.op == "open" or request.op == "warm" then
       local ok, out = pcall(open, request)
       reply = ok and out or { refused = tostring(out), config = schema.is_config_error(out) }
+    elseif request.op == "build" then
+      compiler = compiler or assert(core.nvrtc())
+      reply = builders.answer(compiler, request)
     else
       reply = answer(session, request)
     end
@@ -167,12 +172,29 @@ local function give(self, slot, job)
   end
 end
 
+-- The first job in the queue that no builder has in hand.
+local function next_job(self)
+  for i, job in ipairs(self.queue) do
+    if not job.building then return table.remove(self.queue, i) end
+  end
+end
+
 local function dispatch(self)
   for _, slot in ipairs(self.slots) do
-    if slot.state == "idle" and #self.queue > 0 then
-      give(self, slot, table.remove(self.queue, 1))
-    end
+    local job = slot.state == "idle" and next_job(self)
+    if job then give(self, slot, job) end
   end
+  if not self.builders then return end
+  for _, job in ipairs(self.queue) do
+    if job.building == nil and not self.builders:offer(job) then return end
+  end
+end
+
+-- Once the first worker has said what the machine is.
+local function start_builders(self)
+  if self.builders or self.ahead < 1 or (self.machine.target or "") == "" then return end
+  self.builders = builders.new { n = self.ahead, target = self.machine.target,
+                                 loop = self.loop, done = function() dispatch(self) end }
 end
 
 -- Ends a slot whose process is gone or late; a fresh one takes its place. The
@@ -215,6 +237,7 @@ local function take_reply(self, slot, text)
   if reply.ready and slot.state == "opening" then
     self.first = self.first or reply.ready
     self.machine = self.machine or reply.machine
+    start_builders(self)
     rest(self, slot)
     dispatch(self)
     keep_spare(slot)
@@ -329,6 +352,7 @@ function evaluator:state()
                 ticket = slot.job and slot.job.ticket }
     if slot.state == "busy" then busy = busy + 1 end
   end
+  if self.builders then self.builders:state(list) end
   return list, busy, #self.queue
 end
 
@@ -345,6 +369,7 @@ function evaluator:attach(L)
     end
   end
   self.loop, self.opened = L, opened
+  if self.builders then self.builders:attach(L) end
 end
 
 -- How many workers of this engine time on each processor: those of several
@@ -375,6 +400,8 @@ function evaluator:close()
     slot.spare = nil
     release(slot)
   end
+  if self.builders then self.builders:close() end
+  self.builders = nil
 end
 
 -- On the CPU each of several workers has its own processor; one alone takes what
@@ -388,16 +415,17 @@ local function choose_device(slot, name, n)
   if n > 1 or slot.processor ~= last then slot.device = "cpu:" .. slot.processor end
 end
 
--- How many processes judge candidates: pulls in flight may be many more, as most
--- of them wait for a model.
+-- How many processes judge candidates, and how many compile ahead: pulls in flight
+-- may be many more, as most of them wait for a model.
 local function count(options, device)
   local most = core.system.cpu_count()
   if options.workers and options.workers > most then
     schema.raise("kb.search: workers = %d, but kernels are timed on processors of their own and "
                  .. "this machine has %d", options.workers, most)
   end
-  if core.language(device) == "cuda" then most = math.min(most, MOST_ON_GPU) end
-  return options.workers or math.min(options.parallel or 1, most)
+  local n = options.workers or math.min(options.parallel or 1, most)
+  if core.language(device) ~= "cuda" then return n, 0 end
+  return 1, math.min(n - 1, options.workers and most or MOST_BUILDERS)
 end
 
 -- options: task =, device =, parallel =, workers =, loop =. Returns an object of
@@ -407,14 +435,15 @@ function worker.start(options)
   local L = options.loop or loop.new()
   local self = setmetatable({ task = options.task, queue = {}, slots = {}, results = {},
                               loop = L, opened = L:promise() }, evaluator)
-  local n = count(options, device)
+  local n
+  n, self.ahead = count(options, device)
   for i = 1, n do
     local argv = options.task.worker_argv     -- a task may bring a judge of its own
     self.slots[i] = { argv = argv and argv(device) }
     choose_device(self.slots[i], device, n)
     start(self, self.slots[i])
   end
-  local out = { capacity = n }
+  local out = { capacity = n + self.ahead }
   for name, method in pairs(evaluator) do
     if type(method) == "function" then
       out[name] = function(...) return method(self, ...) end

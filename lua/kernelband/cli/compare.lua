@@ -1,11 +1,12 @@
 -- kernelband compare ROWS|RUN...: which policy is better, and is it more than chance.
+local core    = require "kernelband.core"
 local compare = require "kernelband.compare"
 local json    = require "kernelband.json"
 local options = require "kernelband.options"
 local schema  = require "kernelband.schema"
 
-local usage = "kernelband compare ROWS|RUN... [--at 20,60] [--against CELL] [--json] [--tsv]"
-              .. " [--paper]"
+local usage = "kernelband compare ROWS|RUN... [--at 20,60] [--against CELL] [--json] [--tsv]\n"
+  .. "                          [--html FILE] [--paper]"
 
 local function pulls(text)
   local out = {}
@@ -30,9 +31,18 @@ local function print_json(t)
   print(json.encode(t))
 end
 
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "tsv", doc = "print tab-separated values" },
+  { "at", "N,N..", doc = "the numbers of pulls to compare at" },
+  { "against", "CELL", doc = "the policy the others are compared with" },
+  { "html", "FILE", doc = "write the same as a page, with curves" },
+  { "paper", doc = "the papers' metrics over tasks instead" },
+}
+
 return {
   summary = "compare policies by the rows of kb.sweep, or by runs",
-  usage = usage,
+  usage = usage, options = opts,
   help = [[
 ROWS are files that kb.sweep wrote, RUN folders of searches. Shares of the optimum
 after so many pulls, with 95 % intervals over seeds; area, the mean share; the
@@ -41,15 +51,19 @@ the first policy, or to --against, over the seeds both have. A run's share is of
 best of the runs given on its task. --paper: correct, Fast@1, geometric means and
 fast_p over tasks instead, of the best kernel of every run, by generator and policy.]],
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, flags = { "json", "tsv", "paper" },
-                                            values = { "at", "against" }, least = 1 })
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1 })
     if opt.paper then
       local metrics = require "kernelband.metrics"
       io.write(metrics.text(metrics.of_runs(rest)))
       return 0
     end
-    local t = compare.table(compare.load(rest), { at = opt.at and pulls(opt.at),
-                                                  against = opt.against })
+    local rows = compare.load(rest)
+    local t = compare.table(rows, { at = opt.at and pulls(opt.at), against = opt.against })
+    if opt.html then
+      local text = require("kernelband.compare_page").html(t, rows)
+      local ok, why = core.system.write_file(opt.html, text)
+      if not ok then schema.raise("kernelband compare: %s", why) end
+    end
     if opt.json then
       print_json(t)
     elseif opt.tsv then

@@ -70,18 +70,23 @@ local function evaluate(t, source, opt, file)
   end
 end
 
+local opts = {
+  { "json", doc = "print one JSON object" },
+  { "confirm", doc = "time in more blocks, for a narrower interval" },
+  { "strict", doc = "slow checks too" },
+  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+}
+
 return {
   summary = "judge one source: build, check, time, profile",
-  usage = usage, evaluate = evaluate, print_json = print_json,
+  usage = usage, options = opts, evaluate = evaluate, print_json = print_json,
   help = "Exit status: 0 when the verdict is ok, 1 for any other. --json prints one object.\n"
          .. "--confirm times in more blocks, for a narrower interval. --strict adds slow checks:\n"
          .. "arrays at the start of a page, ten runs under load, a build that stops at undefined\n"
          .. "behaviour; on a GPU compute-sanitizer, where it is installed. A source that ends in\n"
          .. ".cu is judged on the first GPU, any other on the CPU, unless --device says.",
   run = function(args)
-    local opt, rest = options.parse(args, { usage = usage,
-                                            flags = { "json", "confirm", "strict" },
-                                            values = { "device" }, least = 2, most = 2 })
+    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 2, most = 2 })
     local t = task.load(rest[1])
     local source, why = core.system.read_file(rest[2])
     if not source then schema.raise("kernelband eval: %s", why) end

@@ -39,12 +39,17 @@ local function teller(limit)
   end
 end
 
+local opts = {
+  { "limit", "N", doc = "configurations at most" },
+  { "minutes", "M", doc = "time it may take" },
+  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+  { "strategies", "SET", file = true, doc = "whose moves are groups of axes" },
+  { "seed", "N", doc = "draws which configurations, where not all are taken" },
+  { "out", "FILE", short = "o", file = true, doc = "where to write" },
+}
+
 local function run(args)
-  for i, word in ipairs(args) do
-    if word == "-o" then args[i] = "--out" end
-  end
-  local opt, rest = options.parse(args, { usage = usage, least = 1, most = 1,
-    values = { "limit", "minutes", "device", "strategies", "seed", "out" } })
+  local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
   local limit, minutes = whole(opt, "limit", 2), number(opt, "minutes", 0)
   local t = task.load(rest[1])
   local name, language = device.resolve(opt.device or "auto", t)
@@ -74,7 +79,7 @@ end
 
 return {
   summary = "record a task's schedule as a space that kb.trace searches",
-  usage = usage, run = run,
+  usage = usage, options = opts, run = run,
   help = [[
 Evaluates configurations of the schedule, a growing grid around the baseline, and
 writes verdict, times and features of each to FILE (TASK-DEVICE.jsonl.gz). Stops at

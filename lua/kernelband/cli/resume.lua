@@ -36,16 +36,30 @@ local function script_of(opt, experiment, folder)
     schema.raise("kernelband: %s was not started from a script file; name one with --script",
                  folder)
   end
-  if core.system.exists(file) == "file" then return core.system.realpath(file) end
-  local kept = folder .. "/script.lua"
-  schema.raise("kernelband: there is no script %s%s", file,
+  local real = core.system.exists(file) == "file" and core.system.realpath(file)
+  -- What came with the folder may be anybody's: it is run when somebody says so.
+  local own = real and real:sub(1, #folder + 1) == folder .. "/"
+  if real and (opt.script or not own) then return real end
+  local kept = own and real or folder .. "/script.lua"
+  schema.raise("kernelband: %s%s", own and "its script lies in the run's own folder"
+    or "there is no script " .. file,
     core.system.exists(kept) == "file" and ("; what it said is in %s: read it, then\n"
       .. "  kernelband resume %s --script %s"):format(kept, folder, kept) or "")
 end
 
+local opts = {
+  { "steps", "N", doc = "a new budget of pulls" },
+  { "minutes", "M", doc = "a new budget of time" },
+  { "usd", "X", doc = "a new budget of money" },
+  { "tokens", "N", doc = "a new budget of tokens" },
+  { "force", doc = "go on though task, policy or strategies changed" },
+  { "script", "FILE", file = true, doc = "the script, where it is elsewhere now" },
+  { "progress", "HOW", one_of = { "auto", "always", "never", "json" },
+    doc = "auto, always, never or json" },
+}
+
 local function resume(args)
-  local opt, rest = options.parse(args, { usage = usage, flags = { "force" }, least = 0, most = 1,
-    values = { "steps", "minutes", "usd", "tokens", "script", "progress" } })
+  local opt, rest = options.parse(args, { usage = usage, options = opts, least = 0, most = 1 })
   local folder = rest[1]
   if not folder then schema.raise("kernelband: which run folder?\nusage: %s", usage) end
   local experiment, why = run.experiment(folder)
@@ -72,7 +86,7 @@ end
 
 return {
   summary = "goes on with a run that was stopped",
-  usage = usage,
+  usage = usage, options = opts, folders = true,
   help = [[
 RUN is the folder a search wrote to (its `out`). The script that started it is
 run again with the same arguments, in the folder it was started in; its recorded

@@ -67,16 +67,20 @@ local function run(args)
   return start(words)
 end
 
+local opts = {
+  { "resume", doc = "searches whose `out` holds a run go on with it" },
+  { "force", doc = "with --resume: though task, policy or strategies changed" },
+  { "progress", "HOW", one_of = { "auto", "always", "never", "json" },
+    doc = "auto, always, never or json" },
+}
+
 return {
   summary = "runs an experiment script",
   usage = usage,
   help = [[
 FILE is Lua with ARGS as ... and as the global arg; require also finds modules
-beside it. Interrupt once to end in good order, twice to give up waiting.
-  --resume    searches whose `out` holds a run go on with it
-  --force     with --resume: though task, policy or strategies changed
-  --progress  auto: a block that is rewritten on a terminal, lines elsewhere;
-              always, never; json: an object a line]],
-  script = true,
+beside it. Interrupt once to end in good order, twice to give up waiting. Progress is a
+block that is rewritten on a terminal, lines elsewhere, with json an object a line.]],
+  script = true, options = opts,
   run = run, start = start,
 }

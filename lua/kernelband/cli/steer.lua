@@ -62,7 +62,7 @@ end
 
 return {
   summary = "says something to a running search",
-  usage = usage,
+  usage = usage, folders = true,
   help = [[
 RUN is the folder the search writes to. What is said is kept in its journal, so a
 replay heeds it at the same pull.

@@ -55,7 +55,8 @@ local function new(options)
   end
 
   function g.start(task, ctx)
-    local at, seen = 0, 0
+    local at = 0
+    local chosen = ctx and ctx.chosen or function() return at end
 
     local function exchange(_, question, _, about)
       about.pull = about.pull or at + 1
@@ -79,8 +80,7 @@ local function new(options)
     return ask.instance {
       name = "replay", identity = g.identity, origin = "replay", task = task, ctx = ctx,
       options = opt, exchange = exchange,
-      left = function() return math.max(at, seen) < last end,
-      seen = function() seen = seen + 1 end,
+      left = function() return chosen() < last end,
     }
   end
   return g

@@ -9,6 +9,8 @@
 --   open(parent, strategy)  true when something new could come of it
 --   propose(parent, strategy, rng, about) -> { source, params, origin [, usd] }
 --                           or nil, reason; about has pool, best, task
+--   moves(parent, strategy) parameters of what may come of it, and whether known ones
+--                           come again; nil when unknown. Optional
 --   seen(candidate)         it is known already: never propose it again
 --   first                   params of the baseline, or nil
 --
@@ -21,6 +23,8 @@ local schema = require "kernelband.schema"
 -- sampled, as many.
 local rules = { { "limit", "integer", default = 4096, at_least = 1,
                   at_most = 1048576 } }
+
+local most_moves = 256                  -- told to policies of a pair
 
 local function key_of(point) return table.concat(point, ",") end
 
@@ -171,6 +175,25 @@ local function start(task, limit)
                     and draw(base, span, core.rng(1):split(pair)) or nil
     closed[pair] = not witness[pair]
     return not closed[pair]
+  end
+
+  -- The valid points a strategy reaches from a parent, the parent's among them: one
+  -- list for all that share it; nil beyond most_moves. Known ones never come again.
+  local lists = {}
+  function instance.moves(parent, strategy)
+    local base, span = point_of(parent), span_of(strategy)
+    if not base or span.size > most_moves then return nil end
+    local rest = table.move(base, 1, #base, 1, {})
+    for _, i in ipairs(span) do rest[i] = "*" end
+    local key = key_of(rest) .. " " .. strategy.name
+    if not lists[key] then
+      lists[key] = {}
+      for n = 0, span.size - 1 do
+        local params = named(combine(base, span, n))
+        if call("valid", params) then table.insert(lists[key], params) end
+      end
+    end
+    return lists[key], false
   end
 
   local function take(point, source)

@@ -105,9 +105,7 @@ function ask.instance(self)
     return mended
   end
 
-  function instance.seen(candidate)
-    if self.seen then self.seen(candidate) end
-  end
+  function instance.seen() end
   if options.repair == 0 then instance.repair = nil end
   return instance
 end

@@ -187,7 +187,7 @@ local function read_response(self, got, response, sent)
   if not value then
     local head = reply.excerpt(self.censor(got.text()), 100)
     return failure(self, "broken", ("%s (content-type %s): %s"):format(why,
-      tostring(headers["content-type"]), head), { status = 200 })
+      reply.excerpt(headers["content-type"] or "none", 60), head), { status = 200 })
   end
   return finish_of(self, got, self.place.api.whole(value), sent, headers)
 end
@@ -299,6 +299,8 @@ local function persist(self, L, question, rng, note, record)
   end
 end
 
+local function short(text) return text and reply.excerpt(text, 200) end
+
 function methods:ask(L, question, rng, note)
   -- first_s and total_s count from the first try on.
   local record = { provider = self.provider, model = self.model, attempts = 0 }
@@ -308,22 +310,25 @@ function methods:ask(L, question, rng, note)
   self:leave()
   if not fine then error(self.censor(tostring(result)), 0) end
   record.error = self.censor(record.error)
-  record.request_id = self.censor(record.request_id)
+  record.request_id = short(self.censor(record.request_id))
   if not result then return nil, self.censor(text), status, record end
   record.error = nil
   local usage = result.usage
   local usd, source = self.prices:cost({ self.model, result.model,
                                          self.provider .. "/" .. self.model }, usage)
-  record.model_returned = self.censor(result.model)
-  record.request_id = record.request_id or self.censor(result.id)
-  record.finish, record.usd, record.usd_source = result.finish, usd, source
+  record.model_returned = short(self.censor(result.model))
+  record.request_id = record.request_id or short(self.censor(result.id))
+  record.finish, record.usd, record.usd_source = short(result.finish), usd, source
   record.tokens_in, record.tokens_out = usage.input, usage.output
   record.tokens_cached, record.tokens_cache_write = usage.cached, usage.cache_write
   record.tokens_reasoning = usage.reasoning
-  local raw = result.raw_usage and select(2, pcall(json.encode, result.raw_usage))
-  record.usage = raw and self.censor(raw:sub(1, 4096))
+  local fine_json, raw = pcall(json.encode, result.raw_usage)
+  if result.raw_usage and fine_json then
+    record.usage = reply.utf8(self.censor(raw):sub(1, 4096))
+  end
   return { text = self.censor(reply.utf8(table.concat(result.pieces))), finish = result.finish,
-           refusal = self.censor(result.refusal), usage = usage, usd = usd }, nil, nil, record
+           refusal = short(self.censor(result.refusal)), usage = usage, usd = usd },
+         nil, nil, record
 end
 
 return client

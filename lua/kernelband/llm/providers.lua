@@ -72,8 +72,11 @@ end
 -- message and delta carry the same fields; reasoning is counted, not kept.
 local function chat_take(result, message, finish)
   if type(message) == "table" then
-    add(result, message.content)
-    for _, part in ipairs(reply.list(message.content)) do add(result, at(part, "text")) end
+    local content = message.content
+    add(result, content)
+    if type(content) == "table" then
+      for _, part in ipairs(content) do add(result, at(part, "text")) end
+    end
     if text(message.refusal) then result.refusal = (result.refusal or "") .. message.refusal end
     if message.reasoning or message.reasoning_content then result.thought = true end
   end
@@ -96,8 +99,8 @@ function chat.event(result, _, json)
     return true
   end
   chat_usage(result, json)
-  local choice = at(json, "choices", 1)
-  if choice then chat_take(result, at(choice, "delta"), at(choice, "finish_reason")) end
+  local choice = type(json.choices) == "table" and json.choices[1]
+  if type(choice) == "table" then chat_take(result, choice.delta, choice.finish_reason) end
 end
 
 -- OpenAI Responses -------------------------------------------------------------

@@ -25,7 +25,7 @@ function reply.decode(text)
   local ok, value = pcall(reader.decode, text)
   if not ok then return nil, "malformed JSON: " .. reply.excerpt(tostring(value), 120) end
   if type(value) ~= "table" then return nil, "JSON that is no object" end
-  return plain(value)
+  return text:find("null", 1, true) and plain(value) or value
 end
 
 -- v.a.b[1] .. for reply.at(v, "a", "b", 1); nil when anything on the way is not there.

@@ -20,8 +20,9 @@ end
 
 -- The event gathered so far goes to out; one without data is none.
 local function dispatch(self, out)
-  if #self.data > 0 then
-    out[#out + 1] = { name = self.name, data = table.concat(self.data, "\n") }
+  local data = self.data
+  if data[1] then
+    out[#out + 1] = { name = self.name, data = data[2] and table.concat(data, "\n") or data[1] }
     self.data, self.bytes = {}, 0
   end
   self.name = nil
@@ -33,7 +34,12 @@ local function take_line(self, line, out)
     line = line:gsub("^\xEF\xBB\xBF", "")
   end
   if line == "" then return dispatch(self, out) end
-  local field, value = line:match "^([^:]*): ?(.*)$"
+  local field, value
+  if line:sub(1, 6) == "data: " then    -- nearly all of them
+    field, value = "data", line:sub(7)
+  else
+    field, value = line:match "^([^:]*): ?(.*)$"
+  end
   if not field then field, value = line, "" end
   if field == "data" then
     self.data[#self.data + 1] = value
@@ -58,6 +64,17 @@ local function whole(self, piece)
   return line
 end
 
+-- Events of one data line, as nearly all are, from at on; returns where they end.
+local function take_plain(self, chunk, at, out)
+  if self.held > 0 or self.data[1] then return at end
+  while true do
+    local _, stop, data = chunk:find("^data: ([^\r\n]*)\n\n", at)
+    if not stop or #data > self.most then return at end
+    out[#out + 1] = { name = self.name, data = data }
+    self.name, self.first, at = nil, false, stop + 1
+  end
+end
+
 function stream:feed(chunk)
   if self.broken then return nil, self.broken end
   local out, at = {}, 1
@@ -66,6 +83,7 @@ function stream:feed(chunk)
     self.after_cr = false
   end
   while true do
+    at = take_plain(self, chunk, at, out)
     local stop = chunk:find("[\r\n]", at)
     if not stop then break end
     take_line(self, whole(self, chunk:sub(at, stop - 1)), out)

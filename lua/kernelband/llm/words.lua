@@ -42,6 +42,9 @@ function words.hardware(device)
   end
   if known(device.l2_bytes) then push(out, "- second-level cache: %s", bytes(device.l2_bytes)) end
   local r = device.roofline or {}
+  if device.language ~= "cuda" and type(r.isa) == "string" and r.isa ~= "" then
+    push(out, "- widest vector instructions: %s", r.isa)
+  end
   for _, f in ipairs { { "dram_bytes_per_s", "memory bandwidth", "B/s" },
                        { "l2_bytes_per_s", "second-level bandwidth", "B/s" },
                        { "l1_bytes_per_s", "first-level bandwidth", "B/s" },

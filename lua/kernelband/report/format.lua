@@ -37,6 +37,7 @@ end
 
 function format.usd(v)
   v = number(v)
+  if v and v >= 1000 then return "$" .. format.count(v) end
   return v and (v < 0.1 and v > 0 and "$%.4f" or "$%.2f"):format(v) or "unknown"
 end
 
@@ -59,6 +60,13 @@ function format.count(n)
     head = head:sub(1, d) .. "," .. head:sub(d + 1)
   end
   return head .. tail:gsub("%d%d%d", ",%0")
+end
+
+-- The unit a span of seconds is drawn in, and how many seconds it has.
+function format.span(seconds)
+  if seconds > 7200 then return "hours", 3600 end
+  if seconds > 300 then return "minutes", 60 end
+  return "seconds", 1
 end
 
 function format.rate(v, unit)

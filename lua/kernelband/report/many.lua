@@ -85,7 +85,7 @@ local ends = { landed = "pulls", at_s = "elapsed_s", usd = "usd" }
 
 -- Median, lowest and highest of a group's runs on a grid of 120 places, up to where
 -- the first of its runs ends: beyond, fewer runs would speak for all.
-local function curve(g, key)
+local function curve(g, key, unit)
   local last = math.huge
   for _, m in ipairs(g.runs) do
     last = math.min(last, m[ends[key]] or 0)
@@ -97,13 +97,18 @@ local function curve(g, key)
     local x = key == "landed" and math.floor(last * i / math.max(1, steps)) or last * i / steps
     local values = {}
     for j, m in ipairs(g.runs) do values[j] = value_at(m, key, x) end
-    line[#line + 1] = { x, stats.median(values) }
-    band[#band + 1] = { x, math.min(table.unpack(values)), math.max(table.unpack(values)) }
+    line[#line + 1] = { x / unit, stats.median(values) }
+    band[#band + 1] = { x / unit, math.min(table.unpack(values)), math.max(table.unpack(values)) }
   end
   return line, band
 end
 
 local function overlay(groups, key, label)
+  local unit, longest = 1, 0
+  for _, g in ipairs(groups) do
+    for _, m in ipairs(g.runs) do longest = math.max(longest, m.elapsed_s) end
+  end
+  if key == "at_s" then label, unit = format.span(longest) end
   local high = 1
   for _, g in ipairs(groups) do
     for _, m in ipairs(g.runs) do
@@ -113,13 +118,13 @@ local function overlay(groups, key, label)
   local c = chart.new { title = "Best so far against " .. label,
     x = { label = label, min = 0, integer = key == "landed" },
     y = { label = "speed-up over the baseline", log = high > 6 } }
-  c:rule("y", 1, "baseline")
   for _, g in ipairs(groups) do
-    local line, band = curve(g, key)
+    local line, band = curve(g, key, unit)
     if #g.runs > 1 then c:band(band, { series = g.series, step = true }) end
     c:line(line, { series = g.series, step = true,
       name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
   end
+  c:rule("y", 1, "baseline")
   return format.figure(c:svg())
 end
 
@@ -129,7 +134,7 @@ local function curves(groups)
     for _, m in ipairs(g.runs) do priced = priced and m.usd and m.usd > 0 end
   end
   return '<div class="grid">' .. overlay(groups, "landed", "pulls")
-    .. overlay(groups, "at_s", "seconds")
+    .. overlay(groups, "at_s", "time")
     .. (priced and overlay(groups, "usd", "US dollars") or "") .. "</div>"
     .. format.note("Line: the median of a group's runs; band: its lowest and highest run. A "
                    .. "group's curve ends where its first run does.")

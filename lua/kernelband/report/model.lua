@@ -274,6 +274,14 @@ local function reasons(m)
                      .. "ORDER BY id DESC LIMIT 30")
 end
 
+local function calls(m)
+  m.calls = rows(m, [[SELECT provider, coalesce(model_returned, model) AS model,
+    count(*) AS n, count(error) AS failed, sum(tokens_in) AS tokens_in,
+    sum(tokens_cached) AS cached, sum(tokens_out) AS tokens_out, sum(usd) AS usd,
+    count(usd) AS priced, sum(total_s) AS seconds FROM calls GROUP BY 1, 2 ORDER BY 3 DESC
+    LIMIT 20]])
+end
+
 local function roofline(m)
   local device = m.experiment.machine.device
   if type(device) ~= "table" then
@@ -295,6 +303,7 @@ local function collect(m)
   cells(m)
   tree(m, 150)
   reasons(m)
+  calls(m)
   roofline(m)
 end
 

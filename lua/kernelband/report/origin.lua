@@ -75,6 +75,19 @@ local function machine_of(e)
   return out
 end
 
+local function calls(m)
+  local rows = {}
+  for i, c in ipairs(m.calls) do
+    rows[i] = { c.provider or "-", c.model or "-", format.count(c.n), format.count(c.failed),
+      format.count(c.tokens_in or 0), format.count(c.cached or 0),
+      format.count(c.tokens_out or 0), c.priced == c.n - c.failed and format.usd(c.usd or 0)
+      or "unknown", format.duration(c.seconds or 0) }
+  end
+  if #rows == 0 then return "" end
+  return format.table({ "provider", "model", "calls", "failed", "tokens in", "of them cached",
+    "tokens out", "dollars", "waited" }, rows, { left = { true, true }, caption = "Model calls" })
+end
+
 function origin.section(m)
   local e = m.experiment
   local first = {
@@ -91,7 +104,7 @@ function origin.section(m)
                                                                       or "-") },
   }
   local out = { format.table({ "", "" }, first, { left = { true, true } }),
-    "<h3>To do it again</h3>", commands(m),
+    calls(m), "<h3>To do it again</h3>", commands(m),
     details("Machine", machine_of(e)), details("Device and roofs", m.device),
     details("Options of the search", e.options), details("Policy parameters", m.params),
     details("Identity (what resume compares)", e.identity), details("Hashes", e.hashes),

@@ -25,7 +25,7 @@ grid-template-columns:repeat(auto-fit,minmax(190px,1fr))}
 align-items:start}
 figure{margin:8px 0;min-width:0}figcaption{margin-top:4px;max-width:75ch}
 figure svg{max-width:100%;height:auto;display:block}
-svg.chart{width:100%;max-width:570px}
+svg.chart{width:100%;max-width:540px}
 .tree svg,svg.wide{max-width:none}.tree{max-height:640px;overflow:auto}
 figure>.scroll>svg[role=img]:not(.mini){min-width:300px}
 section{min-width:0;grid-column:1/-1}
@@ -53,6 +53,7 @@ overflow-x:auto;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
 summary{cursor:pointer;padding:3px 0}details{margin:4px 0}.origin{font-size:.87rem}
 .origin>summary{color:var(--soft)}footer{margin:40px auto 30px;font-size:.87rem;color:var(--soft)}
 .live{font-size:.87rem;color:var(--soft)}
+@media(max-width:600px){td.l{white-space:normal;min-width:5em}}
 @media print{.code,.tree{max-height:none}nav,.live{display:none}}
 ]]
 

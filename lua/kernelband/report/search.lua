@@ -34,13 +34,17 @@ local function spread_of(m)
 end
 
 local function curve(m, key, label, last, with_dots)
+  local unit = 1
+  if key == "at_s" then label, unit = format.span(last) end
   local low, high = spread_of(m)
   local log = high / low > 6
   local c = chart.new { title = "Best so far against " .. label, x = { label = label, min = 0,
       integer = key == "landed" }, height = 240,
     y = { label = "speed-up over the baseline" .. (log and ", logarithmic" or ""), log = log } }
   local line, band = best_of(m, key, last)
-  c:rule("y", 1, "baseline")
+  for _, list in ipairs { line, band } do
+    for _, p in ipairs(list) do p[1] = p[1] and p[1] / unit end
+  end
   c:band(band, { series = 1, step = true })
   if with_dots then
     local fine, failed = {}, {}
@@ -61,13 +65,14 @@ local function curve(m, key, label, last, with_dots)
     end
   end
   c:line(line, { series = 1, step = true, name = "best so far, 95 % interval" })
+  c:rule("y", 1, "baseline")
   return format.figure(c:svg())
 end
 
 function search.progress(m)
   if m.pulls == 0 then return format.p "No pull has landed yet." end
   local out = { '<div class="grid">', curve(m, "landed", "pulls", m.pulls, true),
-                curve(m, "at_s", "seconds", m.elapsed_s) }
+                curve(m, "at_s", "time", m.elapsed_s) }
   if m.usd and m.usd > 0 then out[#out + 1] = curve(m, "usd", "US dollars", m.usd) end
   out[#out + 1] = "</div>"
   if m.stride > 1 then
@@ -248,7 +253,7 @@ function search.clusters(m)
     end
   end
   if spot then
-    c:points({ spot }, { class = "v-ok", mark = "ring", radius = 8, name = "the winner" })
+    c:points({ spot }, { class = "sf", mark = "ring", radius = 8, name = "the winner" })
   end
   return '<div class="grid">' .. format.figure(c:svg(),
       ("%s of %s kernels on the two principal axes of the six behaviour features, "

@@ -5,7 +5,7 @@ local format = require "kernelband.report.format"
 
 local tree = {}
 
-local ROW, STEP = 20, 16
+local ROW, STEP = 21, 16
 
 local escape = chart.escape
 

@@ -20,7 +20,10 @@ local function rules(more)
   return list
 end
 
-local function result(share) return { share = share, share_of_optimum = share[#share] } end
+local function result(W, start, share)
+  return { share = share, share_of_optimum = share[#share],
+           start = W.optimum_ns / W.time_ns[start] }
+end
 
 -- Times of the valid rows that row i's class under strategy s has, ascending,
 -- and their running sums: what the expected gain over a time needs.
@@ -84,7 +87,7 @@ function baselines.oracle(W, options)
     end
     share[n] = W.optimum_ns / W.time_ns[best]
   end
-  return result(share)
+  return result(W, walk.start_of(W, o.seed), share)
 end
 
 function baselines.sample(W, options)
@@ -96,7 +99,7 @@ function baselines.sample(W, options)
     if better(W, i, best) then best = i end
     share[n] = W.optimum_ns / W.time_ns[best]
   end
-  return result(share)
+  return result(W, walk.start_of(W, o.seed), share)
 end
 
 function baselines.arm(W, options)
@@ -109,7 +112,7 @@ function baselines.arm(W, options)
     if child and better(W, child, best) then best = child end
     share[n] = W.optimum_ns / W.time_ns[best]
   end
-  return result(share)
+  return result(W, walk.start_of(W, o.seed), share)
 end
 
 return baselines

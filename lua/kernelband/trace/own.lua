@@ -18,7 +18,7 @@ local known_verdicts = { ok = true, no_candidate = true, build_failed = true,
   launch_failed = true, wrong = true, cheated = true, crashed = true, timeout = true }
 local h_names = { "sm", "dram", "l2" }
 
-function own.claims(text) return text:find('^%s*{"[^\n]*"kernelband":%s*"trace"') ~= nil end
+function own.claims(text) return text:find('^%s*{[^\n]*"kernelband":%s*"trace"') ~= nil end
 
 local function vector(file, where, row, key, kind_key, n)
   local values, letter = row[key], row[kind_key]

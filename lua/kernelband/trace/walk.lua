@@ -2,6 +2,7 @@
 -- which neighbour it meets, what a clock would have said.
 local core     = require "kernelband.core"
 local features = require "kernelband.trace.features"
+local space    = require "kernelband.trace.space"
 
 local walk = {}
 
@@ -28,6 +29,21 @@ function walk.draw(W, i, s, rng)
   local at = first + rng:below(n)
   if at >= W.place[s][i] then at = at + 1 end
   return W.order[s][at]
+end
+
+-- The parameters of the rows one draw from i under s may meet, row i's own among
+-- them: one list a class of rows.
+function walk.moves(W, i, s)
+  W.moves = W.moves or {}
+  local first, last = W.first[s][i], W.last[s][i]
+  W.moves[s] = W.moves[s] or {}
+  local list = W.moves[s][first]
+  if not list then
+    list = {}
+    for at = first, last do list[#list + 1] = space.params(W, W.order[s][at]) end
+    W.moves[s][first] = list
+  end
+  return list
 end
 
 -- Where the noise of a search comes from; nil without any.

@@ -1,0 +1,221 @@
+#include "gp.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A place and its row of the factor as far as it is known: solved[0 .. n-1]. */
+struct place {
+    size_t n;
+    double left;                /* variance not yet explained */
+    double mean;
+    double *row;                /* dim coordinates, then capacity of solved */
+};
+
+struct kb_gp {
+    struct kb_gp_options how;
+    size_t dim, count, places, room;
+    double *rate;               /* dim */
+    double *x;                  /* capacity rows of dim */
+    size_t *group;              /* capacity */
+    double *root;               /* Cholesky factor, packed lower triangle */
+    double *white;              /* root^-1 (y - mean) */
+    struct place *place;
+    double data[];
+};
+
+const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0.5, 256 };
+
+static bool within_limit(const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs(x[i]) <= KB_GP_LIMIT))
+            return false;
+    return true;
+}
+
+static bool usable(const struct kb_gp_options *how)
+{
+    const double given[] = { how->scale, how->mean, how->level, how->noise,
+                             how->kin };
+    if (!within_limit(given, sizeof given / sizeof given[0]))
+        return false;
+    return how->scale >= 1e-6 && how->level >= 1e-6
+        && how->noise >= 1e-4 * how->scale && how->kin >= 0 && how->kin <= 1
+        && how->capacity >= 1 && how->capacity <= KB_GP_MAX_CAPACITY;
+}
+
+kb_status kb_gp_new(size_t dim, const double *rate,
+                    const struct kb_gp_options *how, kb_gp **out)
+{
+    if (dim < 1 || dim > KB_GP_MAX_DIM || !usable(how)
+        || !within_limit(rate, dim))
+        return KB_EINVAL;
+    for (size_t d = 0; d < dim; d++)
+        if (rate[d] < 0)
+            return KB_EINVAL;
+
+    size_t most = how->capacity, packed = most * (most + 1) / 2;
+    size_t doubles = dim + most * dim + packed + most;
+    kb_gp *g = calloc(1, sizeof *g + doubles * sizeof g->data[0]);
+    size_t *group = calloc(most, sizeof *group);
+    if (!g || !group) {
+        free(g);
+        free(group);
+        return KB_ENOMEM;
+    }
+    g->how = *how;
+    g->dim = dim;
+    g->group = group;
+    g->rate = g->data;
+    g->x = g->rate + dim;
+    g->root = g->x + most * dim;
+    g->white = g->root + packed;
+    memcpy(g->rate, rate, dim * sizeof *rate);
+    *out = g;
+    return KB_OK;
+}
+
+void kb_gp_free(kb_gp *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->places; i++)
+        free(g->place[i].row);
+    free(g->place);
+    free(g->group);
+    free(g);
+}
+
+size_t kb_gp_dim(const kb_gp *g)
+{
+    return g->dim;
+}
+
+size_t kb_gp_count(const kb_gp *g)
+{
+    return g->count;
+}
+
+size_t kb_gp_places(const kb_gp *g)
+{
+    return g->places;
+}
+
+double kb_gp_covariance(const kb_gp *g, const double *x, const double *z)
+{
+    double far = 0;
+    for (size_t d = 0; d < g->dim; d++)
+        far += g->rate[d] * fabs(x[d] - z[d]);
+    return g->how.scale * g->how.scale * exp(-far);
+}
+
+/* With the group of either, and the level they may share. */
+static double covariance(const kb_gp *g, const double *x, size_t a,
+                         const double *z, size_t b)
+{
+    double c = kb_gp_covariance(g, x, z);
+    return a == b ? c + g->how.level * g->how.level : c * g->how.kin;
+}
+
+static const double *root_row(const kb_gp *g, size_t i)
+{
+    return g->root + i * (i + 1) / 2;
+}
+
+/* Element j of the row of the factor that belongs to x: the covariance with
+ * point j less what the elements before explain. */
+static double solve(const kb_gp *g, const double *x, size_t group, size_t j,
+                    const double *row)
+{
+    const double *rj = root_row(g, j);
+    double left = covariance(g, x, group, g->x + j * g->dim, g->group[j]);
+    for (size_t k = 0; k < j; k++)
+        left -= row[k] * rj[k];
+    return left / rj[j];
+}
+
+static double prior_variance(const kb_gp *g)
+{
+    return g->how.scale * g->how.scale + g->how.level * g->how.level;
+}
+
+kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group, double y)
+{
+    if (!within_limit(x, g->dim) || !within_limit(&y, 1)
+        || group >= KB_GP_MAX_GROUPS)
+        return KB_EINVAL;
+    size_t n = g->count;
+    if (n == g->how.capacity)
+        return KB_EEMPTY;
+    double *row = g->root + n * (n + 1) / 2;
+    double left = prior_variance(g) + g->how.noise * g->how.noise;
+    double white = y - g->how.mean;
+    for (size_t j = 0; j < n; j++) {
+        row[j] = solve(g, x, group, j, row);
+        left -= row[j] * row[j];
+        white -= row[j] * g->white[j];
+    }
+    /* Noise alone keeps the pivot above its square, but for rounding. */
+    double least = g->how.noise * g->how.noise / 2;
+    row[n] = sqrt(left > least ? left : least);
+    g->white[n] = white / row[n];
+    memcpy(g->x + n * g->dim, x, g->dim * sizeof *x);
+    g->group[n] = group;
+    g->count++;
+    return KB_OK;
+}
+
+kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
+{
+    if (!within_limit(x, g->dim) || g->places == KB_GP_MAX_PLACES)
+        return KB_EINVAL;
+    if (g->places == g->room) {
+        size_t room = g->room ? 2 * g->room : 64;
+        struct place *more = realloc(g->place, room * sizeof *more);
+        if (!more)
+            return KB_ENOMEM;
+        g->place = more;
+        g->room = room;
+    }
+    double *row = malloc((g->dim + g->how.capacity) * sizeof *row);
+    if (!row)
+        return KB_ENOMEM;
+    memcpy(row, x, g->dim * sizeof *x);
+    g->place[g->places] = (struct place){
+        .left = prior_variance(g), .mean = g->how.mean, .row = row
+    };
+    *place = g->places++;
+    return KB_OK;
+}
+
+void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation)
+{
+    assert(place < g->places);
+    struct place *p = &g->place[place];
+    double *row = p->row + g->dim;
+    for (; p->n < g->count; p->n++) {
+        double v = solve(g, p->row, 0, p->n, row);
+        row[p->n] = v;
+        p->left -= v * v;
+        p->mean += v * g->white[p->n];
+    }
+    *mean = p->mean;
+    *deviation = p->left > 0 ? sqrt(p->left) : 0;
+}
+
+double kb_gp_excess(kb_gp *g, size_t place, double best)
+{
+    double mean, deviation;
+    kb_gp_at(g, place, &mean, &deviation);
+    double ahead = mean - best;
+    if (!(deviation > 1e-12))
+        return ahead > 0 ? ahead : 0;
+    double z = ahead / deviation;
+    double density = exp(-z * z / 2) * 0.3989422804014327;
+    double value = ahead * erfc(-z * 0.7071067811865476) / 2
+                 + deviation * density;
+    return value > 0 ? value : 0;
+}

@@ -1,0 +1,78 @@
+/* gp.h - a Gaussian process: what is believed of points not yet measured.
+ *
+ *   y(x) = level + f(x) + noise
+ *   cov(f(x), f(z)) = scale^2 * product over d of exp(-rate[d] |x[d] - z[d]|)
+ *
+ * level ~ N(mean, level^2), one a group; f and noise are normal, the noise of
+ * deviation `noise`. The covariance is that of an Ornstein-Uhlenbeck process
+ * along every axis: rough, so that a neighbour says much and a far point
+ * little. A point belongs to a group, 0 being the one asked about: covariance
+ * between groups is multiplied by `kin`, so that what another kernel showed
+ * counts, but for less.
+ *
+ * Points learnt are never forgotten; there may be `capacity` of them. A place
+ * is a point of group 0 whose forecast is wanted again and again: it is brought
+ * up to date by one row a point learnt since (the next row of the Cholesky
+ * factor), so n points and m places cost O(n^2) each once, not once a question.
+ *
+ * Coordinates and values that are not finite, or beyond KB_GP_LIMIT in
+ * magnitude, are EINVAL and leave everything as it was.
+ */
+#ifndef KB_GP_H
+#define KB_GP_H
+
+#include <stddef.h>
+
+#include "kb.h"
+
+#define KB_GP_LIMIT 1e6
+
+enum {
+    KB_GP_MAX_DIM = 64,
+    KB_GP_MAX_CAPACITY = 1024,
+    KB_GP_MAX_GROUPS = 64,
+    KB_GP_MAX_PLACES = 1 << 16
+};
+
+typedef struct kb_gp kb_gp;
+
+struct kb_gp_options {
+    double scale;               /* > 0 */
+    double mean, level;         /* level > 0 */
+    double noise;               /* at least 1e-4 of scale, so that equal
+                                 * points do no harm */
+    double kin;                 /* 0 .. 1 */
+    size_t capacity;            /* 1 .. KB_GP_MAX_CAPACITY */
+};
+
+/* { 1, 0, 1, 0.1, 0.5, 256 } */
+extern const struct kb_gp_options kb_gp_defaults;
+
+/* rate[0 .. dim-1] >= 0, copied. EINVAL, ENOMEM. */
+KB_MUST_USE kb_status kb_gp_new(size_t dim, const double *rate,
+                                const struct kb_gp_options *how, kb_gp **out);
+void kb_gp_free(kb_gp *g);
+
+size_t kb_gp_dim(const kb_gp *g);
+size_t kb_gp_count(const kb_gp *g);         /* points learnt */
+size_t kb_gp_places(const kb_gp *g);
+
+/* Takes the measured point in. EINVAL; EEMPTY when there is no room left. */
+KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,
+                                  double y);
+
+/* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are
+ * KB_GP_MAX_PLACES; ENOMEM. */
+KB_MUST_USE kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place);
+
+/* Mean and deviation of level + f there, the noise apart; place < places. */
+void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation);
+
+/* Mean of max(0, y - best) at a place, y normal as kb_gp_at says: expected
+ * improvement (Mockus, 1978). */
+double kb_gp_excess(kb_gp *g, size_t place, double best);
+
+/* The covariance formula, group 0 on both sides and no level. */
+double kb_gp_covariance(const kb_gp *g, const double *x, const double *z);
+
+#endif

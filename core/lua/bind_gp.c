@@ -1,0 +1,150 @@
+/* Lua face of gp.h. Places are 1-based here and nowhere below.
+ *
+ *   local g = core.gp(rates, { scale =, mean =, level =, noise =, kin =,
+ *                              capacity = })       rates: one number a dimension
+ *   g:learn(x, y [, group]) -> true | nil, text, "EEMPTY" when it is full
+ *   g:track(x)              -> place
+ *   g:at(place)             -> mean, deviation
+ *   g:excess(place, best)   -> expected improvement over best
+ *   #g                      -> points learnt
+ */
+#include "bind_arg.h"
+#include "gp.h"
+
+#define GP "kernelband.gp"
+
+static kb_gp *self(lua_State *L)
+{
+    kb_gp **slot = luaL_checkudata(L, 1, GP);
+    luaL_argcheck(L, *slot, 1, "closed gp");
+    return *slot;
+}
+
+static int gp_new(lua_State *L)
+{
+    static const char *const known[] = {
+        "capacity", "kin", "level", "mean", "noise", "scale", NULL
+    };
+    double rate[KB_GP_MAX_DIM];
+    size_t dim = kb_bind_length(L, 1, KB_GP_MAX_DIM);
+    if (dim < 1)
+        return luaL_argerror(L, 1, "expected a rate a dimension");
+    kb_bind_vector(L, 1, dim, KB_GP_LIMIT, rate);
+    struct kb_gp_options how = kb_gp_defaults;
+    kb_bind_options(L, 2, known);
+    how.scale = kb_bind_number_option(L, 2, "scale", how.scale);
+    how.mean = kb_bind_number_option(L, 2, "mean", how.mean);
+    how.level = kb_bind_number_option(L, 2, "level", how.level);
+    how.noise = kb_bind_number_option(L, 2, "noise", how.noise);
+    how.kin = kb_bind_number_option(L, 2, "kin", how.kin);
+    lua_Integer capacity = kb_bind_integer_option(L, 2, "capacity",
+                                                  (lua_Integer)how.capacity);
+    if (capacity < 1 || capacity > KB_GP_MAX_CAPACITY)
+        return luaL_argerror(L, 2, lua_pushfstring(L,
+            "option 'capacity' must be in 1 .. %d", KB_GP_MAX_CAPACITY));
+    how.capacity = (size_t)capacity;
+
+    kb_gp **slot = kb_bind_slot(L, GP);                     /* [.. slot] */
+    kb_status st = kb_gp_new(dim, rate, &how, slot);
+    if (st == KB_EINVAL)
+        return luaL_argerror(L, 2, "rates must be >= 0, scale and level above "
+                             "0, noise at least scale / 10000, kin in 0 .. 1");
+    return st ? kb_bind_fail(L, st) : 1;
+}
+
+static int gp_close(lua_State *L)
+{
+    kb_gp **slot = luaL_checkudata(L, 1, GP);
+    kb_gp_free(*slot);
+    *slot = NULL;
+    return 0;
+}
+
+static double number(lua_State *L, int arg, const char *what)
+{
+    luaL_checktype(L, arg, LUA_TNUMBER);
+    double v = lua_tonumber(L, arg);
+    if (!(v >= -KB_GP_LIMIT && v <= KB_GP_LIMIT))
+        luaL_argerror(L, arg, lua_pushfstring(L, "%s must be finite and at "
+            "most %f in magnitude", what, KB_GP_LIMIT));
+    return v;
+}
+
+/* Reading a list can run its metamethods, which may close g: hence self()
+ * once more after each kb_bind_vector. */
+static int gp_learn(lua_State *L)
+{
+    double x[KB_GP_MAX_DIM];
+    kb_bind_vector(L, 2, kb_gp_dim(self(L)), KB_GP_LIMIT, x);
+    double y = number(L, 3, "y");
+    lua_Integer group = lua_isnoneornil(L, 4) ? 0
+        : kb_bind_integer(L, 4, "group", 0, KB_GP_MAX_GROUPS - 1);
+    kb_status st = kb_gp_learn(self(L), x, (size_t)group, y);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int gp_track(lua_State *L)
+{
+    double x[KB_GP_MAX_DIM];
+    kb_bind_vector(L, 2, kb_gp_dim(self(L)), KB_GP_LIMIT, x);
+    size_t place;
+    kb_status st = kb_gp_track(self(L), x, &place);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushinteger(L, (lua_Integer)place + 1);
+    return 1;
+}
+
+static size_t check_place(lua_State *L, const kb_gp *g)
+{
+    return (size_t)kb_bind_integer(L, 2, "place", 1,
+                                   (lua_Integer)kb_gp_places(g)) - 1;
+}
+
+static int gp_at(lua_State *L)
+{
+    kb_gp *g = self(L);
+    double mean, deviation;
+    kb_gp_at(g, check_place(L, g), &mean, &deviation);
+    lua_pushnumber(L, mean);
+    lua_pushnumber(L, deviation);
+    return 2;
+}
+
+static int gp_excess(lua_State *L)
+{
+    kb_gp *g = self(L);
+    size_t place = check_place(L, g);
+    lua_pushnumber(L, kb_gp_excess(g, place, number(L, 3, "best")));
+    return 1;
+}
+
+static int gp_len(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)kb_gp_count(self(L)));
+    return 1;
+}
+
+void kb_bind_gp(lua_State *L)
+{
+    static const luaL_Reg meta[] = {
+        { "__gc",    gp_close },
+        { "__close", gp_close },
+        { "__len",   gp_len   },
+        { NULL, NULL }
+    };
+    static const luaL_Reg methods[] = {
+        { "close",  gp_close  },
+        { "learn",  gp_learn  },
+        { "track",  gp_track  },
+        { "at",     gp_at     },
+        { "excess", gp_excess },
+        { NULL, NULL }
+    };
+    kb_bind_type(L, GP, meta, methods);
+    lua_pushcfunction(L, gp_new);
+    lua_setfield(L, -2, "gp");
+}

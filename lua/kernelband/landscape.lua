@@ -1,0 +1,227 @@
+-- landscape.lua - ctx.landscape: what is to be expected of a (kernel, strategy)
+-- pair where the generator can list its moves. Kernels are then points in a space
+-- of parameters, and a Gaussian process over the points measured (core.gp) says of
+-- every move how fast its child may be; a second one, over 1 and 0, how likely it
+-- is to be valid. A child is drawn evenly, so a pair is worth the mean over its
+-- moves of chance times expected improvement over the best; a move that leads to
+-- what is known already is worth nothing.
+--
+--   local land = ctx.landscape { scale =, noise =, rate =, kin = }
+--   land.excess(kernel, i, best)   mean improvement in log speed-up over best;
+--                                  nil when the moves of this kernel are not known
+--   land.admit(kernel)  land.learn(pull)
+--   land.remember() -> list of { params =, time_ns = or nil }: this search's
+--
+-- remembered, a list of { name =, points = } (memory.lua), is learnt first,
+-- a group of kin a space: what other kernels showed on axes of the same name
+-- counts for kin of what this one shows. Names are compared without case and
+-- without a leading use_; an axis that a space lacks is put at its middle here.
+--
+-- A parameter enters by its binary logarithm where it is a positive number, so
+-- that 64 lies between 32 and 128; 0 counts as 1/2, true as 1, and names of other
+-- kinds by their place in the order met. rate says how fast kinship fades along
+-- an axis: exp(-rate |difference|).
+
+local core   = require "kernelband.core"
+local schema = require "kernelband.schema"
+
+local landscape = {}
+
+local most_points = 256                 -- points of this search a model holds
+local most_memory = 192                 -- and of earlier ones
+local most_moves = 256                  -- of a pair, the first listed
+
+local rules = {
+  { "scale", "number", default = 1 }, { "noise", "number", default = 0.1 },
+  { "rate", "number", default = 0.4 }, { "kin", "number", default = 0.8 },
+  { "level", "number", default = 0.5 },
+}
+
+local function sorted(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  return names
+end
+
+local function plain(name) return (tostring(name):lower():gsub("^use_", "")) end
+
+-- Parameters to coordinates: one number an axis.
+local function encoder(params)
+  local axes, codes = sorted(params), {}
+  return axes, function(p)
+    local x = {}
+    for d, name in ipairs(axes) do
+      local v = p[name]
+      if type(v) == "number" and v > 0 then
+        x[d] = math.log(v, 2)
+      elseif v == true or v == false or type(v) == "number" then
+        x[d] = (v == true) and 0 or -1
+      else
+        local key = name .. "\n" .. tostring(v)
+        if not codes[key] then
+          codes[key] = codes[name] or 0
+          codes[name] = codes[key] + 1
+        end
+        x[d] = codes[key]
+      end
+    end
+    return x
+  end
+end
+
+-- moves(kernel, i) is the generator's: a list of parameters, the kernel's own
+-- among them and the same list for pairs that share their children; and whether
+-- known ones may come again.
+function landscape.new(options, moves, remembered)
+  local o = schema.options(options, rules, "ctx.landscape")
+  local axes, encode, middle, speed, valid
+  local land, rates = {}, {}
+  local points, counted, known = {}, 0, {}  -- measured: { x, y or nil, n }; by key
+  local place, classes = {}, {}
+
+  -- Earlier points as points of this space; nil when no axis is shared.
+  local function recalled(params)
+    local by_name, own, shared = {}, {}, false
+    for name, v in pairs(params) do by_name[plain(name)] = v end
+    for _, name in ipairs(axes) do
+      local v = by_name[plain(name)]
+      own[name], shared = v, shared or v ~= nil
+    end
+    return shared and own or nil
+  end
+
+  -- Mean log time of a remembered space: times of other kernels say nothing.
+  local function centre(list)
+    local sum, n = 0, 0
+    for _, p in ipairs(list) do
+      if p.time_ns then sum, n = sum + math.log(p.time_ns), n + 1 end
+    end
+    return n > 0 and sum / n or 0
+  end
+
+  -- Learns memory: evenly from every space, axes that are absent at `middle`.
+  local function recall()
+    local spaces = remembered or {}
+    for g = 1, math.min(#spaces, 63) do
+      local list, most = spaces[g].points, most_memory // math.min(#spaces, 63)
+      local step, zero, n = math.max(1, #list / most), centre(list), 1
+      while n // 1 <= #list do
+        local point = list[n // 1]
+        local own = recalled(point.params)
+        if own then
+          for _, name in ipairs(axes) do
+            if own[name] == nil then own[name] = middle[name] end
+          end
+          local x = encode(own)
+          if point.time_ns then speed:learn(x, zero - math.log(point.time_ns), g) end
+          valid:learn(x, point.time_ns and 1 or 0, g)
+        end
+        n = n + step
+      end
+    end
+  end
+
+  local function take(point)
+    if point.y then speed:learn(point.x, point.y) end
+    valid:learn(point.x, point.y and 1 or 0)
+  end
+
+  -- The models anew from memory and the points, the fastest half and the latest.
+  local function rebuild()
+    speed = core.gp(rates, { scale = o.scale, noise = o.noise * o.scale, level = o.level,
+                             kin = o.kin, capacity = most_memory + most_points })
+    valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
+                             capacity = most_memory + most_points })
+    place, classes = {}, {}
+    recall()
+    if #points >= most_points then
+      local ranked = table.move(points, 1, #points, 1, {})
+      table.sort(ranked, function(a, b)
+        local ya, yb = a.y or -math.huge, b.y or -math.huge
+        return ya > yb or ya == yb and a.n < b.n
+      end)
+      local kept = {}
+      for n = 1, most_points // 4 do kept[ranked[n]] = true end
+      for n = #points - most_points // 4 + 1, #points do kept[points[n]] = true end
+      local left = {}
+      for _, p in ipairs(points) do
+        if kept[p] then left[#left + 1] = p end
+      end
+      points = left
+    end
+    for _, p in ipairs(points) do take(p) end
+  end
+
+  local function add(params, y, time_ns)
+    if not params then return end
+    if not axes then
+      axes, encode = encoder(params)
+      middle = params
+      for d in ipairs(axes) do rates[d] = o.rate end
+      if #axes > 0 and #axes <= 64 then rebuild() end
+    end
+    if not speed then return end
+    local x = encode(params)
+    counted, known[table.concat(x, ",")] = counted + 1, true
+    points[#points + 1] = { x = x, y = y, n = counted, params = params,
+                           time_ns = time_ns }
+    if #points == most_points then rebuild() else take(points[#points]) end
+  end
+
+  function land.admit(kernel)
+    add(kernel.params, math.log(kernel.speedup), kernel.time_ns)
+  end
+
+  -- A failed candidate counts where the engine knows its parameters.
+  function land.learn(pull)
+    if not pull.child and pull.verdict ~= "no_candidate" then add(pull.params) end
+  end
+
+  local function class_of(list)
+    local c = classes[list]
+    if c then return c end
+    c = {}
+    for n = 1, math.min(#list, most_moves) do
+      local x = encode(list[n])
+      local key = table.concat(x, ",")
+      place[key] = place[key] or { key, speed:track(x), valid:track(x) }
+      c[n] = place[key]
+    end
+    classes[list] = c
+    return c
+  end
+
+  function land.excess(kernel, i, best)
+    local list, again = moves(kernel, i)
+    if not list or not speed then return nil end
+    local class, sum, count = class_of(list), 0, 0
+    for n = 1, #class do
+      local m = class[n]
+      if not known[m[1]] then
+        local e = speed:excess(m[2], best)
+        if e > 1e-9 then
+          local p = valid:at(m[3])
+          e = e * math.min(1, math.max(0.02, p))
+        end
+        sum, count = sum + e, count + 1
+      elseif again then
+        count = count + 1
+      end
+    end
+    if again then count = count - 1 end           -- the parent itself
+    return count > 0 and sum / count or 0
+  end
+
+  function land.remember()
+    local list = {}
+    for n, p in ipairs(points) do
+      list[n] = { params = p.params, time_ns = p.time_ns }
+    end
+    return list
+  end
+
+  return land
+end
+
+return landscape

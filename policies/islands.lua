@@ -1,0 +1,85 @@
+-- Islands (evolution with migration, as Kernel-Smith, arXiv 2603.28342, and
+-- ShinkaEvolve run it): `islands` populations take turns and breed apart; a child
+-- lives where its parent does. Every `migrate` pulls the fastest of each island
+-- also settles on the next one, in a ring. A parent is drawn from its island by
+-- rank, with chance ~ 1 / rank^pressure; the strategy is drawn evenly.
+
+local function new(params, ctx)
+  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
+  local island, home, pulls = {}, {}, 0
+  for at = 1, params.islands do island[at] = {} end   -- each fastest first
+  local policy = {}
+
+  local function settle(kernel, where)
+    local list = island[where]
+    for _, known in ipairs(list) do
+      if known == kernel then return end
+    end
+    local at = #list + 1
+    while at > 1 and list[at - 1].speedup < kernel.speedup do at = at - 1 end
+    table.insert(list, at, kernel)
+  end
+
+  -- The baseline is everyone's ancestor.
+  function policy.admit(kernel)
+    if not kernel.parent then
+      for at = 1, #island do settle(kernel, at) end
+      home[kernel.id] = 1
+    else
+      home[kernel.id] = home[kernel.id] or home[kernel.parent] or 1
+      settle(kernel, home[kernel.id])
+    end
+  end
+
+  local function moves(kernel)
+    local out = {}
+    for i = 1, n do
+      if open(kernel, i) then out[#out + 1] = i end
+    end
+    return out
+  end
+
+  local function parent_on(list)
+    local left, sum = {}, 0
+    for _, kernel in ipairs(list) do
+      local m = moves(kernel)
+      if #m > 0 then
+        left[#left + 1] = { kernel, m, (#left + 1) ^ -params.pressure }
+        sum = sum + left[#left][3]
+      end
+    end
+    local at = rng:uniform() * sum
+    for _, e in ipairs(left) do
+      if at < e[3] or e == left[#left] then return e[1], e[2] end
+      at = at - e[3]
+    end
+  end
+
+  function policy.choose(under_way)
+    local turn = pulls + (under_way or 0)
+    for step = 0, #island - 1 do
+      local where = (turn + step) % #island + 1
+      local kernel, m = parent_on(island[where])
+      if kernel then
+        return kernel, m[1 + rng:below(#m)], { cluster = where }
+      end
+    end
+  end
+
+  local function migration()
+    local best = {}
+    for at, list in ipairs(island) do best[at] = list[1] end
+    for at, kernel in ipairs(best) do settle(kernel, at % #island + 1) end
+  end
+
+  function policy.learn(pull)
+    pulls = pulls + 1
+    if pull.child and pull.terms then home[pull.child.id] = pull.terms.cluster end
+    if pulls % params.migrate == 0 then migration() end
+  end
+
+  return policy
+end
+
+return { name = "islands", summary = "populations apart, with migration",
+         defaults = { islands = 3, migrate = 10, pressure = 1 }, new = new }

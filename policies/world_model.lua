@@ -1,0 +1,69 @@
+-- Utility tree, after K-Search (arXiv 2602.19128), without the model: there a
+-- language model keeps a tree of what might be done next to each kernel, with an
+-- estimate of its worth, and rewrites both as results come in. Here a leaf is an
+-- open (kernel, strategy) pair and its utility is
+--
+--   ln(speedup of the kernel) + expected gain of the strategy
+--
+-- the gain being the mean log gain seen with the strategy, shrunk to `hope`. The
+-- leaf of highest utility is worked on until `patience` tries in a row brought
+-- nothing better than the kernel; then it is closed, and comes back only when
+-- every leaf is closed. A try under way counts as one that brought nothing.
+
+local function new(params, ctx)
+  local n, open = #ctx.strategies, ctx.open
+  local kernels, idle, gains = {}, {}, {}
+  for i = 1, n do gains[i] = { n = 0, sum = 0 } end
+  local policy = {}
+
+  function policy.admit(kernel)
+    kernels[#kernels + 1] = kernel
+    idle[kernel] = {}
+    for i = 1, n do idle[kernel][i] = 0 end
+  end
+
+  local function gain(i)
+    local g = gains[i]
+    return (params.hope * params.trust + g.sum) / (params.trust + g.n)
+  end
+
+  -- The best leaf among those with fewer than `limit` idle tries.
+  local function leaf(limit)
+    local parent, index, top = nil, nil, -math.huge
+    for _, kernel in ipairs(kernels) do
+      local base = math.log(kernel.speedup)
+      for i = 1, n do
+        local value = base + gain(i)
+        if value > top and idle[kernel][i] < limit and open(kernel, i) then
+          parent, index, top = kernel, i, value
+        end
+      end
+    end
+    return parent, index
+  end
+
+  function policy.choose()
+    local parent, i = leaf(params.patience)
+    local limit = params.patience
+    while not parent and limit < 64 * params.patience do
+      limit = 2 * limit
+      parent, i = leaf(limit)
+    end
+    if not parent then parent, i = leaf(math.huge) end
+    if not parent then return nil end
+    idle[parent][i] = idle[parent][i] + 1
+    return parent, i, { mean = gain(i) }
+  end
+
+  function policy.learn(pull)
+    local parent, i, child = pull.parent, pull.strategy, pull.child
+    local g = child and math.log(child.speedup / parent.speedup) or -params.hope
+    gains[i].n, gains[i].sum = gains[i].n + 1, gains[i].sum + math.max(-1, g)
+    if child and child.speedup_low > parent.speedup_high then idle[parent][i] = 0 end
+  end
+
+  return policy
+end
+
+return { name = "world_model", summary = "the pair of highest utility until it stalls",
+         defaults = { hope = 0.2, trust = 2, patience = 3 }, new = new }

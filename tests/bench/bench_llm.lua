@@ -1,0 +1,34 @@
+-- What the engine itself computes for one proposal of a model: prompt, request, a
+-- streamed answer of 1,000 events, candidate, normal form. No network.
+local kb     = require "kernelband"
+local core   = kb.core
+local json   = require "kernelband.json"
+
+local task = kb.task "examples/tasks/matmul"
+local code = assert(core.system.read_file "examples/answers/02-tiles.md")
+local source = assert(core.system.read_file "examples/tasks/matmul/baseline.c")
+local events, step = {}, #code / 1000
+for i = 1, 1000 do
+  local piece = code:sub(math.floor((i - 1) * step) + 1, math.floor(i * step))
+  events[i] = "data: " .. json.encode { choices = { { delta = { content = piece } } } } .. "\n\n"
+end
+events[1001] = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+local stream = table.concat(events)
+
+local L = { inside = function() return true end, sleep = function() return true end }
+function L.http(_, request)
+  for at = 1, #stream, 1400 do request.on_data(stream:sub(at, at + 1399)) end
+  return { status = 200, headers = {}, body = "" }
+end
+
+local g = kb.generator.llm { model = "m", base_url = "http://127.0.0.1" }.start(task, { loop = L })
+local strategy = kb.strategy "strategies/c/tiling.lua"
+local parent = { id = 1, source = source, time_ns = 1e6, speedup = 1, phi = {}, phi_kind = {} }
+local rng, n = core.rng(1), 300
+local began = os.clock()
+for i = 1, n do
+  local c = assert(g.propose(parent, strategy, rng, { pull = i }))
+  core.normal(c.source)
+end
+print(("llm: %.2f ms of CPU a proposal (stream of %d KiB in %d events)"):format(
+  (os.clock() - began) / n * 1e3, #stream // 1024, #events))

@@ -1,0 +1,213 @@
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "gp.h"
+#include "toolkit.h"
+
+static const double rates[2] = { 0.5, 2 };
+static kb_gp *g;
+
+static struct kb_gp_options options(void)
+{
+    struct kb_gp_options how = kb_gp_defaults;
+    how.scale = 1.5;
+    how.mean = 0.25;
+    how.level = 0.5;
+    how.noise = 0.2;
+    how.capacity = 8;
+    return how;
+}
+
+static void setup(void)
+{
+    struct kb_gp_options how = options();
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &g), KB_OK);
+}
+
+static void teardown(void)
+{
+    kb_gp_free(g);
+}
+
+static size_t track(double a, double b)
+{
+    size_t place;
+    ck_assert_int_eq(kb_gp_track(g, (double[]){ a, b }, &place), KB_OK);
+    return place;
+}
+
+static void learn(double a, double b, size_t group, double y)
+{
+    ck_assert_int_eq(kb_gp_learn(g, (double[]){ a, b }, group, y), KB_OK);
+}
+
+START_TEST(covariance_fades_along_every_axis)
+{
+    double x[2] = { 0, 0 }, z[2] = { 2, -1 };
+    ck_assert_double_eq_tol(kb_gp_covariance(g, x, z),
+                            1.5 * 1.5 * exp(-0.5 * 2 - 2 * 1), 1e-12);
+}
+END_TEST
+
+START_TEST(before_any_point_the_prior_holds)
+{
+    double mean, deviation;
+    kb_gp_at(g, track(1, 1), &mean, &deviation);
+    ck_assert_double_eq_tol(mean, 0.25, 1e-12);
+    ck_assert_double_eq_tol(deviation, sqrt(1.5 * 1.5 + 0.5 * 0.5), 1e-12);
+}
+END_TEST
+
+START_TEST(one_point_moves_a_place_by_the_textbook_formula)
+{
+    double mean, deviation, k = 1.5 * 1.5, both = k + 0.25;
+    double cross = k * exp(-0.5) + 0.25;
+    size_t place = track(1, 0);
+    learn(0, 0, 0, 2);
+    kb_gp_at(g, place, &mean, &deviation);
+    ck_assert_double_eq_tol(mean, 0.25 + cross / (both + 0.04) * (2 - 0.25),
+                            1e-12);
+    ck_assert_double_eq_tol(deviation * deviation,
+                            both - cross * cross / (both + 0.04), 1e-12);
+}
+END_TEST
+
+START_TEST(two_points_match_the_inverse_of_their_covariance)
+{
+    double a[2] = { 0, 0 }, b[2] = { 1, 1 }, p[2] = { 0.5, 0 };
+    double d = kb_gp_covariance(g, a, a) + 0.25 + 0.04;
+    double o = kb_gp_covariance(g, a, b) + 0.25;
+    double ca = kb_gp_covariance(g, a, p) + 0.25;
+    double cb = kb_gp_covariance(g, b, p) + 0.25;
+    double ya = 1 - 0.25, yb = -1 - 0.25, det = d * d - o * o;
+    learn(0, 0, 0, 1);
+    learn(1, 1, 0, -1);
+    double mean, deviation;
+    kb_gp_at(g, track(0.5, 0), &mean, &deviation);
+    ck_assert_double_eq_tol(mean, 0.25 + (ca * (d * ya - o * yb)
+                                          + cb * (d * yb - o * ya)) / det,
+                            1e-12);
+    ck_assert_double_eq_tol(deviation * deviation, d - 0.04
+        - (ca * (d * ca - o * cb) + cb * (d * cb - o * ca)) / det, 1e-12);
+}
+END_TEST
+
+START_TEST(a_place_looked_at_late_equals_one_looked_at_always)
+{
+    size_t early = track(0.3, 0.4), late = track(0.3, 0.4);
+    double m[2], s[2];
+    for (int i = 0; i < 6; i++) {
+        learn(i * 0.7, i % 3, (size_t)(i % 2), sin(i));
+        kb_gp_at(g, early, &m[0], &s[0]);
+    }
+    kb_gp_at(g, late, &m[1], &s[1]);
+    ck_assert_double_eq(m[0], m[1]);
+    ck_assert_double_eq(s[0], s[1]);
+}
+END_TEST
+
+START_TEST(another_group_counts_for_less)
+{
+    double own, other, none = 0.25, deviation;
+    learn(0, 0, 1, 2);
+    kb_gp_at(g, track(0, 0), &other, &deviation);
+    teardown();
+    setup();
+    learn(0, 0, 0, 2);
+    kb_gp_at(g, track(0, 0), &own, &deviation);
+    ck_assert_double_gt(other, none);
+    ck_assert_double_gt(own, other);
+}
+END_TEST
+
+START_TEST(excess_is_the_mean_of_what_is_above_best)
+{
+    size_t place = track(0, 0);
+    double m = 0.25, s = sqrt(1.5 * 1.5 + 0.25), sum = 0, best = 1;
+    for (double z = -8; z < 8; z += 1e-3) {
+        double y = m + s * z;
+        if (y > best)
+            sum += (y - best) * exp(-z * z / 2) / sqrt(2 * acos(-1)) * 1e-3;
+    }
+    ck_assert_double_eq_tol(kb_gp_excess(g, place, best), sum, 1e-3);
+    ck_assert_double_ge(kb_gp_excess(g, place, 1e5), 0);
+}
+END_TEST
+
+START_TEST(equal_points_do_no_harm)
+{
+    double mean, deviation;
+    for (int i = 0; i < 8; i++)
+        learn(1, 1, 0, i % 2);
+    kb_gp_at(g, track(1, 1), &mean, &deviation);
+    ck_assert(isfinite(mean) && isfinite(deviation));
+    ck_assert_double_eq_tol(mean, 0.5, 0.05);
+}
+END_TEST
+
+START_TEST(a_full_process_takes_no_more)
+{
+    double x[2] = { 0, 0 };
+    for (int i = 0; i < 8; i++)
+        learn(i, 0, 0, 0);
+    ck_assert_int_eq(kb_gp_learn(g, x, 0, 0), KB_EEMPTY);
+    ck_assert_uint_eq(kb_gp_count(g), 8);
+}
+END_TEST
+
+START_TEST(bad_numbers_are_refused_and_change_nothing)
+{
+    size_t place;
+    double bad[2] = { NAN, 0 }, far[2] = { 0, 1e7 }, x[2] = { 0, 0 };
+    ck_assert_int_eq(kb_gp_learn(g, bad, 0, 0), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_learn(g, far, 0, 0), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_learn(g, x, 0, INFINITY), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_learn(g, x, KB_GP_MAX_GROUPS, 0), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_track(g, bad, &place), KB_EINVAL);
+    ck_assert_uint_eq(kb_gp_count(g), 0);
+    ck_assert_uint_eq(kb_gp_places(g), 0);
+}
+END_TEST
+
+START_TEST(bad_options_are_refused)
+{
+    kb_gp *out;
+    struct kb_gp_options how = options();
+    double minus[2] = { 1, -1 };
+    ck_assert_int_eq(kb_gp_new(0, rates, &how, &out), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_new(2, minus, &how, &out), KB_EINVAL);
+    how.noise = 0;
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &out), KB_EINVAL);
+    how = options();
+    how.kin = 1.5;
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &out), KB_EINVAL);
+    how = options();
+    how.capacity = KB_GP_MAX_CAPACITY + 1;
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &out), KB_EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("gp");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, covariance_fades_along_every_axis);
+    tcase_add_test(tc, before_any_point_the_prior_holds);
+    tcase_add_test(tc, one_point_moves_a_place_by_the_textbook_formula);
+    tcase_add_test(tc, two_points_match_the_inverse_of_their_covariance);
+    tcase_add_test(tc, a_place_looked_at_late_equals_one_looked_at_always);
+    tcase_add_test(tc, another_group_counts_for_less);
+    tcase_add_test(tc, excess_is_the_mean_of_what_is_above_best);
+    tcase_add_test(tc, equal_points_do_no_harm);
+    tcase_add_test(tc, a_full_process_takes_no_more);
+    tcase_add_test(tc, bad_numbers_are_refused_and_change_nothing);
+    tcase_add_test(tc, bad_options_are_refused);
+    Suite *s = suite_create("gp");
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_ENV);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

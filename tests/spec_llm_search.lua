@@ -1,0 +1,200 @@
+-- Whole searches whose kernels come from answers: recorded ones, and a server's. The
+-- evaluator judges by words in the source, so a search takes no time.
+local t = require "harness"
+local kb = require "kernelband"
+local server = require "server"
+local worlds = require "worlds"
+local core = kb.core
+local json = require "kernelband.json"
+
+local function verdict(source)
+  if source:find "BROKEN" then
+    return { verdict = "build_failed", reason = "error: BROKEN", log = "k.c:1: error: BROKEN" }
+  elseif source:find "WRONG" then
+    return { verdict = "wrong", reason = "c[0] is 1, not 2" }
+  end
+  local speed = tonumber(source:match "SPEED (%d+)") or 1
+  local block = tonumber(source:match "#define BLOCK (%d+)")
+  if block then speed = speed + 10 - math.abs(block - 32) / 8 end
+  return { verdict = "ok", time_ns = 1000 / speed, baseline_ns = 1000, speedup = speed,
+           speedup_low = speed, speedup_high = speed, shapes = {}, evidence = {} }
+end
+
+local measured
+
+local function task()
+  local queue, head = {}, 1
+  measured = 0
+  local evaluator = { close = function() end }
+  function evaluator.baseline() return verdict "" end
+  function evaluator.submit(ticket, candidate)
+    measured = measured + 1
+    queue[#queue + 1] = { ticket, verdict(candidate.source) }
+  end
+  function evaluator.next()
+    local job = queue[head]
+    head = head + 1
+    return job[1], job[2]
+  end
+  local strategies = { { name = "tiling", target = "sm", summary = "", prompt = "Tile it.",
+                         moves = {}, path = "tiling" } }
+  return { name = "toy", summary = "a toy", environment = function()
+    return { strategies = strategies, evaluator = evaluator, source = "void toy(void) { }\n",
+             generator = { name = "none", open = function() return false end, seen = function() end,
+                           propose = function() end } }
+  end }
+end
+
+local function said(body)
+  return "Try:\n```c\nvoid toy(void)\n{\n    " .. body .. ";\n}\n```\n"
+end
+
+local function folder(files)
+  local dir = worlds.folder()
+  assert(core.system.mkdir_p(dir))
+  for name, text in pairs(files) do assert(core.system.write_file(dir .. "/" .. name, text)) end
+  return dir
+end
+
+local answers = folder {
+  ["1.md"] = said "SPEED 2", ["2.md"] = said "BROKEN 2", ["2b-repair.md"] = said "SPEED 4",
+  ["3.md"] = "I would rather not.", ["4.md"] = said "SPEED 2",
+  ["5.md"] = said "WRONG 5", ["6.md"] = "```c\n// kb: tune BLOCK 8 16 32 64\nvoid toy(void)\n"
+    .. "{\n    SPEED 3;\n}\n```\n",
+}
+
+local function search(more)
+  local options = { task = task(), policy = "policies/random.lua", budget = { steps = 6 },
+                    quiet = true, confirm = false, generator = kb.generator.replay { answers } }
+  for k, v in pairs(more or {}) do options[k] = v end
+  local r = kb.search(options)
+  return r
+end
+
+local function rows(r)
+  local out = {}
+  for i, row in ipairs(r.rows) do out[i] = ("%s %g"):format(row.verdict, row.speedup or 0) end
+  return out
+end
+
+local expected = { "ok 2", "ok 4", "no_candidate 0", "no_candidate 0", "wrong 0", "ok 13" }
+
+t.test("recorded answers make a search: repaired, refused, known, tuned", function()
+  local r = search {}
+  t.equal(rows(r), expected)
+  t.contains(r.rows[3].reason, "no code block")
+  t.contains(r.rows[4].reason, "kernel 2 again")
+  t.equal(r.rows[5].reason, "c[0] is 1, not 2")
+  t.near(r.speedup, 13)
+  t.contains(r.source, "#define BLOCK 32")
+end)
+
+t.test("a duplicate is not measured again", function()
+  search { budget = { steps = 4 } }
+  t.equal(measured, 3)
+end)
+
+t.test("every exchange is in the run folder, and the run is a recording", function()
+  local out = worlds.folder()
+  local r = search { out = out }
+  local db = core.store(out .. "/run.db")
+  local calls = db:rows "SELECT * FROM calls ORDER BY id"
+  db:close()
+  local kinds = {}
+  for i, c in ipairs(calls) do kinds[i] = c.pull .. c.kind end
+  t.equal(kinds, { "1propose", "2propose", "2repair", "3propose", "4propose", "5propose",
+                   "5repair", "6propose" })
+  t.equal(#calls[1].request, #core.system.hash "")
+  local again = search { generator = kb.generator.replay(out) }
+  t.equal(rows(again), rows(r))
+  t.equal(again.source, r.source)
+end)
+
+t.test("a search over a recording that was broken off goes on as if it had not been", function()
+  local run = require "kernelband.run"
+  local whole_run, out = search {}, worlds.folder()
+  search { out = out, budget = { steps = 4 } }
+  run.resuming(out)
+  local r = search { out = out, budget = { steps = 20 } }
+  run.resuming(nil)
+  t.equal(rows(r), rows(whole_run))
+  t.equal(r.source, whole_run.source)
+end)
+
+t.test("many at once land the same answers", function()
+  local r = search { parallel = 6 }
+  local count = 0
+  for _, row in ipairs(r.rows) do count = count + (row.verdict == "ok" and 1 or 0) end
+  t.equal(#r.rows, 6)
+  t.equal(count >= 3, true)
+end)
+
+t.test("a list of generators is a mixture", function()
+  local mine = { name = "mine", start = function()
+    return { name = "mine", open = function() return true end, seen = function() end,
+             propose = function() return { source = "void toy(void) { SPEED 7; }" } end }
+  end }
+  local r = search { generator = { { mine, share = 1e9 }, kb.generator.replay { answers } },
+                     budget = { steps = 1 } }
+  t.near(r.speedup, 7)
+end)
+
+-- With a server ---------------------------------------------------------------------------
+
+local whole = json.encode { model = "m-1", choices = { { message = { content = said "SPEED 3" },
+  finish_reason = "stop" } }, usage = { prompt_tokens = 100, completion_tokens = 20 } }
+
+local function live(scenario, more)
+  local s = server.start(scenario)
+  local options = { generator = kb.generator.llm { model = "m", base_url = s.url, attempts = 2,
+    retry_s = 0.01, prices = more.prices }, patience = 0 }
+  more.prices = nil
+  for k, v in pairs(more) do options[k] = v end
+  local ok, r = pcall(search, options)
+  local n = #s:requests()
+  s:stop()
+  if not ok then error(r, 0) end
+  return r, n
+end
+
+local always = "on POST *\n head 200\n json " .. whole .. "\n"
+
+t.test("tokens and money are summed, with a table's prices", function()
+  local r = live(always, { budget = { steps = 3 }, prices = { m = { input = 1, output = 10 } } })
+  t.equal(r.tokens.input, 300)
+  t.equal(r.tokens.output, 60)
+  t.near(r.usd, 3 * 300 / 1e6, 1e-12)
+end)
+
+t.test("a price nobody knows is unknown in the sum, and keeps no budget", function()
+  local r = live(always, { budget = { steps = 2 } })
+  t.equal(r.usd, nil)
+  t.raises("prices", live, always, { budget = { steps = 2, usd = 1 } })
+end)
+
+t.test("a budget of money or tokens stops the search", function()
+  local r = live(always, { budget = { usd = 0.0005 }, prices = { m = { input = 1, output = 10 } } })
+  t.equal(r.pulls, 2)
+  r = live(always, { budget = { tokens = 200 } })
+  t.equal(r.pulls, 2)
+end)
+
+t.test("a budget reached in mid-flight lets what is under way land", function()
+  local r, n = live("on POST *\n wait 50ms\n head 200\n json " .. whole .. "\n",
+    { budget = { tokens = 200 }, parallel = 4 })
+  t.equal(r.pulls, n)
+  assert(n == 4 or n == 5, n)             -- the first to land leaves room for one
+end)
+
+t.test("a spent quota pauses the run, and is no pull", function()
+  local out = worlds.folder()
+  local r = live("on POST *\n times 1\n head 200\n json " .. whole .. "\non POST *\n"
+    .. " head 429\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n",
+    { out = out })
+  t.equal(r.state, "paused")
+  t.equal(r.pulls, 1)
+end)
+
+worlds.clean()
+t.finish()

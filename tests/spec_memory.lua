@@ -1,0 +1,147 @@
+-- What searches leave for later ones, and parameters that change with the pull.
+local t = require "harness"
+local core = require "kernelband.core"
+local kb = require "kernelband"
+local memory = require "kernelband.memory"
+
+local dir = assert(core.system.temp_dir())
+local file = dir .. "/memory.json"
+
+local function write(text) assert(core.system.write_file(file, text)) end
+
+local function kernel(id, params, speedup)
+  return { id = id, params = params, speedup = speedup, speedup_low = speedup,
+    speedup_high = speedup, time_ns = 1e6 / speedup, h = {}, rho = { 0, 0, 0, 0, 0, 0 },
+    phi = { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, signature = { 0, 0, 0, 0, 0 } }
+end
+
+local function all(name, values)
+  local out = {}
+  for i, v in ipairs(values) do out[i] = { [name] = v } end
+  return out
+end
+
+local lists = { all("BLOCK_X", { 8, 16, 32, 64, 128 }), all("BLOCK_X", { 8 }) }
+
+local function started(params, name)
+  return kb.policy("policies/kernelband.lua", params).new {
+    strategies = { { name = "a", target = "sm" }, { name = "b", target = "sm" } },
+    rng = core.rng(1), open = function() return true end, name = name or "one",
+    moves = function(_, i) return lists[i], true end }
+end
+
+t.test("a search leaves its points, failures among them", function()
+  local brain = started { remember = file }
+  local first = kernel(1, { BLOCK_X = 8 }, 1)
+  brain.admit(first)
+  brain.learn { n = 1, parent = first, strategy = 1, verdict = "wrong", reward = -1, cost = {},
+                params = { BLOCK_X = 128 } }
+  brain.admit(kernel(2, { BLOCK_X = 64 }, 4))
+  brain.finish()
+  t.equal(memory.load(file), { { name = "one", points = {
+    { params = { BLOCK_X = 8 }, time_ns = 1000000 }, { params = { BLOCK_X = 128 } },
+    { params = { BLOCK_X = 64 }, time_ns = 250000 } } } })
+end)
+
+t.test("a second search on another space is laid beside it, on the same one over it", function()
+  local brain = started({ remember = file }, "two")
+  brain.admit(kernel(1, { BLOCK_X = 16 }, 1))
+  brain.finish()
+  brain = started({ remember = file }, "one")
+  brain.admit(kernel(1, { BLOCK_X = 64 }, 5))
+  brain.finish()
+  local spaces = memory.load(file)
+  t.equal(#spaces, 2)
+  t.equal(#spaces[1].points, 3)
+  t.equal(spaces[1].points[3].time_ns, 200000)
+end)
+
+t.test("what is remembered of axes of the same name changes the forecast", function()
+  local landscape = require "kernelband.landscape"
+  local function excess(remembered)
+    local land = landscape.new({}, function() return lists[1], true end, remembered)
+    local k = kernel(1, { BLOCK_X = 8 }, 1)
+    land.admit(k)
+    return land.excess(k, 1, 0)
+  end
+  local function space(sign)
+    local points = {}
+    for i, x in ipairs { 8, 16, 32, 64, 128 } do
+      points[i] = { params = { use_block_x = x }, time_ns = 1e6 * 2.0 ^ (sign * i) }
+    end
+    return { { name = "other", points = points } }
+  end
+  assert(excess(space(-1)) > excess(nil), "larger was faster there")
+  assert(excess(space(1)) < excess(nil), "larger was slower there")
+  t.near(excess { { name = "none", points = { { params = { other = 1 }, time_ns = 1 } } } },
+         excess(nil), 1e-12)
+end)
+
+t.test("the content of a memory is part of what a run is", function()
+  local one = kb.policy("policies/kernelband.lua", { memory = file }).params.memory
+  write '{ "format": "kernelband memory", "version": 1, "spaces": [] }'
+  local two = kb.policy("policies/kernelband.lua", { memory = file }).params.memory
+  assert(one ~= two and one:sub(1, #file) == file)
+end)
+
+t.test("a memory that is none is told", function()
+  local head = '{ "format": "kernelband memory", "version": 1, "spaces": '
+  for text, why in pairs {
+    ["["] = "not a memory", ["3"] = "no format", ["{}"] = "no format",
+    [head .. '[ 1 ] }'] = "spaces[1] must be",
+    [head .. '[ { "name": "a", "points": [ 5 ] } ] }'] = "spaces[1].points[1] must be",
+    [head .. '[ { "name": "a", "points": [ { "params": {}, "time_ns": -1 } ] } ] }'] = "time_ns",
+    [head .. '[ { "name": "a", "points": [ { "params": { "x": [] } } ] } ] }'] = "x must be",
+    [head .. '[ { "name": "a", "points": [ { "params": { "x": 1e300 } } ] } ] }'] = "x must be",
+    [("["):rep(100000)] = "not a memory",
+  } do
+    write(text)
+    t.equal(t.raises(why, memory.load, file).config, true, text:sub(1, 80))
+  end
+  t.raises("nosuch", kb.policy, "policies/kernelband.lua", { memory = dir .. "/nosuch" })
+end)
+
+t.test("a memory of what this space lacks does no harm", function()
+  write('{ "format": "kernelband memory", "version": 1, "spaces": [ { "name": "a", "points": ['
+        .. '{ "params": { "foo": "bar" }, "time_ns": 5 },'
+        .. '{ "params": { "block_x": "text" }, "time_ns": 5 } ] } ] }')
+  local brain = started { memory = file }
+  brain.admit(kernel(1, { BLOCK_X = 8 }, 1))
+  t.equal(select(2, brain.choose(0, {})), 1)
+end)
+
+t.test("a parameter may be a function of the pull number", function()
+  local seen = {}
+  local p = kb.policy("policies/ucb1.lua", { c = function(n) seen[#seen + 1] = n return 1 / n end })
+  seen = {}
+  local brain = p.new { strategies = { { name = "a" } }, rng = core.rng(1),
+                        open = function() return true end }
+  brain.admit(kernel(1, {}, 1))
+  for _ = 1, 3 do brain.choose(0, {}) end
+  t.equal(seen, { 1, 1, 2, 3 })
+end)
+
+t.test("a function that gives no such value is told with the pull", function()
+  t.raises("parameter 'c' at pull 2 must be a number, got nothing", kb.policy, "policies/ucb1.lua",
+           { c = function(n) if n < 2 then return 1 end end })
+end)
+
+t.test("functions that differ are different runs", function()
+  local function params(f) return kb.policy("policies/ucb1.lua", { c = f }).params.c end
+  local a = params(function(n) return 1 / n end)
+  t.equal(a, params(function(n) return 1 / n end))
+  assert(a.at_pulls_1_2_3_5_10_20_50_100_1000[2] == 0.5)
+end)
+
+for _, name in ipairs { "kernelband", "kernelband_v1" } do
+  t.test(name .. ": alpha annealed and K growing", function()
+    local r = kb.search { task = kb.synthetic {}, budget = { steps = 40 },
+      policy = kb.policy("policies/" .. name .. ".lua", {
+        alpha = function(n) return 1 / n end, clusters = function(n) return 1 + n // 10 end }) }
+    t.equal(r.pulls, 40)
+  end)
+end
+
+os.remove(file)
+os.remove(dir)
+t.finish()
