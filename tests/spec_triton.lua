@@ -180,6 +180,11 @@ end)
 local found = python.probe()
 if not (found and found.torch and found.triton) then
   os.execute(("rm -rf '%s'"):format(dir))
+  t.test("a Python without torch is named, and what it lacks", function()
+    local e = worker.start { task = import {}, device = "triton:0", workers = 1 }
+    t.raises("cannot import t", function() e.baseline() end)
+    e.close()
+  end)
   return skip(("%s has no torch and triton: the worker itself is not run"):format(interpreter))
 end
 
@@ -289,6 +294,49 @@ t.test("without the look at the syntax the other checks hold, save for what is l
       t.equal(out.verdict ~= "ok", true, name)
     end
   end
+  evaluator.close()
+end)
+
+t.test("a result that the untouched file does not give twice is left out by name", function()
+  local task = real {}
+  task.job.tests = task.job.tests .. "result_gold['whim'] = id(object()) % 1000003\n"
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.checks.ignored, 1)
+  t.contains(b.checks.ignored[1], "whim")
+  e.close()
+end)
+
+t.test("a child that speaks nonsense, or gives a pipe for a file, is no worker's end", function()
+  local task = real {}
+  task.job.gate = false
+  evaluator = worker.start { task = task, device = "triton:0", workers = 1 }
+  t.equal(evaluator.baseline().verdict, "ok")
+  local honest = import {}.source
+  local out = judge(honest .. [[
+
+import logging, gc
+for thing in gc.get_objects():
+    if type(thing).__name__ == "Runner":
+        thing.timed = lambda call, cycles: (call(), float("inf"), 1)
+]])
+  t.equal(out.verdict ~= "ok", true, "times that are no numbers")
+  out = judge(honest .. [[
+
+import gc
+for thing in gc.get_objects():
+    if type(thing).__name__ == "Runner":
+        type(thing).do_go = lambda self, cycles=0: {"ticks": []}
+]])
+  t.equal(out.verdict, "crashed")
+  out = judge(honest .. [[
+
+import os
+os.mkfifo("out.bin")
+]])
+  t.equal(out.verdict ~= "ok", true, "a pipe")
+  t.equal(judge(honest).verdict, "ok")
   evaluator.close()
 end)
 

@@ -97,6 +97,12 @@ t.test("a kernel becomes a cubin that may be launched, with its resources", func
   t.equal(#r.launches[1].args, k.entries[1].params)
 end)
 
+t.test("the device-only candidate of the tests compiles", function()
+  local k = assert(compile.build(session, (assert(core.system.read_file
+    "tests/triton/softmax_device.py"))))
+  t.equal(k.entries[1].local_bytes, 0)
+end)
+
 t.test("arguments that do not fit the kernel are told by name", function()
   refused(line:gsub(", cols", "") .. body, "cols is not given", "EBUILD")
   refused(line:gsub("cols%)", "cols, rows)") .. body, "passes more", "EBUILD")

@@ -22,6 +22,7 @@ import resource
 import select
 import shutil
 import signal
+import stat
 import struct
 import sys
 import tempfile
@@ -855,9 +856,11 @@ class Runner:
             if not want.numel():
                 continue
             n = want.numel() * want.element_size()
-            with open(file, "rb", opener=lambda p, f: os.open(p, f | os.O_NOFOLLOW)) as f:
-                f.seek(leaf["at"])
-                data = bytearray(f.read(n))
+            with open(file, "rb", opener=lambda p, f: os.open(
+                    p, f | os.O_NOFOLLOW | os.O_NONBLOCK)) as f:
+                regular = stat.S_ISREG(os.fstat(f.fileno()).st_mode)
+                f.seek(leaf["at"] if regular else 0)
+                data = bytearray(f.read(n) if regular else b"")
             if len(data) != n:
                 return {"wrong": "%s: its bytes are missing" % path}
             got = torch.frombuffer(data, dtype=torch.uint8).to(want.device).view(dtype)
@@ -1105,6 +1108,11 @@ class Session:
             out.update(verdict=e.args[0], reason=e.args[1], shapes=[])
             if len(e.args) > 2 and e.args[2] and e.args[0] != "wrong":
                 out["missing"] = str(e.args[2])[:100]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as e:
+            if baseline:
+                raise
+            out.update(verdict="crashed", shapes=[], reason="its process spoke nonsense: %s: %s" % (
+                type(e).__name__, str(e)[:200]))
         finally:
             fcntl.flock(self.lock, fcntl.LOCK_UN)
             if child:
@@ -1207,6 +1215,8 @@ class Session:
             for _ in range(3):
                 who.ask("prepare", seed=s["seed"])
                 firsts[who] = who.ask("go")
+        if not 0 <= float(firsts[child]["ns"]) < 1e12:
+            raise ValueError("a call of %r ns" % firsts[child]["ns"])
         s["first"] = max(1.0, float(firsts[child]["ns"]))
         s["baseline_first"] = max(1.0, float(firsts[self.reference]["ns"]))
         s["host"] = max(float(r["host"]) for r in firsts.values())
@@ -1218,8 +1228,10 @@ class Session:
     def sample(self, who, seed, cycles):
         who.ask("prepare", seed=seed)
         start = time.perf_counter_ns()
-        r = who.ask("go", cycles=cycles)
-        return max(1.0, float(r["ns"])), float(time.perf_counter_ns() - start)
+        ns = float(who.ask("go", cycles=cycles)["ns"])
+        if not 0 <= ns < 1e12:
+            raise ValueError("a call of %r ns" % ns)
+        return max(1.0, ns), float(time.perf_counter_ns() - start)
 
     def time_shape(self, child, s, out, options):
         start = time.monotonic()
