@@ -247,7 +247,7 @@ end)
 -- The look at the syntax is a first gate alone: what it stops must not get through
 -- the checks behind it either. open: a list of what does, told in README.
 local open = { library_behind_a_kernel = true, inspects_stack = true, walks_frames = true,
-               reads_seed = true, leaves_a_process = true }
+               reads_seed = true, leaves_a_process = true, rewrites_the_runner = true }
 
 local function left_behind()
   local n = 0
@@ -314,22 +314,33 @@ t.test("a child that speaks nonsense, or gives a pipe for a file, is no worker's
   evaluator = worker.start { task = task, device = "triton:0", workers = 1 }
   t.equal(evaluator.baseline().verdict, "ok")
   local honest = import {}.source
-  local out = judge(honest .. [[
+  local runner = [[
 
-import logging, gc
-for thing in gc.get_objects():
-    if type(thing).__name__ == "Runner":
-        thing.timed = lambda call, cycles: (call(), float("inf"), 1)
+def runner():
+    try:
+        raise ValueError
+    except ValueError as e:
+        frame = e.__traceback__.tb_frame
+    while frame:
+        if type(frame.f_locals.get("self")).__name__ == "Runner":
+            return frame.f_locals["self"]
+        frame = frame.f_back
+
+]]
+  local out = judge(honest .. runner .. [[
+runner().timed = lambda call, cycles: (call(), float("inf"), 1)
 ]])
   t.equal(out.verdict ~= "ok", true, "times that are no numbers")
+  out = judge(honest .. runner .. [[
+type(runner()).do_go = lambda self, cycles=0: {"ticks": []}
+]])
+  t.equal(out.verdict, "crashed")
   out = judge(honest .. [[
 
 import gc
-for thing in gc.get_objects():
-    if type(thing).__name__ == "Runner":
-        type(thing).do_go = lambda self, cycles=0: {"ticks": []}
+assert not any(type(thing).__name__ == "Runner" for thing in gc.get_objects())
 ]])
-  t.equal(out.verdict, "crashed")
+  t.equal(out.verdict, "ok", out.reason)
   out = judge(honest .. [[
 
 import os
