@@ -349,6 +349,7 @@ end
 -- Whether a candidate is about as fast as the best so far, or faster.
 local function contends(out, best_ns)
   local log = 0
+  if not best_ns then return true end
   for i, r in ipairs(out.shapes) do log = log + math.log(r.time_ns / best_ns[i]) end
   return math.exp(log / #out.shapes) < contender_ratio
 end
