@@ -1149,7 +1149,7 @@ class Session:
         best = options.get("best_times_ns") or []
         self.screen = Screen(best if len(best) == len(wanted) and not options.get("confirm")
                              else None)
-        self.left_s = 10.0 if options.get("confirm") else 2.5
+        self.left_s = 6.0 if options.get("confirm") else 1.5
         for k, i in enumerate(wanted):
             s = {"i": i, "label": labels[i], "seed": secret(), "left": len(wanted) - k}
             try:
