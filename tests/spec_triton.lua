@@ -351,6 +351,16 @@ os.mkfifo("out.bin")
   evaluator.close()
 end)
 
+t.test("folders of a worker that was killed are removed by the next", function()
+  local old = "/tmp/kernelband-triton-4194303999-left"
+  if (os.getenv "TMPDIR" or "/tmp") ~= "/tmp" then return end
+  os.execute(("mkdir -p '%s'"):format(old))
+  local e = worker.start { task = real {}, device = "triton:0", workers = 1 }
+  e.baseline()
+  e.close()
+  t.equal(core.system.exists(old), nil)
+end)
+
 t.test("a missing package is named, and no candidate is asked for", function()
   local task = real {}
   task.job.source = "import no_such_package\n" .. task.job.source

@@ -103,6 +103,19 @@ t.test("the device-only candidate of the tests compiles", function()
   t.equal(k.entries[1].local_bytes, 0)
 end)
 
+t.test("a kernel that asks the time of day, or for assembly, is refused", function()
+  local asks = [[
+
+@triton.jit
+def clock(x):
+    return tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64,
+                                     is_pure=False, pack=1)
+]]
+  refused(line .. body .. asks, "inline_asm_elementwise", "EDENIED")
+  refused(line .. body:gsub("row = .-\n", "row = tl.extra.cuda.globaltimer()\n"), "globaltimer",
+          "EDENIED")
+end)
+
 t.test("arguments that do not fit the kernel are told by name", function()
   refused(line:gsub(", cols", "") .. body, "cols is not given", "EBUILD")
   refused(line:gsub("cols%)", "cols, rows)") .. body, "passes more", "EBUILD")

@@ -84,7 +84,18 @@ local function ask(s, source, l)
     return nil, "Triton's compiler gave no kernel"
   end
   return { shared = shared, warps = warps, name = reply.name,
-           cubin = compile.from_base64(reply.cubin) }
+           ptx = tostring(reply.ptx), cubin = compile.from_base64(reply.cubin) }
+end
+
+-- What core/device/ptx.h forbids, in the text that Triton's compiler gives beside it.
+local forbidden = { "L2::evict_last", "L2::cache_hint", "discard.", "%globaltimer" }
+
+local function reach(ptx)
+  for _, word in ipairs(forbidden) do
+    if ptx:find(word, 1, true) then
+      return ("its PTX says %s: it would reach over from one run to the next"):format(word)
+    end
+  end
 end
 
 local digits = {}
@@ -120,6 +131,8 @@ function compile.build(s, source)
   if not l then return nil, why, "EPLAN" end
   local k, text, code = ask(s, source, l)
   if not k then return nil, text, code or "EBUILD" end
+  text = reach(k.ptx)
+  if text then return nil, text, "EDENIED" end
   local entries, refused = core.cubin(k.cubin, s.machine.arch)
   if not entries then return nil, refused, "EDENIED" end
   k.extra = -1

@@ -90,7 +90,8 @@ ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__bui
               "elapsed_time", "cudart", "_C", "manual_seed", "set_rng_state", "get_rng_state",
               "initial_seed", "os", "sys", "threading", "_thread", "subprocess", "gc", "inspect",
               "socket", "signal", "builtins", "importlib", "traceback", "pickle", "shutil",
-              "tempfile", "attrgetter", "methodcaller", "__getattribute__", "knobs", "use_deterministic_algorithms", "fromfile", "memmap"}
+              "tempfile", "attrgetter", "methodcaller", "__getattribute__",
+              "inline_asm_elementwise", "globaltimer", "smid", "knobs", "use_deterministic_algorithms", "fromfile", "memmap"}
 
 
 def scan(source, allowed=""):
@@ -933,7 +934,7 @@ class Lost(Exception):
 
 class Child:
     def __init__(self, device, trusted, template=None):
-        self.scratch = tempfile.mkdtemp(prefix="kernelband-triton-")
+        self.scratch = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
         if template and os.path.isdir(template + "/cache"):
             shutil.copytree(template + "/cache", self.scratch + "/cache")
         down, up = os.pipe(), os.pipe()
@@ -1493,8 +1494,19 @@ def clean_start():
         os.execve(sys.executable, [sys.executable, "-u"] + sys.argv, env)
 
 
+def remove_remains():
+    """Folders of workers that were killed: their names tell whose they were."""
+    top = tempfile.gettempdir()
+    for name in os.listdir(top):
+        part = name.split("-")
+        if name.startswith("kernelband-triton-") and len(part) == 4 and part[2].isdigit() \
+                and not os.path.exists("/proc/" + part[2]):
+            shutil.rmtree(os.path.join(top, name), ignore_errors=True)
+
+
 def serve(device):
     clean_start()
+    remove_remains()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
     os.dup2(2, 1)
