@@ -412,6 +412,25 @@ t.test("TLS: an expired certificate and another name are refused", function()
   t.equal(#other:requests(), 0)
 end)
 
+t.test("TLS: authorities are read once, not for every connection", function()
+  local one, many, cpu = core.system.read_file(ca), server.certificates() .. "/many.pem", {}
+  assert(core.system.write_file(many, one:rep(2000)))
+  inside(function(L)
+    for round, connections in ipairs { 1, 8 } do
+      local begun, left = os.clock(), connections
+      for _ = 1, connections do
+        L:spawn(function()
+          t.equal(assert(L:http { url = good.url .. "/", ca_file = many }).status, 200)
+          left = left - 1
+        end)
+      end
+      while left > 0 do L:sleep(ms) end
+      cpu[round] = os.clock() - begun
+    end
+  end)
+  assert(cpu[2] < 3 * cpu[1], ("%.3f s for one, %.3f s for eight"):format(cpu[1], cpu[2]))
+end)
+
 t.test("HTTP/2 is spoken where the server does", function()
   if not os.execute "command -v nghttpd >/dev/null" then
     return print "skipped: nghttpd is not installed (package nghttp2-server)"
@@ -420,8 +439,8 @@ t.test("HTTP/2 is spoken where the server does", function()
   local pipe = io.popen(("echo $$; cd %s && printf 0123456789 >file && exec nghttpd -a 127.0.0.1 "
     .. "-d . %d good.key good.pem >/dev/null 2>&1"):format(dir, port))
   local pid = pipe:read "l"
-  local got = {}
-  inside(function(L)
+  local got, left = {}, 200
+  local fine, fault = pcall(inside, function(L)
     local url, r = ("https://127.0.0.1:%d/file"):format(port), nil
     for _ = 1, 100 do                   -- until it listens
       r = L:http { url = url, method = "GET", ca_file = ca }
@@ -431,14 +450,18 @@ t.test("HTTP/2 is spoken where the server does", function()
     t.equal({ r.version, r.status, r.body, r.headers["content-length"] },
             { 20, 200, "0123456789", "10" })
     for i = 1, 200 do
-      L:spawn(function() got[i] = L:http({ url = url, method = "GET", ca_file = ca }).body end)
+      L:spawn(function()
+        got[i] = assert(L:http { url = url, method = "GET", ca_file = ca }).body
+        left = left - 1
+      end)
     end
-    while #got < 200 do L:sleep(5 * ms) end
+    while left > 0 do L:sleep(5 * ms) end
     t.equal(L:http({ url = url .. "-absent", method = "GET", ca_file = ca }).status, 404)
   end)
-  for i = 1, 200 do t.equal(got[i], "0123456789") end
   os.execute("kill " .. pid)
   pipe:close()
+  assert(fine, fault)
+  for i = 1, 200 do t.equal(got[i], "0123456789") end
 end)
 
 t.test("a plain request to a TLS server is told", function()

@@ -4,8 +4,8 @@
  *   address   http and https; the peer's certificate is always verified;
  *             redirects are answers like any other; nothing is decompressed
  *   trust     the request's ca_file, else CURL_CA_BUNDLE, else SSL_CERT_FILE
- *             and SSL_CERT_DIR, else what libcurl was built with, else where
- *             distributions keep theirs
+ *             and SSL_CERT_DIR, else the file libcurl was built with, else where
+ *             distributions keep theirs, else libcurl's folder
  *   proxy     http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY, as libcurl reads
  *             them; what the request says is never told to a CONNECT proxy
  *   bounds    max_bytes of body, KB_HTTP_HEAD_BYTES of headers over all

@@ -38,7 +38,8 @@ void kb_http_discard(struct transfer *t);
 void kb_http_explain(struct transfer *t, CURLcode code);
 void kb_http_late(struct transfer *t, const char *reason);
 
-/* Sets t's ca and ca_from; both NULL: libcurl's own. */
+/* Sets t's ca and ca_from; both NULL: libcurl's own. Whether either is a file. */
 void kb_http_find_ca(struct transfer *t, const char *given);
+bool kb_http_has_ca(const struct transfer *t);
 
 #endif

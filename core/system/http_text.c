@@ -145,6 +145,14 @@ void kb_http_late(struct transfer *t, const char *reason)
              t->seen_bytes);
 }
 
+/* The file that libcurl was built with; NULL when it is not here. */
+static const char *built_in_ca(const struct transfer *t)
+{
+    const curl_version_info_data *v = t->curl->version_info(CURLVERSION_NOW);
+    bool named = v->age >= CURLVERSION_SEVENTH && v->cainfo;
+    return named && !access(v->cainfo, R_OK) ? v->cainfo : NULL;
+}
+
 /* A binary brought from elsewhere finds its own distribution's path missing. */
 static const char *usual_ca(const struct transfer *t)
 {
@@ -154,12 +162,17 @@ static const char *usual_ca(const struct transfer *t)
         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     };
     const curl_version_info_data *v = t->curl->version_info(CURLVERSION_NOW);
-    if (v->age < CURLVERSION_SEVENTH || !v->cainfo || !access(v->cainfo, R_OK))
+    if (v->age < CURLVERSION_SEVENTH || !v->cainfo || built_in_ca(t))
         return NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (!access(places[i], R_OK))
             return places[i];
     return NULL;
+}
+
+bool kb_http_has_ca(const struct transfer *t)
+{
+    return t->ca || built_in_ca(t);
 }
 
 void kb_http_find_ca(struct transfer *t, const char *given)

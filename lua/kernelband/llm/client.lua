@@ -14,6 +14,7 @@
 local core   = require "kernelband.core"
 local errors = require "kernelband.llm.errors"
 local json   = require "kernelband.json"
+local pieces = require "kernelband.llm.pieces"
 local reply  = require "kernelband.llm.reply"
 local sse    = require "kernelband.llm.sse"
 local providers = require "kernelband.llm.providers"
@@ -98,20 +99,33 @@ end
 -- Gathers what arrives: events when it is a stream, else text.
 local function collector(api)
   local c = { result = providers.new_result(), bytes = 0, head = {}, kept = 0 }
-  local events = sse.new()
+  local events, usual = sse.new(), pieces.new(api.piece)
+
+  local function read(e)
+    local value, why = reply.decode(e.data)
+    if not value then
+      c.broken = c.broken or why
+      return
+    end
+    local said, before = c.result.pieces, #c.result.pieces
+    c.over = api.event(c.result, e.name, value)
+    if #said == before + 1 and not c.over and not c.result.refusal then
+      usual:learn(e.data, said[#said])
+    else
+      usual:forget()
+    end
+  end
 
   local function use(list)
     for _, e in ipairs(list) do
       if c.over then return end
-      if e.data == "[DONE]" then
+      local piece = usual:read(e.data)
+      if piece then
+        table.insert(c.result.pieces, piece)
+      elseif e.data == "[DONE]" then
         c.over = true
       else
-        local value, why = reply.decode(e.data)
-        if not value then
-          c.broken = c.broken or why
-        elseif api.event(c.result, e.name, value) then
-          c.over = true
-        end
+        read(e)
       end
       c.events = true
     end

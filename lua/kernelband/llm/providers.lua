@@ -8,6 +8,7 @@
 --                                local_server= }
 --   api.whole(json)              a whole answer -> result
 --   api.event(result, name, json)  one event of a stream, into result; true: it ended
+--   api.piece                    the field of an event that holds a piece of the text
 --   result = { text=, finish=, model=, id=, usage = { input, cached, cache_write, output,
 --              reasoning, usd }, raw_usage = table, refusal =, error = table or text }
 --   finish is "stop", "length", "refusal" or the provider's own word
@@ -30,7 +31,7 @@ end
 -- OpenAI Chat Completions, and whoever speaks it -------------------------------
 
 local chat = {
-  path = "/chat/completions",
+  path = "/chat/completions", piece = "content",
   optional = { "temperature", "reasoning_effort", "stream_options", "max_completion_tokens",
                "max_tokens", "stream" },
   -- A field refused under one name is sent under the other.
@@ -106,7 +107,7 @@ end
 -- OpenAI Responses -------------------------------------------------------------
 
 local responses = {
-  path = "/responses",
+  path = "/responses", piece = "delta",
   optional = { "temperature", "reasoning", "store", "stream", "max_output_tokens" },
   headers = bearer,
 }
@@ -172,7 +173,7 @@ end
 -- Anthropic Messages -----------------------------------------------------------
 
 local messages = {
-  path = "/v1/messages",
+  path = "/v1/messages", piece = "text",
   optional = { "temperature", "output_config", "stream" },
 }
 

@@ -23,9 +23,15 @@ local function dispatch(self, out)
   local data = self.data
   if data[1] then
     out[#out + 1] = { name = self.name, data = data[2] and table.concat(data, "\n") or data[1] }
-    self.data, self.bytes = {}, 0
+    if data[2] then self.data = {} else data[1] = nil end
+    self.bytes = 0
   end
   self.name = nil
+end
+
+local function take_data(self, value)
+  self.data[#self.data + 1] = value
+  self.bytes = self.bytes + #value + 1
 end
 
 local function take_line(self, line, out)
@@ -34,16 +40,11 @@ local function take_line(self, line, out)
     line = line:gsub("^\xEF\xBB\xBF", "")
   end
   if line == "" then return dispatch(self, out) end
-  local field, value
-  if line:sub(1, 6) == "data: " then    -- nearly all of them
-    field, value = "data", line:sub(7)
-  else
-    field, value = line:match "^([^:]*): ?(.*)$"
-  end
-  if not field then field, value = line, "" end
+  local colon = line:find(":", 1, true)
+  local field, value = line:sub(1, (colon or 0) - 1), ""
+  if colon then value = line:sub(colon + (line:byte(colon + 1) == 32 and 2 or 1)) end
   if field == "data" then
-    self.data[#self.data + 1] = value
-    self.bytes = self.bytes + #value + 1
+    take_data(self, value)
   elseif field == "event" then
     self.name = value:sub(1, 100)
   end
@@ -64,17 +65,6 @@ local function whole(self, piece)
   return line
 end
 
--- Events of one data line, as nearly all are, from at on; returns where they end.
-local function take_plain(self, chunk, at, out)
-  if self.held > 0 or self.data[1] then return at end
-  while true do
-    local _, stop, data = chunk:find("^data: ([^\r\n]*)\n\n", at)
-    if not stop or #data > self.most then return at end
-    out[#out + 1] = { name = self.name, data = data }
-    self.name, self.first, at = nil, false, stop + 1
-  end
-end
-
 function stream:feed(chunk)
   if self.broken then return nil, self.broken end
   local out, at = {}, 1
@@ -82,13 +72,20 @@ function stream:feed(chunk)
     if chunk:byte(1) == 10 then at = 2 end
     self.after_cr = false
   end
+  local returns = chunk:find("\r", at, true) ~= nil
   while true do
-    at = take_plain(self, chunk, at, out)
-    local stop = chunk:find("[\r\n]", at)
+    local stop = chunk:find(returns and "[\r\n]" or "\n", at, not returns)
     if not stop then break end
-    take_line(self, whole(self, chunk:sub(at, stop - 1)), out)
+    if self.held > 0 or self.first or not chunk:find("^data: ", at) then
+      take_line(self, whole(self, chunk:sub(at, stop - 1)), out)
+    elseif returns or self.data[1] or chunk:byte(stop + 1) ~= 10 or stop - at > self.most then
+      take_data(self, chunk:sub(at + 6, stop - 1))
+    else                                -- nearly all: a line of data, and an empty one
+      out[#out + 1] = { name = self.name, data = chunk:sub(at + 6, stop - 1) }
+      self.name, stop = nil, stop + 1
+    end
     at = stop + 1
-    if chunk:byte(stop) == 13 then
+    if returns and chunk:byte(stop) == 13 then
       if at > #chunk then self.after_cr = true end
       if chunk:byte(at) == 10 then at = at + 1 end
     end
