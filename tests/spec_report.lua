@@ -139,8 +139,8 @@ end)
 t.test("the page is whole, and needs nothing from anywhere", function()
   local count = markup.harmless(html)
   assert(count.svg >= 7, count.svg)
-  for _, id in ipairs { "summary", "checks", "progress", "verdicts", "strategies", "tree", "clusters",
-                        "roofline", "profile", "source", "origin" } do
+  for _, id in ipairs { "summary", "checks", "progress", "verdicts", "strategies", "tree",
+                        "clusters", "roofline", "profile", "source", "origin" } do
     t.contains(html, ('<section id="%s">'):format(id))
   end
   assert(not html:find "https?:" and not html:find("@import", 1, true)

@@ -11,8 +11,8 @@ local dir = assert(core.system.temp_dir())
 local function read(file) return assert(core.system.read_file(file)) end
 
 local function kernelband(words, before)
-  local pipe = assert(io.popen(("cd %s && " .. (before or "") .. " %s %s >out 2>err </dev/null; echo $?")
-                               :format(dir, exe, words)))
+  local pipe = assert(io.popen(("cd %s && %s %s %s >out 2>err </dev/null; echo $?")
+                               :format(dir, before or "", exe, words)))
   local code = math.tointeger(tonumber(pipe:read "l"))
   pipe:close()
   return code, read(dir .. "/out"), read(dir .. "/err")

@@ -153,10 +153,10 @@ function landing.land(S, p)
   S.landed = S.landed + 1
   p.landed = S.landed
   if p.child then landing.admit(S, p.child) end
-  local better = p.child and landing.note_best(S, p.child, p.evaluation)
+  local best = p.child and landing.note_best(S, p.child, p.evaluation)
   if not p.row then
     S.journal.pull(p, p.attempts)
-    if better then S.journal.best(p.child.source) end
+    if best then S.journal.best(p.child.source) end
   end
   pulls.release(S, p)
   add_row(S, p)
@@ -165,7 +165,7 @@ function landing.land(S, p)
     S.progress.hide()
     S.on_pull(p)
   end
-  return better
+  return best
 end
 
 return landing
