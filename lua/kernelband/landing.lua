@@ -55,6 +55,18 @@ function landing.admit(S, kernel)
   S.known[kernel.hash] = kernel.id
 end
 
+-- A kernel's source stays in the journal, once that has it: a long search may have
+-- more of them than memory. Whoever asks for k.source gets it all the same.
+local function leave_source(S, k)
+  local source = S.journal.source
+  if not source then return end
+  S.lazy = S.lazy or { __index = function(kernel, key)
+    return key == "source" and source(kernel.id) or nil
+  end }
+  k.source = nil
+  setmetatable(k, S.lazy)
+end
+
 -- What was timed side by side with the best so far is judged by that; else both by
 -- their gains over the baseline.
 local function better(S, kernel, evaluation)
@@ -158,6 +170,7 @@ function landing.land(S, p)
     S.journal.pull(p, p.attempts)
     if best then S.journal.best(p.child.source) end
   end
+  if p.child then leave_source(S, p.child) end
   pulls.release(S, p)
   add_row(S, p)
   teach(S, p)
