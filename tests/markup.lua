@@ -48,7 +48,7 @@ end
 local known = {}
 for name in ([[html head meta title link style body header h1 h2 h3 p nav a main section div span
   footer script table caption thead tbody tr th td figure figcaption details summary pre b i svg
-  path circle rect text g]]):gmatch "%S+" do
+  path circle rect text g ul li]]):gmatch "%S+" do
   known[name] = true
 end
 

@@ -139,8 +139,8 @@ end)
 t.test("the page is whole, and needs nothing from anywhere", function()
   local count = markup.harmless(html)
   assert(count.svg >= 7, count.svg)
-  for _, id in ipairs { "summary", "progress", "verdicts", "strategies", "tree", "clusters",
-                        "roofline", "profile", "source", "origin" } do
+  for _, id in ipairs { "summary", "checks", "progress", "verdicts", "strategies", "tree",
+                        "clusters", "roofline", "profile", "source", "origin" } do
     t.contains(html, ('<section id="%s">'):format(id))
   end
   assert(not html:find "https?:" and not html:find("@import", 1, true)
@@ -196,6 +196,27 @@ t.test("counters are shown before and after, and what binds the kernel", functio
   t.contains(text, "bank conflicts in shared memory")
   local m = model.load(folder)
   t.equal(m.sample[1].moved, 2000000)
+end)
+
+t.test("whatever weakens the winner's figure is on the page", function()
+  local folder = worlds.folder()
+  journals.write(folder, { pulls = 20 })
+  t.contains(report.html { folder }, "Which checks were made was not recorded")
+  local db = assert(core.store(folder .. "/run.db"))
+  assert(db:exec [[UPDATE evaluations SET json = json_set(json, '$.checks',
+    json('["every <element>"]'), '$.weakened', json('[]')) WHERE verdict = 'ok']])
+  t.contains(report.html { folder }, "No check was left out or weakened")
+  assert(db:exec [[UPDATE evaluations SET json = json_set(json, '$.quarantined', '12 <times>',
+    '$.weakened', json('["the task allows <much>"]')) WHERE verdict = 'ok']])
+  assert(db:exec "UPDATE experiment SET options = json_set(options, '$.confirm', json('false'))")
+  db:close()
+  local text = report.html { folder }
+  markup.harmless(text)
+  for _, part in ipairs { "every &lt;element&gt;", "12 &lt;times&gt;",
+                          "the task allows &lt;much&gt;", "told not to confirm" } do
+    t.contains(text, part)
+  end
+  t.equal(text:find("No check was left out", 1, true), nil)
 end)
 
 t.test("hostile texts stay texts", function()

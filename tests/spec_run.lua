@@ -61,6 +61,28 @@ t.test("the folder holds the journal, the best source and the result", function(
   t.equal(result.verdicts, { ok = 4 })
 end)
 
+t.test("sources of kernels lie in the journal and not in memory", function()
+  local out, kernels, held = worlds.folder(), {}, 0
+  local r = kb.search { task = kb.synthetic { seed = 3 }, budget = { steps = 12 }, seed = 1,
+    policy = "policies/random.lua", out = out, confirm = false, on_pull = function(p)
+      if p.child then
+        kernels[#kernels + 1] = p.child
+        held = held + (rawget(p.child, "source") and 1 or 0)
+        t.equal(p.child.source, p.candidate.source)
+      end
+    end }
+  t.equal(held, 0)
+  assert(#kernels > 2 and r.pulls == 12)
+  local reader = run.reader(out)
+  for _, row in ipairs(reader:kernels()) do
+    for _, k in ipairs(kernels) do
+      if k.id == row.id then t.equal(k.source, row.source) end
+    end
+  end
+  reader:close()
+  t.equal(kernels[1].nothing, nil)
+end)
+
 t.test("a folder that holds a run is refused, with what to do", function()
   local out = worlds.folder()
   local options = { task = worlds.task {}, budget = { steps = 1 }, quiet = true,

@@ -10,9 +10,9 @@ local exe = assert(core.system.exe())
 local dir = assert(core.system.temp_dir())
 local function read(file) return assert(core.system.read_file(file)) end
 
-local function kernelband(words)
-  local pipe = assert(io.popen(("cd %s && %s %s >out 2>err </dev/null; echo $?")
-                               :format(dir, exe, words)))
+local function kernelband(words, before)
+  local pipe = assert(io.popen(("cd %s && %s %s %s >out 2>err </dev/null; echo $?")
+                               :format(dir, before or "", exe, words)))
   local code = math.tointeger(tonumber(pipe:read "l"))
   pipe:close()
   return code, read(dir .. "/out"), read(dir .. "/err")
@@ -67,10 +67,44 @@ t.test("a run is confirmed from its folder alone", function()
   for _, d in ipairs(recorded) do
     if d.distribution ~= "mixture" then t.equal(seeds[d.seed], true, d.distribution) end
   end
+  local kept = was:evaluations "verify"
+  t.equal(#kept, 1)
+  t.equal(kept[1].kernel, r.kernel)
+  t.equal(kept[1].evaluation.confirmed, true)
+  t.equal(kept[1].evaluation.inputs, r.evaluation.inputs)
+  local events = was:events()
+  t.equal(events[#events].kind, "verified")
+  t.contains(events[#events].text, "confirmed")
   was:close()
-  rc, out = kernelband "verify run"
+end)
+
+t.test("the page and result.json say what was checked, and who looked again", function()
+  local result = json.decode(read(dir .. "/run/result.json"))
+  t.contains(table.concat(result.checks, "; "), "every element of held-out shapes")
+  t.equal(type(result.weakened), "table")
+  t.equal(kernelband "report run", 0)
+  local page = read(dir .. "/run/report.html")
+  t.contains(page, "every element of held-out shapes")
+  t.contains(page, "verified anew")
+  t.contains(page, "went through the task&#39;s checks")
+end)
+
+t.test("what cannot be written to the journal is verified all the same", function()
+  local lock = assert(core.system.lock(dir .. "/run/lock"))
+  assert(core.system.mkdir_p(dir .. "/a b"))
+  os.execute("chmod 755 " .. dir)       -- what builds may be another user
+  assert(core.system.write_file(dir .. "/a", "not to be removed"))
+  local rc, out, errors = kernelband("verify run", "TMPDIR='" .. dir .. "/a b'")
+  lock:close()
+  t.equal(errors, "")
+  t.equal(read(dir .. "/a"), "not to be removed")
+  t.equal(#core.system.list(dir .. "/a b"), 0)
   t.equal(rc, 0, out)
   t.contains(out, "\nconfirmed")
+  t.contains(out, "not written to its journal: a search is writing")
+  local was = run.reader(dir .. "/run")
+  t.equal(#was:evaluations "verify", 1)
+  was:close()
 end)
 
 local function change(sql, ...)

@@ -276,6 +276,8 @@ static int host(lua_State *L)
     lua_setfield(L, -2, "landlock_abi");
     lua_pushboolean(L, h.seccomp);
     lua_setfield(L, -2, "seccomp");
+    lua_pushboolean(L, h.root);
+    lua_setfield(L, -2, "root");
     lua_pushboolean(L, h.perf_errno == 0);
     lua_setfield(L, -2, "perf");
     if (h.perf_errno)

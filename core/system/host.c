@@ -99,6 +99,7 @@ void kb_host_describe(struct kb_host *host)
     host->usable_cores = kb_host_usable_cores();
     host->landlock_abi = landlock_abi();
     host->seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    host->root = geteuid() == 0;
     host->perf_errno = try_perf();
 }
 

@@ -21,6 +21,7 @@ struct kb_host {
     int usable_cores;                   /* this process may run on */
     int landlock_abi;                   /* 0: the kernel has none */
     bool seccomp;                       /* filters are available */
+    bool root;                          /* so candidates can be another user's */
     int perf_errno;                     /* 0: a cycle counter opened */
 };
 

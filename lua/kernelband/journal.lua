@@ -7,6 +7,7 @@
 --                              its evaluations { id, kind, kernel, params, source,
 --                              verdict }
 --   j.json(id)                 an evaluation's text
+--   j.source(kernel)           its source, after j.close() too; absent without a folder
 --   j.recorded_baseline        its evaluation, when there is one
 --   j.confirmed[kernel]        evaluations of confirmations recorded before
 --   j.last                     the greatest n recorded before, 0: none
@@ -267,7 +268,19 @@ function journal.new(db, folder, ext, resumed, lock)
   -- The state another process may have to know of, and what is steered already.
   j.steers = rows_of(db, folder, "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id")
 
+  local open, last_id, last_source = true, nil, nil
+  function j.source(id)
+    if id ~= last_id then
+      local from = open and db or assert(core.store(folder .. "/run.db", "read"))
+      local row = rows_of(from, folder, "SELECT source FROM kernels WHERE id = ?", id)[1]
+      last_id, last_source = id, row and row.source
+      if not open then from:close() end
+    end
+    return last_source
+  end
+
   function j.close()
+    open = false
     db:close()
     lock:close()
   end

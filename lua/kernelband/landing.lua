@@ -55,6 +55,18 @@ function landing.admit(S, kernel)
   S.known[kernel.hash] = kernel.id
 end
 
+-- A kernel's source stays in the journal, once that has it: a long search may have
+-- more of them than memory. Whoever asks for k.source gets it all the same.
+local function leave_source(S, k)
+  local source = S.journal.source
+  if not source then return end
+  S.lazy = S.lazy or { __index = function(kernel, key)
+    return key == "source" and source(kernel.id) or nil
+  end }
+  k.source = nil
+  setmetatable(k, S.lazy)
+end
+
 -- What was timed side by side with the best so far is judged by that; else both by
 -- their gains over the baseline.
 local function better(S, kernel, evaluation)
@@ -153,11 +165,12 @@ function landing.land(S, p)
   S.landed = S.landed + 1
   p.landed = S.landed
   if p.child then landing.admit(S, p.child) end
-  local is_best = p.child and landing.note_best(S, p.child, p.evaluation)
+  local best = p.child and landing.note_best(S, p.child, p.evaluation)
   if not p.row then
     S.journal.pull(p, p.attempts)
-    if is_best then S.journal.best(p.child.source) end
+    if best then S.journal.best(p.child.source) end
   end
+  if p.child then leave_source(S, p.child) end
   pulls.release(S, p)
   add_row(S, p)
   teach(S, p)
@@ -165,7 +178,7 @@ function landing.land(S, p)
     S.progress.hide()
     S.on_pull(p)
   end
-  return is_best
+  return best
 end
 
 return landing

@@ -81,6 +81,34 @@ end
 
 function run.reader(folder) return require("kernelband.run_reader").open(folder) end
 
+-- Adds to the journal of a run that no search is writing to: write(db). Returns
+-- true | nil, why it could not be.
+function run.add(folder, write)
+  local lock, why, code = core.system.lock(folder .. "/lock")
+  if not lock then
+    return nil, code == "EAGAIN" and "a search is writing to this run now" or why
+  end
+  local _ <close> = lock
+  local db
+  db, why = core.store(folder .. "/run.db")
+  if not db then return nil, why end
+  local _ <close> = db
+  local version
+  version, why = format.of(db, folder)
+  if version ~= format.version then
+    return nil, why or ("its journal has the older format %d"):format(version)
+  end
+  local ok
+  ok, why = db:exec "BEGIN"
+  if ok then ok, why = pcall(write, db) end
+  if ok then ok, why = db:exec "COMMIT" end
+  if not ok then
+    db:exec "ROLLBACK"
+    return nil, tostring(why)
+  end
+  return true
+end
+
 -- A run that leaves no trace on disk, for ablations.
 local function memory()
   local function nothing() end

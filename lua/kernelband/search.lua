@@ -11,6 +11,7 @@
 
 local core    = require "kernelband.core"
 local confirm = require "kernelband.confirm"
+local json    = require "kernelband.json"
 local landing = require "kernelband.landing"
 local pulls   = require "kernelband.pull"
 local schema  = require "kernelband.schema"
@@ -197,6 +198,9 @@ end
 
 -- The whole ------------------------------------------------------------------------
 
+-- An empty list that JSON has as one.
+local function list(t) return t and #t == 0 and json.empty_list or t end
+
 local function result_of(S, kernel, evaluation, confirmed)
   local money = S.money
   local r = {
@@ -209,7 +213,8 @@ local function result_of(S, kernel, evaluation, confirmed)
     policy = S.policy.name, interrupted = S.stopping ~= nil,
     state = status.ends[S.stopping] or "done",
     source_path = S.journal.best_path, run = S.journal.folder, usd = money.known(),
-    tokens = money.tokens, machine = S.machine,
+    tokens = money.tokens, machine = S.machine, checks = list(evaluation.checks),
+    weakened = list(evaluation.weakened), quarantined = evaluation.quarantined,
   }
   if S.journal.folder then
     S.journal.best(kernel.source)

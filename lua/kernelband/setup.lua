@@ -134,7 +134,7 @@ local function open_journal(opt, S, env)
     args = args, version = require("kernelband").version, machine = core.system.host(),
     hashes = hashes, task = S.task,
     options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
-                workers = opt.workers, tune = opt.tune, out = opt.out },
+                workers = opt.workers, tune = opt.tune, out = opt.out, confirm = opt.confirm },
     identity = {
       task = S.task.name, strategies = names(S.strategies),
       policy = S.policy.name, params = json.encode(S.policy.params),

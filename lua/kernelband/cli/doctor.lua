@@ -114,6 +114,11 @@ local probes = {
     find = function() return host.seccomp and "filters available" or nil end,
     means = "untrusted candidates cannot be jailed",
     mend = "use a kernel with CONFIG_SECCOMP_FILTER" },
+  { name = "jail user",
+    find = function()
+      return host.root and "candidates run as nobody" or "not root: candidates run as the same "
+        .. "user, kept apart by Landlock and the filter"
+    end },
   { name = "counters",
     find = function()
       if host.perf then return "cycles can be counted" end

@@ -18,7 +18,9 @@ local always = { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "spee
 local function print_json(t, source, out)
   local object = { task = t.name, source = source }
   for k, v in pairs(out) do object[k] = v end
-  if #out.shapes == 0 then object.shapes = json.empty_list end
+  for _, name in ipairs { "shapes", "checks", "weakened", "inputs" } do
+    if object[name] and #object[name] == 0 then object[name] = json.empty_list end
+  end
   for _, name in ipairs(always) do
     if object[name] == nil then object[name] = cjson.null end
   end

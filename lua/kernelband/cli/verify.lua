@@ -110,6 +110,21 @@ local function verify(folder, opt, dir)
   return report
 end
 
+-- What was found belongs to the run: an evaluation of kind verify, and an event.
+local function record(r)
+  local e = {}
+  for k, v in pairs(r.evaluation) do e[k] = v end
+  e.confirmed, e.not_confirmed, e.notes, e.device = r.confirmed, r.reason, r.notes, r.device
+  local ok, why = run.add(r.run, function(db)
+    assert(db:exec("INSERT INTO evaluations VALUES (NULL, 'verify', NULL, ?, NULL, NULL, ?, ?)",
+                   r.kernel, e.verdict, json.encode(e)))
+    assert(db:exec("INSERT INTO events SELECT NULL, coalesce(max(at_s), 0.0), 'verified', ? "
+                   .. "FROM events", ("kernel %d: %s"):format(r.kernel, r.confirmed
+                   and "confirmed" or "not confirmed: " .. r.reason)))
+  end)
+  if not ok then r.notes[#r.notes + 1] = "not written to its journal: " .. why end
+end
+
 local function line(what, f)
   if not f.speedup then return ("%-9s no figure"):format(what) end
   return ("%-9s %.4g times the baseline%s"):format(what, f.speedup, f.low
@@ -137,13 +152,15 @@ return {
   summary = "build, check and time a run's winner once more",
   usage = usage, options = opts, folders = true,
   help = "Needs the run's folder alone: the task's files, the kernels and the inputs' seeds are\n"
-         .. "in it. Exit status: 0 confirmed, 1 not confirmed.",
+         .. "in it. What comes out is written to its journal (kind verify), where that can be\n"
+         .. "written. Exit status: 0 confirmed, 1 not confirmed.",
   run = function(args)
     local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
     local dir = assert(core.system.temp_dir())
     local ok, report = pcall(verify, rest[1], opt, dir)
-    os.execute("rm -rf " .. dir)        -- a name of our own making
+    os.execute("rm -rf '" .. dir:gsub("'", "'\\''") .. "'")
     if not ok then error(report, 0) end
+    record(report)
     if opt.json then print(json.encode(report)) else show(report) end
     return report.confirmed and 0 or 1
   end,

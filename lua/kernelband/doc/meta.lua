@@ -135,6 +135,9 @@ local fixed = [[
 ---@field source_path? string
 ---@field run? string
 ---@field interrupted boolean
+---@field checks? string[] what the winner went through
+---@field weakened? string[] what makes its figure worth less
+---@field quarantined? string why it was measured twice
 ---@field share_of_optimum? number
 ---@field usd? number
 

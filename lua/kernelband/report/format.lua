@@ -111,6 +111,8 @@ function format.verdict(name)
                                                  escape(name))
 end
 
+format.text = escape
+
 function format.p(text) return "<p>" .. escape(text) .. "</p>" end
 
 function format.note(text) return '<p class="note">' .. escape(text) .. "</p>" end

@@ -14,6 +14,8 @@ local report = {}
 
 local parts = {
   { "summary", "Summary", kernel.summary },
+  { "checks", "What was checked",
+    function(m) return require("kernelband.report.checks").section(m) end },
   { "progress", "Best so far", search.progress },
   { "verdicts", "Verdicts", search.verdicts },
   { "strategies", "Strategies and clusters", search.strategies },

@@ -282,6 +282,22 @@ local function calls(m)
     LIMIT 20]])
 end
 
+-- Evaluations whose times were taken twice, and those of kernelband verify.
+local function second_looks(m)
+  m.quarantined = rows(m, [[SELECT id, kind, kernel, substr(json_extract(json,
+      '$.quarantined'), 1, 300) AS why
+    FROM evaluations WHERE CASE WHEN instr(json, '"quarantined"') = 0 OR NOT json_valid(json)
+      THEN 0 ELSE json_type(json, '$.quarantined') = 'text' END ORDER BY id DESC LIMIT 12]])
+  m.verified = {}
+  for i, r in ipairs(rows(m, "SELECT kernel, verdict, json FROM evaluations "
+      .. "WHERE kind = 'verify' ORDER BY id DESC LIMIT 5")) do
+    local e = decode(r.json) or {}
+    m.verified[i] = { kernel = r.kernel, verdict = r.verdict, confirmed = e.confirmed == true,
+      speedup = e.speedup, low = e.speedup_low, high = e.speedup_high,
+      reason = type(e.not_confirmed) == "string" and e.not_confirmed or nil }
+  end
+end
+
 local function roofline(m)
   local device = m.experiment.machine.device
   if type(device) ~= "table" then
@@ -304,6 +320,7 @@ local function collect(m)
   tree(m, 150)
   reasons(m)
   calls(m)
+  second_looks(m)
   roofline(m)
 end
 

@@ -75,6 +75,15 @@ local function machine_of(e)
   return out
 end
 
+-- What candidates in C were jailed by, as the machine's row tells.
+local function jail_of(machine)
+  local abi = math.tointeger(machine.landlock_abi)
+  if not abi then return "-" end
+  return ("Landlock ABI %d, %s, %s"):format(abi, machine.seccomp and "seccomp" or "no seccomp",
+    machine.root == nil and "user not recorded" or machine.root and "user nobody"
+    or "the same user (not root)")
+end
+
 local function calls(m)
   local rows = {}
   for i, c in ipairs(m.calls) do
@@ -100,6 +109,7 @@ function origin.section(m)
     { "device", m.device and tostring(m.device.name) or e.options.device or "-" },
     { "system", ("%s, %s"):format(tostring(e.machine.kernel or "-"),
                                   tostring(e.machine.libc or "-")) },
+    { "jail of candidates", jail_of(e.machine) },
     { "compiler", m.device and tostring(m.device.compiler) or tostring(e.machine.compiler
                                                                       or "-") },
   }
