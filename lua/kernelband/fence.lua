@@ -170,14 +170,15 @@ local function raise_spent(budget)
         :format(schema.call_site() or "?", budget.steps), 0)
 end
 
-local function watch(budget)
-  debug.sethook(function()
-    budget.left = budget.left - tick
-    if budget.left <= 0 and not keepers[debug.getinfo(2, "f").func] then
-      raise_spent(budget)
-    end
-  end, "", tick)
+local function count()
+  local budget = in_force[coroutine.running()]
+  budget.left = budget.left - tick
+  if budget.left <= 0 and not keepers[debug.getinfo(2, "f").func] then
+    raise_spent(budget)
+  end
 end
+
+local function watch() debug.sethook(count, "", tick) end
 
 local function restore(thread, outer, methods, inner)
   debug.sethook()
@@ -185,7 +186,7 @@ local function restore(thread, outer, methods, inner)
   in_force[thread] = outer
   if outer then
     outer.left = outer.left - toll - (inner.steps - math.max(inner.left, 0))
-    watch(outer)
+    watch()
   end
 end
 
@@ -200,6 +201,14 @@ local function locate(fn, err)
   return ("%s:%d: %s"):format(info.short_src, math.max(info.linedefined, 1), err)
 end
 
+-- What fence.call does after pcall, whose results follow.
+local function settle(thread, outer, methods, budget, fn, ok, ...)
+  restore(thread, outer, methods, budget)
+  if outer and outer.left <= 0 then raise_spent(outer) end
+  if not ok then error(locate(fn, (...)), 0) end
+  return ...
+end
+
 -- fn(...) in about steps VM steps (looked at every thousand), in the running
 -- coroutine; raises "file:line: ..." when they are spent or fn raises. Nested
 -- calls are charged to the call around them. While it runs, methods of
@@ -210,15 +219,11 @@ function fence.call(steps, fn, ...)
   if outer then steps = math.min(steps, math.max(outer.left, 1)) end
   local budget = { steps = steps, left = steps }
   in_force[thread], string_meta.__index = budget, strings
-  watch(budget)
-  local r = table.pack(pcall(fn, ...))
-  restore(thread, outer, methods, budget)
-  if outer and outer.left <= 0 then raise_spent(outer) end
-  if not r[1] then error(locate(fn, r[2]), 0) end
-  return table.unpack(r, 2, r.n)
+  watch()
+  return settle(thread, outer, methods, budget, fn, pcall(fn, ...))
 end
 
-keepers[fence.call], keepers[restore], keepers[watch] = true, true, true
+for _, f in ipairs { fence.call, settle, restore, watch } do keepers[f] = true end
 
 -- fn under fence.call, as a function.
 function fence.wrap(steps, fn)

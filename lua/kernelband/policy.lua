@@ -133,9 +133,21 @@ end
 local vectors = { phi = true, rho = true, signature = true }       -- of numbers alone
 local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
 
+-- A kernel's table made with room for all that kernels have.
+local function shell(k)
+  return {
+    id = k.id, parent = k.parent, strategy = k.strategy, source = k.source, params = k.params,
+    depth = k.depth, time_ns = k.time_ns, speedup = k.speedup, speedup_low = k.speedup_low,
+    speedup_high = k.speedup_high, note = k.note, h = k.h, h_kind = k.h_kind, phi = k.phi,
+    phi_kind = k.phi_kind, rho = k.rho, rho_kind = k.rho_kind, signature = k.signature,
+    signature_kind = k.signature_kind,
+  }
+end
+
 local function mirror()
   local copies, originals, shared = {}, {}, {}
   local m = { originals = originals }
+  local given = false                   -- the engine's tables are the policy's to keep
 
   -- Kernels share what says the kinds of their evidence, and so do the copies.
   local function copy_kind(v)
@@ -148,9 +160,22 @@ local function mirror()
   end
 
   local function copy_field(k, v)
-    if type(v) ~= "table" then return v end
     if vectors[k] then return { table.unpack(v) } end
     return kinds[k] and copy_kind(v) or copy(v)
+  end
+
+  local function fill(c, kernel)
+    if given then
+      for k in next, kinds do c[k] = copy_kind(c[k]) end
+      return
+    end
+    for k, v in next, kernel do
+      if type(v) ~= "table" then
+        c[k] = v
+      elseif k ~= "note" then
+        c[k] = copy_field(k, v)
+      end
+    end
   end
 
   function m.copy_of(kernel)
@@ -158,9 +183,8 @@ local function mirror()
     local c = copies[kernel]
     if not c then
       kernel.note = kernel.note or {}
-      c = {}
-      for k, v in pairs(kernel) do c[k] = copy_field(k, v) end
-      c.note = kernel.note
+      c = shell(kernel)
+      fill(c, kernel)
       copies[kernel], originals[c] = c, kernel
     end
     return c
@@ -168,10 +192,27 @@ local function mirror()
 
   function m.original(kernel) return originals[kernel] end
 
+  -- Kernels and pulls from now on are made for the policy alone, with none but the
+  -- fields of shell: their tables need no copies.
+  function m.hand_over() given = true end
+
+  -- The parameters of a child are those of its pull: one table there, one here.
   function m.pull(pull)
+    local child = pull.child
+    if given then
+      pull.parent, pull.child, pull.terms = m.copy_of(pull.parent), m.copy_of(child),
+                                            copy(pull.terms)
+      return pull
+    end
     local out = {}
-    for k, v in pairs(pull) do
-      if k == "parent" or k == "child" then v = m.copy_of(v) else v = copy(v) end
+    for k, v in next, pull do
+      if k == "parent" or k == "child" then
+        v = m.copy_of(v)
+      elseif k == "params" and child and child.params == v then
+        v = m.copy_of(child).params
+      else
+        v = copy(v)
+      end
       out[k] = v
     end
     return out
@@ -181,8 +222,10 @@ local function mirror()
 end
 
 -- The journal keeps these of a choice; others may be there.
+local numbers = { "mean", "exploration", "psi" }
+
 local function check_terms(where, terms)
-  for _, name in ipairs { "mean", "exploration", "psi" } do
+  for _, name in ipairs(numbers) do
     local v = terms[name]
     if v ~= nil and (type(v) ~= "number" or v ~= v) then
       error(("%s: choose's term '%s' must be a number or nil, got %s"):format(where, name,
@@ -261,19 +304,23 @@ local function start(def, params, file, ctx)
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
 
+  running.hand_over = m.hand_over
+
   function running.admit(kernel)
-    fence.call(call_steps, p.admit, m.copy_of(kernel))
-    kernel.note = m.copy_of(kernel).note
+    local c = m.copy_of(kernel)
+    fence.call(call_steps, p.admit, c)
+    kernel.note = c.note
   end
 
   -- pending: how many pulls are under way; which: a list of { parent, strategy }.
   function running.choose(pending, which)
     local waiting = {}
-    for at, e in ipairs(which or {}) do
+    for at = 1, which and #which or 0 do
+      local e = which[at]
       waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy }
     end
     n = n + 1
-    at_pull(n)
+    if list[1] then at_pull(n) end
     local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
     return check_choice(where, kernel, i, terms, ctx.strategies, m)
   end

@@ -254,7 +254,7 @@ function setup.search(options, L, view)
   local S = new_state(opt, L or loop.new(), view)
   waiting.new(S)
   add_generator(S, opt, env)
-  S.reward = reward_of(opt, S.policy)
+  S.reward, S.rewarded = reward_of(opt, S.policy), opt.reward ~= nil
   S.open = opener(S)
   S.baseline_source = env.source
   S.brain = S.policy.new {

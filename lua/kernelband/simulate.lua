@@ -78,7 +78,7 @@ local function admit(S, W, state, kernel, i)
   S.trail[#S.trail + 1] = { #S.rows + 1, W.optimum_ns / W.time_ns[i] }
 end
 
-local free, none = { seconds = 0, usd = 0 }, {}
+local none = {}
 
 local function loop(S, W, state)
   local brain, first_ns, root = S.brain, state.first_ns, state.root
@@ -99,8 +99,9 @@ local function loop(S, W, state)
     if child then admit(S, W, state, child, i) end
     record(S, n, parent, name, verdict, reason, reward, child, terms)
     brain.learn { n = n, parent = parent, strategy = s, verdict = verdict, reason = reason,
-                  child = child, reward = reward, cost = free, terms = terms,
-                  params = i and space.params(W, i) or nil,
+                  child = child, reward = reward, terms = terms,
+                  cost = { seconds = 0, usd = 0 },
+                  params = child and child.params or i and space.params(W, i) or nil,
                   exhausted = verdict == "no_candidate" }
     if child then brain.admit(child) end
   end
@@ -130,10 +131,13 @@ function simulate.run(S)
   S.trail = {}                          -- { pull, true share of the optimum } of each best
   admit(S, W, state, first, start)
   S.trail[1][1] = 0
+  -- Nobody but the policy sees more of a kernel than its figures: it may have the rest.
+  if S.brain.hand_over and not S.rewarded then S.brain.hand_over() end
   S.brain.admit(first)
   loop(S, W, state)
   local kernel, sure = confirmed(S)
   local i = state.row[kernel]
+  kernel.params = space.params(W, i)
   return kernel, walk.evaluation(W, i, state.first_ns, not sure and i ~= start and state.root
                                                         or nil), sure
 end
