@@ -67,8 +67,8 @@ local function new(params, ctx)
     local row, top = psi[i], first and best[i] or {}
     best[i] = top
     for at = first or 1, #kernels do
-      local other = top[cluster[at]]
-      if (not other or row[at] > row[other]) and not shut[at * n + i] then top[cluster[at]] = at end
+      local g = cluster[at]
+      if row[at] > (row[top[g]] or -1) and not shut[at * n + i] then top[g] = at end
     end
   end
   -- Everything anew for another number of clusters, from the kernels and the log.
@@ -83,15 +83,15 @@ local function new(params, ctx)
   -- The best kernels by kernel, then strategy; their arms; what psi adds to each.
   local function candidates()
     local found, arms, bias = {}, {}, {}
+    local alpha, most = params.alpha, near and k or #kernels
     for i = 1, n do
-      for g = 1, near and k or #kernels do
-        found[#found + 1] = best[i][g] and best[i][g] * n + i - 1
-      end
+      local top = best[i]
+      for g = 1, most do found[#found + 1] = top[g] and top[g] * n + i - 1 end
     end
     sort(found)
-    for j, pair in ipairs(found) do
-      local at, i = pair // n, pair % n + 1
-      arms[j], bias[j] = arm(at, i), params.alpha * psi[i][at]
+    for j = 1, #found do
+      local at, i = found[j] // n, found[j] % n + 1
+      arms[j], bias[j] = (cluster[at] - 1) * n + i, alpha * psi[i][at]
     end
     return found, arms, bias
   end
