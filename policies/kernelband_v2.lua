@@ -13,28 +13,12 @@
 -- clusters: a number, or "each" for one a kernel. theta_sat: a number, or { sm =, dram
 -- =, l2 = }. update_on_failure: the code's way; false, the printed algorithm's.
 
--- The member nearest the plain mean of the members, in the signature's five figures.
-local function representative(members)
-  local m1, m2, m3, m4, m5, n = 0, 0, 0, 0, 0, #members
-  for _, k in ipairs(members) do
-    local s = k.signature
-    m1, m2, m3 = m1 + s[1] / n, m2 + s[2] / n, m3 + s[3] / n
-    m4, m5 = m4 + s[4] / n, m5 + s[5] / n
-  end
-  local best, least = nil, math.huge
-  for _, k in ipairs(members) do
-    local s = k.signature
-    local far = (s[1] - m1) ^ 2 + (s[2] - m2) ^ 2 + (s[3] - m3) ^ 2 + (s[4] - m4) ^ 2
-                + (s[5] - m5) ^ 2
-    if far < least then best, least = k, far end
-  end
-  return best
-end
+local exp, huge, insert = math.exp, math.huge, table.insert
 
 -- 1 .. n in a random order.
 local function permutation(n, rng)
   local p = {}
-  for i = 1, n do table.insert(p, 1 + rng:below(i), i) end
+  for i = 1, n do insert(p, 1 + rng:below(i), i) end
   return p
 end
 
@@ -47,17 +31,18 @@ local function new(params, ctx)
                                    prior_pulls = params.start_pulls })
   local kernels, cluster, by_id, pulls = {}, {}, {}, 0
   local groups, reps = {}, {}           -- members of a cluster; their representative
+  local signatures, numbers, at = core.points(5), {}, {}    -- numbers: of a cluster's members
   local target, theta, sat = {}, {}, params.theta_sat
   for i = 1, n do
     target[i] = ctx.strategies[i].target
     theta[i] = type(sat) == "number" and sat or sat[target[i]] or 75
   end
-  for c = 1, each and 0 or most do groups[c] = {} end
+  for c = 1, each and 0 or most do groups[c], numbers[c] = {}, {} end
 
   local function join(kernel, c)
-    local list = groups[c] or {}
-    cluster[kernel], groups[c], reps[c] = c, list, nil
-    list[#list + 1] = kernel
+    local list, its = groups[c] or {}, numbers[c] or {}
+    cluster[kernel], groups[c], numbers[c], reps[c] = c, list, its, nil
+    list[#list + 1], its[#its + 1] = kernel, at[kernel]
   end
 
   local function regroup()
@@ -65,7 +50,7 @@ local function new(params, ctx)
     for j, k in ipairs(kernels) do points[j] = k.signature end
     local found = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
     local ids, renamed = found:fit(points), permutation(most, rng)
-    for c = 1, most do groups[c], reps[c] = {}, nil end
+    for c = 1, most do groups[c], numbers[c], reps[c] = {}, {}, nil end
     for j, k in ipairs(kernels) do join(k, renamed[ids[j]]) end
   end
 
@@ -76,8 +61,9 @@ local function new(params, ctx)
 
   -- Open strategies of a cluster, less masked ones; of all masked the roomiest stays.
   local function unmasked(c, list)
-    local out, spare, most_room = {}, nil, -math.huge
-    local rep = reps[c] or representative(list)
+    local out, spare, most_room = {}, nil, -huge
+    -- The member nearest the plain mean of the members.
+    local rep = reps[c] or list[signatures:central(numbers[c])]
     reps[c] = rep
     for i = 1, n do
       if any_open(list, i) then
@@ -91,20 +77,20 @@ local function new(params, ctx)
   end
 
   local function draw_parent(list, i)
-    local candidates, weight, top, total, name = {}, {}, -math.huge, 0, target[i]
+    local candidates, weight, top, total, name = {}, {}, -huge, 0, target[i]
     for _, k in ipairs(list) do
       if open(k, i) then
-        local h, at = k.h[name], #candidates + 1
-        candidates[at], weight[at] = k, h and (theta[i] - h) / params.temperature or 0
-        top = math.max(top, weight[at])
+        local h, j = k.h[name], #candidates + 1
+        candidates[j], weight[j] = k, h and (theta[i] - h) / params.temperature or 0
+        if weight[j] > top then top = weight[j] end
       end
     end
     for j, w in ipairs(weight) do
-      weight[j] = math.exp(w - top)
+      weight[j] = exp(w - top)
       total = total + weight[j]
     end
-    local at, j = rng:uniform() * total, 1
-    while j < #candidates and at >= weight[j] do at, j = at - weight[j], j + 1 end
+    local left, j = rng:uniform() * total, 1
+    while j < #candidates and left >= weight[j] do left, j = left - weight[j], j + 1 end
     return candidates[j]
   end
 
@@ -112,6 +98,7 @@ local function new(params, ctx)
 
   function policy.admit(kernel)
     kernels[#kernels + 1], by_id[kernel.id] = kernel, kernel
+    at[kernel] = signatures:add(kernel.signature)
     local parent = by_id[kernel.parent or 0]
     join(kernel, each and math.min(kernel.id, most) or parent and cluster[parent] or 1)
   end

@@ -34,7 +34,7 @@ static void pull(size_t arm, double reward)
 static size_t pick(const struct kb_ucb_cand *cand, size_t n)
 {
     size_t best = 99;
-    ck_assert_int_eq(kb_ucb_select(u, cand, n, &best), KB_OK);
+    ck_assert_int_eq(kb_ucb_select(u, cand, n, NULL, 0, &best), KB_OK);
     return best;
 }
 
@@ -46,6 +46,21 @@ START_TEST(fresh_arms_are_tried_in_the_order_listed)
         ck_assert_uint_eq(pick(each, 3), want);
         pull(want, 1.0);
     }
+}
+END_TEST
+
+START_TEST(pulls_under_way_count_as_made)
+{
+    static const double waiting[] = { 3, 0, 0 };
+    size_t best = 99;
+    ck_assert_int_eq(kb_ucb_select(u, each, 3, waiting, 3, &best), KB_OK);
+    ck_assert_uint_eq(best, 1);         /* the first is no longer fresh */
+    for (size_t a = 0; a < 3; a++)
+        pull(a, 0.5);
+    ck_assert_int_eq(kb_ucb_select(u, each, 3, waiting, 3, &best), KB_OK);
+    ck_assert_uint_eq(best, 1);         /* all alike, but for them */
+    static const double bad[] = { 0, -1, 0 };
+    ck_assert_int_eq(kb_ucb_select(u, each, 3, bad, 0, &best), KB_EINVAL);
 }
 END_TEST
 
@@ -209,7 +224,7 @@ START_TEST(scaling_rewards_bias_and_c_changes_no_choice)
             scaled[a] = (struct kb_ucb_cand) { a, cand[a].bias * 1024 };
         }
         size_t other = 99, here = pick(cand, 3);
-        ck_assert_int_eq(kb_ucb_select(big, scaled, 3, &other), KB_OK);
+        ck_assert_int_eq(kb_ucb_select(big, scaled, 3, NULL, 0, &other), KB_OK);
         ck_assert_uint_eq(here, other);
         double reward = kb_rng_normal(&r);
         pull(here, reward);
@@ -240,10 +255,10 @@ START_TEST(a_bad_candidate_is_refused_wherever_it_stands)
 {
     struct kb_ucb_cand cand[] = { { 1, 0 }, rejected[_i], { 2, 0 } };
     size_t best = 99;
-    ck_assert_int_eq(kb_ucb_select(u, cand, 3, &best), KB_EINVAL);
-    ck_assert_int_eq(kb_ucb_select(u, cand + 1, 1, &best), KB_EINVAL);
+    ck_assert_int_eq(kb_ucb_select(u, cand, 3, NULL, 0, &best), KB_EINVAL);
+    ck_assert_int_eq(kb_ucb_select(u, cand + 1, 1, NULL, 0, &best), KB_EINVAL);
     pull(rejected[_i].arm == 0 ? 0 : 1, 0.5);           /* not fresh either */
-    ck_assert_int_eq(kb_ucb_select(u, cand, 2, &best), KB_EINVAL);
+    ck_assert_int_eq(kb_ucb_select(u, cand, 2, NULL, 0, &best), KB_EINVAL);
     ck_assert_uint_eq(best, 99);
 }
 END_TEST
@@ -251,7 +266,7 @@ END_TEST
 START_TEST(nothing_to_choose_from_is_a_status)
 {
     size_t best = 99;
-    ck_assert_int_eq(kb_ucb_select(u, NULL, 0, &best), KB_EEMPTY);
+    ck_assert_int_eq(kb_ucb_select(u, NULL, 0, NULL, 0, &best), KB_EEMPTY);
     ck_assert_uint_eq(best, 99);
 }
 END_TEST
@@ -325,6 +340,7 @@ static TCase *three_arms(void)
     TCase *t = tcase_create("three arms");
     tcase_add_checked_fixture(t, open_three, close_three);
     tcase_add_test(t, fresh_arms_are_tried_in_the_order_listed);
+    tcase_add_test(t, pulls_under_way_count_as_made);
     tcase_add_test(t, a_fresh_arm_beats_any_bias);
     tcase_add_test(t, score_is_the_formula_in_the_header);
     tcase_add_test(t, an_arm_never_pulled_scores_infinity);

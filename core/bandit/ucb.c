@@ -87,19 +87,25 @@ double kb_ucb_score(const kb_ucb *u, size_t arm)
 }
 
 kb_status kb_ucb_select(const kb_ucb *u, const struct kb_ucb_cand *cand,
-                        size_t n, size_t *best)
+                        size_t n, const double *waiting, uint64_t under_way,
+                        size_t *best)
 {
+    double log_t = under_way ? log((double)(u->t + under_way)) : u->log_t;
     size_t pick = n;
     bool pick_fresh = false;
     double pick_value = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (cand[i].arm >= u->arms || !within_limit(cand[i].bias))
+        double more = waiting ? waiting[i] : 0;
+        if (cand[i].arm >= u->arms || !within_limit(cand[i].bias)
+            || !within_limit(more) || more < 0)
             return KB_EINVAL;
-        bool fresh = !(u->arm[cand[i].arm].pulls > 0);
+        double pulls = u->arm[cand[i].arm].pulls + more;
+        bool fresh = !(pulls > 0);
         double value = cand[i].bias;
         if (!fresh)
-            value += kb_ucb_score(u, cand[i].arm);
+            value += kb_ucb_mean(u, cand[i].arm)
+                     + u->how.c * sqrt(log_t / pulls);
         bool better = fresh != pick_fresh ? fresh : value > pick_value;
         if (pick == n || better) {
             pick = i;

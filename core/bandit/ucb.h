@@ -6,7 +6,9 @@
  *
  * n(a) counts the updates of a, t those of all arms: UCB1 (Auer, Cesa-Bianchi
  * and Fischer, 2002) with its weight set free and a prior belief in each arm.
- * The prior never counts towards t.
+ * The prior never counts towards t. A choice while other pulls are under way
+ * counts those as made and not yet rewarded: in t, and waiting ones of an arm
+ * in pulls(a), which leaves its mean alone.
  *
  * A candidate is an arm and a bias added to its score. Several candidates may
  * name one arm: they share its statistics and differ by bias alone. To mask an
@@ -64,10 +66,12 @@ double kb_ucb_pulls(const kb_ucb *u, size_t arm);
 double kb_ucb_mean(const kb_ucb *u, size_t arm);
 double kb_ucb_score(const kb_ucb *u, size_t arm);
 
-/* Writes the position in cand of the best of n candidates. EEMPTY when
- * n == 0; EINVAL when any candidate has a bad arm or a bad bias. */
+/* Writes the position in cand of the best of n candidates. waiting[i] pulls, 0 or
+ * more, of the arm of candidate i are under way (NULL: none of any), under_way in
+ * all. EEMPTY when n == 0; EINVAL on a bad arm, bias or number waiting. */
 KB_MUST_USE kb_status kb_ucb_select(const kb_ucb *u,
                                     const struct kb_ucb_cand *cand, size_t n,
+                                    const double *waiting, uint64_t under_way,
                                     size_t *best);
 
 /* One pull of arm paid reward. EINVAL on a bad arm or reward, and then u is

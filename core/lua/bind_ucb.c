@@ -1,8 +1,11 @@
 /* Lua face of ucb.h. Arms and positions are 1-based here and nowhere below.
  *
  *   local u = core.ucb(arms, { c =, prior_mean =, prior_pulls = })
- *   u:select(arms [, bias])   -> position in arms of the best | nil, text,
- *                                "EEMPTY" when arms is empty
+ *   u:select(arms [, bias [, waiting, under_way]])
+ *                             -> position in arms of the best | nil, text,
+ *                                "EEMPTY" when arms is empty; waiting[arm] pulls
+ *                                of an arm, nil for none, are under way, of
+ *                                under_way in all
  *   u:update(arm, reward)
  *   u:mean(arm)  u:score(arm) -> number
  *   u:pulls(arm)              -> number, the prior included
@@ -87,30 +90,62 @@ static double listed_bias(lua_State *L, lua_Integer i)
     return bias;
 }
 
+/* Whether there are biases; they must be as many as the arms, n. */
+static bool biased_by(lua_State *L, size_t n)
+{
+    if (lua_isnoneornil(L, 3))
+        return false;
+    size_t biases = kb_bind_length(L, 3, MAX_CANDIDATES);
+    if (biases != n)
+        luaL_argerror(L, 3, lua_pushfstring(L,
+            "expected %I biases, one a listed arm, got %I", (LUAI_UACINT)n,
+            (LUAI_UACINT)biases));
+    return true;
+}
+
+/* Pulls of the arm that are under way, by the table at 4. */
+static double waiting_for(lua_State *L, size_t arm)
+{
+    int type = lua_geti(L, 4, (lua_Integer)arm + 1);        /* [.. pulls] */
+    double pulls = lua_tonumber(L, -1);
+    if (type != LUA_TNIL
+        && (type != LUA_TNUMBER || !(pulls >= 0 && pulls <= KB_UCB_LIMIT)))
+        luaL_argerror(L, 4, lua_pushfstring(L,
+            "of arm %I: expected a number of pulls, got %s",
+            (LUAI_UACINT)arm + 1, luaL_tolstring(L, -1, NULL)));
+    lua_pop(L, 1);
+    return pulls;
+}
+
 static int ucb_select(lua_State *L)
 {
     size_t arms = kb_ucb_arms(self(L));
     size_t n = kb_bind_length(L, 2, MAX_CANDIDATES);
-    bool biased = !lua_isnoneornil(L, 3);
-    size_t biases = biased ? kb_bind_length(L, 3, MAX_CANDIDATES) : n;
-    if (biases != n)
-        return luaL_argerror(L, 3, lua_pushfstring(L,
-            "expected %I biases, one a listed arm, got %I", (LUAI_UACINT)n,
-            (LUAI_UACINT)biases));
-    lua_settop(L, 3);
+    bool biased = biased_by(L, n), counted = !lua_isnoneornil(L, 4);
+    if (counted)
+        luaL_checktype(L, 4, LUA_TTABLE);
+    lua_Integer under_way = lua_isnoneornil(L, 5) ? 0
+        : kb_bind_integer(L, 5, "under_way", 0, MAX_CANDIDATES);
+    lua_settop(L, 4);
 
     struct kb_ucb_cand few[FEW], *cand = few;
-    if (n > FEW)
-        cand = lua_newuserdatauv(L, n * sizeof *cand, 0);   /* [u a b tmp] */
+    double few_waiting[FEW], *waiting = few_waiting;
+    if (n > FEW) {
+        cand = lua_newuserdatauv(L, n * sizeof *cand, 0);
+        waiting = lua_newuserdatauv(L, n * sizeof *waiting, 0);
+    }                                                   /* [u a b w tmp tmp] */
     for (size_t i = 0; i < n; i++) {
         lua_Integer at = (lua_Integer)i + 1;
         cand[i].arm = listed_arm(L, at, arms);
         cand[i].bias = biased ? listed_bias(L, at) : 0;
+        if (counted)
+            waiting[i] = waiting_for(L, cand[i].arm);
     }
     /* Reading runs the lists' metamethods, and these may have closed us: so
      * nothing was kept above but a number. */
     size_t best;
-    kb_status st = kb_ucb_select(self(L), cand, n, &best);
+    kb_status st = kb_ucb_select(self(L), cand, n, counted ? waiting : NULL,
+                                 (uint64_t)under_way, &best);
     if (st)
         return kb_bind_fail(L, st);
     lua_pushinteger(L, (lua_Integer)best + 1);

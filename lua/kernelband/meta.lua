@@ -68,6 +68,7 @@
 ---@field ucb fun(arms: integer, options?: table): table
 ---@field cluster fun(k: integer, dim: integer, options?: table): table
 ---@field logit fun(dim: integer, options?: table): table
+---@field points fun(dim: integer): table
 ---@field rng fun(seed: integer): table
 ---@field stats table
 

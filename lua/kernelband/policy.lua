@@ -39,7 +39,7 @@ local hooks = {
 -- What a policy may compute with: arithmetic, no device, file or clock.
 local function brain()
   local out = {}
-  for _, name in ipairs { "ucb", "cluster", "logit", "gp", "rng", "stats" } do
+  for _, name in ipairs { "ucb", "cluster", "logit", "points", "gp", "rng", "stats" } do
     out[name] = core[name]
   end
   return fence.freeze(out)

@@ -81,7 +81,7 @@ static void choose(void *context, int calls)
         cand[i] = (struct kb_ucb_cand) { i, (double)(i % 5) * 0.1 };
     for (int i = 0; i < calls; i++) {
         size_t best = 0;
-        must(kb_ucb_select(u, cand, ARMS, &best));
+        must(kb_ucb_select(u, cand, ARMS, NULL, 0, &best));
         must(kb_ucb_update(u, cand[best].arm, (double)(i % 7) * 0.1));
     }
     sink += kb_ucb_score(u, 0);
