@@ -18,9 +18,9 @@ return {
       { rows = 6, cols = 67 },
     },
     timed = {
-      { rows = 256, cols = 1024 },       -- 1 MiB each way
-      { rows = 32, cols = 8192 },
-      { rows = 256, cols = 128 },        -- all arrays fit a 1 MiB cache
+      { rows = 64, cols = 1024 },        -- 256 KiB each way
+      { rows = 8, cols = 8192 },
+      { rows = 128, cols = 128 },
     },
     held_out = {
       { rows = 61, cols = 127 },         -- prime, tile - 1
