@@ -2,11 +2,13 @@
 -- large enough, parameters that are owned, text that is always the same.
 local t = require "harness"
 local core = require "kernelband.core"
+local evaluate = require "kernelband.evaluate"
 local kb = require "kernelband"
 
 local strategy_names = { "access_layout", "fusion", "pipeline", "reordering",
                          "tiling", "vectorization" }
-local task_names = { "matmul", "rmsnorm", "softmax", "stencil2d", "transpose" }
+local task_names = { "gelu_bias", "matmul", "reduce_sum", "rmsnorm", "softmax", "stencil2d",
+                     "transpose" }
 local root = core.system.lib_dir() .. "/"
 
 local function folder(name) return root .. "examples/tasks/" .. name .. "/" end
@@ -171,6 +173,23 @@ for _, name in ipairs(task_names) do
         t.equal(text:find("vector_size", 1, true) ~= nil, p.vector > 1)
       end
     end
+  end)
+end
+
+-- tests/soak_tasks.lua judges thirty points of every task.
+for _, name in ipairs { "gelu_bias", "reduce_sum" } do
+  t.test(name .. ": its first point and a random one are judged ok", function()
+    local task = kb.task(folder(name))
+    task.shapes.timed = { { rows = 16, cols = 256 } }
+    local s = evaluate.open(task, evaluate.device "cpu")
+    local rng = core.rng(11)
+    local p = first_point(task.schedule)
+    for _ = 1, 2 do
+      local got = s:evaluate(task.schedule.emit(p))
+      t.equal(got.verdict, "ok", got.reason)
+      repeat p = random_point(task.schedule, rng) until task.schedule.valid(p)
+    end
+    s:close()
   end)
 end
 

@@ -71,6 +71,12 @@ function emit.head(w, vector, opts)
   end
 end
 
+-- bits: the words of a vec.
+function emit.bits(w, vector)
+  w.line("typedef uint32_t bits __attribute__((vector_size(%d)));", vector * 4)
+  w.line("")
+end
+
 function emit.least(w)
   w.line("static inline ptrdiff_t least(ptrdiff_t x, ptrdiff_t y)")
   w.line("{")
@@ -133,6 +139,143 @@ function emit.stream_end(w)
   w.line("#if defined(__SSE2__)")
   w.line("_mm_sfence();")
   w.line("#endif")
+end
+
+-- "x + r * row + j" and the like, for row r of those in hand.
+function emit.at_row(base, r, column)
+  if r == 0 then return base .. " + " .. column end
+  return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base,
+                                       column)
+end
+
+-- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
+-- writes one vector of every row, tail(at) one float. p.hint: what a prefetch says
+-- besides the address.
+function emit.loop(w, p, rows, backward, from, body, tail)
+  local step, hint = p.unroll * p.vector, p.hint or ""
+  local function main()
+    if p.prefetch > 0 then
+      for line = 0, step - 1, 16 do
+        local ahead = backward and -(p.prefetch + line) or p.prefetch + line
+        for r = 0, rows - 1 do
+          w.line("__builtin_prefetch(%s %s %d%s);", emit.at_row(from, r, "j"),
+                 ahead < 0 and "-" or "+", math.abs(ahead), hint)
+        end
+      end
+    end
+    for u = 0, p.unroll - 1 do
+      local offset = u * p.vector - (backward and step or 0)
+      body(u, offset == 0 and "j" or ("j %s %d"):format(
+        offset < 0 and "-" or "+", math.abs(offset)))
+    end
+    w.line("}")
+  end
+  if not backward then
+    w.line("ptrdiff_t j = 0;")
+    w.line("")
+    if step > 1 then
+      w.line("for (; j + %d <= n; j += %d) {", step, step)
+      main()
+    end
+    w.line("for (; j < n; j++) {")
+    if step == 1 and p.prefetch > 0 then
+      w.line("__builtin_prefetch(%s + j + %d%s);", from, p.prefetch, hint)
+    end
+    tail("j")
+    w.line("}")
+  else
+    w.line("ptrdiff_t j = n;")
+    w.line("")
+    if step > 1 then
+      w.line("for (; j %% %d != 0; j--) {", step)
+    else
+      w.line("for (; j > 0; j--) {")
+      if p.prefetch > 0 then
+        w.line("__builtin_prefetch(%s + j - %d%s);", from, p.prefetch, hint)
+      end
+    end
+    tail("j - 1")
+    w.line("}")
+    if step > 1 then
+      w.line("for (; j > 0; j -= %d) {", step)
+      main()
+    end
+  end
+end
+
+-- "x + 3 * x_row + j" as x[3 * x_row + j]
+function emit.element(pointer)
+  return (pointer:gsub("^(%w+) %+ (.*)$", "%1[%2]"))
+end
+
+function emit.load(p, pointer)
+  if p.vector == 1 then return emit.element(pointer) end
+  return ("*(const vec *)(%s)"):format(pointer)
+end
+
+function emit.store(w, p, streams, pointer, value)
+  if streams then
+    w.line("put(%s, &%s);", pointer, value)
+  elseif p.vector == 1 then
+    w.line("%s = %s;", emit.element(pointer), value)
+  else
+    w.line("*(vec *)(%s) = %s;", pointer, value)
+  end
+end
+
+-- The polynomial of Cephes expf. x is at most 0 here; what would leave the normal
+-- range becomes 0. exp x = 2^n exp r: adding 1.5 * 2^23 rounds to the whole n and
+-- leaves it in the low bits.
+local function polynomial(w, name, type, bits, scalar)
+  w.line("/* exp(x) for x <= 0, to about two units in the last place. */")
+  w.line("static inline void %s(%s *at)", name, type)
+  w.line("{")
+  w.line("const %s x = *at;", type)
+  w.line("const %s shifted = x * 1.44269504f + 12582912.0f;", type)
+  w.line("const %s n = shifted - 12582912.0f;", type)
+  w.line("const %s r = x - n * 0.693359375f + n * 2.12194440e-4f;", type)
+  w.line("%s y = r * 1.9875691500e-4f + 1.3981999507e-3f;", type)
+  if scalar then w.line("uint32_t power, result;") end
+  w.line("")
+  for _, c in ipairs { "8.3334519073e-3f", "4.1665795894e-2f",
+                       "1.6666665459e-1f", "5.0000001201e-1f" } do
+    w.line("y = y * r + %s;", c)
+  end
+  w.line("y = y * (r * r) + r + 1.0f;")
+  if scalar then
+    w.line("memcpy(&power, &shifted, sizeof power);")
+    w.line("memcpy(&result, &y, sizeof result);")
+    w.line("result += power << 23;")
+    w.line("memcpy(&y, &result, sizeof y);")
+    w.line("*at = x < -87.3365f ? 0.0f : y;")
+  else
+    w.line("*at = (vec)(((%s)y + ((%s)shifted << 23)) & ~(%s)(x < -87.3365f));",
+           bits, bits, bits)
+  end
+  w.line("}")
+  w.line("")
+end
+
+-- exp_one(&x) and, for vectors, exp_all(&x): what p.exp says, "poly" or libm.
+function emit.exp(w, p)
+  if p.exp == "poly" then
+    polynomial(w, "exp_one", "float", "uint32_t", true)
+    if p.vector > 1 then polynomial(w, "exp_all", "vec", "bits", false) end
+    return
+  end
+  w.line("static inline void exp_one(float *at)")
+  w.line("{")
+  w.line("*at = expf(*at);")
+  w.line("}")
+  w.line("")
+  if p.vector > 1 then
+    w.line("static inline void exp_all(vec *at)")
+    w.line("{")
+    w.line("for (int q = 0; q < %d; q++)", p.vector)
+    w.line("    (*at)[q] = expf((*at)[q]);")
+    w.line("}")
+    w.line("")
+  end
 end
 
 return emit

@@ -15,6 +15,24 @@ return {
     smoke = {
       { rows = 1, cols = 1 },
       { rows = 3, cols = 5 },
+      { rows = 6, cols = 67 },
+    },
+    timed = {
+      { rows = 64, cols = 1024 },        -- 256 KiB each way
+      { rows = 8, cols = 8192 },
+      { rows = 128, cols = 128 },
+    },
+    held_out = {
+      { rows = 61, cols = 127 },         -- prime, tile - 1
+      { rows = 7, cols = 257 },          -- tile + 1
+      { rows = 2, cols = 4099 },
+      { rows = 129, cols = 1 },
+    },
+  },
+  shapes_cuda = {
+    smoke = {
+      { rows = 1, cols = 1 },
+      { rows = 3, cols = 5 },
       { rows = 6, cols = 268 },
     },
     timed = {
@@ -38,7 +56,7 @@ return {
   -- A chain of some ten roundings, the worst where 1 + tanh cancels.
   reduction = function() return 16 end,
   scale = "absolute",
-  reference = { cuda = "reference.cu" },
-  baseline = { cuda = "baseline.cu" },
-  schedule = { cuda = "schedule_cuda.lua" },
+  reference = { c = "reference.c", cuda = "reference.cu" },
+  baseline = { c = "baseline.c", cuda = "baseline.cu" },
+  schedule = { c = "schedule.lua", cuda = "schedule_cuda.lua" },
 }

@@ -12,6 +12,24 @@ return {
     smoke = {
       { rows = 1, cols = 1 },
       { rows = 3, cols = 5 },
+      { rows = 6, cols = 67 },
+    },
+    timed = {
+      { rows = 512, cols = 2048 },
+      { rows = 64, cols = 16384 },       -- a row is larger than a first-level cache
+      { rows = 4096, cols = 48 },        -- short rows; all of x fits a 1 MiB cache
+    },
+    held_out = {
+      { rows = 61, cols = 127 },         -- prime, tile - 1
+      { rows = 7, cols = 257 },          -- tile + 1
+      { rows = 2, cols = 4099 },
+      { rows = 129, cols = 1 },
+    },
+  },
+  shapes_cuda = {
+    smoke = {
+      { rows = 1, cols = 1 },
+      { rows = 3, cols = 5 },
       { rows = 6, cols = 268 },
     },
     timed = {
@@ -29,7 +47,7 @@ return {
     return { flops = s.rows * s.cols, bytes = 4 * s.rows * s.cols + 4 * s.rows }
   end,
   reduction = function(s) return s.cols end,
-  reference = { cuda = "reference.cu" },
-  baseline = { cuda = "baseline.cu" },
-  schedule = { cuda = "schedule_cuda.lua" },
+  reference = { c = "reference.c", cuda = "reference.cu" },
+  baseline = { c = "baseline.c", cuda = "baseline.cu" },
+  schedule = { c = "schedule.lua", cuda = "schedule_cuda.lua" },
 }

@@ -33,88 +33,7 @@ local function settle(p)
   return out
 end
 
--- "x + r * row + j" and the like, for row r of those in hand.
-local function at_row(base, r, column)
-  if r == 0 then return base .. " + " .. column end
-  return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base,
-                                       column)
-end
-
--- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
--- writes one vector of every row, tail(at) one float.
-local function emit_loop(w, p, rows, backward, from, body, tail)
-  local step = p.unroll * p.vector
-  local function main()
-    if p.prefetch > 0 then
-      for line = 0, step - 1, 16 do
-        local ahead = backward and -(p.prefetch + line) or p.prefetch + line
-        for r = 0, rows - 1 do
-          w.line("__builtin_prefetch(%s %s %d);", at_row(from, r, "j"),
-                 ahead < 0 and "-" or "+", math.abs(ahead))
-        end
-      end
-    end
-    for u = 0, p.unroll - 1 do
-      local offset = u * p.vector - (backward and step or 0)
-      body(u, offset == 0 and "j" or ("j %s %d"):format(
-        offset < 0 and "-" or "+", math.abs(offset)))
-    end
-    w.line("}")
-  end
-  if not backward then
-    w.line("ptrdiff_t j = 0;")
-    w.line("")
-    if step > 1 then
-      w.line("for (; j + %d <= n; j += %d) {", step, step)
-      main()
-    end
-    w.line("for (; j < n; j++) {")
-    if step == 1 and p.prefetch > 0 then
-      w.line("__builtin_prefetch(%s + j + %d);", from, p.prefetch)
-    end
-    tail("j")
-    w.line("}")
-  else
-    w.line("ptrdiff_t j = n;")
-    w.line("")
-    if step > 1 then
-      w.line("for (; j %% %d != 0; j--) {", step)
-    else
-      w.line("for (; j > 0; j--) {")
-      if p.prefetch > 0 then
-        w.line("__builtin_prefetch(%s + j - %d);", from, p.prefetch)
-      end
-    end
-    tail("j - 1")
-    w.line("}")
-    if step > 1 then
-      w.line("for (; j > 0; j -= %d) {", step)
-      main()
-    end
-  end
-end
-
 local function type_name(p) return p.vector > 1 and "vec" or "float" end
-
--- "x + 3 * x_row + j" as x[3 * x_row + j]
-local function element(pointer)
-  return (pointer:gsub("^(%w+) %+ (.*)$", "%1[%2]"))
-end
-
-local function load(p, pointer)
-  if p.vector == 1 then return element(pointer) end
-  return ("*(const vec *)(%s)"):format(pointer)
-end
-
-local function emit_store(w, p, streams, pointer, value)
-  if streams then
-    w.line("put(%s, &%s);", pointer, value)
-  elseif p.vector == 1 then
-    w.line("%s = %s;", element(pointer), value)
-  else
-    w.line("*(vec *)(%s) = %s;", pointer, value)
-  end
-end
 
 local function each(rows, visit)
   for r = 0, rows - 1 do visit(r) end
@@ -141,26 +60,26 @@ local function emit_squares(w, p, rows)
              or "double sum%d_%d = 0.0;", r, u)
     end
   end)
-  emit_loop(w, p, rows, false, "x", function(u, at)
+  code.loop(w, p, rows, false, "x", function(u, at)
     if weighs then
-      w.line("const %s w%d = %s;", type_name(p), u, load(p, "w + " .. at))
+      w.line("const %s w%d = %s;", type_name(p), u, code.load(p, "w + " .. at))
     end
     each(rows, function(r)
       local name = ("x%d_%d"):format(r, u)
       w.line("const %s %s = %s;", type_name(p), name,
-             load(p, at_row("x", r, at)))
+             code.load(p, code.at_row("x", r, at)))
       w.line("sum%d_%d += %s * %s;", r, u, name, name)
       if keeps then
-        emit_store(w, p, false, at_row("k", r, at),
+        code.store(w, p, false, code.at_row("k", r, at),
                    weighs and name .. " * w" .. u or name)
       end
     end)
   end, function(at)
     each(rows, function(r)
-      w.line("const float x%d = %s;", r, element(at_row("x", r, at)))
+      w.line("const float x%d = %s;", r, code.element(code.at_row("x", r, at)))
       w.line("sum%d += x%d * x%d;", r, r, r)
       if keeps then
-        w.line("%s = x%d%s;", element(at_row("k", r, at)), r,
+        w.line("%s = x%d%s;", code.element(code.at_row("k", r, at)), r,
                weighs and (" * w[%s]"):format(at) or "")
       end
     end)
@@ -202,27 +121,27 @@ local function emit_product(w, p, pass, rows)
   if pass.scales then
     each(rows, function(r) w.line("const float s%d = scale[%d];", r, r) end)
   end
-  emit_loop(w, p, rows, pass.backward, pass.from, function(u, at)
+  code.loop(w, p, rows, pass.backward, pass.from, function(u, at)
     if pass.weighs then
-      w.line("const %s w%d = %s;", type_name(p), u, load(p, "w + " .. at))
+      w.line("const %s w%d = %s;", type_name(p), u, code.load(p, "w + " .. at))
     end
     each(rows, function(r)
       local name = ("y%d_%d"):format(r, u)
       w.line("const %s %s = %s%s%s;", type_name(p), name,
-             load(p, at_row(pass.from, r, at)),
+             code.load(p, code.at_row(pass.from, r, at)),
              pass.scales and " * s" .. r or "", pass.weighs and " * w" .. u or "")
-      emit_store(w, p, pass.streams, at_row("y", r, at), name)
+      code.store(w, p, pass.streams, code.at_row("y", r, at), name)
     end)
   end, function(at)
     each(rows, function(r)
-      local value = ("%s%s%s"):format(element(at_row(pass.from, r, at)),
+      local value = ("%s%s%s"):format(code.element(code.at_row(pass.from, r, at)),
         pass.scales and " * s" .. r or "",
         pass.weighs and (" * w[%s]"):format(at) or "")
       if pass.streams and p.vector == 1 then
         w.line("const float y%d = %s;", r, value)
-        w.line("put(%s, &y%d);", at_row("y", r, at), r)
+        w.line("put(%s, &y%d);", code.at_row("y", r, at), r)
       else
-        w.line("%s = %s;", element(at_row("y", r, at)), value)
+        w.line("%s = %s;", code.element(code.at_row("y", r, at)), value)
       end
     end)
   end)

@@ -37,60 +37,6 @@ local function settle(p)
   return out
 end
 
--- The polynomial of Cephes expf. x is at most 0 here; what would leave the normal
--- range becomes 0. exp x = 2^n exp r: adding 1.5 * 2^23 rounds to the whole n and
--- leaves it in the low bits.
-local function emit_polynomial(w, name, type, bits, scalar)
-  w.line("/* exp(x) for x <= 0, to about two units in the last place. */")
-  w.line("static inline void %s(%s *at)", name, type)
-  w.line("{")
-  w.line("const %s x = *at;", type)
-  w.line("const %s shifted = x * 1.44269504f + 12582912.0f;", type)
-  w.line("const %s n = shifted - 12582912.0f;", type)
-  w.line("const %s r = x - n * 0.693359375f + n * 2.12194440e-4f;", type)
-  w.line("%s y = r * 1.9875691500e-4f + 1.3981999507e-3f;", type)
-  if scalar then w.line("uint32_t power, result;") end
-  w.line("")
-  for _, c in ipairs { "8.3334519073e-3f", "4.1665795894e-2f",
-                       "1.6666665459e-1f", "5.0000001201e-1f" } do
-    w.line("y = y * r + %s;", c)
-  end
-  w.line("y = y * (r * r) + r + 1.0f;")
-  if scalar then
-    w.line("memcpy(&power, &shifted, sizeof power);")
-    w.line("memcpy(&result, &y, sizeof result);")
-    w.line("result += power << 23;")
-    w.line("memcpy(&y, &result, sizeof y);")
-    w.line("*at = x < -87.3365f ? 0.0f : y;")
-  else
-    w.line("*at = (vec)(((%s)y + ((%s)shifted << 23)) & ~(%s)(x < -87.3365f));",
-           bits, bits, bits)
-  end
-  w.line("}")
-  w.line("")
-end
-
-local function emit_exp(w, p)
-  if p.exp == "poly" then
-    emit_polynomial(w, "exp_one", "float", "uint32_t", true)
-    if p.vector > 1 then emit_polynomial(w, "exp_all", "vec", "bits", false) end
-    return
-  end
-  w.line("static inline void exp_one(float *at)")
-  w.line("{")
-  w.line("*at = expf(*at);")
-  w.line("}")
-  w.line("")
-  if p.vector > 1 then
-    w.line("static inline void exp_all(vec *at)")
-    w.line("{")
-    w.line("for (int q = 0; q < %d; q++)", p.vector)
-    w.line("    (*at)[q] = expf((*at)[q]);")
-    w.line("}")
-    w.line("")
-  end
-end
-
 local function emit_most(w, p)
   if p.vector > 1 then
     w.line("/* The greater of two, lane by lane. */")
@@ -552,14 +498,10 @@ local function emit(point)
     includes = { "math", "stddef", "stdint", "stdlib", "string" },
     stream = p.stream == 1,
   })
-  if p.vector > 1 then
-    w.line("typedef uint32_t bits __attribute__((vector_size(%d)));",
-           p.vector * 4)
-    w.line("")
-  end
+  if p.vector > 1 then code.bits(w, p.vector) end
   if p.stream == 1 then code.put(w, p.vector) end
   emit_helpers(w, p)
-  emit_exp(w, p)
+  code.exp(w, p)
   -- Which of the passes go backward, the last one first.
   local passes = ({ none = 4, sum = 3, recompute = 3, online = 2 })[p.fuse_passes]
   local function backward(n)
