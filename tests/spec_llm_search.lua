@@ -196,5 +196,36 @@ t.test("a spent quota pauses the run, and is no pull", function()
   t.equal(r.pulls, 1)
 end)
 
+t.test("a refused key stops the run at once, and is no pull", function()
+  local out = worlds.folder()
+  local r, n = live("on POST *\n head 401\n json "
+    .. json.encode { error = { message = "Incorrect API key" } } .. "\n",
+    { out = out, patience = 5, retry = 0.01, parallel = 4 })
+  t.equal({ r.state, r.pulls }, { "paused", 0 })
+  assert(n <= 4, n)
+end)
+
+t.test("while a quota is spent one pull asks, each time after twice as long", function()
+  local r, n = live("on POST *\n times 4\n wait 1ms\n head 429\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } }
+    .. "\non POST *\n times 5\n head 429\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n"
+    .. always, { patience = 1, retry = 0.01, parallel = 4, budget = { steps = 4 } })
+  t.equal({ r.state, r.pulls }, { "done", 4 })
+  assert(n <= 9 + 5, n)
+end)
+
+t.test("a quota that says when it is full again is asked then", function()
+  local began = core.system.now_ns()
+  local quota = " head 429\n header retry-after: %s\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n"
+  local r, n = live("on POST *\n times 1\n" .. quota:format "0.4" .. always,
+                    { patience = 1, retry = 0.01, budget = { steps = 1 } })
+  t.equal({ r.state, r.pulls, n }, { "done", 1, 2 })
+  assert(core.system.now_ns() - began > 0.4e9)
+  r, n = live("on POST *\n" .. quota:format "3600", { patience = 1, retry = 0.01 })
+  t.equal({ r.state, r.pulls, n }, { "paused", 0, 1 })
+end)
+
 worlds.clean()
 t.finish()

@@ -247,11 +247,11 @@ t.test("a certificate that is trusted is taken, one that has expired is refused"
   local status, more
   c, why, status, more = propose(good, { ca_file = dir .. "/ca.pem" }, { tls = "expired" })
   t.equal(c, nil)
-  t.equal(status, "EPAUSE")
+  t.equal(status, "ESTOP")
   t.contains(why:lower(), "certificate")
   t.equal(#more.requests, 0)
   c, why, status = propose(good, {}, { tls = "good" })
-  t.equal({ c, status }, { nil, "EPAUSE" })
+  t.equal({ c, status }, { nil, "ESTOP" })
   t.contains(why:lower(), "certificate")
 end)
 

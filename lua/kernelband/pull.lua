@@ -100,27 +100,30 @@ local function context(S, p)
   return p.context
 end
 
--- Waits while the generator says that the world refuses; true to try once more.
-local function wait_out(S, p, reason)
-  local stage = p.stage
-  S.pause(reason)
+-- Waits while the world refuses; true to try once more.
+local function wait_out(S, p)
   if S.stopping or p.cancelled then return false end
+  local stage = p.stage
   p.stage = "waiting"
-  local ok = S.loop:sleep(S.pause_ns)
+  local ok = S.await_world()
   p.stage = stage
   return ok and not S.stopping and not p.cancelled
 end
 
 local function ask(S, p, what, a, b)
-  local made, reason, code
-  repeat
+  while not S.paused_for or wait_out(S, p) do
     local rng = S.rng:split(("%s %d"):format(what, p.n))
-    made, reason, code = S.generator[what](a, b, rng, context(S, p))
-    if code ~= "EPAUSE" then S.unpause() end
-  until code ~= "EPAUSE" or not wait_out(S, p, reason)
-  if code == "EPAUSE" or code == "ECANCELED" then p.cancelled = true end
-  if made then charge(S, p, made) end
-  return made, reason
+    local made, reason, code, wait_s = S.generator[what](a, b, rng, context(S, p))
+    if code == "EPAUSE" or code == "ESTOP" then
+      S.pause(reason, code == "ESTOP" and math.huge or wait_s)
+    else
+      S.unpause()
+      p.cancelled = p.cancelled or code == "ECANCELED"
+      if made then charge(S, p, made) end
+      return made, reason
+    end
+  end
+  p.cancelled = true
 end
 
 local function propose(S, p)

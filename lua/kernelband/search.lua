@@ -133,6 +133,7 @@ local function land(S, p)
   S.money.check()
   if p.cancelled then
     pulls.release(S, p)
+    heed(S)
     return
   end
   landing.land(S, p)

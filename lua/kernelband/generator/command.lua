@@ -5,8 +5,8 @@
 --   kb.generator.command { "sh", "-c", "my-model --stdin", timeout_s = 600 }
 --
 -- The command runs in a process group of its own, which is ended at its deadline. A
--- command that fails is tried again once and then pauses the search: a failure of
--- the world is no pull.
+-- command that fails is tried again once and then pauses the search, one that cannot
+-- be started stops it: a failure of the world is no pull.
 local json   = require "kernelband.json"
 local prompt = require "kernelband.prompt"
 local reply  = require "kernelband.llm.reply"
@@ -84,7 +84,8 @@ local function new(options)
       end
       record.error = wrong
       if record.attempts >= opt.attempts then
-        return nil, wrong .. "; mend it, then resume", "EPAUSE", record
+        local begun = r or code == "ETIME" or code == "EFULL"
+        return nil, wrong .. "; mend it, then resume", begun and "EPAUSE" or "ESTOP", record
       end
       if not L:sleep(ns(opt.retry_s)) then return nil, "cancelled", "ECANCELED", record end
     end
