@@ -94,6 +94,29 @@ t.test("a duplicate is not measured again", function()
   t.equal(measured, 3)
 end)
 
+t.test("an answer with open constants is not measured again, nor after a resume", function()
+  local open = "// kb: tune BLOCK 8 16 32 64\nvoid toy(void)\n{\n    %s;\n}\n"
+  local tuned, wrong = "```c\n" .. open:format "SPEED 3" .. "```\n", "```c\n"
+    .. open:format "WRONG" .. "```\n"
+  local again = folder { ["1.md"] = tuned, ["2.md"] = wrong, ["3.md"] = tuned, ["4.md"] = wrong }
+  local function run(out, steps)
+    return search { generator = kb.generator.replay { again }, budget = { steps = steps },
+                    out = out }
+  end
+  local r = run(nil, 4)
+  t.equal(rows(r), { "ok 13", "wrong 0", "no_candidate 0", "no_candidate 0" })
+  t.equal(measured, 5)
+  t.contains(r.rows[3].reason, "kernel 2 again")
+  t.contains(r.rows[4].reason, "pull 2 again")
+  local out, resume = worlds.folder(), require "kernelband.run"
+  run(out, 2)
+  resume.resuming(out)
+  r = run(out, 4)
+  resume.resuming(nil)
+  t.equal(rows(r), { "ok 13", "wrong 0", "no_candidate 0", "no_candidate 0" })
+  t.equal(measured, 0)
+end)
+
 t.test("every exchange is in the run folder, and the run is a recording", function()
   local out = worlds.folder()
   local r = search { out = out }

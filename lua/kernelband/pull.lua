@@ -39,13 +39,24 @@ local function known(S, p, source)
   p.hashes[#p.hashes + 1] = hash
 end
 
+-- The hash of what a candidate was before its open constants had values; the journal has
+-- it in the evaluation.
+local function declared_of(S, a)
+  if a.evaluation then return a.evaluation.declared end
+  return a.params and S.journal.json(a.id):match '"declared":"(%x+)"'
+end
+
 -- Once a pull has landed: its sources are free again, but for those that failed
 -- for what they are.
 function pull.release(S, p)
   for _, hash in ipairs(p.hashes) do S.tried[hash] = nil end
   for _, a in ipairs(p.attempts) do
     local verdict = a.evaluation and a.evaluation.verdict or a.verdict
-    if final[verdict] then S.tried[pull.hash(S, a.candidate.source)] = p.n end
+    if final[verdict] then
+      S.tried[pull.hash(S, a.candidate.source)] = p.n
+      local declared = a.kind ~= "tune" and declared_of(S, a)
+      if declared then S.tried[declared] = p.n end
+    end
   end
 end
 
@@ -159,6 +170,7 @@ local function evaluate(S, p, kind, candidate)
     p.cancelled = true
     return nil, why
   end
+  if candidate.declared then result.declared = pull.hash(S, candidate.declared) end
   local attempt = { kind = kind, candidate = candidate }
   attempt.evaluation, attempt.text = pull.kept(S, result)
   p.attempts[#p.attempts + 1] = attempt

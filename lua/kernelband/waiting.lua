@@ -14,9 +14,11 @@ local now_ns = core.system.now_ns
 -- coroutine may wait for what only they know, so they are asked first.
 local function turn(S, timeout_ns)
   local L, asked, some = S.loop, false, false
-  local _, why, code = L:turn(0)
+  local alone = #S.polls == 0
+  local _, why, code = L:turn(alone and timeout_ns or 0)
+  if alone and code ~= "EEMPTY" then return end
   if not why then return end
-  local alone = code == "EEMPTY" and #S.polls == 1
+  alone = code == "EEMPTY" and #S.polls == 1
   for _, poll in ipairs(S.polls) do
     local got, open = poll(alone and timeout_ns or 0)
     some, asked = some or got, asked or open
