@@ -250,5 +250,39 @@ t.test("a quota that says when it is full again is asked then", function()
   t.equal({ r.state, r.pulls, n }, { "paused", 0, 1 })
 end)
 
+t.test("a run goes on with another model or other prompts only when it is forced to", function()
+  local run = require "kernelband.run"
+  local s = server.start(always)
+  local function go(out, how)
+    local options = { model = "m", base_url = s.url, attempts = 1 }
+    for k, v in pairs(how) do options[k] = v end
+    return search { out = out, generator = kb.generator.llm(options), patience = 0,
+                    budget = { steps = how.temperature and 1 or 2 } }
+  end
+  local function asking(text) return function() return text end end
+  for _, case in ipairs {
+    { {}, { prompt = { ask = "Be quick." } } },
+    { { prompt = { ask = "Be quick." } }, { prompt = { ask = "Be slow." } } },
+    { { prompt = { ask = function() return "a" end } },
+      { prompt = { ask = function() return "b" end } } },
+    { {}, { prompt = { ask = false } } },
+    { {}, { model = "n" } }, { {}, { temperature = 0.5 } }, { {}, { provider = "responses" } },
+  } do
+    local out = worlds.folder()
+    go(out, case[1])
+    run.resuming(out)
+    t.raises("generator", go, out, case[2])
+    run.resuming(nil)
+  end
+  local out = worlds.folder()           -- the same code elsewhere is the same prompt
+  go(out, { prompt = { ask = asking "x" } })
+  run.resuming(out)
+  t.equal(go(out, { prompt = { ask = asking "x" } }).pulls, 2)
+  run.resuming { folder = out, force = true }
+  t.equal(go(out, { prompt = { ask = "other" } }).pulls, 2)
+  run.resuming(nil)
+  s:stop()
+end)
+
 worlds.clean()
 t.finish()

@@ -68,7 +68,7 @@ end
 local function new(options)
   local argv, opt = split(options)
   local g = { name = "command", identity = json.encode { kind = "command", argv = argv,
-                                                         repair = opt.repair } }
+    repair = opt.repair, prompt = prompt.identity(opt.prompt) } }
 
   local function exchange(L, question, _, _)
     local record = { provider = "command", model = argv[1], attempts = 0 }
