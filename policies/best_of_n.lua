@@ -2,7 +2,8 @@
 -- others; the fastest is kept. What KernelBand's ablation calls best-of-N (arXiv
 -- 2511.18868).
 -- Strategies take turns. Only once the baseline has nothing left does the next
--- kernel in order of arrival serve.
+-- kernel in order of arrival serve. Turns are taken when a pull is chosen, so those under
+-- way count; there are no statistics beside.
 
 local function new(_, ctx)
   local n, open = #ctx.strategies, ctx.open

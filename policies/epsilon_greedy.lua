@@ -2,6 +2,8 @@
 -- with the best mean reward, or, with chance epsilon, any of them; the parent is
 -- the fastest kernel that has it open. Auer, Cesa-Bianchi and Fischer's
 -- decreasing epsilon (2002) is epsilon = function(n) return math.min(1, 5 / n) end.
+-- A pull under way counts as one that paid its strategy's mean: means stay as they are,
+-- and of equal ones the one with fewer under way is taken.
 
 local function new(params, ctx)
   local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
@@ -21,7 +23,21 @@ local function new(params, ctx)
     end
   end
 
-  function policy.choose()
+  -- Of the arms the one with the highest mean; the first listed of equals.
+  local function best(arms, pending)
+    local under_way, top = {}, arms[1]
+    for i = 1, n do under_way[i] = 0 end
+    for _, pair in ipairs(pending or {}) do
+      under_way[pair.strategy] = under_way[pair.strategy] + 1
+    end
+    for _, i in ipairs(arms) do
+      local mean, most = stats:mean(i), stats:mean(top)
+      if mean > most or mean == most and under_way[i] < under_way[top] then top = i end
+    end
+    return top
+  end
+
+  function policy.choose(_, pending)
     local parents, arms = {}, {}
     for i = 1, n do
       parents[i] = fastest(i) or false
@@ -32,7 +48,7 @@ local function new(params, ctx)
     if rng:uniform() < params.epsilon then
       i = arms[1 + rng:below(#arms)]
     else
-      i = arms[stats:select(arms)]
+      i = best(arms, pending)
     end
     return parents[i], i, { mean = stats:mean(i) }
   end

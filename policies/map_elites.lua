@@ -5,7 +5,8 @@
 -- is drawn evenly. So slow kernels of a kind of their own stay in play.
 --
 -- The behaviour are the features of phi named by `axes`, each cut into `bins`;
--- features that are missing put everything in one cell.
+-- features that are missing put everything in one cell. Cells have no statistics, so
+-- pulls under way are nothing to it.
 
 local function new(params, ctx)
   local n, open, rng = #ctx.strategies, ctx.open, ctx.rng

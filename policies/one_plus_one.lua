@@ -1,7 +1,8 @@
 -- (1+1) evolution (Rechenberg, 1973; Metal-Sci's loop for kernels): one kernel is
 -- kept, a child takes its place when it is no slower, everything else is dropped.
 -- The strategy is drawn evenly. When the kept kernel has nothing left to try,
--- the next fastest is kept instead.
+-- the next fastest is kept instead. It has no statistics: pulls under way are nothing to
+-- it, and many at once are as many children of one kernel, (1+n) evolution.
 
 local function new(_, ctx)
   local n, open, rng = #ctx.strategies, ctx.open, ctx.rng

@@ -1,5 +1,5 @@
 -- Random: any open (kernel, strategy) pair, all alike. What every other policy
--- must beat.
+-- must beat. It has no statistics, so pulls under way are nothing to it.
 
 local function new(_, ctx)
   local n, open, rng = #ctx.strategies, ctx.open, ctx.rng

@@ -2,6 +2,8 @@
 -- 1st ed. 2.3): a strategy is drawn with chance ~ exp(mean / temperature), then
 -- its parent with chance ~ speedup^(1 / coolness): faster kernels more often,
 -- slow ones hardly. Cooling down is temperature = function(n) return 1 / n end.
+-- A pull under way counts as one that paid its strategy's mean, and a mean is all that
+-- is drawn by: so it changes nothing, and draws keep many at once apart.
 
 local function new(params, ctx)
   local n, open, rng = #ctx.strategies, ctx.open, ctx.rng

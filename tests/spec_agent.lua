@@ -60,11 +60,11 @@ for _, case in ipairs {
   end)
 end
 
-t.test("a program that is not there pauses the search", function()
+t.test("a program that is not there stops the search", function()
   local g = kb.generator.command { "/no/such/program", attempts = 1 }.start(task, {})
   local c, why, status = g.propose(parent, strategy, core.rng(1), { pull = 1 })
   t.equal(c, nil)
-  t.equal(status, "EPAUSE")
+  t.equal(status, "ESTOP")
   t.contains(why, "/no/such/program")
 end)
 

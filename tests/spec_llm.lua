@@ -246,10 +246,10 @@ t.test("a server that does not stream is asked for the whole answer", function()
   assert(not L.sent[2].body:find '"stream"')
 end)
 
-t.test("a 400 that names no field we sent pauses, and does not go round", function()
+t.test("a 400 that names no field we sent stops, and does not go round", function()
   local c, why, status, L = propose { { 400, '{"error":{"message":"Unknown model flavour"}}' } }
   t.equal(c, nil)
-  t.equal(status, "EPAUSE")
+  t.equal(status, "ESTOP")
   t.contains(why, "Unknown model flavour")
   t.equal(L.n, 1)
 end)
@@ -348,18 +348,18 @@ end)
 
 for _, case in ipairs {
   { 429, '{"error":{"type":"insufficient_quota","message":"You exceeded your current quota",'
-    .. '"code":"credit_balance_exhausted"}}', "exceeded your current quota" },
+    .. '"code":"credit_balance_exhausted"}}', "exceeded your current quota", "EPAUSE" },
   { 400, '{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance '
-    .. 'is too low"}}', "credit balance" },
-  { 402, '{"error":{"message":"Payment required"}}', "has no credit" },
-  { 401, '{"error":{"message":"Incorrect API key"}}', "check the key" },
-  { 404, '{"error":{"message":"no such model"}}', "check model and base_url" },
-  { 403, "<html><b>Forbidden</b></html>", "Forbidden" },
+    .. 'is too low"}}', "credit balance", "EPAUSE" },
+  { 402, '{"error":{"message":"Payment required"}}', "has no credit", "EPAUSE" },
+  { 401, '{"error":{"message":"Incorrect API key"}}', "check the key", "ESTOP" },
+  { 404, '{"error":{"message":"no such model"}}', "check model and base_url", "ESTOP" },
+  { 403, "<html><b>Forbidden</b></html>", "Forbidden", "ESTOP" },
 } do
-  t.test(("HTTP %d pauses at once: %s"):format(case[1], case[3]), function()
+  t.test(("HTTP %d ends it at once, by %s: %s"):format(case[1], case[4], case[3]), function()
     local c, why, status, L = propose { { case[1], case[2] } }
     t.equal(c, nil)
-    t.equal(status, "EPAUSE")
+    t.equal(status, case[4])
     t.contains(why, case[3])
     t.equal(L.n, 1)
   end)

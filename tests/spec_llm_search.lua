@@ -94,6 +94,29 @@ t.test("a duplicate is not measured again", function()
   t.equal(measured, 3)
 end)
 
+t.test("an answer with open constants is not measured again, nor after a resume", function()
+  local open = "// kb: tune BLOCK 8 16 32 64\nvoid toy(void)\n{\n    %s;\n}\n"
+  local tuned, wrong = "```c\n" .. open:format "SPEED 3" .. "```\n", "```c\n"
+    .. open:format "WRONG" .. "```\n"
+  local again = folder { ["1.md"] = tuned, ["2.md"] = wrong, ["3.md"] = tuned, ["4.md"] = wrong }
+  local function run(out, steps)
+    return search { generator = kb.generator.replay { again }, budget = { steps = steps },
+                    out = out }
+  end
+  local r = run(nil, 4)
+  t.equal(rows(r), { "ok 13", "wrong 0", "no_candidate 0", "no_candidate 0" })
+  t.equal(measured, 5)
+  t.contains(r.rows[3].reason, "kernel 2 again")
+  t.contains(r.rows[4].reason, "pull 2 again")
+  local out, resume = worlds.folder(), require "kernelband.run"
+  run(out, 2)
+  resume.resuming(out)
+  r = run(out, 4)
+  resume.resuming(nil)
+  t.equal(rows(r), { "ok 13", "wrong 0", "no_candidate 0", "no_candidate 0" })
+  t.equal(measured, 0)
+end)
+
 t.test("every exchange is in the run folder, and the run is a recording", function()
   local out = worlds.folder()
   local r = search { out = out }
@@ -194,6 +217,71 @@ t.test("a spent quota pauses the run, and is no pull", function()
     { out = out })
   t.equal(r.state, "paused")
   t.equal(r.pulls, 1)
+end)
+
+t.test("a refused key stops the run at once, and is no pull", function()
+  local out = worlds.folder()
+  local r, n = live("on POST *\n head 401\n json "
+    .. json.encode { error = { message = "Incorrect API key" } } .. "\n",
+    { out = out, patience = 5, retry = 0.01, parallel = 4 })
+  t.equal({ r.state, r.pulls }, { "paused", 0 })
+  assert(n <= 4, n)
+end)
+
+t.test("while a quota is spent one pull asks, each time after twice as long", function()
+  local r, n = live("on POST *\n times 4\n wait 1ms\n head 429\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } }
+    .. "\non POST *\n times 5\n head 429\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n"
+    .. always, { patience = 1, retry = 0.01, parallel = 4, budget = { steps = 4 } })
+  t.equal({ r.state, r.pulls }, { "done", 4 })
+  assert(n <= 9 + 5, n)
+end)
+
+t.test("a quota that says when it is full again is asked then", function()
+  local began = core.system.now_ns()
+  local quota = " head 429\n header retry-after: %s\n json "
+    .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n"
+  local r, n = live("on POST *\n times 1\n" .. quota:format "0.4" .. always,
+                    { patience = 1, retry = 0.01, budget = { steps = 1 } })
+  t.equal({ r.state, r.pulls, n }, { "done", 1, 2 })
+  assert(core.system.now_ns() - began > 0.4e9)
+  r, n = live("on POST *\n" .. quota:format "3600", { patience = 1, retry = 0.01 })
+  t.equal({ r.state, r.pulls, n }, { "paused", 0, 1 })
+end)
+
+t.test("a run goes on with another model or other prompts only when it is forced to", function()
+  local run = require "kernelband.run"
+  local s = server.start(always)
+  local function go(out, how)
+    local options = { model = "m", base_url = s.url, attempts = 1 }
+    for k, v in pairs(how) do options[k] = v end
+    return search { out = out, generator = kb.generator.llm(options), patience = 0,
+                    budget = { steps = how.temperature and 1 or 2 } }
+  end
+  local function asking(text) return function() return text end end
+  for _, case in ipairs {
+    { {}, { prompt = { ask = "Be quick." } } },
+    { { prompt = { ask = "Be quick." } }, { prompt = { ask = "Be slow." } } },
+    { { prompt = { ask = function() return "a" end } },
+      { prompt = { ask = function() return "b" end } } },
+    { {}, { prompt = { ask = false } } },
+    { {}, { model = "n" } }, { {}, { temperature = 0.5 } }, { {}, { provider = "responses" } },
+  } do
+    local out = worlds.folder()
+    go(out, case[1])
+    run.resuming(out)
+    t.raises("generator", go, out, case[2])
+    run.resuming(nil)
+  end
+  local out = worlds.folder()           -- the same code elsewhere is the same prompt
+  go(out, { prompt = { ask = asking "x" } })
+  run.resuming(out)
+  t.equal(go(out, { prompt = { ask = asking "x" } }).pulls, 2)
+  run.resuming { folder = out, force = true }
+  t.equal(go(out, { prompt = { ask = "other" } }).pulls, 2)
+  run.resuming(nil)
+  s:stop()
 end)
 
 worlds.clean()

@@ -247,11 +247,11 @@ t.test("a certificate that is trusted is taken, one that has expired is refused"
   local status, more
   c, why, status, more = propose(good, { ca_file = dir .. "/ca.pem" }, { tls = "expired" })
   t.equal(c, nil)
-  t.equal(status, "EPAUSE")
+  t.equal(status, "ESTOP")
   t.contains(why:lower(), "certificate")
   t.equal(#more.requests, 0)
   c, why, status = propose(good, {}, { tls = "good" })
-  t.equal({ c, status }, { nil, "EPAUSE" })
+  t.equal({ c, status }, { nil, "ESTOP" })
   t.contains(why:lower(), "certificate")
 end)
 
@@ -304,7 +304,7 @@ local secret = "sk-test/" .. core.system.random_hex(16)
 local quoted = secret:gsub("/", "\\/")
 
 -- A whole search in a process of its own, whose server says the key wherever it can.
-local function leak(scenario, tail)
+local function leak(scenario, shown)
   local s = server.start(scenario)
   local dir = assert(core.system.temp_dir())
   local out = dir .. "/run"
@@ -312,11 +312,11 @@ local function leak(scenario, tail)
     local kb = require "kernelband"
     kb.search { task = kb.task "tests/tasks/axpy", device = "cpu", strategies = "strategies/c",
       policy = "policies/random.lua", budget = { steps = 2 }, out = %q,
-      confirm = false, patience = 0,
+      confirm = false, patience = 0, progress = arg[1] or "always",
       generator = kb.generator.llm { model = "m", base_url = %q, api_key_env = "KB_SPEC_KEY",
         retry_s = 0.01, attempts = 2, record = %q } }]]):format(out, s.url, dir .. "/kept")))
-  local pipe = io.popen(("KB_SPEC_KEY='%s' KERNELBAND_TRACE=1 %s run %s/s.lua 2>&1; %s"):format(
-    secret, core.system.exe(), dir, tail or "true"))
+  local pipe = io.popen(("KB_SPEC_KEY='%s' KERNELBAND_TRACE=1 %s run %s/s.lua %s 2>&1"):format(
+    secret, core.system.exe(), dir, shown or ""))
   local said = pipe:read "a"
   pipe:close()
   local requests = s:requests()
@@ -347,13 +347,77 @@ t.test("a key is never in the folder of a run nor in what is printed", function(
   assert(not said:find(secret:sub(1, 20), 1, true), said)
 end)
 
-t.test("a key that is refused is not told either", function()
-  local said, requests, found = leak("on POST *\n head 401\n json "
-    .. json.encode { error = { message = "Incorrect API key provided: " .. secret } } .. "\n")
-  assert(#requests >= 1, said)
-  t.contains(said, "Incorrect API key provided: [key]")
-  t.equal(found, "")
+for _, shown in ipairs { "always", "json" } do
+  t.test("a key that is refused is not told either, progress = " .. shown, function()
+    local said, requests, found = leak("on POST *\n head 401\n json "
+      .. json.encode { error = { message = "Incorrect API key provided: " .. secret } } .. "\n",
+      shown)
+    t.equal(#requests, 1)
+    t.contains(said, "Incorrect API key provided: [key]")
+    t.equal(found, "")
+    assert(not said:find(secret:sub(1, 20), 1, true), said)
+  end)
+end
+
+t.test("an error of a script does not tell the key", function()
+  local s = server.start "on ANY *\n head 200\n"
+  local script = os.tmpname()
+  assert(core.system.write_file(script, ([[
+    local kb = require "kernelband"
+    kb.search { task = kb.task "tests/tasks/axpy", device = "cpu", budget = { steps = 1 },
+      generator = kb.generator.llm { model = "m", base_url = %q, api_key_env = "KB_SPEC_KEY",
+        prompt = { ask = function(about) error("broken by hand") end } } }]]):format(s.url)))
+  local pipe = io.popen(("KB_SPEC_KEY='%s' KERNELBAND_TRACE=1 %s run %s 2>&1"):format(secret,
+    core.system.exe(), script))
+  local said = pipe:read "a"
+  pipe:close()
+  s:stop()
+  os.remove(script)
+  t.contains(said, "broken by hand")
   assert(not said:find(secret:sub(1, 20), 1, true), said)
+end)
+
+-- Ctrl-C ------------------------------------------------------------------------------------
+
+t.test("Ctrl-C with eight questions under way hangs up, and the run goes on later", function()
+  local slow = server.delay(60000, "late")
+  local dir = assert(core.system.temp_dir())
+  assert(core.system.write_file(dir .. "/s.lua", [[
+    local kb = require "kernelband"
+    local r = kb.search { task = kb.task "tests/tasks/axpy", device = "cpu", parallel = 8,
+      policy = "policies/random.lua", strategies = "strategies/c", budget = { steps = 8 },
+      out = arg[1], confirm = false,
+      generator = kb.generator.llm { provider = "openai", model = "m" } }
+    print(r.state, r.pulls)]]))
+  local function command(url, words)
+    return ("cd %s && OPENAI_API_KEY=%s OPENAI_BASE_URL=%s/v1 exec %s %s 2>&1"):format(
+      core.system.realpath ".", secret, url, core.system.exe(), words)
+  end
+  local pipe = io.popen(("echo $$; " .. command(slow.url, "run %s/s.lua %s/run")):format(dir, dir))
+  local pid, limit = pipe:read "l", core.system.now_ns() + 60e9
+  while #slow:requests() < 8 and core.system.now_ns() < limit do core.system.sleep_ns(20000000) end
+  t.equal(#slow:requests(), 8)
+  local began = core.system.now_ns()
+  os.execute("kill -INT " .. pid)
+  local said = pipe:read "a"
+  local _, how, code = pipe:close()
+  assert(core.system.now_ns() - began < 10e9, "it did not hang up")
+  t.equal({ how, code }, { "exit", 130 }, said)
+  slow:stop()
+  local reader = require("kernelband.run").reader(dir .. "/run")
+  t.equal(reader:experiment().state, "interrupted")
+  reader:close()
+  local s = server.start("on POST *\n head 200\n json " .. json.encode(apis.openai.whole) .. "\n")
+  local more = io.popen(command(s.url, ("resume %s/run --force"):format(dir)))
+  said = said .. more:read "a"
+  more:close()
+  s:stop()
+  t.contains(said, "done\t8")
+  local grep = io.popen(("grep -rlaF '%s' %s"):format(secret:sub(1, 20), dir))
+  t.equal(grep:read "a", "")
+  grep:close()
+  assert(not said:find(secret:sub(1, 20), 1, true), said)
+  os.execute("rm -rf '" .. dir .. "'")
 end)
 
 server.clean()

@@ -131,6 +131,20 @@ end
 
 local function second_pays(i) return i == 2 and 0.8 or 0 end
 
+t.test("epsilon_greedy: of equal strategies the one with fewer under way is taken", function()
+  local brain, pending, count = started("epsilon_greedy", { epsilon = 0 }, 3), {}, {}
+  brain.admit(kernel(1, 1))
+  for _ = 1, 6 do
+    local k, i = brain.choose(#pending, pending)
+    pending[#pending + 1], count[i] = { parent = k, strategy = i }, (count[i] or 0) + 1
+  end
+  t.equal(count, { 2, 2, 2 })
+  brain.learn { n = 1, parent = pending[1].parent, strategy = 2, verdict = "wrong", reward = 0.9,
+                cost = {} }
+  t.equal(select(2, brain.choose(#pending, pending)), 2)
+  t.equal(select(2, brain.choose(0, {})), 2)
+end)
+
 t.test("best_of_n: every child is the baseline's, strategies take turns", function()
   local brain = started("best_of_n", nil, 3)
   brain.admit(kernel(1, 1))

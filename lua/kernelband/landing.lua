@@ -164,7 +164,10 @@ function landing.land(S, p)
   p.reward = p.reward or reward_of(S, p)
   S.landed = S.landed + 1
   p.landed = S.landed
-  if p.child then landing.admit(S, p.child) end
+  if p.child then
+    landing.admit(S, p.child)
+    if p.evaluation.declared then S.known[p.evaluation.declared] = p.child.id end
+  end
   local best = p.child and landing.note_best(S, p.child, p.evaluation)
   if not p.row then
     S.journal.pull(p, p.attempts)

@@ -39,13 +39,24 @@ local function known(S, p, source)
   p.hashes[#p.hashes + 1] = hash
 end
 
+-- The hash of what a candidate was before its open constants had values; the journal has
+-- it in the evaluation.
+local function declared_of(S, a)
+  if a.evaluation then return a.evaluation.declared end
+  return a.params and S.journal.json(a.id):match '"declared":"(%x+)"'
+end
+
 -- Once a pull has landed: its sources are free again, but for those that failed
 -- for what they are.
 function pull.release(S, p)
   for _, hash in ipairs(p.hashes) do S.tried[hash] = nil end
   for _, a in ipairs(p.attempts) do
     local verdict = a.evaluation and a.evaluation.verdict or a.verdict
-    if final[verdict] then S.tried[pull.hash(S, a.candidate.source)] = p.n end
+    if final[verdict] then
+      S.tried[pull.hash(S, a.candidate.source)] = p.n
+      local declared = a.kind ~= "tune" and declared_of(S, a)
+      if declared then S.tried[declared] = p.n end
+    end
   end
 end
 
@@ -100,27 +111,30 @@ local function context(S, p)
   return p.context
 end
 
--- Waits while the generator says that the world refuses; true to try once more.
-local function wait_out(S, p, reason)
-  local stage = p.stage
-  S.pause(reason)
+-- Waits while the world refuses; true to try once more.
+local function wait_out(S, p)
   if S.stopping or p.cancelled then return false end
+  local stage = p.stage
   p.stage = "waiting"
-  local ok = S.loop:sleep(S.pause_ns)
+  local ok = S.await_world()
   p.stage = stage
   return ok and not S.stopping and not p.cancelled
 end
 
 local function ask(S, p, what, a, b)
-  local made, reason, code
-  repeat
+  while not S.paused_for or wait_out(S, p) do
     local rng = S.rng:split(("%s %d"):format(what, p.n))
-    made, reason, code = S.generator[what](a, b, rng, context(S, p))
-    if code ~= "EPAUSE" then S.unpause() end
-  until code ~= "EPAUSE" or not wait_out(S, p, reason)
-  if code == "EPAUSE" or code == "ECANCELED" then p.cancelled = true end
-  if made then charge(S, p, made) end
-  return made, reason
+    local made, reason, code, wait_s = S.generator[what](a, b, rng, context(S, p))
+    if code == "EPAUSE" or code == "ESTOP" then
+      S.pause(reason, code == "ESTOP" and math.huge or wait_s)
+    else
+      S.unpause()
+      p.cancelled = p.cancelled or code == "ECANCELED"
+      if made then charge(S, p, made) end
+      return made, reason
+    end
+  end
+  p.cancelled = true
 end
 
 local function propose(S, p)
@@ -156,6 +170,7 @@ local function evaluate(S, p, kind, candidate)
     p.cancelled = true
     return nil, why
   end
+  if candidate.declared then result.declared = pull.hash(S, candidate.declared) end
   local attempt = { kind = kind, candidate = candidate }
   attempt.evaluation, attempt.text = pull.kept(S, result)
   p.attempts[#p.attempts + 1] = attempt

@@ -21,6 +21,8 @@ local status  = require "kernelband.status"
 
 local search = {}
 
+local LOOK_NS = 50 * 10 ^ 6 // 1         -- between two looks at what steering says
+
 local interrupts = core.system.interrupts
 
 -- Stopping -------------------------------------------------------------------------
@@ -134,6 +136,7 @@ local function land(S, p)
   S.money.check()
   if p.cancelled then
     pulls.release(S, p)
+    heed(S)
     return
   end
   landing.land(S, p)
@@ -142,13 +145,17 @@ end
 
 -- Until something arrives or may be started; false when the user wants out at once.
 local function wait(S)
-  local paused = S.steer.paused
+  local paused, look_ns = S.steer.paused, 0
   while not S.hand[S.hand.first] and paused == S.steer.paused do
     if interrupts() > 1 then return false end
     S.wait()
     heed(S)
     S.progress.tick(function() return status.of(S) end)
-    if S.steer.look() then stop(S, "steered") end
+    local now = core.system.now_ns()
+    if now >= look_ns then              -- a stream wakes it a hundred times a second
+      look_ns = now + LOOK_NS
+      if S.steer.look() then stop(S, "steered") end
+    end
   end
   return true
 end

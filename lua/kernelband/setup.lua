@@ -49,7 +49,7 @@ local rules = {
   { "out", "string", optional = true,
     check = function(s) return s ~= "", "the path of a folder" end },
   { "quiet", "boolean", optional = true },
-  { "retry", "number", default = 5, at_least = 0, doc = "seconds between two tries of it" },
+  { "retry", "number", default = 5, at_least = 0, doc = "seconds to the first new try of it" },
   { "confirm", "boolean", default = true },
   { "on_pull", "function", optional = true },
   { "lane", "integer", optional = true, doc = "of kb.search_all: a processor" },

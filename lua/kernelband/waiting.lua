@@ -7,15 +7,18 @@ local waiting = {}
 
 local TICK_NS = 200 * 10 ^ 6 // 1
 local TALK_NS = 10 ^ 6                  -- between two looks at an evaluator that is asked
+local MOST_PAUSE_NS = 60 * 10 ^ 9 // 1  -- between two tries of a world that refuses
 local now_ns = core.system.now_ns
 
 -- One turn of the loop of S, for those of the evaluators that are asked too. A
 -- coroutine may wait for what only they know, so they are asked first.
 local function turn(S, timeout_ns)
   local L, asked, some = S.loop, false, false
-  local _, why, code = L:turn(0)
+  local alone = #S.polls == 0
+  local _, why, code = L:turn(alone and timeout_ns or 0)
+  if alone and code ~= "EEMPTY" then return end
   if not why then return end
-  local alone = code == "EEMPTY" and #S.polls == 1
+  alone = code == "EEMPTY" and #S.polls == 1
   for _, poll in ipairs(S.polls) do
     local got, open = poll(alone and timeout_ns or 0)
     some, asked = some or got, asked or open
@@ -102,28 +105,61 @@ end
 
 waiting.turn = turn
 
--- A generator may say that the world refuses (EPAUSE: quota, network, key): that is no
--- pull. The search waits for patience_s seconds and then stops, to be gone on with.
+-- A generator may say that the world refuses: EPAUSE (quota, network) or ESTOP (key,
+-- model: no waiting helps). That is no pull. The search waits for patience_s seconds and
+-- then stops, to be gone on with; at once where it would have to wait for longer.
+-- While it waits one pull at a time asks again, each time after twice as long as before.
 function waiting.patience(S, patience_s)
-  local since_ns, why
+  local since_ns, next_ns, delay_ns, changed, hopeless
 
-  function S.pause(reason)
-    if since_ns then return end
-    since_ns, why = now_ns(), tostring(reason)
-    S.paused_for = why
-    S.journal.event("paused", why)
-    S.progress.note(("waiting: %s (tried again for %g minutes, then the run pauses)"):format(
-      why, patience_s / 60))
+  local function wake_all()
+    if changed then changed:resolve(true) end
+    changed = nil
+  end
+
+  -- wait_s: how long it says it will refuse, if it does.
+  function S.pause(reason, wait_s)
+    local now, text = now_ns(), tostring(reason)
+    delay_ns = since_ns and math.min(2 * delay_ns, math.max(S.pause_ns, MOST_PAUSE_NS))
+               or S.pause_ns
+    local wait_ns = math.max(delay_ns, math.min(wait_s or 0, 1e6) * 1e9 // 1 | 0)
+    next_ns = now + wait_ns
+    if not since_ns then
+      since_ns, S.paused_for = now, text
+      S.journal.event("paused", text)
+      S.progress.note(wait_s == math.huge and text
+        or ("waiting: %s (tried again for %g minutes, then the run pauses)"):format(text,
+                                                                                 patience_s / 60))
+    end
+    hopeless = wait_s and next_ns > since_ns + patience_s * 1e9
+    wake_all()
+    S.wake()
+  end
+
+  -- In the coroutine of a pull: true when it is its turn to ask again.
+  function S.await_world()
+    while since_ns and now_ns() < next_ns do
+      changed = changed or S.loop:promise()
+      local mine = changed
+      local timer = S.loop:at(next_ns, function() mine:resolve(true) end)
+      local ok = mine:await()
+      S.loop:drop(timer)
+      if changed == mine then changed = nil end
+      if not ok then return false end
+    end
+    if since_ns then next_ns = math.maxinteger end      -- the others wait for what comes of it
+    return true
   end
 
   function S.unpause()
     if not since_ns then return end
-    since_ns, S.paused_for = nil, nil
+    since_ns, S.paused_for, hopeless = nil, nil, nil
     S.progress.note "going on"
+    wake_all()
   end
 
   function S.out_of_patience()
-    return since_ns and now_ns() - since_ns >= patience_s * 1e9
+    return since_ns and (hopeless or now_ns() - since_ns >= patience_s * 1e9)
   end
 end
 

@@ -1,71 +1,87 @@
--- What overlapping buys: pulls a second over a generator that takes 2 s to answer and
--- two workers that take 100 ms to evaluate, by how many pulls are in flight; and the
--- processor time of the engine a proposal.
+-- What overlapping buys: pulls a second from a model that takes 2 s to answer, over HTTP
+-- from a server on this machine, and two workers that take 100 ms to evaluate, by how
+-- many pulls are in flight; and the processor time of the engine a proposal.
 --   kernelband run tests/bench/parallel.lua [seconds a run]
-local kb = require "kernelband"
-local core = kb.core
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+local kb     = require "kernelband"
+local json   = require "kernelband.json"
+local server = require "server"
+local core   = kb.core
 
 local seconds = tonumber(arg and arg[1]) or 24
-local answer_ns, evaluation_ns, workers = 2 * 10 ^ 9 // 1, 100 * 10 ^ 6 // 1, 2
+local EVENTS, WAITS, ANSWER_MS = 400, 20, 2000
+local WORKERS <const>, EVALUATION_NS <const> = 2, 100 * 10 ^ 6 // 1
 
-local function generator()
-  local calls = 0
-  local g = { name = "thinks", first = { 0, 0, 0, 0, 0, 0 }, seen = function() end,
-              open = function() return true end }
-  function g.propose(parent, strategy, rng, ctx)
-    local ok, why, code = ctx.loop:sleep(answer_ns)
-    if not ok then return nil, why, code end
-    calls = calls + 1
-    local params = {}
-    for i, x in ipairs(parent.params) do params[i] = x + (1 - x) * 0.1 * rng:uniform() end
-    return { source = ("%s %d"):format(strategy.name, calls), params = params, usd = 0.01,
-             tokens = { input = 4000, output = 1500 } }
+-- One answer: a kernel like no other, in EVENTS events over two seconds.
+local function answer(i)
+  local text = ("Tiled.\n```c\nvoid parallel(void)\n{\n    step(%d);\n%s}\n```\n"):format(i,
+    ("    /* what is done here, in a line of its own */\n"):rep(60))
+  local out = { "on POST *\ntimes 1\nhead 200\nheader content-type: text/event-stream\nchunked" }
+  local size = #text // EVENTS + 1
+  for n = 1, EVENTS do
+    local piece = text:sub((n - 1) * size + 1, n * size)
+    out[#out + 1] = "data " .. json.encode { choices = { { delta = { content = piece } } } }
+    if n % (EVENTS // WAITS) == 0 then out[#out + 1] = ("wait %dms"):format(ANSWER_MS // WAITS) end
   end
-  return g
+  out[#out + 1] = 'data {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":'
+    .. '{"prompt_tokens":900,"completion_tokens":400}}\ndata [DONE]\nlast'
+  return table.concat(out, "\n")
 end
 
--- A synthetic task behind so many workers, each busy for the time of an evaluation.
+-- A world without a compiler: a source's own number is how fast it is.
+local function verdict(source)
+  local speedup = 1 + (tonumber(source:match "step%((%d+)%)") or 0) / 1000
+  return { verdict = "ok", time_ns = 1e6 / speedup, baseline_ns = 1e6, speedup = speedup,
+           speedup_low = speedup, speedup_high = speedup, shapes = {}, evidence = {} }
+end
+
 local function task()
-  local world = kb.synthetic { seed = 3 }
-  return { name = "parallel", environment = function()
-    local env = world.environment()
-    local inner, L, busy, queue = env.evaluator, nil, 0, {}
-    local outer = { close = function() end, baseline = inner.baseline }
-    function outer.attach(loop) L = loop end
-    function outer.evaluate(candidate, how)
-      while busy == workers do
+  local strategies = kb.strategies "strategies/c"
+  return { name = "parallel", summary = "", language = "c", environment = function()
+    local L, busy, queue = nil, 0, {}
+    local evaluator = { close = function() end, baseline = function() return verdict "" end }
+    function evaluator.attach(loop) L = loop end
+    function evaluator.evaluate(candidate)
+      while busy == WORKERS do
         local p = L:promise()
         queue[#queue + 1] = p
         p:await()
       end
       busy = busy + 1
-      L:sleep(evaluation_ns)
+      L:sleep(EVALUATION_NS)
       busy = busy - 1
       if queue[1] then table.remove(queue, 1):resolve(true) end
-      inner.submit(1, candidate, how)
-      local _, evaluation = inner.next(0)
-      return evaluation
+      return verdict(candidate.source)
     end
-    env.evaluator = outer
-    return env
+    return { strategies = strategies, evaluator = evaluator, source = "void parallel(void) { }\n",
+             generator = { open = function() end, propose = function() end,
+                           seen = function() end } }
   end }
 end
 
-local function rate(parallel, folder)
+local function rate(parallel, policy, folder)
+  local scenario = {}
+  for i = 1, (parallel * seconds // 2 + 2 * parallel) // 1 do scenario[i] = answer(i) end
+  local s = server.start(table.concat(scenario, "\n") .. "\n")
   local began, cpu = core.system.now_ns(), os.clock()
-  local r = kb.search { task = task(), generator = generator(), parallel = parallel,
-    policy = "policies/random.lua", quiet = true, confirm = false, out = folder,
+  local r = kb.search { task = task(), parallel = parallel, quiet = true, confirm = false,
+    generator = kb.generator.llm { model = "m", base_url = s.url .. "/v1" },
+    policy = ("policies/%s.lua"):format(policy), out = folder,
     budget = { minutes = seconds / 60 } }
   local spent = (core.system.now_ns() - began) / 1e9
-  return r.pulls / spent, 1e3 * (os.clock() - cpu) / r.pulls, r.pulls
+  local asked = #s:requests()
+  s:stop()
+  assert(r.verdicts.ok == r.pulls, "an answer was not measured")
+  return r.pulls / spent, 1e3 * (os.clock() - cpu) / asked, r.pulls
 end
 
 local dir = ("%s/kb-bench-%s"):format(os.getenv "TMPDIR" or "/tmp", core.system.random_hex(6))
 local one
-for _, parallel in ipairs { 1, 16 } do
-  local per_s, cpu_ms, n = rate(parallel, ("%s/%d"):format(dir, parallel))
+for n, run in ipairs { { 1, "random" }, { 16, "random" }, { 16, "kernelband" } } do
+  local per_s, cpu_ms, pulls = rate(run[1], run[2], ("%s/%d"):format(dir, n))
   one = one or per_s
-  print(("%2d in flight  %6.2f pulls/s  %5.1fx  %5.2f ms of the engine a proposal  (%d pulls)")
-        :format(parallel, per_s, per_s / one, cpu_ms, n))
+  print(("%2d in flight, %-10s  %6.2f pulls/s  %5.1fx  %5.2f ms of the engine a proposal of %d "
+         .. "events  (%d pulls)"):format(run[1], run[2], per_s, per_s / one, cpu_ms, EVENTS, pulls))
 end
 os.execute("rm -rf '" .. dir .. "'")
+server.clean()

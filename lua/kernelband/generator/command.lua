@@ -5,8 +5,8 @@
 --   kb.generator.command { "sh", "-c", "my-model --stdin", timeout_s = 600 }
 --
 -- The command runs in a process group of its own, which is ended at its deadline. A
--- command that fails is tried again once and then pauses the search: a failure of
--- the world is no pull.
+-- command that fails is tried again once and then pauses the search, one that cannot
+-- be started stops it: a failure of the world is no pull.
 local json   = require "kernelband.json"
 local prompt = require "kernelband.prompt"
 local reply  = require "kernelband.llm.reply"
@@ -68,7 +68,7 @@ end
 local function new(options)
   local argv, opt = split(options)
   local g = { name = "command", identity = json.encode { kind = "command", argv = argv,
-                                                         repair = opt.repair } }
+    repair = opt.repair, prompt = prompt.identity(opt.prompt) } }
 
   local function exchange(L, question, _, _)
     local record = { provider = "command", model = argv[1], attempts = 0 }
@@ -84,7 +84,8 @@ local function new(options)
       end
       record.error = wrong
       if record.attempts >= opt.attempts then
-        return nil, wrong .. "; mend it, then resume", "EPAUSE", record
+        local begun = r or code == "ETIME" or code == "EFULL"
+        return nil, wrong .. "; mend it, then resume", begun and "EPAUSE" or "ESTOP", record
       end
       if not L:sleep(ns(opt.retry_s)) then return nil, "cancelled", "ECANCELED", record end
     end

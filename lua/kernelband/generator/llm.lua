@@ -88,7 +88,7 @@ local function identity(opt, base)
   return json.encode {
     kind = "llm", provider = opt.provider, model = opt.model, base = base,
     temperature = opt.temperature, effort = opt.effort, max_tokens = opt.max_tokens,
-    extra = opt.extra, repair = opt.repair,
+    extra = opt.extra, repair = opt.repair, prompt = prompt.identity(opt.prompt),
   }
 end
 

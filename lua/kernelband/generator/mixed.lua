@@ -73,9 +73,9 @@ local function start(all, task, ctx)
     local pick, why = rng:split "mixed", "no generator has anything for this pull"
     while #list > 0 do
       local m = draw(list, pick)
-      local candidate, reason, code = m.g.propose(parent, strategy, rng, here)
+      local candidate, reason, code, wait_s = m.g.propose(parent, strategy, rng, here)
       if candidate then return mark(candidate, m.i) end
-      if code then return nil, reason, code end
+      if code then return nil, reason, code, wait_s end
       why = reason
     end
     return nil, why
@@ -85,8 +85,8 @@ local function start(all, task, ctx)
     local i = candidate.by and candidate.by.member
     local g = i and started[i].g
     if not (g and g.repair) then return nil, "its generator repairs nothing" end
-    local mended, why, code = g.repair(candidate, evaluation, rng, here)
-    return mended and mark(mended, i), why, code
+    local mended, why, code, wait_s = g.repair(candidate, evaluation, rng, here)
+    return mended and mark(mended, i), why, code, wait_s
   end
 
   function instance.seen(candidate)

@@ -7,6 +7,7 @@
 -- times in it are those of another machine), by its pull. Which one a pull gets
 -- depends on nothing else, so a run that is resumed gets what it would have got.
 local core   = require "kernelband.core"
+local json   = require "kernelband.json"
 local prompt = require "kernelband.prompt"
 local record = require "kernelband.llm.record"
 local schema = require "kernelband.schema"
@@ -44,7 +45,9 @@ local function new(options)
   local opt = schema.options(named, rules, "kb.generator.replay")
   local entries, hash = record.load(from)
   local by_hash, by_place, last = index(entries)
-  local g = { name = "replay", identity = "replay " .. hash }
+  local own = prompt.identity(opt.prompt)
+  local g = { name = "replay", identity = "replay " .. hash
+              .. (own and " " .. json.encode { prompt = own } or "") }
 
   local function find(request, about)
     local same = by_hash[request]

@@ -60,7 +60,7 @@ function ask.instance(self)
     return call and call(rec)
   end
 
-  -- A candidate, or nil, reason [, code].
+  -- A candidate, or nil, reason [, code, seconds to wait].
   local function put(question, about, rng, here)
     local call = here.call or ctx.journal and ctx.journal.call
     local got, why, code, rec = in_loop(here.loop or ctx.loop, function(L)
@@ -68,7 +68,7 @@ function ask.instance(self)
     end)
     rec = rec or {}
     local id = keep(rec, about, question, got, call)
-    if not got then return nil, why, code end
+    if not got then return nil, why, code, rec.wait_s end
     if got.refusal or got.finish == "refusal" then
       return nil, "the model refused: " .. reply.excerpt(got.refusal or got.text or "", 200)
     end
@@ -85,10 +85,10 @@ function ask.instance(self)
   function instance.propose(parent, strategy, rng, here)
     here = here or {}
     local about = { kind = "propose", pull = here.pull, attempt = 1, note = ctx.note or nothing }
-    local candidate, why, code = put(questions:propose(parent, strategy, here), about,
-                                     rng:split "call", here)
+    local candidate, why, code, wait_s = put(questions:propose(parent, strategy, here), about,
+                                             rng:split "call", here)
     if candidate then candidate.by = { strategy = strategy, repaired = 0 } end
-    return candidate, why, code
+    return candidate, why, code, wait_s
   end
 
   function instance.repair(candidate, evaluation, rng, here)
@@ -98,9 +98,9 @@ function ask.instance(self)
     if done >= options.repair then return nil, "it was repaired before" end
     local about = { kind = "repair", pull = here.pull, attempt = done + 2,
                     note = ctx.note or nothing }
-    local mended, why, code = put(questions:repair(candidate, evaluation, by.strategy), about,
+    local mended, why, code, wait_s = put(questions:repair(candidate, evaluation, by.strategy), about,
                                   rng:split("repair " .. done), here)
-    if not mended then return nil, why, code end
+    if not mended then return nil, why, code, wait_s end
     mended.by = { strategy = by.strategy, repaired = done + 1 }
     return mended
   end

@@ -5,9 +5,10 @@
 --   answer, why, code, record = c:ask(L, { system =, stable =, fresh = }, rng, note)
 --
 -- answer = { text, finish, model, id, usage, usd, usd_source, raw_usage (JSON),
---   status, attempts, first_s, total_s }; code is "EPAUSE" when the world refuses
--- and no repetition helps, "ECANCELED", or nil when this one question got no
--- answer. record has what is known in every case.
+--   status, attempts, first_s, total_s }; code is "EPAUSE" when the world refuses for
+-- now (record.wait_s: for how long, where it says so), "ESTOP" until somebody has
+-- mended it, "ECANCELED", or nil when this one question got no answer. record has
+-- what is known in every case.
 --
 -- The key is in the headers of the request and nowhere else: every text that comes
 -- back from here has gone through the censor.
@@ -166,9 +167,10 @@ local function refusal_of(self, status, headers, e, sent)
   local why = ("%s %s"):format(status == 200 and "error" or "HTTP " .. status,
                                e.message or e.type or e.code or "without a word")
   local field = kind == "field" and errors.field(e, sent)
-  if kind == "field" and not field then kind = "pause" end
+  if kind == "field" and not field then kind = "stop" end
   return failure(self, kind, why, { status = status, field = field,
-    wait_s = kind == "retry" and errors.wait_s(headers, core.system.wall_s()) or nil })
+    wait_s = (kind == "retry" or kind == "pause")
+             and errors.wait_s(headers, core.system.wall_s()) or nil })
 end
 
 local function finish_of(self, got, result, sent, headers)
@@ -242,7 +244,7 @@ local function try(self, L, question, record)
                       errors.read(got.text(), self.censor), sent)
   end
   local reason = partial and partial.reason           -- a certificate does not mend itself
-  local kind = (reason == "tls" or code == "EINVAL") and "pause"
+  local kind = (reason == "tls" or code == "EINVAL") and "stop"
                or reason == "size" and "broken" or "retry"
   return failure(self, kind, tostring(why), { code = code })
 end
@@ -288,7 +290,7 @@ local function persist(self, L, question, rng, note, record)
     record.attempts = record.attempts + 1
     local result, fail = try(self, L, question, record)
     if result then return result end
-    record.error = fail.why
+    record.error, record.wait_s = fail.why, nil
     if fail.kind == "field" then
       leave_out(self, fail.field, note)
       record.attempts = record.attempts - 1
@@ -296,14 +298,17 @@ local function persist(self, L, question, rng, note, record)
       return nil, fail.why
     elseif fail.kind == "cancelled" then
       return nil, fail.why, "ECANCELED"
-    elseif fail.kind == "pause" then
-      return nil, paused(self, fail, record.attempts), "EPAUSE"
+    elseif fail.kind == "pause" or fail.kind == "stop" then
+      record.wait_s = fail.wait_s
+      return nil, paused(self, fail, record.attempts),
+             fail.kind == "pause" and "EPAUSE" or "ESTOP"
     else
       broken = broken + (fail.kind == "broken" and 1 or 0)
       local wait_ns = to_ns(delay_s(self, record.attempts, fail.wait_s, rng))
       local now = core.system.now_ns()
       if record.attempts >= self.attempts or broken >= broken_tries
          or now + wait_ns > until_ns then
+        record.wait_s = fail.wait_s
         return nil, paused(self, fail, record.attempts), "EPAUSE"
       end
       -- A server that says when: all of this generator's questions wait for it.

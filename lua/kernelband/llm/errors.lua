@@ -5,7 +5,8 @@
 --   errors.of(table)                  the same from an error event
 --   kind, why = errors.kind(status, headers, e)
 --       "retry"   429, 5xx, 408, 409 and what servers say is for a moment
---       "pause"   quota, key, model: no repetition helps
+--       "pause"   the quota is spent: later
+--       "stop"    key, model, request: not before somebody has mended it
 --       "field"   a field of the request is not supported (why: its name, if named)
 --       "refused" this one request: too long, or against the provider's rules
 --   s = errors.wait_s(headers, now_s) what the server asks to wait; nil when it does not
@@ -72,7 +73,7 @@ function errors.kind(status, headers, e)
                        and mentions(e, quota)) then
     return "pause"
   end
-  if status == 401 or status == 403 or status == 404 or status == 407 then return "pause" end
+  if status == 401 or status == 403 or status == 404 or status == 407 then return "stop" end
   local told = headers and headers["x-should-retry"]
   if told == "true" then return "retry" end
   if status == 413 or mentions(e, too_long) then return "refused" end
@@ -83,7 +84,7 @@ function errors.kind(status, headers, e)
      or transient[e.type or ""] or transient[e.code or ""] then
     return "retry"
   end
-  return status == 200 and not for_good[e.type or ""] and "retry" or "pause"
+  return status == 200 and not for_good[e.type or ""] and "retry" or "stop"
 end
 
 -- Which of the fields sent the refusal names: by param, or as a word of the text.
