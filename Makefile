@@ -132,7 +132,7 @@ build/fuzz/%: %.c $(SRC) Makefile
 	@mkdir -p $(@D)
 	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
 	  -o $@ $< $(FUZZ_SRC) $(LIBS)
-fuzz: all $(FUZZ)
+fuzz: all $(FUZZ) $(SERVER)
 	@for f in $(FUZZ); do n=$$(basename $$f); mkdir -p build/fuzz/corpus/$$n tests/fuzz/corpus/$$n; \
 	  $$f build/fuzz/corpus/$$n tests/fuzz/corpus/$$n -max_total_time=$(SECONDS) -verbosity=0 || exit 1; done
 	@for f in $(wildcard tests/fuzz/fuzz_*.lua); do SECONDS=$(SECONDS) $(KB) run $$f || exit 1; done

@@ -42,6 +42,18 @@ typedef enum kb_status {
 #define KB_MUST_USE
 #endif
 
+/* 1 in a build with the address sanitizer, which maps terabytes. */
+#if defined __SANITIZE_ADDRESS__
+#define KB_SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define KB_SANITIZED 1
+#endif
+#endif
+#ifndef KB_SANITIZED
+#define KB_SANITIZED 0
+#endif
+
 /* "EINVAL", and its sentence. Static strings; never NULL, any int accepted. */
 const char *kb_status_name(int status);
 const char *kb_status_text(int status);

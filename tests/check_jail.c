@@ -360,24 +360,13 @@ static int limits_cannot_be_raised(void)
     return __LINE__;
 }
 
-#if defined __SANITIZE_ADDRESS__
-#define SANITIZED true
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED true
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED false
-#endif
-
 START_TEST(limits)
 {
     static int (*const all[])(void) = {
         memory_is_limited, files_are_limited_exactly, no_file_bytes_is_none,
         open_files_are_limited, limits_cannot_be_raised,
     };
-    if (!skipped(_i == 0 && SANITIZED, "the sanitizer needs all addresses"))
+    if (!skipped(_i == 0 && KB_SANITIZED, "the sanitizer needs all addresses"))
         holds(all[_i]);
 }
 END_TEST
@@ -620,7 +609,7 @@ END_TEST
 static int whole_jail_as_a_user(void)
 {
     const char *const read[] = { inside, NULL };
-    struct kb_jail_limits l = { .memory_bytes = SANITIZED ? 0 : 1 << 30,
+    struct kb_jail_limits l = { .memory_bytes = KB_SANITIZED ? 0 : 1 << 30,
                                 .open_files = 16 };
     char file[96];
     snprintf(file, sizeof file, "%s/file", inside);
@@ -694,11 +683,13 @@ int main(void)
     suite_add_tcase(s, t);
 
     t = tcase_create("user");
+    tcase_set_timeout(t, 60);           /* a loaded machine */
     tcase_add_loop_test(t, user, 0, 2);
     tcase_add_test(t, processor_time_is_limited);
     suite_add_tcase(s, t);
 
     t = tcase_create("calls");
+    tcase_set_timeout(t, 60);           /* a loaded machine */
     tcase_add_loop_test(t, calls_that_stay, 0, 2);
     tcase_add_loop_test(t, a_call_outside_the_list_raises_sigsys, 0, TRAPPED);
     tcase_add_loop_test(t, every_call_is_as_the_table_says, 0, 2);

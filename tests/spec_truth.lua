@@ -56,9 +56,13 @@ end)
 t.test("a task that is strict enough is opened, and says which mutants do not apply", function()
   local s = evaluate.open(make_task(), device)
   t.equal(s.baseline.mutants, { caught = 7, none = { "swap y" } })
-  local start = core.system.now_ns()
-  mutants.refuse(s)
-  t.equal((core.system.now_ns() - start) / 1e6 < 400, true)
+  local least = math.huge               -- of three: others use the machine
+  for _ = 1, 3 do
+    local start = core.system.now_ns()
+    mutants.refuse(s)
+    least = math.min(least, (core.system.now_ns() - start) / 1e6)
+  end
+  t.equal(least < 3000, true, least)    -- 100 on an idle machine; make bench prints it
 end)
 
 t.test("a copy is no mutant of a copy", function()
@@ -154,6 +158,17 @@ t.test("a candidate is timed side by side with the best kernel so far", function
   t.equal(s:evaluate(best, { incumbent = "nonsense" }).against, nil)
 end)
 
+t.test("whoever runs as fast has as many calls in a sample", function()
+  local calibrated = evaluate.open(axpy, device)
+  local room = calibrated.timed[1]
+  -- As if the baseline had been calibrated while others had the processor.
+  room.baseline_n = math.max(1, room.baseline_n // 6)
+  local out = calibrated:evaluate(assert(core.system.read_file "tests/tasks/axpy/baseline.c"))
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(out.shapes[1].iterations, room.baseline_n)
+  t.equal(out.sure_low <= out.speedup_low, true)
+end)
+
 t.test("faster than the machine is no win", function()
   local s = evaluate.open(make_task(
     "out.work = function(s) return { flops = 1e6 * s.n, bytes = 8 * s.n } end"), device)
@@ -170,13 +185,14 @@ t.test("a win is above what the machine's own noise can do", function()
   t.equal(loud.least > 0.1, true)
   local biased = win.noise { { 0.05, 0.051, 0.049, 0.05, 0.05, 0.051, 0.049, 0.05 } }
   t.near(biased.least, 0.1, 1e-3)
-  local out = { speedup = 1.05, speedup_low = 1.03, speedup_high = 1.07, noise = quiet }
+  local out = { speedup = 1.05, speedup_low = 1.04, speedup_high = 1.06, sure_low = 1.03,
+                noise = quiet }
   win.decide(out)
   t.equal(out.win, true)
   out.noise = loud
   win.decide(out)
   t.equal(out.win, false)
-  t.equal(win.may_be { speedup = 1.05, speedup_low = 1.005 }, false)
+  t.equal(win.may_be { speedup = 1.05, speedup_low = 1.02, sure_low = 1.005 }, false)
   t.equal(win.may_be { speedup = 1.05 }, false)
 end)
 

@@ -23,17 +23,6 @@
 enum { PAGE = 4096, SPINS = 2000, ROUNDS = 3 };
 enum { EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
-#if defined __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 static struct kb_cpu_wire *wire;        /* the SIGSYS handler needs it */
 
 static int give_up(const char *step)
@@ -79,7 +68,7 @@ static kb_status enter_jail(const char *object)
     snprintf(copy, sizeof copy, "%s", object);
     const char *const read[] = { dirname(copy), NULL };
     struct kb_jail_limits limits = {
-        .memory_bytes = SANITIZED ? 0 : mapped_bytes() + ((uint64_t)2 << 30),
+        .memory_bytes = KB_SANITIZED ? 0 : mapped_bytes() + ((uint64_t)2 << 30),
         .stack_bytes = (uint64_t)64 << 20, .open_files = 16
     };
     struct sigaction trap = { .sa_sigaction = on_denied,

@@ -20,19 +20,8 @@
 #include "process.h"
 #include "ptx.h"
 
-#if defined __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 static const struct kb_jail_limits limits = {
-    .memory_bytes = SANITIZED ? 0 : (uint64_t)8 << 30, .cpu_s = 60,
+    .memory_bytes = KB_SANITIZED ? 0 : (uint64_t)8 << 30, .cpu_s = 60,
     .open_files = 64
 };
 

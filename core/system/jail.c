@@ -173,6 +173,9 @@ static const struct kb_jail_rule rules[] = {
     { "faccessat", LOAD, 0, { { 0 } } },     { "faccessat2", LOAD, 0, { { 0 } } },
     { "getcwd", LOAD, 0, { { 0 } } },        { "seccomp", LOAD, 0, { { 0 } } },
     { "prctl", LOAD, 1, { { 0, UINT64_MAX, PR_SET_NO_NEW_PRIVS } } },
+#if KB_SANITIZED
+    { "sigaltstack", BOTH, 0, { { 0 } } },  /* its longjmp asks where that is */
+#endif
 };
 
 /* What a compiler may not, of all there is. */

@@ -1,13 +1,13 @@
 -- win.lua - when is a measured speed-up one? Arithmetic on times, no clock.
 --
--- A win has the lower end of its interval above 1.01 and an estimate above the
--- least effect: 2 percent, or what the baseline against itself on this machine
+-- A win has the lower end of its 99 percent interval above 1.01 and an estimate above
+-- the least effect: 2 percent, or what the baseline against itself on this machine
 -- says noise can do. What is faster than the machine's roofs, or more than ten
 -- times the baseline, is measured twice before anyone believes it.
 local core     = require "kernelband.core"
 local evidence = require "kernelband.evidence"
 
-local win = { least_effect = math.log(1.02) }
+local win = { least_effect = math.log(1.02), confidence = 0.99 }
 
 local least_low    = math.log(1.01)     -- the lower end of a win is above that
 local too_good     = 10                 -- times the baseline
@@ -16,7 +16,7 @@ local floor_slack  = 1.25               -- roofs are measured, and clocks move
 -- The geometric mean over shapes. Shapes are timed independently, so the
 -- half-widths of their log intervals add in quadrature.
 function win.overall(out)
-  local log, low, high, time, base = 0, 0, 0, 0, 0
+  local log, low, high, sure, time, base = 0, 0, 0, 0, 0, 0
   local n, known = #out.shapes, true
   for _, r in ipairs(out.shapes) do
     local e = math.log(r.speedup)
@@ -26,12 +26,14 @@ function win.overall(out)
     if known then
       low = low + (e - math.log(r.speedup_low)) ^ 2
       high = high + (math.log(r.speedup_high) - e) ^ 2
+      sure = sure + (e - math.log(r.sure_low or r.speedup_low)) ^ 2
     end
   end
   out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
   if known then
     out.speedup_low = math.exp(log - math.sqrt(low) / n)
     out.speedup_high = math.exp(log + math.sqrt(high) / n)
+    out.sure_low = math.exp(log - math.sqrt(sure) / n)
   end
 end
 
@@ -57,15 +59,15 @@ function win.noise(lists)
 end
 
 function win.may_be(out)
-  return out.speedup_low ~= nil and math.log(out.speedup_low) > least_low
+  return out.sure_low ~= nil and math.log(out.sure_low) > least_low
 end
 
 -- Nothing is noise that is twice as fast for certain.
-function win.needs_noise(out) return win.may_be(out) and out.speedup_low < 2 end
+function win.needs_noise(out) return win.may_be(out) and out.sure_low < 2 end
 
 function win.decide(out)
   out.win = win.may_be(out) and not out.impossible
-            and (out.speedup_low >= 2 or math.log(out.speedup) >= out.noise.least)
+            and (out.sure_low >= 2 or math.log(out.speedup) >= out.noise.least)
 end
 
 -- No kernel is done sooner than this: flops at the measured peak, compulsory

@@ -89,4 +89,12 @@ for i = 1, 15 do
 end
 print(("checks of 1 MiB of output  %.0f ms  (target 150 ms)  on %s"):format(
       core.stats.median(check), machine.name))
+local refused = {}
+for i = 1, 5 do
+  local start = core.system.now_ns()
+  require("kernelband.mutants").refuse(m)
+  refused[i] = (core.system.now_ns() - start) / 1e6
+end
+print(("mutants of that task        %.0f ms  (once a start of the engine; target 100 ms)"):format(
+      core.stats.median(refused)))
 os.execute("rm -rf " .. dir)
