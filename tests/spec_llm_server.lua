@@ -400,9 +400,9 @@ t.test("Ctrl-C with eight questions under way hangs up, and the run goes on late
   local began = core.system.now_ns()
   os.execute("kill -INT " .. pid)
   local said = pipe:read "a"
-  local _, how, code = pipe:close()
+  local _, how, status = pipe:close()
   assert(core.system.now_ns() - began < 10e9, "it did not hang up")
-  t.equal({ how, code }, { "exit", 130 }, said)
+  t.equal({ how, status }, { "exit", 130 }, said)
   slow:stop()
   local reader = require("kernelband.run").reader(dir .. "/run")
   t.equal(reader:experiment().state, "interrupted")

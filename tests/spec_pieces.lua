@@ -6,7 +6,7 @@ local pieces = require "kernelband.llm.pieces"
 local reply = require "kernelband.llm.reply"
 
 local frames = {
-  { "content", '{"id":"c1","choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}' },
+  { "content", '{"id":"c","choices":[{"index":0,"delta":{"content":"%s"},"finish":null}]}' },
   { "content", '{"choices": [{"delta": {"content": "%s"}}], "usage": null}' },
   { "content", '{"choices":[{"delta":{"content":"%s"}}],"usage":null,"obfuscation":"%r"}' },
   { "text", '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}' },
@@ -23,8 +23,8 @@ local function find(v, key)
 end
 
 local rng = core.rng(4)
-local letters = { "a", "é", '\\"', "\\n", "\\\\", "\\u00e9", "\\u0000", "/", "\\/", " ", "}", "{", ":",
-                  ",", "\\t", '","content":"', '"', "\\", '"}', "\1", "\xff", '\\"},"' }
+local letters = { "a", "é", '\\"', "\\n", "\\\\", "\\u00e9", "\\u0000", "/", "\\/", " ", "}", "{",
+                  ":", ",", "\\t", '","content":"', '"', "\\", '"}', "\1", "\xff", '\\"},"' }
 
 local function text(most)
   local out = {}

@@ -85,8 +85,8 @@ function ask.instance(self)
   function instance.propose(parent, strategy, rng, here)
     here = here or {}
     local about = { kind = "propose", pull = here.pull, attempt = 1, note = ctx.note or nothing }
-    local candidate, why, code, wait_s = put(questions:propose(parent, strategy, here), about,
-                                             rng:split "call", here)
+    local candidate, why, code, wait_s = put(questions:propose(parent, strategy, here),
+                                             about, rng:split "call", here)
     if candidate then candidate.by = { strategy = strategy, repaired = 0 } end
     return candidate, why, code, wait_s
   end
@@ -98,8 +98,9 @@ function ask.instance(self)
     if done >= options.repair then return nil, "it was repaired before" end
     local about = { kind = "repair", pull = here.pull, attempt = done + 2,
                     note = ctx.note or nothing }
-    local mended, why, code, wait_s = put(questions:repair(candidate, evaluation, by.strategy), about,
-                                  rng:split("repair " .. done), here)
+    local mended, why, code, wait_s = put(
+      questions:repair(candidate, evaluation, by.strategy), about,
+      rng:split("repair " .. done), here)
     if not mended then return nil, why, code, wait_s end
     mended.by = { strategy = by.strategy, repaired = done + 1 }
     return mended
