@@ -103,13 +103,17 @@ local function new(params, ctx)
     join(kernel, each and math.min(kernel.id, most) or parent and cluster[parent] or 1)
   end
 
-  function policy.choose()
-    local arms = {}
+  function policy.choose(under_way, pending)
+    local arms, waiting = {}, {}
+    for _, e in ipairs(pending or {}) do  -- a pull under way counts as one more
+      local arm = ((cluster[e.parent] or 1) - 1) * n + e.strategy
+      waiting[arm] = (waiting[arm] or 0) + 1
+    end
     for c, list in ipairs(groups) do
       for _, i in ipairs(unmasked(c, list)) do arms[#arms + 1] = (c - 1) * n + i end
     end
     if #arms == 0 then return nil end
-    local arm = arms[ucb:select(arms)]
+    local arm = arms[ucb:select(arms, nil, waiting, under_way)]
     local c, i = (arm - 1) // n + 1, (arm - 1) % n + 1
     return draw_parent(groups[c], i), i, { mean = ucb:mean(arm), cluster = c,
       exploration = ucb:score(arm) - ucb:mean(arm) }

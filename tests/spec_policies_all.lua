@@ -173,6 +173,21 @@ t.test("ucb1: an untried arm under way is not chosen again", function()
   t.equal(seen, { true, true, true })
 end)
 
+t.test("kernelband_v2: arms under way count as pulled, so equal ones take turns", function()
+  local brain = started("kernelband_v2", nil, 3)
+  local k = kernel(1, 1)
+  brain.admit(k)
+  brain.learn { n = 1, parent = k, strategy = 1, verdict = "wrong", reward = 0.5, cost = {} }
+  brain.learn { n = 2, parent = k, strategy = 2, verdict = "wrong", reward = 0.5, cost = {} }
+  brain.learn { n = 3, parent = k, strategy = 3, verdict = "wrong", reward = 0.5, cost = {} }
+  local list, seen = {}, {}
+  for step = 1, 3 do
+    local _, i = brain.choose(#list, list)
+    seen[i], list[step] = true, { parent = k, strategy = i }
+  end
+  t.equal(seen, { true, true, true })
+end)
+
 t.test("epsilon_greedy: epsilon 0 is greedy, 1 is even; it may be annealed", function()
   local function count(epsilon)
     local brain = started("epsilon_greedy", { epsilon = epsilon, start_mean = 0 }, 4)
