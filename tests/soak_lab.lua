@@ -3,8 +3,8 @@ local t = require "harness"
 local kb = require "kernelband"
 local exe = kb.core.system.exe()
 
-for _, name in ipairs { "alpha", "clusters", "counters", "halving", "rewards", "transfer",
-                        "variance", "warm_start" } do
+for _, name in ipairs { "alpha", "clusters", "counters", "halving", "policies", "rewards",
+                        "transfer", "variance", "warm_start" } do
   t.test(name .. " prints its table and its sentence within a minute", function()
     local start = kb.core.system.now_ns()
     local pipe = assert(io.popen(("%s run examples/lab/%s.lua 2>&1"):format(exe, name)))
