@@ -5,7 +5,7 @@
 
 #include "mutant.h"
 
-static const float right[16] = { 1.0009765f, -2, 3.3333333f, 4, 5, 6, 7, 8,
+static const float right[16] = { 1.0009765625f, -2, 3.3333333f, 4, 5, 6, 7, 8,
                                  9, 10, 11, 12, 13, 14, 15, 16.000002f };
 
 static size_t make(enum kb_mutant kind, float *out)

@@ -157,6 +157,11 @@ t.test("a file of another tool: its first valid configuration is the baseline", 
 end)
 
 t.test("a file that is not T4, or hostile, is refused with the place", function()
+  local huge = [[{"metadata": {"kernelband": {"machine": {"cpu": 1e999}}}, "results": [
+    {"configuration": {"x": 1}, "times": {"runtimes": [4.0]}, "invalidity": "correct",
+     "correctness": 1, "objectives": ["time"],
+     "measurements": [{"name": "time", "value": 4.0, "unit": "ms"}]}]}]]
+  import_text(huge)                     -- a number that is none names no machine
   t.raises("no JSON", import_text, "{")
   t.raises("no JSON", import_text, ("["):rep(100000))
   t.raises("expected T4", import_text, "[1]")
