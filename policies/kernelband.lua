@@ -1,9 +1,9 @@
--- KernelBand: the default. The (kernel k, strategy s) pair is chosen of which most
--- improvement over the best kernel so far is expected. Where the generator can
--- list its moves, ctx.landscape says how much: a Gaussian process over parameters
--- measured here and, with a memory, in earlier searches. Else (a model writes the
--- kernels) it is p w ln(1 + exp(m / w)), the mean excess over 0 of a logistic law
--- centred at m = lag + mean + exploration + psi, in units of log time:
+-- KernelBand: the default. The (kernel k, strategy s) pair is chosen of which most improvement
+-- over the best kernel so far is expected. Where the generator can list its moves, ctx.landscape
+-- says how much: a Gaussian process over parameters measured here and, with a memory, in earlier
+-- searches; how much each matters is fitted as points come in. Else (a model writes the kernels)
+-- it is the mean excess over 0 of a logistic law, p w ln(1 + exp(m / w)), in units of log time,
+-- centred at m = lag + mean + exploration + psi:
 --   lag          ln(speedup(k) / best speedup): parent and strategy are one choice
 --   mean         gain of s on k, shrunk to that in its cluster, to its strategy's,
 --                to the overall one; a gain within both intervals is none
@@ -17,11 +17,11 @@ local function new(params, ctx)
   local each, auto = params.clusters == "each", params.clusters == "auto"
   assert(each or auto or type(params.clusters) == "number",
          "clusters must be a number or \"each\" or \"auto\"")
-  local land = ctx.landscape { scale = params.scale, rate = params.rate, kin = params.kin }
-  local seed, near = ctx.rng:below(1 << 31), nil
-  local kernels, cluster, log, heads, target, idle = {}, {}, {}, {}, {}, {}
-  local best, waiting, squares, presses, shrink = 1, {}, 0, {}, params.shrink
-  local all, by_strategy, by_cluster, by_kernel     -- cells of statistics
+  local land = ctx.landscape { scale = params.scale, rate = params.rate, kin = params.kin,
+                               fit = params.fit }
+  local kernels, cluster, log, heads, target, idle, presses = {}, {}, {}, {}, {}, {}, {}
+  local seed, best, waiting, squares = ctx.rng:below(1 << 31), 1, {}, 0
+  local shrink, near, all, by_strategy, by_cluster, by_kernel = params.shrink
   for _, name in ipairs(params.presses) do presses[name] = true end
   for i, s in ipairs(ctx.strategies) do
     target[i], presses[i] = s.target, presses[s.name]
@@ -144,7 +144,7 @@ return {
   summary = "expected improvement over the best, by landscape or shrunk statistics",
   defaults = { alpha = 0.5, clusters = "auto", c = 1, tau = 10, theta_sat = 90,
     buffer = 500, gain = 0.1, spread = 0.3, shrink = 3, share = 0.5, trust = 10, fruitless = 0.3,
-    most = 32, scale = 2, rate = 0.3, kin = 0.8, memory = "", remember = "",
+    most = 32, scale = 2, rate = 0.3, fit = 1.5, kin = 0.9, memory = "", remember = "",
     presses = { "vectorization", "pipeline", "access_layout" } },
   accepts = { clusters = { "number", "string" } },
 }

@@ -188,6 +188,35 @@ START_TEST(bad_options_are_refused)
 }
 END_TEST
 
+/* y depends on the first axis alone. */
+START_TEST(a_fit_finds_the_axis_that_matters)
+{
+    size_t far = track(0, 3), place = track(2, 9);
+    for (int i = 0; i < 8; i++)
+        learn(i % 4, i * 5 % 8, 0, i % 4);
+    double before, after, deviation;
+    kb_gp_at(g, place, &before, &deviation);
+    ck_assert_int_eq(kb_gp_fit(g, 1.5), KB_OK);
+    kb_gp_at(g, place, &after, &deviation);
+    ck_assert_double_lt(fabs(after - 2), 0.2);
+    ck_assert_double_lt(fabs(after - 2), fabs(before - 2));
+    double x[2] = { 0, 0 }, a[2] = { 1, 0 }, b[2] = { 0, 1 };
+    ck_assert_double_lt(kb_gp_covariance(g, x, a), kb_gp_covariance(g, x, b));
+    kb_gp_at(g, far, &after, &deviation);
+    ck_assert_double_lt(fabs(after), 0.2);
+}
+END_TEST
+
+START_TEST(a_fit_without_points_keeps_the_prior)
+{
+    double x[2] = { 0, 0 }, z[2] = { 2, -1 };
+    ck_assert_int_eq(kb_gp_fit(g, 1), KB_OK);
+    ck_assert_double_eq_tol(kb_gp_covariance(g, x, z), 2.25 * exp(-3), 1e-12);
+    ck_assert_int_eq(kb_gp_fit(g, 0), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_fit(g, NAN), KB_EINVAL);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("gp");
@@ -203,6 +232,8 @@ int main(void)
     tcase_add_test(tc, a_full_process_takes_no_more);
     tcase_add_test(tc, bad_numbers_are_refused_and_change_nothing);
     tcase_add_test(tc, bad_options_are_refused);
+    tcase_add_test(tc, a_fit_finds_the_axis_that_matters);
+    tcase_add_test(tc, a_fit_without_points_keeps_the_prior);
     Suite *s = suite_create("gp");
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);

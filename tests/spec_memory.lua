@@ -77,6 +77,26 @@ t.test("what is remembered of axes of the same name changes the forecast", funct
          excess(nil), 1e-12)
 end)
 
+t.test("a space that shares less than half of the moving axes is not recalled", function()
+  local landscape = require "kernelband.landscape"
+  local moves = { all("x", { 1, 2, 4, 8 }), {} }
+  for i, p in ipairs(moves[1]) do p.y, p.z, moves[2][i] = 1, 1, { x = 1, y = 2 ^ i, z = 2 ^ i } end
+  local function excess(names)
+    local points = {}
+    for i, v in ipairs { 1, 2, 4, 8 } do
+      points[i] = { params = {}, time_ns = 1e6 / 2.0 ^ i }
+      for _, name in ipairs(names) do points[i].params[name] = v end
+    end
+    local land = landscape.new({}, function(_, i) return moves[i], true end,
+                               { { name = "other", points = points } }, 2)
+    local k = kernel(1, { x = 1, y = 1, z = 1 }, 1)
+    land.admit(k)
+    return land.excess(k, 1, 0)
+  end
+  t.near(excess { "x" }, excess { "w" }, 1e-12)
+  assert(excess { "x", "y" } > excess { "w" }, "two of three axes count")
+end)
+
 t.test("the content of a memory is part of what a run is", function()
   local one = kb.policy("policies/kernelband.lua", { memory = file }).params.memory
   write '{ "format": "kernelband memory", "version": 1, "spaces": [] }'

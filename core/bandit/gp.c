@@ -18,6 +18,8 @@ struct kb_gp {
     struct kb_gp_options how;
     size_t dim, count, places, room;
     double *rate;               /* dim */
+    double *given, scale;       /* rate and scale as they were at first */
+    double *y;                  /* capacity */
     double *x;                  /* capacity rows of dim */
     size_t *group;              /* capacity */
     double *root;               /* Cholesky factor, packed lower triangle */
@@ -58,7 +60,7 @@ kb_status kb_gp_new(size_t dim, const double *rate,
             return KB_EINVAL;
 
     size_t most = how->capacity, packed = most * (most + 1) / 2;
-    size_t doubles = dim + most * dim + packed + most;
+    size_t doubles = 2 * dim + most * dim + packed + 2 * most;
     kb_gp *g = calloc(1, sizeof *g + doubles * sizeof g->data[0]);
     size_t *group = calloc(most, sizeof *group);
     if (!g || !group) {
@@ -73,7 +75,11 @@ kb_status kb_gp_new(size_t dim, const double *rate,
     g->x = g->rate + dim;
     g->root = g->x + most * dim;
     g->white = g->root + packed;
+    g->y = g->white + most;
+    g->given = g->y + most;
+    g->scale = how->scale;
     memcpy(g->rate, rate, dim * sizeof *rate);
+    memcpy(g->given, rate, dim * sizeof *rate);
     *out = g;
     return KB_OK;
 }
@@ -142,6 +148,24 @@ static double prior_variance(const kb_gp *g)
     return g->how.scale * g->how.scale + g->how.level * g->how.level;
 }
 
+/* Row n of the factor, from x, y and group of point n. */
+static void factor(kb_gp *g, size_t n)
+{
+    double *row = g->root + n * (n + 1) / 2;
+    const double *x = g->x + n * g->dim;
+    double left = prior_variance(g) + g->how.noise * g->how.noise;
+    double white = g->y[n] - g->how.mean;
+    for (size_t j = 0; j < n; j++) {
+        row[j] = solve(g, x, g->group[n], j, row);
+        left -= row[j] * row[j];
+        white -= row[j] * g->white[j];
+    }
+    /* Noise alone keeps the pivot above its square, but for rounding. */
+    double least = g->how.noise * g->how.noise / 2;
+    row[n] = sqrt(left > least ? left : least);
+    g->white[n] = white / row[n];
+}
+
 kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group, double y)
 {
     if (!within_limit(x, g->dim) || !within_limit(&y, 1)
@@ -150,20 +174,10 @@ kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group, double y)
     size_t n = g->count;
     if (n == g->how.capacity)
         return KB_EEMPTY;
-    double *row = g->root + n * (n + 1) / 2;
-    double left = prior_variance(g) + g->how.noise * g->how.noise;
-    double white = y - g->how.mean;
-    for (size_t j = 0; j < n; j++) {
-        row[j] = solve(g, x, group, j, row);
-        left -= row[j] * row[j];
-        white -= row[j] * g->white[j];
-    }
-    /* Noise alone keeps the pivot above its square, but for rounding. */
-    double least = g->how.noise * g->how.noise / 2;
-    row[n] = sqrt(left > least ? left : least);
-    g->white[n] = white / row[n];
     memcpy(g->x + n * g->dim, x, g->dim * sizeof *x);
     g->group[n] = group;
+    g->y[n] = y;
+    factor(g, n);
     g->count++;
     return KB_OK;
 }
@@ -218,4 +232,109 @@ double kb_gp_excess(kb_gp *g, size_t place, double best)
     double value = ahead * erfc(-z * 0.7071067811865476) / 2
                  + deviation * density;
     return value > 0 ? value : 0;
+}
+
+/* What kb_gp_fit makes as large as it can: the log density of the points of
+ * group 0, and of z under its prior. Their factor goes to work. */
+static double evidence(const kb_gp *g, const double *z, const size_t *own,
+                       size_t n, double *work)
+{
+    double *white = work + n * (n + 1) / 2, sum = 0;
+    double noise = g->how.noise * g->how.noise;
+    for (size_t i = 0; i < n; i++) {
+        double *row = work + i * (i + 1) / 2;
+        const double *x = g->x + own[i] * g->dim;
+        double left = prior_variance(g) + noise;
+        double rest = g->y[own[i]] - g->how.mean;
+        for (size_t j = 0; j < i; j++) {
+            const double *rj = work + j * (j + 1) / 2;
+            double c = covariance(g, x, 0, g->x + own[j] * g->dim, 0);
+            for (size_t k = 0; k < j; k++)
+                c -= row[k] * rj[k];
+            row[j] = c / rj[j];
+            left -= row[j] * row[j];
+            rest -= row[j] * white[j];
+        }
+        row[i] = sqrt(left > noise / 2 ? left : noise / 2);
+        white[i] = rest / row[i];
+        sum -= white[i] * white[i] / 2 + log(row[i]);
+    }
+    for (size_t d = 0; d <= g->dim; d++)
+        sum -= z[d] * z[d] / 2;
+    return sum;
+}
+
+static void set(kb_gp *g, const double *z, double spread, size_t d)
+{
+    if (d < g->dim)
+        g->rate[d] = g->given[d] * exp(spread * z[d]);
+    else
+        g->how.scale = g->scale * exp(spread * z[d] / 3);
+}
+
+/* Moves z[d] by step while that helps, either way; returns the evidence. */
+static double climb(kb_gp *g, double *z, double spread, size_t d, double step,
+                    double best, const size_t *own, size_t n, double *work)
+{
+    for (int sign = -1; sign <= 1; sign += 2)
+        for (;;) {
+            double old = z[d];
+            z[d] += sign * step;
+            set(g, z, spread, d);
+            double e = fabs(z[d]) > 4 ? -HUGE_VAL
+                                      : evidence(g, z, own, n, work);
+            if (!(e > best + 1e-6)) {
+                z[d] = old;
+                set(g, z, spread, d);
+                break;
+            }
+            best = e;
+        }
+    return best;
+}
+
+/* Whether the points differ along axis d; the scale always counts. */
+static bool varies(const kb_gp *g, size_t d, const size_t *own, size_t n)
+{
+    for (size_t i = 1; d < g->dim && i < n; i++)
+        if (g->x[own[i] * g->dim + d] != g->x[own[0] * g->dim + d])
+            return true;
+    return d == g->dim;
+}
+
+kb_status kb_gp_fit(kb_gp *g, double spread)
+{
+    if (!(spread > 0 && spread <= 2))
+        return KB_EINVAL;
+    size_t n = 0, most = g->count;
+    size_t *own = malloc((most + 1) * sizeof *own);
+    double *work = malloc((most * (most + 1) / 2 + most + 1) * sizeof *work);
+    if (!own || !work) {
+        free(own);
+        free(work);
+        return KB_ENOMEM;
+    }
+    for (size_t i = 0; i < most; i++)
+        if (g->group[i] == 0)
+            own[n++] = i;
+    double z[KB_GP_MAX_DIM + 1] = { 0 };
+    for (size_t d = 0; d <= g->dim; d++)
+        set(g, z, spread, d);
+    double best = evidence(g, z, own, n, work);
+    for (double step = 1; step >= 0.5; step /= 2)
+        for (size_t d = 0; d <= g->dim; d++)
+            if (varies(g, d, own, n))
+                best = climb(g, z, spread, d, step, best, own, n,
+                             work);
+    free(own);
+    free(work);
+
+    for (size_t i = 0; i < most; i++)
+        factor(g, i);
+    for (size_t i = 0; i < g->places; i++) {
+        g->place[i].n = 0;
+        g->place[i].left = prior_variance(g);
+        g->place[i].mean = g->how.mean;
+    }
+    return KB_OK;
 }

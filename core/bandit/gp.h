@@ -61,6 +61,14 @@ size_t kb_gp_places(const kb_gp *g);
 KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,
                                   double y);
 
+/* Moves rates and scale to where the points of group 0 are most likely, a
+ * normal prior on their logarithms held against it: centred at what was given,
+ * of deviation `spread` (0 .. 2] for the rates and a third of that for the
+ * scale. Coordinate ascent in steps of the deviation, then of half, so about
+ * 4 dim factorings: O(dim n^3), and every place is forecast anew. EINVAL,
+ * ENOMEM. */
+KB_MUST_USE kb_status kb_gp_fit(kb_gp *g, double spread);
+
 /* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are
  * KB_GP_MAX_PLACES; ENOMEM. */
 KB_MUST_USE kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place);

@@ -3,6 +3,7 @@
  *   local g = core.gp(rates, { scale =, mean =, level =, noise =, kin =,
  *                              capacity = })       rates: one number a dimension
  *   g:learn(x, y [, group]) -> true | nil, text, "EEMPTY" when it is full
+ *   g:fit(spread)           -> true | nil, text, "ENOMEM"
  *   g:track(x)              -> place
  *   g:at(place)             -> mean, deviation
  *   g:excess(place, best)   -> expected improvement over best
@@ -86,6 +87,17 @@ static int gp_learn(lua_State *L)
     return 1;
 }
 
+static int gp_fit(lua_State *L)
+{
+    double spread = number(L, 2, "spread");
+    luaL_argcheck(L, spread > 0 && spread <= 2, 2, "expected 0 < spread <= 2");
+    kb_status st = kb_gp_fit(self(L), spread);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 static int gp_track(lua_State *L)
 {
     double x[KB_GP_MAX_DIM];
@@ -139,6 +151,7 @@ void kb_bind_gp(lua_State *L)
     static const luaL_Reg methods[] = {
         { "close",  gp_close  },
         { "learn",  gp_learn  },
+        { "fit",    gp_fit    },
         { "track",  gp_track  },
         { "at",     gp_at     },
         { "excess", gp_excess },

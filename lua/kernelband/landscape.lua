@@ -32,9 +32,10 @@ local most_memory = 192                 -- and of earlier ones
 local most_moves = 256                  -- of a pair, the first listed
 
 local rules = {
-  { "scale", "number", default = 1 }, { "noise", "number", default = 0.1 },
+  { "scale", "number", default = 1 }, { "noise", "number", default = 0.05 },
   { "rate", "number", default = 0.4 }, { "kin", "number", default = 0.8 },
-  { "level", "number", default = 0.5 },
+  { "level", "number", default = 0.5 }, { "fit", "number", default = 1.5 },
+  { "flag", "number", default = 0.1 },
 }
 
 local function sorted(t)
@@ -72,23 +73,26 @@ end
 
 -- moves(kernel, i) is the generator's: a list of parameters, the kernel's own
 -- among them and the same list for pairs that share their children; and whether
--- known ones may come again.
-function landscape.new(options, moves, remembered)
+-- known ones may come again. strategies: how many there are.
+function landscape.new(options, moves, remembered, strategies)
   local o = schema.options(options, rules, "ctx.landscape")
   local axes, encode, middle, speed, valid
   local land, rates = {}, {}
   local points, counted, known = {}, 0, {}  -- measured: { x, y or nil, n }; by key
-  local place, classes = {}, {}
+  local place, classes, moving = {}, {}, {}
 
-  -- Earlier points as points of this space; nil when no axis is shared.
+  -- Earlier points as points of this space; nil when less than half of the axes
+  -- that move are shared: what the others do would be noise, and is not small.
   local function recalled(params)
-    local by_name, own, shared = {}, {}, false
+    local by_name, own, shared, all = {}, {}, 0, 0
     for name, v in pairs(params) do by_name[plain(name)] = v end
-    for _, name in ipairs(axes) do
-      local v = by_name[plain(name)]
-      own[name], shared = v, shared or v ~= nil
+    for d, name in ipairs(axes) do
+      own[name] = by_name[plain(name)]
+      if moving[d] then
+        all, shared = all + 1, shared + (own[name] ~= nil and 1 or 0)
+      end
     end
-    return shared and own or nil
+    return shared > 0 and 2 * shared >= all and own or nil
   end
 
   -- Mean log time of a remembered space: times of other kernels say nothing.
@@ -129,7 +133,7 @@ function landscape.new(options, moves, remembered)
 
   -- The models anew from memory and the points, the fastest half and the latest.
   local function rebuild()
-    speed = core.gp(rates, { scale = o.scale, noise = o.noise * o.scale, level = o.level,
+    speed = core.gp(rates, { scale = o.scale, noise = o.noise, level = o.level,
                              kin = o.kin, capacity = most_memory + most_points })
     valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
                              capacity = most_memory + most_points })
@@ -153,12 +157,31 @@ function landscape.new(options, moves, remembered)
     for _, p in ipairs(points) do take(p) end
   end
 
-  local function add(params, y, time_ns)
+  -- How fast kinship fades at first: an axis of two values, a flag, mostly does less.
+  local function guess(kernel)
+    local values, count = {}, {}
+    for i = 0, strategies or 0 do
+      local list = i == 0 and { kernel.params } or moves(kernel, i) or {}
+      for n = 1, math.min(#list, most_moves) do
+        for d, v in ipairs(encode(list[n])) do
+          values[d] = values[d] or {}
+          if not values[d][v] then values[d][v], count[d] = true, (count[d] or 0) + 1 end
+        end
+      end
+    end
+    local one = not strategies
+    for d in ipairs(axes) do
+      rates[d] = count[d] == 2 and o.flag or o.rate
+      moving[d] = one or count[d] > 1
+    end
+  end
+
+  local function add(params, y, time_ns, kernel)
     if not params then return end
     if not axes then
       axes, encode = encoder(params)
       middle = params
-      for d in ipairs(axes) do rates[d] = o.rate end
+      guess(kernel or { params = params })
       if #axes > 0 and #axes <= 64 then rebuild() end
     end
     if not speed then return end
@@ -167,10 +190,14 @@ function landscape.new(options, moves, remembered)
     points[#points + 1] = { x = x, y = y, n = counted, params = params,
                            time_ns = time_ns }
     if #points == most_points then rebuild() else take(points[#points]) end
+    local n = #points
+    if o.fit > 0 and y and n >= 4 and (n <= 12 or n <= 32 and n % 2 == 0 or n % 8 == 0) then
+      speed:fit(o.fit)
+    end
   end
 
   function land.admit(kernel)
-    add(kernel.params, math.log(kernel.speedup), kernel.time_ns)
+    add(kernel.params, math.log(kernel.speedup), kernel.time_ns, kernel)
   end
 
   -- A failed candidate counts where the engine knows its parameters.

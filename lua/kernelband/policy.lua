@@ -286,7 +286,7 @@ local function inner_context(ctx, m)
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
     open = open, landscape = function(options)
-      return landscape.new(options, moves, ctx.memory)
+      return landscape.new(options, moves, ctx.memory, #ctx.strategies)
     end,
   }
 end
