@@ -68,7 +68,6 @@
 ---@field ucb fun(arms: integer, options?: table): table
 ---@field cluster fun(k: integer, dim: integer, options?: table): table
 ---@field logit fun(dim: integer, options?: table): table
----@field points fun(dim: integer): table
 ---@field rng fun(seed: integer): table
 ---@field stats table
 
@@ -87,7 +86,7 @@
 ---@field seed? integer default 1
 ---@field out? string
 ---@field quiet? boolean
----@field retry? number seconds between two tries of it; default 5; at least 0
+---@field retry? number seconds to the first new try of it; default 5; at least 0
 ---@field confirm? boolean default true
 ---@field on_pull? fun(pull: table)
 ---@field lane? integer of kb.search_all: a processor
