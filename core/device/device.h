@@ -180,6 +180,11 @@ KB_MUST_USE kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot,
 KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot,
                                      size_t i, double value);
 
+/* Element to becomes what element from is. Need not have happened before the
+ * next thing that looks. */
+KB_MUST_USE kb_status kb_buffers_copy(kb_buffers *b, size_t arg, size_t slot,
+                                      size_t to, size_t from);
+
 /* Puts a mutant of output arg of slot 0, which holds the right answer, in its
  * place; from: the input of a copy; rows, cols: as in kb_mutation. *other is
  * what kb_mutant_make returns. ENOMEM. */
