@@ -22,7 +22,9 @@ local function answer(i)
   for n = 1, EVENTS do
     local piece = text:sub((n - 1) * size + 1, n * size)
     out[#out + 1] = "data " .. json.encode { choices = { { delta = { content = piece } } } }
-    if n % (EVENTS // WAITS) == 0 then out[#out + 1] = ("wait %dus"):format(ANSWER_MS * 1000 // WAITS) end
+    if n % (EVENTS // WAITS) == 0 then
+      out[#out + 1] = ("wait %dus"):format(ANSWER_MS * 1000 // WAITS)
+    end
   end
   out[#out + 1] = 'data {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":'
     .. '{"prompt_tokens":900,"completion_tokens":400}}\ndata [DONE]\nlast'
