@@ -31,9 +31,11 @@ local function answer(i)
   return table.concat(out, "\n")
 end
 
--- A world without a compiler: a source's own number is how fast it is.
+-- A world without a compiler: a source's own number says how fast it is, in no order,
+-- so that a new best is as rare as in a search.
 local function verdict(source)
-  local speedup = 1 + (tonumber(source:match "step%((%d+)%)") or 0) / 1000
+  local number = math.tointeger(tonumber(source:match "step%((%d+)%)") or 0)
+  local speedup = 1 + number * 2654435761 % 2 ^ 32 / 2 ^ 32
   return { verdict = "ok", time_ns = 1e6 / speedup, baseline_ns = 1e6, speedup = speedup,
            speedup_low = speedup, speedup_high = speedup, shapes = {}, evidence = {} }
 end
