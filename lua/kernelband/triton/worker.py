@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """worker.py - judges Triton candidates for an engine; frames on stdin and stdout.
 
-    worker.py serve [DEVICE]     the frames of lua/kernelband/worker.lua
+    worker.py serve [DEVICE [LIBRARY]]   the frames of lua/kernelband/worker.lua;
+                                 LIBRARY is libkb_inject.so, which records kernels
     worker.py tunables           a source on stdin, its meta-parameters on stdout
     worker.py compile            a kernel on stdin as JSON, its cubin on stdout
     worker.py probe              what this interpreter has, as one JSON object
@@ -37,6 +38,9 @@ CALL_S = 60                 # deadline of one command to a child
 OPEN_S, EVALUATE_S = 150, 100       # of a baseline, of a candidate: the engine waits longer
 FLUSH = 256 << 20
 POISONS = (11, 48)         # memory that no one wrote: odd NaN, even a number
+STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
+COUNTERS = "search"         # set of core/device/cupti_sets.c, one pass
+INJECT = None               # path of libkb_inject.so
 
 # Frames -------------------------------------------------------------------------
 
@@ -321,6 +325,91 @@ def explain(e):
             "text": text}
 
 
+class Activity(ctypes.Structure):
+    """struct kb_activity of core/device/activity.h"""
+    _fields_ = [(n, ctypes.c_int64) for n in ("start_ns", "end_ns")] \
+        + [(n, ctypes.c_int32) for n in ("kind", "device", "stream", "registers", "shared_bytes",
+                                         "local_bytes")] \
+        + [("grid", ctypes.c_int32 * 3), ("block", ctypes.c_int32 * 3),
+           ("name", ctypes.c_char * 192)]
+
+
+SUMS = ("kernels", "copies", "sum_ns", "union_ns", "span_ns", "away_ns", "streams", "devices",
+        "dropped")
+
+
+class Recorder:
+    """libkb_inject.so, loaded before the GPU is opened: what ran on it during a call. Where it
+    can't, why says so and every record is that text."""
+
+    def __init__(self, path):
+        self.text, self.why = ctypes.create_string_buffer(512), None
+        if not path:
+            self.why = "this build has no libkb_inject.so: CUPTI's headers were missing"
+            return
+        try:
+            self.lib = ctypes.CDLL(path)
+        except OSError as e:
+            self.why = str(e)[:300]
+            return
+        self.lib.kb_inject_records.restype = ctypes.POINTER(Activity)
+        self.lib.kb_inject_key.restype = ctypes.c_char_p
+        self.done(self.lib.kb_inject_open(self.text, 512))
+
+    def done(self, status):
+        if status:
+            self.why = self.text.value.decode("utf-8", "replace")[:300]
+        return not status
+
+    def start(self):
+        return self.why is None and self.done(self.lib.kb_inject_start(self.text, 512))
+
+    def stop(self):
+        sums = (ctypes.c_int64 * len(SUMS))()
+        if self.why is not None or not self.done(self.lib.kb_inject_stop(sums, self.text, 512)):
+            return {"why": self.why}
+        out, n, kernels = dict(zip(SUMS, sums)), ctypes.c_size_t(), {}
+        records = self.lib.kb_inject_records(ctypes.byref(n))
+        for i in range(n.value):
+            r = records[i]
+            if r.kind == 0:
+                k = kernels.setdefault(r.name, dict(
+                    name=r.name.decode("utf-8", "replace"), ns=0, n=0, registers=r.registers,
+                    shared=r.shared_bytes, local=r.local_bytes, grid=list(r.grid),
+                    block=list(r.block)))
+                k["ns"], k["n"] = k["ns"] + r.end_ns - r.start_ns, k["n"] + 1
+        out["by_name"] = sorted(kernels.values(), key=lambda k: -k["ns"])[:64]
+        return out
+
+    def count(self, device, prepare, launch):
+        """Hardware counters of what launch starts: { key: number }, or { why }."""
+        if self.why is not None:
+            return {"why": self.why}
+        failed = []
+
+        def safely(call):
+            def run(_):
+                try:
+                    call()
+                    return 0
+                except BaseException as e:
+                    failed.append("%s: %s" % (type(e).__name__, str(e)[:200]))
+                    return 1
+            return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
+        before, call, values = safely(prepare), safely(launch), (ctypes.c_double * 64)()
+        why = ctypes.create_string_buffer(512)
+        if self.lib.kb_inject_count(COUNTERS.encode(), device, before, call, None, values,
+                                    ctypes.c_size_t(64), why, ctypes.c_size_t(512)):
+            return {"why": (failed or [why.value.decode("utf-8", "replace")])[0]}
+        out = {}
+        for i in range(64):
+            key = self.lib.kb_inject_key(COUNTERS.encode(), ctypes.c_size_t(i))
+            if not key:
+                break
+            out[key.decode()] = finite(values[i])
+        return {"values": out}
+
+
 def walk(value, path="", depth=0):
     """(path, leaf) of nested results, in an order that does not depend on the run."""
     if depth < 8 and isinstance(value, dict):
@@ -340,6 +429,7 @@ class Runner:
     def __init__(self, device, scratch, trusted):
         import torch
         self.torch, self.device, self.scratch, self.trusted = torch, device, scratch, trusted
+        self.recorder = Recorder(INJECT) if device != "cpu" else None
         if not self.device == "cpu":
             torch.cuda.set_device(device)
             torch.zeros(1, device=device)       # the driver opens its files now
@@ -740,9 +830,24 @@ class Runner:
         self.sync()
         return {}
 
-    def do_go(self, cycles=0):
+    def do_go(self, cycles=0, record=False):
+        record = record and self.recorder and self.recorder.start()
         self.result, ns, host = self.timed(self.call, cycles)
-        return {"ns": ns, "host": host}
+        reply = {"ns": ns, "host": host}
+        if record:
+            reply["recorded"] = self.recorder.stop()
+        elif self.recorder:
+            reply["recorded"] = {"why": self.recorder.why}
+        return reply
+
+    def do_count(self, seed):
+        def launch():
+            self.result = self.call()
+            self.sync()
+        if not self.recorder:
+            return {"why": "Triton's interpreter has no counters"}
+        return self.recorder.count(self.torch.cuda.current_device(),
+                                   lambda: self.do_prepare(seed), launch)
 
     def do_call(self, poison):
         """A call that is checked, not timed."""
@@ -1069,7 +1174,12 @@ class Session:
         self.needs = {"half": "float16" in text or ".half()" in text, "dot": "tl.dot" in text,
                       "bfloat": "bfloat16" in text, "rounds": "int8" in text}
         self.spare, self.left_out, self.ignore = None, {}, []
-        self.lock = open("/tmp/kernelband-triton-%s.lock" % device.replace(":", "-"), "a")
+        self.recorded, self.unrecorded = {}, None
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        at = int(device.split(":")[1]) if ":" in device else 0
+        gpu = visible[at] if at < len(visible) and visible[at].strip() else str(at)
+        self.lock = open("/tmp/kernelband-triton-%s-%s.lock" % (
+            device.split(":")[0], "".join(c for c in gpu if c.isalnum() or c == "-")), "a")
         self.reference = Child(device, True)
         self.load(self.reference, task["source"])
         self.machine = self.reference.ask("machine")
@@ -1135,6 +1245,8 @@ class Session:
             nonlocal mark
             seconds[name], mark = time.monotonic() - mark, time.monotonic()
         self.load(child, source)
+        self.unrecorded, self.functions = None, {
+            n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         lap("build")
         self.check_tests(child, out, baseline)
         lap("check")
@@ -1170,8 +1282,16 @@ class Session:
         if self.left_out:
             out["left_out"] = list(self.left_out.values())
         self.summary(out)
+        if any("recorded" in r for r in out["shapes"]):
+            out["recorded"] = {"by": "CUPTI activity records"}
+        if self.unrecorded:
+            out.setdefault("recorded", {})["why"] = self.unrecorded
         facts = child.ask("facts")
-        self.evidence(out, facts.get("kernels"))
+        values, why = {}, "counters are not asked for"
+        if self.task.get("counters", True) and not out["screened"]:
+            values, why = self.counters(child, out)
+            lap("count")
+        self.evidence(out, facts.get("kernels"), values, why)
 
     def verify(self, child, shown, op, **request):
         try:
@@ -1250,7 +1370,10 @@ class Session:
             n = 3
         times, walls = {"A": [], "B": []}, {"A": [], "B": []}
         looked = {secret() % n, n - 1} if secret() % 2 else {n - 1}
+        row, at, seen = {}, secret() % n, None
         for k in range(n):
+            if k == at:             # no one can tell beforehand which call is recorded
+                seen = self.record(child, s)
             for who in ("AB", "BA")[secret() % 2]:
                 seed = secret()
                 t, w = self.sample(child if who == "B" else self.reference, seed, cycles)
@@ -1262,8 +1385,9 @@ class Session:
         self.left_s = max(0.2, self.left_s - (time.monotonic() - start))
         base, mine = median(times["A"]), median(times["B"])
         gap = self.cross_check(s, times, walls)
+        self.check_records(child, s, seen, mine, row)
         e, low, high = paired([math.log(a / b) for a, b in zip(times["A"], times["B"])])
-        row = dict(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1, blocks=n,
+        row.update(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1, blocks=n,
                    time_ns=mine, baseline_ns=base, speedup=math.exp(e), interval="wilcoxon",
                    samples={"baseline": times["A"], "candidate": times["B"]}, clock_gap_ns=gap)
         if low is not None:
@@ -1288,6 +1412,102 @@ class Session:
                            s["label"], saved / 1e3, (saved - gap) / 1e3))
         return gap
 
+    def record(self, who, s):
+        """One call's record: { ns = what its events say, kernels, union_ns .., by_name }."""
+        seed = secret()
+        who.ask("prepare", seed=seed)
+        reply = who.ask("go", record=True)
+        r = reply.get("recorded")
+        if self.device == "cpu":
+            return {"why": "Triton's interpreter launches nothing on a GPU"}
+        if not isinstance(r, dict) or r.get("why"):
+            return {"why": str((r or {}).get("why") or "the child gave no record")[:300]}
+        out = {k: int(r[k]) for k in SUMS}
+        out["ns"] = float(reply["ns"])
+        out["by_name"] = [{"name": str(k["name"])[:200], "ns": int(k["ns"]), "n": int(k["n"]),
+                           "registers": int(k["registers"]), "shared": int(k["shared"]),
+                           "block": [int(x) for x in k["block"][:3]],
+                           "grid": [int(x) for x in k["grid"][:3]]} for k in r["by_name"][:64]]
+        if out["dropped"]:
+            return {"why": "%d records of a call were lost" % out["dropped"]}
+        return out
+
+    def check_records(self, child, s, seen, timed_ns, row):
+        """What was recorded must bear the events out. What looks wrong is recorded twice more:
+        only what is wrong each time is held against a candidate."""
+        known = self.recorded.get(s["i"])
+        if known is None and not seen.get("why"):
+            known = self.record(self.reference, s)
+            if not known.get("why"):
+                self.recorded[s["i"]] = known
+        why = seen.get("why") or known.get("why")
+        if why:
+            self.unrecorded = why
+            return
+        bad = None
+        for again in range(3):
+            bad = self.suspicion(seen, known, timed_ns)
+            if not bad:
+                break
+            seen = self.record(child, s) if again < 2 else seen
+            if seen.get("why"):
+                self.unrecorded = seen["why"]
+                return
+        if bad:
+            raise Lost("cheated", "%s: %s" % (s["label"], bad))
+        row["recorded"] = {k: seen[k] for k in ("kernels", "copies", "union_ns", "span_ns",
+                                                "streams")}
+        row["recorded"].update(events_ns=seen["ns"], baseline_union_ns=known["union_ns"],
+                               strange_share=self.strangers(seen, known)[0],
+                               names=[readable(k["name"]) for k in seen["by_name"][:4]])
+        s["by_name"] = seen["by_name"]
+
+    def suspicion(self, seen, known, timed_ns):
+        busy, us = seen["union_ns"], 1e-3
+        if seen["kernels"] + seen["copies"] == 0 and known["kernels"]:
+            return "nothing ran on the GPU in a recorded call: its answer is kept from before"
+        if seen["span_ns"] > 1.05 * seen["ns"] + 20000:
+            return "the GPU worked for %.0f us from first to last kernel, its events say %.0f us" \
+                % (seen["span_ns"] * us, seen["ns"] * us)
+        if seen["away_ns"] and not known["away_ns"]:
+            return "%.0f us of work ran on a stream of its own" % (seen["away_ns"] * us)
+        if seen["devices"] > max(1, known["devices"]):
+            return "it ran on %d GPUs" % seen["devices"]
+        if 0.6 * busy > timed_ns + 10000:
+            return "a recorded call kept the GPU busy for %.0f us, timed ones say %.0f us" % (
+                busy * us, timed_ns * us)
+        share, name = self.strangers(seen, known)
+        if share > STRANGE:
+            return "%.0f %% of its kernel time is %s, which is no Triton kernel of the file and " \
+                "none that the reference starts" % (100 * share, readable(name))
+        return None
+
+    def strangers(self, seen, known):
+        """Share of kernel time in kernels that are neither functions of the candidate's own file
+        nor started by the reference, copies and fills aside; and the longest of them."""
+        usual = {readable(k["name"]) for k in known["by_name"]}
+        strange = [k for k in seen["by_name"]
+                   if (k["name"].startswith("_Z") or k["name"] not in self.functions)
+                   and readable(k["name"]) not in usual
+                   and not any(w in k["name"].lower() for w in ("copy", "fill"))]
+        whole = sum(k["ns"] for k in seen["by_name"])
+        return (sum(k["ns"] for k in strange) / whole if whole else 0.0,
+                strange[0]["name"] if strange else "")
+
+    def counters(self, child, out):
+        """Counters of the longest shape, after everything else: none is ever a verdict."""
+        big = max(out["shapes"], key=lambda r: r["time_ns"])["shape"]["i"]
+        try:
+            child.ask("shape", seconds=20, i=big, seed=secret())
+            r = child.ask("count", seconds=20, seed=secret())
+            values = r.get("values")
+            if not isinstance(values, dict):
+                return {}, str(r.get("why") or "the child gave none")[:300]
+            return {str(k)[:40]: v for k, v in list(values.items())[:64]
+                    if finite(v) is not None and v >= 0}, None
+        except Lost as e:
+            return {}, str(e.args[1])[:300]
+
     def summary(self, out):
         rows = out["shapes"]
         n = len(rows)
@@ -1302,9 +1522,9 @@ class Session:
             out.update(speedup_low=math.exp(e - half("speedup_low")),
                        speedup_high=math.exp(e + half("speedup_high")), confidence=0.95)
 
-    def evidence(self, out, kernels):
-        """Features for policies: of the compiled kernel's own metadata, and of the task's own
-        count of bytes and operations."""
+    def evidence(self, out, kernels, counted, why):
+        """Features for policies: of counters where there are some, else of the compiled kernel's
+        own metadata and the task's own count of bytes and operations."""
         clip = lambda x: min(1.0, max(0.0, x))
         m, good = self.machine, []
         for k in kernels if isinstance(kernels, list) else []:
@@ -1328,23 +1548,30 @@ class Session:
                     blocks.append(m["smem_per_sm"] // (main["shared"] + 1024))
                 occupancy = clip(min(blocks) * threads / m["max_threads_per_sm"])
         phi = [None, dram, sm, None, occupancy, regs, None, None, None]
+        measured = phi_of_counters(counted)
         rho = [math.log(big["time_ns"]), None, None, threads, 1 if threads else None, occupancy]
         signature = [1 / out["speedup"], regs, shared, threads and clip(threads / 1024), occupancy]
         e = {"kernels": good}
         for name, list_ in (("phi", phi), ("rho", rho), ("signature", signature)):
             e[name] = [0 if x is None else clip(x) if name == "phi" else x for x in list_]
             e[name + "_kind"] = ["missing" if x is None else "derived" for x in list_]
+        for i, x in measured.items():
+            e["phi"][i], e["phi_kind"][i] = clip(x), "measured"
         e["rho_kind"][0] = e["signature_kind"][0] = "measured"
         e["h"], e["h_kind"] = {}, {"sm": "missing", "dram": "missing", "l2": "missing"}
         for name, x in (("sm", sm), ("dram", dram)):
             if x is not None:
                 e["h"][name], e["h_kind"][name] = 100 * clip(x), "derived"
+        for name, x in (("sm", measured.get(2)), ("dram", measured.get(1)),
+                        ("l2", counted.get("l2_pct", -1) / 100)):
+            if x is not None and x >= 0:
+                e["h"][name], e["h_kind"][name] = 100 * clip(x), "measured"
         out["evidence"] = e
         if main:
             out["profile"] = {"registers": main["registers"], "shared_bytes": main["shared"],
                               "warps": main["warps"], "stages": main["stages"],
                               "spills": main["spills"], "kernels": good,
-                              "why": "counters are read on the device-only tier"}
+                              "counters": counted, "why": why}
 
     def open(self, known):
         """The untouched reference through every check, timed against itself."""
@@ -1359,6 +1586,44 @@ class Session:
                 r["self_speedup"], r["speedup"] = r["speedup"], 1
         self.baseline = out
         return out
+
+
+def phi_of_counters(m):
+    """{ place in phi: value } as lua/kernelband/evidence_cuda.lua has it."""
+    def ratio(a, b):
+        return m[a] / m[b] if m.get(a) is not None and m.get(b) else None
+    missed = ratio("l2_tag_misses", "l2_tags")
+    sectors = ratio("l2_sectors", "l2_requests")
+    busy = [m[k] for k in ("issue_pct", "tensor_pct") if k in m]
+    conflicts = 0.0 if m.get("shared_wavefronts") == 0 else \
+        ratio("shared_conflicts", "shared_wavefronts")
+    part = lambda key, of: m[key] / of if key in m else None
+    out = {0: None if missed is None else 1 - missed, 1: part("dram_pct", 100),
+           2: max(busy) / 100 if busy else None, 3: part("threads_per_instruction", 32),
+           4: part("occupancy_pct", 100), 6: conflicts,
+           7: None if sectors is None else sectors / 4, 8: part("tensor_pct", 100)}
+    return {i: x for i, x in out.items() if x is not None}
+
+
+def readable(name):
+    """The identifiers of a mangled C++ name, joined; any other name as it is."""
+    if not name.startswith("_Z"):
+        return name
+    out, i = [], 2
+    while i < len(name):
+        if not name[i].isdigit():
+            i += 1
+            continue
+        j = i
+        while j < len(name) and name[j].isdigit():
+            j += 1
+        n = int(name[i:j][:4])
+        if name[j:j + n].isidentifier():
+            out.append(name[j:j + n])
+            i = j + n
+        else:
+            i = j
+    return "::".join(out)
 
 
 # Device code alone: a file of @triton.jit functions to a cubin -------------------------
@@ -1504,7 +1769,9 @@ def remove_remains():
             shutil.rmtree(os.path.join(top, name), ignore_errors=True)
 
 
-def serve(device):
+def serve(device, library=None):
+    global INJECT
+    INJECT = library
     clean_start()
     remove_remains()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -1592,7 +1859,7 @@ def main():
     elif what == "probe":
         print(json.dumps(probe()))
     else:
-        return serve(sys.argv[2] if len(sys.argv) > 2 else "triton:0")
+        return serve(sys.argv[2] if len(sys.argv) > 2 else "triton:0", *sys.argv[3:4])
     return 0
 
 
