@@ -207,6 +207,43 @@ if not (found and found.torch and found.triton) then
   return skip(("%s has no torch and triton: the worker itself is not run"):format(interpreter))
 end
 
+t.test("what a record shows is held against a candidate, and an honest one is let be", function()
+  local text = assert(python.run({ interpreter, "-c", [[
+import sys
+sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
+import worker
+s = worker.Session.__new__(worker.Session)
+s.functions = {"own_kernel"}
+mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvif"
+def record(ns=100e3, names=(("own_kernel", 90000),), **given):
+    r = dict(kernels=1, copies=0, sum_ns=90000, union_ns=90000, span_ns=90000, away_ns=0,
+             streams=1, devices=1, dropped=0, ns=ns)
+    return dict(r, by_name=[dict(name=n, ns=t) for n, t in names]) | given
+def judge(seen, known=None, timed=100e3):
+    return s.suspicion(seen, known or record(), timed) or "fine"
+print(worker.readable(mangled))
+print(judge(record()))
+print(judge(record(kernels=0, sum_ns=0, union_ns=0, span_ns=0, names=())))
+print(judge(record(span_ns=500000)))
+print(judge(record(away_ns=80000)), "|", judge(record(away_ns=80000), record(away_ns=1)))
+print(judge(record(devices=2)))
+print(judge(record(), timed=20e3))
+both = (("own_kernel", 50000), (mangled, 40000))
+print(judge(record(names=both)), "|", judge(record(names=both), record(names=both)))
+print(judge(record(names=(("own_kernel", 9000), ("_ZN2at6native18direct_copy_kernelEv", 80000)))))
+print(judge(record(names=(("own_kernel", 80000), (mangled, 9000)))))
+]], python.worker() }, ""))
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  local expected = { "at::native::vectorized_elementwise_kernel::CUDAFunctor_add", "fine",
+    "kept from before", "its events say 100 us", "80 us of work ran on a stream of its own | fine",
+    "2 GPUs", "timed ones say 20 us", "44 % of its kernel time is at::native::vectorized", "fine",
+    "fine" }
+  t.equal(#lines, #expected)
+  for i, words in ipairs(expected) do t.contains(lines[i], words) end
+  t.contains(lines[8], "| fine")
+end)
+
 -- KERNELBAND_TEST_GPU=1: on the first GPU.
 local on_gpu = os.getenv "KERNELBAND_TEST_GPU" == "1"
 

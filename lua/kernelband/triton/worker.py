@@ -433,6 +433,10 @@ class Runner:
         if not self.device == "cpu":
             torch.cuda.set_device(device)
             torch.zeros(1, device=device)       # the driver opens its files now
+            if self.recorder.start():           # what the first record costs is paid by all alike
+                torch.zeros(1, device=device)
+                torch.cuda.synchronize()
+                self.recorder.stop()
         if not trusted:
             landlock(scratch, {"root", "home"})
         self.cpu = device == "cpu"
@@ -1618,7 +1622,7 @@ def readable(name):
         while j < len(name) and name[j].isdigit():
             j += 1
         n = int(name[i:j][:4])
-        if name[j:j + n].isidentifier():
+        if name[i - 2] != "L" and name[j:j + n].isidentifier():     # no number that is meant
             out.append(name[j:j + n])
             i = j + n
         else:
