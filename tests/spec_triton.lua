@@ -81,7 +81,7 @@ end
 t.test("the library that records says what is in the way, and ends nothing", function()
   local library = python.inject()
   if not library then return io.stderr:write "skipped: libkb_inject.so is not built\n" end
-  local text = assert(python.run({ interpreter, "-c", [[
+  local text = assert(python.run({ interpreter, "-B", "-c", [[
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
 library.kb_inject_key.restype = ctypes.c_char_p
@@ -207,8 +207,17 @@ if not (found and found.torch and found.triton) then
   return skip(("%s has no torch and triton: the worker itself is not run"):format(interpreter))
 end
 
+t.test("a Triton that is too old is told from one that is not", function()
+  t.equal(assert(python.run({ interpreter, "-B", "-c", [[
+import sys
+sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
+import worker
+print([worker.too_old(x) for x in ("2.1.0", "3.3.1", "3.4.0", "3.6.0+git12", "4.0rc1", "x")])
+]], python.worker() }, "")), "[True, True, False, False, False, True]\n")
+end)
+
 t.test("what a record shows is held against a candidate, and an honest one is let be", function()
-  local text = assert(python.run({ interpreter, "-c", [[
+  local text = assert(python.run({ interpreter, "-B", "-c", [[
 import sys
 sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
 import worker

@@ -431,8 +431,12 @@ class Runner:
         self.torch, self.device, self.scratch, self.trusted = torch, device, scratch, trusted
         self.recorder = Recorder(INJECT) if device != "cpu" else None
         if not self.device == "cpu":
-            torch.cuda.set_device(device)
-            torch.zeros(1, device=device)       # the driver opens its files now
+            try:
+                torch.cuda.set_device(device)
+                torch.zeros(1, device=device)   # the driver opens its files now
+            except (RuntimeError, AssertionError) as e:
+                raise RuntimeError("no GPU to run Triton kernels on: torch says: %s"
+                                   % str(e).split("\n")[0]) from None
             if self.recorder.start():           # what the first record costs is paid by all alike
                 torch.zeros(1, device=device)
                 torch.cuda.synchronize()
@@ -1819,8 +1823,7 @@ def open_task(device, request):
     import triton
     if request["op"] == "warm":
         return {"warm": True}
-    have = tuple(int(x) for x in triton.__version__.split(".")[:2])
-    if have < (3, 4):
+    if too_old(triton.__version__):
         return {"refused": "triton %s is too old: 3.4 or later is needed" % triton.__version__,
                 "config": True}
     if device != "cpu" and not torch.backends.cuda.is_built():
@@ -1847,6 +1850,11 @@ def refuse_or(call):
         return {"refused": what, "config": True}
 
 
+def too_old(version):
+    return tuple(int("".join(c for c in x if c.isdigit()) or 0)
+                 for x in version.split(".")[:2]) < (3, 4)
+
+
 def probe():
     out = {"python": sys.version.split()[0], "executable": sys.executable}
     import importlib.metadata as meta
@@ -1855,6 +1863,8 @@ def probe():
             out[name] = meta.version(name)
         except meta.PackageNotFoundError:
             pass
+    if "triton" in out and too_old(out["triton"]):
+        out["why"] = "triton %s is too old: 3.4 or later is needed" % out["triton"]
     return out
 
 
