@@ -246,7 +246,9 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
  * and say too early that it is done.
  * ETIME: killed at the deadline; a kernel that had the processor for less than
  * half of the time gets up to five times as long. ECRASH, EDENIED: it died; kb_program_why
- * says how. After any of these the program can only be stopped. */
+ * says how. After any of these the program can only be stopped.
+ * elapsed_ns may be NULL: a run that is not timed, for which no cache is
+ * emptied. */
 KB_MUST_USE kb_status kb_program_launch(kb_program *p, uint64_t iterations,
                                         int64_t timeout_ns,
                                         int64_t *elapsed_ns);
