@@ -67,6 +67,17 @@ START_TEST(records_without_times_are_dropped)
 }
 END_TEST
 
+START_TEST(without_a_home_nothing_is_away)
+{
+    struct kb_activity r[] = { at(100, 200, 7), at(200, 300, 9) };
+    struct kb_activity_sum s = { 0 };
+    kb_activity_add_up(r, 2, KB_ACTIVITY_NOWHERE, &s);
+    ck_assert_int_eq(s.home, KB_ACTIVITY_NOWHERE);
+    ck_assert_int_eq(s.away_ns, 0);
+    ck_assert_int_eq(s.streams, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("activity");
@@ -74,6 +85,7 @@ int main(void)
     tcase_add_test(tcase, nothing_recorded_is_nothing_run);
     tcase_add_test(tcase, time_in_which_two_ran_is_counted_once);
     tcase_add_test(tcase, copies_are_work_but_no_kernels);
+    tcase_add_test(tcase, without_a_home_nothing_is_away);
     tcase_add_test(tcase, records_without_times_are_dropped);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -29,7 +29,7 @@ void kb_activity_add_up(struct kb_activity *record, size_t n, int32_t home,
 {
     const int64_t dropped = out->dropped;
     int64_t first = 0, until = 0;
-    *out = (struct kb_activity_sum){ .dropped = dropped };
+    *out = (struct kb_activity_sum){ .dropped = dropped, .home = home };
     if (n > 0)
         qsort(record, n, sizeof *record, by_start);
     for (size_t i = 0; i < n; i++) {
@@ -45,7 +45,7 @@ void kb_activity_add_up(struct kb_activity *record, size_t n, int32_t home,
         else
             out->copies++;
         out->sum_ns += r->end_ns - r->start_ns;
-        if (r->stream != home)
+        if (home != KB_ACTIVITY_NOWHERE && r->stream != home)
             out->away_ns += r->end_ns - r->start_ns;
         if (r->end_ns > until) {
             out->union_ns += r->end_ns

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KB_ACTIVITY_NAME = 192 };
+enum { KB_ACTIVITY_NAME = 192, KB_ACTIVITY_NOWHERE = -1 };
 
 enum kb_activity_kind { KB_ACTIVITY_KERNEL, KB_ACTIVITY_COPY, KB_ACTIVITY_FILL };
 
@@ -32,6 +32,7 @@ struct kb_activity_sum {
     int64_t away_ns;                /* sum of what ran on other streams than home */
     int64_t streams, devices;
     int64_t dropped;                /* records that were lost or have no times */
+    int64_t home;                   /* KB_ACTIVITY_NOWHERE: away_ns is not known */
 };
 
 /* Sums up n records, which it sorts by start. Those that end before they start,

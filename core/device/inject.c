@@ -18,7 +18,6 @@
     X(cuptiActivityFlushAll)                \
     X(cuptiActivityGetNextRecord)           \
     X(cuptiActivityGetNumDroppedRecords)    \
-    X(cuptiGetStreamIdEx)                   \
     X(cuptiGetResultString)
 
 enum { BUFFER = 1 << 20 };
@@ -34,8 +33,18 @@ static struct {
     struct kb_activity record[KB_INJECT_RECORDS];
     size_t records;
     int64_t dropped;
+    int32_t home;
     int open, on;
-} it = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} it = { .lock = PTHREAD_MUTEX_INITIALIZER, .home = KB_ACTIVITY_NOWHERE };
+
+/* Of the driver, which whoever loads this library has loaded as well. */
+static struct {
+    CUresult (*cuCtxGetCurrent)(CUcontext *);
+    CUresult (*cuMemAlloc_v2)(CUdeviceptr *, size_t);
+    CUresult (*cuMemFree_v2)(CUdeviceptr);
+    CUresult (*cuMemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
+    CUresult (*cuStreamSynchronize)(CUstream);
+} driver;
 
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -48,6 +57,28 @@ static int explain(CUptiResult r, const char *call, char *why, size_t cap)
     it.cuptiGetResultString(r, &text);
     snprintf(why, cap, "%s: %s", call, text ? text : "it failed");
     return -1;
+}
+
+static void *function(void *handle, const char *name, void *at)
+{
+    void *symbol = handle ? dlsym(handle, name) : NULL;
+    memcpy(at, &symbol, sizeof symbol);
+    return symbol;
+}
+
+/* The current context; NULL for none. */
+static CUcontext current_context(void)
+{
+    CUcontext context = NULL;
+    void *handle = driver.cuCtxGetCurrent ? NULL
+                                          : dlopen("libcuda.so.1", RTLD_NOW);
+#define X(name) if (handle) function(handle, #name, &driver.name);
+    X(cuCtxGetCurrent) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD8Async)
+    X(cuStreamSynchronize)
+#undef X
+    if (!driver.cuCtxGetCurrent || driver.cuCtxGetCurrent(&context))
+        return NULL;
+    return context;
 }
 
 /* Buffers ------------------------------------------------------------------ */
@@ -169,6 +200,46 @@ static void all_off(void)
     it.on = 0;
 }
 
+static void forget(void)
+{
+    pthread_mutex_lock(&it.lock);
+    it.records = 0, it.dropped = 0;
+    pthread_mutex_unlock(&it.lock);
+}
+
+/* The default stream's id is what a fill of ours on it is recorded with: CUPTI
+ * need not tell the id of a handle that is NULL. */
+static void mark_home(void)
+{
+    CUdeviceptr at = 0;
+    if (!driver.cuMemAlloc_v2 || !driver.cuMemFree_v2 || !driver.cuMemsetD8Async
+        || !driver.cuStreamSynchronize || driver.cuMemAlloc_v2(&at, 256))
+        return;
+    if (!driver.cuMemsetD8Async(at, 0, 256, NULL))
+        (void)driver.cuStreamSynchronize(NULL);
+    (void)driver.cuMemFree_v2(at);
+    (void)it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    pthread_mutex_lock(&it.lock);
+    for (size_t i = 0; i < it.records; i++)
+        if (it.record[i].kind == KB_ACTIVITY_FILL)
+            it.home = it.record[i].stream;
+    pthread_mutex_unlock(&it.lock);
+}
+
+static void find_home(void)
+{
+    CUcontext context = current_context();
+    __typeof__(cuptiGetStreamIdEx) *ask = NULL;
+    uint32_t id = 0;
+    if (!context)
+        return;
+    mark_home();
+    if (it.home == KB_ACTIVITY_NOWHERE
+        && function(it.lib.handle, "cuptiGetStreamIdEx", &ask)
+        && ask(context, NULL, 0, &id) == CUPTI_SUCCESS)
+        it.home = narrow(id);
+}
+
 int kb_inject_start(char *why, size_t cap)
 {
     if (kb_inject_open(why, cap) != 0)
@@ -181,15 +252,17 @@ int kb_inject_start(char *why, size_t cap)
         }
     }
     (void)it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    pthread_mutex_lock(&it.lock);
-    it.records = 0, it.dropped = 0, it.on = 1;
-    pthread_mutex_unlock(&it.lock);
+    forget();
+    if (it.home == KB_ACTIVITY_NOWHERE) {
+        find_home();
+        forget();
+    }
+    it.on = 1;
     return 0;
 }
 
 int kb_inject_stop(struct kb_activity_sum *out, char *why, size_t cap)
 {
-    uint32_t home = 0;
     if (!it.on) {
         snprintf(why, cap, "nothing is being recorded");
         return -1;
@@ -198,12 +271,9 @@ int kb_inject_stop(struct kb_activity_sum *out, char *why, size_t cap)
     all_off();
     if (r)
         return explain(r, "cuptiActivityFlushAll", why, cap);
-    r = it.cuptiGetStreamIdEx(NULL, NULL, 0, &home);
-    if (r)
-        return explain(r, "cuptiGetStreamIdEx", why, cap);
     pthread_mutex_lock(&it.lock);
     *out = (struct kb_activity_sum){ .dropped = it.dropped };
-    kb_activity_add_up(it.record, it.records, narrow(home), out);
+    kb_activity_add_up(it.record, it.records, it.home, out);
     pthread_mutex_unlock(&it.lock);
     return 0;
 }
@@ -240,17 +310,14 @@ int kb_inject_count(const char *set, int device, int (*before)(void *),
     const struct kb_cupti_set *s = kb_cupti_set(set);
     struct callbacks c = { before, call, arg };
     const struct kb_cupti_replay replay = { prepare, launch, &c };
-    CUresult (*current)(CUcontext *) = NULL;
     CUcontext context = NULL;
     kb_cupti *profiler = NULL;
     if (!s || values < s->metrics || it.on) {
         snprintf(why, cap, "no such set, no room, or records are being taken");
         return -1;
     }
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    void *symbol = driver ? dlsym(driver, "cuCtxGetCurrent") : NULL;
-    memcpy(&current, &symbol, sizeof symbol);
-    if (!current || current(&context) || !context) {
+    context = current_context();
+    if (!context) {
         snprintf(why, cap, "no CUDA context is current");
         return -1;
     }

@@ -21,7 +21,9 @@ enum { KB_INJECT_RECORDS = 4096 };  /* of one call; more count as dropped */
 int kb_inject_open(char *why, size_t cap);
 
 /* Records from here on. The caller waits for the GPU before both. stop gives
- * the sum of what ran in between; home is the default stream. */
+ * the sum of what ran in between. home is the default stream: its id is learned
+ * at the first start with a context, where it can't be home is
+ * KB_ACTIVITY_NOWHERE and the records are given all the same. */
 int kb_inject_start(char *why, size_t cap);
 int kb_inject_stop(struct kb_activity_sum *out, char *why, size_t cap);
 
