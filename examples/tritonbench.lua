@@ -27,7 +27,7 @@ for name in (opt.only or ""):gmatch "[^,]+" do
 end
 local tasks = kb.import.tritonbench(arg[1], { only = only })
 for _, task in ipairs(tasks) do
-  task.job.counters, task.job.alone = opt.counters ~= "no", opt.survey ~= nil
+  task.job.counters = opt.counters ~= "no"
 end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end

@@ -85,8 +85,8 @@ t.test("the library that records says what is in the way, and ends nothing", fun
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
 library.kb_inject_key.restype = ctypes.c_char_p
-why, sums = ctypes.create_string_buffer(512), (ctypes.c_int64 * 9)(*range(9))
-print(library.kb_inject_stop(sums, why, 512), why.value.decode(), list(sums) == list(range(9)))
+why, sums = ctypes.create_string_buffer(512), (ctypes.c_int64 * 10)(*range(10))
+print(library.kb_inject_stop(sums, why, 512), why.value.decode(), list(sums) == list(range(10)))
 print(library.kb_inject_count(b"nothing", 0, None, None, None, None, 0, why, 512))
 print(library.kb_inject_key(b"search", 0).decode(), library.kb_inject_key(b"search", 999))
 if library.kb_inject_open(why, 512) or library.kb_inject_start(why, 512):
@@ -226,7 +226,7 @@ s.functions = {"own_kernel"}
 mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvif"
 def record(ns=100e3, names=(("own_kernel", 90000),), **given):
     r = dict(kernels=1, copies=0, sum_ns=90000, union_ns=90000, span_ns=90000, away_ns=0,
-             streams=1, devices=1, dropped=0, ns=ns)
+             streams=1, devices=1, dropped=0, home=7, ns=ns)
     return dict(r, by_name=[dict(name=n, ns=t) for n, t in names]) | given
 def judge(seen, known=None, timed=100e3):
     return s.suspicion(seen, known or record(), timed) or "fine"
@@ -237,6 +237,7 @@ print(judge(record(span_ns=500000)))
 print(judge(record(away_ns=80000)), "|", judge(record(away_ns=80000), record(away_ns=1)))
 print(judge(record(devices=2)))
 print(judge(record(), timed=20e3))
+print(judge(record(home=-1, streams=2)), "|", judge(record(home=-1)))
 both = (("own_kernel", 50000), (mangled, 40000))
 print(judge(record(names=both)), "|", judge(record(names=both), record(names=both)))
 print(judge(record(names=(("own_kernel", 9000), ("_ZN2at6native18direct_copy_kernelEv", 80000)))))
@@ -246,11 +247,11 @@ print(judge(record(names=(("own_kernel", 80000), (mangled, 9000)))))
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
   local expected = { "at::native::vectorized_elementwise_kernel::CUDAFunctor_add", "fine",
     "kept from before", "its events say 100 us", "80 us of work ran on a stream of its own | fine",
-    "2 GPUs", "timed ones say 20 us", "44 % of its kernel time is at::native::vectorized", "fine",
+    "2 GPUs", "timed ones say 20 us", "ran on 2 streams | fine", "44 % of its kernel time is at::native::vectorized", "fine",
     "fine" }
   t.equal(#lines, #expected)
   for i, words in ipairs(expected) do t.contains(lines[i], words) end
-  t.contains(lines[8], "| fine")
+  t.contains(lines[9], "| fine")
 end)
 
 -- KERNELBAND_TEST_GPU=1: on the first GPU.
@@ -400,7 +401,7 @@ def runner():
 
 ]]
   local out = judge(honest .. runner .. [[
-runner().timed = lambda call, cycles: (call(), float("inf"), 1)
+runner().timed = lambda call, cycles: (call(), float("inf"), 1, True)
 ]])
   t.equal(out.verdict ~= "ok", true, "times that are no numbers")
   out = judge(honest .. runner .. [[
