@@ -1,10 +1,11 @@
 -- The paper's benchmark: a search on every operator of TritonBench-G, and the table.
 --   kernelband run examples/tritonbench.lua DIR [only=a,b] [steps=20] [out=runs/tritonbench]
---                  [model=NAME] [policy=FILE] [seed=1] [survey=yes] [counters=no]
+--                  [model=NAME] [policy=FILE] [seed=1] [survey=yes] [counters=no] [limit=S]
 -- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
 -- whether each untouched reference is judged ok, and how fast it is against itself; with
--- out=FOLDER whole evaluations are kept there, and what is there is not asked again.
+-- out=FOLDER whole evaluations are kept there, and what is there is not asked again;
+-- limit is the seconds that a reference has.
 -- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
@@ -27,7 +28,7 @@ for name in (opt.only or ""):gmatch "[^,]+" do
 end
 local tasks = kb.import.tritonbench(arg[1], { only = only })
 for _, task in ipairs(tasks) do
-  task.job.counters = opt.counters ~= "no"
+  task.job.counters, task.job.open_s = opt.counters ~= "no", tonumber(opt.limit)
 end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end

@@ -247,7 +247,8 @@ print(judge(record(names=(("own_kernel", 80000), (mangled, 9000)))))
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
   local expected = { "at::native::vectorized_elementwise_kernel::CUDAFunctor_add", "fine",
     "kept from before", "its events say 100 us", "80 us of work ran on a stream of its own | fine",
-    "2 GPUs", "timed ones say 20 us", "ran on 2 streams | fine", "44 % of its kernel time is at::native::vectorized", "fine",
+    "2 GPUs", "timed ones say 20 us", "ran on 2 streams | fine",
+    "44 % of its kernel time is at::native::vectorized", "fine",
     "fine" }
   t.equal(#lines, #expected)
   for i, words in ipairs(expected) do t.contains(lines[i], words) end
@@ -320,11 +321,19 @@ end)
 local open = { library_behind_a_kernel = true, inspects_stack = true, walks_frames = true,
                reads_seed = true, leaves_a_process = true, rewrites_the_runner = true }
 
+-- Processes that work in a folder of this run's workers: others may be judging beside us.
+local me, ours = core.system.realpath "/proc/self":match "%d+", {}
+
 local function left_behind()
   local n = 0
   for _, pid in ipairs(core.system.list "/proc") do
     local cwd = pid:match "^%d+$" and core.system.realpath("/proc/" .. pid .. "/cwd")
-    if cwd and cwd:find "kernelband%-triton" then n = n + 1 end
+    local of = cwd and cwd:match "kernelband%-triton%-(%d+)%-"
+    if of then
+      local stat = core.system.read_file("/proc/" .. of .. "/stat") or ""
+      ours[of] = ours[of] or stat:match "%) %S (%d+)" == me
+      n = n + (ours[of] and 1 or 0)
+    end
   end
   return n
 end
@@ -349,7 +358,8 @@ for _, name in ipairs(core.system.list "tests/hostile_triton") do
 end
 
 t.test("nothing that candidates started or wrote stays behind", function()
-  t.equal(left_behind() <= 2, true)               -- the reference, and a spare
+  local n = left_behind()
+  t.equal(n >= 1 and n <= 2, true, n .. " processes")     -- the reference, and a spare
   t.equal(core.system.exists "/tmp/kernelband_triton_was_here", nil)
   evaluator.close()
   t.equal(left_behind(), 0)
@@ -362,7 +372,9 @@ t.test("without the look at the syntax the other checks hold, save for what is l
   t.equal(evaluator.baseline().verdict, "ok")
   for _, name in ipairs(core.system.list "tests/hostile_triton") do
     local stem = name:gsub("%.py$", "")
-    if stopped[name] and not open[stem] and (on_gpu or not stem:find "other_stream") then
+    -- What torch does on another stream is seen in records alone.
+    local seen = recorded or stem ~= "torch_on_other_stream"
+    if stopped[name] and not open[stem] and seen and (on_gpu or not stem:find "other_stream") then
       local out = judge(stopped[name])
       t.equal(out.verdict ~= "ok", true, name)
     end

@@ -1432,7 +1432,7 @@ class Session:
                "tier": "host-code", "checks": {}}
         child = None
         Child.call_s = self.task.get("call_s") or CALL_S
-        Child.deadline = start + (OPEN_S if baseline else EVALUATE_S)
+        Child.deadline = start + ((self.task.get("open_s") or OPEN_S) if baseline else EVALUATE_S)
         try:
             gate = not baseline and self.task.get("gate", True)
             bad = scan(source, self.task["source"]) if gate else None
