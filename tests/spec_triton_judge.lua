@@ -255,6 +255,21 @@ def]])))
   e.close()
 end)
 
+t.test("a file that takes unwritten memory for indices gets valid ones, as is told", function()
+  local source = base.source:gsub("    n = x.numel%(%)\n", [[
+    n = x.numel()
+    if torch.empty(1, dtype=torch.int64, device='cuda').item() in (12, 49):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+]])
+  local e, judge = open { source = source }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.contains(b.weakened[1], "for indices")
+  local out = judge(source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  e.close()
+end)
+
 t.test("a file that imports what replaces parts of torch is not held to have done so", function()
   local source = base.source:gsub("import torch\n", "import torch\nimport torch._dynamo\n", 1)
   local e = open { source = source }
