@@ -50,7 +50,7 @@ t.test("where the reference disagrees with itself no one is judged, and nowhere 
   t.equal(run [[
 import os, tempfile, torch
 r = worker.Runner.__new__(worker.Runner)
-r.torch, r.needs = torch, dict(half=False, dot=False, bfloat=False, rounds=False)
+r.torch, r.device, r.needs = torch, "cpu", dict(half=False, dot=False, bfloat=False, rounds=False)
 file = tempfile.mkstemp()[1]
 def leaf(x, path="[0]"):
     with open(file, "wb") as f:

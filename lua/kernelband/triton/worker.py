@@ -669,7 +669,9 @@ class Runner:
         gc.collect()
         gc.freeze()                         # what is ours is not found by gc.get_objects
         exec(compile(source, path, "exec"), module.__dict__)
+        self.left_by_tests = ()
         if tests:
+            self.left_by_tests = stored_names(tests) - set(module.__dict__)
             tests_path = "%s/%s_test.py" % (scratch, name)
             with open(tests_path, "w", encoding="utf-8") as f:
                 f.write(tests)
@@ -752,6 +754,8 @@ class Runner:
     # Checked runs -----------------------------------------------------------------
 
     def run_tests(self, seed, poison):
+        for name in self.left_by_tests:
+            self.module.__dict__.pop(name, None)
         self.fresh()
         self.poison = poison
         try:
@@ -1003,7 +1007,7 @@ class Runner:
         key = ("tests", seed)
 
         def run(k):
-            return self.keep(self.run_tests(seed, poisons[k % 2]), seed)
+            return self.keep(self.run_tests(seed, poisons[k % 2]), seed, "cpu")
         if key not in self.cache:
             self.cache.clear()
             self.cache[key] = [run(0), run(1)]
@@ -1021,9 +1025,14 @@ class Runner:
         out = self.verify([run(k) for k in range(runs)], leaves, file, run, ignore, allow)
         return dict(out, beyond=beyond)
 
-    def keep(self, value, seed):
+    def keep(self, value, seed, where=None):
+        """Of tests on the CPU: a run after this one finds the GPU's memory as this one did."""
         torch = self.torch
-        return [(path, (leaf.dtype, list(leaf.shape), self.sampled(leaf.detach(), seed).clone())
+
+        def kept(leaf):
+            flat = self.sampled(leaf.detach(), seed)
+            return flat.to(where) if where and flat.device.type != where else flat.clone()
+        return [(path, (leaf.dtype, list(leaf.shape), kept(leaf))
                  if isinstance(leaf, torch.Tensor) else leaf) for path, leaf in walk(value)]
 
     def verify(self, runs, leaves, file, run, ignore=(), allow=None):
@@ -1086,8 +1095,10 @@ class Runner:
             data = bytearray(f.read(n) if regular else b"")
         if len(data) != n:
             return {"wrong": "%s: its bytes are missing" % path}
+        want = want.to(self.device)
         got = torch.frombuffer(data, dtype=torch.uint8).to(want.device).view(dtype)
-        others = [b[2] for b in others if isinstance(b, tuple) and b[2].shape == want.shape]
+        others = [b[2].to(want.device) for b in others
+                  if isinstance(b, tuple) and b[2].shape == want.shape]
         bad, chance, worst = self.differing(want, others, got)
         out = {"count": want.numel(), "chance": chance, "worst": worst}
         if bad is not None:
@@ -1138,6 +1149,13 @@ class Runner:
         worst = float(ratio.max()) if ratio.numel() else 0.0
         bad = (int(off.sum()), int(off.to(torch.uint8).argmax())) if bool(off.any()) else None
         return bad, int(chance.sum()), worst if math.isfinite(worst) else 0.0
+
+
+def stored_names(tests):
+    """Names that the tests' top level gives to anything."""
+    return {n.id for part in ast.parse(tests).body
+            if not isinstance(part, (ast.FunctionDef, ast.ClassDef))
+            for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def alike(a, b):
