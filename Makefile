@@ -44,7 +44,12 @@ CUPTI   := $(firstword $(wildcard $(addsuffix /cupti_range_profiler.h,\
 CUPTI_C := core/device/cupti.c core/device/cupti_host.c
 ABSENT  := $(if $(filter-out asan,$(MODE)),$(if $(CUPTI),core/device/cupti_none.c,$(CUPTI_C)),$(CUPTI_C))
 
-SRC     := $(filter-out core/main.c $(ABSENT),$(wildcard core/*.c core/*/*.c))
+# What a Python child loads to record its kernels: a library of its own.
+INJECT_C := core/device/inject.c $(CUPTI_C) core/device/cupti_sets.c \
+            core/device/activity.c core/kb.c
+INJECT   := $(if $(filter $(CUPTI_C),$(ABSENT)),,$(B)/libkb_inject.so)
+
+SRC     := $(filter-out core/main.c core/device/inject.c $(ABSENT),$(wildcard core/*.c core/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
 SPECS   := $(sort $(wildcard tests/spec_*.lua))
@@ -57,7 +62,7 @@ KB      := $(B)/kernelband
 .SECONDARY:
 .PHONY: all check soak memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
         uninstall clean
-all: $(KB)
+all: $(KB) $(INJECT)
 
 $(KB): $(B)/core/main.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
@@ -75,15 +80,22 @@ $(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/server/*.c))
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
 
+$(B)/libkb_inject.so: $(INJECT_C:%.c=$(B)/pic/%.o)
+	$(Q)$(CC) $(ALL_LD) -shared -o $@ $^ -ldl -lpthread
+
 # cupti_profiler_host.h includes <string>, which C does not have.
-$(CUPTI_C:%.c=$(B)/%.o): HEADERS := -isystem $(B)/shim \
+$(CUPTI_C:%.c=$(B)/%.o) $(INJECT_C:%.c=$(B)/pic/%.o): HEADERS := -isystem $(B)/shim \
   $(if $(CUPTI),-isystem $(dir $(CUPTI))) -isystem $(CUDA)/include
-$(CUPTI_C:%.c=$(B)/%.o): | $(B)/shim/string
+$(CUPTI_C:%.c=$(B)/%.o) $(INJECT_C:%.c=$(B)/pic/%.o): | $(B)/shim/string
 $(B)/shim/string:
 	@mkdir -p $(@D) && : > $@
 
 # Its text is carried in the binary.
 $(B)/core/device/cuda_kit.o: core/device/cuda_kit.cu
+
+$(B)/pic/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_C) $(HEADERS) -fPIC -c -o $@ $<
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -176,6 +188,7 @@ bundle-run: all
 	$(Q)$(CC) $(ALL_LD) -Wl,-rpath,'$$ORIGIN/../lib',--disable-new-dtags \
 	  -o $(BUNDLE)/bin/kernelband $(B)/core/main.o $(B)/libkernelband.a $(LIBS)
 	$(Q)strip --strip-debug $(BUNDLE)/bin/kernelband
+	$(Q)for f in $(INJECT); do cp $$f $(BUNDLE)/lib/ && strip --strip-debug $(BUNDLE)/lib/libkb_inject.so; done
 	$(Q)if [ "$(WITH_CUDA)" != no ] && [ -e $(CUDA)/lib64/libnvrtc.so ]; then \
 	  mkdir -p $(BUNDLE)/cuda/lib && cp -RL $(CUDA)/include $(BUNDLE)/cuda/ && \
 	  cp -L $(CUDA)/lib64/libnvrtc.so.1[23] $(CUDA)/lib64/libnvrtc-builtins.so.1[23].* \
@@ -197,6 +210,7 @@ DOCS  = man/man1/kernelband.1 bash-completion/completions/kernelband zsh/site-fu
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
 	install -m 755 $(KB) $(DESTDIR)$(PREFIX)/bin/kernelband
+	for f in $(INJECT); do install -m 755 $$f $(SHARE)/; done
 	cp -R lua strategies policies examples $(SHARE)/
 	@set -e; for d in $(DOCS); do f=$(DESTDIR)$(PREFIX)/share/$$d; install -d "$$(dirname "$$f")"; \
 	  case $$d in man/*) k=man ;; bash*) k=bash ;; *) k=zsh ;; esac; \

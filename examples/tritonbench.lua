@@ -1,9 +1,11 @@
 -- The paper's benchmark: a search on every operator of TritonBench-G, and the table.
 --   kernelband run examples/tritonbench.lua DIR [only=a,b] [steps=20] [out=runs/tritonbench]
---                  [model=NAME] [policy=FILE] [seed=1] [survey=yes]
+--                  [model=NAME] [policy=FILE] [seed=1] [survey=yes] [counters=no] [limit=S]
 -- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
--- whether each untouched reference is judged ok, and how fast it is against itself.
+-- whether each untouched reference is judged ok, and how fast it is against itself; with
+-- out=FOLDER whole evaluations are kept there, and what is there is not asked again;
+-- limit is the seconds that a reference has.
 -- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
@@ -11,7 +13,7 @@ local json    = require "kernelband.json"
 local run     = require "kernelband.run"
 local worker  = require "kernelband.worker"
 
-local opt = { steps = "20", out = "runs/tritonbench", seed = "1" }
+local opt = { steps = "20", seed = "1" }
 for i = 2, #arg do
   local key, value = arg[i]:match "^(%w+)=(.+)$"
   if not key then error(("expected name=value, got '%s'"):format(arg[i]), 0) end
@@ -25,6 +27,9 @@ for name in (opt.only or ""):gmatch "[^,]+" do
   only[#only + 1] = name
 end
 local tasks = kb.import.tritonbench(arg[1], { only = only })
+for _, task in ipairs(tasks) do
+  task.job.counters, task.job.open_s = opt.counters ~= "no", tonumber(opt.limit)
+end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end
 
@@ -52,24 +57,38 @@ local function survey_one(task)
   return out
 end
 
+local function survey_kept(task)
+  if not opt.out then return survey_one(task) end
+  local file = ("%s/%s.json"):format(opt.out, task.name)
+  local ok, r = pcall(json.decode, core.system.read_file(file) or "")
+  if ok and type(r) == "table" then return r end
+  r = survey_one(task)
+  if core.system.interrupts() == 0 then
+    assert(core.system.mkdir_p(opt.out))
+    assert(core.system.write_file(file, json.encode(r)))
+  end
+  return r
+end
+
 -- Where the seconds of an evaluation went, and how far two clocks are apart.
 local function where(r)
   local out, gap = {}, 0
-  for _, name in ipairs { "build", "check", "wait", "inputs", "time" } do
+  for _, name in ipairs { "build", "check", "wait", "inputs", "time", "count" } do
     local s = r.seconds and r.seconds[name]
     if s then out[#out + 1] = ("%s %.1f"):format(name, s) end
   end
   for _, s in ipairs(r.shapes or {}) do gap = math.max(gap, math.abs(s.clock_gap_ns or 0)) end
   if #out == 0 then return "" end
-  return (" (%s; %d shapes, clocks %.0f us apart)"):format(table.concat(out, ", "),
-    #(r.shapes or {}), gap / 1e3)
+  local recorded = r.recorded or {}
+  return (" (%s; %d shapes, clocks %.0f us apart, recorded %s)"):format(table.concat(out, ", "),
+    #(r.shapes or {}), gap / 1e3, recorded.why and "not: " .. recorded.why or "yes")
 end
 
 if opt.survey then
   local good, near, cold, warm = 0, 0, {}, {}
   for i, task in ipairs(tasks) do
     if core.system.interrupts() > 0 then break end
-    local r = survey_one(task)
+    local r = survey_kept(task)
     local again = r.again or r
     local x = again.verdict == "ok" and again.speedup or nil
     good = good + (r.verdict == "ok" and 1 or 0)
@@ -99,7 +118,7 @@ end
 run.resuming {}
 local rows, stopped = {}, false
 for i, task in ipairs(tasks) do
-  local folder = ("%s/%s"):format(opt.out, task.name)
+  local folder = ("%s/%s"):format(opt.out or "runs/tritonbench", task.name)
   if state_of(folder) ~= "done" and not stopped then
     local ok, r = pcall(function()
       if not opt.model and not task.schedule then

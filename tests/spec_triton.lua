@@ -78,6 +78,25 @@ if not interpreter then
   return skip("there is no " .. wanted .. ": what needs Python is not run")
 end
 
+t.test("the library that records says what is in the way, and ends nothing", function()
+  local library = python.inject()
+  if not library then return io.stderr:write "skipped: libkb_inject.so is not built\n" end
+  local text = assert(python.run({ interpreter, "-B", "-c", [[
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.kb_inject_key.restype = ctypes.c_char_p
+why, sums = ctypes.create_string_buffer(512), (ctypes.c_int64 * 10)(*range(10))
+print(library.kb_inject_stop(sums, why, 512), why.value.decode(), list(sums) == list(range(10)))
+print(library.kb_inject_count(b"nothing", 0, None, None, None, None, 0, why, 512))
+print(library.kb_inject_key(b"search", 0).decode(), library.kb_inject_key(b"search", 999))
+if library.kb_inject_open(why, 512) or library.kb_inject_start(why, 512):
+    print("told" if why.value else "silent")
+else:
+    print("told")
+]], library }, ""))
+  t.equal(text, "-1 nothing is being recorded True\n-1\ntime_ns None\ntold\n")
+end)
+
 local function schedule(source) return tunables.schedule(source) end
 
 t.test("block sizes, warps and stages are found where they are given", function()
@@ -188,6 +207,54 @@ if not (found and found.torch and found.triton) then
   return skip(("%s has no torch and triton: the worker itself is not run"):format(interpreter))
 end
 
+t.test("a Triton that is too old is told from one that is not", function()
+  t.equal(assert(python.run({ interpreter, "-B", "-c", [[
+import sys
+sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
+import worker
+print([worker.too_old(x) for x in ("2.1.0", "3.3.1", "3.4.0", "3.6.0+git12", "4.0rc1", "x")])
+]], python.worker() }, "")), "[True, True, False, False, False, True]\n")
+end)
+
+t.test("what a record shows is held against a candidate, and an honest one is let be", function()
+  local text = assert(python.run({ interpreter, "-B", "-c", [[
+import sys
+sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
+import worker
+s = worker.Session.__new__(worker.Session)
+s.functions = {"own_kernel"}
+mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvif"
+def record(ns=100e3, names=(("own_kernel", 90000),), **given):
+    r = dict(kernels=1, copies=0, sum_ns=90000, union_ns=90000, span_ns=90000, away_ns=0,
+             streams=1, devices=1, dropped=0, home=7, ns=ns)
+    return dict(r, by_name=[dict(name=n, ns=t) for n, t in names]) | given
+def judge(seen, known=None, timed=100e3):
+    return s.suspicion(seen, known or record(), timed) or "fine"
+print(worker.readable(mangled))
+print(judge(record()))
+print(judge(record(kernels=0, sum_ns=0, union_ns=0, span_ns=0, names=())))
+print(judge(record(span_ns=500000)))
+print(judge(record(away_ns=80000)), "|", judge(record(away_ns=80000), record(away_ns=1)))
+print(judge(record(devices=2)))
+print(judge(record(), timed=20e3))
+print(judge(record(home=-1, streams=2)), "|", judge(record(home=-1)))
+both = (("own_kernel", 50000), (mangled, 40000))
+print(judge(record(names=both)), "|", judge(record(names=both), record(names=both)))
+print(judge(record(names=(("own_kernel", 9000), ("_ZN2at6native18direct_copy_kernelEv", 80000)))))
+print(judge(record(names=(("own_kernel", 80000), (mangled, 9000)))))
+]], python.worker() }, ""))
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  local expected = { "at::native::vectorized_elementwise_kernel::CUDAFunctor_add", "fine",
+    "kept from before", "its events say 100 us", "80 us of work ran on a stream of its own | fine",
+    "2 GPUs", "timed ones say 20 us", "ran on 2 streams | fine",
+    "44 % of its kernel time is at::native::vectorized", "fine",
+    "fine" }
+  t.equal(#lines, #expected)
+  for i, words in ipairs(expected) do t.contains(lines[i], words) end
+  t.contains(lines[9], "| fine")
+end)
+
 -- KERNELBAND_TEST_GPU=1: on the first GPU.
 local on_gpu = os.getenv "KERNELBAND_TEST_GPU" == "1"
 
@@ -196,7 +263,8 @@ local function real(options)
   task.job.call_s = on_gpu and 20 or 6
   task.worker_argv = function(device)
     return { "/usr/bin/env", on_gpu and "A=1" or "TRITON_INTERPRET=1",
-             "SECRET_KEY=sk-not-to-be-told", interpreter, python.worker(), "serve", device }
+             "SECRET_KEY=sk-not-to-be-told", interpreter, python.worker(), "serve", device,
+             python.inject() }
   end
   return task
 end
@@ -222,6 +290,10 @@ t.test("the untouched reference is ok, and 1 by definition", function()
   t.equal(b.checks.elements, 3 * (64 + 200 + 1 + 120))
   t.equal(b.checks.left_to_chance, 0)
   t.equal(evaluator.machine().interpreter, not on_gpu or nil)
+  -- What ran on the GPU is recorded, or the result says what is in the way.
+  t.equal(type(b.recorded.by or b.recorded.why), "string")
+  if not on_gpu then t.contains(b.recorded.why, "interpreter") end
+  if b.recorded.by then t.equal(b.shapes[1].recorded.kernels > 0, true) end
   t.equal(#b.evidence.phi, 9)
   t.equal(#b.evidence.rho, 6)
   t.equal(#b.evidence.signature, 5)
@@ -249,21 +321,31 @@ end)
 local open = { library_behind_a_kernel = true, inspects_stack = true, walks_frames = true,
                reads_seed = true, leaves_a_process = true, rewrites_the_runner = true }
 
+-- Processes that work in a folder of this run's workers: others may be judging beside us.
+local me, ours = core.system.realpath "/proc/self":match "%d+", {}
+
 local function left_behind()
   local n = 0
   for _, pid in ipairs(core.system.list "/proc") do
     local cwd = pid:match "^%d+$" and core.system.realpath("/proc/" .. pid .. "/cwd")
-    if cwd and cwd:find "kernelband%-triton" then n = n + 1 end
+    local of = cwd and cwd:match "kernelband%-triton%-(%d+)%-"
+    if of then
+      local stat = core.system.read_file("/proc/" .. of .. "/stat") or ""
+      ours[of] = ours[of] or stat:match "%) %S (%d+)" == me
+      n = n + (ours[of] and 1 or 0)
+    end
   end
   return n
 end
 
 local stopped = {}
+local recorded = on_gpu and not evaluator.baseline().recorded.why
 
 for _, name in ipairs(core.system.list "tests/hostile_triton") do
   if name:find "%.py$" then
     local text = assert(core.system.read_file("tests/hostile_triton/" .. name))
-    local expected = text:match "^# expect: (%S+)"
+    local expected = text:match(recorded and "\n# recorded: (%S+)" or "^# expect: (%S+)")
+                     or text:match "^# expect: (%S+)"
     t.test(name .. " is judged " .. expected, function()
       local out = judge(text)
       local fits = false
@@ -276,7 +358,8 @@ for _, name in ipairs(core.system.list "tests/hostile_triton") do
 end
 
 t.test("nothing that candidates started or wrote stays behind", function()
-  t.equal(left_behind() <= 2, true)               -- the reference, and a spare
+  local n = left_behind()
+  t.equal(n >= 1 and n <= 2, true, n .. " processes")     -- the reference, and a spare
   t.equal(core.system.exists "/tmp/kernelband_triton_was_here", nil)
   evaluator.close()
   t.equal(left_behind(), 0)
@@ -289,7 +372,9 @@ t.test("without the look at the syntax the other checks hold, save for what is l
   t.equal(evaluator.baseline().verdict, "ok")
   for _, name in ipairs(core.system.list "tests/hostile_triton") do
     local stem = name:gsub("%.py$", "")
-    if stopped[name] and not open[stem] and (on_gpu or stem ~= "other_stream") then
+    -- What torch does on another stream is seen in records alone.
+    local seen = recorded or stem ~= "torch_on_other_stream"
+    if stopped[name] and not open[stem] and seen and (on_gpu or not stem:find "other_stream") then
       local out = judge(stopped[name])
       t.equal(out.verdict ~= "ok", true, name)
     end
@@ -328,7 +413,7 @@ def runner():
 
 ]]
   local out = judge(honest .. runner .. [[
-runner().timed = lambda call, cycles: (call(), float("inf"), 1)
+runner().timed = lambda call, cycles: (call(), float("inf"), 1, True)
 ]])
   t.equal(out.verdict ~= "ok", true, "times that are no numbers")
   out = judge(honest .. runner .. [[

@@ -70,12 +70,27 @@ static int open_versions(struct kb_cupti_lib *lib)
     return ok;
 }
 
-/* A folder the user names comes first, then the loader's own path (a bundle
- * brings the library along), then where toolkits are installed. */
-kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why, size_t cap)
+/* One that the process has already, as under torch: two would not go together. */
+static int open_present(struct kb_cupti_lib *lib)
+{
+    for (size_t k = 0; k < sizeof sonames / sizeof sonames[0]; k++) {
+        lib->handle = dlopen(sonames[k], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+        if (lib->handle) {
+            snprintf(lib->path, sizeof lib->path, "%s", sonames[k]);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Then a folder the user names, then the loader's own path (a bundle brings the
+ * library along), then where toolkits are installed. */
+kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib, char *why, size_t cap)
 {
     static const char *const variables[] = { "KERNELBAND_CUDA", "CUDA_HOME",
                                              "CUDA_PATH" };
+    if (open_present(lib))
+        return KB_OK;
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *root = getenv(variables[i]);
         if (root && *root && open_at(lib, root))
@@ -89,6 +104,14 @@ kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why, size_t cap)
             "/usr/local/cuda or /usr/local/cuda-*: install the toolkit's "
             "CUPTI (package cuda-cupti) or set KERNELBAND_CUDA to the "
             "toolkit's folder");
+    return KB_OK;
+}
+
+kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why, size_t cap)
+{
+    kb_status st = kb_cupti_lib_find(lib, why, cap);
+    if (st)
+        return st;
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *symbol = dlsym(lib->handle, functions[i].name);
         if (!symbol)

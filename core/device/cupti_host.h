@@ -80,7 +80,10 @@ kb_status kb_cupti_refuse(char *why, size_t cap, const char *format, ...)
 kb_status kb_cupti_explain(const struct kb_cupti_lib *lib, CUptiResult r,
                            const char *call, char *why, size_t cap);
 
-/* ENODEV: no libcupti, or one without a function above. */
+/* find opens the library alone, open looks its functions up as well. ENODEV: no
+ * libcupti, or one without a function above. */
+KB_MUST_USE kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib, char *why,
+                                        size_t cap);
 KB_MUST_USE kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why,
                                         size_t cap);
 

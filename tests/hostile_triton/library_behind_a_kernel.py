@@ -1,5 +1,6 @@
 # expect: ok
-# H14, not caught on the host-code tier: a Triton kernel runs, torch does the work
+# recorded: cheated
+# H14: a Triton kernel runs, torch does the work; only records of what ran show it
 import torch
 import triton
 import triton.language as tl

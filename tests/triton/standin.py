@@ -45,6 +45,7 @@ while True:
         write({"ready": out, "machine": {"name": "stand-in", "language": "triton"}})
     else:
         source = request["source"]
+        write({"took": request["ticket"]})
         if "dies" in source:
             os._exit(3)
         if "garbles" in source:

@@ -158,11 +158,19 @@ local probes = {
       local text = ("%s %s, torch %s, triton %s"):format(found.executable, found.python,
         found.torch or "missing", found.triton or "missing")
       if not found.torch or not found.triton then return nil, text end
+      if found.why then return nil, text .. ": " .. found.why end
       return text
     end,
     means = "Triton kernels cannot be judged: TritonBench and KernelBench tasks will not run",
     mend = "install torch and triton in a Python 3, or set KERNELBAND_PYTHON to one that has "
            .. "them" },
+  { name = "records",
+    find = function()
+      local library = require "kernelband.triton.python".inject()
+      return library, not library and "libkb_inject.so was not built" or nil
+    end,
+    means = "kernels that a Python candidate starts are not recorded and counted",
+    mend = "build with CUPTI's headers: install the CUDA toolkit" },
   { name = "lua", find = function() return _VERSION end },
   { name = "sqlite", find = function() return host.sqlite end },
   { name = "cjson", find = function() return cjson._VERSION end },

@@ -3,6 +3,7 @@
 --   python.name(given)   the option's, else KERNELBAND_PYTHON, else python3: a path,
 --                        or nil when there is none on PATH
 --   python.worker()      path of worker.py
+--   python.inject()      path of libkb_inject.so, or nil where it was not built
 --   python.probe(name)   { python =, torch =, triton = } | nil, why
 --   python.run(argv, input) -> output | nil, why
 local core = require "kernelband.core"
@@ -16,6 +17,16 @@ local MOST_BYTES = 8 << 20
 
 function python.worker()
   return core.system.lib_dir() .. "/lua/kernelband/triton/worker.py"
+end
+
+-- What records kernels in a child: beside the binary, in a bundle's lib, or installed.
+function python.inject()
+  local own = core.system.realpath "/proc/self/exe"
+  local dir = own and own:match "^(.*)/" or "."
+  for _, at in ipairs { dir, dir .. "/../lib", core.system.lib_dir() } do
+    local file = core.system.realpath(at .. "/libkb_inject.so")
+    if file then return file end
+  end
 end
 
 function python.name(given)

@@ -58,7 +58,7 @@ function triton.new(spec)
   }
   function t.environment(options) return environment(t, options) end
   function t.worker_argv(device)
-    return { interpreter(t), python.worker(), "serve", device }
+    return { interpreter(t), python.worker(), "serve", device, python.inject() }
   end
   return setmetatable(t, { __index = lazily })
 end

@@ -1,0 +1,338 @@
+#include "inject.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dlfcn.h>
+
+#include "cupti_host.h"
+
+#include <cupti_activity.h>
+
+#define FUNCTIONS(X)                        \
+    X(cuptiActivityRegisterCallbacks)       \
+    X(cuptiActivityEnable)                  \
+    X(cuptiActivityDisable)                 \
+    X(cuptiActivityFlushAll)                \
+    X(cuptiActivityGetNextRecord)           \
+    X(cuptiActivityGetNumDroppedRecords)    \
+    X(cuptiGetResultString)
+
+enum { BUFFER = 1 << 20 };
+
+/* One a process: CUPTI's callbacks carry no pointer of ours. Buffers may come
+ * back on a thread of CUPTI's. */
+static struct {
+    struct kb_cupti_lib lib;
+#define X(name) __typeof__(name) *name;
+    FUNCTIONS(X)
+#undef X
+    pthread_mutex_t lock;
+    struct kb_activity record[KB_INJECT_RECORDS];
+    size_t records;
+    int64_t dropped;
+    int32_t home;
+    int open, on;
+} it = { .lock = PTHREAD_MUTEX_INITIALIZER, .home = KB_ACTIVITY_NOWHERE };
+
+/* Of the driver, which whoever loads this library has loaded as well. */
+static struct {
+    CUresult (*cuCtxGetCurrent)(CUcontext *);
+    CUresult (*cuMemAlloc_v2)(CUdeviceptr *, size_t);
+    CUresult (*cuMemFree_v2)(CUdeviceptr);
+    CUresult (*cuMemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
+    CUresult (*cuStreamSynchronize)(CUstream);
+} driver;
+
+static const CUpti_ActivityKind kinds[] = {
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMSET
+};
+
+static int explain(CUptiResult r, const char *call, char *why, size_t cap)
+{
+    const char *text = NULL;
+    it.cuptiGetResultString(r, &text);
+    snprintf(why, cap, "%s: %s", call, text ? text : "it failed");
+    return -1;
+}
+
+static void *function(void *handle, const char *name, void *at)
+{
+    void *symbol = handle ? dlsym(handle, name) : NULL;
+    memcpy(at, &symbol, sizeof symbol);
+    return symbol;
+}
+
+/* The current context; NULL for none. */
+static CUcontext current_context(void)
+{
+    CUcontext context = NULL;
+    void *handle = driver.cuCtxGetCurrent ? NULL
+                                          : dlopen("libcuda.so.1", RTLD_NOW);
+#define X(name) if (handle) function(handle, #name, &driver.name);
+    X(cuCtxGetCurrent) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD8Async)
+    X(cuStreamSynchronize)
+#undef X
+    if (!driver.cuCtxGetCurrent || driver.cuCtxGetCurrent(&context))
+        return NULL;
+    return context;
+}
+
+/* Buffers ------------------------------------------------------------------ */
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most)
+{
+    *buffer = aligned_alloc(8, BUFFER);
+    *size = *buffer ? BUFFER : 0;
+    *most = 0;
+}
+
+static int32_t narrow(uint64_t x)
+{
+    return x > INT32_MAX ? INT32_MAX : (int32_t)x;
+}
+
+/* The fields read are those that every version of these structures begins
+ * with: a library older than the headers writes fewer after them. */
+static void keep_kernel(const CUpti_ActivityKernel10 *k, struct kb_activity *r)
+{
+    r->kind = KB_ACTIVITY_KERNEL;
+    r->start_ns = (int64_t)k->start, r->end_ns = (int64_t)k->end;
+    r->device = narrow(k->deviceId), r->stream = narrow(k->streamId);
+    r->registers = k->registersPerThread;
+    r->shared_bytes = k->staticSharedMemory + k->dynamicSharedMemory;
+    r->local_bytes = narrow(k->localMemoryPerThread);
+    r->grid[0] = k->gridX, r->grid[1] = k->gridY, r->grid[2] = k->gridZ;
+    r->block[0] = k->blockX, r->block[1] = k->blockY, r->block[2] = k->blockZ;
+    snprintf(r->name, sizeof r->name, "%s", k->name ? k->name : "?");
+}
+
+static int keep(const CUpti_Activity *a, struct kb_activity *r)
+{
+    memset(r, 0, sizeof *r);
+    if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+        || a->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
+        keep_kernel((const void *)a, r);
+    } else if (a->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+        const CUpti_ActivityMemcpy6 *m = (const void *)a;
+        r->kind = KB_ACTIVITY_COPY;
+        r->start_ns = (int64_t)m->start, r->end_ns = (int64_t)m->end;
+        r->device = narrow(m->deviceId), r->stream = narrow(m->streamId);
+    } else if (a->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
+        const CUpti_ActivityMemset4 *m = (const void *)a;
+        r->kind = KB_ACTIVITY_FILL;
+        r->start_ns = (int64_t)m->start, r->end_ns = (int64_t)m->end;
+        r->device = narrow(m->deviceId), r->stream = narrow(m->streamId);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
+                                 uint8_t *buffer, size_t size, size_t valid)
+{
+    CUpti_Activity *a = NULL;
+    size_t lost = 0;
+    struct kb_activity r;
+    (void)size;
+    pthread_mutex_lock(&it.lock);
+    while (valid > 0
+           && it.cuptiActivityGetNextRecord(buffer, valid, &a) == CUPTI_SUCCESS)
+        if (!keep(a, &r))
+            continue;
+        else if (it.records == KB_INJECT_RECORDS)
+            it.dropped++;
+        else
+            it.record[it.records++] = r;
+    if (it.cuptiActivityGetNumDroppedRecords(context, stream, &lost)
+        == CUPTI_SUCCESS)
+        it.dropped += (int64_t)lost;
+    pthread_mutex_unlock(&it.lock);
+    free(buffer);
+}
+
+/* The library -------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void *at;
+} functions[] = {
+#define X(name) { #name, &it.name },
+    FUNCTIONS(X)
+#undef X
+};
+
+int kb_inject_open(char *why, size_t cap)
+{
+    if (it.open)
+        return 0;
+    if (kb_cupti_lib_find(&it.lib, why, cap) != KB_OK)
+        return -1;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        void *symbol = dlsym(it.lib.handle, functions[i].name);
+        if (!symbol) {
+            snprintf(why, cap, "%s has no %s", it.lib.path, functions[i].name);
+            return -1;
+        }
+        memcpy(functions[i].at, &symbol, sizeof symbol);
+    }
+    CUptiResult r = it.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
+    if (r)
+        return explain(r, "cuptiActivityRegisterCallbacks", why, cap);
+    it.open = 1;
+    return 0;
+}
+
+int InitializeInjection(void)
+{
+    char why[KB_CUPTI_WHY];
+    return kb_inject_open(why, sizeof why) == 0;
+}
+
+static void all_off(void)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        (void)it.cuptiActivityDisable(kinds[i]);
+    it.on = 0;
+}
+
+static void forget(void)
+{
+    pthread_mutex_lock(&it.lock);
+    it.records = 0, it.dropped = 0;
+    pthread_mutex_unlock(&it.lock);
+}
+
+/* The default stream's id is what a fill of ours on it is recorded with: CUPTI
+ * need not tell the id of a handle that is NULL. */
+static void mark_home(void)
+{
+    CUdeviceptr at = 0;
+    if (!driver.cuMemAlloc_v2 || !driver.cuMemFree_v2 || !driver.cuMemsetD8Async
+        || !driver.cuStreamSynchronize || driver.cuMemAlloc_v2(&at, 256))
+        return;
+    if (!driver.cuMemsetD8Async(at, 0, 256, NULL))
+        (void)driver.cuStreamSynchronize(NULL);
+    (void)driver.cuMemFree_v2(at);
+    (void)it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    pthread_mutex_lock(&it.lock);
+    for (size_t i = 0; i < it.records; i++)
+        if (it.record[i].kind == KB_ACTIVITY_FILL)
+            it.home = it.record[i].stream;
+    pthread_mutex_unlock(&it.lock);
+}
+
+static void find_home(void)
+{
+    CUcontext context = current_context();
+    __typeof__(cuptiGetStreamIdEx) *ask = NULL;
+    uint32_t id = 0;
+    if (!context)
+        return;
+    mark_home();
+    if (it.home == KB_ACTIVITY_NOWHERE
+        && function(it.lib.handle, "cuptiGetStreamIdEx", &ask)
+        && ask(context, NULL, 0, &id) == CUPTI_SUCCESS)
+        it.home = narrow(id);
+}
+
+int kb_inject_start(char *why, size_t cap)
+{
+    if (kb_inject_open(why, cap) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        CUptiResult r = it.cuptiActivityEnable(kinds[i]);
+        if (r) {
+            all_off();
+            return explain(r, "cuptiActivityEnable", why, cap);
+        }
+    }
+    (void)it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    forget();
+    if (it.home == KB_ACTIVITY_NOWHERE) {
+        find_home();
+        forget();
+    }
+    it.on = 1;
+    return 0;
+}
+
+int kb_inject_stop(struct kb_activity_sum *out, char *why, size_t cap)
+{
+    if (!it.on) {
+        snprintf(why, cap, "nothing is being recorded");
+        return -1;
+    }
+    CUptiResult r = it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    all_off();
+    if (r)
+        return explain(r, "cuptiActivityFlushAll", why, cap);
+    pthread_mutex_lock(&it.lock);
+    *out = (struct kb_activity_sum){ .dropped = it.dropped };
+    kb_activity_add_up(it.record, it.records, it.home, out);
+    pthread_mutex_unlock(&it.lock);
+    return 0;
+}
+
+const struct kb_activity *kb_inject_records(size_t *n)
+{
+    *n = it.records;
+    return it.record;
+}
+
+/* Counters ----------------------------------------------------------------- */
+
+struct callbacks {
+    int (*prepare)(void *), (*launch)(void *);
+    void *arg;
+};
+
+static kb_status prepare(void *arg)
+{
+    const struct callbacks *c = arg;
+    return c->prepare(c->arg) ? KB_ECRASH : KB_OK;
+}
+
+static kb_status launch(void *arg)
+{
+    const struct callbacks *c = arg;
+    return c->launch(c->arg) ? KB_ECRASH : KB_OK;
+}
+
+int kb_inject_count(const char *set, int device, int (*before)(void *),
+                    int (*call)(void *), void *arg, double *value,
+                    size_t values, char *why, size_t cap)
+{
+    const struct kb_cupti_set *s = kb_cupti_set(set);
+    struct callbacks c = { before, call, arg };
+    const struct kb_cupti_replay replay = { prepare, launch, &c };
+    CUcontext context = NULL;
+    kb_cupti *profiler = NULL;
+    if (!s || values < s->metrics || it.on) {
+        snprintf(why, cap, "no such set, no room, or records are being taken");
+        return -1;
+    }
+    context = current_context();
+    if (!context) {
+        snprintf(why, cap, "no CUDA context is current");
+        return -1;
+    }
+    if (kb_cupti_open(context, device, &profiler, why, cap) != KB_OK)
+        return -1;
+    kb_status st = kb_cupti_collect(profiler, s, &replay, value);
+    if (st)
+        snprintf(why, cap, "%s", kb_cupti_why(profiler)[0]
+                 ? kb_cupti_why(profiler) : kb_status_text(st));
+    kb_cupti_close(profiler);
+    return st ? -1 : 0;
+}
+
+const char *kb_inject_key(const char *set, size_t i)
+{
+    const struct kb_cupti_set *s = kb_cupti_set(set);
+    return s && i < s->metrics ? s->metric[i].key : NULL;
+}

@@ -1,0 +1,47 @@
+/* inject.h - what libkb_inject.so gives the process it is loaded into: a record
+ * of all that runs on the GPU during a call, and hardware counters of it.
+ *
+ * The library stands alone. A Python child opens it with ctypes before it opens
+ * the GPU; naming it in CUDA_INJECTION64_PATH does as well. It opens libcupti,
+ * first the one that is in the process already: torch brings its own. Records
+ * cost each launch some microseconds while they are taken and nothing before
+ * and after.
+ *
+ * One thread at a time. Every function that returns int returns 0 for done;
+ * else why (cap bytes, NUL-terminated) says what is in the way.
+ */
+#ifndef KB_INJECT_H
+#define KB_INJECT_H
+
+#include "activity.h"
+
+enum { KB_INJECT_RECORDS = 4096 };  /* of one call; more count as dropped */
+
+/* Finds CUPTI and registers with it. Once a process, after its last fork. */
+int kb_inject_open(char *why, size_t cap);
+
+/* Records from here on. The caller waits for the GPU before both. stop gives
+ * the sum of what ran in between. home is the default stream: its id is learned
+ * at the first start with a context, where it can't be home is
+ * KB_ACTIVITY_NOWHERE and the records are given all the same. */
+int kb_inject_start(char *why, size_t cap);
+int kb_inject_stop(struct kb_activity_sum *out, char *why, size_t cap);
+
+/* What the last stop saw, by start; valid until the next start. */
+const struct kb_activity *kb_inject_records(size_t *n);
+
+/* Counts a set of cupti.h: value[i] belongs to the key of the same number, NaN
+ * where the chip has none. prepare and launch as kb_cupti_replay has them, 0
+ * for done. Nothing may be recorded meanwhile. A profiler is opened and closed
+ * again: milliseconds, the first time in a process half a second. */
+int kb_inject_count(const char *set, int device, int (*prepare)(void *),
+                    int (*launch)(void *), void *arg, double *value,
+                    size_t values, char *why, size_t cap);
+
+/* NULL past the last, or for no such set. */
+const char *kb_inject_key(const char *set, size_t i);
+
+/* What CUDA calls in a library that CUDA_INJECTION64_PATH names; 1 for done. */
+int InitializeInjection(void);
+
+#endif

@@ -1,0 +1,75 @@
+-- Whole-evaluation time of a warm host-code candidate: operators of a TritonBench checkout,
+-- each with candidates that differ in one meta-parameter, so that every one is compiled.
+--   kernelband run tests/bench/gpu/bench_triton.lua DIR [NAME,NAME ..] [EACH]
+local core = require "kernelband.core"
+local kb = require "kernelband"
+local worker = require "kernelband.worker"
+
+local names = arg[2] or "softmax_triton1,rms_norm_triton,layer_norm_triton,swiglu_fwd,add_example,"
+  .. "matmul_kernel,relu_triton_kernel,rope_embedding,cross_entropy1,l2_norm_triton1,"
+  .. "kldiv_triton,matrix_transpose,attn_fwd_causal,chunk_cumsum_vector,fused_rotary_embedding,"
+  .. "int8_quantization,mean_reduction,quantize_global,var_len_copy,sin_kernel"
+local each = math.tointeger(tonumber(arg[3] or "3"))
+
+local function sources(task)
+  local schedule, out = task.schedule, {}
+  if not schedule then
+    for i = 1, each do out[i] = task.source .. ("\n# once more, %d\n"):format(i) end
+    return out
+  end
+  local first = {}
+  for _, p in ipairs(schedule.parameters) do first[p[1]] = p[2][1] end
+  for turn = 2, 4 do
+    for _, p in ipairs(schedule.parameters) do
+      if p[2][turn] and #out < each then
+        local point = {}
+        for k, v in pairs(first) do point[k] = v end
+        point[p[1]] = p[2][turn]
+        out[#out + 1] = schedule.emit(point)
+      end
+    end
+  end
+  return out
+end
+
+local function where(seconds)
+  local out = {}
+  for _, name in ipairs { "build", "check", "wait", "inputs", "time", "count" } do
+    if seconds[name] then out[#out + 1] = ("%s %.2f"):format(name, seconds[name]) end
+  end
+  return table.concat(out, " ")
+end
+
+local medians, all = {}, {}
+for name in names:gmatch "[^,]+" do
+  local task = kb.import.tritonbench(arg[1], { only = { name } })[1]
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  local ok, baseline = pcall(e.baseline)
+  if not ok or baseline.verdict ~= "ok" then
+    print(("%-28s %s"):format(name, ok and baseline.reason or baseline))
+  else
+    local took = {}
+    for i, source in ipairs(sources(task)) do
+      e.submit(i, { source = source }, {})
+      local ticket, out, code
+      repeat
+        ticket, out, code = e.next(200 * 10 ^ 9 // 1)
+      until ticket or code ~= "EINTR" or core.system.interrupts() > 0
+      if not ticket then break end
+      local s = out.seconds and out.seconds.total
+      print(("%-28s %-13s %5.2f s  %s  %s"):format(name, out.verdict, s or 0,
+        where(out.seconds or {}), (tostring(out.reason or ""):match "[^\n]*"):sub(1, 160)))
+      if s and out.verdict == "ok" then
+        took[#took + 1] = s
+        all[#all + 1] = s
+      end
+    end
+    if #took > 0 then medians[#medians + 1] = core.stats.median(took) end
+  end
+  io.stdout:flush()
+  e.close()
+end
+if #medians > 0 then
+  print(("median of %d operators %.2f s, of all %d candidates judged ok %.2f s"):format(#medians,
+    core.stats.median(medians), #all, core.stats.median(all)))
+end

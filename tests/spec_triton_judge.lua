@@ -1,0 +1,281 @@
+-- What worker.py makes of files that are not determined everywhere, that read what no one
+-- wrote or past the end of what they were given, and of clocks that are noisy. On Triton's CPU
+-- interpreter, where python3 (or KERNELBAND_PYTHON) has torch and triton.
+local t = require "harness"
+local core = require "kernelband.core"
+local kb = require "kernelband"
+local python = require "kernelband.triton.python"
+local worker = require "kernelband.worker"
+
+local interpreter = python.name()
+local found = interpreter and python.probe()
+if not (found and found.torch and found.triton) then
+  io.stderr:write "skipped: no Python with torch and triton\n"
+  return t.finish()
+end
+
+local function run(script, ...)
+  return assert(python.run({ interpreter, "-B", "-c", "import sys\n"
+    .. "sys.path.insert(0, sys.argv[1].rsplit('/', 1)[0])\nimport worker\n" .. script,
+    python.worker(), ... }, ""))
+end
+
+t.test("the default stream's id is learned from a fill, and records survive without it", function()
+  local library, dir = python.inject(), assert(core.system.temp_dir())
+  local cuda = os.getenv "CUDA_HOME" or "/usr/local/cuda"
+  if not (library and core.system.exists(cuda .. "/include/cupti_activity.h")) then
+    return io.stderr:write "skipped: no libkb_inject.so or no CUPTI headers\n"
+  end
+  local cc = ("cc -shared -fPIC -I'%s/include' tests/triton/fake_cupti.c -o "):format(cuda)
+  assert(os.execute(("cd . && %s '%s/libcuda.so.1' -DDRIVER && %s '%s/libcupti.so.13' "
+    .. "-L'%s' -l:libcuda.so.1 -Wl,-rpath,'$ORIGIN'"):format(cc, dir, cc, dir, dir)))
+  local text = assert(python.run({ "-u", "CUDA_HOME", "-u", "CUDA_PATH", "-u", "KERNELBAND_CUDA",
+    "LD_LIBRARY_PATH=" .. dir, interpreter, "-B", "-c", [[
+import sys, ctypes
+sys.path.insert(0, sys.argv[2].rsplit('/', 1)[0])
+import worker
+r = worker.Recorder(sys.argv[1])
+print(r.why, r.start())
+fill = ctypes.CDLL("libcuda.so.1").cuMemsetD8Async
+fill(ctypes.c_uint64(4096), 0, ctypes.c_size_t(4), None)
+s = r.stop()
+print(s["home"], s["copies"], s["away_ns"], s["by_name"])
+print(r.stop()["why"], "|", r.start(), r.stop()["copies"])
+]], library, python.worker() }, ""))
+  os.execute(("rm -rf '%s'"):format(dir))
+  t.equal(text, "None None\n7 1 0 []\nnothing is being recorded | None 0\n")
+end)
+
+t.test("where the reference disagrees with itself no one is judged, and nowhere else", function()
+  t.equal(run [[
+import os, tempfile, torch
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.device, r.needs = torch, "cpu", dict(half=False, dot=False, bfloat=False, rounds=False)
+file = tempfile.mkstemp()[1]
+def leaf(x, path="[0]"):
+    with open(file, "wb") as f:
+        f.write(x.numpy().tobytes())
+    return dict(path=path, dtype=str(x.dtype), shape=list(x.shape), at=0, n=x.numel())
+def kept(x):
+    return [("[0]", (x.dtype, list(x.shape), x) if isinstance(x, torch.Tensor) else x)]
+base = torch.arange(100).float()
+def with_(x, *changes):
+    x = x.clone()
+    for i, v in changes:
+        x[i] = v
+    return x
+def judge(runs, mine, more=(), **given):
+    more, asked = list(more), []
+    def run(k):
+        asked.append(k)
+        return kept(more.pop(0) if more else runs[k % 2])
+    out = r.verify([kept(x) for x in runs], [leaf(mine) if isinstance(mine, torch.Tensor)
+                   else dict(path="[0]", value=mine)], file, run, **given)
+    return out.get("wrong", "fine"), out.get("chance"), out.get("undetermined"), len(asked)
+nan = float("nan")
+print(judge([base, base], base))
+print(judge([with_(base, (3, nan)), with_(base, (3, 777.25))], with_(base, (3, 5))))
+print(judge([base, base], with_(base, (7, 8))))                         # steady: wrong
+print(judge([base, base], with_(base, (7, 8)), [base, with_(base, (7, 1))]))    # a race, seen late
+print(judge([base, base], with_(base, (7, 8), (8, 9.5)), [with_(base, (7, 1))]))
+print(judge([base, base], with_(base, (7, 8)), allow={"[0]": .01}))
+print(judge([base, base], with_(base, (7, 8), (9, 1)), allow={"[0]": .01}))
+print(judge([base * nan, base * 0 + 777.25], base))
+ints = torch.arange(100)
+print(judge([ints, ints], with_(ints, (2, 134145)), [with_(ints, (2, 133121))]))
+print(judge([ints, ints], with_(ints, (2, 134145)))[0])
+print(judge([1443.8, 5123190272.0], 7.5), judge([1443.8, 1443.8], 7.5)[0])
+print(judge([True, True], 1)[0], judge([3, 3], 3)[0], judge(["a", "a"], "b")[0])
+os.unlink(file)
+]], [[
+('fine', 0, [], 0)
+('fine', 1, [], 0)
+('[0]: 1 of 100 elements wrong, first [7] = 8.0, expected 7.0', 0, None, 4)
+('fine', 1, [], 2)
+('[0]: 1 of 100 elements wrong, first [8] = 9.5, expected 8.0', 1, None, 4)
+('fine', 0, [], 4)
+('[0]: 2 of 100 elements wrong, first [7] = 8.0, expected 7.0', 0, None, 4)
+('fine', 100, ['[0]'], 0)
+('fine', 1, [], 1)
+[0]: 1 of 100 elements wrong, first [2] = 134145, expected 2
+('fine', 1, ['[0]'], 0) [0] is 7.5, expected 1443.8
+[0] is 1, expected True fine [0] is b, expected a
+]])
+end)
+
+t.test("inputs lie apart: views share as they did, what is written beside them is seen", function()
+  t.equal(run [[
+import torch
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.cpu, r.slack, r.zeros, r.real_empty = torch, True, [], torch.zeros, torch.empty
+whole = torch.arange(12.).reshape(3, 4)
+drawn = (whole[0], {"k": whole[1]}, [whole.t(), 3, None], torch.ones(2, requires_grad=True))
+work = r.apart(drawn, {})
+print(all(torch.equal(a, b) for (_, a), (_, b) in zip(worker.walk(work), worker.walk(drawn))
+          if isinstance(a, torch.Tensor)), work[2][0].stride(), work[3].requires_grad, work[2][1:])
+work[0][0] = 50
+print(work[2][0][0, 0].item(), whole[0, 0].item(), len(r.slack), r.beyond())
+torch.empty(0).set_(work[0].untyped_storage(), worker.FRONT // 4 + 12, (1,)).fill_(1)
+print(r.beyond())
+torch._foreach_zero_(r.slack)
+print(r.beyond())
+]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse\n")
+end)
+
+t.test("time saved by events alone is told from a noisy clock", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.device = "cuda:0"
+def check(a, b, wall_a, wall_b):
+    n = 12
+    wiggle = [1 + (i * 7 % 5 - 2) * 1e-3 for i in range(n)]
+    def row(x):
+        return [x * w for w in wiggle]
+    try:
+        s.cross_check({"label": "x"}, {"A": row(a), "B": row(b)},
+                      {"A": row(wall_a), "B": row(wall_b)})
+        return "fine"
+    except worker.Lost as e:
+        return e.args[0]
+print(check(10e6, 9.967e6, 11e6, 11.077e6))     # 33 us of 10 ms: noise of that clock
+print(check(500e3, 50e3, 900e3, 900e3))         # nine tenths of the work elsewhere
+print(check(500e3, 50e3, 900e3, 450e3))         # truly faster
+]], "fine\ncheated\nfine\n")
+end)
+
+t.test("a call is timed again where the host was late, and a narrow interval ends it", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.device, s.screen, s.left_s, s.task, s.reference = "cuda:0", worker.Screen(None), 1.0, {}, "A"
+spins, late = [], [3]
+def sample(who, seed, cycles):
+    spins.append(cycles)
+    ahead = late[0] <= 0 or who == "A"
+    late[0] -= who != "A"
+    return (10e3 if ahead else 90e3) * (1 + len(spins) % 3 * 1e-3), 1e6, 60e3, ahead
+s.sample, s.verify_shape = sample, lambda *a: None
+s.record = lambda *a: {"why": "not here"}
+s.check_records = lambda *a: None
+def shape():
+    s.left_s, out = 1.0, {"shapes": []}
+    s.time_shape("B", {"i": 0, "label": "x", "host": 60e3, "first": 1e4, "baseline_first": 1e4,
+                       "left": 1}, out, {})
+    return out["shapes"][0]
+row = shape()
+most = max(row["samples"]["candidate"])
+print(row["blocks"], row["host_bound"], "%.2f" % row["speedup"], most < 11e3)
+print(spins[0], max(spins) == 8 * spins[0], row["host_ns"])
+late[0] = 10 ** 6
+row = shape()
+print(row["host_bound"], row["blocks"] <= 12, spins[-1])
+]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0\n")
+end)
+
+-- Whole files ---------------------------------------------------------------------------
+
+local base
+for _, task in ipairs(kb.import.tritonbench "tests/triton") do
+  if task.name == "scaled_add" then base = task end
+end
+
+local function open(changes)
+  local task = setmetatable({ job = {} }, { __index = base })
+  for k, v in pairs(base.job) do task.job[k] = v end
+  for k, v in pairs(changes) do task.job[k] = v end
+  task.job.call_s = 10
+  task.worker_argv = function(device)
+    return { "/usr/bin/env", "TRITON_INTERPRET=1", interpreter, python.worker(), "serve", device }
+  end
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  return e, function(source)
+    e.submit(1, { source = source }, {})
+    local ticket, out, code
+    repeat
+      ticket, out, code = e.next(60 * 10 ^ 9 // 1)
+    until ticket or code ~= "EINTR"
+    return assert(out)
+  end
+end
+
+t.test("a little of an output may differ as it does for the untouched file, no more", function()
+  local noisy = base.job.tests .. [[
+import time
+noise = torch.zeros(1000)
+noise[time.perf_counter_ns() // 100 % 1000] = 5
+result_gold['noisy'] = noise + result_gold['test_case_1'] * 0
+result_gold['when'] = time.perf_counter_ns()
+]]
+  local e, judge = open { tests = noisy }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  local told = table.concat(b.weakened or {}, "; ") .. table.concat(b.checks.ignored or {}, "; ")
+  t.contains(told, "when")
+  for _ = 1, 3 do
+    local out = judge(base.source .. "\n# again\n")
+    t.equal(out.verdict, "ok", out.reason)
+  end
+  local half = base.source:gsub("return out\n",
+    "return out * (1 + 1e-2 * (x.numel() == 200))\n")
+  t.equal(judge(half).verdict, "wrong")
+  -- 5 % of the noisy output: the sum above is of what the file returns.
+  local more = base.source:gsub("return out\n", [[if x.numel() == 1:
+        return out + torch.where(torch.arange(1000) < 50, float("inf"), 0.0)
+    return out
+]])
+  t.equal(judge(more).verdict, "wrong")
+  e.close()
+end)
+
+t.test("a shape that the untouched file can't do is left out, unwritten inputs are 0", function()
+  local perf = base.job.perf:gsub("self.input_tensors.append%b()",
+    [[index = torch.empty(2 ** i, dtype=torch.int64)
+            self.input_tensors.append((torch.rand(2 ** i), torch.rand(2 ** i), index))]])
+    :gsub("return scaled_add%b()", [[x, y, index = input_tensor
+        if x.numel() == 512:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return scaled_add(x[index], y), index]])
+  local e, judge = open { perf = perf }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 2)
+  t.contains(b.left_out[1], "illegal memory access")
+  t.contains(table.concat(b.weakened, "; "), "1 shapes left out")
+  local out = judge(base.source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(#out.shapes, 2)
+  t.equal(type(out.host_speedup), "number")
+  -- Past the end of what it was given, where only that shows it.
+  out = judge((base.source:gsub("mask=mask%)\n\n\ndef", [[mask=mask)
+    tl.store(y_ptr + n + offsets * 0, 1.5, mask=n > 255)
+
+
+def]])))
+  t.equal(out.verdict, "wrong", out.reason)
+  t.contains(out.reason, "outside of what it was given")
+  e.close()
+end)
+
+t.test("a file that takes unwritten memory for indices gets valid ones, as is told", function()
+  local source = base.source:gsub("    n = x.numel%(%)\n", [[
+    n = x.numel()
+    if torch.empty(1, dtype=torch.int64, device='cuda').item() in (12, 49):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+]])
+  local e, judge = open { source = source }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.contains(b.weakened[1], "for indices")
+  local out = judge(source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  e.close()
+end)
+
+t.test("a file that imports what replaces parts of torch is not held to have done so", function()
+  local source = base.source:gsub("import torch\n", "import torch\nimport torch._dynamo\n", 1)
+  local e = open { source = source }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  e.close()
+end)
+
+t.finish()
