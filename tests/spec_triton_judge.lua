@@ -171,6 +171,175 @@ print(row["host_bound"], row["blocks"] <= 12, spins[-1])
 ]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0\n")
 end)
 
+t.test("no name is given to two functions of a class or module", function()
+  t.equal(run [[
+import ast
+tree = ast.parse(open(worker.__file__).read())
+for space in [tree] + [n for n in tree.body if isinstance(n, ast.ClassDef)]:
+    names = [n.name for n in space.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    print(*sorted({x for x in names if names.count(x) > 1}), end="")
+]], "")
+end)
+
+t.test("of many bytes of inputs only one shape's are kept, none while nothing is judged", function()
+  t.equal(run [[
+import torch, types
+worker.INPUTS_MOST = 5000
+worker.Drawn.device = "cpu"
+d = worker.Drawn()
+for i in range(3):
+    d.append((torch.zeros(2 ** i * 200), "relu"))
+print([x and len(x[0]) for x in d], d.labels, d.bytes)
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.kind, r.cpu, r.device, r.cache = torch, "tritonbench", True, "cpu", {}
+class Perf:
+    def get_input_tensors(self):
+        self.input_tensors = worker.Drawn()
+        for i in range(3):
+            self.input_tensors.append((torch.rand(2 ** i * 200),))
+r.perf = Perf()
+worker.INPUTS_MOST = 1 << 20
+r.do_inputs(7)
+whole = r.inputs
+print([len(x[0]) for x in whole], r.lazy, len(r.perf.input_tensors))
+worker.INPUTS_MOST, r.seed = 10, lambda s: torch.manual_seed(s)
+where = worker.Drawn.device
+r.draw("cpu", 7, 1)
+print([x and len(x[0]) for x in r.inputs], torch.equal(r.inputs[1][0], whole[1][0]))
+r.do_idle()
+print(r.inputs, len(r.perf.input_tensors))
+]], "[None, None, None] ['200 relu', '400 relu', '800 relu'] 5600\n"
+    .. "[200, 400, 800] None 0\n[None, 400, None] True\nNone 0\n")
+end)
+
+t.test("what is free between live tensors is found, small and large apart", function()
+  t.equal(run [[
+def block(size, state="inactive"):
+    return {"size": size, "state": state}
+print(worker.free_remains([
+    {"segment_type": "small", "blocks": [block(512), block(1024, "active_allocated"),
+                                         block(1572864)]},
+    {"segment_type": "large", "blocks": [block(4096), block(3 << 20), block(9 << 20, "active")]},
+    {}]))
+]], "[3145728, 1048576, 524288, 512]\n")
+end)
+
+t.test("random integers are drawn without repeats where there are as many", function()
+  t.equal(run [[
+import torch
+draw = worker.apart_from_each_other(torch)
+def look(x):
+    return [x.numel(), len(set(x.tolist())), bool((x >= 3).all()), int(x.max()) < 40, str(x.dtype)]
+print(look(draw(3, 40, (30,), dtype=torch.int32)), look(draw(low=3, high=40, size=(37,))))
+print(look(draw(4, (9,)))[:2][0], len(draw(0, 2, (50, 3))), draw(5, size=(5,)).sort()[0].tolist())
+torch.manual_seed(3)
+a = draw(0, 9, (6,))
+torch.manual_seed(3)
+print(torch.equal(a, draw(0, 9, (6,))))
+]], "[30, 30, True, True, 'torch.int32'] [37, 37, True, True, 'torch.int64']\n"
+    .. "9 50 [0, 1, 2, 3, 4]\nTrue\n")
+end)
+
+t.test("a default device is kept by what fills unwritten memory", function()
+  t.equal(run [[
+import tempfile, torch
+r = worker.Runner("cpu", tempfile.mkdtemp(), True)
+torch.set_default_device("meta")
+print([f(3).device.type for f in (torch.empty, torch.zeros)], torch.empty.__name__)
+]], "['meta', 'meta'] empty\n")
+end)
+
+t.test("small inputs and results lie elsewhere from call to call, large ones stay", function()
+  t.equal(run [[
+import random, torch
+random.seed(1)
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.former, r.result = torch, [], None
+r.places = [(k, [], []) for k in range(4)]
+works, held = set(), set()
+for k in range(64):
+    r.turn(random.getrandbits(48))
+    works.add(r.work), held.add(len(r.former))
+    r.result = torch.zeros(10)
+print(sorted(works), sorted(held))
+r.places = r.places[:1]
+r.turn(5 << 12)
+print(r.work, r.former, r.result)
+r.places, r.result = r.places * 2, torch.zeros(1 << 20)
+r.turn(7 << 12)
+print(r.former)
+]], "[0, 1, 2, 3] [0, 1, 2, 3]\n0 [] None\n[]\n")
+end)
+
+t.test("a race is first drawn away, then allowed in every shape that shows the output", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.task, s.distinct, s.allow, s.ignore = {"perf": "torch.randint"}, False, {}, {}
+s.at, s.left_out, s.count = None, {}, 3
+def learn(*args):
+    try:
+        s.learn(*args)
+        return "learned"
+    except worker.Redraw as e:
+        return "again" if s.goes_on(e) else "no"
+    except worker.Lost as e:
+        return e.args[1]
+print(learn("tests", "[0]", .001, True), learn("0", "[0]", 1e-4, False), s.distinct, s.allow)
+print(learn("0", "[0]", 1e-4, False), learn("2", "[0]", .008, False), s.allowed())
+print(learn("2", "[0]", .5, False), "|", learn("2", "[1][0]", .5, True), s.ignore)
+gone = worker.Lost("launch_failed", "an illegal memory access")
+print(s.goes_on(gone))
+s.at = {"i": 1, "label": "4x4"}
+print(s.goes_on(gone), s.left_out, s.goes_on(worker.Lost("wrong", "x")))
+s.left_out["2"] = ""
+print(s.goes_on(gone))
+]], [[
+learned again True {'tests': {'[0]': 0.01}}
+learned learned {'[0]': 0.032}
+the untouched file differs from itself in 50 % of [0] | learned {'2': ['[1][0]']}
+False
+True {'1': '4x4: the untouched file: an illegal memory access'} False
+False
+]])
+end)
+
+t.test("counters are for what may become the best", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+def contends(times, best, **options):
+    return s.contends({"screened": options.pop("screened", False),
+                       "shapes": [{"time_ns": x} for x in times]}, best, options)
+print(contends([5, 6], []), contends([5, 6], [5.1, 6]), contends([5, 6.2], [5, 5.7]),
+      contends([5, 6], [9, 9], confirm=True), contends([5], [9], screened=True))
+]], "True True False False False\n")
+end)
+
+t.test("a reference that faults by chance is asked once more, a second time it is told", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+class Reference:
+    pid, left = 1, 1
+    def ask(self, op, **request):
+        if self.left:
+            self.left -= 1
+            self.pid = None
+            raise worker.Lost("launch_failed", "CUDA error: an illegal memory access")
+        return {"count": 3}
+class Child:
+    scratch = "/tmp"
+s.reference = Reference()
+def revive():
+    s.reference.pid = 2
+s.revive = revive
+print(s.verify(Child, {}, "verify_tests"))
+s.reference.left = 2
+try:
+    s.verify(Child, {}, "verify_tests")
+except worker.Lost as e:
+    print(e.args)
+]], "{'count': 3}\n('launch_failed', 'the reference: CUDA error: an illegal memory access')\n")
+end)
+
 -- Whole files ---------------------------------------------------------------------------
 
 local base
@@ -267,6 +436,31 @@ t.test("a file that takes unwritten memory for indices gets valid ones, as is to
   t.contains(b.weakened[1], "for indices")
   local out = judge(source .. "\n# again\n")
   t.equal(out.verdict, "ok", out.reason)
+  e.close()
+end)
+
+t.test("what faults while the untouched file is judged is left out, a race drawn away", function()
+  local perf = base.job.perf:gsub("self.input_tensors.append%b()",
+    [[index = torch.randint(0, 2 ** i, (2 ** i,))
+            self.input_tensors.append((torch.rand(2 ** i), torch.rand(2 ** i), index))]])
+    :gsub("return scaled_add%b()", [[x, y, index = input_tensor
+        calls[x.numel()] = calls.get(x.numel(), 0) + 1
+        if x.numel() == 512 and calls[512] > 4:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        out = scaled_add(x, y)
+        if index.unique().numel() < index.numel():
+            out[time.perf_counter_ns() // 100 %% x.numel()] = 99
+        return out]]):gsub("^", "import time\ncalls = {}\n")
+  local e, judge = open { perf = perf }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 2)
+  t.contains(b.left_out[1], "512")
+  t.contains(table.concat(b.weakened, "; "), "without repeats")
+  local out = judge(base.source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  out = judge(base.source:gsub("return out\n", "return out * 1.1\n"))
+  t.equal(out.verdict, "wrong", out.reason)
   e.close()
 end)
 
