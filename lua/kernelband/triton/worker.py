@@ -1657,8 +1657,9 @@ class Session:
         out = {"verdict": "ok", "shapes": [], "screened": False, "seconds": {},
                "tier": "host-code", "checks": {}}
         child = None
-        Child.call_s = self.task.get("call_s") or CALL_S
-        Child.deadline = start + ((self.task.get("open_s") or OPEN_S) if baseline else EVALUATE_S)
+        opens = self.task.get("open_s") or OPEN_S       # it compiles all that it is tuned over
+        Child.call_s = self.task.get("call_s") or (opens if baseline else CALL_S)
+        Child.deadline = start + (opens if baseline else EVALUATE_S)
         try:
             gate = not baseline and self.task.get("gate", True)
             bad = scan(source, self.task["source"]) if gate else None
