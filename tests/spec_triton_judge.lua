@@ -126,8 +126,11 @@ print(work[2][0][0, 0].item(), whole[0, 0].item(), len(r.slack), r.beyond())
 torch.empty(0).set_(work[0].untyped_storage(), worker.FRONT // 4 + 12, (1,)).fill_(1)
 print(r.beyond())
 torch._foreach_zero_(r.slack)
-print(r.beyond())
-]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse\n")
+print(r.beyond(), r.slack[1].numel())
+r.reach, r.slack = 3 << 20, []
+r.apart(drawn, {})
+print(r.slack[1].numel())
+]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse 262144\n3145728\n")
 end)
 
 t.test("time saved by events alone is told from a noisy clock", function()

@@ -694,6 +694,8 @@ class Runner:
         except RuntimeError:
             torch.cuda.empty_cache()
 
+    reach = 0       # bytes of a shape's largest input: a file that takes a small one for as large
+
     def apart(self, value, seen):
         """A copy of inputs with zeros before and after every tensor: what is read there is the
         same in every process, what is written there is seen. Views share as they did."""
@@ -711,8 +713,8 @@ class Runner:
         storage = value.untyped_storage()
         n, key = storage.nbytes(), ("storage", storage.data_ptr())
         if key not in seen:
-            whole = self.zeros(FRONT + n + min(TAIL_MOST, max(TAIL, 8 * n)) // 512 * 512,
-                               dtype=torch.uint8, device=value.device)
+            tail = min(TAIL_MOST, max(TAIL, 8 * n, self.reach)) // 512 * 512
+            whole = self.zeros(FRONT + n + tail, dtype=torch.uint8, device=value.device)
             old = self.real_empty(0, dtype=torch.uint8, device=value.device)
             whole[FRONT:FRONT + n].copy_(old.set_(storage, 0, (n,), (1,)))
             self.slack += [whole[:FRONT], whole[FRONT + n:]]
@@ -1004,6 +1006,8 @@ class Runner:
         else:
             drawn = self.perf.to_cuda(self.inputs[i])
             self.call = lambda: self.perf.call_op(self.work)
+        self.reach = max((t.untyped_storage().nbytes() for _, t in walk(drawn)
+                          if type(t) is torch.Tensor and t.layout is torch.strided), default=0)
         for _ in range(PLACES):
             self.slack = []
             with torch.no_grad():
