@@ -1367,7 +1367,7 @@ class Child:
     deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
 
     def ask(self, op, seconds=None, **request):
-        seconds = seconds or Child.call_s
+        wanted = seconds = seconds or Child.call_s
         if Child.deadline:
             seconds = max(1.0, min(seconds, Child.deadline - time.monotonic()))
         try:
@@ -1377,7 +1377,8 @@ class Child:
                 raise ValueError
         except TimeoutError:
             self.kill()
-            raise Lost("timeout", "%s took more than %.0f s" % (op, seconds)) from None
+            raise Lost("timeout", "%s took more than %.0f s%s" % (
+                op, seconds, ", all that was left of its time" if seconds < wanted else "")) from None
         except (EOFError, OSError, ValueError, RecursionError):
             how = self.kill()
             tail = self.log_tail()
