@@ -17,8 +17,8 @@ local function new(params, ctx)
   local each, auto = params.clusters == "each", params.clusters == "auto"
   assert(each or auto or type(params.clusters) == "number",
          "clusters must be a number or \"each\" or \"auto\"")
-  local land = ctx.landscape { scale = params.scale, rate = params.rate, kin = params.kin,
-                               fit = params.fit }
+  local land = ctx.landscape { scale = params.scale, rate = params.rate, flag = params.flag,
+                               keep = params.keep, fit = params.fit, kin = params.kin }
   local kernels, cluster, log, heads, target, idle, presses = {}, {}, {}, {}, {}, {}, {}
   local seed, best, waiting, squares = ctx.rng:below(1 << 31), 1, {}, 0
   local shrink, near, all, by_strategy, by_cluster, by_kernel = params.shrink
@@ -142,9 +142,9 @@ end
 return {
   name = "kernelband", reward = "relative", new = new,
   summary = "expected improvement over the best, by landscape or shrunk statistics",
-  defaults = { alpha = 0.5, clusters = "auto", c = 1, tau = 10, theta_sat = 90,
-    buffer = 500, gain = 0.1, spread = 0.3, shrink = 3, share = 0.5, trust = 10, fruitless = 0.3,
-    most = 32, scale = 2, rate = 0.3, fit = 1.5, kin = 0.9, memory = "", remember = "",
+  defaults = { alpha = 0.5, clusters = "auto", c = 1, tau = 10, theta_sat = 90, buffer = 500,
+    gain = 0.1, spread = 0.3, shrink = 3, share = 0.5, trust = 10, fruitless = 0.3, most = 32,
+    scale = 2, rate = 0.6, flag = 0.3, keep = 0.5, fit = 2, kin = 0.9, memory = "", remember = "",
     presses = { "vectorization", "pipeline", "access_layout" } },
   accepts = { clusters = { "number", "string" } },
 }
