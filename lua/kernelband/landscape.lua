@@ -35,7 +35,8 @@ local most_moves = 256                  -- of a pair, the first listed
 local rules = {
   { "scale", "number", default = 1 }, { "noise", "number", default = 0.05 },
   { "rate", "number", default = 0.6 }, { "kin", "number", default = 0.8 },
-  { "level", "number", default = 1 }, { "mean", "number", default = 0.2 }, { "fit", "number", default = 2 },
+  { "level", "number", default = 1 },
+  { "mean", "number", default = 0.2 }, { "fit", "number", default = 2 },
   { "flag", "number", default = 0.3 }, { "keep", "number", default = 0.5 },
 }
 
