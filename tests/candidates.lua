@@ -155,10 +155,10 @@ function candidates.worker_pid()
   end
 end
 
-function candidates.kill_worker()
+function candidates.kill_worker(signal)
   local pid = candidates.worker_pid()
   if not pid then return false end
-  os.execute("kill -9 " .. pid)
+  os.execute(("kill -%s %s"):format(signal or "KILL", pid))
   system.sleep_ns(second_ns // 20)
   return true
 end

@@ -186,6 +186,34 @@ START_TEST(each_slot_has_inputs_of_its_own)
 }
 END_TEST
 
+START_TEST(an_element_becomes_what_another_is_in_its_slot_alone)
+{
+    kb_buffers *b = axpy_buffers(64, 2);
+    for (size_t slot = 0; slot < 2; slot++)
+        for (int i = 0; i < 64; i++)
+            ck_assert_int_eq(kb_buffers_set(b, 0, slot, (size_t)i, i), KB_OK);
+    ck_assert_int_eq(kb_buffers_copy(b, 0, 1, 5, 63), KB_OK);
+    ck_assert_float_eq(((float *)kb_buffers_at(b, 0, 0))[5], 5);
+    ck_assert_float_eq(((float *)kb_buffers_at(b, 0, 1))[5], 63);
+    ck_assert_float_eq(((float *)kb_buffers_at(b, 0, 1))[63], 63);
+    kb_buffers_free(b);
+}
+END_TEST
+
+START_TEST(a_run_that_is_not_timed_computes_the_same)
+{
+    kb_object *o = build_axpy(AXPY(LOOP));
+    kb_buffers *b = axpy_buffers(64, 1);
+    kb_program *p = load(o, b);
+    poison(b, 1);
+    ck_assert_int_eq(kb_program_launch(p, 1, second, NULL), KB_OK);
+    expect_axpy(b, 0, 64);
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
 START_TEST(call_i_runs_on_slot_i_mod_slots)
 {
     struct kb_arg arg[] = { { .mode = KB_OUT, .dtype = KB_I64, .count = 1 } };
@@ -839,6 +867,8 @@ int main(void)
     tcase_add_unchecked_fixture(t, open_device, close_device);
     tcase_add_test(t, a_kernel_computes_and_slots_rotate);
     tcase_add_test(t, each_slot_has_inputs_of_its_own);
+    tcase_add_test(t, an_element_becomes_what_another_is_in_its_slot_alone);
+    tcase_add_test(t, a_run_that_is_not_timed_computes_the_same);
     tcase_add_test(t, call_i_runs_on_slot_i_mod_slots);
     tcase_add_test(t, scalars_of_every_type_arrive);
     tcase_add_test(t, in_out_arrays_start_pristine_in_every_slot);

@@ -85,6 +85,14 @@ t.test("a worker killed while idle costs no candidate", function()
   t.equal(judge(honest).verdict, "ok")
 end)
 
+t.test("nor does one that dies with a candidate it has not read", function()
+  if not candidates.kill_worker "STOP" then return end
+  submit(honest)                        -- into the pipe, as of a process that takes long to die
+  candidates.kill_worker()
+  local _, out = wait()
+  t.equal(out.verdict, "ok", out.reason)
+end)
+
 t.test("two candidates can wait for one worker", function()
   local one, two = submit "nonsense", submit "more nonsense"
   t.equal((wait()), one)

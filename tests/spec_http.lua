@@ -59,6 +59,33 @@ on POST /stream
   wait 20ms
   chunk ":2}\n\n"
   last
+on POST /waves
+  head 200
+  chunked
+  chunk "a"
+  wait 60ms
+  chunk "b"
+  wait 60ms
+  chunk "c"
+  wait 60ms
+  chunk "d"
+  last
+on POST /waves-and-silence
+  head 200
+  chunked
+  chunk "a"
+  wait 60ms
+  chunk "b"
+  wait 60ms
+  chunk "c"
+  stall
+on POST /flood
+  head 200
+  chunked
+  chunk "a"
+  wait 60ms
+  many 20000 "10\r\nxxxxxxxxxxxxxxxx\r\n"
+  stall
 on GET /429
   head 429
   header Retry-After: 7
@@ -192,6 +219,66 @@ t.test("a stream is heard piece by piece, and its body is then empty", function(
   t.equal(heard, { { 'data: {"n":1}\n\n', 200 }, { 'data: {"n"', 200 }, { ":2}\n\n", 200 } })
   t.equal({ r.status, r.body, r.stopped }, { 200, "" })
   assert(r.seconds.first < r.seconds.total)
+end)
+
+-- Pieces of a stream that may wait for more; and what L:http returned.
+local function gathered(path, request)
+  local pieces = {}
+  request.url, request.gather_ns = s.url .. path, request.gather_ns or 10 * second_ns
+  function request.on_data(chunk) pieces[#pieces + 1] = chunk end
+  local out, took = ask(request)
+  return pieces, out, took
+end
+
+t.test("pieces that may wait come together, and the end is not late", function()
+  local pieces, out, took = gathered("/waves", { body = "{}" })
+  t.equal(pieces, { "abcd" })
+  t.equal(out[1].status, 200)
+  assert(took > 0.17 and took < 1.5, took)
+end)
+
+t.test("pieces wait no longer than they may", function()
+  local pieces = gathered("/waves", { body = "{}", gather_ns = 20 * ms })
+  t.equal(table.concat(pieces), "abcd")
+  assert(#pieces > 1, #pieces)
+end)
+
+t.test("a stream whose pieces wait is not silent while bytes come, and then is", function()
+  local pieces, out, took = gathered("/waves-and-silence", { body = "{}", idle_ns = 150 * ms })
+  t.equal({ out[3], out[4].reason }, { "ETIME", "idle" })
+  t.equal(table.concat(pieces) .. out[4].body, "abc")
+  assert(took > 0.26 and took < 2, took)
+end)
+
+t.test("a stream whose pieces wait ends when its time is up", function()
+  local pieces, out, took = gathered("/waves-and-silence", { body = "{}", total_ns = 250 * ms })
+  t.equal({ out[3], out[4].reason }, { "ETIME", "total" })
+  t.equal(table.concat(pieces) .. out[4].body, "abc")
+  assert(took > 0.24 and took < 1, took)
+end)
+
+t.test("a flood does not wait, and is stopped by its reader", function()
+  local heard = 0
+  local out, took = ask({ url = s.url .. "/flood", body = "{}", gather_ns = 20 * second_ns,
+    on_data = function(chunk)
+      heard = heard + #chunk
+      return heard < 100000
+    end })
+  assert(out[1].stopped)
+  assert(took < 5, took)
+end)
+
+t.test("a stream whose pieces wait can be cancelled at once", function()
+  local L, out = loop.new(), nil
+  local h = L:spawn(function()
+    out = table.pack(L:http { url = s.url .. "/waves-and-silence", gather_ns = 20 * second_ns,
+                              on_data = function() end })
+  end)
+  local begun = now_ns()
+  L:at(begun + 100 * ms, function() h:cancel() end)
+  while not h:done() do L:turn(second_ns) end
+  t.equal(out[3], "ECANCELED")
+  assert(now_ns() - begun < second_ns)
 end)
 
 t.test("a reader may stop a stream, and an error of it is its own", function()

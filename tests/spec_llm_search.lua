@@ -169,9 +169,9 @@ local whole = json.encode { model = "m-1", choices = { { message = { content = s
 
 local function live(scenario, more)
   local s = server.start(scenario)
-  local options = { generator = kb.generator.llm { model = "m", base_url = s.url, attempts = 2,
-    retry_s = 0.01, prices = more.prices }, patience = 0 }
-  more.prices = nil
+  local options = { generator = kb.generator.llm { model = more.model or "m", base_url = s.url,
+    attempts = 2, retry_s = 0.01, prices = more.prices }, patience = 0 }
+  more.prices, more.model = nil, nil
   for k, v in pairs(more) do options[k] = v end
   local ok, r = pcall(search, options)
   local n = #s:requests()
@@ -217,6 +217,24 @@ t.test("a spent quota pauses the run, and is no pull", function()
     { out = out })
   t.equal(r.state, "paused")
   t.equal(r.pulls, 1)
+end)
+
+t.test("a run goes on with its model at another address, not with another model", function()
+  local out, resume = worlds.folder(), require "kernelband.run"
+  t.equal(live(always, { out = out, budget = { steps = 1 } }).pulls, 1)
+  resume.resuming(out)
+  t.equal(live(always, { out = out, budget = { steps = 2 } }).pulls, 2)
+  local db = core.store(out .. "/run.db")       -- as runs were written that named it
+  local identity = db:rows "SELECT identity FROM experiment"[1].identity
+  assert(not identity:find "127.0.0.1", identity)
+  local old = json.decode(identity)
+  old.generator = old.generator:gsub("^{", '{"base":"http://127.0.0.1:9/v1",')
+  assert(db:exec("UPDATE experiment SET identity = ?", json.encode(old)))
+  db:close()
+  t.equal(live(always, { out = out, budget = { steps = 3 } }).pulls, 3)
+  t.raises("recorded with generator", live, always,
+           { out = out, budget = { steps = 4 }, model = "other" })
+  resume.resuming(nil)
 end)
 
 t.test("a refused key stops the run at once, and is no pull", function()

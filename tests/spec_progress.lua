@@ -70,7 +70,18 @@ end)
 
 t.test("money and tokens are shown, and what is unknown is said to be", function()
   t.contains(progress.line(with { usd = 0.314, tokens = 212345 }), "| $0.31 212k tokens |")
-  t.contains(progress.line(with { usd = 0, usd_unknown = true }), "$0.00 and unknown prices")
+  t.contains(progress.line(with { usd = 0.5, usd_unknown = true }),
+             "| $0.50 and unknown prices |")
+  t.contains(progress.line(with { usd = 0, usd_unknown = true, tokens = 3000 }),
+             "| price unknown 3k tokens |")
+end)
+
+t.test("recorded answers cost nothing now, and what they cost is said to be recorded", function()
+  local line = progress.line(with { usd = 0, usd_unknown = true, recorded = true })
+  t.contains(line, "| recorded answers |")
+  assert(not line:find("price", 1, true) and not line:find("$", 1, true), line)
+  t.contains(progress.line(with { usd = 0.31, tokens = 3000, recorded = true }),
+             "| $0.31 3k tokens (recorded) |")
 end)
 
 t.test("the block tells the best, the last pull, and what is under way", function()

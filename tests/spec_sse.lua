@@ -1,18 +1,29 @@
 local t = require "harness"
 local core = require "kernelband.core"
-local sse = require "kernelband.llm.sse"
+
+-- The events there are, or nil, why.
+local function all(s, out)
+  while true do
+    local said, data, name = s:next()
+    if not said then return nil, data end
+    t.equal(said, "")
+    if not data then return out end
+    out[#out + 1] = (name or "") .. "|" .. data
+  end
+end
+
+local function feed(s, text, out)
+  local ok, why = s:feed(text)
+  if not ok then return nil, why end
+  return all(s, out or {})
+end
 
 -- All events of a text that arrives in pieces of n bytes.
 local function read(text, n)
-  local s, out = sse.new(), {}
+  local s, out = core.events(), {}
   n = n or #text + 1
-  for at = 1, #text, n do
-    for _, e in ipairs(assert(s:feed(text:sub(at, at + n - 1)))) do
-      out[#out + 1] = (e.name or "") .. "|" .. e.data
-    end
-  end
-  for _, e in ipairs(s:finish()) do out[#out + 1] = (e.name or "") .. "|" .. e.data end
-  return out
+  for at = 1, #text, n do assert(feed(s, text:sub(at, at + n - 1), out)) end
+  return feed(s, "\n\n", out)
 end
 
 for _, case in ipairs {
@@ -41,27 +52,37 @@ for _, case in ipairs {
 end
 
 t.test("an event beyond the bound breaks the stream for good", function()
-  local s = sse.new { max_event_bytes = 100 }
-  t.equal(#s:feed("data: " .. ("x"):rep(50) .. "\n\n"), 1)
-  local got, why = s:feed("data: " .. ("x"):rep(200))
+  local s = core.events(100)
+  t.equal(#feed(s, "data: " .. ("x"):rep(50) .. "\n\n"), 1)
+  local got, why = feed(s, "data: " .. ("x"):rep(200))
   t.equal(got, nil)
   t.contains(why, "larger than 100 bytes")
-  t.equal(s:feed "\n\ndata: 1\n\n", nil)
-  t.equal(s:finish(), {})
+  t.equal(feed(s, "\n\ndata: 1\n\n"), nil)
+  t.equal(select(3, s:feed ""), "EFULL")
+  t.equal(select(3, s:next()), "EFULL")
 end)
 
 t.test("many data lines of one event are within the bound too", function()
-  local s = sse.new { max_event_bytes = 1000 }
-  t.equal(s:feed(("data: 12345678\n"):rep(200)), nil)
+  t.equal(feed(core.events(1000), ("data: 12345678\n"):rep(200)), nil)
+end)
+
+t.test("many events of less than the bound are not beyond it together", function()
+  t.equal(#feed(core.events(20), ("data: 12345678\n\n"):rep(200)), 200)
 end)
 
 t.test("a line that drips in byte by byte takes linear time", function()
-  local s, began = sse.new(), core.system.now_ns()
-  s:feed "data: "
-  for _ = 1, 300000 do s:feed "x" end
-  local events = s:feed "\n\n"
-  t.equal(#events[1].data, 300000)
+  local s, began = core.events(), core.system.now_ns()
+  feed(s, "data: ")
+  for _ = 1, 300000 do feed(s, "x") end
+  t.equal(#feed(s, "\n\n")[1], 300001)
   assert(core.system.now_ns() - began < 3e9)
+end)
+
+t.test("what usual events are begins and ends with a string's quotes", function()
+  local s = core.events()
+  t.raises("closing quote", s.usual, s, "a", "b")
+  t.raises("closing quote", s.usual, s, "a")
+  t.raises("bytes", core.events, 0)
 end)
 
 t.finish()

@@ -56,6 +56,76 @@ t.test("a prompt function must return text", function()
   t.raises("prompt must return a string, got nothing", s.prompt, {})
 end)
 
+local function with_facts(list, prompt)
+  return kb.strategy(write("facts.lua", ('return { name = "f", target = "sm", summary = "s", '
+    .. "prompt = %s, facts = { %s } }"):format(prompt or '"Do it.\\n"', list)))
+end
+
+local measured = {
+  time_ns = 12500, speedup = 4, phi = { 0.5, 0.25, 1, 0, 0.126, 0, 0, 0.75, 0 },
+  phi_kind = { "measured", "derived", "measured", "missing", "measured", "missing", "missing",
+               "derived", "missing" },
+  h = { sm = 12, dram = 71, l2 = 0 },
+  h_kind = { sm = "derived", dram = "measured", l2 = "missing" },
+}
+
+t.test("facts are told below the prompt, in the order asked for, when they are known", function()
+  local s = with_facts '"occupancy", "dram", "l2", "lanes", { 2, "Of the bandwidth % is used" }'
+  t.equal(s.prompt(measured), "Do it.\n\nIt runs in 12.5 us now.\n"
+    .. "That is 4.00 times as fast as the first version.\n"
+    .. "Achieved occupancy is 13% (measured).\nMemory bandwidth is at 71% of its peak "
+    .. "(measured).\nOf the bandwidth 25% is used (derived).")
+  t.equal(s.prompt {}, "Do it.\n")
+  t.equal(with_facts('{ "sm", "% busy" }').prompt { h = { sm = 3 } },
+          "Do it.\n\n3% busy (unknown origin).")
+  t.equal(with_facts("").prompt { time_ns = 1e3, h = { sm = 1 } },
+          "Do it.\n\nIt runs in 1.0 us now.")
+end)
+
+t.test("facts follow what a prompt function says too", function()
+  local s = with_facts('"sm"', 'function(k, profile) return k.id .. profile.x .. "." end')
+  t.equal(s.prompt({ id = 4, h = { sm = 12 }, h_kind = { sm = "derived" } }, { x = 7 }),
+          "47.\nArithmetic is at 12% of its peak (derived).")
+  local odd = with_facts('"sm"', "function() return 1 end")
+  t.raises("prompt must return a string, got 1", odd.prompt, {})
+end)
+
+t.test("a text without facts stays the text it is", function()
+  t.equal(kb.strategy(write("plain.lua", good:format("plain", "x"))).prompt, "p")
+end)
+
+t.test("a kernel with anything anywhere is told without an error", function()
+  local s = with_facts '"sm", "dram", "l2", "l2_hits", "issue", "occupancy", { 9, "%" }'
+  local nan, odd = 0 / 0, { "5", "x%s%", {}, true, false, print, 0 / 0, math.huge, -1,
+                            math.mininteger }
+  for _, v in ipairs(odd) do
+    local nine = { v, v, v, v, v, v, v, v, v }
+    for _, w in ipairs { v, nine, { sm = v, dram = v, l2 = v }, {} } do
+      local text = s.prompt { time_ns = v, speedup = v, phi = w, h = w, phi_kind = w, h_kind = w }
+      assert(not text:find "0x", text)
+      s.prompt { phi = nine, phi_kind = w, h = { sm = nan, dram = v, l2 = 1 }, h_kind = w }
+    end
+    t.equal(type(s.prompt(v)), "string")
+  end
+  t.equal(s.prompt { time_ns = "5", speedup = {}, phi = { "1" }, h = { sm = "1" } }, "Do it.\n")
+  t.equal(s.prompt(nil), "Do it.\n")
+end)
+
+for _, case in ipairs {
+  { '"ocupancy"', "facts[1]: expected a feature's number 1..9, or a name (did you mean 'occ" },
+  { '"sm", 10', "facts[2]: expected a feature's number 1..9, or a name (known: sm, dram" },
+  { "2", "expected its words too" },
+  { '{ "sm" }', "expected a pair such as" },
+  { '{ "sm", 3 }', "expected a pair such as" },
+  { '{ 8, "% of %" }', "expected words with one %" },
+  { '{ "sm", "busy" }', "expected words with one %" },
+  { "true", "facts[1]: expected a string or a number or a table, got true" },
+  { "dram = true", "facts: expected a list, got a table" } } do
+  t.test("a fact must be one there is: " .. case[1], function()
+    t.contains(t.raises(case[2], with_facts, case[1]), "facts.lua")
+  end)
+end
+
 t.test("a strategy cannot change a kernel", function()
   local s = kb.strategy(write("odd.lua", 'return { name = "odd", target = "sm", summary = "s", '
     .. 'prompt = "p", applies = function(k) k.phi[1] = 9 return true end }'))

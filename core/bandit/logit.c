@@ -13,12 +13,15 @@ struct kb_logit {
     size_t count, next;         /* samples held; where the next one goes */
     bool stale;
     bool curved;                /* curve is that of a fit, near its weights */
-    size_t fresh;               /* samples since then; a dropped one spoils it */
+    size_t fresh;               /* samples since then */
+    bool full;                  /* the last of them took the place of another */
     double *weights, *trial;
     double *slope, *step;       /* gradient of J, Newton's step */
     double *curve, *root;       /* Hessian of J, its Cholesky factor */
     double *x;                  /* buffer rows of dim */
     double *yes;                /* buffer: 1 or 0 */
+    double *gone;               /* dim: what the last one learned took the place
+                                 * of, and whether it was a yes */
     double data[];
 };
 
@@ -37,7 +40,7 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
         return KB_EINVAL;
 
     size_t order = dim + 1;
-    size_t doubles = 4 * order + 2 * order * order + how->buffer * order;
+    size_t doubles = 5 * order + 2 * order * order + how->buffer * order;
     kb_logit *h = calloc(1, sizeof *h + doubles * sizeof h->data[0]);
     if (!h)
         return KB_ENOMEM;
@@ -52,6 +55,7 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
     h->root = h->curve + order * order;
     h->x = h->root + order * order;
     h->yes = h->x + how->buffer * dim;
+    h->gone = h->yes + how->buffer;
     *out = h;
     return KB_OK;
 }
@@ -68,6 +72,8 @@ kb_status kb_logit_copy(const kb_logit *h, kb_logit **out)
     copy->fresh = h->fresh;
     memcpy(copy->x, h->x, h->count * h->dim * sizeof *h->x);
     memcpy(copy->yes, h->yes, h->count * sizeof *h->yes);
+    memcpy(copy->gone, h->gone, h->order * sizeof *h->gone);
+    copy->full = h->full;
     copy->next = h->next;
     copy->count = h->count;
     copy->stale = h->stale;
@@ -131,8 +137,11 @@ kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
 {
     if (!usable_features(x, h->dim))
         return KB_EINVAL;
-    if (h->count == h->how.buffer)
-        h->curved = false;
+    h->full = h->count == h->how.buffer;
+    if (h->full) {
+        memcpy(h->gone, h->x + h->next * h->dim, h->dim * sizeof *x);
+        h->gone[h->dim] = h->yes[h->next];
+    }
     h->fresh++;
     memcpy(h->x + h->next * h->dim, x, h->dim * sizeof *x);
     h->yes[h->next] = yes;
@@ -299,19 +308,27 @@ static bool descend(kb_logit *h, double decrement2, double *loss)
     return false;
 }
 
-/* One sample came to a fitted head: its slope is all the slope there is, and the
- * curve of the fit is nearly right. Goes where that points; whatever comes of it
- * is looked at as any start is. */
+/* What a sample adds to slope and curve at the weights as they are; times is -1
+ * for one that has left. */
+static void account(kb_logit *h, const double *x, double yes, double times)
+{
+    double z = margin(h->weights, x, h->dim);
+    double e = exp(-fabs(z)), share = 1 / (1 + e);
+    accumulate(h, x, times * ((z >= 0 ? share : e * share) - yes),
+               times * e * share * share);
+}
+
+/* One sample came to a fitted head, and one left where the ring was full: their
+ * slopes are all the slope there is, and the curve of the fit is nearly right.
+ * Goes where that points; whatever comes of it is looked at as any start is. */
 static void anticipate(kb_logit *h)
 {
     size_t at = (h->next + h->how.buffer - 1) % h->how.buffer;
-    const double *x = h->x + at * h->dim;
-    double z = margin(h->weights, x, h->dim);
-    double e = exp(-fabs(z)), share = 1 / (1 + e);
     double decrement2;
     memset(h->slope, 0, h->order * sizeof *h->slope);
-    accumulate(h, x, (z >= 0 ? share : e * share) - h->yes[at],
-               e * share * share);
+    account(h, h->x + at * h->dim, h->yes[at], 1);
+    if (h->full)
+        account(h, h->gone, h->gone[h->dim], -1);
     if (!newton(h, &decrement2))
         return;
     for (size_t i = 0; i < h->order; i++)

@@ -261,6 +261,8 @@ kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
     if (st)
         return st;
     p->settled_ns = processor_ns(p->pid);
+    if (!elapsed_ns)
+        return KB_OK;
     *elapsed_ns = end_ns - start_ns;
     if (!p->booked)
         return KB_OK;

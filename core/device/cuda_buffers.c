@@ -139,13 +139,21 @@ kb_status kb_cuda_move(kb_buffers *base, size_t arg, void *host, bool in)
                          "moving an array");
 }
 
-static kb_status copy(cuda_device *d, cu_pointer to, cu_pointer from,
+static kb_status copy_bytes(cuda_device *d, cu_pointer to, cu_pointer from,
                       uint64_t bytes)
 {
     if (d->head.lost[0])
         return KB_ECRASH;
     return kb_cuda_check(d, d->api.MemcpyDtoDAsync(to, from, bytes, d->stream),
                          "copying");
+}
+
+kb_status kb_cuda_copy(kb_buffers *base, size_t arg, size_t to, size_t from)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    size_t size = kb_dtype_bytes(base->arg[arg].dtype);
+    cu_pointer at = kb_cuda_at(b, arg);
+    return copy_bytes(b->device, at + to * size, at + from * size, size);
 }
 
 kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source, size_t slot)
@@ -163,7 +171,7 @@ kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source, size_t slot)
         uint64_t n = base->arg[i].count;
         void *params[] = { &dst, &src, &dtype, &n };
         if (base->arg[i].dtype == source->arg[i].dtype)
-            st = copy(b->device, dst, src, kb_cuda_bytes(base, i));
+            st = copy_bytes(b->device, dst, src, kb_cuda_bytes(base, i));
         else
             st = kb_cuda_kit_run(b->device, KIT_widen, n, params);
     }
@@ -193,7 +201,7 @@ kb_status kb_cuda_keep(kb_buffers *base)
             st = kb_cuda_check(d, d->api.MemAlloc(&b->pristine[i], bytes),
                                "allocating");
         if (!st)
-            st = copy(d, b->pristine[i], kb_cuda_at(b, i), bytes);
+            st = copy_bytes(d, b->pristine[i], kb_cuda_at(b, i), bytes);
     }
     return st;
 }
@@ -209,7 +217,7 @@ kb_status kb_cuda_refresh(cuda_buffers *b)
         if (b->head.arg[i].mode == KB_OUT)
             st = kb_cuda_kit_run(b->device, KIT_poison, n, params);
         else if (b->head.arg[i].mode == KB_INOUT && b->pristine[i])
-            st = copy(b->device, at, b->pristine[i],
+            st = copy_bytes(b->device, at, b->pristine[i],
                       kb_cuda_bytes(&b->head, i));
     }
     return st;
@@ -224,14 +232,24 @@ static cu_pointer zone_at(const cuda_buffers *b, size_t arg, size_t z,
     return b->base[arg] + (z ? used : 0);
 }
 
-/* Runs one of the two guard kernels over both zones of every array, inputs
- * too: nothing may be written there. */
+/* Words of the page of results: whatever is asked of all arguments is read in
+ * one go. */
+enum { DIGESTS = 0, DAMAGE = KB_DEVICE_ARGS, WORDS = 2 * KB_DEVICE_ARGS };
+
+static cu_pointer word_at(const cuda_device *d, size_t i)
+{
+    return d->results + i * sizeof(uint64_t);
+}
+
+/* Runs one of the two guard kernels over both zones of an array, inputs too:
+ * nothing may be written there. */
 static kb_status guards(cuda_buffers *b, size_t arg, enum kb_cuda_kit which)
 {
     kb_status st = KB_OK;
+    cu_pointer sink = word_at(b->device, DAMAGE + arg);
     for (size_t z = 0; z < 2 && !st; z++) {
         uint64_t bytes;
-        cu_pointer at = zone_at(b, arg, z, &bytes), sink = b->device->results;
+        cu_pointer at = zone_at(b, arg, z, &bytes);
         uint64_t seed = b->head.seed + arg * 0x9e3779b97f4a7c15u + z;
         void *params[] = { &at, &bytes, &seed, &sink };
         st = kb_cuda_kit_run(b->device, which, bytes, params);
@@ -239,7 +257,6 @@ static kb_status guards(cuda_buffers *b, size_t arg, enum kb_cuda_kit which)
     return st;
 }
 
-/* Copies bytes from the page of results, after clearing is no concern. */
 static kb_status read_results(cuda_device *d, void *to, size_t bytes)
 {
     kb_status st = settle(d);
@@ -247,40 +264,37 @@ static kb_status read_results(cuda_device *d, void *to, size_t bytes)
                                        bytes), "reading results");
 }
 
-static kb_status clear_results(cuda_device *d, size_t bytes)
+static kb_status clear_results(cuda_device *d)
 {
     if (d->head.lost[0])
         return KB_ECRASH;
-    return kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, bytes / 4,
+    return kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, 2 * WORDS,
                              d->stream), "clearing results");
 }
 
-static kb_status digest_of(cuda_buffers *b, size_t arg, uint64_t *out)
+static kb_status start_digest(cuda_buffers *b, size_t arg)
 {
     uint64_t bytes = kb_cuda_bytes(&b->head, arg);
-    cu_pointer at = kb_cuda_at(b, arg), sink = b->device->results;
+    cu_pointer at = kb_cuda_at(b, arg), sink = word_at(b->device, arg);
     void *params[] = { &at, &bytes, &sink };
-    kb_status st = clear_results(b->device, sizeof *out);
-    if (!st)
-        st = kb_cuda_kit_run(b->device, KIT_digest, bytes / 8 + 1, params);
-    return st ? st : read_results(b->device, out, sizeof *out);
+    return kb_cuda_kit_run(b->device, KIT_digest, bytes / 8 + 1, params);
 }
 
 kb_status kb_cuda_digest(kb_buffers *base, size_t slot, uint64_t *out)
 {
-    uint64_t digest = 0;
+    cuda_buffers *b = (cuda_buffers *)base;
+    uint64_t digest = 0, word[WORDS];
     (void)slot;
-    for (size_t i = 0; i < base->args; i++) {
-        uint64_t one = 0;
-        kb_status st = KB_OK;
+    kb_status st = clear_results(b->device);
+    for (size_t i = 0; i < base->args && !st; i++)
         if (kb_is_output(base, i))
-            st = digest_of((cuda_buffers *)base, i, &one);
-        if (st)
-            return st;
-        digest = digest * 0x9e3779b97f4a7c15u + one;
-    }
+            st = start_digest(b, i);
+    if (!st)
+        st = read_results(b->device, word, sizeof word);
+    for (size_t i = 0; i < base->args && !st; i++)
+        digest = digest * 0x9e3779b97f4a7c15u + word[DIGESTS + i];
     *out = digest;
-    return KB_OK;
+    return st;
 }
 
 /* What the inputs are is remembered: nothing keeps a kernel from writing to
@@ -289,39 +303,40 @@ kb_status kb_cuda_poison(kb_buffers *base, uint64_t seed)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     (void)seed;                         /* device.c has put it into base */
-    kb_status st = KB_OK;
+    kb_status st = clear_results(b->device);
     for (size_t i = 0; i < base->args && !st; i++) {
         if (base->arg[i].mode != KB_SCALAR)
             st = guards(b, i, KIT_guard);
         if (!st && base->arg[i].mode == KB_IN)
-            st = digest_of(b, i, &b->given[i]);
+            st = start_digest(b, i);
     }
+    if (!st)
+        st = read_results(b->device, b->given, sizeof b->given);
     return st ? st : kb_cuda_refresh(b);
 }
 
 kb_status kb_cuda_damaged(kb_buffers *base, int *arg, size_t *slot)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    for (size_t i = 0; i < base->args; i++) {
-        uint64_t bad = 0, now = b->given[i];
-        if (base->arg[i].mode == KB_SCALAR)
-            continue;
-        kb_status st = clear_results(b->device, sizeof bad);
-        if (!st)
+    uint64_t word[WORDS];
+    kb_status st = clear_results(b->device);
+    for (size_t i = 0; i < base->args && !st; i++) {
+        if (base->arg[i].mode != KB_SCALAR)
             st = guards(b, i, KIT_guard_check);
-        if (!st)
-            st = read_results(b->device, &bad, sizeof bad);
         if (!st && base->arg[i].mode == KB_IN)
-            st = digest_of(b, i, &now);
-        if (st)
-            return st;
-        if (bad || now != b->given[i]) {
+            st = start_digest(b, i);
+    }
+    if (!st)
+        st = read_results(b->device, word, sizeof word);
+    for (size_t i = 0; i < base->args && !st; i++) {
+        if (word[DAMAGE + i] || (base->arg[i].mode == KB_IN
+                                 && word[DIGESTS + i] != b->given[i])) {
             *arg = (int)i;
             *slot = 0;
             return KB_OK;
         }
     }
-    return KB_OK;
+    return st;
 }
 
 struct device_bound { double u_out, u_acc, c2, reduction, tiny; int exact; };

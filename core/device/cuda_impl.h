@@ -97,6 +97,7 @@ kb_status kb_cuda_fill(kb_buffers *b, size_t arg, size_t slot,
 kb_status kb_cuda_move(kb_buffers *b, size_t arg, void *host, bool in);
 kb_status kb_cuda_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
                       double *out);
+kb_status kb_cuda_copy(kb_buffers *b, size_t arg, size_t to, size_t from);
 kb_status kb_cuda_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
                       double value);
 kb_status kb_cuda_take(kb_buffers *b, kb_buffers *from, size_t slot);

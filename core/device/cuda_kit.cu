@@ -185,6 +185,27 @@ extern "C" __global__ void kit_widen(double *to, const void *from, int dtype, u6
         to[i] = get(from, dtype, i);
 }
 
+struct plus { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+struct most { template <class T> __device__ T operator()(T a, T b) const { return a > b ? a : b; } };
+
+// The values of a block's threads made one, in its first thread: an atomic a
+// thread, all to one address, would take longer than reading a large array.
+// block size a multiple of 32.
+template <class T, class Join> __device__ T of_block(T v, Join join)
+{
+    __shared__ T part[32];
+    for (int d = 16; d; d >>= 1)
+        v = join(v, __shfl_down_sync(~0u, v, d));
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = v;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int i = 1; i < blockDim.x / 32; i++)
+            v = join(v, part[i]);
+    return v;
+}
+
 // A sum of hashes of words and places: any order gives the same.
 extern "C" __global__ void kit_digest(const unsigned char *p, u64 bytes, u64 *digest)
 {
@@ -194,7 +215,9 @@ extern "C" __global__ void kit_digest(const unsigned char *p, u64 bytes, u64 *di
     if (blockIdx.x == 0 && threadIdx.x == 0)
         for (u64 i = bytes / 8 * 8; i < bytes; i++)
             sum += mix(p[i] ^ mix(~i));
-    atomicAdd(digest, sum);
+    sum = of_block(sum, plus());
+    if (threadIdx.x == 0)
+        atomicAdd(digest, sum);
 }
 
 struct bound { double u_out, u_acc, c2, reduction, tiny; int exact; };
@@ -240,22 +263,6 @@ __device__ int is_wrong(double c, double r, double limit, int dtype, int exact, 
     return exact ? c != r : !(fabs(c - r) <= limit);
 }
 
-__device__ double block_sum(double v)
-{
-    __shared__ double part[32];
-    for (int d = 16; d; d >>= 1)
-        v += __shfl_down_sync(~0u, v, d);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        part[threadIdx.x / 32] = v;
-    __syncthreads();
-    double sum = 0;
-    if (threadIdx.x == 0)
-        for (int i = 0; i < blockDim.x / 32; i++)
-            sum += part[i];
-    return sum;
-}
-
 // scale may be 0: then s = |r|. block size a multiple of 32.
 extern "C" __global__ void kit_compare(const void *got, int dtype, const double *want,
                                        const double *scale, u64 n, bound b, u64 seed,
@@ -285,10 +292,11 @@ extern "C" __global__ void kit_compare(const void *got, int dtype, const double 
                 worst = fmax(worst, limit > 0 ? fabs(d) / limit : 1.0 / 0.0);
         }
     }
-    err = block_sum(err);
-    ref = block_sum(ref);
-    atomicMax(&out->max_excess, (u64)__double_as_longlong(worst));
+    err = of_block(err, plus());
+    ref = of_block(ref, plus());
+    worst = of_block(worst, most());
     if (threadIdx.x == 0) {
+        atomicMax(&out->max_excess, (u64)__double_as_longlong(worst));
         atomicAdd(&out->err_ss, err);
         atomicAdd(&out->ref_ss, ref);
     }

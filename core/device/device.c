@@ -156,6 +156,18 @@ kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
     return b->ops->set(b, arg, slot, i, value);
 }
 
+kb_status kb_buffers_copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
+                          size_t from)
+{
+    assert(is_array(b, arg, slot) && to < b->arg[arg].count
+           && from < b->arg[arg].count);
+    if (b->ops->copy)
+        return b->ops->copy(b, arg, to, from);
+    double value;
+    kb_status st = b->ops->get(b, arg, slot, from, &value);
+    return st ? st : b->ops->set(b, arg, slot, to, value);
+}
+
 static kb_status move(kb_buffers *b, size_t arg, void *host, bool in)
 {
     void *at = kb_buffers_at(b, arg, 0);

@@ -180,6 +180,11 @@ KB_MUST_USE kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot,
 KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot,
                                      size_t i, double value);
 
+/* Element to becomes what element from is. Need not have happened before the
+ * next thing that looks. */
+KB_MUST_USE kb_status kb_buffers_copy(kb_buffers *b, size_t arg, size_t slot,
+                                      size_t to, size_t from);
+
 /* Puts a mutant of output arg of slot 0, which holds the right answer, in its
  * place; from: the input of a copy; rows, cols: as in kb_mutation. *other is
  * what kb_mutant_make returns. ENOMEM. */
@@ -246,7 +251,9 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
  * and say too early that it is done.
  * ETIME: killed at the deadline; a kernel that had the processor for less than
  * half of the time gets up to five times as long. ECRASH, EDENIED: it died; kb_program_why
- * says how. After any of these the program can only be stopped. */
+ * says how. After any of these the program can only be stopped.
+ * elapsed_ns may be NULL: a run that is not timed, for which no cache is
+ * emptied. */
 KB_MUST_USE kb_status kb_program_launch(kb_program *p, uint64_t iterations,
                                         int64_t timeout_ns,
                                         int64_t *elapsed_ns);

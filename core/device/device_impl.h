@@ -26,6 +26,7 @@ struct kb_device_ops {
                       uint64_t);
     kb_status (*get)(kb_buffers *, size_t, size_t, size_t, double *);
     kb_status (*set)(kb_buffers *, size_t, size_t, size_t, double);
+    kb_status (*copy)(kb_buffers *, size_t, size_t, size_t);    /* or NULL */
     /* A whole array to or from host memory; NULL where `at` gives it. */
     kb_status (*move)(kb_buffers *, size_t, void *, bool);
     kb_status (*take)(kb_buffers *, kb_buffers *, size_t);

@@ -31,6 +31,7 @@ void kb_bind_points(lua_State *L);
 void kb_bind_stats(lua_State *L);
 void kb_bind_device(lua_State *L);
 void kb_bind_command(lua_State *L);
+void kb_bind_events(lua_State *L);
 void kb_bind_http(lua_State *L);
 void kb_bind_gzip(lua_State *L);
 void kb_bind_nvrtc(lua_State *L);

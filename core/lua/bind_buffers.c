@@ -1,7 +1,8 @@
 /* Lua face of the buffers of device.h and of what tensor.h does to them.
  *
  *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
- *   b:get(arg, i [, slot])  b:set(arg, i, value [, slot])
+ *   b:get(arg, i [, slot])
+ *   b:copy(arg, to, from [, slot])  one element becomes what another is
  *   b:turn(arg, by [, slot])  turns an array by that many places; not on a GPU
  *   b:mutate(arg, kind, from, rows, cols, seed)   see kb_buffers_mutate
  *                         -> how many elements are other than they were
@@ -150,13 +151,13 @@ static int buffers_get(lua_State *L)
     return 1;
 }
 
-static int buffers_set(lua_State *L)
+static int buffers_copy(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
     size_t i = check_array(L, 2, b);
-    size_t at = check_place(L, 3, kb_buffers_arg(b, i));
-    size_t slot = check_slot(L, 5, b);
-    must(L, kb_buffers_set(b, i, slot, at, luaL_checknumber(L, 4)));
+    size_t to = check_place(L, 3, kb_buffers_arg(b, i));
+    size_t from = check_place(L, 4, kb_buffers_arg(b, i));
+    must(L, kb_buffers_copy(b, i, check_slot(L, 5, b), to, from));
     return 0;
 }
 
@@ -319,7 +320,7 @@ static const luaL_Reg methods[] = {
     { "close",    buffers_close    },
     { "fill",     buffers_fill     },
     { "get",      buffers_get      },
-    { "set",      buffers_set      },
+    { "copy",     buffers_copy     },
     { "turn",     buffers_turn     },
     { "mutate",   buffers_mutate   },
     { "take",     buffers_take     },

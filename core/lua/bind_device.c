@@ -15,6 +15,7 @@
  *   o:text()                         -> objdump's text | nil, text, code
  *   o:facts(kernel)                  -> { registers = .. } | nil, text, code
  *   p:launch(iterations, timeout_ns) -> elapsed_ns | nil, why, code
+ *   p:run(timeout_ns)                -> true | nil, why, code: once, not timed
  *   p:profile([set])                 -> { metric = value } | nil, why, code
  *   p:occupancy(launch)              -> share | nil, text, code
  *
@@ -273,6 +274,18 @@ static int program_launch(lua_State *L)
     return 1;
 }
 
+static int program_run(lua_State *L)
+{
+    kb_program *p = check_program(L, 1);
+    lua_Integer timeout_ns = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, timeout_ns >= 1, 2, "a positive time");
+    kb_status st = kb_program_launch(p, 1, timeout_ns, NULL);
+    if (st)
+        return kb_bind_fail_text(L, st, kb_program_why(p));
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 static int object_facts(lua_State *L)
 {
     struct kb_facts f;
@@ -351,6 +364,7 @@ static const luaL_Reg program_meta[] = {
 static const luaL_Reg program_methods[] = {
     { "close",     program_stop      },
     { "launch",    program_launch    },
+    { "run",       program_run       },
     { "profile",   program_profile   },
     { "occupancy", program_occupancy },
     { NULL, NULL }

@@ -4,7 +4,7 @@
  *     h:start(request)         -> id | nil, text, "EINVAL" | "ENOMEM"
  *       request = { url =, method = "GET" | "POST", headers = { { name, value },
  *                   .. }, body =, connect_ns =, idle_ns =, total_ns =,
- *                   max_bytes =, ca_file =, stream = }
+ *                   max_bytes =, ca_file =, stream =, gather_ns = }
  *     h:next()                 -> nil: nothing more for now
  *                               | id, bytes, status    -- of one that streams
  *                               | id, answer           -- it has ended, and id
@@ -120,7 +120,7 @@ static int http_start(lua_State *L)
 {
     static const char *const known[] = {
         "url", "method", "headers", "body", "connect_ns", "idle_ns", "total_ns",
-        "max_bytes", "ca_file", "stream", NULL
+        "max_bytes", "ca_file", "stream", "gather_ns", NULL
     };
     const char *headers[2 * MAX_HEADERS];
     kb_http *h = check_http(L);
@@ -137,6 +137,9 @@ static int http_start(lua_State *L)
     };
     const char *ca = text_option(L, "ca_file", "");
     r.ca_file = *ca ? ca : NULL;
+    r.gather_ns = kb_bind_integer_option(L, 2, "gather_ns", 0);
+    luaL_argcheck(L, r.gather_ns >= 0 && r.gather_ns <= 1000 * second_ns, 2,
+                  "'gather_ns' must be 0 to 10^3 s");
     r.header_count = read_headers(L, headers);
     lua_getfield(L, 2, "stream");                       /* [h r stream] */
     r.stream = lua_toboolean(L, -1);

@@ -19,11 +19,12 @@ struct list {
 struct kb_http {
     struct kb_curl curl;
     CURLM *multi;
-    int epoll;
+    struct kb_lines lines;
     int64_t timer_ns;               /* when libcurl wants a call */
     size_t limit, active, count, cap;
     struct transfer **slot;         /* slot[id - 1]; NULL is free */
     struct list ready, waiting;
+    struct round round;
 };
 
 static void push(struct list *l, struct transfer *t)
@@ -58,19 +59,13 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg,
                      void *unused)
 {
     kb_http *h = arg;
+    uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0)
+                    | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
     (void)easy;
     (void)unused;
-    struct epoll_event e = { .data.fd = fd };
-    if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(h->epoll, EPOLL_CTL_DEL, fd, &e);
-        return 0;
-    }
-    if (what & CURL_POLL_IN)
-        e.events |= EPOLLIN;
-    if (what & CURL_POLL_OUT)
-        e.events |= EPOLLOUT;
-    if (epoll_ctl(h->epoll, EPOLL_CTL_MOD, fd, &e) && errno == ENOENT)
-        return epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e) ? -1 : 0;
+    if (what != CURL_POLL_REMOVE)
+        return kb_lines_watch(&h->lines, fd, events) ? 0 : -1;
+    kb_lines_forget(&h->lines, fd);
     return 0;
 }
 
@@ -138,6 +133,12 @@ static int64_t idle_by(struct transfer *t)
     return t->last_ns + t->idle_ns;
 }
 
+static int64_t late_by(struct transfer *t)
+{
+    int64_t total_by = t->begun_ns + t->total_ns, idle = idle_by(t);
+    return total_by < idle ? total_by : idle;
+}
+
 static bool is_silent(struct transfer *t, int64_t now)
 {
     curl_off_t connected = 0, sent = 0;
@@ -180,48 +181,94 @@ static void collect(kb_http *h)
         kb_http_explain(t, code);
         finish(h, t);
     }
+}
+
+/* When what has come of a stream is told; INT64_MAX: nothing has. */
+static int64_t tell_by(const struct transfer *t)
+{
+    if (!t->stream || !t->body_used)
+        return INT64_MAX;
+    if (t->body_used >= KB_HTTP_PIECE_BYTES || t->gather_ns == 0)
+        return 0;
+    return kb_lines_tick(t->told_ns + t->gather_ns);
+}
+
+static void tell(kb_http *h)
+{
+    int64_t now = kb_clock_now_ns();
     for (size_t i = 0; i < h->cap; i++)
-        if (h->slot[i] && h->slot[i]->stream && h->slot[i]->body_used)
+        if (h->slot[i] && tell_by(h->slot[i]) <= now)
             make_ready(h, h->slot[i]);
+}
+
+static void lower(int64_t *by_ns, int64_t ns)
+{
+    if (ns < *by_ns)
+        *by_ns = ns;
 }
 
 static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS], int64_t *by_ns)
 {
     kb_http *h = object;
-    p[0] = (struct pollfd){ h->epoll, POLLIN, 0 };
+    bool ticks = kb_clock_now_ns() >= h->lines.tick_ns;
+    p[0] = (struct pollfd){ h->lines.epoll, POLLIN, 0 };
+    p[1] = (struct pollfd){ ticks ? h->lines.slow : -1, POLLIN, 0 };
     *by_ns = h->ready.first ? INT64_MIN : h->timer_ns;
+    lower(by_ns, ticks ? kb_lines_wake(&h->lines) : h->lines.tick_ns);
     for (size_t i = 0; i < h->cap; i++) {
         struct transfer *t = h->slot[i];
         if (!t || !t->active)
             continue;
-        if (t->begun_ns + t->total_ns < *by_ns)
-            *by_ns = t->begun_ns + t->total_ns;
-        if (idle_by(t) < *by_ns)
-            *by_ns = idle_by(t);
+        lower(by_ns, late_by(t));
+        lower(by_ns, tell_by(t));
     }
-    return 1;
+    return 2;
+}
+
+static void read_some(kb_http *h, int epoll)
+{
+    struct epoll_event e[EVENTS];
+    int running, n = EVENTS;
+    for (int round = 0; n == EVENTS && round < ROUNDS; round++) {
+        n = epoll_wait(epoll, e, EVENTS, 0);
+        for (int i = 0; i < n; i++) {
+            int what = (e[i].events & EPOLLIN ? CURL_CSELECT_IN : 0)
+                     | (e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
+                     | (e[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+            h->round = (struct round){ .rest_ns = INT64_MAX };
+            h->curl.multi_socket_action(h->multi, e[i].data.fd, what, &running);
+            kb_lines_rest(&h->lines, e[i].data.fd, &h->round);
+        }
+    }
+}
+
+/* What the descriptors have. A clock that has run out ends all rests first: there
+ * may be bytes. */
+static void read_all(kb_http *h)
+{
+    int64_t now = kb_clock_now_ns(), until = now;
+    for (size_t i = 0; i < h->cap; i++)
+        if (h->slot[i] && h->slot[i]->active && now >= late_by(h->slot[i]))
+            until = INT64_MAX;
+    read_some(h, h->lines.epoll);
+    if (until >= h->lines.tick_ns) {
+        kb_lines_end_rests(&h->lines, until);
+        read_some(h, h->lines.slow);
+    }
 }
 
 static bool work(void *object)
 {
     kb_http *h = object;
-    struct epoll_event e[EVENTS];
-    int running, n = EVENTS;
-    for (int round = 0; n == EVENTS && round < ROUNDS; round++) {
-        n = epoll_wait(h->epoll, e, EVENTS, 0);
-        for (int i = 0; i < n; i++) {
-            int what = (e[i].events & EPOLLIN ? CURL_CSELECT_IN : 0)
-                     | (e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
-                     | (e[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-            h->curl.multi_socket_action(h->multi, e[i].data.fd, what, &running);
-        }
-    }
+    int running;
+    read_all(h);
     if (kb_clock_now_ns() >= h->timer_ns) {
         h->timer_ns = INT64_MAX;
         h->curl.multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     collect(h);
     end_late_ones(h);
+    tell(h);
     admit(h);
     return h->ready.first != NULL;
 }
@@ -263,6 +310,7 @@ kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
         kb_http_discard(t);
         return st;
     }
+    t->round = &h->round;
     push(&h->waiting, t);
     admit(h);
     *id = t->id;
@@ -297,6 +345,7 @@ const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
 void kb_http_taken(kb_http *h, size_t id)
 {
     h->slot[id - 1]->body_used = 0;
+    h->slot[id - 1]->told_ns = kb_clock_now_ns();
 }
 
 void kb_http_end(kb_http *h, size_t id)
@@ -338,8 +387,9 @@ kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
     if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < limit + SPARE_FILES)
         h->limit = files.rlim_cur > 2 * SPARE_FILES
                  ? (size_t)files.rlim_cur - SPARE_FILES : SPARE_FILES;
-    h->epoll = epoll_create1(EPOLL_CLOEXEC);
-    kb_status st = h->epoll < 0 ? KB_ESYS : kb_curl_open(&h->curl, why);
+    kb_status st = kb_lines_open(&h->lines);
+    if (!st)
+        st = kb_curl_open(&h->curl, why);
     if (!st && !(h->multi = h->curl.multi_init()))
         st = KB_ENOMEM;
     if (st) {
@@ -367,7 +417,6 @@ void kb_http_free(kb_http *h)
     if (h->multi)
         h->curl.multi_cleanup(h->multi);
     kb_curl_close(&h->curl);
-    if (h->epoll >= 0)
-        close(h->epoll);
+    kb_lines_close(&h->lines);
     free(h);
 }

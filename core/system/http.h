@@ -13,6 +13,11 @@
  *   clocks    all begin when the transfer gets one of the `limit` places:
  *             connect_ns for name, connection and TLS; idle_ns without a byte
  *             either way once connected; total_ns for all
+ *   pieces    of one that streams are told of at once when gather_ns is 0; else
+ *             when so much time has passed or KB_HTTP_PIECE_BYTES have come,
+ *             and its connection is looked at less often the longer it has
+ *             gone on: its end is heard of a 32nd of that late at most, 25 ms
+ *             at least, and no clock ends what has bytes waiting
  *
  * No value of a header, no user and no query of an address is ever in a text.
  */
@@ -26,7 +31,8 @@
 #include "kb.h"
 #include "wait.h"
 
-enum { KB_HTTP_HEAD_BYTES = 65536, KB_HTTP_LIMIT = 4096 };
+enum { KB_HTTP_HEAD_BYTES = 65536, KB_HTTP_LIMIT = 4096,
+       KB_HTTP_PIECE_BYTES = 65536 };
 
 typedef struct kb_http kb_http;
 
@@ -40,6 +46,7 @@ struct kb_http_request {
     int64_t connect_ns, idle_ns, total_ns;
     const char *ca_file;            /* NULL: the environment's */
     bool stream;                    /* the body is fetched piece by piece */
+    int64_t gather_ns;
 };
 
 struct kb_http_answer {

@@ -1,7 +1,8 @@
 -- fence.lua - evaluates strategy and policy files in an environment that can
 -- compute and nothing else: no files, clock, randomness, code loading or
 -- coroutines, no order of pairs and no addresses of tables that differ from
--- run to run. So what they compute can be replayed.
+-- run to run. So what they compute can be replayed. There is no require: what a strategy
+-- should not have to write itself is a field that the engine reads (see facts.lua).
 --
 -- A fence, not a jail. VM steps are counted and memory is capped, but one call
 -- of a C function is one step: a pattern such as ("a?"):rep(24) may run for

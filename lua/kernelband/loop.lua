@@ -15,7 +15,8 @@
 --     L:http(request)                       -- response | nil, text, code, received
 --       request  = { url =, method = "POST", headers = { { name, value }, .. }, body =,
 --                    connect_ns =, idle_ns =, total_ns =, max_bytes =, ca_file =,
---                    on_data = function(chunk, status) -> false to stop }
+--                    on_data = function(chunk, status) -> false to stop,
+--                    gather_ns = how long a chunk may wait for more, 0 }
 --       response = { status =, version = 10 | 11 | 20, headers = { ["retry-after"] = .. },
 --                    body =, stopped =, seconds = { first =, total = } }
 --       received = the same of what came before it failed, and reason = in a word:

@@ -71,6 +71,9 @@
 ---@field rng fun(seed: integer): table
 ---@field stats table
 
+---What a strategy may have told of a kernel: see facts.lua.
+---@alias kernelband.fact "sm"|"dram"|"l2"|"l2_hits"|"issue"|"lanes"|"occupancy"|"registers"|"bank_conflicts"|"coalesced"|"tensor"
+
 ---@class (exact) kernelband.search_options
 ---@field task kernelband.task kb.task(DIR) or kb.synthetic{}
 ---@field device? string default "auto"
@@ -143,6 +146,7 @@
 ---@field target "sm"|"dram"|"l2" the resource it relieves: 'sm', 'dram' or 'l2'
 ---@field summary string one line for people
 ---@field prompt string|fun(kernel: kernelband.kernel, profile: table): string text for a model, or function(kernel, profile) returning it
+---@field facts? (kernelband.fact|[kernelband.fact|integer, string])[] what is told below the prompt: time, speed-up and these, when known
 ---@field applies? fun(kernel: kernelband.kernel): boolean
 ---@field moves? string[]
 

@@ -61,13 +61,17 @@ local function many(n)
   return ("%.1fM"):format(n / 1e6)
 end
 
+-- What recorded answers once cost is not spent now.
 local function spent(s)
-  local parts = {}
-  if s.usd and s.usd > 0 or s.usd_unknown then
+  local parts, known = {}, (s.usd or 0) > 0
+  if known then
     parts[1] = ("$%.2f%s%s"):format(s.usd, s.usd_unknown and " and unknown prices" or "",
                                     s.usd_budget and (" of %.2f"):format(s.usd_budget) or "")
+  elseif s.usd_unknown and not s.recorded then
+    parts[1] = "price unknown"
   end
   if (s.tokens or 0) > 0 then parts[#parts + 1] = many(s.tokens) .. " tokens" end
+  if s.recorded then parts[#parts + 1] = #parts > 0 and "(recorded)" or "recorded answers" end
   return #parts > 0 and table.concat(parts, " ") or nil
 end
 

@@ -21,7 +21,7 @@ local status  = require "kernelband.status"
 
 local search = {}
 
-local LOOK_NS = 50 * 10 ^ 6 // 1         -- between two looks at what steering says
+local LOOK_NS = 200 * 10 ^ 6 // 1        -- between two looks at what steering says
 
 local interrupts = core.system.interrupts
 

@@ -108,21 +108,19 @@ local function applies(kernel)
   return kernel.depth < 20
 end
 
--- What a model is asked. It may also be a plain string. kernel.h holds percent
--- of peak of sm, dram and l2, nil where unknown.
-local function prompt(kernel)
-  return ([[
+-- What a model is asked. It may also be function(kernel, profile) returning a text.
+local prompt = [[
 Optimise the kernel below by unrolling its inner loop, and change nothing else.
 - Keep the signature and the result; sizes are arbitrary.
-It is %.2f times as fast as the first version.
-]]):format(kernel.speedup)
-end
+]]
 
 return {
   name = "@NAME@",
   target = "sm",            -- the resource it relieves: "sm", "dram" or "l2"
   summary = "unrolls the inner loop",
   prompt = prompt,
+  facts = { "sm" },         -- told below the prompt, when known: time, speed-up and
+                            -- these, such as percent of peak of "sm", "dram", "l2"
   applies = applies,
   moves = { "@NAME@" },     -- parameters of schedule.lua it may change; within a
 }                           -- set each belongs to one strategy

@@ -40,7 +40,7 @@ function status.of(S)
     name = S.task.name, done = #S.rows, steps = S.budget.steps, minutes = S.budget.minutes,
     fresh = #S.rows - #S.journal.order, best = S.best.speedup, best_low = S.best.speedup_low,
     best_high = S.best.speedup_high, best_id = S.best.id, best_strategy = S.best.strategy,
-    usd = S.money.usd, usd_unknown = S.money.unknown,
+    usd = S.money.usd, usd_unknown = S.money.unknown, recorded = S.generator.recorded,
     usd_budget = S.budget.usd, tokens = S.money.tokens.input + S.money.tokens.output,
     verdicts = S.verdicts, verdict = last and last.verdict, last = last and last.speedup,
     last_strategy = last and last.strategy, last_n = last and last.n,

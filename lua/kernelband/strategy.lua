@@ -1,6 +1,8 @@
 -- strategy.lua - strategy files: what to ask of a generator, and for which
--- kernels. A file is a strategy, a folder is a set.
+-- kernels. A file is a strategy, a folder is a set. What it says of the kernel at hand
+-- it lists as facts (facts.lua); its prompt is a function only where that does not do.
 local core   = require "kernelband.core"
+local facts  = require "kernelband.facts"
 local fence  = require "kernelband.fence"
 local path   = require "kernelband.path"
 local schema = require "kernelband.schema"
@@ -21,6 +23,7 @@ local rules = {
   { "summary", "string", doc = "one line for people" },
   { "prompt", { "string", "function" },
     doc = "text for a model, or function(kernel, profile) returning it" },
+  facts.rule,
   { "applies", "function", optional = true },
   { "moves", "list", default = {}, item = { type = "string" } },
 }
@@ -46,6 +49,15 @@ local function text_of(prompt, file)
   end
 end
 
+-- The prompt with the facts it asked for below it.
+local function with_facts(prompt, list)
+  local tell = facts.teller(list)
+  return function(kernel, ...)
+    local text = type(prompt) == "function" and prompt(kernel, ...) or prompt
+    return tell(text, kernel)
+  end
+end
+
 local function locate(name, what)
   local file, looked = path.find(name)
   if not file then
@@ -54,8 +66,8 @@ local function locate(name, what)
   return file
 end
 
--- One file, checked and read-only: name, target, summary, prompt, moves, path,
--- and applies when the file has it.
+-- One file, checked and read-only: name, target, summary, prompt (a function when it
+-- has facts), moves, path, and facts and applies when the file has them.
 function strategy.load(name)
   if type(name) ~= "string" then
     schema.raise_at_call("kb.strategy", "expected a path, got %s", schema.show(name))
@@ -68,6 +80,7 @@ function strategy.load(name)
   s.path = file
   s.applies = s.applies and fenced(s.applies)
   if type(s.prompt) == "function" then s.prompt = text_of(s.prompt, file) end
+  if s.facts then s.prompt = with_facts(s.prompt, s.facts) end
   return fence.freeze(s)
 end
 

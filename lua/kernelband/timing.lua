@@ -37,7 +37,7 @@ local function stir(room)
       local slot = (i - 1) % room.slots + 1
       local to = secret_seed() % input.count + 1
       local from = secret_seed() % input.count + 1
-      room.buffers:set(input.arg, to, room.buffers:get(input.arg, from, slot), slot)
+      room.buffers:copy(input.arg, to, from, slot)
     end
   end
 end

@@ -4,8 +4,8 @@
 -- Frames are JSON objects. Requests: { op = "open", task =, device = },
 -- { op = "evaluate", ticket =, source =, options = }, to a builder { op = "build",
 -- source =, target = }. Replies: { ready = evaluation of the baseline, machine = },
--- { ticket =, evaluation = }, { built = }, { refused = text } for a task or device
--- that cannot work.
+-- { took = ticket } when a candidate has been read, { ticket =, evaluation = },
+-- { built = }, { refused = text } for a task or device that cannot work.
 local builders = require "kernelband.builders"
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
@@ -56,6 +56,7 @@ function worker.serve(name)
       compiler = compiler or assert(core.nvrtc())
       reply = builders.answer(compiler, request)
     else
+      assert(channel:write(json.encode { took = request.ticket }))
       reply = answer(session, request)
     end
     assert(channel:write(json.encode(reply)))
@@ -143,12 +144,19 @@ local function rest(self, slot)
   slot.state, slot.since_ns = "idle", core.system.now_ns()
 end
 
--- Gives a slot a process and sends it the task. Its answer comes later.
+-- Gives a slot a process and sends it the task. Its answer comes later. A spare
+-- may have died while it waited.
 local function start(self, slot)
-  slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
+  local open = json.encode { op = "open", task = self.task.job or self.task.dir,
+                             known = self.first }
+  slot.process, slot.spare, slot.served = slot.spare, nil, false
+  slot.was_spare = slot.process and slot.process:send(open)
+  if not slot.was_spare then
+    if slot.process then slot.process:close() end
+    slot.process = spawn(slot)
+    assert(slot.process:send(open))
+  end
   expect(self, slot, "opening", open_timeout_ns)
-  assert(slot.process:send(json.encode { op = "open", task = self.task.job or self.task.dir,
-                                         known = self.first }))
 end
 
 -- A process that died while it had nothing to do is no candidate's fault: the
@@ -160,7 +168,7 @@ local function give(self, slot, job)
     table.insert(self.queue, 1, job)
     return start(self, slot)
   end
-  slot.job, slot.served = job, true
+  slot.job, slot.served, slot.took = job, true, false
   expect(self, slot, "busy", evaluate_timeout_ns)
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
@@ -198,13 +206,21 @@ local function start_builders(self)
 end
 
 -- Ends a slot whose process is gone or late; a fresh one takes its place. The
--- candidate in hand is judged by that.
+-- candidate in hand is judged by that, unless the process was dying already when
+-- it was sent and never read it: then it waits for the next one, once.
 local function replace(self, slot, verdict, reason)
   local job, opening = slot.job, slot.state == "opening"
   slot.job = nil
+  if job and verdict == "crashed" and not slot.took and not job.again then
+    stop(self, slot)
+    job.again = true
+    table.insert(self.queue, 1, job)
+    return start(self, slot)
+  end
   reason = lost(slot, reason)
   stop(self, slot)
   if opening then
+    if slot.was_spare and verdict == "crashed" then return start(self, slot) end
     slot.state = "lost"
     return fail(self, { lost = reason })
   end
@@ -234,6 +250,10 @@ local function take_reply(self, slot, text)
     return fail(self, { raise = "the worker failed: " .. tostring(reply.failed) })
   end
   if reply.warm then return end         -- a spare's first word, read late
+  if reply.took and slot.job then
+    slot.took = true
+    return
+  end
   if reply.ready and slot.state == "opening" then
     self.first = self.first or reply.ready
     self.machine = self.machine or reply.machine

@@ -1,16 +1,7 @@
 -- Fusion: make fewer passes over memory. What one pass produced is used by the
 -- next while it is still in a register.
 
-local function percent(kernel, pipe)
-  local h, kinds = kernel.h, kernel.h_kind
-  local value = type(h) == "table" and h[pipe]
-  local kind = type(kinds) == "table" and kinds[pipe] or "unknown origin"
-  if type(value) ~= "number" or kind == "missing" then return nil end
-  return value, kind
-end
-
-local function prompt(kernel)
-  local say = { [[
+local prompt = [[
 Rewrite the C kernel below so that it passes over memory fewer times, and change
 nothing else about it.
 
@@ -28,25 +19,13 @@ nothing else about it.
 - Do not lose a case: one row, one column, a row count that is no multiple of
   yours. Inputs are read-only and outputs start with arbitrary contents.
 - Do not touch the signature, the precision or the result, and do not skip work.
-]] }
-  if type(kernel.time_ns) == "number" then
-    say[#say + 1] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
-  end
-  if type(kernel.speedup) == "number" then
-    say[#say + 1] = ("That is %.2f times as fast as the first version.")
-      :format(kernel.speedup)
-  end
-  local used, kind = percent(kernel, "dram")
-  if used then
-    say[#say + 1] = ("Memory bandwidth is at %.0f%% of its peak (%s)."):format(used, kind)
-  end
-  return table.concat(say, "\n")
-end
+]]
 
 return {
   name = "fusion",
   target = "dram",
   summary = "fewer passes over memory, more results from each",
   prompt = prompt,
+  facts = { "dram" },
   moves = { "fuse_rows", "fuse_init", "fuse_passes" },
 }

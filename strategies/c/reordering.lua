@@ -1,16 +1,7 @@
 -- Reordering: the same operations in an order that the machine likes better.
 -- Nothing is added but loops, nothing is saved but time.
 
-local function percent(kernel, pipe)
-  local h, kinds = kernel.h, kernel.h_kind
-  local value = type(h) == "table" and h[pipe]
-  local kind = type(kinds) == "table" and kinds[pipe] or "unknown origin"
-  if type(value) ~= "number" or kind == "missing" then return nil end
-  return value, kind
-end
-
-local function prompt(kernel)
-  local say = { [[
+local prompt = [[
 Rewrite the C kernel below with its loops and statements in a better order, and
 change nothing else about it.
 
@@ -27,25 +18,13 @@ change nothing else about it.
 - Check every dependence. Sums may be added in another order; a value must not be
   read before it is written, nor written twice with a different meaning.
 - Sizes are arbitrary, from 1 up. Do not touch the signature or the precision.
-]] }
-  if type(kernel.time_ns) == "number" then
-    say[#say + 1] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
-  end
-  if type(kernel.speedup) == "number" then
-    say[#say + 1] = ("That is %.2f times as fast as the first version.")
-      :format(kernel.speedup)
-  end
-  local used, kind = percent(kernel, "sm")
-  if used then
-    say[#say + 1] = ("Arithmetic is at %.0f%% of the core's peak (%s)."):format(used, kind)
-  end
-  return table.concat(say, "\n")
-end
+]]
 
 return {
   name = "reordering",
   target = "sm",
   summary = "loop order, order of blocks, borders out of the loop",
   prompt = prompt,
+  facts = { { "sm", "Arithmetic is at % of the core's peak" } },
   moves = { "order", "block_order", "sweep", "peel" },
 }

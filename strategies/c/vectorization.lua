@@ -1,16 +1,7 @@
 -- Vectorization: do the work of the inner loop on whole vectors, and replace what
 -- cannot be done on vectors, such as a call to expf, by what can.
 
-local function percent(kernel, pipe)
-  local h, kinds = kernel.h, kernel.h_kind
-  local value = type(h) == "table" and h[pipe]
-  local kind = type(kinds) == "table" and kinds[pipe] or "unknown origin"
-  if type(value) ~= "number" or kind == "missing" then return nil end
-  return value, kind
-end
-
-local function prompt(kernel)
-  local say = { [[
+local prompt = [[
 Rewrite the inner loops of the C kernel below with explicit vectors, and change
 nothing else about it.
 
@@ -29,25 +20,13 @@ nothing else about it.
   arbitrary, from 1 up, and rows need not be aligned.
 - Do not touch the signature, use fp16 or fast-math flags, or change the loops
   around the inner one.
-]] }
-  if type(kernel.time_ns) == "number" then
-    say[#say + 1] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
-  end
-  if type(kernel.speedup) == "number" then
-    say[#say + 1] = ("That is %.2f times as fast as the first version.")
-      :format(kernel.speedup)
-  end
-  local used, kind = percent(kernel, "dram")
-  if used then
-    say[#say + 1] = ("Memory bandwidth is at %.0f%% of its peak (%s)."):format(used, kind)
-  end
-  return table.concat(say, "\n")
-end
+]]
 
 return {
   name = "vectorization",
   target = "dram",
   summary = "explicit vectors in the inner loop, several at a time",
   prompt = prompt,
+  facts = { "dram" },
   moves = { "vector", "vectors", "exp" },
 }

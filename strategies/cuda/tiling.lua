@@ -1,24 +1,6 @@
 -- Tiling: how the work is cut into tiles for grids, blocks, warps and threads.
 
-local function percent(kernel, pipe)
-  local h, kinds = kernel.h, kernel.h_kind
-  local value = type(h) == "table" and h[pipe]
-  local kind = type(kinds) == "table" and kinds[pipe] or "unknown origin"
-  if type(value) ~= "number" or kind == "missing" then return nil end
-  return value, kind
-end
-
--- A feature of the profile, 0 .. 1, as percent.
-local function feature(kernel, i)
-  local phi, kinds = kernel.phi, kernel.phi_kind
-  local value = type(phi) == "table" and phi[i]
-  local kind = type(kinds) == "table" and kinds[i] or "unknown origin"
-  if type(value) ~= "number" or kind == "missing" then return nil end
-  return value * 100, tostring(kind)
-end
-
-local function prompt(kernel)
-  local say = { [[
+local prompt = [[
 Rewrite the CUDA kernel below with another division of its work,
 and change nothing else about it.
 
@@ -37,37 +19,14 @@ and change nothing else about it.
 - Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
   1 up; guard every access. Outputs and scratch start with arbitrary contents.
 - Do not change names, the order of arguments, or the result.
-]] }
-  if type(kernel.time_ns) == "number" then
-    say[#say + 1] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
-  end
-  if type(kernel.speedup) == "number" then
-    say[#say + 1] = ("That is %.2f times as fast as the first version.")
-      :format(kernel.speedup)
-  end
-  local used, kind = percent(kernel, "l2")
-  if used then
-    say[#say + 1] = ("Second-level cache traffic is at %.0f%% of its peak (%s).")
-      :format(used, kind)
-  end
-  local value1, origin1 = feature(kernel, 1)
-  if value1 then
-    say[#say + 1] = ("%.0f%% of second-level accesses hit (%s).")
-      :format(value1, origin1)
-  end
-  local value5, origin5 = feature(kernel, 5)
-  if value5 then
-    say[#say + 1] = ("Achieved occupancy is %.0f%% (%s).")
-      :format(value5, origin5)
-  end
-  return table.concat(say, "\n")
-end
+]]
 
 return {
   name = "tiling",
   target = "l2",
   summary = "tiles sized for registers, shared memory and occupancy",
   prompt = prompt,
+  facts = { "l2", "l2_hits", "occupancy" },
   moves = { "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "tile_rows",
             "tile_cols", "items", "threads", "copies" },
 }

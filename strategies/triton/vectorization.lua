@@ -1,15 +1,6 @@
 -- Vectorization: wide loads, and as many warps as the block needs.
 
-local function percent(kernel, pipe)
-  local h, kinds = kernel.h, kernel.h_kind
-  local value = type(h) == "table" and h[pipe]
-  local kind = type(kinds) == "table" and kinds[pipe] or "unknown origin"
-  if type(value) ~= "number" or kind == "missing" then return nil end
-  return value, kind
-end
-
-local function prompt(kernel)
-  local say = { [[
+local prompt = [[
 Rewrite the Triton kernel below so that each thread moves more bytes an instruction,
 and change nothing else about it.
 
@@ -22,25 +13,13 @@ and change nothing else about it.
 - Half-precision data is loaded as it is and widened in registers.
 - Keep the names and arguments of the functions that are called from outside, and the
   result for every shape. Import nothing but torch, triton and math.
-]] }
-  if type(kernel.time_ns) == "number" then
-    say[#say + 1] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
-  end
-  if type(kernel.speedup) == "number" then
-    say[#say + 1] = ("That is %.2f times as fast as the first version.")
-      :format(kernel.speedup)
-  end
-  local used, kind = percent(kernel, "dram")
-  if used then
-    say[#say + 1] = ("Memory bandwidth is at %.0f%% of its peak (%s)."):format(used, kind)
-  end
-  return table.concat(say, "\n")
-end
+]]
 
 return {
   name = "vectorization",
   target = "dram",
   summary = "warps, and how wide a thread loads",
   prompt = prompt,
+  facts = { "dram" },
   moves = { "warps1", "warps2", "warps3", "warps4", "warps5", "warps6" },
 }

@@ -41,6 +41,7 @@ local function exchange(text)
   for from, to in text:gmatch "[%s%[]()[%d.]+()[,%]}]" do places[#places + 1] = { from, to } end
   for from, to in text:gmatch ":%s?()%b{}()" do places[#places + 1] = { from, to } end
   for from, to in text:gmatch ":%s?()%b[]()" do places[#places + 1] = { from, to } end
+  if #places == 0 then return text end
   local p = places[1 + rng:below(#places)]
   return text:sub(1, p[1] - 1) .. odd[1 + rng:below(#odd)] .. text:sub(p[2])
 end

@@ -56,6 +56,7 @@ local finer = {
     .. "verdict: string): number",
   ["search_options.on_pull"] = "fun(pull: table)",
   ["strategy_table.prompt"] = "string|fun(kernel: kernelband.kernel, profile: table): string",
+  ["strategy_table.facts"] = "(kernelband.fact|[kernelband.fact|integer, string])[]",
   ["strategy_table.applies"] = "fun(kernel: kernelband.kernel): boolean",
   ["policy_table.new"] = "fun(params: table, ctx: table): table",
   ["task_table.work"] = "fun(shape: table): { flops: number, bytes: number }",
@@ -232,6 +233,9 @@ function meta.text()
   local kb = require "kernelband"
   local out = { "---@meta kernelband", "-- The public Lua interface, for editors (LuaCATS). "
     .. "Written by: kernelband doc meta", "-- luacheck: ignore", "", fixed }
+  out[#out + 1] = ('---What a strategy may have told of a kernel: see facts.lua.\n'
+    .. '---@alias kernelband.fact "%s"\n')
+    :format(table.concat(require("kernelband.facts").names, '"|"'))
   for _, set in ipairs(sets) do
     local there = package.searchpath(set[2], package.path)
     local rules = there and held(require(set[2]), set[3])

@@ -84,9 +84,10 @@ local function more_headers(place)
   return out
 end
 
-local function identity(opt, base)
+-- Not the address: that is where a model is reached, not what it is.
+local function identity(opt)
   return json.encode {
-    kind = "llm", provider = opt.provider, model = opt.model, base = base,
+    kind = "llm", provider = opt.provider, model = opt.model,
     temperature = opt.temperature, effort = opt.effort, max_tokens = opt.max_tokens,
     extra = opt.extra, repair = opt.repair, prompt = prompt.identity(opt.prompt),
   }
@@ -99,7 +100,7 @@ local function new(options)
   local key = key_of(key_env, place, opt)
   local book = prices.load(opt.prices)
   local called = ("llm %s %s"):format(opt.provider, opt.model)
-  local g = { name = "llm", identity = identity(opt, base) }
+  local g = { name = "llm", identity = identity(opt) }
 
   function g.start(task, ctx)
     local c = client.new {

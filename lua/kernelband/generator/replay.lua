@@ -82,7 +82,7 @@ local function new(options)
 
     return ask.instance {
       name = "replay", identity = g.identity, origin = "replay", task = task, ctx = ctx,
-      options = opt, exchange = exchange,
+      options = opt, exchange = exchange, recorded = true,
       left = function() return chosen() < last end,
     }
   end

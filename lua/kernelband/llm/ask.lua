@@ -50,7 +50,7 @@ function ask.instance(self)
   local questions = prompt.new(self.task, options.prompt, ctx.device)
   local recorder = options.record and record.open(options.record)
   local instance = { name = self.name, identity = self.identity, repairs = options.repair,
-                     priced = self.priced }
+                     priced = self.priced, recorded = self.recorded }
 
   local function keep(rec, about, question, got, call)
     rec.kind, rec.pull, rec.attempt = about.kind, about.pull, about.attempt

@@ -17,7 +17,6 @@ local errors = require "kernelband.llm.errors"
 local json   = require "kernelband.json"
 local pieces = require "kernelband.llm.pieces"
 local reply  = require "kernelband.llm.reply"
-local sse    = require "kernelband.llm.sse"
 local providers = require "kernelband.llm.providers"
 
 local client = {}
@@ -27,6 +26,7 @@ methods.__index = methods
 
 local most_bytes <const> = 64 << 20
 local kept_bytes <const> = 4096         -- of a body that is no stream, for messages
+local gather_ns <const> = 1000000000   -- nobody waits for a piece of an answer
 local broken_tries <const> = 3          -- for answers that make no sense
 
 -- Fields that a server has refused, by address and model: left out from then on.
@@ -100,36 +100,35 @@ end
 -- Gathers what arrives: events when it is a stream, else text.
 local function collector(api)
   local c = { result = providers.new_result(), bytes = 0, head = {}, kept = 0 }
-  local events, usual = sse.new(), pieces.new(api.piece)
+  local events = pieces.new(api.piece)
 
-  local function read(e)
-    local value, why = reply.decode(e.data)
+  local function read(data, name)
+    local value, why = reply.decode(data)
     if not value then
       c.broken = c.broken or why
       return
     end
     local said, before = c.result.pieces, #c.result.pieces
-    c.over = api.event(c.result, e.name, value)
+    c.over = api.event(c.result, name, value)
     if #said == before + 1 and not c.over and not c.result.refusal then
-      usual:learn(e.data, said[#said])
+      events:learn(data, said[#said])
     else
-      usual:forget()
+      events:forget()
     end
   end
 
-  local function use(list)
-    for _, e in ipairs(list) do
-      if c.over then return end
-      local piece = usual:read(e.data)
-      if piece then
-        table.insert(c.result.pieces, piece)
-      elseif e.data == "[DONE]" then
-        c.over = true
-      else
-        read(e)
-      end
-      c.events = true
+  local function use(chunk)
+    local ok, said, data, name
+    ok, data = events:feed(chunk)
+    while ok and not c.over do
+      said, data, name = events:next()
+      if not said then break end
+      if said ~= "" then table.insert(c.result.pieces, said) end
+      c.events = c.events or said ~= "" or data ~= nil
+      if not data then return end
+      if data == "[DONE]" then c.over = true else read(data, name) end
     end
+    if not c.over then c.broken = c.broken or data end
   end
 
   -- A stream begins with the name of a field or with a comment; JSON and HTML do not.
@@ -141,16 +140,11 @@ local function collector(api)
       c.head[#c.head + 1], c.kept = chunk, c.kept + #chunk
     end
     if c.plain then return c.kept <= reply.most_bytes end
-    local list, why = events:feed(chunk)
-    if not list then
-      c.broken = why
-      return false
-    end
-    use(list)
+    use(chunk)
     return not c.broken
   end
 
-  function c.finish() use(events:finish()) end
+  function c.finish() if not c.plain then use "\n\n" end end
   function c.text() return table.concat(c.head) end
   return c
 end
@@ -219,7 +213,7 @@ local function try(self, L, question, record)
     url = self.base .. self.place.api.path, method = "POST", headers = headers,
     body = json.encode(body), connect_ns = to_ns(self.connect_s), ca_file = self.ca_file,
     idle_ns = to_ns(stream and self.idle_s or self.timeout_s), total_ns = to_ns(self.timeout_s),
-    max_bytes = most_bytes, on_data = got.on_data,
+    max_bytes = most_bytes, on_data = got.on_data, gather_ns = gather_ns,
   }
   record.first_s = got.first_ns and (got.first_ns - record.began_ns) / 1e9
   record.total_s = (core.system.now_ns() - record.began_ns) / 1e9

@@ -1,14 +1,18 @@
--- llm/pieces.lua - the text of an event of a stream that differs from the one before it
--- in its text alone, as nearly all do: taken without reading the JSON around it.
+-- llm/pieces.lua - a stream of events, most of which differ from the one before in their
+-- text alone: those are read by bytes (core.events), without the JSON around the text.
 --
---   local p = pieces.new "content"       -- the field that holds the text
+--   p = pieces.new "content"             -- the field that holds the text
+--   p:feed(chunk) -> true | nil, why     -- "\n\n" at the end
+--   p:next() -> text, data, name         -- the text of usual events, "" of none, and the
+--                                        -- next that is another; data nil: not yet
+--            -> nil, why
 --   p:learn(data, piece)                 -- an event that said this piece and nothing new
 --   p:forget()                           -- one that said something else
---   p:read(data) -> piece                -- nil: it is not as the last one was
 --
 -- What is read so is what the JSON says: before and behind the text stand the same bytes
 -- as in an event that was read, and between them one whole string of JSON. Behind it a
 -- field of random letters may differ, which OpenAI adds to hide how long pieces are.
+local core  = require "kernelband.core"
 local reply = require "kernelband.llm.reply"
 
 local pieces = {}
@@ -16,34 +20,35 @@ local pieces = {}
 local methods = {}
 methods.__index = methods
 
-function pieces.new(field)
-  return setmetatable({ key = '"' .. field .. '"' }, methods)
+function pieces.new(field, most)
+  return setmetatable({ key = '"' .. field .. '"', events = core.events(most) }, methods)
 end
 
-function methods:forget() self.before = nil end
+function methods:feed(chunk) return self.events:feed(chunk) end
+
+function methods:next()
+  local said, data, name = self.events:next()
+  if not said then return nil, data end
+  if said:find("\\", 1, true) then
+    local list, why = reply.decode('["' .. said .. '"]')
+    if not list then return nil, why end
+    said = list[1]
+  end
+  return said, data, name
+end
+
+function methods:forget() self.events:usual() end
 
 function methods:learn(data, piece)
-  self.before = nil
+  self:forget()
   local at, stop = data:find(self.key, 1, true)
   if not at or data:find(self.key, stop, true) then return end
   stop = select(2, data:find('^: ?"', stop + 1))
   if not stop or piece:find '["\\%c]' then return end
   if data:sub(stop + 1, stop + #piece + 1) ~= piece .. '"' then return end
-  self.before, self.after, self.noise = data:sub(1, stop), data:sub(stop + #piece + 1), nil
-  local upto, tail = self.after:match '^(.*,"obfuscation":")[^"\\%c]*("}+)$'
-  if upto then self.after, self.noise = upto, '^[^"\\%c]*' .. tail .. "$" end
-end
-
-function methods:read(data)
-  local before = self.before
-  if not before or data:find(before, 1, true) ~= 1 then return nil end
-  local at, stop = data:find(self.after, #before + 1, true)
-  if not at then return nil end
-  if stop ~= #data and not (self.noise and data:find(self.noise, stop + 1)) then return nil end
-  local text = data:sub(#before + 1, at - 1)
-  if not text:find '["\\%c]' then return text end
-  local list = reply.decode('["' .. text .. '"]')
-  return list and #list == 1 and reply.text(list[1]) or nil
+  local after = data:sub(stop + #piece + 1)
+  local upto, tail = after:match '^(.*,"obfuscation":")[^"\\%c]*("}+)$'
+  self.events:usual(data:sub(1, stop), upto or after, tail)
 end
 
 return pieces

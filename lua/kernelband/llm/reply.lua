@@ -55,7 +55,7 @@ end
 
 -- Valid UTF-8 without NUL: what is not becomes U+FFFD, one a byte.
 function reply.utf8(s)
-  s = s:gsub("%z", "")
+  if s:find("\0", 1, true) then s = s:gsub("%z", "") end
   local bad = select(2, utf8.len(s))
   if not bad then return s end
   local out, at = {}, 1

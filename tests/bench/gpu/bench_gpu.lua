@@ -1,6 +1,7 @@
 -- The figures of a GPU run: what an evaluation costs, how often a kernel wins
 -- against itself, and how far short searches get beside torch.
---   kernelband run tests/bench/gpu/bench_gpu.lua [part ..]     parts: cost aa search
+--   kernelband run tests/bench/gpu/bench_gpu.lua [part ..] [policy=NAME] [seed=N] [task=NAME]
+-- Parts: cost aa search. The last three are for searches.
 local kb     = require "kernelband"
 local core   = require "kernelband.core"
 local task   = require "kernelband.task"
@@ -15,8 +16,12 @@ if core.gpus() == 0 then
   return
 end
 
-local wanted = { cost = #arg == 0, aa = #arg == 0, search = #arg == 0 }
-for i = 1, #arg do wanted[arg[i]] = true end
+local wanted, option = {}, { seed = "1" }
+for i = 1, #arg do
+  local key, value = arg[i]:match "^(%a+)=(.+)$"
+  if key then option[key] = value else wanted[arg[i]] = true end
+end
+if not next(wanted) then wanted = { cost = true, aa = true, search = true } end
 
 local function say(...)
   print(string.format(...))
@@ -98,11 +103,14 @@ local goals = { { "softmax", 1 }, { "rmsnorm", 1 }, { "layernorm", 1 }, { "reduc
 
 local function searches()
   local library = torch_times()
+  local policy = option.policy and kb.policy(option.policy)
   for _, goal in ipairs(goals) do
     local name = goal[1]
+    if option.task and option.task ~= name then goto continue end
     local start = core.system.now_ns()
     local best = kb.search { task = kb.task("examples/tasks/" .. name), device = "cuda:0",
-                             budget = { steps = 60 }, seed = 1, quiet = true }
+                             policy = policy, budget = { steps = 60 },
+                             seed = tonumber(option.seed), quiet = true }
     local us = best.shapes[1].time_ns / 1e3
     local bad = best.pulls - (best.verdicts.ok or 0)
     local lib = library[name]
@@ -111,6 +119,7 @@ local function searches()
         lib and ("%.2f"):format(lib / us) or "-", goal[2], best.shapes[1].speedup,
         100 * best.shapes[1].share_of_peak, best.pulls, bad,
         (core.system.now_ns() - start) / 1e9)
+    ::continue::
   end
 end
 
