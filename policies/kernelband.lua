@@ -144,7 +144,7 @@ return {
   summary = "expected improvement over the best, by landscape or shrunk statistics",
   defaults = { alpha = 0.5, clusters = "auto", c = 1, tau = 10, theta_sat = 90, masked = 0.75,
     buffer = 500, gain = 0.1, spread = 0.3, shrink = 20, share = 0.5, trust = 10, fruitless = 0.3,
-    most = 32, scale = 2, rate = 0.5, flag = 0.2, keep = 0.5, fit = 2, kin = 0.9, memory = "",
+    most = 32, scale = 2, rate = 0.3, flag = 0.1, keep = 0, fit = 1.5, kin = 0.9, memory = "",
     remember = "", presses = { "vectorization", "pipeline", "access_layout" } },
   accepts = { clusters = { "number", "string" } },
 }
