@@ -10,15 +10,15 @@
 --   exploration  c spread sqrt(ln(1 + t) / n), n counting other clusters in part
 --   psi          alpha spread (2 psi(s, phi(k)) - 1), fading in with samples
 --   p            chance of a valid child, times fruitless ^ (pulls that gave nothing)
--- theta_sat forbids only what would use a saturated resource more (presses).
+-- What would use a resource more (presses) over theta_sat busy counts for `masked` of that.
 
 local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
   local each, auto = params.clusters == "each", params.clusters == "auto"
   assert(each or auto or type(params.clusters) == "number",
          "clusters must be a number or \"each\" or \"auto\"")
-  local land = ctx.landscape { scale = params.scale, rate = params.rate, kin = params.kin,
-                               fit = params.fit }
+  local land = ctx.landscape { scale = params.scale, rate = params.rate, flag = params.flag,
+                               keep = params.keep, fit = params.fit, kin = params.kin }
   local kernels, cluster, log, heads, target, idle, presses = {}, {}, {}, {}, {}, {}, {}
   local seed, best, waiting, squares = ctx.rng:below(1 << 31), 1, {}, 0
   local shrink, near, all, by_strategy, by_cluster, by_kernel = params.shrink
@@ -72,15 +72,16 @@ local function new(params, ctx)
     return ok * excess * params.fruitless ^ (idle[key] or 0), mean, explore, psi
   end
 
-  -- The best pair of the `most` fastest kernels, heeding the mask or not.
-  local function pick(spread, base, heed, most)
+  -- The best pair of the `most` fastest kernels.
+  local function pick(spread, base, most)
     local top, pair = -math.huge, nil
     for at = 1, math.min(#kernels, most) do
       local k = kernels[at]
       for i = 1, n do
-        local full = heed and presses[i] and (k.h[target[i]] or 0) >= params.theta_sat
-        if not full and open(k, i) then
+        if open(k, i) then
+          local full = presses[i] and (k.h[target[i]] or 0) >= params.theta_sat
           local value, mean, explore, psi = score(k, i, spread, base)
+          if full and mean then value = value * params.masked end
           if value > top then
             top, pair = value, { k, i, { mean = mean, exploration = explore, psi = psi } }
           end
@@ -113,10 +114,9 @@ local function new(params, ctx)
       base[i] = { n = cell(by_strategy, i).n }
       base[i].mean, base[i].ok = shrunk(by_strategy[i], mean, ok)
     end
-    for try = 1, 3 do
-      local pair = pick(spread, base, try == 1, try < 3 and params.most or #kernels)
-      if pair then pair[3].cluster = cluster[pair[1]] return table.unpack(pair) end
-    end
+    local pair = pick(spread, base, params.most) or pick(spread, base, #kernels)
+    if pair then pair[3].cluster = cluster[pair[1]] end
+    return table.unpack(pair or {})
   end
 
   function policy.learn(pull)
@@ -142,9 +142,9 @@ end
 return {
   name = "kernelband", reward = "relative", new = new,
   summary = "expected improvement over the best, by landscape or shrunk statistics",
-  defaults = { alpha = 0.5, clusters = "auto", c = 1, tau = 10, theta_sat = 90,
-    buffer = 500, gain = 0.1, spread = 0.3, shrink = 3, share = 0.5, trust = 10, fruitless = 0.3,
-    most = 32, scale = 2, rate = 0.3, fit = 1.5, kin = 0.9, memory = "", remember = "",
-    presses = { "vectorization", "pipeline", "access_layout" } },
+  defaults = { alpha = 0.5, clusters = "auto", c = 1, tau = 10, theta_sat = 90, masked = 0.75,
+    buffer = 500, gain = 0.1, spread = 0.3, shrink = 20, share = 0.5, trust = 10, fruitless = 0.3,
+    most = 32, scale = 2, rate = 0.3, flag = 0.1, keep = 0, fit = 1.5, kin = 0.9, memory = "",
+    remember = "", presses = { "vectorization", "pipeline", "access_layout" } },
   accepts = { clusters = { "number", "string" } },
 }

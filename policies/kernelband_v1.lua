@@ -56,7 +56,7 @@ local function new(params, ctx)
          'clusters must be a number or "each"')
   local kernels, cluster, log, k, c, near, ucb = {}, {}, {}, nil, nil, nil, nil
   local seed, heads, phis = ctx.rng:below(1 << 31), new_heads(params, ctx), core.points(9)
-  local psi, best, shut = {}, {}, {}
+  local psi, best, shut, found, arms, bias, policy = {}, {}, {}, {}, {}, {}, {}
   for i = 1, n do psi[i], best[i] = {}, {} end
   local function arm(at, i) return (cluster[at] - 1) * n + i end
   local function group(at)
@@ -82,20 +82,20 @@ local function new(params, ctx)
   end
   -- The best kernels by kernel, then strategy; their arms; what psi adds to each.
   local function candidates()
-    local found, arms, bias = {}, {}, {}
-    local alpha, most = params.alpha, near and k or #kernels
+    local alpha, most, count = params.alpha, near and k or #kernels, 0
     for i = 1, n do
       local top = best[i]
-      for g = 1, most do found[#found + 1] = top[g] and top[g] * n + i - 1 end
+      for g = 1, most do
+        if top[g] then count, found[count + 1] = count + 1, top[g] * n + i - 1 end
+      end
     end
+    for j = #found, count + 1, -1 do found[j], arms[j], bias[j] = nil, nil, nil end
     sort(found)
-    for j = 1, #found do
+    for j = 1, count do
       local at, i = found[j] // n, found[j] % n + 1
       arms[j], bias[j] = (cluster[at] - 1) * n + i, alpha * psi[i][at]
     end
-    return found, arms, bias
   end
-  local policy = {}
   function policy.admit(kernel)
     local at = phis:add(kernel.phi)
     kernels[at], kernel.note.at = kernel, at
@@ -115,7 +115,7 @@ local function new(params, ctx)
     shut = {}                                   -- it may be open again
     for pair in pairs(was) do rank((pair - 1) % n + 1) end
     while true do
-      local found, arms, bias = candidates()
+      candidates()
       local j = ucb:select(arms, bias, waiting, under_way)
       if not j then return nil end
       local at, i, a = found[j] // n, found[j] % n + 1, arms[j]

@@ -50,6 +50,23 @@ START_TEST(covariance_fades_along_every_axis)
 }
 END_TEST
 
+START_TEST(what_is_kept_outlasts_any_distance)
+{
+    struct kb_gp_options how = options();
+    kb_gp *kept;
+    how.keep = 0.5;
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &kept), KB_OK);
+    double x[2] = { 0, 0 }, z[2] = { 2, -1 }, far[2] = { 1e5, 0 };
+    ck_assert_double_eq_tol(kb_gp_covariance(kept, x, z), 1.5 * 1.5
+                            * (1 + exp(-1)) / 2 * (1 + exp(-2)) / 2, 1e-12);
+    ck_assert_double_eq_tol(kb_gp_covariance(kept, x, far), 1.5 * 1.5 / 2,
+                            1e-12);
+    kb_gp_free(kept);
+    how.keep = 1;
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &kept), KB_EINVAL);
+}
+END_TEST
+
 START_TEST(before_any_point_the_prior_holds)
 {
     double mean, deviation;
@@ -196,7 +213,7 @@ START_TEST(a_fit_finds_the_axis_that_matters)
         learn(i % 4, i * 5 % 8, 0, i % 4);
     double before, after, deviation;
     kb_gp_at(g, place, &before, &deviation);
-    ck_assert_int_eq(kb_gp_fit(g, 1.5), KB_OK);
+    ck_assert_int_eq(kb_gp_fit(g, 0, 1.5), KB_OK);
     kb_gp_at(g, place, &after, &deviation);
     ck_assert_double_lt(fabs(after - 2), 0.2);
     ck_assert_double_lt(fabs(after - 2), fabs(before - 2));
@@ -207,13 +224,29 @@ START_TEST(a_fit_finds_the_axis_that_matters)
 }
 END_TEST
 
+/* What is learnt of another group is where fits of this one start. */
+START_TEST(a_fit_to_another_group_is_a_prior)
+{
+    for (int i = 0; i < 8; i++)
+        learn(i % 4, i * 5 % 8, 1, i % 4);
+    double x[2] = { 0, 0 }, b[2] = { 0, 1 };
+    double before = kb_gp_covariance(g, x, b);
+    ck_assert_int_eq(kb_gp_fit(g, 1, 1.5), KB_OK);
+    double after = kb_gp_covariance(g, x, b);
+    ck_assert_double_gt(after, before);
+    ck_assert_int_eq(kb_gp_fit(g, 0, 1.5), KB_OK);
+    ck_assert_double_eq_tol(kb_gp_covariance(g, x, b), after, 1e-12);
+    ck_assert_int_eq(kb_gp_fit(g, KB_GP_MAX_GROUPS, 1), KB_EINVAL);
+}
+END_TEST
+
 START_TEST(a_fit_without_points_keeps_the_prior)
 {
     double x[2] = { 0, 0 }, z[2] = { 2, -1 };
-    ck_assert_int_eq(kb_gp_fit(g, 1), KB_OK);
+    ck_assert_int_eq(kb_gp_fit(g, 0, 1), KB_OK);
     ck_assert_double_eq_tol(kb_gp_covariance(g, x, z), 2.25 * exp(-3), 1e-12);
-    ck_assert_int_eq(kb_gp_fit(g, 0), KB_EINVAL);
-    ck_assert_int_eq(kb_gp_fit(g, NAN), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_fit(g, 0, 0), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_fit(g, 0, NAN), KB_EINVAL);
 }
 END_TEST
 
@@ -222,6 +255,7 @@ int main(void)
     TCase *tc = tcase_create("gp");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, covariance_fades_along_every_axis);
+    tcase_add_test(tc, what_is_kept_outlasts_any_distance);
     tcase_add_test(tc, before_any_point_the_prior_holds);
     tcase_add_test(tc, one_point_moves_a_place_by_the_textbook_formula);
     tcase_add_test(tc, two_points_match_the_inverse_of_their_covariance);
@@ -233,6 +267,7 @@ int main(void)
     tcase_add_test(tc, bad_numbers_are_refused_and_change_nothing);
     tcase_add_test(tc, bad_options_are_refused);
     tcase_add_test(tc, a_fit_finds_the_axis_that_matters);
+    tcase_add_test(tc, a_fit_to_another_group_is_a_prior);
     tcase_add_test(tc, a_fit_without_points_keeps_the_prior);
     Suite *s = suite_create("gp");
     suite_add_tcase(s, tc);

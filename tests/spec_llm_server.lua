@@ -318,7 +318,7 @@ local function leak(scenario, shown)
   local pipe = io.popen(("KB_SPEC_KEY='%s' KERNELBAND_TRACE=1 %s run %s/s.lua %s 2>&1"):format(
     secret, core.system.exe(), dir, shown or ""))
   local said = pipe:read "a"
-  pipe:close()
+  local _, _, status = pipe:close()
   local requests = s:requests()
   s:stop()
   local grep = io.popen(("grep -rlaF -e '%s' -e '%s' -e '%s' %s/run %s/kept 2>&1"):format(secret,
@@ -327,7 +327,7 @@ local function leak(scenario, shown)
   grep:close()
   local files = core.system.list(out)
   os.execute("rm -rf '" .. dir .. "'")
-  return said, requests, found, files
+  return said, requests, found, files, status
 end
 
 t.test("a key is never in the folder of a run nor in what is printed", function()
@@ -349,15 +349,23 @@ end)
 
 for _, shown in ipairs { "always", "json" } do
   t.test("a key that is refused is not told either, progress = " .. shown, function()
-    local said, requests, found = leak("on POST *\n head 401\n json "
+    local said, requests, found, _, status = leak("on POST *\n head 401\n json "
       .. json.encode { error = { message = "Incorrect API key provided: " .. secret } } .. "\n",
       shown)
     t.equal(#requests, 1)
     t.contains(said, "Incorrect API key provided: [key]")
+    t.equal(status, 1)                  -- nothing was done
     t.equal(found, "")
     assert(not said:find(secret:sub(1, 20), 1, true), said)
   end)
 end
+
+t.test("a web page in place of an answer says where to look", function()
+  local c, why = propose('on POST *\n head 200\n header content-type: text/html; charset=utf-8\n'
+    .. ' body "<html><body>Sign in</body></html>"\n')
+  t.equal(c, nil)
+  t.contains(why, "check base_url")
+end)
 
 t.test("an error of a script does not tell the key", function()
   local s = server.start "on ANY *\n head 200\n"

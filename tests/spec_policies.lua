@@ -243,11 +243,28 @@ t.test("kernelband: a new cluster costs no sweep", function()
 end)
 
 t.test("kernelband: a saturated resource forbids using it more, not less", function()
-  local brain, pull = start "kernelband"
+  local brain, pull = start("kernelband", { masked = 0 })
   brain.admit(kernel(1, { h = { sm = 99, dram = 99, l2 = 99 } }))
   local seen = {}
   for _ = 1, 60 do seen[names[select(2, pull(paid))]] = true end
   t.equal(seen, { tiling = true, fusion = true, reordering = true })
+end)
+
+t.test("kernelband: by default the mask is soft: what is saturated is used more seldom", function()
+  local function presses(busy)
+    local brain, pull = start "kernelband"
+    brain.admit(kernel(1, { h = { sm = busy, dram = busy, l2 = busy } }))
+    local count = 0
+    for _ = 1, 60 do
+      local name = names[select(2, pull(paid))]
+      if name == "vectorization" or name == "pipeline" or name == "access_layout" then
+        count = count + 1
+      end
+    end
+    return count
+  end
+  local saturated, idle = presses(99), presses(10)
+  assert(saturated > 0 and saturated < idle, saturated .. " against " .. idle)
 end)
 
 for _, name in ipairs { "kernelband", "kernelband_v1", "kernelband_v2", "greedy", "random" } do

@@ -28,7 +28,7 @@ struct kb_gp {
     double data[];
 };
 
-const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0.5, 256 };
+const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0, 0.5, 256 };
 
 static bool within_limit(const double *x, size_t n)
 {
@@ -41,11 +41,12 @@ static bool within_limit(const double *x, size_t n)
 static bool usable(const struct kb_gp_options *how)
 {
     const double given[] = { how->scale, how->mean, how->level, how->noise,
-                             how->kin };
+                             how->keep, how->kin };
     if (!within_limit(given, sizeof given / sizeof given[0]))
         return false;
     return how->scale >= 1e-6 && how->level >= 1e-6
         && how->noise >= 1e-4 * how->scale && how->kin >= 0 && how->kin <= 1
+        && how->keep >= 0 && how->keep < 1
         && how->capacity >= 1 && how->capacity <= KB_GP_MAX_CAPACITY;
 }
 
@@ -110,12 +111,32 @@ size_t kb_gp_places(const kb_gp *g)
     return g->places;
 }
 
+/* What difference `far` along axis d leaves of the covariance. */
+static double left_of(const kb_gp *g, size_t d, double far)
+{
+    return g->how.keep + (1 - g->how.keep) * exp(-g->rate[d] * far);
+}
+
+/* The product of left_of over all axes but `but`. */
+static double kinship(const kb_gp *g, const double *x, const double *z,
+                      size_t but)
+{
+    double product = 1, sum = 0;
+    for (size_t d = 0; d < g->dim; d++) {
+        double far = fabs(x[d] - z[d]);
+        if (!(far > 0) || d == but)
+            continue;
+        if (g->how.keep > 0)
+            product *= left_of(g, d, far);
+        else
+            sum += g->rate[d] * far;
+    }
+    return sum > 0 ? exp(-sum) : product;
+}
+
 double kb_gp_covariance(const kb_gp *g, const double *x, const double *z)
 {
-    double far = 0;
-    for (size_t d = 0; d < g->dim; d++)
-        far += g->rate[d] * fabs(x[d] - z[d]);
-    return g->how.scale * g->how.scale * exp(-far);
+    return g->how.scale * g->how.scale * kinship(g, x, z, g->dim);
 }
 
 /* With the group of either, and the level they may share. */
@@ -234,102 +255,149 @@ double kb_gp_excess(kb_gp *g, size_t place, double best)
     return value > 0 ? value : 0;
 }
 
-/* What kb_gp_fit makes as large as it can: the log density of the points of
- * group 0, and of z under its prior. Their factor goes to work. */
-static double evidence(const kb_gp *g, const double *z, const size_t *own,
-                       size_t n, double *work)
+/* What kb_gp_fit works on: the points of one group, and room. */
+struct fit {
+    size_t n, group;
+    size_t *own;                /* n */
+    double *rest;               /* kinship of every pair but along one axis */
+    double *root, *white;       /* as in kb_gp */
+    double z[KB_GP_MAX_DIM + 1], spread;
+};
+
+static void fit_free(struct fit *f)
 {
-    double *white = work + n * (n + 1) / 2, sum = 0;
-    double noise = g->how.noise * g->how.noise;
-    for (size_t i = 0; i < n; i++) {
-        double *row = work + i * (i + 1) / 2;
-        const double *x = g->x + own[i] * g->dim;
-        double left = prior_variance(g) + noise;
-        double rest = g->y[own[i]] - g->how.mean;
+    free(f->own);
+    free(f->rest);
+    free(f->root);
+    free(f->white);
+}
+
+static kb_status fit_new(const kb_gp *g, size_t group, double spread,
+                         struct fit *f)
+{
+    size_t most = g->count + 1, packed = most * (most + 1) / 2;
+    *f = (struct fit){ .group = group, .spread = spread };
+    f->own = malloc(most * sizeof *f->own);
+    f->rest = malloc(packed * sizeof *f->rest);
+    f->root = malloc(packed * sizeof *f->root);
+    f->white = malloc(most * sizeof *f->white);
+    if (!f->own || !f->rest || !f->root || !f->white) {
+        fit_free(f);
+        return KB_ENOMEM;
+    }
+    for (size_t i = 0; i < g->count; i++)
+        if (g->group[i] == group)
+            f->own[f->n++] = i;
+    return KB_OK;
+}
+
+static const double *fit_x(const kb_gp *g, const struct fit *f, size_t i)
+{
+    return g->x + f->own[i] * g->dim;
+}
+
+/* Fills rest for a climb along axis d. */
+static void set_apart(const kb_gp *g, struct fit *f, size_t d)
+{
+    double *rest = f->rest;
+    for (size_t i = 0; i < f->n; i++)
+        for (size_t j = 0; j <= i; j++)
+            *rest++ = kinship(g, fit_x(g, f, i), fit_x(g, f, j), d);
+}
+
+/* What a fit makes as large as it can: the log density of the points, and of
+ * z under its prior. set_apart(d) has been called. */
+static double evidence(const kb_gp *g, struct fit *f, size_t d)
+{
+    double sum = 0, noise = g->how.noise * g->how.noise;
+    double scale = g->how.scale * g->how.scale;
+    double level = g->how.level * g->how.level;
+    for (size_t i = 0; i < f->n; i++) {
+        double *row = f->root + i * (i + 1) / 2;
+        const double *rest = f->rest + i * (i + 1) / 2;
+        double left = scale + level + noise;
+        double y = g->y[f->own[i]] - g->how.mean;
         for (size_t j = 0; j < i; j++) {
-            const double *rj = work + j * (j + 1) / 2;
-            double c = covariance(g, x, 0, g->x + own[j] * g->dim, 0);
+            const double *rj = f->root + j * (j + 1) / 2;
+            double c = scale * rest[j];
+            double far = d == g->dim ? 0
+                : fabs(fit_x(g, f, i)[d] - fit_x(g, f, j)[d]);
+            if (far > 0)
+                c *= left_of(g, d, far);
+            c += level;
             for (size_t k = 0; k < j; k++)
                 c -= row[k] * rj[k];
             row[j] = c / rj[j];
             left -= row[j] * row[j];
-            rest -= row[j] * white[j];
+            y -= row[j] * f->white[j];
         }
         row[i] = sqrt(left > noise / 2 ? left : noise / 2);
-        white[i] = rest / row[i];
-        sum -= white[i] * white[i] / 2 + log(row[i]);
+        f->white[i] = y / row[i];
+        sum -= f->white[i] * f->white[i] / 2 + log(row[i]);
     }
-    for (size_t d = 0; d <= g->dim; d++)
-        sum -= z[d] * z[d] / 2;
+    for (size_t k = 0; k <= g->dim; k++)
+        sum -= f->z[k] * f->z[k] / 2;
     return sum;
 }
 
-static void set(kb_gp *g, const double *z, double spread, size_t d)
+static void set(kb_gp *g, const struct fit *f, size_t d)
 {
     if (d < g->dim)
-        g->rate[d] = g->given[d] * exp(spread * z[d]);
+        g->rate[d] = g->given[d] * exp(f->spread * f->z[d]);
     else
-        g->how.scale = g->scale * exp(spread * z[d] / 3);
+        g->how.scale = g->scale * exp(f->spread * f->z[d] / 3);
 }
 
-/* Moves z[d] by step while that helps, either way; returns the evidence. */
-static double climb(kb_gp *g, double *z, double spread, size_t d, double step,
-                    double best, const size_t *own, size_t n, double *work)
+/* Moves z[d] by step while that helps, either way. */
+static void climb(kb_gp *g, struct fit *f, size_t d, double step)
 {
+    set_apart(g, f, d);
+    double best = evidence(g, f, d);
     for (int sign = -1; sign <= 1; sign += 2)
         for (;;) {
-            double old = z[d];
-            z[d] += sign * step;
-            set(g, z, spread, d);
-            double e = fabs(z[d]) > 4 ? -HUGE_VAL
-                                      : evidence(g, z, own, n, work);
+            double old = f->z[d];
+            f->z[d] += sign * step;
+            set(g, f, d);
+            double e = fabs(f->z[d]) > 4 ? -HUGE_VAL : evidence(g, f, d);
             if (!(e > best + 1e-6)) {
-                z[d] = old;
-                set(g, z, spread, d);
+                f->z[d] = old;
+                set(g, f, d);
                 break;
             }
             best = e;
         }
-    return best;
 }
 
 /* Whether the points differ along axis d; the scale always counts. */
-static bool varies(const kb_gp *g, size_t d, const size_t *own, size_t n)
+static bool varies(const kb_gp *g, const struct fit *f, size_t d)
 {
-    for (size_t i = 1; d < g->dim && i < n; i++)
-        if (g->x[own[i] * g->dim + d] != g->x[own[0] * g->dim + d])
+    for (size_t i = 1; d < g->dim && i < f->n; i++)
+        if (fit_x(g, f, i)[d] != fit_x(g, f, 0)[d])
             return true;
     return d == g->dim;
 }
 
-kb_status kb_gp_fit(kb_gp *g, double spread)
+kb_status kb_gp_fit(kb_gp *g, size_t group, double spread)
 {
-    if (!(spread > 0 && spread <= 2))
+    struct fit f;
+    if (!(spread > 0 && spread <= 2) || group >= KB_GP_MAX_GROUPS)
         return KB_EINVAL;
-    size_t n = 0, most = g->count;
-    size_t *own = malloc((most + 1) * sizeof *own);
-    double *work = malloc((most * (most + 1) / 2 + most + 1) * sizeof *work);
-    if (!own || !work) {
-        free(own);
-        free(work);
-        return KB_ENOMEM;
-    }
-    for (size_t i = 0; i < most; i++)
-        if (g->group[i] == 0)
-            own[n++] = i;
-    double z[KB_GP_MAX_DIM + 1] = { 0 };
+    kb_status st = fit_new(g, group, spread, &f);
+    if (st)
+        return st;
     for (size_t d = 0; d <= g->dim; d++)
-        set(g, z, spread, d);
-    double best = evidence(g, z, own, n, work);
+        set(g, &f, d);
     for (double step = 1; step >= 0.5; step /= 2)
         for (size_t d = 0; d <= g->dim; d++)
-            if (varies(g, d, own, n))
-                best = climb(g, z, spread, d, step, best, own, n,
-                             work);
-    free(own);
-    free(work);
+            if (varies(g, &f, d))
+                climb(g, &f, d, step);
+    fit_free(&f);
+    if (group != 0) {
+        memcpy(g->given, g->rate, g->dim * sizeof *g->rate);
+        g->scale = g->how.scale;
+    }
 
-    for (size_t i = 0; i < most; i++)
+    for (size_t i = 0; i < g->count; i++)
         factor(g, i);
     for (size_t i = 0; i < g->places; i++) {
         g->place[i].n = 0;

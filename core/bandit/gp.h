@@ -1,12 +1,16 @@
 /* gp.h - a Gaussian process: what is believed of points not yet measured.
  *
  *   y(x) = level + f(x) + noise
- *   cov(f(x), f(z)) = scale^2 * product over d of exp(-rate[d] |x[d] - z[d]|)
+ *   cov(f(x), f(z)) = scale^2 * product over d of
+ *                     keep + (1 - keep) exp(-rate[d] |x[d] - z[d]|)
  *
  * level ~ N(mean, level^2), one a group; f and noise are normal, the noise of
  * deviation `noise`. The covariance is that of an Ornstein-Uhlenbeck process
  * along every axis: rough, so that a neighbour says much and a far point
- * little. A point belongs to a group, 0 being the one asked about: covariance
+ * little. With keep above 0 the product is a sum of what every set of axes does
+ * (Stitson and others, "Support vector regression with ANOVA decomposition
+ * kernels", 1997; Duvenaud, Nickisch and Rasmussen, arXiv 1112.4394): an axis
+ * can be known where the others differ. A point belongs to a group, 0 being the one asked about: covariance
  * between groups is multiplied by `kin`, so that what another kernel showed
  * counts, but for less.
  *
@@ -41,11 +45,12 @@ struct kb_gp_options {
     double mean, level;         /* level > 0 */
     double noise;               /* at least 1e-4 of scale, so that equal
                                  * points do no harm */
+    double keep;                /* 0 .. 1, below 1 */
     double kin;                 /* 0 .. 1 */
     size_t capacity;            /* 1 .. KB_GP_MAX_CAPACITY */
 };
 
-/* { 1, 0, 1, 0.1, 0.5, 256 } */
+/* { 1, 0, 1, 0.1, 0, 0.5, 256 } */
 extern const struct kb_gp_options kb_gp_defaults;
 
 /* rate[0 .. dim-1] >= 0, copied. EINVAL, ENOMEM. */
@@ -61,13 +66,13 @@ size_t kb_gp_places(const kb_gp *g);
 KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,
                                   double y);
 
-/* Moves rates and scale to where the points of group 0 are most likely, a
+/* Moves rates and scale to where the points of the group are most likely, a
  * normal prior on their logarithms held against it: centred at what was given,
  * of deviation `spread` (0 .. 2] for the rates and a third of that for the
- * scale. Coordinate ascent in steps of the deviation, then of half, so about
- * 4 dim factorings: O(dim n^3), and every place is forecast anew. EINVAL,
- * ENOMEM. */
-KB_MUST_USE kb_status kb_gp_fit(kb_gp *g, double spread);
+ * scale. What another group than 0 gives is then the centre of later fits.
+ * Coordinate ascent in steps of the deviation, then of half, so about 4 dim
+ * factorings: O(dim n^3), and every place is forecast anew. EINVAL, ENOMEM. */
+KB_MUST_USE kb_status kb_gp_fit(kb_gp *g, size_t group, double spread);
 
 /* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are
  * KB_GP_MAX_PLACES; ENOMEM. */

@@ -1,9 +1,9 @@
 /* Lua face of gp.h. Places are 1-based here and nowhere below.
  *
- *   local g = core.gp(rates, { scale =, mean =, level =, noise =, kin =,
- *                              capacity = })       rates: one number a dimension
+ *   local g = core.gp(rates, { scale =, mean =, level =, noise =, keep =,
+ *                              kin =, capacity = })    rates: one number a dimension
  *   g:learn(x, y [, group]) -> true | nil, text, "EEMPTY" when it is full
- *   g:fit(spread)           -> true | nil, text, "ENOMEM"
+ *   g:fit(spread [, group]) -> true | nil, text, "ENOMEM"
  *   g:track(x)              -> place
  *   g:at(place)             -> mean, deviation
  *   g:excess(place, best)   -> expected improvement over best
@@ -24,7 +24,7 @@ static kb_gp *self(lua_State *L)
 static int gp_new(lua_State *L)
 {
     static const char *const known[] = {
-        "capacity", "kin", "level", "mean", "noise", "scale", NULL
+        "capacity", "keep", "kin", "level", "mean", "noise", "scale", NULL
     };
     double rate[KB_GP_MAX_DIM];
     size_t dim = kb_bind_length(L, 1, KB_GP_MAX_DIM);
@@ -37,6 +37,7 @@ static int gp_new(lua_State *L)
     how.mean = kb_bind_number_option(L, 2, "mean", how.mean);
     how.level = kb_bind_number_option(L, 2, "level", how.level);
     how.noise = kb_bind_number_option(L, 2, "noise", how.noise);
+    how.keep = kb_bind_number_option(L, 2, "keep", how.keep);
     how.kin = kb_bind_number_option(L, 2, "kin", how.kin);
     lua_Integer capacity = kb_bind_integer_option(L, 2, "capacity",
                                                   (lua_Integer)how.capacity);
@@ -49,7 +50,8 @@ static int gp_new(lua_State *L)
     kb_status st = kb_gp_new(dim, rate, &how, slot);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, "rates must be >= 0, scale and level above "
-                             "0, noise at least scale / 10000, kin in 0 .. 1");
+                             "0, noise at least scale / 10000, kin in 0 .. 1, keep "
+                             "in 0 .. 1 and below 1");
     return st ? kb_bind_fail(L, st) : 1;
 }
 
@@ -91,7 +93,9 @@ static int gp_fit(lua_State *L)
 {
     double spread = number(L, 2, "spread");
     luaL_argcheck(L, spread > 0 && spread <= 2, 2, "expected 0 < spread <= 2");
-    kb_status st = kb_gp_fit(self(L), spread);
+    lua_Integer group = lua_isnoneornil(L, 3) ? 0
+        : kb_bind_integer(L, 3, "group", 0, KB_GP_MAX_GROUPS - 1);
+    kb_status st = kb_gp_fit(self(L), (size_t)group, spread);
     if (st)
         return kb_bind_fail(L, st);
     lua_pushboolean(L, 1);

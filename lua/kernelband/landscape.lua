@@ -6,7 +6,7 @@
 -- moves of chance times expected improvement over the best; a move that leads to
 -- what is known already is worth nothing.
 --
---   local land = ctx.landscape { scale =, noise =, rate =, kin = }
+--   local land = ctx.landscape { scale =, noise =, rate =, flag =, keep =, fit =, kin = }
 --   land.excess(kernel, i, best)   mean improvement in log speed-up over best;
 --                                  nil when the moves of this kernel are not known
 --   land.admit(kernel)  land.learn(pull)
@@ -19,8 +19,9 @@
 --
 -- A parameter enters by its binary logarithm where it is a positive number, so
 -- that 64 lies between 32 and 128; 0 counts as 1/2, true as 1, and names of other
--- kinds by their place in the order met. rate says how fast kinship fades along
--- an axis: exp(-rate |difference|).
+-- kinds by their place in the order met. rate (flag, of an axis of two values) says how
+-- fast kinship fades along an axis at first: keep + (1 - keep) exp(-rate |difference|);
+-- fit is how far points may move that, those of a remembered space before our own.
 
 local core   = require "kernelband.core"
 local schema = require "kernelband.schema"
@@ -33,9 +34,10 @@ local most_moves = 256                  -- of a pair, the first listed
 
 local rules = {
   { "scale", "number", default = 1 }, { "noise", "number", default = 0.05 },
-  { "rate", "number", default = 0.4 }, { "kin", "number", default = 0.8 },
-  { "level", "number", default = 0.5 }, { "fit", "number", default = 1.5 },
-  { "flag", "number", default = 0.1 },
+  { "rate", "number", default = 0.6 }, { "kin", "number", default = 0.8 },
+  { "level", "number", default = 1 },
+  { "mean", "number", default = 0.2 }, { "fit", "number", default = 2 },
+  { "flag", "number", default = 0.3 }, { "keep", "number", default = 0.5 },
 }
 
 local function sorted(t)
@@ -109,7 +111,7 @@ function landscape.new(options, moves, remembered, strategies)
     local spaces = remembered or {}
     for g = 1, math.min(#spaces, 63) do
       local list, most = spaces[g].points, most_memory // math.min(#spaces, 63)
-      local step, zero, n = math.max(1, #list / most), centre(list), 1
+      local step, zero, n, before = math.max(1, #list / most), centre(list), 1, #speed
       while n // 1 <= #list do
         local point = list[n // 1]
         local own = recalled(point.params)
@@ -118,11 +120,13 @@ function landscape.new(options, moves, remembered, strategies)
             if own[name] == nil then own[name] = middle[name] end
           end
           local x = encode(own)
-          if point.time_ns then speed:learn(x, zero - math.log(point.time_ns), g) end
-          valid:learn(x, point.time_ns and 1 or 0, g)
+          local t = point.time_ns
+          if t then speed:learn(x, o.mean + zero - math.log(t), g) end
+          valid:learn(x, t and 1 or 0, g)
         end
         n = n + step
       end
+      if o.fit > 0 and #speed > before + 8 then speed:fit(o.fit, g) end
     end
   end
 
@@ -133,8 +137,8 @@ function landscape.new(options, moves, remembered, strategies)
 
   -- The models anew from memory and the points, the fastest half and the latest.
   local function rebuild()
-    speed = core.gp(rates, { scale = o.scale, noise = o.noise, level = o.level,
-                             kin = o.kin, capacity = most_memory + most_points })
+    speed = core.gp(rates, { scale = o.scale, noise = o.noise, level = o.level, mean = o.mean,
+                             keep = o.keep, kin = o.kin, capacity = most_memory + most_points })
     valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
                              capacity = most_memory + most_points })
     place, classes = {}, {}

@@ -18,6 +18,7 @@ local schema  = require "kernelband.schema"
 local setup   = require "kernelband.setup"
 local simulate = require "kernelband.simulate"
 local status  = require "kernelband.status"
+local waiting = require "kernelband.waiting"
 
 local search = {}
 
@@ -38,6 +39,7 @@ end
 local function stop(S, how)
   if S.stopping then return end
   S.stopping = how
+  if how == "paused" then waiting.refused = true end
   hang_up(S)
 end
 

@@ -105,6 +105,9 @@ end
 
 waiting.turn = turn
 
+-- Whether a search of this process had to stop because the world refused.
+waiting.refused = false
+
 -- A generator may say that the world refuses: EPAUSE (quota, network) or ESTOP (key,
 -- model: no waiting helps). That is no pull. The search waits for patience_s seconds and
 -- then stops, to be gone on with; at once where it would have to wait for longer.

@@ -4,6 +4,7 @@ local path     = require "kernelband.path"
 local progress = require "kernelband.progress"
 local runs     = require "kernelband.run"
 local schema   = require "kernelband.schema"
+local waiting  = require "kernelband.waiting"
 
 local usage = "kernelband run [--resume] [--force] [--progress auto|always|never|json] "
               .. "FILE [ARGS]"
@@ -20,14 +21,15 @@ local function load_script(name)
   return chunk, file
 end
 
--- args: the script and its own arguments.
+-- args: the script and its own arguments. A search that had to stop because a model was
+-- refused is not done, whatever the script made of it.
 local function start(args)
   local chunk, file = load_script(args[1])
   local dir = path.dir(file)
   package.path = ("%s;%s/?.lua;%s/?/init.lua"):format(package.path, dir, dir)
   arg = table.move(args, 2, #args, 1, { [0] = file }) -- luacheck: globals arg
   chunk(table.unpack(arg))
-  return 0
+  return waiting.refused and 1 or 0
 end
 
 -- Options of ours stand before FILE; --resume, which people add to a line they

@@ -196,8 +196,11 @@ local function read_response(self, got, response, sent)
   local value, why = reply.decode(got.text())
   if not value then
     local head = reply.excerpt(self.censor(got.text()), 100)
-    return failure(self, "broken", ("%s (content-type %s): %s"):format(why,
-      reply.excerpt(headers["content-type"] or "none", 60), head), { status = 200 })
+    local kind = reply.excerpt(headers["content-type"] or "none", 60)
+    local page = kind:find("html", 1, true) and "; a page is no answer of an API: check base_url"
+    return failure(self, "broken", ("%s (content-type %s): %s%s"):format(why, kind, head,
+                                                                        page or ""),
+                   { status = 200 })
   end
   return finish_of(self, got, self.place.api.whole(value), sent, headers)
 end

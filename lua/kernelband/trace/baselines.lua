@@ -6,7 +6,9 @@
 --           no parent, free to jump anywhere
 --   arm     one fixed strategy, always on the best kernel that it can move
 --
--- Each is f(W, { steps =, seed = , ... }) -> { share_of_optimum =, share = { after
+--   best_pair  the oracle's choice among the rows of a pool
+--
+-- The first three are f(W, { steps =, seed = , ... }) -> { share_of_optimum =, share = { after
 -- pull 1, 2, ... } }, by true times, from the start a search of that seed has.
 local core   = require "kernelband.core"
 local schema = require "kernelband.schema"
@@ -59,7 +61,8 @@ local function better(W, i, best)
   return W.verdict[i] == "ok" and W.time_ns[i] < W.time_ns[best]
 end
 
-local function best_pair(W, pool, best)
+-- best: the fastest row found, pool: where a move may start.
+function baselines.best_pair(W, pool, best)
   local top, parent, strategy = -1, nil, nil
   for _, i in ipairs(pool) do
     for s = 1, #W.strategies do
@@ -79,7 +82,7 @@ function baselines.oracle(W, options)
   local best = walk.start_of(W, o.seed)
   local pool, known, share = { best }, { [best] = true }, {}
   for n = 1, o.steps do
-    local i, s = best_pair(W, o.bound == "best" and { best } or pool, best)
+    local i, s = baselines.best_pair(W, o.bound == "best" and { best } or pool, best)
     local child = i and walk.draw(W, i, s, rng)
     if child and not known[child] and W.verdict[child] == "ok" then
       pool[#pool + 1], known[child] = child, true
