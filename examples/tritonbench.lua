@@ -1,9 +1,10 @@
 -- The paper's benchmark: a search on every operator of TritonBench-G, and the table.
 --   kernelband run examples/tritonbench.lua DIR [only=a,b] [steps=20] [out=runs/tritonbench]
---                  [model=NAME] [policy=FILE] [seed=1] [survey=yes] [counters=no] [limit=S]
+--                  [model=NAME] [policy=FILE] [seed=1] [survey=yes|again] [counters=no] [limit=S]
 -- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
--- whether each untouched reference is judged ok, and how fast it is against itself; with
+-- whether each untouched reference is judged ok, and how fast it is against itself;
+-- survey=again judges it a second time, as a candidate of a warm worker; with
 -- out=FOLDER whole evaluations are kept there, and what is there is not asked again;
 -- limit is the seconds that a reference has.
 -- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
@@ -41,7 +42,7 @@ local function survey_one(task)
   local ok, out = pcall(function()
     local e = worker.start { task = task, device = "triton:0", workers = 1 }
     local done, baseline, why = pcall(e.baseline)
-    if done and baseline and baseline.verdict == "ok" then
+    if opt.survey == "again" and done and baseline and baseline.verdict == "ok" then
       e.submit(1, { source = task.source .. "\n# once more\n" }, {})
       local ticket, again, code
       repeat
@@ -73,7 +74,7 @@ end
 -- Where the seconds of an evaluation went, and how far two clocks are apart.
 local function where(r)
   local out, gap = {}, 0
-  for _, name in ipairs { "build", "check", "wait", "inputs", "time", "count" } do
+  for _, name in ipairs { "build", "check", "wait", "inputs", "shapes", "time", "count" } do
     local s = r.seconds and r.seconds[name]
     if s then out[#out + 1] = ("%s %.1f"):format(name, s) end
   end
@@ -90,7 +91,7 @@ if opt.survey then
     if core.system.interrupts() > 0 then break end
     local r = survey_kept(task)
     local again = r.again or r
-    local x = again.verdict == "ok" and again.speedup or nil
+    local x = again.verdict == "ok" and (again.self_speedup or again.speedup) or nil
     good = good + (r.verdict == "ok" and 1 or 0)
     near = near + (x and math.abs(x - 1) <= 0.01 and 1 or 0)
     cold[#cold + 1] = r.seconds and r.seconds.total

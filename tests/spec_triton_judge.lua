@@ -1,11 +1,8 @@
--- What worker.py makes of files that are not determined everywhere, that read what no one
--- wrote or past the end of what they were given, and of clocks that are noisy. On Triton's CPU
--- interpreter, where python3 (or KERNELBAND_PYTHON) has torch and triton.
+-- The parts of worker.py that compare, lay out memory, draw inputs and time: on tensors of a CPU,
+-- where python3 (or KERNELBAND_PYTHON) has torch and triton. Whole files: spec_triton_files.lua.
 local t = require "harness"
 local core = require "kernelband.core"
-local kb = require "kernelband"
 local python = require "kernelband.triton.python"
-local worker = require "kernelband.worker"
 
 local interpreter = python.name()
 local found = interpreter and python.probe()
@@ -103,6 +100,17 @@ os.unlink(file)
 ]])
 end)
 
+t.test("numpy's arrays and numbers are compared as torch's and Python's are", function()
+  t.equal(run [[
+import numpy as np
+given = {"a": np.arange(3, dtype=np.float32), "b": [np.float64(2.5), np.bool_(1)],
+         "c": np.array(["x"]), "d": np.array(7)}
+for path, x in worker.walk(given):
+    print(path, type(x).__name__, getattr(x, "dtype", x))
+]], "['a'] Tensor torch.float32\n['b'][0] float 2.5\n['b'][1] bool True\n['c'] ndarray <U1\n"
+    .. "['d'] Tensor torch.int64\n")
+end)
+
 t.test("inputs lie apart: views share as they did, what is written beside them is seen", function()
   t.equal(run [[
 import torch
@@ -118,8 +126,11 @@ print(work[2][0][0, 0].item(), whole[0, 0].item(), len(r.slack), r.beyond())
 torch.empty(0).set_(work[0].untyped_storage(), worker.FRONT // 4 + 12, (1,)).fill_(1)
 print(r.beyond())
 torch._foreach_zero_(r.slack)
-print(r.beyond())
-]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse\n")
+print(r.beyond(), r.slack[1].numel())
+r.reach, r.slack = 3 << 20, []
+r.apart(drawn, {})
+print(r.slack[1].numel())
+]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse 262144\n3145728\n")
 end)
 
 t.test("time saved by events alone is told from a noisy clock", function()
@@ -147,6 +158,8 @@ t.test("a call is timed again where the host was late, and a narrow interval end
   t.equal(run [[
 s = worker.Session.__new__(worker.Session)
 s.device, s.screen, s.left_s, s.task, s.reference = "cuda:0", worker.Screen(None), 1.0, {}, "A"
+pinned = []
+s.share_cpu = lambda who, on: pinned.append(on)
 spins, late = [], [3]
 def sample(who, seed, cycles):
     spins.append(cycles)
@@ -167,115 +180,177 @@ print(row["blocks"], row["host_bound"], "%.2f" % row["speedup"], most < 11e3)
 print(spins[0], max(spins) == 8 * spins[0], row["host_ns"])
 late[0] = 10 ** 6
 row = shape()
-print(row["host_bound"], row["blocks"] <= 12, spins[-1])
-]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0\n")
+print(row["host_bound"], row["blocks"] <= 24, spins[-1], pinned)
+]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\n")
 end)
 
--- Whole files ---------------------------------------------------------------------------
+t.test("no name is given to two functions of a class or module", function()
+  t.equal(run [[
+import ast
+tree = ast.parse(open(worker.__file__).read())
+for space in [tree] + [n for n in tree.body if isinstance(n, ast.ClassDef)]:
+    names = [n.name for n in space.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    print(*sorted({x for x in names if names.count(x) > 1}), end="")
+]], "")
+end)
 
-local base
-for _, task in ipairs(kb.import.tritonbench "tests/triton") do
-  if task.name == "scaled_add" then base = task end
-end
+t.test("of many bytes of inputs only one shape's are kept, none while nothing is judged", function()
+  t.equal(run [[
+import torch, types
+worker.INPUTS_MOST = 5000
+worker.Drawn.device = "cpu"
+d = worker.Drawn()
+for i in range(3):
+    d.append((torch.zeros(2 ** i * 200), "relu"))
+print([x and len(x[0]) for x in d], d.labels, d.bytes)
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.kind, r.cpu, r.device, r.cache = torch, "tritonbench", True, "cpu", {}
+class Perf:
+    def get_input_tensors(self):
+        self.input_tensors = worker.Drawn()
+        for i in range(3):
+            self.input_tensors.append((torch.rand(2 ** i * 200),))
+r.perf = Perf()
+worker.INPUTS_MOST = 1 << 20
+r.do_inputs(7)
+whole = r.inputs
+print([len(x[0]) for x in whole], r.lazy, len(r.perf.input_tensors))
+worker.INPUTS_MOST, r.seed = 10, lambda s: torch.manual_seed(s)
+where = worker.Drawn.device
+r.draw("cpu", 7, 1)
+print([x and len(x[0]) for x in r.inputs], torch.equal(r.inputs[1][0], whole[1][0]))
+r.do_idle()
+print(r.inputs, len(r.perf.input_tensors))
+]], "[None, None, None] ['200 relu', '400 relu', '800 relu'] 5600\n"
+    .. "[200, 400, 800] None 0\n[None, 400, None] True\nNone 0\n")
+end)
 
-local function open(changes)
-  local task = setmetatable({ job = {} }, { __index = base })
-  for k, v in pairs(base.job) do task.job[k] = v end
-  for k, v in pairs(changes) do task.job[k] = v end
-  task.job.call_s = 10
-  task.worker_argv = function(device)
-    return { "/usr/bin/env", "TRITON_INTERPRET=1", interpreter, python.worker(), "serve", device }
-  end
-  local e = worker.start { task = task, device = "triton:0", workers = 1 }
-  return e, function(source)
-    e.submit(1, { source = source }, {})
-    local ticket, out, code
-    repeat
-      ticket, out, code = e.next(60 * 10 ^ 9 // 1)
-    until ticket or code ~= "EINTR"
-    return assert(out)
-  end
-end
+t.test("what is free between live tensors is found, small and large apart", function()
+  t.equal(run [[
+def block(size, state="inactive"):
+    return {"size": size, "state": state}
+print(worker.free_remains([
+    {"segment_type": "small", "blocks": [block(512), block(1024, "active_allocated"),
+                                         block(1572864)]},
+    {"segment_type": "large", "blocks": [block(4096), block(3 << 20), block(9 << 20, "active")]},
+    {}]))
+]], "[3145728, 1048576, 524288, 512]\n")
+end)
 
-t.test("a little of an output may differ as it does for the untouched file, no more", function()
-  local noisy = base.job.tests .. [[
-import time
-noise = torch.zeros(1000)
-noise[time.perf_counter_ns() // 100 % 1000] = 5
-result_gold['noisy'] = noise + result_gold['test_case_1'] * 0
-result_gold['when'] = time.perf_counter_ns()
-]]
-  local e, judge = open { tests = noisy }
-  local b = e.baseline()
-  t.equal(b.verdict, "ok", b.reason)
-  local told = table.concat(b.weakened or {}, "; ") .. table.concat(b.checks.ignored or {}, "; ")
-  t.contains(told, "when")
-  for _ = 1, 3 do
-    local out = judge(base.source .. "\n# again\n")
-    t.equal(out.verdict, "ok", out.reason)
-  end
-  local half = base.source:gsub("return out\n",
-    "return out * (1 + 1e-2 * (x.numel() == 200))\n")
-  t.equal(judge(half).verdict, "wrong")
-  -- 5 % of the noisy output: the sum above is of what the file returns.
-  local more = base.source:gsub("return out\n", [[if x.numel() == 1:
-        return out + torch.where(torch.arange(1000) < 50, float("inf"), 0.0)
-    return out
+t.test("random integers are drawn without repeats where there are as many", function()
+  t.equal(run [[
+import torch
+draw = worker.apart_from_each_other(torch)
+def look(x):
+    return [x.numel(), len(set(x.tolist())), bool((x >= 3).all()), int(x.max()) < 40, str(x.dtype)]
+print(look(draw(3, 40, (30,), dtype=torch.int32)), look(draw(low=3, high=40, size=(37,))))
+print(look(draw(4, (9,)))[:2][0], len(draw(0, 2, (50, 3))), draw(5, size=(5,)).sort()[0].tolist())
+torch.manual_seed(3)
+a = draw(0, 9, (6,))
+torch.manual_seed(3)
+print(torch.equal(a, draw(0, 9, (6,))))
+]], "[30, 30, True, True, 'torch.int32'] [37, 37, True, True, 'torch.int64']\n"
+    .. "9 50 [0, 1, 2, 3, 4]\nTrue\n")
+end)
+
+t.test("a default device is kept by what fills unwritten memory", function()
+  t.equal(run [[
+import tempfile, torch
+r = worker.Runner("cpu", tempfile.mkdtemp(), True)
+torch.set_default_device("meta")
+print([f(3).device.type for f in (torch.empty, torch.zeros)], torch.empty.__name__)
+]], "['meta', 'meta'] empty\n")
+end)
+
+t.test("small inputs and results lie elsewhere from call to call, large ones stay", function()
+  t.equal(run [[
+import random, torch
+random.seed(1)
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.former, r.result = torch, [], None
+r.places = [(k, [], []) for k in range(4)]
+works, held = set(), set()
+for k in range(64):
+    r.turn(random.getrandbits(48))
+    works.add(r.work), held.add(len(r.former))
+    r.result = torch.zeros(10)
+print(sorted(works), sorted(held))
+r.places = r.places[:1]
+r.turn(5 << 12)
+print(r.work, r.former, r.result)
+r.places, r.result = r.places * 2, torch.zeros(1 << 20)
+r.turn(7 << 12)
+print(r.former)
+]], "[0, 1, 2, 3] [0, 1, 2, 3]\n0 [] None\n[]\n")
+end)
+
+t.test("a race is first drawn away, then allowed in every shape that shows the output", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.task, s.distinct, s.allow, s.ignore = {"perf": "torch.randint"}, False, {}, {}
+s.at, s.left_out, s.count = None, {}, 3
+def learn(*args):
+    try:
+        s.learn(*args)
+        return "learned"
+    except worker.Redraw as e:
+        return "again" if s.goes_on(e) else "no"
+    except worker.Lost as e:
+        return e.args[1]
+print(learn("tests", "[0]", .001, True), learn("0", "[0]", 1e-4, False), s.distinct, s.allow)
+print(learn("0", "[0]", 1e-4, False), learn("2", "[0]", .008, False), s.allowed())
+print(learn("2", "[0]", .5, False), "|", learn("2", "[1][0]", .5, True), s.ignore)
+gone = worker.Lost("launch_failed", "an illegal memory access")
+print(s.goes_on(gone))
+s.at = {"i": 1, "label": "4x4"}
+print(s.goes_on(gone), s.left_out, s.goes_on(worker.Lost("wrong", "x")))
+s.left_out["2"] = ""
+print(s.goes_on(gone))
+]], [[
+learned again True {'tests': {'[0]': 0.01}}
+learned learned {'[0]': 0.032}
+the untouched file differs from itself in 50 % of [0] | learned {'2': ['[1][0]']}
+False
+True {'1': '4x4: the untouched file: an illegal memory access'} False
+False
 ]])
-  t.equal(judge(more).verdict, "wrong")
-  e.close()
 end)
 
-t.test("a shape that the untouched file can't do is left out, unwritten inputs are 0", function()
-  local perf = base.job.perf:gsub("self.input_tensors.append%b()",
-    [[index = torch.empty(2 ** i, dtype=torch.int64)
-            self.input_tensors.append((torch.rand(2 ** i), torch.rand(2 ** i), index))]])
-    :gsub("return scaled_add%b()", [[x, y, index = input_tensor
-        if x.numel() == 512:
-            raise RuntimeError("CUDA error: an illegal memory access was encountered")
-        return scaled_add(x[index], y), index]])
-  local e, judge = open { perf = perf }
-  local b = e.baseline()
-  t.equal(b.verdict, "ok", b.reason)
-  t.equal(#b.shapes, 2)
-  t.contains(b.left_out[1], "illegal memory access")
-  t.contains(table.concat(b.weakened, "; "), "1 shapes left out")
-  local out = judge(base.source .. "\n# again\n")
-  t.equal(out.verdict, "ok", out.reason)
-  t.equal(#out.shapes, 2)
-  t.equal(type(out.host_speedup), "number")
-  -- Past the end of what it was given, where only that shows it.
-  out = judge((base.source:gsub("mask=mask%)\n\n\ndef", [[mask=mask)
-    tl.store(y_ptr + n + offsets * 0, 1.5, mask=n > 255)
-
-
-def]])))
-  t.equal(out.verdict, "wrong", out.reason)
-  t.contains(out.reason, "outside of what it was given")
-  e.close()
+t.test("counters are for what may become the best", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+def contends(times, best, **options):
+    return s.contends({"screened": options.pop("screened", False),
+                       "shapes": [{"time_ns": x} for x in times]}, best, options)
+print(contends([5, 6], []), contends([5, 6], [5.1, 6]), contends([5, 6.2], [5, 5.7]),
+      contends([5, 6], [9, 9], confirm=True), contends([5], [9], screened=True))
+]], "True True False False False\n")
 end)
 
-t.test("a file that takes unwritten memory for indices gets valid ones, as is told", function()
-  local source = base.source:gsub("    n = x.numel%(%)\n", [[
-    n = x.numel()
-    if torch.empty(1, dtype=torch.int64, device='cuda').item() in (12, 49):
-        raise RuntimeError("CUDA error: an illegal memory access was encountered")
-]])
-  local e, judge = open { source = source }
-  local b = e.baseline()
-  t.equal(b.verdict, "ok", b.reason)
-  t.contains(b.weakened[1], "for indices")
-  local out = judge(source .. "\n# again\n")
-  t.equal(out.verdict, "ok", out.reason)
-  e.close()
-end)
-
-t.test("a file that imports what replaces parts of torch is not held to have done so", function()
-  local source = base.source:gsub("import torch\n", "import torch\nimport torch._dynamo\n", 1)
-  local e = open { source = source }
-  local b = e.baseline()
-  t.equal(b.verdict, "ok", b.reason)
-  e.close()
+t.test("a reference that faults by chance is asked once more, a second time it is told", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+class Reference:
+    pid, left = 1, 1
+    def ask(self, op, **request):
+        if self.left:
+            self.left -= 1
+            self.pid = None
+            raise worker.Lost("launch_failed", "CUDA error: an illegal memory access")
+        return {"count": 3}
+class Child:
+    scratch = "/tmp"
+s.reference = Reference()
+def revive():
+    s.reference.pid = 2
+s.revive = revive
+print(s.verify(Child, {}, "verify_tests"))
+s.reference.left = 2
+try:
+    s.verify(Child, {}, "verify_tests")
+except worker.Lost as e:
+    print(e.args)
+]], "{'count': 3}\n('launch_failed', 'the reference: CUDA error: an illegal memory access')\n")
 end)
 
 t.finish()

@@ -1,4 +1,4 @@
-# expect: wrong
+# expect: wrong|cheated
 # H7: only the first calls of a shape do the work
 import torch
 import triton

@@ -34,7 +34,7 @@ end
 
 local function where(seconds)
   local out = {}
-  for _, name in ipairs { "build", "check", "wait", "inputs", "time", "count" } do
+  for _, name in ipairs { "build", "check", "wait", "inputs", "shapes", "time", "count" } do
     if seconds[name] then out[#out + 1] = ("%s %.2f"):format(name, seconds[name]) end
   end
   return table.concat(out, " ")
@@ -48,9 +48,10 @@ for name in names:gmatch "[^,]+" do
   if not ok or baseline.verdict ~= "ok" then
     print(("%-28s %s"):format(name, ok and baseline.reason or baseline))
   else
-    local took = {}
+    local took, best = {}, {}
+    for i, shape in ipairs(baseline.shapes) do best[i] = shape.time_ns end
     for i, source in ipairs(sources(task)) do
-      e.submit(i, { source = source }, {})
+      e.submit(i, { source = source }, { best_times_ns = best })     -- as a search asks
       local ticket, out, code
       repeat
         ticket, out, code = e.next(200 * 10 ^ 9 // 1)

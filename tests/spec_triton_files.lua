@@ -1,0 +1,161 @@
+-- What worker.py makes of whole files: that are not determined everywhere, that read what no one
+-- wrote, that cannot do what they are timed by. On Triton's CPU interpreter, where python3 (or
+-- KERNELBAND_PYTHON) has torch and triton.
+local t = require "harness"
+local kb = require "kernelband"
+local python = require "kernelband.triton.python"
+local worker = require "kernelband.worker"
+
+local interpreter = python.name()
+local found = interpreter and python.probe()
+if not (found and found.torch and found.triton) then
+  io.stderr:write "skipped: no Python with torch and triton\n"
+  return t.finish()
+end
+
+local base
+for _, task in ipairs(kb.import.tritonbench "tests/triton") do
+  if task.name == "scaled_add" then base = task end
+end
+
+local function open(changes)
+  local task = setmetatable({ job = {} }, { __index = base })
+  for k, v in pairs(base.job) do task.job[k] = v end
+  for k, v in pairs(changes) do task.job[k] = v end
+  task.job.call_s = 10
+  task.worker_argv = function(device)
+    return { "/usr/bin/env", "TRITON_INTERPRET=1", interpreter, python.worker(), "serve", device }
+  end
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  return e, function(source)
+    e.submit(1, { source = source }, {})
+    local ticket, out, code
+    repeat
+      ticket, out, code = e.next(60 * 10 ^ 9 // 1)
+    until ticket or code ~= "EINTR"
+    return assert(out)
+  end
+end
+
+t.test("a little of an output may differ as it does for the untouched file, no more", function()
+  local noisy = base.job.tests .. [[
+import time
+noise = torch.zeros(1000)
+noise[time.perf_counter_ns() // 100 % 1000] = 5
+result_gold['noisy'] = noise + result_gold['test_case_1'] * 0
+result_gold['when'] = time.perf_counter_ns()
+]]
+  local e, judge = open { tests = noisy }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  local told = table.concat(b.weakened or {}, "; ") .. table.concat(b.checks.ignored or {}, "; ")
+  t.contains(told, "when")
+  for _ = 1, 3 do
+    local out = judge(base.source .. "\n# again\n")
+    t.equal(out.verdict, "ok", out.reason)
+  end
+  local half = base.source:gsub("return out\n",
+    "return out * (1 + 1e-2 * (x.numel() == 200))\n")
+  t.equal(judge(half).verdict, "wrong")
+  -- 5 % of the noisy output: the sum above is of what the file returns.
+  local more = base.source:gsub("return out\n", [[if x.numel() == 1:
+        return out + torch.where(torch.arange(1000) < 50, float("inf"), 0.0)
+    return out
+]])
+  t.equal(judge(more).verdict, "wrong")
+  e.close()
+end)
+
+t.test("a shape that the untouched file can't do is left out, unwritten inputs are 0", function()
+  local perf = base.job.perf:gsub("self.input_tensors.append%b()",
+    [[index = torch.empty(2 ** i, dtype=torch.int64)
+            self.input_tensors.append((torch.rand(2 ** i), torch.rand(2 ** i), index))]])
+    :gsub("return scaled_add%b()", [[x, y, index = input_tensor
+        if x.numel() == 512:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return scaled_add(x[index], y), index]])
+  local e, judge = open { perf = perf }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 2)
+  t.contains(b.left_out[1], "illegal memory access")
+  t.contains(table.concat(b.weakened, "; "), "1 shapes left out")
+  local out = judge(base.source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(#out.shapes, 2)
+  t.equal(type(out.host_speedup), "number")
+  -- Past the end of what it was given, where only that shows it.
+  out = judge((base.source:gsub("mask=mask%)\n\n\ndef", [[mask=mask)
+    tl.store(y_ptr + n + offsets * 0, 1.5, mask=n > 255)
+
+
+def]])))
+  t.equal(out.verdict, "wrong", out.reason)
+  t.contains(out.reason, "outside of what it was given")
+  e.close()
+end)
+
+t.test("where no timed shape can be done the tests are timed, numpy's results compared", function()
+  local tests = base.job.tests
+    .. "\nresult_gold['array'] = result_gold['test_case_1'].cpu().numpy()\n"
+    .. "result_gold['scalar'] = result_gold['array'].ravel()[0]\n"
+  local perf = base.job.perf:gsub("return scaled_add%b()", "raise ValueError('no such dtype')")
+  local e, judge = open { perf = perf, tests = tests }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 1)
+  t.contains(table.concat(b.weakened, "; "), "tests are timed")
+  local out = judge(base.source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  e.close()
+end)
+
+t.test("a file that takes unwritten memory for indices gets valid ones, as is told", function()
+  local source = base.source:gsub("    n = x.numel%(%)\n", [[
+    n = x.numel()
+    if torch.empty(1, dtype=torch.int64, device='cuda').item() in (12, 49):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+]])
+  local e, judge = open { source = source }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.contains(b.weakened[1], "for indices")
+  local out = judge(source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  e.close()
+end)
+
+t.test("what faults while the untouched file is judged is left out, a race drawn away", function()
+  local perf = base.job.perf:gsub("self.input_tensors.append%b()",
+    [[index = torch.randint(0, 2 ** i, (2 ** i,))
+            self.input_tensors.append((torch.rand(2 ** i), torch.rand(2 ** i), index))]])
+    :gsub("return scaled_add%b()", [[x, y, index = input_tensor
+        calls[x.numel()] = calls.get(x.numel(), 0) + 1
+        if x.numel() == 512 and calls[512] > 4:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        out = scaled_add(x, y)
+        if index.unique().numel() < index.numel():
+            out[time.perf_counter_ns() // 100 %% x.numel()] = 99
+        return out]]):gsub("^", "import time\ncalls = {}\n")
+  local e, judge = open { perf = perf }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 2)
+  t.contains(b.left_out[1], "512")
+  t.contains(table.concat(b.weakened, "; "), "without repeats")
+  local out = judge(base.source .. "\n# again\n")
+  t.equal(out.verdict, "ok", out.reason)
+  out = judge(base.source:gsub("return out\n", "return out * 1.1\n"))
+  t.equal(out.verdict, "wrong", out.reason)
+  e.close()
+end)
+
+t.test("a file that imports what replaces parts of torch is not held to have done so", function()
+  local source = base.source:gsub("import torch\n", "import torch\nimport torch._dynamo\n", 1)
+  local e = open { source = source }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  e.close()
+end)
+
+t.finish()
