@@ -1,11 +1,13 @@
--- The figures of a GPU run: what an evaluation costs, how often a kernel wins
--- against itself, and how far short searches get beside torch.
+-- The figures of a GPU run: what an evaluation and its steps cost, how often a
+-- kernel wins against itself, and how far short searches get beside torch.
 --   kernelband run tests/bench/gpu/bench_gpu.lua [part ..] [policy=NAME] [seed=N] [task=NAME,..]
--- Parts: cost aa search. The last three are for searches.
-local kb     = require "kernelband"
-local core   = require "kernelband.core"
-local task   = require "kernelband.task"
-local worker = require "kernelband.worker"
+-- Parts: steps cost aa search. The last three are for searches.
+local kb       = require "kernelband"
+local core     = require "kernelband.core"
+local evaluate = require "kernelband.evaluate"
+local rooms    = require "kernelband.room"
+local task     = require "kernelband.task"
+local worker   = require "kernelband.worker"
 
 local second_ns = 10 ^ 9 // 1
 local median = core.stats.median
@@ -21,7 +23,7 @@ for i = 1, #arg do
   local key, value = arg[i]:match "^(%a+)=(.+)$"
   if key then option[key] = value else wanted[arg[i]] = true end
 end
-if not next(wanted) then wanted = { cost = true, aa = true, search = true } end
+if not next(wanted) then wanted = { steps = true, cost = true, aa = true, search = true } end
 
 local function say(...)
   print(string.format(...))
@@ -48,6 +50,65 @@ local function points(t, n, seed)
   return out
 end
 
+-- Milliseconds of call(i), one a repetition.
+local function laps(n, call)
+  local out = {}
+  for i = 1, n do
+    local start = core.system.now_ns()
+    call(i)
+    out[i] = (core.system.now_ns() - start) / 1e6
+  end
+  return out
+end
+
+-- Steps of an evaluation by themselves, in this process: an element-wise kernel
+-- compiled 20 times, never twice the same text, and its counters by either set.
+local function steps()
+  local t = task.for_language(task.load(here .. "/../../tasks/axpy"), "cuda")
+  local session = evaluate.open(t, evaluate.device "cuda:0")
+  local source, arguments = task.source(t, "baseline"), task.arguments(t, t.shapes.smoke[1])
+  local compile = laps(20, function(i)
+    local unique = ("%s// %d %d\n"):format(source, i, core.system.now_ns())
+    local kernel, log = rooms.build(session, unique, t.name, arguments)
+    if not kernel then error(log) end
+    kernel.object:close()
+  end)
+  say("compile and admission of a small kernel, median of 20: %.0f ms (target 60), longest %.0f",
+      median(compile), math.max(table.unpack(compile)))
+  local program = session.timed[1].baseline
+  for _, set in ipairs { "lean", "search" } do
+    local took = laps(20, function() assert(program:profile(set)) end)
+    say("profile of one kernel by the %s set, median of 20: %.0f ms (target %s), first %.0f, "
+        .. "%.0f to %.0f", set == "search" and "one-pass" or "two-pass", median(took),
+        set == "search" and "30, to try for" or "50", took[1], math.min(table.unpack(took)),
+        math.max(table.unpack(took)))
+  end
+  session:close()
+end
+
+-- From an endless kernel's deadline to the next candidate being evaluated.
+local function after_a_hang()
+  local root = here .. "/../.."
+  local hang = assert(core.system.read_file(root .. "/hostile_cuda/never_returns.cu"))
+  local t = task.for_language(task.load(root .. "/tasks/axpy"), "cuda")
+  local evaluator = worker.start { task = t, device = "cuda:0" }
+  evaluator.baseline()
+  local waits = {}
+  for i = 1, 9 do
+    core.system.sleep_ns(second_ns)     -- a search's spare worker has got ready
+    local out = judge(evaluator, hang)
+    assert(out.verdict == "timeout", out.reason)
+    local start = core.system.now_ns()
+    local later = judge(evaluator, task.source(t, "baseline"))
+    waits[i] = (core.system.now_ns() - start) / 1e6 - later.seconds.total * 1e3
+  end
+  evaluator.close()
+  say("from an endless kernel's deadline to the next candidate, median of %d: %.0f ms "
+      .. "(target 500), longest %.0f", #waits, median(waits), math.max(table.unpack(waits)))
+end
+
+local every = {}                        -- ms of all evaluations of cost
+
 local function cost(name)
   local t = task.for_language(task.load("examples/tasks/" .. name), "cuda")
   local evaluator = worker.start { task = t, device = "cuda:0" }
@@ -60,6 +121,7 @@ local function cost(name)
     if out.verdict == "ok" then
       n = n + 1
       for part, list in pairs(parts) do list[n] = out.seconds[part] * 1e3 end
+      every[#every + 1] = out.seconds.total * 1e3
     end
   end
   evaluator.close()
@@ -131,8 +193,13 @@ device:close()
 say("%s, %s; %.1f TFLOP/s fp32, %.0f TFLOP/s bf16 by mma.sync, copy %.0f GB/s", about.name,
     about.driver, roof.f32_flops_per_s / 1e12, roof.bf16_flops_per_s / 1e12,
     roof.dram_copy_bytes_per_s / 1e9)
+if wanted.steps then
+  steps()
+  after_a_hang()
+end
 if wanted.cost then
   for _, name in ipairs { "reduce_sum", "gelu_bias", "rmsnorm" } do cost(name) end
+  say("all %d evaluations together, median: %.0f ms", #every, median(every))
 end
 if wanted.aa then against_itself("rmsnorm", 200) end
 if wanted.search then searches() end
