@@ -1806,7 +1806,7 @@ class Session:
         best = options.get("best_times_ns") or []
         self.screen = Screen(best if len(best) == len(wanted) and not options.get("confirm")
                              else None)
-        self.left_s = 4 * TIME_S if options.get("confirm") or baseline else TIME_S
+        self.left_s = TIME_S * (4 if options.get("confirm") else 2 if baseline else 1)
         seconds["shapes"] = 0.0
         for k, i in enumerate(wanted):
             begun = time.monotonic()
