@@ -1,26 +1,31 @@
 -- The paper's benchmark: a search on every operator of TritonBench-G, and the table.
 --   kernelband run examples/tritonbench.lua DIR [only=a,b] [steps=20] [out=runs/tritonbench]
---                  [model=NAME] [policy=FILE] [seed=1] [survey=yes|again] [counters=no] [limit=S]
+--                  [jobs=1] [model=NAME] [policy=FILE] [seed=1] [survey=yes|again]
+--                  [counters=no] [limit=S]
 -- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
 -- whether each untouched reference is judged ok, and how fast it is against itself;
 -- survey=again judges it a second time, as a candidate of a warm worker; with
 -- out=FOLDER whole evaluations are kept there, and what is there is not asked again;
--- limit is the seconds that a reference has.
+-- limit is the seconds that a reference has. jobs=4 works on four operators at once: one
+-- is timed while others are compiled and checked.
 -- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
 local json    = require "kernelband.json"
+local loop    = require "kernelband.loop"
 local run     = require "kernelband.run"
 local worker  = require "kernelband.worker"
 
-local opt = { steps = "20", seed = "1" }
+local opt = { steps = "20", seed = "1", jobs = "1" }
 for i = 2, #arg do
   local key, value = arg[i]:match "^(%w+)=(.+)$"
   if not key then error(("expected name=value, got '%s'"):format(arg[i]), 0) end
   opt[key] = value
 end
 if not arg[1] then error("which folder? kernelband run examples/tritonbench.lua DIR", 0) end
+local jobs = math.tointeger(tonumber(opt.jobs))
+if not jobs or jobs < 1 then error(("jobs=%s: expected 1 or more"):format(opt.jobs), 0) end
 
 local only
 for name in (opt.only or ""):gmatch "[^,]+" do
@@ -35,6 +40,48 @@ io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end
 
 local function first_line(text) return (tostring(text):match "[^\n]*") end
+
+-- Several at once -----------------------------------------------------------------------
+
+-- This script for one operator each, in processes of their own; what they leave in their
+-- folders is then read as if it had been here all along. Returns what each said last.
+local function shared_out(undone)
+  local left, L, working, said = {}, loop.new(), {}, {}
+  for _, task in ipairs(tasks) do
+    if undone(task) then left[#left + 1] = task.name end
+  end
+  local shared = {}
+  for i = 2, #arg do
+    local key = arg[i]:match "^%w+"
+    if key ~= "jobs" and key ~= "only" then shared[#shared + 1] = arg[i] end
+  end
+  local function one(name)
+    local r, why = L:command { argv = { core.system.realpath "/proc/self/exe", "run", arg[0],
+                                        arg[1], "only=" .. name, table.unpack(shared) },
+                               timeout_ns = 3600 * 10 ^ 9 // 1, max_bytes = 4 << 20 }
+    if not r then
+      said[name] = why
+    elseif r.status ~= 0 then
+      said[name] = first_line(r.errors)
+    else
+      said[name] = r.output:match "\n *1 [^ ]+ *([^\n]*)" or "it said nothing"
+    end
+    print(("%-32s %s"):format(name, said[name]))
+  end
+  for i = 1, math.min(jobs, #left) do
+    working[i] = L:spawn(function()
+      while #left > 0 and core.system.interrupts() == 0 do one(table.remove(left, 1)) end
+    end)
+  end
+  for _, job in ipairs(working) do
+    while not job:done() do
+      if core.system.interrupts() > 0 then job:cancel() end
+      L:turn(10 ^ 9 // 5)
+      io.stdout:flush()
+    end
+  end
+  return said
+end
 
 -- The untouched references ---------------------------------------------------------
 
@@ -86,6 +133,11 @@ local function where(r)
 end
 
 if opt.survey then
+  if jobs > 1 and opt.out then
+    shared_out(function(task)
+      return not core.system.exists(("%s/%s.json"):format(opt.out, task.name))
+    end)
+  end
   local good, near, cold, warm = 0, 0, {}, {}
   for i, task in ipairs(tasks) do
     if core.system.interrupts() > 0 then break end
@@ -116,11 +168,20 @@ local function state_of(folder)
   return ok and type(r) == "table" and r.state or nil
 end
 
+local function folder_of(task)
+  return ("%s/%s"):format(opt.out or "runs/tritonbench", task.name)
+end
+
 run.resuming {}
-local rows, stopped = {}, false
+local rows, said = {}, jobs > 1 and shared_out(function(task)
+  return state_of(folder_of(task)) ~= "done"
+end) or {}
+local stopped = core.system.interrupts() > 0
 for i, task in ipairs(tasks) do
-  local folder = ("%s/%s"):format(opt.out or "runs/tritonbench", task.name)
-  if state_of(folder) ~= "done" and not stopped then
+  local folder = folder_of(task)
+  if state_of(folder) ~= "done" and said[task.name] and not stopped then
+    rows[i] = { task = task.name, verdict = "failed", reason = said[task.name] }
+  elseif state_of(folder) ~= "done" and not stopped then
     local ok, r = pcall(function()
       if not opt.model and not task.schedule then
         error("nothing to vary without a model: " .. tostring(task.no_schedule), 0)

@@ -89,7 +89,7 @@ why, sums = ctypes.create_string_buffer(512), (ctypes.c_int64 * 10)(*range(10))
 print(library.kb_inject_stop(sums, why, 512), why.value.decode(), list(sums) == list(range(10)))
 print(library.kb_inject_count(b"nothing", 0, None, None, None, None, 0, why, 512))
 print(library.kb_inject_key(b"search", 0).decode(), library.kb_inject_key(b"search", 999))
-if library.kb_inject_open(why, 512) or library.kb_inject_start(why, 512):
+if library.kb_inject_open(why, 512) or library.kb_inject_start(ctypes.c_uint64(0), why, 512):
     print("told" if why.value else "silent")
 else:
     print("told")

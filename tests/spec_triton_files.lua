@@ -2,6 +2,7 @@
 -- wrote, that cannot do what they are timed by. On Triton's CPU interpreter, where python3 (or
 -- KERNELBAND_PYTHON) has torch and triton.
 local t = require "harness"
+local core = require "kernelband.core"
 local kb = require "kernelband"
 local python = require "kernelband.triton.python"
 local worker = require "kernelband.worker"
@@ -156,6 +157,24 @@ t.test("a file that imports what replaces parts of torch is not held to have don
   local b = e.baseline()
   t.equal(b.verdict, "ok", b.reason)
   e.close()
+end)
+
+t.test("the benchmark works on several operators at once, and reads what is done", function()
+  local dir, exe = assert(core.system.temp_dir()), core.system.realpath "/proc/self/exe"
+  local function survey(options)
+    local pipe = assert(io.popen(("TRITON_INTERPRET=1 KERNELBAND_PYTHON=%s %s run "
+      .. "examples/tritonbench.lua tests/triton/kernels survey=yes out=%s %s 2>&1"):format(
+      interpreter, exe, dir, options)))
+    local text = pipe:read "a"
+    pipe:close()
+    return text
+  end
+  local first, again = survey "jobs=2", survey ""
+  t.contains(first, "2 of 2 ok")
+  t.equal(#first > #again, true)            -- each was told when it was done, then in the list
+  t.equal(again:gsub(".-\n", "", 1), first:match "\n( *1 .*)")
+  t.contains(survey "jobs=none", "jobs=none: expected 1 or more")
+  os.execute("rm -rf " .. dir)
 end)
 
 t.finish()

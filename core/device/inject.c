@@ -34,6 +34,8 @@ static struct {
     size_t records;
     int64_t dropped;
     int32_t home;
+    struct { uint64_t handle; int32_t id; } stream[KB_INJECT_STREAMS];
+    size_t streams;
     int open, on;
 } it = { .lock = PTHREAD_MUTEX_INITIALIZER, .home = KB_ACTIVITY_NOWHERE };
 
@@ -207,40 +209,51 @@ static void forget(void)
     pthread_mutex_unlock(&it.lock);
 }
 
-/* The default stream's id is what a fill of ours on it is recorded with: CUPTI
- * need not tell the id of a handle that is NULL. */
-static void mark_home(void)
+/* A stream's id is what a fill of ours on it is recorded with: CUPTI need not
+ * tell the id of the default stream's handle, which is NULL. */
+static int32_t id_of_a_fill(CUstream stream)
 {
+    int32_t id = KB_ACTIVITY_NOWHERE;
     CUdeviceptr at = 0;
     if (!driver.cuMemAlloc_v2 || !driver.cuMemFree_v2 || !driver.cuMemsetD8Async
         || !driver.cuStreamSynchronize || driver.cuMemAlloc_v2(&at, 256))
-        return;
-    if (!driver.cuMemsetD8Async(at, 0, 256, NULL))
-        (void)driver.cuStreamSynchronize(NULL);
+        return id;
+    if (!driver.cuMemsetD8Async(at, 0, 256, stream))
+        (void)driver.cuStreamSynchronize(stream);
     (void)driver.cuMemFree_v2(at);
     (void)it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     pthread_mutex_lock(&it.lock);
     for (size_t i = 0; i < it.records; i++)
         if (it.record[i].kind == KB_ACTIVITY_FILL)
-            it.home = it.record[i].stream;
+            id = it.record[i].stream;
     pthread_mutex_unlock(&it.lock);
+    return id;
 }
 
-static void find_home(void)
+static int32_t id_of(uint64_t handle)
 {
+    for (size_t i = 0; i < it.streams; i++)
+        if (it.stream[i].handle == handle)
+            return it.stream[i].id;
     CUcontext context = current_context();
+    CUstream stream = (CUstream)(uintptr_t)handle;
     __typeof__(cuptiGetStreamIdEx) *ask = NULL;
-    uint32_t id = 0;
+    uint32_t told = 0;
     if (!context)
-        return;
-    mark_home();
-    if (it.home == KB_ACTIVITY_NOWHERE
+        return KB_ACTIVITY_NOWHERE;
+    int32_t id = id_of_a_fill(stream);
+    if (id == KB_ACTIVITY_NOWHERE
         && function(it.lib.handle, "cuptiGetStreamIdEx", &ask)
-        && ask(context, NULL, 0, &id) == CUPTI_SUCCESS)
-        it.home = narrow(id);
+        && ask(context, stream, 0, &told) == CUPTI_SUCCESS)
+        id = narrow(told);
+    if (id != KB_ACTIVITY_NOWHERE && it.streams < KB_INJECT_STREAMS) {
+        it.stream[it.streams].handle = handle;
+        it.stream[it.streams++].id = id;
+    }
+    return id;
 }
 
-int kb_inject_start(char *why, size_t cap)
+int kb_inject_start(uint64_t stream, char *why, size_t cap)
 {
     if (kb_inject_open(why, cap) != 0)
         return -1;
@@ -253,10 +266,8 @@ int kb_inject_start(char *why, size_t cap)
     }
     (void)it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     forget();
-    if (it.home == KB_ACTIVITY_NOWHERE) {
-        find_home();
-        forget();
-    }
+    it.home = id_of(stream);
+    forget();
     it.on = 1;
     return 0;
 }

@@ -15,16 +15,19 @@
 
 #include "activity.h"
 
-enum { KB_INJECT_RECORDS = 4096 };  /* of one call; more count as dropped */
+enum {
+    KB_INJECT_RECORDS = 4096,       /* of one call; more count as dropped */
+    KB_INJECT_STREAMS = 64          /* whose ids are remembered */
+};
 
 /* Finds CUPTI and registers with it. Once a process, after its last fork. */
 int kb_inject_open(char *why, size_t cap);
 
 /* Records from here on. The caller waits for the GPU before both. stop gives
- * the sum of what ran in between. home is the default stream: its id is learned
- * at the first start with a context, where it can't be home is
- * KB_ACTIVITY_NOWHERE and the records are given all the same. */
-int kb_inject_start(char *why, size_t cap);
+ * the sum of what ran in between. home is the stream of that handle, 0 for the
+ * default one: its id is learned the first time, with a context; where it can't
+ * be home is KB_ACTIVITY_NOWHERE and the records are given all the same. */
+int kb_inject_start(uint64_t stream, char *why, size_t cap);
 int kb_inject_stop(struct kb_activity_sum *out, char *why, size_t cap);
 
 /* What the last stop saw, by start; valid until the next start. */

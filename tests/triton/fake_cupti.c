@@ -1,6 +1,7 @@
 /* A CUPTI and a driver in one, for machines without a GPU: a fill on the default
- * stream is recorded on stream 7, and no stream's id can be asked. Built twice,
- * as libcupti.so.13 and libcuda.so.1; the first loads the second. */
+ * stream is recorded on stream 7, on another on 8, and no stream's id can be
+ * asked. Built twice, as libcupti.so.13 and libcuda.so.1; the first loads the
+ * second. */
 #include <string.h>
 
 #include <cuda.h>
@@ -9,18 +10,19 @@
 
 #ifdef DRIVER
 
-static int fills;
+static int fills[2];
 
-int fake_fills(void)
+/* How many since it was last asked; other: on other streams than the default. */
+int fake_fills(int other)
 {
-    int n = fills;
-    fills = 0;
+    int n = fills[other];
+    fills[other] = 0;
     return n;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *c)
 {
-    *c = (CUcontext)&fills;
+    *c = (CUcontext)fills;
     return CUDA_SUCCESS;
 }
 
@@ -38,7 +40,7 @@ CUresult cuMemFree_v2(CUdeviceptr at)
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char x, size_t n, CUstream s)
 {
     (void)at, (void)x, (void)n;
-    fills += s == NULL;
+    fills[s != NULL]++;
     return CUDA_SUCCESS;
 }
 
@@ -50,7 +52,7 @@ CUresult cuStreamSynchronize(CUstream s)
 
 #else
 
-int fake_fills(void);
+int fake_fills(int other);
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static size_t read_to;
@@ -80,11 +82,12 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     size_t size, most, used = 0;
     (void)flag;
     request(&buffer, &size, &most);
-    for (int n = fake_fills(); n > 0; n--, used += sizeof(CUpti_ActivityMemset4)) {
-        CUpti_ActivityMemset4 m = { .kind = CUPTI_ACTIVITY_KIND_MEMSET,
-                                    .start = 100, .end = 200, .streamId = 7 };
-        memcpy(buffer + used, &m, sizeof m);
-    }
+    for (int i = 0; i < 2; i++)
+        for (int n = fake_fills(i); n > 0; n--, used += sizeof(CUpti_ActivityMemset4)) {
+            CUpti_ActivityMemset4 m = { .kind = CUPTI_ACTIVITY_KIND_MEMSET, .start = 100,
+                                        .end = 200, .streamId = i ? 8 : 7 };
+            memcpy(buffer + used, &m, sizeof m);
+        }
     read_to = 0;
     complete(NULL, 0, buffer, size, used);
     return CUPTI_SUCCESS;
