@@ -93,7 +93,7 @@ local function survey_one(task)
       e.submit(1, { source = task.source .. "\n# once more\n" }, {})
       local ticket, again, code
       repeat
-        ticket, again, code = e.next(200 * 10 ^ 9 // 1)
+        ticket, again, code = e.next(300 * 10 ^ 9 // 1)
       until ticket or code ~= "EINTR" or core.system.interrupts() > 0
       baseline.again = ticket and again
     end

@@ -194,6 +194,21 @@ t.test("a worker that dies, garbles or refuses costs a candidate or says why", f
   e.close()
 end)
 
+t.test("the engine waits longer than the worker's own deadline, and no more than that", function()
+  local task = standin()
+  local given = task.limits().open_s
+  task.job.open_s = 1000
+  t.equal(task.limits().open_s > 1060, true)
+  task.job.open_s = nil
+  t.equal(task.limits().open_s, given)
+  t.equal(task.limits().evaluate_s > 160, true)
+  task.job.source = "def f(): sleeps"
+  task.limits = function() return { open_s = 0.5, evaluate_s = 1 } end
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  t.raises("did not answer in time", function() e.baseline() end)
+  e.close()
+end)
+
 -- With torch and triton -----------------------------------------------------------
 
 local found = python.probe()

@@ -13,6 +13,10 @@ local tunables = require "kernelband.triton.tunables"
 
 local triton = {}
 
+-- Of worker.py: its own deadlines, and what it may take beyond them: a minute of waiting for
+-- other sessions on the GPU, the end of a child whose kernel hangs, the start of the next.
+local OPEN_S, EVALUATE_S, BEYOND_S = 240, 100, 100
+
 local function interpreter(t)
   local name, wanted = python.name(t.python)
   if name then return name end
@@ -59,6 +63,9 @@ function triton.new(spec)
   function t.environment(options) return environment(t, options) end
   function t.worker_argv(device)
     return { interpreter(t), python.worker(), "serve", device, python.inject() }
+  end
+  function t.limits()
+    return { open_s = (t.job.open_s or OPEN_S) + BEYOND_S, evaluate_s = EVALUATE_S + BEYOND_S }
   end
   return setmetatable(t, { __index = lazily })
 end
