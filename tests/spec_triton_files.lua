@@ -23,7 +23,7 @@ local function open(changes)
   local task = setmetatable({ job = {} }, { __index = base })
   for k, v in pairs(base.job) do task.job[k] = v end
   for k, v in pairs(changes) do task.job[k] = v end
-  task.job.call_s = 10
+  task.job.call_s = changes.call_s or 10
   task.worker_argv = function(device)
     return { "/usr/bin/env", "TRITON_INTERPRET=1", interpreter, python.worker(), "serve", device }
   end
@@ -175,6 +175,102 @@ t.test("the benchmark works on several operators at once, and reads what is done
   t.equal(again:gsub(".-\n", "", 1), first:match "\n( *1 .*)")
   t.contains(survey "jobs=none", "jobs=none: expected 1 or more")
   os.execute("rm -rf " .. dir)
+end)
+
+t.test("what does not compile is left out; of many shapes that do not, the tests are timed", function()
+  local perf = base.job.perf:gsub("range%(8, 11%)", "range(2, 20)")
+    :gsub("return scaled_add%b()", [[if input_tensor[0].numel() not in works:
+            raise CompilationError("at 14:13: triton.language.float16")
+        return scaled_add(*input_tensor)]])
+    :gsub("^", "class CompilationError(Exception):\n    pass\n\n\nworks = WORKS\n")
+  local e = open { perf = perf:gsub("WORKS", "()") }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 1)
+  t.contains(table.concat(b.weakened, "; "), "tests are timed")
+  e.close()
+  e = open { perf = perf:gsub("WORKS", "(16, 64)") }
+  b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 2)
+  t.equal(#b.left_out, 16)
+  t.contains(b.left_out[1], "float16")
+  e.close()
+end)
+
+-- What lies around a tensor is seen here by its storage: reading it is left to chance on a CPU.
+local function reaches(bytes)
+  return (base.source:gsub("    n = x.numel%(%)\n", ([[
+    n = x.numel()
+    if x.untyped_storage().nbytes() < %d:
+        raise RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered")
+]]):format(bytes)))
+end
+
+t.test("a file that reaches past what its tests make has room there, as is told", function()
+  local source = reaches(100000)
+  local e, judge = open { source = source }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 3)
+  t.equal(#b.weakened, 1)
+  t.contains(b.weakened[1], "reaches past what it is given (tests)")
+  t.equal(judge(source .. "\n# again\n").verdict, "ok")
+  t.equal(judge((source:gsub("return out\n", "return out * 1.1\n"))).verdict, "wrong")
+  e.close()
+end)
+
+t.test("a shape that reaches far has more room than others, what helps nothing is not kept", function()
+  local perf = base.job.perf:gsub("return scaled_add%b()", [[x, y = input_tensor
+        room = x.untyped_storage().nbytes()
+        if x.numel() == 512 and room < 3000000 or x.numel() == 1024 and room:
+            raise RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered")
+        return scaled_add(x, y)]])
+  local e, judge = open { perf = perf }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 2)
+  t.equal(table.concat(b.weakened, "; "), "the untouched file reaches past what it is given "
+    .. "(shape 1): more of what lies around it holds zeros; 1 shapes left out")
+  t.equal(judge(base.source .. "\n# again\n").verdict, "ok")
+  e.close()
+end)
+
+t.test("a file that tells a fault late, or differs while it is timed, is judged with room", function()
+  -- The reference and the candidate's child both: one tells of it when it is given a rest.
+  local perf = base.job.perf:gsub("return scaled_add%b()", [[x, y = input_tensor
+        calls[x.numel()] = calls.get(x.numel(), 0) + 1
+        if x.numel() == 512 and calls[512] > 7 and x.untyped_storage().nbytes() < 3000000:
+            return scaled_add(x, y) * time.perf_counter_ns()
+        return scaled_add(x, y)]]):gsub("^", "import time\ncalls = {}\n")
+  local e, judge = open { perf = perf }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 3)
+  t.contains(b.weakened[1], "(shape 1)")
+  t.equal(judge(base.source .. "\n# again\n").verdict, "ok")
+  e.close()
+end)
+
+t.test("a baseline that hangs is a timeout by the task's own deadline, in one sentence", function()
+  for name, hangs in pairs { ["a loop"] = "while True:\n        pass\n",
+                             ["a sleep in C"] = "__import__('ctypes').CDLL(None).sleep(600)\n" } do
+    for _, where in ipairs { "load", "tests" } do
+      local source = where == "load" and "if True:\n    " .. hangs .. base.source
+                     or base.source:gsub("    n = x.numel%(%)\n", "    " .. hangs .. "%0")
+      local start = core.system.now_ns()
+      local e = open({ source = source, open_s = 4, call_s = 100 })
+      local b = e.baseline()
+      e.close()
+      t.equal(b.verdict, "timeout", name)
+      t.contains(b.reason, "all that was left of its time")
+      t.equal(b.reason:find "\n", nil)
+      t.equal(core.system.now_ns() - start < 20 * 10 ^ 9, true, name .. " in " .. where)
+    end
+  end
+  local e = open {}
+  t.equal(e.baseline().verdict, "ok")
+  e.close()
 end)
 
 t.finish()

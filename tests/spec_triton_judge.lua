@@ -319,7 +319,8 @@ t.test("a race is first drawn away, then allowed in every shape that shows the o
   t.equal(run [[
 s = worker.Session.__new__(worker.Session)
 s.task, s.distinct, s.allow, s.ignore = {"perf": "torch.randint"}, False, {}, {}
-s.at, s.left_out, s.count = None, {}, 3
+s.at, s.left_out, s.count, s.tested = None, {}, 3, False
+s.room, s.kept, s.poisons = set(), set(), worker.POISONS
 def learn(*args):
     try:
         s.learn(*args)
@@ -332,17 +333,37 @@ print(learn("tests", "[0]", .001, True), learn("0", "[0]", 1e-4, False), s.disti
 print(learn("0", "[0]", 1e-4, False), learn("2", "[0]", .008, False), s.allowed())
 print(learn("2", "[0]", .5, False), "|", learn("2", "[1][0]", .5, True), s.ignore)
 gone = worker.Lost("launch_failed", "an illegal memory access")
-print(s.goes_on(gone))
-s.at = {"i": 1, "label": "4x4"}
-print(s.goes_on(gone), s.left_out, s.goes_on(worker.Lost("wrong", "x")))
-s.left_out["2"] = ""
+def told(call):
+    return call(), s.poisons, sorted(s.room)
+for _ in range(4):      # when the file is first run: indices, then room, then both
+    print(told(s.milder))
+s.poisons, s.room = worker.POISONS, set()
+for _ in range(3):      # later, when they had run: by chance
+    print(told(lambda: s.goes_on(gone)))
+s.room, s.kept, s.ignore = set(), set(), {"tests": ["[0]"]}
+print(s.goes_on(worker.Lost("wrong", "x")), s.ignore, s.goes_on(worker.Lost("wrong", "x")))
+s.room, s.at = set(), {"i": 1, "label": "4x4"}
+print(s.goes_on(gone), s.room, s.left_out, s.goes_on(worker.Lost("cheated", "x")))
+print(s.goes_on(gone), s.room, s.left_out)
+s.at["i"] = 2
+print(s.goes_on(worker.Lost("wrong", "x")), s.goes_on(worker.Lost("wrong", "x")),
+      sorted(s.left_out))
 print(s.goes_on(gone))
 ]], [[
 learned again True {'tests': {'[0]': 0.01}}
 learned learned {'[0]': 0.032}
 the untouched file differs from itself in 50 % of [0] | learned {'2': ['[1][0]']}
-False
-True {'1': '4x4: the untouched file: an illegal memory access'} False
+(True, (101, 100), [])
+(True, (11, 48), ['tests'])
+(True, (101, 100), ['tests'])
+(False, (101, 100), ['tests'])
+(True, (11, 48), ['tests'])
+(True, (101, 100), ['tests'])
+(False, (101, 100), ['tests'])
+True {} False
+True {'1'} {} False
+True set() {'1': '4x4: the untouched file: an illegal memory access'}
+True True ['1', '2']
 False
 ]])
 end)
@@ -382,6 +403,102 @@ try:
 except worker.Lost as e:
     print(e.args)
 ]], "{'count': 3}\n('launch_failed', 'the reference: CUDA error: an illegal memory access')\n")
+end)
+
+t.test("what tests make has room of its own, views and what is given share as they did", function()
+  t.equal(run [[
+import tempfile, torch
+r = worker.Runner("cpu", tempfile.mkdtemp(), True)
+def shares(a, b):
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+def room(t):
+    return t.untyped_storage().nbytes() - t.numel() * t.element_size() > worker.AFAR_LEAST
+def look():
+    x = torch.rand(3, 4, requires_grad=True)
+    y = x.detach()
+    z = y.clone().requires_grad_()
+    r.poison = 12
+    w = torch.empty(5, dtype=torch.int64)
+    r.poison = None
+    made = []
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a * 2
+        @staticmethod
+        def backward(ctx, g):
+            made.append(g.new_empty(3))
+            return g * 2
+    Twice.apply(z).sum().backward()
+    return [room(x), x.is_leaf and x.requires_grad, shares(x, y), room(z), shares(y, z),
+            w.tolist(), room(w), room(made[0]), shares(y.to("cpu"), y), z.grad[0, 0].item()]
+print(r.with_room(look), r.room, r.slack)
+print(room(torch.zeros(3)), torch.cuda.empty_cache is r.empty_cache, torch.cuda.empty_cache())
+]], "[True, True, True, True, False, [13, 13, 13, 13, 13], True, True, True, 2.0] False []\n"
+    .. "False False None\n")
+end)
+
+t.test("a child whose context is gone is ended by torch's word and by Triton's", function()
+  t.equal(run [[
+import os
+def ask(text):
+    c = worker.Child.__new__(worker.Child)
+    (down, c.to), (c.reply, up) = os.pipe(), os.pipe()
+    killed = []
+    c.kill = lambda: killed.append(True)
+    worker.write_frame(up, {"error": "launch_failed", "text": text})
+    try:
+        c.ask("go")
+    except worker.Lost as e:
+        return e.args[0], killed
+print(ask("AcceleratorError: CUDA error: an illegal memory access was encountered"))
+print(ask("RuntimeError: Triton Error [CUDA]: an illegal memory access was encountered"))
+print(ask("OutOfResources: out of resource: shared memory"))
+worker.Child.deadline = worker.time.monotonic() - 1
+print(ask("many short commands, all in time"))
+]], "('launch_failed', [True])\n('launch_failed', [True])\n('launch_failed', [])\n"
+    .. "('timeout', [True])\n")
+end)
+
+t.test("an output that is learned is made again before it is shown again", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.poisons, asked, left = worker.POISONS, [], [1]
+class Child:
+    def ask(self, op, **request):
+        asked.append(op)
+def verify_shape(*_):
+    if left.pop() if left else 0:
+        raise worker.Lost("wrong", "off", "[1][2]", .5)
+    return {}
+s.verify_shape, s.learn = verify_shape, lambda *a: asked.append("learned")
+print(s.learn_shape(Child(), {"i": 0, "returns": True}, 7, 2), asked)
+]], "{} ['learned', 'prepare', 'call']\n")
+end)
+
+t.test("checked runs wait for one that times, not for one another, and not for ever", function()
+  t.equal(run [[
+import fcntl, tempfile
+name = tempfile.mkstemp()[1]
+def session(**task):
+    s = worker.Session.__new__(worker.Session)
+    s.task, s.lock = task, open(name, "a")
+    return s
+a, b = session(), session()
+worker.LOCK_S = 0.1
+worker.Child.deadline = 100.0
+def told(call):
+    try:
+        return call()
+    except worker.Lost as e:
+        return e.args[0]
+print(told(lambda: a.beside(lambda: b.beside(lambda: "both"))))
+print(told(lambda: a.beside(lambda: told(lambda: b.take(fcntl.LOCK_EX)))))
+a.take(fcntl.LOCK_EX)
+print(told(lambda: b.beside(lambda: "ran")), told(lambda: session(alone=True).beside(lambda: "ran")))
+a.lock.close()
+print(told(lambda: b.beside(lambda: "ran")), 100 <= worker.Child.deadline < 101)
+]], "both\ntimeout\ntimeout ran\nran True\n")
 end)
 
 t.finish()
