@@ -13,9 +13,9 @@ local tunables = require "kernelband.triton.tunables"
 
 local triton = {}
 
--- Of worker.py: its own deadlines, and what it may take beyond them: a minute of waiting for
+-- Of worker.py: its own deadlines, and what it may take beyond them: two minutes of waiting for
 -- other sessions on the GPU, the end of a child whose kernel hangs, the start of the next.
-local OPEN_S, EVALUATE_S, BEYOND_S = 240, 100, 100
+local OPEN_S, EVALUATE_S, BEYOND_S = 240, 100, 160
 
 local function interpreter(t)
   local name, wanted = python.name(t.python)

@@ -36,7 +36,7 @@ WHOLE = 8 << 20             # bytes of a tensor that are compared whole
 SAMPLE = (1024, 1024)       # of a larger one: blocks, elements a block
 CALL_S = 60                 # deadline of one command to a child
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
-LOCK_S = 60                         # of waiting for other sessions on the GPU
+LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
 FLUSH = 256 << 20
 INPUTS_MOST = 2 << 30       # bytes of inputs that lie on the GPU; of more, one shape's at a time
 PLACES, PLACED_MOST = 8, 64 << 20   # where inputs lie, in turn; bytes of those that do so
@@ -537,7 +537,7 @@ class Runner:
             landlock(scratch, {"root", "home"})
         self.cpu = device == "cpu"
         self.launches, self.names, self.streams, self.poison = [0], set(), set(), None
-        self.cache, self.pristine, self.slack, self.perf = {}, None, [], None
+        self.cache, self.pristine, self.slack, self.large, self.perf = {}, None, [], {}, None
         self.plugs, self.lazy, self.places, self.former = None, None, [], []
         self.lanes, self.laned, self.lane, self.strayed = [], False, 0, False
         if self.cpu:
@@ -1632,32 +1632,42 @@ class Session:
         if self.task.get("alone"):
             self.take(fcntl.LOCK_EX)
 
+    waited, slow = 0.0, False
+
     def take(self, how):
-        """Waits for other sessions, so long and no longer; that is no time of the candidate's."""
+        """Waits for other sessions, so long in all and no longer: that is no time of a candidate's."""
         start = time.monotonic()
         while True:
             try:
                 fcntl.flock(self.lock, how | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() - start > LOCK_S:
+                if self.waited + time.monotonic() - start > LOCK_S:
                     raise Lost("timeout", "other sessions had the GPU for %d s" % LOCK_S) from None
                 time.sleep(0.002)
+        took = time.monotonic() - start
+        self.waited += took
         if Child.deadline:
-            Child.deadline += time.monotonic() - start
+            Child.deadline += took
 
     def beside(self, call):
         """call while no other session times anything; several may do this at once. What compiles
         first is not called so, or all would wait for it: the first runs of the untouched file,
         with all that they tune, and a candidate's first run of the tests go on while others time,
-        as does the opening of contexts. EX is only asked for with SH given back: no deadlock."""
-        if self.task.get("alone"):
+        as does the opening of contexts, and the tests of a file once they were seen to be slow.
+        EX is only asked for with SH given back: no deadlock."""
+        if self.task.get("alone") or self.slow:
             return call()
         self.take(fcntl.LOCK_SH)
+        start = time.monotonic()
         try:
             return call()
         finally:
+            self.slow = time.monotonic() - start > BESIDE_S
             fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+    def has_room(self, i):
+        return ("tests" if self.timed_tests else str(i)) in self.room
 
     def weakened(self):
         """What of the judging is weaker than it could be, in sentences; all of it was found out
@@ -1810,7 +1820,7 @@ class Session:
         opens = self.task.get("open_s") or OPEN_S       # it compiles all that it is tuned over
         Child.call_s = self.task.get("call_s") or (opens if baseline else CALL_S)
         if not (baseline and Child.deadline):           # which runs since it was loaded
-            Child.deadline = start + (opens if baseline else EVALUATE_S)
+            Child.deadline, self.waited = start + (opens if baseline else EVALUATE_S), 0.0
         try:
             self.alone()
             start = time.monotonic()
@@ -1878,7 +1888,7 @@ class Session:
         if e.args[0] not in ("launch_failed", "crashed", "wrong") or self.at is None and self.tested:
             return False
         full = "more memory than is free" in str(e.args[1])
-        i = "tests" if self.at is None else str(self.at["i"])
+        i = "tests" if self.at is None or self.timed_tests else str(self.at["i"])
         if i not in self.kept and not full:     # it did run once: what it faults by is chance
             self.roomy(i)
             return True
@@ -1941,7 +1951,8 @@ class Session:
                 try:
                     self.check_shape(child, s, baseline)
                 except Lost as e:
-                    if not baseline or e.args[0] != "wrong" or str(i) in self.kept:
+                    if not baseline or e.args[0] != "wrong" or str(i) in self.kept \
+                            or self.timed_tests:
                         raise
                     self.roomy(str(i))
                     self.check_shape(child, s, baseline)
@@ -2088,7 +2099,7 @@ class Session:
         """A timed shape's results, compared; and what a call takes, roughly."""
         both, firsts = (self.reference, child), {}
         self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes,
-                      "room": str(s["i"]) in self.room}
+                      "room": self.has_room(s["i"])}
         for who in both:
             patient(lambda: who.ask("shape", **self.shape))
         for who in both:
@@ -2322,7 +2333,7 @@ class Session:
         """Counters of the longest shape, after everything else: none is ever a verdict."""
         big = max(out["shapes"], key=lambda r: r["time_ns"])["shape"]["i"]
         try:
-            child.ask("shape", seconds=20, i=big, seed=secret(), room=str(big) in self.room)
+            child.ask("shape", seconds=20, i=big, seed=secret(), room=self.has_room(big))
             r = child.ask("count", seconds=20, seed=secret())
             values = r.get("values")
             if not isinstance(values, dict):
