@@ -177,7 +177,7 @@ t.test("the benchmark works on several operators at once, and reads what is done
   os.execute("rm -rf " .. dir)
 end)
 
-t.test("what does not compile is left out; of many shapes that do not, the tests are timed", function()
+t.test("what does not compile is left out; where nothing does tests are timed", function()
   local perf = base.job.perf:gsub("range%(8, 11%)", "range(2, 20)")
     :gsub("return scaled_add%b()", [[if input_tensor[0].numel() not in works:
             raise CompilationError("at 14:13: triton.language.float16")
@@ -220,7 +220,7 @@ t.test("a file that reaches past what its tests make has room there, as is told"
   e.close()
 end)
 
-t.test("a shape that reaches far has more room than others, what helps nothing is not kept", function()
+t.test("a shape that reaches far has more room than others, for what it helps", function()
   local perf = base.job.perf:gsub("return scaled_add%b()", [[x, y = input_tensor
         room = x.untyped_storage().nbytes()
         if x.numel() == 512 and room < 3000000 or x.numel() == 1024 and room:
@@ -236,8 +236,7 @@ t.test("a shape that reaches far has more room than others, what helps nothing i
   e.close()
 end)
 
-t.test("a file that tells a fault late, or differs while it is timed, is judged with room", function()
-  -- The reference and the candidate's child both: one tells of it when it is given a rest.
+t.test("a file that differs only while it is timed is judged with room as well", function()
   local perf = base.job.perf:gsub("return scaled_add%b()", [[x, y = input_tensor
         calls[x.numel()] = calls.get(x.numel(), 0) + 1
         if x.numel() == 512 and calls[512] > 7 and x.untyped_storage().nbytes() < 3000000:

@@ -497,7 +497,8 @@ print(told(lambda: a.beside(lambda: b.beside(lambda: "both"))))
 print(told(lambda: a.beside(lambda: told(lambda: b.take(fcntl.LOCK_EX)))))
 a.take(fcntl.LOCK_EX)
 b.waited = 0
-print(told(lambda: b.beside(lambda: "ran")), told(lambda: session(alone=True).beside(lambda: "ran")))
+print(told(lambda: b.beside(lambda: "ran")),
+      told(lambda: session(alone=True).beside(lambda: "ran")))
 a.lock.close()
 b.waited = 0
 print(told(lambda: b.beside(lambda: "ran")), 100 <= worker.Child.deadline < 101)

@@ -134,7 +134,7 @@ end
 local listen, late                      -- below
 
 -- A task with a judge of its own says how long to wait for it.
-local function limit(self, name, default_ns)
+local function patience(self, name, default_ns)
   local limits = self.task.limits
   return limits and math.tointeger(limits()[name] * second_ns // 1) or default_ns
 end
@@ -162,7 +162,7 @@ local function start(self, slot)
     slot.process = spawn(slot)
     assert(slot.process:send(open))
   end
-  expect(self, slot, "opening", limit(self, "open_s", open_timeout_ns))
+  expect(self, slot, "opening", patience(self, "open_s", open_timeout_ns))
 end
 
 -- A process that died while it had nothing to do is no candidate's fault: the
@@ -175,7 +175,7 @@ local function give(self, slot, job)
     return start(self, slot)
   end
   slot.job, slot.served, slot.took = job, true, false
-  expect(self, slot, "busy", limit(self, "evaluate_s", evaluate_timeout_ns))
+  expect(self, slot, "busy", patience(self, "evaluate_s", evaluate_timeout_ns))
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
   if not sent then
