@@ -14,6 +14,7 @@ local interpreter, wanted = python.name()
 
 local function skip(why)
   io.stderr:write("skipped: ", why, "\n")
+  os.execute(("rm -rf '%s'"):format(dir))
   t.finish()
 end
 
@@ -31,6 +32,11 @@ t.test("no interpreter: the task says what to do", function()
   t.contains(why, "KERNELBAND_PYTHON")
   t.equal(task.schedule, false)
   t.contains(task.no_schedule, "/nowhere/python3")
+  why = t.raises("no schedule", function()
+    kb.search { task = task, budget = { steps = 1 }, out = dir .. "/none", quiet = true }
+  end)
+  t.contains(why, "/nowhere/python3")
+  t.contains(why, "KERNELBAND_PYTHON")
   local found, text = python.probe "/nowhere/python3"
   t.equal(found, nil)
   t.contains(text, "/nowhere/python3")
@@ -76,6 +82,34 @@ end)
 
 if not interpreter then
   return skip("there is no " .. wanted .. ": what needs Python is not run")
+end
+
+t.test("a Python that lacks modules of its own is named, and what to install", function()
+  -- As python3-minimal is: this one finds no ctypes.
+  local lacking = dir .. "/python3"
+  assert(core.system.write_file(dir .. "/ctypes.py",
+    "raise ModuleNotFoundError(\"No module named 'ctypes'\")\n"))
+  assert(core.system.write_file(lacking, ("#!/bin/sh\nPYTHONPATH='%s' exec '%s' \"$@\"\n")
+    :format(dir, interpreter)))
+  os.execute(("chmod +x '%s'"):format(lacking))
+  local words = ": No module named 'ctypes', which is part of Python: install the whole of it"
+  local found, why = python.probe(lacking)
+  t.equal(found, nil)
+  t.contains(why, words)
+  t.equal(why:sub(1, 1), "/")           -- which Python
+  local task = import { python = lacking }
+  t.raises(words, function()
+    kb.search { task = task, budget = { steps = 1 }, out = dir .. "/none", quiet = true }
+  end)
+  t.contains(task.no_schedule, words)
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  t.contains(t.raises("the worker died", function() e.baseline() end), words)
+  e.close()
+end)
+
+local lacks = select(2, python.probe())
+if lacks and lacks:find("which is part of Python", 1, true) then
+  return skip(lacks .. ": what needs Python is not run")
 end
 
 t.test("the library that records says what is in the way, and ends nothing", function()
@@ -213,7 +247,6 @@ end)
 
 local found = python.probe()
 if not (found and found.torch and found.triton) then
-  os.execute(("rm -rf '%s'"):format(dir))
   t.test("a Python without torch is named, and what it lacks", function()
     local e = worker.start { task = import {}, device = "triton:0", workers = 1 }
     t.raises("cannot import t", function() e.baseline() end)

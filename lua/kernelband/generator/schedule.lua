@@ -38,7 +38,10 @@ end
 
 local function start(task, limit)
   local schedule = task.schedule
-  if not schedule then
+  if not schedule and task.no_schedule then
+    schema.raise("%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
+                 task.file or "?", task.name, task.no_schedule)
+  elseif not schedule then
     schema.raise("%s: task %s has no schedule, and the generator 'schedule' "
       .. "needs one: add schedule = \"schedule.lua\" (README, A task)",
       task.file or "?", task.name)

@@ -64,7 +64,7 @@ function python.probe(given)
   local name, wanted = python.name(given)
   if not name then return nil, "there is no " .. wanted end
   local text, why = python.run({ name, python.worker(), "probe" }, "")
-  if not text then return nil, ("%s: %s"):format(name, why) end
+  if not text then return nil, why:find(name, 1, true) and why or name .. ": " .. why end
   local ok, found = pcall(json.decode, text)
   if not ok or type(found) ~= "table" then return nil, name .. ": its answer is no JSON" end
   return found

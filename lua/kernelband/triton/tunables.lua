@@ -64,7 +64,9 @@ end
 
 function tunables.schedule(source, interpreter, file)
   local name, wanted = python.name(interpreter)
-  if not name then return nil, "there is no " .. wanted end
+  if not name then
+    return nil, ("there is no %s to read its Triton with: set KERNELBAND_PYTHON"):format(wanted)
+  end
   local text, why = python.run({ name, python.worker(), "tunables" }, source)
   if not text then return nil, why end
   local ok, found = pcall(json.decode, text)

@@ -13,23 +13,28 @@ child of its own, with its own compile cache, jailed and killed as a group. A
 candidate's child is the candidate's: what it says is believed as far as the
 parent's clock and the reference's answers bear it out.
 """
-import ast
-import ctypes
-import fcntl
-import gc
-import json
-import math
-import os
-import resource
-import select
-import shutil
-import signal
-import stat
-import struct
 import sys
-import tempfile
-import time
-import types
+
+try:
+    import ast
+    import ctypes
+    import fcntl
+    import gc
+    import json
+    import math
+    import os
+    import resource
+    import select
+    import shutil
+    import signal
+    import stat
+    import struct
+    import tempfile
+    import time
+    import types
+except ImportError as e:    # Debian's python3-minimal: an interpreter with a few modules
+    sys.exit("%s: %s, which is part of Python: install the whole of it (on Debian the package "
+             "python3), or set KERNELBAND_PYTHON to one that is whole" % (sys.executable, e))
 
 FRAME_MAX = 64 << 20
 WHOLE = 8 << 20             # bytes of a tensor that are compared whole
