@@ -44,7 +44,7 @@ OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua wa
 LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
 FLUSH = 256 << 20
 INPUTS_MOST = 2 << 30       # bytes of inputs that lie on the GPU; of more, one shape's at a time
-PLACES, PLACED_MOST = 8, 64 << 20   # where inputs lie, in turn; bytes of those that do so
+PLACES, PLACED_MOST = 4, 64 << 20   # where inputs lie, in turn; bytes of those that do so
 KEPT, KEPT_MOST = 4, 1 << 20        # former results that lie where a new one would; their bytes
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; bytes of their inputs
 POISONS = (11, 48)          # memory that no one wrote: odd NaN, even a number; 12 and 49
@@ -1097,9 +1097,7 @@ class Runner:
             large = {w.data_ptr() for w in self.large.values()}
             moved = sum(t.numel() * t.element_size() for t, _ in tensors
                         if t.untyped_storage().data_ptr() not in large)
-            if self.cpu or not own or moved <= 0 or moved > PLACED_MOST \
-                    or len(self.places) * moved > 32 << 20 and len(self.places) >= PLACES // 2 \
-                    or self.short_of_memory():
+            if self.cpu or not own or not 0 < moved <= PLACED_MOST or self.short_of_memory():
                 break
         self.work, self.pristine, self.slack = self.places[0]
         self.laned = lanes and not self.cpu and size <= LANED_MOST
@@ -1134,9 +1132,10 @@ class Runner:
     def turn(self, seed):
         """Where inputs and results lie and which stream a call is on differ from call to call.
         Where a process happened to get its memory and its channels to the GPU is worth some
-        percent of a short call: measured on an H200 with one kernel of 6 us in eight processes,
-        a standard deviation between them of 1.0 to 3.1 % on one stream and of 0.4 to 0.6 % on
-        32 streams that take turns."""
+        percent of a short call: measured on an H200 with one kernel of 6 us in five processes,
+        a standard deviation between them of 1.0 to 3.0 % on one stream, of 0.3 to 0.6 % on 8 and
+        0.3 % on 32 that take turns. More connections (CUDA_DEVICE_MAX_CONNECTIONS) give no more
+        and cost seconds when the GPU is opened."""
         self.lane = 1 + lane_of(seed) if self.laned else 0
         self.work, self.pristine, self.slack = self.places[(seed >> 4) % len(self.places)]
         self.former.append(self.result)
@@ -2600,7 +2599,7 @@ def clean_start():
         env = {k: os.environ[k] for k in keep if k in os.environ}
         env.update(KERNELBAND_CLEAN="1", PYTHONDONTWRITEBYTECODE="1", TRITON_CACHE_AUTOTUNING="1",
                    PYTORCH_NVML_BASED_CUDA_CHECK="1", OMP_NUM_THREADS="1",
-                   CUDA_MODULE_LOADING="LAZY", CUDA_DEVICE_MAX_CONNECTIONS=str(LANES))
+                   CUDA_MODULE_LOADING="LAZY")
         os.execve(sys.executable, [sys.executable, "-u"] + sys.argv, env)
 
 

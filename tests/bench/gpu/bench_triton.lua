@@ -45,8 +45,8 @@ for name in names:gmatch "[^,]+" do
   local task = kb.import.tritonbench(arg[1], { only = { name } })[1]
   local e = worker.start { task = task, device = "triton:0", workers = 1 }
   local ok, baseline = pcall(e.baseline)
-  if not ok or baseline.verdict ~= "ok" then
-    print(("%-28s %s"):format(name, ok and baseline.reason or baseline))
+  if not ok or not baseline or baseline.verdict ~= "ok" then
+    print(("%-28s %s"):format(name, ok and baseline and baseline.reason or tostring(baseline)))
   else
     local took, best = {}, {}
     for i, shape in ipairs(baseline.shapes) do best[i] = shape.time_ns end
