@@ -177,12 +177,11 @@ local function add_calls(j, db, exec)
     local plain = core.system.hash(bytes)
     local hash, n = plain, 1
     while true do
-      local row = rows_of(db, j.folder, "SELECT bytes FROM blobs WHERE hash = ?", hash)[1]
-      if row and row.bytes == bytes then return hash end
-      if not row then
-        exec("INSERT INTO blobs VALUES (?, ?)", hash, { blob = bytes })
+      if exec("INSERT OR IGNORE INTO blobs VALUES (?, ?)", hash, { blob = bytes }) == 1 then
         return hash
       end
+      local row = rows_of(db, j.folder, "SELECT bytes FROM blobs WHERE hash = ?", hash)[1]
+      if row and row.bytes == bytes then return hash end
       n = n + 1
       hash = plain .. "-" .. n
     end
@@ -197,7 +196,7 @@ local function add_calls(j, db, exec)
          whole(r.tokens_in), whole(r.tokens_cached), whole(r.tokens_cache_write),
          whole(r.tokens_out), whole(r.tokens_reasoning), real(r.usd), text(r.usd_source),
          whole(r.attempts), text(r.error), text(r.usage), request, answer)
-    local id = rows_of(db, j.folder, "SELECT last_insert_rowid() AS id")[1].id
+    local id = db:last_id()
     exec "COMMIT"
     return id
   end
@@ -250,11 +249,12 @@ function journal.new(db, folder, ext, resumed, lock)
   local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
               resumed = resumed, order = {}, confirmed = {} }
   local function exec(...)
-    local ok, why = db:exec(...)
-    if not ok then
+    local changed, why = db:exec(...)
+    if not changed then
       db:exec "ROLLBACK"
       journal.broken(folder, why)
     end
+    return changed
   end
   if resumed then                       -- pulls that never landed will be made anew
     exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
