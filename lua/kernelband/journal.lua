@@ -13,6 +13,7 @@
 --   j.last                     the greatest n recorded before, 0: none
 --   j.lost                     { usd, input, output } that calls of pulls cost which
 --                              never landed, and { cached, reasoning } of all calls
+--   j.recalled                 prices of the recorded answers of its pulls, false: unknown
 --   j.baseline(kernel, evaluation)       j.machine(machine)
 --   j.pull(pull, attempts)     attempts: { kind, candidate, evaluation, text }
 --   j.call(record) -> id       a model call, its request and answer by their hash
@@ -113,6 +114,11 @@ local function read_back(j, db)
   local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
       coalesce(sum(tokens_reasoning), 0) AS reasoning FROM calls]])[1]
   j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
+  for i, c in ipairs(rows_of(db, folder, [[SELECT CASE WHEN json_valid(usage)
+      THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
+      WHERE usd_source = 'recorded' AND pull IS NOT NULL]])) do
+    j.recalled[i] = real(c.usd) or false
+  end
   j.last = rows_of(db, folder, "SELECT coalesce(max(n), 0) AS n FROM pulls")[1].n
   return rows_of(db, folder, [[SELECT max(coalesce((SELECT max(at_s) FROM pulls), 0.0),
       coalesce((SELECT max(at_s) FROM events), 0.0)) AS at_s]])[1].at_s
@@ -247,7 +253,7 @@ end
 
 function journal.new(db, folder, ext, resumed, lock)
   local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
-              resumed = resumed, order = {}, confirmed = {} }
+              resumed = resumed, order = {}, confirmed = {}, recalled = {} }
   local function exec(...)
     local changed, why = db:exec(...)
     if not changed then

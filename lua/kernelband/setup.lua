@@ -278,6 +278,7 @@ function setup.search(options, L, view)
   waiting.patience(S, opt.patience * 60)
   local lost = S.journal.lost
   if lost then S.money.spend(lost.usd, lost) end
+  for _, usd in ipairs(S.journal.recalled or {}) do S.money.recall(usd or nil) end
   local evaluator = env.evaluator
   if type(evaluator) == "function" then
     local ok
