@@ -29,6 +29,7 @@ local json = require "kernelband.json"
 local journal = {}
 
 local CHUNK = 256                       -- recorded pulls held at a time
+local SOURCES = 8                       -- ... and sources of kernels
 local MIN_FREE_BYTES = 8 << 20
 
 local columns = {
@@ -274,15 +275,18 @@ function journal.new(db, folder, ext, resumed, lock)
   -- The state another process may have to know of, and what is steered already.
   j.steers = rows_of(db, folder, "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id")
 
-  local open, last_id, last_source = true, nil, nil
-  function j.source(id)
-    if id ~= last_id then
+  local open, sources, ids, oldest = true, {}, {}, 0
+  function j.source(id)                 -- the best's and a parent's are asked for by turns
+    if not sources[id] then
       local from = open and db or assert(core.store(folder .. "/run.db", "read"))
       local row = rows_of(from, folder, "SELECT source FROM kernels WHERE id = ?", id)[1]
-      last_id, last_source = id, row and row.source
       if not open then from:close() end
+      if not row then return nil end
+      oldest = oldest % SOURCES + 1
+      if ids[oldest] then sources[ids[oldest]] = nil end
+      ids[oldest], sources[id] = id, row.source
     end
-    return last_source
+    return sources[id]
   end
 
   function j.close()
