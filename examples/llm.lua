@@ -11,7 +11,8 @@ local steps = math.tointeger(tonumber(arg[2] or 8))
 
 local function generator()
   if model == "recorded" then return kb.generator.replay { "examples/answers" } end
-  if os.getenv "ANTHROPIC_API_KEY" and model:find "claude" then
+  local anthropic = os.getenv "ANTHROPIC_API_KEY" or not os.getenv "OPENAI_API_KEY"
+  if anthropic and model:find "claude" then
     return kb.generator.llm { provider = "anthropic", model = model }
   end
   return kb.generator.llm { provider = "openai", model = model }

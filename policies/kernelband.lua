@@ -13,19 +13,19 @@
 -- What would use a resource more (presses) over theta_sat busy counts for `masked` of that.
 
 local function new(params, ctx)
-  local core, n, open = ctx.core, #ctx.strategies, ctx.open
+  local core, n, open, log, sqrt = ctx.core, #ctx.strategies, ctx.open, math.log, math.sqrt
   local each, auto = params.clusters == "each", params.clusters == "auto"
   assert(each or auto or type(params.clusters) == "number",
          "clusters must be a number or \"each\" or \"auto\"")
   local land = ctx.landscape { scale = params.scale, rate = params.rate, flag = params.flag,
                                keep = params.keep, fit = params.fit, kin = params.kin }
-  local kernels, cluster, log, heads, target, idle, presses = {}, {}, {}, {}, {}, {}, {}
-  local seed, best, waiting, squares = ctx.rng:below(1 << 31), 1, {}, 0
+  local kernels, cluster, past, heads, target, idle, presses = {}, {}, {}, {}, {}, {}, {}
+  local seed, best, waiting, squares, chance = ctx.rng:below(1 << 31), 1, {}, 0, {}
   local shrink, near, all, by_strategy, by_cluster, by_kernel = params.shrink
   for _, name in ipairs(params.presses) do presses[name] = true end
   for i, s in ipairs(ctx.strategies) do
     target[i], presses[i] = s.target, presses[s.name]
-    heads[i] = core.logit(9, { l2 = 1, buffer = params.buffer })
+    heads[i], chance[i] = core.logit(9, { l2 = 1, buffer = params.buffer }), {}
   end
 
   local function cell(cells, key)
@@ -42,13 +42,13 @@ local function new(params, ctx)
   end
 
   local function regroup()              -- and rebuilds the statistics from the log
-    local points, most = {}, auto and 1 + math.sqrt(#kernels / 4) // 1 or params.clusters
+    local points, most = {}, auto and 1 + sqrt(#kernels / 4) // 1 or params.clusters
     for j, k in ipairs(kernels) do points[j] = k.rho end
     near = not each and core.cluster(math.min(64, most) // 1, 6, { seed = seed })
     local ids = near and near:fit(points)
     for j, k in ipairs(kernels) do cluster[k] = ids and ids[j] or k.id end
     all, by_strategy, by_cluster, by_kernel = cell({}, 1), {}, {}, {}
-    for _, e in ipairs(log) do count(e, e.i, e.kernel) end
+    for _, e in ipairs(past) do count(e, e.i, e.kernel) end
   end
 
   -- Mean gain and chance of a child in a cell, shrunk to those one level up.
@@ -56,34 +56,34 @@ local function new(params, ctx)
     return (s.sum + shrink * mean) / (s.ok + shrink), (s.ok + shrink * ok) / (s.n + shrink)
   end
 
-  local function score(k, i, spread, base)
-    local key = k.id * n + i
-    local ahead, excess = waiting[key] or 0, land.excess(k, i, math.log(best))
+  local function score(k, i, b)         -- b: what the pairs of a strategy share in a choice
+    local key, psis = k.id * n + i, chance[i]
+    local ahead, excess = waiting[key] or 0, land.excess(k, i, b.most)
     if excess then return excess / (1 + ahead) end
     local own, group = cell(by_kernel, key), cell(by_cluster, cluster[k] * n + i)
-    local mean, ok = shrunk(own, shrunk(group, base[i].mean, base[i].ok))
-    local tries = 1 + group.n + params.share * (base[i].n - group.n) + ahead
-    local explore = params.c * spread * math.sqrt(math.log(1 + #log) / tries)
-    local psi, seen = heads[i]:p(k.phi), #heads[i]
-    local m = math.log(k.speedup / best) + mean + explore
-              + params.alpha * seen / (seen + params.trust) * spread * (2 * psi - 1)
-    local w = 0.55 * spread / math.sqrt(1 + own.n + ahead)
-    excess = m > 30 * w and m or w * math.log(1 + math.exp(m / w))
+    local mean, ok = shrunk(own, shrunk(group, b.mean, b.ok))
+    local tries = 1 + group.n + params.share * (b.n - group.n) + ahead
+    local explore, psi = b.reach * sqrt(b.calls / tries), psis[k] or heads[i]:p(k.phi)
+    psis[k] = psi                       -- until this head learns
+    local m = log(k.speedup / best) + mean + explore + b.weight * (2 * psi - 1)
+    local w = 0.55 * b.spread / sqrt(1 + own.n + ahead)
+    excess = m > 30 * w and m or w * log(1 + math.exp(m / w))
     return ok * excess * params.fruitless ^ (idle[key] or 0), mean, explore, psi
   end
 
   -- The best pair of the `most` fastest kernels.
-  local function pick(spread, base, most)
+  local function pick(base, most)
     local top, pair = -math.huge, nil
     for at = 1, math.min(#kernels, most) do
       local k = kernels[at]
       for i = 1, n do
         if open(k, i) then
+          local value, mean, explore, psi = score(k, i, base[i])
           local full = presses[i] and (k.h[target[i]] or 0) >= params.theta_sat
-          local value, mean, explore, psi = score(k, i, spread, base)
           if full and mean then value = value * params.masked end
           if value > top then
-            top, pair = value, { k, i, { mean = mean, exploration = explore, psi = psi } }
+            top, pair = value, { k, i, { mean = mean, exploration = explore, psi = psi,
+                                         cluster = cluster[k] } }
           end
         end
       end
@@ -108,15 +108,15 @@ local function new(params, ctx)
       local key = e.parent.id * n + e.strategy
       waiting[key] = (waiting[key] or 0) + 1
     end
-    local spread = math.sqrt((shrink * params.spread ^ 2 + squares) / (shrink + all.ok))
+    local spread = sqrt((shrink * params.spread ^ 2 + squares) / (shrink + all.ok))
     local base, mean, ok = {}, shrunk(all, params.gain, 0.7)
     for i = 1, n do
-      base[i] = { n = cell(by_strategy, i).n }
-      base[i].mean, base[i].ok = shrunk(by_strategy[i], mean, ok)
+      local seen, c = #heads[i], cell(by_strategy, i)
+      base[i] = { n = c.n, most = log(best), calls = log(1 + #past), reach = params.c * spread,
+        spread = spread, weight = params.alpha * seen / (seen + params.trust) * spread }
+      base[i].mean, base[i].ok = shrunk(c, mean, ok)
     end
-    local pair = pick(spread, base, params.most) or pick(spread, base, #kernels)
-    if pair then pair[3].cluster = cluster[pair[1]] end
-    return table.unpack(pair or {})
+    return table.unpack(pick(base, params.most) or pick(base, #kernels) or {})
   end
 
   function policy.learn(pull)
@@ -126,13 +126,13 @@ local function new(params, ctx)
     if pull.verdict == "no_candidate" then idle[key] = (idle[key] or 0) + 1 return end
     if child then
       local far = child.speedup_low > parent.speedup_high or child.speedup_high < parent.speedup_low
-      e.gain = far and math.log(child.speedup / parent.speedup) or 0
+      e.gain = far and log(child.speedup / parent.speedup) or 0
     end
-    log[#log + 1], squares = e, squares + (e.gain or 0) ^ 2
+    past[#past + 1], squares, chance[i] = e, squares + (e.gain or 0) ^ 2, {}
     count(e, i, parent)
     heads[i]:learn(parent.phi, (e.gain or 0) > 0)
     heads[i]:fit()
-    if #log % params.tau == 0 then regroup() end
+    if #past % params.tau == 0 then regroup() end
   end
 
   regroup()

@@ -250,6 +250,90 @@ START_TEST(a_file_opened_to_read_is_not_changed)
 }
 END_TEST
 
+START_TEST(a_statement_that_comes_again_has_no_values_of_before)
+{
+    bool row;
+    for (int64_t n = 1; n <= 3; n++) {
+        kb_query *q = ask("INSERT INTO t (n, s) VALUES (?, ?)");
+        ck_assert_int_eq(kb_query_integer(q, 0, n), KB_OK);
+        if (n == 1)
+            ck_assert_int_eq(kb_query_text(q, 1, "one", 3), KB_OK);
+        ck_assert(!step(q));
+        kb_query_free(q);
+        ck_assert_int_eq(kb_store_last_id(store), n);
+    }
+    ck_assert_int_eq(number("SELECT count(*) FROM t WHERE s IS NULL"), 2);
+    kb_query *q = ask("INSERT INTO t (n) VALUES (1)");
+    ck_assert_int_eq(kb_query_step(q, &row), KB_ESTORE);
+    kb_query_free(q);
+    ck_assert_int_eq(number("SELECT count(*) FROM t"), 3);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(kb_store_exec(store, "BEGIN"), KB_OK);
+        ck_assert_int_eq(kb_store_exec(store, "DELETE FROM t"), KB_OK);
+        ck_assert_int_eq(number("SELECT count(*) FROM t"), 0);
+        ck_assert_int_eq(kb_store_exec(store, "ROLLBACK"), KB_OK);
+        ck_assert_int_eq(number("SELECT count(*) FROM t"), 3);
+    }
+}
+END_TEST
+
+START_TEST(a_statement_half_read_holds_no_lock_once_freed)
+{
+    ck_assert_int_eq(kb_store_exec(store, "INSERT INTO t (n) VALUES (1), (2)"), KB_OK);
+    kb_query *q = ask("SELECT n FROM t"), *other = ask("SELECT n FROM t");
+    ck_assert(step(q));
+    ck_assert(step(other));
+    ck_assert(step(other));
+    kb_query_free(q);
+    kb_query_free(other);
+    ck_assert_int_eq(kb_store_exec(store, "ALTER TABLE t ADD COLUMN later INTEGER"), KB_OK);
+    ck_assert_int_eq(kb_store_exec(store, "DROP TABLE t"), KB_OK);
+    ck_assert_int_eq(kb_query_new(store, "SELECT n FROM t", &q), KB_OK);
+    bool row;
+    ck_assert_int_eq(kb_query_step(q, &row), KB_ESTORE);
+    kb_query_free(q);
+}
+END_TEST
+
+START_TEST(more_statements_than_are_kept_all_work)
+{
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 100; i++) {
+            char sql[32];
+            snprintf(sql, sizeof sql, "SELECT %d", i);
+            ck_assert_int_eq(number(sql), i);
+        }
+}
+END_TEST
+
+START_TEST(a_pragma_is_read_anew)
+{
+    ck_assert_int_eq(number("PRAGMA foreign_keys"), 1);
+    ck_assert_int_eq(kb_store_exec(store, "PRAGMA foreign_keys = OFF"), KB_OK);
+    ck_assert_int_eq(number("PRAGMA foreign_keys"), 0);
+    ck_assert_int_eq(kb_store_exec(store, "PRAGMA foreign_keys = ON"), KB_OK);
+    ck_assert_int_eq(kb_store_exec(store, "PRAGMA foreign_keys = OFF"), KB_OK);
+    ck_assert_int_eq(number("PRAGMA foreign_keys"), 0);
+    int64_t version = number("PRAGMA data_version");
+    kb_store *other = NULL;
+    ck_assert_int_eq(kb_store_open(path, NULL, 0, &other), KB_OK);
+    ck_assert_int_eq(kb_store_exec(other, "INSERT INTO t (n) VALUES (1)"), KB_OK);
+    kb_store_close(other);
+    ck_assert_int_ne(number("PRAGMA data_version"), version);
+}
+END_TEST
+
+START_TEST(a_query_may_outlive_its_store)
+{
+    kb_query *q = ask("SELECT 1"), *other = ask("SELECT 2");
+    ck_assert(step(q));
+    kb_store_close(store);
+    store = NULL;
+    kb_query_free(q);
+    kb_query_free(other);
+}
+END_TEST
+
 START_TEST(a_folder_that_is_not_there_is_refused)
 {
     char why[8] = "";
@@ -275,6 +359,11 @@ int main(void)
                         sizeof broken / sizeof *broken);
     tcase_add_test(t, the_settings_are_those_of_the_header);
     tcase_add_test(t, a_script_stops_at_its_first_error);
+    tcase_add_test(t, a_statement_that_comes_again_has_no_values_of_before);
+    tcase_add_test(t, a_statement_half_read_holds_no_lock_once_freed);
+    tcase_add_test(t, more_statements_than_are_kept_all_work);
+    tcase_add_test(t, a_pragma_is_read_anew);
+    tcase_add_test(t, a_query_may_outlive_its_store);
     tcase_add_test(t, what_was_committed_survives_a_kill);
     tcase_add_test(t, a_file_opened_to_read_is_not_changed);
     tcase_add_test(t, a_full_disk_is_an_error_and_loses_nothing);

@@ -63,6 +63,8 @@ end
 for _, case in ipairs {
   { "prose only", "I would tile the loops, and then unroll them.", "no code block: I would tile" },
   { "nothing", " \n ", "the answer is empty" },
+  { "a line to the engine that names the kernel", fence("c", "// kb: void axpy(int n) {\nint x;\n"),
+    "no code block of the answer defines void axpy(..)" },
   { "a block that defines something else", fence("c", "int main(void) { return 0; }\n"),
     "no code block of the answer defines void axpy(..)" },
   { "a diff", fence("diff", "-a\n+b\n"), "a diff; the whole kernel" },

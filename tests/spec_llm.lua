@@ -354,6 +354,7 @@ for _, case in ipairs {
   { 402, '{"error":{"message":"Payment required"}}', "has no credit", "EPAUSE" },
   { 401, '{"error":{"message":"Incorrect API key"}}', "check the key", "ESTOP" },
   { 404, '{"error":{"message":"no such model"}}', "check model and base_url", "ESTOP" },
+  { 404, '{"error":{"message":"There is no such model."}}', "model; check model", "ESTOP" },
   { 403, "<html><b>Forbidden</b></html>", "Forbidden", "ESTOP" },
 } do
   t.test(("HTTP %d ends it at once, by %s: %s"):format(case[1], case[4], case[3]), function()
@@ -477,6 +478,18 @@ t.test("a key that is not there is an error before anything starts", function()
            { model = "m", api_key_env = "NO_SUCH_KEY_", base_url = "http://h" })
   t.raises("not the key itself", kb.generator.llm, { model = "m", api_key_env = "sk-abc" })
   t.raises("without a password", kb.generator.llm, { model = "m", base_url = "http://a:b@h/" })
+end)
+
+t.test("the example names the key of the model it is asked for", function()
+  local system = core.system
+  for model, variable in pairs { ["claude-x"] = "ANTHROPIC_API_KEY",
+                                 ["gpt-x"] = "OPENAI_API_KEY" } do
+    local pipe = io.popen(("env -u ANTHROPIC_API_KEY -u OPENAI_API_KEY '%s' run "
+      .. "examples/llm.lua %s 2>&1"):format(system.exe(), model))
+    local said = pipe:read "a"
+    pipe:close()
+    t.contains(said, "environment variable " .. variable .. " is not set")
+  end
 end)
 
 t.test("a server that echoes the key does not get it any further", function()

@@ -189,6 +189,53 @@ t.test("tokens and money are summed, with a table's prices", function()
   t.near(r.usd, 3 * 300 / 1e6, 1e-12)
 end)
 
+-- What a report says of the money of a run.
+local function told(out)
+  local html = require("kernelband.report").html { out }
+  return html:match "[^>]*</div><div>spent on models</div>.-</div>",
+         html:match "Model calls.-</table>"
+end
+
+t.test("a recorded answer costs nothing now, and what it cost then is told beside", function()
+  local first, second, third = worlds.folder(), worlds.folder(), worlds.folder()
+  live(always, { budget = { steps = 3 }, prices = { m = { input = 1, output = 10 } },
+                 out = first })
+  local function replay(from, out, more)
+    local options = { generator = kb.generator.replay(from), out = out,
+                      budget = { usd = 0.00001 } }
+    for k, v in pairs(more or {}) do options[k] = v end
+    return search(options)
+  end
+  local r = replay(first, second)
+  t.equal({ r.pulls, r.usd, r.recorded.answers }, { 3, 0, 3 })
+  t.near(r.recorded.usd, 0.0009, 1e-12)
+  local written = json.decode(core.system.read_file(second .. "/result.json"))
+  t.equal({ written.usd, written.recorded.answers }, { 0, 3 })
+  t.near(written.recorded.usd, 0.0009, 1e-12)
+  local spent, calls = told(second)
+  t.contains(spent, "$0.00")
+  t.contains(spent, "3 recorded answers, which cost $0.0009 then")
+  t.contains(calls, "$0.00; $0.0009 when recorded")
+  -- A recording of a recording still knows, and so does a run that is gone on with.
+  local run = require "kernelband.run"
+  replay(second, third, { budget = { steps = 2 } })
+  run.resuming(third)
+  r = replay(second, third, { budget = { steps = 3 } })
+  run.resuming(nil)
+  t.equal({ r.pulls, r.usd, r.recorded.answers }, { 3, 0, 3 })
+  t.near(r.recorded.usd, 0.0009, 1e-12)
+end)
+
+t.test("a recorded answer of a price nobody knew costs nothing either", function()
+  local out = worlds.folder()
+  local r = search { out = out, budget = { usd = 1 } }
+  t.equal({ r.usd, r.recorded.usd }, { 0, nil })
+  local spent, calls = told(out)
+  t.contains(spent, "$0.00")
+  t.contains(spent, "which cost nobody knows what then")
+  t.contains(calls, "$0.00; unknown when recorded")
+end)
+
 t.test("a price nobody knows is unknown in the sum, and keeps no budget", function()
   local r = live(always, { budget = { steps = 2 } })
   t.equal(r.usd, nil)

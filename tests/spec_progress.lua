@@ -78,10 +78,10 @@ end)
 
 t.test("recorded answers cost nothing now, and what they cost is said to be recorded", function()
   local line = progress.line(with { usd = 0, usd_unknown = true, recorded = true })
-  t.contains(line, "| recorded answers |")
-  assert(not line:find("price", 1, true) and not line:find("$", 1, true), line)
-  t.contains(progress.line(with { usd = 0.31, tokens = 3000, recorded = true }),
-             "| $0.31 3k tokens (recorded) |")
+  t.contains(line, "| $0.00 (recorded answers) |")
+  assert(not line:find("price", 1, true), line)
+  t.contains(progress.line(with { usd = 0, recorded_usd = 0.31, tokens = 3000, recorded = true }),
+             "| $0.00 (recorded: $0.31 3k tokens) |")
 end)
 
 t.test("the block tells the best, the last pull, and what is under way", function()

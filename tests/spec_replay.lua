@@ -80,9 +80,10 @@ t.test("a recording gives the same answers to the same questions, whatever their
     end })
   t.equal(again.source, code(21))
   t.equal(again.tokens, { input = 7, output = 3 })
-  t.equal(again.usd, 0.5)
+  t.equal(again.usd, 0)                           -- what it cost then is not spent again
+  t.equal(records[1].recorded_usd, 0.5)
   t.equal(again.calls, { 5 })
-  t.equal(records[1].usd_source, "table")
+  t.equal(records[1].usd_source, "recorded")
   t.equal(records[1].model, "m")
   t.equal(r.repair(again, failed, core.rng(1), { pull = 1 }).source, code(22))
   t.equal(propose(r, 2).source, code(11))         -- pull 1's question again

@@ -61,6 +61,35 @@ t.test("a vetoed strategy is not used again, an allowed one is", function()
   assert(late > 0)
 end)
 
+t.test("what a model is asked is steered too, though it is open for every pair", function()
+  local function verdict()
+    return { verdict = "ok", time_ns = 1, baseline_ns = 1, speedup = 1, shapes = {}, evidence = {} }
+  end
+  local strategies = {}
+  for i, name in ipairs { "tiling", "fusion" } do
+    strategies[i] = { name = name, target = "sm", summary = "", prompt = "", moves = {},
+                      path = name }
+  end
+  local task = { name = "toy", summary = "", environment = function()
+    return { strategies = strategies, source = "void toy(void) { }\n",
+             evaluator = { baseline = verdict, evaluate = verdict, close = function() end },
+             generator = {} }
+  end }
+  local r = search(worlds.folder(), { [4] = "veto tiling", [8] = "pin 1", [12] = "pin none",
+                                      [13] = "allow tiling" },
+    { task = task, budget = { steps = 30 }, generator = kb.generator.command { "sh", "-c",
+      "cat > /dev/null; echo \"void toy(void) { step($$); }\"" } })
+  local tiled, others = 0, 0
+  for _, row in ipairs(r.rows) do
+    t.equal(row.verdict, "ok")
+    if row.n > 4 and row.n <= 13 then t.equal(row.strategy, "fusion") end
+    if row.n > 8 and row.n <= 12 then t.equal(row.parent, 1) end
+    if row.n > 13 and row.strategy == "tiling" then tiled = tiled + 1 end
+    if row.n > 13 and row.parent ~= 1 then others = others + 1 end
+  end
+  assert(tiled > 0 and others > 0)
+end)
+
 t.test("a pinned kernel is every later child's parent", function()
   local r = search(worlds.folder(), { [8] = "pin 3", [20] = "pin none" })
   local others = 0

@@ -4,6 +4,7 @@
  *   core.store(path, "read")                 -- an existing file, never changed
  *   db:exec(sql, ...)  -> rows changed | nil, text, code
  *   db:rows(sql, ...)  -> { { column = value, .. }, .. } | nil, text, code
+ *   db:last_id()       -> the number of the row inserted last
  *   db:close()
  *
  * "?" in sql takes the next argument: nil, boolean (1 or 0), integer, number,
@@ -152,6 +153,12 @@ static int store_exec(lua_State *L)
     return 1;
 }
 
+static int store_last_id(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)kb_store_last_id(self(L)));
+    return 1;
+}
+
 static void push_row(lua_State *L, const kb_query *query)
 {
     size_t columns = kb_query_columns(query), bytes;
@@ -205,7 +212,7 @@ static const luaL_Reg store_meta[] = {
 };
 
 static const luaL_Reg store_methods[] = {
-    { "exec",  store_exec  },
+    { "exec",  store_exec  }, { "last_id", store_last_id },
     { "rows",  store_rows  },
     { "close", store_close },
     { NULL, NULL }

@@ -16,7 +16,7 @@
  *   pieces    of one that streams are told of at once when gather_ns is 0; else
  *             when so much time has passed or KB_HTTP_PIECE_BYTES have come,
  *             and its connection is looked at less often the longer it has
- *             gone on: its end is heard of a 32nd of that late at most, 25 ms
+ *             gone on: its end is heard of a 32nd of that late at most, 50 ms
  *             at least, and no clock ends what has bytes waiting
  *
  * No value of a header, no user and no query of an address is ever in a text.

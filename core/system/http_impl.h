@@ -7,7 +7,7 @@
 
 enum kb_http_stop { STOP_NONE, STOP_HEAD, STOP_BODY, STOP_MEMORY };
 
-enum { KB_HTTP_TICK_NS = 25000000 };
+enum { KB_HTTP_TICK_NS = 50000000 };
 
 /* What one look at a connection brought. */
 struct round {

@@ -9,10 +9,12 @@
 
 #include <sqlite3.h>
 
-enum { BUSY_MS = 5000, TEXT_BYTES = 512 };
+enum { BUSY_MS = 5000, TEXT_BYTES = 512, KEPT = 32, KEPT_BYTES = 1024 };
 
 struct kb_store {
-    sqlite3 *db;
+    sqlite3 *db;                /* NULL: closed, and queries are left */
+    size_t queries, oldest;
+    sqlite3_stmt *kept[KEPT];   /* reset, for who asks the same again */
     char why[TEXT_BYTES];
 };
 
@@ -126,12 +128,21 @@ kb_status kb_store_open_read(const char *path, char *why, size_t size,
     return st;
 }
 
+static void let_go(kb_store *store)
+{
+    if (!store->db && store->queries == 0)
+        free(store);
+}
+
 void kb_store_close(kb_store *store)
 {
     if (!store)
         return;
+    for (size_t i = 0; i < KEPT; i++)
+        sqlite3_finalize(store->kept[i]);
     sqlite3_close_v2(store->db);
-    free(store);
+    store->db = NULL;
+    let_go(store);
 }
 
 const char *kb_store_error(const kb_store *store)
@@ -142,6 +153,52 @@ const char *kb_store_error(const kb_store *store)
 int64_t kb_store_changes(const kb_store *store)
 {
     return sqlite3_changes64(store->db);
+}
+
+int64_t kb_store_last_id(const kb_store *store)
+{
+    return sqlite3_last_insert_rowid(store->db);
+}
+
+/* Taken out of those kept, or NULL. */
+static sqlite3_stmt *find(kb_store *store, const char *sql)
+{
+    for (size_t i = 0; i < KEPT; i++) {
+        sqlite3_stmt *stmt = store->kept[i];
+        if (stmt && !strcmp(sqlite3_sql(stmt), sql)) {
+            store->kept[i] = NULL;
+            return stmt;
+        }
+    }
+    return NULL;
+}
+
+/* Most PRAGMAs do or read what they are for when they are prepared: they are made
+ * anew. */
+static bool is_worth_keeping(sqlite3_stmt *stmt)
+{
+    const char *sql = sqlite3_sql(stmt);
+    return !strcmp(sql, "PRAGMA data_version")
+        || (strlen(sql) < KEPT_BYTES && sqlite3_strnicmp(sql, "PRAGMA", 6));
+}
+
+/* What it holds of its parameters, and its lock, are free again. */
+static void keep(kb_store *store, sqlite3_stmt *stmt)
+{
+    size_t i = 0;
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    if (!store->db || !is_worth_keeping(stmt)) {
+        sqlite3_finalize(stmt);
+        return;
+    }
+    while (i < KEPT && store->kept[i])
+        i++;
+    if (i == KEPT) {
+        i = store->oldest++ % KEPT;
+        sqlite3_finalize(store->kept[i]);
+    }
+    store->kept[i] = stmt;
 }
 
 /* Steps to the end, dropping rows. */
@@ -156,13 +213,21 @@ static int drain(sqlite3_stmt *stmt)
 
 kb_status kb_store_exec(kb_store *store, const char *sql)
 {
+    bool one = !strchr(sql, ';');       /* BEGIN and COMMIT come again */
     while (*sql) {
-        sqlite3_stmt *stmt = NULL;
-        int code = sqlite3_prepare_v2(store->db, sql, -1, &stmt, &sql);
+        int code = SQLITE_OK;
+        sqlite3_stmt *stmt = one ? find(store, sql) : NULL;
+        if (stmt)
+            sql = "";
+        else
+            code = sqlite3_prepare_v2(store->db, sql, -1, &stmt, &sql);
         if (!code && stmt)
             code = drain(stmt);
         kb_status st = code ? refuse(store, code) : KB_OK;
-        sqlite3_finalize(stmt);
+        if (one && stmt)
+            keep(store, stmt);
+        else
+            sqlite3_finalize(stmt);
         if (st)
             return st;
     }
@@ -182,8 +247,14 @@ kb_status kb_query_new(kb_store *store, const char *sql, kb_query **out)
     if (!query)
         goto fail;
     query->store = store;
-
-    int code = sqlite3_prepare_v2(store->db, sql, -1, &query->stmt, &tail);
+    store->queries++;
+    query->stmt = find(store, sql);
+    if (query->stmt) {
+        *out = query;
+        return KB_OK;
+    }
+    int code = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                  &query->stmt, &tail);
     if (code) {
         st = refuse(store, code);
         goto fail;
@@ -203,7 +274,10 @@ void kb_query_free(kb_query *query)
 {
     if (!query)
         return;
-    sqlite3_finalize(query->stmt);
+    if (query->stmt)
+        keep(query->store, query->stmt);
+    query->store->queries--;
+    let_go(query->store);
     free(query);
 }
 

@@ -53,11 +53,15 @@ const char *kb_store_error(const kb_store *store);
 /* Rows the last INSERT, UPDATE or DELETE touched. */
 int64_t kb_store_changes(const kb_store *store);
 
+/* The number of the row that was inserted last. */
+int64_t kb_store_last_id(const kb_store *store);
+
 /* Runs every statement of sql in turn and drops their rows. ESTORE at the
  * first that fails; those before it stand. */
 KB_MUST_USE kb_status kb_store_exec(kb_store *store, const char *sql);
 
-/* Prepares exactly one statement. EINVAL when sql holds none or more than
+/* Prepares exactly one statement, or takes one of the same text that was freed: the
+ * latest are kept. EINVAL when sql holds none or more than
  * one, ESTORE when SQLite does not understand it. */
 KB_MUST_USE kb_status kb_query_new(kb_store *store, const char *sql,
                                    kb_query **out);

@@ -13,6 +13,7 @@
 --   j.last                     the greatest n recorded before, 0: none
 --   j.lost                     { usd, input, output } that calls of pulls cost which
 --                              never landed, and { cached, reasoning } of all calls
+--   j.recalled                 prices of the recorded answers of its pulls, false: unknown
 --   j.baseline(kernel, evaluation)       j.machine(machine)
 --   j.pull(pull, attempts)     attempts: { kind, candidate, evaluation, text }
 --   j.call(record) -> id       a model call, its request and answer by their hash
@@ -28,6 +29,7 @@ local json = require "kernelband.json"
 local journal = {}
 
 local CHUNK = 256                       -- recorded pulls held at a time
+local SOURCES = 8                       -- ... and sources of kernels
 local MIN_FREE_BYTES = 8 << 20
 
 local columns = {
@@ -113,6 +115,11 @@ local function read_back(j, db)
   local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
       coalesce(sum(tokens_reasoning), 0) AS reasoning FROM calls]])[1]
   j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
+  for i, c in ipairs(rows_of(db, folder, [[SELECT CASE WHEN json_valid(usage)
+      THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
+      WHERE usd_source = 'recorded' AND pull IS NOT NULL]])) do
+    j.recalled[i] = real(c.usd) or false
+  end
   j.last = rows_of(db, folder, "SELECT coalesce(max(n), 0) AS n FROM pulls")[1].n
   return rows_of(db, folder, [[SELECT max(coalesce((SELECT max(at_s) FROM pulls), 0.0),
       coalesce((SELECT max(at_s) FROM events), 0.0)) AS at_s]])[1].at_s
@@ -177,12 +184,11 @@ local function add_calls(j, db, exec)
     local plain = core.system.hash(bytes)
     local hash, n = plain, 1
     while true do
-      local row = rows_of(db, j.folder, "SELECT bytes FROM blobs WHERE hash = ?", hash)[1]
-      if row and row.bytes == bytes then return hash end
-      if not row then
-        exec("INSERT INTO blobs VALUES (?, ?)", hash, { blob = bytes })
+      if exec("INSERT OR IGNORE INTO blobs VALUES (?, ?)", hash, { blob = bytes }) == 1 then
         return hash
       end
+      local row = rows_of(db, j.folder, "SELECT bytes FROM blobs WHERE hash = ?", hash)[1]
+      if row and row.bytes == bytes then return hash end
       n = n + 1
       hash = plain .. "-" .. n
     end
@@ -197,7 +203,7 @@ local function add_calls(j, db, exec)
          whole(r.tokens_in), whole(r.tokens_cached), whole(r.tokens_cache_write),
          whole(r.tokens_out), whole(r.tokens_reasoning), real(r.usd), text(r.usd_source),
          whole(r.attempts), text(r.error), text(r.usage), request, answer)
-    local id = rows_of(db, j.folder, "SELECT last_insert_rowid() AS id")[1].id
+    local id = db:last_id()
     exec "COMMIT"
     return id
   end
@@ -248,13 +254,14 @@ end
 
 function journal.new(db, folder, ext, resumed, lock)
   local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
-              resumed = resumed, order = {}, confirmed = {} }
+              resumed = resumed, order = {}, confirmed = {}, recalled = {} }
   local function exec(...)
-    local ok, why = db:exec(...)
-    if not ok then
+    local changed, why = db:exec(...)
+    if not changed then
       db:exec "ROLLBACK"
       journal.broken(folder, why)
     end
+    return changed
   end
   if resumed then                       -- pulls that never landed will be made anew
     exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
@@ -268,15 +275,18 @@ function journal.new(db, folder, ext, resumed, lock)
   -- The state another process may have to know of, and what is steered already.
   j.steers = rows_of(db, folder, "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id")
 
-  local open, last_id, last_source = true, nil, nil
-  function j.source(id)
-    if id ~= last_id then
+  local open, sources, ids, oldest = true, {}, {}, 0
+  function j.source(id)                 -- the best's and a parent's are asked for by turns
+    if not sources[id] then
       local from = open and db or assert(core.store(folder .. "/run.db", "read"))
       local row = rows_of(from, folder, "SELECT source FROM kernels WHERE id = ?", id)[1]
-      last_id, last_source = id, row and row.source
       if not open then from:close() end
+      if not row then return nil end
+      oldest = oldest % SOURCES + 1
+      if ids[oldest] then sources[ids[oldest]] = nil end
+      ids[oldest], sources[id] = id, row.source
     end
-    return last_source
+    return sources[id]
   end
 
   function j.close()

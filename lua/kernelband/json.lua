@@ -20,7 +20,10 @@ local function number(v)
 end
 
 -- lua-cjson escapes slashes, which JSON does not ask for.
-local function text(v) return (cjson.encode(v):gsub("\\/", "/")) end
+local function text(v)
+  local s = cjson.encode(v)
+  return s:find("\\/", 1, true) and s:gsub("\\/", "/") or s
+end
 
 local write
 

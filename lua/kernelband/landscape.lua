@@ -224,8 +224,9 @@ function landscape.new(options, moves, remembered, strategies)
   end
 
   function land.excess(kernel, i, best)
+    if not speed then return nil end
     local list, again = moves(kernel, i)
-    if not list or not speed then return nil end
+    if not list then return nil end
     local class, sum, count = class_of(list), 0, 0
     for n = 1, #class do
       local m = class[n]

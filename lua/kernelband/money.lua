@@ -14,6 +14,8 @@ local money = {}
 --   left()        { usd_left, tokens_left, seconds_left }: what has no budget is absent
 --   known()       the sum in dollars, nil when any part of it is unknown
 --   usd, tokens   sums of what is known
+--   recall(usd)   an answer was a recorded one, which once cost that; nil: unknown
+--   recorded      { answers, usd, unknown } of those, nil: there were none
 function money.new(S)
   local b = S.budget
   local m = { usd = 0, unknown = false,
@@ -29,6 +31,12 @@ function money.new(S)
         .. "generator's prices = { .. }, or use budget.tokens or budget.steps in its place")
         :format(b.usd, model and " of model " .. tostring(model) or "")
     end
+  end
+
+  function m.recall(usd)
+    local r = m.recorded or { answers = 0, usd = 0 }
+    m.recorded, r.answers, r.usd = r, r.answers + 1, r.usd + (usd or 0)
+    r.unknown = r.unknown or not usd
   end
 
   -- Not raised by spend: that is called in the midst of a generator's work.

@@ -260,21 +260,22 @@ end
 
 -- ctx as the policy sees it.
 local function inner_context(ctx, m)
-  local originals, answers = m.originals, {}
-  local function open(kernel, i)
-    local known = answers[kernel]
+  local originals, answers, index = m.originals, {}, {}
+  local static, asked = ctx.static, ctx.open
+  for i = 1, #ctx.strategies do index[i] = i end
+  local function refuse(kernel, i)
+    if not originals[kernel or m] then
+      error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 3)
+    end
+    error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#index, schema.show(i)), 3)
+  end
+  local function open(kernel, i)        -- policies ask of all pairs there are
+    local known = static and answers[kernel]
     if known and known[i] ~= nil then return known[i] end
-    local original = originals[kernel]
-    if not original then
-      error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 2)
-    end
-    local n = type(i) == "number" and math.tointeger(i)
-    if not n or n < 1 or n > #ctx.strategies then
-      error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#ctx.strategies,
-            schema.show(i)), 2)
-    end
-    local is = not ctx.open or ctx.open(original, n)
-    if not ctx.static then return is end
+    local original, n = originals[kernel], index[i]
+    if not original or not n then refuse(kernel, i) end
+    local is = not asked or asked(original, n)
+    if not static then return is end
     answers[kernel] = known or {}
     answers[kernel][n] = is             -- a generator whose answers stay
     return is

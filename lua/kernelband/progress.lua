@@ -62,16 +62,24 @@ local function many(n)
 end
 
 -- What recorded answers once cost is not spent now.
+local function recorded(s)
+  local parts = {}
+  if (s.recorded_usd or 0) > 0 then parts[1] = ("$%.2f"):format(s.recorded_usd) end
+  if (s.tokens or 0) > 0 then parts[#parts + 1] = many(s.tokens) .. " tokens" end
+  return ("$%.2f (%s)"):format(s.usd or 0, #parts > 0 and "recorded: " .. table.concat(parts, " ")
+                                           or "recorded answers")
+end
+
 local function spent(s)
+  if s.recorded then return recorded(s) end
   local parts, known = {}, (s.usd or 0) > 0
   if known then
     parts[1] = ("$%.2f%s%s"):format(s.usd, s.usd_unknown and " and unknown prices" or "",
                                     s.usd_budget and (" of %.2f"):format(s.usd_budget) or "")
-  elseif s.usd_unknown and not s.recorded then
+  elseif s.usd_unknown then
     parts[1] = "price unknown"
   end
   if (s.tokens or 0) > 0 then parts[#parts + 1] = many(s.tokens) .. " tokens" end
-  if s.recorded then parts[#parts + 1] = #parts > 0 and "(recorded)" or "recorded answers" end
   return #parts > 0 and table.concat(parts, " ") or nil
 end
 

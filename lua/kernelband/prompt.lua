@@ -33,8 +33,8 @@ methods.__index = methods
 
 -- A fence longer than any inside.
 local function fenced(tag, text)
-  local longest = 2
-  for run in text:gmatch "`+" do longest = math.max(longest, #run) end
+  local longest, at = 2, text:find("`", 1, true)
+  for run in (at and text:sub(at) or ""):gmatch "`+" do longest = math.max(longest, #run) end
   local fence = ("`"):rep(longest + 1)
   return ("%s%s\n%s%s%s"):format(fence, tag, text, text:sub(-1) == "\n" and "" or "\n", fence)
 end

@@ -80,6 +80,7 @@ local function caller(S, p)
     r.started_s = r.started_s or math.max(0, S.elapsed_s() - (r.total_s or 0))
     p.called = true
     local id = S.journal.call(r)
+    if r.usd_source == "recorded" then S.money.recall(r.recorded_usd) end
     if r.usd or r.tokens_out or not r.error then
       spend(S, p, r.usd, { input = r.tokens_in, cached = r.tokens_cached,
                            output = r.tokens_out, reasoning = r.tokens_reasoning }, r.model)

@@ -211,7 +211,7 @@ end
 local function list(t) return t and #t == 0 and json.empty_list or t end
 
 local function result_of(S, kernel, evaluation, confirmed)
-  local money = S.money
+  local money, recorded = S.money, S.money.recorded
   local r = {
     task = S.task.name, id = kernel.id, strategy = kernel.strategy,
     speedup = evaluation.speedup or 1,
@@ -222,8 +222,10 @@ local function result_of(S, kernel, evaluation, confirmed)
     policy = S.policy.name, interrupted = S.stopping ~= nil,
     state = status.ends[S.stopping] or "done",
     source_path = S.journal.best_path, run = S.journal.folder, usd = money.known(),
-    tokens = money.tokens, machine = S.machine, checks = list(evaluation.checks),
-    weakened = list(evaluation.weakened), quarantined = evaluation.quarantined,
+    tokens = money.tokens, recorded = recorded and { answers = recorded.answers,
+      usd = not recorded.unknown and recorded.usd or nil }, machine = S.machine,
+    checks = list(evaluation.checks), weakened = list(evaluation.weakened),
+    quarantined = evaluation.quarantined,
   }
   if S.journal.folder then
     S.journal.best(kernel.source)

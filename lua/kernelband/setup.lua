@@ -93,20 +93,25 @@ end
 -- Whether strategy i has something left for a kernel: steering's word for it, its own,
 -- asked once a kernel, and the generator's.
 local function opener(S)
-  local applies = {}
+  local name, applies, answers = {}, {}, {}
+  local always = S.generator.always     -- policies ask of all pairs there are
+  for i, s in ipairs(S.strategies) do
+    name[i], applies[i] = s.name, s.applies
+    always = always and not s.applies
+  end
   return function(kernel, i, without_generator)
-    local s = S.strategies[i]
-    if not S.steer.open(kernel, s.name) then return false end
-    if s.applies then
-      local known = applies[kernel]
+    if always and not S.steer.narrows then return true end
+    if not S.steer.open(kernel, name[i]) then return false end
+    if applies[i] then
+      local known = answers[kernel]
       if not known then
         known = {}
-        applies[kernel] = known
+        answers[kernel] = known
       end
-      if known[i] == nil then known[i] = s.applies(kernel) and true or false end
+      if known[i] == nil then known[i] = applies[i](kernel) and true or false end
       if not known[i] then return false end
     end
-    return without_generator or S.generator.open(kernel, s)
+    return without_generator or S.generator.open(kernel, S.strategies[i])
   end
 end
 
@@ -259,7 +264,7 @@ function setup.search(options, L, view)
   S.baseline_source = env.source
   S.brain = S.policy.new {
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
-    device = opt.device, open = function(k, i) return S.open(k, i) end,
+    device = opt.device, open = S.open,
     static = S.generator.static,
     name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
     moves = S.generator.moves and function(k, i)
@@ -273,6 +278,7 @@ function setup.search(options, L, view)
   waiting.patience(S, opt.patience * 60)
   local lost = S.journal.lost
   if lost then S.money.spend(lost.usd, lost) end
+  for _, usd in ipairs(S.journal.recalled or {}) do S.money.recall(usd or nil) end
   local evaluator = env.evaluator
   if type(evaluator) == "function" then
     local ok

@@ -39,9 +39,11 @@ local act = {}
 function act.pause(s) s.paused = not s.old end
 function act.continue(s) s.paused = false end
 function act.hint(s, text) s.hints[#s.hints + 1] = text end
-function act.veto(s, name) s.vetoed[name] = true end
-function act.allow(s, name) s.vetoed[name] = nil end
-function act.pin(s, id) s.pinned = id ~= "none" and id or nil end
+local function narrow(s) s.narrows = next(s.vetoed) ~= nil or s.pinned ~= nil end
+
+function act.veto(s, name) s.vetoed[name] = true narrow(s) end
+function act.allow(s, name) s.vetoed[name] = nil narrow(s) end
+function act.pin(s, id) s.pinned = id ~= "none" and id or nil narrow(s) end
 function act.stop() end
 
 -- What cannot be done, in words; nil when it can.
@@ -56,6 +58,7 @@ end
 -- S: the search (steps chosen and landed, pool, index, journal, progress). Returns
 --   hints, paused
 --   open(kernel, name)   whether steering leaves this pair open
+--   narrows      whether there is any that it does not
 --   look()               heeds what is due; true when a stop was asked for
 --   free()               from here on things are said anew: a run gone on with does
 --                        not stay paused

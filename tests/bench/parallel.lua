@@ -1,16 +1,20 @@
 -- What overlapping buys: pulls a second from a model that takes 2 s to answer, over HTTP
 -- from a server on this machine, and two workers that take 100 ms to evaluate, by how
--- many pulls are in flight; and the processor time of the engine a proposal.
---   kernelband run tests/bench/parallel.lua [seconds a run] [pieces an answer]
+-- many pulls are in flight; and the processor time of the engine a proposal: of this
+-- process, user and system, threads included, the server's not. Whole: all that a run
+-- used, its start and end too, over its proposals. Marginal: what the proposals of a long
+-- run beyond those of a short one used, over their number.
+--   kernelband run tests/bench/parallel.lua [short run] [long run] [pieces an answer]
 package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
 local kb     = require "kernelband"
 local json   = require "kernelband.json"
 local server = require "server"
 local core   = kb.core
 
-local seconds = tonumber(arg and arg[1]) or 24
+local SHORT <const>, LONG <const> = tonumber(arg and arg[1]) or 100, tonumber(arg and arg[2]) or 400
+local ALONE <const> = 12                         -- pulls of the sequential run
 local EVENTS, ANSWER_MS = 400, 2000
-local WAITS = tonumber(arg and arg[2]) or 20     -- the server sends what is between two at once
+local WAITS = tonumber(arg and arg[3]) or 20     -- the server sends what is between two at once
 local WORKERS <const>, EVALUATION_NS <const> = 2, 100 * 10 ^ 6 // 1
 
 -- One answer: a kernel like no other, in EVENTS events over two seconds.
@@ -64,29 +68,32 @@ local function task()
   end }
 end
 
-local function rate(parallel, policy, folder)
+-- A search of so many pulls: pulls a second and seconds of CPU.
+local function run(parallel, policy, steps, folder)
   local scenario = {}
-  for i = 1, (parallel * seconds // 2 + 2 * parallel) // 1 do scenario[i] = answer(i) end
+  for i = 1, steps do scenario[i] = answer(i) end
   local s = server.start(table.concat(scenario, "\n") .. "\n")
+  collectgarbage()
   local began, cpu = core.system.now_ns(), os.clock()
   local r = kb.search { task = task(), parallel = parallel, quiet = true, confirm = false,
     generator = kb.generator.llm { model = "m", base_url = s.url .. "/v1" },
-    policy = ("policies/%s.lua"):format(policy), out = folder,
-    budget = { minutes = seconds / 60 } }
+    policy = ("policies/%s.lua"):format(policy), out = folder, budget = { steps = steps } }
   local spent, used = (core.system.now_ns() - began) / 1e9, os.clock() - cpu
-  local asked = #s:requests()
+  assert(#s:requests() == steps)
   s:stop()
-  assert(r.verdicts.ok == r.pulls, "an answer was not measured")
-  return r.pulls / spent, 1e3 * used / asked, r.pulls
+  assert(r.verdicts.ok == steps and r.pulls == steps, "an answer was not measured")
+  return steps / spent, used
 end
 
 local dir = ("%s/kb-bench-%s"):format(os.getenv "TMPDIR" or "/tmp", core.system.random_hex(6))
-local one
-for n, run in ipairs { { 1, "random" }, { 16, "random" }, { 16, "kernelband" } } do
-  local per_s, cpu_ms, pulls = rate(run[1], run[2], ("%s/%d"):format(dir, n))
-  one = one or per_s
-  print(("%2d in flight, %-10s  %6.2f pulls/s  %5.1fx  %5.2f ms of the engine a proposal of %d "
-         .. "events  (%d pulls)"):format(run[1], run[2], per_s, per_s / one, cpu_ms, EVENTS, pulls))
+local one = run(1, "random", ALONE, dir .. "/alone")
+print((" 1 in flight, random      %6.2f pulls/s    1.0x  (%d pulls)"):format(one, ALONE))
+for _, policy in ipairs { "random", "kernelband" } do
+  local _, short_s = run(16, policy, SHORT, ("%s/%s-short"):format(dir, policy))
+  local per_s, long_s = run(16, policy, LONG, ("%s/%s-long"):format(dir, policy))
+  print(("16 in flight, %-10s  %6.2f pulls/s  %5.1fx  %.2f ms of CPU a proposal of %d events: "
+         .. "%.2f marginal (%d pulls beside %d)"):format(policy, per_s, per_s / one,
+        1e3 * long_s / LONG, EVENTS, 1e3 * (long_s - short_s) / (LONG - SHORT), LONG, SHORT))
 end
 os.execute("rm -rf '" .. dir .. "'")
 server.clean()

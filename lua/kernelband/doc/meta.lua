@@ -140,7 +140,8 @@ local fixed = [[
 ---@field weakened? string[] what makes its figure worth less
 ---@field quarantined? string why it was measured twice
 ---@field share_of_optimum? number
----@field usd? number
+---@field usd? number spent; nil where a price is not known
+---@field recorded? { answers: integer, usd: number? } of recorded answers, what they once cost
 
 ---What kb.core has for policies: see core/bandit.
 ---@class kernelband.core

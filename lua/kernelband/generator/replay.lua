@@ -6,6 +6,7 @@
 -- An exchange is found by the hash of its request; where the request is another (the
 -- times in it are those of another machine), by its pull. Which one a pull gets
 -- depends on nothing else, so a run that is resumed gets what it would have got.
+-- An answer costs nothing now; what it cost when it was recorded is kept beside that.
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
 local prompt = require "kernelband.prompt"
@@ -66,13 +67,14 @@ local function new(options)
       at = math.max(at, about.pull)
       local e = find(core.system.hash(question.text), about)
       if not e then
-        return nil, about.kind == "repair" and "no repair of this was recorded"
-          or ("the recording holds no answer for pull %d"):format(about.pull), nil,
-          { provider = "replay", attempts = 0 }
+        local why = about.kind == "repair" and "no repair of this was recorded"
+          or ("the recording holds no answer for pull %d"):format(about.pull)
+        return nil, why, nil, { provider = "replay", attempts = 0, error = why }
       end
       local rec = { provider = e.provider or "replay", attempts = 1, model = e.model,
-                    model_returned = e.model_returned, finish = e.finish, usd = e.usd,
-                    usd_source = e.usd_source, total_s = 0 }
+                    model_returned = e.model_returned, finish = e.finish, usd = 0,
+                    usd_source = "recorded", recorded_usd = e.usd, total_s = 0,
+                    usage = e.usd and json.encode { recorded_usd = e.usd } or nil }
       for _, name in ipairs { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
                               "tokens_reasoning" } do
         rec[name] = e[name]

@@ -51,47 +51,11 @@ local function collect(text, depth, out)
   return out
 end
 
--- Comments become a space each, text and character constants stay whole.
-local function strip_comments(s)
-  local out, at = {}, 1
-  while true do
-    local i = s:find("[/\"']", at)
-    if not i then break end
-    local c, two = s:sub(i, i), s:sub(i, i + 1)
-    if two == "//" then
-      local stop = s:find("\n", i, true) or #s + 1
-      while s:sub(stop - 1, stop - 1) == "\\" and stop <= #s do
-        stop = s:find("\n", stop + 1, true) or #s + 1
-      end
-      out[#out + 1] = s:sub(at, i - 1) .. " "
-      at = stop
-    elseif two == "/*" then
-      local _, stop = s:find("*/", i + 2, true)
-      out[#out + 1] = s:sub(at, i - 1) .. " "
-      at = (stop or #s) + 1
-    elseif c == "/" then
-      out[#out + 1] = s:sub(at, i)
-      at = i + 1
-    else
-      local stop = i + 1
-      while true do                     -- to the quote, or the end of the line
-        stop = s:find("[\\\n" .. c .. "]", stop)
-        if not stop or s:sub(stop, stop) ~= "\\" then break end
-        stop = stop + 2
-      end
-      stop = stop or #s
-      out[#out + 1] = s:sub(at, stop)
-      at = stop + 1
-    end
-  end
-  out[#out + 1] = s:sub(at)
-  return table.concat(out)
-end
-
 -- Does it define what the task asks for?
 local function defines(source, spec)
   if spec.language == "triton" then return source:find("@triton.jit", 1, true) ~= nil end
-  local code = strip_comments(source)
+  local code = core.normal(source)      -- has no comments but those for the engine
+  if code:find("//", 1, true) then code = ("\n" .. code):gsub("\n//[^\n]*", "") end
   if spec.language == "cuda" then return code:find("__global__", 1, true) ~= nil end
   local at = 1
   while true do                         -- a prototype or a call is no definition
@@ -103,8 +67,8 @@ local function defines(source, spec)
 end
 
 local function tidy(source)
-  source = source:gsub("\r\n?", "\n"):gsub("%s+$", "")
-  return source .. "\n"
+  if source:find("\r", 1, true) then source = source:gsub("\r\n?", "\n") end
+  return (source:match "^.*%S" or "") .. "\n"
 end
 
 -- Text that is code from its first line, without a fence: agents answer so.

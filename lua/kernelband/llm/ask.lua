@@ -81,6 +81,7 @@ function ask.instance(self)
 
   -- Recorded answers run out; a model does not.
   function instance.open() return not self.left or self.left() end
+  instance.always = not self.left       -- open for every pair
 
   function instance.propose(parent, strategy, rng, here)
     here = here or {}

@@ -261,7 +261,7 @@ local function leave_out(self, field, note)
 end
 
 local function give_up(self, fail, tries)
-  return ("%s: %s%s"):format(self.where, fail.why,
+  return ("%s: %s%s"):format(self.where, fail.why:gsub("([^.])%.$", "%1"),
     tries > 1 and (" (tried %d times)"):format(tries) or "")
 end
 

@@ -26,7 +26,7 @@ local system = core.system
 
 local kept = { "pull", "kind", "attempt", "provider", "model", "model_returned", "finish",
                "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
-               "tokens_reasoning", "usd", "usd_source", "error" }
+               "tokens_reasoning", "usd", "usd_source", "recorded_usd", "error" }
 local most_entries <const> = 100000
 
 local function broken(folder, why, ...)
@@ -67,6 +67,13 @@ local function text_of(folder, name)
   return text
 end
 
+-- What the model asked for it; of a replay, what the recording says it did.
+local function price(e)
+  if e.usd_source ~= "recorded" then return e.usd end
+  local usage = reply.text(e.usage)
+  return e.recorded_usd or usage and reply.at(reply.decode(usage), "recorded_usd")
+end
+
 -- An exchange without a pull belongs to the next one; a repair to the one before.
 local function number(entries)
   local pull = 0
@@ -76,7 +83,7 @@ local function number(entries)
     if not e.pull then e.pull = e.kind == "repair" and math.max(pull, 1) or pull + 1 end
     pull = math.max(pull, e.pull)
     e.attempt = reply.count(e.attempt) or (e.kind == "repair" and 2 or 1)
-    e.usd = reply.money(e.usd)
+    e.usd = reply.money(price(e))
     e.finish, e.model = reply.text(e.finish), reply.text(e.model)
     for _, name in ipairs { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
                             "tokens_reasoning" } do

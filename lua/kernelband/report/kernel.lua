@@ -63,11 +63,20 @@ function kernel.summary(m)
   out[#out + 1] = tile(format.duration(m.elapsed_s), "search time",
     ("%s of it measuring, %s"):format(format.duration(m.busy_s), states[m.state] or m.state))
   local tokens = m.tokens_in and m.tokens_in + (m.tokens_out or 0) or 0
-  if m.usd == nil or m.usd > 0 or tokens > 0 then
-    out[#out + 1] = tile(format.usd(m.usd), "spent on models", tokens > 0
-      and ("%s tokens in, %s out"):format(format.count(m.tokens_in),
-      format.count(m.tokens_out or 0)) or m.usd == nil and "the price of some calls is not known"
-      or "")
+  if m.usd == nil or m.usd > 0 or tokens > 0 or m.recorded then
+    local what = {}
+    if m.recorded then
+      what[1] = ("%s recorded answers, which cost %s then"):format(
+        format.count(m.recorded.answers), m.recorded.usd and format.usd(m.recorded.usd)
+        or "nobody knows what")
+    end
+    if tokens > 0 then
+      what[#what + 1] = ("%s tokens in, %s out"):format(format.count(m.tokens_in),
+                                                       format.count(m.tokens_out or 0))
+    elseif m.usd == nil then
+      what[#what + 1] = "the price of some calls is not known"
+    end
+    out[#out + 1] = tile(format.usd(m.usd), "spent on models", table.concat(what, "; "))
   end
   out[#out + 1] = "</div>" .. shapes(m)
   out[#out + 1] = format.origin(("Table evaluations, row %s (%s of kernel %d); the interval of a "

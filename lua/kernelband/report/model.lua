@@ -27,6 +27,7 @@ local function experiment(m)
   local id = e.identity
   m.task, m.policy = tostring(id.task or "?"), tostring(id.policy or "?")
   m.generator, m.params = tostring(id.generator or "?"), decode(id.params) or {}
+  m.replay = m.generator:find "^replay " ~= nil
   m.strategies = {}
   for name in tostring(id.strategies or ""):gmatch "%S+" do
     m.strategies[#m.strategies + 1] = name
@@ -39,7 +40,7 @@ local function totals(m)
     .. "count(child) AS ok, count(usd) AS priced, sum(usd) AS usd, "
     .. "sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out FROM pulls")
   m.pulls, m.elapsed_s, m.busy_s, m.ok = t.n, t.at_s or 0, t.seconds or 0, t.ok
-  m.usd = t.priced == t.n and (t.usd or 0) or nil
+  m.usd = (m.replay or t.priced == t.n) and (not m.replay and t.usd or 0) or nil
   m.tokens_in, m.tokens_out = t.tokens_in, t.tokens_out
   m.kernels = one(m, "SELECT count(*) AS n FROM kernels").n
   m.verdicts, m.arms = {}, {}
@@ -278,8 +279,23 @@ local function calls(m)
   m.calls = rows(m, [[SELECT provider, coalesce(model_returned, model) AS model,
     count(*) AS n, count(error) AS failed, sum(tokens_in) AS tokens_in,
     sum(tokens_cached) AS cached, sum(tokens_out) AS tokens_out, sum(usd) AS usd,
-    count(usd) AS priced, sum(total_s) AS seconds FROM calls GROUP BY 1, 2 ORDER BY 3 DESC
-    LIMIT 20]])
+    count(usd) AS priced, sum(total_s) AS seconds, sum(usd_source = 'recorded') AS recorded,
+    sum(CASE WHEN usd_source = 'recorded' AND json_valid(usage)
+        THEN json_extract(usage, '$.recorded_usd') END) AS recorded_usd,
+    count(CASE WHEN usd_source = 'recorded' AND json_valid(usage)
+          THEN json_extract(usage, '$.recorded_usd') END) AS known FROM calls
+    GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20]])
+  local all = { n = 0, usd = 0, known = 0 }
+  for _, c in ipairs(m.calls) do
+    local answered = c.n - c.failed
+    if m.replay and (c.recorded or 0) == 0 then -- before 0 was what a recorded answer costs
+      c.recorded, c.known, c.recorded_usd = answered, c.priced, c.usd
+      c.usd, c.priced = 0, answered
+    end
+    all.n, all.known = all.n + (c.recorded or 0), all.known + c.known
+    all.usd = all.usd + (c.recorded_usd or 0)
+  end
+  m.recorded = all.n > 0 and { answers = all.n, usd = all.known == all.n and all.usd or nil } or nil
 end
 
 -- Evaluations whose times were taken twice, and those of kernelband verify.

@@ -84,13 +84,21 @@ local function jail_of(machine)
     or "the same user (not root)")
 end
 
+-- Of recorded answers, what they cost now and did then.
+local function dollars(c)
+  local answered = c.n - c.failed
+  local now = c.priced == answered and format.usd(c.usd or 0) or "unknown"
+  if (c.recorded or 0) == 0 then return now end
+  return ("%s; %s when recorded"):format(now,
+    format.usd(c.known == c.recorded and c.recorded_usd or nil))
+end
+
 local function calls(m)
   local rows = {}
   for i, c in ipairs(m.calls) do
     rows[i] = { c.provider or "-", c.model or "-", format.count(c.n), format.count(c.failed),
       format.count(c.tokens_in or 0), format.count(c.cached or 0),
-      format.count(c.tokens_out or 0), c.priced == c.n - c.failed and format.usd(c.usd or 0)
-      or "unknown", format.duration(c.seconds or 0) }
+      format.count(c.tokens_out or 0), dollars(c), format.duration(c.seconds or 0) }
   end
   if #rows == 0 then return "" end
   return format.table({ "provider", "model", "calls", "failed", "tokens in", "of them cached",
