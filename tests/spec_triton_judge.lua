@@ -145,7 +145,7 @@ t.test("of inputs that lie in several places what is large is there once", funct
 import torch
 r = worker.Runner.__new__(worker.Runner)
 r.torch, r.cpu, r.slack, r.zeros, r.real_empty = torch, True, [], torch.zeros, torch.empty
-r.large, worker.PLACED_MOST = {}, 4096
+r.large, worker.LARGE = {}, 2048
 drawn = (torch.ones(1000), torch.ones(10))
 a = r.apart(drawn, {})
 r.slack, first = [], r.slack

@@ -44,7 +44,8 @@ OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua wa
 LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
 FLUSH = 256 << 20
 INPUTS_MOST = 2 << 30       # bytes of inputs that lie on the GPU; of more, one shape's at a time
-PLACES, PLACED_MOST = 4, 64 << 20   # where inputs lie, in turn; bytes of those that do so
+PLACES, PLACED_MOST = 4, 2 << 30    # where inputs lie, in turn; bytes of those that do so,
+LARGE = 1 << 30                     # and of a tensor that lies in one place only
 KEPT, KEPT_MOST = 4, 1 << 20        # former results that lie where a new one would; their bytes
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; bytes of their inputs
 POISONS = (11, 48)          # memory that no one wrote: odd NaN, even a number; 12 and 49
@@ -786,7 +787,7 @@ class Runner:
             whole[FRONT:FRONT + n].copy_(old.set_(storage, 0, (n,), (1,)))
             self.slack += [whole[:FRONT], whole[FRONT + n:]]
             seen[key] = whole
-            if n > PLACED_MOST // 2:
+            if n > LARGE:
                 self.large[key] = whole
         t = self.real_empty(0, dtype=value.dtype, device=value.device)
         t.set_(seen[key].untyped_storage(), FRONT // value.element_size() + value.storage_offset(),
@@ -2190,7 +2191,7 @@ class Session:
                 spin, times, walls, hosts = 0, *({"A": [], "B": []} for _ in range(3))
                 n = min(n, 24)
                 if s.get("baseline"):       # the host is a noisier clock: what all are held against
-                    n, budget = max(n, min(24, int(2.5e8 / cost))), max(budget, 2.5e8)
+                    n, budget = max(n, min(LANES, int(2.5e8 / cost))), max(budget, 2.5e8)
                 continue
             for who, (ns, wall, host, _) in got.items():
                 times[who].append(ns), walls[who].append(wall), hosts[who].append(host)
