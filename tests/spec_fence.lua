@@ -155,6 +155,38 @@ t.test("budgets hold inside coroutines", function()
   t.equal(co(), nil)
 end)
 
+t.test("a large budget costs nothing at first, and a loop without end is found all the same", function()
+  local hooked = fence.call(1e7, function() return debug.gethook() end)
+  t.equal(hooked, nil)
+  t.raises("step budget spent (2000000 VM steps)", fence.call, 2e6,
+           function() while true do end end)
+  t.equal(debug.gethook(), nil)
+  local inner = fence.wrap(1e4, function() end)
+  t.raises("step budget spent", fence.call, 2e6, function()
+    local quick = fence.wrap(5e6, function() for _ = 1, 100 do end end)
+    quick()
+    while true do inner() end
+  end)
+  t.raises("step budget spent", fence.call, 2e6, function()
+    pcall(fence.call, 1.5e6, function() while true do end end)
+    while true do end
+  end)
+end)
+
+t.test("time that passes outside of a call is no call's", function()
+  for _ = 1, 3 do
+    fence.call(1e7, function() end)
+    local spent = os.clock() + 0.12
+    while os.clock() < spent do end
+    t.equal(debug.gethook(), nil)
+  end
+  local calls, until_s = 0, os.clock() + 0.3
+  while os.clock() < until_s do         -- many short ones are no long one
+    calls = calls + fence.call(1e7, function() return debug.gethook() and 1000000 or 1 end)
+  end
+  t.equal(calls < 1000000 * 3, true)
+end)
+
 os.remove(path)
 os.remove(dir)
 t.finish()

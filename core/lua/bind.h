@@ -29,6 +29,7 @@ void kb_bind_markdown(lua_State *L);
 void kb_bind_gp(lua_State *L);
 void kb_bind_points(lua_State *L);
 void kb_bind_stats(lua_State *L);
+void kb_bind_overtime(lua_State *L);
 void kb_bind_device(lua_State *L);
 void kb_bind_command(lua_State *L);
 void kb_bind_events(lua_State *L);

@@ -4,11 +4,13 @@
 -- run to run. So what they compute can be replayed. There is no require: what a strategy
 -- should not have to write itself is a field that the engine reads (see facts.lua).
 --
--- A fence, not a jail. VM steps are counted and memory is capped, but one call
+-- A fence, not a jail. VM steps are counted, of a large budget once it has run for
+-- 50 ms or more, and memory is capped, but one call
 -- of a C function is one step: a pattern such as ("a?"):rep(24) may run for
 -- seconds inside string.find before the budget is looked at. Untrusted code
 -- runs in a worker process, never here.
 
+local core   = require "kernelband.core"
 local schema = require "kernelband.schema"
 
 local fence = {}
@@ -17,6 +19,7 @@ local max_repeat_bytes = 1 << 24        -- string.rep, C code that never steps
 local max_move = 1 << 20                -- table.move likewise
 local tick = 1000                       -- VM steps between two looks at a budget
 local toll = 100                        -- steps a nested call costs its caller
+local small = 1e6                       -- a budget that is counted from its first step
 
 -- Frozen tables --------------------------------------------------------------
 
@@ -173,6 +176,7 @@ end
 
 local function count()
   local budget = in_force[coroutine.running()]
+  if not budget then return debug.sethook() end
   budget.left = budget.left - tick
   if budget.left <= 0 and not keepers[debug.getinfo(2, "f").func] then
     raise_spent(budget)
@@ -181,13 +185,31 @@ end
 
 local function watch() debug.sethook(count, "", tick) end
 
+-- A budget is counted, or is by the time it has run for long.
+core.overtime.tell(function()
+  local budget = in_force[coroutine.running()]
+  if budget then
+    budget.counted, budget.late = true, true
+    watch()
+  end
+end)
+
+local function enter(budget, outer)
+  local later = budget.steps > small and not (outer and outer.counted)
+  budget.timed = later and core.overtime.begin()
+  budget.counted = not budget.timed
+  if budget.counted then watch() end
+end
+
 local function restore(thread, outer, methods, inner)
-  debug.sethook()
+  if inner.timed then core.overtime.finish() end
+  if inner.counted then debug.sethook() end
   string_meta.__index = methods
   in_force[thread] = outer
   if outer then
     outer.left = outer.left - toll - (inner.steps - math.max(inner.left, 0))
-    watch()
+    outer.counted, outer.late = outer.counted or inner.late, outer.late or inner.late
+    if outer.counted then watch() end
   end
 end
 
@@ -210,7 +232,7 @@ local function settle(thread, outer, methods, budget, fn, ok, ...)
   return ...
 end
 
--- fn(...) in about steps VM steps (looked at every thousand), in the running
+-- fn(...) in about steps VM steps (looked at every thousand, see above), in the running
 -- coroutine; raises "file:line: ..." when they are spent or fn raises. Nested
 -- calls are charged to the call around them. While it runs, methods of
 -- strings are the fenced ones.
@@ -220,11 +242,11 @@ function fence.call(steps, fn, ...)
   if outer then steps = math.min(steps, math.max(outer.left, 1)) end
   local budget = { steps = steps, left = steps }
   in_force[thread], string_meta.__index = budget, strings
-  watch()
+  enter(budget, outer)
   return settle(thread, outer, methods, budget, fn, pcall(fn, ...))
 end
 
-for _, f in ipairs { fence.call, settle, restore, watch } do keepers[f] = true end
+for _, f in ipairs { fence.call, settle, restore, enter, watch } do keepers[f] = true end
 
 -- fn under fence.call, as a function.
 function fence.wrap(steps, fn)
