@@ -3,23 +3,38 @@
 
 local function new(_, ctx)
   local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
-  local kernels = {}
+  local kernels, parent, index = {}, {}, {}     -- parent, index: pairs not known to be closed
   local policy = {}
 
-  function policy.admit(kernel) kernels[#kernels + 1] = kernel end
+  local function add(kernel, i)
+    parent[#parent + 1], index[#index + 1] = kernel, i
+  end
+
+  -- What is drawn and closed makes room for the last.
+  local function draw()
+    while #parent > 0 do
+      local at, last = 1 + rng:below(#parent), #parent
+      local kernel, i = parent[at], index[at]
+      if open(kernel, i) then return kernel, i end
+      parent[at], index[at] = parent[last], index[last]
+      parent[last], index[last] = nil, nil
+    end
+  end
+
+  function policy.admit(kernel)
+    kernels[#kernels + 1] = kernel
+    for i = 1, n do add(kernel, i) end
+  end
 
   function policy.choose()
-    local parent, index = {}, {}
-    for _, kernel in ipairs(kernels) do
-      for i = 1, n do
-        if open(kernel, i) then
-          parent[#parent + 1], index[#index + 1] = kernel, i
-        end
+    local kernel, i = draw()
+    if kernel then return kernel, i end
+    for _, k in ipairs(kernels) do      -- one may be open again
+      for j = 1, n do
+        if open(k, j) then add(k, j) end
       end
     end
-    if #parent == 0 then return nil end
-    local at = 1 + rng:below(#parent)
-    return parent[at], index[at]
+    return draw()
   end
 
   function policy.learn() end

@@ -6,8 +6,7 @@
 
 enum { LAST_WARNING = 2, EXIT_INTERRUPTED = 130 };
 
-/* The one mutable global of core: a signal handler has no other place to
- * write. */
+/* A global: a signal handler has no other place to write. */
 static volatile sig_atomic_t count;
 
 static void note(int sig)

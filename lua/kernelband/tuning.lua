@@ -18,7 +18,8 @@ end
 
 -- The candidate as it is evaluated first: with the first value of each.
 function tuning.first(candidate)
-  if not candidate.source:find "kb:[ \t]*tune" then return candidate end
+  local source = candidate.source
+  if not source:find("tune", 1, true) or not source:find "kb:[ \t]*tune" then return candidate end
   local tunables = tune().parse(candidate.source)
   if not tunables or #tunables == 0 then return candidate end
   local values = {}

@@ -59,16 +59,22 @@ local function defines(source, spec)
   if spec.language == "cuda" then return code:find("__global__", 1, true) ~= nil end
   local at = 1
   while true do                         -- a prototype or a call is no definition
-    local _, stop = code:find("%f[%w_]void[%s]+" .. spec.entry .. "%s*%(", at)
-    if not stop then return false end
-    if code:match("^[^;{}]*%)%s*{", stop) then return true end
-    at = stop
+    local first, last = code:find(spec.entry, at, true)
+    if not first then return false end
+    local open = code:match("^%s*()%(", last + 1)
+    if open and code:sub(math.max(1, first - 99), first - 1):find "%f[%w_]void%s+$"
+       and code:match("^[^;{}]*%)%s*{", open) then
+      return true
+    end
+    at = last + 1
   end
 end
 
 local function tidy(source)
   if source:find("\r", 1, true) then source = source:gsub("\r\n?", "\n") end
-  return (source:match "^.*%S" or "") .. "\n"
+  local n = #source
+  while n > 0 and source:find("^%s", n) do n = n - 1 end
+  return source:sub(1, n) .. "\n"
 end
 
 -- Text that is code from its first line, without a fence: agents answer so.

@@ -53,11 +53,17 @@ function reply.money(v)
   return v
 end
 
+local valid                             -- the last text that was: answers come by twice
+
 -- Valid UTF-8 without NUL: what is not becomes U+FFFD, one a byte.
 function reply.utf8(s)
+  if s == valid then return s end
   if s:find("\0", 1, true) then s = s:gsub("%z", "") end
   local bad = select(2, utf8.len(s))
-  if not bad then return s end
+  if not bad then
+    valid = s
+    return s
+  end
   local out, at = {}, 1
   while bad do
     out[#out + 1] = s:sub(at, bad - 1)
