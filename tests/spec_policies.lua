@@ -206,6 +206,15 @@ t.test("greedy: the fastest open kernel, the best strategy so far", function()
   for _ = 1, 9 do t.equal(select(2, pull(paid)), 2) end
 end)
 
+t.test("random: what was closed is drawn once it is open again", function()
+  local shut = true
+  local brain = start("random", nil, 1, function() return not shut end)
+  brain.admit(kernel(1))
+  t.equal(brain.choose(), nil)
+  shut = false
+  for _ = 1, 20 do t.equal(brain.choose() ~= nil, true) end
+end)
+
 t.test("random: every open pair, evenly", function()
   local brain, pull = start("random", nil, 1, function(k, i) return k.id + i > 3 end)
   brain.admit(kernel(1))
