@@ -21,6 +21,10 @@
 
 #include "bind_arg.h"
 
+#ifndef sigev_notify_thread_id          /* glibc before 2.38 has no name for it */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
 enum { AFTER_NS = 50000000 };
 
 #define TOLD "kernelband.overtime"
@@ -76,7 +80,7 @@ static void make(void)
     struct sigaction act = { .sa_handler = expired, .sa_flags = SA_RESTART };
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
                               .sigev_signo = SIGVTALRM };
-    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
     sigemptyset(&act.sa_mask);
     it.made = -1;
     if (!asked && pthread_atfork(NULL, NULL, forked))
