@@ -206,13 +206,18 @@ t.test("greedy: the fastest open kernel, the best strategy so far", function()
   for _ = 1, 9 do t.equal(select(2, pull(paid)), 2) end
 end)
 
-t.test("random: what was closed is drawn once it is open again", function()
-  local shut = true
-  local brain = start("random", nil, 1, function() return not shut end)
-  brain.admit(kernel(1))
-  t.equal(brain.choose(), nil)
-  shut = false
-  for _ = 1, 20 do t.equal(brain.choose() ~= nil, true) end
+t.test("random: what was closed is drawn like any other once it is open again", function()
+  local pinned = true
+  local brain = start("random", nil, 1, function(k) return not pinned or k.id == 1 end)
+  for id = 1, 4 do brain.admit(kernel(id)) end
+  for _ = 1, 50 do t.equal(brain.choose().id, 1) end
+  pinned = false
+  local count = { 0, 0, 0, 0 }
+  for _ = 1, 400 do
+    local id = brain.choose().id
+    count[id] = count[id] + 1
+  end
+  for id = 1, 4 do assert(count[id] > 60 and count[id] < 140, count[id]) end
 end)
 
 t.test("random: every open pair, evenly", function()
