@@ -1,11 +1,12 @@
 -- The paper's benchmark: a search on every operator of TritonBench-G, and the table.
 --   kernelband run examples/tritonbench.lua DIR [only=a,b] [steps=20] [out=runs/tritonbench]
 --                  [jobs=1] [model=NAME] [policy=FILE] [seed=1] [survey=yes|again]
---                  [counters=no] [limit=S]
+--                  [counters=no] [limit=S] [pairs=3]
 -- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
 -- whether each untouched reference is judged ok, and how fast it is against itself;
--- survey=again judges it a second time, as a candidate of a warm worker; with
+-- pairs of processes, new ones each, do so, and the mean of them counts: two processes
+-- are not quite alike; survey=again judges it once more, as a candidate; with
 -- out=FOLDER whole evaluations are kept there, and what is there is not asked again;
 -- limit is the seconds that a reference has. jobs=4 works on four operators at once: one
 -- is timed while others are compiled and checked.
@@ -17,7 +18,7 @@ local loop    = require "kernelband.loop"
 local run     = require "kernelband.run"
 local worker  = require "kernelband.worker"
 
-local opt = { steps = "20", seed = "1", jobs = "1" }
+local opt = { steps = "20", seed = "1", jobs = "1", pairs = "3" }
 for i = 2, #arg do
   local key, value = arg[i]:match "^(%w+)=(.+)$"
   if not key then error(("expected name=value, got '%s'"):format(arg[i]), 0) end
@@ -35,6 +36,7 @@ end
 local tasks = kb.import.tritonbench(arg[1], { only = only })
 for _, task in ipairs(tasks) do
   task.job.counters, task.job.open_s = opt.counters ~= "no", tonumber(opt.limit)
+  task.job.pairs = opt.survey and math.tointeger(tonumber(opt.pairs)) or nil
 end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end
@@ -138,7 +140,7 @@ if opt.survey then
       return not core.system.exists(("%s/%s.json"):format(opt.out, task.name))
     end)
   end
-  local good, near, cold, warm = 0, 0, {}, {}
+  local good, near, first, cold, warm = 0, 0, 0, {}, {}
   for i, task in ipairs(tasks) do
     if core.system.interrupts() > 0 then break end
     local r = survey_kept(task)
@@ -146,6 +148,8 @@ if opt.survey then
     local x = again.verdict == "ok" and (again.self_speedup or again.speedup) or nil
     good = good + (r.verdict == "ok" and 1 or 0)
     near = near + (x and math.abs(x - 1) <= 0.01 and 1 or 0)
+    local one = r.verdict == "ok" and (r.pairs and r.pairs[1] or r.self_speedup) or nil
+    first = first + (one and math.abs(one - 1) <= 0.01 and 1 or 0)
     cold[#cold + 1] = r.seconds and r.seconds.total
     warm[#warm + 1] = r.again and again.seconds.total
     print(("%3d %-30s %-13s itself %6s then %6s, %5.1fs then %5.1fs%s %s"):format(i, task.name,
@@ -155,8 +159,9 @@ if opt.survey then
     io.stdout:flush()
   end
   local function median(list) return #list > 0 and core.stats.median(list) or 0 end
-  print(("%d of %d ok, %d within 1 %% of themselves; median %.1f s cold, %.1f s warm"):format(good,
-    #tasks, near, median(cold), median(warm)))
+  print(("%d of %d ok, %d within 1 %% of themselves, %d by one pair of processes; "
+    .. "median %.1f s cold, %.1f s warm"):format(good, #tasks, near, first, median(cold),
+    median(warm)))
   return
 end
 

@@ -347,6 +347,19 @@ t.test("the untouched reference is ok, and 1 by definition", function()
   t.equal(#b.evidence.signature, 5)
 end)
 
+t.test("more pairs of processes time a baseline, and their mean is its speed-up", function()
+  local task = real {}
+  task.job.pairs = 2
+  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+  local b = assert(e.baseline())
+  e.close()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.pairs, 2)
+  t.near(b.self_speedup, math.sqrt(b.pairs[1] * b.pairs[2]), 1e-9)
+  t.equal(b.pairs[1] ~= b.pairs[2], true)
+  t.equal(b.speedup, 1)
+end)
+
 t.test("an honest candidate is ok, has an interval and samples of every shape", function()
   local out = judge((import {}.source:gsub("BLOCK_SIZE = 64", "BLOCK_SIZE = 256")))
   t.equal(out.verdict, "ok", out.reason)

@@ -61,6 +61,9 @@ MADE = {"empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm"
         "new_ones", "new_full", "new_tensor", "clone", "cuda", "to"}    # what gives a tensor
 SPIN_GHZ, SPIN_MOST = 2.0, 8e6      # of the wait that lets the host get ahead; its ns at most
 TIME_S, NARROW = 0.8, 0.004         # of timing a candidate; an interval that is narrow enough
+BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up: its clock is the noisier
+EXACT = 64                          # pairs whose interval is exact
+PAIRS_S = 40                        # of more pairs of processes that time a baseline
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
 COUNTERS = "search"         # set of core/device/cupti_sets.c, one pass
 INJECT = None               # path of libkb_inject.so
@@ -1138,7 +1141,7 @@ class Runner:
         0.3 % on 32 that take turns. More connections (CUDA_DEVICE_MAX_CONNECTIONS) give no more
         and cost seconds when the GPU is opened."""
         self.lane = 1 + lane_of(seed) if self.laned else 0
-        self.work, self.pristine, self.slack = self.places[(seed >> 4) % len(self.places)]
+        self.work, self.pristine, self.slack = self.places[place_of(seed) % len(self.places)]
         self.former.append(self.result)
         del self.former[:max(0, len(self.former) - self.kept_results(seed >> 12))]
         self.result = None
@@ -1543,10 +1546,15 @@ def sweep(known):
 
 
 def paired(logs):
-    """Hodges-Lehmann estimate and the exact Wilcoxon signed-rank interval, at 95 %."""
+    """Hodges-Lehmann estimate and the Wilcoxon signed-rank interval, at 95 %: exact, of more than
+    EXACT pairs by its normal approximation (Hollander, Wolfe, Chicken: Nonparametric Statistical
+    Methods, 3.1 and 3.3)."""
     n = len(logs)
     walsh = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
     middle = (walsh[(len(walsh) - 1) // 2] + walsh[len(walsh) // 2]) / 2
+    if n > EXACT:
+        k = int(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+        return middle, walsh[k - 1], walsh[-k]
     ways = [1]
     for rank in range(1, n + 1):
         ways = [(ways[s] if s < len(ways) else 0)
@@ -1558,19 +1566,38 @@ def paired(logs):
     return (middle, walsh[k - 1], walsh[-k]) if k else (middle, None, None)
 
 
+def log_ratios(times):
+    return [math.log(a / b) for a, b in zip(times["A"], times["B"])]
+
+
 def median(values):
     v = sorted(values)
     return (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2
 
 
-def secret(lane=None):
-    """A seed; lane is which stream it puts a call on, of LANES."""
+def secret(turn=None):
+    """A seed; turn is (which stream it puts a call on, of LANES, where its inputs lie, of
+    PLACES)."""
     seed = int.from_bytes(os.urandom(6), "little")
-    return seed if lane is None else seed & ~(LANES - 1 << 20) | lane << 20
+    if turn is None:
+        return seed
+    return seed & ~(LANES - 1 << 20 | PLACES - 1 << 4) | turn[0] << 20 | turn[1] << 4
 
 
 def lane_of(seed):
     return (seed >> 20) % LANES
+
+
+def place_of(seed):
+    return (seed >> 4) % PLACES
+
+
+def turns():
+    """Without end, in secret order: each stream as often as another, and each place."""
+    shuffled = lambda n: sorted(range(n), key=lambda _: secret())
+    while True:
+        yield from zip(shuffled(LANES), (p for _ in range(LANES // PLACES)
+                                         for p in shuffled(PLACES)))
 
 
 class Screen:
@@ -1926,12 +1953,7 @@ class Session:
             self.check_tests(child, out, baseline)
         self.tested = True
         lap("check")
-        if self.spare and not baseline:     # nothing of ours opens a GPU while another is timed
-            try:
-                self.spare.ask("idle", seconds=20)
-            except Lost:
-                self.spare.close()
-                self.spare = None
+        self.await_spare()
         self.take(fcntl.LOCK_EX)
         lap("wait")
         given = {"seed": secret(), "distinct": self.distinct}
@@ -1996,6 +2018,15 @@ class Session:
             values, why = self.counters(child, out)
             lap("count")
         self.evidence(out, facts.get("kernels"), values, why)
+
+    def await_spare(self):
+        """Nothing of ours opens a GPU while another is timed."""
+        if self.spare:
+            try:
+                self.spare.ask("idle", seconds=20)
+            except Lost:
+                self.spare.close()
+                self.spare = None
 
     def contends(self, out, best, options):
         """Counters cost a second: they are for what may become the best."""
@@ -2100,8 +2131,8 @@ class Session:
         allow.pop(path, None)
         self.ignore.setdefault(where, []).append(path)
 
-    def check_shape(self, child, s, baseline):
-        """A timed shape's results, compared; and what a call takes, roughly."""
+    def first_calls(self, child, s):
+        """A timed shape's inputs, and what a call takes, roughly."""
         both, firsts = (self.reference, child), {}
         self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes,
                       "room": self.has_room(s["i"])}
@@ -2116,6 +2147,10 @@ class Session:
         s["first"] = max(1.0, float(firsts[child]["ns"]))
         s["baseline_first"] = max(1.0, float(firsts[self.reference]["ns"]))
         s["host"] = max(float(r["host"]) for r in firsts.values())
+
+    def check_shape(self, child, s, baseline):
+        """A timed shape's results, compared."""
+        self.first_calls(child, s)
         child.ask("prepare", seed=s["seed"])
         child.ask("call", poison=self.poisons[0])
         if not baseline:
@@ -2152,31 +2187,34 @@ class Session:
             raise ValueError("a call of %r ns, %r of them the host's" % (ns, host))
         return max(1.0, ns), float(wall), max(1.0, host), r["ahead"] is True
 
-    def time_shape(self, child, s, out, options):
+    def in_turns(self, child, s, options):
+        """Calls of the reference, A, and of the child, B, in turn; of a shape whose results were
+        compared one is recorded and one is compared again."""
         start = time.monotonic()
         budget = self.left_s * 1e9 / s["left"]
         spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
-        most, narrow = (2 * LANES, NARROW / 2) if s.get("baseline") else (LANES, NARROW)
-        n = 3 if self.screen.slower() or cost > 5e8 else int(max(6, min(most, budget / cost)))
-        turns = sorted(range(LANES), key=lambda _: secret())    # each lane as often as another
-        times, walls, hosts = {"A": [], "B": []}, {"A": [], "B": []}, {"A": [], "B": []}
+        least, most, narrow = (8, 2 * LANES, NARROW / 2) if s["baseline"] else (6, LANES, NARROW)
+        n = 3 if self.screen.slower() or cost > 5e8 else int(max(least, min(most, budget / cost)))
+        turn = turns()
+        t = {x: {"A": [], "B": []} for x in ("times", "walls", "hosts")}
         # No one can tell beforehand which call is recorded or looked at.
-        look, at, late, seen, row = secret() % min(n, 8), secret() % min(n, 8), 0, None, {}
+        look, at, late, t["seen"] = secret() % min(n, 8), secret() % min(n, 8), 0, None
+        if s.get("known"):
+            look = at = -1
         bound = False               # the host can't get ahead: the call itself waits for the GPU
         first = -1
-        while len(times["B"]) < n:
-            k = len(times["B"])
-            if k == at and seen is None:
-                seen = self.record(child, s)
-            got = {}
+        while len(t["times"]["B"]) < n:
+            k = len(t["times"]["B"])
+            if k == at and t["seen"] is None:
+                t["seen"] = self.record(child, s)
+            got, here = {}, next(turn)
             for who in ("AB", "BA")[secret() % 2]:
-                seed = secret(turns[k % LANES])
+                seed = secret(here)
                 got[who] = self.sample(child if who == "B" else self.reference, seed,
                                        int(spin * SPIN_GHZ))
                 if who == "B" and k == look:
-                    (self.learn_shape if s.get("baseline") else self.verify_shape)(
-                        child, s, seed, 1)
+                    (self.learn_shape if s["baseline"] else self.verify_shape)(child, s, seed, 1)
                     look = -1
             if not bound and not all(g[3] for g in got.values()):
                 if k != first and k < LANES:    # the first call on a stream asks for its memory
@@ -2188,31 +2226,40 @@ class Session:
                     continue
                 bound = True
                 self.share_cpu(child, True)
-                spin, times, walls, hosts = 0, *({"A": [], "B": []} for _ in range(3))
-                n = min(n, 24)
-                if s.get("baseline"):       # the host is a noisier clock: what all are held against
-                    n, budget = max(n, min(LANES, int(2.5e8 / cost))), max(budget, 2.5e8)
+                spin, n = 0, min(n, 24)
+                t.update((x, {"A": [], "B": []}) for x in ("times", "walls", "hosts"))
+                if s["baseline"]:       # the host is a noisier clock: what all are held against
+                    least_ns = BOUND_S * 1e9 / self.count
+                    n = max(n, min(BOUND_MOST, int(least_ns / cost)))
+                    budget = max(budget, least_ns)
                 continue
-            for who, (ns, wall, host, _) in got.items():
-                times[who].append(ns), walls[who].append(wall), hosts[who].append(host)
+            for who, sample in got.items():
+                for x, value in zip(("times", "walls", "hosts"), sample):
+                    t[x][who].append(value)
             if k + 1 >= 6 and (time.monotonic() - start) * 1e9 > 2 * budget + 1e8:
                 break
-            if k + 1 >= 8 and (k + 1) % 4 == 0 and not options.get("confirm"):
-                _, low, high = paired([math.log(a / b) for a, b in zip(times["A"], times["B"])])
+            if k + 1 >= 8 and (k + 1) % max(4, (k + 1) // 64 * 64) == 0 \
+                    and not options.get("confirm"):
+                _, low, high = paired(log_ratios(t["times"]))
                 if low is not None and (high - low) / 2 < narrow:
                     break
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.2, self.left_s - (time.monotonic() - start))
+        return dict(t, bound=bound)
+
+    def time_shape(self, child, s, out, options):
+        t, row = self.in_turns(child, s, options), {}
+        times = t["times"]
         base, mine = median(times["A"]), median(times["B"])
-        gap = self.cross_check(s, times, walls)
-        self.check_records(child, s, seen or {"why": "no call was recorded"}, mine, row)
-        e, low, high = paired([math.log(a / b) for a, b in zip(times["A"], times["B"])])
+        gap = self.cross_check(s, times, t["walls"])
+        self.check_records(child, s, t["seen"] or {"why": "no call was recorded"}, mine, row)
+        e, low, high = paired(log_ratios(times))
         row.update(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1,
                    blocks=len(times["B"]), time_ns=mine, baseline_ns=base, speedup=math.exp(e),
-                   interval="wilcoxon", clock_gap_ns=gap, host_bound=bound,
+                   interval="wilcoxon", clock_gap_ns=gap, host_bound=t["bound"],
                    samples={"baseline": times["A"], "candidate": times["B"]},
-                   host_ns=median(hosts["B"]), baseline_host_ns=median(hosts["A"]))
+                   host_ns=median(t["hosts"]["B"]), baseline_host_ns=median(t["hosts"]["A"]))
         if low is not None:
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
@@ -2223,6 +2270,56 @@ class Session:
             if s.get(name):
                 row["left_to_" + name if name == "chance" else name] = s[name]
         out["shapes"].append(row)
+
+    def more_pairs(self, out, n):
+        """The untouched file against itself by n pairs of processes in all, each pair new: what
+        two processes differ in for as long as they live (where the driver put what starts a
+        kernel, where their memory lies) is worth up to 2 % of a kernel of 5 us, and repetition
+        within them does not average it. Each shape's speed-up becomes the mean of all pairs'; a
+        pair that is not done in time does not count."""
+        held, left = self.reference, PAIRS_S
+        logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
+        self.screen, self.count = Screen(None), len(logs)
+        self.await_spare()
+        for _ in range(n - 1):
+            pair = [Child(self.device, trusted, held.scratch) for trusted in (True, False)]
+            self.reference, child = pair
+            Child.deadline, self.waited = time.monotonic() + OPEN_S, 0.0
+            begun, found = time.monotonic(), {}
+            try:
+                for who in pair:
+                    self.load(who, self.task["source"])
+                self.take(fcntl.LOCK_EX)
+                self.drawn = {"seed": secret(), "distinct": self.distinct}
+                self.drawn["place"] = self.reference.ask("inputs", **self.drawn)["place"]
+                child.ask("inputs", **self.drawn)
+                self.left_s = TIME_S * 2
+                for k, row in enumerate(out["shapes"]):
+                    if time.monotonic() - begun - self.waited > left:
+                        break
+                    s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(),
+                         "left": len(logs) - k, "baseline": True, "known": True}
+                    self.first_calls(child, s)
+                    found[s["i"]] = paired(log_ratios(self.in_turns(child, s, {})["times"]))[0]
+            except (Lost, KeyError, TypeError, ValueError):
+                pass                    # it was judged: what befalls it now is no verdict
+            finally:
+                fcntl.flock(self.lock, fcntl.LOCK_UN)
+                left -= time.monotonic() - begun - self.waited
+                self.drawn = self.shape = Child.deadline = None
+                self.reference = held
+                for who in pair:
+                    who.close()
+            if len(found) == len(logs):
+                for i, e in found.items():
+                    logs[i].append(e)
+            elif left <= 0:
+                break
+        mean = lambda x: sum(x) / len(x)
+        for r in out["shapes"]:
+            r["speedup"] = math.exp(mean(logs[r["shape"]["i"]]))
+        of_pair = [mean(x) for x in zip(*logs.values())]
+        out["speedup"], out["pairs"] = math.exp(mean(of_pair)), [math.exp(e) for e in of_pair]
 
     def share_cpu(self, child, on):
         """One CPU for both while they are timed in turn: a busy neighbour is one to both."""
@@ -2277,7 +2374,7 @@ class Session:
             known = self.record(self.reference, s)
             if not known.get("why"):
                 self.recorded[s["i"]] = known
-                if known["away_ns"] and self.lanes and s.get("baseline"):
+                if known["away_ns"] and self.lanes and s["baseline"]:
                     self.lanes = False      # it names a stream itself: all calls are on that
                     raise Redraw()
         why = seen.get("why") or known.get("why")
@@ -2425,6 +2522,8 @@ class Session:
             return known
         out = self.evaluate(self.task["source"], {}, baseline=True)
         if out["verdict"] == "ok":
+            if self.task.get("pairs", 1) > 1:
+                self.more_pairs(out, self.task["pairs"])
             out["self_speedup"] = out["speedup"]
             out["speedup"] = out["speedup_low"] = out["speedup_high"] = 1
             for r in out["shapes"]:
