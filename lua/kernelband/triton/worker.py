@@ -618,6 +618,9 @@ class Runner:
         except (ImportError, AttributeError):
             pass
         self.wrap_empty()
+        # torch.manual_seed also keeps a call, with a traceback, for each kind of device it has not.
+        self.generators = [g.manual_seed for g in (torch.default_generator,)
+                           + (() if cpu else tuple(torch.cuda.default_generators))]
         if not cpu:
             import triton
             Event, record, elapsed = torch.cuda.Event, torch.cuda.Event.record, \
@@ -804,7 +807,7 @@ class Runner:
 
     def beyond(self):
         """Has the last call written outside its inputs?"""
-        return any(bool(z.any()) for z in self.slack)
+        return bool(self.slack) and bool(self.torch.stack([z.any() for z in self.slack]).any())
 
     def do_idle(self):
         """Gives back what others may need while nothing is judged."""
@@ -906,7 +909,8 @@ class Runner:
     def seed(self, seed):
         import random
         random.seed(seed)
-        self.torch.manual_seed(seed)
+        for manual_seed in self.generators:
+            manual_seed(seed)
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(seed % 2 ** 32)
 
@@ -1120,8 +1124,12 @@ class Runner:
             for i, (t, kept) in enumerate(self.pristine):
                 dim = next((d for d, n in enumerate(kept.shape) if n > 1), None)
                 if kept.is_floating_point() and dim is not None:
-                    by = (seed >> 8) * (i + 1) % kept.shape[dim]
-                    t.detach().copy_(torch.roll(kept, by, dim))
+                    n = kept.shape[dim]
+                    by = (seed >> 8) * (i + 1) % n
+                    to = t.detach()         # two copies: torch.roll is ten times as slow
+                    to.narrow(dim, by, n - by).copy_(kept.narrow(dim, 0, n - by))
+                    if by:
+                        to.narrow(dim, 0, by).copy_(kept.narrow(dim, n - by, by))
                 else:
                     t.detach().copy_(kept)
                 t.grad = None
@@ -1151,11 +1159,11 @@ class Runner:
         small = sum(x.numel() * x.element_size() for x in tensors) <= KEPT_MOST
         return draw % KEPT if small and len(self.places) > 1 else 0
 
-    def settle(self):
+    def do_settle(self):
         """After checked calls what no one wrote holds zeros again, in both processes: what a
         file prints of it or computes with it takes as long in one as in the other."""
         if self.cpu:
-            return
+            return {}
         self.former, held = [], []
         try:
             self.do_prepare(self.timed_seed)
@@ -1166,6 +1174,7 @@ class Runner:
         finally:
             self.poison = None
         self.result = None
+        return {}
 
     def do_go(self, cycles=0, record=False):
         why = self.recorder.start(self.lanes[self.lane].cuda_stream) \
@@ -1197,9 +1206,7 @@ class Runner:
 
     def do_show(self, seed):
         reply = self.put([self.result, self.work], seed)
-        reply.update(self.integrity(), beyond=self.beyond())
-        self.settle()
-        return reply
+        return dict(reply, beyond=self.beyond(), **self.integrity())
 
     def do_facts(self):
         kernels = []
@@ -1270,7 +1277,7 @@ class Runner:
             beyond = beyond or self.beyond()
             return self.keep([self.result, self.work], show)
         out = self.verify([run(k) for k in range(runs)], leaves, file, run, ignore, allow)
-        self.settle()
+        self.do_settle()
         return dict(out, beyond=beyond)
 
     def keep(self, value, seed, where=None):
@@ -1457,14 +1464,29 @@ class Child:
     deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
 
     def ask(self, op, seconds=None, **request):
+        return self.begin(op, seconds, **request)()
+
+    def begin(self, op, seconds=None, **request):
+        """Sends a command; what is returned waits for its reply, and must be called before the
+        next command."""
         wanted = seconds = seconds or Child.call_s
         if Child.deadline:
             seconds = min(seconds, Child.deadline - time.monotonic())
+        until = time.monotonic() + seconds
+        try:
+            if seconds > 0 and self.pid is not None:
+                write_frame(self.to, dict(request, op=op))
+        except OSError:
+            until = None            # it is gone: its end says how
+        return lambda: self.end(op, seconds, wanted, until)
+
+    def end(self, op, seconds, wanted, until):
         try:
             if seconds <= 0:
                 raise TimeoutError
-            write_frame(self.to, dict(request, op=op))
-            reply = read_frame(self.reply, time.monotonic() + seconds)
+            if until is None or self.pid is None:
+                raise EOFError
+            reply = read_frame(self.reply, until)
             if not isinstance(reply, dict):
                 raise ValueError
         except TimeoutError:
@@ -1518,6 +1540,20 @@ class Child:
     def close(self):
         self.kill()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def together(*commands):
+    """The replies of commands that several children were given at once. What the first that
+    failed says is raised when all have ended."""
+    replies, lost = [], None
+    for wait in [child.begin(op, **request) for child, op, request in commands]:
+        try:
+            replies.append(wait())
+        except Lost as e:
+            lost = lost or e
+    if lost:
+        raise lost
+    return replies
 
 
 def reap(pid):
@@ -1592,11 +1628,11 @@ def place_of(seed):
     return (seed >> 4) % PLACES
 
 
-def turns():
-    """Without end, in secret order: each stream as often as another, and each place."""
+def turns(lanes):
+    """Without end, in secret order: each of so many streams as often as another, and each place."""
     shuffled = lambda n: sorted(range(n), key=lambda _: secret())
     while True:
-        yield from zip(shuffled(LANES), (p for _ in range(LANES // PLACES)
+        yield from zip(shuffled(lanes), (p for _ in range(lanes // PLACES)
                                          for p in shuffled(PLACES)))
 
 
@@ -2061,9 +2097,18 @@ class Session:
         shown = child.ask("show", seed=show)
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
-        r = self.verify(child, shown, "verify_shape", seed=seed, show=show,
-                        poisons=self.poisons, runs=runs, ignore=self.ignore.get(i, []),
-                        allow=self.allowed())
+        settled = child.begin("settle")
+        try:
+            r = self.verify(child, shown, "verify_shape", seed=seed, show=show,
+                            poisons=self.poisons, runs=runs, ignore=self.ignore.get(i, []),
+                            allow=self.allowed())
+        except Lost:
+            try:
+                settled()
+            except Lost:
+                pass
+            raise
+        settled()
         for key in ("count", "chance", "allowed"):
             s[key] = s.get(key, 0) + r[key]
         return r
@@ -2136,12 +2181,13 @@ class Session:
         both, firsts = (self.reference, child), {}
         self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes,
                       "room": self.has_room(s["i"])}
+        prepare = {"seed": s["seed"]}
+        patient(lambda: together(*((who, "shape", self.shape) for who in both)))
+        together(*((who, "prepare", prepare) for who in both))
+        patient(lambda: together(*((who, "go", {}) for who in both)))     # it compiles in here
         for who in both:
-            patient(lambda: who.ask("shape", **self.shape))
-        for who in both:
-            for _ in range(2):
-                who.ask("prepare", seed=s["seed"])
-                firsts[who] = patient(lambda: who.ask("go"))
+            who.ask("prepare", **prepare)
+            firsts[who] = patient(lambda: who.ask("go"))
         if not 0 <= float(firsts[child]["ns"]) < 1e12:
             raise ValueError("a call of %r ns" % firsts[child]["ns"])
         s["first"] = max(1.0, float(firsts[child]["ns"]))
@@ -2196,7 +2242,8 @@ class Session:
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
         least, most, narrow = (8, 2 * LANES, NARROW / 2) if s["baseline"] else (6, LANES, NARROW)
         n = 3 if self.screen.slower() or cost > 5e8 else int(max(least, min(most, budget / cost)))
-        turn = turns()
+        # A stream's first call of a size asks for memory and is made again: few for a candidate.
+        turn = turns(LANES if s["baseline"] or options.get("confirm") else LANES // 4)
         t = {x: {"A": [], "B": []} for x in ("times", "walls", "hosts")}
         # No one can tell beforehand which call is recorded or looked at.
         look, at, late, t["seen"] = secret() % min(n, 8), secret() % min(n, 8), 0, None
