@@ -1,12 +1,13 @@
 -- The paper's benchmark: a search on every operator of TritonBench-G, and the table.
 --   kernelband run examples/tritonbench.lua DIR [only=a,b] [steps=20] [out=runs/tritonbench]
 --                  [jobs=1] [model=NAME] [policy=FILE] [seed=1] [survey=yes|again]
---                  [counters=no] [limit=S] [pairs=3]
+--                  [counters=no] [limit=S] [pairs=3] [pairs_from=0]
 -- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
 -- whether each untouched reference is judged ok, and how fast it is against itself;
 -- pairs of processes, new ones each, do so, and the mean of them counts: two processes
--- are not quite alike; survey=again judges it once more, as a candidate; with
+-- are not quite alike; pairs_from=0.005 asks for more than one only where the first is that
+-- far from 1; survey=again judges it once more, as a candidate; with
 -- out=FOLDER whole evaluations are kept there, and what is there is not asked again;
 -- limit is the seconds that a reference has. jobs=4 works on four operators at once: one
 -- is timed while others are compiled and checked.
@@ -18,9 +19,9 @@ local loop    = require "kernelband.loop"
 local run     = require "kernelband.run"
 local worker  = require "kernelband.worker"
 
-local opt = { steps = "20", seed = "1", jobs = "1", pairs = "3" }
+local opt = { steps = "20", seed = "1", jobs = "1", pairs = "3", pairs_from = "0" }
 for i = 2, #arg do
-  local key, value = arg[i]:match "^(%w+)=(.+)$"
+  local key, value = arg[i]:match "^([%w_]+)=(.+)$"
   if not key then error(("expected name=value, got '%s'"):format(arg[i]), 0) end
   opt[key] = value
 end
@@ -36,7 +37,10 @@ end
 local tasks = kb.import.tritonbench(arg[1], { only = only })
 for _, task in ipairs(tasks) do
   task.job.counters, task.job.open_s = opt.counters ~= "no", tonumber(opt.limit)
-  task.job.pairs = opt.survey and math.tointeger(tonumber(opt.pairs)) or nil
+  if opt.survey then
+    task.job.pairs = math.tointeger(tonumber(opt.pairs))
+    task.job.pairs_from = tonumber(opt.pairs_from)
+  end
 end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end
@@ -54,7 +58,7 @@ local function shared_out(undone)
   end
   local shared = {}
   for i = 2, #arg do
-    local key = arg[i]:match "^%w+"
+    local key = arg[i]:match "^[%w_]+"
     if key ~= "jobs" and key ~= "only" then shared[#shared + 1] = arg[i] end
   end
   local function one(name)

@@ -2569,8 +2569,9 @@ class Session:
             return known
         out = self.evaluate(self.task["source"], {}, baseline=True)
         if out["verdict"] == "ok":
-            if self.task.get("pairs", 1) > 1:
-                self.more_pairs(out, self.task["pairs"])
+            pairs, least = self.task.get("pairs", 1), self.task.get("pairs_from", 0)
+            if pairs > 1 and abs(math.log(out["speedup"])) >= least:
+                self.more_pairs(out, pairs)
             out["self_speedup"] = out["speedup"]
             out["speedup"] = out["speedup_low"] = out["speedup_high"] = 1
             for r in out["shapes"]:
