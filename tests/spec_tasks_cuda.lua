@@ -100,6 +100,20 @@ for i, set in ipairs(sets) do
   end)
 end
 
+t.test("a row that is held gets threads by its length, and no arrays beside it in registers", function()
+  local schedule = schedule_of "layernorm"
+  local p = first_point(schedule)
+  p.fuse_passes, p.vector = "hold", 4
+  local text = schedule.emit(p)
+  t.contains(text, "block=(min(1024, 32*cdiv(cols, 512)), 1)")
+  for _, prefetch in ipairs { 1, 2 } do
+    p.prefetch = prefetch
+    t.equal(schedule.emit(p), text)
+  end
+  p.items = 16
+  t.equal(schedule.emit(p), text)
+end)
+
 t.test("both sets own the same parameters", function()
   for name in pairs(six) do assert(eleven[name], name .. " is missing in cuda_v1") end
   for name in pairs(eleven) do assert(six[name], name .. " is missing in cuda") end

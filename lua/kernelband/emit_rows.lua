@@ -24,7 +24,7 @@ function rows.parameters(modes, options)
   options = options or {}
   local out = {
     { "tile_rows", { 1, 2, 4, 8 } },            -- rows of a block
-    { "items", { 0, 4, 8, 16, 32 } },           -- floats of a row a thread; 0: 256 threads
+    { "items", { 0, 4, 8, 16, 32 } },           -- floats of a row a thread; 0: see settle
     { "vector", { 1, 2, 4 } },                  -- floats of a load
     { "fuse_passes", modes },
     { "unroll", { 1, 2, 4, 8 } },               -- vectors in flight
@@ -57,9 +57,12 @@ end
 -- The same kernel with what does not matter to it put back to the first value.
 -- prefetch: a block that has more rows before it asks for the next one, 1: to the
 -- second-level cache, 2: to registers; and where a row is held, its column arrays
--- are loaded before the first row is reduced. unroll is of rows that are not held;
--- what the timed shapes do not need (rows too long, or of no whole vectors) is kept
--- plain, as every copy of an unrolled loop is compiled.
+-- are loaded before the first row is reduced: only one such array by a block of one
+-- row, as more take the registers that loads wait in. unroll is of rows that are not
+-- held. items 0 is 256 threads a block, and where a row is held 16 floats a thread,
+-- so that a longer row gets more threads. What the timed shapes do not need (rows
+-- too long, or of no whole vectors) is kept plain, as every copy of an unrolled loop
+-- is compiled.
 local function settle(spec, point)
   local p = emit.copy(spec.parameters, point)
   local passes = spec.modes[p.fuse_passes]
@@ -71,9 +74,11 @@ local function settle(spec, point)
     if p.pack == 1 and p.prefetch == 2 then p.prefetch = 1 end
     if p.sweep then p.sweep = "forward" end
     p.unroll = 1
+    if p.items == 0 and p.pack == 0 then p.items = 16 end
   end
   if p.persistent == 0 then
-    local early = p.fuse_passes == "hold" and p.pack == 0 and passes[#passes].columns
+    local columns = passes[#passes].columns
+    local early = p.fuse_passes == "hold" and p.pack == 0 and columns and #columns == 1
     p.prefetch = early and math.min(p.prefetch, 1) or 0
     p.order = "strided"
   end
