@@ -44,8 +44,10 @@ OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua wa
 LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
 FLUSH = 256 << 20
 INPUTS_MOST = 2 << 30       # bytes of inputs that lie on the GPU; of more, one shape's at a time
-PLACES, PLACED_MOST = 4, 2 << 30    # where inputs lie, in turn; bytes of those that do so,
-LARGE = 1 << 30                     # and of a tensor that lies in one place only
+AREAS, SHIFTS = 4, 4                # where inputs lie, in turn: memory of their own, and how far
+PLACES, PLACED_MOST = 16, 2 << 30   # from its start; bytes of those that lie in several areas,
+LARGE = 256 << 20                   # and of a tensor that lies in one only
+SHIFTED_MOST = 32 << 20             # how far, at most
 KEPT, KEPT_MOST = 4, 1 << 20        # former results that lie where a new one would; their bytes
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; bytes of their inputs
 POISONS = (11, 48)          # memory that no one wrote: odd NaN, even a number; 12 and 49
@@ -59,7 +61,7 @@ MADE = {"empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm"
         "linspace", "eye", "normal", "empty_like", "zeros_like", "ones_like", "full_like",
         "rand_like", "randn_like", "randint_like", "empty_strided", "new_empty", "new_zeros",
         "new_ones", "new_full", "new_tensor", "clone", "cuda", "to"}    # what gives a tensor
-SPIN_GHZ, SPIN_MOST = 2.0, 8e6      # of the wait that lets the host get ahead; its ns at most
+SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
 TIME_S, NARROW = 0.8, 0.004         # of timing a candidate; an interval that is narrow enough
 BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up: its clock is the noisier
 EXACT = 64                          # pairs whose interval is exact
@@ -547,7 +549,7 @@ class Runner:
         self.cpu = device == "cpu"
         self.launches, self.names, self.streams, self.poison = [0], set(), set(), None
         self.cache, self.pristine, self.slack, self.large, self.perf = {}, None, [], {}, None
-        self.plugs, self.lazy, self.places, self.former = None, None, [], []
+        self.plugs, self.lazy, self.places, self.former, self.area = None, None, [], [], {}
         self.lanes, self.laned, self.lane, self.strayed = [], False, 0, False
         if self.cpu:
             self.pretend()
@@ -715,7 +717,7 @@ class Runner:
     def with_room(self, call):
         """call, where every tensor that is made lies apart, as timed inputs do: what a file reads
         or writes beyond one is none of another's."""
-        runner, torch, kept = self, self.torch, (self.slack, self.large)
+        runner, torch, kept = self, self.torch, (self.slack, self.large, self.area)
 
         class Apart(torch.overrides.TorchFunctionMode):
             def __torch_function__(self, func, types_, args=(), kwargs=None):
@@ -729,19 +731,21 @@ class Runner:
                     return out                      # what it was given, or a view of it
                 with torch.no_grad():
                     out = runner.apart(out, {})
-                runner.slack, runner.large = [], {}     # they end with their tensor
+                runner.slack, runner.large, runner.area = [], {}, {}    # they end with it
                 return out
         space, engine = torch.autograd, torch.autograd._engine_run_backward
 
         def passing(*args, **kwargs):       # what calls it is a function of torch: no mode there
             with Apart():
                 return engine(*args, **kwargs)
-        self.room, self.slack, self.large, space._engine_run_backward = True, [], {}, passing
+        self.slack, self.large, self.area = [], {}, {}
+        self.room, space._engine_run_backward = True, passing
         try:                                # a backward pass in this thread, where the mode is
             with space.set_multithreading_enabled(False), Apart():
                 return call()
         finally:
-            self.room, (self.slack, self.large), space._engine_run_backward = False, kept, engine
+            self.slack, self.large, self.area = kept
+            self.room, space._engine_run_backward = False, engine
 
     def fresh(self):
         """Memory as a new process has it, zeros and some of it in a row: files that read past
@@ -780,23 +784,12 @@ class Runner:
             return value
         if id(value) in seen:
             return seen[id(value)][1]
-        storage = value.untyped_storage()
-        n, key = storage.nbytes(), ("storage", storage.data_ptr())
-        if key not in seen and key in self.large:
-            whole = seen[key] = self.large[key]
-            self.slack += [whole[:FRONT], whole[FRONT + n:]]
-        elif key not in seen:
-            least, far, most = (AFAR_LEAST, AFAR, AFAR_MOST) if self.room else (TAIL, 8, TAIL_MOST)
-            tail = min(most, max(least, far * n, self.reach)) // 512 * 512
-            whole = self.zeros(FRONT + n + tail, dtype=torch.uint8, device=value.device)
-            old = self.real_empty(0, dtype=torch.uint8, device=value.device)
-            whole[FRONT:FRONT + n].copy_(old.set_(storage, 0, (n,), (1,)))
-            self.slack += [whole[:FRONT], whole[FRONT + n:]]
-            seen[key] = whole
-            if n > LARGE:
-                self.large[key] = whole
+        key = ("storage", value.untyped_storage().data_ptr())
+        if key not in seen:
+            seen[key] = self.lay(value, key)
+        whole, at = seen[key]
         t = self.real_empty(0, dtype=value.dtype, device=value.device)
-        t.set_(seen[key].untyped_storage(), FRONT // value.element_size() + value.storage_offset(),
+        t.set_(whole.untyped_storage(), at // value.element_size() + value.storage_offset(),
                value.shape, value.stride())
         if type(value) is torch.nn.Parameter:
             t = torch.nn.Parameter(t, requires_grad=value.requires_grad)
@@ -804,6 +797,26 @@ class Runner:
             t.requires_grad_()
         seen[id(value)] = value, t
         return t
+
+    def lay(self, value, key):
+        """(memory with zeros in it, where in it value's storage is copied to): how far from its
+        start is another in each place, if all of the storage is value's and drawn anew."""
+        torch, storage = self.torch, value.untyped_storage()
+        n = storage.nbytes()
+        least, far, most = (AFAR_LEAST, AFAR, AFAR_MOST) if self.room else (TAIL, 8, TAIL_MOST)
+        tail = min(most, max(least, far * n, self.reach)) // 512 * 512
+        whole = value.numel() * value.element_size() == n
+        spare = min(tail, SHIFTED_MOST) if whole and not self.room else 0
+        at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * len(self.places) if spare else FRONT
+        held = self.large if n > LARGE else self.area
+        if key not in held:
+            held[key] = self.zeros(FRONT + spare + n + tail, dtype=torch.uint8,
+                                   device=value.device)
+        memory = held[key]
+        old = self.real_empty(0, dtype=torch.uint8, device=value.device)
+        memory[at:at + n].copy_(old.set_(storage, 0, (n,), (1,)))
+        self.slack += [memory[:at], memory[at + n:]]
+        return memory, at
 
     def beyond(self):
         """Has the last call written outside its inputs?"""
@@ -819,7 +832,7 @@ class Runner:
 
     def forget(self):
         self.inputs = self.pristine = self.work = self.result = None
-        self.slack, self.places, self.former, self.large = [], [], [], {}
+        self.slack, self.places, self.former, self.large, self.area = [], [], [], {}, {}
         if self.perf:
             self.perf.input_tensors = []
 
@@ -1065,7 +1078,7 @@ class Runner:
                 t.detach().copy_(kept)
         self.work = self.pristine = self.result = drawn = None
         self.slack, self.places, self.former = [], [], []
-        self.large = {}                     # what is too large to lie in more than one place
+        self.large, self.area = {}, {}      # what is too large to lie in more than one; what is not
         if self.lazy:
             self.inputs = None
             self.draw(*self.lazy, i)
@@ -1088,31 +1101,36 @@ class Runner:
             self.call = lambda: self.perf.call_op(self.work)
         self.reach = max((t.untyped_storage().nbytes() for _, t in walk(drawn)
                           if type(t) is torch.Tensor and t.layout is torch.strided), default=0)
-        for _ in range(PLACES):
+        several = True
+        for k in range(PLACES):
+            if k % SHIFTS == 0 and several:
+                self.area = {}
             self.slack, self.room = [], room
             with torch.no_grad():
                 work = self.apart(drawn, {})
             self.room = False
-            seen, tensors, own = set(), [], True
+            tensors, own = {}, True
             for (_, t), (_, old) in zip(walk(work), walk(drawn)):
-                if isinstance(t, torch.Tensor) and t.data_ptr() not in seen \
-                        and 0 not in t.stride():
-                    seen.add(t.data_ptr())
+                if isinstance(t, torch.Tensor) and 0 not in t.stride():
                     own = own and old is not t
-                    tensors.append((t, old.detach().clone() if old is t else old.detach()))
+                    if t.data_ptr() not in tensors or \
+                            t.numel() > tensors[t.data_ptr()][0].numel():
+                        tensors[t.data_ptr()] = (t, old.detach().clone() if old is t
+                                                 else old.detach())
+            tensors = list(tensors.values())
             self.places.append((work, tensors, self.slack))
             size = sum(t.numel() * t.element_size() for t, _ in tensors)
-            large = {w.data_ptr() for w in self.large.values()}
-            moved = sum(t.numel() * t.element_size() for t, _ in tensors
-                        if t.untyped_storage().data_ptr() not in large)
-            if self.cpu or not own or not 0 < moved <= PLACED_MOST or self.short_of_memory():
+            if not own or not size:
                 break
+            if k % SHIFTS == SHIFTS - 1:
+                several = sum(w.numel() for w in self.area.values()) <= PLACED_MOST \
+                    and not self.short_of_memory()
         self.work, self.pristine, self.slack = self.places[0]
         self.laned = lanes and not self.cpu and size <= LANED_MOST
         return {"bytes": size}
 
     def short_of_memory(self):
-        free, whole = self.torch.cuda.mem_get_info()
+        free, whole = (1, 1) if self.cpu else self.torch.cuda.mem_get_info()
         return free < whole // 4
 
     def do_prepare(self, seed):
@@ -1168,7 +1186,7 @@ class Runner:
         try:
             self.do_prepare(self.timed_seed)
             self.former = []
-            for _ in range(len(self.places)):
+            for _ in range(KEPT if len(self.places) > 1 else 1):
                 self.poison = CLEAN
                 held.append(self.timed(self.call, 0, self.lane)[0])
         finally:
@@ -1630,10 +1648,10 @@ def place_of(seed):
 
 def turns(lanes):
     """Without end, in secret order: each of so many streams as often as another, and each place."""
-    shuffled = lambda n: sorted(range(n), key=lambda _: secret())
-    while True:
-        yield from zip(shuffled(lanes), (p for _ in range(lanes // PLACES)
-                                         for p in shuffled(PLACES)))
+    def cycle(n):
+        while True:
+            yield from sorted(range(n), key=lambda _: secret())
+    return zip(cycle(lanes), cycle(PLACES))
 
 
 class Screen:
@@ -2004,11 +2022,11 @@ class Session:
         self.screen = Screen(best if len(best) == len(wanted) and not options.get("confirm")
                              else None)
         self.left_s = TIME_S * (4 if options.get("confirm") else 2 if baseline else 1)
-        seconds["shapes"] = 0.0
+        seconds["shapes"], last = 0.0, secret() % max(1, len(wanted))
         for k, i in enumerate(wanted):
             begun = time.monotonic()
             s = {"i": i, "label": labels[i], "seed": secret(), "left": len(wanted) - k,
-                 "baseline": baseline}
+                 "baseline": baseline, "last": k == last and not baseline}
             self.at = s
             try:
                 try:
@@ -2235,7 +2253,9 @@ class Session:
 
     def in_turns(self, child, s, options):
         """Calls of the reference, A, and of the child, B, in turn; of a shape whose results were
-        compared one is recorded and one is compared again."""
+        compared one is recorded and one is compared again: one whose inputs lie where others
+        lay that were checked, so that an answer kept by address is wrong. Of one shape that no
+        one can tell beforehand the call after all that count is compared as well."""
         start = time.monotonic()
         budget = self.left_s * 1e9 / s["left"]
         spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
@@ -2256,6 +2276,8 @@ class Session:
             if k == at and t["seen"] is None:
                 t["seen"] = self.record(child, s)
             got, here = {}, next(turn)
+            if k == look:
+                here = here[0], place_of(s["seed"])
             for who in ("AB", "BA")[secret() % 2]:
                 seed = secret(here)
                 got[who] = self.sample(child if who == "B" else self.reference, seed,
@@ -2268,8 +2290,10 @@ class Session:
                     first = k
                     continue
                 late += 1
-                if late <= (8 if spin < SPIN_MOST else 3):  # in a gap between launches nothing
-                    spin = min(SPIN_MOST, 2 * spin)         # is measured but the host: once more
+                # In a gap between launches nothing is measured but the host: once more. A host
+                # that others hold up now and then is not what a call waits for each time.
+                if late <= max(k, 8 if spin < SPIN_MOST else 3):
+                    spin = min(SPIN_MOST, 2 * spin) if late > k else spin
                     continue
                 bound = True
                 self.share_cpu(child, True)
@@ -2290,6 +2314,10 @@ class Session:
                 _, low, high = paired(log_ratios(t["times"]))
                 if low is not None and (high - low) / 2 < narrow:
                     break
+        if s.get("last"):
+            seed = secret((next(turn)[0], place_of(s["seed"])))
+            self.sample(child, seed, int(spin * SPIN_GHZ))
+            self.verify_shape(child, s, seed, 1)
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.2, self.left_s - (time.monotonic() - start))
