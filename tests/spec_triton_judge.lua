@@ -122,7 +122,7 @@ t.test("inputs lie apart: views share as they did, what is written beside them i
 import torch
 r = worker.Runner.__new__(worker.Runner)
 r.torch, r.cpu, r.slack, r.zeros, r.real_empty = torch, True, [], torch.zeros, torch.empty
-r.large = {}
+r.large, r.area, r.places = {}, {}, []
 whole = torch.arange(12.).reshape(3, 4)
 drawn = (whole[0], {"k": whole[1]}, [whole.t(), 3, None], torch.ones(2, requires_grad=True))
 work = r.apart(drawn, {})
@@ -134,26 +134,53 @@ torch.empty(0).set_(work[0].untyped_storage(), worker.FRONT // 4 + 12, (1,)).fil
 print(r.beyond())
 torch._foreach_zero_(r.slack)
 print(r.beyond(), r.slack[1].numel())
-r.reach, r.slack = 3 << 20, []
+r.reach, r.slack, r.area = 3 << 20, [], {}
 r.apart(drawn, {})
 print(r.slack[1].numel())
 ]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse 262144\n3145728\n")
 end)
 
-t.test("of inputs that lie in several places what is large is there once", function()
+t.test("in each place inputs are as drawn, rows rolled, whatever the call before left", function()
   t.equal(run [[
-import torch
+import torch, types
+whole, numbers, apart = torch.randn(1000, 33), torch.arange(77), torch.randn(8)[1:]
+spread, cut = torch.randn(1, 4).expand(6, 4), torch.randn(5)[:3]
 r = worker.Runner.__new__(worker.Runner)
-r.torch, r.cpu, r.slack, r.zeros, r.real_empty = torch, True, [], torch.zeros, torch.empty
-r.large, worker.LARGE = {}, 2048
-drawn = (torch.ones(1000), torch.ones(10))
-a = r.apart(drawn, {})
-r.slack, first = [], r.slack
-b = r.apart(drawn, {})
-print([x.data_ptr() == y.data_ptr() for x, y in zip(a, b)], len(first), len(r.slack))
-torch.empty(0).set_(b[0].untyped_storage(), worker.FRONT // 4 + 1000, (1,)).fill_(1)
-print(r.beyond())
-]], "[True, False] 4 4\nTrue\n")
+r.torch, r.cpu, r.zeros, r.real_empty, r.sync = torch, True, torch.zeros, torch.empty, lambda: None
+r.lazy = r.pristine = r.result = None
+r.kind, r.former, r.generators = "tritonbench", [], [torch.default_generator.manual_seed]
+r.inputs = [(whole, whole[::2], numbers, [cut, spread], {"a": apart, "n": 3})]
+r.perf = types.SimpleNamespace(to_cuda=lambda x: x, call_op=lambda x: None)
+def look():
+    r.do_shape(0, 5)
+    seen, pages = set(), set()
+    for place in range(worker.PLACES):
+        seed = worker.secret((7, place))
+        assert worker.place_of(seed) == place and worker.lane_of(seed) == 7
+        for spoil in range(2):
+            r.do_prepare(seed)
+            x, half, n, (c, s), rest = r.work
+            seen.add(x.data_ptr()), pages.add(x.untyped_storage().data_ptr())
+            assert not r.beyond() and torch.equal(x, torch.roll(whole, (seed >> 8) % 1000, 0))
+            assert half.data_ptr() == x.data_ptr() and torch.equal(half, x[::2])
+            assert torch.equal(n, numbers) and torch.equal(s, spread) and s.stride(0) == 0
+            assert sorted(c.tolist()) == sorted(cut.tolist())
+            assert sorted(rest["a"].tolist()) == sorted(apart.tolist()) and rest["n"] == 3
+            for y in (x, n, c, rest["a"]):
+                y.fill_(9)
+            if spoil:
+                r.slack[0][-5:] = 1
+                assert r.beyond()
+    print(len(r.places), len(seen), len(pages))
+look()
+worker.LARGE = 1 << 16          # it lies in one area, shifted there
+look()
+worker.PLACED_MOST = 0          # so does all
+look()
+turns = [turn for turn, _ in zip(worker.turns(8), range(16))]
+print(sorted(lane for lane, _ in turns) == sorted(list(range(8)) * 2),
+      sorted(place for _, place in turns) == list(range(16)))
+]], "16 16 4\n16 16 1\n16 16 1\nTrue True\n")
 end)
 
 t.test("time saved by events alone is told from a noisy clock", function()
@@ -177,6 +204,32 @@ print(check(500e3, 50e3, 900e3, 450e3))         # truly faster
 ]], "fine\ncheated\nfine\n")
 end)
 
+t.test("a recorded call that others on the GPU stretch is held against no one", function()
+  t.equal(run [[
+def judge(mine, others):
+    """us of the child's recorded calls, and of the reference's beside them."""
+    s = worker.Session.__new__(worker.Session)
+    s.unrecorded, s.lanes, s.functions = None, True, {"k"}
+    left = {"A": [100] + list(others), "B": list(mine)}
+    def record(who, _):
+        us = left[who].pop(0)
+        return {"kernels": 1, "copies": 0, "union_ns": us * 1e3, "span_ns": us * 1e3,
+                "ns": us * 1e3, "streams": 1, "devices": 1, "away_ns": 0, "home": 7,
+                "by_name": [{"name": "k", "ns": us * 1e3}]}
+    s.record, s.reference, s.recorded, row = record, "A", {}, {}
+    try:
+        s.check_records("B", {"i": 0, "label": "x", "baseline": False}, record("B", None),
+                        100e3, 110e3, row)
+        return row["recorded"]["union_ns"]
+    except worker.Lost as e:
+        return e.args
+print(judge([100], []), judge([300, 100], [100]))
+print(judge([300, 290, 280], [240, 260]))
+print(judge([300, 290, 280], [100, 105]))
+]], "100000.0 100000.0\n290000.0\n('cheated', 'x: a recorded call kept the GPU busy for 280 us, "
+    .. "timed ones say 100 us')\n")
+end)
+
 t.test("a call is timed again where the host was late, and a narrow interval ends it", function()
   t.equal(run [[
 s = worker.Session.__new__(worker.Session)
@@ -195,7 +248,7 @@ s.check_records = lambda *a: None
 def shape():
     s.left_s, out = 1.0, {"shapes": []}
     s.time_shape("B", {"i": 0, "label": "x", "host": 60e3, "first": 1e4, "baseline_first": 1e4,
-                       "left": 1}, out, {})
+                       "left": 1, "seed": 5, "baseline": False}, out, {})
     return out["shapes"][0]
 row = shape()
 most = max(row["samples"]["candidate"])
@@ -204,7 +257,15 @@ print(spins[0], max(spins) == 4 * spins[0], row["host_ns"])     # once more is f
 late[0] = 10 ** 6
 row = shape()
 print(row["host_bound"], row["blocks"] <= 24, spins[-1], pinned)
-]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\n")
+def now_and_then(who, seed, cycles):    # others hold the host up: no call waits for it each time
+    spins.append(cycles)
+    ns = 10e3 * (1 + len(spins) % 7 * 3e-2)
+    return ns, 1e6, 60e3, len(spins) % 5 > 0
+s.sample = now_and_then
+spins.clear()
+row = shape()
+print(row["host_bound"], row["blocks"] > 24, len(spins) > 2 * row["blocks"])
+]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\nFalse True True\n")
 end)
 
 t.test("no name is given to two functions of a class or module", function()
@@ -233,7 +294,7 @@ class Perf:
         self.input_tensors = worker.Drawn()
         for i in range(3):
             self.input_tensors.append((torch.rand(2 ** i * 200),))
-r.perf = Perf()
+r.perf, r.generators = Perf(), [torch.default_generator.manual_seed]
 worker.INPUTS_MOST = 1 << 20
 r.do_inputs(7)
 whole = r.inputs
@@ -294,11 +355,11 @@ r.torch, r.former, r.result, r.laned = torch, [], None, True
 r.places = [(k, [], []) for k in range(4)]
 lanes = set()
 for k in range(worker.LANES):
-    seed = worker.secret(k)
+    seed = worker.secret((k, 0))
     r.turn(seed)
     lanes.add((r.lane, worker.lane_of(seed) == k))
 r.laned = False
-r.turn(worker.secret(5))
+r.turn(worker.secret((5, 0)))
 print(sorted(lanes) == [(k + 1, True) for k in range(worker.LANES)], r.lane)
 works, held = set(), set()
 for k in range(64):
@@ -444,6 +505,7 @@ t.test("a child whose context is gone is ended by torch's word and by Triton's",
 import os
 def ask(text):
     c = worker.Child.__new__(worker.Child)
+    c.pid = 1
     (down, c.to), (c.reply, up) = os.pipe(), os.pipe()
     killed = []
     c.kill = lambda: killed.append(True)

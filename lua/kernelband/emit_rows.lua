@@ -59,10 +59,9 @@ end
 -- second-level cache, 2: to registers; and where a row is held, its column arrays
 -- are loaded before the first row is reduced: only one such array by a block of one
 -- row, as more take the registers that loads wait in. unroll is of rows that are not
--- held. items 0 is 256 threads a block, and where a row is held 16 floats a thread,
--- so that a longer row gets more threads. What the timed shapes do not need (rows
--- too long, or of no whole vectors) is kept plain, as every copy of an unrolled loop
--- is compiled.
+-- held. items 0 is 256 threads a block, but 16 floats a thread where a row is held: a
+-- longer one gets more threads. What the timed shapes do not need (rows too long, or
+-- of no whole vectors) is plain: every copy of an unrolled loop is compiled.
 local function settle(spec, point)
   local p = emit.copy(spec.parameters, point)
   local passes = spec.modes[p.fuse_passes]
