@@ -268,6 +268,32 @@ print(row["host_bound"], row["blocks"] > 24, len(spins) > 2 * row["blocks"])
 ]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\nFalse True True\n")
 end)
 
+t.test("calls are compared where others were and in their turn, after all that count too", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.device, s.screen = "cpu", worker.Screen(None)
+calls, checked = [], []
+def sample(who, seed, cycles):
+    if who == "B":
+        calls.append(worker.place_of(seed))
+    return 1e4 * (1 + len(calls) % 7), 1e6, 1e3, True
+s.sample, s.reference, s.record = sample, "A", lambda *a: {"why": "not here"}
+s.verify_shape = lambda child, shape, seed, runs: checked.append(
+    (len(calls), worker.place_of(seed) == 3))
+def looks(last):
+    s.left_s = 1.0
+    calls.clear(), checked.clear()
+    t = s.in_turns("B", {"host": 1e3, "first": 1e4, "baseline_first": 1e4, "left": 1,
+                         "seed": 3 << 4, "baseline": False, "last": last}, {"confirm": True})
+    return len(t["times"]["B"]), calls[:], checked[:]
+found = [looks(False) for _ in range(64)]
+print({len(c) for _, _, c in found}, {there for _, _, c in found for _, there in c})
+n, places, found = looks(True)
+print([at - n for at, _ in found][1:], found[0][0] <= 6, sorted(places[:16]) == list(range(16)),
+      sorted(places[16:32]) == list(range(16)), found[2][1])
+]], "{1} {False, True}\n[1, 3] True True True True\n")
+end)
+
 t.test("no name is given to two functions of a class or module", function()
   t.equal(run [[
 import ast

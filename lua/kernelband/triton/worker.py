@@ -2253,9 +2253,11 @@ class Session:
 
     def in_turns(self, child, s, options):
         """Calls of the reference, A, and of the child, B, in turn; of a shape whose results were
-        compared one is recorded and one is compared again: one whose inputs lie where others
-        lay that were checked, so that an answer kept by address is wrong. Of one shape that no
-        one can tell beforehand the call after all that count is compared as well."""
+        compared one is recorded and one is compared again: where those lay that were checked,
+        so that an answer kept by address is wrong, or, as likely, where its turn puts it, so
+        that one given elsewhere alone is. Of one shape that no one can tell beforehand two
+        more are compared after all that count: one in its turn, which nothing tells from those
+        before it, and one of the other kind."""
         start = time.monotonic()
         budget = self.left_s * 1e9 / s["left"]
         spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
@@ -2269,6 +2271,7 @@ class Session:
         look, at, late, t["seen"] = secret() % min(n, 6), secret() % min(n, 6), 0, None
         if s.get("known"):
             look = at = -1
+        back = not s.get("last") and secret() % 2
         bound = False               # the host can't get ahead: the call itself waits for the GPU
         first = -1
         while len(t["times"]["B"]) < n:
@@ -2276,7 +2279,7 @@ class Session:
             if k == at and t["seen"] is None:
                 t["seen"] = self.record(child, s)
             got, here = {}, next(turn)
-            if k == look:
+            if k == look and back:
                 here = here[0], place_of(s["seed"])
             for who in ("AB", "BA")[secret() % 2]:
                 seed = secret(here)
@@ -2315,9 +2318,12 @@ class Session:
                 if low is not None and (high - low) / 2 < narrow:
                     break
         if s.get("last"):
-            seed = secret((next(turn)[0], place_of(s["seed"])))
-            self.sample(child, seed, int(spin * SPIN_GHZ))
-            self.verify_shape(child, s, seed, 1)
+            there = [(lane, place_of(s["seed"])) for lane, _ in (next(turn), next(turn))]
+            for k, here in enumerate([next(turn)] + there):
+                seed = secret(here)
+                self.sample(child, seed, int(spin * SPIN_GHZ))
+                if k != 1:              # an answer may be kept only once asked for often
+                    self.verify_shape(child, s, seed, 1)
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.2, self.left_s - (time.monotonic() - start))
