@@ -294,6 +294,39 @@ print([at - n for at, _ in found][1:], found[0][0] <= 6, sorted(places[:16]) == 
 ]], "{1} {False, True}\n[1, 3] True True True True\n")
 end)
 
+t.test("what was shown of a call is not written again while it is compared", function()
+  t.equal(run [[
+import os, tempfile, torch, types
+scratch, read = tempfile.mkdtemp(), []
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.scratch = torch, scratch
+with open(scratch + "/out.bin", "wb") as early:     # it was held open before
+    early.write(b"aaaa"), early.flush()
+    r.put(torch.tensor([1, 2], dtype=torch.uint8), 5)
+    early.write(b"bbbb")
+s = worker.Session.__new__(worker.Session)
+s.poisons, s.ignore, s.allow, s.shown = worker.POISONS, {}, {}, tempfile.mkdtemp()
+def begin(op):                  # its calls run meanwhile
+    with open(scratch + "/out.bin", "wb") as f:
+        f.write(b"later")
+    return lambda: {}
+def ask(op, file=None, **request):
+    if op == "show":
+        return {"leaves": [{"path": "[0]", "dtype": "torch.uint8"}]}
+    with open(file, "rb") as f:
+        read.append(f.read())
+    return {"count": 1, "chance": 0, "allowed": 0}
+child = types.SimpleNamespace(ask=ask, begin=begin, scratch=scratch)
+s.reference = child
+s.verify_shape(child, {"i": 0}, 7, 1)
+os.unlink(scratch + "/out.bin")
+try:
+    s.verify_shape(child, {"i": 0}, 7, 1)
+except worker.Lost as e:
+    print(read, e.args)
+]], "[b'\\x01\\x02'] ('crashed', 'its results are not to be had: No such file or directory')\n")
+end)
+
 t.test("no name is given to two functions of a class or module", function()
   t.equal(run [[
 import ast

@@ -994,9 +994,13 @@ class Runner:
         return reply
 
     def put(self, value, seed):
-        """Writes the tensors of value to out.bin; of large ones, blocks that seed draws."""
+        """Writes the tensors of value to out.bin; of large ones, blocks that seed draws. It is a
+        new file: what the file under test has mapped or open is another."""
         torch, leaves, at = self.torch, [], 0
-        with open(self.scratch + "/out.bin", "wb") as f, torch.no_grad():
+        name = self.scratch + "/out.bin"
+        if os.path.isfile(name):
+            os.unlink(name)
+        with open(name, "xb") as f, torch.no_grad():
             for path, leaf in walk(value):
                 if isinstance(leaf, torch.Tensor):
                     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
@@ -1712,6 +1716,7 @@ class Session:
         self.load(self.reference, task["source"])
         self.machine = self.reference.ask("machine")
         self.baseline = None
+        self.shown = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
 
     def alone(self):
         """For a task that asks for it the GPU is its own for more than the timing."""
@@ -1808,6 +1813,7 @@ class Session:
         for child in (self.reference, self.spare):
             if child:
                 child.close()
+        shutil.rmtree(self.shown, ignore_errors=True)
 
     def revive(self):
         """A reference that a shape took down is made anew: True where that was needed."""
@@ -2094,8 +2100,8 @@ class Session:
     def verify(self, child, shown, op, **request):
         for last in (False, True):
             try:
-                r = self.reference.ask(op, leaves=shown.get("leaves"),
-                                       file=child.scratch + "/out.bin", **request)
+                r = self.reference.ask(op, **dict({"file": child.scratch + "/out.bin"}, **request),
+                                       leaves=shown.get("leaves"))
                 break
             except Lost as e:
                 if e.args[0] == "timeout":
@@ -2115,9 +2121,14 @@ class Session:
         shown = child.ask("show", seed=show)
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
+        file = self.shown + "/out.bin"      # out of its reach: it runs while this is compared
+        try:
+            os.replace(child.scratch + "/out.bin", file)
+        except OSError as e:
+            raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
         settled = child.begin("settle")
         try:
-            r = self.verify(child, shown, "verify_shape", seed=seed, show=show,
+            r = self.verify(child, shown, "verify_shape", file=file, seed=seed, show=show,
                             poisons=self.poisons, runs=runs, ignore=self.ignore.get(i, []),
                             allow=self.allowed())
         except Lost:
