@@ -327,6 +327,45 @@ except worker.Lost as e:
 ]], "[b'\\x01\\x02'] ('crashed', 'its results are not to be had: No such file or directory')\n")
 end)
 
+t.test("a reply that lay there in time is no timeout, however late it is read", function()
+  t.equal(run [[
+import os, time
+c = worker.Child.__new__(worker.Child)
+c.pid, c.scratch = 1, "/nowhere"
+(down, c.to), (c.reply, up) = os.pipe(), os.pipe()
+c.kill = lambda: None
+wait = c.begin("settle", 0.05)
+worker.write_frame(up, {"done": 1})
+time.sleep(0.1)
+print(wait())
+start, wait = time.monotonic(), c.begin("settle", 0.05)
+try:
+    wait()
+except worker.Lost as e:
+    print(e.args[0], time.monotonic() - start < 3)
+]], "{'done': 1}\ntimeout True\n")
+end)
+
+t.test("one process at a time makes its first call of a shape, which may tune by the clock", function()
+  t.equal(run [[
+busy, most = set(), {}
+class Process:
+    def begin(self, op, seconds=None, **request):
+        busy.add(self)
+        most[op] = max(most.get(op, 0), len(busy))
+        def end():
+            busy.discard(self)
+            return {"ns": 5, "host": 5}
+        return end
+    def ask(self, op, seconds=None, **request):
+        return self.begin(op, seconds, **request)()
+s = worker.Session.__new__(worker.Session)
+s.reference, s.lanes, s.room, s.timed_tests = Process(), True, set(), False
+s.first_calls(Process(), {"i": 0, "seed": 1})
+print(most)
+]], "{'shape': 2, 'prepare': 2, 'go': 1}\n")
+end)
+
 t.test("no name is given to two functions of a class or module", function()
   t.equal(run [[
 import ast

@@ -1508,7 +1508,8 @@ class Child:
                 raise TimeoutError
             if until is None or self.pid is None:
                 raise EOFError
-            reply = read_frame(self.reply, until)
+            # We may be late, not the child: another's reply was waited for first.
+            reply = read_frame(self.reply, max(until, time.monotonic() + 1))
             if not isinstance(reply, dict):
                 raise ValueError
         except TimeoutError:
@@ -2213,7 +2214,8 @@ class Session:
         prepare = {"seed": s["seed"]}
         patient(lambda: together(*((who, "shape", self.shape) for who in both)))
         together(*((who, "prepare", prepare) for who in both))
-        patient(lambda: together(*((who, "go", {}) for who in both)))     # it compiles in here
+        for who in both:    # it compiles in here, and tunes: with the GPU to itself
+            patient(lambda: who.ask("go"))
         for who in both:
             who.ask("prepare", **prepare)
             firsts[who] = patient(lambda: who.ask("go"))
