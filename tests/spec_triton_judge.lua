@@ -366,6 +366,44 @@ print(most)
 ]], "{'shape': 2, 'prepare': 2, 'go': 1}\n")
 end)
 
+t.test("more pairs of processes end in time, leave nothing behind and are no verdict", function()
+  t.equal(run [[
+import os, tempfile, time
+alive, waits, made, fail = set(), [], [0], [None]
+class Child:
+    deadline, pid, scratch = None, 1, "/nowhere"
+    def __init__(self, device, trusted, template=None):
+        made[0] += 1
+        if fail[0] == "fork" and made[0] % 2 == 0:
+            raise BlockingIOError(11, "no more processes")
+        alive.add(self)
+    def ask(self, op, seconds=None, **request):
+        waits.append(Child.deadline - time.monotonic())
+        if fail[0] == "hang":
+            time.sleep(0.11)
+            raise worker.Lost("timeout", op)
+        return {"place": "cpu"}
+    def close(self):
+        alive.discard(self)
+worker.Child, worker.PAIRS_S = Child, 0.2
+s = worker.Session.__new__(worker.Session)
+s.device, s.task, s.spare, s.distinct, s.needs = "cpu", {"source": "", "kind": "", "module": ""}, \
+    None, False, {}
+held = s.reference = type("held", (), {"scratch": "/nowhere"})
+s.lock, s.waited = open(tempfile.mkstemp()[1], "a"), 5.0
+s.first_calls = lambda *a: None
+s.in_turns = lambda *a: {"times": {"A": [2.0] * 6, "B": [1.0] * 6}}
+for how in None, "fork", "hang":
+    made[0], fail[0] = 0, how
+    out = {"shapes": [{"shape": {"i": 0}, "label": "x", "speedup": 0.5}]}
+    s.more_pairs(out, 5)
+    print(how, made[0], out["pairs"], out["speedup"], s.reference is held, len(alive), s.drawn,
+          s.shape, Child.deadline, max(waits) <= 0.2, 5 <= s.waited < 6)
+]], "None 8 [0.5, 2.0, 2.0, 2.0, 2.0] 1.515716566510398 True 0 None None None True True\n"
+    .. "fork 8 [0.5] 0.5 True 0 None None None True True\n"
+    .. "hang 4 [0.5] 0.5 True 0 None None None True True\n")
+end)
+
 t.test("no name is given to two functions of a class or module", function()
   t.equal(run [[
 import ast

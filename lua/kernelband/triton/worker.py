@@ -2370,17 +2370,19 @@ class Session:
         two processes differ in for as long as they live (where the driver put what starts a
         kernel, where their memory lies) is worth up to 2 % of a kernel of 5 us, and repetition
         within them does not average it. Each shape's speed-up becomes the mean of all pairs'; a
-        pair that is not done in time does not count."""
+        pair that is not done in time does not count. Of waiting for others they have what the
+        first one left: the engine waits no longer than for that."""
         held, left = self.reference, PAIRS_S
         logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
         self.screen, self.count = Screen(None), len(logs)
         self.await_spare()
         for _ in range(n - 1):
-            pair = [Child(self.device, trusted, held.scratch) for trusted in (True, False)]
-            self.reference, child = pair
-            Child.deadline, self.waited = time.monotonic() + OPEN_S, 0.0
-            begun, found = time.monotonic(), {}
+            pair, begun, waited, found = [], time.monotonic(), self.waited, {}
             try:
+                for trusted in (True, False):
+                    pair.append(Child(self.device, trusted, held.scratch))
+                self.reference, child = pair
+                Child.deadline = begun + left
                 for who in pair:
                     self.load(who, self.task["source"])
                 self.take(fcntl.LOCK_EX)
@@ -2389,17 +2391,18 @@ class Session:
                 child.ask("inputs", **self.drawn)
                 self.left_s = TIME_S * 2
                 for k, row in enumerate(out["shapes"]):
-                    if time.monotonic() - begun - self.waited > left:
+                    if time.monotonic() > Child.deadline:
                         break
                     s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(),
                          "left": len(logs) - k, "baseline": True, "known": True}
                     self.first_calls(child, s)
                     found[s["i"]] = paired(log_ratios(self.in_turns(child, s, {})["times"]))[0]
-            except (Lost, KeyError, TypeError, ValueError):
+            except (Lost, KeyError, TypeError, ValueError, IndexError, AttributeError,
+                    ArithmeticError, OSError):
                 pass                    # it was judged: what befalls it now is no verdict
             finally:
                 fcntl.flock(self.lock, fcntl.LOCK_UN)
-                left -= time.monotonic() - begun - self.waited
+                left -= time.monotonic() - begun - (self.waited - waited)
                 self.drawn = self.shape = Child.deadline = None
                 self.reference = held
                 for who in pair:
@@ -2407,7 +2410,7 @@ class Session:
             if len(found) == len(logs):
                 for i, e in found.items():
                     logs[i].append(e)
-            elif left <= 0:
+            if left <= 0:
                 break
         mean = lambda x: sum(x) / len(x)
         for r in out["shapes"]:
