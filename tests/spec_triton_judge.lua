@@ -183,6 +183,29 @@ print(sorted(lane for lane, _ in turns) == sorted(list(range(8)) * 2),
 ]], "16 16 4\n16 16 1\n16 16 1\nTrue True\n")
 end)
 
+t.test("inputs that are repeated, or seen as bytes as well, are not wiped by another place's", function()
+  t.equal(run [[
+import torch, types
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.cpu, r.zeros, r.real_empty, r.sync = torch, True, torch.zeros, torch.empty, lambda: None
+r.perf = types.SimpleNamespace(to_cuda=lambda x: x, call_op=lambda x: None)
+r.kind, r.generators = "tritonbench", [torch.default_generator.manual_seed]
+def wiped(drawn):
+    r.lazy, r.pristine, r.result, r.former, r.inputs, n = None, None, None, [], [drawn], 0
+    r.do_shape(0, 5)
+    for place in list(range(worker.PLACES)) * 2:
+        r.do_prepare(worker.secret((7, place)))
+        n += any(sorted(x.flatten().tolist()) != sorted(y.flatten().tolist())
+                 for x, y in zip(r.work, drawn))
+    return len(r.places), n
+row, numbers = torch.randn(50000), torch.arange(50000)
+print(wiped((torch.ones(3), row.as_strided((1, 50000), (0, 1)))),
+      wiped((torch.ones(3), row[:25000].expand(2, 25000))),
+      wiped((torch.ones(3), row[25000:].expand(2, 25000))),
+      wiped((numbers, numbers.view(torch.uint8)[:100000])))
+]], "(16, 0) (16, 0) (16, 0) (16, 0)\n")
+end)
+
 t.test("time saved by events alone is told from a noisy clock", function()
   t.equal(run [[
 s = worker.Session.__new__(worker.Session)

@@ -805,7 +805,8 @@ class Runner:
         n = storage.nbytes()
         least, far, most = (AFAR_LEAST, AFAR, AFAR_MOST) if self.room else (TAIL, 8, TAIL_MOST)
         tail = min(most, max(least, far * n, self.reach)) // 512 * 512
-        whole = value.numel() * value.element_size() == n
+        # What is repeated (a stride of 0) is not drawn anew, and of half a storage as long.
+        whole = value.nbytes == n and 0 not in value.stride()
         spare = min(tail, SHIFTED_MOST) if whole and not self.room else 0
         at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * len(self.places) if spare else FRONT
         held = self.large if n > LARGE else self.area
@@ -1118,7 +1119,7 @@ class Runner:
                 if isinstance(t, torch.Tensor) and 0 not in t.stride():
                     own = own and old is not t
                     if t.data_ptr() not in tensors or \
-                            t.numel() > tensors[t.data_ptr()][0].numel():
+                            t.nbytes > tensors[t.data_ptr()][0].nbytes:
                         tensors[t.data_ptr()] = (t, old.detach().clone() if old is t
                                                  else old.detach())
             tensors = list(tensors.values())
