@@ -265,7 +265,18 @@ s.sample = now_and_then
 spins.clear()
 row = shape()
 print(row["host_bound"], row["blocks"] > 24, len(spins) > 2 * row["blocks"])
-]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\nFalse True True\n")
+warm = set()
+def cold(who, seed, cycles):            # a stream's first call, in each process, asks for memory
+    spins.append(cycles)
+    known = (who, worker.lane_of(seed)) in warm
+    warm.add((who, worker.lane_of(seed)))
+    return 10e3 * (1 + len(spins) % 7 * 3e-2), 1e6, 60e3, known
+s.sample = cold
+spins.clear()
+row = shape()
+print(row["host_bound"], row["blocks"] > 24, len(warm), max(spins) == min(spins))
+]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\nFalse True True\n"
+    .. "False True 16 True\n")
 end)
 
 t.test("no name is given to two functions of a class or module", function()
