@@ -100,7 +100,7 @@ for i, set in ipairs(sets) do
   end)
 end
 
-t.test("a row that is held gets threads by its length, and no arrays beside it in registers", function()
+t.test("a row that is held gets threads by its length, no arrays beside it in registers", function()
   local schedule = schedule_of "layernorm"
   local p = first_point(schedule)
   p.fuse_passes, p.vector = "hold", 4

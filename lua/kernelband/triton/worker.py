@@ -63,7 +63,8 @@ MADE = {"empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm"
         "new_ones", "new_full", "new_tensor", "clone", "cuda", "to"}    # what gives a tensor
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
 TIME_S, NARROW = 0.8, 0.004         # of timing a candidate; an interval that is narrow enough
-BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up: its clock is the noisier
+BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whose clock is noisier;
+BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
 PAIRS_S = 40                        # of more pairs of processes that time a baseline
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
@@ -2287,12 +2288,12 @@ class Session:
             look = at = -1
         back = not s.get("last") and secret() % 2
         bound = False               # the host can't get ahead: the call itself waits for the GPU
-        first = -1
+        first, here = -1, None
         while len(t["times"]["B"]) < n:
             k = len(t["times"]["B"])
             if k == at and t["seen"] is None:
                 t["seen"] = self.record(child, s)
-            got, here = {}, next(turn)
+            got, here = {}, here or next(turn)      # what is made again is so on its own stream
             if k == look and back:
                 here = here[0], place_of(s["seed"])
             for who in ("AB", "BA")[secret() % 2]:
@@ -2317,10 +2318,11 @@ class Session:
                 spin, n = 0, min(n, 24)
                 t.update((x, {"A": [], "B": []}) for x in ("times", "walls", "hosts"))
                 if s["baseline"]:       # the host is a noisier clock: what all are held against
-                    least_ns = BOUND_S * 1e9 / self.count
+                    least_ns = max(BOUND_LEAST_S, BOUND_S / self.count) * 1e9
                     n = max(n, min(BOUND_MOST, int(least_ns / cost)))
                     budget = max(budget, least_ns)
                 continue
+            here = None
             for who, sample in got.items():
                 for x, value in zip(("times", "walls", "hosts"), sample):
                     t[x][who].append(value)
