@@ -183,6 +183,29 @@ print(sorted(lane for lane, _ in turns) == sorted(list(range(8)) * 2),
 ]], "16 16 4\n16 16 1\n16 16 1\nTrue True\n")
 end)
 
+t.test("inputs that are repeated, or seen as bytes, are not wiped by another place's", function()
+  t.equal(run [[
+import torch, types
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.cpu, r.zeros, r.real_empty, r.sync = torch, True, torch.zeros, torch.empty, lambda: None
+r.perf = types.SimpleNamespace(to_cuda=lambda x: x, call_op=lambda x: None)
+r.kind, r.generators = "tritonbench", [torch.default_generator.manual_seed]
+def wiped(drawn):
+    r.lazy, r.pristine, r.result, r.former, r.inputs, n = None, None, None, [], [drawn], 0
+    r.do_shape(0, 5)
+    for place in list(range(worker.PLACES)) * 2:
+        r.do_prepare(worker.secret((7, place)))
+        n += any(sorted(x.flatten().tolist()) != sorted(y.flatten().tolist())
+                 for x, y in zip(r.work, drawn))
+    return len(r.places), n
+row, numbers = torch.randn(50000), torch.arange(50000)
+print(wiped((torch.ones(3), row.as_strided((1, 50000), (0, 1)))),
+      wiped((torch.ones(3), row[:25000].expand(2, 25000))),
+      wiped((torch.ones(3), row[25000:].expand(2, 25000))),
+      wiped((numbers, numbers.view(torch.uint8)[:100000])))
+]], "(16, 0) (16, 0) (16, 0) (16, 0)\n")
+end)
+
 t.test("time saved by events alone is told from a noisy clock", function()
   t.equal(run [[
 s = worker.Session.__new__(worker.Session)
@@ -277,6 +300,142 @@ row = shape()
 print(row["host_bound"], row["blocks"] > 24, len(warm), max(spins) == min(spins))
 ]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\nFalse True True\n"
     .. "False True 16 True\n")
+end)
+
+t.test("calls are compared where others were, in their turn and after all others", function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.device, s.screen = "cpu", worker.Screen(None)
+calls, checked = [], []
+def sample(who, seed, cycles):
+    if who == "B":
+        calls.append(worker.place_of(seed))
+    return 1e4 * (1 + len(calls) % 7), 1e6, 1e3, True
+s.sample, s.reference, s.record = sample, "A", lambda *a: {"why": "not here"}
+s.verify_shape = lambda child, shape, seed, runs: checked.append(
+    (len(calls), worker.place_of(seed) == 3))
+def looks(last):
+    s.left_s = 1.0
+    calls.clear(), checked.clear()
+    t = s.in_turns("B", {"host": 1e3, "first": 1e4, "baseline_first": 1e4, "left": 1,
+                         "seed": 3 << 4, "baseline": False, "last": last}, {"confirm": True})
+    return len(t["times"]["B"]), calls[:], checked[:]
+found = [looks(False) for _ in range(64)]
+print({len(c) for _, _, c in found}, {there for _, _, c in found for _, there in c})
+n, places, found = looks(True)
+print([at - n for at, _ in found][1:], found[0][0] <= 6, sorted(places[:16]) == list(range(16)),
+      sorted(places[16:32]) == list(range(16)), found[2][1])
+]], "{1} {False, True}\n[1, 3] True True True True\n")
+end)
+
+t.test("what was shown of a call is not written again while it is compared", function()
+  t.equal(run [[
+import os, tempfile, torch, types
+scratch, read = tempfile.mkdtemp(), []
+r = worker.Runner.__new__(worker.Runner)
+r.torch, r.scratch = torch, scratch
+with open(scratch + "/out.bin", "wb") as early:     # it was held open before
+    early.write(b"aaaa"), early.flush()
+    r.put(torch.tensor([1, 2], dtype=torch.uint8), 5)
+    early.write(b"bbbb")
+s = worker.Session.__new__(worker.Session)
+s.poisons, s.ignore, s.allow, s.shown = worker.POISONS, {}, {}, tempfile.mkdtemp()
+def begin(op):                  # its calls run meanwhile
+    with open(scratch + "/out.bin", "wb") as f:
+        f.write(b"later")
+    return lambda: {}
+def ask(op, file=None, **request):
+    if op == "show":
+        return {"leaves": [{"path": "[0]", "dtype": "torch.uint8"}]}
+    with open(file, "rb") as f:
+        read.append(f.read())
+    return {"count": 1, "chance": 0, "allowed": 0}
+child = types.SimpleNamespace(ask=ask, begin=begin, scratch=scratch)
+s.reference = child
+s.verify_shape(child, {"i": 0}, 7, 1)
+os.unlink(scratch + "/out.bin")
+try:
+    s.verify_shape(child, {"i": 0}, 7, 1)
+except worker.Lost as e:
+    print(read, e.args)
+]], "[b'\\x01\\x02'] ('crashed', 'its results are not to be had: No such file or directory')\n")
+end)
+
+t.test("a reply that lay there in time is no timeout, however late it is read", function()
+  t.equal(run [[
+import os, time
+c = worker.Child.__new__(worker.Child)
+c.pid, c.scratch = 1, "/nowhere"
+(down, c.to), (c.reply, up) = os.pipe(), os.pipe()
+c.kill = lambda: None
+wait = c.begin("settle", 0.05)
+worker.write_frame(up, {"done": 1})
+time.sleep(0.1)
+print(wait())
+start, wait = time.monotonic(), c.begin("settle", 0.05)
+try:
+    wait()
+except worker.Lost as e:
+    print(e.args[0], time.monotonic() - start < 3)
+]], "{'done': 1}\ntimeout True\n")
+end)
+
+t.test("one process at a time makes its first call, which may tune by the clock", function()
+  t.equal(run [[
+busy, most = set(), {}
+class Process:
+    def begin(self, op, seconds=None, **request):
+        busy.add(self)
+        most[op] = max(most.get(op, 0), len(busy))
+        def end():
+            busy.discard(self)
+            return {"ns": 5, "host": 5}
+        return end
+    def ask(self, op, seconds=None, **request):
+        return self.begin(op, seconds, **request)()
+s = worker.Session.__new__(worker.Session)
+s.reference, s.lanes, s.room, s.timed_tests = Process(), True, set(), False
+s.first_calls(Process(), {"i": 0, "seed": 1})
+print(most)
+]], "{'shape': 2, 'prepare': 2, 'go': 1}\n")
+end)
+
+t.test("more pairs of processes end in time, leave nothing behind and are no verdict", function()
+  t.equal(run [[
+import os, tempfile, time
+alive, waits, made, fail = set(), [], [0], [None]
+class Child:
+    deadline, pid, scratch = None, 1, "/nowhere"
+    def __init__(self, device, trusted, template=None):
+        made[0] += 1
+        if fail[0] == "fork" and made[0] % 2 == 0:
+            raise BlockingIOError(11, "no more processes")
+        alive.add(self)
+    def ask(self, op, seconds=None, **request):
+        waits.append(Child.deadline - time.monotonic())
+        if fail[0] == "hang":
+            time.sleep(0.11)
+            raise worker.Lost("timeout", op)
+        return {"place": "cpu"}
+    def close(self):
+        alive.discard(self)
+worker.Child, worker.PAIRS_S = Child, 0.2
+s = worker.Session.__new__(worker.Session)
+s.device, s.task, s.spare, s.distinct, s.needs = "cpu", {"source": "", "kind": "", "module": ""}, \
+    None, False, {}
+held = s.reference = type("held", (), {"scratch": "/nowhere"})
+s.lock, s.waited = open(tempfile.mkstemp()[1], "a"), 5.0
+s.first_calls = lambda *a: None
+s.in_turns = lambda *a: {"times": {"A": [2.0] * 6, "B": [1.0] * 6}}
+for how in None, "fork", "hang":
+    made[0], fail[0] = 0, how
+    out = {"shapes": [{"shape": {"i": 0}, "label": "x", "speedup": 0.5}]}
+    s.more_pairs(out, 5)
+    print(how, made[0], out["pairs"], out["speedup"], s.reference is held, len(alive), s.drawn,
+          s.shape, Child.deadline, max(waits) <= 0.2, 5 <= s.waited < 6)
+]], "None 8 [0.5, 2.0, 2.0, 2.0, 2.0] 1.515716566510398 True 0 None None None True True\n"
+    .. "fork 8 [0.5] 0.5 True 0 None None None True True\n"
+    .. "hang 4 [0.5] 0.5 True 0 None None None True True\n")
 end)
 
 t.test("no name is given to two functions of a class or module", function()

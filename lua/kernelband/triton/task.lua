@@ -15,7 +15,7 @@ local triton = {}
 
 -- Of worker.py: its own deadlines, and what it may take beyond them: two minutes of waiting for
 -- other sessions on the GPU, the end of a child whose kernel hangs, the start of the next.
-local OPEN_S, EVALUATE_S, BEYOND_S = 240, 100, 160
+local OPEN_S, EVALUATE_S, BEYOND_S, PAIRS_S = 240, 100, 160, 60
 
 local function interpreter(t)
   local name, wanted = python.name(t.python)
@@ -65,7 +65,9 @@ function triton.new(spec)
     return { interpreter(t), python.worker(), "serve", device, python.inject() }
   end
   function t.limits()
-    return { open_s = (t.job.open_s or OPEN_S) + BEYOND_S, evaluate_s = EVALUATE_S + BEYOND_S }
+    local pairs_s = t.job.pairs and PAIRS_S or 0
+    return { open_s = (t.job.open_s or OPEN_S) + BEYOND_S + pairs_s,
+             evaluate_s = EVALUATE_S + BEYOND_S }
   end
   return setmetatable(t, { __index = lazily })
 end

@@ -806,7 +806,8 @@ class Runner:
         n = storage.nbytes()
         least, far, most = (AFAR_LEAST, AFAR, AFAR_MOST) if self.room else (TAIL, 8, TAIL_MOST)
         tail = min(most, max(least, far * n, self.reach)) // 512 * 512
-        whole = value.numel() * value.element_size() == n
+        # What is repeated (a stride of 0) is not drawn anew, and of half a storage as long.
+        whole = value.nbytes == n and 0 not in value.stride()
         spare = min(tail, SHIFTED_MOST) if whole and not self.room else 0
         at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * len(self.places) if spare else FRONT
         held = self.large if n > LARGE else self.area
@@ -995,9 +996,13 @@ class Runner:
         return reply
 
     def put(self, value, seed):
-        """Writes the tensors of value to out.bin; of large ones, blocks that seed draws."""
+        """Writes the tensors of value to out.bin; of large ones, blocks that seed draws. It is a
+        new file: what the file under test has mapped or open is another."""
         torch, leaves, at = self.torch, [], 0
-        with open(self.scratch + "/out.bin", "wb") as f, torch.no_grad():
+        name = self.scratch + "/out.bin"
+        if os.path.isfile(name):
+            os.unlink(name)
+        with open(name, "xb") as f, torch.no_grad():
             for path, leaf in walk(value):
                 if isinstance(leaf, torch.Tensor):
                     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
@@ -1115,7 +1120,7 @@ class Runner:
                 if isinstance(t, torch.Tensor) and 0 not in t.stride():
                     own = own and old is not t
                     if t.data_ptr() not in tensors or \
-                            t.numel() > tensors[t.data_ptr()][0].numel():
+                            t.nbytes > tensors[t.data_ptr()][0].nbytes:
                         tensors[t.data_ptr()] = (t, old.detach().clone() if old is t
                                                  else old.detach())
             tensors = list(tensors.values())
@@ -1505,7 +1510,8 @@ class Child:
                 raise TimeoutError
             if until is None or self.pid is None:
                 raise EOFError
-            reply = read_frame(self.reply, until)
+            # We may be late, not the child: another's reply was waited for first.
+            reply = read_frame(self.reply, max(until, time.monotonic() + 1))
             if not isinstance(reply, dict):
                 raise ValueError
         except TimeoutError:
@@ -1713,6 +1719,7 @@ class Session:
         self.load(self.reference, task["source"])
         self.machine = self.reference.ask("machine")
         self.baseline = None
+        self.shown = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
 
     def alone(self):
         """For a task that asks for it the GPU is its own for more than the timing."""
@@ -1809,6 +1816,7 @@ class Session:
         for child in (self.reference, self.spare):
             if child:
                 child.close()
+        shutil.rmtree(self.shown, ignore_errors=True)
 
     def revive(self):
         """A reference that a shape took down is made anew: True where that was needed."""
@@ -2095,8 +2103,8 @@ class Session:
     def verify(self, child, shown, op, **request):
         for last in (False, True):
             try:
-                r = self.reference.ask(op, leaves=shown.get("leaves"),
-                                       file=child.scratch + "/out.bin", **request)
+                r = self.reference.ask(op, **dict({"file": child.scratch + "/out.bin"}, **request),
+                                       leaves=shown.get("leaves"))
                 break
             except Lost as e:
                 if e.args[0] == "timeout":
@@ -2116,9 +2124,14 @@ class Session:
         shown = child.ask("show", seed=show)
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
+        file = self.shown + "/out.bin"      # out of its reach: it runs while this is compared
+        try:
+            os.replace(child.scratch + "/out.bin", file)
+        except OSError as e:
+            raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
         settled = child.begin("settle")
         try:
-            r = self.verify(child, shown, "verify_shape", seed=seed, show=show,
+            r = self.verify(child, shown, "verify_shape", file=file, seed=seed, show=show,
                             poisons=self.poisons, runs=runs, ignore=self.ignore.get(i, []),
                             allow=self.allowed())
         except Lost:
@@ -2203,7 +2216,8 @@ class Session:
         prepare = {"seed": s["seed"]}
         patient(lambda: together(*((who, "shape", self.shape) for who in both)))
         together(*((who, "prepare", prepare) for who in both))
-        patient(lambda: together(*((who, "go", {}) for who in both)))     # it compiles in here
+        for who in both:    # it compiles in here, and tunes: with the GPU to itself
+            patient(lambda: who.ask("go"))
         for who in both:
             who.ask("prepare", **prepare)
             firsts[who] = patient(lambda: who.ask("go"))
@@ -2254,9 +2268,11 @@ class Session:
 
     def in_turns(self, child, s, options):
         """Calls of the reference, A, and of the child, B, in turn; of a shape whose results were
-        compared one is recorded and one is compared again: one whose inputs lie where others
-        lay that were checked, so that an answer kept by address is wrong. Of one shape that no
-        one can tell beforehand the call after all that count is compared as well."""
+        compared one is recorded and one is compared again: where those lay that were checked,
+        so that an answer kept by address is wrong, or, as likely, where its turn puts it, so
+        that one given elsewhere alone is. Of one shape that no one can tell beforehand two
+        more are compared after all that count: one in its turn, which nothing tells from those
+        before it, and one of the other kind."""
         start = time.monotonic()
         budget = self.left_s * 1e9 / s["left"]
         spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
@@ -2270,6 +2286,7 @@ class Session:
         look, at, late, t["seen"] = secret() % min(n, 6), secret() % min(n, 6), 0, None
         if s.get("known"):
             look = at = -1
+        back = not s.get("last") and secret() % 2
         bound = False               # the host can't get ahead: the call itself waits for the GPU
         first, here = -1, None
         while len(t["times"]["B"]) < n:
@@ -2277,7 +2294,7 @@ class Session:
             if k == at and t["seen"] is None:
                 t["seen"] = self.record(child, s)
             got, here = {}, here or next(turn)      # what is made again is so on its own stream
-            if k == look:
+            if k == look and back:
                 here = here[0], place_of(s["seed"])
             for who in ("AB", "BA")[secret() % 2]:
                 seed = secret(here)
@@ -2317,9 +2334,12 @@ class Session:
                 if low is not None and (high - low) / 2 < narrow:
                     break
         if s.get("last"):
-            seed = secret((next(turn)[0], place_of(s["seed"])))
-            self.sample(child, seed, int(spin * SPIN_GHZ))
-            self.verify_shape(child, s, seed, 1)
+            there = [(lane, place_of(s["seed"])) for lane, _ in (next(turn), next(turn))]
+            for k, here in enumerate([next(turn)] + there):
+                seed = secret(here)
+                self.sample(child, seed, int(spin * SPIN_GHZ))
+                if k != 1:              # an answer may be kept only once asked for often
+                    self.verify_shape(child, s, seed, 1)
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.2, self.left_s - (time.monotonic() - start))
@@ -2353,17 +2373,19 @@ class Session:
         two processes differ in for as long as they live (where the driver put what starts a
         kernel, where their memory lies) is worth up to 2 % of a kernel of 5 us, and repetition
         within them does not average it. Each shape's speed-up becomes the mean of all pairs'; a
-        pair that is not done in time does not count."""
+        pair that is not done in time does not count. Of waiting for others they have what the
+        first one left: the engine waits no longer than for that."""
         held, left = self.reference, PAIRS_S
         logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
         self.screen, self.count = Screen(None), len(logs)
         self.await_spare()
         for _ in range(n - 1):
-            pair = [Child(self.device, trusted, held.scratch) for trusted in (True, False)]
-            self.reference, child = pair
-            Child.deadline, self.waited = time.monotonic() + OPEN_S, 0.0
-            begun, found = time.monotonic(), {}
+            pair, begun, waited, found = [], time.monotonic(), self.waited, {}
             try:
+                for trusted in (True, False):
+                    pair.append(Child(self.device, trusted, held.scratch))
+                self.reference, child = pair
+                Child.deadline = begun + left
                 for who in pair:
                     self.load(who, self.task["source"])
                 self.take(fcntl.LOCK_EX)
@@ -2372,17 +2394,18 @@ class Session:
                 child.ask("inputs", **self.drawn)
                 self.left_s = TIME_S * 2
                 for k, row in enumerate(out["shapes"]):
-                    if time.monotonic() - begun - self.waited > left:
+                    if time.monotonic() > Child.deadline:
                         break
                     s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(),
                          "left": len(logs) - k, "baseline": True, "known": True}
                     self.first_calls(child, s)
                     found[s["i"]] = paired(log_ratios(self.in_turns(child, s, {})["times"]))[0]
-            except (Lost, KeyError, TypeError, ValueError):
+            except (Lost, KeyError, TypeError, ValueError, IndexError, AttributeError,
+                    ArithmeticError, OSError):
                 pass                    # it was judged: what befalls it now is no verdict
             finally:
                 fcntl.flock(self.lock, fcntl.LOCK_UN)
-                left -= time.monotonic() - begun - self.waited
+                left -= time.monotonic() - begun - (self.waited - waited)
                 self.drawn = self.shape = Child.deadline = None
                 self.reference = held
                 for who in pair:
@@ -2390,7 +2413,7 @@ class Session:
             if len(found) == len(logs):
                 for i, e in found.items():
                     logs[i].append(e)
-            elif left <= 0:
+            if left <= 0:
                 break
         mean = lambda x: sum(x) / len(x)
         for r in out["shapes"]:

@@ -1,0 +1,27 @@
+# expect: wrong
+# H6: right at the address that a size was first seen at, half done at any other
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scaled_add_kernel(x_ptr, y_ptr, out_ptr, n, scale, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x * scale + y, mask=mask)
+
+
+first = {}
+
+
+def scaled_add(x, y, scale=2.5):
+    out = torch.empty_like(x)
+    n = x.numel()
+    if first.setdefault(n, x.data_ptr()) != x.data_ptr() and n >= 256:
+        n = n // 2
+    BLOCK_SIZE = 64
+    scaled_add_kernel[(triton.cdiv(n, BLOCK_SIZE),)](x, y, out, n, scale, BLOCK_SIZE=BLOCK_SIZE)
+    return out
