@@ -28,6 +28,11 @@ end
 if not arg[1] then error("which folder? kernelband run examples/tritonbench.lua DIR", 0) end
 local jobs = math.tointeger(tonumber(opt.jobs))
 if not jobs or jobs < 1 then error(("jobs=%s: expected 1 or more"):format(opt.jobs), 0) end
+local pairs_most, pairs_from = math.tointeger(tonumber(opt.pairs)), tonumber(opt.pairs_from)
+if not pairs_most or pairs_most < 1 or not pairs_from then
+  error(("pairs=%s pairs_from=%s: expected 1 or more, and a number such as 0.005"):format(opt.pairs,
+    opt.pairs_from), 0)
+end
 
 local only
 for name in (opt.only or ""):gmatch "[^,]+" do
@@ -38,8 +43,7 @@ local tasks = kb.import.tritonbench(arg[1], { only = only })
 for _, task in ipairs(tasks) do
   task.job.counters, task.job.open_s = opt.counters ~= "no", tonumber(opt.limit)
   if opt.survey then
-    task.job.pairs = math.tointeger(tonumber(opt.pairs))
-    task.job.pairs_from = tonumber(opt.pairs_from)
+    task.job.pairs, task.job.pairs_from = pairs_most, pairs_from
   end
 end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))

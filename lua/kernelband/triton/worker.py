@@ -124,7 +124,8 @@ ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__bui
               "initial_seed", "os", "sys", "threading", "_thread", "subprocess", "gc", "inspect",
               "socket", "signal", "builtins", "importlib", "traceback", "pickle", "shutil",
               "tempfile", "attrgetter", "methodcaller", "__getattribute__",
-              "inline_asm_elementwise", "globaltimer", "smid", "knobs", "use_deterministic_algorithms", "fromfile", "memmap"}
+              "inline_asm_elementwise", "globaltimer", "smid", "knobs", "fromfile", "memmap",
+              "use_deterministic_algorithms", "DataLoader"}
 
 
 def scan(source, allowed=""):
@@ -2035,7 +2036,8 @@ class Session:
         for k, i in enumerate(wanted):
             begun = time.monotonic()
             s = {"i": i, "label": labels[i], "seed": secret(), "left": len(wanted) - k,
-                 "baseline": baseline, "last": k == last and not baseline}
+                 "baseline": baseline,      # what confirms a winner looks at all
+                 "last": not baseline and (k == last or bool(options.get("confirm")))}
             self.at = s
             try:
                 try:
