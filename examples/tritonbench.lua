@@ -44,6 +44,7 @@ for _, task in ipairs(tasks) do
   task.job.counters, task.job.open_s = opt.counters ~= "no", tonumber(opt.limit)
   if opt.survey then
     task.job.pairs, task.job.pairs_from = pairs_most, pairs_from
+    task.job.baseline_only = opt.survey ~= "again"      -- no process waits for a candidate
   end
 end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))

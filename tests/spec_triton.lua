@@ -349,9 +349,12 @@ end)
 
 t.test("more pairs of processes time a baseline, and their mean is its speed-up", function()
   local task = real {}
-  task.job.pairs = 2
+  task.job.pairs, task.job.baseline_only = 2, true
   local e = worker.start { task = task, device = "triton:0", workers = 1 }
   local b = assert(e.baseline())
+  e.submit(1, { source = task.source .. "\n# one after all\n" }, {})
+  local ticket, out = e.next(60 * second_ns)
+  t.equal(ticket and out.verdict, "ok")
   e.close()
   t.equal(b.verdict, "ok", b.reason)
   t.equal(#b.pairs, 2)

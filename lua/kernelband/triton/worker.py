@@ -1970,7 +1970,8 @@ class Session:
                 except Lost:
                     pass
         sweep({c.pid for c in (self.reference, self.spare) if c})
-        self.spare = self.spare or Child(self.device, False, self.reference.scratch)
+        if not self.task.get("baseline_only"):
+            self.spare = self.spare or Child(self.device, False, self.reference.scratch)
         out["seconds"]["total"] = time.monotonic() - start
         return out
 
