@@ -45,7 +45,8 @@ LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; 
 FLUSH = 256 << 20
 INPUTS_MOST = 2 << 30       # bytes of inputs that lie on the GPU; of more, one shape's at a time
 AREAS, SHIFTS = 4, 4                # where inputs lie, in turn: memory of their own, and how far
-PLACES, PLACED_MOST = 16, 2 << 30   # from its start; bytes of those that lie in several areas,
+PLACES = AREAS * SHIFTS             # from its start
+PLACED_MOST = 2 << 30               # bytes of inputs that lie in several areas,
 LARGE = 256 << 20                   # and of a tensor that lies in one only
 SHIFTED_MOST = 32 << 20             # how far, at most
 KEPT, KEPT_MOST = 4, 1 << 20        # former results that lie where a new one would; their bytes
@@ -2103,11 +2104,21 @@ class Session:
         return sum(math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best)) \
             <= len(best) * math.log(1.03)
 
-    def verify(self, child, shown, op, **request):
+    def shown_by(self, child, op, **request):
+        """What a command shows, its tensors in a folder of ours: the child may write to its own
+        while they are compared."""
+        reply = child.ask(op, **request)
+        try:
+            os.replace(child.scratch + "/out.bin", self.shown + "/out.bin")
+        except OSError as e:
+            raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
+        return reply
+
+    def verify(self, shown, op, **request):
         for last in (False, True):
             try:
-                r = self.reference.ask(op, **dict({"file": child.scratch + "/out.bin"}, **request),
-                                       leaves=shown.get("leaves"))
+                r = self.reference.ask(op, leaves=shown.get("leaves"),
+                                       file=self.shown + "/out.bin", **request)
                 break
             except Lost as e:
                 if e.args[0] == "timeout":
@@ -2124,17 +2135,12 @@ class Session:
 
     def verify_shape(self, child, s, seed, runs):
         show, i = secret(), str(s["i"])
-        shown = child.ask("show", seed=show)
+        shown = self.shown_by(child, "show", seed=show)
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
-        file = self.shown + "/out.bin"      # out of its reach: it runs while this is compared
-        try:
-            os.replace(child.scratch + "/out.bin", file)
-        except OSError as e:
-            raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
         settled = child.begin("settle")
         try:
-            r = self.verify(child, shown, "verify_shape", file=file, seed=seed, show=show,
+            r = self.verify(shown, "verify_shape", seed=seed, show=show,
                             poisons=self.poisons, runs=runs, ignore=self.ignore.get(i, []),
                             allow=self.allowed())
         except Lost:
@@ -2156,11 +2162,12 @@ class Session:
         unknown = []
         for seed, poison in ((first, odd), (first, even), (secret(), odd)):
             def test():
-                return child.ask("test", seed=seed, poison=poison, room="tests" in self.room)
+                return self.shown_by(child, "test", seed=seed, poison=poison,
+                                     room="tests" in self.room)
             shown = test() if poison == odd and seed == first else self.beside(test)
             if not shown.get("launches") and not baseline:
                 raise Lost("cheated", "no Triton kernel ran")
-            r = self.beside(lambda: self.verify_tests(child, shown, seed, baseline))
+            r = self.beside(lambda: self.verify_tests(shown, seed, baseline))
             total["elements"] += r["count"]
             total["left_to_chance"] += r["chance"]
             total["allowed"] += r["allowed"]
@@ -2172,12 +2179,12 @@ class Session:
             total["ignored"] = unknown[:32]
         out["checks"] = total
 
-    def verify_tests(self, child, shown, seed, baseline):
+    def verify_tests(self, shown, seed, baseline):
         """A result that the untouched file does not give twice is no measure of others."""
         while True:
             ignore = self.ignore.get("tests", [])
             try:
-                return self.verify(child, shown, "verify_tests", seed=seed, poisons=self.poisons,
+                return self.verify(shown, "verify_tests", seed=seed, poisons=self.poisons,
                                    ignore=ignore, allow=self.allow.get("tests"),
                                    room="tests" in self.room)
             except Lost as e:
@@ -2331,8 +2338,7 @@ class Session:
                     t[x][who].append(value)
             if k + 1 >= 6 and (time.monotonic() - start) * 1e9 > 2 * budget + 1e8:
                 break
-            if k + 1 >= 8 and (k + 1) % max(4, (k + 1) // 64 * 64) == 0 \
-                    and not options.get("confirm"):
+            if k + 1 >= 8 and (k + 1) % (4 if k < 64 else 64) == 0 and not options.get("confirm"):
                 _, low, high = paired(log_ratios(t["times"]))
                 if low is not None and (high - low) / 2 < narrow:
                     break
