@@ -172,6 +172,48 @@ t.test("whoever runs as fast has as many calls in a sample", function()
   t.equal(out.sure_low <= out.speedup_low, true)
 end)
 
+-- Calls of o's methods go to o, but for those in mine.
+local function beside(o, mine)
+  return setmetatable(mine, {
+    __index = function(_, name) return function(_, ...) return o[name](o, ...) end end,
+    __close = function() o:close() end,
+  })
+end
+
+-- A program that runs, and whose calls are told to take call_ns; in its first
+-- launches, as many as disturbed, others have the processor and it takes 30 times that.
+local function told(program, call_ns, disturbed)
+  local launches = 0
+  return beside(program, { launch = function(_, n, limit_ns)
+    local ns, why, code = program:launch(n, limit_ns)
+    if not ns then return nil, why, code end
+    launches = launches + 1
+    return (launches <= disturbed and 30 or 1) * n * call_ns + 20000
+  end })
+end
+
+t.test("samples that others disturbed give nobody other lengths", function()
+  local s = evaluate.open(axpy, device)
+  local room = s.timed[1]
+  local baseline = room.baseline
+  -- Calls in a sample of a candidate, beside a baseline of 50 us with 7 of them; its
+  -- session believes that it takes believed_ns.
+  local function calls_of(call_ns, disturbed, believed_ns, baseline_disturbed)
+    room.baseline_n, room.baseline_ns = 7, believed_ns
+    s.device = beside(device, { load = function(_, ...)
+      room.baseline = told(baseline, 50000, baseline_disturbed)     -- from its start again
+      return told(assert(device:load(...)), call_ns, disturbed)
+    end })
+    local out = s:evaluate(assert(core.system.read_file "tests/tasks/axpy/baseline.c"))
+    t.equal(out.verdict, "ok", out.reason)
+    return out.shapes[1].iterations
+  end
+  t.equal(calls_of(50000, 0, 200000, 2), 7, "the baseline's")
+  t.equal(calls_of(50000, 3, 50000, 0), 7, "the candidate's")
+  t.equal(calls_of(20000, 0, 50000, 0) > 50, true, "nobody's: it is faster")
+  t.equal(calls_of(20000, 4, 50000, 0) > 50, true, "the candidate's, which is faster")
+end)
+
 t.test("faster than the machine is no win", function()
   local s = evaluate.open(make_task(
     "out.work = function(s) return { flops = 1e6 * s.n, bytes = 8 * s.n } end"), device)
