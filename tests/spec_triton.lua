@@ -208,6 +208,17 @@ t.test("a whole search of a Triton task, and its journal", function()
   t.contains(kb.metrics.text(sets), "100.0")
 end)
 
+t.test("kernels that do not stand at the end are in no table", function()
+  local task, out = standin(), dir .. "/refuted"
+  task.worker_argv = function() return { interpreter, "tests/triton/standin.py", "refutes" } end
+  local r = kb.search { task = task, budget = { steps = 8 }, seed = 3, out = out, quiet = true }
+  t.equal(r.speedup, 1)
+  local row = kb.metrics.row(out)
+  t.equal(row.verdict, "refuted")
+  t.equal(row.speedup, nil)
+  t.equal(kb.metrics.of({ row }).correct_pct, 0.0)
+end)
+
 t.test("a worker that dies, garbles or refuses costs a candidate or says why", function()
   local e = worker.start { task = standin(), device = "triton:0", workers = 1 }
   t.equal(e.baseline().verdict, "ok")

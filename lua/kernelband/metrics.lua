@@ -94,16 +94,27 @@ end
 
 -- Runs ------------------------------------------------------------------------------
 
+-- Kernels that did not stand when they were looked at again.
+local function refuted(reader)
+  local out = {}
+  for _, e in ipairs(reader:evaluations "confirm") do
+    out[e.kernel] = e.verdict ~= "ok" and e.verdict or nil
+  end
+  return out
+end
+
 -- The best verified kernel that a run's generator made, as a row. What was looked at
--- again at the end counts with that look's figure.
+-- again at the end counts with that look's figure; where all that was looked at again
+-- fell, so does the row: what is slower was seen once only, too.
 function metrics.row(folder)
   local reader <close> = require("kernelband.run_reader").open(folder)
   local e = reader:experiment()
   local identity = e and e.identity or {}
   local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
                 set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }
+  local fallen = refuted(reader)
   for _, k in ipairs(reader:kernels()) do
-    if k.pull and k.speedup and k.speedup > (row.speedup or 0) then
+    if k.pull and not fallen[k.id] and k.speedup and k.speedup > (row.speedup or 0) then
       row.verdict, row.speedup, row.strategy = "ok", k.speedup, k.strategy
     end
   end
@@ -111,6 +122,9 @@ function metrics.row(folder)
   if ok and type(result) == "table" and result.confirmed and result.id ~= 1
      and is_time(result.speedup) then
     row.speedup, row.shapes, row.strategy = result.speedup, result.shapes, result.strategy
+  elseif ok and type(result) == "table" and result.confirmed and next(fallen) then
+    row.verdict, row.speedup, row.strategy = "refuted", nil, nil
+    row.reason = "no kernel stood when it was looked at again"
   end
   return row
 end

@@ -54,4 +54,7 @@ while True:
             sys.stdout.buffer.write(struct.pack("<I", 3) + b"{]x")
             sys.stdout.buffer.flush()
             time.sleep(30)
-        write({"ticket": request["ticket"], "evaluation": evaluation(source)})
+        out = evaluation(source)
+        if "refutes" in sys.argv and (request.get("options") or {}).get("confirm"):
+            out = dict(out, verdict="wrong", reason="not this time", shapes=[])
+        write({"ticket": request["ticket"], "evaluation": out})
