@@ -270,8 +270,8 @@ s.record = lambda *a: {"why": "not here"}
 s.check_records = lambda *a: None
 def shape():
     s.left_s, out = 1.0, {"shapes": []}
-    s.time_shape("B", {"i": 0, "label": "x", "host": 60e3, "first": 1e4, "baseline_first": 1e4,
-                       "left": 1, "seed": 5, "baseline": False}, out, {})
+    s.time_shape("B", {"i": 0, "k": 0, "label": "x", "host": 60e3, "first": 1e4,
+                       "baseline_first": 1e4, "left": 1, "seed": 5, "baseline": False}, out, {})
     return out["shapes"][0]
 row = shape()
 most = max(row["samples"]["candidate"])
@@ -302,6 +302,33 @@ print(row["host_bound"], row["blocks"] > 24, len(warm), max(spins) == min(spins)
     .. "False True 16 True\n")
 end)
 
+t.test("a candidate clearly slower than the best is timed no longer, a slow first call is none",
+       function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.device, s.reference, s.record = "cpu", "A", lambda *a: {"why": "not here"}
+seen = []
+s.verify_shape = lambda *a: seen.append(1)
+calls, ns = [0], {}
+def sample(who, seed, cycles):
+    calls[0] += 1
+    return ns[who] * (1 + calls[0] % 7 * 1e-3), 1e6, 1e3, True
+s.sample = sample
+def candidate(b_ns, best_ns, shapes=4):
+    s.screen, s.left_s = worker.Screen([best_ns] * shapes), 0.8
+    ns.update(A=1e6, B=b_ns)
+    rows = [len(s.in_turns("B", {"k": k, "host": 1e3, "first": 5 * b_ns, "baseline_first": 1e4,
+                                 "left": shapes - k, "seed": 3 << 4, "baseline": False}, {})
+                ["times"]["B"]) for k in range(shapes)]
+    return [3 <= n <= 6 for n in rows], s.screen.cut
+print(candidate(1e6, 1e6), candidate(1.2e6, 1e6))
+seen.clear()
+print(candidate(2e6, 1e6), len(seen))           # each of its shapes was looked at
+print(candidate(2e6, 1e6, 1))
+]], "([False, False, False, False], False) ([False, False, False, False], False)\n"
+    .. "([False, False, True, True], True) 4\n([True], True)\n")
+end)
+
 t.test("calls are compared where others were, in their turn and after all others", function()
   t.equal(run [[
 s = worker.Session.__new__(worker.Session)
@@ -317,7 +344,7 @@ s.verify_shape = lambda child, shape, seed, runs: checked.append(
 def looks(last):
     s.left_s = 1.0
     calls.clear(), checked.clear()
-    t = s.in_turns("B", {"host": 1e3, "first": 1e4, "baseline_first": 1e4, "left": 1,
+    t = s.in_turns("B", {"host": 1e3, "first": 1e4, "baseline_first": 1e4, "left": 1, "k": 0,
                          "seed": 3 << 4, "baseline": False, "last": last}, {"confirm": True})
     return len(t["times"]["B"]), calls[:], checked[:]
 found = [looks(False) for _ in range(64)]
@@ -427,15 +454,16 @@ held = s.reference = type("held", (), {"scratch": "/nowhere"})
 s.lock, s.waited = open(tempfile.mkstemp()[1], "a"), 5.0
 s.first_calls = lambda *a: None
 s.in_turns = lambda *a: {"times": {"A": [2.0] * 6, "B": [1.0] * 6}}
-for how in None, "fork", "hang":
+for how, bound in (None, False), (None, True), ("fork", False), ("hang", False):
     made[0], fail[0] = 0, how
-    out = {"shapes": [{"shape": {"i": 0}, "label": "x", "speedup": 0.5}]}
+    out = {"shapes": [{"shape": {"i": 0}, "label": "x", "speedup": 0.5, "host_bound": bound}]}
     s.more_pairs(out, 5)
-    print(how, made[0], out["pairs"], out["speedup"], s.reference is held, len(alive), s.drawn,
-          s.shape, Child.deadline, max(waits) <= 0.2, 5 <= s.waited < 6)
-]], "None 8 [0.5, 2.0, 2.0, 2.0, 2.0] 1.515716566510398 True 0 None None None True True\n"
-    .. "fork 8 [0.5] 0.5 True 0 None None None True True\n"
-    .. "hang 4 [0.5] 0.5 True 0 None None None True True\n")
+    print(how, made[0], out["pairs"][:5], "%.3f" % out["speedup"], s.reference is held,
+          len(alive), s.drawn, s.shape, Child.deadline, max(waits) <= 0.2, 5 <= s.waited < 6)
+]], "None 8 [0.5, 2.0, 2.0, 2.0, 2.0] 1.516 True 0 None None None True True\n"
+    .. "None 18 [0.5, 2.0, 2.0, 2.0, 2.0] 1.741 True 0 None None None True True\n"
+    .. "fork 8 [0.5] 0.500 True 0 None None None True True\n"
+    .. "hang 4 [0.5] 0.500 True 0 None None None True True\n")
 end)
 
 t.test("no name is given to two functions of a class or module", function()

@@ -67,7 +67,7 @@ TIME_S, NARROW = 0.8, 0.004         # of timing a candidate; an interval that is
 BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whose clock is noisier;
 BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
-PAIRS_S = 60                        # of more pairs of processes that time a baseline
+PAIRS_S = 100                       # of more pairs of processes that time a baseline
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
 COUNTERS = "search"         # set of core/device/cupti_sets.c, one pass
 INJECT = None               # path of libkb_inject.so
@@ -1664,18 +1664,22 @@ def turns(lanes):
 
 
 class Screen:
-    """Whether a candidate is clearly slower than the best so far, by its first calls."""
+    """Whether a candidate is clearly slower than the best so far: by three shapes, or all there
+    are, and at least three calls of each. First calls don't say: most of one is the host's, which
+    the best's times are without."""
 
     def __init__(self, best):
-        self.best, self.sum, self.n = best, 0.0, 0
+        self.best, self.logs, self.cut = best, {}, False
 
-    def see(self, k, ns):
-        if self.best:
-            self.sum, self.n = self.sum + math.log(ns / self.best[k]), self.n + 1
-
-    def slower(self):
-        return self.n > 0 and self.sum / self.n > math.log(1.25) and \
-            (self.n == len(self.best) or self.n >= 3)
+    def slower(self, k, ns):
+        """As seen with shape k, which takes ns so far. cut: it was said once."""
+        if not self.best:
+            return False
+        self.logs[k] = math.log(ns / self.best[k])
+        slower = len(self.logs) >= min(3, len(self.best)) and \
+            sum(self.logs.values()) / len(self.logs) > math.log(1.25)
+        self.cut = self.cut or slower
+        return slower
 
 
 def prepare_dynamo():
@@ -2037,7 +2041,7 @@ class Session:
         seconds["shapes"], last = 0.0, secret() % max(1, len(wanted))
         for k, i in enumerate(wanted):
             begun = time.monotonic()
-            s = {"i": i, "label": labels[i], "seed": secret(), "left": len(wanted) - k,
+            s = {"i": i, "k": k, "label": labels[i], "seed": secret(), "left": len(wanted) - k,
                  "baseline": baseline,      # what confirms a winner looks at all
                  "last": not baseline and (k == last or bool(options.get("confirm")))}
             self.at = s
@@ -2058,14 +2062,13 @@ class Session:
                 self.room.discard(str(i))
                 continue
             seconds["shapes"] += time.monotonic() - begun
-            self.screen.see(k, s["first"])
             self.time_shape(child, s, out, options)
         self.at = None
         lap("time")
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
         if not out["shapes"]:
             raise Lost("launch_failed", "the task has no timed shape")
-        out["screened"] = self.screen.slower()
+        out["screened"] = self.screen.cut
         if self.left_out:
             out["left_out"] = list(self.left_out.values())
         if self.weakened():
@@ -2288,7 +2291,7 @@ class Session:
         spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
         least, most, narrow = (8, 2 * LANES, NARROW / 2) if s["baseline"] else (6, LANES, NARROW)
-        n = 3 if self.screen.slower() or cost > 5e8 else int(max(least, min(most, budget / cost)))
+        n = 3 if cost > 5e8 else int(max(least, min(most, budget / cost)))
         # A stream's first call of a size asks for memory and is made again: few for a candidate.
         turn = turns(LANES if s["baseline"] or options.get("confirm") else LANES // 4)
         t = {x: {"A": [], "B": []} for x in ("times", "walls", "hosts")}
@@ -2336,6 +2339,9 @@ class Session:
             for who, sample in got.items():
                 for x, value in zip(("times", "walls", "hosts"), sample):
                     t[x][who].append(value)
+            if k + 1 >= 3 and look < 0 and (at < 0 or t["seen"]) \
+                    and self.screen.slower(s["k"], median(t["times"]["B"])):
+                break
             if k + 1 >= 6 and (time.monotonic() - start) * 1e9 > 2 * budget + 1e8:
                 break
             if k + 1 >= 8 and (k + 1) % (4 if k < 64 else 64) == 0 and not options.get("confirm"):
@@ -2378,12 +2384,14 @@ class Session:
         out["shapes"].append(row)
 
     def more_pairs(self, out, n):
-        """The untouched file against itself by n pairs of processes in all, each pair new: what
+        """The untouched file against itself by n pairs of processes in all, twice as many where
+        the host holds calls up, as its time differs more between processes. Each pair is new: what
         two processes differ in for as long as they live (where the driver put what starts a
         kernel, where their memory lies) is worth up to 2 % of a kernel of 5 us, and repetition
         within them does not average it. Each shape's speed-up becomes the mean of all pairs'; a
         pair that is not done in time does not count. Of waiting for others they have what the
         first one left: the engine waits no longer than for that."""
+        n = 2 * n if any(r["host_bound"] for r in out["shapes"]) else n
         held, left = self.reference, PAIRS_S
         logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
         self.screen, self.count = Screen(None), len(logs)
@@ -2406,7 +2414,7 @@ class Session:
                     if time.monotonic() > Child.deadline:
                         break
                     s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(),
-                         "left": len(logs) - k, "baseline": True, "known": True}
+                         "left": len(logs) - k, "baseline": True, "known": True, "k": k}
                     self.first_calls(child, s)
                     found[s["i"]] = paired(log_ratios(self.in_turns(child, s, {})["times"]))[0]
             except (Lost, KeyError, TypeError, ValueError, IndexError, AttributeError,
