@@ -132,7 +132,8 @@ end
 -- Where the seconds of an evaluation went, and how far two clocks are apart.
 local function where(r)
   local out, gap = {}, 0
-  for _, name in ipairs { "build", "check", "wait", "inputs", "shapes", "time", "count" } do
+  for _, name in ipairs { "build", "check", "ahead", "wait", "inputs", "shapes", "time",
+                         "count" } do
     local s = r.seconds and r.seconds[name]
     if s then out[#out + 1] = ("%s %.1f"):format(name, s) end
   end

@@ -17,6 +17,82 @@ local function run(script, ...)
     python.worker(), ... }, ""))
 end
 
+t.test("what a candidate will ask for is compiled ahead, without a GPU", function()
+  t.equal(run([[
+import glob, os, tempfile, types, torch, triton
+SOURCE = """
+import torch, triton, triton.language as tl
+@triton.autotune(configs=[triton.Config({"BLOCK": b}) for b in (64, 128)], key=["n"])
+@triton.jit
+def copies(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+@triton.jit
+def scales(x, n, by: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) * by, mask=i < n)
+def op(x):
+    assert x.is_cuda and torch.cuda.get_device_properties(0).multi_processor_count == 132
+    y = torch.empty_like(x)
+    copies[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
+    scales[(triton.cdiv(x.numel(), 64),)](y, x.numel(), by=x.dim(), BLOCK=64)
+    return y
+"""
+TESTS = """
+def test_op():
+    first = op(torch.randn(100, device="cuda"))
+    if not first.sum().item() or not (first > 0).any():
+        return {}
+    return {"b": first.cpu(), "c": op(torch.randn(3, 3, 3, device="cuda"))}
+result = test_op()
+"""
+PERF = """
+from TritonBench_v1.mine import op
+from performance_utils import Performance_Metrics
+class performance_metrics(Performance_Metrics):
+    def get_input_tensors(self):
+        for n in 64, 128:
+            self.input_tensors.append(torch.rand((n, n), dtype=torch.float16))
+    def to_cuda(self, x):
+        return x.cuda()
+    def call_op(self, x):
+        if x.shape[0] == 128:
+            raise ValueError("only so far")
+        return op(x)
+import torch
+"""
+what = dict(source=SOURCE, tests=TESTS, perf=PERF, kind="tritonbench", name="mine", seed=1,
+            needs={})
+machine = {"capability": [9, 0], "smem_per_sm": 233472, "sm_count": 132, "memory_bytes": 1 << 37,
+           "name": "x"}
+child = types.SimpleNamespace(scratch=tempfile.mkdtemp())
+def compiled():
+    return len(glob.glob(child.scratch + "/cache/*/*.cubin"))
+scout = worker.Child.scout(machine, child, False)
+noted = scout.ask("ahead", 60, processes=2, **what)
+scout.ask("await", 60, n=noted["all"])
+print(noted["tests"], noted["all"], compiled())
+# The same launches with tensors that lie somewhere ask for nothing else.
+os.environ["TRITON_CACHE_DIR"] = child.scratch + "/cache"
+triton.runtime.driver.set_active(worker.NoGpu(torch, machine))
+with open(child.scratch + "/mine.py", "w") as f:
+    f.write(SOURCE)
+space = {"__file__": child.scratch + "/mine.py", "__name__": "mine"}
+sys.modules["mine"] = types.ModuleType("mine")
+exec(compile(SOURCE, child.scratch + "/mine.py", "exec"), space)
+sys.modules["mine"].__dict__.update(space, __file__=child.scratch + "/mine.py")
+def run(fn, *args, **options):
+    fn.run(*args, grid=(1,), warmup=True, **options)
+for x, by in (torch.randn(100), 1), (torch.rand(64, 64).half(), 2), (torch.rand(3, 3, 3), 3):
+    for block in 64, 128:
+        run(space["copies"].fn, x, x.clone(), x.numel(), BLOCK=block)
+    run(space["scales"], x, x.numel(), by=by, BLOCK=64)
+print(compiled())
+scout.ask("await", 60, n=99)
+print(scout.kill(), os.listdir(child.scratch + "/cache") != [])
+]]), "4 7 7\n7\nended True\n")
+end)
+
 t.test("the id of the stream a call is on is learned from a fill on it", function()
   local library, dir = python.inject(), assert(core.system.temp_dir())
   local cuda = os.getenv "CUDA_HOME" or "/usr/local/cuda"

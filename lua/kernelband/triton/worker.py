@@ -68,6 +68,9 @@ BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whos
 BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
+AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
+AHEAD_MOST, NOTING_MOST = 8, 3      # processes that do so; seconds of finding out what
+JOBS_MOST = 4096                    # kernels
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
 COUNTERS = "search"         # set of core/device/cupti_sets.c, one pass
 INJECT = None               # path of libkb_inject.so
@@ -271,8 +274,8 @@ def tunables(source):
 
 # The child: one process that runs a file --------------------------------------------
 
-def landlock(writable, hidden):
-    """Writes only below writable, nothing of hidden read, no TCP, no signals out."""
+def landlock(hidden, *writable):
+    """Writes only below what is writable, nothing of hidden read, no TCP, no signals out."""
     libc = ctypes.CDLL(None, use_errno=True)
     abi = libc.syscall(444, None, 0, 1)
     if abi < 1:
@@ -299,7 +302,8 @@ def landlock(writable, hidden):
             allow("/" + top, read)
     for path in {sys.prefix, sys.base_prefix} | {p for p in sys.path if os.path.isdir(p)}:
         allow(path, read)
-    allow(writable, read | write)
+    for path in writable:
+        allow(path, read | write)
     allow("/dev", read | 2 | (1 << 14 if abi > 2 else 0))
     libc.prctl(38, 1, 0, 0, 0)
     done = libc.syscall(446, fd, 0) == 0
@@ -307,7 +311,7 @@ def landlock(writable, hidden):
     return done
 
 
-def child_main(device, scratch, requests, replies, trusted):
+def child_main(make, scratch, cache, requests, replies):
     os.setsid()
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     os.chdir(scratch)
@@ -323,9 +327,9 @@ def child_main(device, scratch, requests, replies, trusted):
     for name in ("HOME", "TMPDIR"):
         os.environ[name] = scratch
     tempfile.tempdir = scratch
-    os.environ["TRITON_CACHE_DIR"] = scratch + "/cache"
+    os.environ["TRITON_CACHE_DIR"] = cache
     sys.modules["__main__"] = types.ModuleType("__main__")
-    runner = Runner(device, scratch, trusted)
+    runner = make()
     while True:
         request = read_frame(requests)
         try:
@@ -548,7 +552,7 @@ class Runner:
                 torch.cuda.synchronize()
                 self.recorder.stop()
         if not trusted:
-            landlock(scratch, {"root", "home"})
+            landlock({"root", "home"}, scratch)
         self.cpu = device == "cpu"
         self.launches, self.names, self.streams, self.poison = [0], set(), set(), None
         self.cache, self.pristine, self.slack, self.large, self.perf = {}, None, [], {}, None
@@ -561,27 +565,33 @@ class Runner:
         self.count_launches()
         self.hold()
 
-    def pretend(self):
-        """Triton's interpreter on CPU tensors: what asks for a GPU gets the CPU."""
+    def pretend(self, where="cpu", capability=(9, 0)):
+        """Triton's interpreter on CPU tensors: what asks for a GPU gets the CPU; or nothing but
+        shapes, on the device meta."""
         torch = self.torch
-        cpu = torch.device("cpu")
+        there = torch.device(where)
+        asked = {torch.Tensor.cpu: lambda t: t, torch.Tensor.item: some,    # of contents
+                 torch.Tensor.__bool__: lambda t: True, torch.Tensor.__int__: lambda t: 1,
+                 torch.Tensor.__float__: lambda t: 1.0, torch.Tensor.__index__: lambda t: 1}
 
         def plain(x):
-            return cpu if isinstance(x, (str, torch.device)) and str(x).startswith("cuda") else x
+            return there if isinstance(x, (str, torch.device)) and str(x).startswith("cuda") else x
 
-        class OnCpu(torch.overrides.TorchFunctionMode):
+        class Elsewhere(torch.overrides.TorchFunctionMode):
             def __torch_function__(self, func, types_, args=(), kwargs=None):
                 if func is torch.Tensor.cuda:
-                    return args[0]
+                    return args[0].to(there)
+                if where == "meta" and func in asked:
+                    return asked[func](args[0])
                 if getattr(func, "__name__", "") == "__get__" and func == torch.Tensor.is_cuda.__get__:
                     return True
                 return func(*(plain(a) for a in args),
                             **{k: plain(v) for k, v in (kwargs or {}).items()})
-        OnCpu().__enter__()
+        Elsewhere().__enter__()
         torch.cuda.current_device = lambda: 0
         torch.cuda.synchronize = lambda *a: None
         torch.cuda.is_available = lambda: True
-        torch.cuda.get_device_capability = lambda *a: (9, 0)
+        torch.cuda.get_device_capability = lambda *a: tuple(capability)
         torch.cuda.device = __import__("contextlib").nullcontext
         torch.nn.Module.cuda = lambda self, *a: self
 
@@ -1459,6 +1469,143 @@ def result_names(tests):
     return out
 
 
+# What is compiled ahead ---------------------------------------------------------------
+
+def some(t):
+    """What a tensor without contents might hold: so that a test goes on."""
+    return 1.0 if t.dtype.is_floating_point or t.dtype.is_complex else 1
+
+
+def target_of(machine):
+    from triton.backends.compiler import GPUTarget
+    major, minor = machine["capability"]
+    return GPUTarget("cuda", 10 * major + minor, 32)
+
+
+class NoGpu:
+    """What Triton asks of a driver before it compiles, for a GPU that is not opened."""
+
+    def __init__(self, torch, machine):
+        self.target, self.meta = target_of(machine), torch.device("meta")
+        self.facts = {"max_shared_mem": int(machine["smem_per_sm"]) - 1024, "warpSize": 32,
+                      "max_num_regs": 65536, "multiprocessor_count": machine["sm_count"]}
+        self.utils = self
+
+    def get_device_properties(self, device=0):
+        return self.facts
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device=0):
+        return 0
+
+    def get_current_target(self):
+        return self.target
+
+    def get_active_torch_device(self):
+        return self.meta
+
+
+class Scout(Runner):
+    """Runs a file's tests and timed calls on tensors that have shapes and no contents, on no GPU,
+    and notes the kernels they would start. Those are compiled ahead by several processes into the
+    cache of the child that will ask for them: while others time, and not one after another. What
+    can't be foreseen so (grids that hang on contents) is compiled when it is asked for. Nothing
+    of this is believed or judged: what is foreseen wrongly is compiled in vain."""
+
+    def __init__(self, scratch, cache, machine, trusted):
+        import torch
+        import triton
+        self.torch, self.scratch, self.cpu, self.device = torch, scratch, True, "meta"
+        if not trusted:
+            landlock({"root", "home"}, scratch, cache)
+        self.generators, self.distinct = (torch.default_generator.manual_seed,), False
+        self.left_by_tests, self.poison, self.jobs, self.finished = (), None, {}, 0
+        self.pretend("meta", machine["capability"])
+        facts = types.SimpleNamespace(
+            name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
+            multi_processor_count=machine["sm_count"], total_memory=machine["memory_bytes"])
+        torch.cuda.get_device_properties = lambda *a: facts
+        triton.runtime.driver.set_active(NoGpu(torch, machine))
+        self.note(triton.runtime.JITFunction, triton.runtime.Autotuner)
+
+    def integrity(self):
+        return {}
+
+    def note(self, JITFunction, Autotuner):
+        jobs, compiles = self.jobs, JITFunction._do_compile
+
+        def noted(fn, key, *args):
+            if len(jobs) < JOBS_MOST:
+                jobs.setdefault((id(fn), key), lambda: compiles(fn, key, *args))
+
+        def tuned(self, *args, **kwargs):
+            self.nargs = dict(zip(self.arg_names, args))
+            for config in self.prune_configs(kwargs):
+                self.fn.run(*args, **kwargs, **config.all_kwargs())
+        JITFunction._do_compile, Autotuner.run = noted, tuned   # nothing is launched that is None
+
+    def do_ahead(self, processes, **what):
+        """Loads, notes and starts to compile. { tests = kernels that the tests ask for, all =,
+        seconds = that it took to find out }"""
+        begun = time.monotonic()
+        self.do_load(**what)
+
+        def tried(call):
+            try:
+                return call()
+            except Exception:           # it asks for contents: that is all that can be foreseen
+                return None
+        tried(lambda: self.run_tests(1, None))
+        tests = len(self.jobs)
+        if self.perf or self.kind == "kernelbench":
+            tried(lambda: self.draw("meta", 1, None))
+            for drawn in self.inputs or []:
+                tried(lambda: self.model(1, drawn) if self.kind == "kernelbench" else
+                      self.perf.call_op(self.perf.to_cuda(drawn)))
+        self.start(processes)
+        return {"tests": tests, "all": len(self.jobs), "seconds": time.monotonic() - begun}
+
+    inputs = None
+
+    def start(self, processes):
+        (todo, into), (done, told) = os.pipe(), os.pipe()
+        jobs = list(self.jobs.values())
+        os.write(into, b"".join(struct.pack("<H", i) for i in range(len(jobs))))
+        os.close(into)
+        for _ in range(min(processes, len(jobs))):
+            if os.fork() == 0:
+                os.close(done)
+                self.compile_some(jobs, todo, told)
+                os._exit(0)
+        os.close(todo), os.close(told)
+        self.done = done
+
+    def compile_some(self, jobs, todo, told):
+        from triton.backends.nvidia.driver import CudaLauncher
+        os.nice(10)                     # others are timed
+        while True:
+            i = os.read(todo, 2)
+            if len(i) < 2:
+                return
+            try:
+                kernel = jobs[struct.unpack("<H", i)[0]]()
+                CudaLauncher(kernel.src, kernel.metadata)   # C of its own, a compiler's work too
+            except Exception:
+                pass                    # who asks for it will be told
+            os.write(told, b".")
+
+    def do_await(self, n):
+        """Until so many are compiled, or as many as can be."""
+        while self.finished < n:
+            some = os.read(self.done, 4096)
+            if not some:
+                break
+            self.finished += len(some)
+        return {}
+
+
 # The parent -------------------------------------------------------------------------
 
 class Redraw(Exception):
@@ -1474,13 +1621,25 @@ class Child:
         self.scratch = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
         if template and os.path.isdir(template + "/cache"):
             shutil.copytree(template + "/cache", self.scratch + "/cache")
+        self.start(lambda: Runner(device, self.scratch, trusted), self.scratch + "/cache")
+
+    @classmethod
+    def scout(cls, machine, other, trusted):
+        """One that compiles ahead what other will ask for."""
+        self, cache = cls.__new__(cls), other.scratch + "/cache"
+        self.scratch = tempfile.mkdtemp(prefix="ahead-", dir=other.scratch)
+        os.makedirs(cache, exist_ok=True)
+        self.start(lambda: Scout(self.scratch, cache, machine, trusted), cache)
+        return self
+
+    def start(self, make, cache):
         down, up = os.pipe(), os.pipe()
         sys.stdout.flush(), sys.stderr.flush()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 os.close(down[1]), os.close(up[0])
-                child_main(device, self.scratch, down[0], up[1], trusted)
+                child_main(make, self.scratch, cache, down[0], up[1])
             except BaseException as e:
                 os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
             os._exit(1)
@@ -1682,6 +1841,29 @@ class Screen:
         return slower
 
 
+def get_ready():
+    """What every child would do for itself before it compiles: read all of the compiler for the key
+    of the cache, which takes a second, and import what tensors without contents need."""
+    try:
+        from triton.runtime.cache import triton_key
+    except ImportError:
+        from triton.compiler.compiler import triton_key     # before triton 3.6
+    triton_key()
+    import torch.fx.experimental.symbolic_shapes    # noqa: F401
+    prepare_dynamo()
+    gc.collect()
+    gc.freeze()             # nor need children look through what is ours
+
+
+def know_compiler(machine):
+    """The version of ptxas, asked once for all children."""
+    try:
+        from triton.compiler.compiler import make_backend
+        make_backend(target_of(machine)).hash()
+    except Exception:
+        pass                # whoever compiles will be told
+
+
 def prepare_dynamo():
     """It replaces functions of torch when it is first imported: before they are taken hold of."""
     try:
@@ -1707,7 +1889,7 @@ class Session:
         text = task["source"] + task.get("tests", "") + task.get("perf", "")
         self.needs = {"half": "float16" in text or ".half()" in text, "dot": "tl.dot" in text,
                       "bfloat": "bfloat16" in text, "rounds": "int8" in text}
-        self.spare, self.left_out = None, {}
+        self.spare, self.scout, self.left_out = None, None, {}
         self.ignore, self.allow, self.poisons = {}, {}, POISONS
         self.distinct, self.timed_tests, self.drawn, self.shape = False, False, None, None
         self.room, self.kept = set(), set()     # what has room: "tests", numbers of shapes; or had
@@ -1724,6 +1906,8 @@ class Session:
         self.reference = Child(device, True)
         self.load(self.reference, task["source"])
         self.machine = self.reference.ask("machine")
+        if device != "cpu":
+            know_compiler(self.machine)
         self.baseline = None
         self.shown = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
 
@@ -1732,7 +1916,7 @@ class Session:
         if self.task.get("alone"):
             self.take(fcntl.LOCK_EX)
 
-    waited, slow = 0.0, False
+    waited, slow, noting = 0.0, False, 0.0
 
     def take(self, how):
         """Waits for other sessions, so long in all and no longer: that is no time of a candidate's."""
@@ -1800,7 +1984,7 @@ class Session:
     def judged_by(self):
         return {"left_out": self.left_out, "ignore": self.ignore, "allow": self.allow,
                 "tame": self.poisons is TAME, "distinct": self.distinct, "room": sorted(self.room),
-                "timed_tests": self.timed_tests}
+                "timed_tests": self.timed_tests, "noting": self.noting}
 
     def recall(self, known):
         """What an earlier worker found out of the untouched file."""
@@ -1812,13 +1996,51 @@ class Session:
             self.time_tests()
         if by.get("tame"):
             self.poisons = TAME
+        self.noting = finite(by.get("noting")) or 0.0
+
+    def loading(self, source):
+        t = self.task
+        return {"source": source, "tests": t.get("tests", ""), "perf": t.get("perf", ""),
+                "kind": t["kind"], "name": t["module"], "seed": secret(), "needs": self.needs}
 
     def load(self, child, source):
-        t = self.task
-        child.ask("load", source=source, tests=t.get("tests", ""), perf=t.get("perf", ""),
-                  kind=t["kind"], name=t["module"], seed=secret(), needs=self.needs)
+        child.ask("load", **self.loading(source))
+
+    def ahead(self, child, source, trusted=False):
+        """Has what child will ask for compiled, beside all else. What is returned waits for what
+        the tests ask for, or for "all", and may be in vain. Not for a file that draws for long on
+        the CPU: that was seen with the untouched one."""
+        if self.device == "cpu" or self.noting > NOTING_MOST:
+            return lambda what: None
+        cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) // 4))
+        try:
+            self.scout = scout = Child.scout(self.machine, child, trusted)
+        except OSError:
+            return lambda what: None
+        known, end = {}, time.monotonic() + AHEAD_S
+        noted = scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST, processes=cpus,
+                            **self.loading(source))
+
+        def until(what):
+            try:
+                if not known:
+                    known.update(noted())
+                    self.noting = float(known["seconds"]) if trusted else self.noting
+                scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]))
+            except (Lost, KeyError, TypeError, ValueError):
+                if not known and trusted:
+                    self.noting = AHEAD_S
+                known.update(tests=0, all=0)
+                scout.kill()
+        return until
+
+    def no_scout(self):
+        if self.scout:
+            self.scout.close()
+            self.scout = None
 
     def close(self):
+        self.no_scout()
         for child in (self.reference, self.spare):
             if child:
                 child.close()
@@ -1828,6 +2050,7 @@ class Session:
         """A reference that a shape took down is made anew: True where that was needed."""
         if self.reference.pid is not None:
             return False
+        self.no_scout()
         cache = self.reference.scratch + "/cache"
         fresh = Child(self.device, True, self.reference.scratch if os.path.isdir(cache) else None)
         self.reference.close()
@@ -1844,6 +2067,8 @@ class Session:
         it cannot do itself is asked of no one: where it reads memory that no one wrote as an
         index, that memory holds valid ones, where it reaches past what it was given, there are
         zeros, and shapes that fault all the same, or do not compile, are left out."""
+        until = self.ahead(self.reference, self.task["source"], True)
+        until("tests")
         while True:
             try:
                 self.reference.ask("test", seed=secret(), poison=self.poisons[0],
@@ -1854,6 +2079,8 @@ class Session:
                         or not self.milder():
                     raise
                 self.revive()
+        until("all")
+        self.no_scout()
         seed, faults, hopeless = secret(), 0, 0
 
         def inputs():
@@ -1966,6 +2193,7 @@ class Session:
         finally:
             fcntl.flock(self.lock, fcntl.LOCK_UN)
             self.drawn = self.shape = Child.deadline = None
+            self.no_scout()
             if child:
                 self.share_cpu(child, False)
                 child.close()
@@ -2015,17 +2243,26 @@ class Session:
         def lap(name):
             nonlocal mark
             seconds[name], mark = time.monotonic() - mark, time.monotonic()
+        until = (lambda what: None) if baseline else self.ahead(child, source)
         self.load(child, source)
         self.unrecorded, self.functions = None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
+        until("tests")
         lap("build")
+        before = self.waited
         if not (baseline and out["checks"]):    # not again for what a shape showed
             self.check_tests(child, out, baseline)
         self.tested = True
         lap("check")
+        before = self.waited - before
+        until("all")
+        self.no_scout()
+        lap("ahead")
         self.await_spare()
         self.take(fcntl.LOCK_EX)
         lap("wait")
+        seconds["check"] -= before              # that was for others too
+        seconds["wait"] += before
         given = {"seed": secret(), "distinct": self.distinct}
         drawn = patient(lambda: self.reference.ask("inputs", **given))
         self.drawn = dict(given, place=drawn["place"])
@@ -2798,7 +3035,7 @@ def compile_main():
         tempfile.tempdir = scratch
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
         import triton                           # before the jail: it reads its own files
-        landlock(scratch, {"root", "home"})
+        landlock({"root", "home"}, scratch)
         try:
             reply = compile_kernel(request)
         except Refusal as e:
@@ -2871,13 +3108,15 @@ def serve(device, library=None):
 def open_task(device, request):
     import torch
     import triton
-    if request["op"] == "warm":
-        return {"warm": True}
     if too_old(triton.__version__):
         return {"refused": "triton %s is too old: 3.4 or later is needed" % triton.__version__,
                 "config": True}
     if device != "cpu" and not torch.backends.cuda.is_built():
         return {"refused": "this torch is built without CUDA", "config": True}
+    if device != "cpu":
+        get_ready()
+    if request["op"] == "warm":
+        return {"warm": True}
     task, begun = request["task"], time.monotonic()
     Child.deadline = begun + (task.get("open_s") or OPEN_S)
     try:

@@ -34,7 +34,8 @@ end
 
 local function where(seconds)
   local out = {}
-  for _, name in ipairs { "build", "check", "wait", "inputs", "shapes", "time", "count" } do
+  for _, name in ipairs { "build", "check", "ahead", "wait", "inputs", "shapes", "time",
+                         "count" } do
     if seconds[name] then out[#out + 1] = ("%s %.2f"):format(name, seconds[name]) end
   end
   return table.concat(out, " ")
