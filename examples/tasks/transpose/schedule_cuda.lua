@@ -9,23 +9,21 @@ local cuda = require "kernelband.emit_cuda"
 local emit = require "kernelband.emit"
 
 local parameters = {
-  { "tile_rows", { 0, 32, 64, 128 } },
-  { "tile_cols", { 0, 32, 64, 128 } },
+  { "tile_rows", { 0, 64, 32 } },
+  { "tile_cols", { 0, 64, 32 } },
   { "threads", { 256, 128, 512 } },
-  { "vector", { 1, 2, 4 } },
-  { "fuse_rows", { 1, 2, 4, 8 } },
+  { "vector", { 1, 4, 2 } },
+  { "fuse_rows", { 1, 2, 4 } },
   { "unroll", { 1, 2, 4, 8 } },
   { "resident", { 0, 1024, 2048 } },                -- threads that must fit an SM
   { "order", { "rc", "cr" } },                      -- rc: tiles, or threads, along columns
-  { "swizzle_blocks", { 0, 4, 16 } },               -- rows of tiles taken together
-  { "persistent", { 0, 2, 4, 8 } },                 -- blocks an SM; 0: one a tile
+  { "swizzle_blocks", { 0, 2, 8 } },                -- rows of tiles taken together
+  { "persistent", { 0, 4 } },                       -- blocks an SM; 0: one a tile
   { "pad", { 0, 1, 2 } },
   { "swizzle", { 0, 1 } },
-  { "load_hint", { "plain", "readonly", "stream", "first", "wide" } },
+  { "load_hint", { "plain", "readonly", "stream" } },
   { "store_hint", { "plain", "stream" } },
 }
-
-local shared_floats = 12288
 
 local function staged(p) return p.tile_rows > 0 and p.tile_cols > 0 end
 
@@ -36,7 +34,7 @@ end
 
 local function valid(p)
   if not staged(p) then return true end
-  return vectors_of(p) >= 1 and p.tile_rows * (p.tile_cols + p.pad) <= shared_floats
+  return vectors_of(p) >= 1
 end
 
 -- The same kernel with what does not matter to it put back to the first value.
