@@ -1187,13 +1187,15 @@ class Runner:
         self.lane = 1 + lane_of(seed) if self.laned else 0
         self.work, self.pristine, self.slack = self.places[place_of(seed) % len(self.places)]
         self.former.append(self.result)
-        del self.former[:max(0, len(self.former) - self.kept_results(seed >> 12))]
+        kept = (seed >> 12) % KEPT if self.keeps(self.result) else 0
+        del self.former[:max(0, len(self.former) - kept)]
         self.result = None
 
-    def kept_results(self, draw):
-        tensors = [x for _, x in walk(self.result) if isinstance(x, self.torch.Tensor)]
+    def keeps(self, result):
+        """Whether results as small as this one are kept, so that the next lies elsewhere."""
+        tensors = [x for _, x in walk(result) if isinstance(x, self.torch.Tensor)]
         small = sum(x.numel() * x.element_size() for x in tensors) <= KEPT_MOST
-        return draw % KEPT if small and len(self.places) > 1 else 0
+        return small and len(self.places) > 1
 
     def do_settle(self):
         """After checked calls what no one wrote holds zeros again, in both processes: what a
@@ -1203,9 +1205,8 @@ class Runner:
         self.former, held = [], []
         try:
             self.do_prepare(self.timed_seed)
-            self.former = []
-            for _ in range(KEPT if len(self.places) > 1 else 1):
-                self.poison = CLEAN
+            self.former, self.poison = [], CLEAN
+            while not held or len(held) < KEPT and self.keeps(held[0]):
                 held.append(self.timed(self.call, 0, self.lane)[0])
         finally:
             self.poison = None
