@@ -93,6 +93,89 @@ print(scout.kill(), os.listdir(child.scratch + "/cache") != [])
 ]]), "4 7 7\n7\nended True\n")
 end)
 
+-- A scout of a small file, made by scout_of(what stands above its kernel, what the kernel adds).
+local scouting = [[
+import ctypes, os, signal, tempfile, time, types
+import torch, triton
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+KERNEL = """
+@triton.jit
+def adds(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) + %s, mask=i < n)
+def op(x):
+    for block in 32, 64:
+        adds[(1,)](x, x.numel(), BLOCK=block)
+    return x
+"""
+def what(above="", added="1"):
+    return dict(source="import torch, triton, triton.language as tl\n" + above + KERNEL % added,
+                tests="def test_op():\n    return op(torch.ones(9, device='cuda'))\n"
+                "result = test_op()\n", perf="", kind="tritonbench", name="mine", seed=1, needs={})
+machine = {"capability": [9, 0], "smem_per_sm": 233472, "sm_count": 132, "memory_bytes": 1 << 37,
+           "name": "x"}
+child = types.SimpleNamespace(scratch=tempfile.mkdtemp(), pid=None)
+def scout_of(*given):
+    scout = worker.Child.scout(machine, child, False)
+    return scout, scout.ask("ahead", 60, processes=2, **what(*given))
+def living():
+    found = 0
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % entry) as f:
+                gone = f.read().rsplit(")", 1)[1].split()[0] in "ZX"
+            found += not gone and os.readlink("/proc/%s/cwd" % entry).startswith(child.scratch)
+        except OSError:
+            pass
+    return found
+]]
+
+t.test("what a scout's file started ends with it, and all of it with a worker that is killed",
+       function()
+  t.equal(run(scouting .. [[
+s = worker.Session.__new__(worker.Session)
+s.scout, _ = scout_of("""
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+    time.sleep(60)
+    os._exit(0)
+""")
+print(living() >= 3)
+s.no_scout()
+print(living())
+if os.fork() == 0:      # a worker
+    scout_of("""
+@triton.constexpr_function
+def hangs(n):
+    while True:
+        pass
+""", "hangs(n)")
+    os.kill(os.getpid(), signal.SIGKILL)
+os.wait()
+end = time.monotonic() + 20
+while living() and time.monotonic() < end:
+    time.sleep(0.01)
+print(living())
+]]), "True\n0\n0\n")
+end)
+
+t.test("a scout has no GPU, and what ends one that compiles is no answer of the scout's", function()
+  t.equal(run(scouting .. [[
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+scout, noted = scout_of("""
+import os
+assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+@triton.constexpr_function
+def leaves(n):
+    raise SystemExit(3)
+""", "leaves(1)")
+print(noted["all"], scout.ask("await", 60, n=2), scout.ask("await", 60, n=2))
+]]), "2 {} {}\n")
+end)
+
 t.test("the id of the stream a call is on is learned from a fill on it", function()
   local library, dir = python.inject(), assert(core.system.temp_dir())
   local cuda = os.getenv "CUDA_HOME" or "/usr/local/cuda"

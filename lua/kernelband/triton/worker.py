@@ -1519,10 +1519,12 @@ class Scout(Runner):
         import torch
         import triton
         self.torch, self.scratch, self.cpu, self.device = torch, scratch, True, "meta"
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""     # what we don't pretend is not to be had
         if not trusted:
             landlock({"root", "home"}, scratch, cache)
         self.generators, self.distinct = (torch.default_generator.manual_seed,), False
         self.left_by_tests, self.poison, self.jobs, self.finished = (), None, {}, 0
+        self.inputs, self.sync = [], lambda: None
         self.pretend("meta", machine["capability"])
         facts = types.SimpleNamespace(
             name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
@@ -1541,10 +1543,10 @@ class Scout(Runner):
             if len(jobs) < JOBS_MOST:
                 jobs.setdefault((id(fn), key), lambda: compiles(fn, key, *args))
 
-        def tuned(self, *args, **kwargs):
-            self.nargs = dict(zip(self.arg_names, args))
-            for config in self.prune_configs(kwargs):
-                self.fn.run(*args, **kwargs, **config.all_kwargs())
+        def tuned(tuner, *args, **kwargs):
+            tuner.nargs = dict(zip(tuner.arg_names, args))
+            for config in tuner.prune_configs(kwargs):
+                tuner.fn.run(*args, **kwargs, **config.all_kwargs())
         JITFunction._do_compile, Autotuner.run = noted, tuned   # nothing is launched that is None
 
     def do_ahead(self, processes, **what):
@@ -1555,20 +1557,18 @@ class Scout(Runner):
 
         def tried(call):
             try:
-                return call()
-            except Exception:           # it asks for contents: that is all that can be foreseen
-                return None
+                call()
+            except Exception:
+                pass                    # it asks for contents: that is all that can be foreseen
         tried(lambda: self.run_tests(1, None))
         tests = len(self.jobs)
         if self.perf or self.kind == "kernelbench":
             tried(lambda: self.draw("meta", 1, None))
-            for drawn in self.inputs or []:
+            for drawn in self.inputs:
                 tried(lambda: self.model(1, drawn) if self.kind == "kernelbench" else
                       self.perf.call_op(self.perf.to_cuda(drawn)))
         self.start(processes)
         return {"tests": tests, "all": len(self.jobs), "seconds": time.monotonic() - begun}
-
-    inputs = None
 
     def start(self, processes):
         (todo, into), (done, told) = os.pipe(), os.pipe()
@@ -1577,14 +1577,17 @@ class Scout(Runner):
         os.close(into)
         for _ in range(min(processes, len(jobs))):
             if os.fork() == 0:
-                os.close(done)
-                self.compile_some(jobs, todo, told)
-                os._exit(0)
+                try:
+                    os.close(done)
+                    self.compile_some(jobs, todo, told)
+                finally:
+                    os._exit(0)         # whatever befell it: it is no scout
         os.close(todo), os.close(told)
         self.done = done
 
     def compile_some(self, jobs, todo, told):
         from triton.backends.nvidia.driver import CudaLauncher
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # a fork does not inherit it
         os.nice(10)                     # others are timed
         while True:
             i = os.read(todo, 2)
@@ -1600,10 +1603,10 @@ class Scout(Runner):
     def do_await(self, n):
         """Until so many are compiled, or as many as can be."""
         while self.finished < n:
-            some = os.read(self.done, 4096)
-            if not some:
+            more = os.read(self.done, 4096)
+            if not more:
                 break
-            self.finished += len(some)
+            self.finished += len(more)
         return {}
 
 
@@ -1644,10 +1647,12 @@ class Child:
             except BaseException as e:
                 os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
             os._exit(1)
+        Child.living.add(self.pid)
         os.close(down[0]), os.close(up[1])
         self.to, self.reply = down[1], up[0]
 
     deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
+    living = set()                      # pids of all
 
     def ask(self, op, seconds=None, **request):
         return self.begin(op, seconds, **request)()
@@ -1717,6 +1722,7 @@ class Child:
         except OSError:
             pass
         pid, self.pid = self.pid, None
+        Child.living.discard(pid)
         os.close(self.to), os.close(self.reply)
         status = reap(pid)
         if status is None:
@@ -1754,18 +1760,22 @@ def reap(pid):
         time.sleep(0.002)
 
 
-def sweep(known):
-    """Kills what candidates left behind: as a subreaper we inherit it."""
+def sweep():
+    """Kills what candidates left behind: as a subreaper we inherit it, and then what it started."""
     me = str(os.getpid())
-    for entry in os.listdir("/proc"):
-        try:
-            with open("/proc/%s/stat" % entry) as f:
-                parent = f.read().rsplit(")", 1)[1].split()[1]
-            if parent == me and int(entry) not in known:
-                os.kill(int(entry), signal.SIGKILL)
-                reap(int(entry))
-        except (OSError, ValueError, IndexError):
-            pass
+    for _ in range(16):
+        found = False
+        for entry in os.listdir("/proc"):
+            try:
+                with open("/proc/%s/stat" % entry) as f:
+                    parent = f.read().rsplit(")", 1)[1].split()[1]
+                if parent == me and int(entry) not in Child.living:
+                    os.kill(int(entry), signal.SIGKILL)
+                    found = reap(int(entry)) is not None or found
+            except (OSError, ValueError, IndexError):
+                pass
+        if not found:
+            break
 
 
 def paired(logs):
@@ -2036,9 +2046,11 @@ class Session:
         return until
 
     def no_scout(self):
+        """Ends it with all that its file may have started, before anything is timed."""
         if self.scout:
             self.scout.close()
             self.scout = None
+            sweep()
 
     def close(self):
         self.no_scout()
@@ -2203,7 +2215,7 @@ class Session:
                     self.reference.ask("idle", seconds=20)
                 except Lost:
                     pass
-        sweep({c.pid for c in (self.reference, self.spare) if c})
+        sweep()
         if not self.task.get("baseline_only"):
             self.spare = self.spare or Child(self.device, False, self.reference.scratch)
         out["seconds"]["total"] = time.monotonic() - start
