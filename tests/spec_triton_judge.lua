@@ -176,6 +176,39 @@ print(noted["all"], scout.ask("await", 60, n=2), scout.ask("await", 60, n=2))
 ]]), "2 {} {}\n")
 end)
 
+t.test("whatever a scout says, a candidate is judged, and has its time for itself", function()
+  t.equal(run [[
+import json, math
+class Scout:
+    def __init__(self, reply):
+        self.reply, self.killed = reply, 0
+    def begin(self, *args, **given):
+        return lambda: json.loads(self.reply)
+    def ask(self, op, seconds, n):
+        worker.time.sleep(0.1)
+        if n > 9:
+            raise worker.Lost("timeout", "so many")
+    def kill(self):
+        self.killed += 1
+s = worker.Session.__new__(worker.Session)
+s.device, s.scout, s.machine, s.needs = "cuda:0", None, {}, {}
+s.task = dict(kind="tritonbench", module="mine")
+for reply in ('{}', '{"tests": NaN}', '{"tests": Infinity}', '{"tests": [1]}', '{"tests": null}',
+              '{"tests": "x"}', '{"tests": %s}' % (4000 * "9"), '{"tests": -1, "all": "-1"}'):
+    scout = Scout(reply)
+    worker.Child.scout = classmethod(lambda *args: scout)
+    worker.Child.deadline = start = worker.time.monotonic()
+    until = s.ahead(None, "")
+    until("tests"), until("all")
+    waited = worker.time.monotonic() - start
+    print(scout.killed > 0, abs(worker.Child.deadline - start - waited) < 0.05)
+def fails(*args):
+    raise BlockingIOError
+worker.Child.scout = classmethod(fails)
+print(s.ahead(None, "")("tests"))
+]], ("True True\n"):rep(7) .. "False True\nNone\n")
+end)
+
 t.test("the id of the stream a call is on is learned from a fill on it", function()
   local library, dir = python.inject(), assert(core.system.temp_dir())
   local cuda = os.getenv "CUDA_HOME" or "/usr/local/cuda"

@@ -14,8 +14,9 @@ local tunables = require "kernelband.triton.tunables"
 local triton = {}
 
 -- Of worker.py: its own deadlines, and what it may take beyond them: two minutes of waiting for
--- other sessions on the GPU, the end of a child whose kernel hangs, the start of the next.
-local OPEN_S, EVALUATE_S, BEYOND_S, PAIRS_S = 240, 100, 160, 120
+-- other sessions on the GPU, one for what is compiled ahead, the end of a child whose kernel hangs,
+-- the start of the next.
+local OPEN_S, EVALUATE_S, BEYOND_S, PAIRS_S = 240, 100, 220, 120
 
 local function interpreter(t)
   local name, wanted = python.name(t.python)

@@ -1639,7 +1639,12 @@ class Child:
     def start(self, make, cache):
         down, up = os.pipe(), os.pipe()
         sys.stdout.flush(), sys.stderr.flush()
-        self.pid = os.fork()
+        try:
+            self.pid = os.fork()
+        except OSError:
+            for fd in down + up:
+                os.close(fd)
+            raise
         if self.pid == 0:
             try:
                 os.close(down[1]), os.close(up[0])
@@ -2019,8 +2024,8 @@ class Session:
 
     def ahead(self, child, source, trusted=False):
         """Has what child will ask for compiled, beside all else. What is returned waits for what
-        the tests ask for, or for "all", and may be in vain. Not for a file that draws for long on
-        the CPU: that was seen with the untouched one."""
+        the tests ask for, or for "all", and may be in vain: that is no time of child's. Not for a
+        file that draws for long on the CPU: that was seen with the untouched one."""
         if self.device == "cpu" or self.noting > NOTING_MOST:
             return lambda what: None
         cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) // 4))
@@ -2033,16 +2038,19 @@ class Session:
                             **self.loading(source))
 
         def until(what):
+            begun = time.monotonic()
             try:
                 if not known:
                     known.update(noted())
                     self.noting = float(known["seconds"]) if trusted else self.noting
                 scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]))
-            except (Lost, KeyError, TypeError, ValueError):
+            except (Lost, KeyError, TypeError, ValueError, OverflowError):
                 if not known and trusted:
                     self.noting = AHEAD_S
                 known.update(tests=0, all=0)
                 scout.kill()
+            if Child.deadline:
+                Child.deadline += time.monotonic() - begun
         return until
 
     def no_scout(self):
