@@ -209,6 +209,21 @@ print(s.ahead(None, "")("tests"))
 ]], ("True True\n"):rep(7) .. "False True\nNone\n")
 end)
 
+t.test("a worker gets ready for a Triton it does not know, and starts no thread", function()
+  t.equal(run [[
+import os, threading
+os.environ["OMP_NUM_THREADS"] = "1"             # as clean_start has it
+import torch, triton
+import triton.runtime.cache as cache
+for module in cache, triton.compiler.compiler:
+    if hasattr(module, "triton_key"):
+        del module.triton_key
+worker.get_ready()
+worker.know_compiler({"capability": [9, 0]})
+print(threading.active_count(), len(os.listdir("/proc/self/task")), torch.cuda.is_initialized())
+]], "1 1 False\n")
+end)
+
 t.test("the id of the stream a call is on is learned from a fill on it", function()
   local library, dir = python.inject(), assert(core.system.temp_dir())
   local cuda = os.getenv "CUDA_HOME" or "/usr/local/cuda"

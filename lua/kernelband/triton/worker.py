@@ -1860,12 +1860,15 @@ class Screen:
 def get_ready():
     """What every child would do for itself before it compiles: read all of the compiler for the key
     of the cache, which takes a second, and import what tensors without contents need."""
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):   # the latter before 3.6
+        triton_key = getattr(sys.modules.get(name), "triton_key", None)
+        if triton_key:
+            triton_key()
+            break
     try:
-        from triton.runtime.cache import triton_key
-    except ImportError:
-        from triton.compiler.compiler import triton_key     # before triton 3.6
-    triton_key()
-    import torch.fx.experimental.symbolic_shapes    # noqa: F401
+        import torch.fx.experimental.symbolic_shapes    # noqa: F401
+    except Exception:
+        pass
     prepare_dynamo()
     gc.collect()
     gc.freeze()             # nor need children look through what is ours
