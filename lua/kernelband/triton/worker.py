@@ -1840,21 +1840,19 @@ def turns(lanes):
 
 class Screen:
     """Whether a candidate is clearly slower than the best so far: by three shapes, or all there
-    are, and at least three calls of each. First calls don't say: most of one is the host's, which
-    the best's times are without."""
+    are, and as many calls of each as give an interval: later shapes may be where it is faster.
+    First calls don't say: most of one is the host's, which the best's times are without."""
 
     def __init__(self, best):
-        self.best, self.logs, self.cut = best, {}, False
+        self.best, self.logs, self.slow = best, {}, False
 
     def slower(self, k, ns):
-        """As seen with shape k, which takes ns so far. cut: it was said once."""
-        if not self.best:
-            return False
-        self.logs[k] = math.log(ns / self.best[k])
-        slower = len(self.logs) >= min(3, len(self.best)) and \
-            sum(self.logs.values()) / len(self.logs) > math.log(1.25)
-        self.cut = self.cut or slower
-        return slower
+        """As seen with shape k, which takes ns so far, and those before it."""
+        if self.best:
+            self.logs[k] = math.log(ns / self.best[k])
+            self.slow = len(self.logs) >= min(3, len(self.best)) and \
+                sum(self.logs.values()) / len(self.logs) > math.log(1.25)
+        return self.slow
 
 
 def get_ready():
@@ -2329,7 +2327,7 @@ class Session:
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
         if not out["shapes"]:
             raise Lost("launch_failed", "the task has no timed shape")
-        out["screened"] = self.screen.cut
+        out["screened"] = self.screen.slow
         if self.left_out:
             out["left_out"] = list(self.left_out.values())
         if self.weakened():
@@ -2600,7 +2598,7 @@ class Session:
             for who, sample in got.items():
                 for x, value in zip(("times", "walls", "hosts"), sample):
                     t[x][who].append(value)
-            if k + 1 >= 3 and look < 0 and (at < 0 or t["seen"]) \
+            if k + 1 >= min(6, n) and look < 0 and (at < 0 or t["seen"]) \
                     and self.screen.slower(s["k"], median(t["times"]["B"])):
                 break
             if k + 1 >= 6 and (time.monotonic() - start) * 1e9 > 2 * budget + 1e8:
