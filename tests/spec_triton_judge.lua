@@ -224,6 +224,28 @@ print(threading.active_count(), len(os.listdir("/proc/self/task")), torch.cuda.i
 ]], "1 1 False\n")
 end)
 
+t.test("no folder is too deep to be removed, no pipe is left by a fork that fails", function()
+  t.equal(run [[
+import os, tempfile
+c = worker.Child.__new__(worker.Child)
+c.pid, c.scratch = None, tempfile.mkdtemp()
+os.chdir(c.scratch)
+for _ in range(2000):
+    os.mkdir("a")
+    os.chdir("a")
+os.chdir("/")
+c.close()
+print(os.path.exists(c.scratch))
+def fails():
+    raise BlockingIOError
+os.fork, before = fails, os.listdir("/proc/self/fd")
+try:
+    c.start(None, None)
+except BlockingIOError:
+    print(os.listdir("/proc/self/fd") == before)
+]], "False\nTrue\n")
+end)
+
 t.test("the id of the stream a call is on is learned from a fill on it", function()
   local library, dir = python.inject(), assert(core.system.temp_dir())
   local cuda = os.getenv "CUDA_HOME" or "/usr/local/cuda"

@@ -1737,7 +1737,15 @@ class Child:
 
     def close(self):
         self.kill()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        remove(self.scratch)
+
+
+def remove(folder):
+    """With all in it; folders that lie too deep in each other for Python are left to rm."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:
+        os.spawnlp(os.P_WAIT, "rm", "rm", "-rf", "--", folder)
 
 
 def together(*commands):
@@ -2066,7 +2074,7 @@ class Session:
         for child in (self.reference, self.spare):
             if child:
                 child.close()
-        shutil.rmtree(self.shown, ignore_errors=True)
+        remove(self.shown)
 
     def revive(self):
         """A reference that a shape took down is made anew: True where that was needed."""
@@ -3047,7 +3055,7 @@ def compile_main():
     pid = os.fork()
     if pid:
         status = os.waitpid(pid, 0)[1]
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove(scratch)
         return 0 if status == 0 else 1
     try:
         os.chdir(scratch)
@@ -3089,7 +3097,7 @@ def remove_remains():
         part = name.split("-")
         if name.startswith("kernelband-triton-") and len(part) == 4 and part[2].isdigit() \
                 and not os.path.exists("/proc/" + part[2]):
-            shutil.rmtree(os.path.join(top, name), ignore_errors=True)
+            remove(os.path.join(top, name))
 
 
 def serve(device, library=None):
