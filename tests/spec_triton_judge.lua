@@ -176,6 +176,25 @@ print(noted["all"], scout.ask("await", 60, n=2), scout.ask("await", 60, n=2))
 ]]), "2 {} {}\n")
 end)
 
+t.test("a child has its two pipes and nothing of what is open in the worker", function()
+  t.equal(run(scouting .. [[
+low, high = os.open("/", os.O_RDONLY), 400
+for fd in 200, 201, high:
+    os.dup2(low, fd)
+scout, _ = scout_of("""
+import os
+for fd in sorted(int(x) for x in os.listdir("/proc/self/fd")):
+    try:
+        print(os.readlink("/proc/self/fd/%d" % fd).split(":")[0].rsplit("/", 1)[-1], end=" ")
+    except OSError:
+        pass
+print(flush=True)
+""")
+with open(scout.scratch + "/log") as f:
+    print(f.readline())
+]]), "null log log pipe pipe \n\n")
+end)
+
 t.test("whatever a scout says, a candidate is judged, and has its time for itself", function()
   t.equal(run [[
 import json, math

@@ -318,9 +318,12 @@ def child_main(make, scratch, cache, requests, replies):
     log = os.open(scratch + "/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0), os.dup2(log, 1), os.dup2(log, 2)
-    # What is kept is above whatever the parent has.
+    # What is kept is above what the parent has, but for what it was itself given.
     requests, replies = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200) for fd in (requests, replies))
-    os.closerange(3, 200)
+    os.closerange(3, min(requests, replies))
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd not in (requests, replies):
+            os.closerange(fd, fd + 1)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 30, 2 << 30))
