@@ -2230,6 +2230,7 @@ class Session:
             if child:
                 self.share_cpu(child, False)
                 child.close()
+            self.end_moved()
             if self.reference.pid is not None:
                 try:
                     self.reference.ask("idle", seconds=20)
@@ -2334,6 +2335,9 @@ class Session:
             seconds["shapes"] += time.monotonic() - begun
             self.time_shape(child, s, out, options)
         self.at = None
+        if self.end_moved():
+            raise Lost("cheated", "it gave a process that is not its own another priority or other "
+                       "processors")
         lap("time")
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
         if not out["shapes"]:
@@ -2716,6 +2720,25 @@ class Session:
                 os.sched_setaffinity(pid, {cpus[self.drawn["seed"] % len(cpus)]} if on else cpus)
             except (OSError, TypeError):
                 pass
+
+    def end_moved(self):
+        """Ends our processes that run with another priority or on other processors than we do, which
+        no jail keeps a candidate from changing: True if there was one."""
+        ours, found = (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0)), False
+        for child in (self.reference, self.spare):
+            try:
+                pid = child and child.pid
+                moved = pid and ours != (os.getpriority(os.PRIO_PROCESS, pid),
+                                         os.sched_getaffinity(pid))
+            except OSError:             # it is gone: that is found out elsewhere
+                moved = False
+            if moved:
+                found = True
+                child.kill()
+        if self.spare and self.spare.pid is None:
+            self.spare.close()
+            self.spare = None
+        return found
 
     def cross_check(self, s, times, walls):
         """What its events say it saves must be saved by the parent's clock as well: how much
