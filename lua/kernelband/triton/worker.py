@@ -1540,7 +1540,7 @@ class Scout(Runner):
         return {}
 
     def note(self, JITFunction, Autotuner):
-        jobs, compiles = self.jobs, JITFunction._do_compile
+        jobs, compiles, keys = self.jobs, JITFunction._do_compile, set()
 
         def noted(fn, key, *args):
             if len(jobs) < JOBS_MOST:
@@ -1548,6 +1548,12 @@ class Scout(Runner):
 
         def tuned(tuner, *args, **kwargs):
             tuner.nargs = dict(zip(tuner.arg_names, args))
+            given = {**tuner.nargs, **kwargs}       # it is tuned once for each of these
+            key = str([id(tuner)] + [given.get(k) for k in tuner.keys]
+                      + [str(x.dtype) for x in given.values() if hasattr(x, "dtype")])
+            if key in keys and len(tuner.configs) > 1:
+                return
+            keys.add(key)
             for config in tuner.prune_configs(kwargs):
                 tuner.fn.run(*args, **kwargs, **config.all_kwargs())
         JITFunction._do_compile, Autotuner.run = noted, tuned   # nothing is launched that is None
