@@ -6,11 +6,12 @@
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
 -- whether each untouched reference is judged ok, and how fast it is against itself;
 -- pairs of processes, new ones each, do so, and the mean of them counts: two processes
--- are not quite alike; pairs_from=0.005 asks for more than one only where the first is that
--- far from 1; survey=again judges it once more, as a candidate; with
--- out=FOLDER whole evaluations are kept there, and what is there is not asked again;
--- limit is the seconds that a reference has. jobs=4 works on four operators at once: one
--- is timed while others are compiled and checked.
+-- are not quite alike, least so where the host holds calls up: there it is twice as many.
+-- pairs_from=0.005 asks for more than one only where the first is that far from 1;
+-- survey=again judges it once more, as a candidate; with out=FOLDER whole evaluations are
+-- kept there, and what is there is not asked again; limit is the seconds that a reference
+-- has. jobs=4 works on four operators at once: one is timed while others are compiled and
+-- checked.
 -- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
 local kb      = require "kernelband"
 local core    = require "kernelband.core"

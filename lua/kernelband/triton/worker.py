@@ -2289,20 +2289,20 @@ class Session:
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         until("tests")
         lap("build")
-        before = self.waited
+        in_check = -self.waited                 # of waiting for other sessions
         if not (baseline and out["checks"]):    # not again for what a shape showed
             self.check_tests(child, out, baseline)
         self.tested = True
         lap("check")
-        before = self.waited - before
+        in_check += self.waited
         until("all")
         self.no_scout()
         lap("ahead")
         self.await_spare()
         self.take(fcntl.LOCK_EX)
         lap("wait")
-        seconds["check"] -= before              # that was for others too
-        seconds["wait"] += before
+        seconds["check"] -= in_check
+        seconds["wait"] += in_check
         given = {"seed": secret(), "distinct": self.distinct}
         drawn = patient(lambda: self.reference.ask("inputs", **given))
         self.drawn = dict(given, place=drawn["place"])
