@@ -19,74 +19,59 @@ local emit = require "kernelband.emit"
 local rows = {}
 
 -- The parameters, those of a task's choice first. `modes` are the values of
--- fuse_passes; options leave out what a task has no use for.
+-- fuse_passes; options leave out what a task has no use for. There is no more to choose
+-- than was found to matter: of 1880 points on an H200 (fp32 8192 x 4096 and 4096 x 8192;
+-- layernorm, rmsnorm, reduce_sum) the best whose blocks loop over rows were 4 to 10 %
+-- slower than the best, with rows kept in shared memory 8 to 18 %, with 4 rows a block 5
+-- to 7 %, 4 floats a thread 9 to 22 %, loads that evict or widen lines 2 to 6 %; and a
+-- search that has them to try finds less in the same number of pulls.
 function rows.parameters(modes, options)
   options = options or {}
   local out = {
-    { "tile_rows", { 1, 2, 4, 8 } },            -- rows of a block
-    { "items", { 0, 4, 8, 16, 32 } },           -- floats of a row a thread; 0: see settle
-    { "vector", { 1, 2, 4 } },                  -- floats of a load
+    { "tile_rows", { 1, 2 } },                  -- rows of a block
+    { "items", { 0, 8, 32 } },                  -- floats of a row a thread; 0: see settle
+    { "vector", { 1, 4 } },                     -- floats of a load
     { "fuse_passes", modes },
-    { "unroll", { 1, 2, 4, 8 } },               -- vectors in flight
-    { "prefetch", { 0, 1, 2 } },                -- see settle
-    { "resident", { 0, 1024, 2048 } },          -- threads that must fit an SM
-    { "persistent", { 0, 1, 2, 4, 8 } },        -- blocks an SM; 0: one a tile
-    { "order", { "strided", "chunked" } },      -- rows of a persistent block
-    { "load_hint", { "plain", "readonly", "stream", "first",
-                     "wide" } },
+    { "unroll", { 1, 4 } },                     -- vectors in flight
+    { "resident", { 0, 1024 } },                -- threads that must fit an SM
+    { "load_hint", { "plain", "readonly" } },
   }
   if not options.no_store then out[#out + 1] = { "store_hint", { "plain", "stream" } } end
   if options.splits then             -- columns of a block; 0: whole rows
+    out[2][2] = { 0, 4, 8, 32 }
     table.insert(out, 2, { "tile_cols", { 0, 512, 1024, 2048 } })
+    out[#out + 1] = { "order", { "rc", "cr" } }     -- of blocks: along a row, down the rows
   end
   if options.exp then out[#out + 1] = { "exp", { "expf", "fast" } } end
   if options.reduces then
     out[#out + 1] = { "reduce", { "tree", "shuffle" } }
     out[#out + 1] = { "sweep", { "forward", "backward" } }  -- of every other pass
   end
-  if options.holds then out[#out + 1] = { "pack", { 0, 1 } } end  -- held in shared memory
   return out
 end
-
-local packed_floats = 8192
 
 function rows.valid(p)
   return p.items == 0 or p.items >= p.vector
 end
 
 -- The same kernel with what does not matter to it put back to the first value.
--- prefetch: a block that has more rows before it asks for the next one, 1: to the
--- second-level cache, 2: to registers; and where a row is held, its column arrays
--- are loaded before the first row is reduced: only one such array by a block of one
--- row, as more take the registers that loads wait in. unroll is of rows that are not
--- held. items 0 is 256 threads a block, but 16 floats a thread where a row is held: a
--- longer one gets more threads. What the timed shapes do not need (rows too long, or
--- of no whole vectors) is plain: every copy of an unrolled loop is compiled.
+-- unroll is of rows that are not held. items 0 is 256 threads a block, but 16 floats a
+-- thread where a row is held: a longer one gets more threads. What the timed shapes do
+-- not need (rows too long, or of no whole vectors) is plain: every copy of an unrolled
+-- loop is compiled.
 local function settle(spec, point)
   local p = emit.copy(spec.parameters, point)
-  local passes = spec.modes[p.fuse_passes]
-  if p.fuse_passes ~= "hold" then
-    if p.pack then p.pack = 0 end
-    if p.prefetch == 2 then p.prefetch = 1 end
-    if p.sweep and #passes == 1 then p.sweep = "forward" end
-  else
-    if p.pack == 1 and p.prefetch == 2 then p.prefetch = 1 end
-    if p.sweep then p.sweep = "forward" end
+  if p.fuse_passes == "hold" then
     p.unroll = 1
-    if p.items == 0 and p.pack == 0 then p.items = 16 end
+    if p.sweep then p.sweep = "forward" end
+    if p.items == 0 then p.items = 16 end
+  elseif p.sweep and #spec.modes[p.fuse_passes] == 1 then
+    p.sweep = "forward"
   end
-  if p.persistent == 0 then
-    local columns = passes[#passes].columns
-    local early = p.fuse_passes == "hold" and p.pack == 0 and columns and #columns == 1
-    p.prefetch = early and math.min(p.prefetch, 1) or 0
-    p.order = "strided"
-  end
-  if p.tile_cols and p.tile_cols > 0 then p.prefetch = 0 end
-  if passes[1].apart then p.reduce = "tree" end
+  if spec.modes[p.fuse_passes][1].apart then p.reduce = "tree" end
+  if p.tile_cols == 0 then p.order = "rc" end
   return p
 end
-
-local function held_floats(p) return p.items > 0 and p.items or 16 end
 
 local function limit_of(p) return p.items > 0 and 1024 or 256 end
 
@@ -116,11 +101,7 @@ end
 -- What a pass does to one vector `v`, which starts at column c.
 local function emit_body(w, p, pass, spec, keep)
   for _, name in ipairs(pass.columns or {}) do
-    if keep and p.prefetch > 0 and p.pack == 0 then
-      w.line("const vec<V> %s_at = %s_held[i];", name, name)
-    else
-      w.line("const vec<V> %s_at = column<V>(%s + c);", name, name)
-    end
+    w.line("const vec<V> %s_at = column<V>(%s + c);", name, name)
   end
   w.line("#pragma unroll")
   w.line("for (int k = 0; k < V; k++) {")
@@ -167,15 +148,17 @@ local function pass_end(w, p, pass)
     put_code(w, p, pass.last)
     w.line("}")
   end
-  w.line("")
 end
 
 local function emit_looped(w, p, spec, passes)
   local stop = split(p) and "stop" or "cols"
+  w.line("const int wide = blockDim.x * V, turn_floats = wide * U;")
+  w.line("")
   for i, pass in ipairs(passes) do
     pass = renamed(pass)
     local from = pass.from or "x"
     local backward = p.sweep == "backward" and i % 2 == 0
+    if i > 1 then w.line("") end
     pass_start(w, pass)
     if backward then
       w.line("for (int far = (cols - 1) / turn_floats * turn_floats; far >= 0; "
@@ -205,16 +188,8 @@ local function emit_looped(w, p, spec, passes)
   end
 end
 
--- A loop over the vectors that a thread holds: in registers by their number, in
--- shared memory by their column.
-local function each_held(w, p, fn)
-  if p.pack == 1 then
-    w.line("#pragma unroll 4")
-    w.line("for (int c = threadIdx.x * V; c < cols; c += blockDim.x * V) {")
-    fn()
-    w.line("}")
-    return
-  end
+-- A loop over the vectors that a thread holds.
+local function each_held(w, fn)
   w.line("#pragma unroll")
   w.line("for (int i = 0; i < N; i++) {")
   w.line("const int c = (i * blockDim.x + threadIdx.x) * V;")
@@ -226,116 +201,47 @@ local function each_held(w, p, fn)
 end
 
 local function emit_held(w, p, spec, passes)
-  if p.prefetch == 2 then
-    w.line("#pragma unroll")
-    w.line("for (int i = 0; i < N; i++)")
-    w.line("    held[i] = next[i];")
-    w.line("if (tile + step < end) {")
-    w.line("const size_t after = size_t(min(int((tile + step) * %d + threadIdx.y), "
-           .. "rows - 1)) * cols;", p.tile_rows)
-    w.line("")
-    each_held(w, p, function() w.line("next[i] = load<V>(x + after + c);") end)
-    w.line("}")
-  else
-    each_held(w, p, function()
-      if p.pack == 1 then
-        w.line("*reinterpret_cast<vec<V> *>(kept + c) = load<V>(x + at + c);")
-      else
-        w.line("held[i] = load<V>(x + at + c);")
-      end
-    end)
-  end
+  w.line("vec<V> held[N];")
   w.line("")
-  local packed = "*reinterpret_cast<vec<V> *>(kept + c)"
+  each_held(w, function() w.line("held[i] = load<V>(x + at + c);") end)
   for _, pass in ipairs(passes) do
     pass = renamed(pass)
+    w.line("")
     pass_start(w, pass)
     if pass.part or pass.value or pass.map then
-      each_held(w, p, function()
-        w.line("vec<V> v = %s;", p.pack == 1 and packed or "held[i]")
+      each_held(w, function()
+        w.line("vec<V> v = held[i];")
         w.line("")
         emit_body(w, p, pass, spec, true)
-        if pass.map and not pass.value then
-          w.line("%s = v;", p.pack == 1 and packed or "held[i]")
-        end
+        if pass.map and not pass.value then w.line("held[i] = v;") end
       end)
     end
     pass_end(w, p, pass)
   end
 end
 
--- The column arrays in registers.
-local function emit_early(w, p, passes)
-  for _, pass in ipairs(passes) do
-    for _, name in ipairs(pass.columns or {}) do
-      w.line("vec<V> %s_held[N];", name)
-      each_held(w, p, function() w.line("%s_held[i] = column<V>(%s + c);", name, name) end)
-    end
-  end
-end
-
--- The loop over the tiles of a block around what is done to a row.
-local function emit_tiles(w, p, spec, held, body)
-  local along = split(p) and " * parts" or ""
+-- Which row a thread is at work on, and of it which columns.
+local function emit_place(w, p, spec)
+  local tile = "blockIdx.x"
   if split(p) then
-    w.line("const int parts = (cols + %d) / %d;", p.tile_cols - 1, p.tile_cols)
-  end
-  if p.persistent > 0 then
-    w.line("const int tiles = (rows + %d) / %d%s;", p.tile_rows - 1, p.tile_rows, along)
-  end
-  if held then
-    if p.pack == 0 then
-      w.line("vec<V> held[N]%s;", p.prefetch == 2 and ", next[N]" or "")
-      if p.prefetch > 0 then emit_early(w, p, spec.modes[p.fuse_passes]) end
+    local part = "blockIdx.x / tiles"
+    if p.order == "rc" then
+      tile, part = "blockIdx.x / parts", "blockIdx.x % parts"
+      w.line("const int parts = (cols + %d) / %d;", p.tile_cols - 1, p.tile_cols)
+    else
+      tile = "blockIdx.x % tiles"
+      w.line("const int tiles = (rows + %d) / %d;", p.tile_rows - 1, p.tile_rows)
     end
-  else
-    w.line("const int wide = blockDim.x * V, turn_floats = wide * U;")
+    w.line("const int begin = %s * %d;", part, p.tile_cols)
+    w.line("const int stop = min(cols, begin + %d);", p.tile_cols)
   end
+  if p.tile_rows > 1 then tile = ("%s * %d + threadIdx.y"):format(tile, p.tile_rows) end
+  w.line("const int own = %s;", tile)
+  w.line("const int row = min(own, rows - 1);")
+  w.line("const bool live = own < rows;")
+  w.line("[[maybe_unused]] const size_t at = size_t(row) * cols;")
   if spec.reduces then w.line("int turn = 0;") end
   w.line("")
-  if p.persistent == 0 then
-    w.line("const int tile = blockIdx.x;")
-    w.line("")
-    w.line("{")
-  elseif p.order == "strided" then
-    w.line("const int step = gridDim.x, end = tiles;")
-    w.line("int tile = blockIdx.x;")
-  else
-    w.line("const int step = 1, end = (long long)tiles * (blockIdx.x + 1) / gridDim.x;")
-    w.line("int tile = (long long)tiles * blockIdx.x / gridDim.x;")
-  end
-  if p.persistent > 0 then
-    w.line("")
-    if held and p.prefetch == 2 then
-      w.line("if (tile < end) {")
-      w.line("const size_t at = size_t(min(int(tile * %d + threadIdx.y), rows - 1)) "
-             .. "* cols;", p.tile_rows)
-      w.line("")
-      each_held(w, p, function() w.line("next[i] = load<V>(x + at + c);") end)
-      w.line("}")
-    end
-    w.line("for (; tile < end; tile += step) {")
-  end
-  local down = split(p) and "tile / parts" or "tile"
-  if split(p) then
-    w.line("const int begin = tile %% parts * %d, stop = min(cols, begin + %d);",
-           p.tile_cols, p.tile_cols)
-  end
-  w.line("const int row = min(int(%s * %d + threadIdx.y), rows - 1);", down, p.tile_rows)
-  w.line("const bool live = %s * %d + threadIdx.y < rows;", down, p.tile_rows)
-  w.line("[[maybe_unused]] const size_t at = size_t(row) * cols;")
-  w.line("")
-  if p.prefetch == 1 and p.persistent > 0 then
-    w.line("if (tile + step < end && threadIdx.x % (32 / V) == 0) {")
-    w.line("const size_t after = size_t(min(int((tile + step) * %d + threadIdx.y), "
-           .. "rows - 1)) * cols;", p.tile_rows)
-    w.line("")
-    w.line("for (int c = threadIdx.x * V; c < cols; c += blockDim.x * V)")
-    w.line("    asm volatile(\"prefetch.global.L2 [%0];\" :: \"l\"(x + after + c));")
-    w.line("}")
-  end
-  body()
-  w.line("}")
 end
 
 local function function_head(w, spec, name, template)
@@ -389,11 +295,10 @@ local function emit_kernel(w, p, spec, room, hold)
     w.line("")
   end
   if hold then
-    local fits = ("cols <= %d * int(blockDim.x)"):format(held_floats(p))
-    if p.pack == 1 then fits = ("cols * %d <= %d"):format(p.tile_rows, packed_floats) end
+    local fits = ("cols <= %d * int(blockDim.x)"):format(p.items)
     if p.vector > 1 then fits = ("%s && cols %% %d == 0"):format(fits, p.vector) end
     w.line("if (%s) {", fits)
-    w.line("held_rows<%d, %d>(%s);", p.vector, held_floats(p) // p.vector, call)
+    w.line("held_rows<%d, %d>(%s);", p.vector, p.items // p.vector, call)
     w.line("return;")
     w.line("}")
   end
@@ -435,11 +340,8 @@ local function plan_of(spec, p, apart)
   local threads = threads_of(p)
   local grid = ("cdiv(rows, %d)"):format(p.tile_rows)
   if split(p) then grid = ("%s*cdiv(cols, %d)"):format(grid, p.tile_cols) end
-  if p.persistent > 0 then grid = ("min(%s, %d*sm_count)"):format(grid, p.persistent) end
-  local shared = p.pack == 1
-                 and (" shared=4*min(%d*cols, %d)"):format(p.tile_rows, packed_floats) or ""
-  local plan = ("// kb: launch %s grid=(%s) block=(%s, %d)%s args=(%s)\n"):format(
-    spec.name, grid, threads, p.tile_rows, shared, spec.args)
+  local plan = ("// kb: launch %s grid=(%s) block=(%s, %d) args=(%s)\n"):format(
+    spec.name, grid, threads, p.tile_rows, spec.args)
   if not apart then return plan end
   return "// kb: scratch partial f32[rows*1024]\n" .. plan
          .. ("// kb: launch %s_rest grid=(rows) block=(32) args=(partial, y, %s)\n")
@@ -471,16 +373,14 @@ function rows.emit(spec, point)
   end
   if hold then
     function_head(w, spec, "held_rows", "int V, int N")
-    if p.pack == 1 then
-      w.line("extern __shared__ __align__(16) float packed[];")
-      w.line("float *kept = packed + threadIdx.y * cols;")
-    end
-    emit_tiles(w, p, spec, true, function() emit_held(w, p, spec, passes) end)
+    emit_place(w, p, spec)
+    emit_held(w, p, spec, passes)
     w.line("}")
     w.line("")
   end
   function_head(w, spec, "looped_rows", "int V, int U")
-  emit_tiles(w, p, spec, false, function() emit_looped(w, p, spec, looped) end)
+  emit_place(w, p, spec)
+  emit_looped(w, p, spec, looped)
   w.line("}")
   w.line("")
   emit_kernel(w, p, spec, room, hold)

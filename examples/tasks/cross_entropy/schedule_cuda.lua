@@ -48,6 +48,6 @@ return rows.schedule {
   modes = { none = { find_top, sum }, online = { online }, hold = { find_top, sum } },
   longest = "online",
   parameters = rows.parameters({ "none", "online", "hold" },
-                               { reduces = true, holds = true, exp = true,
+                               { reduces = true, exp = true,
                                  no_store = true }),
 }

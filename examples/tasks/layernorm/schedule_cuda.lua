@@ -52,5 +52,5 @@ return rows.schedule {
   },
   longest = "recompute",
   parameters = rows.parameters({ "none", "recompute", "online", "hold" },
-                               { reduces = true, holds = true }),
+                               { reduces = true }),
 }

@@ -52,5 +52,5 @@ return rows.schedule {
   modes = { none = passes, hold = passes },
   longest = "none",
   helpers = helpers,
-  parameters = rows.parameters({ "none", "hold" }, { reduces = true, holds = true }),
+  parameters = rows.parameters({ "none", "hold" }, { reduces = true }),
 }

@@ -16,5 +16,5 @@ return rows.schedule {
   modes = { none = { { part = part, apart = true } }, one = one, hold = one },
   longest = "one",
   parameters = rows.parameters({ "none", "one", "hold" },
-                               { reduces = true, holds = true, no_store = true }),
+                               { reduces = true, no_store = true }),
 }

@@ -26,5 +26,5 @@ return rows.schedule {
   },
   longest = "recompute",
   parameters = rows.parameters({ "none", "recompute", "hold" },
-                               { reduces = true, holds = true }),
+                               { reduces = true }),
 }

@@ -56,5 +56,5 @@ return rows.schedule {
   },
   longest = "online",
   parameters = rows.parameters({ "none", "recompute", "online", "hold" },
-                               { reduces = true, holds = true, exp = true }),
+                               { reduces = true, exp = true }),
 }
