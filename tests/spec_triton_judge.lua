@@ -475,6 +475,120 @@ print(check(500e3, 50e3, 900e3, 450e3))         # truly faster
 ]], "fine\ncheated\nfine\n")
 end)
 
+-- A shape timed with a pair of processes whose clocks disagree; second(...) says what a second one
+-- is like: us of the reference's calls by its events and by the parent's clock, and the child's.
+local suspected = [[
+import tempfile
+alive, made = set(), []
+class Child:
+    deadline, living, pid, scratch = None, set(), None, "/reference"
+    fails = lambda op: None
+    def __init__(self, device, trusted, template=None):
+        self.us, self.source = second[0 if trusted else 1], None
+        made.append(self), alive.add(self)
+        self.trusted, self.template = trusted, template
+    def ask(self, op, seconds=None, **request):
+        if self.trusted is False:
+            Child.fails(op)
+        if op == "load":
+            self.source = request["source"]
+        return {"place": "cuda", "labels": ["x"]}
+    def close(self):
+        alive.discard(self)
+worker.Child = Child
+def old(us, wall):
+    child = Child.__new__(Child)
+    child.us, child.trusted = (us, wall), None
+    return child
+def session():
+    s = worker.Session.__new__(worker.Session)
+    s.device, s.task, s.source, s.needs = "cuda:0", {"source": "untouched", "kind": "",
+                                                     "module": ""}, "candidate", {}
+    s.screen, s.spare, s.distinct, s.lock = worker.Screen(None), None, False, \
+        open(tempfile.mkstemp()[1], "a")
+    s.reference, s.drawn, s.shape, s.left_s = old(100, 200), {"seed": 1}, {"i": 0}, 0.5
+    s.poisons, s.checked, Child.deadline = worker.POISONS, [], worker.time.monotonic() + 50
+    def first_calls(child, shape):
+        s.shape = {"i": shape["i"], "seed": shape["seed"]}
+    def sample(who, seed, cycles):
+        wiggle = 1 + worker.secret() % 5 * 1e-5
+        return who.us[0] * 1e3 * wiggle, who.us[1] * 1e3 * wiggle, 1e3, True
+    s.first_calls, s.sample = first_calls, sample
+    s.verify_shape = lambda child, *a: s.checked.append(child)
+    s.record, s.check_records = lambda *a: {"why": "not here"}, lambda *a: None
+    return s
+def judged(s, **of_shape):
+    """What becomes of it; all that was there before must be there again."""
+    made.clear(), s.checked.clear()
+    out, shape = {"shapes": []}, dict({"i": 0, "k": 0, "label": "x", "host": 1e3, "first": 6e4,
+        "baseline_first": 1e5, "left": 1, "seed": 5, "baseline": False}, **of_shape)
+    before, given = (s.reference, s.drawn, s.shape, Child.deadline), dict(shape)
+    try:
+        s.time_shape(old(60, 204), shape, out, {})
+        found = "%.2f" % out["shapes"][0]["speedup"], out["shapes"][0]["blocks"] >= 16
+    except worker.Lost as e:
+        found = e.args
+    assert before == (s.reference, s.drawn, s.shape, Child.deadline) and not alive
+    assert shape == given and 0 < s.left_s <= 0.5
+    return found
+]]
+
+t.test("clocks that disagree in one pair of processes and in no second one are no verdict",
+       function()
+  t.equal(run(suspected .. [[
+second = (100, 200), (98, 198)
+s = session()
+print(judged(s))
+print([(c.trusted, c.source, c.template) for c in made])
+print(len(s.checked) >= 2, set(s.checked[-2:]) == {made[1]})    # what it gives is compared, too
+second = (100, 200), (50, 150)                  # truly faster
+print(judged(s, left=1000))                     # in so many calls, however little time it has
+s.first_calls = lambda child, shape: shape.update(first=6e8)
+print(judged(s))
+]]), "('1.02', True)\n[(True, 'untouched', '/reference'), (False, 'candidate', '/reference')]\n"
+    .. "True True\n('2.00', True)\n('2.00', True)\n")
+end)
+
+t.test("clocks that disagree in a second pair of processes as well are a verdict", function()
+  t.equal(run(suspected .. [[
+second = (100, 200), (10, 180)
+print(judged(session()))
+second = (100, 200), (90, 190)
+s = session()
+s.end_moved = lambda: True
+print(judged(s))
+]]), "('cheated', \"x: its own events save 90 us a call, the parent's clock says 20 us: work is "
+    .. "done outside what is timed\")\n('cheated', 'it gave a process that is not its own another "
+    .. "priority or other processors')\n")
+end)
+
+t.test("where the second pair of processes fails, what the first one showed stands", function()
+  t.equal(run(suspected .. [[
+second = (100, 200), (100, 200)
+def lost(verdict):
+    raise worker.Lost(verdict, "its own doing")
+def nonsense(*a):
+    raise KeyError("ns")
+for verdict, at in ("crashed", "load"), ("launch_failed", "inputs"), ("timeout", "prepare"):
+    Child.fails = lambda op: op == at and lost(verdict)
+    print(*judged(session()), len(made))
+Child.fails = lambda op: None
+s = session()
+s.verify_shape = lambda child, *a: child in made and lost("wrong")
+print(judged(s)[0])
+s.verify_shape = lambda child, *a: child in made and nonsense()
+print(judged(s)[0])
+class Last(Child):                              # no process is to be had
+    def __init__(self, device, trusted, template=None):
+        if not trusted:
+            raise BlockingIOError(11, "no more processes")
+        super().__init__(device, trusted, template)
+worker.Child = Last
+print(judged(session())[0])
+]]), ("cheated x: its own events save 40 us a call, the parent's clock says -4 us: work is done "
+    .. "outside what is timed 2\n"):rep(3) .. "cheated\ncheated\ncheated\n")
+end)
+
 t.test("a recorded call that others on the GPU stretch is held against no one", function()
   t.equal(run [[
 def judge(mine, others):
@@ -701,6 +815,7 @@ s = worker.Session.__new__(worker.Session)
 s.device, s.task, s.spare, s.distinct, s.needs = "cpu", {"source": "", "kind": "", "module": ""}, \
     None, False, {}
 held = s.reference = type("held", (), {"scratch": "/nowhere"})
+s.drawn = s.shape = None
 s.lock, s.waited = open(tempfile.mkstemp()[1], "a"), 5.0
 s.first_calls = lambda *a: None
 s.in_turns = lambda *a: {"times": {"A": [2.0] * 6, "B": [1.0] * 6}}
