@@ -91,7 +91,7 @@ local function new(params, ctx)
     return pair
   end
 
-  local policy = { remember = land.remember }
+  local policy = { remember = land.remember, prefer = land.prefer }
 
   function policy.admit(kernel)
     local at = #kernels + 1

@@ -315,4 +315,16 @@ t.test("kernelband: with moves listed it goes where fast ones are left", functio
   t.equal(select(2, brain.choose(0, {})), 1)
 end)
 
+t.test("kernelband: of children that were drawn it prefers those like fast ones", function()
+  local brain = kb.policy("policies/kernelband.lua").new {
+    strategies = { { name = "a", target = "sm" } }, rng = kb.core.rng(1),
+    open = function() return true end, moves = function() return {} end }
+  local points = { { x = 8 }, { x = 512 }, { x = 4 } }
+  t.equal(brain.prefer(points), nil, "nothing is known yet")
+  for n = 1, 6 do
+    brain.admit(kernel(n, 2 ^ (n - 3), n > 1 and 1 or nil, { params = { x = 2 ^ n } }))
+  end
+  t.equal(brain.prefer { { x = 3 }, { x = 100 }, { x = 5 } }, 2)
+end)
+
 t.finish()

@@ -135,6 +135,24 @@ t.test("rubbish choices are errors that say what was wanted", function()
   end
 end)
 
+t.test("of children that were drawn a policy may prefer one", function()
+  local function preferring(body)
+    local own = "prefer = function(points) " .. body .. " end,\n learn = "
+    return load(template:gsub("learn = ", own):format("", "return all[1], 1", "")).new {
+      strategies = { { name = "s1" } }, open = function() return true end }
+  end
+  local points = { { x = 1 }, { x = 7 } }
+  t.equal(preferring("return points[2].x == 7 and 2").prefer(points), 2)
+  t.equal(preferring("points[1].x = 5 return nil").prefer(points), nil)
+  t.equal(points[1].x, 1, "they are copies")
+  t.equal(started().prefer, nil)
+  for _, rubbish in ipairs { "0", "3", "1.5", "{}", "true" } do
+    t.contains(t.raises("prefer must return the number of a point, 1..2, or nil",
+                        preferring("return " .. rubbish).prefer, points), "p.lua")
+  end
+  t.raises("step budget spent", preferring("while true do end").prefer, points)
+end)
+
 t.test("a policy that loops for ever is stopped", function()
   local p = started(nil, "while true do end")
   t.raises("p.lua:7: step budget spent", p.choose, 0)

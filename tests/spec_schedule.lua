@@ -124,6 +124,26 @@ t.test("children are drawn evenly", function()
   for _, n in pairs(count) do assert(n > 70 and n < 130, n) end
 end)
 
+t.test("of a few children drawn the one that is preferred is proposed", function()
+  local g, offered = start(), {}
+  local function prefer(points)
+    offered[#offered + 1] = #points
+    for i, p in ipairs(points) do
+      if p.tile_m == 32 and p.tile_n == 16 then return i end
+    end
+  end
+  local first = start().propose(kernel(1, g.first), tiling, core.rng(3))
+  local c = g.propose(kernel(1, g.first), tiling, core.rng(3), { prefer = prefer })
+  t.equal(c.source, "m32 n16 w1")
+  t.equal(offered, { 4 })
+  local lone = start(nil, { draws = 1 })
+  t.equal(lone.propose(kernel(1, g.first), tiling, core.rng(3), { prefer = prefer }), first)
+  t.equal(offered, { 4 }, "one is no choice")
+  local even = start().propose(kernel(1, g.first), tiling, core.rng(3),
+                               { prefer = function() end })
+  t.equal(even, first, "without a word the first is it")
+end)
+
 t.test("more combinations than the limit are sampled", function()
   local values = {}
   for i = 0, 99 do values[i + 1] = i end

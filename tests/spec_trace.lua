@@ -239,9 +239,37 @@ t.test("a strategy without a move from a parent is closed for it", function()
   t.equal(r.speedup, 1)
 end)
 
+t.test("of several draws a policy proposes the one it prefers", function()
+  local file = keep("prefers.lua", [[
+    return { name = "prefers", summary = "s", defaults = {}, new = function(_, ctx)
+      local all = {}
+      return { admit = function(k) all[#all + 1] = k end, learn = function() end,
+               choose = function() return all[1], 1 end,
+               prefer = function(points)
+                 local at = 1
+                 for i, p in ipairs(points) do
+                   if p.BLOCK_X < points[at].BLOCK_X then at = i end
+                 end
+                 return at
+               end }
+    end }]])
+  local function first_child(draws, seed)
+    local task = kb.trace(toy, { strategies = groups, draws = draws,
+                                 start = { BLOCK_X = 4, TILE = 1 } })
+    return search(task, 1, { policy = file, seed = seed, confirm = false }).params.BLOCK_X
+  end
+  local one, many = {}, {}
+  for seed = 1, 20 do
+    local a, b = first_child(1, seed), first_child(16, seed)
+    one[a], many[b] = true, true
+  end
+  t.equal(one, { true, true, true })
+  t.equal(many, { true }, "of 16 draws one is the smallest")
+end)
+
 t.test("the lean loop gives the rows of the ordinary one", function()
   local noisy = kb.trace(keep("noisy.json", t4()), { strategies = { a = { "tile", "fast" } } })
-  for _, task in ipairs { kb.trace(toy), noisy } do
+  for _, task in ipairs { kb.trace(toy), noisy, kb.trace(toy, { draws = 3 }) } do
     for _, name in ipairs { "random", "kernelband_v1", "kernelband_v2", "kernelband" } do
       for seed = 1, 4 do
         local policy = "policies/" .. name .. ".lua"

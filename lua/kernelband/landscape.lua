@@ -2,13 +2,16 @@
 -- pair where the generator can list its moves. Kernels are then points in a space
 -- of parameters, and a Gaussian process over the points measured (core.gp) says of
 -- every move how fast its child may be; a second one, over 1 and 0, how likely it
--- is to be valid. A child is drawn evenly, so a pair is worth the mean over its
+-- is to be valid. A child is drawn, not chosen, so a pair is worth the mean over its
 -- moves of chance times expected improvement over the best; a move that leads to
--- what is known already is worth nothing.
+-- what is known already is worth nothing. Of a few children drawn, prefer says which
+-- one is worth most.
 --
 --   local land = ctx.landscape { scale =, noise =, rate =, flag =, keep =, fit =, kin = }
 --   land.excess(kernel, i, best)   mean improvement in log speed-up over best;
 --                                  nil when the moves of this kernel are not known
+--   land.prefer(list)              of a list of parameters, the number of the one of
+--                                  which most is expected; nil when nothing is of any
 --   land.admit(kernel)  land.learn(pull)
 --   land.remember() -> list of { params =, time_ns = or nil }: this search's
 --
@@ -81,6 +84,7 @@ function landscape.new(options, moves, remembered, strategies)
   local axes, encode, middle, speed, valid
   local land, rates = {}, {}
   local points, counted, known = {}, 0, {}  -- measured: { x, y or nil, n }; by key
+  local top = -math.huge                    -- log speed-up of the best
   local place, classes, moving = {}, {}, {}
 
   -- Earlier points as points of this space; nil when less than half of the axes
@@ -201,6 +205,7 @@ function landscape.new(options, moves, remembered, strategies)
   end
 
   function land.admit(kernel)
+    top = math.max(top, math.log(kernel.speedup))
     add(kernel.params, math.log(kernel.speedup), kernel.time_ns, kernel)
   end
 
@@ -209,18 +214,29 @@ function landscape.new(options, moves, remembered, strategies)
     if not pull.child and pull.verdict ~= "no_candidate" then add(pull.params) end
   end
 
+  -- { key, place in either model }
+  local function place_of(params)
+    local x = encode(params)
+    local key = table.concat(x, ",")
+    place[key] = place[key] or { key, assert(speed:track(x)), assert(valid:track(x)) }
+    return place[key]
+  end
+
   local function class_of(list)
     local c = classes[list]
     if c then return c end
     c = {}
-    for n = 1, math.min(#list, most_moves) do
-      local x = encode(list[n])
-      local key = table.concat(x, ",")
-      place[key] = place[key] or { key, speed:track(x), valid:track(x) }
-      c[n] = place[key]
-    end
+    for n = 1, math.min(#list, most_moves) do c[n] = place_of(list[n]) end
     classes[list] = c
     return c
+  end
+
+  -- Expected improvement times chance.
+  local function worth(m, best)
+    local e = speed:excess(m[2], best)
+    if e <= 1e-9 then return e end
+    local chance = valid:at(m[3])       -- and how uncertain that is
+    return e * math.min(1, math.max(0.02, chance))
   end
 
   function land.excess(kernel, i, best)
@@ -231,18 +247,24 @@ function landscape.new(options, moves, remembered, strategies)
     for n = 1, #class do
       local m = class[n]
       if not known[m[1]] then
-        local e = speed:excess(m[2], best)
-        if e > 1e-9 then
-          local p = valid:at(m[3])
-          e = e * math.min(1, math.max(0.02, p))
-        end
-        sum, count = sum + e, count + 1
+        sum, count = sum + worth(m, best), count + 1
       elseif again then
         count = count + 1
       end
     end
     if again then count = count - 1 end           -- the parent itself
     return count > 0 and sum / count or 0
+  end
+
+  function land.prefer(list)
+    if not speed then return nil end
+    local most, at = 1e-9, nil
+    for n = 1, math.min(#list, most_moves) do
+      local m = place_of(list[n])
+      local e = known[m[1]] and 0 or worth(m, top)
+      if e > most then most, at = e, n end
+    end
+    return at
   end
 
   function land.remember()

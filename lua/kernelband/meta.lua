@@ -171,9 +171,11 @@
 ---@field name? string
 ---@field counters? boolean false: forget phi, rho, h and signature; default true
 ---@field noise? boolean draw measured times from recorded samples; default true
+---@field draws? integer children drawn for a pull, of which the policy may prefer one; default 1; 1 to 64
 
 ---@class (exact) kernelband.schedule_options
 ---@field limit? integer default 4096; 1 to 1048576
+---@field draws? integer default 4; 1 to 64
 
 ---@class (exact) kernelband.llm_options
 ---@field provider? "openai"|"anthropic"|"responses"|"gemini"|"openrouter"|"deepseek"|"vllm"|"sglang"|"llamacpp"|"ollama" default "openai"

@@ -33,6 +33,8 @@ local hooks = {
   { "admit", "function", doc = "function(kernel)" },
   { "choose", "function", doc = "function(pending, list) returning kernel, strategy index" },
   { "learn", "function", doc = "function(pull)" },
+  { "prefer", "function", optional = true,
+    doc = "function(points) returning the number of one, or nil" },
   { "remember", "function", optional = true, doc = "function() returning measured points" },
 }
 
@@ -325,6 +327,18 @@ local function start(def, params, file, ctx)
     local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
     return check_choice(where, kernel, i, terms, ctx.strategies, m)
   end
+
+  -- Of children that a generator has drawn, a list of their parameters, the number of the
+  -- one to propose; nil: the first. Only of a policy that has a word in it.
+  running.prefer = p.prefer and function(points)
+    local at = fence.call(call_steps, p.prefer, copy(points))
+    local i = type(at) == "number" and math.tointeger(at)
+    if at ~= nil and not (i and i >= 1 and i <= #points) then
+      error(("%s: prefer must return the number of a point, 1..%d, or nil, got %s"):format(
+            file, #points, schema.show(at)), 0)
+    end
+    return i or nil
+  end or nil
 
   function running.learn(pull)
     fence.call(call_steps, p.learn, m.pull(pull))

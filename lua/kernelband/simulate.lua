@@ -49,7 +49,8 @@ local function pull(S, W, state, parent, s, n)
                                                                     parent.id)
   end
   local class = state.class_of[s]
-  local child = class and walk.draw(W, state.row[parent], class, S.rng:split("propose " .. n))
+  local child = class and walk.propose(W, state.row[parent], class, S.rng:split("propose " .. n),
+                                       S.brain.prefer)
   if not child then return "no_candidate", "no recorded neighbour" end
   local known, tried = state.known[child], state.tried[child]
   if known then return "no_candidate", ("the generator gave kernel %d again"):format(known) end

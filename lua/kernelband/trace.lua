@@ -2,7 +2,8 @@
 -- The parent is a recorded configuration; a strategy is a group of axes.
 --
 -- Applying a strategy draws evenly among the recorded configurations, valid or
--- failed, that differ from the parent in its axes and in nothing else. What was
+-- failed, that differ from the parent in its axes and in nothing else; with draws above 1
+-- the policy may prefer one of so many, as with the built-in generator. What was
 -- found before may be drawn again: the engine then knows the source, and the
 -- pull is spent for nothing, as when a model answers with a kernel already in
 -- the pool. A recorded failure is a failed child. A strategy without a move
@@ -29,6 +30,8 @@ local rules = {
   { "name", "string", optional = true },
   { "counters", "boolean", default = true, doc = "false: forget phi, rho, h and signature" },
   { "noise", "boolean", default = true, doc = "draw measured times from recorded samples" },
+  { "draws", "integer", default = 1, at_least = 1, at_most = 64,
+    doc = "children drawn for a pull, of which the policy may prefer one" },
 }
 
 -- The start -------------------------------------------------------------------
@@ -84,8 +87,9 @@ local function new_generator(W, start)
     return walk.moves(W, W.row_of[parent.source], index[strategy.name]), true
   end
 
-  function generator.propose(parent, strategy, rng)
-    local child = walk.draw(W, W.row_of[parent.source], index[strategy.name], rng)
+  function generator.propose(parent, strategy, rng, about)
+    local child = walk.propose(W, W.row_of[parent.source], index[strategy.name], rng,
+                               about and about.prefer)
     if not child then return nil, "no recorded neighbour" end
     return { source = W.source[child], params = space.params(W, child), origin = "trace" }
   end
@@ -142,7 +146,7 @@ function trace.new(file, options)
   local W, baseline = space.compile(recorded, options.strategies, "kb.trace"), recorded.start
   recorded = nil                        -- luacheck: ignore (so that it can be collected)
   if W.n > 1000 then collectgarbage() end         -- the document was large
-  W.noise = options.noise
+  W.noise, W.draws = options.noise, options.draws
   if options.start then W.start = given_start(W, baseline, options.start) end
   local strategies = strategies_of(W)
   W.name = options.name or path.base(file):gsub("%.gz$", ""):gsub("%.jsonl?$", "")

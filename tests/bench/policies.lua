@@ -18,13 +18,14 @@ local files = {
     { "read_only", "read_only" }, { "shared_padding", "use_shmem", "use_padding" } } },
 }
 
-local spaces = {}
+local spaces, wide = {}, {}             -- wide: as the built-in generator draws
 for n, f in ipairs(files) do
   local groups = {}
   for i, g in ipairs(f[2]) do
     groups[i] = { name = g[1], axes = table.move(g, 2, #g, 1, {}) }
   end
   spaces[n] = kb.trace(data .. "/" .. f[1], { strategies = groups })
+  wide[n] = kb.trace(data .. "/" .. f[1], { strategies = groups, draws = 4 })
 end
 
 -- Geometric mean over the spaces of the means of table[space][seed], and its interval.
@@ -62,10 +63,10 @@ local function line(name, share_of)
 end
 
 -- policy_of(n): the policy for space n.
-local function row(name, policy_of)
+local function row(name, policy_of, others)
   line(name, function(space, n, seed)
-    local r = kb.search { task = space, policy = policy_of(n), budget = { steps = 60 },
-                          seed = seed, confirm = false }
+    local r = kb.search { task = others and others[n] or space, policy = policy_of(n),
+                          budget = { steps = 60 }, seed = seed, confirm = false }
     local last = r.rows[#r.rows].best_speedup
     return r.share_of_optimum * r.rows[math.min(20, #r.rows)].best_speedup / last,
            r.share_of_optimum
@@ -92,6 +93,8 @@ for _, name in ipairs { "random", "best_of_n", "greedy", "epsilon_greedy", "ucb1
     row(name, function() return "policies/" .. name .. ".lua" end)
   end
 end
+
+row("kernelband, 4 draws", function() return "policies/kernelband.lua" end, wide)
 
 -- A memory of ten searches on each of the other spaces, none of the space itself.
 local left = {}

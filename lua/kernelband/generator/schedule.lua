@@ -2,13 +2,15 @@
 -- parameters, a validity rule, and emit(point) -> source. A strategy owns the
 -- parameters named in its `moves`; a child is its parent with at least one of
 -- these changed and nothing else, drawn evenly among the valid points that
--- were never proposed and whose source is new. The first value of every
--- parameter is the baseline.
+-- were never proposed and whose source is new: a few, where the policy says which
+-- of them it would rather have, else one. The first value of every parameter is the
+-- baseline.
 --
 -- A generator is { name, start = function(task) -> instance }, an instance
 --   open(parent, strategy)  true when something new could come of it
 --   propose(parent, strategy, rng, about) -> { source, params, origin [, usd] }
---                           or nil, reason; about has pool, best, task
+--                           or nil, reason; about has pool, best, task, prefer: nil
+--                           or function(list of params) -> number of one or nil
 --   moves(parent, strategy) parameters of what may come of it, and whether known ones
 --                           come again; nil when unknown. Optional
 --   seen(candidate)         it is known already: never propose it again
@@ -20,9 +22,10 @@ local core   = require "kernelband.core"
 local schema = require "kernelband.schema"
 
 -- limit: combinations of owned values enumerated a pair; beyond it they are
--- sampled, as many.
-local rules = { { "limit", "integer", default = 4096, at_least = 1,
-                  at_most = 1048576 } }
+-- sampled, as many. draws: children drawn for a proposal, of which the policy may
+-- prefer one.
+local rules = { { "limit", "integer", default = 4096, at_least = 1, at_most = 1048576 },
+                { "draws", "integer", default = 4, at_least = 1, at_most = 64 } }
 
 local most_moves = 256                  -- told to policies of a pair
 
@@ -36,7 +39,7 @@ local function positions(parameters)
   return at
 end
 
-local function start(task, limit)
+local function start(task, limit, draws)
   local schedule = task.schedule
   if not schedule and task.no_schedule then
     schema.raise("%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
@@ -157,10 +160,17 @@ local function start(task, limit)
     end
   end
 
-  local function draw(base, span, rng)
+  -- One fresh point, or the one of a few that prefer points out.
+  local function draw(base, span, rng, prefer)
+    local some, params = {}, {}
     for point in shuffled(base, span, rng) do
-      if fresh(point) then return point end
+      if fresh(point) then
+        if not prefer then return point end
+        some[#some + 1], params[#params + 1] = point, named(point)
+        if #some == draws then break end
+      end
     end
+    return some[#some > 1 and prefer(params) or 1]
   end
 
   local instance = { name = "schedule" }
@@ -204,7 +214,7 @@ local function start(task, limit)
     sources[core.system.hash(source)] = true
   end
 
-  function instance.propose(parent, strategy, rng)
+  function instance.propose(parent, strategy, rng, about)
     local base = point_of(parent)
     if not base then return nil, "the parent is no point of the schedule" end
     local span = span_of(strategy)
@@ -212,7 +222,7 @@ local function start(task, limit)
       return nil, ("strategy %s owns no parameter of this schedule"):format(
         strategy.name)
     end
-    local point = draw(base, span, rng)
+    local point = draw(base, span, rng, about and about.prefer)
     if not point then
       return nil, ("every point that %s can reach from kernel %d is known")
         :format(strategy.name, parent.id)
@@ -235,11 +245,11 @@ local function start(task, limit)
   return instance
 end
 
--- kb.generator.schedule { limit = 4096 }
+-- kb.generator.schedule { limit = 4096, draws = 4 }
 local function new(options)
   options = schema.options(options, rules, "kb.generator.schedule")
   return { name = "schedule", start = function(task)
-    return start(task, options.limit)
+    return start(task, options.limit, options.draws)
   end }
 end
 

@@ -31,6 +31,19 @@ function walk.draw(W, i, s, rng)
   return W.order[s][at]
 end
 
+-- The neighbour that is proposed: one draw, or the one of W.draws that prefer, a policy's
+-- word, points out.
+function walk.propose(W, i, s, rng, prefer)
+  local first = walk.draw(W, i, s, rng)
+  if not first or not prefer or W.draws < 2 then return first end
+  local drawn, params = { first }, { space.params(W, first) }
+  for n = 2, W.draws do
+    drawn[n] = walk.draw(W, i, s, rng)
+    params[n] = space.params(W, drawn[n])
+  end
+  return drawn[prefer(params) or 1]
+end
+
 -- The parameters of the rows one draw from i under s may meet, row i's own among
 -- them: one list a class of rows.
 function walk.moves(W, i, s)
