@@ -123,12 +123,17 @@ why, sums = ctypes.create_string_buffer(512), (ctypes.c_int64 * 10)(*range(10))
 print(library.kb_inject_stop(sums, why, 512), why.value.decode(), list(sums) == list(range(10)))
 print(library.kb_inject_count(b"nothing", 0, None, None, None, None, 0, why, 512))
 print(library.kb_inject_key(b"search", 0).decode(), library.kb_inject_key(b"search", 999))
+print(library.kb_inject_ready(b"GH100", b"nothing", why, 512), why.value.decode())
+print(library.kb_inject_ready(b"NV1", b"search", why, 512), why.value != b"")
+ready = library.kb_inject_ready(b"GH100", b"search", why, 512)
+print(ready == 0 or "libcupti" in why.value.decode() or why.value)
 if library.kb_inject_open(why, 512) or library.kb_inject_start(ctypes.c_uint64(0), why, 512):
     print("told" if why.value else "silent")
 else:
     print("told")
 ]], library }, ""))
-  t.equal(text, "-1 nothing is being recorded True\n-1\ntime_ns None\ntold\n")
+  t.equal(text, "-1 nothing is being recorded True\n-1\ntime_ns None\n"
+          .. "-1 there is no set of counters 'nothing'\n-1 True\nTrue\ntold\n")
 end)
 
 local function schedule(source) return tunables.schedule(source) end

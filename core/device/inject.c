@@ -342,6 +342,17 @@ int kb_inject_count(const char *set, int device, int (*before)(void *),
     return st ? -1 : 0;
 }
 
+int kb_inject_ready(const char *chip, const char *set, char *why, size_t cap)
+{
+    const struct kb_cupti_set *s = kb_cupti_set(set);
+    size_t passes;
+    if (!s) {
+        snprintf(why, cap, "there is no set of counters '%s'", set);
+        return -1;
+    }
+    return kb_cupti_host_passes(chip, s, &passes, why, cap) == KB_OK ? 0 : -1;
+}
+
 const char *kb_inject_key(const char *set, size_t i)
 {
     const struct kb_cupti_set *s = kb_cupti_set(set);

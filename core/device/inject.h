@@ -41,6 +41,10 @@ int kb_inject_count(const char *set, int device, int (*prepare)(void *),
                     int (*launch)(void *), void *arg, double *value,
                     size_t values, char *why, size_t cap);
 
+/* Reads what a set's counters need of the host for a chip ("GH100"), no GPU
+ * opened: a process forked afterwards has it and counts so much sooner. */
+int kb_inject_ready(const char *chip, const char *set, char *why, size_t cap);
+
 /* NULL past the last, or for no such set. */
 const char *kb_inject_key(const char *set, size_t i);
 

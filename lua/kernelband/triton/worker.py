@@ -70,10 +70,12 @@ EXACT = 64                          # pairs whose interval is exact
 AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
-AHEAD_MOST, NOTING_MOST = 8, 3      # processes that do so; seconds of finding out what
+AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 JOBS_MOST = 4096                    # kernels
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
 COUNTERS = "search"         # set of core/device/cupti_sets.c, one pass
+CHIPS = {(8, 0): "GA100", (8, 6): "GA102", (8, 9): "AD102", (9, 0): "GH100", (10, 0): "GB100",
+         (12, 0): "GB202"}  # by compute capability: the first of each
 INJECT = None               # path of libkb_inject.so
 
 # Frames -------------------------------------------------------------------------
@@ -1907,6 +1909,18 @@ def know_compiler(machine):
         pass                # whoever compiles will be told
 
 
+def prepare_counters(machine):
+    """What counting needs of the host: CUPTI takes a tenth of a second to find it out."""
+    chip = CHIPS.get(tuple(machine["capability"]))
+    if INJECT and chip:
+        try:
+            why = ctypes.create_string_buffer(512)
+            ctypes.CDLL(INJECT).kb_inject_ready(chip.encode(), COUNTERS.encode(), why,
+                                                ctypes.c_size_t(512))
+        except (OSError, AttributeError):
+            pass                # whoever counts will be told
+
+
 def prepare_dynamo():
     """It replaces functions of torch when it is first imported: before they are taken hold of."""
     try:
@@ -1951,6 +1965,8 @@ class Session:
         self.machine = self.reference.ask("machine")
         if device != "cpu":
             know_compiler(self.machine)
+            if task.get("counters", True):
+                prepare_counters(self.machine)
         self.baseline = None
         self.shown = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
 
@@ -2055,7 +2071,7 @@ class Session:
         file that draws for long on the CPU: that was seen with the untouched one."""
         if self.device == "cpu" or self.noting > NOTING_MOST:
             return lambda what: None
-        cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) // 4))
+        cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) // 2))
         try:
             self.scout = scout = Child.scout(self.machine, child, trusted)
         except OSError:

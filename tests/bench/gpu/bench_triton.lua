@@ -70,6 +70,7 @@ for name in names:gmatch "[^,]+" do
   end
   io.stdout:flush()
   e.close()
+  if core.system.interrupts() > 0 then break end      -- what was measured is told all the same
 end
 if #medians > 0 then
   print(("median of %d operators %.2f s, of all %d candidates judged ok %.2f s"):format(#medians,
