@@ -549,6 +549,24 @@ print(judged(s))
     .. "True True\n('2.00', True)\n('2.00', True)\n")
 end)
 
+t.test("the calls of a second pair are compared after all that count, whatever the first one saw",
+       function()
+  t.equal(run(suspected .. [[
+second = (100, 200), (98, 198)
+s = session()
+seen, sampled = [], s.sample
+def sample(who, *a):
+    seen.append((who, "call"))
+    return sampled(who, *a)
+s.sample, s.verify_shape = sample, lambda child, *a: seen.append((child, "compared"))
+for last in False, True:            # the first pair's process knows which it was, and may tell
+    seen.clear()
+    judged(s, last=last)
+    second_child = made[1]
+    print(next(what for who, what in reversed(seen) if who is second_child))
+]]), "compared\ncompared\n")
+end)
+
 t.test("clocks that disagree in a second pair of processes as well are a verdict", function()
   t.equal(run(suspected .. [[
 second = (100, 200), (10, 180)

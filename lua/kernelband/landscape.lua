@@ -52,10 +52,11 @@ end
 
 local function plain(name) return (tostring(name):lower():gsub("^use_", "")) end
 
--- Parameters to coordinates: one number an axis.
+-- Parameters to coordinates: one number an axis. With look nothing is remembered of
+-- them: they stand where the next ones met would.
 local function encoder(params)
   local axes, codes = sorted(params), {}
-  return axes, function(p)
+  return axes, function(p, look)
     local x = {}
     for d, name in ipairs(axes) do
       local v = p[name]
@@ -65,11 +66,10 @@ local function encoder(params)
         x[d] = (v == true) and 0 or -1
       else
         local key = name .. "\n" .. tostring(v)
-        if not codes[key] then
-          codes[key] = codes[name] or 0
-          codes[name] = codes[key] + 1
+        x[d] = codes[key] or codes[name] or 0
+        if not codes[key] and not look then
+          codes[key], codes[name] = x[d], x[d] + 1
         end
-        x[d] = codes[key]
       end
     end
     return x
@@ -215,8 +215,8 @@ function landscape.new(options, moves, remembered, strategies)
   end
 
   -- { key, place in either model }
-  local function place_of(params)
-    local x = encode(params)
+  local function place_of(params, look)
+    local x = encode(params, look)
     local key = table.concat(x, ",")
     place[key] = place[key] or { key, assert(speed:track(x)), assert(valid:track(x)) }
     return place[key]
@@ -256,11 +256,12 @@ function landscape.new(options, moves, remembered, strategies)
     return count > 0 and sum / count or 0
   end
 
+  -- A resumed search asks it of no pull that the journal knows: it must change nothing.
   function land.prefer(list)
     if not speed then return nil end
     local most, at = 1e-9, nil
     for n = 1, math.min(#list, most_moves) do
-      local m = place_of(list[n])
+      local m = place_of(list[n], true)
       local e = known[m[1]] and 0 or worth(m, top)
       if e > most then most, at = e, n end
     end

@@ -2685,7 +2685,9 @@ class Session:
         one was. What it shows is all that counts: a file that tells the pairs apart and is
         honest in this one has the times of this one. Where it fails, the first finding stands. Its
         time is the candidate's."""
-        s, left = dict(s, seed=secret(), least=AGAIN, count=0, chance=0, allowed=0), self.left_s
+        # The first process knows whether it was looked at after all that counts, and may tell.
+        s, left = dict(s, seed=secret(), least=AGAIN, count=0, chance=0, allowed=0,
+                       last=not s["baseline"]), self.left_s
 
         def again(child):
             self.check_shape(child, s, s["baseline"])
