@@ -325,6 +325,12 @@ t.test("kernelband: of children that were drawn it prefers those like fast ones"
     brain.admit(kernel(n, 2 ^ (n - 3), n > 1 and 1 or nil, { params = { x = 2 ^ n } }))
   end
   t.equal(brain.prefer { { x = 3 }, { x = 100 }, { x = 5 } }, 2)
+  t.equal(brain.prefer { { x = 64 }, { x = 3 } }, 2, "known ones are not asked for again")
+  t.equal(brain.prefer { { x = 64 }, { x = 32 } }, nil)
+  for n = 7, 9 do               -- another generator's: they say nothing of x
+    brain.admit(kernel(n, 100, 1, { params = { BX = 64 } }))
+  end
+  t.equal(brain.prefer { { x = 3 }, { x = 100 }, { x = 5 } }, 2)
 end)
 
 t.test("kernelband: what it is asked to prefer changes nothing of what it thinks later", function()

@@ -144,6 +144,32 @@ t.test("of a few children drawn the one that is preferred is proposed", function
   t.equal(even, first, "without a word the first is it")
 end)
 
+t.test("no child is drawn twice for one proposal", function()
+  local values = { 0, 1, 2 }
+  local g = kb.generator.schedule { limit = 8 }.start { name = "sampled",
+    schedule = { parameters = { { "a", values }, { "b", values } },
+      valid = function() return true end,
+      emit = function(p) return p.a .. " " .. p.b end } }
+  local both, most = strategy("both", "a", "b"), 0
+  for seed = 1, 7 do
+    g.propose(kernel(1, g.first), both, core.rng(seed), { prefer = function(points)
+      local seen = {}
+      for _, p in ipairs(points) do
+        t.equal(seen[p.a .. " " .. p.b], nil)
+        seen[p.a .. " " .. p.b] = true
+      end
+      most = math.max(most, #points)
+    end })
+  end
+  t.equal(most, 4)
+end)
+
+t.test("a generator of other draws than usual says so in a run's identity", function()
+  t.equal(start().identity, nil)
+  t.equal(start(nil, { draws = 1 }).identity, "schedule, limit 4096, draws 1")
+  t.equal(kb.generator.schedule({ draws = 1 }).identity, "schedule, limit 4096, draws 1")
+end)
+
 t.test("more combinations than the limit are sampled", function()
   local values = {}
   for i = 0, 99 do values[i + 1] = i end

@@ -516,6 +516,7 @@ def session():
     s.first_calls, s.sample = first_calls, sample
     s.verify_shape = lambda child, *a: s.checked.append(child)
     s.record, s.check_records = lambda *a: {"why": "not here"}, lambda *a: None
+    s.scout, s.ahead = None, lambda child, source: lambda what: s.checked.append((what, source))
     return s
 def judged(s, **of_shape):
     """What becomes of it; all that was there before must be there again."""
@@ -540,13 +541,14 @@ second = (100, 200), (98, 198)
 s = session()
 print(judged(s))
 print([(c.trusted, c.source, c.template) for c in made])
-print(len(s.checked) >= 2, set(s.checked[-2:]) == {made[1]})    # what it gives is compared, too
+print(("all", "candidate") in s.checked)        # compiled ahead
+print(len(s.checked) >= 3, set(s.checked[-2:]) == {made[1]})    # what it gives is compared, too
 second = (100, 200), (50, 150)                  # truly faster
 print(judged(s, left=1000))                     # in so many calls, however little time it has
 s.first_calls = lambda child, shape: shape.update(first=6e8)
 print(judged(s))
 ]]), "('1.02', True)\n[(True, 'untouched', '/reference'), (False, 'candidate', '/reference')]\n"
-    .. "True True\n('2.00', True)\n('2.00', True)\n")
+    .. "True\nTrue True\n('2.00', True)\n('2.00', True)\n")
 end)
 
 t.test("the calls of a second pair are compared after all that count, whatever the first one saw",
@@ -587,7 +589,7 @@ def lost(verdict):
     raise worker.Lost(verdict, "its own doing")
 def nonsense(*a):
     raise KeyError("ns")
-for verdict, at in ("crashed", "load"), ("launch_failed", "inputs"), ("timeout", "prepare"):
+for verdict, at in ("crashed", "load"), ("launch_failed", "inputs"):
     Child.fails = lambda op: op == at and lost(verdict)
     print(*judged(session()), len(made))
 Child.fails = lambda op: None
@@ -604,7 +606,31 @@ class Last(Child):                              # no process is to be had
 worker.Child = Last
 print(judged(session())[0])
 ]]), ("cheated x: its own events save 40 us a call, the parent's clock says -4 us: work is done "
-    .. "outside what is timed 2\n"):rep(3) .. "cheated\ncheated\ncheated\n")
+    .. "outside what is timed 2\n"):rep(2) .. "cheated\ncheated\ncheated\n")
+end)
+
+t.test("a second pair of processes that lacks time or memory proves nothing", function()
+  t.equal(run(suspected .. [[
+second = (100, 200), (100, 200)
+for lost in ("timeout", "it took too long"), ("launch_failed", "more memory than is free"):
+    def fails(op):
+        if op == "prepare":
+            raise worker.Lost(*lost)
+    Child.fails = fails
+    print(*judged(session()))
+]]), "timeout it took too long\nlaunch_failed more memory than is free\n")
+end)
+
+t.test("what was recorded of a first pair counts, whatever its clocks say", function()
+  t.equal(run(suspected .. [[
+second = (100, 200), (98, 198)
+s = session()
+def records(child, *a):
+    if child not in made:
+        raise worker.Lost("cheated", "a recorded call ran nothing")
+s.check_records = records
+print(*judged(s))
+]]), "cheated a recorded call ran nothing\n")
 end)
 
 t.test("a recorded call that others on the GPU stretch is held against no one", function()

@@ -11,7 +11,7 @@
 --   land.excess(kernel, i, best)   mean improvement in log speed-up over best;
 --                                  nil when the moves of this kernel are not known
 --   land.prefer(list)              of a list of parameters, the number of the one of
---                                  which most is expected; nil when nothing is of any
+--                                  which most is expected; nil when all are known
 --   land.admit(kernel)  land.learn(pull)
 --   land.remember() -> list of { params =, time_ns = or nil }: this search's
 --
@@ -34,6 +34,7 @@ local landscape = {}
 local most_points = 256                 -- points of this search a model holds
 local most_memory = 192                 -- and of earlier ones
 local most_moves = 256                  -- of a pair, the first listed
+local most_places = 60000               -- that a model keeps; core.gp has 65,536
 
 local rules = {
   { "scale", "number", default = 1 }, { "noise", "number", default = 0.05 },
@@ -85,7 +86,7 @@ function landscape.new(options, moves, remembered, strategies)
   local land, rates = {}, {}
   local points, counted, known = {}, 0, {}  -- measured: { x, y or nil, n }; by key
   local top = -math.huge                    -- log speed-up of the best
-  local place, classes, moving = {}, {}, {}
+  local place, places, classes, moving = {}, 0, {}, {}
 
   -- Earlier points as points of this space; nil when less than half of the axes
   -- that move are shared: what the others do would be noise, and is not small.
@@ -145,7 +146,7 @@ function landscape.new(options, moves, remembered, strategies)
                              keep = o.keep, kin = o.kin, capacity = most_memory + most_points })
     valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
                              capacity = most_memory + most_points })
-    place, classes = {}, {}
+    place, places, classes = {}, 0, {}
     recall()
     if #points >= most_points then
       local ranked = table.move(points, 1, #points, 1, {})
@@ -193,6 +194,9 @@ function landscape.new(options, moves, remembered, strategies)
       if #axes > 0 and #axes <= 64 then rebuild() end
     end
     if not speed then return end
+    for _, name in ipairs(axes) do      -- another generator's: no point of this space
+      if params[name] == nil then return end
+    end
     local x = encode(params)
     counted, known[table.concat(x, ",")] = counted + 1, true
     points[#points + 1] = { x = x, y = y, n = counted, params = params,
@@ -218,7 +222,9 @@ function landscape.new(options, moves, remembered, strategies)
   local function place_of(params, look)
     local x = encode(params, look)
     local key = table.concat(x, ",")
-    place[key] = place[key] or { key, assert(speed:track(x)), assert(valid:track(x)) }
+    if not place[key] then
+      place[key], places = { key, assert(speed:track(x)), assert(valid:track(x)) }, places + 1
+    end
     return place[key]
   end
 
@@ -229,6 +235,11 @@ function landscape.new(options, moves, remembered, strategies)
     for n = 1, math.min(#list, most_moves) do c[n] = place_of(list[n]) end
     classes[list] = c
     return c
+  end
+
+  -- Models that can hold no more places are made anew, without those of moves long gone.
+  local function make_room()
+    if places > most_places then rebuild() end
   end
 
   -- Expected improvement times chance.
@@ -243,6 +254,7 @@ function landscape.new(options, moves, remembered, strategies)
     if not speed then return nil end
     local list, again = moves(kernel, i)
     if not list then return nil end
+    make_room()
     local class, sum, count = class_of(list), 0, 0
     for n = 1, #class do
       local m = class[n]
@@ -259,10 +271,11 @@ function landscape.new(options, moves, remembered, strategies)
   -- A resumed search asks it of no pull that the journal knows: it must change nothing.
   function land.prefer(list)
     if not speed then return nil end
-    local most, at = 1e-9, nil
+    make_room()
+    local most, at = -1, nil
     for n = 1, math.min(#list, most_moves) do
       local m = place_of(list[n], true)
-      local e = known[m[1]] and 0 or worth(m, top)
+      local e = known[m[1]] and -1 or worth(m, top)
       if e > most then most, at = e, n end
     end
     return at

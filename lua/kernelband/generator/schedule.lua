@@ -39,7 +39,7 @@ local function positions(parameters)
   return at
 end
 
-local function start(task, limit, draws)
+local function start(task, limit, draws, identity)
   local schedule = task.schedule
   if not schedule and task.no_schedule then
     schema.raise("%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
@@ -162,18 +162,21 @@ local function start(task, limit, draws)
 
   -- One fresh point, or the one of a few that prefer points out.
   local function draw(base, span, rng, prefer)
-    local some, params = {}, {}
+    local some, params, known, left = {}, {}, {}, 16 * draws
     for point in shuffled(base, span, rng) do
-      if fresh(point) then
+      local key = fresh(point)
+      if key and not known[key] then
         if not prefer then return point end
-        some[#some + 1], params[#params + 1] = point, named(point)
+        known[key], some[#some + 1], params[#params + 1] = true, point, named(point)
         if #some == draws then break end
       end
+      left = left - (some[1] and 1 or 0)        -- one will do, where others are rare
+      if left == 0 then break end
     end
     return some[#some > 1 and prefer(params) or 1]
   end
 
-  local instance = { name = "schedule" }
+  local instance = { name = "schedule", identity = identity }
 
   -- Remembers one fresh point a (parent, strategy) and asks only whether it
   -- is still fresh; a pair once found empty stays empty, as points only go.
@@ -245,11 +248,16 @@ local function start(task, limit, draws)
   return instance
 end
 
--- kb.generator.schedule { limit = 4096, draws = 4 }
+-- kb.generator.schedule { limit = 4096, draws = 4 }. Only what differs from these is told
+-- of it in a run, which is resumed with the same alone.
 local function new(options)
   options = schema.options(options, rules, "kb.generator.schedule")
-  return { name = "schedule", start = function(task)
-    return start(task, options.limit, options.draws)
+  local identity
+  if options.limit ~= rules[1].default or options.draws ~= rules[2].default then
+    identity = ("schedule, limit %d, draws %d"):format(options.limit, options.draws)
+  end
+  return { name = "schedule", identity = identity, start = function(task)
+    return start(task, options.limit, options.draws, identity)
   end }
 end
 

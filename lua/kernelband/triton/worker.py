@@ -2683,13 +2683,15 @@ class Session:
         they do so by chance: what two processes differ in, by events or by what the host adds to
         them, they differ in for as long as they live. A new pair is checked and timed as the first
         one was. What it shows is all that counts: a file that tells the pairs apart and is
-        honest in this one has the times of this one. Where it fails, the first finding stands. Its
-        time is the candidate's."""
+        honest in this one has the times of this one. Where it fails, the first finding stands, but
+        for want of time or memory, which prove nothing. Its time is the candidate's."""
         # The first process knows whether it was looked at after all that counts, and may tell.
         s, left = dict(s, seed=secret(), least=AGAIN, count=0, chance=0, allowed=0,
                        last=not s["baseline"]), self.left_s
 
         def again(child):
+            self.ahead(child, self.source)("all")
+            self.no_scout()
             self.check_shape(child, s, s["baseline"])
             row = self.timed(child, s, options)
             if self.end_moved():        # its reference ends with it: later no one could tell
@@ -2698,7 +2700,8 @@ class Session:
         try:
             return self.with_new_pair(self.source, again)
         except (Lost, OSError) + NONSENSE as e:
-            found = isinstance(e, Lost) and e.args[0] == "cheated"
+            found = isinstance(e, Lost) and (e.args[0] in ("cheated", "timeout")
+                                             or "more memory than is free" in str(e.args[1]))
             raise (e if found else first) from None
         finally:
             self.left_s = left
@@ -2729,8 +2732,8 @@ class Session:
         t, row = self.in_turns(child, s, options), {}
         times = t["times"]
         base, mine = median(times["A"]), median(times["B"])
-        gap = self.cross_check(s, times, t["walls"])
         self.check_records(child, s, t["seen"] or {"why": "no call was recorded"}, mine, base, row)
+        gap = self.cross_check(s, times, t["walls"])
         e, low, high = paired(log_ratios(times))
         row.update(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1,
                    blocks=len(times["B"]), time_ns=mine, baseline_ns=base, speedup=math.exp(e),
