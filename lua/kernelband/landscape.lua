@@ -34,7 +34,8 @@ local landscape = {}
 local most_points = 256                 -- points of this search a model holds
 local most_memory = 192                 -- and of earlier ones
 local most_moves = 256                  -- of a pair, the first listed
-local most_places = 60000               -- that a model keeps; core.gp has 65,536
+local most_places = 40000               -- of moves that a model keeps, of 65,536 it can;
+local most_looks = 20000                -- and of points that prefer was asked about
 
 local rules = {
   { "scale", "number", default = 1 }, { "noise", "number", default = 0.05 },
@@ -86,7 +87,8 @@ function landscape.new(options, moves, remembered, strategies)
   local land, rates = {}, {}
   local points, counted, known = {}, 0, {}  -- measured: { x, y or nil, n }; by key
   local top = -math.huge                    -- log speed-up of the best
-  local place, places, classes, moving = {}, 0, {}, {}
+  local place, classes, moving = {}, {}, {}
+  local places, looks = 0, 0
 
   -- Earlier points as points of this space; nil when less than half of the axes
   -- that move are shared: what the others do would be noise, and is not small.
@@ -146,7 +148,7 @@ function landscape.new(options, moves, remembered, strategies)
                              keep = o.keep, kin = o.kin, capacity = most_memory + most_points })
     valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
                              capacity = most_memory + most_points })
-    place, places, classes = {}, 0, {}
+    place, classes, places, looks = {}, {}, 0, 0
     recall()
     if #points >= most_points then
       local ranked = table.move(points, 1, #points, 1, {})
@@ -222,9 +224,7 @@ function landscape.new(options, moves, remembered, strategies)
   local function place_of(params, look)
     local x = encode(params, look)
     local key = table.concat(x, ",")
-    if not place[key] then
-      place[key], places = { key, assert(speed:track(x)), assert(valid:track(x)) }, places + 1
-    end
+    place[key] = place[key] or { key, assert(speed:track(x)), assert(valid:track(x)) }
     return place[key]
   end
 
@@ -233,13 +233,8 @@ function landscape.new(options, moves, remembered, strategies)
     if c then return c end
     c = {}
     for n = 1, math.min(#list, most_moves) do c[n] = place_of(list[n]) end
-    classes[list] = c
+    classes[list], places = c, places + #c
     return c
-  end
-
-  -- Models that can hold no more places are made anew, without those of moves long gone.
-  local function make_room()
-    if places > most_places then rebuild() end
   end
 
   -- Expected improvement times chance.
@@ -254,7 +249,7 @@ function landscape.new(options, moves, remembered, strategies)
     if not speed then return nil end
     local list, again = moves(kernel, i)
     if not list then return nil end
-    make_room()
+    if places > most_places then rebuild() end      -- without moves that are long gone
     local class, sum, count = class_of(list), 0, 0
     for n = 1, #class do
       local m = class[n]
@@ -270,8 +265,8 @@ function landscape.new(options, moves, remembered, strategies)
 
   -- A resumed search asks it of no pull that the journal knows: it must change nothing.
   function land.prefer(list)
-    if not speed then return nil end
-    make_room()
+    looks = looks + #list
+    if not speed or looks > most_looks then return nil end
     local most, at = -1, nil
     for n = 1, math.min(#list, most_moves) do
       local m = place_of(list[n], true)

@@ -77,6 +77,7 @@ local function new_generator(W, start)
   for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
   local generator = { name = "trace", first = space.params(W, start), world = W, index = index,
                       static = true, seen = function() end }
+  if W.draws > 1 then generator.identity = ("trace, draws %d"):format(W.draws) end
 
   function generator.open(parent, strategy)
     return walk.open(W, W.row_of[parent.source], index[strategy.name])
