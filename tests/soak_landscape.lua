@@ -33,7 +33,8 @@ t.test("a model that has no more room for moves is made anew", function()
     brain.admit { id = n, parent = n > 1 and 1 or nil, strategy = "s1", source = "s" .. n,
                   params = params, depth = 1, time_ns = 1e6 / n, speedup = n, speedup_low = n,
                   speedup_high = n, note = {}, h = {}, h_kind = {},
-                  phi = { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, phi_kind = {}, rho = { 0, 0, 0, 0, 0, 0 }, rho_kind = {},
+                  phi = { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, phi_kind = {},
+                  rho = { 0, 0, 0, 0, 0, 0 }, rho_kind = {},
                   signature = { 0, 0, 0, 0, 0 }, signature_kind = {} }
     local kernel, i = brain.choose(0, {})
     assert(kernel and i >= 1 and i <= 8)
