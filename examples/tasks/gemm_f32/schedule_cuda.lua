@@ -14,13 +14,13 @@ local parameters = {
   { "tile_k", { 16, 32 } },
   { "warp_m", { 32, 64 } },
   { "warp_n", { 32, 64 } },
-  { "vector", { 1, 2, 4 } },                       -- elements a copy
+  { "vector", { 1, 4 } },                          -- elements a copy
   { "fuse_init", { 0, 1 } },                       -- no pass that zeroes c
   { "stages", { 1, 2, 3 } },                       -- tiles in shared memory
-  { "unroll", { 1, 2, 4 } },                       -- terms, or fours of them
+  { "unroll", { 1, 2 } },                          -- terms, or fours of them
   { "prefetch", { 0, 1 } },                        -- what comes next in registers
   { "order", { "rows", "columns" } },              -- of blocks
-  { "swizzle_blocks", { 0, 4, 8, 16 } },           -- rows of blocks in a group
+  { "swizzle_blocks", { 0, 8 } },                  -- rows of blocks in a group
   { "lanes", { "rows", "pairs" } },                -- how lanes lie in a warp
   { "pad", { 0, 4 } },                             -- elements a shared row
   { "pack", { 0, 1 } },                            -- a transposed beforehand
@@ -516,7 +516,7 @@ local add_vector = [[
 ]]
 
 local plan_zero = "launch zero grid=(cdiv(m*n,256)) block=(256) args=(c, m, n)"
-local types = { "float", "float2", nil, "float4" }
+local types = { [1] = "float", [4] = "float4" }
 local letters = { "x", "y", "z", "w" }
 
 local function emit_plain(p)
