@@ -184,6 +184,42 @@ t.test("more combinations than the limit are sampled", function()
   end
 end)
 
+t.test("of more combinations than the limit most differ from the parent in few values", function()
+  local parameters, names = {}, {}
+  for i = 1, 10 do
+    names[i] = "p" .. i
+    parameters[i] = { names[i], { 0, 1, 2, 3, 4, 5, 6, 7 } }
+  end
+  local g = kb.generator.schedule { draws = 1 }.start { name = "many",
+    schedule = { parameters = parameters, valid = function() return true end,
+      emit = function(p)
+        local words = {}
+        for i, name in ipairs(names) do words[i] = p[name] end
+        return table.concat(words, " ")
+      end } }
+  local far = {}
+  for i, name in ipairs(names) do far[name] = i % 8 end
+  local changed, which = {}, {}
+  for seed = 1, 400 do
+    local child = assert(g.propose(kernel(1, far), strategy("all", table.unpack(names)),
+                                   core.rng(seed)))
+    local n = 0
+    for _, name in ipairs(names) do
+      if child.params[name] ~= far[name] then
+        n = n + 1
+        which[name] = true
+      end
+    end
+    changed[n] = (changed[n] or 0) + 1
+  end
+  t.equal(changed[0], nil)
+  -- One value: 70 children in all, which the first hundreds use up; two: 2205.
+  t.equal(changed[1] <= 70 and changed[1] > 50, true, changed[1])
+  t.equal(changed[2] > 80, true, changed[2])
+  t.equal(400 - changed[1] - changed[2] > 100, true, "the others are not out of reach")
+  for _, name in ipairs(names) do t.equal(which[name], true, name) end
+end)
+
 t.test("a schedule that raises is named, with its line", function()
   local why = t.raises("schedule of task toy, emit: ", start,
                        { emit = function(p) return p.x.y end })

@@ -1,10 +1,10 @@
 -- generator/schedule.lua - children from a task's schedule.lua: named
 -- parameters, a validity rule, and emit(point) -> source. A strategy owns the
 -- parameters named in its `moves`; a child is its parent with at least one of
--- these changed and nothing else, drawn evenly among the valid points that
--- were never proposed and whose source is new: a few, where the policy says which
--- of them it would rather have, else one. The first value of every parameter is the
--- baseline.
+-- these changed and nothing else, drawn among the valid points that were never
+-- proposed and whose source is new: evenly where they can be enumerated, else mostly
+-- with few of them changed. A few are drawn where the policy says which of them it
+-- would rather have, else one. The first value of every parameter is the baseline.
 --
 -- A generator is { name, start = function(task) -> instance }, an instance
 --   open(parent, strategy)  true when something new could come of it
@@ -21,8 +21,8 @@
 local core   = require "kernelband.core"
 local schema = require "kernelband.schema"
 
--- limit: combinations of owned values enumerated a pair; beyond it they are
--- sampled, as many. draws: children drawn for a proposal, of which the policy may
+-- limit: combinations of owned values enumerated a pair; beyond it as many are
+-- sampled, near the parent. draws: children drawn for a proposal, of which the policy may
 -- prefer one.
 local rules = { { "limit", "integer", default = 4096, at_least = 1, at_most = 1048576 },
                 { "draws", "integer", default = 4, at_least = 1, at_most = 64 } }
@@ -138,7 +138,20 @@ local function start(task, limit, draws, identity)
     return hash and not sources[hash] and key or nil
   end
 
-  -- Points of base under a span, in an even random order by rng; all of them
+  -- Base with other values of some owned parameters: of one half of the times, of two
+  -- a quarter of them, and so on. To change ten at once is a leap in the dark.
+  local function nearby(base, span, rng)
+    local point = table.move(base, 1, #base, 1, {})
+    local left = table.move(span, 1, #span, 1, {})
+    repeat
+      local i = table.remove(left, rng:below(#left) + 1)
+      local values = #parameters[i][2]
+      if values > 1 then point[i] = (base[i] + rng:below(values - 1)) % values + 1 end
+    until #left == 0 or rng:below(2) == 0
+    return point
+  end
+
+  -- Points of base under a span, in a random order by rng: an even one of all of them
   -- when there are at most `limit`.
   local function shuffled(base, span, rng)
     local count = math.min(span.size, limit)
@@ -150,7 +163,7 @@ local function start(task, limit, draws, identity)
       if left == 0 then return nil end
       if span.size > limit then
         left = left - 1
-        return combine(base, span, rng:below(span.size))
+        return nearby(base, span, rng)
       end
       local pick = rng:below(left) + 1
       local n = order[pick]
