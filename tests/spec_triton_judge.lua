@@ -228,6 +228,67 @@ print(s.ahead(None, "")("tests"))
 ]], ("True True\n"):rep(7) .. "False True\nNone\n")
 end)
 
+t.test("a kernel that takes far longer to compile than the untouched file's leaves little time",
+       function()
+  t.equal(run [[
+import os, time
+class Scout:
+    def begin(self, *args, **given):
+        return lambda: {"tests": 2, "all": 6, "seconds": 0.1}
+    def ask(self, op, seconds, n):
+        said.extend((n, round(seconds, 1)))
+        if n in late:
+            raise worker.Lost("timeout", "no end")
+        if n == 2 and trusted:
+            time.sleep(slow)
+    def kill(self):
+        pass
+class Hurried:
+    def hurry(self, seconds, waited):
+        said.extend(("hurry", seconds))
+worker.os.sched_getaffinity = lambda pid: range(6)         # three compile at once
+worker.Child.scout = classmethod(lambda *args: Scout())
+worker.KERNEL_S = 0.2
+s = worker.Session.__new__(worker.Session)
+s.device, s.scout, s.machine, s.needs, s.haste_s = "cuda:0", None, {}, {}, 11
+s.task = dict(kind="tritonbench", module="mine")
+for trusted, slow, late in ((False, 0, ()), (False, 0, (2,)), (False, 0, (6,)), (True, 0, (6,)),
+                            (True, 0.1, ()), (False, 0, (2,))):
+    until, said = s.ahead(Hurried(), "", trusted), []
+    until("tests"), until("all")
+    print(*said)
+print(0.2 <= s.kernel_s < 0.4)
+s.kernel_s = 40.0       # two turns of three: longer than all is waited for
+until, said, late = s.ahead(Hurried(), ""), [], (2,)
+until("tests")
+print(*said)
+child = worker.Child.__new__(worker.Child)
+down, up = os.pipe(), os.pipe()
+child.pid, child.to, child.reply = os.fork(), down[1], up[0]
+if child.pid == 0:
+    time.sleep(60)
+worker.Child.deadline = None
+child.hurry(0.2, 20.4)
+try:
+    child.ask("test")
+except worker.Lost as e:
+    print(*e.args)
+child.hurry(99.0, 0)
+print(child.call_s, worker.Child.call_s)
+]], [[
+2 40.0 6 40.0
+2 40.0 hurry 11 0 40.0
+2 40.0 6 40.0 hurry 11
+2 60.0 6 60.0
+2 60.0 6 59.9
+2 0.4 hurry 11 0 0.4
+True
+2 60.0
+timeout test took more than 0 s, and its kernels were not compiled in the 20 s before
+60 60
+]])
+end)
+
 t.test("a worker gets ready for a Triton it does not know, and starts no thread", function()
   t.equal(run [[
 import os, threading

@@ -70,6 +70,7 @@ EXACT = 64                          # pairs whose interval is exact
 AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
+KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of what then asks for it
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 JOBS_MOST = 4096                    # kernels
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
@@ -208,7 +209,7 @@ def choices(kind, value):
         return [w for w in (1, 2, 4, 8, 16) if w != value]
     if kind == "stages":
         return [s for s in (1, 2, 3, 4, 5) if s != value]
-    low, high = (1, 64) if kind == "group" else (1, 8192)
+    low, high = (1, 64) if kind == "group" else (1, min(8192, max(1024, 16 * value)))
     powers = [value * 2 ** k for k in (1, -1, 2, -2, 3, 4, 5, 6, 7, 8)]
     return [int(p) for p in powers if low <= p <= high and p == int(p)]
 
@@ -1677,6 +1678,7 @@ class Child:
         self.to, self.reply = down[1], up[0]
 
     deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
+    hurried = ""                        # why the latter is less
     living = set()                      # pids of all
 
     def ask(self, op, seconds=None, **request):
@@ -1685,7 +1687,7 @@ class Child:
     def begin(self, op, seconds=None, **request):
         """Sends a command; what is returned waits for its reply, and must be called before the
         next command."""
-        wanted = seconds = seconds or Child.call_s
+        wanted = seconds = seconds or self.call_s
         if Child.deadline:
             seconds = min(seconds, Child.deadline - time.monotonic())
         until = time.monotonic() + seconds
@@ -1709,8 +1711,8 @@ class Child:
         except TimeoutError:
             self.kill()
             raise Lost("timeout", "%s took more than %.0f s%s" % (
-                op, max(0, seconds), ", all that was left of its time" if seconds < wanted else ""
-            )) from None
+                op, max(0, seconds), ", all that was left of its time" if seconds < wanted else
+                self.hurried)) from None
         except (EOFError, OSError, ValueError, RecursionError):
             how = self.kill()
             tail = self.log_tail()
@@ -1733,6 +1735,11 @@ class Child:
                 return next((x for x in reversed(lines) if x.strip()), "")[:300]
         except OSError:
             return ""
+
+    def hurry(self, seconds, waited):
+        """It may take no longer for a command, now that what it asks for was waited for."""
+        self.call_s = min(Child.call_s, seconds)
+        self.hurried = ", and its kernels were not compiled in the %.0f s before" % waited
 
     def kill(self):
         """Ends the child with all it started: its group, its session, and what fled to us."""
@@ -1976,6 +1983,7 @@ class Session:
             self.take(fcntl.LOCK_EX)
 
     waited, slow, noting = 0.0, False, 0.0
+    kernel_s, haste_s = KERNEL_S, HASTE_S
 
     def take(self, how):
         """Waits for other sessions, so long in all and no longer: that is no time of a candidate's."""
@@ -2043,7 +2051,8 @@ class Session:
     def judged_by(self):
         return {"left_out": self.left_out, "ignore": self.ignore, "allow": self.allow,
                 "tame": self.poisons is TAME, "distinct": self.distinct, "room": sorted(self.room),
-                "timed_tests": self.timed_tests, "noting": self.noting}
+                "timed_tests": self.timed_tests, "noting": self.noting,
+                "kernel_s": self.kernel_s, "haste_s": self.haste_s}
 
     def recall(self, known):
         """What an earlier worker found out of the untouched file."""
@@ -2056,6 +2065,8 @@ class Session:
         if by.get("tame"):
             self.poisons = TAME
         self.noting = finite(by.get("noting")) or 0.0
+        self.kernel_s = max(KERNEL_S, finite(by.get("kernel_s")) or 0.0)
+        self.haste_s = max(HASTE_S, finite(by.get("haste_s")) or 0.0)
 
     def loading(self, source):
         t = self.task
@@ -2067,8 +2078,10 @@ class Session:
 
     def ahead(self, child, source, trusted=False):
         """Has what child will ask for compiled, beside all else. What is returned waits for what
-        the tests ask for, or for "all", and may be in vain: that is no time of child's. Not for a
-        file that draws for long on the CPU: that was seen with the untouched one."""
+        the tests ask for, or for "all", and may be in vain: that is no time of child's. A kernel
+        that takes far longer than the untouched file's is not waited for, and child has little
+        time then: enough where what was foreseen is not asked for. Not for a file that draws for
+        long on the CPU: that was seen with the untouched one."""
         if self.device == "cpu" or self.noting > NOTING_MOST:
             return lambda what: None
         cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) // 2))
@@ -2076,22 +2089,30 @@ class Session:
             self.scout = scout = Child.scout(self.machine, child, trusted)
         except OSError:
             return lambda what: None
-        known, end = {}, time.monotonic() + AHEAD_S
+        known, end, late = {}, time.monotonic() + AHEAD_S, False
         noted = scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST, processes=cpus,
                             **self.loading(source))
 
         def until(what):
+            nonlocal end, late
             begun = time.monotonic()
             try:
                 if not known:
                     known.update(noted())
                     self.noting = float(known["seconds"]) if trusted else self.noting
+                    turns = -(-int(known["all"]) // cpus)
+                    late = not trusted and time.monotonic() + self.kernel_s * turns < end
+                    end = time.monotonic() + self.kernel_s * turns if late else end
                 scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]))
-            except (Lost, KeyError, TypeError, ValueError, OverflowError):
+                if trusted and what == "tests" and turns:
+                    self.kernel_s = max(KERNEL_S, 4 * (time.monotonic() - begun) / turns)
+            except (Lost, KeyError, TypeError, ValueError, OverflowError) as e:
                 if not known and trusted:
                     self.noting = AHEAD_S
                 known.update(tests=0, all=0)
                 scout.kill()
+                if late and isinstance(e, Lost) and e.args[0] == "timeout":
+                    child.hurry(self.haste_s, time.monotonic() - begun)
             if Child.deadline:
                 Child.deadline += time.monotonic() - begun
         return until
@@ -2134,9 +2155,11 @@ class Session:
         until = self.ahead(self.reference, self.task["source"], True)
         until("tests")
         while True:
+            begun = time.monotonic()
             try:
                 self.reference.ask("test", seed=secret(), poison=self.poisons[0],
                                    room="tests" in self.room)
+                self.haste_s = max(HASTE_S, 4 * (time.monotonic() - begun))
                 break
             except Lost as e:
                 if self.reference.pid is not None or e.args[0] not in ("launch_failed", "crashed") \
