@@ -49,6 +49,26 @@ static kb_status make(const char *source, const char *arch, int64_t timeout_ns,
 #define KERNEL(body) \
     "extern \"C\" __global__ void k(float *y, int n) {" body "}"
 
+START_TEST(address_space_that_is_only_reserved_is_no_memory)
+{
+    char dir[] = "/tmp/kb-nvrtc-XXXXXX", command[256], log[KB_NVRTC_LOG_BYTES];
+    const char *why = "?";
+    ck_assert(mkdtemp(dir) && toolkit_exe(exe, sizeof exe)
+              && toolkit_cache(cache, sizeof cache));
+    snprintf(command, sizeof command, "mkdir '%s/lib' && cc -shared -fPIC -o "
+             "'%s/lib/libnvrtc.so.13' tests/nvrtc/reserves.c", dir, dir);
+    ck_assert_int_eq(system(command), 0);
+    setenv("KERNELBAND_CUDA", dir, 1);
+    kb_status st = kb_nvrtc_open(exe, &server, &why);
+    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), why);
+    st = make(KERNEL("y[threadIdx.x] = n;"), "sm_90", 20 * second, log);
+    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
+    close_server();
+    unsetenv("KERNELBAND_CUDA");
+    toolkit_remove(dir);
+}
+END_TEST
+
 static const char *const archs[] = {
     "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120"
 };
@@ -404,6 +424,7 @@ int main(void)
     tcase_add_test(t,
         a_library_that_is_none_is_enodev_and_a_program_that_is_none_esys);
     tcase_add_loop_test(t, spills_are_read_from_the_log, 0, COUNT(spills));
+    tcase_add_test(t, address_space_that_is_only_reserved_is_no_memory);
     suite_add_tcase(s, t);
 
     if (toolkit_present("check_nvrtc")) {

@@ -20,10 +20,7 @@
 #include "process.h"
 #include "ptx.h"
 
-static const struct kb_jail_limits limits = {
-    .memory_bytes = KB_SANITIZED ? 0 : (uint64_t)8 << 30, .cpu_s = 60,
-    .open_files = 64
-};
+static const uint64_t memory_bytes = (uint64_t)8 << 30;
 
 /* The part of nvrtc.h that is used; the same in CUDA 12 and 13. */
 typedef void *program;
@@ -167,10 +164,28 @@ static bool translate(const struct nvrtc *v, const char *source,
     return good;
 }
 
+/* Bytes of address space that this process has. NVRTC reserves some in
+ * proportion to the machine's memory, 8 GiB of 256, and touches little of it:
+ * that is no memory of a compile's. 0 where there is no /proc. */
+static uint64_t mapped_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%llu", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* *rooted: dir is now the root of the file system, so that not even the names
  * of other files are within reach. Needs root or a user namespace. */
 static kb_status enter_jail(const char *dir, bool *rooted)
 {
+    struct kb_jail_limits limits = {
+        .memory_bytes = KB_SANITIZED ? 0 : mapped_bytes() + memory_bytes,
+        .cpu_s = 60, .open_files = 64
+    };
     kb_status st = kb_jail_limit(&limits);
     if (st)
         return st;
