@@ -321,6 +321,20 @@ START_TEST(arrays_are_aligned_in_the_kernel_too)
 }
 END_TEST
 
+START_TEST(arrays_lie_far_from_each_other)
+{
+    kb_object *o = build_axpy(AXPY("long d = (const char *)y - (const char *)x;"
+                                   "y[0] = (float)((d < 0 ? -d : d) >> 20);"));
+    kb_buffers *b = axpy_buffers(100, 1);
+    kb_program *p = load(o, b);
+    launch(p, 1);
+    ck_assert_float_ge(((float *)kb_buffers_at(b, 1, 0))[0], 128);
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
 START_TEST(several_programs_share_buffers)
 {
     kb_object *one = build_axpy(AXPY(LOOP));
@@ -419,6 +433,8 @@ static const struct {
     { "((volatile float *)x)[0] = 1;", KB_ECRASH, "signal 11" },
     { "((volatile float *)y)[n + 16] = 1;", KB_ECRASH, "signal 11" },
     { "((volatile float *)y)[-2048] = 1;", KB_ECRASH, "signal 11" },
+    { "((volatile float *)y)[-(15 << 20)] = 1;", KB_ECRASH, "signal 11" },
+    { "((volatile float *)y)[n + (15 << 20)] = 1;", KB_ECRASH, "signal 11" },
     { "y[0] = ((volatile float *)x)[n + 16];", KB_ECRASH, "signal 11" },
     { "y[0] = 1 / (float)(n / (n - n));", KB_ECRASH, "signal" },
     { "extern void exit(int); exit(0);", KB_ECRASH, "status 0" },
@@ -873,6 +889,7 @@ int main(void)
     tcase_add_test(t, scalars_of_every_type_arrive);
     tcase_add_test(t, in_out_arrays_start_pristine_in_every_slot);
     tcase_add_test(t, arrays_are_aligned_in_the_kernel_too);
+    tcase_add_test(t, arrays_lie_far_from_each_other);
     tcase_add_test(t, several_programs_share_buffers);
     tcase_add_test(t, a_red_zone_lies_between_slots);
     suite_add_tcase(s, t);

@@ -37,7 +37,7 @@ typedef struct cpu_object {
 
 /* Where one array lies, the same in the parent's and the child's view of the
  * input or the output memory: pages [first, first + pages) are its own, with
- * an unmapped page on both sides in the child. */
+ * unmapped pages on both sides in the child. */
 struct kb_cpu_span {
     uint64_t first, pages;
     uint64_t offset;            /* of slot 0, bytes from the first page */

@@ -21,6 +21,7 @@
 #include "jail.h"
 
 enum { PAGE = 4096, SPINS = 2000, ROUNDS = 3 };
+static const size_t FENCE = (size_t)64 << 20;   /* bytes of unmapped pages */
 enum { EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
 static struct kb_cpu_wire *wire;        /* the SIGSYS handler needs it */
@@ -31,15 +32,16 @@ static int give_up(const char *step)
     return EXIT_STARTUP;
 }
 
-/* Maps an array's pages from fd with an unmapped page on either side. */
+/* Maps an array's pages from fd with a fence of unmapped pages on either side,
+ * so wide that what is written far out meets no other array or library. */
 static unsigned char *map_span(const struct kb_cpu_span *s, int fd, int prot)
 {
     size_t bytes = (size_t)s->pages * PAGE;
-    unsigned char *room = mmap(NULL, bytes + 2 * PAGE, PROT_NONE,
+    unsigned char *room = mmap(NULL, bytes + 2 * FENCE, PROT_NONE,
                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return NULL;
-    void *at = mmap(room + PAGE, bytes, prot,
+    void *at = mmap(room + FENCE, bytes, prot,
                     MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
                     (off_t)(s->first * PAGE));
     return at == MAP_FAILED ? NULL : at;
@@ -55,11 +57,11 @@ static void on_denied(int sig, siginfo_t *info, void *context)
 
 static uint64_t mapped_bytes(void)
 {
-    uint64_t pages = 0;
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < wire->args; i++)
         if (wire->arg[i].mode != KB_SCALAR)
-            pages += wire->arg[i].span.pages + 2;
-    return pages * PAGE;
+            bytes += wire->arg[i].span.pages * PAGE + 2 * FENCE;
+    return bytes;
 }
 
 static kb_status enter_jail(const char *object)
