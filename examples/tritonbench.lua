@@ -49,6 +49,13 @@ for _, task in ipairs(tasks) do
   end
 end
 io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
+local bare = 0
+for _, task in ipairs(tasks) do bare = bare + (task.perf_missing and 1 or 0) end
+if bare > 0 then
+  io.write(("%d of them without a performance script (%s): their tests are timed, whose "
+    .. "tensors are small\n"):format(bare, tasks.perf and "in " .. tasks.perf
+    or "DIR has none: a whole checkout does"))
+end
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end
 
 local function first_line(text) return (tostring(text):match "[^\n]*") end

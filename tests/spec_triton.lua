@@ -404,8 +404,9 @@ local open = { library_behind_a_kernel = true, inspects_stack = true, walks_fram
 -- Processes that work in a folder of this run's workers: others may be judging beside us.
 local me, ours = core.system.realpath "/proc/self":match "%d+", {}
 
+-- How many, and of each the pid of its worker.
 local function left_behind()
-  local n = 0
+  local n, found = 0, {}
   for _, pid in ipairs(core.system.list "/proc") do
     local cwd = pid:match "^%d+$" and core.system.realpath("/proc/" .. pid .. "/cwd")
     local of = cwd and cwd:match "kernelband%-triton%-(%d+)%-"
@@ -413,10 +414,27 @@ local function left_behind()
       local stat = core.system.read_file("/proc/" .. of .. "/stat") or ""
       ours[of] = ours[of] or stat:match "%) %S (%d+)" == me
       n = n + (ours[of] and 1 or 0)
+      found[pid] = ours[of] and of or nil
     end
   end
-  return n
+  return n, found
 end
+
+t.test("a winner is confirmed by processes that no candidate was beside, of the same worker",
+       function()
+  local honest = import {}.source:gsub("BLOCK_SIZE = 64", "BLOCK_SIZE = 128")
+  t.equal(judge(honest).verdict, "ok")
+  local _, before = left_behind()
+  local out = judge(honest, { confirm = true })
+  t.equal(out.verdict, "ok", out.reason)
+  t.equal(out.screened, false)
+  local n, after = left_behind()
+  t.equal(n >= 1, true)
+  local worker_before, worker_after = select(2, next(before)), select(2, next(after))
+  t.equal(worker_after, worker_before)
+  for pid in pairs(after) do t.equal(before[pid], nil, "process " .. pid .. " is an old one") end
+  t.equal(judge(honest).verdict, "ok")
+end)
 
 local stopped = {}
 local recorded = on_gpu and not evaluator.baseline().recorded.why

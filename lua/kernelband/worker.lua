@@ -167,9 +167,9 @@ end
 
 -- A process that died while it had nothing to do is no candidate's fault: the
 -- job waits for the next one. So does a confirmation, for one that no candidate
--- has been in.
+-- has been in, unless the worker itself sees to that.
 local function give(self, slot, job)
-  if job.options and job.options.confirm and slot.served then
+  if job.options and job.options.confirm and slot.served and not self.task.renews then
     retire(self, slot)
     table.insert(self.queue, 1, job)
     return start(self, slot)

@@ -1613,9 +1613,11 @@ class Scout(Runner):
                 pass                    # who asks for it will be told
             os.write(told, b".")
 
-    def do_await(self, n):
-        """Until so many are compiled, or as many as can be."""
+    def do_await(self, n, stall=None):
+        """Until so many are compiled, or as many as can be, or none was for stall seconds."""
         while self.finished < n:
+            if not select.select([self.done], [], [], stall)[0]:
+                return {"stalled": True}
             more = os.read(self.done, 4096)
             if not more:
                 break
@@ -1982,7 +1984,7 @@ class Session:
         if self.task.get("alone"):
             self.take(fcntl.LOCK_EX)
 
-    waited, slow, noting = 0.0, False, 0.0
+    waited, slow, noting, judged = 0.0, False, 0.0, False
     kernel_s, haste_s = KERNEL_S, HASTE_S
 
     def take(self, how):
@@ -2089,30 +2091,30 @@ class Session:
             self.scout = scout = Child.scout(self.machine, child, trusted)
         except OSError:
             return lambda what: None
-        known, end, late = {}, time.monotonic() + AHEAD_S, False
+        known, end = {}, time.monotonic() + AHEAD_S
+        stall = {} if trusted else {"stall": self.kernel_s}
         noted = scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST, processes=cpus,
                             **self.loading(source))
 
         def until(what):
-            nonlocal end, late
             begun = time.monotonic()
             try:
                 if not known:
                     known.update(noted())
                     self.noting = float(known["seconds"]) if trusted else self.noting
-                    turns = -(-int(known["all"]) // cpus)
-                    late = not trusted and time.monotonic() + self.kernel_s * turns < end
-                    end = time.monotonic() + self.kernel_s * turns if late else end
-                scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]))
-                if trusted and what == "tests" and turns:
-                    self.kernel_s = max(KERNEL_S, 4 * (time.monotonic() - begun) / turns)
-            except (Lost, KeyError, TypeError, ValueError, OverflowError) as e:
+                reply = scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]),
+                                  **stall)
+                if trusted and what == "tests":
+                    self.kernel_s = max(KERNEL_S, 4 * (time.monotonic() - begun))
+                elif reply.get("stalled") is True and not trusted:
+                    known.update(tests=0, all=0)
+                    scout.kill()
+                    child.hurry(self.haste_s, time.monotonic() - begun)
+            except (Lost, KeyError, TypeError, ValueError, OverflowError):
                 if not known and trusted:
                     self.noting = AHEAD_S
                 known.update(tests=0, all=0)
                 scout.kill()
-                if late and isinstance(e, Lost) and e.args[0] == "timeout":
-                    child.hurry(self.haste_s, time.monotonic() - begun)
             if Child.deadline:
                 Child.deadline += time.monotonic() - begun
         return until
@@ -2239,6 +2241,9 @@ class Session:
         try:
             self.alone()
             start = time.monotonic()
+            if options.get("confirm") and self.judged:      # by processes that saw no candidate
+                self.reference.kill()
+            self.judged = self.judged or not baseline
             gate = not baseline and self.task.get("gate", True)
             bad = scan(source, self.task["source"]) if gate else None
             if bad:

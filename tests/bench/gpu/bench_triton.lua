@@ -44,6 +44,7 @@ end
 local medians, all = {}, {}
 for name in names:gmatch "[^,]+" do
   local task = kb.import.tritonbench(arg[1], { only = { name } })[1]
+  if task.perf_missing then print(name .. ": no performance script: its tests are timed") end
   local e = worker.start { task = task, device = "triton:0", workers = 1 }
   local ok, baseline = pcall(e.baseline)
   if not ok or not baseline or baseline.verdict ~= "ok" then
