@@ -406,7 +406,7 @@ local me, ours = core.system.realpath "/proc/self":match "%d+", {}
 
 -- How many, and of each the pid of its worker.
 local function left_behind()
-  local n, found = 0, {}
+  local n, whose = 0, {}
   for _, pid in ipairs(core.system.list "/proc") do
     local cwd = pid:match "^%d+$" and core.system.realpath("/proc/" .. pid .. "/cwd")
     local of = cwd and cwd:match "kernelband%-triton%-(%d+)%-"
@@ -414,10 +414,10 @@ local function left_behind()
       local stat = core.system.read_file("/proc/" .. of .. "/stat") or ""
       ours[of] = ours[of] or stat:match "%) %S (%d+)" == me
       n = n + (ours[of] and 1 or 0)
-      found[pid] = ours[of] and of or nil
+      whose[pid] = ours[of] and of or nil
     end
   end
-  return n, found
+  return n, whose
 end
 
 t.test("a winner is confirmed by processes that no candidate was beside, of the same worker",

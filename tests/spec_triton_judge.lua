@@ -236,7 +236,7 @@ print(s.ahead(None, "")("tests"))
 ]], ("True True\n"):rep(7) .. "False True\nNone\n")
 end)
 
-t.test("when no kernel gets compiled for longer than the untouched file's took, little time is left",
+t.test("when no kernel gets compiled for long after the untouched file's were, little time is left",
        function()
   t.equal(run [[
 import os, time
