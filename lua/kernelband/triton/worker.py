@@ -2149,6 +2149,13 @@ class Session:
             self.reference.ask("shape", **self.shape)
         return True
 
+    def renew(self):
+        """What confirms a winner are processes that no candidate was beside."""
+        self.reference.kill()
+        if self.spare:
+            self.spare.close()
+            self.spare = None
+
     def first_runs(self):
         """The untouched file's tests and shapes, once: compiled for all that copy its cache. What
         it cannot do itself is asked of no one: where it reads memory that no one wrote as an
@@ -2241,8 +2248,8 @@ class Session:
         try:
             self.alone()
             start = time.monotonic()
-            if options.get("confirm") and self.judged:      # by processes that saw no candidate
-                self.reference.kill()
+            if options.get("confirm") and self.judged:
+                self.renew()
             self.judged = self.judged or not baseline
             gate = not baseline and self.task.get("gate", True)
             bad = scan(source, self.task["source"]) if gate else None
