@@ -196,6 +196,7 @@ local function folder_of(task)
 end
 
 run.resuming {}
+local begun_ns = core.system.now_ns()
 local rows, said = {}, jobs > 1 and shared_out(function(task)
   return state_of(folder_of(task)) ~= "done"
 end) or {}
@@ -233,4 +234,5 @@ end
 
 print()
 io.write(kb.metrics.text { { name = opt.model or "built-in", rows = rows } })
+print(("in %.0f s"):format((core.system.now_ns() - begun_ns) / 1e9))
 if stopped then print "stopped: the same command goes on" end

@@ -542,7 +542,7 @@ local suspected = [[
 import tempfile
 alive, made = set(), []
 class Child:
-    deadline, living, pid, scratch = None, set(), None, "/reference"
+    deadline, living, pid, scratch, call_s = None, set(), None, "/reference", 60
     fails = lambda op: None
     def __init__(self, device, trusted, template=None):
         self.us, self.source = second[0 if trusted else 1], None
@@ -901,7 +901,7 @@ t.test("more pairs of processes end in time, leave nothing behind and are no ver
 import os, tempfile, time
 alive, waits, made, fail = set(), [], [0], [None]
 class Child:
-    deadline, pid, scratch = None, 1, "/nowhere"
+    deadline, pid, scratch, call_s = None, 1, "/nowhere", 60
     def __init__(self, device, trusted, template=None):
         made[0] += 1
         if fail[0] == "fork" and made[0] % 2 == 0:

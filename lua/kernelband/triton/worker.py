@@ -2429,7 +2429,7 @@ class Session:
         given = {"seed": secret(), "distinct": self.distinct}
         drawn = patient(lambda: self.reference.ask("inputs", **given))
         self.drawn = dict(given, place=drawn["place"])
-        patient(lambda: child.ask("inputs", **self.drawn))
+        patient(lambda: child.ask("inputs", seconds=Child.call_s, **self.drawn))
         return drawn
 
     def await_spare(self):
