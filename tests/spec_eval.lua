@@ -48,8 +48,9 @@ t.test("the baseline is ok and 1 by definition", function()
 end)
 
 t.test("a slow candidate is screened, a good one has an interval", function()
+  -- A best that no disturbance of the machine brings near.
   local slow = judge(read "tests/honest/is_slow.c",
-                     { best_times_ns = { evaluator.baseline().time_ns } })
+                     { best_times_ns = { evaluator.baseline().time_ns / 10 } })
   t.equal(slow.verdict, "ok")
   t.equal(slow.screened, true)
   t.equal(slow.speedup_low, nil)
