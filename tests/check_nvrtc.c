@@ -52,16 +52,14 @@ static kb_status make(const char *source, const char *arch, int64_t timeout_ns,
 START_TEST(address_space_that_is_only_reserved_is_no_memory)
 {
     char dir[] = "/tmp/kb-nvrtc-XXXXXX", command[256], log[KB_NVRTC_LOG_BYTES];
-    const char *why = "?";
-    ck_assert(mkdtemp(dir) && toolkit_exe(exe, sizeof exe)
-              && toolkit_cache(cache, sizeof cache));
+    ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(command, sizeof command, "mkdir '%s/lib' && cc -shared -fPIC -o "
              "'%s/lib/libnvrtc.so.13' tests/nvrtc/reserves.c", dir, dir);
     ck_assert_int_eq(system(command), 0);
     setenv("KERNELBAND_CUDA", dir, 1);
-    kb_status st = kb_nvrtc_open(exe, &server, &why);
-    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), why);
-    st = make(KERNEL("y[threadIdx.x] = n;"), "sm_90", 20 * second, log);
+    open_server();
+    kb_status st = make(KERNEL("y[threadIdx.x] = n;"), "sm_90", 20 * second,
+                        log);
     ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
     close_server();
     unsetenv("KERNELBAND_CUDA");

@@ -55,22 +55,14 @@ static void on_denied(int sig, siginfo_t *info, void *context)
     syscall(SYS_exit_group, EXIT_DENIED);
 }
 
-static uint64_t mapped_bytes(void)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < wire->args; i++)
-        if (wire->arg[i].mode != KB_SCALAR)
-            bytes += wire->arg[i].span.pages * PAGE + 2 * FENCE;
-    return bytes;
-}
-
 static kb_status enter_jail(const char *object)
 {
     char copy[4200];
     snprintf(copy, sizeof copy, "%s", object);
     const char *const read[] = { dirname(copy), NULL };
     struct kb_jail_limits limits = {
-        .memory_bytes = KB_SANITIZED ? 0 : mapped_bytes() + ((uint64_t)2 << 30),
+        .memory_bytes = KB_SANITIZED ? 0
+                      : kb_jail_mapped_bytes() + ((uint64_t)2 << 30),
         .stack_bytes = (uint64_t)64 << 20, .open_files = 16
     };
     struct sigaction trap = { .sa_sigaction = on_denied,

@@ -164,26 +164,15 @@ static bool translate(const struct nvrtc *v, const char *source,
     return good;
 }
 
-/* Bytes of address space that this process has. NVRTC reserves some in
- * proportion to the machine's memory, 8 GiB of 256, and touches little of it:
- * that is no memory of a compile's. 0 where there is no /proc. */
-static uint64_t mapped_bytes(void)
-{
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f && fscanf(f, "%llu", &pages) != 1)
-        pages = 0;
-    if (f)
-        fclose(f);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* *rooted: dir is now the root of the file system, so that not even the names
- * of other files are within reach. Needs root or a user namespace. */
+ * of other files are within reach. Needs root or a user namespace. What is
+ * mapped already is no memory of a compile's: NVRTC 13 opens the CUDA driver
+ * when it first compiles, which was seen to reserve 8 GiB. */
 static kb_status enter_jail(const char *dir, bool *rooted)
 {
     struct kb_jail_limits limits = {
-        .memory_bytes = KB_SANITIZED ? 0 : mapped_bytes() + memory_bytes,
+        .memory_bytes = KB_SANITIZED ? 0
+                      : kb_jail_mapped_bytes() + memory_bytes,
         .cpu_s = 60, .open_files = 64
     };
     kb_status st = kb_jail_limit(&limits);

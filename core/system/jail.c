@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -43,6 +44,17 @@ static kb_status set_limit(__rlimit_resource_t which, uint64_t value)
     if (old.rlim_max != RLIM_INFINITY && r.rlim_cur > old.rlim_max)
         r.rlim_cur = r.rlim_max = old.rlim_max;
     return setrlimit(which, &r) ? KB_ESYS : KB_OK;
+}
+
+uint64_t kb_jail_mapped_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%llu", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 kb_status kb_jail_limit(const struct kb_jail_limits *l)

@@ -36,6 +36,10 @@ enum kb_jail_calls {
 };
 
 KB_MUST_USE kb_status kb_jail_limit(const struct kb_jail_limits *limits);
+
+/* Bytes of address space that this process has, for a limit on what it maps
+ * from now on; 0 where there is no /proc. */
+uint64_t kb_jail_mapped_bytes(void);
 KB_MUST_USE kb_status kb_jail_user(void);
 
 /* Paths that do not exist are skipped. Both lists NULL-terminated. ENODEV

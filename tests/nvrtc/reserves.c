@@ -1,6 +1,6 @@
 /* An NVRTC that reserves far more address space than it uses when it is first
- * asked, as the real one does on a host of 256 GiB, and compiles nothing: a
- * program takes memory, and is the same small file always.
+ * asked, as the CUDA driver does that the real one opens, and compiles nothing:
+ * a program takes memory, and is the same small file always.
  */
 #include <stdlib.h>
 #include <string.h>
