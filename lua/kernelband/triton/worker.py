@@ -2429,6 +2429,7 @@ class Session:
         given = {"seed": secret(), "distinct": self.distinct}
         drawn = patient(lambda: self.reference.ask("inputs", **given))
         self.drawn = dict(given, place=drawn["place"])
+        # Also of one that is to hurry: this takes long where tensors are large.
         patient(lambda: child.ask("inputs", seconds=Child.call_s, **self.drawn))
         return drawn
 
