@@ -49,21 +49,39 @@ static kb_status make(const char *source, const char *arch, int64_t timeout_ns,
 #define KERNEL(body) \
     "extern \"C\" __global__ void k(float *y, int n) {" body "}"
 
-START_TEST(address_space_that_is_only_reserved_is_no_memory)
+/* By tests/nvrtc/stand_in.c; times in a row by one server. */
+static void make_by_stand_in(int times, char *log)
 {
-    char dir[] = "/tmp/kb-nvrtc-XXXXXX", command[256], log[KB_NVRTC_LOG_BYTES];
+    char dir[] = "/tmp/kb-nvrtc-XXXXXX", command[256];
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(command, sizeof command, "mkdir '%s/lib' && cc -shared -fPIC -o "
-             "'%s/lib/libnvrtc.so.13' tests/nvrtc/reserves.c", dir, dir);
+             "'%s/lib/libnvrtc.so.13' tests/nvrtc/stand_in.c", dir, dir);
     ck_assert_int_eq(system(command), 0);
     setenv("KERNELBAND_CUDA", dir, 1);
     open_server();
-    kb_status st = make(KERNEL("y[threadIdx.x] = n;"), "sm_90", 20 * second,
-                        log);
-    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
+    for (int i = 0; i < times; i++) {
+        char source[128];
+        snprintf(source, sizeof source, KERNEL("y[0] = n;") "// %d", i);
+        kb_status st = make(source, "sm_90", 20 * second, log);
+        ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
+    }
     close_server();
     unsetenv("KERNELBAND_CUDA");
     toolkit_remove(dir);
+}
+
+START_TEST(address_space_that_is_only_reserved_is_no_memory)
+{
+    char log[KB_NVRTC_LOG_BYTES];
+    make_by_stand_in(1, log);
+}
+END_TEST
+
+START_TEST(the_driver_behind_the_compiler_is_shown_no_gpu)
+{
+    char log[KB_NVRTC_LOG_BYTES];
+    make_by_stand_in(3, log);
+    ck_assert_str_eq(log, "devices at first empty, then unset");
 }
 END_TEST
 
@@ -423,6 +441,7 @@ int main(void)
         a_library_that_is_none_is_enodev_and_a_program_that_is_none_esys);
     tcase_add_loop_test(t, spills_are_read_from_the_log, 0, COUNT(spills));
     tcase_add_test(t, address_space_that_is_only_reserved_is_no_memory);
+    tcase_add_test(t, the_driver_behind_the_compiler_is_shown_no_gpu);
     suite_add_tcase(s, t);
 
     if (toolkit_present("check_nvrtc")) {

@@ -166,8 +166,7 @@ static bool translate(const struct nvrtc *v, const char *source,
 
 /* *rooted: dir is now the root of the file system, so that not even the names
  * of other files are within reach. Needs root or a user namespace. What is
- * mapped already is no memory of a compile's: NVRTC 13 opens the CUDA driver
- * when it first compiles, which was seen to reserve 8 GiB. */
+ * mapped already is no memory of a compile's. */
 static kb_status enter_jail(const char *dir, bool *rooted)
 {
     struct kb_jail_limits limits = {
@@ -281,12 +280,23 @@ static bool relay(int fd, int64_t deadline_ns, struct text *t, bool *late)
     }
 }
 
-struct hand {                   /* the child that waits for a request */
+struct hand {                   /* a child that waits for a request */
     pid_t pid;                  /* 0: there is none */
     int ask, reply;
 };
 
-static void start_child(const struct nvrtc *v, char **argv, struct hand *h)
+static void drop(struct hand *h)
+{
+    if (h->pid) {
+        close(h->ask);
+        close(h->reply);
+    }
+    h->pid = 0;
+}
+
+/* busy: a child at work, whose pipes are none of the new one's business. */
+static void start_child(const struct nvrtc *v, char **argv, struct hand *busy,
+                        struct hand *h)
 {
     int ask[2], reply[2];
     h->pid = 0;
@@ -305,6 +315,7 @@ static void start_child(const struct nvrtc *v, char **argv, struct hand *h)
         close(reply[0]);
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
+        drop(busy);
         if (getppid() == self)
             compile(v, argv[2], argv[3], ask[0], reply[1]);
         _exit(1);
@@ -319,28 +330,24 @@ static void start_child(const struct nvrtc *v, char **argv, struct hand *h)
     *h = (struct hand){ pid, ask[1], reply[0] };
 }
 
-/* Hands the request to the waiting child and reads that to its end. */
-static bool run_child(struct hand *h, const unsigned char *request, size_t n,
-                      int64_t timeout_ns, struct text *t,
-                      struct kb_nvrtc_answer *a)
+/* Reads to its end a child that was sent its request. */
+static bool finish_child(struct hand *h, int64_t deadline_ns, struct text *t,
+                         struct kb_nvrtc_answer *a)
 {
-    bool late = false;
-    int64_t deadline_ns = kb_clock_now_ns() + timeout_ns;
-    bool good = !kb_frame_write(h->ask, request, n, deadline_ns)
-             && relay(h->reply, deadline_ns, t, &late);
+    bool late = false, good = relay(h->reply, deadline_ns, t, &late);
     if (late || !good
         || kb_process_wait(h->pid, kb_clock_now_ns() + 1000000000,
                            &a->wstatus))
         a->wstatus = kb_process_kill(h->pid, false);
     kill(-h->pid, SIGKILL);             /* what it left behind in its group */
     a->late = late;
-    close(h->ask);
-    close(h->reply);
-    h->pid = 0;
+    drop(h);
     return good;
 }
 
-static kb_status answer(const struct nvrtc *v, char **argv, struct hand *h,
+/* hand[0] gets the request, or a new child where that is none; hand[1], which
+ * gets ready meanwhile, is hand[0] afterwards. */
+static kb_status answer(const struct nvrtc *v, char **argv, struct hand hand[2],
                         const unsigned char *request, size_t n)
 {
     int64_t timeout_ns;
@@ -350,9 +357,17 @@ static kb_status answer(const struct nvrtc *v, char **argv, struct hand *h,
     kb_status st = KB_EWORKER;
     if (!parse(request, n, &timeout_ns, &arch, &source))
         return KB_EWORKER;
-    if (!h->pid)
-        start_child(v, argv, h);
-    if (!h->pid || !run_child(h, request, n, timeout_ns, &t, &a))
+    if (!hand[0].pid)
+        start_child(v, argv, &hand[1], &hand[0]);
+    if (!hand[0].pid)
+        return KB_EWORKER;
+    int64_t deadline_ns = kb_clock_now_ns() + timeout_ns;
+    bool sent = !kb_frame_write(hand[0].ask, request, n, deadline_ns);
+    start_child(v, argv, &hand[0], &hand[1]);
+    bool good = finish_child(&hand[0], sent ? deadline_ns : 0, &t, &a) && sent;
+    hand[0] = hand[1];
+    hand[1].pid = 0;
+    if (!good)
         goto done;
     unsigned char *frame = malloc(sizeof a + t.used);
     if (!frame) {
@@ -372,28 +387,32 @@ done:
 static kb_status serve(const struct nvrtc *v, char **argv)
 {
     struct kb_frame_buffer in = { 0 };
-    struct hand hand = { 0 };
+    struct hand hand[2] = { 0 };
     signal(SIGPIPE, SIG_IGN);
     kb_status st = kb_frame_write(STDOUT_FILENO, "", 0, INT64_MAX);
     while (!st) {
         size_t n;
-        if (!hand.pid)          /* while the caller is busy with the last */
-            start_child(v, argv, &hand);
+        if (!hand[0].pid)       /* the first, or no process was to be had */
+            start_child(v, argv, &hand[1], &hand[0]);
         st = kb_frame_read(STDIN_FILENO, &in);
         if (!st) {
             const unsigned char *request = kb_frame_first(&in, &n);
-            st = answer(v, argv, &hand, request, n);
+            st = answer(v, argv, hand, request, n);
             kb_frame_drop(&in);
         }
     }
-    if (hand.pid)
-        kb_process_kill(hand.pid, false);
+    if (hand[0].pid)
+        kb_process_kill(hand[0].pid, false);
     kb_frame_free(&in);
     return st == KB_EEMPTY ? KB_OK : st;
 }
 
+/* NVRTC 13 opens the CUDA driver when it first compiles, which on a GPU's host
+ * reserves 17 GB of addresses and leaves its descriptors to every child. A
+ * compiler needs no GPU, so the driver is shown none. */
 int kb_nvrtc_main(int argc, char **argv)
 {
+    static const char devices[] = "CUDA_VISIBLE_DEVICES";
     struct nvrtc v = { 0 };
     struct text t = { 0 };
     const char *why = NULL;
@@ -402,6 +421,7 @@ int kb_nvrtc_main(int argc, char **argv)
               "started by kernelband itself\n", stderr);
         return 2;
     }
+    setenv(devices, "", 1);
     if (!load(argv[2], &v)) {
         const char *said = dlerror();
         why = said ? said : "it lacks functions of NVRTC";
@@ -415,6 +435,7 @@ int kb_nvrtc_main(int argc, char **argv)
                                       INT64_MAX);
         _exit(st ? 3 : 1);
     }
+    unsetenv(devices);
     kb_status st = serve(&v, argv);
     _exit(st ? 1 : 0);      /* NVRTC's own leaks are nobody's business */
 }
