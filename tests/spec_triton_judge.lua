@@ -827,7 +827,7 @@ end)
 t.test("what was shown of a call is not written again while it is compared", function()
   t.equal(run [[
 import os, tempfile, torch, types
-scratch, read = tempfile.mkdtemp(), []
+scratch, read, order = tempfile.mkdtemp(), [], []
 r = worker.Runner.__new__(worker.Runner)
 r.torch, r.scratch = torch, scratch
 with open(scratch + "/out.bin", "wb") as early:     # it was held open before
@@ -836,25 +836,61 @@ with open(scratch + "/out.bin", "wb") as early:     # it was held open before
     early.write(b"bbbb")
 s = worker.Session.__new__(worker.Session)
 s.poisons, s.ignore, s.allow, s.shown = worker.POISONS, {}, {}, tempfile.mkdtemp()
-def begin(op):                  # its calls run meanwhile
-    with open(scratch + "/out.bin", "wb") as f:
-        f.write(b"later")
-    return lambda: {}
-def ask(op, file=None, **request):
-    if op == "show":
-        return {"leaves": [{"path": "[0]", "dtype": "torch.uint8"}]}
+def begin(op, file=None, **request):
+    order.append((op, len(os.listdir(s.shown))))
+    if op == "settle":          # its calls run meanwhile
+        with open(scratch + "/out.bin", "wb") as f:
+            f.write(b"later")
+    if op != "verify_shape":
+        return lambda: {}
     with open(file, "rb") as f:
         read.append(f.read())
-    return {"count": 1, "chance": 0, "allowed": 0}
+    return lambda: {"count": 1, "chance": 0, "allowed": 0}
+def ask(op, **request):
+    order.append((op, len(os.listdir(s.shown))))
+    return {"leaves": [{"path": "[0]", "dtype": "torch.uint8"}]}
 child = types.SimpleNamespace(ask=ask, begin=begin, scratch=scratch)
 s.reference = child
 s.verify_shape(child, {"i": 0}, 7, 1)
+print(read, order)                      # the reference's first runs are made meanwhile
 os.unlink(scratch + "/out.bin")
-try:
-    s.verify_shape(child, {"i": 0}, 7, 1)
-except worker.Lost as e:
-    print(read, e.args)
-]], "[b'\\x01\\x02'] ('crashed', 'its results are not to be had: No such file or directory')\n")
+for made in (lambda name: None, os.mkdir, os.mkfifo):
+    try:
+        made(scratch + "/out.bin")
+        s.verify_shape(child, {"i": 0}, 7, 1)
+    except worker.Lost as e:
+        print(e.args)
+r.put(torch.tensor([3], dtype=torch.uint8), 5)
+s.verify_shape(child, {"i": 0}, 7, 1)
+print(read[1:], os.listdir(s.shown))    # what was compared is gone
+]], [[
+[b'\x01\x02'] [('expect', 0), ('show', 0), ('settle', 1), ('verify_shape', 1)]
+('crashed', 'its results are not to be had: No such file or directory')
+('crashed', 'its results are not to be had: no file')
+('crashed', 'its results are not to be had: no file')
+[b'\x03'] ['1.bin']
+]])
+end)
+
+t.test("what the reference ran ahead is compared with, once, and only with what it was run for",
+  function()
+  t.equal(run [[
+import tempfile, torch
+r, ran = worker.Runner.__new__(worker.Runner), []
+r.run_shape = lambda seed, show, poison: (ran.append((seed, show, poison)) or [len(ran)], False)
+r.verify = lambda runs, leaves, file, run, *a: dict(of=[k[0] for k in runs], more=run(len(runs))[0])
+r.do_settle = lambda: None
+what = dict(seed=1, show=2, poisons=(11, 48), runs=2)
+r.do_expect(**what)
+print(r.do_verify_shape(leaves=[], file="", **what), ran)
+print(r.do_verify_shape(leaves=[], file="", **what)["of"])
+r.do_expect(**what)
+print(r.do_verify_shape(leaves=[], file="", **dict(what, show=3))["of"], len(ran))
+]], [[
+{'of': [1, 2], 'more': 3, 'beyond': False} [(1, 2, 11), (1, 2, 48), (1, 2, 11)]
+[4, 5]
+[9, 10] 11
+]])
 end)
 
 t.test("a reply that lay there in time is no timeout, however late it is read", function()
@@ -1114,12 +1150,14 @@ t.test("a reference that faults by chance is asked once more, a second time it i
 s = worker.Session.__new__(worker.Session)
 class Reference:
     pid, left = 1, 1
-    def ask(self, op, **request):
-        if self.left:
-            self.left -= 1
-            self.pid = None
-            raise worker.Lost("launch_failed", "CUDA error: an illegal memory access")
-        return {"count": 3}
+    def begin(self, op, **request):
+        def end():
+            if self.left:
+                self.left -= 1
+                self.pid = None
+                raise worker.Lost("launch_failed", "CUDA error: an illegal memory access")
+            return {"count": 3}
+        return end
 s.reference, s.shown = Reference(), "/tmp"
 def revive():
     s.reference.pid = 2

@@ -852,7 +852,7 @@ class Runner:
         return {}
 
     def forget(self):
-        self.inputs = self.pristine = self.work = self.result = None
+        self.inputs = self.pristine = self.work = self.result = self.expected = None
         self.slack, self.places, self.former, self.large, self.area = [], [], [], {}, {}
         if self.perf:
             self.perf.input_tensors = []
@@ -1311,18 +1311,31 @@ class Runner:
             self.cache[key] = [run(0), run(1)]
         return self.verify(self.cache[key], leaves, file, run, ignore, allow)
 
+    expected = buffer = None        # first runs; memory that what is read goes through
+
+    def run_shape(self, seed, show, poison):
+        """(what is kept of a checked call, whether it wrote outside of its inputs)"""
+        self.do_prepare(seed)
+        self.do_call(poison)
+        return self.keep([self.result, self.work], show), self.beyond()
+
+    def do_expect(self, seed, show, poisons, runs):
+        """The first runs that do_verify_shape compares with, made while the other is shown."""
+        self.expected = seed, show, [self.run_shape(seed, show, poisons[k % 2])
+                                     for k in range(runs)]
+        return {}
+
     def do_verify_shape(self, seed, show, leaves, file, poisons, runs=2, ignore=(), allow=None):
-        beyond = False
+        before, self.expected = self.expected, None
+        done = before[2] if before and before[:2] == (seed, show) else \
+            [self.run_shape(seed, show, poisons[k % 2]) for k in range(runs)]
 
         def run(k):
-            nonlocal beyond
-            self.do_prepare(seed)
-            self.do_call(poisons[k % 2])
-            beyond = beyond or self.beyond()
-            return self.keep([self.result, self.work], show)
-        out = self.verify([run(k) for k in range(runs)], leaves, file, run, ignore, allow)
+            done.append(self.run_shape(seed, show, poisons[k % 2]))
+            return done[k][0]
+        out = self.verify([kept for kept, _ in done], leaves, file, run, ignore, allow)
         self.do_settle()
-        return dict(out, beyond=beyond)
+        return dict(out, beyond=any(beyond for _, beyond in done))
 
     def keep(self, value, seed, where=None):
         """Of tests on the CPU: a run after this one finds the GPU's memory as this one did."""
@@ -1386,16 +1399,11 @@ class Runner:
                 path, leaf.get("dtype"), leaf.get("shape"), dtype, shape)}
         if not want.numel():
             return {"count": 0, "chance": 0, "worst": 0.0}
-        n = want.numel() * want.element_size()
-        with open(file, "rb", opener=lambda p, f: os.open(
-                p, f | os.O_NOFOLLOW | os.O_NONBLOCK)) as f:
-            regular = stat.S_ISREG(os.fstat(f.fileno()).st_mode)
-            f.seek(leaf["at"] if regular else 0)
-            data = bytearray(f.read(n) if regular else b"")
-        if len(data) != n:
+        data = self.read(file, leaf["at"], want.numel() * want.element_size())
+        if data is None:
             return {"wrong": "%s: its bytes are missing" % path}
         want = want.to(self.device)
-        got = torch.frombuffer(data, dtype=torch.uint8).to(want.device).view(dtype)
+        got = data.view(dtype)
         others = [b[2].to(want.device) for b in others
                   if isinstance(b, tuple) and b[2].shape == want.shape]
         bad, chance, worst = self.differing(want, others, got)
@@ -1406,6 +1414,21 @@ class Runner:
                        "wrong, first [%d] = %s, expected %s" % (
                            path, off, want.numel(), i, got[i].item(), want[i].item()))
         return out
+
+    def read(self, file, at, n):
+        """n bytes of a file, on our device; None where it has no such bytes. They go through
+        memory that is kept: that of new pages costs more than to fill them."""
+        torch, cpu = self.torch, self.device == "cpu"
+        if self.buffer is None or self.buffer.numel() < n:
+            self.buffer = torch.empty(max(n, WHOLE), dtype=torch.uint8, pin_memory=not cpu)
+        data = self.buffer[:n]
+        with open(file, "rb", opener=lambda p, f: os.open(
+                p, f | os.O_NOFOLLOW | os.O_NONBLOCK)) as f:
+            regular = stat.S_ISREG(os.fstat(f.fileno()).st_mode)
+            f.seek(at if regular else 0)
+            if not regular or f.readinto(data.numpy()) != n:
+                return None
+        return data.clone() if cpu else data.to(self.device)
 
     def roundoff(self, dtype):
         """Units of a bound: the coarsest type the task computes in, and a factor for sums."""
@@ -2451,21 +2474,36 @@ class Session:
         return sum(math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best)) \
             <= len(best) * math.log(1.03)
 
+    shows, file, stale = 0, None, ()    # of what was shown: how many, the last, those before it
+
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
         reply = child.ask(op, **request)
+        name = "%s/%d.bin" % (self.shown, self.shows)
         try:
-            os.replace(child.scratch + "/out.bin", self.shown + "/out.bin")
+            os.replace(child.scratch + "/out.bin", name)
+            kind = os.lstat(name).st_mode
+            if not stat.S_ISREG(kind):
+                (remove if stat.S_ISDIR(kind) else os.unlink)(name)
+                raise OSError(0, "no file")
         except OSError as e:
             raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
+        self.shows, self.stale, self.file = self.shows + 1, (*self.stale, self.file), name
         return reply
+
+    def forget_shown(self):
+        for name in filter(None, self.stale):
+            os.unlink(name)
+        self.stale = ()
 
     def verify(self, shown, op, **request):
         for last in (False, True):
             try:
-                r = self.reference.ask(op, leaves=shown.get("leaves"),
-                                       file=self.shown + "/out.bin", **request)
+                compared = self.reference.begin(op, leaves=shown.get("leaves"), file=self.file,
+                                                **request)
+                self.forget_shown()     # some ms, while the last is compared
+                r = compared()
                 break
             except Lost as e:
                 if e.args[0] == "timeout":
@@ -2481,15 +2519,22 @@ class Session:
         return r
 
     def verify_shape(self, child, s, seed, runs):
-        show, i = secret(), str(s["i"])
-        shown = self.shown_by(child, "show", seed=show)
+        what, i = {"seed": seed, "show": secret(), "poisons": self.poisons, "runs": runs}, str(s["i"])
+        expected = self.reference.begin("expect", **what)
+        try:
+            shown = self.shown_by(child, "show", seed=what["show"])
+        finally:
+            try:
+                expected()
+            except Lost as e:           # of all but time it is asked once more
+                if e.args[0] == "timeout":
+                    raise Lost("timeout", "the reference: " + e.args[1]) from None
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
         settled = child.begin("settle")
         try:
-            r = self.verify(shown, "verify_shape", seed=seed, show=show,
-                            poisons=self.poisons, runs=runs, ignore=self.ignore.get(i, []),
-                            allow=self.allowed())
+            r = self.verify(shown, "verify_shape", ignore=self.ignore.get(i, []),
+                            allow=self.allowed(), **what)
         except Lost:
             try:
                 settled()
