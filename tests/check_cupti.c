@@ -131,7 +131,7 @@ START_TEST(without_a_context_there_are_no_counters)
 {
     kb_cupti *c = (kb_cupti *)&c;
     char why[KB_CUPTI_WHY] = "";
-    ck_assert_int_eq(kb_cupti_open(NULL, 0, &c, why, sizeof why), KB_ENODEV);
+    ck_assert_int_eq(kb_cupti_open(NULL, 0, NULL, &c, why, sizeof why), KB_ENODEV);
     ck_assert_ptr_eq(c, (kb_cupti *)&c);
     ck_assert_uint_gt(strlen(why), 20);
     kb_cupti_close(NULL);

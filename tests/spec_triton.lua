@@ -122,6 +122,12 @@ library.kb_inject_key.restype = ctypes.c_char_p
 why, sums = ctypes.create_string_buffer(512), (ctypes.c_int64 * 10)(*range(10))
 print(library.kb_inject_stop(sums, why, 512), why.value.decode(), list(sums) == list(range(10)))
 print(library.kb_inject_count(b"nothing", 0, None, None, None, None, 0, why, 512))
+n = ctypes.c_size_t(7)
+library.kb_inject_known.restype = ctypes.c_void_p
+print(library.kb_inject_known(ctypes.byref(n)), n.value)
+library.kb_inject_know(b"first", ctypes.c_size_t(5))
+library.kb_inject_know(b"other process's", ctypes.c_size_t(15))
+print(ctypes.string_at(library.kb_inject_known(ctypes.byref(n)), n.value))
 print(library.kb_inject_key(b"search", 0).decode(), library.kb_inject_key(b"search", 999))
 print(library.kb_inject_ready(b"GH100", b"nothing", why, 512), why.value.decode())
 print(library.kb_inject_ready(b"NV1", b"search", why, 512), why.value != b"")
@@ -132,8 +138,8 @@ if library.kb_inject_open(why, 512) or library.kb_inject_start(ctypes.c_uint64(0
 else:
     print("told")
 ]], library }, ""))
-  t.equal(text, "-1 nothing is being recorded True\n-1\ntime_ns None\n"
-          .. "-1 there is no set of counters 'nothing'\n-1 True\nTrue\ntold\n")
+  t.equal(text, "-1 nothing is being recorded True\n-1\nNone 0\nb\"other process's\"\n"
+          .. "time_ns None\n-1 there is no set of counters 'nothing'\n-1 True\nTrue\ntold\n")
 end)
 
 local function schedule(source) return tunables.schedule(source) end

@@ -1145,6 +1145,52 @@ print(contends([5, 6], []), contends([5, 6], [5.1, 6]), contends([5, 6.2], [5, 5
 ]], "True True False False False\n")
 end)
 
+t.test("what a GPU has to count with is learned of the untouched file and told to all others",
+  function()
+  t.equal(run [[
+import types
+class Child:
+    def __init__(self, known):
+        self.known, self.told = known, []
+    def ask(self, op, seconds=None, known=None, **request):
+        self.told += [known] if op == "count" else []
+        return {"values": {"dram_pct": 5}, "known": self.known} if op == "count" else {}
+s = worker.Session.__new__(worker.Session)
+s.timed_tests, s.room, out = False, set(), {"shapes": [{"time_ns": 1, "shape": {"i": 0}}]}
+for known, baseline in (("c0de", False), ("ab01", True), ("c0de", False), ("", False)):
+    child = Child(known)
+    print(s.counters(child, out, baseline), child.told)
+
+class Library:                  # of one process
+    image = None
+    def kb_inject_know(self, image, n):
+        self.image = image[:n.value]
+    def kb_inject_count(self, *args):
+        print("counts with", self.image)
+        self.image = self.image or b"\1\2"
+    def kb_inject_key(self, *args):
+        return None
+    class Known:
+        def __call__(self, n):
+            n._obj.value = len(library.image)
+            return worker.ctypes.cast(library.image, worker.ctypes.c_void_p).value
+    kb_inject_known = Known()
+for known in (None, "0a0b0c"):
+    r, library = worker.Recorder.__new__(worker.Recorder), Library()
+    r.lib, r.why = library, None
+    print(r.count(0, None, None, known))
+]], [[
+({'dram_pct': 5}, None) [None]
+({'dram_pct': 5}, None) [None]
+({'dram_pct': 5}, None) ['ab01']
+({'dram_pct': 5}, None) ['ab01']
+counts with None
+{'values': {}, 'known': '0102'}
+counts with b'\n\x0b\x0c'
+{'values': {}, 'known': '0a0b0c'}
+]])
+end)
+
 t.test("a reference that faults by chance is asked once more, a second time it is told", function()
   t.equal(run [[
 s = worker.Session.__new__(worker.Session)

@@ -301,8 +301,8 @@ kb_status kb_cuda_profile(kb_program *base, const char *set,
     if (!which)
         return KB_EINVAL;
     if (!d->cupti && !d->no_cupti[0]
-        && kb_cupti_open(d->context, d->ordinal, &d->cupti, d->no_cupti,
-                         sizeof d->no_cupti))
+        && kb_cupti_open(d->context, d->ordinal, NULL, &d->cupti,
+                         d->no_cupti, sizeof d->no_cupti))
         d->cupti = NULL;
     if (!d->cupti) {
         snprintf(why, cap, "%s", d->no_cupti);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PARAMS KB_CUPTI_PARAMS
 #define CALL(st, c, name, params)                                           \
@@ -13,6 +14,7 @@ struct kb_cupti {
     CUcontext context;
     CUpti_RangeProfiler_Object *profiler;   /* NULL: at rest */
     uint8_t *availability;
+    size_t availability_bytes;
     struct kb_cupti_plan *plans;
     const struct kb_cupti_plan *configured;     /* what is being counted */
     int dead;                               /* touch it no more */
@@ -96,7 +98,26 @@ kb_status kb_cupti_rest(kb_cupti *c)
     return st ? lost(c, st) : KB_OK;
 }
 
-static kb_status open_target(kb_cupti *c, int device)
+static kb_status find_available(kb_cupti *c)
+{
+    kb_status st;
+    CUpti_Profiler_GetCounterAvailability_Params p =
+        PARAMS(CUpti_Profiler_GetCounterAvailability_Params);
+    p.ctx = c->context;
+    CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
+    if (st)
+        return st;
+    p.pCounterAvailabilityImage = c->availability =
+        malloc(p.counterAvailabilityImageSize);
+    if (!c->availability)
+        return KB_ENOMEM;
+    c->availability_bytes = p.counterAvailabilityImageSize;
+    CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
+    return st;
+}
+
+static kb_status open_target(kb_cupti *c, int device,
+                             const struct kb_cupti_available *known)
 {
     kb_status st;
     CUpti_Profiler_Initialize_Params init =
@@ -114,21 +135,18 @@ static kb_status open_target(kb_cupti *c, int device)
     if (st)
         return st;
     snprintf(c->chip, sizeof c->chip, "%s", chip.pChipName);
-    CUpti_Profiler_GetCounterAvailability_Params p =
-        PARAMS(CUpti_Profiler_GetCounterAvailability_Params);
-    p.ctx = c->context;
-    CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
-    if (st)
-        return st;
-    p.pCounterAvailabilityImage = c->availability =
-        malloc(p.counterAvailabilityImageSize);
+    if (!known || !known->image)
+        return find_available(c);
+    c->availability = malloc(known->bytes);
     if (!c->availability)
         return KB_ENOMEM;
-    CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
-    return st;
+    c->availability_bytes = known->bytes;
+    memcpy(c->availability, known->image, known->bytes);
+    return KB_OK;
 }
 
-kb_status kb_cupti_open(void *cu_context, int device, kb_cupti **out,
+kb_status kb_cupti_open(void *cu_context, int device,
+                        const struct kb_cupti_available *known, kb_cupti **out,
                         char *why, size_t cap)
 {
     kb_cupti *c = calloc(1, sizeof *c);
@@ -138,7 +156,7 @@ kb_status kb_cupti_open(void *cu_context, int device, kb_cupti **out,
     snprintf(c->why, sizeof c->why, "%s", kb_status_text(KB_ENOMEM));
     kb_status st = kb_cupti_lib_open(&c->lib, c->why, sizeof c->why);
     if (!st)
-        st = open_target(c, device);
+        st = open_target(c, device, known);
     if (!st)
         st = enable(c);
     if (st) {
@@ -164,6 +182,11 @@ void kb_cupti_close(kb_cupti *c)
     }
     free(c->availability);
     free(c);
+}
+
+struct kb_cupti_available kb_cupti_known(const kb_cupti *c)
+{
+    return (struct kb_cupti_available){ c->availability, c->availability_bytes };
 }
 
 const char *kb_cupti_chip(const kb_cupti *c)

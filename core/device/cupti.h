@@ -66,14 +66,26 @@ struct kb_cupti_replay {
     void *arg;
 };
 
+/* What a device has to count with, in CUPTI's own bytes. To find it out takes
+ * 0.15 to 0.2 s on an H200, most of what opening a profiler does. */
+struct kb_cupti_available {
+    const void *image;          /* NULL: not known */
+    size_t bytes;
+};
+
 /* Opens the profiler on a context (a CUcontext, current, kept alive until
- * close) of the device with this CUDA ordinal, and enables it.
+ * close) of the device with this CUDA ordinal, and enables it. known: what
+ * another process found out of the same device, copied; or NULL.
  * ENODEV: counters cannot be had; why (cap bytes, NUL-terminated) says what is
  * in the way - no library, permission, MIG, vGPU, WSL, confidential computing,
  * another profiler, a chip newer than the library - and what to do. */
 KB_MUST_USE kb_status kb_cupti_open(void *cu_context, int device,
+                                    const struct kb_cupti_available *known,
                                     kb_cupti **out, char *why, size_t cap);
 void kb_cupti_close(kb_cupti *c);
+
+/* Valid until close. */
+struct kb_cupti_available kb_cupti_known(const kb_cupti *c);
 
 /* "GH100". */
 const char *kb_cupti_chip(const kb_cupti *c);

@@ -13,11 +13,17 @@ static kb_status absent(char *why, size_t cap)
     return KB_ENODEV;
 }
 
-kb_status kb_cupti_open(void *cu_context, int device, kb_cupti **out,
+kb_status kb_cupti_open(void *cu_context, int device,
+                        const struct kb_cupti_available *known, kb_cupti **out,
                         char *why, size_t cap)
 {
-    (void)cu_context, (void)device, (void)out;
+    (void)cu_context, (void)device, (void)known, (void)out;
     return absent(why, cap);
+}
+
+struct kb_cupti_available kb_cupti_known(const kb_cupti *c)
+{
+    return (void)c, (struct kb_cupti_available){ NULL, 0 };
 }
 
 void kb_cupti_close(kb_cupti *c)

@@ -37,6 +37,8 @@ static struct {
     struct { uint64_t handle; int32_t id; } stream[KB_INJECT_STREAMS];
     size_t streams;
     int open, on;
+    void *known;                /* what the GPU has to count with */
+    size_t known_bytes;
 } it = { .lock = PTHREAD_MUTEX_INITIALIZER, .home = KB_ACTIVITY_NOWHERE };
 
 /* Of the driver, which whoever loads this library has loaded as well. */
@@ -332,14 +334,34 @@ int kb_inject_count(const char *set, int device, int (*before)(void *),
         snprintf(why, cap, "no CUDA context is current");
         return -1;
     }
-    if (kb_cupti_open(context, device, &profiler, why, cap) != KB_OK)
+    struct kb_cupti_available known = { it.known, it.known_bytes };
+    if (kb_cupti_open(context, device, &known, &profiler, why, cap) != KB_OK)
         return -1;
+    if (!it.known) {
+        known = kb_cupti_known(profiler);
+        kb_inject_know(known.image, known.bytes);
+    }
     kb_status st = kb_cupti_collect(profiler, s, &replay, value);
     if (st)
         snprintf(why, cap, "%s", kb_cupti_why(profiler)[0]
                  ? kb_cupti_why(profiler) : kb_status_text(st));
     kb_cupti_close(profiler);
     return st ? -1 : 0;
+}
+
+const void *kb_inject_known(size_t *bytes)
+{
+    *bytes = it.known_bytes;
+    return it.known;
+}
+
+void kb_inject_know(const void *image, size_t bytes)
+{
+    free(it.known);
+    it.known = malloc(bytes);
+    it.known_bytes = it.known ? bytes : 0;
+    if (it.known)
+        memcpy(it.known, image, bytes);
 }
 
 int kb_inject_ready(const char *chip, const char *set, char *why, size_t cap)

@@ -39,7 +39,8 @@ end
 local groups = { "ok", "no_candidate", "build_failed", "launch_failed",
                  "wrong", "cheated", "crashed", "timeout" }
 
-local function counts(verdicts)
+-- "ok 53 launch_failed 7".
+function progress.counts(verdicts)
   local out = {}
   for _, name in ipairs(groups) do
     if name == "ok" or verdicts[name] then
@@ -100,7 +101,7 @@ function progress.line(s, width)
     parts[#parts + 1] = s.last and (" last %.2fx %s"):format(s.last, s.verdict)
                         or " last " .. s.verdict
   end
-  parts[#parts + 1] = " | " .. counts(s.verdicts)
+  parts[#parts + 1] = " | " .. progress.counts(s.verdicts)
   local money = spent(s)
   if money then parts[#parts + 1] = " | " .. money end
   parts[#parts + 1] = " | " .. times(s)
@@ -152,7 +153,7 @@ function progress.block(s, width)
     or ""
   local lines = { ("%s %s best %.2fx%s"):format(at(s), s.name, s.best, interval), last_pull(s) }
   local money = spent(s)
-  lines[3] = counts(s.verdicts) .. (money and " | " .. money or "") .. " | " .. times(s)
+  lines[3] = progress.counts(s.verdicts) .. (money and " | " .. money or "") .. " | " .. times(s)
   if s.paused then lines[#lines + 1] = "waiting: " .. plain(s.paused) end
   lines[#lines + 1] = s.confirming and ("confirming kernel #%d"):format(s.confirming) or flying(s)
   lines[#lines + 1] = doing(s)

@@ -39,7 +39,7 @@ except ImportError as e:    # Debian's python3-minimal: an interpreter with a fe
 FRAME_MAX = 64 << 20
 WHOLE = 8 << 20             # bytes of a tensor that are compared whole
 SAMPLE = (1024, 1024)       # of a larger one: blocks, elements a block
-CALL_S = 60                 # deadline of one command to a child
+CALL_S = 60                 # deadline of one command to a child that judges nothing yet
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
 LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
 FLUSH = 256 << 20
@@ -70,7 +70,8 @@ EXACT = 64                          # pairs whose interval is exact
 AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
-KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of what then asks for it
+KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of what then asks for it;
+                                    # both of a command that asks for what was not foreseen
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 JOBS_MOST = 4096                    # kernels
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
@@ -425,8 +426,10 @@ class Recorder:
         out["by_name"] = sorted(kernels.values(), key=lambda k: -k["ns"])[:64]
         return out
 
-    def count(self, device, prepare, launch):
-        """Hardware counters of what launch starts: { key: number }, or { why }."""
+    def count(self, device, prepare, launch, known=None):
+        """Hardware counters of what launch starts: { values = { key: number }, known = }, or
+        { why }. known, in hex: what the GPU has to count with, of another process that counted;
+        finding it out takes 0.2 s."""
         if self.why is not None:
             return {"why": self.why}
         failed = []
@@ -441,7 +444,10 @@ class Recorder:
                     return 1
             return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
         before, call, values = safely(prepare), safely(launch), (ctypes.c_double * 64)()
-        why = ctypes.create_string_buffer(512)
+        why, n = ctypes.create_string_buffer(512), ctypes.c_size_t()
+        if known:
+            image = bytes.fromhex(known)
+            self.lib.kb_inject_know(image, ctypes.c_size_t(len(image)))
         if self.lib.kb_inject_count(COUNTERS.encode(), device, before, call, None, values,
                                     ctypes.c_size_t(64), why, ctypes.c_size_t(512)):
             return {"why": (failed or [why.value.decode("utf-8", "replace")])[0]}
@@ -451,7 +457,9 @@ class Recorder:
             if not key:
                 break
             out[key.decode()] = finite(values[i])
-        return {"values": out}
+        self.lib.kb_inject_known.restype = ctypes.c_void_p
+        image = self.lib.kb_inject_known(ctypes.byref(n))
+        return {"values": out, "known": ctypes.string_at(image, n.value).hex() if image else ""}
 
 
 def apart_from_each_other(torch):
@@ -1229,14 +1237,14 @@ class Runner:
             reply["recorded"] = {"why": why} if why else self.recorder.stop()
         return reply
 
-    def do_count(self, seed):
+    def do_count(self, seed, known=None):
         def launch():
             self.result = self.call()
             self.sync()
         if not self.recorder:
             return {"why": "Triton's interpreter has no counters"}
         return self.recorder.count(self.torch.cuda.current_device(),
-                                   lambda: self.do_prepare(seed), launch)
+                                   lambda: self.do_prepare(seed), launch, known)
 
     def do_call(self, poison):
         """A call that is checked, not timed."""
@@ -2265,7 +2273,7 @@ class Session:
                "tier": "host-code", "checks": {}}
         child = None
         opens = self.task.get("open_s") or OPEN_S       # it compiles all that it is tuned over
-        Child.call_s = self.task.get("call_s") or (opens if baseline else CALL_S)
+        Child.call_s = self.task.get("call_s") or (opens if baseline else self.kernel_s + self.haste_s)
         if not (baseline and Child.deadline):           # which runs since it was loaded
             Child.deadline, self.waited = start + (opens if baseline else EVALUATE_S), 0.0
         try:
@@ -2443,7 +2451,7 @@ class Session:
         if not self.contends(out, best, options):
             why = "counters are for what contends for the best"
         elif self.task.get("counters", True):
-            values, why = self.counters(child, out)
+            values, why = self.counters(child, out, baseline)
             lap("count")
         self.evidence(out, facts.get("kernels"), values, why)
 
@@ -3011,12 +3019,16 @@ class Session:
         return (sum(k["ns"] for k in strange) / whole if whole else 0.0,
                 strange[0]["name"] if strange else "")
 
-    def counters(self, child, out):
+    known = None                # what the GPU has to count with, as the untouched file's child says
+
+    def counters(self, child, out, baseline):
         """Counters of the longest shape, after everything else: none is ever a verdict."""
         big = max(out["shapes"], key=lambda r: r["time_ns"])["shape"]["i"]
         try:
             child.ask("shape", seconds=20, i=big, seed=secret(), room=self.has_room(big))
-            r = child.ask("count", seconds=20, seed=secret())
+            r = child.ask("count", seconds=20, seed=secret(), known=self.known)
+            if baseline and isinstance(r.get("known"), str):
+                self.known = r["known"]
             values = r.get("values")
             if not isinstance(values, dict):
                 return {}, str(r.get("why") or "the child gave none")[:300]

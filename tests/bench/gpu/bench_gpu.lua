@@ -5,6 +5,7 @@
 local kb       = require "kernelband"
 local core     = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
+local progress = require "kernelband.progress"
 local rooms    = require "kernelband.room"
 local task     = require "kernelband.task"
 local worker   = require "kernelband.worker"
@@ -176,12 +177,11 @@ local function searches()
                              policy = policy, budget = { steps = 60 },
                              seed = tonumber(option.seed), quiet = true }
     local us = best.shapes[1].time_ns / 1e3
-    local bad = best.pulls - (best.verdicts.ok or 0)
     local lib = library[name]
     say("%-14s %8.1f us, library %8s us, ratio %s (target %.2f), %.1fx baseline, %.0f %% of peak, "
-        .. "%d pulls, %d not ok, %.0f s", name, us, lib and ("%.1f"):format(lib) or "-",
+        .. "%d pulls (%s), %.0f s", name, us, lib and ("%.1f"):format(lib) or "-",
         lib and ("%.2f"):format(lib / us) or "-", goal[2], best.shapes[1].speedup,
-        100 * best.shapes[1].share_of_peak, best.pulls, bad,
+        100 * best.shapes[1].share_of_peak, best.pulls, progress.counts(best.verdicts),
         (core.system.now_ns() - start) / 1e9)
     ::continue::
   end
