@@ -68,7 +68,15 @@ function harness.raises(part, fn, ...)
   return why
 end
 
+-- A new folder of this file's own; finish removes it.
+local folders = {}
+function harness.folder()
+  folders[#folders + 1] = assert(require("kernelband.core").system.temp_dir())
+  return folders[#folders]
+end
+
 function harness.finish()
+  for _, folder in ipairs(folders) do os.execute(("rm -rf '%s'"):format(folder)) end
   print(("%d passed, %d failed"):format(harness.passed, harness.failed))
   if harness.failed > 0 then error(harness.failed .. " failed", 0) end
   require("kernelband.waiting").refused = false         -- a search that was is part of the test

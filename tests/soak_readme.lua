@@ -5,7 +5,7 @@ local core = require "kernelband.core"
 local system = core.system
 
 local root = assert(system.lib_dir())
-local dir = assert(system.temp_dir())
+local dir = t.folder()
 local text = assert(system.read_file(root .. "/README.md"))
 
 local blocks = {}

@@ -54,7 +54,7 @@ evaluator.close()
 -- unit of it and is lost, all of them together are not.
 t.test("a softmax that adds up in order is right where one term is all of the sum", function()
   local core = require "kernelband.core"
-  local dir = assert(core.system.temp_dir())
+  local dir = t.folder()
   for _, file in ipairs { "reference.c", "baseline.c" } do
     local text = assert(core.system.read_file("examples/tasks/softmax/" .. file))
     assert(core.system.write_file(dir .. "/" .. file, text))

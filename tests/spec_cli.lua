@@ -4,7 +4,7 @@ local cjson = require "cjson"
 local core = require "kernelband.core"
 
 local exe = assert(core.system.exe())
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 
 -- Runs a command line in dir; returns exit code, stdout, stderr.
 local function kernelband(words, environment)

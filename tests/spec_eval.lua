@@ -8,7 +8,7 @@ local task = require "kernelband.task"
 local worker = require "kernelband.worker"
 
 local exe = assert(core.system.exe())
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 local second_ns = 10 ^ 9 // 1
 
 local axpy = task.load "tests/tasks/axpy"

@@ -2,7 +2,7 @@ local t = require "harness"
 local core = require "kernelband.core"
 local fence = require "kernelband.fence"
 
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 local path = dir .. "/file.lua"
 
 local function load(text, globals, steps)

@@ -3,7 +3,7 @@ local t = require "harness"
 local core = require "kernelband.core"
 local kb = require "kernelband"
 
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 local separator = ("#"):rep(146)
 
 local function write(name, text)

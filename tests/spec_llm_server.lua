@@ -306,7 +306,7 @@ local quoted = secret:gsub("/", "\\/")
 -- A whole search in a process of its own, whose server says the key wherever it can.
 local function leak(scenario, shown)
   local s = server.start(scenario)
-  local dir = assert(core.system.temp_dir())
+  local dir = t.folder()
   local out = dir .. "/run"
   assert(core.system.write_file(dir .. "/s.lua", ([[
     local kb = require "kernelband"
@@ -389,7 +389,7 @@ end)
 
 t.test("Ctrl-C with eight questions under way hangs up, and the run goes on later", function()
   local slow = server.delay(60000, "late")
-  local dir = assert(core.system.temp_dir())
+  local dir = t.folder()
   assert(core.system.write_file(dir .. "/s.lua", [[
     local kb = require "kernelband"
     local r = kb.search { task = kb.task "tests/tasks/axpy", device = "cpu", parallel = 8,

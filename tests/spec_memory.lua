@@ -4,7 +4,7 @@ local core = require "kernelband.core"
 local kb = require "kernelband"
 local memory = require "kernelband.memory"
 
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 local file = dir .. "/memory.json"
 
 local function write(text) assert(core.system.write_file(file, text)) end

@@ -6,7 +6,7 @@ local evidence = require "kernelband.evidence_cuda"
 local profile = require "kernelband.cli.profile"
 
 local exe = assert(core.system.exe())
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 
 -- Returns exit code, stdout, stderr.
 local function run(words)

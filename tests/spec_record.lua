@@ -3,7 +3,7 @@ local kb = require "kernelband"
 local core = kb.core
 local record = require "kernelband.trace.record"
 
-local folder = assert(core.system.temp_dir())
+local folder = t.folder()
 
 -- A schedule of 4 x 3 x 2 x 2 points; `idle` changes nothing, tile 3 with fast is
 -- not valid, tile 4 is wrong. The time is a function of the source.

@@ -2,7 +2,7 @@ local t = require "harness"
 local core = require "kernelband.core"
 local kb = require "kernelband"
 
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 
 local function write(name, text)
   local path = dir .. "/" .. name

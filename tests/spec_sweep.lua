@@ -3,7 +3,7 @@ local kb = require "kernelband"
 local core, json = kb.core, require "kernelband.json"
 local compare = kb.compare
 
-local folder = assert(core.system.temp_dir())
+local folder = t.folder()
 
 local function keep(name, text)
   assert(core.system.write_file(folder .. "/" .. name, text))

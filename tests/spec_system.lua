@@ -1,7 +1,7 @@
 local t = require "harness"
 local system = require("kernelband.core").system
 
-local dir = assert(system.temp_dir())
+local dir = t.folder()
 local path = dir .. "/f"
 
 t.test("a file is written whole and read whole", function()

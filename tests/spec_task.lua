@@ -6,7 +6,7 @@ local schema = require "kernelband.schema"
 local task = require "kernelband.task"
 
 local exe = assert(core.system.exe())
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 
 local good = {
   file = [[return {

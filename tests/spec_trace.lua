@@ -3,7 +3,7 @@ local kb = require "kernelband"
 local core, system = kb.core, kb.core.system
 local json = require "kernelband.json"
 
-local folder = assert(system.temp_dir())
+local folder = t.folder()
 
 local function keep(name, text)
   local file = folder .. "/" .. name

@@ -9,7 +9,7 @@ local tunables = require "kernelband.triton.tunables"
 local worker = require "kernelband.worker"
 
 local second_ns = 10 ^ 9 // 1
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 local interpreter, wanted = python.name()
 
 local function skip(why)

@@ -160,7 +160,7 @@ t.test("a file that imports what replaces parts of torch is not held to have don
 end)
 
 t.test("the benchmark works on several operators at once, and reads what is done", function()
-  local dir, exe = assert(core.system.temp_dir()), core.system.realpath "/proc/self/exe"
+  local dir, exe = t.folder(), core.system.realpath "/proc/self/exe"
   local function survey(options)
     local pipe = assert(io.popen(("TRITON_INTERPRET=1 KERNELBAND_PYTHON=%s %s run "
       .. "examples/tritonbench.lua tests/triton/kernels survey=yes out=%s %s 2>&1"):format(

@@ -11,10 +11,15 @@ if not (found and found.torch and found.triton) then
   return t.finish()
 end
 
+local folder = t.folder()
+
 local function run(script, ...)
-  return assert(python.run({ interpreter, "-B", "-c", "import sys\n"
-    .. "sys.path.insert(0, sys.argv[1].rsplit('/', 1)[0])\nimport worker\n" .. script,
-    python.worker(), ... }, ""))
+  return assert(python.run({ interpreter, "-B", "-c", ([[
+import sys, tempfile
+tempfile.tempdir = "%s"
+sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
+import worker
+]]):format(folder) .. script, python.worker(), ... }, ""))
 end
 
 t.test("what a candidate will ask for is compiled ahead, without a GPU", function()
@@ -327,7 +332,7 @@ except BlockingIOError:
 end)
 
 t.test("the id of the stream a call is on is learned from a fill on it", function()
-  local library, dir = python.inject(), assert(core.system.temp_dir())
+  local library, dir = python.inject(), t.folder()
   local cuda = os.getenv "CUDA_HOME" or "/usr/local/cuda"
   if not (library and core.system.exists(cuda .. "/include/cupti_activity.h")) then
     return io.stderr:write "skipped: no libkb_inject.so or no CUPTI headers\n"

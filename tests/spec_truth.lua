@@ -11,7 +11,7 @@ local task = require "kernelband.task"
 local win = require "kernelband.win"
 local worker = require "kernelband.worker"
 
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 local made = 0
 
 -- A task folder like axpy's, with other fields and other sources.

@@ -7,7 +7,7 @@ local json = require "kernelband.json"
 local run = require "kernelband.run"
 
 local exe = assert(core.system.exe())
-local dir = assert(core.system.temp_dir())
+local dir = t.folder()
 local function read(file) return assert(core.system.read_file(file)) end
 
 local function kernelband(words, before)
