@@ -330,12 +330,12 @@ START_TEST(two_servers_compile_at_once)
 }
 END_TEST
 
-/* The server's process, a child of this one. */
-static pid_t child_pid(void)
+/* The first child of a process of one thread. */
+static pid_t child_of(pid_t parent)
 {
     char path[64];
     int pid = -1;
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);
     FILE *f = fopen(path, "r");
     ck_assert_ptr_nonnull(f);
     ck_assert_int_eq(fscanf(f, "%d", &pid), 1);
@@ -347,13 +347,42 @@ START_TEST(a_server_that_died_is_replaced)
 {
     char log[KB_NVRTC_LOG_BYTES];
     ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
-    pid_t pid = child_pid();
+    pid_t pid = child_of(getpid());
     ck_assert_int_eq(kill(pid, SIGKILL), 0);
     siginfo_t info;
     ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
     ck_assert_int_eq(make(KERNEL("y[4] = n;"), "sm_80", 20 * second, log),
                      KB_OK);
-    ck_assert_int_ne(child_pid(), pid);
+    ck_assert_int_ne(child_of(getpid()), pid);
+}
+END_TEST
+
+/* Kills a process that is no child of ours: it has closed its files when it is
+ * a zombie. */
+static void end_of_another(pid_t pid)
+{
+    char path[64], state = '?';
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    for (int i = 0; i < 5000 && state != 'Z'; i++) {
+        FILE *f = fopen(path, "r");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_int_eq(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+        fclose(f);
+        usleep(1000);
+    }
+    ck_assert_int_eq(state, 'Z');
+}
+
+START_TEST(a_compiler_that_died_while_it_waited_costs_no_request)
+{
+    char log[KB_NVRTC_LOG_BYTES];
+    ck_assert_int_eq(make(KERNEL("y[6] = n;"), "sm_80", 20 * second, log), KB_OK);
+    pid_t held = child_of(getpid());
+    end_of_another(child_of(held));
+    kb_status st = make(KERNEL("y[5] = n;"), "sm_80", 20 * second, log);
+    ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
+    ck_assert_int_eq(child_of(getpid()), held);
 }
 END_TEST
 
@@ -468,6 +497,7 @@ int main(void)
         tcase_add_test(t,
             a_cache_that_others_write_or_that_cannot_be_written_is_not_used);
         tcase_add_test(t, a_server_that_died_is_replaced);
+        tcase_add_test(t, a_compiler_that_died_while_it_waited_costs_no_request);
         tcase_add_test(t, two_servers_compile_at_once);
         suite_add_tcase(s, t);
     }

@@ -867,13 +867,88 @@ for made in (lambda name: None, os.mkdir, os.mkfifo):
         print(e.args)
 r.put(torch.tensor([3], dtype=torch.uint8), 5)
 s.verify_shape(child, {"i": 0}, 7, 1)
-print(read[1:], os.listdir(s.shown))    # what was compared is gone
+print(read[1:], os.listdir(s.shown))    # what was compared is gone, and what was none
 ]], [[
 [b'\x01\x02'] [('expect', 0), ('show', 0), ('settle', 1), ('verify_shape', 1)]
 ('crashed', 'its results are not to be had: No such file or directory')
 ('crashed', 'its results are not to be had: no file')
 ('crashed', 'its results are not to be had: no file')
-[b'\x03'] ['1.bin']
+[b'\x03'] ['5.bin']
+]])
+end)
+
+t.test("a candidate has 30 s for a command, more where the untouched file needs it, or the task's",
+  function()
+  t.equal(run [[
+import types
+s = worker.Session.__new__(worker.Session)
+s.ahead = lambda *a: None
+def load(child, source):
+    raise worker.Lost("build_failed", "here it ends")
+s.load = load
+def seconds(call_s, baseline=False, haste_s=worker.HASTE_S):
+    worker.Child.call_s, s.haste_s = call_s, haste_s
+    child = types.SimpleNamespace(call_s=call_s)
+    try:
+        s.judge(child, "", {}, {"seconds": {}}, baseline)
+    except worker.Lost:
+        return child.call_s
+print(seconds(60), seconds(60, haste_s=25), seconds(6), seconds(240, True), seconds(60, haste_s=99))
+]], "30 45 6 240 60\n")
+end)
+
+t.test("what an evaluation was shown is gone when it ends, however it ends", function()
+  t.equal(run [[
+import fcntl, os, tempfile, types
+child = types.SimpleNamespace(scratch=tempfile.mkdtemp(), close=lambda: None, ask=lambda op: {})
+s = worker.Session.__new__(worker.Session)
+s.device, s.lock, s.shown, s.spare = "cpu", tempfile.TemporaryFile(), tempfile.mkdtemp(), child
+s.reference, s.task = types.SimpleNamespace(pid=None, scratch=""), {"source": "", "gate": False}
+s.alone = s.revive = s.end_moved = s.share_cpu = lambda *a: None
+s.scout = None
+worker.Child = lambda *a: child
+worker.Child.call_s = worker.Child.deadline = None
+def judge(child, *a):
+    for made in todo:
+        made(child.scratch + "/out.bin")
+        s.shown_by(child, "test")
+    raise worker.Lost("cheated", "no Triton kernel ran")
+s.judge = judge
+def locked(name):               # a folder that others than root can't remove
+    os.makedirs(name + "/in/side"), os.chmod(name + "/in", 0)
+for todo in ([lambda name: open(name, "w").close()] * 2, [os.mkfifo], [os.mkdir], [locked],
+             [lambda name: os.symlink("/etc/passwd", name)]):
+    out = s.evaluate("", {})
+    print(out["verdict"], out["reason"], len([x for x in os.listdir(s.shown) if os.getuid() == 0]))
+    for name in os.listdir(s.shown):
+        os.chmod(s.shown + "/" + name + "/in", 0o700)
+]], [[
+cheated no Triton kernel ran 0
+crashed its results are not to be had: no file 0
+crashed its results are not to be had: no file 0
+crashed its results are not to be had: no file 0
+crashed its results are not to be had: no file 0
+]])
+end)
+
+t.test("a reference that is late says so, where the candidate gave no reason itself", function()
+  t.equal(run [[
+import types
+s, ended = worker.Session.__new__(worker.Session), []
+s.poisons = worker.POISONS
+def late():
+    ended.append(True)
+    raise worker.Lost("timeout", "expect took more than 60 s")
+s.reference = types.SimpleNamespace(begin=lambda op, **request: late)
+for shows in (lambda *a, **k: {}, lambda *a, **k: {}["nonsense"]):
+    s.shown_by = shows
+    try:
+        s.verify_shape(None, {"i": 0}, 7, 1)
+    except (worker.Lost, KeyError) as e:
+        print(e.args, len(ended))
+]], [[
+('timeout', 'the reference: expect took more than 60 s') 1
+('nonsense',) 2
 ]])
 end)
 
@@ -1046,13 +1121,18 @@ print(torch.equal(a, draw(0, 9, (6,))))
     .. "9 50 [0, 1, 2, 3, 4]\nTrue\n")
 end)
 
-t.test("a default device is kept by what fills unwritten memory", function()
+t.test("a default device is kept by what fills unwritten memory, and none of what is compared",
+  function()
   t.equal(run [[
 import tempfile, torch
 r = worker.Runner("cpu", tempfile.mkdtemp(), True)
 torch.set_default_device("meta")
 print([f(3).device.type for f in (torch.empty, torch.zeros)], torch.empty.__name__)
-]], "['meta', 'meta'] empty\n")
+file = tempfile.mkstemp()[1]
+with open(file, "wb") as f:
+    f.write(b"abcd")
+print(r.read(file, 1, 2).tolist(), r.read(file, 3, 2))
+]], "['meta', 'meta'] empty\n[98, 99] None\n")
 end)
 
 t.test("small inputs and results lie elsewhere from call to call, large ones stay", function()
@@ -1150,7 +1230,7 @@ print(contends([5, 6], []), contends([5, 6], [5.1, 6]), contends([5, 6.2], [5, 5
 ]], "True True False False False\n")
 end)
 
-t.test("what a GPU has to count with is learned of the untouched file and told to all others",
+t.test("what a GPU has to count with is learned of the untouched file's child and told to others",
   function()
   t.equal(run [[
 import types

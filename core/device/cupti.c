@@ -98,6 +98,13 @@ kb_status kb_cupti_rest(kb_cupti *c)
     return st ? lost(c, st) : KB_OK;
 }
 
+static kb_status keep_available(kb_cupti *c, size_t bytes)
+{
+    c->availability = malloc(bytes);
+    c->availability_bytes = c->availability ? bytes : 0;
+    return c->availability ? KB_OK : KB_ENOMEM;
+}
+
 static kb_status find_available(kb_cupti *c)
 {
     kb_status st;
@@ -105,13 +112,11 @@ static kb_status find_available(kb_cupti *c)
         PARAMS(CUpti_Profiler_GetCounterAvailability_Params);
     p.ctx = c->context;
     CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
+    if (!st)
+        st = keep_available(c, p.counterAvailabilityImageSize);
     if (st)
         return st;
-    p.pCounterAvailabilityImage = c->availability =
-        malloc(p.counterAvailabilityImageSize);
-    if (!c->availability)
-        return KB_ENOMEM;
-    c->availability_bytes = p.counterAvailabilityImageSize;
+    p.pCounterAvailabilityImage = c->availability;
     CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
     return st;
 }
@@ -137,12 +142,10 @@ static kb_status open_target(kb_cupti *c, int device,
     snprintf(c->chip, sizeof c->chip, "%s", chip.pChipName);
     if (!known || !known->image)
         return find_available(c);
-    c->availability = malloc(known->bytes);
-    if (!c->availability)
-        return KB_ENOMEM;
-    c->availability_bytes = known->bytes;
-    memcpy(c->availability, known->image, known->bytes);
-    return KB_OK;
+    st = keep_available(c, known->bytes);
+    if (!st)
+        memcpy(c->availability, known->image, known->bytes);
+    return st;
 }
 
 kb_status kb_cupti_open(void *cu_context, int device,

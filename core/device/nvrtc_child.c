@@ -294,7 +294,8 @@ static void drop(struct hand *h)
     h->pid = 0;
 }
 
-/* busy: a child at work, whose pipes are none of the new one's business. */
+/* busy: a child at work, whose pipes are none of the new one's business; or
+ * NULL. */
 static void start_child(const struct nvrtc *v, char **argv, struct hand *busy,
                         struct hand *h)
 {
@@ -315,7 +316,8 @@ static void start_child(const struct nvrtc *v, char **argv, struct hand *busy,
         close(reply[0]);
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
-        drop(busy);
+        if (busy)
+            drop(busy);
         if (getppid() == self)
             compile(v, argv[2], argv[3], ask[0], reply[1]);
         _exit(1);
@@ -345,8 +347,30 @@ static bool finish_child(struct hand *h, int64_t deadline_ns, struct text *t,
     return good;
 }
 
-/* hand[0] gets the request, or a new child where that is none; hand[1], which
- * gets ready meanwhile, is hand[0] afterwards. */
+/* Hands the request to hand[0], or to a new child where there is none, or where
+ * it has died while it waited. */
+static bool send_request(const struct nvrtc *v, char **argv, struct hand *h,
+                         const unsigned char *request, size_t n,
+                         int64_t deadline_ns)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        if (!h->pid)
+            start_child(v, argv, NULL, h);
+        if (!h->pid)
+            return false;
+        kb_status st = kb_frame_write(h->ask, request, n, deadline_ns);
+        if (!st)
+            return true;
+        kb_process_kill(h->pid, false);
+        drop(h);
+        if (st != KB_ESYS)
+            return false;
+    }
+    return false;
+}
+
+/* hand[0] gets the request; hand[1], which gets ready meanwhile, is hand[0]
+ * afterwards. */
 static kb_status answer(const struct nvrtc *v, char **argv, struct hand hand[2],
                         const unsigned char *request, size_t n)
 {
@@ -357,14 +381,11 @@ static kb_status answer(const struct nvrtc *v, char **argv, struct hand hand[2],
     kb_status st = KB_EWORKER;
     if (!parse(request, n, &timeout_ns, &arch, &source))
         return KB_EWORKER;
-    if (!hand[0].pid)
-        start_child(v, argv, &hand[1], &hand[0]);
-    if (!hand[0].pid)
-        return KB_EWORKER;
     int64_t deadline_ns = kb_clock_now_ns() + timeout_ns;
-    bool sent = !kb_frame_write(hand[0].ask, request, n, deadline_ns);
+    if (!send_request(v, argv, &hand[0], request, n, deadline_ns))
+        return KB_EWORKER;
     start_child(v, argv, &hand[0], &hand[1]);
-    bool good = finish_child(&hand[0], sent ? deadline_ns : 0, &t, &a) && sent;
+    bool good = finish_child(&hand[0], deadline_ns, &t, &a);
     hand[0] = hand[1];
     hand[1].pid = 0;
     if (!good)
@@ -393,7 +414,7 @@ static kb_status serve(const struct nvrtc *v, char **argv)
     while (!st) {
         size_t n;
         if (!hand[0].pid)       /* the first, or no process was to be had */
-            start_child(v, argv, &hand[1], &hand[0]);
+            start_child(v, argv, NULL, &hand[0]);
         st = kb_frame_read(STDIN_FILENO, &in);
         if (!st) {
             const unsigned char *request = kb_frame_first(&in, &n);
@@ -435,7 +456,7 @@ int kb_nvrtc_main(int argc, char **argv)
                                       INT64_MAX);
         _exit(st ? 3 : 1);
     }
-    unsetenv(devices);
+    unsetenv(devices);          /* sources see no environment at all */
     kb_status st = serve(&v, argv);
     _exit(st ? 1 : 0);      /* NVRTC's own leaks are nobody's business */
 }

@@ -39,7 +39,7 @@ except ImportError as e:    # Debian's python3-minimal: an interpreter with a fe
 FRAME_MAX = 64 << 20
 WHOLE = 8 << 20             # bytes of a tensor that are compared whole
 SAMPLE = (1024, 1024)       # of a larger one: blocks, elements a block
-CALL_S = 60                 # deadline of one command to a child that judges nothing yet
+CALL_S = 60                 # deadline of one command to a child
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
 LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
 FLUSH = 256 << 20
@@ -71,7 +71,7 @@ AGAIN = 16                          # pairs of calls, at least, of processes tha
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
 KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of what then asks for it;
-                                    # both of a command that asks for what was not foreseen
+                                    # both of one that asks for what was not foreseen
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 JOBS_MOST = 4096                    # kernels
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
@@ -1428,7 +1428,8 @@ class Runner:
         memory that is kept: that of new pages costs more than to fill them."""
         torch, cpu = self.torch, self.device == "cpu"
         if self.buffer is None or self.buffer.numel() < n:
-            self.buffer = torch.empty(max(n, WHOLE), dtype=torch.uint8, pin_memory=not cpu)
+            self.buffer = torch.empty(max(n, WHOLE), dtype=torch.uint8, device="cpu",
+                                      pin_memory=not cpu)
         data = self.buffer[:n]
         with open(file, "rb", opener=lambda p, f: os.open(
                 p, f | os.O_NOFOLLOW | os.O_NONBLOCK)) as f:
@@ -2107,7 +2108,7 @@ class Session:
                 "kind": t["kind"], "name": t["module"], "seed": secret(), "needs": self.needs}
 
     def load(self, child, source):
-        child.ask("load", **self.loading(source))
+        child.ask("load", seconds=Child.call_s, **self.loading(source))
 
     def ahead(self, child, source, trusted=False):
         """Has what child will ask for compiled, beside all else. What is returned waits for what
@@ -2222,7 +2223,9 @@ class Session:
                     patient(lambda: self.reference.ask("shape", i=i, seed=seed,
                                                        room=str(i) in self.room))
                     self.reference.ask("prepare", seed=seed)
+                    begun = time.monotonic()
                     patient(lambda: self.reference.ask("go"))
+                    self.haste_s = max(self.haste_s, 4 * (time.monotonic() - begun))
                     where = "poisoned"
                     self.reference.ask("prepare", seed=seed)
                     self.reference.ask("call", poison=self.poisons[0])
@@ -2273,7 +2276,7 @@ class Session:
                "tier": "host-code", "checks": {}}
         child = None
         opens = self.task.get("open_s") or OPEN_S       # it compiles all that it is tuned over
-        Child.call_s = self.task.get("call_s") or (opens if baseline else self.kernel_s + self.haste_s)
+        Child.call_s = self.task.get("call_s") or (opens if baseline else CALL_S)
         if not (baseline and Child.deadline):           # which runs since it was loaded
             Child.deadline, self.waited = start + (opens if baseline else EVALUATE_S), 0.0
         try:
@@ -2327,6 +2330,8 @@ class Session:
             if child:
                 self.share_cpu(child, False)
                 child.close()
+            self.stale, self.file = (*self.stale, self.file), None
+            self.forget_shown()
             self.end_moved()
             if self.reference.pid is not None:
                 try:
@@ -2375,6 +2380,8 @@ class Session:
             nonlocal mark
             seconds[name], mark = time.monotonic() - mark, time.monotonic()
         until = (lambda what: None) if baseline else self.ahead(child, source)
+        if not baseline:
+            child.call_s = min(Child.call_s, self.kernel_s + self.haste_s)
         self.load(child, source)
         self.source, self.unrecorded, self.functions = source, None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
@@ -2460,7 +2467,7 @@ class Session:
         given = {"seed": secret(), "distinct": self.distinct}
         drawn = patient(lambda: self.reference.ask("inputs", **given))
         self.drawn = dict(given, place=drawn["place"])
-        # Also of one that is to hurry: this takes long where tensors are large.
+        # Also of one that has less time: this takes long where tensors are large.
         patient(lambda: child.ask("inputs", seconds=Child.call_s, **self.drawn))
         return drawn
 
@@ -2488,21 +2495,22 @@ class Session:
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
         reply = child.ask(op, **request)
-        name = "%s/%d.bin" % (self.shown, self.shows)
+        self.shows += 1                 # a name that is new, whatever lies at those before it
+        self.stale, self.file = (*self.stale, self.file), "%s/%d.bin" % (self.shown, self.shows)
         try:
-            os.replace(child.scratch + "/out.bin", name)
-            kind = os.lstat(name).st_mode
-            if not stat.S_ISREG(kind):
-                (remove if stat.S_ISDIR(kind) else os.unlink)(name)
+            os.replace(child.scratch + "/out.bin", self.file)
+            if not stat.S_ISREG(os.lstat(self.file).st_mode):
                 raise OSError(0, "no file")
         except OSError as e:
             raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
-        self.shows, self.stale, self.file = self.shows + 1, (*self.stale, self.file), name
         return reply
 
     def forget_shown(self):
         for name in filter(None, self.stale):
-            os.unlink(name)
+            try:
+                os.unlink(name)
+            except OSError:
+                remove(name)            # a folder, or gone
         self.stale = ()
 
     def verify(self, shown, op, **request):
@@ -2527,7 +2535,8 @@ class Session:
         return r
 
     def verify_shape(self, child, s, seed, runs):
-        what, i = {"seed": seed, "show": secret(), "poisons": self.poisons, "runs": runs}, str(s["i"])
+        i, late = str(s["i"]), None
+        what = {"seed": seed, "show": secret(), "poisons": self.poisons, "runs": runs}
         expected = self.reference.begin("expect", **what)
         try:
             shown = self.shown_by(child, "show", seed=what["show"])
@@ -2535,8 +2544,9 @@ class Session:
             try:
                 expected()
             except Lost as e:           # of all but time it is asked once more
-                if e.args[0] == "timeout":
-                    raise Lost("timeout", "the reference: " + e.args[1]) from None
+                late = e.args[1] if e.args[0] == "timeout" else None
+        if late:
+            raise Lost("timeout", "the reference: " + late)
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
         settled = child.begin("settle")
@@ -3019,16 +3029,16 @@ class Session:
         return (sum(k["ns"] for k in strange) / whole if whole else 0.0,
                 strange[0]["name"] if strange else "")
 
-    known = None                # what the GPU has to count with, as the untouched file's child says
+    counters_known = None       # what the GPU has to count with, as the untouched file's child says
 
     def counters(self, child, out, baseline):
         """Counters of the longest shape, after everything else: none is ever a verdict."""
         big = max(out["shapes"], key=lambda r: r["time_ns"])["shape"]["i"]
         try:
             child.ask("shape", seconds=20, i=big, seed=secret(), room=self.has_room(big))
-            r = child.ask("count", seconds=20, seed=secret(), known=self.known)
+            r = child.ask("count", seconds=20, seed=secret(), known=self.counters_known)
             if baseline and isinstance(r.get("known"), str):
-                self.known = r["known"]
+                self.counters_known = r["known"]
             values = r.get("values")
             if not isinstance(values, dict):
                 return {}, str(r.get("why") or "the child gave none")[:300]
