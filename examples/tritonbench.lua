@@ -202,9 +202,9 @@ local rows, said = {}, jobs > 1 and shared_out(function(task)
 end) or {}
 local stopped = core.system.interrupts() > 0
 for i, task in ipairs(tasks) do
-  local folder = folder_of(task)
+  local folder, row = folder_of(task), nil
   if state_of(folder) ~= "done" and said[task.name] and not stopped then
-    rows[i] = { task = task.name, verdict = "failed", reason = said[task.name] }
+    row = { task = task.name, verdict = "failed", reason = said[task.name] }
   elseif state_of(folder) ~= "done" and not stopped then
     local ok, r = pcall(function()
       if not opt.model and not task.schedule then
@@ -220,16 +220,16 @@ for i, task in ipairs(tasks) do
     end)
     stopped = ok and r.interrupted or core.system.interrupts() > 0
     if not ok then
-      rows[i] = { task = task.name, verdict = "failed", reason = first_line(r) }
+      row = { task = task.name, verdict = "failed", reason = first_line(r) }
     end
   end
-  if not rows[i] then
-    rows[i] = core.system.exists(folder .. "/run.db") and kb.metrics.row(folder)
-              or { task = task.name, verdict = "stopped" }
+  if not row and core.system.exists(folder .. "/run.db") then row = kb.metrics.row(folder) end
+  rows[#rows + 1] = row                 -- stopped: of those that were begun
+  if row then
+    print(("%3d %-32s %-9s %6s  %s%s"):format(i, task.name, row.verdict,
+      row.speedup and ("%.2fx"):format(row.speedup) or "-", row.strategy or row.reason or "",
+      row.verdict ~= "failed" and state_of(folder) ~= "done" and ", so far" or ""))
   end
-  print(("%3d %-32s %-9s %6s  %s"):format(i, task.name, rows[i].verdict, rows[i].speedup
-    and ("%.2fx"):format(rows[i].speedup) or "-", rows[i].strategy or rows[i].reason or ""))
-  if stopped then break end
 end
 
 print()

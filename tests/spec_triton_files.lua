@@ -178,6 +178,22 @@ t.test("the benchmark works on several operators at once, and reads what is done
   os.execute("rm -rf " .. dir)
 end)
 
+t.test("a benchmark that was stopped tells what is done, whatever was at work", function()
+  local dir, exe = t.folder(), core.system.realpath "/proc/self/exe"
+  local function searches(before, options)
+    local pipe = assert(io.popen(("TRITON_INTERPRET=1 KERNELBAND_PYTHON=%s %s %s run "
+      .. "examples/tritonbench.lua tests/triton/kernels out=%s %s 2>&1"):format(interpreter,
+      before, exe, dir, options)))
+    local text = pipe:read "a"
+    pipe:close()
+    return text
+  end
+  local done = searches("", "only=scaled_add steps=1"):match "\n *1 scaled_add( +ok [^\n]*)"
+  local text = searches("timeout -s INT 3", "steps=300 jobs=2")
+  t.contains(text, "stopped: the same command goes on")
+  t.contains(text, "  2 scaled_add" .. assert(done))
+end)
+
 t.test("what does not compile is left out; where nothing does tests are timed", function()
   local perf = base.job.perf:gsub("range%(8, 11%)", "range(2, 20)")
     :gsub("return scaled_add%b()", [[if input_tensor[0].numel() not in works:
