@@ -1,6 +1,7 @@
 -- Whole-evaluation time of a warm host-code candidate: operators of a TritonBench checkout,
 -- each with candidates that differ in one meta-parameter, so that every one is compiled.
 --   kernelband run tests/bench/gpu/bench_triton.lua DIR [NAME,NAME ..] [EACH]
+-- EACH: candidates that are judged ok, an operator; of up to four more that are not.
 local core = require "kernelband.core"
 local kb = require "kernelband"
 local worker = require "kernelband.worker"
@@ -12,16 +13,16 @@ local names = arg[2] or "softmax_triton1,rms_norm_triton,layer_norm_triton,swigl
 local each = math.tointeger(tonumber(arg[3] or "3"))
 
 local function sources(task)
-  local schedule, out = task.schedule, {}
+  local schedule, out, most = task.schedule, {}, each + 4
   if not schedule then
-    for i = 1, each do out[i] = task.source .. ("\n# once more, %d\n"):format(i) end
+    for i = 1, most do out[i] = task.source .. ("\n# once more, %d\n"):format(i) end
     return out
   end
   local first = {}
   for _, p in ipairs(schedule.parameters) do first[p[1]] = p[2][1] end
   for turn = 2, 4 do
     for _, p in ipairs(schedule.parameters) do
-      if p[2][turn] and #out < each then
+      if p[2][turn] and #out < most then
         local point = {}
         for k, v in pairs(first) do point[k] = v end
         point[p[1]] = p[2][turn]
@@ -53,6 +54,7 @@ for name in names:gmatch "[^,]+" do
     local took, best = {}, {}
     for i, shape in ipairs(baseline.shapes) do best[i] = shape.time_ns end
     for i, source in ipairs(sources(task)) do
+      if #took == each then break end
       e.submit(i, { source = source }, { best_times_ns = best })     -- as a search asks
       local ticket, out, code
       repeat
