@@ -377,7 +377,8 @@ static void end_of_another(pid_t pid)
 START_TEST(a_compiler_that_died_while_it_waited_costs_no_request)
 {
     char log[KB_NVRTC_LOG_BYTES];
-    ck_assert_int_eq(make(KERNEL("y[6] = n;"), "sm_80", 20 * second, log), KB_OK);
+    ck_assert_int_eq(make(KERNEL("y[6] = n;"), "sm_80", 20 * second, log),
+                     KB_OK);
     pid_t held = child_of(getpid());
     end_of_another(child_of(held));
     kb_status st = make(KERNEL("y[5] = n;"), "sm_80", 20 * second, log);
@@ -497,7 +498,8 @@ int main(void)
         tcase_add_test(t,
             a_cache_that_others_write_or_that_cannot_be_written_is_not_used);
         tcase_add_test(t, a_server_that_died_is_replaced);
-        tcase_add_test(t, a_compiler_that_died_while_it_waited_costs_no_request);
+        tcase_add_test(t,
+                       a_compiler_that_died_while_it_waited_costs_no_request);
         tcase_add_test(t, two_servers_compile_at_once);
         suite_add_tcase(s, t);
     }

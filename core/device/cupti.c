@@ -189,7 +189,8 @@ void kb_cupti_close(kb_cupti *c)
 
 struct kb_cupti_available kb_cupti_known(const kb_cupti *c)
 {
-    return (struct kb_cupti_available){ c->availability, c->availability_bytes };
+    return (struct kb_cupti_available){ c->availability,
+                                        c->availability_bytes };
 }
 
 const char *kb_cupti_chip(const kb_cupti *c)

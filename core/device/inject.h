@@ -41,9 +41,9 @@ int kb_inject_count(const char *set, int device, int (*prepare)(void *),
                     int (*launch)(void *), void *arg, double *value,
                     size_t values, char *why, size_t cap);
 
-/* What the GPU has to count with (cupti.h): the bytes that the first count found
- * out, NULL before; and those of another process of the same GPU, copied, that
- * spare this one's counts finding them out. */
+/* What the GPU has to count with (cupti.h): the bytes that the first count
+ * found out, NULL before; and those of another process of the same GPU, copied,
+ * that spare this one's counts finding them out. */
 const void *kb_inject_known(size_t *bytes);
 void kb_inject_know(const void *image, size_t bytes);
 

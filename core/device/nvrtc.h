@@ -2,11 +2,12 @@
  *
  * kernelband _nvrtc LIB INCLUDE is a server: it loads NVRTC and compiles one
  * empty kernel, so that all is warm, and keeps one forked child ahead of the
- * next source; it gets ready while another compiles. The child gives up everything (limits, user, files, calls:
- * jail.h; its root is the include folder wherever a chroot or a user namespace
- * is allowed), warms up once more, and only then reads the one source it is
- * for. So #include, #embed and __has_include find the
- * toolkit's headers and nothing else, and no environment.
+ * next source; it gets ready while another compiles. The child gives up
+ * everything (limits, user, files, calls: jail.h; its root is the include
+ * folder wherever a chroot or a user namespace is allowed), warms up once
+ * more, and only then reads the one source it is for. So #include, #embed and
+ * __has_include find the toolkit's headers and nothing else, and no
+ * environment.
  *
  * Every source is compiled with kb_nvrtc_flags. Cubins are kept in a cache
  * (nvrtc_parts.h), failures are not.

@@ -347,8 +347,8 @@ static bool finish_child(struct hand *h, int64_t deadline_ns, struct text *t,
     return good;
 }
 
-/* Hands the request to hand[0], or to a new child where there is none, or where
- * it has died while it waited. */
+/* Hands the request to the child that waits, or to a new one where there is
+ * none or it has died. */
 static bool send_request(const struct nvrtc *v, char **argv, struct hand *h,
                          const unsigned char *request, size_t n,
                          int64_t deadline_ns)
