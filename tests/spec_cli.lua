@@ -246,5 +246,4 @@ t.test("a library folder that is none is told", function()
   t.contains(err, "KERNELBAND_LIB")
 end)
 
-os.execute(("rm -rf '%s'"):format(dir))
 t.finish()

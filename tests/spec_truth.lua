@@ -264,5 +264,4 @@ t.test("a confirmation comes from a process that no candidate was in", function(
   e.close()
 end)
 
-os.execute("rm -rf " .. dir)
 t.finish()

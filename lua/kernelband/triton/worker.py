@@ -71,7 +71,7 @@ AGAIN = 16                          # pairs of calls, at least, of processes tha
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
 KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of what then asks for it;
-                                    # both of one that asks for what was not foreseen
+                                    # both of any command, but for those that load and draw
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 JOBS_MOST = 4096                    # kernels
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
@@ -1334,9 +1334,9 @@ class Runner:
         return {}
 
     def do_verify_shape(self, seed, show, leaves, file, poisons, runs=2, ignore=(), allow=None):
-        before, self.expected = self.expected, None
-        done = before[2] if before and before[:2] == (seed, show) else \
-            [self.run_shape(seed, show, poisons[k % 2]) for k in range(runs)]
+        if not self.expected or self.expected[:2] != (seed, show):
+            self.do_expect(seed, show, poisons, runs)
+        done, self.expected = self.expected[2], None
 
         def run(k):
             done.append(self.run_shape(seed, show, poisons[k % 2]))
@@ -1770,10 +1770,12 @@ class Child:
         except OSError:
             return ""
 
-    def hurry(self, seconds, waited):
-        """It may take no longer for a command, now that what it asks for was waited for."""
+    def hurry(self, seconds, waited=None):
+        """It may take no longer for a command; where what it asks for was waited for in vain, so
+        long, that is told."""
         self.call_s = min(Child.call_s, seconds)
-        self.hurried = ", and its kernels were not compiled in the %.0f s before" % waited
+        if waited is not None:
+            self.hurried = ", and its kernels were not compiled in the %.0f s before" % waited
 
     def kill(self):
         """Ends the child with all it started: its group, its session, and what fled to us."""
@@ -2381,7 +2383,7 @@ class Session:
             seconds[name], mark = time.monotonic() - mark, time.monotonic()
         until = (lambda what: None) if baseline else self.ahead(child, source)
         if not baseline:
-            child.call_s = min(Child.call_s, self.kernel_s + self.haste_s)
+            child.hurry(self.kernel_s + self.haste_s)
         self.load(child, source)
         self.source, self.unrecorded, self.functions = source, None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
