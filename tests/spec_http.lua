@@ -278,7 +278,7 @@ t.test("a stream whose pieces wait can be cancelled at once", function()
   L:at(begun + 100 * ms, function() h:cancel() end)
   while not h:done() do L:turn(second_ns) end
   t.equal(out[3], "ECANCELED")
-  assert(now_ns() - begun < second_ns)
+  assert(now_ns() - begun < 10 * second_ns)
 end)
 
 t.test("a reader may stop a stream, and an error of it is its own", function()
