@@ -634,7 +634,29 @@ for last in False, True:            # the first pair's process knows which it wa
 ]]), "compared\ncompared\n")
 end)
 
-t.test("clocks that disagree in a second pair of processes as well are a verdict", function()
+t.test("clocks that disagree in a second and a third pair of processes, not in a fourth, are none",
+       function()
+  t.equal(run(suspected .. [[
+guilty, honest = ((100, 200), (10, 180)), ((100, 200), (98, 198))
+class Each(Child):                              # a pair is the untouched file, then the candidate
+    def __init__(self, *a):
+        global second
+        second = pairs[len(made) // 2]
+        super().__init__(*a)
+worker.Child, seeds = Each, set()
+s = session()
+first_calls = s.first_calls
+def noted(child, shape):
+    seeds.add(shape["seed"])
+    first_calls(child, shape)
+s.first_calls = noted
+for pairs in [guilty, honest], [guilty, guilty, honest], [guilty] * 3 + [honest]:
+    print(judged(s)[0], len(made) // 2)
+print(len(seeds))                               # each is asked for inputs of its own
+]]), "1.02 2\n1.02 3\ncheated 3\n8\n")
+end)
+
+t.test("clocks that disagree in all pairs of processes are a verdict", function()
   t.equal(run(suspected .. [[
 second = (100, 200), (10, 180)
 print(judged(session()))
@@ -643,8 +665,9 @@ s = session()
 s.end_moved = lambda: True
 print(judged(s))
 ]]), "('cheated', \"x: its own events save 90 us a call, the parent's clock says 20 us: work is "
-    .. "done outside what is timed\")\n('cheated', 'it gave a process that is not its own another "
-    .. "priority or other processors')\n")
+    .. "done outside what is timed, and so say all of 4 pairs of processes\")\n"
+    .. "('cheated', 'it gave a process that is not its own another priority or other "
+    .. "processors')\n")
 end)
 
 t.test("where the second pair of processes fails, what the first one showed stands", function()

@@ -68,6 +68,7 @@ BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whos
 BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
 AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
+OPINIONS = 3                        # pairs of processes that must share it
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
 KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of what then asks for it;
@@ -2776,19 +2777,18 @@ class Session:
         try:
             row = self.timed(child, s, options)
         except Suspicion as first:
-            row = self.second_opinion(first, s, options)
+            row = self.other_opinions(first, s, options)
         out["shapes"].append(row)
 
-    def second_opinion(self, first, s, options):
-        """The row of a shape that the clocks of a pair of processes disagree about. On a busy host
-        they do so by chance: what two processes differ in, by events or by what the host adds to
-        them, they differ in for as long as they live. A new pair is checked and timed as the first
-        one was. What it shows is all that counts: a file that tells the pairs apart and is
-        honest in this one has the times of this one. Where it fails, the first finding stands, but
-        for want of time or memory, which prove nothing. Its time is the candidate's."""
-        # The first process knows whether it was looked at after all that counts, and may tell.
-        s, left = dict(s, seed=secret(), least=AGAIN, count=0, chance=0, allowed=0,
-                       last=not s["baseline"]), self.left_s
+    def other_opinions(self, first, given, options):
+        """The row of a shape that the clocks of a pair of processes disagree about. Of honest
+        files they do so by chance: what two processes differ in, by events or by what the host adds
+        to them, they differ in for as long as they live. A new pair is checked and timed as the
+        first one was, and where its clocks disagree as well another one, up to OPINIONS. What the
+        first to agree shows is all that counts: a file that tells the pairs apart and is honest in
+        this one has the times of this one. Where one fails, the first finding stands, but for want
+        of time or memory, which prove nothing. Its time is the candidate's."""
+        left = self.left_s
 
         def again(child):
             self.ahead(child, self.source)("all")
@@ -2798,15 +2798,23 @@ class Session:
             if self.end_moved():        # its reference ends with it: later no one could tell
                 raise Lost("cheated", MOVED)
             return row
-        try:
-            return self.with_new_pair(self.source, again)
-        except (Lost, OSError) + NONSENSE as e:
-            found = isinstance(e, Lost) and (e.args[0] in ("cheated", "timeout")
-                                             or "more memory than is free" in str(e.args[1]))
-            raise (e if found else first) from None
-        finally:
-            self.left_s = left
-            sweep()
+        for k in range(1, OPINIONS + 1):
+            # The first process knows whether it was looked at after all that counts, and may tell.
+            s = dict(given, seed=secret(), least=AGAIN, count=0, chance=0, allowed=0,
+                     last=not given["baseline"])
+            try:
+                return self.with_new_pair(self.source, again)
+            except Suspicion as e:
+                if k == OPINIONS:
+                    raise Lost(e.args[0], "%s, and so say all of %d pairs of processes" % (
+                        e.args[1], k + 1)) from None
+            except (Lost, OSError) + NONSENSE as e:
+                found = isinstance(e, Lost) and (e.args[0] in ("cheated", "timeout")
+                                                 or "more memory than is free" in str(e.args[1]))
+                raise (e if found else first) from None
+            finally:
+                self.left_s = left
+                sweep()
 
     def with_new_pair(self, source, call):
         """call(child) beside a new reference, child being a new process that has source. The GPU
