@@ -117,6 +117,7 @@ soak: all $(SERVER)
 check-gpu: all $(B)/tests/check_cupti_gpu
 	@$(B)/tests/check_cupti_gpu
 	@$(KB) run tests/gpu_suite.lua
+	@$(KB) run tests/gpu_schedules.lua
 bench-gpu:
 	$(Q)$(MAKE) --no-print-directory MODE=release all
 	@build/release/kernelband run tests/bench/gpu/bench_gpu.lua

@@ -3,9 +3,10 @@
 local t = require "harness"
 local core = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
+local points = require "points"
 local task = require "kernelband.task"
 
-local points = math.tointeger(tonumber(arg[1])) or 30
+local count = math.tointeger(tonumber(arg[1])) or 30
 local names = table.move(arg, 2, #arg, 1, {})
 if #names == 0 then
   names = { "gelu_bias", "matmul", "reduce_sum", "rmsnorm", "softmax", "stencil2d", "transpose" }
@@ -23,23 +24,12 @@ local function small(name)
   return own
 end
 
-local function random_point(schedule, rng)
-  local p
-  repeat
-    p = {}
-    for _, parameter in ipairs(schedule.parameters) do
-      p[parameter[1]] = parameter[2][rng:below(#parameter[2]) + 1]
-    end
-  until schedule.valid(p)
-  return p
-end
-
 for _, name in ipairs(names) do
-  t.test(("%s: %d random points of its schedule are ok"):format(name, points), function()
+  t.test(("%s: %d random points of its schedule are ok"):format(name, count), function()
     local own, rng = small(name), core.rng(30):split(name)
     local s = evaluate.open(own, evaluate.device "cpu")
-    for i = 1, points do
-      local source = own.schedule.emit(random_point(own.schedule, rng))
+    for i = 1, count do
+      local source = own.schedule.emit(points.random(own.schedule, rng))
       local got = s:evaluate(source)
       if got.verdict ~= "ok" then
         error(("point %d is %s: %s\n%s"):format(i, got.verdict, got.reason, source))

@@ -172,10 +172,18 @@ local function searches()
     if option.task and not ("," .. option.task .. ","):find("," .. name .. ",", 1, true) then
       goto continue
     end
-    local start = core.system.now_ns()
+    local start, others = core.system.now_ns(), {}
+    local function note(pull)
+      if pull.verdict ~= "ok" then
+        local source = pull.candidate and pull.candidate.source or ""
+        local point = source:match "/%*%s*([%w_]+=.-)%s*%*/" or "no point of the schedule"
+        others[#others + 1] = ("  pull %d, %s: %s (%s)"):format(pull.n, pull.verdict,
+          tostring(pull.reason):match "[^\n]*", (point:gsub("%s*\n%s*%*%s*", " ")))
+      end
+    end
     local best = kb.search { task = kb.task("examples/tasks/" .. name), device = "cuda:0",
                              policy = policy, budget = { steps = 60 },
-                             seed = tonumber(option.seed), quiet = true }
+                             seed = tonumber(option.seed), quiet = true, on_pull = note }
     local us = best.shapes[1].time_ns / 1e3
     local lib = library[name]
     say("%-14s %8.1f us, library %8s us, ratio %s (target %.2f), %.1fx baseline, %.0f %% of peak, "
@@ -183,6 +191,7 @@ local function searches()
         lib and ("%.2f"):format(lib / us) or "-", goal[2], best.shapes[1].speedup,
         100 * best.shapes[1].share_of_peak, best.pulls, progress.counts(best.verdicts),
         (core.system.now_ns() - start) / 1e9)
+    for _, line in ipairs(others) do say("%s", line) end
     ::continue::
   end
 end
