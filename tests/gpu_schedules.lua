@@ -33,7 +33,7 @@ local function judged(own)
   local best = {}
   for i, shape in ipairs(evaluator.baseline().shapes) do best[i] = shape.time_ns end
   for _ = 1, count do
-    local p = points.random(schedule, rng)
+    local p = points.valid(schedule, rng)
     local out = judge(evaluator, schedule.emit(p), { best_times_ns = best })
     if out.verdict ~= "ok" then
       wrong[#wrong + 1] = ("%s: %s\n    %s"):format(out.verdict, out.reason,

@@ -1,15 +1,25 @@
 -- points.lua - points of a schedule, for the tests that judge what it writes.
 local points = {}
 
--- A valid one, each value as likely as another of its parameter.
+local function draw(schedule, pick)
+  local p = {}
+  for _, parameter in ipairs(schedule.parameters) do
+    p[parameter[1]] = parameter[2][pick(#parameter[2])]
+  end
+  return p
+end
+
+-- What the baseline does.
+function points.first(schedule) return draw(schedule, function() return 1 end) end
+
+-- Any, valid or not; each value as likely as another of its parameter.
 function points.random(schedule, rng)
+  return draw(schedule, function(n) return rng:below(n) + 1 end)
+end
+
+function points.valid(schedule, rng)
   local p
-  repeat
-    p = {}
-    for _, parameter in ipairs(schedule.parameters) do
-      p[parameter[1]] = parameter[2][rng:below(#parameter[2]) + 1]
-    end
-  until schedule.valid(p)
+  repeat p = points.random(schedule, rng) until schedule.valid(p)
   return p
 end
 

@@ -5,6 +5,7 @@ local t    = require "harness"
 local core = require "kernelband.core"
 local task = require "kernelband.task"
 local plan = require "kernelband.plan"
+local points = require "points"
 local system = core.system
 
 local compiler, why = core.nvrtc()
@@ -21,9 +22,7 @@ local function sources(own, name)
   local out = { task.source(own, "baseline"), task.source(own, "reference") }
   local rng = core.rng(2):split(name)
   while own.schedule and #out < 22 do
-    local p = {}
-    for _, q in ipairs(own.schedule.parameters) do p[q[1]] = q[2][1 + rng:below(#q[2])] end
-    if own.schedule.valid(p) then out[#out + 1] = own.schedule.emit(p) end
+    out[#out + 1] = own.schedule.emit(points.valid(own.schedule, rng))
   end
   return out
 end

@@ -29,7 +29,7 @@ for _, name in ipairs(names) do
     local own, rng = small(name), core.rng(30):split(name)
     local s = evaluate.open(own, evaluate.device "cpu")
     for i = 1, count do
-      local source = own.schedule.emit(points.random(own.schedule, rng))
+      local source = own.schedule.emit(points.valid(own.schedule, rng))
       local got = s:evaluate(source)
       if got.verdict ~= "ok" then
         error(("point %d is %s: %s\n%s"):format(i, got.verdict, got.reason, source))

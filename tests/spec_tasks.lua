@@ -4,6 +4,7 @@ local t = require "harness"
 local core = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
 local kb = require "kernelband"
+local points = require "points"
 
 local strategy_names = { "access_layout", "fusion", "pipeline", "reordering",
                          "tiling", "vectorization" }
@@ -15,23 +16,6 @@ local function folder(name) return root .. "examples/tasks/" .. name .. "/" end
 
 local function schedule_of(name)
   return assert(loadfile(folder(name) .. "schedule.lua", "t"))()
-end
-
-local function first_point(schedule)
-  local p = {}
-  for _, parameter in ipairs(schedule.parameters) do
-    p[parameter[1]] = parameter[2][1]
-  end
-  return p
-end
-
-local function random_point(schedule, rng)
-  local p = {}
-  for _, parameter in ipairs(schedule.parameters) do
-    local values = parameter[2]
-    p[parameter[1]] = values[rng:below(#values) + 1]
-  end
-  return p
 end
 
 local function with(p, name, value)
@@ -114,7 +98,7 @@ for _, name in ipairs(task_names) do
     local rng, changed = core.rng(7), {}
     local owner = owners()
     for _ = 1, 60 do
-      local p = random_point(schedule, rng)
+      local p = points.random(schedule, rng)
       local text = schedule.valid(p) and schedule.emit(p)
       for _, parameter in ipairs(text and schedule.parameters or {}) do
         local who = owner[parameter[1]][1]
@@ -132,7 +116,7 @@ for _, name in ipairs(task_names) do
   t.test(name .. ": at least 300 valid points are different kernels", function()
     local rng, seen, count = core.rng(1), {}, 0
     for _ = 1, 2000 do
-      local p = random_point(schedule, rng)
+      local p = points.random(schedule, rng)
       local text = schedule.valid(p) and schedule.emit(p)
       if text and not seen[text] then
         seen[text] = true
@@ -145,7 +129,7 @@ for _, name in ipairs(task_names) do
 
   t.test(name .. ": the first values are valid, and text is reproducible",
          function()
-    local p = first_point(schedule)
+    local p = points.first(schedule)
     t.equal(schedule.valid(p), true)
     local again = schedule_of(name)
     local rng = core.rng(3)
@@ -158,7 +142,7 @@ for _, name in ipairs(task_names) do
         t.equal(p, before, "emit changed its argument")
         t.contains(text, "void " .. name .. "(")
       end
-      p = random_point(schedule, rng)
+      p = points.random(schedule, rng)
     end
   end)
 
@@ -166,7 +150,7 @@ for _, name in ipairs(task_names) do
          function()
     local rng = core.rng(5)
     for _ = 1, 20 do
-      local p = random_point(schedule, rng)
+      local p = points.random(schedule, rng)
       if schedule.valid(p) then
         local text = schedule.emit(p)
         for line in text:gmatch "[^\n]+" do assert(#line <= 100, line) end
@@ -183,11 +167,11 @@ for _, name in ipairs { "gelu_bias", "reduce_sum" } do
     task.shapes.timed = { { rows = 16, cols = 256 } }
     local s = evaluate.open(task, evaluate.device "cpu")
     local rng = core.rng(11)
-    local p = first_point(task.schedule)
+    local p = points.first(task.schedule)
     for _ = 1, 2 do
       local got = s:evaluate(task.schedule.emit(p))
       t.equal(got.verdict, "ok", got.reason)
-      repeat p = random_point(task.schedule, rng) until task.schedule.valid(p)
+      p = points.valid(task.schedule, rng)
     end
     s:close()
   end)

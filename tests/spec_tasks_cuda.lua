@@ -4,6 +4,7 @@
 local t = require "harness"
 local core = require "kernelband.core"
 local kb = require "kernelband"
+local points = require "points"
 
 local root = core.system.lib_dir() .. "/"
 local sets = {
@@ -35,23 +36,6 @@ end
 
 local function task_of(name)
   return assert(loadfile(folder(name) .. "task.lua", "t"))()
-end
-
-local function first_point(schedule)
-  local p = {}
-  for _, parameter in ipairs(schedule.parameters) do
-    p[parameter[1]] = parameter[2][1]
-  end
-  return p
-end
-
-local function random_point(schedule, rng)
-  local p = {}
-  for _, parameter in ipairs(schedule.parameters) do
-    local values = parameter[2]
-    p[parameter[1]] = values[rng:below(#values) + 1]
-  end
-  return p
 end
 
 local function owners(set)
@@ -102,7 +86,7 @@ end
 
 t.test("a row that is held gets threads by its length, whatever is not for held rows", function()
   local schedule = schedule_of "layernorm"
-  local p = first_point(schedule)
+  local p = points.first(schedule)
   p.fuse_passes, p.vector = "hold", 4
   local text = schedule.emit(p)
   t.contains(text, "block=(min(1024, 32*cdiv(cols, 512)), 1)")
@@ -174,7 +158,7 @@ for _, name in ipairs(tasks()) do
   t.test(name .. ": at least 300 valid points are different kernels", function()
     local rng, seen, count = core.rng(1), {}, 0
     for _ = 1, 3000 do
-      local p = random_point(schedule, rng)
+      local p = points.random(schedule, rng)
       local text = schedule.valid(p) and schedule.emit(p)
       if text and not seen[text] then
         seen[text] = true
@@ -188,7 +172,7 @@ for _, name in ipairs(tasks()) do
   t.test(name .. ": from some point each of the six reaches another kernel", function()
     local rng, changed = core.rng(7), {}
     for _ = 1, 60 do
-      local p = random_point(schedule, rng)
+      local p = points.random(schedule, rng)
       local text = schedule.valid(p) and schedule.emit(p)
       for _, parameter in ipairs(text and schedule.parameters or {}) do
         local who, key = six[parameter[1]][1], parameter[1]
@@ -204,7 +188,7 @@ for _, name in ipairs(tasks()) do
   end)
 
   t.test(name .. ": text is reproducible and its plan launches what it defines", function()
-    local again, rng, p = schedule_of(name), core.rng(3), first_point(schedule)
+    local again, rng, p = schedule_of(name), core.rng(3), points.first(schedule)
     assert(schedule.valid(p) == true, "the first values are not valid")
     for _ = 1, 25 do
       if schedule.valid(p) then
@@ -215,7 +199,7 @@ for _, name in ipairs(tasks()) do
         t.equal(p, before, "emit changed its argument")
         check_plan(text, task)
       end
-      p = random_point(schedule, rng)
+      p = points.random(schedule, rng)
     end
   end)
 

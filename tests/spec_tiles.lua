@@ -2,6 +2,7 @@
 -- the same text, and no point twice under two names where it matters not.
 local t = require "harness"
 local core = require "kernelband.core"
+local points = require "points"
 
 local root = core.system.lib_dir() .. "/examples/tasks/"
 local names = { "attention_fwd", "conv2d", "gemm_bf16", "gemm_f32" }
@@ -10,28 +11,14 @@ local function schedule_of(name)
   return assert(loadfile(root .. name .. "/schedule_cuda.lua", "t"))()
 end
 
-local function draw(schedule, pick)
-  local p = {}
-  for _, parameter in ipairs(schedule.parameters) do
-    p[parameter[1]] = parameter[2][pick(#parameter[2])]
-  end
-  return p
-end
-
-local function first(schedule) return draw(schedule, function() return 1 end) end
-
-local function random(schedule, rng)
-  return draw(schedule, function(n) return rng:below(n) + 1 end)
-end
-
 -- Without the comment that names the parameters.
 local function plain(source) return (source:gsub("/%*[^*]-=.-%*/\n\n?", "", 1)) end
 
 t.test("the first point is the baseline", function()
   for _, name in ipairs(names) do
     local schedule = schedule_of(name)
-    t.equal(schedule.valid(first(schedule)), true)
-    t.equal(plain(schedule.emit(first(schedule))),
+    t.equal(schedule.valid(points.first(schedule)), true)
+    t.equal(plain(schedule.emit(points.first(schedule))),
             core.system.read_file(root .. name .. "/baseline.cu"))
   end
 end)
@@ -41,7 +28,7 @@ t.test("a schedule has more than 300 kernels, and a point one text", function()
     local schedule, rng = schedule_of(name), core.rng(i)
     local seen, kernels = {}, 0
     for _ = 1, 1200 do
-      local p = random(schedule, rng)
+      local p = points.random(schedule, rng)
       if schedule.valid(p) then
         local source = schedule.emit(p)
         t.equal(schedule.emit(p), source)
@@ -59,7 +46,7 @@ t.test("no hole is left in a text, and every launch names its kernel", function(
   for i, name in ipairs(names) do
     local schedule, rng = schedule_of(name), core.rng(i + 10)
     for _ = 1, 100 do
-      local p = random(schedule, rng)
+      local p = points.random(schedule, rng)
       if schedule.valid(p) then
         local source = schedule.emit(p)
         t.equal(not source:find("${", 1, true), true)

@@ -1,7 +1,9 @@
 -- One CPU evaluation of a correct matmul candidate: compile, all checks, all
 -- timing, nothing screened away. And the memory of the engine beside it.
 --   kernelband run tests/bench/bench_evaluate.lua [candidates]
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
 local core   = require "kernelband.core"
+local points = require "points"
 local task   = require "kernelband.task"
 local worker = require "kernelband.worker"
 
@@ -11,11 +13,9 @@ local rng = core.rng(1)
 
 -- A random valid point of the schedule that is not hopelessly slow.
 local function point()
-  while true do
-    local p = {}
-    for _, q in ipairs(t.schedule.parameters) do p[q[1]] = q[2][1 + rng:below(#q[2])] end
-    if p.vector >= 8 and t.schedule.valid(p) then return t.schedule.emit(p) end
-  end
+  local p
+  repeat p = points.valid(t.schedule, rng) until p.vector >= 8
+  return t.schedule.emit(p)
 end
 
 local start = core.system.now_ns()

@@ -1,5 +1,5 @@
--- What a report costs: median seconds for a journal of 2,000 pulls, of 9. Issue's
--- measure: at most a second.
+-- What a report costs: median seconds for a journal of 2,000 pulls, of 9.
+-- The aim: at most a second.
 --   kernelband run tests/bench/bench_report.lua
 package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
 local core     = require "kernelband.core"

@@ -2,9 +2,11 @@
 -- kernel wins against itself, and how far short searches get beside torch.
 --   kernelband run tests/bench/gpu/bench_gpu.lua [part ..] [policy=NAME] [seed=N] [task=NAME,..]
 -- Parts: steps cost aa search. The last three are for searches.
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
 local kb       = require "kernelband"
 local core     = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
+local points   = require "points"
 local progress = require "kernelband.progress"
 local rooms    = require "kernelband.room"
 local task     = require "kernelband.task"
@@ -40,14 +42,10 @@ local function judge(evaluator, source, options)
   end
 end
 
--- Valid points of a task's schedule, drawn evenly.
-local function points(t, n, seed)
+-- Sources of n valid points of a task's schedule.
+local function drawn(t, n, seed)
   local rng, out = core.rng(seed), {}
-  while #out < n do
-    local p = {}
-    for _, q in ipairs(t.schedule.parameters) do p[q[1]] = q[2][1 + rng:below(#q[2])] end
-    if t.schedule.valid(p) then out[#out + 1] = t.schedule.emit(p) end
-  end
+  for i = 1, n do out[i] = t.schedule.emit(points.valid(t.schedule, rng)) end
   return out
 end
 
@@ -116,7 +114,7 @@ local function cost(name)
   evaluator.baseline()
   local parts = { build = {}, check = {}, time = {}, profile = {}, total = {} }
   local n = 0
-  local sources = points(t, 24, 7)
+  local sources = drawn(t, 24, 7)
   for _, source in ipairs(sources) do
     local out = judge(evaluator, source)
     if out.verdict == "ok" then
@@ -172,16 +170,18 @@ local function searches()
     if option.task and not ("," .. option.task .. ","):find("," .. name .. ",", 1, true) then
       goto continue
     end
+    local own = kb.task("examples/tasks/" .. name)
+    local schedule = task.for_language(own, "cuda").schedule
     local start, others = core.system.now_ns(), {}
     local function note(pull)
       if pull.verdict ~= "ok" then
-        local source = pull.candidate and pull.candidate.source or ""
-        local point = source:match "/%*%s*([%w_]+=.-)%s*%*/" or "no point of the schedule"
+        local params = pull.candidate and pull.candidate.params
         others[#others + 1] = ("  pull %d, %s: %s (%s)"):format(pull.n, pull.verdict,
-          tostring(pull.reason):match "[^\n]*", (point:gsub("%s*\n%s*%*%s*", " ")))
+          tostring(pull.reason):match "[^\n]*",
+          params and points.describe(schedule, params) or "no point of the schedule")
       end
     end
-    local best = kb.search { task = kb.task("examples/tasks/" .. name), device = "cuda:0",
+    local best = kb.search { task = own, device = "cuda:0",
                              policy = policy, budget = { steps = 60 },
                              seed = tonumber(option.seed), quiet = true, on_pull = note }
     local us = best.shapes[1].time_ns / 1e3
