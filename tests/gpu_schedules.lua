@@ -1,11 +1,12 @@
 -- Random points of every CUDA schedule, judged on the GPU as a search judges them, on the task's
 -- own shapes: all ok. Run by make check-gpu.
 --   kernelband run tests/gpu_schedules.lua [POINTS [TASK ..]]
-local t      = require "harness"
-local core   = require "kernelband.core"
-local points = require "points"
-local task   = require "kernelband.task"
-local worker = require "kernelband.worker"
+local t          = require "harness"
+local candidates = require "candidates"
+local core       = require "kernelband.core"
+local points     = require "points"
+local task       = require "kernelband.task"
+local worker     = require "kernelband.worker"
 
 if core.gpus() == 0 then
   print "skipped: no NVIDIA GPU, or no driver, on this machine"
@@ -18,15 +19,6 @@ local root = core.system.lib_dir() .. "/examples/tasks/"
 local names = table.move(arg, 2, #arg, 1, {})
 if #names == 0 then names = assert(core.system.list(root)) end
 
-local function judge(evaluator, source, options)
-  evaluator.submit(1, { source = source }, options)
-  local ticket, out, code
-  repeat
-    ticket, out, code = evaluator.next(120 * 10 ^ 9 // 1)
-  until ticket or code ~= "EINTR"
-  return ticket and out or error(("no verdict in two minutes: %s"):format(out))
-end
-
 local function judged(own)
   local schedule, rng, wrong = own.schedule, core.rng(31):split(own.name), {}
   local evaluator = worker.start { task = own, device = "cuda:0" }
@@ -34,7 +26,8 @@ local function judged(own)
   for i, shape in ipairs(evaluator.baseline().shapes) do best[i] = shape.time_ns end
   for _ = 1, count do
     local p = points.valid(schedule, rng)
-    local out = judge(evaluator, schedule.emit(p), { best_times_ns = best })
+    evaluator.submit(1, { source = schedule.emit(p) }, { best_times_ns = best })
+    local out = candidates.answer(evaluator)
     if out.verdict ~= "ok" then
       wrong[#wrong + 1] = ("%s: %s\n    %s"):format(out.verdict, out.reason,
                                                   points.describe(schedule, p))
