@@ -88,6 +88,61 @@ void softmax(const float *x, float *y, int rows, int cols)
   t.equal(verdict, "ok", reason)
 end)
 
+-- Where the keys that count have the value 0, what is left is of weights about the
+-- smallest normal number: some kernels flush those, and none is worse for it.
+t.test("attention that flushes tiny weights to 0 is right", function()
+  local core = require "kernelband.core"
+  local like = dofile "examples/tasks/attention_fwd/task.lua"
+  local dir = t.folder()
+  local text = [[
+#include <math.h>
+void attend%s(const float *q, const float *k, const float *v, %s *o, int seq)
+{
+    for (int i = 0; i < seq; i++) {
+        double score[256], top = -INFINITY, sum = 0;
+        for (int j = 0; j <= i; j++) {
+            score[j] = 0;
+            for (int d = 0; d < 16; d++)
+                score[j] += q[i * 16 + d] * k[j * 16 + d];
+            top = fmax(top, score[j]);
+        }
+        for (int j = 0; j <= i; j++) {
+            score[j] = exp(score[j] - top);
+            if (score[j] < %s)
+                score[j] = 0;
+            sum += score[j];
+        }
+        for (int d = 0; d < 16; d++) {
+            double x = 0;
+            for (int j = 0; j <= i; j++)
+                x += score[j] * v[j * 16 + d];
+            o[i * 16 + d] = x / sum;
+        }
+    }
+}]]
+  assert(core.system.write_file(dir .. "/reference.c", text:format("_f64", "double", "0")))
+  assert(core.system.write_file(dir .. "/baseline.c", text:format("", "float", "0")))
+  assert(core.system.write_file(dir .. "/task.lua", ([[return {
+    name = "attend", summary = "attention", distributions = { "integers" },
+    args = { { "q", "f32", "in", { "seq", 16 } }, { "k", "f32", "in", { "seq", 16 } },
+             { "v", "f32", "in", { "seq", 16 } }, { "o", "f32", "out", { "seq", 16 } },
+             { "seq", "i32" } },
+    shapes = { smoke = { { seq = 40 } }, timed = { { seq = 64 } },
+               held_out = { { seq = 255 }, { seq = 256 } } },
+    work = function(s) return { flops = 32 * s.seq ^ 2, bytes = 256 * s.seq } end,
+    scale = %q, absolute = { %q }, accumulate = %q,
+    reduction = like.reduction, underflow = like.underflow,
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]]):format(
+    like.scale, like.absolute[1], like.accumulate):gsub("like", 'dofile "'
+    .. core.system.realpath "examples/tasks/attention_fwd/task.lua" .. '"')))
+  evaluator = worker.start { task = task.load(dir), device = "cpu" }
+  local verdict, reason = judge_source(text:format("", "float", "0x1p-126"))
+  t.equal(verdict, "ok", reason)
+  verdict = judge_source(text:format("", "float", "0x1p-60"))
+  evaluator.close()
+  t.equal(verdict, "wrong")
+end)
+
 -- Its honest part is about 22 times the baseline; kept answers made it 148.
 t.test("a product that keeps its answers gains nothing by it", function()
   local core = require "kernelband.core"

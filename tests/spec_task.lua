@@ -76,6 +76,8 @@ local bad = {
   { 'work = function(s)', 'work = function(s) error "boom"', "boom" },
   { 'work = function(s)', 'reduction = function(s) return s.m end, work = function(s)',
     "reduction(shape) must return a number >= 1, got nothing" },
+  { 'work = function(s)', 'underflow = function(s) return 0 / 0 end, work = function(s)',
+    "underflow(shape) must return a number >= 1, got" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '{ flops = 2 }', "must return { flops =, bytes = }" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '{ flops = 2, bytes = 0 }', "bytes > 0" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '7', "must return { flops =, bytes = }" },

@@ -12,8 +12,11 @@
  *   b:poison(seed)        see kb_buffers_poison
  *   b:damaged()           -> arg, slot whose red zone was written to | nil
  *   b:digest([slot])      -> integer; equal outputs have equal ones
- *   b:compare(arg, slot, reference, scale|nil, { reduction =, c2 =, exact = })
+ *   b:compare(arg, slot, reference, scale|nil, bound)
  *                         -> table with the fields of struct kb_compare
+ *     bound: that of kb_tensor_bound for `reduction`, with the fields c2 and
+ *     exact; `accumulate`, a dtype for u_acc; `underflow`, times tiny; or
+ *     `tolerance`, instead of tiny
  */
 #include "bind_device.h"
 
@@ -254,6 +257,8 @@ static void read_bound(lua_State *L, int idx, struct kb_bound *bound)
     bound->c2 = luaL_optnumber(L, -1, bound->c2);
     lua_getfield(L, idx, "exact");                      /* [.. exact] */
     bound->exact = bound->exact || lua_toboolean(L, -1);
+    lua_getfield(L, idx, "underflow");                  /* [.. times] */
+    bound->tiny *= luaL_optnumber(L, -1, 1);
     lua_getfield(L, idx, "tolerance");                  /* [.. tolerance] */
     if (!lua_isnil(L, -1)) {    /* a task's own absolute slack */
         bound->tiny = luaL_checknumber(L, -1);
@@ -266,7 +271,7 @@ static void read_bound(lua_State *L, int idx, struct kb_bound *bound)
             luaL_error(L, "accumulate: unknown dtype");
         bound->u_acc = kb_dtype_roundoff(dtype);
     }
-    lua_pop(L, 4);
+    lua_pop(L, 5);
 }
 
 static int push_comparison(lua_State *L, const struct kb_compare *r)

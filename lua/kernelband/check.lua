@@ -74,8 +74,8 @@ local function bound(s, room, distribution)
   if repeats[distribution] or dominates[distribution] and not room.scale then
     k = math.max(k, (k / 8) ^ 2)
   end
-  return { reduction = k, exact = s.task.exact, tolerance = s.task.tolerance,
-           accumulate = s.task.accumulate }
+  return { reduction = k, underflow = room.underflow, exact = s.task.exact,
+           tolerance = s.task.tolerance, accumulate = s.task.accumulate }
 end
 
 -- The outputs of a slot against the expected answer. Returns what is wrong, or

@@ -112,6 +112,7 @@
 ---@field work fun(shape: table): { flops: number, bytes: number }
 ---@field tolerance? number at least 0
 ---@field reduction? fun(shape: table): number
+---@field underflow? fun(shape: table): number
 ---@field scale? "absolute"|"result"
 ---@field absolute? string[]
 ---@field distributions? string[] at least 1

@@ -41,6 +41,7 @@ local rules = {
   { "work", "function" },
   { "tolerance", "number", optional = true, at_least = 0 },
   { "reduction", "function", optional = true },
+  { "underflow", "function", optional = true },
   { "scale", "string", optional = true, one_of = { "absolute", "result" } },
   { "absolute", "list", optional = true, item = { type = "string" } },
   { "distributions", "list", optional = true, at_least = 1,
@@ -129,13 +130,15 @@ local function check_work(t, where)
   end
 end
 
-local function check_reduction(t, where)
+-- reduction: the terms summed into one output. underflow: how many of the smallest normal
+-- numbers it may be off, because a kernel flushes to 0 what it multiplies and sums on the way.
+local function check_counts(t, field, where)
   for _, role in ipairs { "smoke", "timed", "held_out" } do
-    for _, shape in ipairs(t.reduction and t.shapes[role] or {}) do
-      local ok, k = pcall(t.reduction, shape)
-      if not ok then schema.raise("%s: reduction: %s", where, k) end
+    for _, shape in ipairs(t[field] and t.shapes[role] or {}) do
+      local ok, k = pcall(t[field], shape)
+      if not ok then schema.raise("%s: %s: %s", where, field, k) end
       if type(k) ~= "number" or not (k >= 1 and k < math.huge) then
-        schema.raise("%s: reduction(shape) must return a number >= 1, got %s", where,
+        schema.raise("%s: %s(shape) must return a number >= 1, got %s", where, field,
                      schema.show(k))
       end
     end
@@ -186,6 +189,7 @@ function task.load(name, options)
   if fenced then
     t.work, t.schedule = fence.wrap(fence_steps, t.work), nil
     t.reduction = t.reduction and fence.wrap(fence_steps, t.reduction)
+    t.underflow = t.underflow and fence.wrap(fence_steps, t.underflow)
   end
   local where = file .. ": " .. t.name
   t.dir, t.file = dir, file
@@ -201,7 +205,8 @@ function task.load(name, options)
   end
   t.shape_names = names
   check_work(t, where)
-  check_reduction(t, where)
+  check_counts(t, "reduction", where)
+  check_counts(t, "underflow", where)
   find_sources(t, "reference", where)
   find_sources(t, "baseline", where)
   local files = type(t.schedule) == "table" and t.schedule or { c = t.schedule }

@@ -40,6 +40,9 @@ return {
   -- the sums are fp32.
   accumulate = "bf16",
   reduction = function() return 2 end,
+  -- A weight below the smallest normal number may be flushed to 0. That shows where
+  -- the keys that outweigh it have the value 0, as integers may: they are at most 8.
+  underflow = function(s) return 8 * s.seq end,
   scale = "absolute",
   absolute = { "v" },     -- with the weights as they are: sum of weight |v|
   distributions = { "normal", "uniform", "lognormal", "spikes", "ties", "integers",

@@ -61,6 +61,7 @@ local finer = {
   ["policy_table.new"] = "fun(params: table, ctx: table): table",
   ["task_table.work"] = "fun(shape: table): { flops: number, bytes: number }",
   ["task_table.reduction"] = "fun(shape: table): number",
+  ["task_table.underflow"] = "fun(shape: table): number",
 }
 
 -- Arguments and result of what kb has; a part not listed here is told as any.

@@ -1,7 +1,8 @@
 -- The figures of a GPU run: what an evaluation and its steps cost, how often a
 -- kernel wins against itself, and how far short searches get beside torch.
 --   kernelband run tests/bench/gpu/bench_gpu.lua [part ..] [policy=NAME] [seed=N] [task=NAME,..]
--- Parts: steps cost aa search. The last three are for searches.
+--                                                         [out=DIR]
+-- Parts: steps cost aa search. The last four are for searches, whose runs are kept in DIR/TASK.
 package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
 local kb       = require "kernelband"
 local core     = require "kernelband.core"
@@ -183,6 +184,7 @@ local function searches()
     end
     local best = kb.search { task = own, device = "cuda:0",
                              policy = policy, budget = { steps = 60 },
+                             out = option.out and option.out .. "/" .. name,
                              seed = tonumber(option.seed), quiet = true, on_pull = note }
     local us = best.shapes[1].time_ns / 1e3
     local lib = library[name]
