@@ -461,7 +461,8 @@ for _, name in ipairs(core.system.list "tests/hostile_triton") do
 end
 
 t.test("nothing that candidates started or wrote stays behind", function()
-  local n = left_behind()
+  local n, till = nil, core.system.now_ns() + 10 * second_ns
+  repeat n = left_behind() until n <= 2 or core.system.now_ns() > till     -- no one asks for it
   t.equal(n >= 1 and n <= 2, true, n .. " processes")     -- the reference, and a spare
   t.equal(core.system.exists "/tmp/kernelband_triton_was_here", nil)
   evaluator.close()

@@ -919,10 +919,49 @@ print(seconds(60), seconds(60, haste_s=25), seconds(6), seconds(240, True), seco
 ]], "30 45 6 240 60\n")
 end)
 
+t.test("a candidate's end is not waited for, and what it left ends with it", function()
+  t.equal(run(scouting .. [[
+s = worker.Session.__new__(worker.Session)
+def leaves_another():
+    child = worker.Child.__new__(worker.Child)
+    child.scratch = tempfile.mkdtemp()
+    def make():
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(60)
+            os._exit(0)
+        open(child.scratch + "/forked", "w").close()
+        time.sleep(60)
+    child.start(make, child.scratch + "/cache")
+    while not os.path.exists(child.scratch + "/forked"):
+        time.sleep(0.001)
+    return child
+def ours():
+    with open("/proc/self/task/%d/children" % os.getpid()) as f:
+        return len(f.read().split())
+for wait in (True, False):
+    child = leaves_another()
+    s.let_die(child)
+    print(child.pid, ours() >= 1, os.path.exists(child.scratch))
+    while s.dying:
+        s.bury(wait)
+        time.sleep(0.001)
+    print(ours(), os.path.exists(child.scratch))
+s.bury()                # of no one: nothing
+gone = leaves_another()
+gone.kill()             # it ended long before
+s.let_die(gone)
+print(s.dying, os.path.exists(gone.scratch))
+worker.sweep()
+print(ours())
+]]), "None True True\n0 False\nNone True True\n0 False\nNone False\n0\n")
+end)
+
 t.test("what an evaluation was shown is gone when it ends, however it ends", function()
   t.equal(run [[
 import fcntl, os, tempfile, types
-child = types.SimpleNamespace(scratch=tempfile.mkdtemp(), close=lambda: None, ask=lambda op: {})
+child = types.SimpleNamespace(scratch=tempfile.mkdtemp(), pid=None, close=lambda: None,
+                              ask=lambda op: {})
 s = worker.Session.__new__(worker.Session)
 s.device, s.lock, s.shown, s.spare = "cpu", tempfile.TemporaryFile(), tempfile.mkdtemp(), child
 s.reference, s.task = types.SimpleNamespace(pid=None, scratch=""), {"source": "", "gate": False}

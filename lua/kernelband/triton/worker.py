@@ -63,7 +63,8 @@ MADE = {"empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm"
         "rand_like", "randn_like", "randint_like", "empty_strided", "new_empty", "new_zeros",
         "new_ones", "new_full", "new_tensor", "clone", "cuda", "to"}    # what gives a tensor
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
-TIME_S, NARROW = 0.8, 0.004         # of timing a candidate; an interval that is narrow enough
+TIME_S, NARROW = 0.6, 0.004         # of timing a candidate; an interval that is narrow enough
+BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
 BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whose clock is noisier;
 BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
@@ -1778,10 +1779,8 @@ class Child:
         if waited is not None:
             self.hurried = ", and its kernels were not compiled in the %.0f s before" % waited
 
-    def kill(self):
-        """Ends the child with all it started: its group, its session, and what fled to us."""
-        if self.pid is None:
-            return "is gone"
+    def strike(self):
+        """Kills the child and its group; the pid that is then to be waited for."""
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except OSError:
@@ -1793,7 +1792,13 @@ class Child:
         pid, self.pid = self.pid, None
         Child.living.discard(pid)
         os.close(self.to), os.close(self.reply)
-        status = reap(pid)
+        return pid
+
+    def kill(self):
+        """Ends the child with all it started: its group, its session, and what fled to us."""
+        if self.pid is None:
+            return "is gone"
+        status = reap(self.strike())
         if status is None:
             return "ended"
         return "ended by signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) and \
@@ -2121,7 +2126,7 @@ class Session:
         long on the CPU: that was seen with the untouched one."""
         if self.device == "cpu" or self.noting > NOTING_MOST:
             return lambda what: None
-        cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) // 2))
+        cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) * 3 // 4))
         try:
             self.scout = scout = Child.scout(self.machine, child, trusted)
         except OSError:
@@ -2161,7 +2166,27 @@ class Session:
             self.scout = None
             sweep()
 
+    dying = None            # of the evaluation before: its child's pid and folder
+
+    def let_die(self, child):
+        """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
+        it. bury() does, before another candidate runs, or while there is nothing else to do."""
+        if child.pid is None:
+            child.close()
+        else:
+            self.dying = child.strike(), child.scratch
+
+    def bury(self, wait=True):
+        """What let_die left, and what that had started. Without wait: if it has ended."""
+        if self.dying and (wait or os.waitpid(self.dying[0], os.WNOHANG)[0]):
+            if wait:
+                reap(self.dying[0])
+            remove(self.dying[1])
+            self.dying = None
+            sweep()
+
     def close(self):
+        self.bury()
         self.no_scout()
         for child in (self.reference, self.spare):
             if child:
@@ -2330,9 +2355,10 @@ class Session:
             fcntl.flock(self.lock, fcntl.LOCK_UN)
             self.drawn = self.shape = Child.deadline = None
             self.no_scout()
+            self.bury()
             if child:
                 self.share_cpu(child, False)
-                child.close()
+                (child.close if baseline else lambda: self.let_die(child))()
             self.stale, self.file = (*self.stale, self.file), None
             self.forget_shown()
             self.end_moved()
@@ -2341,7 +2367,8 @@ class Session:
                     self.reference.ask("idle", seconds=20)
                 except Lost:
                     pass
-        sweep()
+        if not self.dying:
+            sweep()
         if not self.task.get("baseline_only"):
             self.spare = self.spare or Child(self.device, False, self.reference.scratch)
         out["seconds"]["total"] = time.monotonic() - start
@@ -2389,6 +2416,7 @@ class Session:
         self.source, self.unrecorded, self.functions = source, None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         until("tests")
+        self.bury()
         lap("build")
         in_check = -self.waited                 # of waiting for other sessions
         if not (baseline and out["checks"]):    # not again for what a shape showed
@@ -2411,7 +2439,7 @@ class Session:
         best = options.get("best_times_ns") or []
         self.screen = Screen(best if len(best) == len(wanted) and not options.get("confirm")
                              else None)
-        self.left_s = TIME_S * (4 if options.get("confirm") else 2 if baseline else 1)
+        self.left_s = CONFIRM_S if options.get("confirm") else BASELINE_S if baseline else TIME_S
         seconds["shapes"], last = 0.0, secret() % max(1, len(wanted))
         for k, i in enumerate(wanted):
             begun = time.monotonic()
@@ -2875,7 +2903,7 @@ class Session:
         self.await_spare()
 
         def timed(child):
-            found, self.left_s = {}, TIME_S * 2
+            found, self.left_s = {}, BASELINE_S
             for k, row in enumerate(out["shapes"]):
                 if time.monotonic() > Child.deadline:
                     break
@@ -3340,6 +3368,8 @@ def serve(device, library=None):
     session = None
     try:
         while True:
+            while session and session.dying and not select.select([0], [], [], 0.002)[0]:
+                session.bury(wait=False)
             try:
                 request = read_frame(0)
             except EOFError:

@@ -1,5 +1,6 @@
--- Whole-evaluation time of a warm host-code candidate: operators of a TritonBench checkout,
--- each with candidates that differ in one meta-parameter, so that every one is compiled.
+-- Whole-evaluation time of a warm host-code candidate, from the question to its answer:
+-- operators of a TritonBench checkout, each with candidates that differ in one meta-parameter,
+-- so that every one is compiled.
 --   kernelband run tests/bench/gpu/bench_triton.lua DIR [NAME,NAME ..] [EACH]
 -- EACH: candidates that are judged ok, an operator; of up to four more that are not.
 local core = require "kernelband.core"
@@ -55,16 +56,17 @@ for name in names:gmatch "[^,]+" do
     for i, shape in ipairs(baseline.shapes) do best[i] = shape.time_ns end
     for i, source in ipairs(sources(task)) do
       if #took == each then break end
+      local begun = core.system.now_ns()
       e.submit(i, { source = source }, { best_times_ns = best })     -- as a search asks
       local ticket, out, code
       repeat
         ticket, out, code = e.next(200 * 10 ^ 9 // 1)
       until ticket or code ~= "EINTR" or core.system.interrupts() > 0
       if not ticket then break end
-      local s = out.seconds and out.seconds.total
-      print(("%-28s %-13s %5.2f s  %s  %s"):format(name, out.verdict, s or 0,
+      local s = (core.system.now_ns() - begun) / 1e9
+      print(("%-28s %-13s %5.2f s  %s  %s"):format(name, out.verdict, s,
         where(out.seconds or {}), (tostring(out.reason or ""):match "[^\n]*"):sub(1, 160)))
-      if s and out.verdict == "ok" then
+      if out.verdict == "ok" then
         took[#took + 1] = s
         all[#all + 1] = s
       end
