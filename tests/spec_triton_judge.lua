@@ -942,6 +942,7 @@ def ours():
 for wait in (True, False):
     child = leaves_another()
     s.let_die(child)
+    worker.sweep()      # as the end of a scout does
     print(child.pid, ours() >= 1, os.path.exists(child.scratch))
     while s.dying:
         s.bury(wait)

@@ -2175,12 +2175,14 @@ class Session:
             child.close()
         else:
             self.dying = child.strike(), child.scratch
+            Child.living.add(self.dying[0])         # bury() waits for it, and no sweep()
 
     def bury(self, wait=True):
         """What let_die left, and what that had started. Without wait: if it has ended."""
         if self.dying and (wait or os.waitpid(self.dying[0], os.WNOHANG)[0]):
             if wait:
                 reap(self.dying[0])
+            Child.living.discard(self.dying[0])
             remove(self.dying[1])
             self.dying = None
             sweep()
