@@ -1842,6 +1842,27 @@ def reap(pid):
         time.sleep(0.002)
 
 
+def end_family(pid):
+    """Kills what a process that was killed has started, and what that has: none of it can start
+    any more, and what was in time to is ours to sweep()."""
+    seen, found = {pid}, True
+    while found:
+        found, parents = False, {}
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/stat" % entry) as f:
+                    parents[int(entry)] = int(f.read().rsplit(")", 1)[1].split()[1])
+            except (OSError, ValueError, IndexError):
+                pass
+        for p in [p for p, parent in parents.items() if parent in seen and p not in seen]:
+            seen.add(p)
+            found = True
+            try:
+                os.kill(p, signal.SIGKILL)
+            except OSError:
+                pass
+
+
 def sweep():
     """Kills what candidates left behind: as a subreaper we inherit it, and then what it started."""
     me = str(os.getpid())
@@ -2170,22 +2191,29 @@ class Session:
 
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
-        it. bury() does, before another candidate runs, or while there is nothing else to do."""
+        it. bury() does, before another candidate is loaded, or while there is nothing else to
+        do. What it has started ends now: that must not meet the next one."""
         if child.pid is None:
             child.close()
         else:
             self.dying = child.strike(), child.scratch
             Child.living.add(self.dying[0])         # bury() waits for it, and no sweep()
+            end_family(self.dying[0])
+            sweep()
 
     def bury(self, wait=True):
-        """What let_die left, and what that had started. Without wait: if it has ended."""
+        """What let_die left. Without wait: if it has ended. Whoever is judged next has as much
+        time as without it."""
+        begun = time.monotonic()
         if self.dying and (wait or os.waitpid(self.dying[0], os.WNOHANG)[0]):
             if wait:
                 reap(self.dying[0])
             Child.living.discard(self.dying[0])
+            sweep()
             remove(self.dying[1])
             self.dying = None
-            sweep()
+            if Child.deadline:
+                Child.deadline += time.monotonic() - begun
 
     def close(self):
         self.bury()
@@ -2213,6 +2241,7 @@ class Session:
 
     def renew(self):
         """What confirms a winner are processes that no candidate was beside."""
+        self.bury()
         self.reference.kill()
         if self.spare:
             self.spare.close()
@@ -2369,8 +2398,7 @@ class Session:
                     self.reference.ask("idle", seconds=20)
                 except Lost:
                     pass
-        if not self.dying:
-            sweep()
+        sweep()
         if not self.task.get("baseline_only"):
             self.spare = self.spare or Child(self.device, False, self.reference.scratch)
         out["seconds"]["total"] = time.monotonic() - start
@@ -2412,13 +2440,13 @@ class Session:
             nonlocal mark
             seconds[name], mark = time.monotonic() - mark, time.monotonic()
         until = (lambda what: None) if baseline else self.ahead(child, source)
+        self.bury()
         if not baseline:
             child.hurry(self.kernel_s + self.haste_s)
         self.load(child, source)
         self.source, self.unrecorded, self.functions = source, None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         until("tests")
-        self.bury()
         lap("build")
         in_check = -self.waited                 # of waiting for other sessions
         if not (baseline and out["checks"]):    # not again for what a shape showed
@@ -3370,7 +3398,9 @@ def serve(device, library=None):
     session = None
     try:
         while True:
-            while session and session.dying and not select.select([0], [], [], 0.002)[0]:
+            end = time.monotonic() + 5              # some never end
+            while session and session.dying and time.monotonic() < end \
+                    and not select.select([0], [], [], 0.002)[0]:
                 session.bury(wait=False)
             try:
                 request = read_frame(0)
