@@ -12,7 +12,7 @@ local function judge_source(source)
   evaluator.submit(1, { source = source }, {})
   while true do
     local ticket, out, code = evaluator.next(60 * 10 ^ 9 // 1)
-    if ticket then return out.verdict, out.reason end
+    if ticket then return out.verdict, out.reason, out.weakened end
     if code ~= "EINTR" then error(("%s: %s"):format(code, out)) end
   end
 end
@@ -136,8 +136,9 @@ void attend%s(const float *q, const float *k, const float *v, %s *o, int seq)
     like.scale, like.absolute[1], like.accumulate):gsub("like", 'dofile "'
     .. core.system.realpath "examples/tasks/attention_fwd/task.lua" .. '"')))
   evaluator = worker.start { task = task.load(dir), device = "cpu" }
-  local verdict, reason = judge_source(text:format("", "float", "0x1p-126"))
+  local verdict, reason, told = judge_source(text:format("", "float", "0x1p-126"))
   t.equal(verdict, "ok", reason)
+  t.contains(table.concat(told, "; "), "an error of 2048 of the smallest normal numbers")
   verdict = judge_source(text:format("", "float", "0x1p-60"))
   evaluator.close()
   t.equal(verdict, "wrong")

@@ -77,7 +77,12 @@ local bad = {
   { 'work = function(s)', 'reduction = function(s) return s.m end, work = function(s)',
     "reduction(shape) must return a number >= 1, got nothing" },
   { 'work = function(s)', 'underflow = function(s) return 0 / 0 end, work = function(s)',
-    "underflow(shape) must return a number >= 1, got" },
+    "underflow(shape) must return a number >= 1 and <= 2^40, got" },
+  { 'work = function(s)', 'underflow = function(s) return 1e308 end, work = function(s)',
+    "underflow(shape) must return a number >= 1 and <= 2^40, got" },
+  { 'work = function(s)', 'shapes_cuda = { smoke = { { n = 2 } }, timed = { { n = 6 } } },'
+    .. ' reduction = function(s) return s.n > 5 and 0 or 1 end, work = function(s)',
+    "reduction(shape) must return a number >= 1, got 0" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '{ flops = 2 }', "must return { flops =, bytes = }" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '{ flops = 2, bytes = 0 }', "bytes > 0" },
   { '{ flops = 2 * s.n, bytes = 8 * s.n }', '7', "must return { flops =, bytes = }" },

@@ -15,11 +15,12 @@
  *   b:compare(arg, slot, reference, scale|nil, bound)
  *                         -> table with the fields of struct kb_compare
  *     bound: that of kb_tensor_bound for `reduction`, with the fields c2 and
- *     exact; `accumulate`, a dtype for u_acc; `underflow`, times tiny; or
- *     `tolerance`, instead of tiny
+ *     exact; `accumulate`, a dtype for u_acc; `tolerance`, instead of tiny;
+ *     `underflow`, how many smallest normal numbers tiny is to count as
  */
 #include "bind_device.h"
 
+#include <float.h>
 #include <string.h>
 
 #define BUFFERS "kernelband.buffers"
@@ -250,26 +251,28 @@ static int buffers_digest(lua_State *L)
     return 1;
 }
 
-static void read_bound(lua_State *L, int idx, struct kb_bound *bound)
+static void read_bound(lua_State *L, int idx, enum kb_dtype dtype,
+                       struct kb_bound *bound)
 {
+    const double smallest_normal = dtype == KB_F64 ? DBL_MIN : FLT_MIN;
     luaL_checktype(L, idx, LUA_TTABLE);
     lua_getfield(L, idx, "c2");                         /* [.. c2] */
     bound->c2 = luaL_optnumber(L, -1, bound->c2);
     lua_getfield(L, idx, "exact");                      /* [.. exact] */
     bound->exact = bound->exact || lua_toboolean(L, -1);
-    lua_getfield(L, idx, "underflow");                  /* [.. times] */
-    bound->tiny *= luaL_optnumber(L, -1, 1);
     lua_getfield(L, idx, "tolerance");                  /* [.. tolerance] */
     if (!lua_isnil(L, -1)) {    /* a task's own absolute slack */
         bound->tiny = luaL_checknumber(L, -1);
         bound->exact = false;
     }
+    lua_getfield(L, idx, "underflow");                  /* [.. times] */
+    bound->tiny += (luaL_optnumber(L, -1, 1) - 1) * smallest_normal;
     lua_getfield(L, idx, "accumulate");                 /* [.. dtype] */
     if (!lua_isnil(L, -1)) {
-        enum kb_dtype dtype;
-        if (kb_dtype_parse(luaL_checkstring(L, -1), &dtype))
+        enum kb_dtype sum;
+        if (kb_dtype_parse(luaL_checkstring(L, -1), &sum))
             luaL_error(L, "accumulate: unknown dtype");
-        bound->u_acc = kb_dtype_roundoff(dtype);
+        bound->u_acc = kb_dtype_roundoff(sum);
     }
     lua_pop(L, 5);
 }
@@ -306,9 +309,9 @@ static int buffers_compare(lua_State *L)
     luaL_checktype(L, 6, LUA_TTABLE);
     lua_settop(L, 6);
     lua_getfield(L, 6, "reduction");                    /* [.. k] */
-    struct kb_bound bound = kb_tensor_bound(kb_buffers_arg(b, i)->dtype,
-                                            luaL_optnumber(L, -1, 1));
-    read_bound(L, 6, &bound);
+    enum kb_dtype dtype = kb_buffers_arg(b, i)->dtype;
+    struct kb_bound bound = kb_tensor_bound(dtype, luaL_optnumber(L, -1, 1));
+    read_bound(L, 6, dtype, &bound);
     struct kb_compare r;
     kb_status st = kb_buffers_compare(b, i, slot, want, scale, &bound, &r);
     if (st == KB_EINVAL)

@@ -185,7 +185,7 @@ struct kb_compare {
  * for f64, c2 = 1, rms_limit = 4. tiny is the smallest normal number, so that
  * flushing an output is forgiven; for f16, where that is 6e-5, the smallest
  * denormal. Terms flushed before they are multiplied and summed may cost more:
- * a caller that knows how much multiplies tiny. Integers are exact. */
+ * a caller that knows how much adds it. Integers are exact. */
 struct kb_bound kb_tensor_bound(enum kb_dtype dtype, double reduction);
 
 /* got[n] of dtype against want[n]; scale[n] is s, NULL means |r|. i64 beyond

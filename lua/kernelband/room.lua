@@ -84,8 +84,8 @@ function rooms.new(s, shape, role)
   local wide = task.arguments(t, shape, s.reference_wide)
   local room = { shape = shape, role = role, label = task.show_shape(t, shape), inputs = {},
                  outputs = {}, below = {}, absolute = {},
-                 reduction = t.reduction and t.reduction(shape) or 1,
-                 underflow = t.underflow and t.underflow(shape) or 1 }
+                 reduction = task.terms(t, "reduction", shape),
+                 underflow = task.terms(t, "underflow", shape) }
   local fresh = s.machine.fresh_outputs
   room.slots = role == "timed" and not fresh and slots_for(arguments) or 1
   -- No call finds an output that an earlier one of its sample has filled: it

@@ -130,16 +130,30 @@ local function check_work(t, where)
   end
 end
 
--- reduction: the terms summed into one output. underflow: how many of the smallest normal
--- numbers it may be off, because a kernel flushes to 0 what it multiplies and sums on the way.
-local function check_counts(t, field, where)
-  for _, role in ipairs { "smoke", "timed", "held_out" } do
-    for _, shape in ipairs(t[field] and t.shapes[role] or {}) do
-      local ok, k = pcall(t[field], shape)
-      if not ok then schema.raise("%s: %s: %s", where, field, k) end
-      if type(k) ~= "number" or not (k >= 1 and k < math.huge) then
-        schema.raise("%s: %s(shape) must return a number >= 1, got %s", where, field,
-                     schema.show(k))
+-- What the tasks' functions of a shape may give, but for work: at least 1, and at most.
+local most = { reduction = math.huge, underflow = 2 ^ 40 }
+
+-- reduction: the terms summed into one output. underflow: how many times the smallest normal
+-- number of fp32 (fp64 where the outputs are) it may be off, because a kernel flushes to 0 what
+-- it multiplies and sums on the way. 1 where the task says nothing.
+function task.terms(t, field, shape)
+  if not t[field] then return 1 end
+  local where = ("%s: %s"):format(t.file, t.name)
+  local ok, k = pcall(t[field], shape)
+  if not ok then schema.raise("%s: %s: %s", where, field, k) end
+  if type(k) ~= "number" or not (k >= 1 and k <= most[field] and k < math.huge) then
+    schema.raise("%s: %s(shape) must return a number >= 1%s, got %s", where, field,
+                 field == "underflow" and " and <= 2^40" or "", schema.show(k))
+  end
+  return k
+end
+
+local function check_terms(t)
+  for _, shapes_field in ipairs { "shapes", "shapes_cuda" } do
+    for _, role in ipairs { "smoke", "timed", "held_out" } do
+      for _, shape in ipairs(t[shapes_field] and t[shapes_field][role] or {}) do
+        task.terms(t, "reduction", shape)
+        task.terms(t, "underflow", shape)
       end
     end
   end
@@ -205,8 +219,7 @@ function task.load(name, options)
   end
   t.shape_names = names
   check_work(t, where)
-  check_counts(t, "reduction", where)
-  check_counts(t, "underflow", where)
+  check_terms(t)
   find_sources(t, "reference", where)
   find_sources(t, "baseline", where)
   local files = type(t.schedule) == "table" and t.schedule or { c = t.schedule }

@@ -2,6 +2,7 @@
 -- every evaluation, in sentences: what a task allows, what this machine lacks.
 local core   = require "kernelband.core"
 local inputs = require "kernelband.inputs"
+local task   = require "kernelband.task"
 
 local weakened = {}
 
@@ -10,6 +11,15 @@ local function of_task(t, say)
     say("the task allows an absolute error of %g besides rounding", t.tolerance)
   end
   if t.accumulate then say("the task allows sums in %s", t.accumulate) end
+  local flushed = 1
+  for _, role in ipairs { "smoke", "timed", "held_out" } do
+    for _, shape in ipairs(t.shapes[role]) do
+      flushed = math.max(flushed, task.terms(t, "underflow", shape))
+    end
+  end
+  if flushed > 1 then
+    say("the task allows an error of %.0f of the smallest normal numbers besides rounding", flushed)
+  end
   if t.distributions and #t.distributions < #inputs.distributions then
     say("inputs are %s and nothing else", table.concat(t.distributions, ", "))
   end

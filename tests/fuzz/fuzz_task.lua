@@ -11,7 +11,8 @@ local words = {
   "{", "}", "{}", "nil", "true", "false", "0", "-1", "1e308", "0/0", "1/0", "2^53", "\"x\"", "''",
   ",", "=", "[", "]", "[1] = 1", "n = 1", "rows = 0", "rows = 1.5", "function() end",
   "function(s) return s end", "function() error {} end", "name = ", "args = ", "shapes = ",
-  "smoke = ", "timed = ", "work = ", "tolerance = ", "reduction = ", "reference = ", "schedule = ",
+  "smoke = ", "timed = ", "work = ", "tolerance = ", "reduction = ", "underflow = ",
+  "reference = ", "schedule = ",
   "parameters = ", "valid = ", "emit = ", "'in'", "'out'", "'f32'", "'i8'", "setmetatable({}, {})",
   "string.rep('x', 1e5)", "\0", "\255", "--", "[[", "]]", "not ", "#", "..",
 }
