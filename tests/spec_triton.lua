@@ -486,42 +486,62 @@ t.test("without the look at the syntax the other checks hold, save for what is l
   evaluator.close()
 end)
 
-t.test("what a candidate leaves behind does nothing to the next one", function()
-  local task = real {}
-  task.job.gate = false
-  evaluator = worker.start { task = task, device = "triton:0", workers = 1 }
-  t.equal(evaluator.baseline().verdict, "ok")
-  local honest = import {}.source
-  local forks = honest .. [[
+-- Each starts a process that outlives it and slows down what its worker has: at once, under a name
+-- that is no text, or, of one that ends in the middle, when the reference runs once more.
+local leaving = [[
 
-import logging
-os, parent = logging.os, logging.os.getpid()
-if os.fork() == 0:              # slows down all that its worker has, once it is the worker's
+import ctypes, logging
+os, worker = logging.os, logging.os.getppid()
+def children():
+    with logging.io.open("/proc/%d/task/%d/children" % (worker, worker)) as f:
+        return [int(pid) for pid in f.read().split()]
+def slow(pid):
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, 19)
+    except OSError:
+        pass
+def leave(name, wait):
+    parent, reference = os.getpid(), min(children())
+    def turns():
+        with logging.io.open("/proc/%d/schedstat" % reference) as f:
+            return f.read().split()[2]
+    if os.fork():
+        return
     os.setsid()
+    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+    before = None
     for _ in range(20000):
         if os.getppid() != parent:
-            mine = os.getppid()
-            for pid in logging.io.open("/proc/%d/task/%d/children" % (mine, mine)).read().split():
-                try:
-                    os.setpriority(os.PRIO_PROCESS, int(pid), 19)
-                except OSError:
-                    pass
-        logging.time.sleep(0.0005)
+            before = before or turns()
+            if not wait or turns() != before:
+                [slow(pid) for pid in ([reference] if wait else children())]
+        logging.time.sleep(0.0002)
     os._exit(0)
 ]]
-  for round = 1, 2 do
-    evaluator.submit(1, { source = forks .. "# " .. round }, {})
-    evaluator.submit(2, { source = honest .. "# " .. round }, {})
-    for _ = 1, 2 do
-      local ticket, out, code
-      repeat
-        ticket, out, code = evaluator.next(60 * second_ns)
-      until ticket or code ~= "EINTR"
-      if ticket == 2 then t.equal(out.verdict, "ok", out.reason) end
+for _, how in ipairs { { "is left behind", "leave(b'stays', False)" },
+                       { "has no name", "leave(b'\\xff\\xfe', False)" },
+                       { "follows a crash", "leave(b'crash', True)\nlogging.time.sleep(0.2)\n"
+                           .. "os.kill(os.getpid(), 9)" } } do
+  t.test(("a process that %s does nothing to the next candidate"):format(how[1]), function()
+    local task = real {}
+    task.job.gate = false
+    evaluator = worker.start { task = task, device = "triton:0", workers = 1 }
+    t.equal(evaluator.baseline().verdict, "ok")
+    local honest = import {}.source
+    for round = 1, 2 do
+      evaluator.submit(1, { source = honest .. leaving .. how[2] .. "\n# " .. round }, {})
+      evaluator.submit(2, { source = honest .. "# " .. round }, {})
+      for _ = 1, 2 do
+        local ticket, out, code
+        repeat
+          ticket, out, code = evaluator.next(60 * second_ns)
+        until ticket or code ~= "EINTR"
+        if ticket == 2 then t.equal(out.verdict, "ok", out.reason) end
+      end
     end
-  end
-  evaluator.close()
-end)
+    evaluator.close()
+  end)
+end
 
 t.test("a result that the untouched file does not give twice is left out by name", function()
   local task = real {}

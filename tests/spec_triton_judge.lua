@@ -970,6 +970,7 @@ s.alone = s.revive = s.end_moved = s.share_cpu = lambda *a: None
 s.scout = None
 worker.Child = lambda *a: child
 worker.Child.call_s = worker.Child.deadline = None
+worker.Child.living = set()
 def judge(child, *a):
     for made in todo:
         made(child.scratch + "/out.bin")

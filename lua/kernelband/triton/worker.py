@@ -1831,54 +1831,95 @@ def together(*commands):
     return replies
 
 
+SWEEP_S = 5                 # of waiting for what was killed
+hopeless = set()            # pids that did not end in that time: the driver keeps a process, as it
+                            # may while a kernel hangs
+
+
 def reap(pid):
-    """Its status; None where the GPU's driver keeps it, as it may while a kernel hangs: then a
-    later sweep() collects it."""
-    end = time.monotonic() + 5
+    """Its status; None where it does not end: then a later sweep() collects it."""
+    end = time.monotonic() + SWEEP_S
     while True:
         gone, status = os.waitpid(pid, os.WNOHANG)
-        if gone or time.monotonic() > end:
-            return status if gone else None
+        if gone:
+            return status
+        if time.monotonic() > end:
+            hopeless.add(pid)
+            return None
         time.sleep(0.002)
 
 
-def end_family(pid):
-    """Kills what a process that was killed has started, and what that has: none of it can start
-    any more, and what was in time to is ours to sweep()."""
-    seen, found = {pid}, True
-    while found:
-        found, parents = False, {}
-        for entry in filter(str.isdigit, os.listdir("/proc")):
+def parents():
+    """{ pid: its parent's } of all there are. A process may have any bytes for a name."""
+    out = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % entry, "rb") as f:
+                out[int(entry)] = int(f.read().rsplit(b")", 1)[1].split()[1])
+        except (OSError, ValueError, IndexError):
+            pass
+    return out
+
+
+def adopted(listed=True):
+    """Pids of our children, ended ones too, that are not Child.living. listed: by the kernel's own
+    list, which is quick and may leave out some while others end."""
+    out = set()
+    try:
+        for thread in os.listdir("/proc/self/task") if listed else ():
+            with open("/proc/self/task/%s/children" % thread, "rb") as f:
+                out.update(map(int, f.read().split()))
+    except OSError:             # a kernel that has none
+        listed = False
+    if not listed:
+        out = {p for p, parent in parents().items() if parent == os.getpid()}
+    return out - Child.living
+
+
+def families(heads):
+    """What the processes of these pids have started, and what that has."""
+    of, found, new = {}, set(), list(heads)
+    for pid, parent in parents().items():
+        of.setdefault(parent, []).append(pid)
+    while new:
+        fresh = [p for p in of.get(new.pop(), ()) if p not in found]
+        found.update(fresh)
+        new += fresh
+    return found
+
+
+def sweep(struck=None):
+    """Kills what candidates left behind, which as a subreaper we inherit, and all that it has
+    started; and what has the process of pid struck, which was killed and is waited for later. Once
+    all is killed, as nothing that is can start more, it is waited for."""
+    end, killed, looked = time.monotonic() + SWEEP_S, set(), False
+    while True:
+        ours = adopted()
+        fresh = ours - killed
+        if not fresh and not looked:
+            looked = True
+            ours = adopted(listed=False)
+            fresh = (ours | families(ours | {struck})) - killed
+        for pid in fresh:
             try:
-                with open("/proc/%s/stat" % entry) as f:
-                    parents[int(entry)] = int(f.read().rsplit(")", 1)[1].split()[1])
-            except (OSError, ValueError, IndexError):
-                pass
-        for p in [p for p, parent in parents.items() if parent in seen and p not in seen]:
-            seen.add(p)
-            found = True
-            try:
-                os.kill(p, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
-
-
-def sweep():
-    """Kills what candidates left behind: as a subreaper we inherit it, and then what it started."""
-    me = str(os.getpid())
-    for _ in range(16):
-        found = False
-        for entry in os.listdir("/proc"):
+        killed |= fresh
+        for pid in ours:
             try:
-                with open("/proc/%s/stat" % entry) as f:
-                    parent = f.read().rsplit(")", 1)[1].split()[1]
-                if parent == me and int(entry) not in Child.living:
-                    os.kill(int(entry), signal.SIGKILL)
-                    found = reap(int(entry)) is not None or found
-            except (OSError, ValueError, IndexError):
-                pass
-        if not found:
-            break
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    killed.discard(pid), hopeless.discard(pid)
+            except ChildProcessError:
+                killed.discard(pid)
+        waiting = adopted() - hopeless
+        if looked and not fresh and not waiting:
+            return
+        if time.monotonic() > end:
+            hopeless.update(waiting)
+            return
+        if not fresh:
+            time.sleep(0.001)
 
 
 def paired(logs):
@@ -2192,14 +2233,12 @@ class Session:
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
         it. bury() does, before another candidate is loaded, or while there is nothing else to
-        do. What it has started ends now: that must not meet the next one."""
+        do."""
         if child.pid is None:
             child.close()
         else:
             self.dying = child.strike(), child.scratch
             Child.living.add(self.dying[0])         # bury() waits for it, and no sweep()
-            end_family(self.dying[0])
-            sweep()
 
     def bury(self, wait=True):
         """What let_die left. Without wait: if it has ended. Whoever is judged next has as much
@@ -2390,6 +2429,7 @@ class Session:
             if child:
                 self.share_cpu(child, False)
                 (child.close if baseline else lambda: self.let_die(child))()
+            sweep(self.dying and self.dying[0])     # what it started must not meet the next one
             self.stale, self.file = (*self.stale, self.file), None
             self.forget_shown()
             self.end_moved()
@@ -2398,7 +2438,6 @@ class Session:
                     self.reference.ask("idle", seconds=20)
                 except Lost:
                     pass
-        sweep()
         if not self.task.get("baseline_only"):
             self.spare = self.spare or Child(self.device, False, self.reference.scratch)
         out["seconds"]["total"] = time.monotonic() - start
@@ -2976,12 +3015,14 @@ class Session:
     def end_moved(self):
         """Ends our processes that run with another priority or on other processors than we do, which
         no jail keeps a candidate from changing: True if there was one."""
-        ours, found = (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0)), False
+        def place(pid):
+            return (os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid),
+                    os.sched_getaffinity(pid))
+        ours, found = place(0), False
         for child in (self.reference, self.spare):
             try:
                 pid = child and child.pid
-                moved = pid and ours != (os.getpriority(os.PRIO_PROCESS, pid),
-                                         os.sched_getaffinity(pid))
+                moved = pid and ours != place(pid)
             except OSError:             # it is gone: that is found out elsewhere
                 moved = False
             if moved:
