@@ -1780,7 +1780,8 @@ class Child:
             self.hurried = ", and its kernels were not compiled in the %.0f s before" % waited
 
     def strike(self):
-        """Kills the child and its group; the pid that is then to be waited for."""
+        """Kills the child and its group. The pid that is then to be waited for is still in
+        Child.living, so that no sweep() does."""
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except OSError:
@@ -1790,7 +1791,6 @@ class Child:
         except OSError:
             pass
         pid, self.pid = self.pid, None
-        Child.living.discard(pid)
         os.close(self.to), os.close(self.reply)
         return pid
 
@@ -1798,7 +1798,9 @@ class Child:
         """Ends the child with all it started: its group, its session, and what fled to us."""
         if self.pid is None:
             return "is gone"
-        status = reap(self.strike())
+        pid = self.strike()
+        status = reap(pid)
+        Child.living.discard(pid)
         if status is None:
             return "ended"
         return "ended by signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) and \
@@ -1861,28 +1863,31 @@ def parents():
     return out
 
 
-def adopted(listed=True):
-    """Pids of our children, ended ones too, that are not Child.living. listed: by the kernel's own
-    list, which is quick and may leave out some while others end."""
+def children_in(of):
+    """Of { pid: its parent's } our children that are not Child.living."""
+    return {p for p, parent in of.items() if parent == os.getpid()} - Child.living
+
+
+def adopted():
+    """Pids of our children, ended ones too, that are not Child.living: by the kernel's own list,
+    which is quick and may leave out some while others end."""
     out = set()
     try:
-        for thread in os.listdir("/proc/self/task") if listed else ():
+        for thread in os.listdir("/proc/self/task"):
             with open("/proc/self/task/%s/children" % thread, "rb") as f:
                 out.update(map(int, f.read().split()))
     except OSError:             # a kernel that has none
-        listed = False
-    if not listed:
-        out = {p for p, parent in parents().items() if parent == os.getpid()}
+        return children_in(parents())
     return out - Child.living
 
 
-def families(heads):
-    """What the processes of these pids have started, and what that has."""
-    of, found, new = {}, set(), list(heads)
-    for pid, parent in parents().items():
-        of.setdefault(parent, []).append(pid)
+def families(of, heads):
+    """Of { pid: its parent's } what these have started, and what that has, with them."""
+    started, found, new = {}, set(heads), list(heads)
+    for pid, parent in of.items():
+        started.setdefault(parent, []).append(pid)
     while new:
-        fresh = [p for p in of.get(new.pop(), ()) if p not in found]
+        fresh = [p for p in started.get(new.pop(), ()) if p not in found]
         found.update(fresh)
         new += fresh
     return found
@@ -1897,9 +1902,9 @@ def sweep(struck=None):
         ours = adopted()
         fresh = ours - killed
         if not fresh and not looked:
-            looked = True
-            ours = adopted(listed=False)
-            fresh = (ours | families(ours | {struck})) - killed
+            looked, everyone = True, parents()
+            ours = children_in(everyone)
+            fresh = families(everyone, ours | {struck}) - killed - {struck}
         for pid in fresh:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -2238,7 +2243,6 @@ class Session:
             child.close()
         else:
             self.dying = child.strike(), child.scratch
-            Child.living.add(self.dying[0])         # bury() waits for it, and no sweep()
 
     def bury(self, wait=True):
         """What let_die left. Without wait: if it has ended. Whoever is judged next has as much
@@ -2428,7 +2432,10 @@ class Session:
             self.bury()
             if child:
                 self.share_cpu(child, False)
-                (child.close if baseline else lambda: self.let_die(child))()
+                if baseline:
+                    child.close()
+                else:
+                    self.let_die(child)
             sweep(self.dying and self.dying[0])     # what it started must not meet the next one
             self.stale, self.file = (*self.stale, self.file), None
             self.forget_shown()
@@ -3439,7 +3446,7 @@ def serve(device, library=None):
     session = None
     try:
         while True:
-            end = time.monotonic() + 5              # some never end
+            end = time.monotonic() + SWEEP_S        # some never end
             while session and session.dying and time.monotonic() < end \
                     and not select.select([0], [], [], 0.002)[0]:
                 session.bury(wait=False)
