@@ -796,6 +796,32 @@ print(row["host_bound"], row["blocks"] > 24, len(warm), max(spins) == min(spins)
     .. "False True 16 True\n")
 end)
 
+t.test("a candidate is timed for as long as its share of the time allows, by eight pairs at least",
+       function()
+  t.equal(run [[
+s = worker.Session.__new__(worker.Session)
+s.device, s.reference, s.record = "cpu", "A", lambda *a: {"why": "not here"}
+s.screen, s.verify_shape, s.learn_shape = worker.Screen(None), lambda *a: None, lambda *a: None
+now, calls = [0.0], [0]
+class Clock:
+    monotonic = staticmethod(lambda: now[0])
+worker.time = Clock
+def sample(who, seed, cycles):
+    calls[0] += 1
+    now[0] += 2e-3              # what is around a call takes far longer than the call
+    return 1e4 * (1 + calls[0] % 7 * 1e-1), 1e6, 1e3, True
+s.sample = sample
+def pairs(baseline=False, **options):
+    s.left_s = 0.6
+    return [len(s.in_turns("B", {"k": k, "host": 1e3, "first": 1e4, "baseline_first": 1e4,
+                                 "left": 16 - k, "seed": 3, "baseline": baseline}, options)
+                ["times"]["B"]) for k in range(16)]
+for k in ({}, {"baseline": True}, {"confirm": True}):
+    n = pairs(**k)
+    print(min(n) >= 8, max(n) < 12, sum(n) > 300)
+]], "True True False\n" .. ("True False True\n"):rep(2))
+end)
+
 t.test("a candidate clearly slower than the best is timed no longer, a slow first call is none",
        function()
   t.equal(run [[
@@ -1439,11 +1465,11 @@ end)
 
 t.test("checked runs wait for one that times, not for one another, and not for ever", function()
   t.equal(run [[
-import fcntl, tempfile
+import fcntl, os, tempfile
 name = tempfile.mkstemp()[1]
 def session(**task):
     s = worker.Session.__new__(worker.Session)
-    s.task, s.lock = task, open(name, "a")
+    s.task, s.lock = task, worker.lock_file(name)
     return s
 a, b = session(), session()
 worker.LOCK_S = 0.1
@@ -1459,7 +1485,7 @@ a.take(fcntl.LOCK_EX)
 b.waited = 0
 print(told(lambda: b.beside(lambda: "ran")),
       told(lambda: session(alone=True).beside(lambda: "ran")))
-a.lock.close()
+os.close(a.lock)
 b.waited = 0
 print(told(lambda: b.beside(lambda: "ran")), 100 <= worker.Child.deadline < 101)
 worker.BESIDE_S = 0         # slow ones are not waited for a second time
@@ -1467,6 +1493,85 @@ c = session()
 b.beside(lambda: None), c.take(fcntl.LOCK_EX)
 print(told(lambda: b.beside(lambda: "ran")))
 ]], "both\ntimeout\ntimeout ran\nran True\nran\n")
+end)
+
+t.test("memory that other sessions have is waited for, with the GPU left to them", function()
+  t.equal(run [[
+import fcntl, os, tempfile
+name = tempfile.mkstemp()[1]
+now, free_at, theirs = [0.0], [0.0], []
+class Clock:
+    monotonic = staticmethod(lambda: now[0])
+    @staticmethod
+    def sleep(seconds):
+        now[0] += seconds
+        if seconds > 1:
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                theirs.append(now[0])
+                fcntl.flock(other, fcntl.LOCK_UN)
+            except BlockingIOError:
+                pass
+worker.time, other = Clock, worker.lock_file(name)
+def session(**task):
+    s = worker.Session.__new__(worker.Session)
+    s.task, s.lock, s.here = task, worker.lock_file(name), worker.lock_file(name + ".here")
+    return s, s.others()
+def call():
+    if now[0] < free_at[0]:
+        raise worker.Lost("launch_failed", "the reference: needs more memory than is free")
+    return "ran"
+def asked(s, seconds, how=None):
+    """What became of a call that lacks memory for so long, when, and when others had the GPU."""
+    now[0], free_at[0], s.waited, worker.Child.deadline = 0.0, seconds, 0.0, 100.0
+    theirs.clear()
+    if how:
+        s.take(how)
+    try:
+        r = s.patient(lambda: s.beside(call) if how is None else call())
+    except worker.Lost as e:
+        r = e.args[0]
+    held, s.held = s.held, None
+    fcntl.flock(s.lock, fcntl.LOCK_UN)
+    print(r, now[0], len(theirs), held == how, worker.Child.deadline)
+a, alone = session()
+asked(a, 5), asked(a, 30)
+b, beside = session()
+print(alone, beside, a.others())
+asked(a, 30), asked(a, 30, fcntl.LOCK_EX), asked(a, 1000)
+a.task = {"alone": True}
+asked(a, 5, fcntl.LOCK_EX)
+a.task = {}
+os.close(b.here)
+asked(a, 30)
+os.close(a.here)
+fcntl.flock(worker.lock_file(name + ".here"), fcntl.LOCK_EX)    # by one who is no session
+print(session()[1])
+]], [[
+ran 5.0 2 True 105.0
+launch_failed 12.5 5 True 112.5
+False True True
+ran 30.0 12 True 130.0
+ran 30.0 12 True 130.0
+launch_failed 42.5 17 True 142.5
+ran 5.0 0 True 105.0
+launch_failed 12.5 5 True 112.5
+True
+]])
+end)
+
+t.test("a lock file that another user made is locked all the same", function()
+  t.equal(run [[
+import fcntl, os, tempfile
+name = tempfile.mkdtemp() + "/lock"
+os.close(worker.lock_file(name))
+os.chmod(os.path.dirname(name), 0o1777), os.chmod(name, 0o444)
+if os.geteuid() == 0:
+    os.chmod(tempfile.tempdir, 0o755)
+    os.seteuid(65534)
+fcntl.flock(worker.lock_file(name), fcntl.LOCK_EX | fcntl.LOCK_NB)
+print("locked")
+]], "locked\n")
 end)
 
 t.finish()

@@ -42,6 +42,7 @@ SAMPLE = (1024, 1024)       # of a larger one: blocks, elements a block
 CALL_S = 60                 # deadline of one command to a child
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
 LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
+MEMORY_S, MEMORY_OTHERS_S = 10, 40  # of waiting for memory; where other sessions may have it
 FLUSH = 256 << 20
 INPUTS_MOST = 2 << 30       # bytes of inputs that lie on the GPU; of more, one shape's at a time
 AREAS, SHIFTS = 4, 4                # where inputs lie, in turn: memory of their own, and how far
@@ -1754,7 +1755,8 @@ class Child:
             tail = self.log_tail()
             raise Lost("crashed", "its process %s%s" % (how, tail and ": " + tail)) from None
         if "error" in reply:
-            if any(w in str(reply.get("text")) for w in ("CUDA error", "Error [CUDA]")):
+            text = str(reply.get("text"))
+            if any(w in text for w in ("CUDA error", "Error [CUDA]")) and "of memory" not in text:
                 self.kill()                 # torch's or Triton's word: its context is of no use
             raise Lost(reply["error"] if reply["error"] in ("build_failed", "cheated") else
                        "launch_failed", str(reply.get("text", ""))[:2000], reply.get("missing"))
@@ -2045,15 +2047,12 @@ def prepare_dynamo():
         pass
 
 
-def patient(call):
-    """Memory that others hold may be given back soon."""
-    for left in range(4, -1, -1):
-        try:
-            return call()
-        except Lost as e:
-            if not left or "more memory than is free" not in str(e.args[1]):
-                raise
-            time.sleep(2.5)
+def lock_file(path):
+    """A file that processes of any user lock: whose it is doesn't matter then."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except PermissionError:     # of another user, in a folder where that is no one else's to make
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
 
 
 class Session:
@@ -2071,8 +2070,10 @@ class Session:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
         at = int(device.split(":")[1]) if ":" in device else 0
         gpu = visible[at] if at < len(visible) and visible[at].strip() else str(at)
-        self.lock = open("/tmp/kernelband-triton-%s-%s.lock" % (
-            device.split(":")[0], "".join(c for c in gpu if c.isalnum() or c == "-")), "a")
+        self.lock, self.here = (lock_file("/tmp/kernelband-triton-%s-%s.%s" % (
+            device.split(":")[0], "".join(c for c in gpu if c.isalnum() or c == "-"), what))
+            for what in ("lock", "here"))
+        self.others()
         if "torch._" in text:
             prepare_dynamo()
         self.alone()
@@ -2091,7 +2092,7 @@ class Session:
         if self.task.get("alone"):
             self.take(fcntl.LOCK_EX)
 
-    waited, slow, noting, judged = 0.0, False, 0.0, False
+    waited, slow, noting, judged, held = 0.0, False, 0.0, False, None
     kernel_s, haste_s = KERNEL_S, HASTE_S
 
     def take(self, how):
@@ -2105,10 +2106,52 @@ class Session:
                 if self.waited + time.monotonic() - start > LOCK_S:
                     raise Lost("timeout", "other sessions had the GPU for %d s" % LOCK_S) from None
                 time.sleep(0.002)
-        took = time.monotonic() - start
-        self.waited += took
+        self.held = how
+        self.has_waited(time.monotonic() - start)
+
+    def give(self):
+        fcntl.flock(self.lock, fcntl.LOCK_UN)
+        self.held = None
+
+    def has_waited(self, seconds):
+        self.waited += seconds
         if Child.deadline:
-            Child.deadline += took
+            Child.deadline += seconds
+
+    def others(self):
+        """Whether there are other sessions on this GPU, as far as can be told at once: each has a
+        shared lock on the file here."""
+        try:
+            fcntl.flock(self.here, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = False
+        except BlockingIOError:
+            found = True
+        for _ in range(100):        # another asks, or someone who is no session has it
+            try:
+                fcntl.flock(self.here, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.001)
+        return found
+
+    def patient(self, call):
+        """call(), again while it lacks memory: others may give it back soon. Other sessions can
+        only if the GPU is theirs meanwhile."""
+        begun = time.monotonic()
+        while True:
+            try:
+                return call()
+            except Lost as e:
+                if "more memory than is free" not in str(e.args[1]) or self.waited > LOCK_S or \
+                        time.monotonic() - begun > (MEMORY_OTHERS_S if self.others() else MEMORY_S):
+                    raise
+            held, start = self.held, time.monotonic()
+            if held and not self.task.get("alone"):
+                self.give()
+            time.sleep(2.5)
+            self.has_waited(time.monotonic() - start)
+            if held:
+                self.take(held)
 
     def beside(self, call):
         """call while no other session times anything; several may do this at once. What compiles
@@ -2124,7 +2167,7 @@ class Session:
             return call()
         finally:
             self.slow = time.monotonic() - start > BESIDE_S
-            fcntl.flock(self.lock, fcntl.LOCK_UN)
+            self.give()
 
     def has_room(self, i):
         return ("tests" if self.timed_tests else str(i)) in self.room
@@ -2265,6 +2308,7 @@ class Session:
             if child:
                 child.close()
         remove(self.shown)
+        os.close(self.lock), os.close(self.here)
 
     def revive(self):
         """A reference that a shape took down is made anew: True where that was needed."""
@@ -2298,11 +2342,11 @@ class Session:
         until = self.ahead(self.reference, self.task["source"], True)
         until("tests")
         while True:
-            begun = time.monotonic()
+            begun = time.monotonic() - self.waited
             try:
-                self.reference.ask("test", seed=secret(), poison=self.poisons[0],
-                                   room="tests" in self.room)
-                self.haste_s = max(HASTE_S, 4 * (time.monotonic() - begun))
+                self.patient(lambda: self.reference.ask(
+                    "test", seed=secret(), poison=self.poisons[0], room="tests" in self.room))
+                self.haste_s = max(HASTE_S, 4 * (time.monotonic() - self.waited - begun))
                 break
             except Lost as e:
                 if self.reference.pid is not None or e.args[0] not in ("launch_failed", "crashed") \
@@ -2314,7 +2358,7 @@ class Session:
         seed, faults, hopeless = secret(), 0, 0
 
         def inputs():
-            return patient(lambda: self.reference.ask("inputs", seed=seed,
+            return self.patient(lambda: self.reference.ask("inputs", seed=seed,
                                                       distinct=self.distinct))["labels"]
         labels = inputs()
         for i, label in enumerate(labels):
@@ -2322,12 +2366,13 @@ class Session:
             while str(i) not in self.left_out:
                 where = "plain"
                 try:
-                    patient(lambda: self.reference.ask("shape", i=i, seed=seed,
+                    self.patient(lambda: self.reference.ask("shape", i=i, seed=seed,
                                                        room=str(i) in self.room))
                     self.reference.ask("prepare", seed=seed)
-                    begun = time.monotonic()
-                    patient(lambda: self.reference.ask("go"))
-                    self.haste_s = max(self.haste_s, 4 * (time.monotonic() - begun))
+                    begun = time.monotonic() - self.waited
+                    self.patient(lambda: self.reference.ask("go"))
+                    self.haste_s = max(self.haste_s,
+                                       4 * (time.monotonic() - self.waited - begun))
                     where = "poisoned"
                     self.reference.ask("prepare", seed=seed)
                     self.reference.ask("call", poison=self.poisons[0])
@@ -2408,7 +2453,7 @@ class Session:
                         raise
                     child.close()
                     if not self.task.get("alone"):
-                        fcntl.flock(self.lock, fcntl.LOCK_UN)
+                        self.give()
                     out["shapes"], self.drawn, self.shape = [], None, None
                     self.recorded.clear()
                     self.revive()
@@ -2426,7 +2471,7 @@ class Session:
             out.update(verdict="crashed", shapes=[], reason="its process spoke nonsense: %s: %s" % (
                 type(e).__name__, str(e)[:200]))
         finally:
-            fcntl.flock(self.lock, fcntl.LOCK_UN)
+            self.give()
             self.drawn = self.shape = Child.deadline = None
             self.no_scout()
             self.bury()
@@ -2572,10 +2617,10 @@ class Session:
     def draw(self, child):
         """New timed inputs, the same in both processes."""
         given = {"seed": secret(), "distinct": self.distinct}
-        drawn = patient(lambda: self.reference.ask("inputs", **given))
+        drawn = self.patient(lambda: self.reference.ask("inputs", **given))
         self.drawn = dict(given, place=drawn["place"])
         # Also of one that has less time: this takes long where tensors are large.
-        patient(lambda: child.ask("inputs", seconds=Child.call_s, **self.drawn))
+        self.patient(lambda: child.ask("inputs", seconds=Child.call_s, **self.drawn))
         return drawn
 
     def await_spare(self):
@@ -2658,8 +2703,8 @@ class Session:
                            for x in shown["leaves"])
         settled = child.begin("settle")
         try:
-            r = self.verify(shown, "verify_shape", ignore=self.ignore.get(i, []),
-                            allow=self.allowed(), **what)
+            r = self.patient(lambda: self.verify(shown, "verify_shape", ignore=self.ignore.get(
+                i, []), allow=self.allowed(), **what))
         except Lost:
             try:
                 settled()
@@ -2681,10 +2726,11 @@ class Session:
             def test():
                 return self.shown_by(child, "test", seed=seed, poison=poison,
                                      room="tests" in self.room)
-            shown = test() if poison == odd and seed == first else self.beside(test)
+            shown = self.patient(test if poison == odd and seed == first else
+                                 lambda: self.beside(test))
             if not shown.get("launches") and not baseline:
                 raise Lost("cheated", "no Triton kernel ran")
-            r = self.beside(lambda: self.verify_tests(shown, seed, baseline))
+            r = self.patient(lambda: self.beside(lambda: self.verify_tests(shown, seed, baseline)))
             total["elements"] += r["count"]
             total["left_to_chance"] += r["chance"]
             total["allowed"] += r["allowed"]
@@ -2741,13 +2787,13 @@ class Session:
         self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes,
                       "room": self.has_room(s["i"])}
         prepare = {"seed": s["seed"]}
-        patient(lambda: together(*((who, "shape", self.shape) for who in both)))
+        self.patient(lambda: together(*((who, "shape", self.shape) for who in both)))
         together(*((who, "prepare", prepare) for who in both))
         for who in both:    # it compiles in here, and tunes: with the GPU to itself
-            patient(lambda: who.ask("go"))
+            self.patient(lambda: who.ask("go"))
         for who in both:
             who.ask("prepare", **prepare)
-            firsts[who] = patient(lambda: who.ask("go"))
+            firsts[who] = self.patient(lambda: who.ask("go"))
         if not 0 <= float(firsts[child]["ns"]) < 1e12:
             raise ValueError("a call of %r ns" % firsts[child]["ns"])
         s["first"] = max(1.0, float(firsts[child]["ns"]))
@@ -2816,6 +2862,7 @@ class Session:
         if s.get("known"):
             look = at = -1
         back = not s.get("last") and secret() % 2
+        brief = not s["baseline"] and not options.get("confirm")    # it is one of many
         bound = False               # the host can't get ahead: the call itself waits for the GPU
         first, here = -1, None
         while len(t["times"]["B"]) < n:
@@ -2858,7 +2905,9 @@ class Session:
             if k + 1 >= max(few, min(6, n)) and look < 0 and (at < 0 or t["seen"]) \
                     and self.screen.slower(s["k"], median(t["times"]["B"])):
                 break
-            if k + 1 >= max(few, 6) and (time.monotonic() - start) * 1e9 > 2 * budget + 1e8:
+            took = (time.monotonic() - start) * 1e9
+            if k + 1 >= max(few, 6) and took > 2 * budget + 1e8 or brief and not bound \
+                    and k + 1 >= max(few, 8) and took > budget:
                 break
             if k + 1 >= max(few, 8) and (k + 1) % (4 if k < 64 else 64) == 0 \
                     and not options.get("confirm"):
@@ -2874,7 +2923,7 @@ class Session:
                     self.verify_shape(child, s, seed, 1)
         if bound:
             self.share_cpu(child, False)
-        self.left_s = max(0.2, self.left_s - (time.monotonic() - start))
+        self.left_s = max(0.01 if brief else 0.2, self.left_s - (time.monotonic() - start))
         return dict(t, bound=bound)
 
     def time_shape(self, child, s, out, options):
@@ -2996,7 +3045,7 @@ class Session:
             except (Lost, OSError) + NONSENSE:
                 pass                    # it was judged: what befalls it now is no verdict
             finally:
-                fcntl.flock(self.lock, fcntl.LOCK_UN)
+                self.give()
                 left -= time.monotonic() - begun - (self.waited - waited)
                 Child.deadline = None
             if len(found) == len(logs):
