@@ -1548,14 +1548,14 @@ os.close(a.here)
 fcntl.flock(worker.lock_file(name + ".here"), fcntl.LOCK_EX)    # by one who is no session
 print(session()[1])
 ]], [[
-ran 5.0 2 True 105.0
-launch_failed 12.5 5 True 112.5
+ran 5.0 2 True 100.0
+launch_failed 12.5 5 True 100.0
 False True True
 ran 30.0 12 True 130.0
 ran 30.0 12 True 130.0
 launch_failed 42.5 17 True 142.5
 ran 5.0 0 True 105.0
-launch_failed 12.5 5 True 112.5
+launch_failed 12.5 5 True 100.0
 True
 ]])
 end)

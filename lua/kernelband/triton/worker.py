@@ -2136,20 +2136,24 @@ class Session:
 
     def patient(self, call):
         """call(), again while it lacks memory: others may give it back soon. Other sessions can
-        only if the GPU is theirs meanwhile."""
+        only if the GPU is theirs meanwhile; only waiting for them is no time of a candidate's."""
         begun = time.monotonic()
         while True:
             try:
                 return call()
             except Lost as e:
-                if "more memory than is free" not in str(e.args[1]) or self.waited > LOCK_S or \
-                        time.monotonic() - begun > (MEMORY_OTHERS_S if self.others() else MEMORY_S):
+                if "more memory than is free" not in str(e.args[1]):
+                    raise
+                others = self.others()
+                if self.waited > LOCK_S or \
+                        time.monotonic() - begun > (MEMORY_OTHERS_S if others else MEMORY_S):
                     raise
             held, start = self.held, time.monotonic()
             if held and not self.task.get("alone"):
                 self.give()
             time.sleep(2.5)
-            self.has_waited(time.monotonic() - start)
+            if others:
+                self.has_waited(time.monotonic() - start)
             if held:
                 self.take(held)
 
@@ -2487,13 +2491,19 @@ class Session:
             self.end_moved()
             if self.reference.pid is not None:
                 try:
-                    self.reference.ask("idle", seconds=20)
+                    (self.resting or self.rest())()
                 except Lost:
                     pass
+            self.resting = None
         if not self.task.get("baseline_only"):
             self.spare = self.spare or Child(self.device, False, self.reference.scratch)
         out["seconds"]["total"] = time.monotonic() - start
         return out
+
+    resting = None          # waits for the reference to have given its memory back
+
+    def rest(self):
+        return self.reference.begin("idle", seconds=20)
 
     def goes_on(self, e):
         """Whether the untouched file is judged once more: milder, with indices that no two writes
@@ -2589,6 +2599,7 @@ class Session:
         self.at = None
         if self.end_moved():
             raise Lost("cheated", MOVED)
+        self.resting = self.rest()      # nothing more is asked of it: meanwhile is counted
         lap("time")
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
         if not out["shapes"]:
