@@ -1521,21 +1521,21 @@ def call():
     if now[0] < free_at[0]:
         raise worker.Lost("launch_failed", "the reference: needs more memory than is free")
     return "ran"
-def asked(s, seconds, how=None):
+def asked(s, seconds, how=None, **alone):
     """What became of a call that lacks memory for so long, when, and when others had the GPU."""
     now[0], free_at[0], s.waited, worker.Child.deadline = 0.0, seconds, 0.0, 100.0
     theirs.clear()
     if how:
         s.take(how)
     try:
-        r = s.patient(lambda: s.beside(call) if how is None else call())
+        r = s.patient(lambda: s.beside(call) if how is None else call(), **alone)
     except worker.Lost as e:
         r = e.args[0]
     held, s.held = s.held, None
     fcntl.flock(s.lock, fcntl.LOCK_UN)
     print(r, now[0], len(theirs), held == how, worker.Child.deadline)
 a, alone = session()
-asked(a, 5), asked(a, 30)
+asked(a, 5), asked(a, 30), asked(a, 5, alone_s=0)
 b, beside = session()
 print(alone, beside, a.others())
 asked(a, 30), asked(a, 30, fcntl.LOCK_EX), asked(a, 1000)
@@ -1549,13 +1549,14 @@ fcntl.flock(worker.lock_file(name + ".here"), fcntl.LOCK_EX)    # by one who is 
 print(session()[1])
 ]], [[
 ran 5.0 2 True 100.0
-launch_failed 12.5 5 True 100.0
+launch_failed 10.0 4 True 100.0
+launch_failed 0.0 0 True 100.0
 False True True
 ran 30.0 12 True 130.0
 ran 30.0 12 True 130.0
-launch_failed 42.5 17 True 142.5
+launch_failed 40.0 16 True 140.0
 ran 5.0 0 True 105.0
-launch_failed 12.5 5 True 100.0
+launch_failed 10.0 4 True 100.0
 True
 ]])
 end)

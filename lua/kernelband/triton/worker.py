@@ -2134,9 +2134,10 @@ class Session:
                 time.sleep(0.001)
         return found
 
-    def patient(self, call):
+    def patient(self, call, alone_s=MEMORY_S):
         """call(), again while it lacks memory: others may give it back soon. Other sessions can
-        only if the GPU is theirs meanwhile; only waiting for them is no time of a candidate's."""
+        only if the GPU is theirs meanwhile; only waiting for them is no time of a candidate's.
+        Where there are none, other programs may have it: they are waited for alone_s."""
         begun = time.monotonic()
         while True:
             try:
@@ -2146,7 +2147,7 @@ class Session:
                     raise
                 others = self.others()
                 if self.waited > LOCK_S or \
-                        time.monotonic() - begun > (MEMORY_OTHERS_S if others else MEMORY_S):
+                        time.monotonic() - begun >= (MEMORY_OTHERS_S if others else alone_s):
                     raise
             held, start = self.held, time.monotonic()
             if held and not self.task.get("alone"):
@@ -2738,7 +2739,7 @@ class Session:
                 return self.shown_by(child, "test", seed=seed, poison=poison,
                                      room="tests" in self.room)
             shown = self.patient(test if poison == odd and seed == first else
-                                 lambda: self.beside(test))
+                                 lambda: self.beside(test), 0)
             if not shown.get("launches") and not baseline:
                 raise Lost("cheated", "no Triton kernel ran")
             r = self.patient(lambda: self.beside(lambda: self.verify_tests(shown, seed, baseline)))
