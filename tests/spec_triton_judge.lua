@@ -1319,6 +1319,23 @@ print(contends([5, 6], []), contends([5, 6], [5.1, 6]), contends([5, 6.2], [5, 5
 ]], "True True False False False\n")
 end)
 
+t.test("what is counted is the longest shape, laid out anew where another was the last", function()
+  t.equal(run [[
+asked = []
+class Child:
+    def ask(self, op, seconds=None, **request):
+        asked.append((op, request.get("i")))
+        return {"values": {}}
+s = worker.Session.__new__(worker.Session)
+s.timed_tests, s.room, out = False, set(), {"shapes": [
+    {"time_ns": ns, "shape": {"i": i}} for i, ns in ((0, 5), (2, 9), (3, 7))]}
+for last in 3, 2:
+    s.shape = {"i": last}
+    s.counters(Child(), out, False)
+print(asked)
+]], "[('shape', 2), ('count', None), ('count', None)]\n")
+end)
+
 t.test("what a GPU has to count with is learned of the untouched file's child and told to others",
   function()
   t.equal(run [[
@@ -1331,6 +1348,7 @@ class Child:
         return {"values": {"dram_pct": 5}, "known": self.known} if op == "count" else {}
 s = worker.Session.__new__(worker.Session)
 s.timed_tests, s.room, out = False, set(), {"shapes": [{"time_ns": 1, "shape": {"i": 0}}]}
+s.shape = {"i": 1}
 for known, baseline in (("c0de", False), ("ab01", True), ("c0de", False), ("", False)):
     child = Child(known)
     print(s.counters(child, out, baseline), child.told)
