@@ -349,11 +349,21 @@ def child_main(make, scratch, cache, requests, replies):
             reply = {"error": e.args[0], "text": str(e.args[1])[:2000]}
         except BaseException as e:
             reply = explain(e)
+        if lacked_memory(reply):        # nor does what it got of it stay with it
+            gc.collect()
+            runner.give_back()
         write_frame(replies, reply)
 
 
 class Refusal(Exception):
     pass
+
+
+LACKING = "more memory than is free"
+
+
+def lacked_memory(reply):
+    return reply.get("error") == "launch_failed" and LACKING in str(reply.get("text"))
 
 
 def explain(e):
@@ -363,7 +373,7 @@ def explain(e):
     if at:
         text = "%s:%d: %s" % (os.path.basename(at[-1].filename), at[-1].lineno or 0, text)
     if "OutOfMemory" in type(e).__name__ or "out of memory" in text:
-        return {"error": "launch_failed", "text": "needs more memory than is free: " + text[:300]}
+        return {"error": "launch_failed", "text": "needs %s: %s" % (LACKING, text[:300])}
     if isinstance(e, ModuleNotFoundError):
         return {"error": "build_failed", "text": text, "missing": e.name}
     kinds = ("CompilationError", "SyntaxError", "IndentationError", "ImportError", "PTXASError")
@@ -858,9 +868,15 @@ class Runner:
         """Gives back what others may need while nothing is judged."""
         self.forget()
         self.cache.clear()
-        if not self.cpu:
-            self.empty_cache()
+        self.give_back()
         return {}
+
+    def give_back(self):
+        if not self.cpu:
+            try:
+                self.empty_cache()
+            except RuntimeError:        # what went wrong before shows here: it was told
+                pass
 
     def forget(self):
         self.inputs = self.pristine = self.work = self.result = self.expected = None
@@ -2048,11 +2064,14 @@ def prepare_dynamo():
 
 
 def lock_file(path):
-    """A file that processes of any user lock: whose it is doesn't matter then."""
+    """A file that processes of any user lock, whoever made it."""
+    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    except PermissionError:     # of another user, in a folder where that is no one else's to make
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        fd = os.open(path, how | os.O_CREAT, 0o644)
+        os.fchmod(fd, 0o644)            # whatever the umask
+    except PermissionError:             # another user did
+        fd = os.open(path, how)
+    return os.fdopen(fd, "rb")
 
 
 class Session:
@@ -2134,22 +2153,26 @@ class Session:
                 time.sleep(0.001)
         return found
 
-    def patient(self, call, alone_s=MEMORY_S):
+    def patient(self, call, alone_s=MEMORY_S, idle=None):
         """call(), again while it lacks memory: others may give it back soon. Other sessions can
-        only if the GPU is theirs meanwhile; only waiting for them is no time of a candidate's.
-        Where there are none, other programs may have it: they are waited for alone_s."""
+        only if the GPU is theirs meanwhile, and what the child idle and the reference don't need;
+        only waiting for them is no time of a candidate's. Where there are none, other programs may
+        have it: they are waited for alone_s."""
         begun = time.monotonic()
         while True:
             try:
                 return call()
             except Lost as e:
-                if "more memory than is free" not in str(e.args[1]):
+                if e.args[0] != "launch_failed" or LACKING not in str(e.args[1]):
                     raise
-                others = self.others()
+                # One that asks at the same moment may be missed, not twice.
+                others = not self.task.get("alone") and (self.others() or self.others())
                 if self.waited > LOCK_S or \
                         time.monotonic() - begun >= (MEMORY_OTHERS_S if others else alone_s):
                     raise
             held, start = self.held, time.monotonic()
+            if idle:
+                self.idle(idle)
             if held and not self.task.get("alone"):
                 self.give()
             time.sleep(2.5)
@@ -2157,6 +2180,16 @@ class Session:
                 self.has_waited(time.monotonic() - start)
             if held:
                 self.take(held)
+
+    def idle(self, child):
+        """Between commands it and the reference give back what they have of the GPU's memory."""
+        done = child.begin("idle")
+        try:
+            self.reference.ask("idle")
+        except Lost:                # it had faulted before, and only now says so
+            self.revive()
+        finally:
+            done()
 
     def beside(self, call):
         """call while no other session times anything; several may do this at once. What compiles
@@ -2313,7 +2346,6 @@ class Session:
             if child:
                 child.close()
         remove(self.shown)
-        os.close(self.lock), os.close(self.here)
 
     def revive(self):
         """A reference that a shape took down is made anew: True where that was needed."""
@@ -2504,7 +2536,11 @@ class Session:
     resting = None          # waits for the reference to have given its memory back
 
     def rest(self):
-        return self.reference.begin("idle", seconds=20)
+        until, Child.deadline = Child.deadline, None        # this is no time of a candidate's
+        try:
+            return self.reference.begin("idle", seconds=20)
+        finally:
+            Child.deadline = until
 
     def goes_on(self, e):
         """Whether the untouched file is judged once more: milder, with indices that no two writes
@@ -2515,7 +2551,7 @@ class Session:
             return True
         if e.args[0] not in ("launch_failed", "crashed", "wrong") or self.at is None and self.tested:
             return False
-        full = "more memory than is free" in str(e.args[1])
+        full = LACKING in str(e.args[1])
         i = "tests" if self.at is None or self.timed_tests else str(self.at["i"])
         if i not in self.kept and not full:     # it did run once: what it faults by is chance
             self.roomy(i)
@@ -2560,6 +2596,8 @@ class Session:
         self.no_scout()
         lap("ahead")
         self.await_spare()
+        if self.others():           # whoever has the GPU now may need what the tests took
+            self.idle(child)
         self.take(fcntl.LOCK_EX)
         lap("wait")
         seconds["check"] -= in_check
@@ -2739,10 +2777,11 @@ class Session:
                 return self.shown_by(child, "test", seed=seed, poison=poison,
                                      room="tests" in self.room)
             shown = self.patient(test if poison == odd and seed == first else
-                                 lambda: self.beside(test), 0)
+                                 lambda: self.beside(test), 0, child)
             if not shown.get("launches") and not baseline:
                 raise Lost("cheated", "no Triton kernel ran")
-            r = self.patient(lambda: self.beside(lambda: self.verify_tests(shown, seed, baseline)))
+            r = self.patient(lambda: self.beside(lambda: self.verify_tests(shown, seed, baseline)),
+                             idle=child)
             total["elements"] += r["count"]
             total["left_to_chance"] += r["chance"]
             total["allowed"] += r["allowed"]
@@ -2858,12 +2897,13 @@ class Session:
         that one given elsewhere alone is. Of one shape that no one can tell beforehand two
         more are compared after all that count: one in its turn, which nothing tells from those
         before it, and one of the other kind."""
-        start = time.monotonic()
+        start = time.monotonic() - self.waited      # for memory that others have
         budget = self.left_s * 1e9 / s["left"]
         spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
-        least, most, narrow = (8, 2 * LANES, NARROW / 2) if s["baseline"] else (6, LANES, NARROW)
-        n = 3 if cost > 5e8 else int(max(least, min(most, budget / cost)))
+        most, narrow = (2 * LANES, NARROW / 2) if s["baseline"] else (LANES, NARROW)
+        # Of six one honest call would be enough for the parent's clock to say nothing.
+        n = 3 if cost > 5e8 else int(max(8, min(most, budget / cost)))
         few = s.get("least", 0)             # no end comes before so many
         n = max(few, n)
         # A stream's first call of a size asks for memory and is made again: few for a candidate.
@@ -2917,9 +2957,8 @@ class Session:
             if k + 1 >= max(few, min(6, n)) and look < 0 and (at < 0 or t["seen"]) \
                     and self.screen.slower(s["k"], median(t["times"]["B"])):
                 break
-            took = (time.monotonic() - start) * 1e9
-            if k + 1 >= max(few, 6) and took > 2 * budget + 1e8 or brief and not bound \
-                    and k + 1 >= max(few, 8) and took > budget:
+            if k + 1 >= max(few, 8) and (time.monotonic() - self.waited - start) * 1e9 > (
+                    budget if brief and not bound else 2 * budget + 1e8):
                 break
             if k + 1 >= max(few, 8) and (k + 1) % (4 if k < 64 else 64) == 0 \
                     and not options.get("confirm"):
@@ -2935,7 +2974,8 @@ class Session:
                     self.verify_shape(child, s, seed, 1)
         if bound:
             self.share_cpu(child, False)
-        self.left_s = max(0.01 if brief else 0.2, self.left_s - (time.monotonic() - start))
+        self.left_s = max(0.01 if brief else 0.2,
+                          self.left_s - (time.monotonic() - self.waited - start))
         return dict(t, bound=bound)
 
     def time_shape(self, child, s, out, options):
@@ -2975,7 +3015,7 @@ class Session:
                         e.args[1], k + 1)) from None
             except (Lost, OSError) + NONSENSE as e:
                 found = isinstance(e, Lost) and (e.args[0] in ("cheated", "timeout")
-                                                 or "more memory than is free" in str(e.args[1]))
+                                                 or LACKING in str(e.args[1]))
                 raise (e if found else first) from None
             finally:
                 self.left_s = left
@@ -2985,7 +3025,7 @@ class Session:
         """call(child) beside a new reference, child being a new process that has source. The GPU
         is ours from when their inputs are drawn, and stays so; else all is as before afterwards."""
         before = held, _, _, _ = self.reference, self.drawn, self.shape, Child.deadline
-        pair = []
+        pair, waited = [], self.waited
         try:
             for trusted in (True, False):
                 pair.append(Child(self.device, trusted, held.scratch))
@@ -2999,6 +3039,8 @@ class Session:
             if self.reference is not held:
                 pair.append(self.reference)         # it may have been revived
             self.reference, self.drawn, self.shape, Child.deadline = before
+            if Child.deadline:
+                Child.deadline += self.waited - waited
             for who in pair:
                 who.close()
 
