@@ -1621,6 +1621,51 @@ ran True
 ]])
 end)
 
+t.test("what tests took of memory is given back before others' timing is waited for", function()
+  t.equal(run [[
+class Child:
+    def hurry(self, seconds):
+        pass
+def told(others):
+    """What is done between a candidate's tests and its timed shapes."""
+    out, s = [], worker.Session.__new__(worker.Session)
+    s.ahead, s.others = lambda *a: lambda what: None, lambda: others
+    for name in "bury", "load", "check_tests", "no_scout":
+        setattr(s, name, lambda *a: None)
+    s.await_spare, s.idle = lambda: out.append("spare"), lambda who: out.append(type(who).__name__)
+    def take(how):
+        raise worker.Lost("timeout", "others have it")
+    s.take = take
+    try:
+        s.judge(Child(), "", {}, {"seconds": {}, "checks": {}}, False)
+    except worker.Lost as e:
+        return (*out, e.args[1])
+print(told(True), told(False))
+]], "('spare', 'Child', 'others have it') ('spare', 'others have it')\n")
+end)
+
+t.test("a process that lacked memory lives on, and gives back what it got", function()
+  t.equal(run [[
+import tempfile
+class Runner:
+    given = 0
+    def do_lack(self, text):
+        raise RuntimeError(text)
+    def give_back(self):
+        self.given += 1
+    def do_say(self):
+        return {"given": self.given}
+child = worker.Child.__new__(worker.Child)
+child.scratch = tempfile.mkdtemp()
+child.start(Runner, child.scratch + "/cache")
+for text in "CUDA error: out of memory", "another", "CUDA error: an illegal memory access":
+    try:
+        child.ask("lack", text=text)
+    except worker.Lost as e:
+        print(e.args[0], worker.LACKING in e.args[1], child.pid and child.ask("say"))
+]], "launch_failed True {'given': 1}\nlaunch_failed False {'given': 1}\nlaunch_failed False None\n")
+end)
+
 t.test("a lock file that another user made is locked all the same", function()
   t.equal(run [[
 import fcntl, os, tempfile
