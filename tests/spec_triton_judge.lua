@@ -1563,8 +1563,8 @@ def asked(s, seconds, how=None, **alone):
         r = s.patient(lambda: s.beside(call) if how is None else call(), **alone)
     except worker.Lost as e:
         r = e.args[0]
-    held, s.held = s.held, None
-    fcntl.flock(s.lock, fcntl.LOCK_UN)
+    held = s.held
+    s.give()
     print(r, now[0], len(theirs), held == how, worker.Child.deadline)
 a, alone = session()
 asked(a, 5), asked(a, 30), asked(a, 5, alone_s=0)

@@ -1771,11 +1771,11 @@ class Child:
             tail = self.log_tail()
             raise Lost("crashed", "its process %s%s" % (how, tail and ": " + tail)) from None
         if "error" in reply:
-            text = str(reply.get("text"))
-            if any(w in text for w in ("CUDA error", "Error [CUDA]")) and "of memory" not in text:
+            text = str(reply.get("text", ""))
+            if any(w in text for w in ("CUDA error", "Error [CUDA]")) and not lacked_memory(reply):
                 self.kill()                 # torch's or Triton's word: its context is of no use
             raise Lost(reply["error"] if reply["error"] in ("build_failed", "cheated") else
-                       "launch_failed", str(reply.get("text", ""))[:2000], reply.get("missing"))
+                       "launch_failed", text[:2000], reply.get("missing"))
         if reply.get("tampered"):
             raise Lost("cheated", "it %s" % str(reply["tampered"])[:300])
         return reply
@@ -2137,6 +2137,10 @@ class Session:
         if Child.deadline:
             Child.deadline += seconds
 
+    def clock(self):
+        """Seconds, but for those of waiting for others."""
+        return time.monotonic() - self.waited
+
     def others(self):
         """Whether there are other sessions on this GPU, as far as can be told at once: each has a
         shared lock on the file here."""
@@ -2170,10 +2174,10 @@ class Session:
                 if self.waited > LOCK_S or \
                         time.monotonic() - begun >= (MEMORY_OTHERS_S if others else alone_s):
                     raise
-            held, start = self.held, time.monotonic()
+            held, start = None if self.task.get("alone") else self.held, time.monotonic()
             if idle:
                 self.idle(idle)
-            if held and not self.task.get("alone"):
+            if held:
                 self.give()
             time.sleep(2.5)
             if others:
@@ -2379,11 +2383,11 @@ class Session:
         until = self.ahead(self.reference, self.task["source"], True)
         until("tests")
         while True:
-            begun = time.monotonic() - self.waited
+            begun = self.clock()
             try:
                 self.patient(lambda: self.reference.ask(
                     "test", seed=secret(), poison=self.poisons[0], room="tests" in self.room))
-                self.haste_s = max(HASTE_S, 4 * (time.monotonic() - self.waited - begun))
+                self.haste_s = max(HASTE_S, 4 * (self.clock() - begun))
                 break
             except Lost as e:
                 if self.reference.pid is not None or e.args[0] not in ("launch_failed", "crashed") \
@@ -2395,21 +2399,20 @@ class Session:
         seed, faults, hopeless = secret(), 0, 0
 
         def inputs():
-            return self.patient(lambda: self.reference.ask("inputs", seed=seed,
-                                                      distinct=self.distinct))["labels"]
+            return self.patient(lambda: self.reference.ask(
+                "inputs", seed=seed, distinct=self.distinct))["labels"]
         labels = inputs()
         for i, label in enumerate(labels):
             before = self.poisons
             while str(i) not in self.left_out:
                 where = "plain"
                 try:
-                    self.patient(lambda: self.reference.ask("shape", i=i, seed=seed,
-                                                       room=str(i) in self.room))
+                    self.patient(lambda: self.reference.ask(
+                        "shape", i=i, seed=seed, room=str(i) in self.room))
                     self.reference.ask("prepare", seed=seed)
-                    begun = time.monotonic() - self.waited
+                    begun = self.clock()
                     self.patient(lambda: self.reference.ask("go"))
-                    self.haste_s = max(self.haste_s,
-                                       4 * (time.monotonic() - self.waited - begun))
+                    self.haste_s = max(self.haste_s, 4 * (self.clock() - begun))
                     where = "poisoned"
                     self.reference.ask("prepare", seed=seed)
                     self.reference.ask("call", poison=self.poisons[0])
@@ -2897,7 +2900,7 @@ class Session:
         that one given elsewhere alone is. Of one shape that no one can tell beforehand two
         more are compared after all that count: one in its turn, which nothing tells from those
         before it, and one of the other kind."""
-        start = time.monotonic() - self.waited      # for memory that others have
+        start = self.clock()
         budget = self.left_s * 1e9 / s["left"]
         spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
@@ -2957,8 +2960,8 @@ class Session:
             if k + 1 >= max(few, min(6, n)) and look < 0 and (at < 0 or t["seen"]) \
                     and self.screen.slower(s["k"], median(t["times"]["B"])):
                 break
-            if k + 1 >= max(few, 8) and (time.monotonic() - self.waited - start) * 1e9 > (
-                    budget if brief and not bound else 2 * budget + 1e8):
+            most_ns = budget if brief and not bound else 2 * budget + 1e8
+            if k + 1 >= max(few, 8) and (self.clock() - start) * 1e9 > most_ns:
                 break
             if k + 1 >= max(few, 8) and (k + 1) % (4 if k < 64 else 64) == 0 \
                     and not options.get("confirm"):
@@ -2974,8 +2977,7 @@ class Session:
                     self.verify_shape(child, s, seed, 1)
         if bound:
             self.share_cpu(child, False)
-        self.left_s = max(0.01 if brief else 0.2,
-                          self.left_s - (time.monotonic() - self.waited - start))
+        self.left_s = max(0.01 if brief else 0.2, self.left_s - (self.clock() - start))
         return dict(t, bound=bound)
 
     def time_shape(self, child, s, out, options):
@@ -3092,15 +3094,15 @@ class Session:
                 found[s["i"]] = paired(log_ratios(self.in_turns(child, s, {})["times"]))[0]
             return found
         for _ in range(n - 1):
-            begun, waited, found = time.monotonic(), self.waited, {}
-            Child.deadline = begun + left
+            begun, found = self.clock(), {}
+            Child.deadline = time.monotonic() + left
             try:
                 found = self.with_new_pair(self.task["source"], timed)
             except (Lost, OSError) + NONSENSE:
                 pass                    # it was judged: what befalls it now is no verdict
             finally:
                 self.give()
-                left -= time.monotonic() - begun - (self.waited - waited)
+                left -= self.clock() - begun
                 Child.deadline = None
             if len(found) == len(logs):
                 for i, e in found.items():
