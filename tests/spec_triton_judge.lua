@@ -188,6 +188,27 @@ print(noted["all"], scout.ask("await", 60, n=2, stall=0.2))
 ]]), "2 {} {}\n2 {'stalled': True}\n")
 end)
 
+t.test("what is waited for are the kernels that were asked for, not as many others", function()
+  t.equal(run [[
+import os, time
+s, made = worker.Scout.__new__(worker.Scout), tempfile.mkdtemp()
+def compiles(i):
+    while i == 0 and len(os.listdir(made)) < 5 or i == 6 and not os.path.exists(made + "/go"):
+        time.sleep(0.01)                    # the first after the next five, the last when told
+    open("%s/%d" % (made, i), "w").close()
+s.jobs, s.compiled = {i: lambda i=i: compiles(i) for i in range(7)}, set()
+s.start(2)
+for n in 2, 6:
+    print(s.do_await(n), sorted(os.listdir(made)))
+open(made + "/go", "w").close()
+print(s.do_await(7), len(os.listdir(made)), s.do_await(8))
+]], [[
+{} ['0', '1', '2', '3', '4', '5']
+{} ['0', '1', '2', '3', '4', '5']
+{} 8 {}
+]])
+end)
+
 t.test("a child has its two pipes and nothing of what is open in the worker", function()
   t.equal(run(scouting .. [[
 low, high = os.open("/", os.O_RDONLY), 400

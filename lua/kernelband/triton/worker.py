@@ -1581,7 +1581,7 @@ class Scout(Runner):
         if not trusted:
             landlock({"root", "home"}, scratch, cache)
         self.generators, self.distinct = (torch.default_generator.manual_seed,), False
-        self.left_by_tests, self.poison, self.jobs, self.finished = (), None, {}, 0
+        self.left_by_tests, self.poison, self.jobs, self.compiled = (), None, {}, set()
         self.inputs, self.sync = [], lambda: None
         self.pretend("meta", machine["capability"])
         facts = types.SimpleNamespace(
@@ -1654,25 +1654,26 @@ class Scout(Runner):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # a fork does not inherit it
         os.nice(10)                     # others are timed
         while True:
-            i = os.read(todo, 2)
-            if len(i) < 2:
+            which = os.read(todo, 2)
+            if len(which) < 2:
                 return
             try:
-                kernel = jobs[struct.unpack("<H", i)[0]]()
+                kernel = jobs[struct.unpack("<H", which)[0]]()
                 CudaLauncher(kernel.src, kernel.metadata)   # C of its own, a compiler's work too
             except Exception:
                 pass                    # who asks for it will be told
-            os.write(told, b".")
+            os.write(told, which)
 
     def do_await(self, n, stall=None):
-        """Until so many are compiled, or as many as can be, or none was for stall seconds."""
-        while self.finished < n:
+        """Until the first n are compiled, whatever else was before them, or all that can be, or
+        none was for stall seconds."""
+        while not self.compiled.issuperset(range(n)):
             if not select.select([self.done], [], [], stall)[0]:
                 return {"stalled": True}
             more = os.read(self.done, 4096)
             if not more:
                 break
-            self.finished += len(more)
+            self.compiled.update(i for i, in struct.iter_unpack("<H", more))
         return {}
 
 
