@@ -368,7 +368,7 @@ t.test("the untouched reference is ok, and 1 by definition", function()
   t.equal(#b.evidence.signature, 5)
 end)
 
-t.test("more pairs of processes time a baseline, and their mean is its speed-up", function()
+t.test("more pairs of processes time a baseline, and the median of them is its speed-up", function()
   local task = real {}
   task.job.pairs, task.job.baseline_only = 2, true
   local e = worker.start { task = task, device = "triton:0", workers = 1 }

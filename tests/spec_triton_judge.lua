@@ -1170,8 +1170,8 @@ for how, bound in (None, False), (None, True), ("fork", False), ("hang", False):
     s.more_pairs(out, 5)
     print(how, made[0], out["pairs"][:5], "%.3f" % out["speedup"], s.reference is held,
           len(alive), s.drawn, s.shape, Child.deadline, max(waits) <= 0.2, 5 <= s.waited < 6)
-]], "None 8 [0.5, 2.0, 2.0, 2.0, 2.0] 1.516 True 0 None None None True True\n"
-    .. "None 18 [0.5, 2.0, 2.0, 2.0, 2.0] 1.741 True 0 None None None True True\n"
+]], "None 8 [0.5, 2.0, 2.0, 2.0, 2.0] 2.000 True 0 None None None True True\n"
+    .. "None 18 [0.5, 2.0, 2.0, 2.0, 2.0] 2.000 True 0 None None None True True\n"
     .. "fork 8 [0.5] 0.500 True 0 None None None True True\n"
     .. "hang 4 [0.5] 0.500 True 0 None None None True True\n")
 end)
