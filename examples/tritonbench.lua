@@ -140,16 +140,17 @@ end
 -- Where the seconds of an evaluation went, and how far two clocks are apart.
 local function where(r)
   local out, gap = {}, 0
-  for _, name in ipairs { "build", "check", "ahead", "wait", "inputs", "shapes", "time",
+  for _, name in ipairs { "first", "build", "check", "ahead", "wait", "inputs", "shapes", "time",
                          "count" } do
     local s = r.seconds and r.seconds[name]
     if s then out[#out + 1] = ("%s %.1f"):format(name, s) end
   end
   for _, s in ipairs(r.shapes or {}) do gap = math.max(gap, math.abs(s.clock_gap_ns or 0)) end
   if #out == 0 then return "" end
-  local recorded = r.recorded or {}
-  return (" (%s; %d shapes, clocks %.0f us apart, recorded %s)"):format(table.concat(out, ", "),
-    #(r.shapes or {}), gap / 1e3, recorded.why and "not: " .. recorded.why or "yes")
+  local recorded, again = r.recorded or {}, r.begun_again
+  return (" (%s; %d shapes, clocks %.0f us apart, recorded %s%s)"):format(table.concat(out, ", "),
+    #(r.shapes or {}), gap / 1e3, recorded.why and "not: " .. recorded.why or "yes",
+    again and (", begun again %d times"):format(#again) or "")
 end
 
 if opt.survey then

@@ -1055,6 +1055,37 @@ crashed its results are not to be had: no file 0
 ]])
 end)
 
+t.test("a baseline says what it was begun again for, and in which shape its time was up", function()
+  t.equal(run [[
+import tempfile, types
+made = types.SimpleNamespace(scratch="", pid=None, close=lambda: None, ask=lambda op: {})
+s = worker.Session.__new__(worker.Session)
+s.device, s.lock, s.shown, s.spare = "cpu", tempfile.TemporaryFile(), tempfile.mkdtemp(), made
+s.reference, s.task, s.scout = made, {"source": "", "baseline_only": True}, None
+s.timed_tests, s.poisons = False, worker.POISONS
+s.alone = s.revive = s.end_moved = s.share_cpu = s.first_runs = lambda *a: None
+s.recorded, s.kept, s.room, s.left_out, s.allow, s.ignore, s.count = {}, set(), set(), {}, {}, {}, 9
+worker.Child = lambda *a: made
+worker.Child.call_s = worker.Child.deadline = None
+worker.Child.living = set()
+todo = [worker.Redraw(), worker.Lost("crashed", "its process ended"),
+        worker.Lost("launch_failed", "no such dtype"), worker.Lost("timeout", "go took too long")]
+def judge(*a):
+    s.at = {"i": 3, "label": "4x4"} if len(todo) < 4 else None
+    raise todo.pop(0)
+s.judge = judge
+out = s.evaluate("", {}, baseline=True)
+print(out["verdict"], out["reason"], *out["begun_again"], sorted(out["seconds"]), sep="\n")
+]], [[
+timeout
+shape 4x4: go took too long
+inputs that no two writes share
+shape 4x4: crashed: its process ended
+shape 4x4: launch_failed: no such dtype
+['first', 'total']
+]])
+end)
+
 t.test("a reference that is late says so, where the candidate gave no reason itself", function()
   t.equal(run [[
 import types

@@ -1764,9 +1764,10 @@ class Child:
                 raise ValueError
         except TimeoutError:
             self.kill()
-            raise Lost("timeout", "%s took more than %.0f s%s" % (
-                op, max(0, seconds), ", all that was left of its time" if seconds < wanted else
-                self.hurried)) from None
+            raise Lost("timeout", "its time was up before %s" % op if seconds <= 0 else
+                       "%s took more than %.0f s%s" % (
+                           op, seconds, ", all that was left of its time" if seconds < wanted else
+                           self.hurried)) from None
         except (EOFError, OSError, ValueError, RecursionError):
             how = self.kill()
             tail = self.log_tail()
@@ -2479,7 +2480,11 @@ class Session:
                 raise Lost(*bad)
             self.revive()
             if baseline:
-                self.first_runs()
+                begun = time.monotonic()
+                try:
+                    self.first_runs()
+                finally:
+                    out["seconds"]["first"] = time.monotonic() - begun
             while True:
                 child, self.spare = self.spare or Child(self.device, False,
                                                         self.reference.scratch), None
@@ -2490,8 +2495,13 @@ class Session:
                     self.judge(child, source, options, out, baseline)
                     break
                 except (Redraw, Lost) as e:
+                    where = "shape %s: " % self.at["label"] if self.at else ""
+                    if baseline and isinstance(e, Lost) and e.args[0] == "timeout":
+                        e.args = (e.args[0], where + e.args[1], *e.args[2:])
                     if not baseline or not self.goes_on(e):
                         raise
+                    what = "%s: %s" % e.args[:2] if e.args else "inputs that no two writes share"
+                    out.setdefault("begun_again", []).append((where + what)[:300])
                     child.close()
                     if not self.task.get("alone"):
                         self.give()
