@@ -9,9 +9,9 @@
 -- are not quite alike, least so where the host holds calls up: there it is twice as many.
 -- pairs_from=0.005 asks for more than one only where the first is that far from 1;
 -- survey=again judges it once more, as a candidate; with out=FOLDER whole evaluations are
--- kept there, and what is there is not asked again; limit is the seconds that a reference
--- has. jobs=4 works on four operators at once: one is timed while others are compiled and
--- checked.
+-- kept there, and what is there is not asked again. jobs=4 works on four operators at once:
+-- one is timed while others are compiled and checked. limit is the seconds that a reference
+-- has: 240, or 480 of several at once, which share processors and GPU.
 -- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
@@ -35,6 +35,9 @@ if not pairs_most or pairs_most < 1 or not pairs_from then
     opt.pairs_from), 0)
 end
 
+local limit = tonumber(opt.limit or jobs > 1 and 480 or 240)
+if not limit or limit <= 0 then error(("limit=%s: expected seconds"):format(opt.limit), 0) end
+
 local only
 for name in (opt.only or ""):gmatch "[^,]+" do
   only = only or {}
@@ -42,13 +45,13 @@ for name in (opt.only or ""):gmatch "[^,]+" do
 end
 local tasks = kb.import.tritonbench(arg[1], { only = only })
 for _, task in ipairs(tasks) do
-  task.job.counters, task.job.open_s = opt.counters ~= "no", tonumber(opt.limit)
+  task.job.counters, task.job.open_s = opt.counters ~= "no", limit
   if opt.survey then
     task.job.pairs, task.job.pairs_from = pairs_most, pairs_from
     task.job.baseline_only = opt.survey ~= "again"      -- no process waits for a candidate
   end
 end
-io.write(("%d operators in %s\n"):format(#tasks, tasks.kernels))
+io.write(("%d operators in %s, %g s for a reference\n"):format(#tasks, tasks.kernels, limit))
 local bare = 0
 for _, task in ipairs(tasks) do bare = bare + (task.perf_missing and 1 or 0) end
 if bare > 0 then
@@ -69,10 +72,10 @@ local function shared_out(undone)
   for _, task in ipairs(tasks) do
     if undone(task) then left[#left + 1] = task.name end
   end
-  local shared = {}
+  local shared = { ("limit=%g"):format(limit) }
   for i = 2, #arg do
     local key = arg[i]:match "^[%w_]+"
-    if key ~= "jobs" and key ~= "only" then shared[#shared + 1] = arg[i] end
+    if key ~= "jobs" and key ~= "only" and key ~= "limit" then shared[#shared + 1] = arg[i] end
   end
   local function one(name)
     local r, why = L:command { argv = { core.system.realpath "/proc/self/exe", "run", arg[0],

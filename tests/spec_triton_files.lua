@@ -159,36 +159,50 @@ t.test("a file that imports what replaces parts of torch is not held to have don
   e.close()
 end)
 
+-- What examples/tritonbench.lua says of the operators in dir; before: of the command line.
+local function benchmark(dir, options, before)
+  local pipe = assert(io.popen(("TRITON_INTERPRET=1 KERNELBAND_PYTHON=%s %s %s run "
+    .. "examples/tritonbench.lua %s %s 2>&1"):format(interpreter, before or "",
+    core.system.realpath "/proc/self/exe", dir, options)))
+  local text = pipe:read "a"
+  pipe:close()
+  return text
+end
+
 t.test("the benchmark works on several operators at once, and reads what is done", function()
-  local dir, exe = t.folder(), core.system.realpath "/proc/self/exe"
+  local out = t.folder()
   local function survey(options)
-    local pipe = assert(io.popen(("TRITON_INTERPRET=1 KERNELBAND_PYTHON=%s %s run "
-      .. "examples/tritonbench.lua tests/triton/kernels survey=yes out=%s %s 2>&1"):format(
-      interpreter, exe, dir, options)))
-    local text = pipe:read "a"
-    pipe:close()
-    return text
+    return benchmark("tests/triton/kernels", ("survey=yes out=%s %s"):format(out, options))
   end
   local first, again = survey "jobs=2", survey ""
   t.contains(first, "2 of 2 ok")
   t.equal(#first > #again, true)            -- each was told when it was done, then in the list
   t.equal(again:match "\n( *1 .*)", assert(first:match "\n( *1 .*)"))
   t.contains(first, "2 of them without a performance script (DIR has none")
+  t.contains(first, "tests/triton/kernels, 480 s for a reference\n")
+  t.contains(again, "tests/triton/kernels, 240 s for a reference\n")
   t.contains(survey "jobs=none", "jobs=none: expected 1 or more")
+  t.contains(survey "limit=0", "limit=0: expected seconds")
+end)
+
+t.test("each of several operators at once has the seconds that a reference is given", function()
+  local dir = t.folder()
+  local hangs = base.source:gsub("    n = x.numel%(%)\n", "    while True:\n        pass\n%0")
+  assert(core.system.write_file(dir .. "/hangs.py", ("%s\n%s\n%s"):format(hangs,
+    ("#"):rep(146), base.job.tests)))
+  local text = benchmark(dir, ("survey=yes jobs=2 limit=5 out=%s/out"):format(dir))
+  t.contains(text, ", 5 s for a reference\n")
+  t.contains(text, "timeout ")
+  t.equal(tonumber(text:match "took more than (%d+) s") <= 5, true, text)
 end)
 
 t.test("a benchmark that was stopped tells what is done, whatever was at work", function()
-  local dir, exe = t.folder(), core.system.realpath "/proc/self/exe"
-  local function searches(before, options)
-    local pipe = assert(io.popen(("TRITON_INTERPRET=1 KERNELBAND_PYTHON=%s %s %s run "
-      .. "examples/tritonbench.lua tests/triton/kernels out=%s %s 2>&1"):format(interpreter,
-      before, exe, dir, options)))
-    local text = pipe:read "a"
-    pipe:close()
-    return text
+  local out = t.folder()
+  local function searches(options, before)
+    return benchmark("tests/triton/kernels", ("out=%s %s"):format(out, options), before)
   end
-  local done = searches("", "only=scaled_add steps=1"):match "\n *1 scaled_add( +ok [^\n]*)"
-  local text = searches("timeout -s INT 3", "steps=300 jobs=2")
+  local done = searches("only=scaled_add steps=1"):match "\n *1 scaled_add( +ok [^\n]*)"
+  local text = searches("steps=300 jobs=2", "timeout -s INT 3")
   t.contains(text, "stopped: the same command goes on")
   t.contains(text, "  2 scaled_add" .. assert(done))
 end)
