@@ -1764,10 +1764,9 @@ class Child:
                 raise ValueError
         except TimeoutError:
             self.kill()
-            raise Lost("timeout", "its time was up before %s" % op if seconds <= 0 else
-                       "%s took more than %.0f s%s" % (
-                           op, seconds, ", all that was left of its time" if seconds < wanted else
-                           self.hurried)) from None
+            raise Lost("timeout", "%s took more than %.0f s%s" % (
+                op, max(0, seconds), ", all that was left of its time" if seconds < wanted else
+                self.hurried)) from None
         except (EOFError, OSError, ValueError, RecursionError):
             how = self.kill()
             tail = self.log_tail()
@@ -2496,8 +2495,8 @@ class Session:
                     break
                 except (Redraw, Lost) as e:
                     where = "shape %s: " % self.at["label"] if self.at else ""
-                    if baseline and isinstance(e, Lost) and e.args[0] == "timeout":
-                        e.args = (e.args[0], where + e.args[1], *e.args[2:])
+                    if baseline and e.args[:1] == ("timeout",):
+                        raise Lost("timeout", where + e.args[1]) from None
                     if not baseline or not self.goes_on(e):
                         raise
                     what = "%s: %s" % e.args[:2] if e.args else "inputs that no two writes share"
@@ -3086,10 +3085,10 @@ class Session:
         two processes differ in for as long as they live (where the driver put what starts a
         kernel, where their memory lies) is worth up to 2 % of a kernel of 5 us, and repetition
         within them does not average it. Each shape's speed-up becomes the median of all pairs':
-        one that was held up (1.09 once, beside sessions that tuned, where five others were within
-        0.5 %) does not move it, nor that the first is there for being off. A pair that is not
-        done in time does not count. Of waiting for others they have what the
-        first one left: the engine waits no longer than for that."""
+        one that is far off (1.09 once, where five others were within 0.5 %) does not move it, nor
+        that the first may be looked at again for being off. A pair that is not done in time does
+        not count. Of waiting for others they have what the first one left: the engine waits no
+        longer than for that."""
         n = 2 * n if any(r["host_bound"] for r in out["shapes"]) else n
         left = PAIRS_S
         logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
