@@ -18,11 +18,13 @@
 #include "perf.h"
 #include "process.h"
 
-enum { SPINS = 256, ROUNDS = 20, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
+enum { SPINS = 256, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
 static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
 static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
+static const int64_t spin_ns = 5000000;         /* a wait's first part */
+static const int64_t settle_ns = 200000;        /* to fall asleep, at most */
 
 typedef struct cpu_program {
     struct kb_program head;
@@ -31,6 +33,7 @@ typedef struct cpu_program {
     cpu_buffers *buffers;
     uint32_t launches;
     bool booked;                        /* processor_ns works here */
+    bool shared;                        /* one processor for it and for us */
     int64_t settled_ns;                 /* processor_ns after the last launch */
     int64_t began_ns, patience_ns;      /* processor_ns at the gate; timeout */
     struct kb_perf perf;
@@ -104,6 +107,14 @@ static int pin(void *arg)
     return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
 }
 
+/* Kernels and this process have the same processor: see split_processors. */
+static bool one_processor(const cpu_device *d)
+{
+    cpu_set_t mine;
+    return !sched_getaffinity(0, sizeof mine, &mine) && CPU_COUNT(&mine) == 1
+        && CPU_ISSET((size_t)d->cpu, &mine);
+}
+
 static kb_status spawn(cpu_device *d, const cpu_object *o, cpu_program *p,
                        int wire_fd)
 {
@@ -158,35 +169,65 @@ static bool starved(const cpu_program *p, const _Atomic uint32_t *word,
         && processor_ns(p->pid) - p->began_ns < *again * p->patience_ns / 2;
 }
 
-/* Waits until *word == value: spins at first, then looks every now and then,
- * because the time that counts is booked by the system (processor_ns) and a
- * spinning parent would only heat the machine. */
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Waits until *word == value. Spins at first: the end of a short sample is seen
+ * as it comes. Later it looks every now and then, because a spinning parent
+ * heats the machine and a long sample's share of the delay is small. With one
+ * processor for both, whoever spins keeps the other from working. */
 static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
                        int64_t deadline_ns, int64_t *at_ns)
 {
     static const struct timespec nap = { 0, 20000 };
     int again = 0;
+    int64_t now_ns = kb_clock_now_ns(), begun_ns = now_ns;
     for (unsigned spins = 1; atomic_load(word) != value; spins++) {
-        if (spins % SPINS)
+        relax();
+        if (spins % SPINS && !p->shared)
             continue;
         int wstatus;
         if (waitpid(p->pid, &wstatus, WNOHANG) == p->pid)
             return judge_end(p, wstatus);
-        if (kb_clock_now_ns() > deadline_ns && starved(p, word, &again)) {
+        now_ns = kb_clock_now_ns();
+        if (now_ns > deadline_ns && starved(p, word, &again)) {
             deadline_ns += p->patience_ns;
-        } else if (kb_clock_now_ns() > deadline_ns) {
+        } else if (now_ns > deadline_ns) {
             kb_process_kill(p->pid, false);
             p->pid = 0;
             snprintf(p->head.why, sizeof p->head.why, "did not return in time");
             return KB_ETIME;
         }
-        if (word != &p->wire->done || spins < SPINS * ROUNDS || !p->booked)
+        if (p->shared)
             sched_yield();
-        else
+        else if (now_ns - begun_ns > spin_ns)
             nanosleep(&nap, NULL);
     }
     *at_ns = kb_clock_now_ns();
     return KB_OK;
+}
+
+/* Processor time since the last look, the kernel's process asleep both times.
+ * Linux books it when a process stops running, not while it runs, so a process
+ * that has just said it is done is given a moment to fall asleep: without
+ * that, what this sample has used is found in the next. */
+static int64_t settle(cpu_program *p, int64_t elapsed_ns)
+{
+    int64_t used_ns, limit_ns = kb_clock_now_ns() + settle_ns;
+    do {
+        if (p->shared)
+            sched_yield();
+        relax();
+        used_ns = processor_ns(p->pid) - p->settled_ns;
+    } while (used_ns < elapsed_ns && kb_clock_now_ns() < limit_ns);
+    p->settled_ns += used_ns;
+    return used_ns;
 }
 
 kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
@@ -224,6 +265,7 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
         p->perf.fd[0] = -1;
     p->settled_ns = processor_ns(p->pid);
     p->booked = p->settled_ns > 0;
+    p->shared = one_processor(d);
     *out = &p->head;
     return KB_OK;
 
@@ -248,29 +290,28 @@ kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
                          start_ns + wake_timeout_ns, &end_ns);
     if (st)
         return st;
-    int64_t used_ns = processor_ns(p->pid);
-    p->began_ns = used_ns;
+    p->began_ns = p->settled_ns;
     p->patience_ns = timeout_ns;
-    /* More than it takes to fall asleep and wake up: the kernel said that it
-     * was done and went on. That belongs to the time it hid it from. */
-    int64_t hidden_ns = used_ns - p->settled_ns - wake_cost_ns;
     start_ns = kb_clock_now_ns();
     atomic_store(&p->wire->go, number);
     syscall(SYS_futex, &p->wire->go, FUTEX_WAKE, 1, NULL, NULL, 0);
     st = await(p, &p->wire->done, number, start_ns + timeout_ns, &end_ns);
     if (st)
         return st;
-    p->settled_ns = processor_ns(p->pid);
+    int64_t passed_ns = end_ns - start_ns;
+    int64_t used_ns = settle(p, passed_ns);
     if (!elapsed_ns)
         return KB_OK;
-    *elapsed_ns = end_ns - start_ns;
+    *elapsed_ns = passed_ns;
     if (!p->booked)
         return KB_OK;
-    used_ns = p->settled_ns - used_ns;
-    if (used_ns < *elapsed_ns)
+    /* Less was used than passed: others had the processor. More, beyond what
+     * it takes to wake up and fall asleep: the kernel said that it was done and
+     * went on, now or after the sample before. */
+    if (used_ns < passed_ns)
         *elapsed_ns = used_ns > 0 ? used_ns : 1;
-    if (hidden_ns > 0)
-        *elapsed_ns += hidden_ns;
+    else if (used_ns > passed_ns + wake_cost_ns)
+        *elapsed_ns = used_ns - wake_cost_ns;
     return KB_OK;
 }
 
