@@ -140,6 +140,19 @@ START_TEST(what_does_not_fit_overflows_or_saturates)
 }
 END_TEST
 
+START_TEST(denormal_numbers_are_those_between_0_and_the_smallest_normal)
+{
+    const double x[] = { 0, -0.0, 0x1p-126, 0x1p-127, -0x1p-149, 0x1p-14, 0x1p-15,
+                         1, NAN, INFINITY };
+    size_t n = sizeof x / sizeof *x;
+    ck_assert_uint_eq(kb_tensor_denormals(x, n, KB_F32), 2);
+    ck_assert_uint_eq(kb_tensor_denormals(x, n, KB_BF16), 2);
+    ck_assert_uint_eq(kb_tensor_denormals(x, n, KB_F16), 4);
+    ck_assert_uint_eq(kb_tensor_denormals(x, n, KB_F64), 0);
+    ck_assert_uint_eq(kb_tensor_denormals(x, n, KB_I32), 0);
+}
+END_TEST
+
 START_TEST(abs_is_the_absolute_value)
 {
     enum kb_dtype dtype = (enum kb_dtype)_i;
@@ -360,6 +373,7 @@ static TCase *elements(void)
     tcase_add_loop_test(t, writing_a_small_float_rounds_to_nearest_even, 0, 2);
     tcase_add_loop_test(t, what_does_not_fit_overflows_or_saturates, 0,
                         COUNT(written));
+    tcase_add_loop_test(t, denormal_numbers_are_those_between_0_and_the_smallest_normal, 0, KB_DTYPES);
     tcase_add_loop_test(t, abs_is_the_absolute_value, 0, KB_DTYPES);
     return t;
 }

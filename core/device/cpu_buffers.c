@@ -182,7 +182,7 @@ kb_status kb_cpu_poison(kb_buffers *base, uint64_t seed)
             unsigned char *zone = zone_at(b, i, z, &bytes);
             kb_tensor_guard_fill(zone, bytes, zone_seed(b, i, z));
         }
-        for (size_t s = 0; s < base->slots; s++) {
+        for (size_t s = 0; s < base->used; s++) {
             void *at = slot_at(b, i, s);
             if (base->arg[i].mode == KB_OUT)
                 kb_tensor_poison(at, b->span[i].bytes, base->arg[i].dtype,

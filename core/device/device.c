@@ -98,7 +98,10 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
     if (args < 1 || args > KB_DEVICE_ARGS || slots < 1
         || slots > KB_DEVICE_SLOTS)
         return KB_EINVAL;
-    return d->ops->buffers_new(d, arg, args, slots, out);
+    kb_status st = d->ops->buffers_new(d, arg, args, slots, out);
+    if (!st)
+        (*out)->used = slots;
+    return st;
 }
 
 void kb_buffers_free(kb_buffers *b)
@@ -166,6 +169,40 @@ kb_status kb_buffers_copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
     double value;
     kb_status st = b->ops->get(b, arg, slot, from, &value);
     return st ? st : b->ops->set(b, arg, slot, to, value);
+}
+
+void kb_buffers_use(kb_buffers *b, size_t slots)
+{
+    assert(slots >= 1);
+    b->used = slots < b->slots ? slots : b->slots;
+}
+
+kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
+{
+    struct kb_rng rng;
+    kb_rng_seed(&rng, seed);
+    size_t moves = least > b->used ? least : b->used;
+    for (size_t i = 0; i < b->args; i++) {
+        uint64_t n = b->arg[i].count;
+        for (size_t k = 0; b->arg[i].mode == KB_IN && k < moves; k++) {
+            size_t to = kb_rng_below(&rng, n), from = kb_rng_below(&rng, n);
+            kb_status st = kb_buffers_copy(b, i, k % b->used, to, from);
+            if (st)
+                return st;
+        }
+    }
+    return KB_OK;
+}
+
+kb_status kb_buffers_denormals(kb_buffers *b, size_t arg, enum kb_dtype dtype,
+                               size_t *out)
+{
+    assert(is_array(b, arg, 0));
+    const void *at = kb_buffers_at(b, arg, 0);
+    if (!at || b->arg[arg].dtype != KB_F64)
+        return KB_ENODEV;
+    *out = kb_tensor_denormals(at, b->arg[arg].count, dtype);
+    return KB_OK;
 }
 
 static kb_status move(kb_buffers *b, size_t arg, void *host, bool in)

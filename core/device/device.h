@@ -180,6 +180,21 @@ KB_MUST_USE kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot,
 KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot,
                                      size_t i, double value);
 
+/* Launches from now on use the first `slots` slots (>= 1; more than there are:
+ * all, as at first): poison and stir leave the others as they are. */
+void kb_buffers_use(kb_buffers *b, size_t slots);
+
+/* In every input of every slot in use an element becomes what another of its
+ * array is, `least` times in all at least, by draws from seed: what was
+ * computed from the inputs before is no answer now. */
+KB_MUST_USE kb_status kb_buffers_stir(kb_buffers *b, size_t least,
+                                      uint64_t seed);
+
+/* How many elements of a float64 array of slot 0 would be denormal numbers of
+ * dtype. ENODEV: another type, or memory this process cannot reach. */
+KB_MUST_USE kb_status kb_buffers_denormals(kb_buffers *b, size_t arg,
+                                           enum kb_dtype dtype, size_t *out);
+
 /* Element to becomes what element from is. Need not have happened before the
  * next thing that looks. */
 KB_MUST_USE kb_status kb_buffers_copy(kb_buffers *b, size_t arg, size_t slot,
@@ -215,7 +230,7 @@ KB_MUST_USE kb_status kb_buffers_compare(kb_buffers *b, size_t arg,
                                          const struct kb_bound *bound,
                                          struct kb_compare *out);
 
-/* Fills every output of every slot and all red zones with a new pattern. An
+/* Fills every output of the slots in use and all red zones with a new pattern. An
  * in-out array gets its red zones filled and the contents of slot 0's pristine
  * copy, see kb_buffers_keep. */
 KB_MUST_USE kb_status kb_buffers_poison(kb_buffers *b, uint64_t seed);
@@ -245,10 +260,10 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
  * *elapsed_ns is the time from opening the gate to the end of the last call,
  * less the time in which the processor was given to others: the smaller of
  * our clock's difference and the processor time the system booked on the
- * program, which is out of its reach. A kernel is one thread, so what it does
- * not use a processor for it does not do. What it used between two launches,
- * beyond a wake-up, is added to the second one: a kernel can reach its caller
- * and say too early that it is done.
+ * program since the launch before, which is out of its reach. A kernel is one
+ * thread, so what it does not use a processor for it does not do. What it used
+ * beyond our clock's difference and a wake-up is added: a kernel can reach its
+ * caller and say too early that it is done.
  * ETIME: killed at the deadline; a kernel that had the processor for less than
  * half of the time gets up to five times as long. ECRASH, EDENIED: it died; kb_program_why
  * says how. After any of these the program can only be stopped.

@@ -62,6 +62,7 @@ struct kb_buffers {
     size_t args, slots;
     struct kb_arg arg[KB_DEVICE_ARGS];
     uint64_t seed;              /* of the last poison */
+    size_t used;                /* slots that launches use: kb_buffers_use */
 };
 
 struct kb_program {

@@ -4,6 +4,9 @@
  *   b:get(arg, i [, slot])
  *   b:copy(arg, to, from [, slot])  one element becomes what another is
  *   b:turn(arg, by [, slot])  turns an array by that many places; not on a GPU
+ *   b:use(slots)          see kb_buffers_use
+ *   b:stir(least, seed)   see kb_buffers_stir
+ *   b:denormals(arg, dtype) -> how many elements | nil where nobody can see
  *   b:mutate(arg, kind, from, rows, cols, seed)   see kb_buffers_mutate
  *                         -> how many elements are other than they were
  *   b:take(from [, slot]) copy the inputs of other buffers of the same shape
@@ -178,6 +181,39 @@ static int buffers_turn(lua_State *L)
     return 0;
 }
 
+static int buffers_use(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    lua_Integer slots = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, slots >= 1, 2, "must be >= 1");
+    kb_buffers_use(b, (size_t)slots);
+    return 0;
+}
+
+static int buffers_stir(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    lua_Integer least = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, least >= 0, 2, "must be >= 0");
+    must(L, kb_buffers_stir(b, (size_t)least,
+                            (uint64_t)luaL_checkinteger(L, 3)));
+    return 0;
+}
+
+static int buffers_denormals(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b), found = 0;
+    enum kb_dtype dtype;
+    if (kb_dtype_parse(luaL_checkstring(L, 3), &dtype))
+        return luaL_argerror(L, 3, "unknown dtype");
+    if (kb_buffers_denormals(b, i, dtype, &found))
+        luaL_pushfail(L);
+    else
+        lua_pushinteger(L, (lua_Integer)found);
+    return 1;
+}
+
 static int buffers_mutate(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
@@ -330,6 +366,9 @@ static const luaL_Reg methods[] = {
     { "get",      buffers_get      },
     { "copy",     buffers_copy     },
     { "turn",     buffers_turn     },
+    { "use",      buffers_use      },
+    { "stir",     buffers_stir     },
+    { "denormals", buffers_denormals },
     { "mutate",   buffers_mutate   },
     { "take",     buffers_take     },
     { "absolute", buffers_absolute },

@@ -41,6 +41,21 @@ double kb_dtype_roundoff(enum kb_dtype dtype)
     return types[dtype].roundoff;
 }
 
+double kb_dtype_smallest_normal(enum kb_dtype dtype)
+{
+    switch (dtype) {
+    case KB_F64:
+        return 0x1p-1022;
+    case KB_F32:
+    case KB_BF16:
+        return 0x1p-126;
+    case KB_F16:
+        return 0x1p-14;
+    default:
+        return 0;
+    }
+}
+
 bool kb_dtype_is_float(enum kb_dtype dtype)
 {
     return kb_dtype_roundoff(dtype) > 0;
@@ -250,14 +265,27 @@ void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype)
         memmove(dst, src, bytes);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        if (dtype == KB_I64) {
-            int64_t v;
-            memcpy(&v, (const char *)src + i * sizeof v, sizeof v);
-            v = v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
-            memcpy((char *)dst + i * sizeof v, &v, sizeof v);
-        } else {
-            kb_tensor_set(dst, dtype, i, fabs(kb_tensor_get(src, dtype, i)));
-        }
+#define ABS_OF(type, least, most)                           \
+    for (size_t i = 0; i < n; i++) {                        \
+        type v;                                             \
+        memcpy(&v, (const char *)src + i * sizeof v, sizeof v); \
+        v = (type)(v == (least) ? (most) : v < 0 ? -v : v); \
+        memcpy((char *)dst + i * sizeof v, &v, sizeof v);   \
     }
+    if (dtype == KB_I8)
+        ABS_OF(int8_t, INT8_MIN, INT8_MAX)
+    else if (dtype == KB_I32)
+        ABS_OF(int32_t, INT32_MIN, INT32_MAX)
+    else
+        ABS_OF(int64_t, INT64_MIN, INT64_MAX)
+#undef ABS_OF
+}
+
+size_t kb_tensor_denormals(const double *x, size_t n, enum kb_dtype dtype)
+{
+    double normal = kb_dtype_smallest_normal(dtype);
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        found += fabs(x[i]) < normal && fabs(x[i]) > 0;
+    return found;
 }

@@ -46,6 +46,7 @@ KB_MUST_USE kb_status kb_dtype_parse(const char *text, enum kb_dtype *out);
 size_t kb_dtype_bytes(enum kb_dtype dtype);
 double kb_dtype_roundoff(enum kb_dtype dtype);
 bool kb_dtype_is_float(enum kb_dtype dtype);
+double kb_dtype_smallest_normal(enum kb_dtype dtype);   /* 0 for integers */
 
 /* Reading is exact, save for i64 beyond 2^53, which rounds to nearest.
  * Writing rounds to nearest, ties to even, once; floats overflow to infinity,
@@ -62,6 +63,10 @@ void kb_tensor_narrow(void *dst, const double *src, size_t n,
 /* dst[i] = |src[i]|; dst may be src. Integers saturate: |-128| is 127. NaN
  * stays NaN. */
 void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype);
+
+/* How many of x[n] would be denormal numbers of dtype: not 0, and below its
+ * smallest normal number. */
+size_t kb_tensor_denormals(const double *x, size_t n, enum kb_dtype dtype);
 
 /* ---- inputs --------------------------------------------------------------
  *

@@ -114,21 +114,6 @@ static size_t spike_gap(uint64_t *state)
     return (size_t)(log(uniform_positive(state)) / log1p(-1e-3));
 }
 
-static double smallest_normal(enum kb_dtype dtype)
-{
-    switch (dtype) {
-    case KB_F64:
-        return 0x1p-1022;
-    case KB_F32:
-    case KB_BF16:
-        return 0x1p-126;
-    case KB_F16:
-        return 0x1p-14;
-    default:
-        return 0;
-    }
-}
-
 static void filler_start(struct filler *f, enum kb_dtype dtype,
                          enum kb_fill fill, uint64_t seed)
 {
@@ -144,7 +129,7 @@ static void filler_start(struct filler *f, enum kb_dtype dtype,
             f->level[i] =
                 nearbyint(16 * normal(&f->ziggurat, &f->state)) / 16;
     f->run = 0;
-    f->smallest = smallest_normal(dtype);
+    f->smallest = kb_dtype_smallest_normal(dtype);
 }
 
 static void fill_spikes(struct filler *f, double *x, size_t n)
