@@ -155,8 +155,10 @@ local function take_over(s, known)
   for i, room in ipairs(s.rooms) do
     local r = known.rooms[i]
     room.baseline_n, room.baseline_ns, room.limit_ns = r.n, r.ns, r.limit_ns
-    room.slow, room.base_share = r.ns > 2e7, r.base_share
+    room.base_share = r.base_share
   end
+  s.timed_kinds, s.steady, s.noise = known.timed_kinds, {}, known.noise
+  for _, name in ipairs(s.timed_kinds) do s.steady[name] = true end
   return known
 end
 
@@ -166,6 +168,7 @@ local function remember(s, baseline)
     baseline.rooms[i] = { n = room.baseline_n, ns = room.baseline_ns, limit_ns = room.limit_ns,
                           base_share = room.base_share }
   end
+  baseline.timed_kinds, baseline.noise = s.timed_kinds, s.noise
   return baseline
 end
 
@@ -183,7 +186,6 @@ function evaluate.open(t, device, known)
   t = task.for_language(t, machine.language)
   local s = setmetatable({ task = t, device = device, rooms = {}, timed = {}, machine = machine,
                            language = machine.language }, session)
-  s.timed_kinds = inputs.timed_kinds(t)
   s.weakened = require("kernelband.weakened").of(t, machine)
   s.evidence = evidence
   if s.language == "cuda" then
@@ -209,12 +211,16 @@ function evaluate.open(t, device, known)
     s.baseline = take_over(s, known)
   else
     assert(device:claim(true))
+    inputs.choose_timed(s, function(room) check.expect(s, room, 1) end)
     timing.baseline(s)
     device:claim(false)
-    s.baseline = remember(s, judge_baseline(s))
+    local baseline = judge_baseline(s)
     assert(device:claim(true))
-    s.baseline.mutants = mutants.refuse(s)
+    local caught = mutants.refuse(s)
+    s.noise = timing.noise(s)
     device:claim(false)
+    s.baseline = remember(s, baseline)
+    s.baseline.mutants = caught
   end
   return s
 end

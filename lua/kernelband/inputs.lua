@@ -1,8 +1,11 @@
 -- inputs.lua - what kernels are given: draws from several distributions, each one
 -- from a seed of the system's that nobody knew before, and everyone may after.
+local core    = require "kernelband.core"
 local verdict = require "kernelband.verdict"
 
 local inputs = {}
+
+local slow_answer_ns = 1e7
 
 -- See core/measure/tensor.h. The first is the plainest.
 inputs.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "ties",
@@ -34,13 +37,11 @@ function inputs.fill(s, room, distribution, seed)
   room.buffers:keep()
 end
 
--- Which distribution a slot of timed inputs has: every other one normal, the
--- rest in turn, so that samples of any length meet about the same mixture.
--- Denormals are checked and not timed: they make any kernel slow at random.
-local function kind_of(s, seed, slot)
-  local legal = s.timed_kinds
-  if (seed + slot) % 2 == 0 then return legal[1] end
-  return legal[((seed >> 8) + slot // 2) % #legal + 1]
+-- Which distribution a slot of timed inputs has: every other one the plainest, the rest in turn.
+-- It follows from the slot alone: two evaluations, on other draws, are timed on the same mixture.
+local function kind_of(s, slot)
+  local kinds = s.timed_kinds
+  return slot % 2 == 1 and kinds[1] or kinds[slot // 2 % #kinds + 1]
 end
 
 -- Contents for every slot, no two alike.
@@ -49,7 +50,7 @@ function inputs.fill_timed(s, room, seed)
   note(s, room, "mixture", seed)
   room.kinds = {}
   for slot = 1, room.slots do
-    room.kinds[slot] = kind_of(s, seed, slot)
+    room.kinds[slot] = kind_of(s, slot)
     fill_slot(s, room, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
   end
   room.buffers:keep()
@@ -67,13 +68,38 @@ function inputs.renew(s, room, n)
   end
 end
 
--- The distributions that timed inputs are drawn from, the plainest first.
-function inputs.timed_kinds(t)
-  local out = {}
-  for _, name in ipairs(t.distributions or inputs.distributions) do
-    if name ~= "denormal" then out[#out + 1] = name end
+local function denormal_results(s, room)
+  for _, arg in ipairs(room.outputs) do
+    if (room.expected:denormals(arg, s.task.args[arg].dtype) or 0) > 0 then return true end
   end
-  return #out > 0 and out or { t.distributions[1] }
+  return false
+end
+
+-- The distributions that timed inputs are drawn from, the plainest first: those that may take
+-- a processor many times as long, because they are denormal or the answers to them are, are
+-- checked and not timed. expect(room) makes the answer. A room whose answers take long is asked about
+-- none: those of other rooms say it. On a GPU denormal numbers take no longer.
+function inputs.choose_timed(s, expect)
+  local legal = s.task.distributions or inputs.distributions
+  local kinds = {}
+  s.steady = {}
+  for _, name in ipairs(legal) do
+    local steady = name ~= "denormal"
+    for _, room in ipairs(s.machine.fresh_outputs and {} or s.rooms) do
+      if not steady then break end
+      if not room.answers_slowly then
+        local start = core.system.now_ns()
+        inputs.fill(s, room, name)
+        expect(room)
+        steady = not denormal_results(s, room)
+        room.answers_slowly = core.system.now_ns() - start > slow_answer_ns
+      end
+    end
+    if steady then
+      kinds[#kinds + 1], s.steady[name] = name, true
+    end
+  end
+  s.timed_kinds = #kinds > 0 and kinds or { legal[1] }
 end
 
 return inputs

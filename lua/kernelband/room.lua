@@ -50,10 +50,12 @@ function rooms.load(s, kernel, buffers, shape)
   return s.device:load(kernel.object, buffers, launches)
 end
 
+local bytes_of = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
+
 local function slots_for(arguments)
   local bytes = 0
   for _, a in ipairs(arguments) do
-    if a.count then bytes = bytes + 4 * a.count end
+    if a.count then bytes = bytes + bytes_of[a.dtype] * a.count end
   end
   return math.max(1, math.min(1024, slots_bytes // bytes))
 end

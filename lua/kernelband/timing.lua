@@ -1,9 +1,11 @@
--- timing.lua - how fast is a candidate that has passed its checks? Baseline and
--- candidate in interleaved blocks, a screen before that, counters after it.
+-- timing.lua - how fast is a candidate that has passed its checks? A screen, rounds of
+-- pairs with the baseline (paired.lua), counters after them.
 local core     = require "kernelband.core"
 local check    = require "kernelband.check"
 local evidence = require "kernelband.evidence"
 local inputs   = require "kernelband.inputs"
+local paired   = require "kernelband.paired"
+local rig      = require "kernelband.rig"
 local rooms    = require "kernelband.room"
 local schema   = require "kernelband.schema"
 local task     = require "kernelband.task"
@@ -13,104 +15,46 @@ local win      = require "kernelband.win"
 local timing = {}
 
 local now = core.system.now_ns
-local died, fail, secret_seed = verdict.died, verdict.fail, verdict.secret_seed
+local died, fail, per_call = verdict.died, verdict.fail, rig.per_call
 
 local screen_ratio = 1.25       -- slower than this: not measured further
 local contender_ratio = 1.03    -- slower than this: not a new best
+local far_apart = 3             -- times as fast: fewer rounds say it
+local slow_pair_ns = 4e7        -- a pair that takes longer is a round
 
--- By language: how long a sample lasts where slots allow; blocks at most, and
--- what one is; baseline time an evaluation may take, all shapes together; time
--- for looks into a shape's samples. A GPU is quiet, and each of its samples
--- starts with a flush: pairs do.
+-- By language: how long a sample lasts where slots allow; time for the samples of an evaluation
+-- and for comparing what they wrote, all shapes together; rounds, and pairs in one at most. A
+-- GPU is quiet, and each of its samples starts with a flush. width: half of a 95 percent
+-- interval's that is asked for. A confirmation has more of all.
 local pace = {
-  c    = { sample_ns = 1e6, blocks = 8, baseline_ns = 6e8, look_ns = 1e8,
-           orders = { "ABBA", "BAAB" }, slow = { "ABB", "BBA" } },
-  cuda = { sample_ns = 2e5, blocks = 8, baseline_ns = 6e7, look_ns = 1e7,
-           orders = { "AB", "BA" }, slow = { "AB", "BA" } },
+  c    = { sample_ns = 5e5, samples_ns = 4e8, looks_ns = 1.5e8, pairs = 8,
+           rounds = 8, most = 32, width = 0.02 },
+  cuda = { sample_ns = 2e5, samples_ns = 6e7, looks_ns = 2e7, pairs = 1,
+           rounds = 8, most = 64, width = 0.01 },
 }
+local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
+                  cuda = { rounds = 16, most = 64, width = 0.005 } }
 
--- Moves a few elements of every input, so that an answer kept from an earlier
--- sample is wrong in this one, and found to be so by the last.
-local function stir(room)
-  for _, input in ipairs(room.inputs) do
-    for i = 1, math.max(4, room.slots) do
-      local slot = (i - 1) % room.slots + 1
-      local to = secret_seed() % input.count + 1
-      local from = secret_seed() % input.count + 1
-      room.buffers:copy(input.arg, to, from, slot)
-    end
-  end
-end
-
-local function per_call(program, room, iterations)
-  stir(room)
-  room.buffers:poison(secret_seed())
-  local ns, why, code = program:launch(iterations, room.limit_ns * iterations + 2 * 10 ^ 8 // 1)
-  if not ns then return nil, why, code end
-  return ns / iterations
-end
-
--- Iterations that make a sample last sample_ns, from as many as are known not to be
--- too many; warms up on the way.
+-- The least time of a call, and the calls that make a sample last sample_ns, from as many as
+-- are known not to be too many; warms up on the way. What disturbs makes a sample longer, never
+-- shorter. n, ns | nil, why, code.
 local function calibrate(program, room, sample_ns, from)
-  local n = from or 1
+  local n, least = from or 1, math.huge
   while true do
-    local ns, why, code = per_call(program, room, n)
-    if not ns then return nil, why, code end
-    if ns * n >= sample_ns or n >= room.most then return n, ns end
-    local want = math.ceil(1.2 * sample_ns / math.max(ns, 1))
-    n = math.min(math.max(want, n + 1), n * 16, room.most)
+    local enough = true
+    for _ = 1, 3 do
+      local ns, why, code = per_call(program, room, n)
+      if not ns then return nil, why, code end
+      least = math.min(least, ns)
+      if least * n > 10 * sample_ns then break end
+    end
+    local want = math.min(math.ceil(sample_ns / math.max(least, 1)), room.most)
+    if want > n then
+      local next_n = math.min(want, n * 16)
+      enough, n = next_n < 1.5 * n, next_n
+    end
+    if enough then return n, least end
   end
-end
-
--- One block on inputs of its own: A is the baseline, B the candidate, the order
--- drawn by a coin; a slow baseline runs once a block.
--- look(last): what to see of what one of the candidate's samples, the last of the
--- block or not, has written.
--- Returns two times, or nil and an evaluation.
-local function block(s, room, program, n, look)
-  local slow = room.slow
-  local orders = slow and pace[s.language].slow or pace[s.language].orders
-  local order = orders[core.system.random_hex(1) < "8" and 1 or 2]
-  local sum, count = { A = 0, B = 0 }, { A = 0, B = 0 }
-  inputs.renew(s, room, math.max(n, room.baseline_n))
-  for at, who in order:gmatch "()(.)" do
-    local p = who == "A" and room.baseline or program
-    local ns, why, code = per_call(p, room, who == "A" and room.baseline_n or n)
-    if not ns then return nil, died(code, why, room.label) end
-    local which = who == "B" and look(not order:find("B", at + 1, true))
-    local bad = which and check.timed_outputs(s, room, n, which)
-    if bad then return nil, bad end
-    sum[who] = sum[who] + ns
-    count[who] = count[who] + 1
-  end
-  return sum.A / count.A, sum.B / count.B
-end
-
--- Which of a shape's samples are looked into: the last, one more for certain,
--- others as the time for it allows. A kernel that knew could rest in the rest;
--- one that rests in half of its samples, which moves the median, is caught by
--- half at least. times: so much longer may it take. Returns nil, or how much is
--- to be seen, as check.timed_outputs takes it.
-local function looker(s, room, blocks, times)
-  local samples = 2 * blocks
-  local certain, i = secret_seed() % samples + 1, 0
-  local budget_ns = times * pace[s.language].look_ns
-  local share = room.look_ns and budget_ns / (samples * room.look_ns) or 1
-  local dear = (room.look_ns or 0) > budget_ns
-  return function(last, final)
-    i = i + 1
-    if last and final then return dear and "last" or "both" end
-    return (i == certain or secret_seed() / 2 ^ 56 < share) and (dear and "any" or "both")
-  end
-end
-
-local function blocks_for(s, room, confirm)
-  local p = pace[s.language]
-  local budget_ns = (confirm and 4 or 1) * p.baseline_ns / #s.timed
-  local n = math.floor(budget_ns / (room.baseline_ns * (room.slow and 1 or 2)))
-  if confirm then return math.max(8, math.min(16, n)) end
-  return math.max(room.baseline_ns < 2e8 and 3 or 2, math.min(p.blocks, n))
 end
 
 -- The time of one call on inputs that were never seen.
@@ -141,117 +85,101 @@ local function keeps_answers(room, program, n, warm_ns)
               .. "it keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
 end
 
--- Is a shape lost for certain? After five blocks no more are spent on it.
-local function hopeless(logs)
-  return #logs == 5 and core.stats.paired(logs, 0.9).high < math.log(0.97)
-end
-
--- A gain that its interval does not tell from none: worth twice the blocks. Looks
--- after 8, 16, 32 and 64 blocks ask for more confidence: whoever looks often sees
--- a gain that is none (Pocock 1977: four looks at 0.982 are one at 0.95).
-local look_confidence = 0.99
-
--- At the first look a machine that is busy says little: whatever may still be worth
--- a few percent gets a second.
-local function undecided(logs)
-  local p = core.stats.paired(logs, look_confidence)
-  local may_be = p.estimate > math.log(1.01) or #logs == 8 and p.high > math.log(1.03)
-  return may_be and p.low <= math.log(1.01)
-end
-
--- The same room with samples of twice as many calls, for both sides; and its calls.
-local function longer(room, n)
-  if 2 * n > room.most or 2 * room.baseline_n > room.most then return room, n end
-  return setmetatable({ baseline_n = 2 * room.baseline_n }, { __index = room }), 2 * n
-end
-
 local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
 
--- Calibrates a side again, and keeps its least: its time now, or nil and an evaluation.
-local function calibrate_again(s, room, side)
-  local n, ns, code = calibrate(side.program, room, pace[s.language].sample_ns, side.n)
-  if not n then return nil, died(code, ns, room.label) end
-  if ns < side.least_ns then side.n, side.least_ns = n, ns end
-  return ns
-end
-
--- Calls a sample of run has beside the baseline, or nil and an evaluation. A sample
--- costs some 20 us besides its calls: told apart by less than a factor of two, both get
--- as many, or the one with more would look faster (3 percent in samples of 1 ms and of
--- 10). What was calibrated while others had the processor looks slower than it is, by
--- any factor, and what was in a better moment for memory faster: who seem to be further
--- apart are run again, in turns. They are alike when one turn or the least of all says
--- so: to be wrong with that hides a gain, and makes none. A slow baseline is not run
--- again, and needs it least.
-local function calls_beside(s, room, run)
-  local n = room.baseline_n
-  if run.n == n or alike(room.baseline_ns, run.first_ns) then return n end
-  if room.slow then return run.n end
-  local base = { program = room.baseline, n = n, least_ns = math.huge }
-  local mine = { program = run.program, n = run.n, least_ns = math.huge }
+-- How many calls a sample of run has beside those of base: as many where they are about as fast,
+-- so that what a sample costs besides its calls is the same for both. Who seem to be
+-- further apart are run again, in turns, because what was calibrated while others had the
+-- processor looks slower than it is, by any factor. Returns nil, or an evaluation.
+local function settle_calls(s, room, base, run)
   for _ = 1, 3 do
-    local base_ns, died_of = calibrate_again(s, room, base)
-    if not base_ns then return nil, died_of end
-    local ns, why = calibrate_again(s, room, mine)
-    if not ns then return nil, why end
-    if alike(base_ns, ns) or alike(base.least_ns, mine.least_ns) then return n end
-  end
-  return mine.n
-end
-
--- run: as prepare gives it. mode: nil; "confirm", with more blocks; or "again", with
--- more looks.
-local function one_shape(s, room, run, mode)
-  local a, b, logs = {}, {}, {}
-  local program = run.program
-  local n, died_of = calls_beside(s, room, run)
-  if not n then return nil, died_of end
-  local blocks = blocks_for(s, room, mode == "confirm")
-  local most = room.slow and blocks or math.min(64, blocks_for(s, room, true) * 4)
-  local look = looker(s, room, blocks, mode == "again" and 4 or 1)
-  local first, side, calls = blocks, room, n
-  while #logs < blocks do
-    local final = #logs + 1 == blocks or (not mode and #logs == 4)
-    local base, mine = block(s, side, program, calls, function(last) return look(last, final) end)
-    if not base then return nil, mine end
-    local i = #logs + 1
-    a[i], b[i], logs[i] = base, mine, math.log(base / mine)
-    if not mode and hopeless(logs) then break end
-    if i == blocks and i >= 8 and undecided(logs) then
-      if i == first then side, calls = longer(room, n) end
-      blocks = math.max(blocks, math.min(2 * blocks, most))
+    if alike(base.ns, run.ns) then break end
+    for _, side in ipairs { base, run } do
+      if side.ns < slow_pair_ns / 2 then
+        local n, ns, code = calibrate(side.program, room, pace[s.language].sample_ns, side.n)
+        if not n then return died(code, ns, room.label) end
+        if ns < side.ns then side.n, side.ns = n, ns end
+      end
     end
   end
-  local wrong = #room.inputs == 0 and not s.machine.fresh_outputs
-                and keeps_answers(room, program, n, core.stats.median(b))
-  if wrong then return nil, wrong end
-  local paired = core.stats.paired(logs, #logs > first and look_confidence or 0.95)
-  local sure = core.stats.paired(logs, win.confidence)
+  if alike(base.ns, run.ns) then run.n = base.n end
+end
+
+-- How two sides are measured: a rule of paired.measure, and the time for comparing outputs.
+-- mode: nil; "confirm"; "again", with more looks; or "noise", with none, for a kernel that is
+-- trusted. Where the baseline takes long, the other side runs several times beside it; where the
+-- two are far apart, few rounds say so.
+local function plan(s, a, b, mode)
+  local p = pace[s.language]
+  local more = mode == "confirm" and confirm[s.language] or p
+  local a_ns, b_ns = a.ns * a.n, b.ns * b.n
+  local repeats = s.language == "c" and math.max(1, math.min(8, a_ns / b_ns / far_apart // 1)) or 1
+  local pair_ns, rounds, most = a_ns + repeats * b_ns, more.rounds, more.most
+  local budget_ns = p.samples_ns / #s.timed * more.rounds / p.rounds
+  if pair_ns > slow_pair_ns then
+    local apart = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart
+    rounds = (apart and 3 or mode == "noise" and 4 or 6) * (mode == "confirm" and 2 or 1)
+    most = 2 * rounds
+  end
+  local start = now()
   return {
-    shape = room.shape, label = room.label, role = "timed", iterations = n,
-    time_ns = core.stats.median(b), baseline_ns = core.stats.median(a),
-    speedup = math.exp(paired.estimate), blocks = #logs,
-    speedup_low = paired.method ~= "none" and math.exp(paired.low) or nil,
-    speedup_high = paired.method ~= "none" and math.exp(paired.high) or nil,
+    coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
+    pairs = math.max(1, math.min(p.pairs, budget_ns / rounds / pair_ns // 1)),
+    most = mode == "noise" and rounds or most,
+    late = function() return now() - start > 3 * budget_ns end,
+    slower = not mode and math.log(0.97) or nil,
+  }, mode == "noise" and 0 or p.looks_ns / #s.timed * (mode and 4 or 1)
+end
+
+-- base, run: as prepare gives them, the baseline first. mode: see plan.
+local function one_shape(s, room, base, run, mode)
+  local bad = settle_calls(s, room, base, run)
+  if bad then return nil, bad end
+  local rule, looks_ns = plan(s, base, run, mode)
+  local parts, closing = rig.new(s, room, base, run, rule.rounds * rule.pairs, looks_ns)
+  local _ <close> = closing
+  local m, wrong = paired.measure(parts, rule)
+  if not m then return nil, wrong end
+  wrong = #room.inputs == 0 and not s.machine.fresh_outputs
+          and keeps_answers(room, run.program, run.n, core.stats.median(m.b))
+  if wrong then return nil, wrong end
+  local by = core.stats.paired(m.logs, 0.95)
+  local sure = core.stats.paired(m.logs, win.confidence)
+  return {
+    shape = room.shape, label = room.label, role = "timed", iterations = run.n,
+    time_ns = core.stats.median(m.b), baseline_ns = core.stats.median(m.a),
+    speedup = math.exp(by.estimate), blocks = #m.logs, pairs = rule.pairs,
+    speedup_low = by.method ~= "none" and math.exp(by.low) or nil,
+    speedup_high = by.method ~= "none" and math.exp(by.high) or nil,
     sure_low = sure.method ~= "none" and math.exp(sure.low) or nil,
-    interval = paired.method, confidence = paired.confidence, baseline_iterations = room.baseline_n,
-    samples = { baseline = a, candidate = b },
+    interval = by.method, confidence = by.confidence, baseline_iterations = base.n,
+    samples = { baseline = m.a, candidate = m.b },
   }
 end
 
--- Is it clearly slower than the best so far? Two quick samples a shape.
-local function screen(s, out, runs, best_ns)
+-- The baseline of a room as a side.
+local function baseline_side(s, room)
+  return { kernel = s.baseline_kernel, program = room.baseline, n = room.baseline_n,
+           ns = room.baseline_ns }
+end
+
+-- Is it clearly slower than the best so far? Two quick samples a shape, beside as many of that
+-- kernel on the same inputs where its source is known.
+local function screen(s, out, runs, options, kernel)
   local log = 0
   for i, room in ipairs(s.timed) do
-    local least = runs[i].first_ns
+    local best = kernel and rooms.load(s, kernel, room.buffers, room.shape)
+    local _ <close> = best
+    local least, best_ns = runs[i].ns, best and math.huge or options.best_times_ns[i]
     for _ = 1, 2 do
       local ns, why, code = per_call(runs[i].program, room, runs[i].n)
       if not ns then return nil, died(code, why, room.label) end
       least = math.min(least, ns)
+      best_ns = best and math.min(best_ns, per_call(best, room, runs[i].n) or math.huge) or best_ns
     end
     out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", time_ns = least,
                       baseline_ns = room.baseline_ns, speedup = room.baseline_ns / least }
-    log = log + math.log(least / best_ns[i])
+    log = log + math.log(least / best_ns)
   end
   if math.exp(log / #s.timed) > screen_ratio then return true end
   out.shapes = {}
@@ -313,51 +241,36 @@ local function baseline_as_is(s, out)
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
 end
 
--- A kernel's program on a timed room's buffers, warmed up and calibrated:
--- { program =, n =, first_ns = } | nil, evaluation.
+-- A kernel's program on a timed room's buffers, warmed up and calibrated: a side, see rig.new
+-- | nil, evaluation.
 local function prepare(s, room, kernel)
   inputs.fill_timed(s, room)
   local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
   if not program then return nil, died(code, why, room.label) end
-  local run = { program = program }
-  local n, ns, c = calibrate(program, room, pace[s.language].sample_ns)
-  if not n then
+  local run = { kernel = kernel, program = program }
+  run.n, run.ns, code = calibrate(program, room, pace[s.language].sample_ns)
+  if not run.n then
     program:close()
-    return nil, died(c, ns, room.label)
+    return nil, died(code, run.ns, room.label)
   end
-  run.n, run.first_ns = n, ns
   return run
 end
 
--- Logs of A/A pairs, a list a shape.
-local function against_itself(s)
+-- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this
+-- task must be to be one. Measured once a session, as a candidate is.
+function timing.noise(s)
   local lists = {}
   for i, room in ipairs(s.timed) do
-    local twin = assert(prepare(s, room, s.baseline_kernel))
-    local _ <close> = twin.program
-    lists[i] = {}
-    for k = 1, blocks_for(s, room) do
-      local a, b = block(s, room, twin.program, room.baseline_n, function() return false end)
-      if not a then error(s.task.file .. ": the baseline: " .. b.reason, 0) end
-      lists[i][k] = math.log(a / b)
-    end
+    local a = baseline_side(s, room)
+    local rule, looks_ns = plan(s, a, a, "noise")
+    local parts, closing = rig.new(s, room, a, a, rule.rounds * rule.pairs, looks_ns)
+    local _ <close> = closing
+    inputs.fill_timed(s, room)
+    local m, bad = paired.measure(parts, rule)
+    if not m then error(s.task.file .. ": the baseline: " .. bad.reason, 0) end
+    lists[i] = m.logs
   end
-  return lists
-end
-
--- What the machine says of two processes of the same kernel, the baseline: how
--- far a speed-up must be from 1 to be one. Measured when it is first needed; a
--- disturbed measurement is tried again, now and the next time.
-local function noise(s)
-  local known = s.noise
-  if known and known.least <= win.least_effect then return known end
-  for _ = 1, 3 do
-    local new = win.noise(against_itself(s))
-    if not known or new.least < known.least then known = new end
-    if known.least <= win.least_effect then break end
-  end
-  s.noise = known
-  return known
+  return win.noise(lists)
 end
 
 -- A result too good to be taken at its word: its shapes are timed again by new
@@ -368,7 +281,7 @@ local function again(s, out, kernel, why)
     local run, bad = prepare(s, room, kernel)
     if not run then return bad end
     local _ <close> = run.program
-    local r, wrong = one_shape(s, room, run, "again")
+    local r, wrong = one_shape(s, room, baseline_side(s, room), run, "again")
     if not r then return wrong end
     r.first = { time_ns = out.shapes[i].time_ns, speedup = out.shapes[i].speedup }
     share_of_peak(s, r)
@@ -415,9 +328,7 @@ local function against(s, out, runs, source)
     local best = prepare(s, room, kernel)
     if not best then return nil end     -- that is not this candidate's fault
     local _ <close> = best.program
-    local side = setmetatable({ baseline = best.program, baseline_n = best.n, slow = false,
-                                baseline_ns = best.first_ns }, { __index = room })
-    local r, wrong = one_shape(s, side, runs[i])
+    local r, wrong = one_shape(s, room, best, runs[i])
     if not r then return wrong end
     pair.shapes[i] = r
   end
@@ -435,7 +346,8 @@ function timing.candidate(s, out, kernel, options)
     if not runs[i] then return bad end
   end
   if options.best_times_ns and #options.best_times_ns == #s.timed and not options.confirm then
-    local slower, bad = screen(s, out, runs, options.best_times_ns)
+    local kernel_so_far = options.incumbent and incumbent_of(s, options.incumbent)
+    local slower, bad = screen(s, out, runs, options, kernel_so_far)
     if bad then return bad end
     out.screened = slower
   end
@@ -443,10 +355,11 @@ function timing.candidate(s, out, kernel, options)
     if out.screened then
       local ns, why, code = per_call(runs[i].program, room, runs[i].n)
       if not ns then return died(code, why, room.label) end
-      local bad = check.timed_outputs(s, room, runs[i].n)
+      local bad = check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
       if bad then return bad end
     else
-      local r, wrong = one_shape(s, room, runs[i], options.confirm and "confirm" or nil)
+      local r, wrong = one_shape(s, room, baseline_side(s, room), runs[i],
+                                 options.confirm and "confirm" or nil)
       if not r then return wrong end
       out.shapes[i] = r
     end
@@ -465,10 +378,7 @@ function timing.candidate(s, out, kernel, options)
     local bad = against(s, out, runs, options.incumbent)
     if bad then return bad end
   end
-  if win.needs_noise(out) then
-    out.noise = noise(s)
-    verdict.ran(s, "the baseline against itself")
-  end
+  out.noise = s.noise
   win.decide(out)
   local start = now()
   count(s, out, kernel, runs[1].program, options)
@@ -481,12 +391,7 @@ function timing.baseline(s)
     inputs.fill_timed(s, room)
     local n, ns = calibrate(room.baseline, room, pace[s.language].sample_ns)
     if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
-    local samples = { ns }
-    for i = 2, room.role == "timed" and ns < 2e7 and 3 or 1 do
-      samples[i] = per_call(room.baseline, room, n) or ns
-    end
-    room.baseline_n, room.baseline_ns = n, core.stats.median(samples)
-    room.slow = room.baseline_ns > 2e7
+    room.baseline_n, room.baseline_ns = n, ns
     room.limit_ns = math.floor(math.max(20 * room.baseline_ns, 2e8))
   end
 end

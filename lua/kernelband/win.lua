@@ -1,13 +1,12 @@
 -- win.lua - when is a measured speed-up one? Arithmetic on times, no clock.
 --
--- A win has the lower end of its 99 percent interval above 1.01 and an estimate above
--- the least effect: 2 percent, or what the baseline against itself on this machine
--- says noise can do. What is faster than the machine's roofs, or more than ten
+-- A win has the lower end of its 99 percent interval above 1.01 and an estimate above what
+-- the baseline against itself, on this task in this session, says noise can do. What is faster than the machine's roofs, or more than ten
 -- times the baseline, is measured twice before anyone believes it.
 local core     = require "kernelband.core"
 local evidence = require "kernelband.evidence"
 
-local win = { least_effect = math.log(1.02), confidence = 0.99 }
+local win = { confidence = 0.99 }
 
 local least_low    = math.log(1.01)     -- the lower end of a win is above that
 local too_good     = 10                 -- times the baseline
@@ -37,37 +36,35 @@ function win.overall(out)
   end
 end
 
--- lists: for each shape the logs of A/A pairs. sigma: the standard error of the
--- estimate over all shapes, from the median deviation; bias: that estimate;
--- least: the log of the speed-up that a win must have.
+-- lists: for each shape the logs of A/A rounds. sigma: the standard error of the estimate
+-- over all shapes, from the median deviation; bias: that estimate; least: the log of the
+-- speed-up that a win must have; shapes: the same of each.
 function win.noise(lists)
-  local variance, bias, pairs_in_all = 0, 0, 0
-  for _, logs in ipairs(lists) do
-    local spread = 1.4826 * core.stats.mad(logs)
+  local variance, bias, rounds, shapes = 0, 0, 0, {}
+  local function least(sigma, off)
+    -- Beyond what chance explains, the machine itself prefers one side.
+    local prefers = math.abs(off) > 3 * sigma and math.abs(off) > 0.003 and 2 * math.abs(off) or 0
+    return math.max(least_low, 3 * sigma, prefers)
+  end
+  for i, logs in ipairs(lists) do
     -- A median of n normal values varies pi/2 times as much as their mean.
-    variance = variance + spread ^ 2 * math.pi / 2 / #logs
-    bias = bias + core.stats.paired(logs, 0.95).estimate / #lists
-    pairs_in_all = pairs_in_all + #logs
+    local one = (1.4826 * core.stats.mad(logs)) ^ 2 * math.pi / 2 / #logs
+    local off = core.stats.paired(logs, 0.95).estimate
+    variance, bias, rounds = variance + one, bias + off / #lists, rounds + #logs
+    shapes[i] = { sigma = math.sqrt(one), bias = off, rounds = #logs,
+                  least = least(math.sqrt(one), off) }
   end
   local sigma = math.sqrt(variance) / #lists
-  local least = math.max(win.least_effect, 3 * sigma)
-  -- Beyond what chance explains, the machine itself prefers one side.
-  if math.abs(bias) > 3 * sigma and math.abs(bias) > 0.003 then
-    least = math.max(least, 2 * math.abs(bias))
-  end
-  return { sigma = sigma, bias = bias, pairs = pairs_in_all, least = least }
+  return { sigma = sigma, bias = bias, rounds = rounds, least = least(sigma, bias),
+           shapes = shapes }
 end
 
 function win.may_be(out)
   return out.sure_low ~= nil and math.log(out.sure_low) > least_low
 end
 
--- Nothing is noise that is twice as fast for certain.
-function win.needs_noise(out) return win.may_be(out) and out.sure_low < 2 end
-
 function win.decide(out)
-  out.win = win.may_be(out) and not out.impossible
-            and (out.sure_low >= 2 or math.log(out.speedup) >= out.noise.least)
+  out.win = win.may_be(out) and not out.impossible and math.log(out.speedup) >= out.noise.least
 end
 
 -- No kernel is done sooner than this: flops at the measured peak, compulsory

@@ -1,0 +1,179 @@
+-- Every kernel against itself: no task may find a gain, a loss, or an interval without 1.
+--   kernelband run tests/soak_aa.lua [FILE [MINUTES [TASK ..]]]      build/aa.tsv, no limit, all
+-- Rows are appended to FILE as they come; the next call goes on where this one stopped, and a
+-- call that has nothing left to do prints the table. A row is busy when as many loops as there are
+-- processors ran beside it, else idle; its last figure is the share of ten seconds before its
+-- session in which somebody waited for a processor (a session waits half a minute for less than
+-- 2 percent). What is wanted: 24 idle and 12 busy rows a task, 40 idle ones of the ten worst, 500
+-- more over all.
+local core      = require "kernelband.core"
+local strangers = require "strangers"
+local task      = require "kernelband.task"
+local worker    = require "kernelband.worker"
+
+local file = arg[1] or "build/aa.tsv"
+local minutes = tonumber(arg[2]) or math.huge
+local only = table.move(arg, 3, math.max(#arg, 3), 1, {})
+local dir = assert(core.system.temp_dir())
+local start = core.system.now_ns()
+
+local idle_rows, busy_rows, worst_rows, worst, more = 24, 12, 40, 10, 500
+local in_a_session = 4                  -- evaluations
+
+local examples = { "gelu_bias", "matmul", "reduce_sum", "rmsnorm", "softmax", "stencil2d", "transpose" }
+
+-- name -> folder, and the names in order.
+local function all_tasks()
+  local folder, names = {}, {}
+  local function add(name, where) folder[name], names[#names + 1] = where, name end
+  for _, name in ipairs(examples) do
+    add(name, core.system.lib_dir() .. "/examples/tasks/" .. name)
+  end
+  assert(os.execute(("cd '%s' && '%s' new task fresh >/dev/null"):format(dir, core.system.exe())))
+  add("fresh", dir .. "/fresh")
+  for _, name in ipairs(strangers.list) do add(name, strangers.write(dir, name)) end
+  if #only > 0 then names = only end
+  return folder, names
+end
+
+local folder, names = all_tasks()
+
+-- What the file holds: rows by task and condition.
+local function read()
+  local rows = {}
+  for _, name in ipairs(names) do rows[name] = { idle = {}, busy = {} } end
+  for line in (core.system.read_file(file) or ""):gmatch "[^\n]+" do
+    local name, kind, rest = line:match "^(%S+)\t(%S+)\t(.*)$"
+    local list = rows[name] and rows[name][kind]
+    if list then
+      local v = {}
+      for word in rest:gmatch "%S+" do v[#v + 1] = tonumber(word) end
+      list[#list + 1] = { log = math.log(v[1]), low = v[2], high = v[3], win = v[4] == 1,
+                          seconds = v[5], least = v[6], pressure = v[7] }
+    end
+  end
+  return rows
+end
+
+local function append(name, kind, out, pressure)
+  local f = assert(io.open(file, "a"))
+  f:write(("%s\t%s\t%.6f %.6f %.6f %d %.3f %.5f %.2f\n"):format(name, kind, out.speedup,
+    out.speedup_low, out.speedup_high, out.win and 1 or 0, out.seconds.total, out.noise.least,
+    pressure))
+  f:close()
+end
+
+local function pressure()
+  local text = core.system.read_file "/proc/pressure/cpu"
+  return text and tonumber(text:match "avg10=([%d.]+)") or 0
+end
+
+-- `count` evaluations of one session.
+local function session(name, kind, count)
+  for _ = 1, 30 do
+    if pressure() < 2 then break end
+    os.execute "sleep 1"
+  end
+  local before = pressure()
+  local spin = "while :; do :; done & p=\"$p $!\"; "
+  local load = kind == "busy" and io.popen(spin:rep(core.system.cpu_count()) .. "read x; kill $p", "w")
+  local t = task.load(folder[name])
+  local e = worker.start { task = t, device = "cpu" }
+  e.baseline()
+  for i = 1, count do
+    e.submit(i, { source = task.source(t, "baseline") }, {})
+    local ticket, out, code
+    repeat ticket, out, code = e.next(10 ^ 9 // 1) until ticket or code ~= "ETIME"
+    if not ticket then error(("%s: %s"):format(name, out)) end
+    if out.verdict ~= "ok" then error(("%s: %s: %s"):format(name, out.verdict, out.reason)) end
+    append(name, kind, out, before)
+  end
+  e.close()
+  if load then load:close() end
+end
+
+local function mean_of(list)
+  local m, v = 0, 0
+  for _, r in ipairs(list) do m = m + r.log / #list end
+  for _, r in ipairs(list) do v = v + (r.log - m) ^ 2 / math.max(#list - 1, 1) end
+  return m, math.sqrt(v / math.max(#list, 1))
+end
+
+local function count_of(list)
+  local wins, covered, seconds = 0, 0, {}
+  for i, r in ipairs(list) do
+    wins = wins + (r.win and 1 or 0)
+    covered = covered + (r.low <= 1 and 1 <= r.high and 1 or 0)
+    seconds[i] = r.seconds
+  end
+  return wins, covered, #seconds > 0 and core.stats.median(seconds) or 0
+end
+
+-- The tasks, those first that are furthest from what they should be.
+local function by_trouble(rows)
+  local order, score = table.move(names, 1, #names, 1, {}), {}
+  for _, name in ipairs(names) do
+    local list = rows[name].idle
+    local m, e = mean_of(list)
+    local wins, covered = count_of(list)
+    score[name] = 10 * wins + (#list - covered) + math.abs(m) / math.max(e, 1e-4)
+  end
+  table.sort(order, function(a, b)
+    if score[a] ~= score[b] then return score[a] > score[b] end
+    return a < b
+  end)
+  return order
+end
+
+-- The next session that is wanted: task, condition, evaluations; nil when all is there.
+local function wanted(rows)
+  local total, short = 0, nil
+  for _, name in ipairs(names) do
+    local n, b = #rows[name].idle, #rows[name].busy
+    total = total + n
+    if not short or n < #rows[short].idle then short = name end
+    if n < idle_rows and #only > 0 then return name, "idle", in_a_session end
+    if n >= idle_rows and b < busy_rows and #only > 0 then return name, "busy", in_a_session end
+  end
+  if #rows[short].idle < idle_rows then return short, "idle", in_a_session end
+  for _, name in ipairs(names) do
+    if #rows[name].busy < busy_rows then return name, "busy", in_a_session end
+  end
+  local order = by_trouble(rows)
+  for i = 1, math.min(worst, #order) do
+    if #rows[order[i]].idle < worst_rows then return order[i], "idle", in_a_session end
+  end
+  if #only == 0 and total < #names * idle_rows + worst * (worst_rows - idle_rows) + more then
+    return short, "idle", in_a_session
+  end
+end
+
+local function print_table(rows)
+  print(("%-16s %5s %5s %8s %8s %10s %6s %6s | %5s %5s %8s %10s"):format("task", "idle", "wins",
+    "mean %", "s.e. %", "1 inside", "floor%", "s", "busy", "wins", "mean %", "1 inside"))
+  local n, all_wins, all_in = 0, 0, 0
+  for _, name in ipairs(names) do
+    local idle, busy = rows[name].idle, rows[name].busy
+    local m, e = mean_of(idle)
+    local wins, covered, seconds = count_of(idle)
+    local bm = mean_of(busy)
+    local bwins, bcovered = count_of(busy)
+    local least = {}
+    for i, r in ipairs(idle) do least[i] = 100 * (math.exp(r.least) - 1) end
+    print(("%-16s %5d %5d %+8.2f %8.2f %10d %6.1f %6.2f | %5d %5d %+8.2f %10d"):format(name, #idle, wins,
+      100 * m, 100 * e, covered, #least > 0 and core.stats.median(least) or 0, seconds,
+      #busy, bwins, 100 * bm, bcovered))
+    n, all_wins, all_in = n + #idle + #busy, all_wins + wins + bwins, all_in + covered + bcovered
+  end
+  print(("%d of %d are wins (%.2f %%), %d intervals contain 1 (%.1f %%)"):format(
+    all_wins, n, 100 * all_wins / math.max(n, 1), all_in, 100 * all_in / math.max(n, 1)))
+end
+
+while (core.system.now_ns() - start) / 6e10 < minutes do
+  local name, kind, count = wanted(read())
+  if not name then break end
+  session(name, kind, count)
+  if core.system.interrupts() > 0 then break end
+end
+print_table(read())
+os.execute("rm -rf '" .. dir .. "'")
