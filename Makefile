@@ -56,6 +56,7 @@ SPECS   := $(sort $(wildcard tests/spec_*.lua))
 BENCH   := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ    := $(patsubst %.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 SERVER  := $(B)/tests/server/server
+STUB    := $(addprefix $(B)/tests/stub/lib/,libcuda.so.1 libnvrtc.so.13)
 KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
@@ -76,6 +77,17 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
 # What the tests talk to instead of a model's provider.
 $(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/server/*.c))
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs openssl)
+
+# A CUDA driver and a compiler that need no GPU and no toolkit.
+STUB_C = $(CC) $(filter-out -MMD -MP,$(ALL_C)) -Wno-missing-prototypes -fPIC -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^)
+$(B)/tests/stub/lib/libcuda.so.1: tests/stub/driver.c core/kb.c core/bandit/rng.c \
+  $(wildcard core/measure/tensor*.c) tests/stub/stub.h core/device/cuda_api.h core/measure/tensor.h Makefile
+	@mkdir -p $(@D)
+	$(Q)$(STUB_C) -lm
+$(B)/tests/stub/lib/libnvrtc.so.13: tests/stub/nvrtc.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(STUB_C)
+$(B)/tests/check_cuda: | $(STUB)
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
@@ -102,7 +114,7 @@ $(B)/%.o: %.c Makefile
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
 # Every test runs, then the status says whether any failed.
-check: all $(TESTS) $(SERVER)
+check: all $(TESTS) $(SERVER) $(STUB)
 	@failed=""; \
 	for t in $(TESTS); do $$t || failed="$$failed $$t"; done; \
 	for t in $(SPECS); do $(KB) run $$t || failed="$$failed $$t"; done; \
@@ -125,7 +137,7 @@ bench-gpu:
 # Programs whose children enter a seccomp jail make calls of valgrind there,
 # which the jail refuses.
 NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker \
-               %/check_nvrtc %/check_cubin %/check_cupti_gpu %/check_command
+               %/check_nvrtc %/check_cubin %/check_cupti_gpu %/check_command %/check_cuda
 memcheck: all $(TESTS) $(SERVER)
 	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
 	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -212,9 +213,12 @@ static kb_status open_lock(cuda_device *d)
     if (kb_nvml_open(id.bytes, &d->nvml))
         d->nvml = NULL;
     d->lock_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (d->lock_fd < 0)         /* no O_CREAT on another user's file */
+    if (d->lock_fd < 0) {       /* no O_CREAT on another user's file */
+        mode_t mask = umask(0);         /* every user's engine opens it */
         d->lock_fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                           0644);
+        umask(mask);
+    }
     return d->lock_fd < 0 ? KB_ESYS : KB_OK;
 }
 
@@ -361,7 +365,8 @@ kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,
     if (!st)
         st = open_context(d, why);
     if (!st) {
-        *why = "/tmp/kernelband-gpu-*, the lock of this GPU, cannot be opened";
+        *why = "/tmp/kernelband-gpu-*, the lock of this GPU, cannot be "
+               "opened: its owner must let others read it (chmod 644)";
         st = open_lock(d);
     }
     if (!st)

@@ -1,13 +1,20 @@
 #include "device_impl.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_DIGITS = 4 };               /* of a device's number */
 
 static bool is_family(const char *name, const char *family)
 {
     size_t n = strlen(family);
-    return strncmp(name, family, n) == 0 && (!name[n] || name[n] == ':');
+    if (strncmp(name, family, n) != 0 || !name[n])
+        return strcmp(name, family) == 0;
+    size_t digits = strspn(name + n + 1, "0123456789");
+    return name[n] == ':' && digits >= 1 && digits <= MOST_DIGITS
+        && !name[n + 1 + digits];
 }
 
 const char *kb_device_language(const char *name)
@@ -24,19 +31,38 @@ int kb_device_gpus(void)
 kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
                          const char **why)
 {
+    kb_status st = KB_ENODEV;
     *why = "";
     if (is_family(name, "cpu"))
-        return kb_cpu_open(name, exe, out, why);
-    if (is_family(name, "cuda"))
-        return kb_cuda_open(name, exe, out, why);
-    *why = "devices are \"cpu\", \"cpu:N\", \"cuda\" and \"cuda:N\"";
-    return KB_ENODEV;
+        st = kb_cpu_open(name, exe, out, why);
+    else if (is_family(name, "cuda"))
+        st = kb_cuda_open(name, exe, out, why);
+    else
+        *why = "devices are \"cpu\", \"cpu:N\", \"cuda\" and \"cuda:N\", N "
+               "being a number";
+    if (!st)
+        (*out)->users = 1;
+    return st;
+}
+
+/* Whatever was made of a device calls it when it is freed, so the device ends
+ * with the last of them, in whatever order they and it are let go. */
+static kb_device *hold(kb_device *d)
+{
+    d->users++;
+    return d;
+}
+
+static void let_go(kb_device *d)
+{
+    if (--d->users == 0)
+        d->ops->close(d);
 }
 
 void kb_device_close(kb_device *d)
 {
     if (d)
-        d->ops->close(d);
+        let_go(d);
 }
 
 const struct kb_device_info *kb_device_about(const kb_device *d)
@@ -71,13 +97,19 @@ kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
     log[0] = '\0';
     if (b->args < 1 || b->args > KB_DEVICE_ARGS)
         return KB_EINVAL;
-    return d->ops->build(d, b, log, cap, out);
+    kb_status st = d->ops->build(d, b, log, cap, out);
+    if (!st)
+        (*out)->device = hold(d);
+    return st;
 }
 
 void kb_object_free(kb_object *o)
 {
-    if (o)
-        o->ops->object_free(o);
+    if (!o)
+        return;
+    kb_device *d = o->device;
+    o->ops->object_free(o);
+    let_go(d);
 }
 
 kb_status kb_object_text(const kb_object *o, char *text, size_t cap,
@@ -99,15 +131,20 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
         || slots > KB_DEVICE_SLOTS)
         return KB_EINVAL;
     kb_status st = d->ops->buffers_new(d, arg, args, slots, out);
-    if (!st)
+    if (!st) {
         (*out)->used = slots;
+        (*out)->device = hold(d);
+    }
     return st;
 }
 
 void kb_buffers_free(kb_buffers *b)
 {
-    if (b)
-        b->ops->buffers_free(b);
+    if (!b)
+        return;
+    kb_device *d = b->device;
+    b->ops->buffers_free(b);
+    let_go(d);
 }
 
 size_t kb_buffers_args(const kb_buffers *b)
@@ -244,7 +281,7 @@ kb_status kb_buffers_mutate(kb_buffers *b, size_t arg, enum kb_mutant kind,
 
 kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot)
 {
-    if (slot >= from->slots)
+    if (slot >= from->slots || from->device != b->device)
         return KB_EINVAL;
     for (size_t i = 0; i < b->args; i++)
         if (kb_is_given(b, i)
@@ -292,7 +329,8 @@ kb_status kb_buffers_compare(kb_buffers *b, size_t arg, size_t slot,
 {
     assert(is_array(b, arg, slot));
     uint64_t n = b->arg[arg].count;
-    if (!is_array(want, arg, 0) || want->arg[arg].count != n
+    if (want->device != b->device || (scale && scale->device != b->device)
+        || !is_array(want, arg, 0) || want->arg[arg].count != n
         || (scale && (!is_array(scale, arg, 0) || scale->arg[arg].count != n)))
         return KB_EINVAL;
     return b->ops->compare(b, arg, slot, want, scale, bound, out);
@@ -304,7 +342,15 @@ kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
 {
     assert(cap > 0);
     why[0] = '\0';
-    return d->ops->start(d, o, b, plan, out, why, cap);
+    if (o->device != d || b->device != d) {
+        snprintf(why, cap, "the %s of another device: make them of the one "
+                 "that loads", o->device != d ? "object is" : "buffers are");
+        return KB_EINVAL;
+    }
+    kb_status st = d->ops->start(d, o, b, plan, out, why, cap);
+    if (!st)
+        (*out)->device = hold(d);
+    return st;
 }
 
 kb_status kb_program_launch(kb_program *p, uint64_t iterations,
@@ -334,6 +380,9 @@ const char *kb_program_why(const kb_program *p)
 
 void kb_program_stop(kb_program *p)
 {
-    if (p)
-        p->ops->stop(p);
+    if (!p)
+        return;
+    kb_device *d = p->device;
+    p->ops->stop(p);
+    let_go(d);
 }

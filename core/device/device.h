@@ -96,19 +96,26 @@ struct kb_metric {
     double value;
     bool present;
 };
-enum { KB_DEVICE_METRICS = 64 };
+enum {
+    KB_DEVICE_METRICS = 64,
+    KB_DEVICE_WHY = 512         /* enough for why, whatever it says */
+};
 
 /* name: "cpu", or "cpu:N" to run kernels on processor N; else they get the
- * last one this process may use, and this process keeps to the others, so that
- * waiting for a kernel does not disturb it. ENODEV with *why (static text)
- * when this machine cannot run it: no compiler, no Landlock, no such
- * processor. exe is this program's path: kernels run in it. */
+ * last one this process may use, and this process keeps to the others until
+ * the device is closed, so that waiting for a kernel does not disturb it.
+ * "cuda:N" is GPU N, "cuda" the first. ENODEV with *why (static text) for
+ * another name, and when this machine cannot run it: no compiler, no Landlock,
+ * no such processor. exe is this program's path: kernels run in it.
+ *
+ * Objects, buffers and programs may be freed before or after the device is
+ * closed: what they need of it ends with the last of them. */
 KB_MUST_USE kb_status kb_device_open(const char *name, const char *exe,
                                      kb_device **out, const char **why);
 void kb_device_close(kb_device *d);
 
 /* "c" or "cuda": what the device of that name builds; NULL for no device's
- * name. Does not ask whether it is there. */
+ * name ("cuda:x"). Does not ask whether it is there. */
 const char *kb_device_language(const char *name);
 
 /* How many GPUs there are: "cuda:0" .. are devices. 0 without a driver. */
@@ -210,7 +217,7 @@ KB_MUST_USE kb_status kb_buffers_mutate(kb_buffers *b, size_t arg,
 
 /* Copies the inputs of a slot, and the pristine in-out arrays, of from to our
  * slot 0: arrays of the same modes and counts. In-out arrays of a reference are float64, and are
- * widened on the way. EINVAL: another shape or another type. */
+ * widened on the way. EINVAL: another device, shape or type. */
 KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from,
                                       size_t slot);
 
@@ -223,7 +230,8 @@ KB_MUST_USE kb_status kb_buffers_digest(kb_buffers *b, size_t slot,
 
 /* kb_tensor_compare of an output with the same argument of want, float64 or of
  * the candidate's own type; the scale s of an element is that of scale (NULL:
- * none), but never below |r|. EINVAL as there, or for another shape. */
+ * none), but never below |r|. EINVAL as there, or for another device or
+ * shape. */
 KB_MUST_USE kb_status kb_buffers_compare(kb_buffers *b, size_t arg,
                                          size_t slot, kb_buffers *want,
                                          kb_buffers *scale,
@@ -248,7 +256,8 @@ KB_MUST_USE kb_status kb_buffers_damaged(kb_buffers *b, int *arg,
  * inputs cannot be written to from there, and from the first start on the
  * program sees what we write to them. ECRASH, EDENIED or ETIME: it died while
  * loading (constructors run then); EINVAL: the plan asks for what the object
- * or the device has not; why (cap bytes) says how. The program borrows d and b
+ * or the device has not, or one of them is another device's; why (cap bytes)
+ * says how. The program borrows d and b
  * until it is stopped, o and plan for the call only. plan: NULL for C. */
 KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
                                        kb_buffers *b,

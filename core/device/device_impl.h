@@ -51,14 +51,19 @@ struct kb_device {
     const struct kb_device_ops *ops;
     struct kb_device_info info;
     char lost[256];             /* "" while all is well */
+    size_t users;               /* itself until it is closed, and what was
+                                 * made of it until that is freed */
 };
 
+/* device.c fills in the device of what an implementation has made. */
 struct kb_object {
     const struct kb_device_ops *ops;
+    kb_device *device;
 };
 
 struct kb_buffers {
     const struct kb_device_ops *ops;
+    kb_device *device;
     size_t args, slots;
     struct kb_arg arg[KB_DEVICE_ARGS];
     uint64_t seed;              /* of the last poison */
@@ -67,6 +72,7 @@ struct kb_buffers {
 
 struct kb_program {
     const struct kb_device_ops *ops;
+    kb_device *device;
     char why[256];
 };
 
@@ -82,7 +88,7 @@ static inline bool kb_is_given(const kb_buffers *b, size_t i)
     return b->arg[i].mode == KB_IN || b->arg[i].mode == KB_INOUT;
 }
 
-/* The implementations. name is that of kb_device_open. */
+/* The implementations. name is that of kb_device_open, in its right form. */
 KB_MUST_USE kb_status kb_cpu_open(const char *name, const char *exe,
                                   kb_device **out, const char **why);
 KB_MUST_USE kb_status kb_cuda_open(const char *name, const char *exe,

@@ -239,7 +239,7 @@ static int buffers_take(lua_State *L)
     kb_buffers *b = kb_bind_check_buffers(L, 1);
     kb_buffers *from = kb_bind_check_buffers(L, 2);
     kb_status st = kb_buffers_take(b, from, check_slot(L, 3, from));
-    luaL_argcheck(L, st != KB_EINVAL, 2, "buffers of another shape or type");
+    luaL_argcheck(L, st != KB_EINVAL, 2, "buffers of another device, shape or type");
     must(L, st);
     return 0;
 }
@@ -351,8 +351,8 @@ static int buffers_compare(lua_State *L)
     struct kb_compare r;
     kb_status st = kb_buffers_compare(b, i, slot, want, scale, &bound, &r);
     if (st == KB_EINVAL)
-        return luaL_argerror(L, 6, "another shape, or a bound that is not "
-                             "finite and >= 0");
+        return luaL_argerror(L, 6, "another device or shape, or a bound that "
+                             "is not finite and >= 0");
     must(L, st);
     return push_comparison(L, &r);
 }

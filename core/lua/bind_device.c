@@ -214,7 +214,7 @@ static int device_buffers(lua_State *L)
 
 static int device_load(lua_State *L)
 {
-    char why[256];
+    char why[KB_DEVICE_WHY];
     kb_device *d = check_device(L, 1);
     kb_object *o = check_object(L, 2);
     kb_buffers *b = kb_bind_check_buffers(L, 3);
@@ -304,7 +304,7 @@ static int object_facts(lua_State *L)
 static int program_profile(lua_State *L)
 {
     struct kb_metric metric[KB_DEVICE_METRICS];
-    char why[256];
+    char why[KB_DEVICE_WHY];
     size_t n = 0;
     kb_program *p = check_program(L, 1);
     const char *set = luaL_optstring(L, 2, "search");
