@@ -1,4 +1,6 @@
 #include <check.h>
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -754,7 +756,7 @@ END_TEST
 START_TEST(bad_names_are_enodev_with_a_reason)
 {
     static const char *const names[] = {
-        "", "cp", "gpu", "cuda", "cpux", "cpu:", "cpu:x", "cpu:-1",
+        "", "cp", "gpu", "cuda:x", "cpux", "cpu:", "cpu:x", "cpu:-1",
         "cpu:99999", "cpu:0x", "cpu:1023",
     };
     const char *why = NULL;
@@ -781,6 +783,68 @@ START_TEST(kernels_run_on_the_processor_asked_for)
     if (CPU_COUNT(&before) > 1)
         ck_assert(!CPU_ISSET((size_t)first, &after));
     kb_device_close(d);
+}
+END_TEST
+
+START_TEST(a_closed_device_gives_its_processor_back)
+{
+    cpu_set_t before, during, after;
+    char name[2][16] = { "", "" };
+    const char *why = "";
+    kb_device *d[2] = { NULL, NULL };
+    sched_getaffinity(0, sizeof before, &before);
+    for (size_t cpu = 0, n = 0; cpu < CPU_SETSIZE && n < 2; cpu++)
+        if (CPU_ISSET(cpu, &before))
+            snprintf(name[n++], sizeof name[0], "cpu:%zu", cpu);
+    if (!*name[1])
+        return;                         /* there is one processor */
+    for (int first = 0; first < 2; first++) {
+        for (int i = 0; i < 2; i++)
+            ck_assert_int_eq(kb_device_open(name[i], exe, &d[i], &why), KB_OK);
+        sched_getaffinity(0, sizeof during, &during);
+        ck_assert(!CPU_EQUAL(&before, &during));
+        kb_device_close(d[first]);
+        kb_device_close(d[!first]);
+        sched_getaffinity(0, sizeof after, &after);
+        ck_assert(CPU_EQUAL(&before, &after));
+    }
+}
+END_TEST
+
+/* Pages are as large as this says: the library asks in this process. */
+static long pretended_page;
+
+long sysconf(int name)
+{
+    long (*real)(int);
+    *(void **)&real = dlsym(RTLD_NEXT, "sysconf");
+    return name == _SC_PAGESIZE && pretended_page ? pretended_page
+                                                  : real(name);
+}
+
+START_TEST(arrays_lie_on_pages_of_their_own_however_large_those_are)
+{
+    const struct kb_arg arg[2] = {
+        { .mode = KB_OUT, .dtype = KB_F32, .count = 1 },
+        { .mode = KB_OUT, .dtype = KB_F32, .count = 1 }
+    };
+    kb_buffers *b = NULL;
+    size_t slot;
+    pretended_page = 65536;
+    ck_assert_int_eq(kb_buffers_new(device, arg, 2, 1, &b), KB_OK);
+    char *first = kb_buffers_at(b, 0, 0), *second_ = kb_buffers_at(b, 1, 0);
+    ck_assert_int_eq(second_ - first, pretended_page);
+    poison(b, 1);
+    kb_object *o = build("void two(float *a, float *b) { *a = 1; *b = 2; }",
+                         "two", arg, 2);
+    kb_program *p = load(o, b);
+    ck_assert_int_eq(kb_program_launch(p, 1, second, NULL), KB_OK);
+    ck_assert_float_eq(*(float *)(void *)first, 1);
+    ck_assert_float_eq(*(float *)(void *)second_, 2);
+    ck_assert_int_eq(damaged(b, &slot), -1);
+    kb_program_stop(p);
+    kb_object_free(o);
+    kb_buffers_free(b);
 }
 END_TEST
 
@@ -837,6 +901,53 @@ START_TEST(folders_of_dead_workers_are_removed)
     rmdir(other);
     rmdir(busy);
     ck_assert_int_eq(rmdir(dir), 0);        /* so nothing else is left */
+}
+END_TEST
+
+/* What every engine that starts does to the folders of dead ones. */
+static void clear_folders(const char *dir)
+{
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d)); ) {
+        if (strncmp(e->d_name, "kernelband-objects-", 19))
+            continue;
+        int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (d)
+        closedir(d);
+}
+
+START_TEST(a_fresh_folder_is_not_lost_to_one_that_clears_stale_ones)
+{
+    char dir[] = "/tmp/kb-fresh-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    chmod(dir, 0755);
+    stay_in(dir);
+    setenv("KERNELBAND_CC", "/bin/true", 1);    /* is asked for its version */
+    pid_t pid = fork();
+    while (pid == 0) {
+        clear_folders(dir);
+        if (getppid() == 1)
+            _exit(0);
+    }
+    for (int i = 0; i < 300; i++) {
+        const char *why = "";
+        kb_device *d = NULL;
+        kb_status st = kb_device_open("cpu", exe, &d, &why);
+        if (st)
+            kill(pid, SIGKILL);
+        ck_assert_msg(st == KB_OK, "after %d: %s", i, why);
+        kb_device_close(d);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    unsetenv("KERNELBAND_CC");
+    clear_folders(dir);
+    ck_assert_int_eq(rmdir(dir), 0);
 }
 END_TEST
 
@@ -957,6 +1068,8 @@ int main(void)
     tcase_add_test(t, in_out_arrays_start_pristine_in_every_slot);
     tcase_add_test(t, arrays_are_aligned_in_the_kernel_too);
     tcase_add_test(t, arrays_lie_far_from_each_other);
+    tcase_add_test(t,
+        arrays_lie_on_pages_of_their_own_however_large_those_are);
     tcase_add_test(t, several_programs_share_buffers);
     tcase_add_test(t, a_red_zone_lies_between_slots);
     suite_add_tcase(s, t);
@@ -987,6 +1100,8 @@ int main(void)
     t = tcase_create("device");
     tcase_add_loop_test(t, bad_names_are_enodev_with_a_reason, 0, 11);
     tcase_add_test(t, kernels_run_on_the_processor_asked_for);
+    tcase_add_test(t, a_closed_device_gives_its_processor_back);
+    tcase_add_test(t, a_fresh_folder_is_not_lost_to_one_that_clears_stale_ones);
     tcase_add_test(t, folders_of_dead_workers_are_removed);
     suite_add_tcase(s, t);
 

@@ -101,25 +101,43 @@ static void clear_stale(const char *tmp)
     closedir(d);
 }
 
-static kb_status open_scratch(cpu_device *d)
+/* A folder of our own, locked. EEMPTY: another process took it for a stale one
+ * between its making and its locking, and has removed it. */
+static kb_status make_scratch(cpu_device *d, const char *tmp)
 {
-    const char *tmp = getenv("TMPDIR");
-    if (!tmp || tmp[0] != '/' || strlen(tmp) > 3000)
-        tmp = "/tmp";
-    clear_stale(tmp);
     snprintf(d->scratch, sizeof d->scratch, "%.3000s/%sXXXXXX", tmp, prefix);
     if (!mkdtemp(d->scratch)) {
         d->scratch[0] = '\0';
         return KB_ESYS;
     }
     d->lock_fd = open(d->scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->lock_fd < 0 || flock(d->lock_fd, LOCK_EX | LOCK_NB)
-        || chmod(d->scratch, 0711))
-        return KB_ESYS;
-    return KB_OK;
+    if (d->lock_fd < 0)
+        return errno == ENOENT ? KB_EEMPTY : KB_ESYS;
+    while (flock(d->lock_fd, LOCK_EX))  /* whoever has it removes it */
+        if (errno != EINTR)
+            return KB_ESYS;
+    if (access(d->scratch, F_OK)) {
+        close(d->lock_fd);
+        d->lock_fd = -1;
+        return KB_EEMPTY;
+    }
+    return chmod(d->scratch, 0711) ? KB_ESYS : KB_OK;
 }
 
-/* Chooses the processor for kernels and leaves the others to this process. */
+static kb_status open_scratch(cpu_device *d)
+{
+    const char *tmp = getenv("TMPDIR");
+    if (!tmp || tmp[0] != '/' || strlen(tmp) > 3000)
+        tmp = "/tmp";
+    clear_stale(tmp);
+    kb_status st = make_scratch(d, tmp);
+    for (int tries = 0; st == KB_EEMPTY && tries < 100; tries++)
+        st = make_scratch(d, tmp);
+    return st;
+}
+
+/* Chooses the processor for kernels and leaves the others to this process,
+ * until the device is closed. */
 static kb_status split_processors(const char *name, cpu_device *d)
 {
     cpu_set_t mine;
@@ -127,10 +145,8 @@ static kb_status split_processors(const char *name, cpu_device *d)
     if (sched_getaffinity(0, sizeof mine, &mine))
         return KB_ESYS;
     if (name[3] == ':') {
-        char *end;
-        wanted = strtol(name + 4, &end, 10);
-        if (end == name + 4 || *end || wanted < 0 || wanted >= CPU_SETSIZE
-            || !CPU_ISSET((size_t)wanted, &mine))
+        wanted = strtol(name + 4, NULL, 10);
+        if (wanted >= CPU_SETSIZE || !CPU_ISSET((size_t)wanted, &mine))
             return KB_ENODEV;
     }
     for (int i = 0; wanted < 0 && i < CPU_SETSIZE; i++)
@@ -142,8 +158,19 @@ static kb_status split_processors(const char *name, cpu_device *d)
         CPU_CLR((size_t)d->cpu, &mine);
         if (sched_setaffinity(0, sizeof mine, &mine))
             return KB_ESYS;
+        d->apart = true;
     }
     return KB_OK;
+}
+
+/* Gives back what split_processors took, whatever others took since. */
+static void join_processors(const cpu_device *d)
+{
+    cpu_set_t mine;
+    if (!d->apart || sched_getaffinity(0, sizeof mine, &mine))
+        return;
+    CPU_SET((size_t)d->cpu, &mine);
+    (void)sched_setaffinity(0, sizeof mine, &mine);
 }
 
 static kb_status find_tools(cpu_device *d, const char **why)
@@ -198,6 +225,7 @@ static void close_device(kb_device *base)
         clear_scratch(d->scratch);
     if (d->lock_fd >= 0)
         close(d->lock_fd);
+    join_processors(d);
     free(d);
 }
 

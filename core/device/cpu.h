@@ -26,6 +26,7 @@ typedef struct cpu_device {
     char scratch[4096];         /* folder for objects */
     int lock_fd;                /* on scratch, for as long as we live */
     int cpu;                    /* the processor that runs kernels */
+    bool apart;                 /* this process keeps off it */
     uint64_t objects;           /* made so far */
 } cpu_device;
 
@@ -36,11 +37,11 @@ typedef struct cpu_object {
 } cpu_object;
 
 /* Where one array lies, the same in the parent's and the child's view of the
- * input or the output memory: pages [first, first + pages) are its own, with
- * unmapped pages on both sides in the child. */
+ * input or the output memory: bytes [first, first + room) are its own, whole
+ * pages, with unmapped pages on both sides in the child. */
 struct kb_cpu_span {
-    uint64_t first, pages;
-    uint64_t offset;            /* of slot 0, bytes from the first page */
+    uint64_t first, room;
+    uint64_t offset;            /* of slot 0, bytes from the first */
     uint64_t stride;            /* from slot to slot; a multiple of 64 */
     uint64_t bytes;             /* of one array */
 };
@@ -72,7 +73,7 @@ typedef struct cpu_buffers {
     void *pristine[KB_DEVICE_ARGS];     /* of in-out arrays, or NULL */
     int in_fd, out_fd;
     unsigned char *in, *out;
-    size_t in_bytes, out_bytes;
+    uint64_t in_bytes, out_bytes;
     bool sealed;
 } cpu_buffers;
 

@@ -8,22 +8,27 @@
 
 #include "cpu.h"
 
-enum { PAGE = 4096, ZONE = 64 };        /* ZONE: red zone between two slots */
+enum { ZONE = 64 };                     /* red zone between two slots */
 
 static const uint64_t max_bytes = (uint64_t)8 << 30;
+
+static uint64_t page_bytes(void)        /* 4, 16 or 64 KiB */
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
 
 static bool is_input(const struct kb_arg *a)
 {
     return a->mode == KB_IN;
 }
 
-/* Lays out one array (or its slots) from page *next on. Slot arrays end at the
+/* Lays out one array (or its slots) from byte *next on. Slot arrays end at the
  * last page's end as closely as their alignment allows, so that running over
  * the end meets the unmapped page soon. */
 static kb_status lay_out(struct kb_cpu_span *s, const struct kb_arg *a,
                          size_t slots, uint64_t *next)
 {
-    uint64_t size = kb_dtype_bytes(a->dtype);
+    uint64_t size = kb_dtype_bytes(a->dtype), page = page_bytes();
     if (a->count < 1 || a->count > max_bytes / size / slots)
         return KB_EINVAL;
     s->bytes = a->count * size;
@@ -31,10 +36,10 @@ static kb_status lay_out(struct kb_cpu_span *s, const struct kb_arg *a,
                   * KB_DEVICE_ALIGN;
     s->stride = room + (slots > 1 ? ZONE : 0);
     uint64_t all = (slots - 1) * s->stride + room;
-    s->pages = (all + ZONE + PAGE - 1) / PAGE;
+    s->room = (all + ZONE + page - 1) / page * page;
     s->first = *next;
-    s->offset = a->front ? 0 : s->pages * PAGE - all;
-    *next += s->pages;
+    s->offset = a->front ? 0 : s->room - all;
+    *next += s->room;
     return KB_OK;
 }
 
@@ -42,7 +47,7 @@ static kb_status open_memory(const char *name, size_t bytes, int *fd,
                              unsigned char **at)
 {
     if (bytes == 0)
-        bytes = PAGE;
+        bytes = page_bytes();
     *fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0 || ftruncate(*fd, (off_t)bytes))
         return KB_ESYS;
@@ -68,15 +73,12 @@ kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
     memcpy(b->head.arg, arg, args * sizeof *arg);
 
     kb_status st = KB_OK;
-    uint64_t in_pages = 0, out_pages = 0;
     for (size_t i = 0; i < args && !st; i++)
         if (arg[i].mode != KB_SCALAR)
             st = lay_out(&b->span[i], &arg[i], slots,
-                         is_input(&arg[i]) ? &in_pages : &out_pages);
+                         is_input(&arg[i]) ? &b->in_bytes : &b->out_bytes);
     if (st)
         goto fail;
-    b->in_bytes = in_pages * PAGE;
-    b->out_bytes = out_pages * PAGE;
     st = open_memory("kb-in", b->in_bytes, &b->in_fd, &b->in);
     if (!st)
         st = open_memory("kb-out", b->out_bytes, &b->out_fd, &b->out);
@@ -97,9 +99,9 @@ void kb_cpu_buffers_free(kb_buffers *base)
     cpu_buffers *b = (cpu_buffers *)base;
     int saved = errno;
     if (b->in)
-        munmap(b->in, b->in_bytes ? b->in_bytes : PAGE);
+        munmap(b->in, b->in_bytes ? b->in_bytes : page_bytes());
     if (b->out)
-        munmap(b->out, b->out_bytes ? b->out_bytes : PAGE);
+        munmap(b->out, b->out_bytes ? b->out_bytes : page_bytes());
     if (b->in_fd >= 0)
         close(b->in_fd);
     if (b->out_fd >= 0)
@@ -112,7 +114,7 @@ void kb_cpu_buffers_free(kb_buffers *base)
 
 static unsigned char *span_start(const cpu_buffers *b, size_t i)
 {
-    return (is_input(&b->head.arg[i]) ? b->in : b->out) + b->span[i].first * PAGE;
+    return (is_input(&b->head.arg[i]) ? b->in : b->out) + b->span[i].first;
 }
 
 static unsigned char *slot_at(const cpu_buffers *b, size_t arg, size_t slot)
@@ -166,7 +168,7 @@ static unsigned char *zone_at(const cpu_buffers *b, size_t arg, size_t zone,
     }
     unsigned char *end = start + s->offset + (zone - 1) * s->stride + s->bytes;
     *bytes = zone == b->head.slots
-           ? (size_t)(start + s->pages * PAGE - end)
+           ? (size_t)(start + s->room - end)
            : s->stride - s->bytes;
     return end;
 }

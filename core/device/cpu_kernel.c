@@ -20,7 +20,7 @@
 
 #include "jail.h"
 
-enum { PAGE = 4096, SPINS = 2000, ROUNDS = 3 };
+enum { SPINS = 2000, ROUNDS = 3 };
 static const size_t FENCE = (size_t)64 << 20;   /* bytes of unmapped pages */
 enum { EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
@@ -36,14 +36,14 @@ static int give_up(const char *step)
  * so wide that what is written far out meets no other array or library. */
 static unsigned char *map_span(const struct kb_cpu_span *s, int fd, int prot)
 {
-    size_t bytes = (size_t)s->pages * PAGE;
+    size_t bytes = (size_t)s->room;
     unsigned char *room = mmap(NULL, bytes + 2 * FENCE, PROT_NONE,
                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return NULL;
     void *at = mmap(room + FENCE, bytes, prot,
                     MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
-                    (off_t)(s->first * PAGE));
+                    (off_t)s->first);
     return at == MAP_FAILED ? NULL : at;
 }
 
