@@ -1,6 +1,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "gp.h"
 #include "toolkit.h"
@@ -173,6 +174,69 @@ START_TEST(a_full_process_takes_no_more)
 }
 END_TEST
 
+static long largest_kib(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss;
+}
+
+/* A tuning space of 60,000 points, few of them measured. */
+START_TEST(places_take_the_memory_of_what_was_learnt_not_of_what_may_be)
+{
+    enum { PLACES = 60000 };
+    struct kb_gp_options how = options();
+    double mean, deviation;
+    how.capacity = KB_GP_MAX_CAPACITY;
+    teardown();
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &g), KB_OK);
+    long before_kib = largest_kib();
+    for (int i = 0; i < PLACES; i++)
+        track(i % 300, i / 300);
+    for (int i = 0; i < 40; i++)
+        learn(i, 7 * i % 11, 0, sin(i));
+    for (size_t i = 0; i < PLACES; i++)
+        kb_gp_at(g, i, &mean, &deviation);
+    ck_assert_int_lt(largest_kib() - before_kib, 100 << 10);
+}
+END_TEST
+
+/* Rows of 4 KiB: the last of these places find no room for theirs. */
+START_TEST(a_place_without_room_for_its_row_is_forecast_the_same)
+{
+    enum { POINTS = 257, PLACES = KB_GP_KEPT_BYTES / 4096 + 2 };
+    struct kb_gp_options how = options();
+    double mean[3], deviation[3];
+    how.capacity = KB_GP_MAX_CAPACITY;
+    teardown();
+    ck_assert_int_eq(kb_gp_new(2, rates, &how, &g), KB_OK);
+    for (int i = 0; i < PLACES; i++)
+        track(0.5, 2);
+    for (int i = 0; i < 10; i++)
+        learn(i * 0.37, i % 5, (size_t)i % 3, cos(i));
+    kb_gp_at(g, PLACES - 1, &mean[0], &deviation[0]);
+    for (int i = 10; i < POINTS; i++)
+        learn(i * 0.37, i % 5, (size_t)i % 3, cos(i));
+    for (size_t i = 0; i < PLACES - 1; i++)
+        kb_gp_at(g, i, &mean[1], &deviation[1]);
+    for (int again = 0; again < 2; again++) {
+        kb_gp_at(g, 0, &mean[0], &deviation[0]);
+        kb_gp_at(g, PLACES - 2, &mean[1], &deviation[1]);
+        kb_gp_at(g, PLACES - 1, &mean[2], &deviation[2]);
+        for (int i = 1; i < 3; i++) {
+            ck_assert_double_eq(mean[i], mean[0]);
+            ck_assert_double_eq(deviation[i], deviation[0]);
+        }
+        learn(1, 1, 0, 1);
+    }
+    ck_assert_int_eq(kb_gp_fit(g, 1, 1e-9), KB_OK);
+    kb_gp_at(g, 0, &mean[0], &deviation[0]);
+    kb_gp_at(g, PLACES - 1, &mean[1], &deviation[1]);
+    ck_assert_double_eq(mean[1], mean[0]);
+    ck_assert_int_lt(largest_kib(), 200 << 10);
+}
+END_TEST
+
 START_TEST(bad_numbers_are_refused_and_change_nothing)
 {
     size_t place;
@@ -253,6 +317,7 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("gp");
+    tcase_set_timeout(tc, 30);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, covariance_fades_along_every_axis);
     tcase_add_test(tc, what_is_kept_outlasts_any_distance);
@@ -264,6 +329,9 @@ int main(void)
     tcase_add_test(tc, excess_is_the_mean_of_what_is_above_best);
     tcase_add_test(tc, equal_points_do_no_harm);
     tcase_add_test(tc, a_full_process_takes_no_more);
+    tcase_add_test(tc,
+        places_take_the_memory_of_what_was_learnt_not_of_what_may_be);
+    tcase_add_test(tc, a_place_without_room_for_its_row_is_forecast_the_same);
     tcase_add_test(tc, bad_numbers_are_refused_and_change_nothing);
     tcase_add_test(tc, bad_options_are_refused);
     tcase_add_test(tc, a_fit_finds_the_axis_that_matters);

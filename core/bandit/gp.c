@@ -8,10 +8,10 @@
 
 /* A place and its row of the factor as far as it is known: solved[0 .. n-1]. */
 struct place {
-    size_t n;
+    size_t n, room;             /* elements of solved known, and kept */
     double left;                /* variance not yet explained */
     double mean;
-    double *row;                /* dim coordinates, then capacity of solved */
+    double *row;                /* dim coordinates, then room of solved */
 };
 
 struct kb_gp {
@@ -24,6 +24,8 @@ struct kb_gp {
     size_t *group;              /* capacity */
     double *root;               /* Cholesky factor, packed lower triangle */
     double *white;              /* root^-1 (y - mean) */
+    double *spare;              /* capacity: a row that is not kept */
+    size_t kept;                /* elements of all rows that are */
     struct place *place;
     double data[];
 };
@@ -61,7 +63,7 @@ kb_status kb_gp_new(size_t dim, const double *rate,
             return KB_EINVAL;
 
     size_t most = how->capacity, packed = most * (most + 1) / 2;
-    size_t doubles = 2 * dim + most * dim + packed + 2 * most;
+    size_t doubles = 2 * dim + most * dim + packed + 3 * most;
     kb_gp *g = calloc(1, sizeof *g + doubles * sizeof g->data[0]);
     size_t *group = calloc(most, sizeof *group);
     if (!g || !group) {
@@ -77,7 +79,8 @@ kb_status kb_gp_new(size_t dim, const double *rate,
     g->root = g->x + most * dim;
     g->white = g->root + packed;
     g->y = g->white + most;
-    g->given = g->y + most;
+    g->spare = g->y + most;
+    g->given = g->spare + most;
     g->scale = how->scale;
     memcpy(g->rate, rate, dim * sizeof *rate);
     memcpy(g->given, rate, dim * sizeof *rate);
@@ -215,7 +218,7 @@ kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
         g->place = more;
         g->room = room;
     }
-    double *row = malloc((g->dim + g->how.capacity) * sizeof *row);
+    double *row = malloc(g->dim * sizeof *row);
     if (!row)
         return KB_ENOMEM;
     memcpy(row, x, g->dim * sizeof *x);
@@ -226,19 +229,49 @@ kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
     return KB_OK;
 }
 
+/* Whether the place's row has room for all points; it grows as they come. */
+static bool grow(kb_gp *g, struct place *p)
+{
+    size_t room = p->room ? p->room : 16;
+    if (g->count <= p->room)
+        return true;
+    while (room < g->count)
+        room *= 2;
+    if (room > g->how.capacity)
+        room = g->how.capacity;
+    if (g->kept - p->room + room > KB_GP_KEPT_BYTES / sizeof *p->row)
+        return false;
+    double *row = realloc(p->row, (g->dim + room) * sizeof *row);
+    if (!row)
+        return false;
+    g->kept += room - p->room;
+    p->row = row;
+    p->room = room;
+    return true;
+}
+
 void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation)
 {
     assert(place < g->places);
-    struct place *p = &g->place[place];
-    double *row = p->row + g->dim;
-    for (; p->n < g->count; p->n++) {
-        double v = solve(g, p->row, 0, p->n, row);
-        row[p->n] = v;
-        p->left -= v * v;
-        p->mean += v * g->white[p->n];
+    struct place *p = &g->place[place], now = *p;
+    double *row = g->spare;
+    if (grow(g, p))
+        row = p->row + g->dim;
+    else
+        memcpy(row, p->row + g->dim, p->n * sizeof *row);
+    for (; now.n < g->count; now.n++) {
+        double v = solve(g, p->row, 0, now.n, row);
+        row[now.n] = v;
+        now.left -= v * v;
+        now.mean += v * g->white[now.n];
     }
-    *mean = p->mean;
-    *deviation = p->left > 0 ? sqrt(p->left) : 0;
+    *mean = now.mean;
+    *deviation = now.left > 0 ? sqrt(now.left) : 0;
+    if (row == g->spare)
+        return;
+    p->n = now.n;
+    p->left = now.left;
+    p->mean = now.mean;
 }
 
 double kb_gp_excess(kb_gp *g, size_t place, double best)

@@ -18,6 +18,8 @@
  * is a point of group 0 whose forecast is wanted again and again: it is brought
  * up to date by one row a point learnt since (the next row of the Cholesky
  * factor), so n points and m places cost O(n^2) each once, not once a question.
+ * Rows take KB_GP_KEPT_BYTES at most; a place beyond that is worked out anew
+ * for every question, to the same bit.
  *
  * Coordinates and values that are not finite, or beyond KB_GP_LIMIT in
  * magnitude, are EINVAL and leave everything as it was.
@@ -35,7 +37,8 @@ enum {
     KB_GP_MAX_DIM = 64,
     KB_GP_MAX_CAPACITY = 1024,
     KB_GP_MAX_GROUPS = 64,
-    KB_GP_MAX_PLACES = 1 << 16
+    KB_GP_MAX_PLACES = 1 << 16,
+    KB_GP_KEPT_BYTES = 64 << 20
 };
 
 typedef struct kb_gp kb_gp;
