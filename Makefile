@@ -87,7 +87,7 @@ $(B)/tests/stub/lib/libcuda.so.1: tests/stub/driver.c core/kb.c core/bandit/rng.
 $(B)/tests/stub/lib/libnvrtc.so.13: tests/stub/nvrtc.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(STUB_C)
-$(B)/tests/check_cuda: | $(STUB)
+$(B)/tests/check_cuda $(B)/tests/check_nvrtc: | $(STUB)
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)

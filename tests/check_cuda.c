@@ -16,14 +16,12 @@ static char exe[4096], cache[64], uuid[16];
 static struct stub *driver;
 static kb_device *device;
 
-/* build/MODE/tests/check_cuda -> build/MODE/tests/stub */
 static bool load_stub(void)
 {
     char root[4200], path[4300];
     if (!toolkit_exe(exe, sizeof exe))
         return false;
-    snprintf(root, sizeof root, "%.*s/tests/stub",
-             (int)(strrchr(exe, '/') - exe - (int)strlen("/tests/..")), exe);
+    toolkit_stub(exe, root, sizeof root);
     snprintf(path, sizeof path, "%s/lib/libcuda.so.1", root);
     snprintf(uuid, sizeof uuid, "kb%d", (int)getpid());
     setenv("KERNELBAND_CUDA", root, 1);

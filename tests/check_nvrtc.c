@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "clock.h"
 #include "toolkit.h"
@@ -307,6 +308,78 @@ START_TEST(a_cache_that_others_write_or_that_cannot_be_written_is_not_used)
 }
 END_TEST
 
+/* By tests/stub/nvrtc.c, which compiles in no time. */
+static void open_stub(void)
+{
+    char root[4200];
+    ck_assert(toolkit_exe(exe, sizeof exe));
+    toolkit_stub(exe, root, sizeof root);
+    setenv("KERNELBAND_CUDA", root, 1);
+    open_server();
+}
+
+/* A file of the cache as large and as old as told, all of it a hole. */
+static void add_file(const char *name, off_t bytes, time_t age_s, char *path,
+                     size_t cap)
+{
+    snprintf(path, cap, "%s/kernelband/%s", cache, name);
+    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, bytes), 0);
+    struct timespec t[2] = { { .tv_sec = time(NULL) - age_s }, { 0 } };
+    t[1] = t[0];
+    ck_assert_int_eq(futimens(fd, t), 0);
+    close(fd);
+}
+
+START_TEST(the_cache_forgets_what_was_used_longest_ago)
+{
+    char log[KB_NVRTC_LOG_BYTES], first[512], path[8][512], name[64];
+    open_stub();
+    ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
+    cache_file(first, sizeof first);
+    for (int i = 0; i < 6; i++) {       /* 64 MiB each, older and older */
+        snprintf(name, sizeof name, "%016x.cubin%s", i, i == 5 ? ".abcdef" : "");
+        add_file(name, 64 << 20, 1000 * (i + 1), path[i], sizeof path[i]);
+    }
+    add_file("notes.txt", 1 << 30, 99999, path[6], sizeof path[6]);
+    add_file("0123456789abcdef.txt", 1 << 30, 99999, path[7], sizeof path[7]);
+    struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+    ck_assert_int_eq(utimensat(AT_FDCWD, first, old, 0), 0);
+    ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
+    ck_assert(kb_nvrtc_cached(server));         /* used, so the newest now */
+    ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
+    ck_assert_int_eq(access(first, F_OK), 0);
+    for (int i = 0; i < 8; i++)
+        ck_assert_msg((access(path[i], F_OK) == 0) == (i < 3 || i > 5), "%d",
+                      i);
+    close_server();
+}
+END_TEST
+
+START_TEST(another_build_of_the_engine_is_not_answered_from_the_cache)
+{
+    char log[KB_NVRTC_LOG_BYTES], command[5000], dir[] = "/tmp/kb-exe-XXXXXX";
+    const char *why = "";
+    kb_nvrtc *other = NULL;
+    open_stub();
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(command, sizeof command, "cp '%s' %s/kernelband", exe, dir);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
+    snprintf(command, sizeof command, "%s/kernelband", dir);
+    ck_assert_int_eq(kb_nvrtc_open(command, &other, &why), KB_OK);
+    kb_nvrtc_close(server);
+    server = other;
+    ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
+    ck_assert(!kb_nvrtc_cached(server));
+    ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
+    ck_assert(kb_nvrtc_cached(server));
+    close_server();
+    toolkit_remove(dir);
+}
+END_TEST
+
 START_TEST(two_servers_compile_at_once)
 {
     const char *why = "?", *source = KERNEL("y[3] = n;");
@@ -472,6 +545,9 @@ int main(void)
     tcase_add_loop_test(t, spills_are_read_from_the_log, 0, COUNT(spills));
     tcase_add_test(t, address_space_that_is_only_reserved_is_no_memory);
     tcase_add_test(t, the_driver_behind_the_compiler_is_shown_no_gpu);
+    tcase_add_test(t, the_cache_forgets_what_was_used_longest_ago);
+    tcase_add_test(t,
+        another_build_of_the_engine_is_not_answered_from_the_cache);
     suite_add_tcase(s, t);
 
     if (toolkit_present("check_nvrtc")) {

@@ -25,6 +25,15 @@ static inline bool toolkit_exe(char *exe, size_t cap)
     return access(exe, X_OK) == 0;
 }
 
+/* build/MODE/kernelband, as toolkit_exe gives it -> build/MODE/tests/stub: a
+ * toolkit whose NVRTC compiles nothing, for $KERNELBAND_CUDA. */
+static inline void toolkit_stub(const char *exe, char *dir, size_t cap)
+{
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%s", exe);
+    snprintf(dir, cap, "%s/tests/stub", dirname(dirname(dirname(copy))));
+}
+
 /* Whether NVRTC is here; else says on stdout why the tests are skipped. */
 static inline bool toolkit_present(const char *program)
 {

@@ -25,7 +25,7 @@ static const int64_t start_ns = 60000000000, slack_ns = 3000000000;
 struct kb_nvrtc {
     char exe[KB_NVRTC_PATH_BYTES], lib[KB_NVRTC_PATH_BYTES],
          include[KB_NVRTC_PATH_BYTES];
-    char toolkit[2 * KB_NVRTC_PATH_BYTES];      /* see struct kb_nvrtc_key */
+    char toolkit[2 * KB_NVRTC_PATH_BYTES + 256];  /* see struct kb_nvrtc_key */
     pid_t pid;                  /* 0: no server */
     int to_fd, from_fd;         /* its pipes */
     struct kb_frame_buffer in;
@@ -87,19 +87,24 @@ static kb_status start(kb_nvrtc *c)
     return st;
 }
 
-/* A file's size and time, so that another toolkit in its place is another
- * toolkit. */
-static void describe_toolkit(kb_nvrtc *c)
+/* "12345 1700000000.000000000": another file in its place has others. */
+static void describe(const char *path, char *text, size_t cap)
 {
     struct stat s = { 0 };
-    if (stat(c->lib, &s))
+    if (stat(path, &s))
         s.st_size = -1;
-    int n = snprintf(c->toolkit, sizeof c->toolkit, "%s ptx 1\n%s %lld %lld.%09ld",
-                     kb_nvrtc_flags(), c->lib, (long long)s.st_size,
-                     (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
-    if (n > 0 && (size_t)n < sizeof c->toolkit)
-        snprintf(c->toolkit + n, sizeof c->toolkit - (size_t)n, "\n%s",
-                 c->include);
+    snprintf(text, cap, "%lld %lld.%09ld", (long long)s.st_size,
+             (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+/* Both files of which another may give another cubin, or another judgement. */
+static void describe_toolkit(kb_nvrtc *c)
+{
+    char self[64], lib[64];
+    describe(c->exe, self, sizeof self);
+    describe(c->lib, lib, sizeof lib);
+    snprintf(c->toolkit, sizeof c->toolkit, "%s\n%s\n%s\n%s\n%s",
+             kb_nvrtc_flags(), self, lib, c->lib, c->include);
 }
 
 kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why)

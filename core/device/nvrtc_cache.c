@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,7 +21,7 @@ struct head {
 };
 
 static const char magic[8] = "KBCUBIN1";
-enum { FILE_BYTES = 80 << 20 };
+enum { FILE_BYTES = 80 << 20, NAME_BYTES = 32 };
 
 /* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv */
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)
@@ -113,11 +114,81 @@ kb_status kb_nvrtc_recall(const struct kb_nvrtc_key *k, char **log,
     memcpy(*cubin, data + used - *n, *n);
     memmove(data, data + used - *n - h.log_bytes, h.log_bytes);
     *log = data;
+    utimensat(AT_FDCWD, path, NULL, 0);         /* used now: see evict */
     return KB_OK;
 
 fail:
     free(data);
     return KB_EEMPTY;
+}
+
+struct file {
+    char name[NAME_BYTES];
+    struct timespec used;
+    uint64_t bytes;
+};
+
+static int by_last_use(const void *a, const void *b)
+{
+    const struct file *p = a, *q = b;
+    if (p->used.tv_sec != q->used.tv_sec)
+        return p->used.tv_sec < q->used.tv_sec ? 1 : -1;
+    if (p->used.tv_nsec != q->used.tv_nsec)
+        return p->used.tv_nsec < q->used.tv_nsec ? 1 : -1;
+    return strcmp(p->name, q->name);
+}
+
+static bool is_ours(const char *name)
+{
+    return strspn(name, "0123456789abcdef") == 16 && strlen(name) < NAME_BYTES
+        && strncmp(name + 16, ".cubin", 6) == 0;
+}
+
+/* The files of ours in the folder, in no order; malloc'd. Those of a writer
+ * that died count too. */
+static struct file *list_files(DIR *d, size_t *n)
+{
+    struct file *file = NULL;
+    size_t room = 0;
+    *n = 0;
+    for (struct dirent *e; (e = readdir(d)); ) {
+        struct stat s;
+        if (!is_ours(e->d_name)
+            || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW))
+            continue;
+        if (*n == room) {
+            room = room ? 2 * room : 256;
+            struct file *more = realloc(file, room * sizeof *more);
+            if (!more)
+                break;
+            file = more;
+        }
+        file[*n].used = s.st_mtim;
+        file[*n].bytes = (uint64_t)s.st_size;
+        strcpy(file[(*n)++].name, e->d_name);
+    }
+    return file;
+}
+
+/* Removes what was used longest ago until the rest is within the bounds. */
+static void evict(char *path)
+{
+    size_t n = 0;
+    uint64_t bytes = 0;
+    *strrchr(path, '/') = '\0';
+    DIR *d = opendir(path);
+    if (!d)
+        return;
+    struct file *file = list_files(d, &n);
+    if (n)
+        qsort(file, n, sizeof *file, by_last_use);
+    for (size_t i = 0; i < n; i++) {
+        bytes += file[i].bytes;
+        if (i >= KB_NVRTC_CACHE_FILES || bytes > KB_NVRTC_CACHE_BYTES)
+            unlinkat(dirfd(d), file[i].name, 0);
+    }
+    free(file);
+    closedir(d);
 }
 
 static bool write_whole(int fd, const void *bytes, size_t n)
@@ -163,4 +234,5 @@ void kb_nvrtc_keep(const struct kb_nvrtc_key *k, const char *log,
     good = close(fd) == 0 && good;
     if (!good || rename(temp, path))
         unlink(temp);
+    evict(path);
 }

@@ -27,7 +27,9 @@ struct kb_nvrtc_answer {
  * with it, so a collision of names is a miss and not a wrong cubin. */
 struct kb_nvrtc_key {
     const char *arch;
-    const char *toolkit;        /* flags, NVRTC's path, size, time, ptx.h */
+    const char *toolkit;        /* flags, size and time of kernelband, which
+                                 * holds ptx.h's rules, path, size and time of
+                                 * NVRTC, path of its headers */
     const char *source;
     size_t bytes;
 };
@@ -35,7 +37,9 @@ struct kb_nvrtc_key {
 /* The cache is a folder of files below $XDG_CACHE_HOME/kernelband or
  * ~/.cache/kernelband that only this user writes. Without one, or when
  * anything in it is not as it was written, there is nothing found and nothing
- * kept. log and cubin are malloc'd. */
+ * kept. Beyond these bounds what was used longest ago goes. log and cubin are
+ * malloc'd. */
+enum { KB_NVRTC_CACHE_FILES = 4096, KB_NVRTC_CACHE_BYTES = 256 << 20 };
 KB_MUST_USE kb_status kb_nvrtc_recall(const struct kb_nvrtc_key *key,
                                       char **log, unsigned char **cubin,
                                       size_t *n);      /* EEMPTY: not there */
