@@ -102,8 +102,8 @@ $(CUPTI_C:%.c=$(B)/%.o) $(INJECT_C:%.c=$(B)/pic/%.o): | $(B)/shim/string
 $(B)/shim/string:
 	@mkdir -p $(@D) && : > $@
 
-# Its text is carried in the binary.
-$(B)/core/device/cuda_kit.o: core/device/cuda_kit.cu
+# Their text is carried in the binary.
+$(B)/core/device/cuda_kit.o: core/device/cuda_judge.h core/device/cuda_kit.cu
 
 $(B)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)

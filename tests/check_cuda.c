@@ -172,6 +172,19 @@ START_TEST(a_machine_without_gpus_says_so)
 }
 END_TEST
 
+/* By a real NVRTC, where there is one: their text is two files. */
+START_TEST(the_devices_own_kernels_compile)
+{
+    char *stub_root = strdup(getenv("KERNELBAND_CUDA"));
+    unsetenv("KERNELBAND_CUDA");
+    if (toolkit_present("check_cuda"))
+        kb_device_close(open_named("cuda:0"));
+    setenv("KERNELBAND_CUDA", stub_root, 1);
+    free(stub_root);
+    check_nothing_left();
+}
+END_TEST
+
 /* ---- the lock --------------------------------------------------------------- */
 
 START_TEST(the_lock_is_everyones_whatever_the_umask)
@@ -574,6 +587,7 @@ static void add_opening(Suite *s)
                         whatever_fails_while_it_opens_is_told_and_leaves_nothing,
                         0, sizeof bad / sizeof *bad);
     tcase_add_test(t, a_machine_without_gpus_says_so);
+    tcase_add_test(t, the_devices_own_kernels_compile);
     tcase_add_test(t, the_lock_is_everyones_whatever_the_umask);
     suite_add_tcase(s, t);
 }

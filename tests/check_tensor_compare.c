@@ -2,9 +2,13 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rng.h"
 #include "tensor.h"
+
+#define DEVICE static
+#include "cuda_judge.h"
 
 enum { N = 4096 };
 
@@ -223,6 +227,95 @@ START_TEST(an_i64_that_no_double_equals_is_wrong)
 }
 END_TEST
 
+/* The rules of the GPU's kernel, compiled as C. */
+static double rounded(double v, int dtype)
+{
+    double word;
+    kb_tensor_set(&word, (enum kb_dtype)dtype, 0, v);
+    return kb_tensor_get(&word, (enum kb_dtype)dtype, 0);
+}
+
+static int gpu_says(const void *got, enum kb_dtype dtype, double r, double s,
+                    const struct kb_bound *b, int *mismatch)
+{
+    const struct bound bound = { b->u_out, b->u_acc, b->c2, b->reduction,
+                                 b->tiny, b->exact };
+    double c = kb_tensor_get(got, dtype, 0);
+    double limit = limit_of(bound, r, fmax(fabs(r), isfinite(s) ? s : 0));
+    int64_t v = 0;
+    if (dtype == KB_I64)
+        memcpy(&v, got, sizeof v);
+    return is_wrong(c, r, limit, (int)dtype, b->exact, mismatch)
+        || (dtype == KB_I64 && !is_double(v, c));
+}
+
+START_TEST(the_gpu_calls_an_i64_that_no_double_equals_wrong)
+{
+    static const int64_t got[] = { INT64_C(1) << 53, (INT64_C(1) << 53) + 1,
+                                   INT64_MIN, INT64_MAX, INT64_MAX - 1 };
+    static const double want[] = { 0x1p53, 0x1p53, -0x1p63, 0x1p63, 0x1p63 };
+    static const int wrong[] = { 0, 1, 0, 1, 1 };
+    struct kb_bound b = kb_tensor_bound(KB_I64, 1);
+    for (size_t i = 0; i < 5; i++) {
+        int mismatch;
+        ck_assert_int_eq(gpu_says(&got[i], KB_I64, want[i], 0, &b, &mismatch),
+                         wrong[i]);
+    }
+}
+END_TEST
+
+/* A reference: any size, whole and half numbers, and what is not finite. */
+static double some_reference(struct kb_rng *rng)
+{
+    static const double odd[] = { 0, -0.0, INFINITY, -INFINITY, NAN, 2.5,
+        -2.5, 127.5, 200, 255.5, 300, -3, 65504, 65520, 3.4e38, 3.5e38,
+        0x1p31, -0x1p31, 0x1p53, 0x1p63, 0x1p64, 1e-40, 1e-310 };
+    uint64_t n = sizeof odd / sizeof *odd;
+    return kb_rng_below(rng, 3) == 0 ? odd[kb_rng_below(rng, n)]
+         : kb_rng_normal(rng) * pow(10, (double)kb_rng_below(rng, 12) - 4);
+}
+
+/* A result beside it: the same, rounded, a little off, or something else. */
+static double some_result(struct kb_rng *rng, double r)
+{
+    switch (kb_rng_below(rng, 4)) {
+    case 0: return r;
+    case 1: return r * (1 + kb_rng_normal(rng) * 1e-6);
+    case 2: return -r;
+    default: return some_reference(rng);
+    }
+}
+
+START_TEST(the_gpu_judges_as_the_host_does)
+{
+    enum kb_dtype dtype = (enum kb_dtype)_i;
+    struct kb_rng rng;
+    uint64_t wrong = 0;
+    kb_rng_seed(&rng, 26);
+    for (int i = 0; i < 100000; i++) {
+        double r = some_reference(&rng), s = fabs(r) * 2, word = 0;
+        struct kb_bound b = kb_tensor_bound(dtype, 1 + i % 100);
+        struct kb_compare host;
+        int mismatch;
+        if (isnan(r) && dtype == KB_I64)
+            continue;           /* the host's NaN for what no double equals */
+        b.exact = b.exact || i % 5 == 0;
+        kb_tensor_set(&word, dtype, 0, some_result(&rng, r));
+        ck_assert_int_eq(kb_tensor_compare(&word, dtype, &r, &s, 1, &b, 7,
+                                           &host), KB_OK);
+        int gpu = gpu_says(&word, dtype, r, s, &b, &mismatch);
+        ck_assert_msg(gpu == (int)host.bad && (b.exact || mismatch
+                                               == (int)host.nan_mismatch),
+                      "%s %g for %g, exact %d: host %d %d, GPU %d %d",
+                      kb_dtype_name(dtype), kb_tensor_get(&word, dtype, 0), r,
+                      b.exact, (int)host.bad, (int)host.nan_mismatch, gpu,
+                      mismatch);
+        wrong += host.bad;
+    }
+    ck_assert(wrong > 10000 && wrong < 90000);
+}
+END_TEST
+
 static const struct kb_bound refused[] = {
     { .c2 = 1, .reduction = 0 },        { .c2 = 1, .reduction = NAN },
     { .c2 = -1, .reduction = 1 },       { .u_out = NAN, .reduction = 1 },
@@ -280,6 +373,8 @@ static TCase *comparison(void)
     tcase_add_loop_test(t, leftover_poison_is_wrong_even_for_nan, 0, 4);
     tcase_add_loop_test(t, integers_and_copies_are_exact, 0, KB_DTYPES);
     tcase_add_test(t, an_i64_that_no_double_equals_is_wrong);
+    tcase_add_test(t, the_gpu_calls_an_i64_that_no_double_equals_wrong);
+    tcase_add_loop_test(t, the_gpu_judges_as_the_host_does, 0, KB_DTYPES);
     tcase_add_loop_test(t, a_bound_without_meaning_is_refused, 0,
                         COUNT(refused));
     tcase_add_test(t, a_lower_precision_has_a_large_rms_ratio);

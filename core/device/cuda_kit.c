@@ -1,11 +1,12 @@
-/* The text of cuda_kit.cu, carried in the binary. The Makefile makes this
- * file's object depend on it. */
+/* The text of cuda_judge.h and cuda_kit.cu, carried in the binary. The Makefile
+ * makes this file's object depend on them. */
 #include "cuda_kit.h"
 
 __asm__(".section .rodata\n"
         ".global kb_cuda_kit_source\n"
         ".global kb_cuda_kit_end\n"
         "kb_cuda_kit_source:\n"
+        ".incbin \"core/device/cuda_judge.h\"\n"
         ".incbin \"core/device/cuda_kit.cu\"\n"
         "kb_cuda_kit_end: .byte 0\n"
         ".section .note.GNU-stack,\"\",%progbits\n"

@@ -1,4 +1,5 @@
-/* cuda_kit.h - the source of the device's own kernels, cuda_kit.cu. */
+/* cuda_kit.h - the source of the device's own kernels: cuda_judge.h,
+ * then cuda_kit.cu. */
 #ifndef KB_CUDA_KIT_H
 #define KB_CUDA_KIT_H
 
