@@ -252,6 +252,18 @@ static int cpu_count(lua_State *L)
     return 1;
 }
 
+static int cpus(lua_State *L)
+{
+    int id[KB_HOST_CPUS];
+    size_t n = kb_host_cpus(id, KB_HOST_CPUS);
+    lua_createtable(L, (int)n, 0);                      /* [ids] */
+    for (size_t i = 0; i < n; i++) {
+        lua_pushinteger(L, id[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
 static void set_text(lua_State *L, const char *key, const char *text)
 {
     lua_pushstring(L, text);
@@ -330,6 +342,7 @@ void kb_bind_system(lua_State *L)                       /* [core] -> [core] */
         { "write_file",  write_file  }, { "temp_dir",   temp_dir   },
         { "disk_free",   disk_free   }, { "is_tty",     is_tty     },
         { "columns",     columns     }, { "cpu_count",  cpu_count  },
+        { "cpus",        cpus        },
         { "host",        host        }, { "exe",        exe        },
         { "has_library", has_library }, { "lib_dir",    lib_dir    },
         { "interrupts",  interrupts  }, { "chdir",      chdir_to   },

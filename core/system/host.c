@@ -112,6 +112,20 @@ int kb_host_usable_cores(void)
     return cores > 0 ? (int)cores : 1;
 }
 
+size_t kb_host_cpus(int *id, size_t most)
+{
+    cpu_set_t set;
+    size_t n = 0;
+    if (sched_getaffinity(0, sizeof set, &set) || CPU_COUNT(&set) < 1) {
+        CPU_ZERO(&set);
+        CPU_SET(0, &set);
+    }
+    for (int i = 0; i < CPU_SETSIZE && n < most; i++)
+        if (CPU_ISSET((size_t)i, &set))
+            id[n++] = i;
+    return n;
+}
+
 kb_status kb_host_exe(char *path, size_t max_bytes)
 {
     static const char gone[] = " (deleted)";

@@ -31,6 +31,11 @@ void kb_host_describe(struct kb_host *host);
 /* Cores this process may run on, at least 1. */
 int kb_host_usable_cores(void);
 
+/* Their numbers, ascending, at most so many; how many there are, at least 1.
+ * In a cpuset they need not start at 0, nor follow one another. */
+enum { KB_HOST_CPUS = 1024 };
+size_t kb_host_cpus(int *id, size_t most);
+
 /* Real path of this binary, without a " (deleted)" tail. ESYS: /proc is
  * absent or the path is longer than max_bytes - 1. */
 KB_MUST_USE kb_status kb_host_exe(char *path, size_t max_bytes);

@@ -75,7 +75,8 @@ local function environment(opt)
   local language
   opt.device, language = device.resolve(opt.device, task)
   if opt.lane and opt.device == "cpu" then
-    opt.device = "cpu:" .. core.system.cpu_count() - opt.lane
+    local cpus = core.system.cpus()
+    opt.device = "cpu:" .. cpus[#cpus + 1 - opt.lane]
   end
   task = tasks.for_language(task, language)
   opt.task = task

@@ -402,10 +402,10 @@ end
 -- searches keep out of one another's way while there are processors.
 local held = {}
 
-local function take_processor()
+local function take_processor(cpus)
   local best
-  for i = core.system.cpu_count() - 1, 0, -1 do
-    if not best or (held[i] or 0) < (held[best] or 0) then best = i end
+  for i = #cpus, 1, -1 do
+    if not best or (held[cpus[i]] or 0) < (held[best] or 0) then best = cpus[i] end
   end
   held[best] = (held[best] or 0) + 1
   return best
@@ -436,9 +436,9 @@ local function choose_device(slot, name, n)
   if name == "auto" then name = "cpu" end
   slot.device = name
   if name ~= "cpu" then return end
-  local last = core.system.cpu_count() - 1
-  slot.processor = take_processor()
-  if n > 1 or slot.processor ~= last then slot.device = "cpu:" .. slot.processor end
+  local cpus = core.system.cpus()
+  slot.processor = take_processor(cpus)
+  if n > 1 or slot.processor ~= cpus[#cpus] then slot.device = "cpu:" .. slot.processor end
 end
 
 -- How many processes judge candidates, and how many compile ahead: pulls in flight
