@@ -9,7 +9,8 @@ enum { MAX_LAUNCHES = 16, MAX_SCRATCH = 8 };
 
 static const int64_t second_ns = 1000000000;
 
-_Static_assert((int)KB_DEVICE_WHY >= (int)KB_CUPTI_WHY, "remedies are told whole");
+_Static_assert((int)KB_DEVICE_WHY >= (int)KB_CUPTI_WHY,
+               "remedies are told whole");
 
 struct step {                   /* one launch, ready for the driver */
     cu_function function;

@@ -145,14 +145,15 @@ static void add_section(struct writer *w, unsigned type, const char *a,
 
 /* Sections 0: none, 1: names, 2: symbols, 3: what is known of all kernels,
  * then one a kernel. */
-int nvrtcGetCUBIN(void *p, char *file)
+int nvrtcGetCUBIN(void *p, char *out)
 {
     const struct program *the = p;
+    static _Alignas(8) char file[BYTES];
     static char names[4096];
     Elf64_Sym symbol[KERNELS + 1] = { 0 };
     unsigned all[KERNELS * 3], one[PARAMS * 4];
     struct writer w = { .file = file, .names = names, .named = 1 };
-    memset(file, 0, BYTES);
+    memset(file, 0, sizeof file);
     memset(names, 0, sizeof names);
     Elf64_Ehdr *h = (Elf64_Ehdr *)(void *)file;
     w.header = (Elf64_Shdr *)(void *)(file + sizeof *h);
@@ -197,6 +198,7 @@ int nvrtcGetCUBIN(void *p, char *file)
     h->e_shentsize = sizeof *w.header;
     h->e_shnum = (Elf64_Half)w.sections;
     h->e_shstrndx = 1;
+    memcpy(out, file, BYTES);
     return 0;
 }
 
