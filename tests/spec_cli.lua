@@ -64,13 +64,25 @@ t.test("a script gets its arguments and finds modules beside it", function()
   t.equal(code, 0)
 end)
 
-t.test("a script that raises exits 1 with a traceback", function()
+t.test("a script that raises exits 1 with its message, and shows the way when asked", function()
   script "local function f() error 'oh no' end\nf()"
   local code, _, err = kernelband "run s.lua"
+  t.equal(code, 1)
+  t.equal(err, "s.lua:1: oh no\n")
+  code, _, err = kernelband("run s.lua", "KERNELBAND_TRACE=1")
   t.equal(code, 1)
   t.contains(err, "s.lua:1: oh no\nstack traceback:")
   t.contains(err, "s.lua:2:")
   t.equal(err:find "xpcall", nil)
+end)
+
+t.test("a fault of the engine keeps the way to it", function()
+  script [[local policy = require "kernelband.path"
+    policy.find({})]]
+  local code, _, err = kernelband "run s.lua"
+  t.equal(code, 1)
+  t.contains(err, "stack traceback:")
+  t.contains(err, "s.lua:2:")
 end)
 
 t.test("a configuration error exits 2 with its message alone", function()
@@ -238,6 +250,17 @@ t.test("doctor prints one JSON object", function()
   t.equal(seen.compiler and seen.landlock and seen.cuda, true)
   t.equal(select(2, out:gsub("\n", "")), 1)
   t.contains(select(2, kernelband "doctor"), "this machine can")
+end)
+
+t.test("doctor does not say that searches can run without Landlock", function()
+  script [[local core = require "kernelband.core"
+    local host = core.system.host()
+    host.landlock_abi = 0
+    core.system.host = function() return host end
+    print(require("kernelband.cli.doctor").run {})]]
+  local _, out = kernelband "run s.lua"
+  t.contains(out, "landlock  missing")
+  t.contains(out, "this machine cannot run searches until the above is mended\n1\n")
 end)
 
 t.test("a library folder that is none is told", function()

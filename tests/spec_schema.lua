@@ -59,8 +59,7 @@ refused("a string is no integer", { name = "a", steps = "5" },
         "task.lua: softmax: steps: expected an integer 1..100, "
         .. 'got "5"')
 refused("NaN is no number", { name = "a", even = 0 / 0 },
-        "task.lua: softmax: even: expected a number, got "
-        .. ("%.14g"):format(0 / 0))
+        "task.lua: softmax: even: expected a number, got nan")
 refused("values are listed", { name = "a", target = "l3" },
         "task.lua: softmax: target: expected one of 'sm', 'dram', got \"l3\"")
 refused("a check says what it wants", { name = "a", even = 3 },
@@ -68,7 +67,7 @@ refused("a check says what it wants", { name = "a", even = 3 },
 refused("a table with names is no list", { name = "a", shapes = { timed = { x = 1 } } },
         "task.lua: softmax: shapes.timed: expected a list of length >= 1, got a table")
 refused("an empty list is too short", { name = "a", shapes = { timed = {} } },
-        "task.lua: softmax: shapes.timed: expected a list of length >= 1, got a table")
+        "task.lua: softmax: shapes.timed: expected a list of length >= 1, got a list of length 0")
 refused("a file must return a table", "x",
         'task.lua: softmax: must return a table, got "x"')
 

@@ -257,10 +257,7 @@ end
 -- frozen; returns what it returns. A file that does not load is a
 -- configuration error (see schema.lua).
 function fence.load(file, globals, steps)
-  local chunk, why = loadfile(file, "t", environment(globals))
-  if not chunk then
-    schema.raise("%s", why:find ":%d+:" and why or file .. ": " .. why)
-  end
+  local chunk = schema.load_file(file, environment(globals))
   local ok, value = pcall(fence.call, steps or 1e6, chunk)
   if not ok then schema.raise("%s", tostring(value)) end
   return value

@@ -90,6 +90,10 @@ local function restore(v)
   return v
 end
 
-function json.decode(s) return restore(cjson.decode(s)) end
+function json.decode(s)
+  local ok, v = pcall(cjson.decode, s)
+  if not ok then error(v, 0) end        -- without a line of this file
+  return restore(v)
+end
 
 return json

@@ -35,7 +35,8 @@
 -- in. Order is fixed: what was made ready first runs first, what is watched is
 -- looked at in the order in which it was first watched, timers go by time, then
 -- age.
-local core = require "kernelband.core"
+local core   = require "kernelband.core"
+local schema = require "kernelband.schema"
 
 local loop = {}
 local Loop, Task, Promise = {}, {}, {}
@@ -62,10 +63,7 @@ local function run(self, task, ...)
   self.running = outer
   if coroutine.status(task.co) ~= "dead" then return end
   task.ended = true
-  if not ok then
-    if type(why) == "string" then why = debug.traceback(task.co, why) end
-    error(why, 0)
-  end
+  if not ok then error(schema.trace_own(why, task.co), 0) end
 end
 
 local function wake(self, task, ...)
@@ -234,9 +232,7 @@ end
 local function hear(self, request, chunk, status)
   local task = self.running
   task.hears = true
-  local ok, go_on = xpcall(request.on_data, function(e)
-    return type(e) == "string" and debug.traceback(e, 2) or e
-  end, chunk, status)
+  local ok, go_on = xpcall(request.on_data, schema.trace_own, chunk, status)
   task.hears = nil
   return ok and go_on ~= false, not ok and go_on or nil
 end

@@ -46,10 +46,20 @@ end
 
 local own = "@" .. (core.system.lib_dir() or "?") .. "/lua/kernelband/"
 
--- A message handler: a fault of the engine's own keeps the way to it.
-function schema.trace_own(e)
-  local ours = type(e) == "string" and e:sub(1, #own - 1) == own:sub(2)
-  return ours and debug.traceback(e, 2) or e
+-- Whether a message is about a line of the engine; Lua shortens long paths to "...end".
+function schema.is_own(e)
+  local file = type(e) == "string" and e:match "^([^\n:]+):%d+: "
+  return file and not e:find("\nstack traceback:", 1, true)
+         and (file:sub(1, #own - 1) == own:sub(2)
+              or file:find "^%.%.%." and file:find("/lua/kernelband/", 1, true)) and true or false
+end
+
+-- A message handler: a fault of the engine's own keeps the way to it, in thread where that is
+-- another one. A fault of the user's is said in one sentence.
+function schema.trace_own(e, thread)
+  if not schema.is_own(e) then return e end
+  if thread then return debug.traceback(thread, e) end
+  return debug.traceback(e, 2)
 end
 
 local stop_error = { __name = "kernelband.stop" }
@@ -64,6 +74,14 @@ end
 
 function schema.is_stop(e)
   return getmetatable(e) == stop_error
+end
+
+-- A Lua file as a function, raising what is wrong with it.
+function schema.load_file(file, env)
+  local chunk, why = loadfile(file, "t", env or _G)
+  if chunk then return chunk end
+  schema.raise("%s", why:find(file, 1, true) and why or why:find "^[^\n]-:%d+:" and why
+                     or file .. ": " .. why)
 end
 
 -- "file:line" of the innermost caller outside lua/kernelband, or nil. A call
@@ -169,6 +187,7 @@ function schema.show(v)
     local text = #v > 40 and v:sub(1, 37) .. "..." or v
     return (("%q"):format(text):gsub("\\\n", "\\n"))
   elseif t == "number" then
+    if v ~= v then return "nan" end     -- the C library may give it a sign
     return math.type(v) == "integer" and tostring(v) or ("%.14g"):format(v)
   elseif t == "nil" then
     return "nothing"
@@ -192,7 +211,7 @@ local function quoted(list)
 end
 
 -- "an integer >= 1", "a number 0..100", "one of 'sm', 'dram'", "a string or a number".
-local function wanted(rule)
+function schema.wanted(rule)
   if rule.one_of then return "one of " .. quoted(rule.one_of) end
   local names = {}
   for i, name in ipairs(type_names(rule)) do
@@ -230,16 +249,18 @@ local check_table
 -- where: prefix of messages; noun: "field" or "option"; path: "a.b[2]".
 local function check_value(v, rule, where, noun, path)
   local function refuse(must)
-    schema.raise("%s: %s: expected %s, got %s", where, path, must, schema.show(v))
+    local got = type(v) == "table" and is_list(v) and rule.at_least
+                and ("a list of length %d"):format(#v) or schema.show(v)
+    schema.raise("%s: %s: expected %s, got %s", where, path, must, got)
   end
   local matched
   for _, name in ipairs(type_names(rule)) do
     if not matched and has_type(v, name) then matched = name end
   end
-  if not matched then refuse(wanted(rule)) end
+  if not matched then refuse(schema.wanted(rule)) end
   if matched == "integer" then v = math.tointeger(v) end
-  if rule.one_of and not contains(rule.one_of, v) then refuse(wanted(rule)) end
-  if not in_bounds(rule, v) then refuse(wanted(rule)) end
+  if rule.one_of and not contains(rule.one_of, v) then refuse(schema.wanted(rule)) end
+  if not in_bounds(rule, v) then refuse(schema.wanted(rule)) end
   if rule.check then
     local fine, must = rule.check(v)
     if not fine then refuse(must or "valid") end
@@ -294,7 +315,7 @@ function check_table(t, rules, where, noun, prefix)
       out[name] = rule.default
     elseif not rule.optional then
       schema.raise("%s: missing %s '%s%s' (%s)", where, noun, prefix, name,
-                   rule.doc or wanted(rule))
+                   rule.doc or schema.wanted(rule))
     end
   end
   return out

@@ -108,7 +108,7 @@ local probes = {
                     or abi < 6 and ", without signals" or ""
       return ("ABI %d: files%s"):format(abi, lacks ~= "" and lacks or ", TCP, signals")
     end,
-    means = "candidates in C cannot be jailed, so they are not run",
+    need = true, means = "candidates cannot be kept from files, so none is run",
     mend = "use Linux 5.13 or later with landlock among its security modules" },
   { name = "seccomp", need = true,
     find = function() return host.seccomp and "filters available" or nil end,

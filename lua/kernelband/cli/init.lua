@@ -49,18 +49,31 @@ local function wants_help(verb, args)
 end
 
 -- The traceback down to the verb: what lies below is this file.
-local function trace(err)
-  local text = debug.traceback(tostring(err), 3)
-  return (text:gsub("\n[^\n]*in function 'xpcall'.*$", ""))
+local function trace(text)
+  return (debug.traceback(text, 3):gsub("\n[^\n]*in function 'xpcall'.*$", ""))
 end
 
+-- What a script raised as a text: Lua's own list of the places of a module is left out, and
+-- what is no text gets a line.
+local function text_of(err)
+  local meta = getmetatable(err)
+  if type(err) == "string" then
+    return (err:gsub("(module '[^\n]*' not found):\n.*", "%1: expected a Lua file of that name"))
+  elseif type(meta) == "table" and meta.__tostring then
+    return tostring(err)
+  end
+  return ("%s: raised %s, expected a text that says what is wrong"):format(
+         schema.call_site() or "kernelband", schema.show(err))
+end
+
+-- The way to an error is shown where it is the engine's own, or when it is asked for.
 local function explain(err)
   if schema.is_stop(err) then return err end
+  local text, all = text_of(err), os.getenv "KERNELBAND_TRACE" == "1"
   if schema.is_config_error(err) then
-    if os.getenv "KERNELBAND_TRACE" ~= "1" then return err end
-    return setmetatable({ config = true, message = trace(err) }, getmetatable(err))
+    return all and setmetatable({ config = true, message = trace(text) }, getmetatable(err)) or err
   end
-  return trace(err)
+  return (all or schema.is_own(text)) and trace(text) or text
 end
 
 local function guarded(verb, args)

@@ -16,9 +16,7 @@ local function load_script(name)
   elseif core.system.exists(file) == "dir" then
     schema.raise("kernelband: '%s' is a folder, expected a Lua script", file)
   end
-  local chunk, why = loadfile(file, "t")
-  if not chunk then schema.raise("%s", why) end
-  return chunk, file
+  return schema.load_file(file), file
 end
 
 -- args: the script and its own arguments. A search that had to stop because a model was

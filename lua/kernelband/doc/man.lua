@@ -33,7 +33,7 @@ local exits = {
 local environment = {
   { "KERNELBAND_LIB", "the folder that holds lua/, strategies/ and policies/" },
   { "KERNELBAND_PYTHON", "the Python 3 with torch and triton that judges Triton kernels" },
-  { "KERNELBAND_TRACE", "1: configuration errors come with a traceback" },
+  { "KERNELBAND_TRACE", "1: errors come with a traceback" },
   { "NO_COLOR", "set: no bold type on a terminal" },
   { "TMPDIR", "where candidates are built; /tmp unless set" },
 }
