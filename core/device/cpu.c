@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +100,22 @@ static void clear_stale(const char *tmp)
         close(fd);
     }
     closedir(d);
+}
+
+/* As root, the compiler and the kernels run as nobody. A thread whose fsuid is
+ * not 0 has no capability that overrides permissions. */
+static bool jail_may_enter(const char *dir)
+{
+    if (geteuid() != 0)
+        return true;
+    gid_t group = (gid_t)setfsgid(KB_JAIL_NOBODY);
+    uid_t user = (uid_t)setfsuid(KB_JAIL_NOBODY);
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    setfsuid(user);
+    setfsgid(group);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 /* A folder of our own, locked. EEMPTY: another process took it for a stale one
@@ -269,7 +286,15 @@ kb_status kb_cpu_open(const char *name, const char *exe, kb_device **out,
     snprintf(d->exe, sizeof d->exe, "%s", exe);
     st = open_scratch(d);
     if (st) {
-        *why = "cannot make a scratch folder in TMPDIR or /tmp";
+        *why = "cannot make a folder in TMPDIR: set TMPDIR to the absolute "
+               "path of a folder that may be written";
+        goto fail;
+    }
+    if (!jail_may_enter(d->scratch)) {
+        *why = "the user nobody, as whom candidates are built and run, may "
+               "not enter TMPDIR: chmod o+x it and the folders above it, or "
+               "set TMPDIR to another folder";
+        st = KB_EDENIED;
         goto fail;
     }
     *out = &d->head;

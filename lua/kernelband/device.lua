@@ -9,17 +9,22 @@ local schema = require "kernelband.schema"
 
 local device = {}
 
-local families = { "auto", "cpu", "cuda" }
+local forms = { "^cpu$", "^cpu:%d+$", "^cuda$", "^cuda:%d+$" }
+
+local function is_name(name)
+  for _, form in ipairs(forms) do
+    if name:find(form) then return true end
+  end
+end
 
 function device.resolve(name, task)
   if name == "auto" then
     local fits = task.baseline and task.baseline.cuda and task.reference.cuda
     name = fits and core.gpus() > 0 and "cuda:0" or "cpu"
   end
-  local language = core.language(name)
+  local language = is_name(name) and core.language(name)
   if not language then
-    schema.raise_at_call("kb.search", "there is no device '%s'%s", name,
-                         schema.hint(name, families))
+    schema.raise_at_call("device", "expected auto, cpu, cpu:N or cuda:N, got '%s'", name)
   end
   return name, language
 end

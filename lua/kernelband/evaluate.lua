@@ -40,11 +40,6 @@ local fail = verdict.fail
 
 local function seconds_since(start) return (now() - start) / 1e9 end
 
--- The line of a compiler's output that says the most.
-local function first_error(log)
-  return log:match "[^\n]*undefined reference[^\n]*" or log:match "[^\n]*[Ee]rror:[^\n]*" or log
-end
-
 -- A full disk is nobody's verdict: the run stops, and can go on.
 local function check_room_on_disk()
   local dir = os.getenv "TMPDIR" or "/tmp"
@@ -59,7 +54,7 @@ local function refused(s, out, text, code)
   out.log = text
   if code == "EPLAN" then return fail("launch_failed", "%s", text) end
   if code == "EDENIED" then return fail("cheated", "%s", text) end
-  return fail("build_failed", "%s", code == "EBUILD" and first_error(text)
+  return fail("build_failed", "%s", code == "EBUILD" and verdict.first_error(text, s.task.name)
                                     or ("compiling: %s (%s)"):format(text, s.language))
 end
 
@@ -175,7 +170,10 @@ end
 -- The device of that name; raises a configuration error when it is missing.
 function evaluate.device(name)
   local device, why = core.device(name)
-  if not device then schema.raise("device '%s': %s", name, why) end
+  if not device then
+    why = why:gsub("TMPDIR", function() return "TMPDIR=" .. (os.getenv "TMPDIR" or "/tmp") end, 1)
+    schema.raise("device '%s': %s", name, why)
+  end
   return device
 end
 
@@ -198,7 +196,9 @@ function evaluate.open(t, device, known)
   s.baseline_kernel, log = rooms.build(s, task.source(t, "baseline"), t.name,
                                  task.arguments(t, t.shapes.smoke[1]))
   if not s.baseline_kernel then
-    schema.raise("%s: the baseline does not build:\n%s", t.baseline[s.language], log)
+    local file = t.baseline[s.language]
+    schema.raise("%s: the baseline does not build: %s", file,
+                 verdict.first_error(log, t.name, file))
   end
   for _, role in ipairs { "smoke", "held_out", "timed" } do
     for _, shape in ipairs(t.shapes[role]) do

@@ -3,6 +3,7 @@
 local check   = require "kernelband.check"
 local schema  = require "kernelband.schema"
 local task    = require "kernelband.task"
+local verdict = require "kernelband.verdict"
 
 local rooms = {}
 
@@ -35,8 +36,9 @@ function rooms.build_reference(s)
   if kernel then return kernel, true end
   local plain = s.language == "c" and rooms.build(s, source, t.name, task.arguments(t, shape))
   if plain then return plain, false end
-  schema.raise("%s does not build as %s_f64 (float64 outputs) nor as %s:\n%s",
-               t.reference[s.language], t.name, t.name, why)
+  schema.raise("%s does not build as %s_f64 (float64 outputs) nor as %s: %s",
+               t.reference[s.language], t.name, t.name,
+               verdict.first_error(why, t.name .. "_f64", t.reference[s.language]))
 end
 
 -- A program of the kernel on these buffers | nil, why, code.

@@ -62,8 +62,7 @@ local schedule_rules = {
 local function run_file(file, fenced)
   if fenced then return fence.load(file, {}, fence_steps) end
   local env = setmetatable({}, { __index = _G })
-  local chunk, why = loadfile(file, "t", env)
-  if not chunk then schema.raise("%s", why) end
+  local chunk = schema.load_file(file, env)
   local ok, value = pcall(chunk)
   if not ok then schema.raise("%s", tostring(value)) end
   return value
@@ -99,6 +98,21 @@ local function read_arg(a, i, where)
   return { name = a[1], dtype = a[2], mode = a[3], dims = a[4], below = a.below }
 end
 
+local function check_args(args, where)
+  local outputs, at = 0, {}
+  for i, a in ipairs(args) do
+    if at[a.name] then
+      schema.raise("%s: args[%d]: the name '%s' is that of args[%d] already", where, i, a.name,
+                   at[a.name])
+    end
+    at[a.name] = i
+    if a.mode == "out" or a.mode == "inout" then outputs = outputs + 1 end
+  end
+  if outputs == 0 then
+    schema.raise("%s: args: expected an argument that is 'out' or 'inout', got none", where)
+  end
+end
+
 -- The names a shape must give: dimensions, and scalars without a value.
 local function shape_names(args)
   local names = {}
@@ -113,10 +127,20 @@ local function shape_names(args)
   return names
 end
 
-local function check_shape(shape, names, where)
+local most_elements = 2 ^ 40            -- of an array: no machine holds more
+
+local function check_shape(shape, names, args, where)
   local shape_rules = {}
   for i, name in ipairs(names) do shape_rules[i] = { name, "integer", at_least = 1 } end
-  return schema.check(shape, shape_rules, where)
+  local out = schema.check(shape, shape_rules, where)
+  for _, a in ipairs(args) do
+    local count = 1.0
+    for _, d in ipairs(a.dims or {}) do count = count * (out[d] or d) end
+    if count > most_elements then
+      schema.raise("%s: %s has %.3g elements, expected at most 2^40", where, a.name, count)
+    end
+  end
+  return out
 end
 
 local function check_work(t, where)
@@ -172,14 +196,36 @@ local function find_sources(t, kind, where)
   end
 end
 
+local plain = { string = true, number = true, boolean = true }
+
+local function check_parameter(p, i, known, file)
+  if type(p[1]) ~= "string" or type(p[2]) ~= "table" or #p[2] == 0 then
+    schema.raise("%s: parameters[%d] must be { \"name\", { value, .. } }", file, i)
+  elseif known[p[1]] then
+    schema.raise("%s: parameters[%d]: the name '%s' is that of parameters[%d] already", file, i,
+                 p[1], known[p[1]])
+  end
+  known[p[1]] = i
+  local seen = {}
+  for _, v in ipairs(p[2]) do
+    if not plain[type(v)] or v ~= v then
+      schema.raise("%s: parameters[%d]: a value of '%s' must be a text, a number or a boolean, "
+                   .. "got %s", file, i, p[1], schema.show(v))
+    elseif seen[v] then
+      schema.raise("%s: parameters[%d]: '%s' has the value %s twice", file, i, p[1],
+                   schema.show(v))
+    end
+    seen[v] = true
+  end
+end
+
 local function load_schedule(t, name)
   local file = path.join(t.dir, name)
-  local schedule = schema.check(run_file(file), schedule_rules, file)
-  for i, p in ipairs(schedule.parameters) do
-    if type(p[1]) ~= "string" or type(p[2]) ~= "table" or #p[2] == 0 then
-      schema.raise("%s: parameters[%d] must be { \"name\", { value, .. } }", file, i)
-    end
+  if core.system.exists(file) ~= "file" then
+    schema.raise("%s: %s: schedule: there is no file %s", t.file, t.name, file)
   end
+  local schedule, known = schema.check(run_file(file), schedule_rules, file), {}
+  for i, p in ipairs(schedule.parameters) do check_parameter(p, i, known, file) end
   schedule.file = file
   return schedule
 end
@@ -187,6 +233,9 @@ end
 -- options.fenced: as run_file; there is no schedule then.
 function task.load(name, options)
   if type(name) == "table" then return name end     -- loaded already, or synthetic
+  if type(name) ~= "string" then
+    schema.raise_at_call("kb.task", "expected the path of a folder, got %s", schema.show(name))
+  end
   local dir = path.find(name)
   if not dir then
     local _, looked = path.find(name)
@@ -208,11 +257,12 @@ function task.load(name, options)
   local where = file .. ": " .. t.name
   t.dir, t.file = dir, file
   for i, a in ipairs(t.args) do t.args[i] = read_arg(a, i, where) end
+  check_args(t.args, where)
   local names = shape_names(t.args)
   for _, field in ipairs { "shapes", "shapes_cuda" } do
     for _, role in ipairs { "smoke", "timed", "held_out" } do
       for i, shape in ipairs(t[field] and t[field][role] or {}) do
-        t[field][role][i] = check_shape(shape, names,
+        t[field][role][i] = check_shape(shape, names, t.args,
                                         ("%s: %s.%s[%d]"):format(where, field, role, i))
       end
     end

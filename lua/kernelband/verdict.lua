@@ -16,6 +16,17 @@ function verdict.died(code, why, where)
   return verdict.fail(of_code[code] or "launch_failed", "%s (%s)", why, where)
 end
 
+-- The line of a build's output that says the most. entry: the function that was wanted; file:
+-- what to call the source.
+function verdict.first_error(log, entry, file)
+  if log:find("call%.c:[^\n]*undefined reference to `" .. entry .. "'") then
+    return ("it does not define the function %s"):format(entry)
+  end
+  local line = log:match "[^\n]*undefined reference[^\n]*" or log:match "[^\n]*[Ee]rror:[^\n]*"
+               or log:match "[^\n]+" or log
+  return file and line:gsub("^kernel%.c:", function() return file .. ":" end) or line
+end
+
 -- Notes in a session that a check has been made: an evaluation lists them.
 function verdict.ran(s, name)
   if s.ran and not s.ran[name] then

@@ -95,6 +95,9 @@ return {
     local out = evaluate(t, source, opt, rest[2])
     if not out then return 130 end
     out = strictly(t, out, opt, rest[2])
+    if out.reason then          -- the compiler was given a copy
+      out.reason = out.reason:gsub("^kernel%.c:", function() return rest[2] .. ":" end)
+    end
     if opt.json then print_json(t, rest[2], out) else print_text(out) end
     return out.verdict == "ok" and 0 or 1
   end,

@@ -1,5 +1,6 @@
 -- kernelband worker: serves an engine over stdin and stdout. Not for people,
 -- save those who start one through ssh or srun.
+local device  = require "kernelband.device"
 local options = require "kernelband.options"
 
 local usage = "kernelband worker [--device cpu|cpu:N]"
@@ -13,6 +14,7 @@ return {
   usage = usage, options = opts,
   run = function(args)
     local opt = options.parse(args, { usage = usage, options = opts, most = 0 })
-    return require("kernelband.worker").serve(opt.device or "cpu")
+    local name = device.resolve(opt.device or "cpu", {})
+    return require("kernelband.worker").serve(name)
   end,
 }
