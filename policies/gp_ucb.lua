@@ -97,4 +97,7 @@ end
 
 return { name = "gp_ucb", summary = "Gaussian process over parent and strategy",
          defaults = { beta = 1, rate = 0.1, apart = 1, scale = 0.3, noise = 0.1,
-                      failure = 0.3, budget = 128, most = 32 }, new = new }
+                      failure = 0.3, budget = 128, most = 32 },
+         accepts = { budget = "integer" },
+         limits = { rate = { 0, 1e6 }, apart = { 0, 1e6 }, scale = { 1e-6, 100 },
+                    noise = { 0.01, 100 }, budget = { 1, 1024 } }, new = new }

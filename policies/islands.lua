@@ -82,4 +82,5 @@ local function new(params, ctx)
 end
 
 return { name = "islands", summary = "populations apart, with migration",
-         defaults = { islands = 3, migrate = 10, pressure = 1 }, new = new }
+         defaults = { islands = 3, migrate = 10, pressure = 1 },
+         limits = { migrate = { 1 } }, new = new }

@@ -15,8 +15,6 @@
 local function new(params, ctx)
   local core, n, open, log, sqrt = ctx.core, #ctx.strategies, ctx.open, math.log, math.sqrt
   local each, auto = params.clusters == "each", params.clusters == "auto"
-  assert(each or auto or type(params.clusters) == "number",
-         "clusters must be a number or \"each\" or \"auto\"")
   local land = ctx.landscape { scale = params.scale, rate = params.rate, flag = params.flag,
                                keep = params.keep, fit = params.fit, kin = params.kin }
   local kernels, cluster, past, heads, target, idle, presses = {}, {}, {}, {}, {}, {}, {}
@@ -146,5 +144,6 @@ return {
     buffer = 500, gain = 0.1, spread = 0.3, shrink = 20, share = 0.5, trust = 10, fruitless = 0.3,
     most = 32, scale = 2, rate = 0.3, flag = 0.1, keep = 0, fit = 1.5, kin = 0.9, memory = "",
     remember = "", presses = { "vectorization", "pipeline", "access_layout" } },
-  accepts = { clusters = { "number", "string" } },
+  accepts = { clusters = { "integer", "string" }, buffer = "integer" },
+  limits = { clusters = { 1, 64, "each", "auto" }, buffer = { 1, 65536 }, tau = { 1 } },
 }

@@ -52,8 +52,6 @@ end
 
 local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
-  assert(params.clusters == "each" or type(params.clusters) == "number",
-         'clusters must be a number or "each"')
   local kernels, cluster, log, k, c, near, ucb = {}, {}, {}, nil, nil, nil, nil
   local seed, heads, phis = ctx.rng:below(1 << 31), new_heads(params, ctx), core.points(9)
   local psi, best, shut, found, arms, bias, policy = {}, {}, {}, {}, {}, {}, {}
@@ -146,5 +144,7 @@ return {
   name = "kernelband_v1", reward = "relative", new = new,
   summary = "three-term score over kernels and strategies, as published",
   defaults = { alpha = 0.5, clusters = 3, c = 2 ^ 0.5, buffer = 500, warm_start = 1000, l2 = 1 },
-  accepts = { clusters = { "number", "string" } },
+  accepts = { clusters = { "integer", "string" }, buffer = "integer" },
+  limits = { clusters = { 1, 64, "each" }, buffer = { 1, 65536 }, c = { 0 },
+             l2 = { 1e-6, 1e12 }, warm_start = { 0, 10000 } },
 }

@@ -25,7 +25,6 @@ end
 local function new(params, ctx)
   local core, n, open, rng = ctx.core, #ctx.strategies, ctx.open, ctx.rng
   local each = params.clusters == "each"
-  assert(each or type(params.clusters) == "number", 'clusters must be a number or "each"')
   local most = each and 65536 // n or params.clusters
   local ucb = core.ucb(most * n, { c = params.c, prior_mean = params.start_mean,
                                    prior_pulls = params.start_pulls })
@@ -137,5 +136,6 @@ return {
   reward = "improvement", new = new,
   defaults = { c = 2, clusters = 3, tau = 10, theta_sat = 75, temperature = 1,
                start_mean = 0.5, start_pulls = 1, update_on_failure = true },
-  accepts = { clusters = { "number", "string" }, theta_sat = { "number", "table" } },
+  limits = { clusters = { 1, 64, "each" }, c = { 0 }, tau = { 1 }, start_pulls = { 0 } },
+  accepts = { clusters = { "integer", "string" }, theta_sat = { "number", "table" } },
 }

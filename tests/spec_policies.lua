@@ -298,7 +298,7 @@ for _, name in ipairs { "kernelband", "kernelband_v1", "kernelband_v2" } do
     end)
   end
   t.test(name .. ": clusters must be a number or each", function()
-    t.raises("clusters must be a number or \"each\"", start, name, { clusters = "some" })
+    t.raises("clusters: expected an integer 1..64 or 'each'", start, name, { clusters = "some" })
   end)
 end
 

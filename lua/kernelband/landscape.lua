@@ -38,11 +38,15 @@ local most_places = 40000               -- of moves that a model keeps, of 65,53
 local most_looks = 20000                -- and of points that prefer was asked about
 
 local rules = {
-  { "scale", "number", default = 1 }, { "noise", "number", default = 0.05 },
-  { "rate", "number", default = 0.6 }, { "kin", "number", default = 0.8 },
-  { "level", "number", default = 1 },
-  { "mean", "number", default = 0.2 }, { "fit", "number", default = 2 },
-  { "flag", "number", default = 0.3 }, { "keep", "number", default = 0.5 },
+  { "scale", "number", default = 1, at_least = 1e-6, at_most = 100 },
+  { "noise", "number", default = 0.05, at_least = 0.01, at_most = 100 },
+  { "rate", "number", default = 0.6, at_least = 0, at_most = 1e6 },
+  { "flag", "number", default = 0.3, at_least = 0, at_most = 1e6 },
+  { "level", "number", default = 1, at_least = 1e-6, at_most = 100 },
+  { "mean", "number", default = 0.2, at_least = -100, at_most = 100 },
+  { "fit", "number", default = 2, at_least = 0, at_most = 2 },
+  { "kin", "number", default = 0.8, at_least = 0, at_most = 1 },
+  { "keep", "number", default = 0.5, at_least = 0, at_most = 0.999 },
 }
 
 local function sorted(t)

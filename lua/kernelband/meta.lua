@@ -157,6 +157,7 @@
 ---@field summary? string
 ---@field defaults table every tunable with its default
 ---@field accepts? table types beyond the default's: name = list
+---@field limits? table name = { least, most, "word", .. }: the numbers and texts it may be
 ---@field reward? "relative"|"improvement"
 ---@field new fun(params: table, ctx: table): table function(params, ctx) returning admit, choose, learn
 

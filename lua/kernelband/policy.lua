@@ -25,6 +25,8 @@ local rules = {
   { "summary", "string", optional = true },
   { "defaults", "table", doc = "every tunable with its default" },
   { "accepts", "table", optional = true, doc = "types beyond the default's: name = list" },
+  { "limits", "table", optional = true,
+    doc = "name = { least, most, \"word\", .. }: the numbers and texts it may be" },
   { "reward", "string", optional = true, one_of = { "relative", "improvement" } },
   { "new", "function", doc = "function(params, ctx) returning admit, choose, learn" },
 }
@@ -73,6 +75,33 @@ local function check_accepts(def, file)
   end
 end
 
+-- "an integer 1..64, 'each' or 'auto'"
+local function wanted(types, least, most, words)
+  local text = types[1] == "integer" and "an integer" or "a finite number"
+  text = text .. (most and (" %s..%s"):format(least, most) or least and " >= " .. least or "")
+  return text .. (words[1] and (" or '%s'"):format(table.concat(words, "' or '")) or "")
+end
+
+-- The check of schema.lua for a parameter's value, by the policy's own limits: { least, most,
+-- "word", .. }, all optional.
+local function checker(types, limit)
+  local numbers, words, known = {}, {}, {}
+  for _, v in ipairs(limit or {}) do
+    local list = type(v) == "string" and words or numbers
+    list[#list + 1], known[v] = v, true
+  end
+  local least, most = numbers[1], numbers[2]
+  return function(v)
+    local fine = true
+    if type(v) == "string" then
+      fine = not words[1] or known[v]
+    elseif type(v) == "number" then
+      fine = math.abs(v) < math.huge and v >= (least or v) and v <= (most or v)
+    end
+    return fine, wanted(types, least, most, words)
+  end
+end
+
 -- defaults overlaid with given; errors point at the user's call.
 local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
@@ -82,7 +111,8 @@ local function merge(def, given, file)
     if type(given) == "table" and type(given[name]) == "function" and types[1] ~= "any" then
       types[#types + 1] = "function"
     end
-    parameter_rules[i] = { name, types, default = def.defaults[name] }
+    parameter_rules[i] = { name, types, default = def.defaults[name],
+                           check = checker(types, def.limits and def.limits[name]) }
   end
   if given ~= nil and type(given) ~= "table" then
     schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
@@ -97,11 +127,13 @@ local function schedules(def, merged, file)
     if type(merged[name]) == "function" then list[#list + 1] = name end
   end
   local function value(name, n)
-    local v, fits = merged[name](n), false
-    for _, kind in ipairs(allowed_types(def, name)) do fits = fits or type(v) == kind end
-    if not fits or v ~= v then
-      schema.raise("kb.policy(\"%s\"): parameter '%s' at pull %d must be a %s, got %s", file,
-                   name, n, table.concat(allowed_types(def, name), " or a "), schema.show(v))
+    local types, v, fits = allowed_types(def, name), merged[name](n), false
+    for _, kind in ipairs(types) do
+      fits = fits or type(v) == kind or kind == "integer" and type(v) == "number"
+    end
+    if not fits or v ~= v or v == math.huge or v == -math.huge then
+      schema.raise("kb.policy(\"%s\"): parameter '%s' at pull %d must be %s, got %s", file, name, n,
+                   schema.wanted { type = types }, schema.show(v))
     end
     return v
   end
