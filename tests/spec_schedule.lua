@@ -221,11 +221,11 @@ t.test("of more combinations than the limit most differ from the parent in few v
 end)
 
 t.test("a schedule that raises is named, with its line", function()
-  local why = t.raises("schedule of task toy, emit: ", start,
+  local why = t.raises("schedule of task toy: emit: ", start,
                        { emit = function(p) return p.x.y end })
   t.contains(why, "spec_schedule.lua:")
   local g = start { valid = function() error "no" end }
-  t.raises("task toy, valid: ", g.open, kernel(1, g.first), tiling)
+  t.raises("task toy: valid: ", g.open, kernel(1, g.first), tiling)
   t.raises("must return C source, got 7", start, { emit = function() return 7 end })
 end)
 

@@ -135,6 +135,13 @@ t.test("a journal that is damaged while it is served is told, and the page stays
   t.equal(stop "INT", 130)
 end)
 
+t.test("what waits for a run says so", function()
+  local folder = worlds.folder()
+  local _, stop = start(folder)
+  local _, err = stop "INT"
+  t.equal(err, ("waiting for %s: there is no run in it yet\n"):format(folder))
+end)
+
 t.test("a port that is none is refused", function()
   local code, text = shell("%s serve x --port 70000", exe)
   t.equal(code, 2)

@@ -64,7 +64,7 @@ end
 -- The spaces of a file, and its hash.
 function memory.load(file)
   local text, why = core.system.read_file(file)
-  if not text then schema.raise("%s: %s", file, tostring(why)) end
+  if not text then schema.raise("memory: %s", why) end
   if #text > most_bytes then bad(file, "it is over %d bytes", most_bytes) end
   local _, depth = text:gsub("[%[{]", "")
   if depth > 2 * most_spaces * most_points + 8 then bad(file, "too many lists") end

@@ -122,6 +122,14 @@ local function wait_out(S, p)
   return ok and not S.stopping and not p.cancelled
 end
 
+local function check_candidate(S, what, made)
+  if type(made) ~= "table" or type(made.source) ~= "string" then
+    schema.raise("generator '%s': %s must return { source = text } or nil and a reason, got %s",
+                 S.generator.name, what, type(made) == "table" and "a table whose source is "
+                 .. schema.show(made.source) or schema.show(made))
+  end
+end
+
 local function ask(S, p, what, a, b)
   while not S.paused_for or wait_out(S, p) do
     local rng = S.rng:split(("%s %d"):format(what, p.n))
@@ -131,7 +139,10 @@ local function ask(S, p, what, a, b)
     else
       S.unpause()
       p.cancelled = p.cancelled or code == "ECANCELED"
-      if made then charge(S, p, made) end
+      if made then
+        check_candidate(S, what, made)
+        charge(S, p, made)
+      end
       return made, reason
     end
   end

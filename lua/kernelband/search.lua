@@ -312,8 +312,9 @@ local function broken_off(S, why)
   local text = tostring(why)
   local folder = #S.rows > 0 and S.journal.folder
   if folder and not text:find("kernelband resume", 1, true) then
-    text = ("%s\n%d pulls are kept; when this is mended, go on with: "
-            .. "kernelband resume %s"):format(text, #S.rows, folder)
+    local mark = text:find("\n", 1, true) and "\n" or "; "
+    text = ("%s%s%d pulls are kept; when this is mended, go on with: "
+            .. "kernelband resume %s"):format(text, mark, #S.rows, folder)
   end
   if schema.is_config_error(why) then schema.raise("%s", text) end
   schema.stop(text)

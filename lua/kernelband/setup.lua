@@ -29,7 +29,9 @@ local budget_rules = {
 }
 
 local rules = {
-  { "task", "table", doc = "kb.task(DIR) or kb.synthetic{}" },
+  { "task", "table", doc = "kb.task(DIR) or kb.synthetic{}", check = function(t)
+      return t.environment ~= nil or t.dir ~= nil and t.shapes ~= nil,
+        "what kb.task, kb.trace or kb.synthetic returns" end },
   { "device", "string", default = "auto" },
   { "strategies", { "string", "table" }, optional = true },
   { "policy", { "string", "table" }, default = "policies/kernelband.lua" },

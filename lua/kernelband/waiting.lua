@@ -161,8 +161,14 @@ function waiting.patience(S, patience_s)
     wake_all()
   end
 
+  -- Why a search ends early is told by one that is quiet too.
   function S.out_of_patience()
-    return since_ns and (hopeless or now_ns() - since_ns >= patience_s * 1e9)
+    local over = since_ns and (hopeless or now_ns() - since_ns >= patience_s * 1e9)
+    if over and S.quiet and not S.told then
+      S.told = true
+      io.stderr:write(S.paused_for, "\n")
+    end
+    return over
   end
 end
 

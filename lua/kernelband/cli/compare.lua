@@ -57,8 +57,9 @@ fast_p over tasks instead, of the best kernel of every run, by generator and pol
       io.write(metrics.text(metrics.of_runs(rest)))
       return 0
     end
+    local at = opt.at and pulls(opt.at)
     local rows = compare.load(rest)
-    local t = compare.table(rows, { at = opt.at and pulls(opt.at), against = opt.against })
+    local t = compare.table(rows, { at = at, against = opt.against })
     if opt.html then
       local text = require("kernelband.compare_page").html(t, rows)
       local ok, why = core.system.write_file(opt.html, text)

@@ -43,8 +43,8 @@ local function script_of(opt, experiment, folder)
   local kept = own and real or folder .. "/script.lua"
   schema.raise("kernelband: %s%s", own and "its script lies in the run's own folder"
     or "there is no script " .. file,
-    core.system.exists(kept) == "file" and ("; what it said is in %s: read it, then\n"
-      .. "  kernelband resume %s --script %s"):format(kept, folder, kept) or "")
+    core.system.exists(kept) == "file" and ("; what it said is in %s: read it, then run "
+      .. "kernelband resume %s --script %s"):format(kept, folder, kept) or "")
 end
 
 local opts = {

@@ -24,6 +24,12 @@ search does not notice either way. Over ssh: ssh -L PORT:127.0.0.1:PORT HOST.]],
       schema.raise("kernelband: --port: expected 1..65535, got '%s'\nusage: %s", opt.port, usage)
     end
     local folder = rest[1]:gsub("(.)/+$", "%1")
+    local there = core.system.exists(folder)
+    if there and there ~= "dir" then
+      schema.raise("kernelband serve: %s is a file, expected the folder of a run", folder)
+    elseif not core.system.exists(folder .. "/run.db") then
+      io.stderr:write(("waiting for %s: there is no run in it yet\n"):format(folder))
+    end
     local ok, why = require("kernelband.report.live").serve(folder, port, function(url)
       print(url)
       io.stdout:flush()

@@ -56,7 +56,8 @@ local function fault(argv, opt, r, why, code)
     if code == "ETIME" then
       return ("%s gave no answer in %g s"):format(argv[1], opt.timeout_s)
     end
-    return ("%s: %s"):format(argv[1], tostring(why))
+    local text = tostring(why)
+    return text:find(argv[1], 1, true) and text or ("%s: %s"):format(argv[1], text)
   elseif r.signal and r.signal ~= 0 then
     return ("%s was ended by signal %d%s"):format(argv[1], r.signal, last_words(r.errors))
   elseif r.status ~= 0 then

@@ -54,11 +54,12 @@ local function start(task, limit, draws, identity)
   local hashes, points, spans = {}, {}, {}  -- memos
   local witness, closed = {}, {}
 
+  local where = schedule.file or ("schedule of task %s"):format(task.name)
+
   local function call(what, ...)
     local ok, value = pcall(schedule[what], ...)
     if ok then return value end
-    schema.raise("schedule of task %s, %s: %s", task.name, what,
-                 tostring(value))
+    schema.raise("%s: %s: %s", where, what, tostring(value))
   end
 
   local function named(point)
@@ -72,8 +73,7 @@ local function start(task, limit, draws, identity)
   local function emit(point)
     local source = call("emit", named(point))
     if type(source) ~= "string" then
-      schema.raise("schedule of task %s: emit must return C source, got %s",
-                   task.name, schema.show(source))
+      schema.raise("%s: emit must return C source, got %s", where, schema.show(source))
     end
     return source
   end

@@ -57,7 +57,7 @@ function prices.load(given)
         .. "output = } in dollars a million tokens, got [%s] = %s", tostring(name),
         schema.show(p))
     end
-    models[name] = schema.options(p, rules, "kb.generator.llm", "prices['" .. name .. "'] field")
+    models[name] = schema.options(p, rules, "kb.generator.llm: prices['" .. name .. "']", "field")
   end
   return setmetatable({ models = models }, book)
 end
