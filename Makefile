@@ -1,5 +1,5 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check soak check-gpu memcheck lint fuzz bench bench-gpu demo bundle deps
+#   all check soak soak-aa check-gpu memcheck lint fuzz bench bench-gpu demo bundle deps
 #   install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
@@ -61,7 +61,7 @@ KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check soak memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
+.PHONY: all check soak soak-aa memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
         uninstall clean
 all: $(KB) $(INJECT)
 
@@ -124,6 +124,13 @@ check: all $(TESTS) $(SERVER) $(STUB)
 # Slow ones: README as written, and whatever else takes more than seconds.
 soak: all $(SERVER)
 	@for t in $(sort $(wildcard tests/soak_*.lua)); do $(KB) run $$t || exit 1; done
+
+# Every kernel against itself, for hours; rows are kept, and the next call goes on.
+# make soak-aa [AA=FILE] [MINUTES=60]
+AA ?= build/aa.tsv
+soak-aa:
+	$(Q)$(MAKE) --no-print-directory MODE=release all
+	@build/release/kernelband run tests/aa.lua $(AA) $(MINUTES)
 
 # What needs a GPU; without one it says so and passes.
 check-gpu: all $(B)/tests/check_cupti_gpu

@@ -9,7 +9,8 @@ local draws = 2000
 local kernels = { "gemv_4m", "chase", "small_products" }
 
 -- A machine that replays a kernel's times from a random place on. The first sample after new
--- inputs, and the first after a look, is slower, as on a real one; a warm-up takes that upon itself.
+-- inputs, and the first after a look, is slower, as on a real one; a warm-up takes that upon
+-- itself.
 -- effect: how much longer A takes, as a log.
 local function machine(name, rng, effect)
   local list, m = times[name], { looks = 0, samples = 0, log = {} }
@@ -84,7 +85,7 @@ local function looks_inside(rng, m)
 end
 
 -- More rounds while the estimate is high, and only then.
-local function asks_for_gains(rng, m)
+local function asks_for_gains(_, m)
   local logs, goal = {}, 8
   while #logs < goal do
     local a, b = m.sample "A", m.sample "B"

@@ -245,6 +245,90 @@ t.test("a win is above what the machine's own noise can do", function()
   t.equal(win.may_be { speedup = 1.05 }, false)
 end)
 
+t.test("more than a roof is a finding", function()
+  local out = { shapes = { { label = "n=1", bandwidth_share = 1.64, compute_share = 0.1 },
+                           { label = "n=2", bandwidth_share = 0.5, compute_share = 1.2 },
+                           { label = "n=3", bandwidth_share = 0.9, compute_share = 0.9 } } }
+  local found = win.findings(out)
+  t.equal(#found, 2)
+  t.contains(found[1], "n=1: 164 % of the measured memory bandwidth")
+  t.contains(found[2], "n=2: 120 % of the measured peak of arithmetic")
+  out.shapes = { out.shapes[3] }
+  t.equal(win.findings(out), nil)
+end)
+
+t.test("what noise can do here is measured in every session, by shape, and told", function()
+  local s = evaluate.open(axpy, device)
+  local out = s:evaluate(assert(core.system.read_file "tests/tasks/axpy/baseline.c"))
+  t.equal(#out.noise.shapes, #s.timed)
+  t.equal(out.noise.least >= math.log(1.01), true)
+  t.equal(out.noise.shapes[1].rounds >= 4, true)
+  local other = evaluate.open(axpy, device, s.baseline)         -- another worker of the run
+  t.equal(other.noise, s.noise)
+end)
+
+local rows_of_softmax = make_task([[
+  out.args = { { "x", "f32", "in", { "n" } }, { "y", "f32", "out", { "n" } }, { "n", "i32" } }
+  out.reduction = function(s) return math.max(256, s.n) end
+  out.scale, out.distributions = "result", { "normal", "spikes", "denormal" }
+  out.shapes.held_out = { { n = 1021 }, { n = 300 } }]], {
+  reference = [[
+#include <math.h>
+void f_f64(const float *x, double *y, int n)
+{
+    double top = x[0], sum = 0;
+    for (int i = 1; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (int i = 0; i < n; i++) sum += y[i] = exp(x[i] - top);
+    for (int i = 0; i < n; i++) y[i] /= sum;
+}
+]], baseline = [[
+#include <math.h>
+void f(const float *x, float *y, int n)
+{
+    float top = x[0], sum = 0;
+    for (int i = 1; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (int i = 0; i < n; i++) sum += y[i] = expf(x[i] - top);
+    for (int i = 0; i < n; i++) y[i] /= sum;
+}
+]] })
+
+t.test("inputs whose answers are denormal are checked and not timed", function()
+  local s = evaluate.open(rows_of_softmax, device)
+  t.equal(s.steady.normal, true)
+  t.equal(s.steady.spikes or s.steady.denormal, nil)
+  local out = s:evaluate(assert(core.system.read_file(rows_of_softmax.dir .. "/baseline.c")))
+  t.equal(out.verdict, "ok", out.reason)
+  local kinds = {}
+  for _, d in ipairs(out.inputs) do kinds[d.role .. " " .. d.distribution] = true end
+  t.equal(kinds["smoke spikes"], true)
+  t.equal(kinds["timed denormal"], true)
+end)
+
+t.test("two sessions time the same mixture of inputs", function()
+  local function kinds()
+    local s = evaluate.open(axpy, device)
+    inputs.fill_timed(s, s.timed[1])
+    return s.timed[1].kinds
+  end
+  t.equal(kinds(), kinds())
+end)
+
+t.test("an answer that is wrong on denormal inputs of a timed shape alone is found", function()
+  local s = evaluate.open(axpy, device)
+  local out = s:evaluate [[
+void axpy(const float *x, float *y, int n)
+{
+    for (int i = 0; i < n; i++) {
+        float size = x[i] < 0 ? -x[i] : x[i];
+        y[i] = n == 65536 && size > 0 && size < 0x1p-126f ? 2 : 2 * x[i] + 1;
+    }
+}
+]]
+  t.equal(out.verdict, "wrong")
+  t.contains(out.reason, "n=65536")
+  t.contains(out.reason, "denormal inputs")
+end)
+
 device = nil
 collectgarbage()
 

@@ -38,7 +38,8 @@ void $F(const signed char *q, const unsigned short *s, const float *x, $R *y, in
 local function gemv_of(name, rows, blocks)
   return { name = name, text = gemv, reduction = "s.blocks * 32", absolute = { "q", "s", "x" },
     distributions = { "normal", "uniform", "spikes", "integers" },
-    args = [[{ "q", "i8", "in", { "rows", "blocks", 32 } }, { "s", "f16", "in", { "rows", "blocks" } },
+    args = [[{ "q", "i8", "in", { "rows", "blocks", 32 } },
+      { "s", "f16", "in", { "rows", "blocks" } },
       { "x", "f32", "in", { "blocks", 32 } }, { "y", "f32", "out", { "rows" } },
       { "rows", "i32" }, { "blocks", "i32" }]],
     smoke = "{ rows = 1, blocks = 1 }, { rows = 3, blocks = 2 }",
@@ -172,7 +173,8 @@ void $F(const float *g, $R *w, int n)
 }
 ]],
     args = [[{ "g", "f32", "in", { "n" } }, { "w", "f32", "inout", { "n" } }, { "n", "i32" }]],
-    reduction = "2", smoke = "{ n = 1 }, { n = 9 }", timed = "{ n = 300000 }", held = "{ n = 1021 }",
+    reduction = "2", smoke = "{ n = 1 }, { n = 9 }", timed = "{ n = 300000 }",
+    held = "{ n = 1021 }",
     flops = "3 * s.n", bytes = "12 * s.n" },
   { name = "branchy_sort", exact = true,
     text = [[
@@ -217,7 +219,8 @@ void $F(const float *x, $R *y, int rows, int cols)
     args = [[{ "x", "f32", "in", { "rows", "cols" } }, { "y", "f32", "out", { "rows", "cols" } },
       { "rows", "i32" }, { "cols", "i32" }]],
     smoke = "{ rows = 1, cols = 1 }, { rows = 2, cols = 9 }", timed = "{ rows = 64, cols = 1000 }",
-    held = "{ rows = 5, cols = 77 }", flops = "5 * s.rows * s.cols", bytes = "8 * s.rows * s.cols" },
+    held = "{ rows = 5, cols = 77 }", flops = "5 * s.rows * s.cols",
+    bytes = "8 * s.rows * s.cols" },
 }
 
 strangers.list = {}

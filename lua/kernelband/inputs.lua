@@ -77,8 +77,8 @@ end
 
 -- The distributions that timed inputs are drawn from, the plainest first: those that may take
 -- a processor many times as long, because they are denormal or the answers to them are, are
--- checked and not timed. expect(room) makes the answer. A room whose answers take long is asked about
--- none: those of other rooms say it. On a GPU denormal numbers take no longer.
+-- checked and not timed. expect(room) makes the answer. A room whose answers take long is asked
+-- about one: those of other rooms say the rest. On a GPU denormal numbers take no longer.
 function inputs.choose_timed(s, expect)
   local legal = s.task.distributions or inputs.distributions
   local kinds = {}

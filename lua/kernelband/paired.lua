@@ -35,7 +35,7 @@ end
 
 -- One pair: a baseline's time and a candidate's, and whether B was its second.
 local function one_pair(rig, repeats, first)
-  local b, a, bad = {}, nil, nil
+  local b, a, bad = {}
   if first == "A" then
     a, bad = rig.sample "A"
     if not a then return nil, bad end

@@ -1,6 +1,5 @@
 -- rig.lua - what paired.measure runs on a device: two kernels on the buffers of one room.
 local check   = require "kernelband.check"
-local core    = require "kernelband.core"
 local inputs  = require "kernelband.inputs"
 local rooms   = require "kernelband.room"
 local verdict = require "kernelband.verdict"
@@ -37,9 +36,6 @@ local function draw_slots(n, k, last)
   return out
 end
 
-local methods = {}
-methods.__index = methods
-
 -- Whose fault: the candidate's, or nobody's that an evaluation could name.
 local function ended(r, who, why, code)
   if who == "B" then return verdict.died(code, why, r.room.label) end
@@ -69,10 +65,11 @@ end
 local function begin(r)
   close_programs(r)
   for who in (rig.coin() and "AB" or "BA"):gmatch "." do
-    local side, why, code = r[who], nil, nil
+    local side = r[who]
     if not r.s.machine.fresh_outputs then
-      side.own, why, code = rooms.load(r.s, side.kernel, r.room.buffers, r.room.shape)
-      if not side.own then return ended(r, who, why, code) end
+      local program, why, code = rooms.load(r.s, side.kernel, r.room.buffers, r.room.shape)
+      if not program then return ended(r, who, why, code) end
+      side.own = program
     end
   end
   inputs.renew(r.s, r.room, math.max(r.A.n, r.B.n))
@@ -107,8 +104,10 @@ end
 -- measurement. looks_ns: time for comparing outputs, half of it for the last sample; 0: none
 -- are, for a kernel that is trusted.
 function rig.new(s, room, a, b, pairs_expected, looks_ns)
-  local function side(of) return { kernel = of.kernel, program = of.program, n = of.n, ns = of.ns } end
-  local r = setmetatable({ s = s, room = room, A = side(a), B = side(b), looks_ns = looks_ns }, methods)
+  local function side(of)
+    return { kernel = of.kernel, program = of.program, n = of.n, ns = of.ns }
+  end
+  local r = { s = s, room = room, A = side(a), B = side(b), looks_ns = looks_ns }
   local cost_ns, part_ns = math.max(room.look_ns or 1e6, 1e3), looks_ns / 2
   local eligible = math.max(1, pairs_expected / 2)      -- pairs whose second is B
   r.used = math.min(b.n, room.slots)

@@ -379,6 +379,7 @@ function timing.candidate(s, out, kernel, options)
     if bad then return bad end
   end
   out.noise = s.noise
+  out.findings = win.findings(out)
   win.decide(out)
   local start = now()
   count(s, out, kernel, runs[1].program, options)

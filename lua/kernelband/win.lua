@@ -1,8 +1,9 @@
 -- win.lua - when is a measured speed-up one? Arithmetic on times, no clock.
 --
 -- A win has the lower end of its 99 percent interval above 1.01 and an estimate above what
--- the baseline against itself, on this task in this session, says noise can do. What is faster than the machine's roofs, or more than ten
--- times the baseline, is measured twice before anyone believes it.
+-- the baseline against itself, on this task in this session, says noise can do. What is
+-- faster than the machine's roofs, or more than ten times the baseline, is measured twice before
+-- anyone believes it.
 local core     = require "kernelband.core"
 local evidence = require "kernelband.evidence"
 
@@ -89,6 +90,22 @@ function win.below_floor(s, out)
              :format(r.label, r.time_ns / 1e3, floor / 1e3)
     end
   end
+end
+
+-- What a reader should know about the figures: sentences, or nil.
+function win.findings(out)
+  local found = {}
+  for _, r in ipairs(out.shapes) do
+    if r.bandwidth_share and r.bandwidth_share > 1 then
+      found[#found + 1] = ("%s: %.0f %% of the measured memory bandwidth: a cache serves part of "
+        .. "what work() counts"):format(r.label, 100 * r.bandwidth_share)
+    end
+    if r.compute_share and r.compute_share > 1 then
+      found[#found + 1] = ("%s: %.0f %% of the measured peak of arithmetic: work() counts more "
+        .. "flops than are done, or in another type"):format(r.label, 100 * r.compute_share)
+    end
+  end
+  return #found > 0 and found or nil
 end
 
 -- Why a result must be measured again before it is believed, or nil. More than

@@ -34,6 +34,11 @@ local function print_text(out)
     return
   end
   io.write(progress.table(out, "candidate"))
+  if out.noise then
+    print(("the baseline against itself: %.4f +- %.2f %%; a win here is more than %.2f %%"):format(
+      math.exp(out.noise.bias), 200 * out.noise.sigma, 100 * (math.exp(out.noise.least) - 1)))
+  end
+  for _, text in ipairs(out.findings or {}) do print("finding: " .. text) end
   if out.quarantined then print("measured twice: " .. out.quarantined) end
   for _, text in ipairs(out.weakened or {}) do print("weakened: " .. text) end
 end

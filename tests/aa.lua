@@ -1,5 +1,5 @@
 -- Every kernel against itself: no task may find a gain, a loss, or an interval without 1.
---   kernelband run tests/soak_aa.lua [FILE [MINUTES [TASK ..]]]      build/aa.tsv, no limit, all
+--   kernelband run tests/aa.lua [FILE [MINUTES [TASK ..]]]      build/aa.tsv, no limit, all
 -- Rows are appended to FILE as they come; the next call goes on where this one stopped, and a
 -- call that has nothing left to do prints the table. A row is busy when as many loops as there are
 -- processors ran beside it, else idle; its last figure is the share of ten seconds before its
@@ -20,7 +20,8 @@ local start = core.system.now_ns()
 local idle_rows, busy_rows, worst_rows, worst, more = 24, 12, 40, 10, 500
 local in_a_session = 4                  -- evaluations
 
-local examples = { "gelu_bias", "matmul", "reduce_sum", "rmsnorm", "softmax", "stencil2d", "transpose" }
+local examples = { "gelu_bias", "matmul", "reduce_sum", "rmsnorm", "softmax", "stencil2d",
+                   "transpose" }
 
 -- name -> folder, and the names in order.
 local function all_tasks()
@@ -76,7 +77,8 @@ local function session(name, kind, count)
   end
   local before = pressure()
   local spin = "while :; do :; done & p=\"$p $!\"; "
-  local load = kind == "busy" and io.popen(spin:rep(core.system.cpu_count()) .. "read x; kill $p", "w")
+  local load = kind == "busy"
+               and io.popen(spin:rep(core.system.cpu_count()) .. "read x; kill $p", "w")
   local t = task.load(folder[name])
   local e = worker.start { task = t, device = "cpu" }
   e.baseline()
@@ -160,9 +162,9 @@ local function print_table(rows)
     local bwins, bcovered = count_of(busy)
     local least = {}
     for i, r in ipairs(idle) do least[i] = 100 * (math.exp(r.least) - 1) end
-    print(("%-16s %5d %5d %+8.2f %8.2f %10d %6.1f %6.2f | %5d %5d %+8.2f %10d"):format(name, #idle, wins,
-      100 * m, 100 * e, covered, #least > 0 and core.stats.median(least) or 0, seconds,
-      #busy, bwins, 100 * bm, bcovered))
+    print(("%-16s %5d %5d %+8.2f %8.2f %10d %6.1f %6.2f | %5d %5d %+8.2f %10d"):format(
+      name, #idle, wins, 100 * m, 100 * e, covered,
+      #least > 0 and core.stats.median(least) or 0, seconds, #busy, bwins, 100 * bm, bcovered))
     n, all_wins, all_in = n + #idle + #busy, all_wins + wins + bwins, all_in + covered + bcovered
   end
   print(("%d of %d are wins (%.2f %%), %d intervals contain 1 (%.1f %%)"):format(
