@@ -224,8 +224,10 @@ function emit.store(w, p, streams, pointer, value)
 end
 
 -- The polynomial of Cephes expf. x is at most 0 here; what would leave the normal
--- range becomes 0. exp x = 2^n exp r: adding 1.5 * 2^23 rounds to the whole n and
--- leaves it in the low bits.
+-- range becomes 0: -87.33654f is the least float whose exponential is normal (its
+-- own is 1.0000045 * 2^-126, that of the next one below 0.9999969 * 2^-126).
+-- exp x = 2^n exp r: adding 1.5 * 2^23 rounds to the whole n and leaves it in the
+-- low bits.
 local function polynomial(w, name, type, bits, scalar)
   w.line("/* exp(x) for x <= 0, to about two units in the last place. */")
   w.line("static inline void %s(%s *at)", name, type)
@@ -247,9 +249,9 @@ local function polynomial(w, name, type, bits, scalar)
     w.line("memcpy(&result, &y, sizeof result);")
     w.line("result += power << 23;")
     w.line("memcpy(&y, &result, sizeof y);")
-    w.line("*at = x < -87.3365f ? 0.0f : y;")
+    w.line("*at = x < -87.33654f ? 0.0f : y;")
   else
-    w.line("*at = (vec)(((%s)y + ((%s)shifted << 23)) & ~(%s)(x < -87.3365f));",
+    w.line("*at = (vec)(((%s)y + ((%s)shifted << 23)) & ~(%s)(x < -87.33654f));",
            bits, bits, bits)
   end
   w.line("}")
