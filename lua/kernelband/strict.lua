@@ -74,38 +74,92 @@ function strict.judge(s, kernel, source)
 end
 
 local tools = { "memcheck", "racecheck", "initcheck", "synccheck" }
+local tool_limit_ns = 900 * 10 ^ 9 // 1
+local found_status = 99                 -- none of `kernelband eval`'s own
 
 local function find_sanitizer()
-  local dirs = { "/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer" }
-  for dir in (os.getenv "PATH" or ""):gmatch "[^:]+" do dirs[#dirs + 1] = dir end
-  for _, dir in ipairs(dirs) do
+  local dirs = (os.getenv "PATH" or "") .. ":/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer"
+  for dir in dirs:gmatch "[^:]+" do
     local file = dir .. "/compute-sanitizer"
     if core.system.exists(file) == "file" then return file end
   end
 end
 
-local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+-- The end of a command and all it printed, or nil and why there is none.
+local function run_tool(argv, limit_ns)
+  local command <close>, why = core.command { argv = argv, timeout_ns = limit_ns,
+                                              max_bytes = 4 << 20 }
+  if not command then return nil, "it cannot be started: " .. why end
+  while not command:result() do
+    if core.system.interrupts() > 0 then return nil, "interrupted" end
+    core.wait({ command }, 10 ^ 9 // 1)
+  end
+  local r = command:result()
+  return r, r.output .. "\n" .. r.errors
+end
+
+-- What a tool says it found: how many errors (nil without the summary that ends a
+-- whole run; every process has one), and the first finding.
+local function read_findings(text)
+  local errors, finding
+  for line in text:gmatch "========= ([^\n]*)" do
+    local counted = line:match "SUMMARY: .-(%d+) error"
+    if counted then
+      errors = (errors or 0) + math.tointeger(counted)
+    elseif not finding and line ~= "COMPUTE-SANITIZER" then
+      finding = line:gsub("^%a+: ", "")
+    elseif finding and not finding:find "\n" and line:find "^%s+a[tn]d? " then
+      finding = finding .. "\n" .. line:match "^%s*(.*)"
+    end
+  end
+  return errors, finding and finding:gsub("\n.*", function(at) return " " .. at:sub(2) end)
+end
+
+-- Why a tool's run says nothing about the kernel; nil when it does.
+local function unfinished(r, text, errors, limit_ns)
+  local why
+  if r.code == "ETIME" then
+    why = ("stopped after %.0f s"):format(limit_ns / 1e9)
+  elseif r.code then
+    why = "it printed more than 4 MiB"
+  elseif r.signal and r.signal ~= 0 then
+    why = ("ended by signal %d"):format(r.signal)
+  elseif r.status ~= 0 then
+    why = ("exit status %d"):format(r.status)
+  elseif not errors then
+    why = "it printed no summary"
+  end
+  local _, finding = read_findings(text)
+  return why and ("%s%s"):format(why, ": " .. (finding or text:match "[^\n]+" or "no output"))
+end
 
 -- A CUDA candidate that is ok once more under each tool: nil, or what is wrong.
--- out: its evaluation, which is told what ran or was skipped.
-function strict.sanitizer(out, task_dir, source, device)
-  local file = find_sanitizer()
+-- out: its evaluation, which is told what ran and what did not. how: file and limit_ns
+-- instead of the installed program and its time.
+function strict.sanitizer(out, task_dir, source, device, how)
+  how = how or {}
+  local file, limit_ns = how.file or find_sanitizer(), how.limit_ns or tool_limit_ns
   if not file then
     table.insert(out.weakened, "compute-sanitizer is not installed: its tools were skipped")
     return nil
   end
   for _, tool in ipairs(tools) do
-    local pipe = io.popen(("%s --tool %s --target-processes all --error-exitcode 99 %s eval %s %s "
-      .. "--device %s 2>&1"):format(quoted(file), tool, quoted(core.system.exe()),
-      quoted(task_dir), quoted(source), device))
-    local text = pipe:read "a"
-    local _, _, code = pipe:close()
-    local found = text:match "=========  ?([^\n]*[Ee]rror[^\n]*)"
-                  or text:match "=========  ?([^\n]*[Hh]azard[^\n]*)"
-    if code == 99 or (found and not text:find("ERROR SUMMARY: 0 errors", 1, true)) then
-      return verdict.fail("wrong", "compute-sanitizer %s: %s", tool, found or "errors")
+    local r, text = run_tool({ file, "--tool", tool, "--target-processes", "all",
+      "--error-exitcode", tostring(found_status), core.system.exe(), "eval", task_dir, source,
+      "--device", device }, limit_ns)
+    local errors, finding = read_findings(r and text or "")
+    if r and (r.status == found_status or (errors or 0) > 0) then
+      return verdict.fail("wrong", "compute-sanitizer %s: %s", tool, finding or "errors")
     end
-    table.insert(out.checks, "compute-sanitizer " .. tool)
+    local why = not r and text or r and unfinished(r, text, errors, limit_ns)
+    if why then
+      table.insert(out.weakened, ("compute-sanitizer %s did not finish: %s"):format(tool, why))
+    else
+      table.insert(out.checks, "compute-sanitizer " .. tool)
+      if finding then
+        table.insert(out.weakened, ("compute-sanitizer %s warns: %s"):format(tool, finding))
+      end
+    end
   end
 end
 
