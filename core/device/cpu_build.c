@@ -14,8 +14,10 @@
 #include "jail.h"
 #include "process.h"
 
+#define KB_CPU_OWN "kernel.o"           /* the source's part of kernel.so */
+
 /* Baseline, reference and candidates are all built like this. -nostartfiles
- * leaves out crtbegin's constructors, so any constructor is the source's. */
+ * leaves out crtbegin's constructors. */
 static const char *const flags[] = {
     "-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-nostartfiles",
     "-pipe", "-Wl,-z,defs", "-w", NULL
@@ -164,8 +166,10 @@ static kb_status close_folder(const cpu_object *o)
     return KB_OK;
 }
 
-static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
-                         size_t cap)
+/* One run of the compiler, with the flags of all and the given last words. */
+static kb_status run_compiler(const cpu_object *o, const struct kb_build *b,
+                              const char *const *last, int64_t deadline_ns,
+                              char *log, size_t cap)
 {
     const char *argv[24] = { o->device->cc };
     size_t n = 1, used = 0;
@@ -173,24 +177,35 @@ static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
         argv[n++] = flags[i];
     for (size_t i = 0; b->sanitized && sanitized_flags[i]; i++)
         argv[n++] = sanitized_flags[i];
-    static const char *const rest[] = {
-        "-o", "kernel.so", "kernel.c", "call.c", "-lm"
-    };
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        argv[n++] = rest[i];
+    while (*last)
+        argv[n++] = *last++;
     argv[n] = NULL;
     int wstatus = 0;
-    kb_status st = run_tool(o, argv, kb_clock_now_ns() + b->timeout_ns,
-                            log, cap, &used, &wstatus);
+    kb_status st = run_tool(o, argv, deadline_ns, log, cap, &used, &wstatus);
     if (st)
         return st;
-    if (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus) != 0) {
-        if (used == 0)
-            snprintf(log, cap, "the compiler was stopped (status %d): it may "
-                     "use 2 GiB, 20 CPU seconds and 64 MiB of files", wstatus);
-        return KB_EBUILD;
-    }
-    return close_folder(o);
+    if (WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 0)
+        return KB_OK;
+    if (used == 0)
+        snprintf(log, cap, "the compiler was stopped (status %d): it may "
+                 "use 2 GiB, 20 CPU seconds and 64 MiB of files", wstatus);
+    return KB_EBUILD;
+}
+
+/* In two steps: kernel.o shows what the source alone brought, without what
+ * the linker adds of the compiler's own library. */
+static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
+                         size_t cap)
+{
+    static const char *const make[] = { "-c", "kernel.c", "call.c", NULL };
+    static const char *const link[] = {
+        "-o", "kernel.so", KB_CPU_OWN, "call.o", "-lm", NULL
+    };
+    int64_t deadline_ns = kb_clock_now_ns() + b->timeout_ns;
+    kb_status st = run_compiler(o, b, make, deadline_ns, log, cap);
+    if (!st)
+        st = run_compiler(o, b, link, deadline_ns, log, cap);
+    return st ? st : close_folder(o);
 }
 
 kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,
@@ -254,9 +269,11 @@ kb_status kb_cpu_object_text(const kb_object *base, char *text, size_t cap,
     if (!d->objdump[0] || !d->readelf[0])
         return KB_ENODEV;
     /* objdump -R does not show every relocation of an indirect function. */
-    const char *const first[] = { d->readelf, "-d", "-r", "-W", o->path, NULL };
+    const char *const first[] = {
+        d->readelf, "-d", "-r", "-s", "-S", "-W", o->path, KB_CPU_OWN, NULL
+    };
     const char *const then[] = {
-        d->objdump, "-h", "-T", "-d", "--no-show-raw-insn", o->path, NULL
+        d->objdump, "-T", "-d", "--no-show-raw-insn", o->path, NULL
     };
     size_t n = 0;
     kb_status st = print_object(o, first, text, cap, &n);

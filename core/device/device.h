@@ -150,9 +150,10 @@ KB_MUST_USE kb_status kb_device_build(kb_device *d, const struct kb_build *b,
                                       char *log, size_t cap, kb_object **out);
 void kb_object_free(kb_object *o);
 
-/* Dynamic section and relocations as readelf prints them, then sections,
- * dynamic symbols and disassembly as objdump does, at most cap bytes; made in
- * jailed children. ENODEV: there is no objdump or readelf. */
+/* Sections, dynamic section, relocations and symbols as readelf prints them,
+ * of the object and of the source's part of it, then dynamic symbols and
+ * disassembly as objdump does, at most cap bytes; made in jailed children.
+ * ENODEV: there is no objdump or readelf. */
 KB_MUST_USE kb_status kb_object_text(const kb_object *o, char *text,
                                      size_t cap, size_t *used);
 

@@ -21,6 +21,8 @@
 --   h    sm, dram as above; l2: bytes the inner loops load a flop, times
 --        flops / time, against measured L1 bandwidth. Percent.
 --   signature (v2)  T / T0, registers, stack frame, lanes, occupancy
+local admission = require "kernelband.admission"
+
 local evidence = {}
 
 -- Reading the object ----------------------------------------------------------
@@ -110,24 +112,13 @@ function evidence.add_loop(mix, code, loop)
   end
 end
 
--- Entries of the dynamic section that name code to run.
-local at_load = { INIT = true, FINI = true, INIT_ARRAY = true, FINI_ARRAY = true,
-                  PREINIT_ARRAY = true }
-
--- text: what readelf -d -r and objdump -h -T -d printed.
+-- text: what readelf and objdump printed, see kb_object_text.
 function evidence.read_text(text)
-  local mix = { sections = {}, registers = {}, frame_bytes = 0, loops = 0, largest = 0,
-                flops = 0, lanes = 0, operations = 0, fma = 0, widest = 0, memory = 0,
+  local mix = { at_load = admission.judge(text), registers = {}, frame_bytes = 0, loops = 0,
+                largest = 0, flops = 0, lanes = 0, operations = 0, fma = 0, widest = 0, memory = 0,
                 stack = 0, vector_memory = 0, load_bytes = 0, unread = most_read }
   local code
   for line in text:gmatch "[^\n]+" do
-    local section, size = line:match "^%s*%d+%s+(%.%S+)%s+(%x+)%s"
-    if section then mix.sections[section] = tonumber(size, 16) end
-    if not code then
-      local entry = line:match "^%s+0x%x+ %(([%u_]+)%)"
-      if entry and at_load[entry] then mix.at_load = mix.at_load or entry end
-      if line:find("_IRELATIV", 1, true) then mix.at_load = mix.at_load or "IRELATIV" end
-    end
     if line:match "^%x+ <.*>:$" then
       if code and #code > 0 then add_function(mix, code) end
       code = {}
@@ -156,13 +147,9 @@ end
 -- before anything watches. nil when there is none.
 function evidence.admit(mix)
   if not mix then return nil end
-  local found = mix.at_load
-  for _, name in ipairs { ".preinit_array", ".init_array", ".ctors", ".init", ".fini_array" } do
-    if (mix.sections[name] or 0) > 0 then found = "a section " .. name end
-  end
-  if found then
+  if mix.at_load then
     return { verdict = "cheated", reason = ("the object has %s: code that runs before or after "
-             .. "the kernel is called"):format(found) }
+             .. "the kernel is called"):format(mix.at_load) }
   elseif not mix.whole then
     return { verdict = "cheated", reason = "objdump cannot show the object's code: it is too "
              .. "large, or made not to be read" }
