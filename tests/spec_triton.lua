@@ -111,6 +111,43 @@ if lacks and lacks:find("which is part of Python", 1, true) then
   return skip(lacks .. ": what needs Python is not run")
 end
 
+t.test("a module that does not exist is no cheat, one that no kernel needs is, torch or not",
+       function()
+  t.equal(assert(python.run({ interpreter, "-B", "-c", [[
+import sys
+sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
+import worker
+for source in ("import no_such_module", "from no_such_module.inner import x",
+               "from .utils import x", "from . import x", "import __main__", "import os",
+               "from os import path", "import no_such_module\nimport os", "import worker",
+               "__package__ = 'os'\nfrom . import path\nopen('x')", "import math"):
+    found = worker.scan(source, "import torch")
+    print(*found if found else ["fine"])
+for source in ("import no_such_module", "from no_such_module import x", "from .a import b",
+               "import os", "x = (", "print(1)"):
+    print(*worker.device_only(source))
+]], python.worker() }, "")), (([[
+build_failed line 1 imports no_such_module, which EXE has not
+build_failed line 1 imports no_such_module.inner, which EXE has not
+build_failed line 1 imports .utils, but the answer is one file
+build_failed line 1 imports ., but the answer is one file
+cheated line 1 imports __main__, which no kernel needs
+cheated line 1 imports os, which no kernel needs
+cheated line 1 imports os, which no kernel needs
+cheated line 2 imports os, which no kernel needs
+cheated line 1 imports worker, which no kernel needs
+cheated line 3 uses open, which no kernel needs
+fine
+build_failed line 1 imports no_such_module, which EXE has not
+build_failed line 1 imports no_such_module, which EXE has not
+build_failed line 1 imports .a, but the answer is one file
+cheated line 1: imports os; device code is @triton.jit functions and constants
+build_failed line 1: '(' was never closed
+cheated line 1: a statement; device code is @triton.jit functions and constants
+]]):gsub("EXE", (assert(python.run({ interpreter, "-c",
+    "import sys; print(sys.executable, end='')" }, ""))))))
+end)
+
 t.test("the library that records says what is in the way, and ends nothing", function()
   local library = python.inject()
   if not library then return io.stderr:write "skipped: libkb_inject.so is not built\n" end

@@ -20,6 +20,7 @@ try:
     import ctypes
     import fcntl
     import gc
+    import importlib.util
     import json
     import math
     import os
@@ -140,6 +141,23 @@ ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__bui
               "use_deterministic_algorithms", "DataLoader"}
 
 
+def absent(name):
+    """Why the module name is none that an answer could cheat with, or None where there is one."""
+    if name.startswith("."):
+        return "imports %s, but the answer is one file" % name
+    try:
+        there = importlib.util.find_spec(name.split(".")[0])
+    except (ImportError, ValueError):
+        return None
+    return None if there else "imports %s, which %s has not" % (name, sys.executable)
+
+
+def imported(n):
+    """The modules that an import names, relative ones with their dots."""
+    return [a.name for a in n.names] if isinstance(n, ast.Import) \
+        else ["." * n.level + (n.module or "")]
+
+
 def scan(source, allowed=""):
     """The first thing in source that no kernel needs, or None. allowed is the text of the
     reference: what the task's own file does is not held against a candidate."""
@@ -153,7 +171,7 @@ def scan(source, allowed=""):
     local = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
              and isinstance(n.ctx, ast.Store)} | {n.arg for n in ast.walk(tree)
                                                   if isinstance(n, ast.arg)}
-    plain = set()
+    plain, missing = set(), None
     for n in ast.walk(tree):
         bad = None
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "getattr":
@@ -162,12 +180,14 @@ def scan(source, allowed=""):
             if not isinstance(name, ast.Constant) or name.value in ATTRIBUTES:
                 bad = "asks for an attribute by a computed name"
         if isinstance(n, (ast.Import, ast.ImportFrom)):
-            roots = [a.name for a in n.names] if isinstance(n, ast.Import) else [n.module or ""]
+            roots = imported(n)
             wanted = roots + ([a.name for a in n.names] if isinstance(n, ast.ImportFrom) else [])
             for root in roots:
                 if root.split(".")[0] not in MODULES and not legal("import " + root) \
                         and not legal("from " + root):
-                    bad = "imports " + root
+                    why = absent(root)
+                    missing = missing or why and "line %d %s" % (n.lineno, why)
+                    bad = bad if why else "imports " + root
             for name in (p for w in wanted for p in w.split(".")):
                 if name in ATTRIBUTES and not legal(name):
                     bad = "imports " + name
@@ -193,7 +213,7 @@ def scan(source, allowed=""):
             bad = "makes a kind of tensor of its own"
         if bad:
             return "cheated", "line %d %s, which no kernel needs" % (n.lineno, bad)
-    return None
+    return ("build_failed", missing) if missing else None
 
 
 # Meta-parameters of a source, for the built-in generator ---------------------------
@@ -3408,22 +3428,23 @@ def readable(name):
 # Device code alone: a file of @triton.jit functions to a cubin -------------------------
 
 def device_only(source):
-    """Why a file is more than kernels, or None: then importing it runs nothing of its own."""
+    """The verdict on a file that is more than kernels, and why; None: then importing it runs
+    nothing of its own."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
-        return "line %s: %s" % (getattr(e, "lineno", "?"), getattr(e, "msg", None) or e)
+        return "build_failed", "line %s: %s" % (getattr(e, "lineno", "?"),
+                                                getattr(e, "msg", None) or e)
     for n in tree.body:
         what = None
         if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant):
             continue
-        if isinstance(n, ast.Import):
-            what = next((a.name for a in n.names
-                         if a.name not in ("triton", "triton.language")), None)
-            what = what and "imports " + what
-        elif isinstance(n, ast.ImportFrom):
-            if n.module not in ("triton", "triton.language"):
-                what = "imports %s" % n.module
+        if isinstance(n, (ast.Import, ast.ImportFrom)):
+            other = next((m for m in imported(n) if m not in ("triton", "triton.language")), None)
+            why = other and absent(other)
+            if why:
+                return "build_failed", "line %d %s" % (n.lineno, why)
+            what = other and "imports " + other
         elif isinstance(n, ast.FunctionDef):
             if [ast.unparse(d) for d in n.decorator_list] != ["triton.jit"]:
                 what = "%s is no plain @triton.jit function" % n.name
@@ -3440,10 +3461,9 @@ def device_only(source):
         else:
             what = "a statement"
         if what:
-            return "line %d: %s; device code is @triton.jit functions and constants" % (
-                n.lineno, what)
-    bad = scan(source)
-    return bad and bad[1]
+            return "cheated", "line %d: %s; device code is @triton.jit functions and " \
+                "constants" % (n.lineno, what)
+    return scan(source)
 
 
 def compile_kernel(request):
@@ -3493,9 +3513,9 @@ def compile_main():
     """One kernel, in a jail: the request on stdin, the answer on stdout."""
     clean_start()
     request = json.loads(sys.stdin.read())
-    why = device_only(request["source"])
-    if why:
-        print(json.dumps({"error": "cheated", "text": why}))
+    bad = device_only(request["source"])
+    if bad:
+        print(json.dumps(dict(zip(("error", "text"), bad))))
         return 0
     out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
     os.dup2(2, 1)
