@@ -44,7 +44,7 @@ t.test("no file's text and no environment comes back", function()
 end)
 if word == "" then
   t.test("the suites are as large as they have to be", function()
-    t.equal(hostile >= 60 and #all - hostile >= 30, true, #all)
+    t.equal(hostile >= 80 and #all - hostile >= 40, true, #all)
   end)
 end
 print(candidates.table { { "C", tally, times } })

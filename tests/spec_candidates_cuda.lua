@@ -63,7 +63,7 @@ print(("%d hostile, %d honest; %d refused before a launch"):format(hostile, #all
       refused))
 if word == "" then
   t.test("the suites are as large as they have to be", function()
-    t.equal(hostile >= 40 and #all - hostile >= 20 and refused >= 15, true)
+    t.equal(hostile >= 50 and #all - hostile >= 30 and refused >= 15, true)
   end)
 end
 t.finish()

@@ -50,6 +50,28 @@ end
 
 evaluator.close()
 
+-- A factor in two parts of eleven bits each is up to two units off, and the smallest of the
+-- four products is left out: of a sum of one term that is eight units, all in one result.
+evaluator = worker.start { task = task.load "tests/tasks/small_matmul", device = "cpu" }
+for _, row in ipairs { { 8, "ok" }, { 40, "wrong" } } do
+  local units, verdict = row[1], row[2]
+  t.test(("a product of one term that is %d units off is %s"):format(units, verdict), function()
+    local got, reason = judge_source(([[
+void matmul(const float *a, const float *b, float *c, int m, int n, int k)
+{
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int p = 0; p < k; p++)
+                sum += (double)a[i * k + p] * b[p * n + j];
+            c[i * n + j] = (float)(k == 1 ? sum * (1 + %d * 0x1p-24) : sum);
+        }
+}]]):format(units))
+    t.equal(got, verdict, reason)
+  end)
+end
+evaluator.close()
+
 -- A spike may be all of a row's sum: each of the other terms is then less than half a
 -- unit of it and is lost, all of them together are not.
 t.test("a softmax that adds up in order is right where one term is all of the sum", function()

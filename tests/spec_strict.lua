@@ -27,7 +27,8 @@ for _, row in ipairs {
 end
 
 t.test("honest kernels stay ok", function()
-  for _, name in ipairs { "uses_vectors", "jumps_inside" } do
+  for _, name in ipairs { "uses_vectors", "jumps_inside", "jumps_to_labels", "uses_long_double",
+                          "resolves_by_target_clones", "resolves_by_cpu_supports" } do
     local source = assert(core.system.read_file(("tests/honest/%s.c"):format(name)))
     local out = s:evaluate(source, { strict = true })
     t.equal(out.verdict, "ok", ("%s: %s"):format(name, out.reason))

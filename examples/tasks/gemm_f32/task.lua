@@ -34,7 +34,8 @@ return {
       bytes = 4 * (s.m * s.k + s.k * s.n + s.m * s.n),
     }
   end,
-  reduction = function(s) return s.k end,
+  -- 3xTF32 is up to eight units off in one product: as much as adding up eight terms.
+  reduction = function(s) return s.k > 8 and s.k or 8 end,
   scale = "absolute",
   reference = { cuda = "reference.cu" },
   baseline = { cuda = "baseline.cu" },

@@ -9,6 +9,6 @@ return {
   },
   work = function(s) return { flops = 2 * s.n, bytes = 12 * s.n } end,
   scale = "absolute",
-  reference = { c = "reference.c" },
-  baseline = { c = "baseline.c" },
+  reference = { c = "reference.c", cuda = "reference.cu" },
+  baseline = { c = "baseline.c", cuda = "baseline.cu" },
 }

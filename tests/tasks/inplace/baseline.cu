@@ -1,0 +1,8 @@
+// kb: launch update grid=(cdiv(n,256)) block=(256) args=(x, y, n)
+
+extern "C" __global__ void update(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = 2 * x[i] + y[i];
+}
