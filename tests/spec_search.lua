@@ -1,6 +1,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
+local json = require "kernelband.json"
 local worlds = require "worlds"
 
 local first_open = worlds.file [[
@@ -90,6 +91,50 @@ t.test("a winner that does not stand gives way to the next", function()
   local r = search { task = worlds.task { refute = 7 } }
   t.equal(r.id, 6)
   t.equal(search { task = worlds.task { refute = 1 } }.id, 1)
+end)
+
+-- What a search that found nothing must say, with and without a folder.
+local function nothing_won(more)
+  local out = worlds.folder()
+  more.out = out
+  local r = search(more)
+  t.equal({ r.id, r.gain, r.speedup, r.state }, { 1, false, 1, "done" })
+  t.equal(r.source, "baseline")
+  t.equal(core.system.read_file(out .. "/best.txt"), "baseline")
+  local told = json.decode(core.system.read_file(out .. "/result.json"))
+  t.equal({ told.id, told.gain, told.speedup }, { 1, false, 1 })
+  local m = require("kernelband.report.model").load(out)
+  t.equal({ m.winner.id, m.final.speedup }, { 1, 1 })
+  return kb.metrics.row(out)
+end
+
+t.test("where all children are slower the result is the baseline, and says so", function()
+  local function slower(n) return 0.408 + n / 100 end
+  nothing_won { task = worlds.task { speedup = slower } }
+  nothing_won { task = worlds.task { speedup = slower }, confirm = false }
+end)
+
+t.test("a gain that the second look does not see is none", function()
+  local row = nothing_won { task = worlds.task { again = function() return 0.97 end } }
+  t.equal({ row.verdict, row.speedup }, { "ok", 0.97 })
+  local r = search { task = worlds.task { again = function(s) return s == 7 and 0.9 or s end } }
+  t.equal({ r.id, r.gain, r.speedup }, { 6, true, 6 })
+end)
+
+t.test("of a run's confirmations the last that no later one takes back names the winner", function()
+  local winner = require("kernelband.verdict").winner
+  local function look(kernel, speedup, verdict)
+    return { kernel = kernel, evaluation = { verdict = verdict or "ok", speedup = speedup } }
+  end
+  t.equal(winner { look(2, 3), look(3, 2) }.kernel, 3)
+  t.equal(winner { look(2, 3), look(3, 0.9) }.kernel, 2)
+  t.equal(winner { look(2, 3), look(2, nil, "wrong") }, nil)
+  t.equal(winner { { kernel = 2, evaluation = { verdict = "ok", speedup = "fast" } } }, nil)
+end)
+
+t.test("a child within a wide interval of the baseline's is not taken for the best", function()
+  nothing_won { task = worlds.task { base_low = 0.9, speedup = function() return 0.95 end },
+                confirm = false }
 end)
 
 t.test("the budget of money stops the search", function()

@@ -37,7 +37,8 @@ end
 -- The n-th proposal is source "n"; the kernel of proposal n is n + 1 times as
 -- fast as the baseline. options: strategies (names), fail (every such
 -- proposal is wrong), same (one source for all), last (proposals there are),
--- refute (speed-up that is not confirmed, 1: none is), usd (a proposal),
+-- refute (speed-up that is not confirmed, 1: none is), again (function of a speed-up:
+-- what a confirmation measures), base_low (of the baseline's interval), usd (a proposal),
 -- lost (evaluation at which the worker dies), bad (baseline is wrong), speedup
 -- (function of n and strategy name), evidence (function of n).
 function worlds.task(options)
@@ -66,6 +67,7 @@ function worlds.task(options)
     if how and how.confirm and (options.refute == 1 or options.refute == speedup) then
       return { verdict = "wrong", reason = "did not stand" }
     end
+    if how and how.confirm and options.again then speedup = options.again(speedup) end
     return {
       verdict = "ok", time_ns = 1000 / speedup, baseline_ns = 1000,
       speedup = speedup, speedup_low = speedup, speedup_high = speedup,
@@ -81,7 +83,7 @@ function worlds.task(options)
   function evaluator.baseline()
     if options.bad then return { verdict = "wrong", reason = "as asked" } end
     local e = evaluation("0 none")
-    e.speedup, e.speedup_low, e.speedup_high, e.time_ns = 1, 1, 1, 1000
+    e.speedup, e.speedup_low, e.speedup_high, e.time_ns = 1, options.base_low or 1, 1, 1000
     return e
   end
   function evaluator.submit(ticket, candidate, how)

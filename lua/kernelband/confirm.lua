@@ -4,20 +4,25 @@
 
 local core = require "kernelband.core"
 local status = require "kernelband.status"
+local verdict = require "kernelband.verdict"
 local interrupts = core.system.interrupts
 
 local confirm = {}
 
 local CONFIRMED = 3                     -- kernels tried as winner at most
 
--- The fastest few, by the low end of their intervals, then by age.
-local function ranking(pool)
+-- The fastest few, by the low end of their intervals, then by age: those whose
+-- interval is above 1, and where none is, one that may still turn out to be faster.
+function confirm.ranking(pool)
   local top = {}
   for i = 2, #pool do
     local k, at = pool[i], #top + 1
     while at > 1 and k.speedup_low > top[at - 1].speedup_low do at = at - 1 end
     table.insert(top, at, k)
     top[CONFIRMED + 1] = nil
+  end
+  while #top > 0 and top[#top].speedup_low <= 1 and (#top > 1 or top[1].speedup <= 1) do
+    table.remove(top)
   end
   return top
 end
@@ -50,26 +55,31 @@ local function again(S, k)
   return evaluation
 end
 
--- Returns kernel, evaluation; nothing when interrupted. A run that was finished
--- before and to which nothing was added has its confirmations already.
+local function tell_refuted(S, k, e)
+  local what, why = e.verdict, e.reason or e.verdict
+  if e.verdict == "ok" then
+    what = ("not faster than the baseline (%.4g times)"):format(e.speedup)
+    why = what
+  end
+  S.journal.event("refuted", ("kernel %d, looked at again: %s"):format(k.id, what))
+  S.progress.note(("kernel #%d did not stand: %s"):format(k.id, why))
+end
+
+-- Returns kernel, evaluation: of the baseline, where no other is faster when it is
+-- looked at again; nothing when interrupted. A run that was finished before and to
+-- which nothing was added has its confirmations already.
 function confirm.run(S)
   local recorded = S.journal.resumed and S.landed == #S.journal.order and S.journal.confirmed
-  for i, k in ipairs(ranking(S.pool)) do
-    if k.speedup_low <= 1 and i > 1 then break end
+  for _, k in ipairs(confirm.ranking(S.pool)) do
     local evaluation = recorded and recorded[k.id]
     if not evaluation then
       S.progress.note(("confirming kernel #%d"):format(k.id))
       evaluation = again(S, k)
       if not evaluation then return end
       S.journal.confirm(k, evaluation)
-      if evaluation.verdict ~= "ok" then
-        S.journal.event("refuted", ("kernel %d, looked at again: %s"):format(k.id,
-          evaluation.verdict))
-        S.progress.note(("kernel #%d did not stand: %s"):format(k.id,
-          evaluation.reason or evaluation.verdict))
-      end
+      if not verdict.gains(evaluation) then tell_refuted(S, k, evaluation) end
     end
-    if evaluation.verdict == "ok" then return k, evaluation end
+    if verdict.gains(evaluation) then return k, evaluation end
   end
   return S.pool[1], S.baseline_evaluation
 end

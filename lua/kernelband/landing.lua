@@ -68,10 +68,11 @@ local function leave_source(S, k)
 end
 
 -- What was timed side by side with the best so far is judged by that; else both by
--- their gains over the baseline.
+-- their gains over the baseline. What is slower than the baseline is never the best.
 local function better(S, kernel, evaluation)
   local best, pair = S.best, evaluation.against
   if not best then return true end
+  if kernel.speedup_low <= 1 then return false end
   if pair and pair.kernel == best.id then return pair.low > 1 end
   return kernel.speedup_low > best.speedup_low
 end

@@ -48,6 +48,7 @@
 ---@field baseline_ns number
 ---@field shapes table[]
 ---@field params? table
+---@field gain boolean whether anything faster than the baseline was found
 ---@field confirmed boolean
 ---@field pulls integer
 ---@field verdicts table<string, integer>

@@ -94,37 +94,39 @@ end
 
 -- Runs ------------------------------------------------------------------------------
 
--- Kernels that did not stand when they were looked at again.
-local function refuted(reader)
+-- What looking again at kernels came to: kernel -> speed-up, false for one that fell.
+local function looked_at(reader)
   local out = {}
   for _, e in ipairs(reader:evaluations "confirm") do
-    out[e.kernel] = e.verdict ~= "ok" and e.verdict or nil
+    local speedup = e.verdict == "ok" and e.evaluation and e.evaluation.speedup
+    out[e.kernel] = is_time(speedup) and speedup
   end
   return out
 end
 
--- The best verified kernel that a run's generator made, as a row. What was looked at
--- again at the end counts with that look's figure; where all that was looked at again
--- fell, so does the row: what is slower was seen once only, too.
+-- The best verified kernel that a run's generator made, as a row. Where kernels were
+-- looked at again at the end, these alone count, with that look's figure: what is slower
+-- was seen once only, and no kernel is left where all of them fell.
 function metrics.row(folder)
   local reader <close> = require("kernelband.run_reader").open(folder)
   local e = reader:experiment()
   local identity = e and e.identity or {}
   local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
                 set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }
-  local fallen = refuted(reader)
+  local again = looked_at(reader)
+  local ok, result = pcall(json.decode, core.system.read_file(folder .. "/result.json") or "")
+  local ended = ok and type(result) == "table" and result.confirmed and next(again) ~= nil
   for _, k in ipairs(reader:kernels()) do
-    if k.pull and not fallen[k.id] and k.speedup and k.speedup > (row.speedup or 0) then
-      row.verdict, row.speedup, row.strategy = "ok", k.speedup, k.strategy
+    local speedup = again[k.id]
+    if speedup == nil and not ended then speedup = k.speedup end
+    if k.pull and speedup and speedup > (row.speedup or 0) then
+      row.verdict, row.speedup, row.strategy = "ok", speedup, k.strategy
     end
   end
-  local ok, result = pcall(json.decode, core.system.read_file(folder .. "/result.json") or "")
-  if ok and type(result) == "table" and result.confirmed and result.id ~= 1
-     and is_time(result.speedup) then
+  if ended and result.id ~= 1 and is_time(result.speedup) then
     row.speedup, row.shapes, row.strategy = result.speedup, result.shapes, result.strategy
-  elseif ok and type(result) == "table" and result.confirmed and next(fallen) then
-    row.verdict, row.speedup, row.strategy = "refuted", nil, nil
-    row.reason = "no kernel stood when it was looked at again"
+  elseif ended and not row.speedup then
+    row.verdict, row.reason = "refuted", "no kernel stood when it was looked at again"
   end
   return row
 end

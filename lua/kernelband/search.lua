@@ -18,6 +18,7 @@ local schema  = require "kernelband.schema"
 local setup   = require "kernelband.setup"
 local simulate = require "kernelband.simulate"
 local status  = require "kernelband.status"
+local verdict = require "kernelband.verdict"
 local waiting = require "kernelband.waiting"
 
 local search = {}
@@ -210,12 +211,16 @@ end
 -- An empty list that JSON has as one.
 local function list(t) return t and #t == 0 and json.empty_list or t end
 
+-- What is not shown to be faster than the baseline is not returned in its place.
 local function result_of(S, kernel, evaluation, confirmed)
   local money, recorded = S.money, S.money.recorded
+  local gain = kernel.id > 1 and verdict.gains(evaluation)
+  if not gain then kernel, evaluation = S.pool[1], S.baseline_evaluation end
   local r = {
-    task = S.task.name, id = kernel.id, strategy = kernel.strategy,
-    speedup = evaluation.speedup or 1,
-    speedup_low = evaluation.speedup_low, speedup_high = evaluation.speedup_high,
+    task = S.task.name, id = kernel.id, strategy = kernel.strategy, gain = gain,
+    speedup = gain and evaluation.speedup or 1,
+    speedup_low = gain and evaluation.speedup_low or 1,
+    speedup_high = gain and evaluation.speedup_high or 1,
     time_ns = evaluation.time_ns, baseline_ns = evaluation.baseline_ns,
     shapes = evaluation.shapes, params = kernel.params, confirmed = confirmed,
     pulls = #S.rows, verdicts = S.verdicts, arms = S.arms, seed = S.seed,
@@ -302,6 +307,7 @@ local function body(S)
     if k then kernel, evaluation, confirmed = k, e, true end
   end
   local result = result_of(S, kernel, evaluation, confirmed)
+  if not result.gain then S.progress.note "nothing faster than the baseline was found" end
   S.progress.close()
   farewell(S)
   return result

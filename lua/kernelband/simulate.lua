@@ -2,10 +2,12 @@
 -- a machine needs: no queue, no journal, no progress, no second thoughts about
 -- time. The rows are those kb.search gives (a test compares them); a pull costs
 -- microseconds, so that a thousand searches are a matter of seconds.
+local confirm = require "kernelband.confirm"
 local core   = require "kernelband.core"
 local features = require "kernelband.trace.features"
 local schema = require "kernelband.schema"
 local space  = require "kernelband.trace.space"
+local judges = require "kernelband.verdict"
 local walk   = require "kernelband.trace.walk"
 
 local simulate = {}
@@ -74,7 +76,7 @@ end
 local function admit(S, W, state, kernel, i)
   S.pool[kernel.id] = kernel
   state.row[kernel], state.known[i] = i, kernel.id
-  if S.best and kernel.speedup_low <= S.best.speedup_low then return end
+  if S.best and kernel.speedup_low <= math.max(1, S.best.speedup_low) then return end
   S.best = kernel
   S.trail[#S.trail + 1] = { #S.rows + 1, W.optimum_ns / W.time_ns[i] }
 end
@@ -108,15 +110,19 @@ local function loop(S, W, state)
   end
 end
 
--- What search.lua's confirmation comes to here: no recorded kernel is refuted.
-local function confirmed(S)
-  if S.stopping or #S.pool < 2 or not S.confirm then return S.best, false end
-  local ranked = table.move(S.pool, 2, #S.pool, 1, {})
-  table.sort(ranked, function(a, b)
-    if a.speedup_low ~= b.speedup_low then return a.speedup_low > b.speedup_low end
-    return a.id < b.id
-  end)
-  return ranked[1], true
+-- What search.lua's confirmation comes to here: a recorded kernel has its true time.
+local function confirmed(S, W, state)
+  local function look(kernel, root)
+    return kernel, walk.evaluation(W, state.row[kernel], state.first_ns, root)
+  end
+  if S.stopping or #S.pool < 2 or not S.confirm then
+    return look(S.best, S.best.id > 1 and state.root or nil)
+  end
+  for _, kernel in ipairs(confirm.ranking(S.pool)) do
+    local _, evaluation = look(kernel)
+    if judges.gains(evaluation) then return kernel, evaluation, true end
+  end
+  return S.pool[1], S.baseline_evaluation, true
 end
 
 -- Runs what setup.search prepared; returns the kernel, its evaluation and
@@ -129,6 +135,7 @@ function simulate.run(S)
   for i, s in ipairs(S.strategies) do state.class_of[i] = S.generator.index[s.name] end
   local first = new_kernel(W, 1, nil, nil, start, state.first_ns, state.first_ns)
   S.baseline_ns = state.first_ns
+  S.baseline_evaluation = walk.evaluation(W, start, state.first_ns)
   S.trail = {}                          -- { pull, true share of the optimum } of each best
   admit(S, W, state, first, start)
   S.trail[1][1] = 0
@@ -136,11 +143,9 @@ function simulate.run(S)
   if S.brain.hand_over and not S.rewarded then S.brain.hand_over() end
   S.brain.admit(first)
   loop(S, W, state)
-  local kernel, sure = confirmed(S)
-  local i = state.row[kernel]
-  kernel.params = space.params(W, i)
-  return kernel, walk.evaluation(W, i, state.first_ns, not sure and i ~= start and state.root
-                                                        or nil), sure
+  local kernel, evaluation, sure = confirmed(S, W, state)
+  kernel.params = space.params(W, state.row[kernel])
+  return kernel, evaluation, sure or false
 end
 
 return simulate

@@ -190,7 +190,7 @@ local function watched(unit, options)
       best = p.parent
       trail[1][2] = unit.task.share_of_optimum(p.parent)
     end
-    if p.child and p.child.speedup_low > best.speedup_low then
+    if p.child and p.child.speedup_low > math.max(1, best.speedup_low) then
       best = p.child
       trail[#trail + 1] = { p.n, unit.task.share_of_optimum(p.child) }
     end

@@ -11,7 +11,27 @@ function verdict.fail(name, reason, ...)
   return { verdict = name, reason = reason }
 end
 
--- The same for a launch or a load that ended with code.
+-- Whether an evaluation shows its kernel to be faster than the baseline. win.lua decides
+-- where times were measured; recorded times have an interval alone.
+function verdict.gains(e)
+  local low = e.speedup_low or e.speedup
+  return e.verdict == "ok" and e.win ~= false and type(low) == "number" and low > 1
+end
+
+-- looks: { kernel, evaluation } of a run's confirmations, in their order. The last that
+-- shows its kernel to be faster, and that no later one takes back; or nil.
+function verdict.winner(looks)
+  local later = {}
+  for i = #looks, 1, -1 do
+    local look = looks[i]
+    if look.kernel and not later[look.kernel] and verdict.gains(look.evaluation or {}) then
+      return look
+    end
+    later[look.kernel or 0] = true
+  end
+end
+
+-- What fail says of a launch or a load that ended with code.
 function verdict.died(code, why, where)
   return verdict.fail(of_code[code] or "launch_failed", "%s (%s)", why, where)
 end

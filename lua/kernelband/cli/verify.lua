@@ -7,6 +7,7 @@ local json     = require "kernelband.json"
 local options  = require "kernelband.options"
 local run      = require "kernelband.run"
 local schema   = require "kernelband.schema"
+local verdict  = require "kernelband.verdict"
 
 local usage = "kernelband verify RUN [--json] [--strict] [--device cpu|cpu:N|cuda:N]"
 
@@ -15,19 +16,18 @@ local usage = "kernelband verify RUN [--json] [--strict] [--device cpu|cpu:N|cud
 local slack = math.log(1.1)
 local most_times = 3                    -- a busy machine may say less once; every time is told
 
--- The kernel a run reports and the evaluation its figure is from: the last
--- confirmation that was ok, else the best of the pool.
+-- The kernel a run reports and the evaluation its figure is from: of the confirmation that
+-- stands, else the best of the pool; where what was looked at again fell, the baseline.
 local function winner(reader)
   local kernels, best = {}, nil
   for _, k in ipairs(reader:kernels()) do
     kernels[k.id] = k
-    if not best or k.speedup_low > best.speedup_low then best = k end
+    if not best or k.speedup_low > math.max(1, best.speedup_low) then best = k end
   end
-  for _, row in ipairs(reader:evaluations "confirm") do
-    if row.verdict == "ok" and kernels[row.kernel] then
-      return kernels[row.kernel], row.evaluation, true
-    end
-  end
+  local looks = reader:evaluations "confirm"
+  local look = verdict.winner(looks)
+  if look and kernels[look.kernel] then return kernels[look.kernel], look.evaluation, true end
+  if #looks > 0 then best = kernels[1] end
   for _, row in ipairs(best and reader:evaluations() or {}) do
     if row.kernel == best.id and row.evaluation then return best, row.evaluation, false end
   end

@@ -5,6 +5,7 @@
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
 local journal = require "kernelband.report.journal"
+local verdict = require "kernelband.verdict"
 
 local model = {}
 
@@ -83,7 +84,7 @@ local function curve(m)
       FROM pulls p LEFT JOIN kernels k ON k.id = p.child
       WINDOW w AS (ORDER BY p.landed))
     SELECT * FROM landed WHERE id IS NOT NULL AND speedup_low > max(coalesce(before, 0),
-      (SELECT speedup_low FROM kernels WHERE id = 1)) ORDER BY landed]])
+      1.0, (SELECT speedup_low FROM kernels WHERE id = 1)) ORDER BY landed]])
   local stride = math.max(1, math.ceil(m.pulls / DOTS))
   m.stride = stride
   m.dots = rows(m, [[SELECT p.n, p.landed, p.at_s, p.strategy, p.verdict, k.id, k.speedup
@@ -109,20 +110,21 @@ local function evaluation(m, sql, ...)
   return e
 end
 
--- The confirmed kernel, else the best so far; and the figures that stand for it.
+-- The confirmed kernel, else the best so far; and the figures that stand for it. Where
+-- none stood that was looked at again, it is the baseline.
 local function winner(m)
-  local r = one(m, [[SELECT e.kernel FROM evaluations e WHERE kind = 'confirm'
-    AND json_valid(json) AND json_extract(json, '$.verdict') = 'ok' ORDER BY id DESC LIMIT 1]])
-  local last = m.curve[#m.curve]
+  local looks = rows(m, "SELECT kernel, json FROM evaluations WHERE kind = 'confirm' ORDER BY id")
+  for _, look in ipairs(looks) do look.evaluation = decode(look.json) end
+  local best = verdict.winner(looks) or #looks == 0 and m.curve[#m.curve] or {}
   m.baseline = kernel(m, 1)
-  m.winner = kernel(m, r.kernel or last and last.id or 1)
-  m.confirmed = r.kernel ~= nil
+  m.winner = kernel(m, best.kernel or best.id or 1)
+  m.confirmed = #looks > 0
   if not m.baseline then return end     -- it has not been measured yet
   m.baseline_evaluation = evaluation(m, "kind = 'baseline'")
   local w = m.winner
   m.evaluation = w.id == 1 and m.baseline_evaluation
                  or evaluation(m, "pull = ? AND kernel = ?", w.pull, w.id)
-  m.final = m.confirmed and evaluation(m, "kind = 'confirm' AND kernel = ?", w.id)
+  m.final = w.id > 1 and m.confirmed and evaluation(m, "kind = 'confirm' AND kernel = ?", w.id)
             or m.evaluation or { shapes = {} }
   for _, name in ipairs { "speedup", "speedup_low", "speedup_high" } do
     if type(m.final[name]) ~= "number" then m.final[name] = w[name] end
