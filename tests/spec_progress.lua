@@ -84,6 +84,20 @@ t.test("recorded answers cost nothing now, and what they cost is said to be reco
              "| $0.00 (recorded: $0.31 3k tokens) |")
 end)
 
+t.test("the line of a pull that failed says why in one clause", function()
+  local function line(verdict, reason, width)
+    return progress.line(with { last = false, verdict = verdict, reason = reason }, width)
+  end
+  for _, verdict in ipairs { "wrong", "cheated", "crashed" } do
+    t.contains(line(verdict, "y[3] is 2, expected 3; 7 more\nof 9"),
+               ("00:42 eta 02:06 | %s: y[3] is 2, expected 3"):format(verdict))
+    t.equal(line(verdict, "y[3] is 2; 7 more"):find("7 more", 1, true), nil)
+  end
+  t.equal(line("wrong", "a\27[2Jb\r"):find "%c", nil)
+  t.equal(#line("wrong", ("x"):rep(5000)) < 300, true)
+  t.equal(#line("wrong", "y[3] is 2", 80) <= 80, true)
+end)
+
 t.test("the block tells the best, the last pull, and what is under way", function()
   local lines = progress.block(with { best_low = 18.1, best_high = 18.7, last = false,
     verdict = "wrong", last_n = 12, last_strategy = "pipeline", reason = "y[3]\27[2J is off",

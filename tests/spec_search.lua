@@ -74,8 +74,60 @@ t.test("a source already known is not measured again", function()
   t.contains(r.rows[2].reason, "kernel 2 again")
 end)
 
-t.test("the search ends when the policy has nothing left", function()
-  t.equal(search { task = worlds.task { last = 3 } }.pulls, 3)
+t.test("the search ends when the policy has nothing left, and says why", function()
+  local out = worlds.folder()
+  local r = search { task = worlds.task { last = 3 }, out = out }
+  t.equal(r.pulls, 3)
+  local why = "none of the 8 pairs of kernel and strategy is open: generator counting has no "
+              .. "new child for any of them"
+  t.equal({ r.state, r.reason }, { "done", why })
+  t.equal(json.decode(core.system.read_file(out .. "/result.json")).reason, why)
+  local db = assert(core.store(out .. "/run.db", "read"))
+  t.equal(db:rows "SELECT text FROM events WHERE kind = 'done'", { { text = "3 pulls: " .. why } })
+  db:close()
+  t.equal(search {}.reason, nil)        -- its budget is spent
+end)
+
+t.test("a policy that stops though there is something left is named", function()
+  local file = worlds.file [[return { name = "lazy", defaults = {}, new = function()
+    return { admit = function() end, learn = function() end, choose = function() end } end }]]
+  t.contains(search { policy = file }.reason, "policy lazy chose nothing, though")
+end)
+
+-- Of a task whose schedule has parameters a and b, by strategies that move some.
+local function of_schedule(moves, budget)
+  local dir = worlds.folder()
+  assert(core.system.mkdir_p(dir))
+  local function put(name, text) assert(core.system.write_file(dir .. "/" .. name, text)) end
+  put("task.lua", [[return { name = "f", summary = "", args = { { "y", "f32", "out", { "n" } },
+    { "n", "i32" } }, shapes = { smoke = { { n = 1 } }, timed = { { n = 2 } },
+    held_out = { { n = 3 } } }, work = function() return { flops = 1, bytes = 1 } end,
+    reference = { c = "r.c" }, baseline = { c = "b.c" }, schedule = "s.lua" }]])
+  put("r.c", "") put("b.c", "0 0")
+  put("s.lua", [[return { parameters = { { "a", { 0, 1, 2 } }, { "b", { 0, 1 } } },
+    valid = function(p) return p.a + p.b < 3 end,
+    emit = function(p) return p.a .. " " .. p.b end }]])
+  local files = {}
+  for i, list in ipairs(moves) do
+    files[i] = worlds.file([[return { name = "s%d", target = "sm", summary = "", prompt = "",
+      moves = { %s } }]], i, list)
+  end
+  local task, evaluator = kb.task(dir), worlds.task {}.environment().evaluator
+  local fake = { name = "f", file = task.file, dir = task.dir, schedule = task.schedule,
+    environment = function()
+      return { strategies = {}, source = "0 0", evaluator = evaluator } end }
+  return search { task = fake, strategies = files, generator = kb.generator.schedule {},
+                  budget = { steps = budget } }
+end
+
+t.test("an exhausted space and parameters that nobody moves are told by name", function()
+  local r = of_schedule({ '"a"', '"b"' }, 50)
+  t.equal(r.pulls, 4)
+  t.contains(r.reason, "the space is exhausted: all 5 valid points of ")
+  r = of_schedule({ '"a"' }, 50)
+  t.equal(r.pulls, 2)
+  t.contains(r.reason, "no strategy's moves own b of ")
+  t.contains(r.reason, "/s.lua, and all that the others reach is known")
 end)
 
 t.test("up to `parallel` pulls are under way and the policy knows", function()

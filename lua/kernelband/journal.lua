@@ -240,7 +240,8 @@ local function add_files(j, db, exec)
 
   function j.finish(state, result)
     if result then write(j.folder .. "/result.json", json.encode(result) .. "\n") end
-    j.event(state, result and ("%d pulls"):format(result.pulls) or "")
+    j.event(state, result and ("%d pulls%s"):format(result.pulls, result.reason
+                                                    and ": " .. result.reason or "") or "")
     j.state(state)
   end
 

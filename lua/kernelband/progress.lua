@@ -10,6 +10,7 @@ local progress = {}
 
 local REDRAW_NS = 100 * 1000 * 1000
 local MOST_LINES = 8                    -- of a group of searches
+local CLAUSE = 100                      -- bytes of a reason on a line that tells more
 
 local modes = { "auto", "always", "never", "json" }
 local chosen = "auto"
@@ -91,6 +92,21 @@ local function times(s)
   return clock(s.elapsed_s) .. (eta and " eta " .. clock(eta) or "")
 end
 
+-- Not in the midst of a character.
+local function cut(line, width)
+  if #line <= width then return line end
+  return (line:sub(1, width):gsub("[\xC0-\xFF][\x80-\xBF]*$", ""))
+end
+
+-- Text of others in one line of ours: no control character reaches the terminal.
+local function plain(text) return (tostring(text):gsub("[%c\127]+", " ")) end
+
+-- The first clause of a reason, for a line that tells more.
+local function clause(reason)
+  local text = plain(tostring(reason):match "^%s*([^\n;]*)")
+  return #text > CLAUSE and cut(text, CLAUSE) .. ".." or text
+end
+
 -- s: status.of(search). What a narrow terminal has no room for is left out from
 -- the right.
 function progress.line(s, width)
@@ -105,6 +121,9 @@ function progress.line(s, width)
   local money = spent(s)
   if money then parts[#parts + 1] = " | " .. money end
   parts[#parts + 1] = " | " .. times(s)
+  if s.verdict and not s.last and s.reason then
+    parts[#parts + 1] = (" | %s: %s"):format(s.verdict, clause(s.reason))
+  end
   local line = ""
   for _, part in ipairs(parts) do
     if width and #line + #part > width then break end
@@ -113,9 +132,6 @@ function progress.line(s, width)
   if line == "" then line = parts[1]:sub(1, width) end
   return line
 end
-
--- Text of others in one line of ours: no control character reaches the terminal.
-local function plain(text) return (tostring(text):gsub("[%c\127]+", " ")) end
 
 local function last_pull(s)
   if not s.verdict then return "no pull has landed yet" end
@@ -138,12 +154,6 @@ local function flying(s)
     out[i] = ("#%d %s %s %.0f s"):format(f.n, f.strategy, f.stage, f.seconds)
   end
   return #out > 0 and "under way: " .. table.concat(out, ", ") or nil
-end
-
--- Not in the midst of a character.
-local function cut(line, width)
-  if #line <= width then return line end
-  return (line:sub(1, width):gsub("[\xC0-\xFF][\x80-\xBF]*$", ""))
 end
 
 -- The lines of a terminal's block, none wider than width.

@@ -11,6 +11,7 @@
 
 local core    = require "kernelband.core"
 local confirm = require "kernelband.confirm"
+local ending  = require "kernelband.ending"
 local json    = require "kernelband.json"
 local landing = require "kernelband.landing"
 local pulls   = require "kernelband.pull"
@@ -82,7 +83,10 @@ local function start(S)
   local parent, index, terms = S.brain.choose(S.pending, pending(S))
   if parent == nil then
     local row = S.journal.forced and S.journal.past(S.chosen + 1)
-    if not row then return false end
+    if not row then
+      S.dry = S.pending == 0
+      return false
+    end
     parent, index = S.pool[1], 1        -- the journal knows which it was
   end
   if S.pool[type(parent) == "table" and parent.id] ~= parent then
@@ -225,7 +229,7 @@ local function result_of(S, kernel, evaluation, confirmed)
     shapes = evaluation.shapes, params = kernel.params, confirmed = confirmed,
     pulls = #S.rows, verdicts = S.verdicts, arms = S.arms, seed = S.seed,
     policy = S.policy.name, interrupted = S.stopping ~= nil,
-    state = status.ends[S.stopping] or "done",
+    state = status.ends[S.stopping] or "done", reason = ending.why(S),
     source_path = S.journal.best_path, run = S.journal.folder, usd = money.known(),
     tokens = money.tokens, recorded = recorded and { answers = recorded.answers,
       usd = not recorded.unknown and recorded.usd or nil }, machine = S.machine,
@@ -275,8 +279,15 @@ local function baseline(S)
   S.brain.admit(kernel)
 end
 
-local function farewell(S)
-  if not S.stopping then return end
+local function farewell(S, result)
+  if not result.gain then S.progress.note "nothing faster than the baseline was found" end
+  if not S.stopping then
+    if result.reason then
+      S.progress.note(("ended after %d pulls, before its budget: %s"):format(#S.rows,
+                                                                            result.reason))
+    end
+    return
+  end
   local how = S.journal.folder
     and "go on with: kernelband resume " .. S.journal.folder
     or "nothing was saved: this search has no out"
@@ -307,9 +318,8 @@ local function body(S)
     if k then kernel, evaluation, confirmed = k, e, true end
   end
   local result = result_of(S, kernel, evaluation, confirmed)
-  if not result.gain then S.progress.note "nothing faster than the baseline was found" end
   S.progress.close()
-  farewell(S)
+  farewell(S, result)
   return result
 end
 

@@ -91,7 +91,10 @@ local function loop(S, W, state)
       return
     end
     local parent, s, terms = brain.choose(0, none)
-    if parent == nil then return end
+    if parent == nil then
+      S.dry = true
+      return
+    end
     local name = S.strategies[s].name
     local verdict, reason, i = pull(S, W, state, parent, s, n)
     local child

@@ -193,7 +193,7 @@ function synthetic.new(options)
     name = ("synthetic-%d"):format(options.seed), optimum_ns = optimum,
     -- How near a kernel comes to the best point there is, 0 to 1.
     share_of_optimum = function(kernel)
-      return optimum / (physics(truth, kernel.params))
+      return optimum / (physics(truth, kernel.params or zero))
     end,
     environment = function()
       return { strategies = strategies, generator = new_generator(truth),

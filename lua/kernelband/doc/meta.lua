@@ -130,6 +130,7 @@ local fixed = [[
 ---@field params? table
 ---@field gain boolean whether anything faster than the baseline was found
 ---@field confirmed boolean
+---@field reason? string why it ended before its budget
 ---@field pulls integer
 ---@field verdicts table<string, integer>
 ---@field arms table<string, integer>

@@ -89,6 +89,14 @@ local function start(all, task, ctx)
     return mended and mark(mended, i), why, code, wait_s
   end
 
+  function instance.ending(strategies)
+    local out = {}
+    for _, m in ipairs(started) do
+      out[#out + 1] = m.g.ending and m.g.ending(strategies) or nil
+    end
+    return #out > 0 and table.concat(out, "; ") or nil
+  end
+
   function instance.seen(candidate)
     for _, m in ipairs(started) do m.g.seen(candidate) end
   end

@@ -14,6 +14,7 @@
 --   moves(parent, strategy) parameters of what may come of it, and whether known ones
 --                           come again; nil when unknown. Optional
 --   seen(candidate)         it is known already: never propose it again
+--   ending(strategies)      why no pair is open, a sentence or nil. Optional
 --   first                   params of the baseline, or nil
 --
 -- A point is a list of value positions, one a parameter, in their order.
@@ -252,6 +253,43 @@ local function start(task, limit, draws, identity)
     local point = locate(candidate.params)
     if point then proposed[key_of(point)] = true end
     sources[core.system.hash(candidate.source)] = true
+  end
+
+  -- Parameters with a choice that no strategy's moves name.
+  local function unowned(strategies)
+    local owned, out = {}, {}
+    for _, s in ipairs(strategies) do
+      for _, name in ipairs(s.moves or {}) do owned[name] = true end
+    end
+    for _, p in ipairs(parameters) do
+      if not owned[p[1]] and #p[2] > 1 then out[#out + 1] = p[1] end
+    end
+    return out
+  end
+
+  -- How many valid points there are, where all are known and few enough to be counted.
+  local function exhausted()
+    local span, first, valid = { size = 1 }, {}, 0
+    for i, p in ipairs(parameters) do
+      span[i], first[i], span.size = i, 1, span.size * #p[2]
+    end
+    for n = 0, span.size <= limit and span.size - 1 or -1 do
+      local point = combine(first, span, n)
+      if fresh(point) then return nil end
+      if call("valid", named(point)) then valid = valid + 1 end
+    end
+    return valid > 0 and valid or nil
+  end
+
+  function instance.ending(strategies)
+    local names, valid = unowned(strategies), exhausted()
+    local file = schedule.file or "the schedule"
+    if valid then
+      return ("the space is exhausted: all %d valid points of %s are known"):format(valid, file)
+    elseif #names > 0 then
+      return ("no strategy's moves own %s of %s, and all that the others reach is known"):format(
+        table.concat(names, ", "), file)
+    end
   end
 
   local naive = {}

@@ -82,6 +82,7 @@ function ask.instance(self)
   -- Recorded answers run out; a model does not.
   function instance.open() return not self.left or self.left() end
   instance.always = not self.left       -- open for every pair
+  function instance.ending() return self.left and "the recorded answers are used up" end
 
   function instance.propose(parent, strategy, rng, here)
     here = here or {}
