@@ -95,13 +95,17 @@ t.test("from a hang's deadline to the next verdict takes half a second", functio
   t.equal(core.stats.median(waits) < 5000, true)    -- a bound on sanity; the figure is the bench's
 end)
 
-t.test("a worker killed during a launch costs one candidate", function()
+t.test("a worker killed twice during the launches of a candidate costs that one", function()
   local hang = assert(system.read_file(root .. "/hostile_cuda/never_returns.cu"))
   for i = 1, 3 do
     system.sleep_ns(second_ns)
     evaluator.submit(1, { source = hang }, {})
     evaluator.next(second_ns // 10 * i // 2)          -- into the compile, into the hang
     if not candidates.kill_worker() then return print "skipped: no /proc/thread-self/children" end
+    evaluator.next(second_ns // 100)
+    while evaluator.state()[1].state ~= "busy" do evaluator.next(second_ns // 100) end
+    evaluator.next(second_ns // 10)
+    candidates.kill_worker()
     local out = next_answer(evaluator)
     t.equal(out.verdict, "crashed", out.reason)
     t.contains(out.reason, "the worker died")

@@ -71,15 +71,45 @@ t.test("an empty source, a NUL and no text at all do not build", function()
   end
 end)
 
-t.test("a worker killed in the middle is replaced", function()
+-- Kills the worker once it has the candidate in hand; false where nobody can.
+local function kill_busy()
+  local limit = core.system.now_ns() + 20 * second_ns
+  while evaluator.state()[1].state ~= "busy" and core.system.now_ns() < limit do
+    evaluator.next(second_ns // 100)
+  end
+  evaluator.next(second_ns // 10)
+  return candidates.kill_worker()
+end
+
+t.test("a worker killed from outside in the middle is no verdict on its candidate", function()
+  local ticket = submit(honest)
+  if not kill_busy() then return print "skipped: no /proc/thread-self/children" end
+  local got, out = wait()
+  t.equal(got, ticket)
+  t.equal(out.verdict, "ok", out.reason)
+  t.contains(out.died, "the worker died")
+end)
+
+t.test("the second death of a worker on one candidate is the candidate's", function()
   local ticket = submit(read "tests/hostile/never_returns.c")
-  core.system.sleep_ns(second_ns // 10)
-  if not candidates.kill_worker() then return print "skipped: no /proc/thread-self/children" end
+  if not kill_busy() then return print "skipped: no /proc/thread-self/children" end
+  evaluator.next(second_ns // 100)      -- which sees to it
+  kill_busy()
   local got, out = wait()
   t.equal(got, ticket)
   t.equal(out.verdict, "crashed")
-  t.contains(out.reason, "the worker died")
+  t.contains(out.reason, "the worker died, for the second time")
   t.equal(judge(honest).verdict, "ok")
+end)
+
+t.test("nor does a fresh one that is killed while it opens end the run", function()
+  submit(honest)
+  if not kill_busy() then return print "skipped: no /proc/thread-self/children" end
+  evaluator.next(second_ns // 100)
+  t.equal(evaluator.state()[1].state, "opening")
+  candidates.kill_worker()
+  local _, out = wait()
+  t.equal(out.verdict, "ok", out.reason)
 end)
 
 t.test("a worker killed while idle costs no candidate", function()

@@ -256,6 +256,17 @@ t.test("a lost worker is an error, and a bad baseline too", function()
   t.raises("baseline is wrong", search, { task = worlds.task { bad = true } })
 end)
 
+t.test("a worker's death that cost no candidate is told, and the pull is what it is", function()
+  local out = worlds.folder()
+  local r = search { task = worlds.task { died = "the worker died" }, budget = { steps = 1 },
+                     out = out }
+  t.equal(r.rows[1].verdict, "ok")
+  local db = assert(core.store(out .. "/run.db", "read"))
+  t.equal(db:rows "SELECT text FROM events WHERE kind = 'worker'",
+          { { text = "pull 1 was evaluated once more: the worker died" } })
+  db:close()
+end)
+
 t.test("what breaks a search off says how to go on", function()
   local out = worlds.folder()
   local function later(p) if p.n == 2 then error "enough" end end

@@ -38,9 +38,10 @@ end
 -- fast as the baseline. options: strategies (names), fail (every such
 -- proposal is wrong), same (one source for all), last (proposals there are),
 -- refute (speed-up that is not confirmed, 1: none is), again (function of a speed-up:
--- what a confirmation measures), base_low (of the baseline's interval), usd (a proposal),
--- lost (evaluation at which the worker dies), bad (baseline is wrong), speedup
--- (function of n and strategy name), evidence (function of n).
+-- what a confirmation measures), base_low (of the baseline's interval), usd (a
+-- proposal), lost (evaluation at which the worker dies), died (what is said of a
+-- worker before it), bad (baseline is wrong), speedup (function of n and strategy
+-- name), evidence (function of n).
 function worlds.task(options)
   local strategies = {}
   for i, name in ipairs(options.strategies or { "one", "two" }) do
@@ -69,7 +70,7 @@ function worlds.task(options)
     end
     if how and how.confirm and options.again then speedup = options.again(speedup) end
     return {
-      verdict = "ok", time_ns = 1000 / speedup, baseline_ns = 1000,
+      died = options.died, verdict = "ok", time_ns = 1000 / speedup, baseline_ns = 1000,
       speedup = speedup, speedup_low = speedup, speedup_high = speedup,
       shapes = {}, evidence = options.evidence and options.evidence(n) or {
         phi = { 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5 },

@@ -182,6 +182,11 @@ local function evaluate(S, p, kind, candidate)
     p.cancelled = true
     return nil, why
   end
+  if result.died then
+    local text = ("pull %d was evaluated once more: %s"):format(p.n, result.died)
+    S.journal.event("worker", text)
+    S.progress.note(text)
+  end
   if candidate.declared then result.declared = pull.hash(S, candidate.declared) end
   local attempt = { kind = kind, candidate = candidate }
   attempt.evaluation, attempt.text = pull.kept(S, result)

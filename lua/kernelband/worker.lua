@@ -124,6 +124,7 @@ local function fail(self, how)
 end
 
 local function deliver(self, job, evaluation)
+  evaluation.died = job.died            -- the worker that had it before
   if job.promise then
     job.promise:resolve(evaluation)
   else
@@ -174,7 +175,7 @@ local function give(self, slot, job)
     table.insert(self.queue, 1, job)
     return start(self, slot)
   end
-  slot.job, slot.served, slot.took = job, true, false
+  slot.job, slot.served = job, true
   expect(self, slot, "busy", patience(self, "evaluate_s", evaluate_timeout_ns))
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
@@ -211,22 +212,25 @@ local function start_builders(self)
                                  loop = self.loop, done = function() dispatch(self) end }
 end
 
--- Ends a slot whose process is gone or late; a fresh one takes its place. The
--- candidate in hand is judged by that, unless the process was dying already when
--- it was sent and never read it: then it waits for the next one, once.
+-- Ends a slot whose process is gone or late; a fresh one takes its place. A process that
+-- died may have been killed from outside: the candidate in hand is tried once more, and
+-- the second death is its verdict. An opening that worked before is tried once more, too.
 local function replace(self, slot, verdict, reason)
-  local job, opening = slot.job, slot.state == "opening"
+  local job, opening, died = slot.job, slot.state == "opening", verdict == "crashed"
   slot.job = nil
-  if job and verdict == "crashed" and not slot.took and not job.again then
-    stop(self, slot)
-    job.again = true
+  if died and job and job.died then reason = reason .. ", for the second time" end
+  reason = lost(slot, reason)
+  stop(self, slot)
+  if died and job and not job.died then
+    job.died = reason
     table.insert(self.queue, 1, job)
     return start(self, slot)
   end
-  reason = lost(slot, reason)
-  stop(self, slot)
   if opening then
-    if slot.was_spare and verdict == "crashed" then return start(self, slot) end
+    if died and (slot.was_spare or self.first and not slot.reopened) then
+      slot.reopened = not slot.was_spare
+      return start(self, slot)
+    end
     slot.state = "lost"
     return fail(self, { lost = reason })
   end
@@ -256,11 +260,9 @@ local function take_reply(self, slot, text)
     return fail(self, { raise = "the worker failed: " .. tostring(reply.failed) })
   end
   if reply.warm then return end         -- a spare's first word, read late
-  if reply.took and slot.job then
-    slot.took = true
-    return
-  end
+  if reply.took and slot.job then return end
   if reply.ready and slot.state == "opening" then
+    slot.reopened = false
     self.first = self.first or reply.ready
     self.machine = self.machine or reply.machine
     start_builders(self)
