@@ -11,8 +11,18 @@ local export = {}
 
 local CHUNK = 500
 
+-- JSON has no infinities, and what is recorded may say 1e999.
+local function finite(v)
+  if type(v) == "table" then
+    for k, x in pairs(v) do v[k] = finite(x) end
+  elseif type(v) == "number" and v - v ~= 0 then
+    return cjson.null
+  end
+  return v
+end
+
 -- Sources are hostile and may be no UTF-8; JSON is.
-local function encode(v) return chart.utf8(json.encode(v)) end
+local function encode(v) return chart.utf8(json.encode(finite(v))) end
 
 local function decode(text)
   local ok, value = pcall(json.decode, text)
@@ -205,7 +215,8 @@ function export.t4(j, write)
         told and decode(told.json))
   end
   each_pull(j, function(row)
-    if row.verdict ~= "no_candidate" then put(row, decode(row.json)) end
+    local lost = row.verdict == "ok" and not row.time_ns        -- of a damaged journal
+    if row.verdict ~= "no_candidate" and not lost then put(row, decode(row.json)) end
   end)
   write "\n]}\n"
   return true

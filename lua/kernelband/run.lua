@@ -9,6 +9,7 @@ local archive = require "kernelband.archive"
 local format = require "kernelband.run_format"
 local journal = require "kernelband.journal"
 local json = require "kernelband.json"
+local salvage = require "kernelband.salvage"
 local schema = require "kernelband.schema"
 
 local run = {}
@@ -79,7 +80,7 @@ function run.experiment(folder)
   return experiment
 end
 
-function run.reader(folder) return require("kernelband.run_reader").open(folder) end
+function run.reader(folder, how) return require("kernelband.run_reader").open(folder, how) end
 
 -- Adds to the journal of a run that no search is writing to: write(db). Returns
 -- true | nil, why it could not be.
@@ -231,6 +232,12 @@ local function open_db(folder, spec, on, notes)
       folder)
   end
   local db, why = core.store(file)
+  local damage = resume and (db and salvage.damage(db) or why and salvage.is_damage(why) and why)
+  if damage then
+    if db then db:close() end
+    schema.raise("%s is damaged (%s), so the run cannot be gone on with; kernelband export %s "
+      .. "--jsonl writes what can be read of it", file, damage, folder)
+  end
   if not db then journal.broken(folder, why) end
   local ok, forced = pcall(function()
     if resume then return reopen(db, folder, spec, on, notes) end

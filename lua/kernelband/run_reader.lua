@@ -1,7 +1,11 @@
 -- run_reader.lua - what a run folder holds, as tables, for whoever reports,
 -- exports or verifies. Reads run.db of any format, while a search writes to it too.
 --
---   local r = run.reader(folder)          raises a configuration error
+--   local r = run.reader(folder)          raises a configuration error, where the file is
+--                                         damaged too
+--   run.reader(folder, "anyway")          reads what is left of a damaged one, in memory;
+--                                         r.damage says in a sentence what is wrong
+--   run.reader(folder, "unchecked")       for who looks often
 --   r:experiment()      the one row; args, identity, options, machine, hashes and
 --                       clocks decoded
 --   r:kernels() r:pulls() r:calls() r:events() r:profiles()
@@ -16,6 +20,7 @@
 local core = require "kernelband.core"
 local format = require "kernelband.run_format"
 local json = require "kernelband.json"
+local salvage = require "kernelband.salvage"
 local schema = require "kernelband.schema"
 
 local reader = {}
@@ -92,22 +97,45 @@ function reader:close()
   self.db = nil
 end
 
-local function open(folder)
+-- What is left of a damaged file, and a sentence that says so.
+local function rest_of(file, folder, damage, how)
+  if how ~= "anyway" then
+    schema.raise("%s is damaged (%s); kernelband export %s --jsonl writes what can be read of it",
+                 file, damage, folder)
+  end
+  local db, what = salvage.read(file)
+  if not db then schema.raise("%s is damaged (%s), and nothing of it can be read", file, damage) end
+  return db, ("%s is damaged (%s): %s, and what they say may have changed"):format(file, damage,
+                                                                                what)
+end
+
+-- A database whose damage, if there is any, is nil or a clause.
+local function store_of(file, how)
+  local db, why = core.store(file, "read")
+  if db then return db, how ~= "unchecked" and salvage.damage(db) or nil end
+  why = why:sub(1, #file + 2) == file .. ": " and why:sub(#file + 3) or why
+  if not salvage.is_damage(why) then schema.raise("%s: %s", file, why) end
+  return nil, why
+end
+
+local function open(folder, how)
   folder = folder:gsub("(.)/+$", "%1")
   local file = folder .. "/run.db"
   if core.system.exists(file) ~= "file" then
     schema.raise("%s holds no run (there is no run.db in it)", folder)
   end
-  local db, why = core.store(file, "read")
-  if not db then schema.raise("%s", why) end
-  local self = setmetatable({ db = db, folder = folder }, reader)
+  local db, damage = store_of(file, how)
+  if damage then
+    if db then db:close() end
+    db, damage = rest_of(file, folder, damage, how)
+  end
+  local self = setmetatable({ db = db, folder = folder, damage = damage }, reader)
   local found = db:rows "SELECT id FROM experiment"
   if not found or not found[1] then
     db:close()
     schema.raise("%s/run.db is not the journal of a run", folder)
   end
-  local ok
-  ok, why = pcall(format.present, db, folder)
+  local ok, why = pcall(format.present, db, folder)
   if not ok then
     db:close()
     error(why, 0)

@@ -32,6 +32,7 @@ return {
     end
     if not chosen then schema.raise("kernelband: which format?\nusage: %s", usage) end
     local j <close> = journal.open(rest[1])
+    if j.damage then io.stderr:write("kernelband: ", j.damage, "\n") end
     local function must(done, why)
       if not done then schema.stop("kernelband export: " .. why) end
       return done
@@ -39,6 +40,6 @@ return {
     local file = opt.out and must(io.open(opt.out, "w")) or io.stdout
     must(export[chosen](j, function(text) must(file:write(text)) end))
     if opt.out then must(file:close()) else must(file:flush()) end
-    return 0
+    return j.damage and 1 or 0
   end,
 }

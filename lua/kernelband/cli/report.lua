@@ -19,12 +19,13 @@ search tree, strategies and clusters, roofline, profile, source with its diffs, 
 each number comes from. Of several: their curves with bands, fast_p, intervals, pulls an arm.]],
   run = function(args)
     local opt, folders = options.parse(args, { usage = usage, options = opts, least = 1 })
-    local html = report.html(folders)
+    local html, damage = report.html(folders)
+    for _, text in ipairs(damage) do io.stderr:write("kernelband: ", text, "\n") end
     local file = opt.out or (#folders == 1 and folders[1]:gsub("(.)/+$", "%1") .. "/report.html"
                              or "report.html")
     local ok, why = core.system.write_file(file, html)
     if not ok then error("kernelband report: " .. why, 0) end
     print(file)
-    return 0
+    return #damage > 0 and 1 or 0
   end,
 }

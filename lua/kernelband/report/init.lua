@@ -1,6 +1,7 @@
 -- report - pages of runs.
 --
---   report.html { "runs/a" }               one run, with everything there is
+--   report.html { "runs/a" }               one run, with everything there is; a list of what
+--                                          was told of damaged files comes with it
 --   report.html { "runs/a", "runs/b" }     several, side by side
 --   report.sections(m)                     of one model, for the live page
 local chart  = require "kernelband.chart"
@@ -53,7 +54,7 @@ function report.title(m)
 end
 
 function report.lead(m)
-  return ('<p class="q">%s</p>'):format(chart.escape(
+  return (m.damage and format.note(m.damage) or "") .. ('<p class="q">%s</p>'):format(chart.escape(
     ("Run %s, policy %s, generator %s, seed %d, %s; started %s."):format(m.name, m.policy,
     m.generator, m.seed, m.state, m.experiment.started or "?")))
 end
@@ -64,12 +65,15 @@ function report.foot()
 end
 
 function report.html(folders)
-  local models = {}
-  for i, folder in ipairs(folders) do models[i] = model.load(folder) end
-  if #models > 1 then return require("kernelband.report.many").html(models) end
+  local models, damage = {}, {}
+  for i, folder in ipairs(folders) do
+    models[i] = model.load(folder)
+    damage[#damage + 1] = models[i].damage
+  end
+  if #models > 1 then return require("kernelband.report.many").html(models), damage end
   local m = models[1]
   return page.html { title = report.title(m), lead = report.lead(m), foot = report.foot(),
-                     sections = report.sections(m) }
+                     sections = report.sections(m) }, damage
 end
 
 return report

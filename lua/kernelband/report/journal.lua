@@ -3,6 +3,7 @@
 --
 --   local j <close> = journal.open "runs/a"     raises when there is no run
 --   j:rows(sql, ...)   j:experiment()   j.folder   j.format   j:close()
+--   j.damage        a sentence, where the file is damaged and these are its remains
 local format = require "kernelband.run_format"
 local run    = require "kernelband.run"
 local schema = require "kernelband.schema"
@@ -24,9 +25,10 @@ end
 
 function journal:close() self.reader:close() end
 
-function journal.open(folder)
-  local reader = run.reader(folder)
-  local j = setmetatable({ reader = reader, folder = reader.folder }, journal)
+function journal.open(folder, how)
+  local reader = run.reader(folder, how or "anyway")
+  local j = setmetatable({ reader = reader, folder = reader.folder, damage = reader.damage },
+                         journal)
   local ok, why = reader.db:exec "BEGIN"
   if ok then j.format, why = format.of(reader.db, reader.folder) end
   if not j.format then

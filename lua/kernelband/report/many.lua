@@ -271,13 +271,15 @@ end
 function many.html(models)
   local groups = groups_of(models)
   name_groups(groups)
-  local tasks, names = {}, {}
+  local tasks, names, damage = {}, {}, {}
   for _, m in ipairs(models) do
+    damage[#damage + 1] = m.damage and format.note(m.damage)
     if not tasks[m.task] then tasks[m.task] = true names[#names + 1] = m.task end
   end
   return page.html {
     title = ("%d runs: %s"):format(#models, chart.cut(table.concat(names, ", "), 60)),
-    lead = ('<p class="q">%s</p>'):format(("%d groups of runs that differ by seed alone.")
+    lead = table.concat(damage) .. ('<p class="q">%s</p>'):format(
+           ("%d groups of runs that differ by seed alone.")
            :format(#groups)),
     foot = require("kernelband.report").foot(),
     sections = {

@@ -117,7 +117,7 @@ local function winner(m)
   for _, look in ipairs(looks) do look.evaluation = decode(look.json) end
   local best = verdict.winner(looks) or #looks == 0 and m.curve[#m.curve] or {}
   m.baseline = kernel(m, 1)
-  m.winner = kernel(m, best.kernel or best.id or 1)
+  m.winner = m.baseline and (kernel(m, best.kernel or best.id or 1) or m.baseline)
   m.confirmed = #looks > 0
   if not m.baseline then return end     -- it has not been measured yet
   m.baseline_evaluation = evaluation(m, "kind = 'baseline'")
@@ -342,16 +342,15 @@ local function collect(m)
   roofline(m)
 end
 
-local function open(folder)
-  local j = journal.open(folder)
+local function open(folder, how)
+  local j = journal.open(folder, how)
   return { folder = j.folder, name = j.folder:match "([^/]+)$" or j.folder, journal = j,
-           format = j.format }
+           format = j.format, damage = j.damage }
 end
 
--- Everything of the run in a folder; raises when there is none or when it is
--- damaged.
-function model.load(folder)
-  local m = open(folder)
+-- Everything of the run in a folder, or what is left of it; raises when there is none.
+function model.load(folder, how)
+  local m = open(folder, how)
   local _ <close> = m.journal
   collect(m)
   m.journal = nil
@@ -362,7 +361,7 @@ end
 -- it cannot be read now.
 function model.stamp(folder)
   local ok, stamp = pcall(function()
-    local m = open(folder)
+    local m = open(folder, "unchecked")
     local _ <close> = m.journal
     local e = one(m, "SELECT state FROM experiment")
     local p = one(m, "SELECT count(*) AS n FROM pulls")

@@ -243,7 +243,7 @@ function search.clusters(m)
       k.cluster and (", cluster %d"):format(k.cluster) or "") }
     local g = k.cluster and at[k.cluster] and groups[at[k.cluster]] or none
     g[#g + 1] = p
-    if k.id == m.winner.id then spot = p end
+    if m.winner and k.id == m.winner.id then spot = p end
   end
   c:points(none, { series = 8, radius = 2.5, name = #none > 0 and "never a parent" or nil })
   for i, g in ipairs(groups) do
