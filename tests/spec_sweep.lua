@@ -211,4 +211,25 @@ t.test("runs are compared on what they found", function()
   t.contains(text, "T = 12")
 end)
 
+t.test("a disk that is full ends a sweep in words, and the next one goes on with it", function()
+  local small = folder .. "/small"
+  assert(core.system.mkdir_p(small))
+  if not os.execute(("mount -t tmpfs -o size=64k tmpfs %s 2>/dev/null"):format(small)) then
+    return print "skipped: a small file system needs root to mount"
+  end
+  local unmount <close> = setmetatable({}, { __close = function()
+    os.execute("umount -l " .. small)
+  end })
+  -- What is left is not a multiple of a row: the last one is cut off.
+  assert(core.system.write_file(small .. "/ballast", ("x"):rep(49152)))
+  local out = small .. "/rows.jsonl"
+  t.contains(t.raises("No space left", sweep, { out = out, seeds = 40 }), out .. ".part1")
+  local left = assert(core.system.read_file(out .. ".part1"))
+  t.equal(#left > 1000 and left:sub(-1) ~= "\n", true, #left .. " bytes")
+  os.remove(small .. "/ballast")
+  assert(core.system.write_file(out .. ".part1", left:sub(1, 8000)))
+  t.equal(sweep { out = out, seeds = 10 }, sweep { seeds = 10 })
+  return unmount
+end)
+
 t.finish()

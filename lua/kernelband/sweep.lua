@@ -84,15 +84,28 @@ local function run_units(units, first, step, take)
   return true
 end
 
+-- A file of rows to add to; a last line that was cut off, by a kill or a full disk, goes.
+local function open_part(file)
+  local text = core.system.exists(file) == "file" and core.system.read_file(file) or ""
+  local ok, why = true, nil
+  if text:find "[^\n]$" then
+    ok, why = core.system.write_file(file, text:match "^.*\n" or "")
+  end
+  local out
+  if ok then out, why = io.open(file, "a") end
+  return out or schema.stop(why)
+end
+
 local function write_part(file, units, first, step)
-  local out, why = io.open(file, "a")
-  if not out then schema.stop(why) end
-  local whole = run_units(units, first, step, function(line)
-    out:write(line, "\n")
-    out:flush()
+  local out <close> = open_part(file)
+  return run_units(units, first, step, function(line)
+    local ok, why = out:write(line, "\n")
+    if ok then ok, why = out:flush() end
+    if not ok then
+      schema.stop(("%s: %s; the rows before are kept: make room, then run the sweep again")
+                  :format(file, why))
+    end
   end)
-  out:close()
-  return whole
 end
 
 -- Children ------------------------------------------------------------------------
