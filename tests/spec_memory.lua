@@ -3,6 +3,7 @@ local t = require "harness"
 local core = require "kernelband.core"
 local kb = require "kernelband"
 local memory = require "kernelband.memory"
+local run = require "kernelband.run"
 
 local dir = t.folder()
 local file = dir .. "/memory.json"
@@ -104,6 +105,84 @@ t.test("the content of a memory is part of what a run is", function()
   assert(one ~= two and one:sub(1, #file) == file)
 end)
 
+-- A recorded space of which a policy can learn, and its search with a memory.
+local trace = dir .. "/space.jsonl"
+do
+  local lines = { [[{"kernelband":"trace","version":1,"task":"toy","language":"c","device":"toy",]]
+                  .. [["axes":["a","b"]}]] }
+  for i = 0, 35 do
+    lines[#lines + 1] = ([[{"c":[%d,%d],"v":"ok","t":%d}]]):format(i % 6, i // 6,
+                                                                  100 + (i * 7) % 36)
+  end
+  assert(core.system.write_file(trace, table.concat(lines, "\n") .. "\n"))
+end
+
+local function search(out, steps, params)
+  local r = kb.search { task = kb.trace(trace), budget = { steps = steps }, out = out, quiet = true,
+                        policy = kb.policy("policies/kernelband.lua", params) }
+  return r
+end
+
+t.test("a run whose memory is the file it adds to is gone on with as it was begun", function()
+  os.remove(file)
+  local same = { memory = file, remember = file }
+  search(dir .. "/other", 8, { remember = file })
+  local begun = assert(core.system.read_file(file))
+  local straight = search(dir .. "/straight", 16, same)
+  assert(core.system.write_file(file, begun))
+  search(dir .. "/run", 8, same)
+  assert(core.system.read_file(file) ~= begun, "it has learned nothing")
+  run.resuming(dir .. "/run")
+  local r = search(dir .. "/run", 16, same)
+  run.resuming {}
+  t.equal(r.rows, straight.rows)
+end)
+
+t.test("a memory that will be made by the search itself may be absent", function()
+  os.remove(file)
+  search(nil, 4, { memory = file, remember = file })
+  t.equal(#memory.load(file), 1)
+end)
+
+t.test("a file that cannot be written is refused before the search", function()
+  for _, bad in ipairs { dir, dir .. "/nowhere/m.json", "/proc/m.json" } do
+    local e = t.raises("remember", kb.policy, "policies/kernelband.lua", { remember = bad })
+    t.equal(e.config, true)
+    t.contains(e, bad)
+  end
+  write "something else"
+  t.raises("not a memory", kb.policy, "policies/kernelband.lua", { remember = file })
+  os.remove(file)
+end)
+
+t.test("a file that cannot be written at the end costs no result", function()
+  os.remove(file)
+  local policy = kb.policy("policies/kernelband.lua", { remember = file })
+  assert(core.system.mkdir_p(file))
+  local r = kb.search { task = kb.trace(trace), budget = { steps = 4 }, policy = policy,
+                        quiet = true }
+  t.equal(r.pulls, 4)
+  os.execute("rm -rf '" .. file .. "'")
+end)
+
+t.test("searches that save at the same time lose nothing of one another", function()
+  os.remove(file)
+  local script, pipes = dir .. "/save.lua", {}
+  assert(core.system.write_file(script, [[
+    local memory = require "kernelband.memory"
+    for i = 1, 20 do
+      memory.save(arg[1], ("%s %d"):format(arg[2], i), { { params = { a = i }, time_ns = 1 } })
+    end]]))
+  for i = 1, 3 do
+    pipes[i] = io.popen(("%s run %s %s %d 2>&1"):format(core.system.exe(), script, file, i))
+  end
+  for i = 1, 3 do
+    t.equal(pipes[i]:read "a", "")
+    pipes[i]:close()
+  end
+  t.equal(#memory.load(file), 60)
+end)
+
 t.test("a memory that is none is told", function()
   local head = '{ "format": "kernelband memory", "version": 1, "spaces": '
   for text, why in pairs {
@@ -162,6 +241,4 @@ for _, name in ipairs { "kernelband", "kernelband_v1" } do
   end)
 end
 
-os.remove(file)
-os.remove(dir)
 t.finish()

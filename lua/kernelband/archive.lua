@@ -3,6 +3,7 @@
 --
 --   archive.keep_task(store, t)      task.lua, references and baselines go to the
 --       table blobs; experiment.hashes gets task_files = { name = hash }
+--   archive.keep_memory(store, text)    archive.memory(reader) -> text | nil
 --   archive.restore_task(reader, into)   -> the task, loaded in the fence, without
 --       its schedule | nil, why
 --
@@ -46,6 +47,19 @@ local function keep(store, bytes)
     n = n + 1
     hash = plain .. "-" .. n
   end
+end
+
+-- The memory of earlier searches that a policy was given (policy.lua).
+function archive.keep_memory(store, text)
+  assert(store:exec("UPDATE experiment SET hashes = json_set(hashes, '$.memory', ?)",
+                    keep(store, text)))
+end
+
+-- ... of a run folder; nil where none was kept.
+function archive.memory(reader)
+  local hashes = reader:experiment().hashes
+  local hash = type(hashes) == "table" and hashes.memory
+  return type(hash) == "string" and reader:blob(hash) or nil
 end
 
 -- A task that is no folder of files (an environment) is not kept.

@@ -13,6 +13,7 @@ local schema = require "kernelband.schema"
 
 local memory = {}
 
+local LOCK_NS = 30 * 10 ^ 9 // 1        -- to wait for others that save
 local most_bytes, most_spaces, most_points, most_params = 1 << 24, 63, 2048, 64
 
 local function bad(file, ...)
@@ -61,16 +62,44 @@ local function check(file, m)
   return m
 end
 
--- The spaces of a file, and its hash.
-function memory.load(file)
+-- The text of a file; what is wrong with it is for parse to say.
+function memory.read(file)
   local text, why = core.system.read_file(file)
   if not text then schema.raise("memory: %s", why) end
+  return text
+end
+
+-- The spaces in the text of a file, and its hash.
+function memory.parse(file, text)
   if #text > most_bytes then bad(file, "it is over %d bytes", most_bytes) end
   local _, depth = text:gsub("[%[{]", "")
   if depth > 2 * most_spaces * most_points + 8 then bad(file, "too many lists") end
   local ok, m = pcall(json.decode, text)
   if not ok then bad(file, "%s", tostring(m)) end
   return check(file, m).spaces, core.system.hash(text)
+end
+
+function memory.load(file) return memory.parse(file, memory.read(file)) end
+
+-- Who saves holds the lock beside the file, as two that add to it would lose points.
+local function lock_of(file)
+  local limit = core.system.now_ns() + LOCK_NS
+  while true do
+    local lock, why, code = core.system.lock(file .. ".lock")
+    if lock or code ~= "EAGAIN" or core.system.now_ns() > limit then return lock, why, code end
+    core.system.sleep_ns(10 ^ 7 // 1)
+  end
+end
+
+-- Raises when a search could not save there.
+function memory.check_writable(file)
+  local is, lock, why, code = core.system.exists(file), nil, "it is no file", nil
+  if is == "file" then memory.load(file) end
+  if not is or is == "file" then lock, why, code = core.system.lock(file .. ".lock") end
+  if lock then return lock:close() end
+  if code ~= "EAGAIN" then
+    schema.raise("remember = \"%s\": what a search learns cannot be written there: %s", file, why)
+  end
 end
 
 local function key_of(point)
@@ -99,6 +128,8 @@ end
 -- Adds the points of a search on the space called name; the file is replaced whole.
 function memory.save(file, name, points)
   if #points == 0 then return end
+  local lock <close>, no = lock_of(file)
+  if not lock then schema.raise("%s", tostring(no)) end
   local spaces = core.system.exists(file) and memory.load(file) or {}
   local at = #spaces + 1
   for i, s in ipairs(spaces) do
@@ -108,7 +139,7 @@ function memory.save(file, name, points)
   while #spaces > most_spaces do table.remove(spaces, 1) end
   local text = json.encode { format = "kernelband memory", version = 1, spaces = spaces }
   local ok, why = core.system.write_file(file, text .. "\n")
-  if not ok then schema.raise("%s: %s", file, tostring(why)) end
+  if not ok then schema.raise("%s", tostring(why)) end
 end
 
 return memory

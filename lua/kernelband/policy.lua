@@ -3,7 +3,8 @@
 -- A parameter may be a function of the pull number, alpha = function(n) return
 -- 1 / n end: params then holds its value for the pull in hand. memory = "FILE", of
 -- a policy that has the parameter, is what earlier searches left; remember = "FILE"
--- is where this one leaves its points at the end.
+-- is where this one leaves its points at the end. Both may be one file. A run keeps
+-- the memory it was begun with, and goes on with that.
 --
 -- A policy works in the fence on its own copies of the engine's kernels, so a
 -- policy can neither change the search but by its choices nor see what would
@@ -376,18 +377,47 @@ local function start(def, params, file, ctx)
     fence.call(call_steps, p.learn, m.pull(pull))
   end
 
-  -- At the end of a search that was not broken off.
+  -- At the end of a search that was not broken off: true | nil, why nothing was saved.
   function running.finish()
-    if p.remember and params.remember ~= "" then
-      memory.save(params.remember, ctx.name or "?", fence.call(call_steps, p.remember))
-    end
+    if not p.remember or params.remember == "" then return true end
+    local points = fence.call(call_steps, p.remember)
+    local ok, why = pcall(memory.save, params.remember, ctx.name or "?", points)
+    return ok or nil, why
   end
 
   return running
 end
 
+-- The text of the memory that parameters name; nil: they name none. What the search
+-- itself will make may be absent.
+local function memory_of(params)
+  local file = params.memory
+  if type(file) ~= "string" or file == "" then return nil end
+  if file == params.remember and not core.system.exists(file) then return "" end
+  return memory.read(file)
+end
+
+local function with_memory(def, merged, name, file, text)
+  local spaces, hash
+  if text == "" then hash = "absent" elseif text then
+    spaces, hash = memory.parse(merged.memory, text)
+  end
+  local list, value = schedules(def, merged, name)
+  return {
+    name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
+    params = described(merged, list, value, hash), reward = def.reward, memory = text,
+    recalling = function(other) return with_memory(def, merged, name, file, other) end,
+    new = function(ctx)
+      local with = { memory = spaces }
+      for k, v in pairs(ctx) do with[k] = v end
+      return start(def, merged, file, with)
+    end,
+  }
+end
+
 -- The policy of a file with params laid over its defaults:
--- { name, summary, file, params, defaults, reward, new(ctx) -> { admit, choose, learn } }.
+-- { name, summary, file, params, defaults, reward, new(ctx) -> { admit, choose, learn },
+--   memory = text or nil, recalling(text) -> the same policy with that memory }.
 function policy.load(name, params)
   if type(name) ~= "string" then
     schema.raise_at_call("kb.policy", "expected a path, got %s", schema.show(name))
@@ -401,20 +431,11 @@ function policy.load(name, params)
   local def = schema.check(fence.load(file, nil, load_steps), rules, file)
   check_accepts(def, file)
   local merged = merge(def, params, name)
-  local spaces, hash
-  if type(merged.memory) == "string" and merged.memory ~= "" then
-    spaces, hash = memory.load(merged.memory)
+  local text = memory_of(merged)
+  if type(merged.remember) == "string" and merged.remember ~= "" then
+    memory.check_writable(merged.remember)
   end
-  local list, value = schedules(def, merged, name)
-  return {
-    name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
-    params = described(merged, list, value, hash), reward = def.reward,
-    new = function(ctx)
-      local with = { memory = spaces }
-      for k, v in pairs(ctx) do with[k] = v end
-      return start(def, merged, file, with)
-    end,
-  }
+  return with_memory(def, merged, name, file, text)
 end
 
 return policy

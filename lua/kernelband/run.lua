@@ -82,6 +82,17 @@ end
 
 function run.reader(folder, how) return require("kernelband.run_reader").open(folder, how) end
 
+-- The memory that a policy was given when the run in `out`, which is gone on with, was
+-- begun; nil where there is none. What is wrong with the run is for open to say.
+function run.memory(out)
+  local folder, on = run.place(out)
+  if not on then return nil end
+  local ok, reader = pcall(run.reader, folder)
+  if not ok then return nil end
+  local _ <close> = reader
+  return archive.memory(reader)
+end
+
 -- Adds to the journal of a run that no search is writing to: write(db). Returns
 -- true | nil, why it could not be.
 function run.add(folder, write)
@@ -185,6 +196,7 @@ local function insert_experiment(db, spec)
     json.encode { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
     spec.seed, os.date "!%Y-%m-%dT%H:%M:%SZ"))
   if spec.task then archive.keep_task(db, spec.task) end
+  if spec.memory then archive.keep_memory(db, spec.memory) end
 end
 
 -- The journal of a run that is there already; notes: what its reader should know.

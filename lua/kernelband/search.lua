@@ -348,7 +348,12 @@ function search.finish(S)
                    tostring(result))
   end
   S.journal.close()
-  if ok and not S.stopping then S.brain.finish() end
+  if ok and not S.stopping then
+    local kept, why = S.brain.finish()
+    if not kept then
+      io.stderr:write("kernelband: what was learned is not kept: ", tostring(why), "\n")
+    end
+  end
   if not ok then broken_off(S, result) end
   return result
 end

@@ -140,7 +140,7 @@ local function open_journal(opt, S, env)
   return run.open {
     out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
     args = args, version = require("kernelband").version, machine = core.system.host(),
-    hashes = hashes, task = S.task,
+    hashes = hashes, task = S.task, memory = S.policy.memory,
     options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out, confirm = opt.confirm },
     identity = {
@@ -262,6 +262,11 @@ function setup.search(options, L, view)
   local S = new_state(opt, L or loop.new(), view)
   waiting.new(S)
   add_generator(S, opt, env)
+  local memory = opt.out and S.policy.memory and run.memory(opt.out)
+  if memory and memory ~= S.policy.memory then
+    S.policy = S.policy.recalling(memory)
+    S.progress.note "the memory has changed; the run goes on with the one it was begun with"
+  end
   S.reward, S.rewarded = reward_of(opt, S.policy), opt.reward ~= nil
   S.open = opener(S)
   S.baseline_source = env.source
