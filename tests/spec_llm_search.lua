@@ -128,7 +128,15 @@ t.test("every exchange is in the run folder, and the run is a recording", functi
   t.equal(kinds, { "1propose", "2propose", "2repair", "3propose", "4propose", "5propose",
                    "5repair", "6propose" })
   t.equal(#calls[1].request, #core.system.hash "")
-  local again = search { generator = kb.generator.replay(out) }
+  local how, store = {}, core.store
+  core.store = function(path, mode)
+    how[#how + 1] = path == out .. "/run.db" and (mode or "write") or nil
+    return store(path, mode)
+  end
+  local made, generator = pcall(kb.generator.replay, out)
+  core.store = store
+  t.equal({ made, how }, { true, { "read" } })     -- of what somebody may be writing to
+  local again = search { generator = generator }
   t.equal(rows(again), rows(r))
   t.equal(again.source, r.source)
 end)

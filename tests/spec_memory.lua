@@ -209,6 +209,16 @@ t.test("a memory of what this space lacks does no harm", function()
   t.equal(select(2, brain.choose(0, {})), 1)
 end)
 
+t.test("numbers that differ have places that differ, in their order", function()
+  local at = require("kernelband.landscape").place_of
+  local values, before = { -8, -1, -0.5, 0, 0.25, 0.5, 1, 2, 64 }, -math.huge
+  for _, v in ipairs(values) do
+    assert(at(v) > before, v)
+    before = at(v)
+  end
+  t.equal({ at(false), at(true), at(0), at(1), at(8) }, { -1, 0, -1, 0, 3 })
+end)
+
 t.test("a parameter may be a function of the pull number", function()
   local seen = {}
   local p = kb.policy("policies/ucb1.lua", { c = function(n) seen[#seen + 1] = n return 1 / n end })

@@ -183,7 +183,16 @@ end)
 
 t.test("cells that the policy masks are hatched", function()
   t.contains(html, "masked for 100 % of its kernels")
-  t.contains(html, "Hatched: the policy")
+  t.contains(html, "hardware mask keeps the strategy from at least half")
+end)
+
+t.test("a policy that scales a busy strategy's value down is not said to forbid it", function()
+  local m = model.load(made)
+  m.params.masked = 0.75
+  local text = table.concat { require("kernelband.report.search").strategies(m) }
+  t.contains(text, "scaled down for 100 % of its kernels")
+  t.contains(text, "Hatched: the policy counts 0.75 of the strategy")
+  t.equal(text:find("forbid", 1, true), nil)
 end)
 
 t.test("counters are shown before and after, and what binds the kernel", function()

@@ -58,6 +58,14 @@ end
 
 local function plain(name) return (tostring(name):lower():gsub("^use_", "")) end
 
+-- The place of a number or a flag on its axis: powers of two from 1 on are even steps, 0
+-- (false) is one below 1 (true), and numbers below 0 go on from there.
+function landscape.place_of(v)
+  if type(v) == "boolean" then return v and 0 or -1 end
+  if v >= 1 then return math.log(v, 2) end
+  return v >= 0 and v - 1 or -1 - math.log(1 - v, 2)
+end
+
 -- Parameters to coordinates: one number an axis. With look nothing is remembered of
 -- them: they stand where the next ones met would.
 local function encoder(params)
@@ -66,10 +74,8 @@ local function encoder(params)
     local x = {}
     for d, name in ipairs(axes) do
       local v = p[name]
-      if type(v) == "number" and v > 0 then
-        x[d] = math.log(v, 2)
-      elseif v == true or v == false or type(v) == "number" then
-        x[d] = (v == true) and 0 or -1
+      if type(v) == "number" or type(v) == "boolean" then
+        x[d] = landscape.place_of(v)
       else
         local key = name .. "\n" .. tostring(v)
         x[d] = codes[key] or codes[name] or 0

@@ -119,7 +119,7 @@ local function from_files(folder)
 end
 
 local function from_run(folder)
-  local db, why = core.store(folder .. "/run.db")
+  local db, why = core.store(folder .. "/run.db", "read")
   if not db then broken(folder, "%s", why) end
   local rows
   rows, why = db:rows [[SELECT c.*, b.bytes AS text FROM calls c

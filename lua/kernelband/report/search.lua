@@ -143,6 +143,19 @@ function search.verdicts(m)
   return table.concat(out)
 end
 
+-- A policy that has the parameter masked takes a share of the strategy's value; others
+-- do not choose it.
+local function scaled(m) return type(m.params.masked) == "number" and m.params.masked or nil end
+
+local function hatching(m)
+  local what = "the policy's hardware mask keeps the strategy from"
+  if scaled(m) then
+    what = ("the policy counts %g of the strategy's value, as the hardware is busy, for")
+           :format(scaled(m))
+  end
+  return (" Hatched: %s at least half of the cluster's kernels."):format(what)
+end
+
 local function heat(m)
   local columns, cells, most = {}, {}, 1e-9
   for i, c in ipairs(m.clusters) do columns[i] = "cluster " .. ("%d"):format(c) end
@@ -163,7 +176,8 @@ local function heat(m)
         title = ("%s in cluster %d: %s%s"):format(name, c, cell
           and ("%d pulls, %d gave a kernel, mean reward %.4f"):format(cell.n, cell.ok, cell.mean)
           or "no pull", masked and masked > 0
-          and (", masked for %.0f %% of its kernels"):format(100 * masked) or "") }
+          and (", %s for %.0f %% of its kernels"):format(scaled(m)
+            and "scaled down" or "masked", 100 * masked) or "") }
     end
   end
   return chart.heat { title = "Pulls and mean reward by strategy and cluster",
@@ -176,11 +190,9 @@ function search.strategies(m)
   if #m.clusters > 0 then
     local svg, hatched = heat(m)
     out[#out + 1] = format.figure(svg, "Mean reward and pulls of each cell; blue is above "
-      .. "zero, orange below, stronger is further from it." .. (hatched and " Hatched: the "
-      .. "policy's hardware mask forbids the strategy to at least half of the cluster's "
-      .. "kernels." or "") .. (m.more_clusters
-      and (" The 12 clusters with the most pulls; %d more are not drawn."):format(m.more_clusters)
-      or ""))
+      .. "zero, orange below, stronger is further from it." .. (hatched and hatching(m) or "")
+      .. (m.more_clusters and (" The 12 clusters with the most pulls; %d more are not drawn.")
+                              :format(m.more_clusters) or ""))
   end
   local rows = {}
   for i, name in ipairs(m.strategies) do
