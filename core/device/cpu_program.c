@@ -24,7 +24,6 @@ static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
 static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
 static const int64_t spin_ns = 5000000;         /* a wait's first part */
-static const int64_t settle_ns = 200000;        /* to fall asleep, at most */
 
 typedef struct cpu_program {
     struct kb_program head;
@@ -34,6 +33,7 @@ typedef struct cpu_program {
     uint32_t launches;
     bool booked;                        /* processor_ns works here */
     bool shared;                        /* one processor for it and for us */
+    int stat_fd;                        /* /proc/PID/stat, or -1 */
     int64_t settled_ns;                 /* processor_ns after the last launch */
     int64_t began_ns, patience_ns;      /* processor_ns at the gate; timeout */
     struct kb_perf perf;
@@ -213,21 +213,46 @@ static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
     return KB_OK;
 }
 
-/* Processor time since the last look, the kernel's process asleep both times.
- * Linux books it when a process stops running, not while it runs, so a process
- * that has just said it is done is given a moment to fall asleep: without
- * that, what this sample has used is found in the next. */
-static int64_t settle(cpu_program *p, int64_t elapsed_ns)
+/* Is the process asleep, as it is between two launches? True when /proc does
+ * not say. Fields of /proc/PID/stat: number, (name), state, see proc(5). */
+static bool asleep(const cpu_program *p)
 {
-    int64_t used_ns, limit_ns = kb_clock_now_ns() + settle_ns;
-    do {
+    char text[128];
+    ssize_t n = p->stat_fd < 0 ? -1 : pread(p->stat_fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return true;
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    return !end || !end[1] || end[2] != 'R';
+}
+
+/* Processor time since the last look, the kernel's process asleep both times.
+ * Linux books it when a process stops running or a tick comes, not while it
+ * runs: read sooner, it would lack some milliseconds, and the next sample would
+ * have them. A kernel that has said it is done and goes on is waited for too, and
+ * what it uses is its sample's. */
+static int64_t settle(cpu_program *p)
+{
+    static const struct timespec nap = { 0, 20000 };
+    int64_t begun_ns = kb_clock_now_ns(), now_ns = begun_ns;
+    while (!asleep(p) && now_ns - begun_ns < p->patience_ns) {
         if (p->shared)
             sched_yield();
+        else if (now_ns - begun_ns > spin_ns)
+            nanosleep(&nap, NULL);
         relax();
-        used_ns = processor_ns(p->pid) - p->settled_ns;
-    } while (used_ns < elapsed_ns && kb_clock_now_ns() < limit_ns);
+        now_ns = kb_clock_now_ns();
+    }
+    int64_t used_ns = processor_ns(p->pid) - p->settled_ns;
     p->settled_ns += used_ns;
     return used_ns;
+}
+
+static int open_stat(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
@@ -247,6 +272,8 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
     for (size_t i = 0; i < KB_PERF_EVENTS; i++)
         p->perf.fd[i] = -1;
     p->buffers = b;
+    p->stat_fd = -1;
+    p->patience_ns = load_timeout_ns;
     kb_status st = open_wire(p, &wire_fd);
     if (!st)
         st = seal_inputs(b);
@@ -263,7 +290,8 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
         goto fail;
     if (kb_perf_open(p->pid, &p->perf))
         p->perf.fd[0] = -1;
-    p->settled_ns = processor_ns(p->pid);
+    p->stat_fd = open_stat(p->pid);
+    (void)settle(p);
     p->booked = p->settled_ns > 0;
     p->shared = one_processor(d);
     *out = &p->head;
@@ -299,7 +327,7 @@ kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
     if (st)
         return st;
     int64_t passed_ns = end_ns - start_ns;
-    int64_t used_ns = settle(p, passed_ns);
+    int64_t used_ns = settle(p);
     if (!elapsed_ns)
         return KB_OK;
     *elapsed_ns = passed_ns;
@@ -307,7 +335,7 @@ kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
         return KB_OK;
     /* Less was used than passed: others had the processor. More, beyond what
      * it takes to wake up and fall asleep: the kernel said that it was done and
-     * went on, now or after the sample before. */
+     * went on. */
     if (used_ns < passed_ns)
         *elapsed_ns = used_ns > 0 ? used_ns : 1;
     else if (used_ns > passed_ns + wake_cost_ns)
@@ -344,6 +372,8 @@ void kb_cpu_stop(kb_program *base)
     int saved = errno;
     if (p->pid)
         kb_process_kill(p->pid, false);
+    if (p->stat_fd >= 0)
+        close(p->stat_fd);
     kb_perf_close(&p->perf);
     if (p->wire)
         munmap(p->wire, sizeof *p->wire);
