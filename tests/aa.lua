@@ -99,7 +99,8 @@ end
 
 -- The kernel's own text with its variables under other names.
 local function renamed(source, n)
-  return (source:gsub("%f[%w_]([ijkbrvt])%f[^%w_]", "%1_" .. n):gsub("%f[%w_]sum%f[^%w_]", "sum_" .. n))
+  return (source:gsub("%f[%w_]([ijkbrvt])%f[^%w_]", "%1_" .. n)
+                :gsub("%f[%w_]sum%f[^%w_]", "sum_" .. n))
 end
 
 -- One search by nothing but renaming. A gain it reports is none.

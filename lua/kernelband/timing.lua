@@ -92,7 +92,7 @@ local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
 -- further apart are run again, in turns, because what was calibrated while others had the
 -- processor looks slower than it is, by any factor. Returns nil, or an evaluation.
 local function settle_calls(s, room, base, run)
-  for _ = 1, 3 do
+  for _ = 1, 5 do
     if alike(base.ns, run.ns) then break end
     for _, side in ipairs { base, run } do
       if side.ns < slow_pair_ns / 2 then
