@@ -230,12 +230,16 @@ for i, t in ipairs(tasks) do strangers.list[i], by_name[t.name] = t.name, t end
 -- The text with its macros filled in. redo: a share of the iterations of $LOOP runs twice.
 local function text_of(t, wide, redo)
   local integer = t.args:find('"i32", "out"', 1, true) and true
-  local loop = redo and "for (int %1 = -(int)(%2 * " .. redo .. "); %1 < %2; %1++) {\n"
-                        .. "        int again_ = %1 < 0 ? -1 - %1 : %1;\n"
-                        .. "        __asm__ volatile(\"\" : \"+r\"(again_));\n"
-                        .. "        int at_ = %1; int %1 = again_; (void)at_;"
-               or "for (int %1 = 0; %1 < %2; %1++) {"
-  return (t.text:gsub("%$LOOP%((%w+), (%w+)%)", loop):gsub("%$END", "}")
+  local function loop(i, n, body)
+    if not redo then return ("for (int %s = 0; %s < %s; %s++) {%s}"):format(i, i, n, i, body) end
+    -- One loop that is run twice: two loops would be compiled in two ways.
+    return ([[for (int turn_ = 0; turn_ < 2; turn_++) {
+    int end_ = turn_ ? %s : (int)(%s * %g);
+    __asm__ volatile("" : "+r"(end_) :: "memory");
+    for (int %s = 0; %s < end_; %s++) {%s}
+    }]]):format(n, n, redo, i, i, i, body)
+  end
+  return (t.text:gsub("%$LOOP%((%w+), (%w+)%)(.-)%$END", loop)
           :gsub("%$EXP", wide and "exp" or "expf"):gsub("%$W", wide and "double" or "float")
           :gsub("%$R", wide and "double" or integer and "int" or "float")
           :gsub("%$F", t.name .. (wide and "_f64" or "")))

@@ -125,7 +125,7 @@ local function plan(s, a, b, mode)
   return {
     coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
     pairs = math.max(1, math.min(p.pairs, budget_ns / rounds / pair_ns // 1)),
-    most = mode == "noise" and rounds or most,
+    most = mode == "noise" and math.min(most, 2 * rounds) or most,
     late = function() return now() - start > 3 * budget_ns end,
     slower = not mode and math.log(0.97) or nil,
   }, mode == "noise" and 0 or p.looks_ns / #s.timed * (mode and 4 or 1)
