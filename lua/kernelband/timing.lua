@@ -92,7 +92,7 @@ local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
 -- further apart are run again, in turns, because what was calibrated while others had the
 -- processor looks slower than it is, by any factor. Returns nil, or an evaluation.
 local function settle_calls(s, room, base, run)
-  for _ = 1, 5 do
+  for _ = 1, 3 do
     if alike(base.ns, run.ns) then break end
     for _, side in ipairs { base, run } do
       if side.ns < slow_pair_ns / 2 then
@@ -128,7 +128,7 @@ local function plan(s, a, b, mode)
     most = mode == "noise" and math.min(most, 2 * rounds) or most,
     late = function() return now() - start > 3 * budget_ns end,
     slower = not mode and math.log(0.97) or nil,
-  }, mode == "noise" and 0 or p.looks_ns / #s.timed * (mode and 4 or 1)
+  }, mode == "noise" and 0 or p.looks_ns / #s.timed * (mode and 2 or 1)
 end
 
 -- base, run: as prepare gives them, the baseline first. mode: see plan.
