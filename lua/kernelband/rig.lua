@@ -43,7 +43,7 @@ local function ended(r, who, why, code)
 end
 
 local function close_programs(r)
-  for _, side in pairs { A = r.A, B = r.B } do
+  for _, side in ipairs { r.A, r.B } do
     if side.own then side.own:close() end
     side.own = nil
   end
