@@ -283,6 +283,18 @@ t.test("the lean loop gives the rows of the ordinary one", function()
   end
 end)
 
+t.test("a configuration under way is not drawn a second time", function()
+  for _, name in ipairs { "kernelband", "ucb1", "random" } do
+    local verdict, r = {}, search(kb.trace(toy), 25, { policy = "policies/" .. name .. ".lua",
+                                                       parallel = 8 })
+    for _, row in ipairs(r.rows) do verdict[row.n] = row.verdict end
+    for _, row in ipairs(r.rows) do
+      local before = row.reason and row.reason:match "gave the candidate of pull (%d+)"
+      assert(not before or verdict[tonumber(before)] ~= "ok", name)
+    end
+  end
+end)
+
 t.test("evaluations overlap without changing what they are", function()
   local task = kb.trace(toy)
   local function rows(parallel)

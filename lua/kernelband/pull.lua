@@ -39,6 +39,13 @@ local function known(S, p, source)
   p.hashes[#p.hashes + 1] = hash
 end
 
+-- Tells the generator, if it asks, that a candidate is under way from now on.
+local function hold(S, p, candidate)
+  if not S.generator.pending then return end
+  p.held = candidate
+  S.generator.pending(candidate, true)
+end
+
 -- The hash of what a candidate was before its open constants had values; the journal has
 -- it in the evaluation.
 local function declared_of(S, a)
@@ -49,6 +56,7 @@ end
 -- Once a pull has landed: its sources are free again, but for those that failed
 -- for what they are.
 function pull.release(S, p)
+  if p.held then S.generator.pending(p.held, false) end
   for _, hash in ipairs(p.hashes) do S.tried[hash] = nil end
   for _, a in ipairs(p.attempts) do
     local verdict = a.evaluation and a.evaluation.verdict or a.verdict
@@ -159,7 +167,9 @@ local function propose(S, p)
   if p.cancelled then return end
   if candidate then reason = known(S, p, candidate.source) end
   p.reason = reason
-  return not reason and candidate or nil
+  if reason or not candidate then return nil end
+  hold(S, p, candidate)
+  return candidate
 end
 
 -- With a folder the policy sees what the journal will say: a resumed run then
@@ -254,6 +264,7 @@ local function agree(S, p, row)
     end
   end
   p.attempts = row.attempts
+  if p.attempts[1] then hold(S, p, p.attempts[1].candidate) end
 end
 
 -- Starts a pull that the policy has chosen. It may have arrived when this returns.

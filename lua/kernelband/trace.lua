@@ -6,7 +6,7 @@
 -- the policy may prefer one of so many, as with the built-in generator. What was
 -- found before may be drawn again: the engine then knows the source, and the
 -- pull is spent for nothing, as when a model answers with a kernel already in
--- the pool. A recorded failure is a failed child. A strategy without a move
+-- the pool. What is under way is not drawn. A recorded failure is a failed child. A strategy without a move
 -- from a parent is closed for it.
 --
 -- A time is what the file gives as the configuration's time (the truth, which
@@ -72,15 +72,21 @@ end
 
 -- The environment ---------------------------------------------------------------
 
-local function new_generator(W, start)
-  local index = {}
+-- alone: one pull at a time, so that what is open for a kernel stays so.
+local function new_generator(W, start, alone)
+  local index, pending = {}, {}
   for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
   local generator = { name = "trace", first = space.params(W, start), world = W, index = index,
-                      static = true, seen = function() end }
+                      static = alone, seen = function() end }
   if W.draws > 1 then generator.identity = ("trace, draws %d"):format(W.draws) end
 
   function generator.open(parent, strategy)
-    return walk.open(W, W.row_of[parent.source], index[strategy.name])
+    return walk.open(W, W.row_of[parent.source], index[strategy.name], pending)
+  end
+
+  -- A candidate under way is drawn no second time until it has landed.
+  function generator.pending(candidate, is)
+    pending[W.row_of[candidate.source] or 0] = is or nil
   end
 
   -- What a draw may meet, the parent itself among it; a known one may come again.
@@ -90,7 +96,7 @@ local function new_generator(W, start)
 
   function generator.propose(parent, strategy, rng, about)
     local child = walk.propose(W, W.row_of[parent.source], index[strategy.name], rng,
-                               about and about.prefer)
+                               about and about.prefer, pending)
     if not child then return nil, "no recorded neighbour" end
     return { source = W.source[child], params = space.params(W, child), origin = "trace" }
   end
@@ -165,7 +171,7 @@ function trace.new(file, options)
     environment = function(how)
       local seed = how and how.seed or 1
       local start = walk.start_of(W, seed)
-      return { strategies = strategies, generator = new_generator(W, start),
+      return { strategies = strategies, generator = new_generator(W, start, not how or how.parallel == 1),
                evaluator = new_evaluator(W, seed, start), source = W.source[start] }
     end,
   }

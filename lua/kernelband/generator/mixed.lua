@@ -97,6 +97,12 @@ local function start(all, task, ctx)
     return #out > 0 and table.concat(out, "; ") or nil
   end
 
+  function instance.pending(candidate, is)
+    for _, m in ipairs(started) do
+      if m.g.pending then m.g.pending(candidate, is) end
+    end
+  end
+
   function instance.seen(candidate)
     for _, m in ipairs(started) do m.g.seen(candidate) end
   end

@@ -14,6 +14,7 @@
 --   moves(parent, strategy) parameters of what may come of it, and whether known ones
 --                           come again; nil when unknown. Optional
 --   seen(candidate)         it is known already: never propose it again
+--   pending(candidate, is)  it is under way from now on, or has landed. Optional
 --   ending(strategies)      why no pair is open, a sentence or nil. Optional
 --   first                   params of the baseline, or nil
 --

@@ -18,27 +18,43 @@ function walk.start_of(W, seed)
   return W.ok[first + core.rng(seed):split("trace start"):below(last - first + 1)]
 end
 
--- Whether strategy s has a move from row i.
-function walk.open(W, i, s) return W.last[s][i] > W.first[s][i] end
+-- Whether strategy s has a move from row i to a row that is not pending. pending: rows under
+-- way as keys, or nil.
+function walk.open(W, i, s, pending)
+  local first, last = W.first[s][i], W.last[s][i]
+  if not pending or not next(pending) then return last > first end
+  for at = first, last do
+    local row = W.order[s][at]
+    if row ~= i and not pending[row] then return true end
+  end
+  return false
+end
 
--- A neighbour of row i under strategy s, or nil: drawn evenly.
-function walk.draw(W, i, s, rng)
-  local first = W.first[s][i]
-  local n = W.last[s][i] - first
-  if n < 1 then return nil end
-  local at = first + rng:below(n)
+-- A neighbour of row i under strategy s, or nil: drawn evenly among those not pending.
+function walk.draw(W, i, s, rng, pending)
+  local first, last = W.first[s][i], W.last[s][i]
+  if last == first then return nil end
+  if pending and next(pending) then
+    local free = {}
+    for at = first, last do
+      local row = W.order[s][at]
+      if row ~= i and not pending[row] then free[#free + 1] = row end
+    end
+    return free[1] and free[1 + rng:below(#free)]
+  end
+  local at = first + rng:below(last - first)
   if at >= W.place[s][i] then at = at + 1 end
   return W.order[s][at]
 end
 
 -- The neighbour that is proposed: one draw, or the one of W.draws that prefer, a policy's
 -- word, points out.
-function walk.propose(W, i, s, rng, prefer)
-  local first = walk.draw(W, i, s, rng)
+function walk.propose(W, i, s, rng, prefer, pending)
+  local first = walk.draw(W, i, s, rng, pending)
   if not first or not prefer or W.draws < 2 then return first end
   local drawn, params = { first }, { space.params(W, first) }
   for n = 2, W.draws do
-    drawn[n] = walk.draw(W, i, s, rng)
+    drawn[n] = walk.draw(W, i, s, rng, pending)
     params[n] = space.params(W, drawn[n])
   end
   return drawn[prefer(params) or 1]
