@@ -122,6 +122,7 @@ local function new(params, ctx)
     local key, e = parent.id * n + i, { kernel = parent, i = i }
     land.learn(pull)
     if pull.verdict == "no_candidate" then idle[key] = (idle[key] or 0) + 1 return end
+    if pull.verdict == "not_applicable" then idle[key], e.gain = (idle[key] or 0) + 1, 0 end
     if child then
       local far = child.speedup_low > parent.speedup_high or child.speedup_high < parent.speedup_low
       e.gain = far and log(child.speedup / parent.speedup) or 0

@@ -120,7 +120,8 @@ local function new(params, ctx)
 
   function policy.learn(pull)
     local c = pull.terms and pull.terms.cluster or cluster[pull.parent]
-    if pull.verdict == "ok" or params.update_on_failure then
+    local verdict = pull.verdict
+    if verdict == "ok" or verdict == "not_applicable" or params.update_on_failure then
       ucb:update((c - 1) * n + pull.strategy, pull.reward)
     end
     pulls = pulls + 1

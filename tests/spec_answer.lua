@@ -170,4 +170,81 @@ t.test("no text of a megabyte keeps the reader busy", function()
   end
 end)
 
+-- NOT APPLICABLE, and what else answers hold ----------------------------------
+
+local shown = "void axpy(float *y)\n{\n    y[0] = 1;\n}\n"
+local spec = { language = "c", entry = "axpy", finish = "stop", base = shown }
+
+for _, said in ipairs {
+  "NOT APPLICABLE: every input is read once.", "**NOT APPLICABLE** every input is read once.",
+  "I looked at the loops.\n\n> NOT APPLICABLE - every input is read once.\n",
+  "# NOT APPLICABLE\n\nevery input is read once.", "<think>hm</think>\nNOT APPLICABLE, "
+    .. "every input is read once.",
+} do
+  t.test("a strategy is declined: " .. said:sub(1, 24):gsub("%c", " "), function()
+    local source, why, code = answer.read(said, spec)
+    t.equal({ source, code }, { nil, "EDECLINED" })
+    t.contains(why, "every input is read once.")
+  end)
+end
+
+t.test("NOT APPLICABLE with another kernel is that one, with the one shown it declines", function()
+  local said = "NOT APPLICABLE: see below\n```c\n%s```\n"
+  t.equal(answer.read(said:format(shown:gsub("1", "2")), spec), (shown:gsub("1", "2")))
+  local source, why, code = answer.read(said:format("// as it was\n" .. shown), spec)
+  t.equal({ source, code }, { nil, "EDECLINED" })
+  t.contains(why, "see below")
+  t.equal(answer.read(said:format(shown), { language = "c", entry = "axpy" }), shown)
+end)
+
+t.test("words that only sound so decline nothing", function()
+  for _, said in ipairs { "This is NOT APPLICABLE here.", "NOT APPLICABLEX", "Not applicable" } do
+    local _, _, code = answer.read(said, spec)
+    t.equal(code, nil)
+  end
+end)
+
+t.test("a patch is laid over the kernel shown, whatever its line numbers say", function()
+  local diff = "```diff\n--- a\n+++ b\n@@ -90,3 +90,4 @@\n {\n-    y[0] = 1;\n+    y[0] = 2;\n"
+               .. "+    y[1] = 3;\n }\n```\n"
+  t.equal(answer.read("Here:\n" .. diff, spec),
+          "void axpy(float *y)\n{\n    y[0] = 2;\n    y[1] = 3;\n}\n")
+  local source, why = answer.read(diff, { language = "c", entry = "axpy" })
+  t.equal(source, nil)
+  t.contains(why, "the whole kernel is wanted")
+end)
+
+for _, case in ipairs {
+  { "@@ -1 +1 @@\n-    y[0] = 7;\n+    y[0] = 2;", "hunk 1 of the patch fits no place" },
+  { "@@ -1 +1 @@\n+    y[0] = 2;", "hunk 1 of the patch has no context" },
+  { "-    y[0] = 1;\n+    y[0] = 2;", "the patch has no hunk" },
+} do
+  t.test("a patch that cannot be laid is no candidate: " .. case[2], function()
+    local source, why = answer.read("```diff\n" .. case[1] .. "\n```\n", spec)
+    t.equal(source, nil)
+    t.contains(why, case[2])
+  end)
+end
+
+t.test("a patch that fits two places is no candidate", function()
+  local _, why = answer.read("```diff\n@@\n-x();\n+y();\n```\n",
+    { language = "c", entry = "axpy", base = "void axpy(void)\n{\nx();\nx();\n}\n" })
+  t.contains(why, "more than one place")
+end)
+
+t.test("ten megabytes, control characters and a thousand blocks are read quickly", function()
+  local began = core.system.now_ns()
+  t.equal({ answer.read(("x"):rep(10 << 20), spec) }, { nil, "the answer is longer than 1 MiB" })
+  local bytes = {}
+  for i = 0, 31 do bytes[i + 1] = string.char(i) end
+  local _, why = answer.read(table.concat(bytes):rep(1000), spec)
+  t.contains(why, "no code block")
+  local blocks = {}
+  local block = "```c\nvoid axpy(float *y)\n{\n    y[0] = %d;\n}\n```\n"
+  for i = 1, 1000 do blocks[i] = block:format(i) end
+  -- As many blocks are looked at as core.markdown gives.
+  t.contains(answer.read(table.concat(blocks, "text\n"), spec), "y[0] = 256;")
+  assert((core.system.now_ns() - began) / 1e9 < 5)
+end)
+
 t.finish()

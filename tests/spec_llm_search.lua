@@ -117,6 +117,43 @@ t.test("an answer with open constants is not measured again, nor after a resume"
   t.equal(measured, 0)
 end)
 
+-- Answers that decline a strategy ----------------------------------------------
+
+local no = "NOT APPLICABLE: nothing is read twice.\n"
+
+t.test("a declined strategy is a pull with reward 0 and no repair, two close the pair", function()
+  local refusing = folder { ["1.md"] = no, ["2.md"] = no, ["3.md"] = said "SPEED 2" }
+  local out = worlds.folder()
+  local heard = {}
+  local function run(steps)
+    heard = {}
+    return search { generator = kb.generator.replay { refusing }, budget = { steps = steps },
+                    out = out, on_pull = function(p) heard[#heard + 1] = p.reward end }
+  end
+  local r = run(3)
+  t.equal(rows(r), { "not_applicable 0", "not_applicable 0" })
+  t.equal(r.rows[1].reason, "nothing is read twice.")
+  t.equal(heard, { 0, 0 })
+  t.equal(measured, 0)
+  t.contains(r.reason, "NOT APPLICABLE twice")
+  local resume = require "kernelband.run"
+  resume.resuming(out)
+  r = run(3)
+  resume.resuming(nil)
+  t.equal(rows(r), { "not_applicable 0", "not_applicable 0" })
+  t.equal(r.verdicts, { not_applicable = 2 })
+  local db = core.store(out .. "/run.db")
+  local row = db:rows "SELECT verdict, reward, child FROM pulls WHERE n = 2"
+  db:close()
+  t.equal(row[1], { verdict = "not_applicable", reward = 0.0 })
+end)
+
+t.test("a repair that is declined leaves the verdict as it was", function()
+  local r = search { generator = kb.generator.replay { folder { ["1.md"] = said "BROKEN",
+    ["1b-repair.md"] = no } }, budget = { steps = 1 } }
+  t.equal(rows(r), { "build_failed 0" })
+end)
+
 t.test("every exchange is in the run folder, and the run is a recording", function()
   local out = worlds.folder()
   local r = search { out = out }

@@ -2,17 +2,17 @@
 -- text colour has a contrast of at least 4.5 to 1 on its background.
 local theme = {}
 
-theme.verdicts = { "ok", "no_candidate", "build_failed", "launch_failed", "wrong",
-                   "cheated", "crashed", "timeout" }
+theme.verdicts = { "ok", "no_candidate", "not_applicable", "build_failed", "launch_failed",
+                   "wrong", "cheated", "crashed", "timeout" }
 
 local light = { fg = "#1c2024", soft = "#5a626b", grid = "#e3e6ea", bg = "#ffffff",
   "#0b64c0", "#c2410c", "#23783a", "#8b2fa8", "#b4235a", "#0b7285", "#7a5d00", "#5c5f66",
-  ok = "#23783a", no_candidate = "#868e96", build_failed = "#b07a00",
+  ok = "#23783a", no_candidate = "#868e96", not_applicable = "#5b6bb5", build_failed = "#b07a00",
   launch_failed = "#d9580d", wrong = "#d12020", cheated = "#8b2fa8",
   crashed = "#b4235a", timeout = "#0b64c0" }
 local dark = { fg = "#e8eaed", soft = "#a3abb4", grid = "#343a41", bg = "#15181c",
   "#62adf9", "#ff9457", "#66cf7b", "#d48bec", "#ff8fb1", "#4cc9dc", "#dfbd45", "#a6a7ab",
-  ok = "#66cf7b", no_candidate = "#8b939c", build_failed = "#e3b341",
+  ok = "#66cf7b", no_candidate = "#8b939c", not_applicable = "#9fb0ff", build_failed = "#e3b341",
   launch_failed = "#ff9457", wrong = "#ff6b6b", cheated = "#d48bec",
   crashed = "#ff8fb1", timeout = "#62adf9" }
 

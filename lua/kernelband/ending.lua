@@ -30,6 +30,13 @@ function ending.why(S)
   end) then
     return "steering (veto or pin) closes every pair of kernel and strategy that is left"
   end
+  if S.declined and any_open(S, function(kernel, i)
+    return S.steer.open(kernel, S.strategies[i].name)
+           and S.generator.open(kernel, S.strategies[i])
+  end) then
+    return "the generator answered NOT APPLICABLE twice to every pair of kernel and strategy "
+           .. "that is left"
+  end
   local why = S.generator.ending and S.generator.ending(S.strategies)
   return why or ("none of the %d pairs of kernel and strategy is open: %s has no new child for "
                  .. "any of them"):format(n, S.generator.name and "generator " .. S.generator.name

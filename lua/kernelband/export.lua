@@ -165,6 +165,8 @@ local function clock_at(started, seconds)
   return os.date("!%Y-%m-%d %H:%M:%S+00:00", math.floor(base + (base - utc) + seconds))
 end
 
+local without_candidate = { no_candidate = true, not_applicable = true }
+
 local function result(row, evaluation, started, nameless)
   local why = invalidity[row.verdict] or "runtime"
   local seconds = type(evaluation.seconds) == "table" and evaluation.seconds or {}
@@ -216,7 +218,7 @@ function export.t4(j, write)
   end
   each_pull(j, function(row)
     local lost = row.verdict == "ok" and not row.time_ns        -- of a damaged journal
-    if row.verdict ~= "no_candidate" and not lost then put(row, decode(row.json)) end
+    if not without_candidate[row.verdict] and not lost then put(row, decode(row.json)) end
   end)
   write "\n]}\n"
   return true

@@ -21,6 +21,9 @@ local function shared(S, kinds, key)
   return same
 end
 
+-- The key of a (kernel, strategy) pair.
+function landing.pair(kernel, strategy_name) return kernel.id .. " " .. strategy_name end
+
 -- A kernel as policies see it. Its time is the baseline's over its speed-up,
 -- both measured side by side, so a drift of the machine cancels.
 function landing.kernel(S, parent, strategy, candidate, evaluation)
@@ -90,6 +93,7 @@ function landing.note_best(S, kernel, evaluation)
 end
 
 local function reward_of(S, p)
+  if p.verdict == "not_applicable" then return 0 end
   local r = S.reward(p.parent, p.child, p.verdict)
   if type(r) ~= "number" or r ~= r or math.abs(r) == math.huge then
     local info = debug.getinfo(S.reward, "S")
@@ -128,13 +132,20 @@ end
 local function conclude(p)
   local e = p.kept and p.kept.evaluation
   p.evaluation = e
-  p.verdict = e and e.verdict or "no_candidate"
+  p.verdict = e and e.verdict or p.declined and "not_applicable" or "no_candidate"
   p.reason = p.reason or e and e.reason
   for _, a in ipairs(p.attempts) do
     local seconds = a.evaluation.seconds
     p.cost.seconds = p.cost.seconds + (seconds and seconds.total or 0)
   end
   if p.cost.unknown then p.cost.usd = nil end
+end
+
+-- Two such answers to the same question close the pair (setup.lua, opener).
+local function decline(S, p)
+  local key = landing.pair(p.parent, p.strategy_name)
+  S.declined = S.declined or {}
+  S.declined[key] = (S.declined[key] or 0) + 1
 end
 
 -- A pull the policy did not choose (--force) may be more than it can take.
@@ -162,6 +173,7 @@ function landing.land(S, p)
   if p.verdict == "ok" then
     p.child = landing.kernel(S, p.parent, p.strategy_name, p.kept.candidate, p.evaluation)
   end
+  if p.verdict == "not_applicable" then decline(S, p) end
   p.reward = p.reward or reward_of(S, p)
   S.landed = S.landed + 1
   p.landed = S.landed

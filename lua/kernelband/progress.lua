@@ -37,8 +37,8 @@ local function clock(seconds)
   return ("%d:%02d:%02d"):format(s // 3600, s // 60 % 60, s % 60)
 end
 
-local groups = { "ok", "no_candidate", "build_failed", "launch_failed",
-                 "wrong", "cheated", "crashed", "timeout" }
+local groups = { "ok", "no_candidate", "not_applicable", "build_failed", "launch_failed", "wrong",
+                 "cheated", "crashed", "timeout" }
 
 -- "ok 53 launch_failed 7".
 function progress.counts(verdicts)

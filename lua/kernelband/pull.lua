@@ -8,7 +8,8 @@
 -- A pull: n, parent, strategy (index), strategy_name, terms, started_s, stage
 -- (proposing, waiting, evaluating, repairing, tuning), attempts (list of { kind,
 -- candidate, evaluation, text }), kept (the one that counts), reason, row (what
--- the journal says of it), cancelled.
+-- the journal says of it), cancelled, declined (the generator says that the strategy
+-- cannot help this kernel).
 
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
@@ -151,7 +152,7 @@ local function ask(S, p, what, a, b)
         check_candidate(S, what, made)
         charge(S, p, made)
       end
-      return made, reason
+      return made, reason, code
     end
   end
   p.cancelled = true
@@ -163,7 +164,8 @@ local function propose(S, p)
     p.reason = ("%s does not apply to kernel %d"):format(p.strategy_name, p.parent.id)
     return
   end
-  local candidate, reason = ask(S, p, "propose", p.parent, S.strategies[p.strategy])
+  local candidate, reason, code = ask(S, p, "propose", p.parent, S.strategies[p.strategy])
+  p.declined = code == "EDECLINED"
   if p.cancelled then return end
   if candidate then reason = known(S, p, candidate.source) end
   p.reason = reason

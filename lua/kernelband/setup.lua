@@ -8,6 +8,7 @@ local policies  = require "kernelband.policy"
 local progress  = require "kernelband.progress"
 local rewards   = require "kernelband.reward"
 local fingerprint = require "kernelband.fingerprint"
+local landing   = require "kernelband.landing"
 local loop      = require "kernelband.loop"
 local mixed     = require "kernelband.generator.mixed"
 local money     = require "kernelband.money"
@@ -93,18 +94,26 @@ local function environment(opt)
   end }
 end
 
--- Whether strategy i has something left for a kernel: steering's word for it, its own,
--- asked once a kernel, and the generator's.
+local most_declined <const> = 2         -- NOT APPLICABLE answers, then a pair is closed
+
+-- Whether strategy i has something left for a kernel: steering's word for it, the answers
+-- so far, its own word, asked once a kernel, and the generator's.
 local function opener(S)
   local name, applies, answers = {}, {}, {}
   local always = S.generator.always     -- policies ask of all pairs there are
+  function S.closed_by_answers(kernel, strategy_name)
+    local n = S.declined and S.declined[landing.pair(kernel, strategy_name)]
+    return n ~= nil and n >= most_declined
+  end
   for i, s in ipairs(S.strategies) do
     name[i], applies[i] = s.name, s.applies
     always = always and not s.applies
   end
   return function(kernel, i, without_generator)
-    if always and not S.steer.narrows then return true end
-    if not S.steer.open(kernel, name[i]) then return false end
+    if always and not S.steer.narrows and not S.declined then return true end
+    if not S.steer.open(kernel, name[i]) or S.closed_by_answers(kernel, name[i]) then
+      return false
+    end
     if applies[i] then
       local known = answers[kernel]
       if not known then

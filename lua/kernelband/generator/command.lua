@@ -7,6 +7,7 @@
 -- The command runs in a process group of its own, which is ended at its deadline. A
 -- command that fails is tried again once and then pauses the search, one that cannot
 -- be started stops it: a failure of the world is no pull.
+local core   = require "kernelband.core"
 local json   = require "kernelband.json"
 local prompt = require "kernelband.prompt"
 local reply  = require "kernelband.llm.reply"
@@ -44,6 +45,8 @@ local function split(options)
   return argv, schema.options(named, rules, who)
 end
 
+local now_ns = core.system.now_ns
+
 local function ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)) end
 
 local function last_words(text)
@@ -73,11 +76,16 @@ local function new(options)
 
   local function exchange(L, question, _, _)
     local record = { provider = "command", model = argv[1], attempts = 0 }
+    local began = now_ns()
     while true do
       record.attempts = record.attempts + 1
-      local r, why, code = L:command { argv = argv, input = question.text,
+      local r, why, code, said = L:command { argv = argv, input = question.text,
         timeout_ns = ns(opt.timeout_s), max_bytes = most_bytes, directory = opt.directory }
+      record.total_s = (now_ns() - began) / 1e9
       if code == "ECANCELED" then return nil, why, code, record end
+      if code == "EFULL" then         -- a whole answer no reader takes: not the world's fault
+        r = { status = 0, output = said and said.output or "" }
+      end
       local wrong = fault(argv, opt, r, why, code)
       if not wrong then
         record.error, record.finish = nil, "stop"
@@ -85,7 +93,7 @@ local function new(options)
       end
       record.error = wrong
       if record.attempts >= opt.attempts then
-        local begun = r or code == "ETIME" or code == "EFULL"
+        local begun = r or code == "ETIME"
         return nil, wrong .. "; mend it, then resume", begun and "EPAUSE" or "ESTOP", record
       end
       if not L:sleep(ns(opt.retry_s)) then return nil, "cancelled", "ECANCELED", record end

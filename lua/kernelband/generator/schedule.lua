@@ -9,8 +9,9 @@
 -- A generator is { name, start = function(task) -> instance }, an instance
 --   open(parent, strategy)  true when something new could come of it
 --   propose(parent, strategy, rng, about) -> { source, params, origin [, usd] }
---                           or nil, reason; about has pool, best, task, prefer: nil
---                           or function(list of params) -> number of one or nil
+--                           or nil, reason [, code]; about has pool, best, task, prefer:
+--                           nil or function(list of params) -> number of one or nil.
+--                           Code EDECLINED: the strategy cannot help this kernel
 --   moves(parent, strategy) parameters of what may come of it, and whether known ones
 --                           come again; nil when unknown. Optional
 --   seen(candidate)         it is known already: never propose it again

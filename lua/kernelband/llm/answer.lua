@@ -1,10 +1,13 @@
 -- llm/answer.lua - the candidate in a model's answer. An answer is text from a
 -- stranger: it is read, never run.
 --
---   source, why = answer.read(text, { language = "c", entry = "matmul", finish = "stop" })
+--   source, why, code = answer.read(text, { language = "c", entry = "matmul",
+--                                           finish = "stop", base = shown source })
+--       code EDECLINED: the answer is NOT APPLICABLE, and why says why
 --   answer.normal(source)    the source without what a compiler does not see
 --   answer.hash(source)      a hash of that: equal for two spellings of one program
 local core  = require "kernelband.core"
+local patch = require "kernelband.llm.patch"
 local reply = require "kernelband.llm.reply"
 
 local answer = {}
@@ -97,25 +100,49 @@ local function thing(spec)
 end
 
 -- The last whole block that defines the kernel: models correct themselves further
--- down, and show fragments on the way.
+-- down, and show fragments on the way. Where there is none, patches of the kernel shown.
 local function choose(blocks, spec)
-  local whole, cut, other
+  local whole, cut
+  local patches = {}
   for _, b in ipairs(blocks) do
     if (spec.language == "triton" and python or ours)[b.tag] and defines(b.text, spec) then
       if b.closed or spec.finish ~= "length" then whole = b else cut = b end
     elseif b.tag == "diff" or b.tag == "patch" then
-      other = "the answer is a diff; the whole kernel is wanted"
+      patches[#patches + 1] = b.text
     end
   end
   if cut and not whole then return nil, cut_off(spec) end
   if whole then return whole.text end
   local last = blocks[#blocks]
   if last and not last.closed and spec.finish == "length" then return nil, cut_off(spec) end
-  return nil, other or ("no code block of the answer defines %s"):format(thing(spec))
+  if #patches > 0 and spec.base then return patch.apply(spec.base, patches) end
+  return nil, #patches > 0 and "the answer is a diff; the whole kernel is wanted"
+              or ("no code block of the answer defines %s"):format(thing(spec))
+end
+
+local function source_of(text, spec)
+  local blocks = collect(text, 1, {})
+  if #blocks == 0 then
+    if bare_code(text, spec) then return text end
+    if spec.finish == "length" then return nil, cut_off(spec) end
+    return nil, "the answer holds no code block: " .. reply.excerpt(text, 80)
+  end
+  return choose(blocks, spec)
+end
+
+local most_said <const> = 240
+
+-- What follows NOT APPLICABLE where a line begins with it, as one line; nil: none does.
+local function declined(text)
+  local at = ("\n" .. text):match "\n[ \t>*_#`]*NOT APPLICABLE%f[^%u_]()"
+  if not at then return nil end
+  local why = text:sub(at - 1):gsub("^[%s*_:.,;`-]+", ""):gsub("^\u{2014}%s*", "")
+  return why == "" and "no reason was given" or reply.excerpt(why, most_said)
 end
 
 -- spec: language "c" or "cuda", entry (the C function), finish ("length" when the
--- model was stopped by its limit).
+-- model was stopped by its limit), base: the source that the question shows. Code counts
+-- more than words: an answer with both is judged by its code, if that is another kernel.
 function answer.read(text, spec)
   if #text > most_bytes then return nil, "the answer is longer than 1 MiB" end
   text = without_thinking(reply.utf8(text))
@@ -125,13 +152,11 @@ function answer.read(text, spec)
   if not text:find "%S" then
     return nil, spec.finish == "length" and cut_off(spec) or "the answer is empty"
   end
-  local blocks = collect(text, 1, {})
-  if #blocks == 0 then
-    if bare_code(text, spec) then return tidy(text) end
-    if spec.finish == "length" then return nil, cut_off(spec) end
-    return nil, "the answer holds no code block: " .. reply.excerpt(text, 80)
+  local source, why = source_of(text, spec)
+  local words = declined(text)
+  if words and (not source or spec.base and core.normal(source) == core.normal(spec.base)) then
+    return nil, words, "EDECLINED"
   end
-  local source, why = choose(blocks, spec)
   if not source then return nil, why end
   return tidy(source)
 end

@@ -40,9 +40,9 @@ local function price(candidate, rec, id)
   return candidate
 end
 
-local function read(text, finish, task)
+local function read(text, finish, task, base)
   return answer.read(text, { language = task.language or "c", entry = task.name,
-                             finish = finish })
+                             finish = finish, base = base })
 end
 
 function ask.instance(self)
@@ -73,8 +73,8 @@ function ask.instance(self)
       return nil, "the model refused: " .. reply.excerpt(got.refusal or got.text or "", 200)
     end
     local source
-    source, why = read(got.text, got.finish, self.task)
-    if not source then return nil, why end
+    source, why, code = read(got.text, got.finish, self.task, about.base)
+    if not source then return nil, why, code end
     return price({ source = source, origin = self.origin,
                    prompt_hash = core.system.hash(question.text) }, rec, id)
   end
@@ -86,7 +86,8 @@ function ask.instance(self)
 
   function instance.propose(parent, strategy, rng, here)
     here = here or {}
-    local about = { kind = "propose", pull = here.pull, attempt = 1, note = ctx.note or nothing }
+    local about = { kind = "propose", pull = here.pull, attempt = 1, note = ctx.note or nothing,
+                    base = parent.source }
     local candidate, why, code, wait_s = put(questions:propose(parent, strategy, here),
                                              about, rng:split "call", here)
     if candidate then candidate.by = { strategy = strategy, repaired = 0 } end
@@ -99,7 +100,7 @@ function ask.instance(self)
     local done = by.repaired or 0
     if done >= options.repair then return nil, "it was repaired before" end
     local about = { kind = "repair", pull = here.pull, attempt = done + 2,
-                    note = ctx.note or nothing }
+                    note = ctx.note or nothing, base = candidate.source }
     local mended, why, code, wait_s = put(
       questions:repair(candidate, evaluation, by.strategy), about,
       rng:split("repair " .. done), here)
