@@ -1,6 +1,6 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check soak soak-aa check-gpu memcheck lint fuzz bench bench-gpu demo bundle deps
-#   install uninstall clean
+#   all check [T=NAME] graph count soak soak-aa check-gpu memcheck lint fuzz bench bench-gpu demo
+#   bundle deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -61,7 +61,7 @@ KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check soak soak-aa memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
+.PHONY: all check graph count soak soak-aa memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
         uninstall clean
 all: $(KB) $(INJECT)
 
@@ -113,13 +113,28 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
-# Every test runs, then the status says whether any failed.
-check: all $(TESTS) $(SERVER) $(STUB)
-	@failed=""; \
-	for t in $(TESTS); do $$t || failed="$$failed $$t"; done; \
-	for t in $(SPECS); do $(KB) run $$t || failed="$$failed $$t"; done; \
-	if [ "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi; \
-	echo "check ($(MODE)): $(words $(TESTS)) programs, $(words $(SPECS)) specs, none failed"
+# make check [T=NAME]: every test is a target of its own and always passes; the last line is the
+# status. T is names, with % for any text. spec_layers reads what the other specs recorded.
+T       ?= %
+ALONE   := spec_layers
+NAMES   := $(filter $(T),$(notdir $(TESTS)) $(basename $(notdir $(SPECS))))
+CHECKS  := $(addprefix run-,$(filter-out $(ALONE),$(NAMES)))
+LAST    := $(CHECKS)
+$(foreach t,$(addprefix run-,$(filter $(ALONE),$(NAMES))),$(eval $t: | $(LAST))$(eval LAST := $t)$(eval CHECKS += $t))
+.PHONY: $(CHECKS)
+check: $(CHECKS)
+	@$(if $(NAMES),,echo "make check: no test is named $(T)" >&2; exit 2)
+	@sh tests/check.sh all $(B)/check $(NAMES)
+$(filter run-check_%,$(CHECKS)): run-%: $(B)/tests/%
+$(CHECKS): run-%: | all $(SERVER) $(STUB)
+	@mkdir -p $(B)/check
+	@sh tests/check.sh one $(B)/check $* $(if $(filter check_%,$*),$(B)/tests/$*,$(KB) run tests/$*.lua)
+
+# What uses what, from the code: text, and build/graph/*.svg with graphviz; lines by folder.
+graph: all
+	@$(KB) run tests/graph.lua build/graph $(B)/check
+count: all
+	@$(KB) run tests/count.lua
 
 # Slow ones: README as written, and whatever else takes more than seconds.
 soak: all $(SERVER)

@@ -7,6 +7,23 @@
 -- Every test runs, failures are told on stderr, finish raises when any failed.
 local harness = { passed = 0, failed = 0 }
 
+-- make check: which module requires which, seen as the specs run, for tests/spec_layers.lua.
+local record = os.getenv "KERNELBAND_REQUIRES"
+local requires = record and io.open(record, "w")
+if requires then
+  local plain, seen = require, {}
+  function require(name)                           -- luacheck: globals require
+    local from = debug.getinfo(2, "S").source:match "lua/(kernelband.*)%.lua$"
+    local edge = from and ("%s %s\n"):format(from:gsub("/init$", ""):gsub("/", "."), name)
+    if edge and not seen[edge] then
+      seen[edge] = true
+      requires:write(edge)
+      requires:flush()
+    end
+    return plain(name)
+  end
+end
+
 local function show(v, depth)
   if type(v) == "string" then return ("%q"):format(v) end
   if type(v) ~= "table" or (depth or 0) > 3 then return tostring(v) end

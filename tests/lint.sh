@@ -8,20 +8,6 @@ for f in $(grep -lE '#include *<(lua|lauxlib|lualib|lua-cjson)\.h>' core/*.[ch] 
   case $f in core/lua/*) ;; *) say "$f includes lua.h" ;; esac
 done
 
-# Arrows between folders point down: lua > device > system > measure > bandit.
-rank() {
-  case $1 in lua) echo 5 ;; device) echo 4 ;; system) echo 3 ;; measure) echo 2 ;; bandit) echo 1 ;; *) echo 0 ;; esac
-}
-for f in core/*/*.[ch]; do
-  own=$(rank "$(basename "$(dirname "$f")")")
-  for h in $(sed -n 's/^#include "\(.*\)"/\1/p' "$f"); do
-    at=$(ls core/"$h" core/*/"$h" 2>/dev/null | head -n 1)
-    [ "$at" ] || { say "$f includes $h, which is nowhere"; continue; }
-    to=$(rank "$(basename "$(dirname "$at")")")
-    [ "$to" -le "$own" ] || say "$f includes $h from a folder above its own"
-  done
-done
-
 # Size: files of 500 lines, functions of 60.
 for f in core/*.[ch] core/*/*.[ch] lua/kernelband/*.lua lua/kernelband/*/*.lua; do
   n=$(wc -l <"$f")

@@ -1,0 +1,39 @@
+#!/bin/sh
+# One test of make check, and what is said at the end of all.
+#   check.sh one FOLDER NAME COMMAND..   runs it; FOLDER/NAME.log, FOLDER/NAME.row; status 0
+#   check.sh all FOLDER NAME..           the rows' summary; status 1 if one failed
+# A row: seconds, ok or failed, name. A test says "skipped: why" for what it leaves out.
+verb=$1 folder=$2
+shift 2
+
+one() {
+  name=$1
+  shift
+  start=$(date +%s%N)
+  if KERNELBAND_REQUIRES="$folder/$name.requires" "$@" >"$folder/$name.log" 2>&1 </dev/null
+  then word=ok; else word=failed; fi
+  took=$((($(date +%s%N) - start) / 10000000))
+  printf '%d.%02d %s %s\n' $((took / 100)) $((took % 100)) $word "$name" >"$folder/$name.row"
+  text=$(printf '%-7s %-24s %4d.%02d s' $word "$name" $((took / 100)) $((took % 100)))
+  skips=$(grep -a 'skipped\|left out: ' "$folder/$name.log" | grep -av '^not ok' | sort -u \
+          | cut -c1-120 | sed 's/^/        /')
+  [ "$skips" ] && text="$text
+$skips"
+  [ $word = failed ] && text="$text
+$(sed 's/^/    /' "$folder/$name.log" | tail -n 100)
+    again: make check T=$name"
+  echo "$text"
+}
+
+all() {
+  rows=$(for name; do cat "$folder/$name.row"; done)
+  if [ $# -gt 1 ]; then
+    echo "the slowest:"
+    echo "$rows" | sort -rn | head -n 10 | awk '{ printf "%10.2f s  %s\n", $1, $3 }'
+  fi
+  failed=$(echo "$rows" | awk '$2 == "failed" { printf " %s", $3 }')
+  if [ "$failed" ]; then echo "failed:$failed" >&2; exit 1; fi
+  echo "$rows" | awk '{ s += $1 } END { printf "%d tests, %.0f s of them, none failed\n", NR, s }'
+}
+
+$verb "$@"
