@@ -18,6 +18,8 @@ START_TEST(the_roofs_are_those_of_a_real_machine)
     ck_assert(r.dram_copy_bytes_per_s > 1e7);
     ck_assert(r.dram_copy_bytes_per_s < 1e12);
     ck_assert_ptr_nonnull(r.isa);
+    ck_assert(r.clock_hz > 3e8 && r.clock_hz < 1e10);
+    ck_assert(r.vector_bytes >= 16 && r.vector_bytes <= 64);
 }
 END_TEST
 

@@ -182,8 +182,8 @@ for _, said in ipairs {
     .. "every input is read once.",
 } do
   t.test("a strategy is declined: " .. said:sub(1, 24):gsub("%c", " "), function()
-    local source, why, code = answer.read(said, spec)
-    t.equal({ source, code }, { nil, "EDECLINED" })
+    local source, why, how = answer.read(said, spec)
+    t.equal({ source, how }, { nil, "EDECLINED" })
     t.contains(why, "every input is read once.")
   end)
 end
@@ -191,16 +191,16 @@ end
 t.test("NOT APPLICABLE with another kernel is that one, with the one shown it declines", function()
   local said = "NOT APPLICABLE: see below\n```c\n%s```\n"
   t.equal(answer.read(said:format(shown:gsub("1", "2")), spec), (shown:gsub("1", "2")))
-  local source, why, code = answer.read(said:format("// as it was\n" .. shown), spec)
-  t.equal({ source, code }, { nil, "EDECLINED" })
+  local source, why, how = answer.read(said:format("// as it was\n" .. shown), spec)
+  t.equal({ source, how }, { nil, "EDECLINED" })
   t.contains(why, "see below")
   t.equal(answer.read(said:format(shown), { language = "c", entry = "axpy" }), shown)
 end)
 
 t.test("words that only sound so decline nothing", function()
   for _, said in ipairs { "This is NOT APPLICABLE here.", "NOT APPLICABLEX", "Not applicable" } do
-    local _, _, code = answer.read(said, spec)
-    t.equal(code, nil)
+    local _, _, how = answer.read(said, spec)
+    t.equal(how, nil)
   end
 end)
 

@@ -437,7 +437,7 @@ t.test("a failed candidate goes back once with its error", function()
   t.equal(records[2].kind, "repair")
   t.equal(records[2].attempt, 2)
   t.contains(records[2].request, "axpy.c:3: error: no such thing")
-  t.contains(records[2].request, "It does not compile.")
+  t.contains(records[2].request, "It does not compile:")
   local again
   again, why = g.repair(mended, { verdict = "wrong" }, core.rng(1), {})
   t.equal(again, nil)

@@ -15,7 +15,8 @@ local parent = {
 local device = { name = "a CPU", language = "c", compiler = "gcc 12", flags = "-O3", sm_count = 2,
                  l2_bytes = 2 << 20, memory_bytes = 0, arch = 0,
                  roofline = { f32_flops_per_s = 2.5e11, dram_bytes_per_s = 4.6e10,
-                              isa = "avx512f" } }
+                              isa = "avx512f", vector_bytes = 64, clock_hz = 2.9e9,
+                              l1d_bytes = 48 << 10, l2_bytes = 2 << 20 } }
 
 local function ask(overrides, ctx, dev)
   return prompt.new(task, overrides, dev or device):propose(parent, tiling, ctx or {})
@@ -30,9 +31,13 @@ t.test("the stable part tells task, machine and contract", function()
   t.contains(q.stable, "m=512 k=512 n=512")
   t.contains(q.stable, "void matmul_f64")
   t.contains(q.stable, "- a CPU")
-  t.contains(q.stable, "second-level cache: 2 MiB")
-  t.contains(q.stable, "fp32, measured here: 250 Gflop/s")
-  t.contains(q.stable, "widest vector instructions: avx512f")
+  t.contains(q.stable, "caches of a core: L1d 48 KiB, L2 2 MiB\n")
+  t.contains(q.stable, "peaks measured: f32 250 Gflop/s\n")
+  t.contains(q.stable, "vectors: avx512f, 64 bytes, so 16 f32 lanes")
+  t.contains(q.stable, "clock of the core as measured: 2.9 GHz")
+  t.contains(q.stable, "m=512 k=512 n=512: 268 Mflop, at least 3.15 MB moved")
+  t.contains(q.stable, "|c - r| <= 4 u |r| + min(8 sqrt(K), K) u s + t, u = 5.96e-08 (f32)")
+  t.contains(q.stable, "K, terms summed into an element: 512, 192, 256 at the timed shapes")
   t.contains(q.stable, "// kb: tune BLOCK 64 32 128")
   assert(not q.stable:find("shared memory", 1, true))
 end)
@@ -41,21 +46,75 @@ t.test("held-out shapes are not told", function()
   assert(not ask().text:find("127", 1, true))
 end)
 
-t.test("the fresh part tells kernel, profile, history, strategy", function()
-  local q = ask(nil, { best = { id = 9, speedup = 8 }, history = {
-    { strategy = "fusion", verdict = "ok", speedup = 4.5 },
-    { strategy = "tiling", verdict = "build_failed", reason = "error: x\ny" } } })
+local measured = { [3] = { shapes = {
+  { label = "m=512 k=512 n=512", shape = { m = 512, k = 512, n = 512 }, time_ns = 12500,
+    speedup = 5, low = 4.5, high = 5.5, compute_share = 0.12, bandwidth_share = 0.71 },
+  { label = "m=192 k=192 n=192", shape = { m = 192, k = 192, n = 192 }, time_ns = 880,
+    speedup = 3.2, low = 3.1, high = 3.3, compute_share = 0.3, bandwidth_share = 0.2 } },
+  hot = { text = "   0  mulss %xmm0,%xmm1", instructions = 1, shown = 1, calls = {} },
+  remarks = { "line 3: not vectorised: because" } } }
+local made = { n = 2, parent = 1, child = 3, strategy = "fusion", verdict = "ok", speedup = 4,
+               change = "+2 -1 lines", gain = { ratio = 4, low = 3.9, high = 4.1 } }
+
+t.test("the fresh part tells kernel, times by shape, what was tried, direction", function()
+  local history = {
+    { n = 4, parent = 3, child = 5, strategy = "fusion", verdict = "ok", speedup = 4.5,
+      change = "+9 -1 lines, new: `vec`", gain = { ratio = 1.125, low = 1.1, high = 1.15 },
+      repaired = true },
+    { n = 5, parent = 3, strategy = "tiling", verdict = "build_failed", reason = "error: x\ny" },
+    { n = 6, parent = 3, strategy = "pipeline", verdict = "not_applicable", reason = "no loop" } }
+  local best = { n = 8, parent = 1, child = 9, strategy = "reordering", verdict = "ok",
+                 change = "+1 -1 lines", gain = { ratio = 8, low = 7, high = 9, paired = true } }
+  local q = ask(nil, { best = { id = 9, speedup = 8, speedup_low = 7.5, speedup_high = 8.5 },
+    history = history, measured = measured, made = { [3] = made, [9] = best },
+    rows = { made, history[1], history[2], history[3], best } })
   t.contains(q.fresh, "void matmul(void) { }")
-  t.contains(q.fresh, "It takes 12.5 us now. That is 4.00 times as fast as the first version.")
-  t.contains(q.fresh, "It is held back by memory, which is at 71 % of its peak.")
-  t.contains(q.fresh, "- 50 % accesses that hit a cache (measured)")
-  assert(not q.fresh:find("spills", 1, true))
-  t.contains(q.fresh, "- fusion: worked, 4.50 times as fast as the first version")
-  t.contains(q.fresh, "- tiling: build_failed: error: x y")
-  t.contains(q.fresh, "The best kernel found so far is 8.00 times")
-  t.contains(q.fresh, "cache tiling (loop blocking)")
-  t.contains(q.fresh, "It runs in 12.5 us now.")
+  t.contains(q.fresh, "- m=512 k=512 n=512: 12.5 us, 5.00x the first version (4.50 to 5.50); "
+    .. "12.0 % of peak arithmetic, 71.0 % of memory bandwidth: bound by memory bandwidth\n")
+  t.contains(q.fresh, "- m=192 k=192 n=192: 880 ns, 3.20x the first version (3.10 to 3.30); "
+    .. "30.0 % of peak arithmetic, 20.0 % of L2 bandwidth: bound by neither\n")
+  t.contains(q.fresh, "geometric mean: 4.00x the first version\n")
+  t.contains(q.fresh, "the fastest so far is kernel 9: 8.00x the first version (7.50 to 8.50)")
+  t.contains(q.fresh, "mulss %xmm0")
+  t.contains(q.fresh, "line 3: not vectorised: because")
+  t.contains(q.fresh, "How this kernel came to be:\n- pull 2 on kernel 1, `fusion`: +2 -1 lines: "
+    .. "faster: 4.00x its parent (3.90 to 4.10), kernel 3\nFrom this kernel:\n")
+  t.contains(q.fresh, "- pull 4, `fusion`: +9 -1 lines, new: `vec`: faster: 1.12x its parent "
+    .. "(1.10 to 1.15) (after a repair), kernel 5\n")
+  t.contains(q.fresh, '- pull 5, `tiling`: does not compile: "error: x y"\n')
+  t.contains(q.fresh, '- pull 6, `pipeline`: answered NOT APPLICABLE: "no loop"\n')
+  t.contains(q.fresh, "The fastest so far:\n- pull 8 on kernel 1, `reordering`")
+  t.contains(q.fresh, "# Direction: tiling\n\n")
   t.equal(q.text, q.system .. "\n\n" .. q.stable .. q.fresh)
+  for _, row in ipairs(history) do      -- a pull is told once
+    local _, times = q.fresh:gsub("pull " .. row.n .. "[ ,]", "")
+    t.equal(times, 1)
+  end
+end)
+
+t.test("a slower child is slower, whatever it gains over the first version", function()
+  local q = ask(nil, { history = { { n = 4, parent = 3, child = 5, strategy = "fusion",
+    verdict = "ok", speedup = 7.08, gain = { ratio = 0.87, low = 0.85, high = 0.89 } } } })
+  t.contains(q.fresh, "slower: 0.87x its parent (0.85 to 0.89)")
+  assert(not q.fresh:find("7.08", 1, true))
+end)
+
+t.test("the values of open constants are told with their times", function()
+  local q = ask(nil, { history = { { n = 4, parent = 3, child = 5, strategy = "fusion",
+    verdict = "ok", gain = { ratio = 1, low = 1, high = 1 }, tuned = {
+      { params = { BLOCK = 8, ROWS = 2 }, time_ns = 120400, verdict = "ok" },
+      { params = { BLOCK = 16, ROWS = 2 }, verdict = "wrong" } } } } })
+  t.contains(q.fresh, "open constants: `BLOCK=8 ROWS=2` 120.4 us, `BLOCK=16 ROWS=2` wrong")
+end)
+
+t.test("the first question has no word of what was tried", function()
+  assert(not ask().fresh:find("What was tried", 1, true))
+end)
+
+t.test("a long kernel may be answered by a patch, a short one is not asked for one", function()
+  local long = { id = 1, source = ("x;\n"):rep(300), time_ns = 1, speedup = 1 }
+  t.contains(prompt.new(task, nil, device):propose(long, tiling, {}).fresh, "has 300 lines")
+  assert(not ask().fresh:find("```diff", 1, true))
 end)
 
 t.test("no fact of a machine is told that is not known", function()
@@ -81,7 +140,7 @@ t.test("every part can be replaced, changed or left out", function()
   assert(not q.stable:find("# Machine", 1, true))
   t.contains(q.stable, "Be careful.")
   t.contains(q.fresh, "tiling on kernel 3 of matmul")
-  assert(not q.fresh:find("Give the whole", 1, true))
+  assert(not q.fresh:find("unified diff", 1, true))
 end)
 
 t.test("a part that is no text is an error that names its line", function()
@@ -95,7 +154,9 @@ t.test("a repair shows the source, what failed and the log", function()
   local q = p:repair({ source = "int broken" }, { verdict = "build_failed", reason = "error: ';'",
                      log = "m.c:1:11: error: ';'\n   1 | int broken" }, tiling)
   t.contains(q.fresh, "int broken\n```")
-  t.contains(q.fresh, "It does not compile.")
+  t.contains(q.fresh, "It does not compile:")
+  local _, times = q.fresh:gsub("error: ';'", "")
+  t.equal(times, 1)                     -- the reason is a line of the log
   t.contains(q.fresh, "m.c:1:11")
   t.contains(q.fresh, "keep the idea (tiling)")
   t.equal(q.stable, ask().stable)

@@ -3,7 +3,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local chart = require "kernelband.chart"
-local diff = require "kernelband.report.diff"
+local diff = require "kernelband.diff"
 local journals = require "journals"
 local markup = require "markup"
 local model = require "kernelband.report.model"

@@ -250,6 +250,7 @@ const struct kb_device_ops kb_cpu_ops = {
     .close = close_device, .roofline = roofline,
     .build = kb_cpu_build, .object_free = kb_cpu_object_free,
     .object_text = kb_cpu_object_text, .object_facts = no_facts,
+    .object_remarks = kb_cpu_object_remarks,
     .buffers_new = kb_cpu_buffers_new, .buffers_free = kb_cpu_buffers_free,
     .at = kb_cpu_at, .fill = kb_cpu_fill, .get = kb_cpu_get,
     .set = kb_cpu_set, .take = kb_cpu_take, .absolute = kb_cpu_absolute,

@@ -14,7 +14,8 @@ enum {
     KB_CPU_WIRE_FD = 3,         /* descriptors of a kernel's process */
     KB_CPU_IN_FD = 4,
     KB_CPU_OUT_FD = 5,
-    KB_CPU_WHY = 160
+    KB_CPU_WHY = 160,
+    KB_CPU_REMARKS = 16 << 10   /* bytes of a compiler's remarks that are kept */
 };
 
 #define KB_CPU_CALL "kb_cpu_call"       /* the generated call of the kernel */
@@ -34,6 +35,7 @@ typedef struct cpu_object {
     struct kb_object head;
     const cpu_device *device;
     char dir[4096 + 32], path[4096 + 64];
+    char *remarks;              /* NULL: there are none */
 } cpu_object;
 
 /* Where one array lies, the same in the parent's and the child's view of the
@@ -85,6 +87,7 @@ kb_status kb_cpu_build(kb_device *d, const struct kb_build *b, char *log,
 void kb_cpu_object_free(kb_object *o);
 kb_status kb_cpu_object_text(const kb_object *o, char *text, size_t cap,
                              size_t *used);
+const char *kb_cpu_object_remarks(const kb_object *o);
 /* Writes info.flags, the options every source is built with. */
 void kb_cpu_name_flags(cpu_device *d);
 

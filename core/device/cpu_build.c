@@ -30,6 +30,16 @@ static const char *const sanitized_flags[] = {
     "-fsanitize-undefined-trap-on-error", "-fstack-protector-all", NULL
 };
 
+/* What makes the compiler tell which loops it has vectorised, and why not the
+ * others. They change no code. */
+static const char *const gcc_remarks[] = {
+    "-fopt-info-vec-optimized-missed", NULL
+};
+static const char *const clang_remarks[] = {
+    "-Rpass=loop-vectorize", "-Rpass-missed=loop-vectorize",
+    "-Rpass-analysis=loop-vectorize", "-fno-caret-diagnostics", NULL
+};
+
 static const struct kb_jail_limits build_limits = {
     .memory_bytes = (uint64_t)2 << 30, .file_bytes = 64 << 20, .cpu_s = 20,
     .open_files = 64
@@ -166,17 +176,21 @@ static kb_status close_folder(const cpu_object *o)
     return KB_OK;
 }
 
-/* One run of the compiler, with the flags of all and the given last words. */
+/* One run of the compiler, with the flags of all, more of them (or NULL) and
+ * the given last words. */
 static kb_status run_compiler(const cpu_object *o, const struct kb_build *b,
+                              const char *const *more,
                               const char *const *last, int64_t deadline_ns,
                               char *log, size_t cap)
 {
-    const char *argv[24] = { o->device->cc };
+    const char *argv[32] = { o->device->cc };
     size_t n = 1, used = 0;
     for (size_t i = 0; flags[i]; i++)
         argv[n++] = flags[i];
     for (size_t i = 0; b->sanitized && sanitized_flags[i]; i++)
         argv[n++] = sanitized_flags[i];
+    while (more && *more)
+        argv[n++] = *more++;
     while (*last)
         argv[n++] = *last++;
     argv[n] = NULL;
@@ -192,20 +206,43 @@ static kb_status run_compiler(const cpu_object *o, const struct kb_build *b,
     return KB_EBUILD;
 }
 
+/* kernel.o, with the compiler's remarks kept. When that fails it is made once
+ * more without them, so that the log holds the error alone. */
+static kb_status compile_unit(cpu_object *o, const struct kb_build *b,
+                              int64_t deadline_ns, char *log, size_t cap)
+{
+    static const char *const make[] = { "-c", "kernel.c", "call.c", NULL };
+    const char *const *more = strstr(o->device->head.info.compiler, "clang")
+                            ? clang_remarks : gcc_remarks;
+    char *text = b->sanitized ? NULL : malloc(KB_CPU_REMARKS);
+    if (text && run_compiler(o, b, more, make, deadline_ns, text,
+                             KB_CPU_REMARKS) == KB_OK) {
+        o->remarks = text;
+        return KB_OK;
+    }
+    free(text);
+    return run_compiler(o, b, NULL, make, deadline_ns, log, cap);
+}
+
 /* In two steps: kernel.o shows what the source alone brought, without what
  * the linker adds of the compiler's own library. */
 static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
                          size_t cap)
 {
-    static const char *const make[] = { "-c", "kernel.c", "call.c", NULL };
     static const char *const link[] = {
         "-o", "kernel.so", KB_CPU_OWN, "call.o", "-lm", NULL
     };
     int64_t deadline_ns = kb_clock_now_ns() + b->timeout_ns;
-    kb_status st = run_compiler(o, b, make, deadline_ns, log, cap);
+    kb_status st = compile_unit(o, b, deadline_ns, log, cap);
     if (!st)
-        st = run_compiler(o, b, link, deadline_ns, log, cap);
+        st = run_compiler(o, b, NULL, link, deadline_ns, log, cap);
     return st ? st : close_folder(o);
+}
+
+const char *kb_cpu_object_remarks(const kb_object *base)
+{
+    const cpu_object *o = (const cpu_object *)base;
+    return o->remarks;
 }
 
 kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,
@@ -242,6 +279,7 @@ void kb_cpu_object_free(kb_object *base)
     cpu_object *o = (cpu_object *)base;
     int saved = errno;
     kb_process_clear(o->dir);
+    free(o->remarks);
     free(o);
     errno = saved;
 }

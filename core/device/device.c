@@ -118,6 +118,11 @@ kb_status kb_object_text(const kb_object *o, char *text, size_t cap,
     return o->ops->object_text(o, text, cap, used);
 }
 
+const char *kb_object_remarks(const kb_object *o)
+{
+    return o->ops->object_remarks ? o->ops->object_remarks(o) : NULL;
+}
+
 kb_status kb_object_facts(const kb_object *o, const char *entry,
                           struct kb_facts *out)
 {

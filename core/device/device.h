@@ -157,6 +157,10 @@ void kb_object_free(kb_object *o);
 KB_MUST_USE kb_status kb_object_text(const kb_object *o, char *text,
                                      size_t cap, size_t *used);
 
+/* What the compiler told of the loops it vectorised and of those it did not,
+ * as it told it; NULL: nothing. Valid as long as the object. */
+const char *kb_object_remarks(const kb_object *o);
+
 /* EINVAL: no such kernel. ENODEV: this device's compiler does not say. */
 KB_MUST_USE kb_status kb_object_facts(const kb_object *o, const char *entry,
                                       struct kb_facts *out);

@@ -16,6 +16,7 @@ struct kb_device_ops {
     kb_status (*roofline)(kb_device *, struct kb_roofline *);
     void (*object_free)(kb_object *);
     kb_status (*object_text)(const kb_object *, char *, size_t, size_t *);
+    const char *(*object_remarks)(const kb_object *);   /* or NULL */
     kb_status (*object_facts)(const kb_object *, const char *,
                               struct kb_facts *);
     kb_status (*buffers_new)(kb_device *, const struct kb_arg *, size_t,

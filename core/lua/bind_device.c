@@ -13,6 +13,7 @@
  *     d:buffers(args, slots)         -> buffers, see bind_buffers.c
  *     d:load(object, buffers [, plan])   -> program | nil, why, code
  *   o:text()                         -> objdump's text | nil, text, code
+ *   o:remarks()                      -> the compiler's own on vectorisation | nil
  *   o:facts(kernel)                  -> { registers = .. } | nil, text, code
  *   p:launch(iterations, timeout_ns) -> elapsed_ns | nil, why, code
  *   p:run(timeout_ns)                -> true | nil, why, code: once, not timed
@@ -251,6 +252,12 @@ static int object_text(lua_State *L)
     return 1;
 }
 
+static int object_remarks(lua_State *L)
+{
+    lua_pushstring(L, kb_object_remarks(check_object(L, 1)));
+    return 1;
+}
+
 static int program_stop(lua_State *L)
 {
     kb_program **slot = luaL_checkudata(L, 1, PROGRAM);
@@ -356,6 +363,7 @@ static const luaL_Reg object_meta[] = {
 };
 static const luaL_Reg object_methods[] = {
     { "close", object_close }, { "text", object_text },
+    { "remarks", object_remarks },
     { "facts", object_facts }, { NULL, NULL }
 };
 static const luaL_Reg program_meta[] = {

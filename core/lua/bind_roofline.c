@@ -14,6 +14,8 @@ int kb_bind_push_roofline(lua_State *L, const struct kb_roofline *roof)
         { "l2_bytes_per_s", r.l2_bytes_per_s },
         { "dram_bytes_per_s", r.dram_bytes_per_s },
         { "dram_copy_bytes_per_s", r.dram_copy_bytes_per_s },
+        { "clock_hz", r.clock_hz },
+        { "vector_bytes", (double)r.vector_bytes },
         { "l1d_bytes", (double)r.l1d_bytes },
         { "l2_bytes", (double)r.l2_bytes },
         { "l3_bytes", (double)r.l3_bytes },

@@ -218,6 +218,25 @@ static double peak(const struct isa *isa, size_t element,
     return best;
 }
 
+/* The barrier keeps the compiler from folding the chain, and two registers keep
+ * the processor from doing so. */
+static double clock_rate(void)
+{
+    volatile uint64_t start = 1;
+    uint64_t x = start, step = start;
+    double best = 0;
+    for (int i = 0; i < RUNS; i++) {
+        int64_t from = kb_clock_own_ns();
+        for (int k = 0; k < ROUNDS; k++) {
+#define ADD x += step; __asm__ volatile("" : "+r"(x), "+r"(step));
+            ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD
+#undef ADD
+        }
+        best = fmax(best, per_second(16.0 * ROUNDS, from));
+    }
+    return best;
+}
+
 static double cached(struct bench *b, size_t cache_bytes)
 {
     size_t line = LOADS * b->isa->vector_bytes;
@@ -320,11 +339,14 @@ kb_status kb_roofline_measure(struct kb_roofline *out)
     for (size_t i = 0; i < n; i++) {
         double f32 = peak(list[i], sizeof(float), list[i]->f32);
         double f64 = peak(list[i], sizeof(double), list[i]->f64);
-        if (f32 > r.f32_flops_per_s)
+        if (f32 > r.f32_flops_per_s) {
             r.isa = list[i]->name;
+            r.vector_bytes = list[i]->vector_bytes;
+        }
         r.f32_flops_per_s = fmax(r.f32_flops_per_s, f32);
         r.f64_flops_per_s = fmax(r.f64_flops_per_s, f64);
     }
+    r.clock_hz = clock_rate();
     *out = r;
     return KB_OK;
 }

@@ -16,6 +16,8 @@
  *              at least, 256 MiB at most, half of it where the system is slow
  *              to give pages): loads, and memcpy between its halves, which
  *              counts the bytes read and those written.
+ *   clock      dependent additions of two registers a second, which every
+ *              processor does one a cycle: the clock it ran at, here and now.
  *
  * Times are this thread's processor time, as those of kernels are, so other
  * processes only count by the caches and the memory they take. A build without
@@ -33,7 +35,9 @@ struct kb_roofline {
     double bf16_flops_per_s;    /* of matrix units; 0: not measured */
     double l1_bytes_per_s, l2_bytes_per_s;
     double dram_bytes_per_s, dram_copy_bytes_per_s;
+    double clock_hz;            /* 0: not measured */
     size_t l1d_bytes, l2_bytes, l3_bytes;   /* l3 0: there is none */
+    size_t vector_bytes;        /* of isa; 0: none */
     const char *isa;            /* of the f32 peak: "avx512f", "avx2+fma",
                                  * "baseline"; static */
 };

@@ -191,6 +191,7 @@ function evaluate.open(t, device, known)
   end
   s.roofline = assert(device:roofline())
   machine.roofline = s.roofline
+  machine.cpu = core.system.host().cpu
   s.reference, s.reference_wide = rooms.build_reference(s)
   local log
   s.baseline_kernel, log = rooms.build(s, task.source(t, "baseline"), t.name,

@@ -21,7 +21,11 @@
 --   h    sm, dram as above; l2: bytes the inner loops load a flop, times
 --        flops / time, against measured L1 bandwidth. Percent.
 --   signature (v2)  T / T0, registers, stack frame, lanes, occupancy
+--   hot  the innermost loop a turn of which costs most (hot_loop.lua)
+--   remarks  what the compiler told of its loops (remarks.lua)
 local admission = require "kernelband.admission"
+local hot_loop  = require "kernelband.hot_loop"
+local remarks   = require "kernelband.remarks"
 
 local evidence = {}
 
@@ -85,14 +89,16 @@ end
 
 function evidence.add_loop(mix, code, loop)
   local flops, i = 0, loop.at
-  local seen = {}
+  local seen, hot = {}, hot_loop.new()
   while i >= 1 and code[i].address >= loop.first and mix.unread > 0 do
     mix.unread = mix.unread - 1
+    hot_loop.add(hot, code[i])
     local c = classify(code[i].op, code[i].operands)
     if c then seen[#seen + 1] = c end
     if c and c.flop then flops = flops + 1 end
     i = i - 1
   end
+  if i < loop.at then hot_loop.keep(mix, hot, code, i + 1, loop.at) end
   if flops == 0 then return end         -- tails, copies, bookkeeping
   mix.loops = mix.loops + 1
   mix.largest = math.max(mix.largest, flops)
@@ -126,7 +132,7 @@ function evidence.read_text(text)
       local address, op, operands = line:match "^%s*(%x+):%s+(%S+)%s*(.*)$"
       if address then
         code[#code + 1] = { address = tonumber(address, 16), op = op,
-                            operands = operands:gsub("%s*[#<].*$", "") }
+                            operands = operands:gsub("%s*[#<].*$", ""), raw = operands }
       end
     end
   end
@@ -139,7 +145,11 @@ end
 -- be shown, or not down to its code, is a mix that admit refuses.
 function evidence.read_object(object)
   local text, _, code = object:text()
-  if text then return evidence.read_text(text) end
+  if text then
+    local mix = evidence.read_text(text)
+    mix.remarks = object.remarks and remarks.read(object:remarks())
+    return mix
+  end
   if code ~= "ENODEV" then return evidence.read_text "" end
 end
 
@@ -239,6 +249,7 @@ function evidence.make(s, out, facts)
   })
   e.h = { sm = 100 * clip(sm), dram = 100 * clip(dram), l2 = l2 and 100 * clip(l2) or nil }
   e.h_kind = { sm = "derived", dram = "derived", l2 = l2 and "derived" or "missing" }
+  e.hot, e.remarks = mix and hot_loop.tell(mix.hot), mix and mix.remarks
   return e
 end
 

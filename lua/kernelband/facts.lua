@@ -3,8 +3,8 @@
 --
 --   facts = { "dram", "occupancy", { 8, "% of loads and stores are contiguous" } }
 --
--- First come time and speed-up, also for an empty list; then of each fact its figure in
--- percent and where that is from: measured, derived, .. What is missing is not told.
+-- Of each its figure in percent and where that is from: measured, derived, .. What is
+-- missing is not told. Times by shape, and what stands out, every question has by itself.
 -- A fact is a name below or a feature's number, 1 to 9 (kernel.phi), with words of the
 -- strategy's own where it has better ones, or where there are none: what a feature
 -- means depends on the device. Words have one %, where the figure goes, and no full stop.
@@ -59,7 +59,7 @@ end
 -- The field of a strategy, for schema.check.
 facts.rule = {
   "facts", "list", optional = true,
-  doc = "what is told below the prompt: time, speed-up and these, when known",
+  doc = "what is told below the prompt of the profile, when known",
   item = { type = { "string", "number", "table" },
            check = function(fact)
              local fine, must = read(fact)
@@ -91,13 +91,6 @@ function facts.teller(list)
   return function(text, kernel)
     if type(kernel) ~= "table" then return text end
     local say = { text }
-    if type(kernel.time_ns) == "number" then
-      say[2] = ("It runs in %.1f us now."):format(kernel.time_ns / 1e3)
-    end
-    if type(kernel.speedup) == "number" then
-      say[#say + 1] = ("That is %.2f times as fast as the first version.")
-        :format(kernel.speedup)
-    end
     for _, f in ipairs(wanted) do
       local value, kind = figure(kernel, f)
       if value then

@@ -4,6 +4,7 @@
 local schema = require "kernelband.schema"
 local json   = require "kernelband.json"
 local pulls  = require "kernelband.pull"
+local told   = require "kernelband.told"
 
 local landing = {}
 
@@ -52,8 +53,9 @@ function landing.kernel(S, parent, strategy, candidate, evaluation)
   return k
 end
 
-function landing.admit(S, kernel)
+function landing.admit(S, kernel, evaluation)
   S.pool[kernel.id] = kernel
+  if S.generator.asks then S.measured[kernel.id] = told.measured(evaluation) end
   kernel.hash = pulls.hash(S, kernel.source)
   S.known[kernel.hash] = kernel.id
 end
@@ -114,6 +116,12 @@ local function add_row(S, p)
     speedup = p.child and p.child.speedup, best_speedup = S.best.speedup,
     terms = p.terms,
   }
+  if S.generator.asks then
+    told.row(row, p, function(a)
+      return a.evaluation or json.decode(S.journal.json(a.id))
+    end)
+    if row.child then S.made[row.child] = row end
+  end
   S.rows[#S.rows + 1] = row
   local history = S.history[row.parent] or {}
   S.history[row.parent], history[#history + 1] = history, row
@@ -178,7 +186,7 @@ function landing.land(S, p)
   S.landed = S.landed + 1
   p.landed = S.landed
   if p.child then
-    landing.admit(S, p.child)
+    landing.admit(S, p.child, p.evaluation)
     if p.evaluation.declared then S.known[p.evaluation.declared] = p.child.id end
   end
   local best = p.child and landing.note_best(S, p.child, p.evaluation)

@@ -150,7 +150,7 @@
 ---@field target "sm"|"dram"|"l2" the resource it relieves: 'sm', 'dram' or 'l2'
 ---@field summary string one line for people
 ---@field prompt string|fun(kernel: kernelband.kernel, profile: table): string text for a model, or function(kernel, profile) returning it
----@field facts? (kernelband.fact|[kernelband.fact|integer, string])[] what is told below the prompt: time, speed-up and these, when known
+---@field facts? (kernelband.fact|[kernelband.fact|integer, string])[] what is told below the prompt of the profile, when known
 ---@field applies? fun(kernel: kernelband.kernel): boolean
 ---@field moves? string[]
 
@@ -206,8 +206,9 @@
 
 ---@class (exact) kernelband.llm_options_prompt
 ---@field system? string|function|boolean
----@field task? string|function|boolean
 ---@field hardware? string|function|boolean
+---@field task? string|function|boolean
+---@field judged? string|function|boolean
 ---@field contract? string|function|boolean
 ---@field parent? string|function|boolean
 ---@field profile? string|function|boolean
@@ -228,8 +229,9 @@
 
 ---@class (exact) kernelband.command_options_prompt
 ---@field system? string|function|boolean
----@field task? string|function|boolean
 ---@field hardware? string|function|boolean
+---@field task? string|function|boolean
+---@field judged? string|function|boolean
 ---@field contract? string|function|boolean
 ---@field parent? string|function|boolean
 ---@field profile? string|function|boolean
@@ -245,8 +247,9 @@
 
 ---@class (exact) kernelband.replay_options_prompt
 ---@field system? string|function|boolean
----@field task? string|function|boolean
 ---@field hardware? string|function|boolean
+---@field task? string|function|boolean
+---@field judged? string|function|boolean
 ---@field contract? string|function|boolean
 ---@field parent? string|function|boolean
 ---@field profile? string|function|boolean

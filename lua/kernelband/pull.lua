@@ -113,6 +113,7 @@ local function context(S, p)
     p.context = {
       pull = p.n, pool = S.pool, best = S.best, task = S.task, loop = S.loop,
       hints = S.steer.hints, history = S.history[p.parent.id] or {},
+      rows = S.rows, made = S.made, measured = S.measured,
       call = caller(S, p), budget = S.money.left, prefer = S.brain.prefer,
       note = function(text) S.progress.note(text) end,
     }

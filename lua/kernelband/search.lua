@@ -269,7 +269,7 @@ local function baseline(S)
   S.baseline_ns = evaluation.baseline_ns or evaluation.time_ns
   local kernel = landing.kernel(S, nil, nil, { source = S.baseline_source,
     params = S.generator.first }, evaluation)
-  landing.admit(S, kernel)
+  landing.admit(S, kernel, evaluation)
   landing.note_best(S, kernel, evaluation)
   if fresh then
     S.journal.baseline(kernel, evaluation)

@@ -219,7 +219,7 @@ local function new_state(opt, L, view)
     on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
     on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
     pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
-    index = {}, verdicts = {}, arms = {}, flying = {},
+    measured = {}, made = {}, index = {}, verdicts = {}, arms = {}, flying = {},
     pending = 0, oldest = 1, chosen = 0, landed = 0, replayed = 0,
   }
   S.quiet = opt.quiet
@@ -246,6 +246,7 @@ local function add_generator(S, opt, env)
       loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
       journal = { call = function(record) return S.journal.call(record) end },
       device = function() return S.machine end,
+      baseline = function() return S.baseline_evaluation end,
       chosen = function() return S.chosen end,
       note = function(text) S.progress.note(text) end,
     })

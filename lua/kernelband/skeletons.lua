@@ -110,8 +110,8 @@ end
 
 -- What a model is asked. It may also be function(kernel, profile) returning a text.
 local prompt = [[
-Optimise the kernel below by unrolling its inner loop, and change nothing else.
-- Keep the signature and the result; sizes are arbitrary.
+Unroll the inner loop of the kernel.
+- Finish the iterations that are left over in a simple loop.
 ]]
 
 return {
@@ -119,8 +119,8 @@ return {
   target = "sm",            -- the resource it relieves: "sm", "dram" or "l2"
   summary = "unrolls the inner loop",
   prompt = prompt,
-  facts = { "sm" },         -- told below the prompt, when known: time, speed-up and
-                            -- these, such as percent of peak of "sm", "dram", "l2"
+  facts = { "sm" },         -- metrics appended to the prompt, where known, such as
+                            -- percent of peak of "sm", "dram", "l2"
   applies = applies,
   moves = { "@NAME@" },     -- parameters of schedule.lua it may change; within a
 }                           -- set each belongs to one strategy

@@ -2,8 +2,7 @@
 -- inner loop walks it in order.
 
 local prompt = [[
-Rewrite the C kernel below so that its inner loop meets its data in order, and
-change nothing else about it.
+Rewrite the kernel so that its inner loop meets its data in order.
 
 - Pack: copy a block that is read many times, or read with a stride, into a
   contiguous scratch buffer in exactly the order of use. It pays when each element
@@ -18,7 +17,6 @@ change nothing else about it.
 - Scratch memory: a local array up to 128 KiB, else aligned_alloc and free. No static
   buffers, no assumption about the alignment of rows, no write to an input.
 - Sizes are arbitrary, from 1 up: partial blocks pack only what exists.
-- Do not touch the signature, the layout of arguments, the precision or the result.
 ]]
 
 return {
@@ -26,6 +24,5 @@ return {
   target = "dram",
   summary = "packing, padded scratch, non-temporal stores",
   prompt = prompt,
-  facts = { "dram", { 8, "% of loads and stores are contiguous" } },
   moves = { "pack_a", "pack_b", "pack", "stream" },
 }

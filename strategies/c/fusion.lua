@@ -2,8 +2,7 @@
 -- next while it is still in a register.
 
 local prompt = [[
-Rewrite the C kernel below so that it passes over memory fewer times, and change
-nothing else about it.
+Rewrite the kernel so that it passes over memory fewer times.
 
 - List its passes: which array each reads and writes, and how often every element
   is moved. Then merge passes over the same data.
@@ -18,7 +17,6 @@ nothing else about it.
 - Watch registers: about 16 vectors (32 with AVX-512). Past that, sums spill.
 - Do not lose a case: one row, one column, a row count that is no multiple of
   yours. Inputs are read-only and outputs start with arbitrary contents.
-- Do not touch the signature, the precision or the result, and do not skip work.
 ]]
 
 return {
@@ -26,6 +24,5 @@ return {
   target = "dram",
   summary = "fewer passes over memory, more results from each",
   prompt = prompt,
-  facts = { "dram" },
   moves = { "fuse_rows", "fuse_init", "fuse_passes" },
 }

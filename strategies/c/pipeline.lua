@@ -2,8 +2,7 @@
 -- latency of arithmetic, prefetches hide that of memory.
 
 local prompt = [[
-Rewrite the inner loops of the C kernel below so that more independent work is in
-flight, and change nothing else about it.
+Rewrite the inner loops of the kernel so that more independent work is in flight.
 
 - A sum into one accumulator waits for each addition, about four cycles. Unroll the
   loop by two to eight and give every unrolled step its own accumulator; add them
@@ -18,8 +17,6 @@ flight, and change nothing else about it.
   plain sequential reads the hardware does it already, and yours costs issue slots.
 - Take branches and divisions out of the loop; multiply by a reciprocal once
   computed.
-- The order of a float sum may change. Do not touch the signature or the precision,
-  and add no threads.
 ]]
 
 return {
@@ -27,6 +24,5 @@ return {
   target = "sm",
   summary = "unroll with independent accumulators, prefetch",
   prompt = prompt,
-  facts = { { "sm", "Arithmetic is at % of the core's peak" } },
   moves = { "unroll", "prefetch" },
 }

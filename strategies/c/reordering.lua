@@ -2,8 +2,7 @@
 -- Nothing is added but loops, nothing is saved but time.
 
 local prompt = [[
-Rewrite the C kernel below with its loops and statements in a better order, and
-change nothing else about it.
+Rewrite the kernel with its loops and statements in a better order.
 
 - Put a loop over contiguous memory innermost. For a matrix product in row-major
   order that is i, k, j rather than i, j, k: a row of the result is then updated by
@@ -17,7 +16,6 @@ change nothing else about it.
   interior loop, and hoist what does not change.
 - Check every dependence. Sums may be added in another order; a value must not be
   read before it is written, nor written twice with a different meaning.
-- Sizes are arbitrary, from 1 up. Do not touch the signature or the precision.
 ]]
 
 return {
@@ -25,6 +23,5 @@ return {
   target = "sm",
   summary = "loop order, order of blocks, borders out of the loop",
   prompt = prompt,
-  facts = { { "sm", "Arithmetic is at % of the core's peak" } },
   moves = { "order", "block_order", "sweep", "peel" },
 }

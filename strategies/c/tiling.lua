@@ -2,12 +2,11 @@
 -- it is used. It saves traffic only where something is used more than once.
 
 local prompt = [[
-Rewrite the C kernel below with cache tiling (loop blocking), and change nothing
-else about it.
+Rewrite the kernel with cache tiling (loop blocking).
 
 - Find what is read more than once: a row, a column, a panel. Block the loops
-  around that reuse so that the data of one block fits the cache you aim at
-  (32 KiB for the first level, 512 KiB for the second) with room to spare.
+  around that reuse so that the data of one block fits the cache you aim at, of
+  the machine's sizes above, with room to spare.
 - A reduction may be blocked too. Its partial result is then carried from block
   to block, and the first block must start it, not add to what memory held.
 - Leave the innermost loop walking contiguous memory.
@@ -16,8 +15,6 @@ else about it.
 - Make block sizes named constants, multiples of 16 along contiguous memory.
 - Where each input is read once and in order there is nothing to gain, unless an
   intermediate result of one pass can stay in cache for the next.
-- Do not touch the signature, the precision or the result. Add no vector code,
-  prefetch, packing or threads: other steps do those.
 ]]
 
 return {
@@ -25,6 +22,5 @@ return {
   target = "l2",
   summary = "block the loops so that reused data stays in cache",
   prompt = prompt,
-  facts = { "l2", "l2_hits" },
   moves = { "tile_m", "tile_n", "tile_k", "tile_rows", "tile_cols" },
 }

@@ -1,8 +1,7 @@
 -- Access layout: how data lies in shared memory and which way it takes through the caches.
 
 local prompt = [[
-Rewrite the CUDA kernel below with better paths for its data,
-and change nothing else about it.
+Rewrite the kernel with better paths for its data.
 
 - Where one side of a copy is strided, stage a tile in shared memory and walk both
   sides along rows.
@@ -15,9 +14,6 @@ and change nothing else about it.
 - A row may be kept in shared memory instead of registers; dynamic shared memory is
   asked for in the launch line, 48 KiB at most without more ado.
 - Structures of arrays, not arrays of structures.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -25,6 +21,5 @@ return {
   target = "dram",
   summary = "coalescing, bank conflicts, cache hints",
   prompt = prompt,
-  facts = { "dram", "coalesced", "bank_conflicts" },
   moves = { "pad", "pack", "swizzle", "load_hint", "store_hint" },
 }

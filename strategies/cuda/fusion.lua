@@ -2,8 +2,7 @@
 -- while it is still in a register or in shared memory.
 
 local prompt = [[
-Rewrite the CUDA kernel below with fewer passes over memory,
-and change nothing else about it.
+Rewrite the kernel with fewer passes over memory.
 
 - List passes and launches: which array each reads and writes, how often every
   element is moved. Merge passes over the same data; drop a launch that only
@@ -17,9 +16,6 @@ and change nothing else about it.
   loaded or stored.
 - Several results that need the same input are made by the same thread.
 - Past 64 to 128 registers a thread occupancy falls; past 255 values spill.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -27,6 +23,5 @@ return {
   target = "dram",
   summary = "fewer passes and launches, values kept on chip",
   prompt = prompt,
-  facts = { "dram" },
   moves = { "fuse_init", "fuse_softmax", "fuse_passes", "fuse_rows", "fuse_runs" },
 }

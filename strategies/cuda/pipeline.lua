@@ -2,8 +2,7 @@
 -- Little's law some 40 KB must be in flight on every multiprocessor.
 
 local prompt = [[
-Rewrite the CUDA kernel below with more independent work in flight,
-and change nothing else about it.
+Rewrite the kernel with more independent work in flight.
 
 - Issue several loads before the first use: unroll by two to eight into an array of
   registers, then compute.
@@ -17,9 +16,6 @@ and change nothing else about it.
   have. Too few spill to local memory, too many leave few warps.
 - Barriers stop everyone: one after writing a tile and one before overwriting it, none
   at all where two buffers take turns.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -27,6 +23,5 @@ return {
   target = "sm",
   summary = "more loads in flight, copies that overlap arithmetic",
   prompt = prompt,
-  facts = { "sm", "occupancy", "issue" },
   moves = { "stages", "unroll", "prefetch", "resident" },
 }

@@ -1,8 +1,7 @@
 -- Reordering: the same operations in an order that the machine likes better.
 
 local prompt = [[
-Rewrite the CUDA kernel below with its work in a better order,
-and change nothing else about it.
+Rewrite the kernel with its work in a better order.
 
 - Blocks run roughly in the order of blockIdx.x. Let neighbours in that order share
   what they read: walk tiles in groups of 4 to 16 rows rather than whole rows of tiles,
@@ -17,9 +16,6 @@ and change nothing else about it.
 - Of two passes over the same data let the second begin where the first ended.
 - Hoist what does not change, and keep borders out of the inner loop. Warps should not
   diverge inside it.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -27,6 +23,5 @@ return {
   target = "sm",
   summary = "order of blocks, rows and reductions",
   prompt = prompt,
-  facts = { "sm", "lanes" },
   moves = { "order", "swizzle_blocks", "persistent", "sweep", "reduce", "lanes" },
 }

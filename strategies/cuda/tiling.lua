@@ -1,12 +1,11 @@
 -- Tiling: how the work is cut into tiles for grids, blocks, warps and threads.
 
 local prompt = [[
-Rewrite the CUDA kernel below with another division of its work,
-and change nothing else about it.
+Rewrite the kernel with another division of its work.
 
 - Find what is read more than once, and by whom: threads of a warp, of a block, or
-  several blocks. Choose a block tile whose reused data fits shared memory (48 KiB
-  without asking, up to 227 KiB on Hopper) and a thread tile that fits registers.
+  several blocks. Choose a block tile whose reused data fits shared memory (the
+  machine's, above; the launch line asks for it) and a thread tile that fits registers.
 - A matrix product wants a block tile of 128 x 128 or so, an inner step of 16 to 32,
   and 8 x 8 results or a tensor-core fragment tile a warp. Larger tiles cut traffic
   in proportion to their side.
@@ -16,9 +15,6 @@ and change nothing else about it.
   more, added to global memory once at the end.
 - Every multiprocessor should get several blocks; a last wave of few blocks wastes it.
 - Tile sizes are named constants. Warps hold 32 threads: blocks are multiples of 32.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -26,7 +22,6 @@ return {
   target = "l2",
   summary = "tiles sized for registers, shared memory and occupancy",
   prompt = prompt,
-  facts = { "l2", "l2_hits", "occupancy" },
   moves = { "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "tile_rows",
             "tile_cols", "items", "threads", "copies" },
 }

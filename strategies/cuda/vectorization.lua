@@ -1,8 +1,7 @@
 -- Vectorization: more bytes to an access, more operations to an instruction.
 
 local prompt = [[
-Rewrite the CUDA kernel below with wider accesses and instructions,
-and change nothing else about it.
+Rewrite the kernel with wider accesses and instructions.
 
 - Load and store 16 bytes a thread: float4, or eight bf16 as uint4. A warp then moves
   512 contiguous bytes with one instruction.
@@ -15,9 +14,6 @@ and change nothing else about it.
 - Matrix products of bf16 belong on tensor cores: wmma (mma.h) or mma.sync with ldmatrix.
 - A library function such as expf may cost more than the memory: __expf and exp2f are
   one or two instructions. Check that their error stays within a few roundings.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -25,6 +21,5 @@ return {
   target = "dram",
   summary = "wide loads and stores, packed and tensor-core arithmetic",
   prompt = prompt,
-  facts = { "dram", "coalesced" },
   moves = { "vector", "instruction", "exp" },
 }

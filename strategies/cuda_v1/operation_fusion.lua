@@ -1,17 +1,13 @@
 -- Operation fusion: what one pass produced is used while it is on chip.
 
 local prompt = [[
-Rewrite the CUDA kernel below with its passes fused,
-and change nothing else about it.
+Rewrite the kernel with its passes fused.
 
 - List passes and launches with what each moves. Merge those over the same data, and
   hold a row in registers (16 to 32 floats a thread) instead of reading it again.
 - Online forms: maximum with a rescaled sum, Welford's mean and variance.
 - Initialisation and epilogue belong into the kernel that does the work.
 - One thread makes all results that share an input.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -19,6 +15,5 @@ return {
   target = "dram",
   summary = "fewer passes and launches",
   prompt = prompt,
-  facts = { "dram" },
   moves = { "fuse_init", "fuse_softmax", "fuse_passes", "fuse_rows", "fuse_runs" },
 }

@@ -1,8 +1,7 @@
 -- Parallelism and occupancy: enough warps, each with enough to do.
 
 local prompt = [[
-Rewrite the CUDA kernel below with another division among threads,
-and change nothing else about it.
+Rewrite the kernel with another division among threads.
 
 - Memory-bound kernels want some 1,000 threads a multiprocessor with 16 to 64 bytes in
   flight each; either more threads or more loads a thread will do.
@@ -11,9 +10,6 @@ and change nothing else about it.
 - Blocks of 128 to 512 threads; more only where a row needs them.
 - A warp tile of a product, 32 x 64 or so, sets how often operands are read from
   shared memory.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -21,6 +17,5 @@ return {
   target = "sm",
   summary = "threads, warps and registers of a block",
   prompt = prompt,
-  facts = { "sm", "occupancy", "registers" },
   moves = { "warp_m", "warp_n", "items", "threads", "resident" },
 }

@@ -1,8 +1,7 @@
 -- Precision: as much as the result needs, and no more.
 
 local prompt = [[
-Rewrite the CUDA kernel below with cheaper arithmetic of the same accuracy,
-and change nothing else about it.
+Rewrite the kernel with cheaper arithmetic of the same accuracy.
 
 - Accumulate in fp32. Results are compared with a float64 reference to a few roundings,
   growing with the length of a sum: TF32 or bf16 in place of fp32 is found out.
@@ -11,9 +10,6 @@ and change nothing else about it.
 - No double in inner loops: constants end in f. Integer indices of 32 bits where sizes
   allow.
 - bf16 and fp16 inputs are converted once, in pairs.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -21,6 +17,5 @@ return {
   target = "sm",
   summary = "cheaper arithmetic of sufficient precision",
   prompt = prompt,
-  facts = { "sm", "tensor" },
   moves = { "exp" },
 }

@@ -1,8 +1,7 @@
 -- Reductions, scans and atomics: combine near the thread, rarely far from it.
 
 local prompt = [[
-Rewrite the CUDA kernel below with a better way to combine partial results,
-and change nothing else about it.
+Rewrite the kernel with a better way to combine partial results.
 
 - In a thread first, then by __shfl_xor_sync in a warp, then once through shared memory.
   A tree in shared memory needs a barrier a level.
@@ -10,9 +9,6 @@ and change nothing else about it.
   Combine equal keys before the atomic. Global atomics are for the merge.
 - No float atomics: their order changes the result from run to run.
 - Alternate between two buffers and save the barrier that protects one.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -20,6 +16,5 @@ return {
   target = "sm",
   summary = "shuffles, privatised counters, few atomics",
   prompt = prompt,
-  facts = { "sm", "bank_conflicts" },
   moves = { "reduce", "copies" },
 }

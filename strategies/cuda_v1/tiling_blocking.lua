@@ -1,8 +1,7 @@
 -- Tiling and blocking: the shape of what a block computes.
 
 local prompt = [[
-Rewrite the CUDA kernel below with other tile shapes,
-and change nothing else about it.
+Rewrite the kernel with other tile shapes.
 
 - Reused inputs should be read from second-level cache or memory once a block: enlarge
   the block tile until shared memory or registers are full, 128 x 128 for a product.
@@ -10,9 +9,6 @@ and change nothing else about it.
 - Rows or tiles of a block: one long row, or several short ones.
 - Check the tail: a grid one block larger than a multiple of the multiprocessors runs
   a whole wave for it.
-- Keep the launch lines (`// kb: ...`) in step with the kernel. Sizes are arbitrary, from
-  1 up; guard every access. Outputs and scratch start with arbitrary contents.
-- Do not change names, the order of arguments, or the result.
 ]]
 
 return {
@@ -20,6 +16,5 @@ return {
   target = "l2",
   summary = "tile shapes of blocks and their inner steps",
   prompt = prompt,
-  facts = { "l2", "l2_hits" },
   moves = { "tile_m", "tile_n", "tile_k", "tile_rows", "tile_cols" },
 }

@@ -1,8 +1,7 @@
 -- Access and layout: which addresses neighbours read.
 
 local prompt = [[
-Rewrite the Triton kernel below with better patterns of access,
-and change nothing else about it.
+Rewrite the kernel with better patterns of access.
 
 - The contiguous axis of a tensor goes along the last axis of the block; then a warp reads
   whole lines. Transpose in registers (tl.trans) rather than by strided loads.
@@ -12,8 +11,6 @@ and change nothing else about it.
 - Gathers through an index: load the indices once a block, make rows contiguous.
 - Block pointers or tensor descriptors where the hardware copies tiles by itself.
 - Atomics to few addresses: sum inside the program first.
-- Keep the names and arguments of the functions that are called from outside, and the
-  result for every shape. Import nothing but torch, triton and math.
 ]]
 
 return {
@@ -21,6 +18,5 @@ return {
   target = "dram",
   summary = "which element lies where, and who reads it",
   prompt = prompt,
-  facts = { "dram" },
   moves = {},
 }

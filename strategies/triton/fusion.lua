@@ -1,8 +1,7 @@
 -- Fusion: make fewer passes over memory, and fewer launches.
 
 local prompt = [[
-Rewrite the Triton kernels below with fewer passes over memory,
-and change nothing else about them.
+Rewrite the kernels with fewer passes over memory.
 
 - List launches and what each reads and writes. What one kernel writes and the next reads
   belongs in registers of one kernel.
@@ -13,8 +12,6 @@ and change nothing else about them.
   grows; mean and variance share one by Welford's update or by two sums.
 - Results that need the same input are made by one program.
 - Mind registers: past 128 a thread occupancy falls, past 255 values spill.
-- Keep the names and arguments of the functions that are called from outside, and the
-  result for every shape. Import nothing but torch, triton and math.
 ]]
 
 return {
@@ -22,6 +19,5 @@ return {
   target = "dram",
   summary = "fewer passes over memory, fewer launches",
   prompt = prompt,
-  facts = { "dram" },
   moves = {},
 }

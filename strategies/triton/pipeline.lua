@@ -1,8 +1,7 @@
 -- Pipeline: loads of later steps while this one is computed.
 
 local prompt = [[
-Rewrite the Triton kernel below so that loads and arithmetic overlap,
-and change nothing else about it.
+Rewrite the kernel so that loads and arithmetic overlap.
 
 - A loop over blocks is pipelined by num_stages of the launch or of tl.range(.., num_stages=):
   3 to 5 for products on Hopper, 2 to 3 where shared memory is short. Each stage costs one
@@ -11,8 +10,6 @@ and change nothing else about it.
 - Advance pointers by a constant; hoist what does not change, masks too.
 - tl.static_range unrolls short loops; long ones want tl.range.
 - Two accumulators break a chain of additions.
-- Keep the names and arguments of the functions that are called from outside, and the
-  result for every shape. Import nothing but torch, triton and math.
 ]]
 
 return {
@@ -20,6 +17,5 @@ return {
   target = "sm",
   summary = "stages of loops, loads ahead of arithmetic",
   prompt = prompt,
-  facts = { "sm", { "occupancy", "Occupancy is %" } },
   moves = { "stages1", "stages2", "stages3", "stages4", "stages5", "stages6" },
 }

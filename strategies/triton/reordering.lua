@@ -1,8 +1,7 @@
 -- Reordering: which program runs when, and which loop is outside.
 
 local prompt = [[
-Rewrite the Triton kernel below with another order of its work,
-and change nothing else about it.
+Rewrite the kernel with another order of its work.
 
 - Programs that share operands should run together: number them in groups of GROUP_M rows
   of tiles, so that what one reads is in the second-level cache for its neighbours.
@@ -11,8 +10,6 @@ and change nothing else about it.
 - Causal work: skip tiles that are masked whole, treat the diagonal apart.
 - Exchange loops so that what is reused stays, and the reduction is innermost.
 - Split a long reduction over programs when there are few of them, and add up at the end.
-- Keep the names and arguments of the functions that are called from outside, and the
-  result for every shape. Import nothing but torch, triton and math.
 ]]
 
 return {
@@ -20,6 +17,5 @@ return {
   target = "sm",
   summary = "order of programs and of loops",
   prompt = prompt,
-  facts = { "sm", { "occupancy", "Occupancy is %" } },
   moves = { "group1", "group2", "group3", "group4" },
 }

@@ -1,8 +1,7 @@
 -- Tiling: how the work is cut into programs and blocks.
 
 local prompt = [[
-Rewrite the Triton kernel below with another division of its work,
-and change nothing else about it.
+Rewrite the kernel with another division of its work.
 
 - Find what is read more than once, by one program or by several, and choose block
   shapes that keep it in registers or shared memory while it is needed.
@@ -13,8 +12,6 @@ and change nothing else about it.
 - Element-wise work wants 512 to 4096 elements a program.
 - Block sizes are powers of two and tl.constexpr. A few programs a multiprocessor are
   enough, a last wave of few programs wastes it.
-- Keep the names and arguments of the functions that are called from outside, and the
-  result for every shape. Import nothing but torch, triton and math.
 ]]
 
 return {
@@ -22,7 +19,6 @@ return {
   target = "l2",
   summary = "block sizes of programs: how the work is cut",
   prompt = prompt,
-  facts = { "l2", { "occupancy", "Occupancy is %" } },
   moves = { "tile1", "tile2", "tile3", "tile4", "tile5", "tile6",
             "tile7", "tile8", "tile9", "tile10", "tile11", "tile12" },
 }

@@ -1,8 +1,7 @@
 -- Vectorization: wide loads, and as many warps as the block needs.
 
 local prompt = [[
-Rewrite the Triton kernel below so that each thread moves more bytes an instruction,
-and change nothing else about it.
+Rewrite the kernel so that each thread moves more bytes an instruction.
 
 - A block of E elements on W warps gives a thread E / (32 W) of them: choose num_warps so
   that it is 4 to 16, contiguous. Two or four warps do for small blocks.
@@ -11,8 +10,6 @@ and change nothing else about it.
 - Masks cost: where a whole block is inside, load without one; `other=` only where the
   value is used.
 - Half-precision data is loaded as it is and widened in registers.
-- Keep the names and arguments of the functions that are called from outside, and the
-  result for every shape. Import nothing but torch, triton and math.
 ]]
 
 return {
@@ -20,6 +17,5 @@ return {
   target = "dram",
   summary = "warps, and how wide a thread loads",
   prompt = prompt,
-  facts = { "dram" },
   moves = { "warps1", "warps2", "warps3", "warps4", "warps5", "warps6" },
 }

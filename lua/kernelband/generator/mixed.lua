@@ -54,6 +54,7 @@ local function start(all, task, ctx)
   local instance = { name = "mixed", repairs = 0 }
   for _, m in ipairs(started) do
     if m.g.priced == false then instance.priced = false end
+    instance.asks = instance.asks or m.g.asks
     instance.first = instance.first or m.g.first
     if m.g.repair then instance.repairs = math.max(instance.repairs, m.g.repairs or 1) end
   end

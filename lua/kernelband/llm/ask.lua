@@ -47,10 +47,10 @@ end
 
 function ask.instance(self)
   local ctx, options = self.ctx or {}, self.options
-  local questions = prompt.new(self.task, options.prompt, ctx.device)
+  local questions = prompt.new(self.task, options.prompt, ctx.device, ctx.baseline)
   local recorder = options.record and record.open(options.record)
   local instance = { name = self.name, identity = self.identity, repairs = options.repair,
-                     priced = self.priced, recorded = self.recorded }
+                     priced = self.priced, recorded = self.recorded, asks = true }
 
   local function keep(rec, about, question, got, call)
     rec.kind, rec.pull, rec.attempt = about.kind, about.pull, about.attempt

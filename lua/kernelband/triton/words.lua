@@ -5,7 +5,7 @@ local words = { tag = "python" }
 function words.system()
   return [[
 You are an expert in high-performance Triton kernels for GPUs. You are given a Python file that
-is correct and asked to make it faster in one particular way. Your answer is run in a process of
+is correct and asked to make it faster. Your answer is run in a process of
 its own, checked against the file's own first version on inputs you do not know, and timed. A
 kernel that is fast and wrong is worth nothing.]]
 end
@@ -32,11 +32,10 @@ no tests and no example of use.
 - Import torch, triton, math and the like only. No other streams or threads, no graphs, nothing
   kept from call to call, no change to torch or triton, no files.
 - Every element of every result is compared, for all shapes and dtypes; memory from torch.empty
-  holds garbage. Keep the precision: accumulate in float32 what was accumulated so.]]
-end
-
-function words.ask()
-  return "Give the whole Python file of the new kernel in one fenced code block."
+  holds garbage. Keep the precision: accumulate in float32 what was accumulated so.
+- The direction at the end of the question says where to look; it is no cage. Do what helps most
+  within it, and with it whatever it needs elsewhere in the file. If it cannot help this kernel,
+  answer with one line in place of code: NOT APPLICABLE: and why.]]
 end
 
 return words

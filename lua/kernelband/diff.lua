@@ -1,4 +1,4 @@
--- report/diff.lua - lines that differ between two texts: E. W. Myers, "An O(ND)
+-- diff.lua - lines that differ between two texts: E. W. Myers, "An O(ND)
 -- difference algorithm and its variations", 1986. Where the two have too little
 -- in common for that to be worth its time, all of the one gives way to the other.
 local diff = {}
