@@ -16,7 +16,8 @@ local piece <const> = 44                -- bytes of a line that is told
 local keywords = {}
 for word in ([[auto break case char const continue default do double else enum extern float for
   goto if inline int long register restrict return short signed sizeof static struct switch
-  typedef union unsigned void volatile while def import from as in is and or not pass lambda
+  typedef union unsigned void volatile while include define ifdef endif pragma def import from
+  as in is and or not pass lambda
   None True False int8_t int16_t int32_t int64_t uint8_t uint32_t uint64_t size_t ptrdiff_t]])
   :gmatch "%S+" do keywords[word] = true end
 

@@ -110,7 +110,7 @@ function tried.text(about)
   section(out, "How this kernel came to be:", came, true)
   section(out, "From this kernel:", here)
   section(out, ("From its parent, kernel %d:"):format(kernel.parent or 0), beside)
-  section(out, "In this direction, from other kernels:", elsewhere, true)
+  section(out, "In this direction before:", elsewhere, true)
   if best and not told[best] then section(out, "The fastest so far:", { best }, true) end
   return #out > 0 and table.concat(out, "\n") or nil
 end

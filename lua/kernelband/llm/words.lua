@@ -80,8 +80,10 @@ function words.hardware(device)
   if not device then return nil end
   local out, r = {}, device.roofline or {}
   local one_core = device.language == "c"
-  push(out, "- %s%s", device.cpu and one_core and device.cpu .. ", one core: "
-       or "", tostring(device.name))
+  if device.name then
+    push(out, "- %s%s", device.cpu and one_core and device.cpu .. ", one core: " or "",
+         tostring(device.name))
+  end
   if device.compiler and device.compiler ~= "" then
     push(out, "- compiler: %s %s", device.compiler, device.flags or "")
   end
@@ -94,7 +96,7 @@ function words.hardware(device)
     { "dram_copy_bytes_per_s", "memory copy", "B/s" } })
   if compute then push(out, "- peaks measured: %s", compute) end
   if memory then push(out, "- bandwidths measured: %s", memory) end
-  return table.concat(out, "\n")
+  return #out > 0 and table.concat(out, "\n") or nil
 end
 
 -- A kernel's times ------------------------------------------------------------------
