@@ -5,10 +5,12 @@
 -- A parent enters by its features rho, whose logarithms are numbers for every
 -- kernel, and its log speed-up; strategies are kin by a factor exp(-apart).
 --
--- Budgeted: the process holds the last `budget` pulls at most (it is made anew
--- from half of them when full), and only the `most` fastest kernels are parents,
+-- The process holds the last 128 pulls at most (it is made anew from half of them
+-- when full), and only the `most` fastest kernels are parents,
 -- so that a pull costs the same late as early. A pull under way counts as one
 -- that paid its forecast.
+
+local capacity = 128
 
 local function new(params, ctx)
   local n, open = #ctx.strategies, ctx.open
@@ -19,7 +21,7 @@ local function new(params, ctx)
 
   local function fresh()
     gp = ctx.core.gp(rates, { scale = params.scale, level = params.scale,
-      noise = params.noise, capacity = params.budget })
+      noise = params.noise, capacity = capacity })
     point = {}
   end
 
@@ -38,8 +40,8 @@ local function new(params, ctx)
   end
 
   local function learn(e)
-    if #gp == params.budget then
-      log = table.move(log, #log - params.budget // 2 + 1, #log, 1, {})
+    if #gp == capacity then
+      log = table.move(log, #log - capacity // 2 + 1, #log, 1, {})
       fresh()
       for _, old in ipairs(log) do gp:learn(features(old[1], old[2]), old[3]) end
     end
@@ -97,7 +99,7 @@ end
 
 return { name = "gp_ucb", summary = "Gaussian process over parent and strategy",
          defaults = { beta = 1, rate = 0.1, apart = 1, scale = 0.3, noise = 0.1,
-                      failure = 0.3, budget = 128, most = 32 },
-         accepts = { budget = "integer" },
+                      failure = 0.3, most = 32 },
          limits = { rate = { 0, 1e6 }, apart = { 0, 1e6 }, scale = { 1e-6, 100 },
-                    noise = { 0.01, 100 }, budget = { 1, 1024 } }, new = new }
+                    noise = { 0.01, 100 } },
+         removed = { budget = "the process holds 128 pulls" }, new = new }

@@ -5,6 +5,8 @@
 -- A pull under way counts as one that paid its strategy's mean, and a mean is all that
 -- is drawn by: so it changes nothing, and draws keep many at once apart.
 
+local most_parents = 200
+
 local function new(params, ctx)
   local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
   local kernels = {}
@@ -28,12 +30,12 @@ local function new(params, ctx)
 
   function policy.admit(kernel) kernels[#kernels + 1] = kernel end
 
-  -- Parents that have strategy i open, the latest `most` of them.
+  -- Parents that have strategy i open, the latest `most_parents` of them.
   local function parents(i)
     local out, heat = {}, {}
     for at = #kernels, 1, -1 do
       local kernel = kernels[at]
-      if #out < params.most and open(kernel, i) then
+      if #out < most_parents and open(kernel, i) then
         out[#out + 1] = kernel
         heat[#heat + 1] = math.log(kernel.speedup) / params.coolness
       end
@@ -62,5 +64,6 @@ local function new(params, ctx)
 end
 
 return { name = "softmax", summary = "Boltzmann draws of strategy and parent",
-         defaults = { temperature = 0.2, coolness = 0.2, start_mean = 0, most = 200 },
+         defaults = { temperature = 0.2, coolness = 0.2, start_mean = 0 },
+         removed = { most = "the latest 200 kernels are parents" },
          new = new }

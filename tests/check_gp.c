@@ -314,6 +314,49 @@ START_TEST(a_fit_without_points_keeps_the_prior)
 }
 END_TEST
 
+/* Whether its place was looked at before, between or after. */
+START_TEST(what_is_forgotten_leaves_no_trace)
+{
+    size_t always = track(1, 2), late = track(1, 2);
+    double before[2], now[2];
+    learn(0, 0, 0, 1);
+    learn(2, 1, 1, -1);
+    kb_gp_at(g, always, &before[0], &before[1]);
+    learn(1, 1, 0, 5);
+    learn(3, 3, 0, 2);
+    kb_gp_at(g, always, &now[0], &now[1]);
+    ck_assert_double_ne(now[0], before[0]);
+    kb_gp_forget(g, 9);
+    ck_assert_uint_eq(kb_gp_count(g), 4);
+    kb_gp_forget(g, 2);
+    ck_assert_uint_eq(kb_gp_count(g), 2);
+    kb_gp_at(g, always, &now[0], &now[1]);
+    ck_assert_double_eq(now[0], before[0]);
+    ck_assert_double_eq(now[1], before[1]);
+    kb_gp_at(g, late, &now[0], &now[1]);
+    ck_assert_double_eq(now[0], before[0]);
+    learn(3, 3, 0, 2);
+    kb_gp_at(g, always, &now[0], &now[1]);
+    kb_gp_at(g, late, &before[0], &before[1]);
+    ck_assert_double_eq(now[0], before[0]);
+}
+END_TEST
+
+/* Of more values on an axis than are kept in a table. */
+START_TEST(any_number_of_values_may_stand_on_an_axis)
+{
+    learn(0, 0, 0, 2);
+    for (int i = 0; i < 3 * KB_GP_VALUES; i++) {
+        size_t place = track(0.01 * i, 0);
+        double mean, deviation, zero[2] = { 0, 0 }, x[2] = { 0.01 * i, 0 };
+        kb_gp_at(g, place, &mean, &deviation);
+        double shared = kb_gp_covariance(g, zero, x) + 0.5 * 0.5;
+        ck_assert_double_eq_tol(mean, 0.25 + 1.75 * shared
+                                / (1.5 * 1.5 + 0.5 * 0.5 + 0.2 * 0.2), 1e-12);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("gp");
@@ -337,6 +380,8 @@ int main(void)
     tcase_add_test(tc, a_fit_finds_the_axis_that_matters);
     tcase_add_test(tc, a_fit_to_another_group_is_a_prior);
     tcase_add_test(tc, a_fit_without_points_keeps_the_prior);
+    tcase_add_test(tc, what_is_forgotten_leaves_no_trace);
+    tcase_add_test(tc, any_number_of_values_may_stand_on_an_axis);
     Suite *s = suite_create("gp");
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);

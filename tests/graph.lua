@@ -24,7 +24,7 @@ local homes = {
   task = "device import.folder import.kernelbench import.tritonbench plan synthetic task tune "
     .. "tuning",
   generator = "facts llm.ask llm.words prompt",
-  policy = "landscape memory policy reward strategy",
+  policy = "memory policy reward strategy",
   evaluate = "admission check evaluate evidence evidence_cuda inputs mutants paired rig room "
     .. "strict timing verdict weakened win",
   worker = "builders worker",

@@ -58,12 +58,12 @@ t.test("a second search on another space is laid beside it, on the same one over
 end)
 
 t.test("what is remembered of axes of the same name changes the forecast", function()
-  local landscape = require "kernelband.landscape"
+  local surrogate = require "kernelband.policy.surrogate"
   local function excess(remembered)
-    local land = landscape.new({}, function() return lists[1], true end, remembered)
+    local model = surrogate.new({}, function() return lists[1], true end, remembered)
     local k = kernel(1, { BLOCK_X = 8 }, 1)
-    land.admit(k)
-    return land.excess(k, 1, 0)
+    model.admit(k)
+    return model.worth(k, 1)
   end
   local function space(sign)
     local points = {}
@@ -79,7 +79,7 @@ t.test("what is remembered of axes of the same name changes the forecast", funct
 end)
 
 t.test("a space that shares less than half of the moving axes is not recalled", function()
-  local landscape = require "kernelband.landscape"
+  local surrogate = require "kernelband.policy.surrogate"
   local moves = { all("x", { 1, 2, 4, 8 }), {} }
   for i, p in ipairs(moves[1]) do p.y, p.z, moves[2][i] = 1, 1, { x = 1, y = 2 ^ i, z = 2 ^ i } end
   local function excess(names)
@@ -88,11 +88,11 @@ t.test("a space that shares less than half of the moving axes is not recalled", 
       points[i] = { params = {}, time_ns = 1e6 / 2.0 ^ i }
       for _, name in ipairs(names) do points[i].params[name] = v end
     end
-    local land = landscape.new({}, function(_, i) return moves[i], true end,
+    local model = surrogate.new({}, function(_, i) return moves[i], true end,
                                { { name = "other", points = points } }, 2)
     local k = kernel(1, { x = 1, y = 1, z = 1 }, 1)
-    land.admit(k)
-    return land.excess(k, 1, 0)
+    model.admit(k)
+    return model.worth(k, 1)
   end
   t.near(excess { "x" }, excess { "w" }, 1e-12)
   assert(excess { "x", "y" } > excess { "w" }, "two of three axes count")
@@ -210,7 +210,7 @@ t.test("a memory of what this space lacks does no harm", function()
 end)
 
 t.test("numbers that differ have places that differ, in their order", function()
-  local at = require("kernelband.landscape").place_of
+  local at = require("kernelband.policy.surrogate").place_of
   local values, before = { -8, -1, -0.5, 0, 0.25, 0.5, 1, 2, 64 }, -math.huge
   for _, v in ipairs(values) do
     assert(at(v) > before, v)

@@ -257,28 +257,21 @@ t.test("kernelband: a new cluster costs no sweep", function()
 end)
 
 t.test("kernelband: a saturated resource forbids using it more, not less", function()
-  local brain, pull = start("kernelband", { masked = 0 })
+  local brain, pull = start "kernelband"
   brain.admit(kernel(1, { h = { sm = 99, dram = 99, l2 = 99 } }))
   local seen = {}
   for _ = 1, 60 do seen[names[select(2, pull(paid))]] = true end
   t.equal(seen, { tiling = true, fusion = true, reordering = true })
 end)
 
-t.test("kernelband: by default the mask is soft: what is saturated is used more seldom", function()
-  local function presses(busy)
-    local brain, pull = start "kernelband"
-    brain.admit(kernel(1, { h = { sm = busy, dram = busy, l2 = busy } }))
-    local count = 0
-    for _ = 1, 60 do
-      local name = names[select(2, pull(paid))]
-      if name == "vectorization" or name == "pipeline" or name == "access_layout" then
-        count = count + 1
-      end
-    end
-    return count
-  end
-  local saturated, idle = presses(99), presses(10)
-  assert(saturated > 0 and saturated < idle, saturated .. " against " .. idle)
+t.test("kernelband: what is masked is pulled when nothing else is open", function()
+  local brain = start("kernelband", nil, 1, function(_, i) return i == 2 end)
+  brain.admit(kernel(1, { h = { sm = 99, dram = 99, l2 = 99 } }))
+  t.equal(select(2, brain.choose(0)), 2)
+end)
+
+t.test("kernelband: a parameter of the version before does nothing and is no error", function()
+  t.equal(kb.policy("policies/kernelband.lua", { keep = 0.5 }).params.keep, nil)
 end)
 
 for _, name in ipairs { "kernelband", "kernelband_v1", "kernelband_v2", "greedy", "random" } do

@@ -334,24 +334,24 @@ t.test("kernelband: of children that were drawn it prefers those like fast ones"
 end)
 
 t.test("kernelband: what it is asked to prefer changes nothing of what it thinks later", function()
-  local landscape = require "kernelband.landscape"
+  local surrogate = require "kernelband.policy.surrogate"
   local function thinks(asked)
-    local land = landscape.new({}, function(k, i)
+    local model = surrogate.new({}, function(k, i)
       return i == 2 and { k.params, { alg = k.params.alg, y = 64 } } or nil, false
     end, nil, 2)
     local function admit(id, speedup, alg, y)
       local k = kernel(id, speedup, id > 1 and 1 or nil, { params = { alg = alg, y = y } })
-      land.admit(k)
+      model.admit(k)
       return k
     end
     admit(1, 1, "a", 2)
     -- What a pull of strategy 1 drew, whose moves are too many to be listed. The pull of a
     -- resumed search comes from the journal: nothing is drawn.
     local drawn = { { alg = "d", y = 2 }, { alg = "c", y = 2 }, { alg = "b", y = 2 } }
-    if asked then land.prefer(drawn) end
+    if asked then model.prefer(drawn) end
     admit(2, 4, "b", 4)
     admit(3, 2, "c", 8)
-    return land.excess(admit(4, 0.5, "d", 16), 2, math.log(4))
+    return model.worth(admit(4, 0.5, "d", 16), 2)
   end
   t.equal(thinks(true), thinks(false))
 end)

@@ -1,33 +1,18 @@
-#include "gp.h"
+#include "gp_state.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A place and its row of the factor as far as it is known: solved[0 .. n-1]. */
-struct place {
-    size_t n, room;             /* elements of solved known, and kept */
-    double left;                /* variance not yet explained */
-    double mean;
-    double *row;                /* dim coordinates, then room of solved */
-};
+enum { NO_CODE = UINT8_MAX };
 
-struct kb_gp {
-    struct kb_gp_options how;
-    size_t dim, count, places, room;
-    double *rate;               /* dim */
-    double *given, scale;       /* rate and scale as they were at first */
-    double *y;                  /* capacity */
-    double *x;                  /* capacity rows of dim */
-    size_t *group;              /* capacity */
-    double *root;               /* Cholesky factor, packed lower triangle */
-    double *white;              /* root^-1 (y - mean) */
-    double *spare;              /* capacity: a row that is not kept */
-    size_t kept;                /* elements of all rows that are */
-    struct place *place;
-    double data[];
+/* A point: its coordinates, and for each the number of its value or NO_CODE. */
+struct at {
+    const double *x;
+    const uint8_t *code;
 };
 
 const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0, 0.5, 256 };
@@ -65,15 +50,17 @@ kb_status kb_gp_new(size_t dim, const double *rate,
     size_t most = how->capacity, packed = most * (most + 1) / 2;
     size_t doubles = 2 * dim + most * dim + packed + 3 * most;
     kb_gp *g = calloc(1, sizeof *g + doubles * sizeof g->data[0]);
-    size_t *group = calloc(most, sizeof *group);
-    if (!g || !group) {
-        free(g);
-        free(group);
+    if (!g)
+        return KB_ENOMEM;
+    g->group = calloc(most, sizeof *g->group);
+    g->code = malloc(most * dim);
+    g->axis = calloc(dim, sizeof *g->axis);
+    if (!g->group || !g->code || !g->axis) {
+        kb_gp_free(g);
         return KB_ENOMEM;
     }
     g->how = *how;
     g->dim = dim;
-    g->group = group;
     g->rate = g->data;
     g->x = g->rate + dim;
     g->root = g->x + most * dim;
@@ -92,10 +79,14 @@ void kb_gp_free(kb_gp *g)
 {
     if (!g)
         return;
-    for (size_t i = 0; i < g->places; i++)
+    for (size_t i = 0; i < g->places; i++) {
         free(g->place[i].row);
+        free(g->place[i].code);
+    }
     free(g->place);
     free(g->group);
+    free(g->code);
+    free(g->axis);
     free(g);
 }
 
@@ -114,15 +105,13 @@ size_t kb_gp_places(const kb_gp *g)
     return g->places;
 }
 
-/* What difference `far` along axis d leaves of the covariance. */
-static double left_of(const kb_gp *g, size_t d, double far)
+double kb_gp_left_of(const kb_gp *g, size_t d, double far)
 {
     return g->how.keep + (1 - g->how.keep) * exp(-g->rate[d] * far);
 }
 
-/* The product of left_of over all axes but `but`. */
-static double kinship(const kb_gp *g, const double *x, const double *z,
-                      size_t but)
+double kb_gp_kinship(const kb_gp *g, const double *x, const double *z,
+                     size_t but)
 {
     double product = 1, sum = 0;
     for (size_t d = 0; d < g->dim; d++) {
@@ -130,7 +119,7 @@ static double kinship(const kb_gp *g, const double *x, const double *z,
         if (!(far > 0) || d == but)
             continue;
         if (g->how.keep > 0)
-            product *= left_of(g, d, far);
+            product *= kb_gp_left_of(g, d, far);
         else
             sum += g->rate[d] * far;
     }
@@ -139,14 +128,64 @@ static double kinship(const kb_gp *g, const double *x, const double *z,
 
 double kb_gp_covariance(const kb_gp *g, const double *x, const double *z)
 {
-    return g->how.scale * g->how.scale * kinship(g, x, z, g->dim);
+    return g->how.scale * g->how.scale * kb_gp_kinship(g, x, z, g->dim);
+}
+
+/* The number of value v on axis d, from now on if it is new. */
+static uint8_t code_of(kb_gp *g, size_t d, double v)
+{
+    struct axis *a = &g->axis[d];
+    for (size_t i = 0; i < a->n; i++)
+        if (a->value[i] == v)
+            return (uint8_t)i;
+    if (a->n == KB_GP_VALUES)
+        return NO_CODE;
+    size_t n = a->n++;
+    a->value[n] = v;
+    for (size_t i = 0; i <= n; i++) {
+        double left = i == n ? 1 : kb_gp_left_of(g, d, fabs(v - a->value[i]));
+        a->left[i][n] = a->left[n][i] = left;
+    }
+    return (uint8_t)n;
+}
+
+static void code_all(kb_gp *g, const double *x, uint8_t *code)
+{
+    for (size_t d = 0; d < g->dim; d++)
+        code[d] = code_of(g, d, x[d]);
+}
+
+/* Once rates have moved. */
+static void set_tables(kb_gp *g)
+{
+    for (size_t d = 0; d < g->dim; d++) {
+        struct axis *a = &g->axis[d];
+        for (size_t i = 0; i < a->n; i++)
+            for (size_t j = 0; j < i; j++)
+                a->left[i][j] = a->left[j][i]
+                    = kb_gp_left_of(g, d, fabs(a->value[i] - a->value[j]));
+    }
+}
+
+/* kinship of all axes, by the tables. */
+static double tabled(const kb_gp *g, struct at p, struct at q)
+{
+    double product = 1;
+    for (size_t d = 0; d < g->dim; d++) {
+        uint8_t i = p.code[d], j = q.code[d];
+        if (i == NO_CODE || j == NO_CODE)
+            product *= kb_gp_left_of(g, d, fabs(p.x[d] - q.x[d]));
+        else
+            product *= g->axis[d].left[i][j];
+    }
+    return product;
 }
 
 /* With the group of either, and the level they may share. */
-static double covariance(const kb_gp *g, const double *x, size_t a,
-                         const double *z, size_t b)
+static double covariance(const kb_gp *g, struct at p, size_t a, struct at q,
+                         size_t b)
 {
-    double c = kb_gp_covariance(g, x, z);
+    double c = g->how.scale * g->how.scale * tabled(g, p, q);
     return a == b ? c + g->how.level * g->how.level : c * g->how.kin;
 }
 
@@ -155,13 +194,18 @@ static const double *root_row(const kb_gp *g, size_t i)
     return g->root + i * (i + 1) / 2;
 }
 
+static struct at point(const kb_gp *g, size_t i)
+{
+    return (struct at){ g->x + i * g->dim, g->code + i * g->dim };
+}
+
 /* Element j of the row of the factor that belongs to x: the covariance with
  * point j less what the elements before explain. */
-static double solve(const kb_gp *g, const double *x, size_t group, size_t j,
+static double solve(const kb_gp *g, struct at p, size_t group, size_t j,
                     const double *row)
 {
     const double *rj = root_row(g, j);
-    double left = covariance(g, x, group, g->x + j * g->dim, g->group[j]);
+    double left = covariance(g, p, group, point(g, j), g->group[j]);
     for (size_t k = 0; k < j; k++)
         left -= row[k] * rj[k];
     return left / rj[j];
@@ -176,11 +220,11 @@ static double prior_variance(const kb_gp *g)
 static void factor(kb_gp *g, size_t n)
 {
     double *row = g->root + n * (n + 1) / 2;
-    const double *x = g->x + n * g->dim;
+    struct at p = point(g, n);
     double left = prior_variance(g) + g->how.noise * g->how.noise;
     double white = g->y[n] - g->how.mean;
     for (size_t j = 0; j < n; j++) {
-        row[j] = solve(g, x, g->group[n], j, row);
+        row[j] = solve(g, p, g->group[n], j, row);
         left -= row[j] * row[j];
         white -= row[j] * g->white[j];
     }
@@ -199,6 +243,7 @@ kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group, double y)
     if (n == g->how.capacity)
         return KB_EEMPTY;
     memcpy(g->x + n * g->dim, x, g->dim * sizeof *x);
+    code_all(g, x, g->code + n * g->dim);
     g->group[n] = group;
     g->y[n] = y;
     factor(g, n);
@@ -219,11 +264,16 @@ kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
         g->room = room;
     }
     double *row = malloc(g->dim * sizeof *row);
-    if (!row)
+    uint8_t *code = malloc(g->dim);
+    if (!row || !code) {
+        free(row);
+        free(code);
         return KB_ENOMEM;
+    }
     memcpy(row, x, g->dim * sizeof *x);
+    code_all(g, x, code);
     g->place[g->places] = (struct place){
-        .left = prior_variance(g), .mean = g->how.mean, .row = row
+        .left = prior_variance(g), .mean = g->how.mean, .row = row, .code = code
     };
     *place = g->places++;
     return KB_OK;
@@ -260,7 +310,7 @@ void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation)
     else
         memcpy(row, p->row + g->dim, p->n * sizeof *row);
     for (; now.n < g->count; now.n++) {
-        double v = solve(g, p->row, 0, now.n, row);
+        double v = solve(g, (struct at){ p->row, p->code }, 0, now.n, row);
         row[now.n] = v;
         now.left -= v * v;
         now.mean += v * g->white[now.n];
@@ -272,6 +322,26 @@ void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation)
     p->n = now.n;
     p->left = now.left;
     p->mean = now.mean;
+}
+
+void kb_gp_forget(kb_gp *g, size_t count)
+{
+    if (count >= g->count)
+        return;
+    g->count = count;
+    for (size_t i = 0; i < g->places; i++) {
+        struct place *p = &g->place[i];
+        if (p->n <= count)
+            continue;
+        p->n = count;
+        p->left = prior_variance(g);
+        p->mean = g->how.mean;
+        for (size_t j = 0; j < count; j++) {
+            double v = p->row[g->dim + j];
+            p->left -= v * v;
+            p->mean += v * g->white[j];
+        }
+    }
 }
 
 double kb_gp_excess(kb_gp *g, size_t place, double best)
@@ -288,148 +358,9 @@ double kb_gp_excess(kb_gp *g, size_t place, double best)
     return value > 0 ? value : 0;
 }
 
-/* What kb_gp_fit works on: the points of one group, and room. */
-struct fit {
-    size_t n, group;
-    size_t *own;                /* n */
-    double *rest;               /* kinship of every pair but along one axis */
-    double *root, *white;       /* as in kb_gp */
-    double z[KB_GP_MAX_DIM + 1], spread;
-};
-
-static void fit_free(struct fit *f)
+void kb_gp_refactor(kb_gp *g)
 {
-    free(f->own);
-    free(f->rest);
-    free(f->root);
-    free(f->white);
-}
-
-static kb_status fit_new(const kb_gp *g, size_t group, double spread,
-                         struct fit *f)
-{
-    size_t most = g->count + 1, packed = most * (most + 1) / 2;
-    *f = (struct fit){ .group = group, .spread = spread };
-    f->own = malloc(most * sizeof *f->own);
-    f->rest = malloc(packed * sizeof *f->rest);
-    f->root = malloc(packed * sizeof *f->root);
-    f->white = malloc(most * sizeof *f->white);
-    if (!f->own || !f->rest || !f->root || !f->white) {
-        fit_free(f);
-        return KB_ENOMEM;
-    }
-    for (size_t i = 0; i < g->count; i++)
-        if (g->group[i] == group)
-            f->own[f->n++] = i;
-    return KB_OK;
-}
-
-static const double *fit_x(const kb_gp *g, const struct fit *f, size_t i)
-{
-    return g->x + f->own[i] * g->dim;
-}
-
-/* Fills rest for a climb along axis d. */
-static void set_apart(const kb_gp *g, struct fit *f, size_t d)
-{
-    double *rest = f->rest;
-    for (size_t i = 0; i < f->n; i++)
-        for (size_t j = 0; j <= i; j++)
-            *rest++ = kinship(g, fit_x(g, f, i), fit_x(g, f, j), d);
-}
-
-/* What a fit makes as large as it can: the log density of the points, and of
- * z under its prior. set_apart(d) has been called. */
-static double evidence(const kb_gp *g, struct fit *f, size_t d)
-{
-    double sum = 0, noise = g->how.noise * g->how.noise;
-    double scale = g->how.scale * g->how.scale;
-    double level = g->how.level * g->how.level;
-    for (size_t i = 0; i < f->n; i++) {
-        double *row = f->root + i * (i + 1) / 2;
-        const double *rest = f->rest + i * (i + 1) / 2;
-        double left = scale + level + noise;
-        double y = g->y[f->own[i]] - g->how.mean;
-        for (size_t j = 0; j < i; j++) {
-            const double *rj = f->root + j * (j + 1) / 2;
-            double c = scale * rest[j];
-            double far = d == g->dim ? 0
-                : fabs(fit_x(g, f, i)[d] - fit_x(g, f, j)[d]);
-            if (far > 0)
-                c *= left_of(g, d, far);
-            c += level;
-            for (size_t k = 0; k < j; k++)
-                c -= row[k] * rj[k];
-            row[j] = c / rj[j];
-            left -= row[j] * row[j];
-            y -= row[j] * f->white[j];
-        }
-        row[i] = sqrt(left > noise / 2 ? left : noise / 2);
-        f->white[i] = y / row[i];
-        sum -= f->white[i] * f->white[i] / 2 + log(row[i]);
-    }
-    for (size_t k = 0; k <= g->dim; k++)
-        sum -= f->z[k] * f->z[k] / 2;
-    return sum;
-}
-
-static void set(kb_gp *g, const struct fit *f, size_t d)
-{
-    if (d < g->dim)
-        g->rate[d] = g->given[d] * exp(f->spread * f->z[d]);
-    else
-        g->how.scale = g->scale * exp(f->spread * f->z[d] / 3);
-}
-
-/* Moves z[d] by step while that helps, either way. */
-static void climb(kb_gp *g, struct fit *f, size_t d, double step)
-{
-    set_apart(g, f, d);
-    double best = evidence(g, f, d);
-    for (int sign = -1; sign <= 1; sign += 2)
-        for (;;) {
-            double old = f->z[d];
-            f->z[d] += sign * step;
-            set(g, f, d);
-            double e = fabs(f->z[d]) > 4 ? -HUGE_VAL : evidence(g, f, d);
-            if (!(e > best + 1e-6)) {
-                f->z[d] = old;
-                set(g, f, d);
-                break;
-            }
-            best = e;
-        }
-}
-
-/* Whether the points differ along axis d; the scale always counts. */
-static bool varies(const kb_gp *g, const struct fit *f, size_t d)
-{
-    for (size_t i = 1; d < g->dim && i < f->n; i++)
-        if (fit_x(g, f, i)[d] != fit_x(g, f, 0)[d])
-            return true;
-    return d == g->dim;
-}
-
-kb_status kb_gp_fit(kb_gp *g, size_t group, double spread)
-{
-    struct fit f;
-    if (!(spread > 0 && spread <= 2) || group >= KB_GP_MAX_GROUPS)
-        return KB_EINVAL;
-    kb_status st = fit_new(g, group, spread, &f);
-    if (st)
-        return st;
-    for (size_t d = 0; d <= g->dim; d++)
-        set(g, &f, d);
-    for (double step = 1; step >= 0.5; step /= 2)
-        for (size_t d = 0; d <= g->dim; d++)
-            if (varies(g, &f, d))
-                climb(g, &f, d, step);
-    fit_free(&f);
-    if (group != 0) {
-        memcpy(g->given, g->rate, g->dim * sizeof *g->rate);
-        g->scale = g->how.scale;
-    }
-
+    set_tables(g);
     for (size_t i = 0; i < g->count; i++)
         factor(g, i);
     for (size_t i = 0; i < g->places; i++) {
@@ -437,5 +368,4 @@ kb_status kb_gp_fit(kb_gp *g, size_t group, double spread)
         g->place[i].left = prior_variance(g);
         g->place[i].mean = g->how.mean;
     }
-    return KB_OK;
 }

@@ -14,12 +14,16 @@
  * between groups is multiplied by `kin`, so that what another kernel showed
  * counts, but for less.
  *
- * Points learnt are never forgotten; there may be `capacity` of them. A place
+ * There may be `capacity` points; the latest can be forgotten again, which is how
+ * results that are only imagined are taken back. A place
  * is a point of group 0 whose forecast is wanted again and again: it is brought
  * up to date by one row a point learnt since (the next row of the Cholesky
  * factor), so n points and m places cost O(n^2) each once, not once a question.
  * Rows take KB_GP_KEPT_BYTES at most; a place beyond that is worked out anew
  * for every question, to the same bit.
+ *
+ * Coordinates mostly come from few values an axis: what a pair of values leaves of
+ * the covariance is then worked out once, for the first KB_GP_VALUES of an axis.
  *
  * Coordinates and values that are not finite, or beyond KB_GP_LIMIT in
  * magnitude, are EINVAL and leave everything as it was.
@@ -37,6 +41,7 @@ enum {
     KB_GP_MAX_DIM = 64,
     KB_GP_MAX_CAPACITY = 1024,
     KB_GP_MAX_GROUPS = 64,
+    KB_GP_VALUES = 64,
     KB_GP_MAX_PLACES = 1 << 16,
     KB_GP_KEPT_BYTES = 64 << 20
 };
@@ -68,6 +73,10 @@ size_t kb_gp_places(const kb_gp *g);
 /* Takes the measured point in. EINVAL; EEMPTY when there is no room left. */
 KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,
                                   double y);
+
+/* Forgets all but the first `count` points, to the bit; nothing when there are no
+ * more than that. */
+void kb_gp_forget(kb_gp *g, size_t count);
 
 /* Moves rates and scale to where the points of the group are most likely, a
  * normal prior on their logarithms held against it: centred at what was given,

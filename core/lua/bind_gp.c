@@ -7,6 +7,9 @@
  *   g:track(x)              -> place
  *   g:at(place)             -> mean, deviation
  *   g:excess(place, best)   -> expected improvement over best
+ *   g:means(list)           -> list: the mean at every place
+ *   g:excesses(best, list)  -> list: the expected improvement at every place
+ *   g:forget(n)             all points learnt but the first n
  *   #g                      -> points learnt
  */
 #include "bind_arg.h"
@@ -138,6 +141,40 @@ static int gp_excess(lua_State *L)
     return 1;
 }
 
+static int gp_means(lua_State *L)
+{
+    kb_gp *g = self(L);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    for (size_t i = 0; i < kb_gp_places(g); i++) {
+        double mean, deviation;
+        kb_gp_at(g, i, &mean, &deviation);
+        lua_pushnumber(L, mean);
+        lua_rawseti(L, 2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static int gp_excesses(lua_State *L)
+{
+    kb_gp *g = self(L);
+    double best = number(L, 2, "best");
+    luaL_checktype(L, 3, LUA_TTABLE);
+    lua_settop(L, 3);
+    for (size_t i = 0; i < kb_gp_places(g); i++) {
+        lua_pushnumber(L, kb_gp_excess(g, i, best));
+        lua_rawseti(L, 3, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static int gp_forget(lua_State *L)
+{
+    lua_Integer n = kb_bind_integer(L, 2, "n", 0, KB_GP_MAX_CAPACITY);
+    kb_gp_forget(self(L), (size_t)n);
+    return 0;
+}
+
 static int gp_len(lua_State *L)
 {
     lua_pushinteger(L, (lua_Integer)kb_gp_count(self(L)));
@@ -159,6 +196,9 @@ void kb_bind_gp(lua_State *L)
         { "track",  gp_track  },
         { "at",     gp_at     },
         { "excess", gp_excess },
+        { "excesses", gp_excesses },
+        { "means",  gp_means  },
+        { "forget", gp_forget },
         { NULL, NULL }
     };
     kb_bind_type(L, GP, meta, methods);

@@ -160,6 +160,7 @@
 ---@field defaults table every tunable with its default
 ---@field accepts? table types beyond the default's: name = list
 ---@field limits? table name = { least, most, "word", .. }: the numbers and texts it may be
+---@field removed? table parameters of the version before: name = what replaced it
 ---@field reward? "relative"|"improvement"
 ---@field new fun(params: table, ctx: table): table function(params, ctx) returning admit, choose, learn
 
@@ -175,7 +176,8 @@
 ---@field name? string
 ---@field counters? boolean false: forget phi, rho, h and signature; default true
 ---@field noise? boolean draw measured times from recorded samples; default true
----@field draws? integer children drawn for a pull, of which the policy may prefer one; default 1; 1 to 64
+---@field draws? integer|string children drawn for a pull, of which the policy may prefer one; default 1
+---@field anew? boolean a strategy more, which owns every axis; default false
 
 ---@class (exact) kernelband.schedule_options
 ---@field limit? integer default 4096; 1 to 1048576

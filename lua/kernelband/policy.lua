@@ -11,10 +11,10 @@
 -- differ in a replay. Its table kernel.note is shared with the engine.
 local core   = require "kernelband.core"
 local fence  = require "kernelband.fence"
-local landscape = require "kernelband.landscape"
 local memory = require "kernelband.memory"
 local path   = require "kernelband.path"
 local schema = require "kernelband.schema"
+local surrogate = require "kernelband.policy.surrogate"
 
 local policy = {}
 
@@ -28,6 +28,8 @@ local rules = {
   { "accepts", "table", optional = true, doc = "types beyond the default's: name = list" },
   { "limits", "table", optional = true,
     doc = "name = { least, most, \"word\", .. }: the numbers and texts it may be" },
+  { "removed", "table", optional = true,
+    doc = "parameters of the version before: name = what replaced it" },
   { "reward", "string", optional = true, one_of = { "relative", "improvement" } },
   { "new", "function", doc = "function(params, ctx) returning admit, choose, learn" },
 }
@@ -103,6 +105,23 @@ local function checker(types, limit)
   end
 end
 
+-- Parameters of the version before are taken and do nothing, which is said once.
+local said = {}
+
+local function without_removed(def, given, file)
+  local left = {}
+  for name, v in pairs(given) do left[name] = v end
+  for _, name in ipairs(sorted_names(def.removed or {})) do
+    if given[name] ~= nil then
+      local text = ("kernelband: %s: parameter '%s' does nothing any more: %s\n"):format(file, name,
+                   def.removed[name])
+      if not said[text] then io.stderr:write(text) end
+      said[text], left[name] = true, nil
+    end
+  end
+  return left
+end
+
 -- defaults overlaid with given; errors point at the user's call.
 local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
@@ -118,6 +137,7 @@ local function merge(def, given, file)
   if given ~= nil and type(given) ~= "table" then
     schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
   end
+  given = given and without_removed(def, given, file)
   return schema.options(given, parameter_rules, who, "parameter")
 end
 
@@ -319,12 +339,15 @@ local function inner_context(ctx, m)
     local original = m.original(kernel)
     if ctx.moves and original then return ctx.moves(original, i) end
   end
+  local own = {}                        -- the engine's: they change no list they are given
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open, landscape = function(options)
-      return landscape.new(options, moves, ctx.memory, #ctx.strategies)
+    open = open, surrogate = function(options)
+      local model = surrogate.new(options, moves, ctx.memory, #ctx.strategies)
+      own[model.prefer] = true
+      return model
     end,
-  }
+  }, own
 end
 
 local function start(def, params, file, ctx)
@@ -335,7 +358,8 @@ local function start(def, params, file, ctx)
     for _, name in ipairs(list) do live[name] = value(name, pull) end
   end
   at_pull(1)
-  local inner = fence.call(call_steps, def.new, live, inner_context(ctx, m))
+  local context, own = inner_context(ctx, m)
+  local inner = fence.call(call_steps, def.new, live, context)
   local p = schema.check(inner, hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
@@ -353,7 +377,8 @@ local function start(def, params, file, ctx)
     local waiting = {}
     for at = 1, which and #which or 0 do
       local e = which[at]
-      waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy }
+      waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy,
+                      params = copy(e.params) }
     end
     n = n + 1
     if list[1] then at_pull(n) end
@@ -364,7 +389,7 @@ local function start(def, params, file, ctx)
   -- Of children that a generator has drawn, a list of their parameters, the number of the
   -- one to propose; nil: the first. Only of a policy that has a word in it.
   running.prefer = p.prefer and function(points)
-    local at = fence.call(call_steps, p.prefer, copy(points))
+    local at = fence.call(call_steps, p.prefer, own[p.prefer] and points or copy(points))
     local i = type(at) == "number" and math.tointeger(at)
     if at ~= nil and not (i and i >= 1 and i <= #points) then
       error(("%s: prefer must return the number of a point, 1..%d, or nil, got %s"):format(

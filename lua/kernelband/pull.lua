@@ -40,8 +40,10 @@ local function known(S, p, source)
   p.hashes[#p.hashes + 1] = hash
 end
 
--- Tells the generator, if it asks, that a candidate is under way from now on.
+-- Tells the generator, if it asks, that a candidate is under way from now on; and what its
+-- parameters are where it can list them: it then proposes at once, before the next choice.
 local function hold(S, p, candidate)
+  if S.generator.moves then p.child_params = candidate.params end
   if not S.generator.pending then return end
   p.held = candidate
   S.generator.pending(candidate, true)

@@ -72,7 +72,8 @@ local function pending(S)
   for n = S.oldest, S.chosen do
     local p = S.flying[n]
     if p and p.strategy then
-      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n }
+      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n,
+                          params = p.child_params }
     end
   end
   return list

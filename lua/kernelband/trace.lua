@@ -2,12 +2,13 @@
 -- The parent is a recorded configuration; a strategy is a group of axes.
 --
 -- Applying a strategy draws evenly among the recorded configurations, valid or
--- failed, that differ from the parent in its axes and in nothing else; with draws above 1
--- the policy may prefer one of so many, as with the built-in generator. What was
--- found before may be drawn again: the engine then knows the source, and the
+-- failed, that differ from the parent in its axes and in nothing else; with draws
+-- above 1 the policy may prefer one of so many, with draws = "all" any of them, as
+-- with the built-in generator. With anew = true one more strategy owns every axis.
+-- What was found before may be drawn again: the engine then knows the source, and the
 -- pull is spent for nothing, as when a model answers with a kernel already in
--- the pool. What is under way is not drawn. A recorded failure is a failed child. A strategy without a move
--- from a parent is closed for it.
+-- the pool. What is under way is not drawn. A recorded failure is a failed child. A
+-- strategy without a move from a parent is closed for it.
 --
 -- A time is what the file gives as the configuration's time (the truth, which
 -- share_of_optimum and confirmations use); a measured one is drawn from its raw
@@ -30,8 +31,11 @@ local rules = {
   { "name", "string", optional = true },
   { "counters", "boolean", default = true, doc = "false: forget phi, rho, h and signature" },
   { "noise", "boolean", default = true, doc = "draw measured times from recorded samples" },
-  { "draws", "integer", default = 1, at_least = 1, at_most = 64,
+  { "draws", { "integer", "string" }, default = 1,
+    check = function(v) return v == "all" or type(v) == "number" and v >= 1 and v <= 64,
+      "an integer 1..64 or \"all\"" end,
     doc = "children drawn for a pull, of which the policy may prefer one" },
+  { "anew", "boolean", default = false, doc = "a strategy more, which owns every axis" },
 }
 
 -- The start -------------------------------------------------------------------
@@ -78,7 +82,7 @@ local function new_generator(W, start, alone)
   for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
   local generator = { name = "trace", first = space.params(W, start), world = W, index = index,
                       static = alone, seen = function() end }
-  if W.draws > 1 then generator.identity = ("trace, draws %d"):format(W.draws) end
+  if W.draws > 1 then generator.identity = ("trace, draws %s"):format(W.draws) end
 
   function generator.open(parent, strategy)
     return walk.open(W, W.row_of[parent.source], index[strategy.name], pending)
@@ -91,7 +95,7 @@ local function new_generator(W, start, alone)
 
   -- What a draw may meet, the parent itself among it; a known one may come again.
   function generator.moves(parent, strategy)
-    return walk.moves(W, W.row_of[parent.source], index[strategy.name]), true
+    return walk.moves(W, W.row_of[parent.source], index[strategy.name])
   end
 
   function generator.propose(parent, strategy, rng, about)
@@ -150,10 +154,11 @@ function trace.new(file, options)
   if not options.counters then
     for _, row in ipairs(recorded.rows) do row.evidence = nil end
   end
-  local W, baseline = space.compile(recorded, options.strategies, "kb.trace"), recorded.start
+  local W = space.compile(recorded, options.strategies, "kb.trace", options.anew)
+  local baseline = recorded.start
   recorded = nil                        -- luacheck: ignore (so that it can be collected)
   if W.n > 1000 then collectgarbage() end         -- the document was large
-  W.noise, W.draws = options.noise, options.draws
+  W.noise, W.draws = options.noise, options.draws == "all" and math.huge or options.draws
   if options.start then W.start = given_start(W, baseline, options.start) end
   local strategies = strategies_of(W)
   W.name = options.name or path.base(file):gsub("%.gz$", ""):gsub("%.jsonl?$", "")
@@ -171,7 +176,8 @@ function trace.new(file, options)
     environment = function(how)
       local seed = how and how.seed or 1
       local start = walk.start_of(W, seed)
-      return { strategies = strategies, generator = new_generator(W, start, not how or how.parallel == 1),
+      local alone = not how or how.parallel == 1
+      return { strategies = strategies, generator = new_generator(W, start, alone),
                evaluator = new_evaluator(W, seed, start), source = W.source[start] }
     end,
   }

@@ -201,8 +201,20 @@ local function columns(W, rows)
   end
 end
 
--- spec: strategies as the user gave them, or nil.
-function space.compile(recorded, spec, who)
+-- A strategy that owns every axis, so that a bad start is left in one step.
+local function add_anew(W, rows, who)
+  for _, s in ipairs(W.strategies) do
+    if s.name == "anew" then
+      schema.raise_at_call(who, "anew = true adds a strategy 'anew', and strategies has one")
+    end
+  end
+  local s = { name = "anew", axes = W.moving, target = "sm" }
+  neighbours(W, rows, s, W.axes)
+  table.insert(W.strategies, s)
+end
+
+-- spec: strategies as the user gave them, or nil; anew: whether there is one more.
+function space.compile(recorded, spec, who, anew)
   local rows = joined(recorded)
   local W = { file = recorded.file, kind = recorded.kind, device = recorded.device,
               axes = recorded.axes, n = #rows, ok = {}, row_of = {} }
@@ -222,6 +234,7 @@ function space.compile(recorded, spec, who)
   W.optimum_ns = W.time_ns[W.ok[1]]
   W.moving = moving(recorded, rows)
   grouped(W, rows, recorded, spec, who)
+  if anew then add_anew(W, rows, who) end
   return W
 end
 

@@ -47,11 +47,16 @@ function walk.draw(W, i, s, rng, pending)
   return W.order[s][at]
 end
 
--- The neighbour that is proposed: one draw, or the one of W.draws that prefer, a policy's
--- word, points out.
+-- The neighbour that is proposed: one draw, or the one of W.draws, of all where that is
+-- math.huge, that prefer, a policy's word, points out.
 function walk.propose(W, i, s, rng, prefer, pending)
   local first = walk.draw(W, i, s, rng, pending)
   if not first or not prefer or W.draws < 2 then return first end
+  if W.draws == math.huge then
+    local at = prefer((walk.moves(W, i, s)))
+    local row = at and W.order[s][W.first[s][i] + at - 1]
+    return row and row ~= i and not (pending and pending[row]) and row or first
+  end
   local drawn, params = { first }, { space.params(W, first) }
   for n = 2, W.draws do
     drawn[n] = walk.draw(W, i, s, rng, pending)
@@ -61,7 +66,8 @@ function walk.propose(W, i, s, rng, prefer, pending)
 end
 
 -- The parameters of the rows one draw from i under s may meet, row i's own among
--- them: one list a class of rows.
+-- them: one list a class of rows; that known ones may come again; and how many are
+-- drawn, nil for all.
 function walk.moves(W, i, s)
   W.moves = W.moves or {}
   local first, last = W.first[s][i], W.last[s][i]
@@ -72,7 +78,7 @@ function walk.moves(W, i, s)
     for at = first, last do list[#list + 1] = space.params(W, W.order[s][at]) end
     W.moves[s][first] = list
   end
-  return list
+  return list, true, W.draws < math.huge and W.draws or nil
 end
 
 -- Where the noise of a search comes from; nil without any.

@@ -1,0 +1,328 @@
+-- policy/surrogate.lua - ctx.surrogate: a model of the candidates that the generator can
+-- list (Bayesian optimisation). A Gaussian process (core.gp) over the parameters measured
+-- so far forecasts the log speed-up of every listed child, a second one, over 1 and 0,
+-- whether it is valid. What a child is worth is its expected improvement over the best
+-- (Jones, Schonlau and Welch, 1998) times its chance to be valid.
+--
+--   local model = ctx.surrogate { rate =, fit =, kin =, gain =, spread = }
+--   model.worth(kernel, i, pending)  what a pull of strategy i on this kernel is worth: of
+--                          children ranked by the policy that of the best, of `draws` drawn
+--                          at random the mean of the best of so many; where moves are not
+--                          listed what gains.lua says. pending: as choose got it
+--   model.prefer(list)     the number of the child worth most; nil when all are known
+--   model.admit(kernel)  model.learn(pull)
+--   model.remember() -> list of { params =, time_ns = or nil }
+--
+-- A pull under way counts as if it had given what the model forecasts for it, so that
+-- the next looks elsewhere: the kriging believer (Ginsbourger, Le Riche and Carraro,
+-- 2010). Its child is not offered a second time.
+--
+-- A parameter enters by its binary logarithm where it is a positive number, so that 64
+-- lies between 32 and 128; 0 counts as 1/2, true as 1, and names of other kinds by their
+-- place in the order met. rate says how fast covariance fades along an axis at first, of
+-- an axis of two values a third of it; fit is how far points may move that.
+
+local core     = require "kernelband.core"
+local gains    = require "kernelband.policy.gains"
+local schema   = require "kernelband.schema"
+local transfer = require "kernelband.policy.transfer"
+
+local surrogate = {}
+
+local most_points = 256                 -- of this search a model holds
+local most_places = 60000               -- a model keeps, of 65,536 it can
+local most_looks = 20000                -- points that prefer was asked about beyond these
+
+local rules = {
+  { "rate", "number", default = 0.3, at_least = 0, at_most = 1e6 },
+  { "fit", "number", default = 1.5, at_least = 0, at_most = 2 },
+  { "kin", "number", default = 0.9, at_least = 0, at_most = 1 },
+  { "gain", "number", default = 0.1 },
+  { "spread", "number", default = 0.3, at_least = 1e-6 },
+}
+
+local function sorted(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  return names
+end
+
+-- The place of a number or a flag on its axis: powers of two from 1 on are even steps, 0
+-- (false) is one below 1 (true), and numbers below 0 go on from there.
+function surrogate.place_of(v)
+  if type(v) == "boolean" then return v and 0 or -1 end
+  if v >= 1 then return math.log(v, 2) end
+  return v >= 0 and v - 1 or -1 - math.log(1 - v, 2)
+end
+
+-- Parameters to coordinates: one number an axis. With look nothing is remembered of
+-- them: they stand where the next ones met would.
+local function encoder(params)
+  local axes, codes = sorted(params), {}
+  return axes, function(p, look)
+    local x = {}
+    for d, name in ipairs(axes) do
+      local v = p[name]
+      if type(v) == "number" or type(v) == "boolean" then
+        x[d] = surrogate.place_of(v)
+      else
+        local key = name .. "\n" .. tostring(v)
+        x[d] = codes[key] or codes[name] or 0
+        if not codes[key] and not look then
+          codes[key], codes[name] = x[d], x[d] + 1
+        end
+      end
+    end
+    return x
+  end
+end
+
+-- Coordinates, keys and values an axis of the lists of generators that keep theirs, such as
+-- recorded spaces in many searches; of numbers alone, as codes of names differ.
+local coded = setmetatable({}, { __mode = "k" })
+
+local function code(list, axes, encode, look)
+  local names, known = table.concat(axes, "\n"), coded[list]
+  if known and known.names == names then return known end
+  local c, plain = { names = names, xs = {}, keys = {}, seen = {} }, true
+  for d in ipairs(axes) do c.seen[d] = {} end
+  for n = 1, #list do
+    for _, name in ipairs(axes) do plain = plain and type(list[n][name]) ~= "string" end
+    local x = encode(list[n], look)
+    c.xs[n], c.keys[n] = x, table.concat(x, ",")
+    for d, v in ipairs(x) do c.seen[d][v] = true end
+  end
+  if plain then coded[list] = c end
+  return c
+end
+
+-- Mean of the largest of `draws` of these numbers, each drawn with replacement.
+local function best_of(values, draws)
+  table.sort(values, function(a, b) return a > b end)
+  local n, sum, before = #values, 0, 1
+  for at, v in ipairs(values) do
+    local rest = (1 - at / n) ^ draws   -- that all draws come after this one
+    sum, before = sum + v * (before - rest), rest
+  end
+  return sum
+end
+
+-- moves(kernel, i) is the generator's: a list of parameters, the kernel's own among them
+-- and the same list for pairs that share their children; whether known ones may come
+-- again; and how many are drawn for a pull, all of them where it does not say.
+function surrogate.new(options, moves, remembered, strategies)
+  local o = schema.options(options, rules, "ctx.surrogate")
+  local law = gains.new(o)
+  local model, axes, encode, speed, valid, rates = {}, nil, nil, nil, nil, {}
+  local moving, middle = {}, nil
+  local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
+  local known = {}                      -- keys of what was measured or is under way
+  local place, xs, keys, placed, looks = {}, {}, {}, 0, 0       -- key -> number in either model
+  local lists, values = {}, {}          -- list -> its places, what it is worth now
+  local imagined = {}                   -- keys of what is under way, as learnt
+  local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
+
+  -- The place of coordinates with that key.
+  local function at(x, key)
+    local n = place[key]
+    if not n then
+      n = assert(speed:track(x))
+      assert(valid:track(x))
+      place[key], xs[n], keys[n], placed, worths = n, x, key, n, nil
+    end
+    return n
+  end
+
+  local function places_of(list, look)
+    local c, out = code(list, axes, encode, look), {}
+    for n = 1, #list do out[n] = at(c.xs[n], c.keys[n]) end
+    return out
+  end
+
+  local function forget_imagined()
+    if imagined[1] then speed:forget(#speed - #imagined) end
+    for _, key in ipairs(imagined) do known[key] = nil end
+    imagined, worths = {}, nil
+  end
+
+  local function take(point)
+    if point.y then speed:learn(point.x, point.y) end
+    valid:learn(point.x, point.y and 1 or 0)
+  end
+
+  local function recall()
+    transfer.recall(remembered, axes, moving, middle, function(own, y, group)
+      local x = encode(own)
+      if y then speed:learn(x, 0.2 + y, group) end
+      valid:learn(x, y and 1 or 0, group)
+    end, function(group, count)
+      if o.fit > 0 and count > 8 then speed:fit(o.fit, group) end
+    end)
+  end
+
+  -- The fastest and the latest of the points, when there are too many.
+  local function thin_out()
+    local ranked, kept, left = table.move(points, 1, #points, 1, {}), {}, {}
+    table.sort(ranked, function(a, b)
+      local ya, yb = a.y or -math.huge, b.y or -math.huge
+      return ya > yb or ya == yb and a.n < b.n
+    end)
+    for n = 1, most_points // 4 do kept[ranked[n]] = true end
+    for n = #points - most_points // 4 + 1, #points do kept[points[n]] = true end
+    for _, p in ipairs(points) do
+      if kept[p] then left[#left + 1] = p end
+    end
+    points = left
+  end
+
+  -- The models anew, from memory and the points.
+  local function rebuild()
+    local capacity = most_points + transfer.most_points + 64
+    speed = core.gp(rates, { scale = 1, noise = 0.05, level = 1, mean = 0.2, keep = 0,
+                             kin = o.kin, capacity = capacity })
+    valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
+                             capacity = capacity })
+    place, xs, keys, placed, looks, lists, worths = {}, {}, {}, 0, 0, {}, nil
+    recall()
+    if #points >= most_points then thin_out() end
+    for _, p in ipairs(points) do take(p) end
+  end
+
+  -- Rates at first: an axis of two values, a flag, mostly does less.
+  local function guess(kernel)
+    local seen, count = {}, {}
+    for d in ipairs(axes) do seen[d], count[d] = {}, 0 end
+    for i = 0, strategies or 0 do
+      local list = i == 0 and { kernel.params } or moves(kernel, i) or {}
+      for d, values_ in ipairs(code(list, axes, encode).seen) do
+        for v in pairs(values_) do
+          if not seen[d][v] then seen[d][v], count[d] = true, count[d] + 1 end
+        end
+      end
+    end
+    for d in ipairs(axes) do
+      rates[d] = count[d] == 2 and o.rate / 3 or o.rate
+      moving[d] = not strategies or count[d] > 1
+    end
+  end
+
+  local function add(params, y, time_ns, kernel)
+    if not params then return end
+    if not axes then
+      axes, encode = encoder(params)
+      middle = params
+      guess(kernel or { params = params })
+      if #axes > 0 and #axes <= 64 then rebuild() end
+    end
+    if not speed then return end
+    for _, name in ipairs(axes) do      -- another generator's: no point of this space
+      if params[name] == nil then return end
+    end
+    forget_imagined()
+    local x = encode(params)
+    counted, known[table.concat(x, ",")] = counted + 1, true
+    points[#points + 1] = { x = x, y = y, n = counted, params = params, time_ns = time_ns }
+    if #points == most_points then rebuild() else take(points[#points]) end
+    local n = #points
+    if o.fit > 0 and y and n >= 4 and (n <= 12 or n <= 32 and n % 2 == 0 or n % 8 == 0) then
+      speed:fit(o.fit)
+    end
+  end
+
+  function model.admit(kernel)
+    top = math.max(top, math.log(kernel.speedup))
+    add(kernel.params, math.log(kernel.speedup), kernel.time_ns, kernel)
+  end
+
+  -- A failed candidate counts where the engine knows its parameters.
+  function model.learn(pull)
+    law.learn(pull)
+    if not pull.child and pull.verdict ~= "no_candidate" then add(pull.params) end
+  end
+
+  -- Learns what the model itself forecasts for the children under way; those that stay at
+  -- the head of the list are not learnt again.
+  local function imagine(pending)
+    local now, same = {}, 0
+    for _, e in ipairs(pending or {}) do
+      if e.params and e.params[axes[1]] ~= nil then
+        local x = encode(e.params)
+        now[#now + 1] = table.concat(x, ",")
+        at(x, now[#now])
+      end
+    end
+    while now[same + 1] and now[same + 1] == imagined[same + 1] do same = same + 1 end
+    if same == #now and same == #imagined then return end
+    for n = same + 1, #imagined do known[imagined[n]] = nil end
+    speed:forget(#speed - #imagined + same)
+    for n = same + 1, #now do
+      local here = place[now[n]]
+      if not speed:learn(xs[here], (speed:at(here))) then break end
+      same, known[now[n]] = n, true
+    end
+    imagined, worths = table.move(now, 1, same, 1, {}), nil
+  end
+
+  local function value_all()
+    worths, values = {}, {}
+    speed:excesses(top, improvement)
+    valid:means(chance)
+    for n = 1, placed do
+      local e = improvement[n]
+      worths[n] = known[keys[n]] and 0 or e * math.min(1, math.max(0.02, chance[n]))
+    end
+  end
+
+  local function worth_of(list, again, draws)
+    local places, best, all = lists[list], 0, nil
+    if draws then all = {} end
+    for n = 1, #places do
+      local w = worths[places[n]]
+      if w > best then best = w end
+      if draws and (again or not known[keys[places[n]]]) then all[#all + 1] = w end
+    end
+    if not draws then return best end
+    if again and #all > 1 then all[#all] = nil end      -- the parent itself
+    return #all > 0 and best_of(all, draws) or 0
+  end
+
+  function model.worth(kernel, i, pending)
+    local list, again, draws = moves(kernel, i)
+    if not speed or not list then return law.worth(kernel) end
+    if placed > most_places then rebuild() end          -- without moves that are long gone
+    imagine(pending)
+    lists[list] = lists[list] or places_of(list)
+    if not worths then value_all() end
+    values[list] = values[list] or worth_of(list, again, draws)
+    return values[list]
+  end
+
+  -- A resumed search asks it of no pull that the journal knows: it must change nothing.
+  function model.prefer(list)
+    if not speed then return nil end
+    local places = lists[list]
+    if not places then
+      looks = looks + #list
+      if looks > most_looks then return nil end
+      places = places_of(list, true)
+    end
+    if not worths then value_all() end
+    local most, best = -1, nil
+    for n = 1, #places do
+      local w = known[keys[places[n]]] and -1 or worths[places[n]]
+      if w > most then most, best = w, n end
+    end
+    return best
+  end
+
+  function model.remember()
+    local list = {}
+    for n, p in ipairs(points) do list[n] = { params = p.params, time_ns = p.time_ns } end
+    return list
+  end
+
+  return model
+end
+
+return surrogate
