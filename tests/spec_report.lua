@@ -356,5 +356,36 @@ t.test("in a browser nothing is wider than its page, and nothing complains", fun
   t.equal(text:find("CONSOLE", 1, true), nil, text)
 end)
 
+-- A model's run ------------------------------------------------------------------
+
+t.test("questions and answers stand side by side with what came of them", function()
+  local folder = worlds.folder()
+  local said = "```c\nvoid softmax(const float *x, float *y, int rows, int n)\n{\n %s;\n}\n```\n"
+  local answers = { said:format "SPEED 2; <b>bold</b>", said:format "BROKEN", said:format "SPEED 3",
+                    "NOT APPLICABLE: <script>no</script>" }
+  require("questions").search { task = "softmax", steps = 3, out = folder,
+    answer = function(_, n) return answers[n] end }
+  local made = report.html { folder }
+  markup.harmless(made)
+  t.contains(made, "Questions and answers")
+  t.contains(made, "went to repair")
+  t.contains(made, "&lt;b&gt;bold&lt;/b&gt;")
+  t.contains(made, "NOT APPLICABLE: &lt;script&gt;no")
+  t.equal(made:find("<script>no", 1, true), nil)
+  local m = model.load(folder)
+  t.equal(#m.exchanges.list, 4)
+  local section = require("kernelband.report.exchanges").section(m)
+  t.contains(section, "not_applicable")
+  t.contains(section, '<td class="r">unknown</td>')    -- tokens and dollars nobody told
+  t.contains(section, "new: SPEED")
+  t.contains(section, "for each per cent gained")
+  local _, times = section:gsub("You are an expert", "")
+  t.equal(times, 1)                     -- what all questions begin with
+end)
+
+t.test("a run without a model has no section of questions", function()
+  t.equal(require("kernelband.report.exchanges").section { exchanges = { list = {} } }, nil)
+end)
+
 worlds.clean()
 t.finish()

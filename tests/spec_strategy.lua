@@ -72,7 +72,8 @@ local measured = {
 t.test("facts are told below the prompt, in the order asked for, when they are known", function()
   local s = with_facts '"occupancy", "dram", "l2", "lanes", { 2, "Of the bandwidth % is used" }'
   t.equal(s.prompt(measured), "Do it.\n\nAchieved occupancy is 13% (measured).\n"
-    .. "Memory bandwidth is at 71% of its peak (measured).\nOf the bandwidth 25% is used (derived).")
+    .. "Memory bandwidth is at 71% of its peak (measured).\n"
+    .. "Of the bandwidth 25% is used (derived).")
   t.equal(s.prompt {}, "Do it.\n")
   t.equal(with_facts('{ "sm", "% busy" }').prompt { h = { sm = 3 } },
           "Do it.\n\n3% busy (unknown origin).")

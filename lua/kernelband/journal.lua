@@ -12,11 +12,13 @@
 --   j.confirmed[kernel]        evaluations of confirmations recorded before
 --   j.last                     the greatest n recorded before, 0: none
 --   j.lost                     { usd, input, output } that calls of pulls cost which
---                              never landed, and { cached, reasoning } of all calls
+--                              never landed, and { cached, reasoning, uncounted: whether some
+--                              answer's tokens are unknown } of all calls
 --   j.recalled                 prices of the recorded answers of its pulls, false: unknown
 --   j.baseline(kernel, evaluation)       j.machine(machine)
 --   j.pull(pull, attempts)     attempts: { kind, candidate, evaluation, text }
 --   j.call(record) -> id       a model call, its request and answer by their hash
+--   j.answer(kind)             the first answer of calls of that kind, nil: none. A folder's
 --   j.confirm(kernel, evaluation)        j.event(kind, text)
 --   j.asked() -> list | nil    steering that was asked for: { id, text }
 --   j.steered(id, text)        ... and has been heeded
@@ -113,8 +115,10 @@ local function read_back(j, db)
       coalesce(sum(tokens_in), 0) AS input, coalesce(sum(tokens_out), 0) AS output
       FROM calls WHERE pull IS NULL]])[1]
   local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
-      coalesce(sum(tokens_reasoning), 0) AS reasoning FROM calls]])[1]
+      coalesce(sum(tokens_reasoning), 0) AS reasoning,
+      coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]])[1]
   j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
+  j.lost.uncounted = all.uncounted > 0
   for i, c in ipairs(rows_of(db, folder, [[SELECT CASE WHEN json_valid(usage)
       THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
       WHERE usd_source = 'recorded' AND pull IS NOT NULL]])) do
@@ -206,6 +210,12 @@ local function add_calls(j, db, exec)
     local id = db:last_id()
     exec "COMMIT"
     return id
+  end
+
+  function j.answer(kind)
+    local row = rows_of(db, j.folder, [[SELECT b.bytes AS text FROM calls c
+      JOIN blobs b ON b.hash = c.answer WHERE c.kind = ? ORDER BY c.id LIMIT 1]], kind)[1]
+    return row and row.text
   end
 end
 

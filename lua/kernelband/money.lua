@@ -14,6 +14,7 @@ local money = {}
 --   left()        { usd_left, tokens_left, seconds_left }: what has no budget is absent
 --   known()       the sum in dollars, nil when any part of it is unknown
 --   usd, tokens   sums of what is known
+--   uncounted()   an answer came whose tokens nobody told: tokens_unknown
 --   recall(usd)   an answer was a recorded one, which once cost that; nil: unknown
 --   recorded      { answers, usd, unknown } of those, nil: there were none
 function money.new(S)
@@ -32,6 +33,8 @@ function money.new(S)
         :format(b.usd, model and " of model " .. tostring(model) or "")
     end
   end
+
+  function m.uncounted() m.tokens_unknown = true end
 
   function m.recall(usd)
     local r = m.recorded or { answers = 0, usd = 0 }

@@ -17,6 +17,7 @@
 -- hints are what a person says while the search runs (kernelband steer).
 local changes = require "kernelband.changes"
 local core    = require "kernelband.core"
+local points  = require "kernelband.llm.points"
 local judged  = require "kernelband.llm.judged"
 local reply   = require "kernelband.llm.reply"
 local schema  = require "kernelband.schema"
@@ -341,6 +342,14 @@ end
 function methods:repair(candidate, evaluation, strategy)
   return question(self, gather(self, { "repair" }, about_of(self, {
     candidate = candidate, evaluation = evaluation, strategy = strategy })))
+end
+
+-- Once, before the first pull: which sets of a schedule's parameters to begin with.
+function methods:first(parent, list, file, ctx)
+  local about = about_of(self, { kernel = parent, profile = parent.profile,
+                                 measured = ctx.measured and ctx.measured[parent.id] })
+  return question(self, gather(self, { "parent", "profile" }, about) .. "\n\n"
+                        .. points.ask(list, file))
 end
 
 -- The lines a function is written on.

@@ -92,6 +92,7 @@ local function caller(S, p)
     p.called = true
     local id = S.journal.call(r)
     if r.usd_source == "recorded" then S.money.recall(r.recorded_usd) end
+    if not r.error and not r.tokens_out then S.money.uncounted() end
     if r.usd or r.tokens_out or not r.error then
       spend(S, p, r.usd, { input = r.tokens_in, cached = r.tokens_cached,
                            output = r.tokens_out, reasoning = r.tokens_reasoning }, r.model)

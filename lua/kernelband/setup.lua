@@ -244,7 +244,8 @@ local function add_generator(S, opt, env)
   if generator.start then
     S.generator = generator.start(S.task, {
       loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
-      journal = { call = function(record) return S.journal.call(record) end },
+      journal = { call = function(record) return S.journal.call(record) end,
+                  answer = function(kind) return S.journal.answer and S.journal.answer(kind) end },
       device = function() return S.machine end,
       baseline = function() return S.baseline_evaluation end,
       chosen = function() return S.chosen end,
@@ -296,6 +297,7 @@ function setup.search(options, L, view)
   waiting.patience(S, opt.patience * 60)
   local lost = S.journal.lost
   if lost then S.money.spend(lost.usd, lost) end
+  if lost and lost.uncounted then S.money.uncounted() end
   for _, usd in ipairs(S.journal.recalled or {}) do S.money.recall(usd or nil) end
   local evaluator = env.evaluator
   if type(evaluator) == "function" then

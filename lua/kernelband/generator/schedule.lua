@@ -27,8 +27,13 @@ local schema = require "kernelband.schema"
 -- limit: combinations of owned values enumerated a pair; beyond it as many are
 -- sampled, near the parent. draws: children drawn for a proposal, of which the policy may
 -- prefer one.
+-- first: a generator that asks a model; it is asked once for sets of parameters, which the
+-- first pulls propose.
 local rules = { { "limit", "integer", default = 4096, at_least = 1, at_most = 1048576 },
-                { "draws", "integer", default = 4, at_least = 1, at_most = 64 } }
+                { "draws", "integer", default = 4, at_least = 1, at_most = 64 },
+                { "first", "table", optional = true,
+                  check = function(g) return type(g.start) == "function",
+                    "a generator that asks a model: kb.generator.llm, command or replay" end } }
 
 local most_moves = 256                  -- told to policies of a pair
 
@@ -42,7 +47,7 @@ local function positions(parameters)
   return at
 end
 
-local function start(task, limit, draws, identity)
+local function start(task, limit, draws, identity, model)
   local schedule = task.schedule
   if not schedule and task.no_schedule then
     schema.raise("%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
@@ -192,7 +197,40 @@ local function start(task, limit, draws, identity)
     return some[#some > 1 and prefer(params) or 1]
   end
 
-  local instance = { name = "schedule", identity = identity }
+  local instance = { name = "schedule", identity = identity, priced = model and model.priced }
+
+  -- Points that the model named and that are still to be proposed; nil: it was not asked yet.
+  local queue, asking
+  local function ask_first(parent, rng, here)
+    local list, why, code, wait_s = model.points(parameters, schedule.file, parent, rng, here)
+    if code then return nil, why, code, wait_s end
+    if not list and here.note then here.note("no first points: " .. tostring(why)) end
+    queue = {}
+    for _, params in ipairs(list or {}) do queue[#queue + 1] = locate(params) end
+    return true
+  end
+
+  -- The next of them that is new; nil: there is none. Where several pulls wait for the one
+  -- question, the first of them asks it.
+  local function from_model(about, rng)
+    local here = about or {}
+    while not queue do
+      if asking then
+        asking:await()
+      else
+        asking = here.loop and here.loop:inside() and here.loop:promise() or nil
+        local ok, why, code, wait_s = ask_first(here.pool and here.pool[1] or {}, rng, here)
+        local waiting = asking
+        asking = nil
+        if waiting then waiting:resolve(true) end
+        if not ok then return nil, why, code, wait_s end
+      end
+    end
+    while queue[1] do
+      local point = table.remove(queue, 1)
+      if fresh(point) then return point end
+    end
+  end
 
   -- Remembers one fresh point a (parent, strategy) and asks only whether it
   -- is still fresh; a pair once found empty stays empty, as points only go.
@@ -233,7 +271,18 @@ local function start(task, limit, draws, identity)
     sources[core.system.hash(source)] = true
   end
 
+  local function give(point, origin)
+    local source = emit(point)
+    take(point, source)
+    return { source = source, params = named(point), origin = origin }
+  end
+
   function instance.propose(parent, strategy, rng, about)
+    if model and not (queue and not queue[1]) then
+      local point, why, code, wait_s = from_model(about, rng)
+      if code then return nil, why, code, wait_s end
+      if point then return give(point, "first points of a model") end
+    end
     local base = point_of(parent)
     if not base then return nil, "the parent is no point of the schedule" end
     local span = span_of(strategy)
@@ -246,9 +295,7 @@ local function start(task, limit, draws, identity)
       return nil, ("every point that %s can reach from kernel %d is known")
         :format(strategy.name, parent.id)
     end
-    local source = emit(point)
-    take(point, source)
-    return { source = source, params = named(point), origin = "schedule" }
+    return give(point, "schedule")
   end
 
   function instance.seen(candidate)
@@ -301,7 +348,7 @@ local function start(task, limit, draws, identity)
   return instance
 end
 
--- kb.generator.schedule { limit = 4096, draws = 4 }. Only what differs from these is told
+-- kb.generator.schedule { limit = 4096, draws = 4, first = nil }. What differs from these is told
 -- of it in a run, which is resumed with the same alone.
 local function new(options)
   options = schema.options(options, rules, "kb.generator.schedule")
@@ -309,8 +356,17 @@ local function new(options)
   if options.limit ~= rules[1].default or options.draws ~= rules[2].default then
     identity = ("schedule, limit %d, draws %d"):format(options.limit, options.draws)
   end
-  return { name = "schedule", identity = identity, start = function(task)
-    return start(task, options.limit, options.draws, identity)
+  local first = options.first
+  if first then
+    identity = ("%s, first %s"):format(identity or "schedule", first.identity or first.name)
+  end
+  return { name = "schedule", identity = identity, start = function(task, ctx)
+    local model = first and first.start(task, ctx)
+    if model and not model.points then
+      schema.raise("kb.generator.schedule: option 'first': generator '%s' asks no model",
+                   first.name)
+    end
+    return start(task, options.limit, options.draws, identity, model)
   end }
 end
 

@@ -9,6 +9,7 @@
 local core   = require "kernelband.core"
 local answer = require "kernelband.llm.answer"
 local loop   = require "kernelband.loop"
+local points = require "kernelband.llm.points"
 local prompt = require "kernelband.prompt"
 local record = require "kernelband.llm.record"
 local reply  = require "kernelband.llm.reply"
@@ -60,8 +61,8 @@ function ask.instance(self)
     return call and call(rec)
   end
 
-  -- A candidate, or nil, reason [, code, seconds to wait].
-  local function put(question, about, rng, here)
+  -- A text, its record and the number of the call; or nil, reason [, code, seconds to wait].
+  local function exchange(question, about, rng, here)
     local call = here.call or ctx.journal and ctx.journal.call
     local got, why, code, rec = in_loop(here.loop or ctx.loop, function(L)
       return self.exchange(L, question, rng, about)
@@ -72,8 +73,14 @@ function ask.instance(self)
     if got.refusal or got.finish == "refusal" then
       return nil, "the model refused: " .. reply.excerpt(got.refusal or got.text or "", 200)
     end
-    local source
-    source, why, code = read(got.text, got.finish, self.task, about.base)
+    return got, rec, id
+  end
+
+  -- A candidate, or nil, reason [, code, seconds to wait].
+  local function put(question, about, rng, here)
+    local got, rec, id, wait_s = exchange(question, about, rng, here)
+    if not got then return nil, rec, id, wait_s end
+    local source, why, code = read(got.text, got.finish, self.task, about.base)
     if not source then return nil, why, code end
     return price({ source = source, origin = self.origin,
                    prompt_hash = core.system.hash(question.text) }, rec, id)
@@ -107,6 +114,24 @@ function ask.instance(self)
     if not mended then return nil, why, code, wait_s end
     mended.by = { strategy = by.strategy, repaired = done + 1 }
     return mended
+  end
+
+  -- Sets of a schedule's parameters to begin with: a list; or nil, why [, code, seconds].
+  -- What was answered before a stop is not asked for again.
+  function instance.points(parameters, file, parent, rng, here)
+    local text = ctx.journal and ctx.journal.answer and ctx.journal.answer "first"
+    if not text then
+      local about = { kind = "first", pull = here.pull, attempt = 1, note = ctx.note or nothing }
+      local got, why, code, wait_s = exchange(questions:first(parent, parameters, file, here),
+                                              about, rng:split "first", here)
+      if not got then return nil, why, code, wait_s end
+      text = got.text
+    end
+    local list, lost = points.read(text, parameters)
+    if lost > 0 and ctx.note then
+      ctx.note(("%d of %d first points fit no value of the schedule"):format(lost, lost + #list))
+    end
+    return list
   end
 
   function instance.seen() end

@@ -2,7 +2,7 @@
 -- without one. A recording is a folder:
 --
 --   index.jsonl   one line an exchange, in the order they ended: { "pull": 3, "kind":
---                 "propose" or "repair", "attempt": 1, "request": FILE, "answer": FILE,
+--                 "propose", "repair" or "first", "attempt": 1, "request": FILE, "answer": FILE,
 --                 and of the answer: model, finish, tokens, usd }
 --   HASH.txt      the texts, named by their hash; a text is kept once
 --
@@ -78,7 +78,7 @@ end
 local function number(entries)
   local pull = 0
   for _, e in ipairs(entries) do
-    e.kind = e.kind == "repair" and "repair" or "propose"
+    e.kind = (e.kind == "repair" or e.kind == "first") and e.kind or "propose"
     e.pull = reply.count(e.pull)
     if not e.pull then e.pull = e.kind == "repair" and math.max(pull, 1) or pull + 1 end
     pull = math.max(pull, e.pull)

@@ -26,6 +26,8 @@ local parts = {
   { "profile", "Profile before and after", kernel.profile },
   { "source", "Source of the winner",
     function(m) return require("kernelband.report.source").section(m) end },
+  { "exchanges", "Questions and answers",
+    function(m) return require("kernelband.report.exchanges").section(m) end },
   { "origin", "Provenance", function(m) return require("kernelband.report.origin").section(m) end },
 }
 

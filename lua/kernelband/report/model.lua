@@ -4,6 +4,7 @@
 -- any format, in one transaction, while the run goes on or after it.
 local core   = require "kernelband.core"
 local json   = require "kernelband.json"
+local exchanges = require "kernelband.report.exchanges"
 local journal = require "kernelband.report.journal"
 local verdict = require "kernelband.verdict"
 
@@ -338,6 +339,7 @@ local function collect(m)
   tree(m, 150)
   reasons(m)
   calls(m)
+  m.exchanges = exchanges.collect(function(...) return rows(m, ...) end)
   second_looks(m)
   roofline(m)
 end

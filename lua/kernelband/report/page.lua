@@ -23,6 +23,8 @@ grid-template-columns:repeat(auto-fit,minmax(190px,1fr))}
 .big{font-size:1.35rem;font-weight:650;line-height:1.3;overflow-wrap:anywhere}
 .grid{display:grid;gap:14px 28px;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));
 align-items:start}
+.pair{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr))}
+.pair>div{min-width:0}.pair pre{white-space:pre-wrap;overflow-wrap:anywhere}
 figure{margin:8px 0;min-width:0}figcaption{margin-top:4px;max-width:75ch}
 figure svg{max-width:100%;height:auto;display:block}
 svg.chart{width:100%;max-width:540px}

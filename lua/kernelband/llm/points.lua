@@ -1,0 +1,93 @@
+-- llm/points.lua - first points from a model: sets of a schedule's parameters, asked for once,
+-- before the search knows anything.
+--
+--   points.ask(parameters, file) -> the fresh part's end: what is asked, and in which form
+--   points.read(text, parameters) -> list of { name = value }, how many were left out
+local core  = require "kernelband.core"
+local reply = require "kernelband.llm.reply"
+
+local points = {}
+
+local least <const>, most <const> = 8, 16
+local most_head <const> = 60            -- lines of the schedule's file
+local most_bytes <const> = 1 << 20
+
+local function show(v)
+  return type(v) == "string" and ("%q"):format(v) or tostring(v)
+end
+
+local function listed(parameters)
+  local out = {}
+  for i, p in ipairs(parameters) do
+    local values = {}
+    for k, v in ipairs(p[2]) do values[k] = show(v) end
+    out[i] = ("- `%s`: %s"):format(p[1], table.concat(values, ", "))
+  end
+  return table.concat(out, "\n")
+end
+
+-- The head of the schedule's file, where it says all the parameters: comments tell what they do.
+local function head_of(file, parameters)
+  local text = file and core.system.read_file(file)
+  local lines = {}
+  for line in (text or ""):gmatch "([^\n]*)\n" do
+    if #lines == most_head then break end
+    lines[#lines + 1] = line
+  end
+  local head = table.concat(lines, "\n")
+  for _, p in ipairs(parameters) do
+    if not head:find('"' .. p[1] .. '"', 1, true) then return nil end
+  end
+  return head
+end
+
+function points.ask(parameters, file)
+  local head = head_of(file, parameters)
+  return ("# First points\n\nA program writes kernels for this task from the parameters below; "
+    .. "the first value of each is what the first version does. Before it searches, name %d to %d "
+    .. "different sets of values that you expect to be fast on this machine at the timed shapes, "
+    .. "the best first, and different enough to learn from. All are measured.\n\n%s\n\n"
+    .. "In place of code answer with one fenced block: a JSON list of objects with a value for "
+    .. "every parameter.\n\n```json\n[{\"%s\": %s, ..}, ..]\n```"):format(least, most,
+    head and "```lua\n" .. head .. "\n```" or listed(parameters), parameters[1][1],
+    show(parameters[1][2][1]))
+end
+
+-- The list that an answer holds: in its last block that is one, or bare.
+local function list_of(text)
+  local blocks, found = core.markdown(text) or {}, nil
+  for _, b in ipairs(blocks) do
+    local list = b.text:find "^%s*%[" and reply.decode(b.text)
+    if list and list[1] then found = list end
+  end
+  local bare = not found and text:match "%b[]"
+  return found or bare and reply.decode(bare) or nil
+end
+
+-- The set with each value as the schedule has it, what is not named as in the first version;
+-- nil where a value is none of the parameter's.
+local function fitted(set, parameters)
+  local out = {}
+  if type(set) ~= "table" then return nil end
+  for _, p in ipairs(parameters) do
+    local given = set[p[1]]
+    if given == nil then given = p[2][1] end
+    for _, v in ipairs(p[2]) do
+      if v == given then out[p[1]] = v end
+    end
+    if out[p[1]] == nil then return nil end
+  end
+  return out
+end
+
+function points.read(text, parameters)
+  if #text > most_bytes then return {}, 0 end
+  local out, lost = {}, 0
+  for _, set in ipairs(reply.list(list_of(reply.utf8(text)))) do
+    local fit = #out < most and fitted(set, parameters)
+    if fit then out[#out + 1] = fit else lost = lost + 1 end
+  end
+  return out, lost
+end
+
+return points
