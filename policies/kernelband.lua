@@ -34,6 +34,8 @@ local function new(params, ctx)
   local kernels, cluster, past, psi, presses = {}, {}, {}, {}, {}       -- fastest first
   local best, seed, near, ucb, clusters, c = 1, ctx.rng:below(1 << 31), nil, nil, nil, nil
   local all, by_strategy = { n = 0, sum = 0 }, {}
+  local order, draw = {}, ctx.rng:split "order"     -- ties go by lot, not by name
+  for i = 1, n do table.insert(order, draw:below(i) + 1, i) end
   for _, name in ipairs(params.presses) do presses[name] = true end
   for i, s in ipairs(ctx.strategies) do
     psi[i], by_strategy[i] = core.logit(9, { l2 = 1, buffer = 500 }), { n = 0, sum = 0 }
@@ -73,7 +75,7 @@ local function new(params, ctx)
     local list, arms, bias, waiting, mean = {}, {}, {}, {}, shrunk(all, 0.5)
     for at = 1, math.min(most, #kernels) do
       local k = kernels[at]
-      for i = 1, n do
+      for _, i in ipairs(order) do
         local full = presses[i] and (k.h[presses[i]] or 0) >= params.theta_sat
         if (masked or not full) and open(k, i) then
           local a, j, s = arm(k, i), #arms + 1, by_strategy[i]

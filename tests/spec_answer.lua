@@ -170,6 +170,18 @@ t.test("no text of a megabyte keeps the reader busy", function()
   end
 end)
 
+t.test("Python without a fence is taken from its first import, up to a fence", function()
+  local py = { language = "triton", entry = "f", finish = "stop" }
+  local code = "import triton\n\n@triton.jit\ndef f(x):\n    pass\n"
+  t.equal(answer.read(code, py), code)
+  t.equal(answer.read("Here it is:\n" .. code .. "```\nIt is fast.\n", py), code)
+  t.equal(answer.read("@triton.jit\ndef f(x):\n    pass\n", py),
+          "@triton.jit\ndef f(x):\n    pass\n")
+  local source, why = answer.read("The `@triton.jit` kernel is fast.\n", py)
+  t.equal(source, nil)
+  t.contains(why, "no code block")
+end)
+
 -- NOT APPLICABLE, and what else answers hold ----------------------------------
 
 local shown = "void axpy(float *y)\n{\n    y[0] = 1;\n}\n"

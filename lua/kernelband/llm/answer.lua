@@ -80,13 +80,25 @@ local function tidy(source)
   return source:sub(1, n) .. "\n"
 end
 
+-- Python without a fence, from its first import to what is a fence all the same.
+local function bare_python(text, spec)
+  local from = ("\n" .. text):match "\n()import%s" or math.huge
+  from = math.min(from, ("\n" .. text):match "\n()from%s+[%w_.]+%s+import%s" or math.huge,
+                  ("\n" .. text):match "\n()@triton%." or math.huge)
+  if from == math.huge then return nil end
+  local code = text:sub(from - 1)
+  code = code:sub(1, (("\n" .. code):find("\n```", 1, true) or #code + 1) - 1)
+  return defines(code, spec) and code or nil
+end
+
 -- Text that is code from its first line, without a fence: agents answer so.
 local function bare_code(text, spec)
+  if spec.language == "triton" then return bare_python(text, spec) end
   local first = text:match "^%s*([^\n]*)" or ""
   local looks = first:find "^#%s*%a" or first:find "^//" or first:find "^/%*"
                 or first:find "^extern%s" or first:find "^static%s" or first:find "^void%s"
                 or first:find "^typedef%s"
-  return looks and defines(text, spec) and not text:find("```", 1, true)
+  return looks and defines(text, spec) and not text:find("```", 1, true) and text or nil
 end
 
 local function cut_off(spec)
@@ -123,11 +135,14 @@ end
 local function source_of(text, spec)
   local blocks = collect(text, 1, {})
   if #blocks == 0 then
-    if bare_code(text, spec) then return text end
+    local code = bare_code(text, spec)
+    if code then return code end
     if spec.finish == "length" then return nil, cut_off(spec) end
     return nil, "the answer holds no code block: " .. reply.excerpt(text, 80)
   end
-  return choose(blocks, spec)
+  local source, why = choose(blocks, spec)
+  if not source and spec.language == "triton" then source = bare_python(text, spec) end
+  return source, why
 end
 
 local most_said <const> = 240
