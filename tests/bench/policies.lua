@@ -1,114 +1,294 @@
--- Share of the optimum of every policy on the three spaces of benchmark_hub, of the
--- oracles beside them, and what a memory of the other two buys ours: a column a space at
--- T = 20, then geometric means over the spaces with 95 % bootstrap intervals over seeds.
---   kernelband run tests/bench/policies.lua DATA [seeds [policy ...]]
-local kb = require "kernelband"
+-- The tables of README's section on policies: how near the searches come to the optimum of
+-- the six recorded spaces of benchmark_hub (../shared/data), from a random start. Means
+-- over seeds, a column a space, then their geometric mean with a 95 % bootstrap interval.
+--   kernelband run tests/bench/policies.lua DATA [seeds=20] [part ...]
+--   parts: one (a child drawn a pull), all (all children listed, and the strategy anew),
+--          tuners (Kernel Tuner's strategies, from tuners.tsv), shipped (every policy, one
+--          draw, T = 60), flight (many pulls in flight), memory, times; without any: all
+--          of them but shipped
+-- seeds: of T = 20 and 60; a quarter of them for T = 200 and a tenth for T = 512. The figures
+-- of README are of seeds=200 where it does not say otherwise.
+-- The default policy was tuned on the first three spaces alone; the others were held out.
+local kb   = require "kernelband"
+local core = kb.core
+local path = require "kernelband.path"
 
-local data, seeds = assert(arg[1], "a folder with the three files"), tonumber(arg[2]) or 200
-local convolution = {
-  { "block_size", "BLOCK_SIZE_X", "BLOCK_SIZE_Y" }, { "tile_size", "TILE_SIZE_X", "TILE_SIZE_Y" },
-  { "read_only", "READ_ONLY" }, { "shared_padding", "PADDING" } }
+local data = assert(arg[1], "a folder with the six files")
+local seeds, parts = 20, {}
+for i = 2, #arg do
+  local n = arg[i]:match "^seeds=(%d+)$"
+  if n then seeds = tonumber(n) else parts[arg[i]], parts[1] = true, true end
+end
+local function wanted(part) return parts[part] or not parts[1] and part ~= "shipped" end
+
+-- Names, files, whether the kernel is the same as another's, groups of axes.
 local files = {
-  { "ktt-convolution-rtx2080ti.json.gz", convolution },
-  { "ktt-pnpoly-rtx2080ti.json.gz", {
+  { "conv 2080Ti", "ktt-convolution-rtx2080ti.json.gz", "conv", {
+    { "block_size", "BLOCK_SIZE_X", "BLOCK_SIZE_Y" }, { "tile_size", "TILE_SIZE_X", "TILE_SIZE_Y" },
+    { "read_only", "READ_ONLY" }, { "shared_padding", "PADDING" } } },
+  { "pnpoly 2080Ti", "ktt-pnpoly-rtx2080ti.json.gz", "pnpoly", {
     { "block_size", "BLOCK_SIZE_X" }, { "tile_size", "TILE_SIZE" },
     { "between_method", "BETWEEN_METHOD" }, { "use_method", "USE_METHOD" } } },
-  { "t4-convolution-a4000.json.gz", {
+  { "conv A4000", "t4-convolution-a4000.json.gz", "conv", {
     { "block_size", "block_size_x", "block_size_y" }, { "tile_size", "tile_size_x", "tile_size_y" },
     { "read_only", "read_only" }, { "shared_padding", "use_shmem", "use_padding" } } },
+  { "dedispersion", "t4-dedispersion-a4000.json.gz", "dedispersion", {
+    { "block_size_x", "block_size_x" }, { "block_size_y", "block_size_y" },
+    { "tile_size", "tile_size_x", "tile_size_y" },
+    { "tile_stride", "tile_stride_x", "tile_stride_y" } } },
+  { "gemm", "kt-gemm-rtx3090.json.gz", "gemm", {
+    { "tile", "MWG", "NWG", "KWG" }, { "threads", "MDIMC", "NDIMC" },
+    { "loads", "MDIMA", "NDIMB" }, { "vector", "VWM", "VWN" }, { "shared", "SA", "SB" } } },
+  { "pnpoly 3060", "kt-pnpoly-rtx3060laptop.json.gz", "pnpoly", {
+    { "block_size", "block_size_x" }, { "tile_size", "tile_size" },
+    { "between_method", "between_method" }, { "use_method", "use_method" } } },
 }
 
-local spaces, wide = {}, {}             -- wide: as the built-in generator draws
-for n, f in ipairs(files) do
-  local groups = {}
-  for i, g in ipairs(f[2]) do
-    groups[i] = { name = g[1], axes = table.move(g, 2, #g, 1, {}) }
+local function load(options)
+  local out = {}
+  for n, f in ipairs(files) do
+    local groups, o = {}, { name = f[1] }
+    for i, g in ipairs(f[4]) do
+      groups[i] = { name = g[1], axes = table.move(g, 2, #g, 1, {}) }
+    end
+    o.strategies = groups
+    for key, v in pairs(options) do o[key] = v end
+    out[n] = kb.trace(data .. "/" .. f[2], o)
   end
-  spaces[n] = kb.trace(data .. "/" .. f[1], { strategies = groups })
-  wide[n] = kb.trace(data .. "/" .. f[1], { strategies = groups, draws = 4 })
+  return out
 end
 
--- Geometric mean over the spaces of the means of table[space][seed], and its interval.
-local function summary(table_)
-  local rng, draws, value = kb.core.rng(1), {}, 1
-  local function mean(list, pick)
-    local sum = 0
-    for at = 1, seeds do sum = sum + list[pick and 1 + rng:below(seeds) or at] end
-    return (sum / seeds) ^ (1 / #spaces)
-  end
+-- Statistics ------------------------------------------------------------------------
+
+local function mean(list)
+  local sum = 0
+  for _, v in ipairs(list) do sum = sum + v end
+  return sum / #list
+end
+
+-- Geometric mean over the spaces of the means of shares[space][seed], and its interval.
+local function summary(shares)
+  local rng, draws, value = core.rng(1), {}, 1
   for d = 0, 1000 do
     local product = 1
-    for _, list in ipairs(table_) do product = product * mean(list, d > 0) end
+    for _, list in ipairs(shares) do
+      local sum = 0
+      for at = 1, #list do sum = sum + list[d > 0 and 1 + rng:below(#list) or at] end
+      product = product * math.max(1e-3, sum / #list)
+    end
+    product = product ^ (1 / #shares)
     if d == 0 then value = product else draws[d] = product end
   end
   table.sort(draws)
-  return ("%.3f [%.3f %.3f]"):format(value, draws[25], draws[976])
+  return value, draws[25], draws[976]
 end
 
--- share_of(space, n, seed) -> shares at T = 20 and at T = 60.
-local function line(name, share_of)
-  local at20, at60, shares = {}, {}, {}
-  for n, space in ipairs(spaces) do
-    local sum = 0
-    at20[n], at60[n] = {}, {}
-    for seed = 1, seeds do
-      at20[n][seed], at60[n][seed] = share_of(space, n, seed)
-      sum = sum + at20[n][seed]
-    end
-    shares[n] = ("%.3f"):format(sum / seeds)
-  end
-  print(("%-22s %s   %s  %s"):format(name, table.concat(shares, " "), summary(at20),
-                                      summary(at60)))
+local function heading(title, first)
+  print(("\n## %s\n"):format(title))
+  io.write("| ", first, " | T |")
+  for _, f in ipairs(files) do io.write(" ", f[1], " |") end
+  print(" all, 95 % | seeds |")
+  print("|" .. ("---|"):rep(#files + 4))
+end
+
+local function line(name, T, shares)
+  local words = {}
+  for n, list in ipairs(shares) do words[n] = ("%.3f"):format(mean(list)) end
+  print(("| %s | %d | %s | %.3f (%.3f to %.3f) | %d |"):format(name, T,
+    table.concat(words, " | "), summary(shares)))
   io.stdout:flush()
 end
 
--- policy_of(n): the policy for space n.
-local function row(name, policy_of, others)
-  line(name, function(space, n, seed)
-    local r = kb.search { task = others and others[n] or space, policy = policy_of(n),
-                          budget = { steps = 60 }, seed = seed, confirm = false }
-    local last = r.rows[#r.rows].best_speedup
-    return r.share_of_optimum * r.rows[math.min(20, #r.rows)].best_speedup / last,
-           r.share_of_optimum
-  end)
-end
+-- Searches --------------------------------------------------------------------------
 
-print(("%-22s %s   %s"):format("policy", "T = 20, each space", "T = 20               T = 60"))
-for _, bound in ipairs { "pool", "best" } do
-  line("oracle, any " .. bound, function(space, _, seed)
-    local share = space.oracle { steps = 60, seed = seed, bound = bound }.share
-    return share[20], share[60]
-  end)
-end
-line("whole-space sampling", function(space, _, seed)
-  local share = space.sample { steps = 60, seed = seed }.share
-  return share[20], share[60]
-end)
-local only = #arg > 2 and {} or nil
-for i = 3, #arg do only[arg[i]] = true end
-for _, name in ipairs { "random", "best_of_n", "greedy", "epsilon_greedy", "ucb1", "thompson",
-    "softmax", "one_plus_one", "beam", "islands", "map_elites", "mcts", "priority_epsilon_net",
-    "world_model", "gp_ucb", "kernelband_v1", "kernelband_v2", "kernelband" } do
-  if not only or only[name] then
-    row(name, function() return "policies/" .. name .. ".lua" end)
+-- The share after each number of pulls in `at`, and the verdicts of the last.
+local function shares_of(task, policy, at, seed, parallel)
+  local r = kb.search { task = task, policy = policy, budget = { steps = at[#at] }, seed = seed,
+                        parallel = parallel or 1, confirm = false, quiet = true }
+  local out, last = {}, r.rows[#r.rows].best_speedup
+  for i, T in ipairs(at) do
+    out[i] = r.share_of_optimum * r.rows[math.min(T, #r.rows)].best_speedup / last
   end
+  return out, r.verdicts
 end
 
-row("kernelband, 4 draws", function() return "policies/kernelband.lua" end, wide)
-
--- A memory of ten searches on each of the other spaces, none of the space itself.
-local left = {}
-for n in ipairs(spaces) do
-  left[n] = os.tmpname()
-  os.remove(left[n])
-  for other, space in ipairs(spaces) do
-    for seed = 5001, other ~= n and 5010 or 5000 do
-      kb.search { task = space, budget = { steps = 60 }, seed = seed, confirm = false,
-                  policy = kb.policy("policies/kernelband.lua", { remember = left[n] }) }
+-- shares[T][space][seed] of run(space, number, at, seed) -> shares, at several T; the
+-- longer searches are of fewer seeds.
+local function measure(spaces, budgets, run)
+  local shares = {}
+  for _, T in ipairs(budgets) do shares[T] = {} end
+  for n, space in ipairs(spaces) do
+    for _, T in ipairs(budgets) do shares[T][n] = {} end
+    for seed = 1, seeds do
+      local at = {}
+      for _, T in ipairs(budgets) do
+        local few = T >= 512 and seeds / 10 or T >= 200 and seeds / 4 or seeds
+        if seed <= math.max(2, few) then at[#at + 1] = T end
+      end
+      for i, share in ipairs(run(space, n, at, seed)) do
+        table.insert(shares[at[i]][n], share)
+      end
     end
   end
+  return shares
 end
-row("kernelband, memory", function(n)
-  return kb.policy("policies/kernelband.lua", { memory = left[n] })
-end)
-for _, file in ipairs(left) do os.remove(file) end
+
+local function rows(name, spaces, budgets, run)
+  local shares = measure(spaces, budgets, run)
+  for _, T in ipairs(budgets) do line(name, T, { table.unpack(shares[T]) }) end
+  return shares
+end
+
+local default = "policies/kernelband.lua"
+
+local function by(policy, parallel)
+  return function(space, _, at, seed) return shares_of(space, policy, at, seed, parallel) end
+end
+
+local function picked(share, at)
+  local out = {}
+  for i, T in ipairs(at) do out[i] = share[T] end
+  return out
+end
+
+local function oracle(space, _, at, seed)
+  return picked(space.oracle { steps = at[#at], seed = seed }.share, at)
+end
+
+local function sample(space, _, at, seed)
+  return picked(space.sample { steps = at[#at], seed = seed }.share, at)
+end
+
+-- Parts -----------------------------------------------------------------------------
+
+local single = load {}
+local whole  = load { draws = "all", anew = true }
+
+if wanted "one" then
+  heading("One child drawn a pull", "policy")
+  rows("oracle", single, { 20, 60 }, oracle)
+  rows("kernelband", single, { 20, 60, 200 }, by(default))
+end
+
+if wanted "all" then
+  heading("All children listed, with the strategy anew", "policy")
+  rows("uniform sampling", whole, { 20, 60, 200 }, sample)
+  rows("kernelband", whole, { 20, 60, 200 }, by(default))
+end
+
+-- Lines of tuners.tsv: space, strategy, T, seed, share; # for remarks.
+if wanted "tuners" then
+  local file, by_name, names = io.open "tests/bench/tuners.tsv", {}, {}
+  for text in file and file:lines() or function() end do
+    local space, name, T, _, share = text:match "^([^#\t]+)\t([^\t]+)\t(%d+)\t(%d+)\t([%d.e-]+)$"
+    for n, f in ipairs(files) do
+      if space and f[2]:find(space, 1, true) == 1 then
+        if not by_name[name] then by_name[name], names[#names + 1] = {}, name end
+        local at = by_name[name][tonumber(T)] or {}
+        by_name[name][tonumber(T)], at[n] = at, at[n] or {}
+        table.insert(at[n], tonumber(share))
+      end
+    end
+  end
+  heading("Kernel Tuner's strategies, at the same number of evaluations", "strategy")
+  for _, name in ipairs(names) do
+    for _, T in ipairs { 20, 60, 200 } do
+      local at = by_name[name][T]
+      if at and #at == #files then line(name, T, at) end
+    end
+  end
+  if not file then print "(no tests/bench/tuners.tsv)" end
+end
+
+if wanted "shipped" then
+  heading("Every policy, one child drawn a pull", "policy")
+  for _, file in ipairs(assert(path.files("policies", ".lua"))) do
+    rows(file:match "([%w_]+)%.lua$", single, { 20, 60 }, by(file))
+  end
+end
+
+-- Ratio to sequential searches of as many pulls, and pulls that gave no candidate.
+local function flight(title, spaces, T, parallel, count)
+  print(("\n## %s: %d pulls, %d in flight, %d seeds\n"):format(title, T, parallel, count))
+  print "| space | one in flight | many | ratio | no_candidate, one | many |"
+  print "|---|---|---|---|---|---|"
+  for n, space in ipairs(spaces) do
+    local sum, dry = { 0, 0 }, { 0, 0 }
+    for i, p in ipairs { 1, parallel } do
+      for seed = 1, count do
+        local share, verdicts = shares_of(space, default, { T }, seed, p)
+        sum[i] = sum[i] + share[1] / count
+        dry[i] = dry[i] + (verdicts.no_candidate or 0) / count
+      end
+    end
+    print(("| %s | %.3f | %.3f | %.2f | %.1f | %.1f |"):format(files[n][1], sum[1], sum[2],
+                                                            sum[2] / sum[1], dry[1], dry[2]))
+    io.stdout:flush()
+  end
+end
+
+if wanted "flight" then
+  flight("One child drawn", single, 60, 16, math.max(2, seeds // 4))
+  flight("All children listed", whole, 60, 16, math.max(2, seeds // 4))
+  flight("All children listed", whole, 512, 64, math.max(2, seeds // 20))
+end
+
+-- Ten searches of 60 pulls on each of the spaces that `of` says leave what they learnt.
+local function memory_of(n, of)
+  local file = os.tmpname()
+  os.remove(file)
+  for other, space in ipairs(whole) do
+    for seed = 5001, of(files[n], files[other], n ~= other) and 5010 or 5000 do
+      kb.search { task = space, budget = { steps = 60 }, seed = seed, confirm = false, quiet = true,
+                  policy = kb.policy(default, { remember = file }) }
+    end
+  end
+  return core.system.exists(file) and file or nil
+end
+
+if wanted "memory" then
+  heading("All children listed, with a memory of searches on other spaces", "memory of")
+  for _, kind in ipairs {
+    { "nothing", function() return false end },
+    { "other kernels", function(a, b, other) return other and a[3] ~= b[3] end },
+    { "the same kernel on another GPU", function(a, b, other) return other and a[3] == b[3] end },
+  } do
+    local policies, made = {}, {}
+    for n in ipairs(files) do
+      made[n] = memory_of(n, kind[2])
+      policies[n] = kb.policy(default, { memory = made[n] })
+    end
+    rows(kind[1], whole, { 20, 60 }, function(space, n, at, seed)
+      return shares_of(space, policies[n], at, seed)
+    end)
+    for n in ipairs(files) do os.remove(made[n] or "") end
+  end
+  print "\ndedispersion and gemm are there on one GPU alone: the last rows are without a memory"
+end
+
+if wanted "times" then
+  print "\n## Times\n"
+  local function seconds(fn)
+    local start_ns = core.system.now_ns()
+    fn()
+    return (core.system.now_ns() - start_ns) / 1e9
+  end
+  local list = {}
+  for run = 1, 3 do
+    list[run] = seconds(function() shares_of(whole[5], default, { 60 }, run) end) / 60 * 1e3
+  end
+  print(("a choice of the default, all of gemm's %d rows listed, mean of 60 pulls: "
+         .. "%.1f %.1f %.1f ms"):format(whole[5].rows, table.unpack(list)))
+  for _, name in ipairs { "kernelband_v1", "kernelband_v2", "kernelband" } do
+    for run = 1, 3 do
+      list[run] = seconds(function()
+        for seed = 1, 1000 do
+          kb.search { task = kb.synthetic { seed = seed }, policy = "policies/" .. name .. ".lua",
+                      budget = { steps = 60 }, seed = seed, confirm = false, quiet = true }
+        end
+      end)
+    end
+    print(("1,000 searches of 60 pulls on kb.synthetic, %s: %.1f %.1f %.1f s"):format(name,
+          table.unpack(list)))
+  end
+end

@@ -119,7 +119,7 @@ function surrogate.new(options, moves, remembered, strategies)
   local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
   local known = {}                      -- keys of what was measured or is under way
   local place, xs, keys, placed, looks = {}, {}, {}, 0, 0       -- key -> number in either model
-  local lists, values = {}, {}          -- list -> its places, what it is worth now
+  local lists, values, first = {}, {}, {}       -- list -> places; worth, best child now
   local imagined = {}                   -- keys of what is under way, as learnt
   local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
 
@@ -265,7 +265,7 @@ function surrogate.new(options, moves, remembered, strategies)
   end
 
   local function value_all()
-    worths, values = {}, {}
+    worths, values, first = {}, {}, {}
     speed:excesses(top, improvement)
     valid:means(chance)
     for n = 1, placed do
@@ -274,15 +274,22 @@ function surrogate.new(options, moves, remembered, strategies)
     end
   end
 
-  local function worth_of(list, again, draws)
-    local places, best, all = lists[list], 0, nil
-    if draws then all = {} end
+  -- The largest worth of children that are not known, and which it is; nil: all are.
+  local function best_of_all(list)
+    local places, most, best = lists[list], -1, nil
     for n = 1, #places do
-      local w = worths[places[n]]
-      if w > best then best = w end
-      if draws and (again or not known[keys[places[n]]]) then all[#all + 1] = w end
+      local p = places[n]
+      if worths[p] > most and not known[keys[p]] then most, best = worths[p], n end
     end
-    if not draws then return best end
+    return math.max(0, most), best
+  end
+
+  -- The same of the best of `draws` children drawn evenly, known ones among them or not.
+  local function best_of_drawn(list, again, draws)
+    local places, all = lists[list], {}
+    for n = 1, #places do
+      if again or not known[keys[places[n]]] then all[#all + 1] = worths[places[n]] end
+    end
     if again and #all > 1 then all[#all] = nil end      -- the parent itself
     return #all > 0 and best_of(all, draws) or 0
   end
@@ -294,25 +301,29 @@ function surrogate.new(options, moves, remembered, strategies)
     imagine(pending)
     lists[list] = lists[list] or places_of(list)
     if not worths then value_all() end
-    values[list] = values[list] or worth_of(list, again, draws)
+    if not values[list] then
+      if draws then
+        values[list] = best_of_drawn(list, again, draws)
+      else
+        values[list], first[list] = best_of_all(list)
+      end
+    end
     return values[list]
   end
 
   -- A resumed search asks it of no pull that the journal knows: it must change nothing.
   function model.prefer(list)
     if not speed then return nil end
-    local places = lists[list]
-    if not places then
+    if worths and first[list] then return first[list] end
+    local listed = lists[list]
+    if not listed then
       looks = looks + #list
       if looks > most_looks then return nil end
-      places = places_of(list, true)
+      lists[list] = places_of(list, true)
     end
     if not worths then value_all() end
-    local most, best = -1, nil
-    for n = 1, #places do
-      local w = known[keys[places[n]]] and -1 or worths[places[n]]
-      if w > most then most, best = w, n end
-    end
+    local _, best = best_of_all(list)
+    lists[list] = listed                -- such lists come once
     return best
   end
 
