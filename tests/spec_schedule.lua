@@ -124,8 +124,39 @@ t.test("children are drawn evenly", function()
   for _, n in pairs(count) do assert(n > 70 and n < 130, n) end
 end)
 
+t.test("all children that can be listed are ranked, and what is known is passed over", function()
+  local g = start()
+  local parent = kernel(1, g.first)
+  local function smallest(points)
+    local at = 1
+    for i, p in ipairs(points) do
+      if p.tile_m * 100 + p.tile_n < points[at].tile_m * 100 + points[at].tile_n then at = i end
+    end
+    return at
+  end
+  local got = {}
+  for n = 1, 4 do
+    got[n] = g.propose(parent, tiling, core.rng(n), { prefer = smallest }).source
+  end
+  local sorted = table.move(got, 1, 4, 1, {})
+  table.sort(sorted)
+  t.equal(got, sorted)
+  t.equal(g.propose(parent, tiling, core.rng(5), { prefer = smallest }), nil)
+end)
+
+t.test("a strategy that owns * reaches every point in one step", function()
+  local g, seen, count = start(), {}, 0
+  local parent, anew = kernel(1, g.first), strategy("anew", "*")
+  while g.open(parent, anew) do
+    local c = assert(g.propose(parent, anew, core.rng(count)))
+    assert(not seen[c.source], c.source)
+    seen[c.source], count = true, count + 1
+  end
+  t.contains(g.ending { anew }, "the space is exhausted")
+end)
+
 t.test("of a few children drawn the one that is preferred is proposed", function()
-  local g, offered = start(), {}
+  local g, offered = start(nil, { draws = 4 }), {}
   local function prefer(points)
     offered[#offered + 1] = #points
     for i, p in ipairs(points) do

@@ -142,6 +142,14 @@ t.test("a folder is a set in the order of its names", function()
   t.equal(again[1].name .. again[2].name, "twoone")
 end)
 
+t.test("a list may name folders, and anew owns every parameter beside any set", function()
+  for _, language in ipairs { "c", "cuda", "triton" } do
+    local set = kb.strategies { "strategies/" .. language, "strategies/anew.lua" }
+    t.equal(#set, #kb.strategies("strategies/" .. language) + 1)
+    t.equal({ set[#set].name, set[#set].moves[1] }, { "anew", "*" })
+  end
+end)
+
 t.test("two of one name are refused, both files told", function()
   write("c.lua", good:format("one", "z"))
   local e = t.raises("strategy 'one' is already defined in", kb.strategies, dir)

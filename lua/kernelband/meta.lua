@@ -181,7 +181,7 @@
 
 ---@class (exact) kernelband.schedule_options
 ---@field limit? integer default 4096; 1 to 1048576
----@field draws? integer default 4; 1 to 64
+---@field draws? integer 1 to 64
 ---@field first? table
 
 ---@class (exact) kernelband.llm_options

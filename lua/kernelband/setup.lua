@@ -181,7 +181,7 @@ local function check_moves(task, strategies)
   local moves = {}
   for _, s in ipairs(strategies) do
     for _, move in ipairs(s.moves) do
-      if owned[move] then return end
+      if owned[move] or move == "*" then return end
       moves[#moves + 1] = move
     end
   end

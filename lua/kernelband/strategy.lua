@@ -92,7 +92,7 @@ local function refuse_twins(set)
                    named[s.name])
     end
     named[s.name] = s.path
-    for _, move in ipairs(s.moves) do
+    for _, move in ipairs(s.moves[1] == "*" and {} or s.moves) do      -- anew: all of them
       if moved[move] then
         schema.raise("%s: parameter '%s' is already moved by %s; one strategy owns it",
                      s.path, move, moved[move])
@@ -102,9 +102,8 @@ local function refuse_twins(set)
   end
 end
 
-local function members(source)
-  if type(source) == "table" then return source end
-  local dir = locate(source, "strategies")
+local function files_of(name)
+  local dir = locate(name, "strategies")
   if core.system.exists(dir) ~= "dir" then return { dir } end
   local files, why = path.files(dir, ".lua")
   if not files then schema.raise_at_call("kb.strategies", "%s", why) end
@@ -114,7 +113,16 @@ local function members(source)
   return files
 end
 
--- A set: a folder, its files in byte order of their names, or a list of files
+local function members(source)
+  local out = {}
+  for _, member in ipairs(type(source) == "table" and source or { source }) do
+    local files = type(member) == "string" and files_of(member) or { member }
+    table.move(files, 1, #files, #out + 1, out)
+  end
+  return out
+end
+
+-- A set: a folder, its files in byte order of their names, or a list of folders, files
 -- and loaded strategies, in the order given. A list of read-only strategies.
 function strategy.set(source)
   if type(source) ~= "string" and type(source) ~= "table" then

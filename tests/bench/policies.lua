@@ -94,8 +94,9 @@ end
 local function line(name, T, shares)
   local words = {}
   for n, list in ipairs(shares) do words[n] = ("%.3f"):format(mean(list)) end
-  print(("| %s | %d | %s | %.3f (%.3f to %.3f) | %d |"):format(name, T,
-    table.concat(words, " | "), summary(shares)))
+  local value, low, high = summary(shares)
+  print(("| %s | %d | %s | %.3f (%.3f to %.3f) | %d |"):format(name, T, table.concat(words, " | "),
+                                                              value, low, high, #shares[1]))
   io.stdout:flush()
 end
 

@@ -1,10 +1,11 @@
 -- generator/schedule.lua - children from a task's schedule.lua: named
 -- parameters, a validity rule, and emit(point) -> source. A strategy owns the
--- parameters named in its `moves`; a child is its parent with at least one of
--- these changed and nothing else, drawn among the valid points that were never
--- proposed and whose source is new: evenly where they can be enumerated, else mostly
--- with few of them changed. A few are drawn where the policy says which of them it
--- would rather have, else one. The first value of every parameter is the baseline.
+-- parameters named in its `moves`, { "*" } for every one; a child is its parent with at
+-- least one of these changed and nothing else, drawn among the valid points that were
+-- never proposed and whose source is new: evenly where they can be enumerated, else
+-- mostly with few of them changed. Where the policy says which it would rather have, all
+-- are ranked that can be listed, else a few drawn. The first value of every parameter is
+-- the baseline.
 --
 -- A generator is { name, start = function(task) -> instance }, an instance
 --   open(parent, strategy)  true when something new could come of it
@@ -12,8 +13,8 @@
 --                           or nil, reason [, code]; about has pool, best, task, prefer:
 --                           nil or function(list of params) -> number of one or nil.
 --                           Code EDECLINED: the strategy cannot help this kernel
---   moves(parent, strategy) parameters of what may come of it, and whether known ones
---                           come again; nil when unknown. Optional
+--   moves(parent, strategy) parameters of what may come of it, whether known ones come
+--                           again, how many are drawn (nil: all); nil when unknown. Optional
 --   seen(candidate)         it is known already: never propose it again
 --   pending(candidate, is)  it is under way from now on, or has landed. Optional
 --   ending(strategies)      why no pair is open, a sentence or nil. Optional
@@ -26,16 +27,17 @@ local schema = require "kernelband.schema"
 
 -- limit: combinations of owned values enumerated a pair; beyond it as many are
 -- sampled, near the parent. draws: children drawn for a proposal, of which the policy may
--- prefer one.
+-- prefer one; else all of a pair that are valid, where they can be listed, and 4 where not.
 -- first: a generator that asks a model; it is asked once for sets of parameters, which the
 -- first pulls propose.
 local rules = { { "limit", "integer", default = 4096, at_least = 1, at_most = 1048576 },
-                { "draws", "integer", default = 4, at_least = 1, at_most = 64 },
+                { "draws", "integer", optional = true, at_least = 1, at_most = 64 },
                 { "first", "table", optional = true,
                   check = function(g) return type(g.start) == "function",
                     "a generator that asks a model: kb.generator.llm, command or replay" end } }
 
-local most_moves = 256                  -- told to policies of a pair
+local most_moves = 512                  -- told to policies of a pair
+local few = 4
 
 local function key_of(point) return table.concat(point, ",") end
 
@@ -112,8 +114,13 @@ local function start(task, limit, draws, identity, model)
   local function span_of(strategy)
     local span = spans[strategy.name]
     if span then return span end
-    span = { size = 1 }
-    for _, name in ipairs(strategy.moves or {}) do
+    span = { size = 1, name = strategy.name }
+    local names = strategy.moves or {}
+    if names[1] == "*" then             -- every parameter
+      names = {}
+      for i, p in ipairs(parameters) do names[i] = p[1] end
+    end
+    for _, name in ipairs(names) do
       if at[name] then
         span[#span + 1] = at[name]
         span.size = span.size * #parameters[at[name]][2]
@@ -181,15 +188,53 @@ local function start(task, limit, draws, identity, model)
     end
   end
 
-  -- One fresh point, or the one of a few that prefer points out.
+  -- The valid points of base under a span, base among them, and their parameters: the same
+  -- lists for all that share them; nil when there are too many.
+  local lists = {}
+  local function listed(base, span)
+    if span.size > limit then return nil end
+    local rest = table.move(base, 1, #base, 1, {})
+    for _, i in ipairs(span) do rest[i] = "*" end
+    local key = key_of(rest) .. " " .. span.name
+    if lists[key] == nil then
+      local all, params = {}, {}
+      for n = 0, span.size - 1 do
+        local point = combine(base, span, n)
+        local p = named(point)
+        if #all <= most_moves and call("valid", p) then
+          all[#all + 1], params[#params + 1] = point, p
+        end
+      end
+      lists[key] = #all <= most_moves and { all, params }
+    end
+    if lists[key] then return lists[key][1], lists[key][2] end
+  end
+
+  -- Of all that can be listed the fresh one that prefer points out.
+  local function ranked(base, span, prefer)
+    local all, params = listed(base, span)
+    while all do
+      local n = prefer(params)
+      if not n or fresh(all[n]) then return all[n] end
+      local left, of_left = {}, {}
+      for j, point in ipairs(all) do
+        if j ~= n then left[#left + 1], of_left[#left + 1] = point, params[j] end
+      end
+      all, params = left[1] and left, of_left
+    end
+  end
+
+  -- One fresh point, or the one of all or of a few that prefer points out.
   local function draw(base, span, rng, prefer)
-    local some, params, known, left = {}, {}, {}, 16 * draws
+    local best = prefer and not draws and ranked(base, span, prefer)
+    if best then return best end
+    local some, params, known, left = {}, {}, {}, 16 * (draws or few)
     for point in shuffled(base, span, rng) do
       local key = fresh(point)
       if key and not known[key] then
         if not prefer then return point end
         known[key], some[#some + 1], params[#params + 1] = true, point, named(point)
-        if #some == draws then break end
+        if #some == (draws or few) then break end
       end
       left = left - (some[1] and 1 or 0)        -- one will do, where others are rare
       if left == 0 then break end
@@ -247,23 +292,13 @@ local function start(task, limit, draws, identity, model)
     return not closed[pair]
   end
 
-  -- The valid points a strategy reaches from a parent, the parent's among them: one
-  -- list for all that share it; nil beyond most_moves. Known ones never come again.
-  local lists = {}
+  -- The parameters of the valid points a strategy reaches from a parent, the parent's among
+  -- them; known ones never come again; how many are drawn, nil for all.
   function instance.moves(parent, strategy)
-    local base, span = point_of(parent), span_of(strategy)
-    if not base or span.size > most_moves then return nil end
-    local rest = table.move(base, 1, #base, 1, {})
-    for _, i in ipairs(span) do rest[i] = "*" end
-    local key = key_of(rest) .. " " .. strategy.name
-    if not lists[key] then
-      lists[key] = {}
-      for n = 0, span.size - 1 do
-        local params = named(combine(base, span, n))
-        if call("valid", params) then table.insert(lists[key], params) end
-      end
-    end
-    return lists[key], false
+    local base = point_of(parent)
+    if not base then return nil end
+    local _, params = listed(base, span_of(strategy))
+    return params, false, draws
   end
 
   local function take(point, source)
@@ -308,7 +343,7 @@ local function start(task, limit, draws, identity, model)
   local function unowned(strategies)
     local owned, out = {}, {}
     for _, s in ipairs(strategies) do
-      for _, name in ipairs(s.moves or {}) do owned[name] = true end
+      for _, i in ipairs(span_of(s)) do owned[parameters[i][1]] = true end
     end
     for _, p in ipairs(parameters) do
       if not owned[p[1]] and #p[2] > 1 then out[#out + 1] = p[1] end
@@ -348,13 +383,13 @@ local function start(task, limit, draws, identity, model)
   return instance
 end
 
--- kb.generator.schedule { limit = 4096, draws = 4, first = nil }. What differs from these is told
+-- kb.generator.schedule { limit = 4096, draws = nil, first = nil }. What differs is told
 -- of it in a run, which is resumed with the same alone.
 local function new(options)
   options = schema.options(options, rules, "kb.generator.schedule")
   local identity
-  if options.limit ~= rules[1].default or options.draws ~= rules[2].default then
-    identity = ("schedule, limit %d, draws %d"):format(options.limit, options.draws)
+  if options.limit ~= rules[1].default or options.draws then
+    identity = ("schedule, limit %d, draws %s"):format(options.limit, options.draws or "all")
   end
   local first = options.first
   if first then

@@ -20,7 +20,7 @@
 -- A parameter enters by its binary logarithm where it is a positive number, so that 64
 -- lies between 32 and 128; 0 counts as 1/2, true as 1, and names of other kinds by their
 -- place in the order met. rate says how fast covariance fades along an axis at first, of
--- an axis of two values a third of it; fit is how far points may move that.
+-- an axis of two values a third of it; fit is how far 12 points and more may move that.
 
 local core     = require "kernelband.core"
 local gains    = require "kernelband.policy.gains"
@@ -225,9 +225,7 @@ function surrogate.new(options, moves, remembered, strategies)
     points[#points + 1] = { x = x, y = y, n = counted, params = params, time_ns = time_ns }
     if #points == most_points then rebuild() else take(points[#points]) end
     local n = #points
-    if o.fit > 0 and y and n >= 4 and (n <= 12 or n <= 32 and n % 2 == 0 or n % 8 == 0) then
-      speed:fit(o.fit)
-    end
+    if o.fit > 0 and y and n >= 12 and n % (n <= 32 and 4 or 8) == 0 then speed:fit(o.fit) end
   end
 
   function model.admit(kernel)
