@@ -1,6 +1,6 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check [T=NAME] graph count soak soak-aa check-gpu memcheck lint fuzz bench bench-gpu demo
-#   bundle deps install uninstall clean
+#   all check [T=NAME] golden [UPDATE=1] faults [F=NAME] graph count soak soak-aa check-gpu memcheck
+#   lint fuzz bench bench-gpu demo bundle deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -61,7 +61,7 @@ KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check graph count soak soak-aa memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
+.PHONY: all check graph count faults soak soak-aa memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
         uninstall clean
 all: $(KB) $(INJECT)
 
@@ -114,9 +114,10 @@ $(B)/%.o: %.c Makefile
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
 # make check [T=NAME]: every test is a target of its own and always passes; the last line is the
-# status. T is names, with % for any text. spec_layers reads what the other specs recorded.
+# status. T is names, with % for any text. Some come after the rest, one at a time: two have bounds
+# on time, and spec_layers reads what the other specs recorded.
 T       ?= %
-ALONE   := spec_layers
+ALONE   := check_device spec_evidence spec_layers
 NAMES   := $(filter $(T),$(notdir $(TESTS)) $(basename $(notdir $(SPECS))))
 CHECKS  := $(addprefix run-,$(filter-out $(ALONE),$(NAMES)))
 LAST    := $(CHECKS)
@@ -135,6 +136,21 @@ graph: all
 	@$(KB) run tests/graph.lua build/graph $(B)/check
 count: all
 	@$(KB) run tests/count.lua
+
+# What the program says and does, compared with tests/golden: make golden [UPDATE=1] [G=SECTION].
+# Sections can be made at once: -j2. Timings are no part of it: make bench has those.
+G ?= interface choices judge runs
+GOLDEN := $(addprefix golden-,$(G))
+.PHONY: golden $(GOLDEN)
+golden: $(GOLDEN)
+$(GOLDEN): golden-%: all $(SERVER) $(STUB)
+	@$(KB) run tests/golden.lua $(B)/golden $(if $(UPDATE),update) $*
+
+# Every fault of tests/faults in a copy of this folder: the test it names must fail. make faults
+# [F=NAME], NAME with % for any text.
+F ?= %
+faults:
+	@sh tests/faults.sh $(filter $(F),$(basename $(notdir $(wildcard tests/faults/*.patch))))
 
 # Slow ones: README as written, and whatever else takes more than seconds.
 soak: all $(SERVER)

@@ -8,12 +8,14 @@
 --   tally = candidates.judge(list, device, times, note)
 --       { hostile =, caught =, honest =, alarms =, rows = { text }, seconds = }
 --   candidates.table(tallies)     the lines that README has
+--   candidates.before_launch(root, c, compiler)     a CUDA candidate's verdict without a GPU
 --
 -- expect: wrong.                one verdict
 -- expect: crashed|timeout.      either
 -- expect: no_gain.              any, but ok only with a speed-up under 1.5
 -- expect: no_gain below 60.     the same with another bound
 local core   = require "kernelband.core"
+local plan   = require "kernelband.plan"
 local task   = require "kernelband.task"
 local worker = require "kernelband.worker"
 
@@ -76,6 +78,23 @@ function candidates.differs(c, out)
   end
   if out.verdict == "ok" then text = ("ok, %.2f times as fast"):format(out.speedup) end
   return ("expected %s, got %s"):format(table.concat(c.want, " or "), text)
+end
+
+local of_code = { EBUILD = "build_failed", ETIME = "build_failed", EDENIED = "cheated" }
+
+-- The verdict on a CUDA candidate before any launch, or "ok"; and what was said. Needs no GPU;
+-- compiler: core.nvrtc().
+function candidates.before_launch(root, c, compiler)
+  local own = task.for_language(candidates.task(root, c.task), "cuda")
+  local launches, text = plan.parse(c.source, own)
+  if not launches then return "launch_failed", text end
+  local made, code
+  made, text, code = compiler:make(c.source, "sm_90a")
+  if not made then return of_code[code] or code, text end
+  local resolved
+  resolved, text = plan.resolve(launches, own, own.shapes.timed[1], { sm_count = 132 })
+  if not resolved then return "launch_failed", text end
+  return "ok", table.concat(made, " ")
 end
 
 -- The evaluation of what was submitted, however long it takes.

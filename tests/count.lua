@@ -18,7 +18,7 @@ local function strip(text, rules)
       end
       if last then
         hit = text:sub(at, last)
-        if rule.comment then keep_lines(hit) else out[#out + 1] = hit:gsub("\n[ \t]*\n", "\nx\n") end
+        if rule.comment then keep_lines(hit) else out[#out + 1] = hit end
         at = last + 1
         break
       end

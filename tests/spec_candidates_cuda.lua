@@ -5,8 +5,6 @@
 local t = require "harness"
 local candidates = require "candidates"
 local core = require "kernelband.core"
-local plan = require "kernelband.plan"
-local task = require "kernelband.task"
 
 local compiler, why = core.nvrtc()
 if not compiler then
@@ -18,21 +16,6 @@ end
 local word = arg[1] or ""
 local root = arg[0]:match "^(.*)/" or "."
 local early = { build_failed = true, cheated = true, launch_failed = true }
-local of_code = { EBUILD = "build_failed", ETIME = "build_failed", EDENIED = "cheated" }
-
--- The verdict before any launch, or "ok".
-local function before_launch(c)
-  local own = task.for_language(candidates.task(root, c.task), "cuda")
-  local launches, text = plan.parse(c.source, own)
-  if not launches then return "launch_failed", text end
-  local _, code
-  _, text, code = compiler:make(c.source, "sm_90a")
-  if not _ then return of_code[code] or code, text end
-  local resolved
-  resolved, text = plan.resolve(launches, own, own.shapes.timed[1], { sm_count = 132 })
-  if not resolved then return "launch_failed", text end
-  return "ok"
-end
 
 local function contains(list, v)
   for _, x in ipairs(list) do if x == v then return true end end
@@ -45,7 +28,7 @@ local refused = 0
 for _, c in ipairs(all) do
   if c.name:find(word, 1, true) and not c.slow then
     t.test(c.name .. " compiles, or is refused as it should be", function()
-      local got, text = before_launch(c)
+      local got, text = candidates.before_launch(root, c, compiler)
       local late = not c.want[1] or not early[c.want[1]]
       if os.getenv "KERNELBAND_TRACE" then print(c.name, got, text) end
       if got ~= "ok" then

@@ -1,0 +1,2 @@
+return { name = "passes", target = "sm", summary = "fewer passes",
+         prompt = "Write each element once.", moves = { "passes" } }
