@@ -39,7 +39,7 @@ end
 local search = [[
 local kb = require "kernelband"
 for seed, out in ipairs { "run", "run2" } do
-  kb.search { task = kb.synthetic { seed = 3, fail = 0 }, policy = "policies/random.lua",
+  kb.search { task = kb.synthetic { seed = 3, fail = 0 }, policy = "policies/kernelband_v1.lua",
               budget = { steps = 5 }, seed = seed, out = out }
 end
 ]]
