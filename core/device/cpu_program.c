@@ -248,6 +248,15 @@ static int64_t settle(cpu_program *p)
     return used_ns;
 }
 
+/* A process is called asleep a moment before it leaves its processor, and only
+ * then is its time booked. Where less was used than passed, this may be why. */
+static int64_t settle_late(cpu_program *p)
+{
+    static const struct timespec nap = { 0, 100000 };
+    nanosleep(&nap, NULL);
+    return settle(p);
+}
+
 static int open_stat(pid_t pid)
 {
     char path[64];
@@ -328,6 +337,8 @@ kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
         return st;
     int64_t passed_ns = end_ns - start_ns;
     int64_t used_ns = settle(p);
+    if (used_ns < passed_ns - passed_ns / 8 - wake_cost_ns)
+        used_ns += settle_late(p);
     if (!elapsed_ns)
         return KB_OK;
     *elapsed_ns = passed_ns;

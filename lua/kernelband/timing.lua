@@ -116,9 +116,10 @@ local function plan(s, a, b, mode)
   local repeats = s.language == "c" and math.max(1, math.min(8, a_ns / b_ns / far_apart // 1)) or 1
   local pair_ns, rounds, most = a_ns + repeats * b_ns, more.rounds, more.most
   local budget_ns = p.samples_ns / #s.timed * more.rounds / p.rounds
-  if pair_ns > slow_pair_ns then
-    local apart = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart
-    rounds = (apart and 3 or mode == "noise" and 4 or 6) * (mode == "confirm" and 2 or 1)
+  local apart, slow = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart, pair_ns > slow_pair_ns
+  if slow or apart and s.language == "c" then
+    rounds = (slow and apart and 3 or (apart or mode == "noise") and 4 or 6)
+             * (mode == "confirm" and 2 or 1)
     most = 2 * rounds
   end
   local start = now()
@@ -273,29 +274,31 @@ function timing.noise(s)
   return win.noise(lists)
 end
 
--- A result too good to be taken at its word: its shapes are timed again by new
--- processes, with more looks, and that is what counts. A confirmation is such a
--- second measurement by itself.
-local function again(s, out, kernel, why)
+-- What calibration says of a candidate's speed: a first measurement, by processes that the
+-- second one does not use.
+local function at_first_sight(s, runs)
+  local sight = { shapes = {} }
   for i, room in ipairs(s.timed) do
-    local run, bad = prepare(s, room, kernel)
-    if not run then return bad end
-    local _ <close> = run.program
-    local r, wrong = one_shape(s, room, baseline_side(s, room), run, "again")
-    if not r then return wrong end
-    r.first = { time_ns = out.shapes[i].time_ns, speedup = out.shapes[i].speedup }
-    share_of_peak(s, r)
-    out.shapes[i] = r
+    sight.shapes[i] = { shape = room.shape, label = room.label, time_ns = runs[i].ns,
+                        baseline_ns = room.baseline_ns, speedup = room.baseline_ns / runs[i].ns }
+  end
+  win.overall(sight)
+  return sight
+end
+
+-- A result too good to be taken at its word was measured twice: what the second measurement, with
+-- more looks, says of it. A confirmation is such a second measurement by itself.
+local function say_again(s, out, before, why)
+  for i, r in ipairs(out.shapes) do
+    r.first = { time_ns = before.shapes[i].time_ns, speedup = before.shapes[i].speedup }
   end
   verdict.ran(s, "a second measurement by new processes")
-  local before = out.speedup
-  win.overall(out)
   local still = win.below_floor(s, out)
   out.impossible = still ~= nil
   out.quarantined = ("%s; measured again: %.4g times, %s"):format(why, out.speedup,
     still and "and still below the floor: it is no win"
-    or math.abs(math.log(out.speedup / before)) > 0.1 and "which is another figure and stands"
-    or "which stands")
+    or math.abs(math.log(out.speedup / before.speedup)) > 0.1
+    and "which is another figure and stands" or "which stands")
 end
 
 -- The kernel of a source, kept while it is asked for again and again.
@@ -337,6 +340,56 @@ local function against(s, out, runs, source)
   verdict.ran(s, "side by side with the best kernel so far")
 end
 
+-- All timed shapes. Returns nil, or an evaluation.
+local function measure(s, out, runs, mode)
+  for i, room in ipairs(s.timed) do
+    local r, bad = one_shape(s, room, baseline_side(s, room), runs[i], mode)
+    if not r then return bad end
+    share_of_peak(s, r)
+    out.shapes[i] = r
+  end
+  win.overall(out)
+end
+
+-- A candidate that was not screened away. What calibration says is too good is measured with more
+-- looks at once; what looked possible then and does not now is measured again.
+local function measured(s, out, kernel, runs, options)
+  local before = at_first_sight(s, runs)
+  local why = not options.confirm and win.suspicious(s, before, options) or nil
+  local bad = measure(s, out, runs, options.confirm and "confirm" or why and "again")
+  if bad then return bad end
+  if why then say_again(s, out, before, why) return nil end
+  why = win.suspicious(s, out, options)
+  if why and options.confirm then
+    out.impossible = win.below_floor(s, out) ~= nil
+    out.quarantined = why .. "; this is the second measurement"
+  elseif why then
+    before = { shapes = out.shapes, speedup = out.speedup }
+    out.shapes = {}
+    local again <close> = check.closing {}
+    for i, room in ipairs(s.timed) do
+      again[i], bad = prepare(s, room, kernel)
+      if not again[i] then return bad end
+    end
+    bad = measure(s, out, again, "again")
+    if bad then return bad end
+    say_again(s, out, before, why)
+  end
+end
+
+-- One more sample of a candidate that was screened away, for its outputs. Returns nil, or an
+-- evaluation.
+local function look_at_screened(s, out, runs)
+  for i, room in ipairs(s.timed) do
+    local ns, why, code = per_call(runs[i].program, room, runs[i].n)
+    if not ns then return died(code, why, room.label) end
+    local bad = check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
+    if bad then return bad end
+    share_of_peak(s, out.shapes[i])
+  end
+  win.overall(out)
+end
+
 function timing.candidate(s, out, kernel, options)
   if options.baseline then return baseline_as_is(s, out) end
   local runs <close> = check.closing {}
@@ -351,31 +404,15 @@ function timing.candidate(s, out, kernel, options)
     if bad then return bad end
     out.screened = slower
   end
-  for i, room in ipairs(s.timed) do
-    if out.screened then
-      local ns, why, code = per_call(runs[i].program, room, runs[i].n)
-      if not ns then return died(code, why, room.label) end
-      local bad = check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
-      if bad then return bad end
-    else
-      local r, wrong = one_shape(s, room, baseline_side(s, room), runs[i],
-                                 options.confirm and "confirm" or nil)
-      if not r then return wrong end
-      out.shapes[i] = r
-    end
+  local bad
+  if out.screened then
+    bad = look_at_screened(s, out, runs)
+  else
+    bad = measured(s, out, kernel, runs, options)
   end
-  for _, r in ipairs(out.shapes) do share_of_peak(s, r) end
-  win.overall(out)
-  local why = not out.screened and win.suspicious(s, out, options)
-  if why and options.confirm then
-    out.impossible = win.below_floor(s, out) ~= nil
-    out.quarantined = why .. "; this is the second measurement"
-  elseif why then
-    local bad = again(s, out, kernel, why)
-    if bad then return bad end
-  end
+  if bad then return bad end
   if options.incumbent and not out.screened and contends(out, options.best_times_ns) then
-    local bad = against(s, out, runs, options.incumbent)
+    bad = against(s, out, runs, options.incumbent)
     if bad then return bad end
   end
   out.noise = s.noise
