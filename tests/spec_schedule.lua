@@ -266,4 +266,98 @@ t.test("a task without a schedule is refused", function()
   end)
 end)
 
+-- First points -----------------------------------------------------------------
+
+local machine = { roofline = { isa = "avx2+fma", l1d_bytes = 32768, l2_bytes = 524288,
+                               l3_bytes = 0 } }
+
+local function advised(first_points)
+  return kb.generator.schedule().start({ name = "toy",
+    schedule = schedule { first_points = first_points } },
+    { device = function() return machine end })
+end
+
+t.test("a pair's first child has what the first points say of its parameters", function()
+  local asked
+  local g = advised(function(m)
+    asked = m
+    return { { tile_m = 32, tile_n = 16, width = 8 } }
+  end)
+  g.seen { source = "known", params = { tile_m = 32, tile_n = 16, width = 8 } }
+  local first = kernel(1, g.first)
+  t.equal(g.propose(first, tiling, core.rng(1)).source, "m32 n16 w1")
+  t.equal(g.propose(first, vector, core.rng(1)).source, "m0 n0 w8")
+  t.equal(g.propose(kernel(2, { tile_m = 32, tile_n = 16, width = 1 }), vector,
+                    core.rng(1)).source, "m32 n16 w4")
+  t.equal(asked, machine)
+end)
+
+t.test("a first point that names every parameter comes first, whatever the strategy", function()
+  local g = advised(function()
+    return { { tile_m = 16, tile_n = 16, width = 4 }, { tile_m = 32 } }
+  end)
+  t.equal(g.propose(kernel(1, g.first), vector, core.rng(1)).source, "m16 n16 w4")
+  t.equal(g.propose(kernel(1, g.first), vector, core.rng(1)).source, "m0 n0 w4")
+  t.equal(g.propose(kernel(1, g.first), tiling, core.rng(1)).source, "m16 n16 w1")
+  t.equal(g.propose(kernel(1, g.first), tiling, core.rng(1)).source, "m32 n0 w1")
+end)
+
+t.test("after the first points, and where none is valid or new, children are drawn", function()
+  local g = advised(function() return { { tile_n = 16 }, { tile_m = 16 }, { width = 3 } } end)
+  local got = all(g, kernel(1, g.first), tiling)
+  t.equal(got[1], "m16 n0 w1")          -- tile_n = 16 alone is not valid
+  t.equal(#got, 4)
+  t.equal(#all(g, kernel(1, g.first), vector), 2)
+end)
+
+t.test("while the machine is not known there are no first points", function()
+  local g = kb.generator.schedule().start({ name = "toy", schedule = schedule {
+    first_points = function() error "asked" end } }, { device = function() end })
+  t.equal(#all(g, kernel(1, g.first), tiling), 4)
+end)
+
+t.test("first points that fail name the schedule", function()
+  local g = advised(function() error "no such cache" end)
+  t.raises("no such cache", g.propose, kernel(1, g.first), tiling, core.rng(1))
+end)
+
+t.test("register tiles fill the registers and leave some to spare", function()
+  local emit = require "kernelband.emit"
+  local rows, vectors = { 1, 2, 4, 6, 8, 12 }, { 1, 2, 3, 4 }
+  local function tile(isa)
+    return emit.register_tile({ roofline = { isa = isa } }, rows, vectors)
+  end
+  t.equal(tile "avx2+fma", { 6, 2 })
+  t.equal(tile "avx512f", { 12, 2 })
+  t.equal(tile "unknown", nil)
+  t.equal(emit.register_tile({}, rows, vectors), nil)
+  t.equal(emit.vector_width(machine, { 1, 4, 8, 16 }), 8)
+  t.equal(emit.block(32768, 64, { 0, 64, 128, 256 }), 256)
+  t.equal(emit.block(1024, 64, { 0, 64, 128, 256 }), 0)
+end)
+
+t.test("every C schedule's first points are points of it", function()
+  local path = require "kernelband.path"
+  local tasks = path.find "examples/tasks"
+  for _, isa in ipairs { "avx2+fma", "avx512f", "baseline" } do
+    local here = { roofline = { isa = isa, l1d_bytes = 32768, l2_bytes = 524288, l3_bytes = 0 } }
+    for _, name in ipairs(core.system.list(tasks)) do
+      local file = tasks .. "/" .. name
+      local s = core.system.exists(file .. "/schedule.lua") and kb.task(file).schedule
+      for _, p in ipairs(s and s.first_points(here) or {}) do
+        local known, whole = {}, {}
+        for _, q in ipairs(s.parameters) do
+          whole[q[1]] = q[2][1]
+          for _, v in ipairs(q[2]) do known[q[1] .. " " .. v] = true end
+        end
+        for axis, value in pairs(p) do
+          t.equal(known[axis .. " " .. value], true, file .. " " .. axis .. " " .. value)
+          whole[axis] = value
+        end
+        t.equal(s.valid(whole), true, file)
+      end
+    end
+  end
+end)
+
 t.finish()

@@ -27,6 +27,55 @@ function emit.writer()
   return w
 end
 
+-- What a processor's registers and caches suggest, for first_points of a schedule. machine:
+-- as a device describes itself. A kind of machine that is not known here suggests nothing.
+local registers = {                     -- how many there are, floats in one
+  ["avx512f"] = { 32, 16 }, ["avx2+fma"] = { 16, 8 },
+}
+
+-- The widest vector among values that a register holds.
+function emit.vector_width(machine, values)
+  local known, widest = registers[machine.roofline and machine.roofline.isa], nil
+  for _, v in ipairs(values) do
+    if known and v <= known[2] and v > (widest or 0) then widest = v end
+  end
+  return widest
+end
+
+-- The tile { rows, vectors } of sums that stay in registers beside the vectors of a row of
+-- b, one element of a, and one to spare: the one with most sums, of as many the narrowest
+-- that has no more loads than products. nil where nothing fits.
+function emit.register_tile(machine, rows, vectors)
+  local known, best = registers[machine.roofline and machine.roofline.isa], nil
+  for _, r in ipairs(rows) do
+    for _, v in ipairs(vectors) do
+      local fits = known and r * v + v + 2 <= known[1] and r + v <= r * v
+      local more = fits and best and r * v - best[1] * best[2]
+      if fits and (not best or more > 0 or more == 0 and v < best[2]) then best = { r, v } end
+    end
+  end
+  return best
+end
+
+-- The largest of values so many of which fit half of a cache: the other half is for
+-- what streams by.
+function emit.block(cache_bytes, bytes_each, values)
+  local largest = values[1]
+  for _, v in ipairs(values) do
+    if v * bytes_each <= cache_bytes / 2 and v > largest then largest = v end
+  end
+  return largest
+end
+
+-- first_points of a schedule that only knows vectors: as wide as a register.
+function emit.wide(parameters)
+  return function(machine)
+    for _, p in ipairs(parameters) do
+      if p[1] == "vector" then return { { vector = emit.vector_width(machine, p[2]) } } end
+    end
+  end
+end
+
 function emit.copy(parameters, p)
   local out = {}
   for _, parameter in ipairs(parameters) do
@@ -94,6 +143,65 @@ function emit.scratch(w)
   w.line("if (!at)")
   w.line("    abort();")
   w.line("return at;")
+  w.line("}")
+  w.line("")
+end
+
+-- Whether so many floats may be an array: two fit on any thread's stack, and the heap may
+-- give its pages back after every call.
+function emit.small(floats) return floats ~= nil and floats <= 1 << 16 end
+
+-- A buffer of floats (text, and their number where it is known): an array or scratch.
+function emit.buffer(w, name, floats, known)
+  if emit.small(known) then
+    w.line("float %s[%d] __attribute__((aligned(64)));", name, known)
+  else
+    w.line("float *%s = scratch(%s);", name, floats)
+  end
+end
+
+-- name(rows, depth, a, a_row, to): whole panels of so many rows, one column after the
+-- other; what lies below the last row repeats it. Calls least.
+function emit.pack_rows(w, name, rows)
+  w.line("/* Panels of %d rows, one column after the other. */", rows)
+  w.line("static void %s(ptrdiff_t rows, ptrdiff_t depth, const float *a, "
+         .. "ptrdiff_t a_row, float *restrict to)", name)
+  w.line("{")
+  w.line("for (ptrdiff_t i = 0; i < rows; i += %d) {", rows)
+  w.line("const float *a0 = a + i * a_row;")
+  for r = 1, rows - 1 do
+    w.line("const float *a%d = a + least(i + %d, rows - 1) * a_row;", r, r)
+  end
+  w.line("")
+  w.line("for (ptrdiff_t p = 0; p < depth; p++, to += %d) {", rows)
+  for r = 0, rows - 1 do w.line("to[%d] = a%d[p];", r, r) end
+  w.line("}")
+  w.line("}")
+  w.line("}")
+  w.line("")
+end
+
+-- name(depth, columns, b, b_row, to): whole panels of so many columns, one row after the
+-- other; what lies beside the last column is 0.
+function emit.pack_columns(w, name, columns)
+  w.line("/* Panels of %d columns, one row after the other. */", columns)
+  w.line("static void %s(ptrdiff_t depth, ptrdiff_t columns, const float *b, "
+         .. "ptrdiff_t b_row, float *restrict to)", name)
+  w.line("{")
+  w.line("const ptrdiff_t whole = columns / %d * %d;", columns, columns)
+  w.line("")
+  w.line("for (ptrdiff_t p = 0; p < depth; p++) {")
+  w.line("const float *row = b + p * b_row;")
+  w.line("float *line = to + p * %d;", columns)
+  w.line("")
+  w.line("for (ptrdiff_t j = 0; j < whole; j += %d)", columns)
+  w.line("    for (ptrdiff_t q = 0; q < %d; q++)", columns)
+  w.line("        line[j * depth + q] = row[j + q];")
+  if columns > 1 then
+    w.line("for (ptrdiff_t q = 0; whole < columns && q < %d; q++)", columns)
+    w.line("    line[whole * depth + q] = whole + q < columns ? row[whole + q] : 0.0f;")
+  end
+  w.line("}")
   w.line("}")
   w.line("")
 end

@@ -56,6 +56,7 @@ local schedule_rules = {
   { "parameters", "list", at_least = 1, item = { type = "list", at_least = 2, at_most = 2 } },
   { "valid", "function" },
   { "emit", "function" },
+  { "first_points", "function", optional = true },
 }
 
 -- fenced: the file is a stranger's, and can compute and nothing else.

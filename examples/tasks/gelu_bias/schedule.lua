@@ -214,4 +214,5 @@ local function emit(point)
   return w.text()
 end
 
-return { parameters = parameters, valid = valid, emit = emit }
+return { parameters = parameters, valid = valid, emit = emit,
+         first_points = code.wide(parameters) }

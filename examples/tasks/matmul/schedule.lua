@@ -58,6 +58,12 @@ local function settle(p)
   return out
 end
 
+-- Floats of a packed block, where its sides are known.
+local function packed(p, dimension, step)
+  local across = (p[dimension] + step - 1) // step * step
+  return p[dimension] * p.tile_k > 0 and across * p.tile_k or nil
+end
+
 -- Everything the pieces below share: sizes, and how a and b are indexed.
 local function plan(p)
   local f = {
@@ -68,6 +74,8 @@ local function plan(p)
     a_step = p.pack_a == 1 and p.fuse_rows or 1,
     b_row = p.pack_b == 1 and tostring(p.vectors * p.vector) or "b_row",
   }
+  f.heap_a = p.pack_a == 1 and not code.small(packed(p, "tile_m", f.rows))
+  f.heap_b = p.pack_b == 1 and not code.small(packed(p, "tile_n", f.columns))
   -- Partial sums hide the latency of an addition where a tile has few results.
   while in_registers(p) and f.chains * 2 <= p.unroll
       and f.rows * p.vectors * f.chains * 2 <= 8 do
@@ -134,11 +142,9 @@ local function emit_term(w, p, f, step, chain)
   for q = 0, p.vectors - 1 do
     w.line("const %s b%d = %s;", f.type, q, load(p, at("bp", 0, "", q * p.vector)))
   end
-  for r = 0, f.rows - 1 do
+  for r = 0, f.rows - 1 do              -- one of a at a time, or registers run out
     w.line("const float a%d = %s;", r,
            at_float(at("a", r, f.a_row, step * f.a_step)))
-  end
-  for r = 0, f.rows - 1 do
     for q = 0, p.vectors - 1 do
       w.line("%s += a%d * b%d;", sum_name(chain, r, q), r, q)
     end
@@ -250,13 +256,27 @@ local function emit_memory_tile(w, p, f)
   w.line("")
 end
 
--- What a whole tile does not cover; rows, columns and depth as they come.
+-- What a whole tile does not cover; rows, columns and depth as they come. Packed panels
+-- are whole: so is the tile, of which only a part is kept.
 local function emit_edge(w, p, f)
   w.line("/* What is left beside the whole tiles. */")
   w.line("static void edge(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth, "
          .. "const float *restrict a, const float *restrict b, "
          .. "float *restrict c, ptrdiff_t c_row%s%s)", f.strides, f.flag)
   w.line("{")
+  if in_registers(p) and p.pack_a + p.pack_b == 2 then
+    w.line("float whole[%d] = { 0.0f };", f.rows * f.columns)
+    w.line("")
+    w.line("tile(depth, a, b, whole%s%s);", f.rows > 1 and ", " .. f.columns or "",
+           f.add == "flag" and ", 0" or "")
+    w.line("for (ptrdiff_t i = 0; i < rows; i++)")
+    w.line("    for (ptrdiff_t j = 0; j < columns; j++)")
+    w.line("        c[i * c_row + j] %s whole[i * %d + j]%s;", f.add == "always" and "+=" or "=",
+           f.columns, f.add == "flag" and " + (add ? c[i * c_row + j] : 0.0f)" or "")
+    w.line("}")
+    w.line("")
+    return
+  end
   w.line("for (ptrdiff_t i = 0; i < rows; i++) {")
   w.line("float *ci = c + i * c_row;")
   w.line("")
@@ -332,53 +352,21 @@ local function emit_block(w, p, f)
   for _ = 1, opened do w.line("}") end
   w.line("}")
   w.line("")
-  return #whole > 0
 end
 
-local function emit_packing(w, p, f)
-  if p.pack_a == 1 then
-    w.line("/* Panels of %d rows, one column after the other. */", f.rows)
-    w.line("static void pack_a(ptrdiff_t rows, ptrdiff_t depth, const float *a,")
-    w.line("                   ptrdiff_t a_row, float *restrict to)")
-    w.line("{")
-    w.line("for (ptrdiff_t i = 0; i < rows; i++) {")
-    w.line("float *line = to + i / %d * %d * depth + i %% %d;",
-           f.rows, f.rows, f.rows)
-    w.line("")
-    w.line("for (ptrdiff_t p = 0; p < depth; p++)")
-    w.line("    line[p * %d] = a[i * a_row + p];", f.rows)
-    w.line("}")
-    w.line("}")
-    w.line("")
-  end
-  if p.pack_b == 1 then
-    w.line("/* Panels of %d columns, one row after the other. */", f.columns)
-    w.line("static void pack_b(ptrdiff_t depth, ptrdiff_t columns, const float *b,")
-    w.line("                   ptrdiff_t b_row, float *restrict to)")
-    w.line("{")
-    w.line("for (ptrdiff_t j = 0; j < columns; j += %d) {", f.columns)
-    w.line("const ptrdiff_t width = least(%d, columns - j);", f.columns)
-    w.line("")
-    w.line("for (ptrdiff_t p = 0; p < depth; p++)")
-    w.line("    for (ptrdiff_t q = 0; q < width; q++)")
-    w.line("        to[j * depth + p * %d + q] = b[p * b_row + j + q];",
-           f.columns)
-    w.line("}")
-    w.line("}")
-    w.line("")
-  end
+local function side(p, dimension, name)
+  return p[dimension] > 0 and ("least(%d, %s)"):format(p[dimension], name) or name
 end
 
 local function emit_scratch(w, p, f)
-  local rows = p.tile_m > 0 and ("least(%d, m)"):format(p.tile_m) or "m"
-  local columns = p.tile_n > 0 and ("least(%d, n)"):format(p.tile_n) or "n"
-  local depth = p.tile_k > 0 and ("least(%d, k)"):format(p.tile_k) or "k"
+  local depth = side(p, "tile_k", "k")
   if p.pack_a == 1 then
-    w.line("float *packed_a = scratch(up(%s, %d) * %s);", rows, f.rows, depth)
+    code.buffer(w, "packed_a", ("up(%s, %d) * %s"):format(side(p, "tile_m", "m"), f.rows, depth),
+                packed(p, "tile_m", f.rows))
   end
   if p.pack_b == 1 then
-    w.line("float *packed_b = scratch(%s * up(%s, %d));", depth, columns,
-           f.columns)
+    code.buffer(w, "packed_b", ("%s * up(%s, %d)"):format(depth, side(p, "tile_n", "n"),
+                f.columns), packed(p, "tile_n", f.columns))
   end
 end
 
@@ -446,8 +434,8 @@ local function emit_entry(w, p, f)
          p.pack_a == 0 and ", k" or "", p.pack_b == 0 and ", n" or "",
          f.add == "flag" and (p.tile_k > 0 and ", p0 > 0" or ", 0") or "")
   for _ = 1, opened do w.line("}") end
-  if p.pack_a == 1 then w.line("free(packed_a);") end
-  if p.pack_b == 1 then w.line("free(packed_b);") end
+  if f.heap_a then w.line("free(packed_a);") end
+  if f.heap_b then w.line("free(packed_b);") end
   w.line("}")
 end
 
@@ -457,7 +445,7 @@ local function emit_helpers(w, p, f)
       or (not in_registers(p) and p.unroll > 1) then
     code.least(w)
   end
-  if p.pack_a + p.pack_b > 0 then
+  if f.heap_a or f.heap_b then
     w.line("static inline ptrdiff_t up(ptrdiff_t x, ptrdiff_t to)")
     w.line("{")
     w.line("return (x + to - 1) / to * to;")
@@ -472,10 +460,11 @@ local function emit(point)
   local w, f = code.writer(), plan(p)
   code.describe(w, parameters, p)
   code.head(w, p.vector, {
-    includes = { "stddef", "stdint", p.pack_a + p.pack_b > 0 and "stdlib" or nil },
+    includes = { "stddef", "stdint", (f.heap_a or f.heap_b) and "stdlib" or nil },
   })
   emit_helpers(w, p, f)
-  emit_packing(w, p, f)
+  if p.pack_a == 1 then code.pack_rows(w, "pack_a", f.rows) end
+  if p.pack_b == 1 then code.pack_columns(w, "pack_b", f.columns) end
   if in_registers(p) then
     emit_register_tile(w, p, f)
   else
@@ -489,4 +478,23 @@ local function emit(point)
   return w.text()
 end
 
-return { parameters = parameters, valid = valid, emit = emit }
+-- The point that the analysis of cache-blocked products gives (Low et al., Analytical
+-- Modeling is Enough for High-Performance BLIS, TOMS 2016): a tile that fills the
+-- registers; depth such that a panel of b stays in the first cache, rows such that a
+-- block of a stays in the second; both packed, each block of b packed once. So many sums
+-- hide the latency of an addition: nothing is unrolled.
+local function first_points(machine)
+  local values, roof = {}, machine.roofline
+  for _, p in ipairs(parameters) do values[p[1]] = p[2] end
+  local vector = code.vector_width(machine, values.vector)
+  local tile = code.register_tile(machine, values.fuse_rows, values.vectors)
+  if not tile then return {} end
+  local depth = code.block(roof.l1d_bytes, 4 * tile[2] * vector, values.tile_k)
+  return { { vector = vector, vectors = tile[2], fuse_rows = tile[1], fuse_init = 1,
+             unroll = 1, prefetch = 0, pack_a = 1, pack_b = 1, tile_k = depth,
+             tile_m = code.block(roof.l2_bytes, 4 * math.max(depth, 1), values.tile_m),
+             tile_n = code.block(roof.l3_bytes, 4 * math.max(depth, 1), values.tile_n),
+             order = "jik", block_order = "jki" } }
+end
+
+return { parameters = parameters, valid = valid, emit = emit, first_points = first_points }

@@ -7,6 +7,11 @@
 -- are ranked that can be listed, else a few drawn. The first value of every parameter is
 -- the baseline.
 --
+-- A schedule may have first_points(machine) -> list of parameters: what is known to be
+-- good on such a machine, the best first. One that names every parameter is measured by
+-- one of the first pulls, whichever its pair is; and a pair's first child is its parent with
+-- the owned parameters as the first of these that is new has them.
+--
 -- A generator is { name, start = function(task) -> instance }, an instance
 --   open(parent, strategy)  true when something new could come of it
 --   propose(parent, strategy, rng, about) -> { source, params, origin [, usd] }
@@ -49,7 +54,7 @@ local function positions(parameters)
   return at
 end
 
-local function start(task, limit, draws, identity, model)
+local function start(task, limit, draws, identity, model, device)
   local schedule = task.schedule
   if not schedule and task.no_schedule then
     schema.raise("%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
@@ -185,6 +190,33 @@ local function start(task, limit, draws, identity, model)
       order[pick] = order[left]
       left = left - 1
       return combine(base, span, n)
+    end
+  end
+
+  -- nil while the machine is not known.
+  local first_points
+  local function suggestions()
+    local machine = device and device()
+    if not first_points and machine then
+      first_points = schedule.first_points and call("first_points", machine) or {}
+    end
+    return first_points or {}
+  end
+
+  -- A fresh point: one of the first points, else base with the owned parameters of one.
+  local function suggested(base, span)
+    for _, values in ipairs(suggestions()) do
+      local point = locate(values)
+      if point and fresh(point) then return point end
+    end
+    for _, values in ipairs(suggestions()) do
+      local point = table.move(base, 1, #base, 1, {})
+      for _, i in ipairs(span) do
+        for j, value in ipairs(parameters[i][2]) do
+          if value == values[parameters[i][1]] then point[i] = j end
+        end
+      end
+      if fresh(point) then return point end
     end
   end
 
@@ -325,7 +357,7 @@ local function start(task, limit, draws, identity, model)
       return nil, ("strategy %s owns no parameter of this schedule"):format(
         strategy.name)
     end
-    local point = draw(base, span, rng, about and about.prefer)
+    local point = suggested(base, span) or draw(base, span, rng, about and about.prefer)
     if not point then
       return nil, ("every point that %s can reach from kernel %d is known")
         :format(strategy.name, parent.id)
@@ -401,7 +433,7 @@ local function new(options)
       schema.raise("kb.generator.schedule: option 'first': generator '%s' asks no model",
                    first.name)
     end
-    return start(task, options.limit, options.draws, identity, model)
+    return start(task, options.limit, options.draws, identity, model, ctx and ctx.device)
   end }
 end
 
