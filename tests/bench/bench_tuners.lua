@@ -1,53 +1,41 @@
--- Kernel Tuner's strategies and our policies on the same recorded spaces, with the same
--- number of evaluations. Kernel Tuner (PyPI kernel-tuner) runs in its simulation mode;
--- it may jump to any configuration, ours move along one group of axes from a kernel
--- they have, beginning at a middling one. The table says so.
---   kernelband run tests/bench/bench_tuners.lua [their seeds] [our seeds]
--- KERNELBAND_PYTHON: a python with kernel_tuner (else python3); KERNELBAND_SPACES: a
--- folder with the three files of spaces.lua (else examples/traces).
-local kb     = require "kernelband"
-local json   = require "kernelband.json"
-local spaces = require "spaces"
+-- Kernel Tuner's strategies on recorded spaces: runs them (tuners.py says how) and prints
+-- tests/bench/tuners.tsv, which tests/bench/policies.lua holds our policies against. It
+-- takes hours of one processor: the figures are kept, not taken anew.
+--   kernelband run tests/bench/bench_tuners.lua DATA RAW [seeds] > tests/bench/tuners.tsv
+-- DATA: a folder of recorded spaces (*.json.gz). RAW: a file that the runs are added to; a
+-- bench that was stopped goes on where it was, and one over a whole RAW only prints.
+-- KERNELBAND_PYTHON: a python with kernel_tuner 1.5.0, scikit-learn, scikit-optimize and
+-- pyatf 0.0.13 (else python3).
+local kb   = require "kernelband"
+local json = require "kernelband.json"
+local path = require "kernelband.path"
 
-local theirs = math.tointeger(tonumber(arg[1] or 5))
-local ours   = math.tointeger(tonumber(arg[2] or 20))
-local python = os.getenv "KERNELBAND_PYTHON" or "python3"
-local at     = { 20, 60, 200 }
-
-local list, why = spaces.all()
-if not list then
-  print("tuners: " .. why .. ": skipped")
+local data, raw = arg[1], arg[2]
+if not raw then
+  print "tuners: no folder of recorded spaces and no file for the runs: skipped"
   return
 end
-if not os.getenv "KERNELBAND_SWEEP" then
-  local ok = os.execute(("'%s' -c 'import kernel_tuner' 2>/dev/null"):format(python))
-  if not ok then
-    print("tuners: " .. python .. " has no kernel_tuner (PyPI kernel-tuner): skipped")
-    return
-  end
+local seeds, at = tonumber(arg[3] or 50) // 1 | 0, { 20, 60, 200 }
+local python = os.getenv "KERNELBAND_PYTHON" or "python3"
+local version = io.popen(("'%s' -c 'import importlib.metadata as m; "
+  .. "print(m.version(\"kernel_tuner\"), m.version(\"pyatf\"))' 2>&1"):format(python)):read "l"
+if not version or not version:find "^%d[%d.]* %d[%d.]*$" then
+  print(("tuners: %s has no kernel_tuner or no pyatf: skipped"):format(python))
+  return
 end
-
--- Ours first: it is the sweep's children that run this script again.
-local policies = {}
-local path = require "kernelband.path"
-for _, file in ipairs(assert(path.files((path.find "policies"), ".lua"))) do
-  policies[#policies + 1] = file
-end
-local sweep = kb.sweep { spaces = list, policies = policies, seeds = ours, steps = 200,
-                         baselines = { "sample", "oracle" } }
-local summary = kb.compare.table(sweep.rows, { at = at })
 
 local function written()
-  local out = {}
-  for i, task in ipairs(list) do
-    local W, rows = task.world, {}
+  local out, null = {}, require("cjson").null
+  for i, name in ipairs(assert(path.files(data, ".json.gz"))) do
+    local task, rows = kb.trace(name), {}
+    local W = task.world
     for r = 1, W.n do
       local row = {}
       for a = 1, #W.axes do row[a] = W.values[a][r] end
-      row[#row + 1] = W.verdict[r] == "ok" and W.time_ns[r] / 1e6 or require("cjson").null
+      row[#row + 1] = W.verdict[r] == "ok" and W.time_ns[r] / 1e6 or null
       rows[r] = row
     end
-    out[i] = { name = task.name, axes = W.axes, rows = rows }
+    out[i] = { name = task.name:gsub("%.json$", ""), axes = W.axes, rows = rows }
   end
   local file = os.tmpname()
   assert(kb.core.system.write_file(file, json.encode(out)))
@@ -55,55 +43,38 @@ local function written()
 end
 
 local file = written()
-local pipe = assert(io.popen(("'%s' tests/bench/tuners.py %s %d %s"):format(python, file, theirs,
-  table.concat(at, " "))))
-local sums, names = {}, {}
-for line in pipe:lines() do
-  local name, steps, space, _, share = line:match "^(%S+)\t(%d+)\t(%S+)\t(%d+)\t(%S+)$"
-  if name then
-    if not sums[name] then
-      sums[name] = {}
-      names[#names + 1] = name
-    end
-    local key = steps .. " " .. space
-    local s = sums[name][key] or { 0, 0 }
-    s[1], s[2] = s[1] + tonumber(share), s[2] + 1
-    sums[name][key] = s
-  end
-end
-pipe:close()
+os.execute(("PYTHONHASHSEED=0 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 '%s' "
+  .. "tests/bench/tuners.py %s %d '%s' %s 1>&2"):format(python, file, seeds, raw,
+                                                        table.concat(at, " ")))
 os.remove(file)
 
-local lines = {}
-for _, name in ipairs(names) do
-  local row = { name = "Kernel Tuner " .. name, moves = "anywhere" }
-  for i, steps in ipairs(at) do
-    local log, whole = 0, true
-    for _, task in ipairs(list) do
-      local s = sums[name][steps .. " " .. task.name]
-      whole = whole and s ~= nil
-      if s then log = log + math.log(math.max(1e-3, s[1] / s[2])) end
-    end
-    row[i] = whole and math.exp(log / #list) or nil
+local cells, keys = {}, {}
+for line in io.lines(raw) do
+  local space, name, steps, seed, share = line:match "^(%S+)\t(%S+)\t(%d+)\t(%d+)\t(%S+)$"
+  if share and tonumber(seed) <= seeds then
+    local key = ("%s\t%s\t%3d"):format(space, name, steps)
+    if not cells[key] then cells[key], keys[#keys + 1] = {}, key end
+    table.insert(cells[key], tonumber(share))
   end
-  lines[#lines + 1] = row
 end
-for _, c in ipairs(summary.cells) do
-  local row = { name = c.name, moves = c.name == "sample" and "anywhere"
-                or c.name == "oracle" and "one group of axes, knows all" or "one group of axes" }
-  for i, steps in ipairs(at) do row[i] = c.at[steps] and c.at[steps].value end
-  lines[#lines + 1] = row
-end
-table.sort(lines, function(a, b)
-  if (a[2] or 0) ~= (b[2] or 0) then return (a[2] or 0) > (b[2] or 0) end
-  return a.name < b.name
-end)
+table.sort(keys)
 
-print(("share of the optimum, geometric mean over %d spaces; %d seeds of theirs, %d of ours\n")
-      :format(#list, theirs, ours))
-print(("%-36s %8s %8s %8s  %s"):format("", "T = 20", "T = 60", "T = 200", "moves"))
-for _, row in ipairs(lines) do
-  local words = {}
-  for i in ipairs(at) do words[i] = row[i] and ("%8.3f"):format(row[i]) or ("%8s"):format "-" end
-  print(("%-36s %s  %s"):format(row.name, table.concat(words, " "), row.moves))
+print(([[
+# Kernel Tuner %s (pyatf %s) in its simulation mode on recorded tuning spaces, every strategy
+# with its default options, a random start, T evaluations of configurations not met before.
+# Printed by tests/bench/bench_tuners.lua; bench_tuners.lua and tuners.py say how it is run.
+#   space      the recorded space, a file of the folder
+#   strategy   Kernel Tuner's name; pyatf_X is pyatf_strategies with searchtechnique X
+#   T          evaluations
+#   seeds      runs that count
+#   mean       mean over the runs of best recorded time / best time found; 0: nothing valid
+#   error      its standard error]]):format(version:match "(%S+) (%S+)"))
+print "space\tstrategy\tT\tseeds\tmean\terror"
+for _, key in ipairs(keys) do
+  local sum, squares, list = 0, 0, cells[key]
+  for _, share in ipairs(list) do sum = sum + share end
+  local mean = sum / #list
+  for _, share in ipairs(list) do squares = squares + (share - mean) ^ 2 end
+  print(("%s\t%d\t%.4f\t%.4f"):format(key:gsub("\t +", "\t"), #list, mean,
+        #list > 1 and (squares / (#list - 1) / #list) ^ 0.5 or 0))
 end
