@@ -100,6 +100,18 @@ local function line(name, T, shares)
   io.stdout:flush()
 end
 
+-- The same of means and standard errors that are kept.
+local function kept_line(name, T, cells)
+  local words, log, squares = {}, 0, 0
+  for n, c in ipairs(cells) do
+    local m = math.max(1e-3, c.mean)
+    words[n], log, squares = ("%.3f"):format(c.mean), log + math.log(m), squares + (c.error / m) ^ 2
+  end
+  local value, wide = math.exp(log / #cells), 1.96 * squares ^ 0.5 / #cells
+  print(("| %s | %d | %s | %.3f (%.3f to %.3f) | %d |"):format(name, T, table.concat(words, " | "),
+        value, value * math.exp(-wide), value * math.exp(wide), cells[1].runs))
+end
+
 -- Searches --------------------------------------------------------------------------
 
 -- The share after each number of pulls in `at`, and the verdicts of the last.
@@ -177,17 +189,18 @@ if wanted "all" then
   rows("kernelband", whole, { 20, 60, 200 }, by(default))
 end
 
--- Lines of tuners.tsv: space, strategy, T, seed, share; # for remarks.
+-- Lines of tuners.tsv: space, strategy, T, seeds, mean, its standard error; # for remarks.
 if wanted "tuners" then
   local file, by_name, names = io.open "tests/bench/tuners.tsv", {}, {}
   for text in file and file:lines() or function() end do
-    local space, name, T, _, share = text:match "^([^#\t]+)\t([^\t]+)\t(%d+)\t(%d+)\t([%d.e-]+)$"
+    local space, name, T, runs, share, err = text:match
+      "^([^#\t]+)\t([^\t]+)\t(%d+)\t(%d+)\t([%d.]+)\t([%d.]+)$"
     for n, f in ipairs(files) do
       if space and f[2]:find(space, 1, true) == 1 then
         if not by_name[name] then by_name[name], names[#names + 1] = {}, name end
         local at = by_name[name][tonumber(T)] or {}
-        by_name[name][tonumber(T)], at[n] = at, at[n] or {}
-        table.insert(at[n], tonumber(share))
+        by_name[name][tonumber(T)] = at
+        at[n] = { mean = tonumber(share), error = tonumber(err), runs = tonumber(runs) }
       end
     end
   end
@@ -195,7 +208,7 @@ if wanted "tuners" then
   for _, name in ipairs(names) do
     for _, T in ipairs { 20, 60, 200 } do
       local at = by_name[name][T]
-      if at and #at == #files then line(name, T, at) end
+      if at and #at == #files then kept_line(name, T, at) end
     end
   end
   if not file then print "(no tests/bench/tuners.tsv)" end
