@@ -82,7 +82,7 @@ local function new(params, ctx)
           local own, p, worth = ucb:pulls(a), psi[i]:p(k.phi), model.worth(k, i, pending)
           local prior = params.shrink * shrunk(s, mean) / own
           arms[j], waiting[a] = a, params.share * (s.n + params.shrink - own)
-          bias[j] = prior + params.alpha * p + params.trust * log(worth + 1e-9)
+          bias[j] = prior + params.alpha * p + params.trust * log(worth + 1e-30)
           list[j] = { k, i, { mean = prior + ucb:mean(a), psi = p, worth = worth, best = best,
                               cluster = cluster[k] } }
         end

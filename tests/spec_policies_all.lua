@@ -333,6 +333,38 @@ t.test("kernelband: of children that were drawn it prefers those like fast ones"
   t.equal(brain.prefer { { x = 3 }, { x = 100 }, { x = 5 } }, 2)
 end)
 
+t.test("surrogate: a child under way is not offered again, and leaves no trace once it landed",
+       function()
+  local surrogate = require "kernelband.policy.surrogate"
+  local list = {}
+  for n = 1, 12 do list[n] = { x = 2 ^ n, y = n % 3 } end
+  local model = surrogate.new({}, function() return list, false end, nil, 1)
+  local k = kernel(1, 1, nil, { params = list[1] })
+  model.admit(k)
+  model.admit(kernel(2, 3, 1, { params = list[6] }))
+  local worth, best = model.worth(k, 1, {}), model.prefer(list)
+  local pending, offered = {}, { [best] = true }
+  for n = 1, 9 do                       -- ten in all are left to measure
+    pending[n] = { parent = k, strategy = 1, params = list[n == 1 and best or model.prefer(list)] }
+    assert(model.worth(k, 1, pending) <= worth)
+    local other = model.prefer(list)
+    assert(not offered[other] and other ~= 1 and other ~= 6, other)
+    offered[other] = true
+  end
+  table.remove(pending, 4)
+  model.worth(k, 1, pending)
+  t.equal(model.worth(k, 1, {}), worth)
+  t.equal(model.prefer(list), best)
+end)
+
+t.test("kernelband: many pulls in flight go to different children", function()
+  local trace = kb.trace("examples/traces/softmax-h200.jsonl.gz", { draws = "all", anew = true })
+  for _, row in ipairs(kb.search { task = trace, budget = { steps = 60 }, parallel = 16,
+                                   confirm = false }.rows) do
+    assert(row.verdict ~= "no_candidate", row.reason)
+  end
+end)
+
 t.test("kernelband: what it is asked to prefer changes nothing of what it thinks later", function()
   local surrogate = require "kernelband.policy.surrogate"
   local function thinks(asked)

@@ -267,9 +267,21 @@ t.test("of several draws a policy proposes the one it prefers", function()
   t.equal(many, { true }, "of 16 draws one is the smallest")
 end)
 
+t.test("with all children listed and anew a policy reaches any configuration", function()
+  local task = kb.trace(toy, { strategies = groups, draws = "all", anew = true })
+  t.equal(task.strategies[#task.strategies].name, "anew")
+  local r = search(task, task.valid, { policy = "policies/kernelband.lua" })
+  local params = {}
+  for _, row in ipairs(r.rows) do assert(row.verdict ~= "no_candidate", row.reason) end
+  t.equal(r.share_of_optimum, 1, params)
+  t.raises("draws", kb.trace, toy, { draws = 65 })
+  t.raises("anew", kb.trace, toy, { strategies = { anew = { "TILE" } }, anew = true })
+end)
+
 t.test("the lean loop gives the rows of the ordinary one", function()
   local noisy = kb.trace(keep("noisy.json", t4()), { strategies = { a = { "tile", "fast" } } })
-  for _, task in ipairs { kb.trace(toy), noisy, kb.trace(toy, { draws = 3 }) } do
+  for _, task in ipairs { kb.trace(toy), noisy, kb.trace(toy, { draws = 3 }),
+                       kb.trace(toy, { draws = "all", anew = true }) } do
     for _, name in ipairs { "random", "kernelband_v1", "kernelband_v2", "kernelband" } do
       for seed = 1, 4 do
         local policy = "policies/" .. name .. ".lua"

@@ -11,6 +11,7 @@
 -- The default policy was tuned on the first three spaces alone; the others were held out.
 local kb   = require "kernelband"
 local core = kb.core
+local memory = require "kernelband.memory"
 local path = require "kernelband.path"
 
 local data = assert(arg[1], "a folder with the six files")
@@ -247,35 +248,46 @@ if wanted "flight" then
   flight("All children listed", whole, 512, 64, math.max(2, seeds // 20))
 end
 
--- Ten searches of 60 pulls on each of the spaces that `of` says leave what they learnt.
-local function memory_of(n, of)
-  local file = os.tmpname()
-  os.remove(file)
-  for other, space in ipairs(whole) do
-    for seed = 5001, of(files[n], files[other], n ~= other) and 5010 or 5000 do
+-- What ten searches of 60 pulls leave of every space, and a file with those of some.
+local function remembered()
+  local out = {}
+  for n, space in ipairs(whole) do
+    local file = os.tmpname()
+    os.remove(file)
+    for seed = 5001, 5010 do
       kb.search { task = space, budget = { steps = 60 }, seed = seed, confirm = false, quiet = true,
                   policy = kb.policy(default, { remember = file }) }
     end
+    out[n] = memory.load(file)[1]
+    os.remove(file)
   end
-  return core.system.exists(file) and file or nil
+  return out
 end
 
 if wanted "memory" then
   heading("All children listed, with a memory of searches on other spaces", "memory of")
+  local known = remembered()
   for _, kind in ipairs {
     { "nothing", function() return false end },
-    { "other kernels", function(a, b, other) return other and a[3] ~= b[3] end },
-    { "the same kernel on another GPU", function(a, b, other) return other and a[3] == b[3] end },
+    { "other kernels", function(a, b) return a[3] ~= b[3] end },
+    { "the same kernel on another GPU", function(a, b) return a ~= b and a[3] == b[3] end },
   } do
-    local policies, made = {}, {}
-    for n in ipairs(files) do
-      made[n] = memory_of(n, kind[2])
-      policies[n] = kb.policy(default, { memory = made[n] })
+    local policies = {}
+    for n, own in ipairs(files) do
+      local file, any = os.tmpname(), false
+      os.remove(file)
+      for other, of in ipairs(known) do
+        if kind[2](own, files[other]) then
+          memory.save(file, of.name, of.points)
+          any = true
+        end
+      end
+      policies[n] = kb.policy(default, any and { memory = file } or {})
+      os.remove(file)
     end
     rows(kind[1], whole, { 20, 60 }, function(space, n, at, seed)
       return shares_of(space, policies[n], at, seed)
     end)
-    for n in ipairs(files) do os.remove(made[n] or "") end
   end
   print "\ndedispersion and gemm are there on one GPU alone: the last rows are without a memory"
 end

@@ -31,6 +31,7 @@ local surrogate = {}
 
 local most_points = 256                 -- of this search a model holds
 local most_places = 60000               -- a model keeps, of 65,536 it can
+local least = 1e-9                      -- that an unknown child is worth
 local most_looks = 20000                -- points that prefer was asked about beyond these
 
 local rules = {
@@ -123,13 +124,18 @@ function surrogate.new(options, moves, remembered, strategies)
   local imagined = {}                   -- keys of what is under way, as learnt
   local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
 
+  local function worth_of(key, excess, mean)
+    return known[key] and 0 or excess * math.min(1, math.max(0.02, mean))
+  end
+
   -- The place of coordinates with that key.
   local function at(x, key)
     local n = place[key]
     if not n then
       n = assert(speed:track(x))
       assert(valid:track(x))
-      place[key], xs[n], keys[n], placed, worths = n, x, key, n, nil
+      place[key], xs[n], keys[n], placed = n, x, key, n
+      if worths then worths[n] = worth_of(key, speed:excess(n, top), (valid:at(n))) end
     end
     return n
   end
@@ -266,30 +272,29 @@ function surrogate.new(options, moves, remembered, strategies)
     worths, values, first = {}, {}, {}
     speed:excesses(top, improvement)
     valid:means(chance)
-    for n = 1, placed do
-      local e = improvement[n]
-      worths[n] = known[keys[n]] and 0 or e * math.min(1, math.max(0.02, chance[n]))
-    end
+    for n = 1, placed do worths[n] = worth_of(keys[n], improvement[n], chance[n]) end
   end
 
-  -- The largest worth of children that are not known, and which it is; nil: all are.
+  -- The largest worth of children that are not known, and which it is: 0, nil when all are.
   local function best_of_all(list)
     local places, most, best = lists[list], -1, nil
     for n = 1, #places do
       local p = places[n]
       if worths[p] > most and not known[keys[p]] then most, best = worths[p], n end
     end
-    return math.max(0, most), best
+    return best and math.max(least, most) or 0, best
   end
 
   -- The same of the best of `draws` children drawn evenly, known ones among them or not.
   local function best_of_drawn(list, again, draws)
-    local places, all = lists[list], {}
+    local places, all, new = lists[list], {}, false
     for n = 1, #places do
-      if again or not known[keys[places[n]]] then all[#all + 1] = worths[places[n]] end
+      local is = known[keys[places[n]]]
+      if again or not is then all[#all + 1] = worths[places[n]] end
+      new = new or not is
     end
     if again and #all > 1 then all[#all] = nil end      -- the parent itself
-    return #all > 0 and best_of(all, draws) or 0
+    return new and math.max(least, best_of(all, draws)) or 0
   end
 
   function model.worth(kernel, i, pending)
