@@ -2,8 +2,10 @@
 -- (memory.lua), as points of the space at hand.
 --
 -- Names of parameters are compared without case and without a leading use_. A space
--- counts when it shares at least half of the axes that move here: what the others do
--- would be noise, and is not small. A parameter that it lacks is put at its middle here.
+-- counts when it shares at least three quarters of the axes that move here, as the same
+-- kernel on another device does: with half of them, points of other kernels cost more
+-- than they gave (tests/bench/policies.lua). A parameter that it lacks is put at its
+-- middle here.
 -- Times become log speed-ups over the mean of their space, as times of another kernel
 -- say nothing by themselves. Every space is a group of its own in the models: what was
 -- measured there counts for `kin` of what is measured here (core.gp).
@@ -26,7 +28,7 @@ local function translated(params, axes, moving, middle)
     end
     if own[name] == nil then own[name] = middle[name] end
   end
-  return shared > 0 and 2 * shared >= all and own or nil
+  return shared > 0 and 4 * shared >= 3 * all and own or nil
 end
 
 local function mean_log_time(points)
