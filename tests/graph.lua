@@ -44,7 +44,6 @@ graph.known = {
   ["doc.man"] = "cli",
   ["export"] = "chart",
   ["import"] = "chart kernelband",
-  ["llm.judged"] = "check inputs",
   ["report"] = "kernelband",
   ["report.live"] = "kernelband",
   ["report.many"] = "report",

@@ -172,9 +172,9 @@ end)
 
 t.test("Python without a fence is taken from its first import, up to a fence", function()
   local py = { language = "triton", entry = "f", finish = "stop" }
-  local code = "import triton\n\n@triton.jit\ndef f(x):\n    pass\n"
-  t.equal(answer.read(code, py), code)
-  t.equal(answer.read("Here it is:\n" .. code .. "```\nIt is fast.\n", py), code)
+  local text = "import triton\n\n@triton.jit\ndef f(x):\n    pass\n"
+  t.equal(answer.read(text, py), text)
+  t.equal(answer.read("Here it is:\n" .. text .. "```\nIt is fast.\n", py), text)
   t.equal(answer.read("@triton.jit\ndef f(x):\n    pass\n", py),
           "@triton.jit\ndef f(x):\n    pass\n")
   local source, why = answer.read("The `@triton.jit` kernel is fast.\n", py)

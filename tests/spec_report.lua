@@ -365,13 +365,13 @@ t.test("questions and answers stand side by side with what came of them", functi
                     "NOT APPLICABLE: <script>no</script>" }
   require("questions").search { task = "softmax", steps = 3, out = folder,
     answer = function(_, n) return answers[n] end }
-  local made = report.html { folder }
-  markup.harmless(made)
-  t.contains(made, "Questions and answers")
-  t.contains(made, "went to repair")
-  t.contains(made, "&lt;b&gt;bold&lt;/b&gt;")
-  t.contains(made, "NOT APPLICABLE: &lt;script&gt;no")
-  t.equal(made:find("<script>no", 1, true), nil)
+  local text = report.html { folder }
+  markup.harmless(text)
+  t.contains(text, "Questions and answers")
+  t.contains(text, "went to repair")
+  t.contains(text, "&lt;b&gt;bold&lt;/b&gt;")
+  t.contains(text, "NOT APPLICABLE: &lt;script&gt;no")
+  t.equal(text:find("<script>no", 1, true), nil)
   local m = model.load(folder)
   t.equal(#m.exchanges.list, 4)
   local section = require("kernelband.report.exchanges").section(m)

@@ -27,14 +27,6 @@ function check.closing(list)
   end })
 end
 
--- Is the error scale the reference on absolute inputs? A task may say; without
--- a word, sums have it and element-wise work has not.
-function check.needs_scale(t)
-  if t.exact then return false end
-  if t.scale then return t.scale == "absolute" end
-  return t.reduction ~= nil
-end
-
 local function answer(s, room, slot, buffers, program)
   buffers:poison(secret_seed())
   buffers:take(room.buffers, slot)

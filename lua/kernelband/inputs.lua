@@ -1,14 +1,13 @@
 -- inputs.lua - what kernels are given: draws from several distributions, each one
 -- from a seed of the system's that nobody knew before, and everyone may after.
+local task    = require "kernelband.task"
 local verdict = require "kernelband.verdict"
 
 local inputs = {}
 
 local slow_answer = 2e7         -- flops or bytes: some 10 ms for a plain reference
 
--- See core/measure/tensor.h. The first is the plainest.
-inputs.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "ties",
-                         "integers", "denormal" }
+inputs.distributions = task.distributions
 
 -- One slot's inputs, all from one seed, so that an evaluation can be repeated
 -- from what it tells. In-out arrays are those of slot 1 in every slot.

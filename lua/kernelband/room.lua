@@ -1,6 +1,5 @@
 -- room.lua - sources made into kernels, and rooms: the buffers and programs that
 -- one shape of a task needs, kept for as long as a session lives.
-local check   = require "kernelband.check"
 local schema  = require "kernelband.schema"
 local task    = require "kernelband.task"
 local verdict = require "kernelband.verdict"
@@ -108,7 +107,7 @@ function rooms.new(s, shape, role)
   room.buffers = buffers_or_raise(s, arguments, room.slots)
   room.expected = buffers_or_raise(s, wide, 1)
   room.reference = load_or_raise(s, s.reference, room.expected, shape, "the reference")
-  if check.needs_scale(t) then
+  if task.needs_scale(t) then
     room.scale = buffers_or_raise(s, wide, 1)
     room.scale_reference = load_or_raise(s, s.reference, room.scale, shape, "the reference")
   end

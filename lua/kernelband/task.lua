@@ -19,6 +19,17 @@ local dtypes = { "f64", "f32", "f16", "bf16", "i8", "u8", "i32", "i64" }
 local fills = { "normal", "wide", "uniform", "lognormal", "spikes", "ties", "integers",
                 "denormal" }
 
+-- What inputs are drawn from, see core/measure/tensor.h. The first is the plainest.
+task.distributions = fills
+
+-- Is the error scale the reference on absolute inputs? A task may say; without
+-- a word, sums have it and element-wise work has not.
+function task.needs_scale(t)
+  if t.exact then return false end
+  if t.scale then return t.scale == "absolute" end
+  return t.reduction ~= nil
+end
+
 local fence_steps = 1e6
 
 local shape_list = { type = "list", item = { type = "table" } }

@@ -27,7 +27,7 @@ local function read(name)
       reasons[why] = (reasons[why] or 0) + 1
       if holds then
         missed = missed + 1
-        if missed <= 3 then print(("  missed: line %d: %s\n%s"):format(n, why, text:sub(1, 300))) end
+        if missed < 4 then print(("  missed: line %d: %s\n%s"):format(n, why, text:sub(1, 300))) end
       end
     end
   end

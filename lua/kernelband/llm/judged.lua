@@ -1,8 +1,6 @@
 -- llm/judged.lua - how a candidate is judged, as text for a model: the score, what inputs are
 -- drawn from, the bound on every element with its numbers. What is said here is what check.lua
 -- and core/measure/tensor.h do.
-local check  = require "kernelband.check"
-local inputs = require "kernelband.inputs"
 local tasks  = require "kernelband.task"
 
 local judged = {}
@@ -78,7 +76,7 @@ local function bound(task, out)
   if #equal > 0 then on_equality(task, equal, out) end
   for _, dtype in ipairs(floats) do on_floats(task, dtype, out) end
   if #floats == 0 then return end
-  local scaled = check.needs_scale(task)
+  local scaled = tasks.needs_scale(task)
   out[#out + 1] = ("  K, terms summed into an element: %s. s: %s. On %s inputs K stands in "
     .. "place of 8 sqrt(K)."):format(by_shape(task, "%.0f", function(s)
       return tasks.terms(task, "reduction", s)
@@ -110,7 +108,7 @@ function judged.text(about)
   if not task.args or not task.shapes then return nil end
   local out = { "- Score: the geometric mean of its speed-ups over the first version at the "
                 .. "timed shapes. Other shapes are checked too." }
-  local kinds = task.distributions or inputs.distributions
+  local kinds = task.distributions or tasks.distributions
   out[2] = "- Inputs, by secret seeds, are " .. names(kinds, true) .. "; z is a standard normal."
   local timed = about.baseline and about.baseline.timed_kinds
   if type(timed) == "table" and #timed > 0 then
