@@ -79,11 +79,10 @@ void kb_gp_free(kb_gp *g)
 {
     if (!g)
         return;
-    for (size_t i = 0; i < g->places; i++) {
+    for (size_t i = 0; i < g->places; i++)
         free(g->place[i].row);
-        free(g->place[i].code);
-    }
     free(g->place);
+    free(g->place_code);
     free(g->group);
     free(g->code);
     free(g->axis);
@@ -261,19 +260,19 @@ kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
         if (!more)
             return KB_ENOMEM;
         g->place = more;
+        uint8_t *code = realloc(g->place_code, room * g->dim);
+        if (!code)
+            return KB_ENOMEM;
+        g->place_code = code;
         g->room = room;
     }
     double *row = malloc(g->dim * sizeof *row);
-    uint8_t *code = malloc(g->dim);
-    if (!row || !code) {
-        free(row);
-        free(code);
+    if (!row)
         return KB_ENOMEM;
-    }
     memcpy(row, x, g->dim * sizeof *x);
-    code_all(g, x, code);
+    code_all(g, x, g->place_code + g->places * g->dim);
     g->place[g->places] = (struct place){
-        .left = prior_variance(g), .mean = g->how.mean, .row = row, .code = code
+        .left = prior_variance(g), .mean = g->how.mean, .row = row
     };
     *place = g->places++;
     return KB_OK;
@@ -309,8 +308,9 @@ void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation)
         row = p->row + g->dim;
     else
         memcpy(row, p->row + g->dim, p->n * sizeof *row);
+    struct at here = { p->row, g->place_code + place * g->dim };
     for (; now.n < g->count; now.n++) {
-        double v = solve(g, (struct at){ p->row, p->code }, 0, now.n, row);
+        double v = solve(g, here, 0, now.n, row);
         row[now.n] = v;
         now.left -= v * v;
         now.mean += v * g->white[now.n];

@@ -19,7 +19,6 @@ struct place {
     double left;                /* variance not yet explained */
     double mean;
     double *row;                /* dim coordinates, then room of solved */
-    uint8_t *code;              /* dim */
 };
 
 struct kb_gp {
@@ -30,7 +29,8 @@ struct kb_gp {
     double *y;                  /* capacity */
     double *x;                  /* capacity rows of dim */
     size_t *group;              /* capacity */
-    uint8_t *code;              /* capacity rows of dim */
+    uint8_t *code;              /* of points: capacity rows of dim */
+    uint8_t *place_code;        /* of places: room rows of dim */
     struct axis *axis;          /* dim */
     double *root;               /* Cholesky factor, packed lower triangle */
     double *white;              /* root^-1 (y - mean) */

@@ -20,7 +20,8 @@
 -- A parameter enters by its binary logarithm where it is a positive number, so that 64
 -- lies between 32 and 128; 0 counts as 1/2, true as 1, and names of other kinds by their
 -- place in the order met. rate says how fast covariance fades along an axis at first, of
--- an axis of two values a third of it; fit is how far 12 points and more may move that.
+-- an axis of two values a third of it; fit is how far 24 points and more may move that, 8
+-- where children are drawn at random: those that the model picked lie where it hoped.
 
 local core     = require "kernelband.core"
 local gains    = require "kernelband.policy.gains"
@@ -120,6 +121,7 @@ function surrogate.new(options, moves, remembered, strategies)
   local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
   local known = {}                      -- keys of what was measured or is under way
   local place, xs, keys, placed, looks = {}, {}, {}, 0, 0       -- key -> number in either model
+  local drawn = false                   -- whether children are drawn, not ranked
   local lists, values, first = {}, {}, {}       -- list -> places; worth, best child now
   local imagined = {}                   -- keys of what is under way, as learnt
   local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
@@ -231,7 +233,8 @@ function surrogate.new(options, moves, remembered, strategies)
     points[#points + 1] = { x = x, y = y, n = counted, params = params, time_ns = time_ns }
     if #points == most_points then rebuild() else take(points[#points]) end
     local n = #points
-    if o.fit > 0 and y and n >= 12 and n % (n <= 32 and 4 or 8) == 0 then speed:fit(o.fit) end
+    local enough = n >= (drawn and 8 or 24)
+    if o.fit > 0 and y and enough and n % (n <= 32 and 2 or 8) == 0 then speed:fit(o.fit) end
   end
 
   function model.admit(kernel)
@@ -272,7 +275,10 @@ function surrogate.new(options, moves, remembered, strategies)
     worths, values, first = {}, {}, {}
     speed:excesses(top, improvement)
     valid:means(chance)
-    for n = 1, placed do worths[n] = worth_of(keys[n], improvement[n], chance[n]) end
+    for n = 1, placed do
+      local c = chance[n]
+      worths[n] = known[keys[n]] and 0 or improvement[n] * (c > 1 and 1 or c < 0.02 and 0.02 or c)
+    end
   end
 
   -- The largest worth of children that are not known, and which it is: 0, nil when all are.
@@ -300,6 +306,7 @@ function surrogate.new(options, moves, remembered, strategies)
   function model.worth(kernel, i, pending)
     local list, again, draws = moves(kernel, i)
     if not speed or not list then return law.worth(kernel) end
+    drawn = draws ~= nil
     if placed > most_places then rebuild() end          -- without moves that are long gone
     imagine(pending)
     lists[list] = lists[list] or places_of(list)
