@@ -88,7 +88,7 @@ function rooms.new(s, shape, role)
   local room = { shape = shape, role = role, label = task.show_shape(t, shape), inputs = {},
                  outputs = {}, below = {}, absolute = {},
                  reduction = task.terms(t, "reduction", shape),
-                 underflow = task.terms(t, "underflow", shape) }
+                 underflow = task.flushes(t, shape) }
   local fresh = s.machine.fresh_outputs
   room.slots = role == "timed" and not fresh and slots_for(arguments) or 1
   -- No call finds an output that an earlier one of its sample has filled: it

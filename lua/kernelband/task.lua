@@ -184,6 +184,13 @@ function task.terms(t, field, shape)
   return k
 end
 
+-- How many times the smallest normal number an answer may be off. Atomic additions of float32 in
+-- a GPU's global memory flush denormal sums to 0 (PTX ISA, red.add.f32): each term of a sum once.
+function task.flushes(t, shape)
+  local own = task.terms(t, "underflow", shape)
+  return t.language == "cuda" and math.max(own, task.terms(t, "reduction", shape)) or own
+end
+
 local function check_terms(t)
   for _, shapes_field in ipairs { "shapes", "shapes_cuda" } do
     for _, role in ipairs { "smoke", "timed", "held_out" } do

@@ -63,7 +63,7 @@ local function on_floats(task, dtype, out)
     .. "min(8 sqrt(K), K) %s s + t, %s, t = %s."):format(dtype, sums ~= dtype and "v" or "u", u,
     by_shape(task, "%.3g", function(s)
       return (task.tolerance or tiny[dtype])
-             + (tasks.terms(task, "underflow", s) - 1) * normal[dtype]
+             + (tasks.flushes(task, s) - 1) * normal[dtype]
     end))
 end
 
