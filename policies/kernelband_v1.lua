@@ -29,11 +29,12 @@ rules.tiling_blocking, rules.operation_fusion = rules.tiling, rules.fusion
 rules.memory_access, rules.memory_layout = rules.access_layout, rules.access_layout
 rules.asynchrony_latency = rules.pipeline
 
-local function warm_up(params, ctx)
-  local rng, heads, n = ctx.core.rng(1):split "warm start", {}, #ctx.strategies
+-- One head a strategy, warmed up with pairs that the rules label.
+local function new_heads(params, ctx)
+  local rng, heads, phi, n = ctx.core.rng(1):split "warm start", {}, {}, #ctx.strategies
   for i = 1, n do heads[i] = ctx.core.logit(9, { l2 = params.l2, buffer = params.buffer }) end
   for j = 0, params.warm_start - 1 do
-    local s, phi = ctx.strategies[j % n + 1], {}
+    local s = ctx.strategies[j % n + 1]
     for d = 1, 9 do phi[d] = rng:uniform() end
     heads[j % n + 1]:learn(phi, rng:uniform() < (rules[s.name] or rules[s.target])(phi))
   end
@@ -41,101 +42,72 @@ local function warm_up(params, ctx)
   return heads
 end
 
-local warmed = {}       -- heads after the warm start by strategies: fitted once, then copied
-local function new_heads(params, ctx)
-  local key, heads = "", {}
-  for _, s in ipairs(ctx.strategies) do key = key .. s.name .. " " .. s.target .. " " end
-  warmed[key] = warmed[key] or warm_up(params, ctx)
-  for i, head in ipairs(warmed[key]) do heads[i] = head:copy() end
-  return heads
-end
-
 local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
-  local kernels, cluster, log, k, c, near, ucb = {}, {}, {}, nil, nil, nil, nil
   local seed, heads, phis = ctx.rng:below(1 << 31), new_heads(params, ctx), core.points(9)
-  local psi, best, shut, found, arms, bias, policy = {}, {}, {}, {}, {}, {}, {}
-  for i = 1, n do psi[i], best[i] = {}, {} end
-  local function arm(at, i) return (cluster[at] - 1) * n + i end
-  local function group(at)
-    return near and near:assign(kernels[at].rho) or min(at, 65536 // n)
-  end
-  -- best[i][g]: of cluster g the kernel of highest psi, less those seen to be shut for i.
-  local function rank(i, first)
-    local row, top = psi[i], first and best[i] or {}
-    best[i] = top
-    for at = first or 1, #kernels do
-      local g = cluster[at]
-      if row[at] > (row[top[g]] or -1) and not shut[at * n + i] then top[g] = at end
-    end
-  end
-  -- Everything anew for another number of clusters, from the kernels and the log.
+  local kernels, cluster, log, psi, near, ucb, clusters, c = {}, {}, {}, {}, nil, nil, nil, nil
+  for i = 1, n do psi[i] = {} end       -- psi[i][k]: of strategy i and kernel k
+
+  local function arm(k, i) return (cluster[k] - 1) * n + i end
+  local function group(k) return near and near:assign(kernels[k].rho) or min(k, 65536 // n) end
+
+  -- Clusters and statistics from the kernels and the log: at the start, and when c or
+  -- clusters is a function of the pull.
   local function regroup()
-    k, c = params.clusters, params.c
-    near = k ~= "each" and core.cluster(k // 1, 6, { seed = seed }) or nil
-    ucb = core.ucb((near and k // 1 or 65536 // n) * n, { c = c })
-    for at = 1, #kernels do cluster[at] = group(at) end
-    for i = 1, n do rank(i) end
+    clusters, c = params.clusters, params.c
+    near = clusters ~= "each" and core.cluster(clusters // 1, 6, { seed = seed }) or nil
+    ucb = core.ucb((near and clusters // 1 or 65536 // n) * n, { c = c })
+    for k = 1, #kernels do cluster[k] = group(k) end
     for _, e in ipairs(log) do ucb:update(arm(e[1], e[2]), e[3]) end
   end
-  -- The best kernels by kernel, then strategy; their arms; what psi adds to each.
-  local function candidates()
-    local alpha, most, count = params.alpha, near and k or #kernels, 0
-    for i = 1, n do
-      local top = best[i]
-      for g = 1, most do
-        if top[g] then count, found[count + 1] = count + 1, top[g] * n + i - 1 end
+
+  local policy = {}
+
+  function policy.admit(kernel)
+    local k = phis:add(kernel.phi)
+    kernels[k], kernel.note.at = kernel, k
+    cluster[k] = group(k)
+    for i = 1, n do psi[i][k] = heads[i]:p(kernel.phi) end
+  end
+
+  function policy.choose(under_way, pending)
+    if params.clusters ~= clusters or params.c ~= c then regroup() end
+    local best, found, arms, bias, waiting = {}, {}, {}, {}, {}
+    for i = 1, n do                     -- of an arm's kernels the one with the highest psi
+      local row = psi[i]
+      for k = 1, #kernels do
+        local a = (cluster[k] - 1) * n + i
+        if row[k] > (row[best[a]] or -1) and open(kernels[k], i) then best[a] = k end
       end
     end
-    for j = #found, count + 1, -1 do found[j], arms[j], bias[j] = nil, nil, nil end
-    sort(found)
-    for j = 1, count do
-      local at, i = found[j] // n, found[j] % n + 1
-      arms[j], bias[j] = (cluster[at] - 1) * n + i, alpha * psi[i][at]
+    for a, k in pairs(best) do found[#found + 1] = k * n + (a - 1) % n end
+    sort(found)                         -- ties: the oldest kernel, then the first strategy
+    for j, pair in ipairs(found) do
+      local k, i = pair // n, pair % n + 1
+      arms[j], bias[j] = arm(k, i), params.alpha * psi[i][k]
     end
-  end
-  function policy.admit(kernel)
-    local at = phis:add(kernel.phi)
-    kernels[at], kernel.note.at = kernel, at
-    cluster[at] = group(at)
-    for i = 1, n do
-      psi[i][at] = heads[i]:p(kernel.phi)
-      rank(i, at)
-    end
-  end
-  function policy.choose(under_way, pending)
-    if params.clusters ~= k or params.c ~= c then regroup() end
-    local waiting, was = {}, shut
-    for _, e in ipairs(pending or waiting) do   -- a pull under way counts as one more
+    for _, e in ipairs(pending or {}) do        -- a pull under way counts as one more
       local a = arm(e.parent.note.at, e.strategy)
       waiting[a] = (waiting[a] or 0) + 1
     end
-    shut = {}                                   -- it may be open again
-    for pair in pairs(was) do rank((pair - 1) % n + 1) end
-    while true do
-      candidates()
-      local j = ucb:select(arms, bias, waiting, under_way)
-      if not j then return nil end
-      local at, i, a = found[j] // n, found[j] % n + 1, arms[j]
-      if open(kernels[at], i) then
-        local pulls = ucb:pulls(a) + (waiting[a] or 0)
-        local bonus = c * sqrt(ln(max(1, ucb:t() + (under_way or 0))) / pulls)
-        return kernels[at], i, { mean = ucb:mean(a), exploration = pulls > 0 and bonus or nil,
-                                 psi = psi[i][at], cluster = cluster[at] }
-      end
-      shut[at * n + i] = true
-      rank(i)
-    end
+    local j = ucb:select(arms, bias, waiting, under_way)
+    if not j then return nil end
+    local k, i, a = found[j] // n, found[j] % n + 1, arms[j]
+    local pulls = ucb:pulls(a) + (waiting[a] or 0)
+    local bonus = c * sqrt(ln(max(1, ucb:t() + (under_way or 0))) / pulls)
+    return kernels[k], i, { mean = ucb:mean(a), exploration = pulls > 0 and bonus or nil,
+                            psi = psi[i][k], cluster = cluster[k] }
   end
+
   function policy.learn(pull)
-    local at, i = pull.parent.note.at, pull.strategy
-    ucb:update(arm(at, i), pull.reward)
-    log[#log + 1] = { at, i, pull.reward }
+    local k, i = pull.parent.note.at, pull.strategy
+    ucb:update(arm(k, i), pull.reward)
+    log[#log + 1] = { k, i, pull.reward }
     heads[i]:learn(pull.parent.phi, pull.reward > 0)
     heads[i]:fit()
     heads[i]:p(phis, psi[i])
-    rank(i)
   end
+
   regroup()
   return policy
 end
