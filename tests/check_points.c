@@ -47,17 +47,22 @@ END_TEST
 START_TEST(the_central_one_is_nearest_the_mean)
 {
     static const size_t all[] = { 0, 1, 2, 3 }, some[] = { 3, 1 }, bad[] = { 4 };
+    static const size_t flat[] = { 0, 2, 3 };
     size_t best = 99;
-    ck_assert_int_eq(kb_points_central(p, all, 0, &best), KB_EEMPTY);
+    ck_assert_int_eq(kb_points_central(p, all, 0, false, &best), KB_EEMPTY);
     ck_assert_int_eq(add(0, 0), KB_OK);
     ck_assert_int_eq(add(10, 0), KB_OK);
     ck_assert_int_eq(add(4, 1), KB_OK);
     ck_assert_int_eq(add(0, 2), KB_OK);
-    ck_assert_int_eq(kb_points_central(p, all, 4, &best), KB_OK);
+    ck_assert_int_eq(kb_points_central(p, all, 4, false, &best), KB_OK);
     ck_assert_uint_eq(best, 2);
-    ck_assert_int_eq(kb_points_central(p, some, 2, &best), KB_OK);
+    ck_assert_int_eq(kb_points_central(p, some, 2, false, &best), KB_OK);
     ck_assert_uint_eq(best, 0);         /* a tie goes to the first */
-    ck_assert_int_eq(kb_points_central(p, bad, 1, &best), KB_EINVAL);
+    ck_assert_int_eq(kb_points_central(p, flat, 3, false, &best), KB_OK);
+    ck_assert_uint_eq(best, 0);
+    ck_assert_int_eq(kb_points_central(p, flat, 3, true, &best), KB_OK);
+    ck_assert_uint_eq(best, 1);         /* a step across is long beside the pool's */
+    ck_assert_int_eq(kb_points_central(p, bad, 1, false, &best), KB_EINVAL);
 }
 END_TEST
 

@@ -100,7 +100,7 @@ end)
 
 t.test("v2: one always-good arm of six gets 5 of 20 pulls at c = 2", function()
   local function good(c)
-    local brain, pull = start("kernelband_v2", { c = c })
+    local brain, pull = start("kernelband_v2", { c = c, published_defects = true })
     brain.admit(kernel(1))
     local count = 0
     for _ = 1, 20 do
@@ -133,7 +133,7 @@ end)
 
 t.test("v2: a failure is a reward of 0, or nothing as printed", function()
   local function after(update)
-    local brain, pull = start("kernelband_v2", { update_on_failure = update })
+    local brain, pull = start("kernelband_v2", { published_defects = update })
     brain.admit(kernel(1))
     pull(function() return "wrong", 0 end)
     local _, i = brain.choose(0)
@@ -182,7 +182,7 @@ t.test("v2: the parent is drawn by exp(headroom in points)", function()
 end)
 
 t.test("v2: opening clusters costs a sweep over untouched arms", function()
-  local brain, pull = start("kernelband_v2", { c = 0.25, tau = 10 })
+  local brain, pull = start("kernelband_v2", { c = 0.25, tau = 10, published_defects = true })
   for id = 1, 6 do brain.admit(kernel(id, { signature = { id % 3, id, 0, 0, 0 } })) end
   local clusters = {}
   for step = 1, 10 do clusters[step] = select(3, pull(paid)).cluster end
@@ -194,6 +194,35 @@ t.test("v2: opening clusters costs a sweep over untouched arms", function()
     end
   end
   t.equal(others, 12)
+end)
+
+t.test("v2: as printed, statistics go with the kernels when clusters are found anew", function()
+  local brain, pull = start("kernelband_v2", { c = 0.01, tau = 6, clusters = 2 })
+  for id = 1, 4 do brain.admit(kernel(id, { signature = { id % 2, id % 2, 0, 0, 0 } })) end
+  local parents, good = {}, 0
+  for step = 1, 60 do                   -- strategy 2 pays on odd kernels alone
+    local k, i = pull(function(parent, s)
+      return "ok", s == 2 and parent.id % 2 == 1 and 0.9 or 0
+    end)
+    parents[step] = k.id % 2
+    if step > 30 and i == 2 and k.id % 2 == 1 then good = good + 1 end
+  end
+  t.equal(good > 24, true, "of 30 pulls " .. good)
+end)
+
+t.test("v2: a kernel that was not profiled has its representative's headroom, as printed", function()
+  local function share(defects)
+    local other = 0
+    for seed = 1, 60 do
+      local brain = start("kernelband_v2", { published_defects = defects }, seed)
+      brain.admit(kernel(1, { h = { sm = 10, dram = 10, l2 = 10 } }))
+      brain.admit(kernel(2, { h = {} }))
+      if brain.choose(0).id == 2 then other = other + 1 end
+    end
+    return other / 60
+  end
+  t.equal(share(true), 0)
+  t.near(share(false), 0.5, 0.2)
 end)
 
 t.test("greedy: the fastest open kernel, the best strategy so far", function()

@@ -174,7 +174,7 @@ t.test("ucb1: an untried arm under way is not chosen again", function()
 end)
 
 t.test("kernelband_v2: arms under way count as pulled, so equal ones take turns", function()
-  local brain = started("kernelband_v2", nil, 3)
+  local brain = started("kernelband_v2", { published_defects = true }, 3)
   local k = kernel(1, 1)
   brain.admit(k)
   brain.learn { n = 1, parent = k, strategy = 1, verdict = "wrong", reward = 0.5, cost = {} }

@@ -63,10 +63,25 @@ kb_status kb_points_add(kb_points *p, const double *x)
     return KB_OK;
 }
 
-kb_status kb_points_central(const kb_points *p, const size_t *at, size_t n,
-                            size_t *best)
+/* 1, or one over the variance of all points where there is any. */
+static double weight(const kb_points *p, size_t d, bool scaled)
 {
-    double mean[KB_POINTS_MAX_DIM] = { 0 };
+    double mean = 0, squares = 0;
+    if (!scaled)
+        return 1;
+    for (size_t i = 0; i < p->count; i++)
+        mean += p->x[i * p->dim + d] / (double)p->count;
+    for (size_t i = 0; i < p->count; i++) {
+        const double off = p->x[i * p->dim + d] - mean;
+        squares += off * off;
+    }
+    return squares > 0 ? (double)p->count / squares : 0;
+}
+
+kb_status kb_points_central(const kb_points *p, const size_t *at, size_t n,
+                            bool scaled, size_t *best)
+{
+    double mean[KB_POINTS_MAX_DIM] = { 0 }, by[KB_POINTS_MAX_DIM];
     if (n == 0)
         return KB_EEMPTY;
     for (size_t i = 0; i < n; i++) {
@@ -75,13 +90,15 @@ kb_status kb_points_central(const kb_points *p, const size_t *at, size_t n,
         for (size_t d = 0; d < p->dim; d++)
             mean[d] += p->x[at[i] * p->dim + d] / (double)n;
     }
+    for (size_t d = 0; d < p->dim; d++)
+        by[d] = weight(p, d, scaled);
     double least = INFINITY;
     *best = 0;
     for (size_t i = 0; i < n; i++) {
         const double *x = p->x + at[i] * p->dim;
         double far = 0;
         for (size_t d = 0; d < p->dim; d++)
-            far += (x[d] - mean[d]) * (x[d] - mean[d]);
+            far += by[d] * (x[d] - mean[d]) * (x[d] - mean[d]);
         if (far < least) {
             least = far;
             *best = i;

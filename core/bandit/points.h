@@ -6,6 +6,7 @@
 #ifndef KB_POINTS_H
 #define KB_POINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kb.h"
@@ -31,9 +32,9 @@ const double *kb_points_all(const kb_points *p);
 KB_MUST_USE kb_status kb_points_add(kb_points *p, const double *x);
 
 /* Writes to *best which of the points at[0 .. n-1] lies nearest their plain
- * mean, by unscaled Euclidean distance, as a position in at; ties go to the
- * first. EEMPTY when n == 0; EINVAL when a number in at is no point. */
+ * mean, as a position in at; ties go to the first. Euclidean distance, each
+ * coordinate in standard deviations of all points of p when scaled. EEMPTY when n == 0; EINVAL when a number in at is no point. */
 KB_MUST_USE kb_status kb_points_central(const kb_points *p, const size_t *at,
-                                        size_t n, size_t *best);
+                                        size_t n, bool scaled, size_t *best);
 
 #endif

@@ -2,8 +2,9 @@
  *
  *   local p = core.points(dim)
  *   p:add(x)         -> its number; x is a list of dim numbers
- *   p:central(list)  -> the position in list, of numbers of points, of the one
- *                       nearest their mean | nil, text, "EEMPTY"
+ *   p:central(list [, scaled])  -> the position in list, of numbers of points, of
+ *                       the one nearest their mean, with scaled in standard
+ *                       deviations of all points | nil, text, "EEMPTY"
  *   #p               -> points
  *
  * core.logit's p takes points in place of one.
@@ -63,6 +64,7 @@ static int points_add(lua_State *L)
 static int points_central(lua_State *L)
 {
     size_t n = kb_bind_length(L, 2, KB_POINTS_MAX), few[FEW], *at = few, best;
+    bool scaled = lua_toboolean(L, 3);
     lua_settop(L, 2);
     if (n > FEW)
         at = lua_newuserdatauv(L, n * sizeof *at, 0);       /* [p list tmp] */
@@ -74,7 +76,7 @@ static int points_central(lua_State *L)
         if (!whole)
             return luaL_argerror(L, 2, "expected numbers of points");
     }
-    kb_status st = kb_points_central(self(L), at, n, &best);
+    kb_status st = kb_points_central(self(L), at, n, scaled, &best);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, "no such point");
     if (st)
