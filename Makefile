@@ -168,6 +168,7 @@ check-gpu: all $(B)/tests/check_cupti_gpu
 	@$(B)/tests/check_cupti_gpu
 	@$(KB) run tests/gpu_suite.lua
 	@$(KB) run tests/gpu_schedules.lua
+	@$(KB) run tests/gpu_aa.lua
 bench-gpu:
 	$(Q)$(MAKE) --no-print-directory MODE=release all
 	@build/release/kernelband run tests/bench/gpu/bench_gpu.lua

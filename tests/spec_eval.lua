@@ -94,10 +94,10 @@ t.test("the second death of a worker on one candidate is the candidate's", funct
   local ticket = submit(read "tests/hostile/never_returns.c")
   if not kill_busy() then return print "skipped: no /proc/thread-self/children" end
   evaluator.next(second_ns // 100)      -- which sees to it
-  kill_busy()
+  t.equal(kill_busy(), true)
   local got, out = wait()
   t.equal(got, ticket)
-  t.equal(out.verdict, "crashed")
+  t.equal(out.verdict, "crashed", out.reason)
   t.contains(out.reason, "the worker died, for the second time")
   t.equal(judge(honest).verdict, "ok")
 end)

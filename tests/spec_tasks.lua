@@ -49,19 +49,9 @@ t.test("the set is the six strategies of the paper, each with its target",
   end
 end)
 
-t.test("a prompt needs no field of the kernel and tells what is known", function()
+t.test("a prompt is a text", function()
   for _, s in ipairs(strategies) do
-    local bare = s.prompt {}
-    assert(#bare > 200, s.name)
-    local told = s.prompt { time_ns = 1.5e6, speedup = 2.5,
-                            h = { sm = 41, dram = 42, l2 = 43 },
-                            h_kind = { sm = "derived", dram = "derived",
-                                       l2 = "missing" } }
-    t.contains(told, "1500.0 us")
-    t.contains(told, "2.50 times")
-    if s.target == "sm" then t.contains(told, "41%") end
-    if s.target == "dram" then t.contains(told, "42%") end
-    if told:find("43%", 1, true) then error(s.name .. " tells what is missing") end
+    assert(#s.prompt > 200, s.name)
   end
 end)
 

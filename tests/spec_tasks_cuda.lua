@@ -62,21 +62,8 @@ for i, set in ipairs(sets) do
     end
   end)
 
-  t.test(set.folder .. ": a prompt needs no field of the kernel and tells what is known",
-         function()
-    for _, s in ipairs(loaded[i]) do
-      assert(#s.prompt {} > 400, s.name)
-      local phi, kinds = {}, {}
-      for k = 1, 9 do phi[k], kinds[k] = 0.25, "measured" end
-      local told = s.prompt { time_ns = 1.5e6, speedup = 2.5, phi = phi, phi_kind = kinds,
-                              h = { sm = 41, dram = 42, l2 = 43 },
-                              h_kind = { sm = "measured", dram = "measured", l2 = "missing" } }
-      t.contains(told, "1500.0 us")
-      t.contains(told, "2.50 times")
-      if s.target == "sm" then t.contains(told, "41%") end
-      if s.target == "dram" then t.contains(told, "42%") end
-      if told:find("43%", 1, true) then error(s.name .. " tells what is missing") end
-    end
+  t.test(set.folder .. ": a prompt is a text", function()
+    for _, s in ipairs(loaded[i]) do assert(#s.prompt > 200, s.name) end
   end)
 
   t.test(set.folder .. ": no parameter has two owners", function()

@@ -52,13 +52,7 @@ t.test("six strategies, each with a target and a text", function()
   local names = {}
   for i, s in ipairs(set) do
     names[i] = s.name .. ":" .. s.target
-    local text = s.prompt({ time_ns = 2000, speedup = 1.5, h = { sm = 40, dram = 50, l2 = 60 },
-      h_kind = { sm = "derived", dram = "derived", l2 = "derived" },
-      phi = { 0, 0, 0, 0, 0.5 }, phi_kind = { [5] = "derived" } }, {})
-    t.contains(text, "2.0 us")
-    t.contains(text, "1.50 times")
-    t.contains(text, "(derived)")
-    t.contains(s.prompt({}, {}), "Triton")
+    assert(#s.prompt > 200, s.name)
   end
   t.equal(table.concat(names, " "), "access_layout:dram fusion:dram pipeline:sm reordering:sm "
     .. "tiling:l2 vectorization:dram")

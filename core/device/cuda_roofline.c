@@ -46,6 +46,8 @@ kb_status kb_cuda_roofline(kb_device *base, struct kb_roofline *out)
     kb_status st = KB_ENOMEM;
     if (d->api.MemAlloc(&from, copy_bytes) || d->api.MemAlloc(&to, copy_bytes))
         goto done;
+    if (d->api.MemsetD32Async(from, 0x5eed, copy_bytes / 4, d->stream))
+        goto done;              /* a sanitizer minds what nobody wrote */
     memset(out, 0, sizeof *out);
     out->isa = "cuda";
     out->l2_bytes = 0;          /* timing starts from a cold cache */

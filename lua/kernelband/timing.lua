@@ -24,12 +24,14 @@ local slow_pair_ns = 4e7        -- a pair that takes longer is a round
 
 -- By language: how long a sample lasts where slots allow; time for the samples of an evaluation
 -- and for comparing what they wrote, all shapes together; rounds, and pairs in one at most. A
--- GPU is quiet, and each of its samples starts with a flush. width: half of a 95 percent
--- interval's that is asked for. A confirmation has more of all.
+-- GPU's samples are short: from the third launch that is queued on, all launches of a sample
+-- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
+-- two launches say more than few of fifty. width: half of a 95 percent interval's that is asked
+-- for. A confirmation has more of all.
 local pace = {
   c    = { sample_ns = 5e5, samples_ns = 4e8, looks_ns = 1.5e8, pairs = 8,
            rounds = 8, most = 32, width = 0.02 },
-  cuda = { sample_ns = 2e5, samples_ns = 6e7, looks_ns = 2e7, pairs = 1,
+  cuda = { sample_ns = 8e3, samples_ns = 6e7, looks_ns = 2e7, pairs = 8,
            rounds = 8, most = 64, width = 0.01 },
 }
 local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
