@@ -2,9 +2,10 @@
 local t = require "harness"
 local kb = require "kernelband"
 
-local files = { "beam", "best_of_n", "epsilon_greedy", "gp_ucb", "greedy", "islands",
-  "kernelband", "kernelband_v1", "kernelband_v2", "map_elites", "mcts", "one_plus_one",
-  "priority_epsilon_net", "random", "softmax", "thompson", "ucb1", "world_model" }
+local files = { "beam", "best_of_n", "epsilon_greedy", "gp_ucb", "greedy", "hybrid_vndx",
+  "islands", "kernelband", "kernelband_v1", "kernelband_v2", "map_elites", "mcts",
+  "one_plus_one", "priority_epsilon_net", "random", "softmax", "thompson", "ucb1",
+  "world_model" }
 
 local function kernel(id, speedup, parent, more)
   local k = { id = id, parent = parent, speedup = speedup, speedup_low = speedup * 0.99,
@@ -243,6 +244,18 @@ t.test("islands: take turns, and the best settles next door", function()
   brain.admit(child)
   local _, parents = pulls(brain, 7, second_pays)
   t.equal(parents, { 1, 2, 1, 2, 2, 2, 2 })
+end)
+
+t.test("hybrid_vndx: of the children it measures the one whose neighbours were fast", function()
+  local brain = started("hybrid_vndx", { k = 1, candidates = 4, recombined = 0 }, 1)
+  local slow, fast = kernel(1, 1), kernel(2, 4)
+  slow.params, fast.params = { a = 1, b = 1, c = 1 }, { a = 2, b = 2, c = 2 }
+  brain.admit(slow)
+  brain.admit(fast)
+  t.equal(brain.prefer { { a = 1, b = 1, c = 3 }, { a = 2, b = 2, c = 3 },
+                         { a = 1, b = 3, c = 1 } }, 2)
+  t.equal(brain.prefer { { a = 1, b = 1, c = 1 }, { a = 1, b = 1, c = 4 } }, 2)
+  t.equal(brain.prefer { { a = 1, b = 1, c = 1 } }, nil)
 end)
 
 t.test("mcts: goes down where children are fast", function()
