@@ -319,4 +319,28 @@ t.test("evaluations overlap without changing what they are", function()
   t.equal(rows(4), rows(4))
 end)
 
+t.test("a run of the built-in generator is a space: its folder or its run.db", function()
+  local task = kb.trace(keep("of_run.json", ktt()))
+  local out = folder .. "/run_as_space"
+  local r = kb.search { task = task, budget = { steps = 12 }, seed = 3, out = out,
+                        policy = "policies/random.lua" }
+  for _, name in ipairs { out, out .. "/run.db" } do
+    local again = kb.trace(name)
+    t.equal(again.name, "run_as_space")
+    t.equal(again.axes, { "BLOCK_X", "N", "TILE" })
+    t.equal(again.rows >= r.verdicts.ok and again.rows <= 13, true)
+    local start = kb.trace(name, { start = "baseline" })
+    local found = kb.search { task = start, budget = { steps = 60 }, confirm = false }
+    t.near(found.speedup * found.share_of_optimum ^ -1, start.world.time_ns[1] / start.optimum_ns,
+           1e-6)
+  end
+end)
+
+t.test("a folder that holds no run, and a run without parameters, are refused", function()
+  t.raises("holds no run", kb.trace, folder)
+  local out = folder .. "/no_parameters"
+  kb.search { task = kb.synthetic {}, budget = { steps = 3 }, out = out }
+  t.raises("no tuning space", kb.trace, out)
+end)
+
 t.finish()

@@ -161,7 +161,8 @@ function trace.new(file, options)
   W.noise, W.draws = options.noise, options.draws == "all" and math.huge or options.draws
   if options.start then W.start = given_start(W, baseline, options.start) end
   local strategies = strategies_of(W)
-  W.name = options.name or path.base(file):gsub("%.gz$", ""):gsub("%.jsonl?$", "")
+  local base = path.base((file:gsub("/run%.db$", "")))
+  W.name = options.name or base:gsub("%.gz$", ""):gsub("%.jsonl?$", "")
   return {
     name = W.name, file = W.file, device = W.device, axes = W.axes, world = W,
     strategies = strategies, rows = W.n, valid = #W.ok, optimum_ns = W.optimum_ns,

@@ -141,6 +141,9 @@ local kinds = { "ktt", "t4", "tuner" }
 function read.file(name)
   local file, looked = path.find(name)
   if not file then schema.raise_at_call("kb.trace", "no such file: %s", looked) end
+  local run = require "kernelband.trace.run"
+  local folder = run.folder(file)
+  if folder then return run.read(folder, read) end
   if core.system.exists(file) ~= "file" then
     schema.raise_at_call("kb.trace", "'%s' is not a file", file)
   end
