@@ -360,5 +360,33 @@ t.test("killed at any moment, a run loses nothing that had landed", function()
   kills.run { kills = 10, dir = place(), exe = exe, seed = 7 }
 end)
 
+-- What a policy logs ---------------------------------------------------------------
+
+local talking = [[
+return { name = "talking", defaults = {}, new = function(params, ctx)
+  local first, n = nil, 0
+  ctx.log("begins with", #ctx.strategies, "strategies")
+  return { learn = function(pull) ctx.log("pull", pull.n, pull.verdict, { 1 }) end,
+    admit = function(k) first = first or k end,
+    choose = function() n = n + 1 return first, n % #ctx.strategies + 1 end }
+end }
+]]
+
+t.test("what a policy logs is in the journal once, after a stop too, and in the report", function()
+  local dir = place()
+  write(dir .. "/p.lua", talking)
+  local sql = "SELECT text FROM events WHERE kind = 'policy' ORDER BY id"
+  assert(shell("cd %s && POLICY=p.lua %s run x.lua whole", dir, exe) == 0)
+  local all = rows(dir .. "/whole", sql)
+  t.equal(#all, 31)
+  t.equal(all[1].text, "after 0 pulls: begins with\t6\tstrategies")
+  t.contains(all[2].text, "after 1 pulls: pull\t1\t")
+  shell("cd %s && POLICY=p.lua STOP=12 %s run x.lua cut", dir, exe)
+  local code, text = shell("cd %s && POLICY=p.lua %s resume cut", dir, exe)
+  t.equal(code, 0, text)
+  t.equal(rows(dir .. "/cut", sql), all)
+  t.contains(require("kernelband.report").html { dir .. "/cut" }, "after 30 pulls: pull")
+end)
+
 worlds.clean()
 t.finish()

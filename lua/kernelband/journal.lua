@@ -285,6 +285,7 @@ function journal.new(db, folder, ext, resumed, lock)
   add_files(j, db, exec)
   -- The state another process may have to know of, and what is steered already.
   j.steers = rows_of(db, folder, "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id")
+  j.logged = rows_of(db, folder, "SELECT count(*) AS n FROM events WHERE kind = 'policy'")[1].n
 
   local open, sources, ids, oldest = true, {}, {}, 0
   function j.source(id)                 -- the best's and a parent's are asked for by turns

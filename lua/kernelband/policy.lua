@@ -20,6 +20,7 @@ local policy = {}
 
 local load_steps = 1e6
 local call_steps = 5e7
+local most_logged = 500                 -- bytes of what a policy logs at a time
 
 local rules = {
   { "name", "string", doc = "a short name" },
@@ -339,10 +340,20 @@ local function inner_context(ctx, m)
     local original = m.original(kernel)
     if ctx.moves and original then return ctx.moves(original, i) end
   end
+  -- Into the journal, as print would show it.
+  local function log(...)
+    local words = table.pack(...)
+    for at = 1, words.n do
+      local v = words[at]
+      words[at] = type(v) == "string" and v or type(v) == "number" and ("%.14g"):format(v)
+                  or schema.show(v)
+    end
+    if ctx.log then ctx.log(table.concat(words, "\t"):sub(1, most_logged)) end
+  end
   local own = {}                        -- the engine's: they change no list they are given
   return fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open, surrogate = function(options)
+    open = open, log = log, surrogate = function(options)
       local model = surrogate.new(options, moves, ctx.memory, #ctx.strategies)
       own[model.prefer] = true
       return model

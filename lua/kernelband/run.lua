@@ -126,7 +126,7 @@ local function memory()
   local function nothing() end
   local calls = 0
   return {
-    order = {}, last = 0, steers = {}, confirmed = {}, past = nothing, asked = nothing,
+    order = {}, last = 0, logged = 0, steers = {}, confirmed = {}, past = nothing, asked = nothing,
     steered = nothing, baseline = nothing, pull = nothing, confirm = nothing,
     machine = nothing, event = nothing, best = nothing, state = nothing, finish = nothing,
     fail = nothing, close = nothing,

@@ -265,6 +265,29 @@ local function start_clock(S)
   S.elapsed_s = S.journal.elapsed_s or function() return before + S.session_s() end
 end
 
+local most_logged = 10000               -- lines of a search
+
+-- ctx.log of policies: events of the journal. A run that goes on says all again, and what
+-- was said before the stop is there already.
+local function logger(S)
+  local early, count = {}, 0
+  local function add(text)
+    if early then
+      early[#early + 1] = text
+      return
+    end
+    count = count + 1
+    if count <= S.journal.logged or count > most_logged then return end
+    S.journal.event("policy", ("after %d pulls: %s"):format(S.landed, text))
+  end
+  local function opened()
+    local list = early
+    early = nil
+    for _, text in ipairs(list) do add(text) end
+  end
+  return add, opened
+end
+
 -- L, view: the loop to run in and where to show how it goes, when several searches
 -- share them.
 function setup.search(options, L, view)
@@ -281,7 +304,9 @@ function setup.search(options, L, view)
   S.reward, S.rewarded = reward_of(opt, S.policy), opt.reward ~= nil
   S.open = opener(S)
   S.baseline_source = env.source
+  local log, journal_opened = logger(S)
   S.brain = S.policy.new {
+    log = log,
     strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = S.open,
     static = S.generator.static,
@@ -292,6 +317,7 @@ function setup.search(options, L, view)
   }
   S.journal = open_journal(opt, S, env)
   start_clock(S)
+  journal_opened()
   S.money = money.new(S)
   S.steer = steer.new(S)
   waiting.patience(S, opt.patience * 60)

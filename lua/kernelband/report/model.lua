@@ -275,7 +275,9 @@ local function reasons(m)
     min(n) AS first FROM pulls WHERE child IS NULL GROUP BY 1, 2
     ORDER BY 3 DESC, 4 LIMIT 10]])
   m.events = rows(m, "SELECT id, at_s, kind, substr(text, 1, 500) AS text FROM events "
-                     .. "ORDER BY id DESC LIMIT 30")
+                     .. "WHERE kind <> 'policy' ORDER BY id DESC LIMIT 30")
+  m.logged = rows(m, "SELECT id, at_s, substr(text, 1, 500) AS text FROM events "
+                     .. "WHERE kind = 'policy' ORDER BY id DESC LIMIT 100")
 end
 
 local function calls(m)

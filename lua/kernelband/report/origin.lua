@@ -136,6 +136,14 @@ function origin.section(m)
     out[#out + 1] = format.table({ "event", "at", "kind", "" }, rows,
       { left = { true, true, true, true }, caption = "Events, the last first" })
   end
+  local logged = {}
+  for i, v in ipairs(m.logged) do
+    logged[i] = { format.duration(v.at_s), { v.text, class = "wrap" } }
+  end
+  if #logged > 0 then
+    out[#out + 1] = format.table({ "at", "" }, logged,
+      { left = { true, true }, caption = "What the policy logged, the last first" })
+  end
   return table.concat(out)
 end
 
