@@ -269,4 +269,28 @@ t.test("a library folder that is none is told", function()
   t.contains(err, "KERNELBAND_LIB")
 end)
 
+t.test("lab says of one's own policy what is better, what worse and what is chance", function()
+  assert(core.system.write_file(dir .. "/first.lua", [[
+    return { name = "first", defaults = {}, new = function(_, ctx)
+      local pool = {}
+      return { learn = function() end, admit = function(k) pool[#pool + 1] = k end,
+        choose = function()
+          for _, k in ipairs(pool) do
+            for i = 1, #ctx.strategies do if ctx.open(k, i) then return k, i end end
+          end
+        end }
+    end }]]))
+  local code, out, err = kernelband "lab first.lua --seeds 3 --steps 12"
+  t.equal(code, 0, err)
+  t.contains(out, "own first")
+  t.contains(out, "After 12 pulls, 95 % a comparison, first is")
+  t.contains(out:match "worse than.*" or out, "kernelband")
+  code, out, err = kernelband "lab nosuch.lua"
+  t.equal(code, 2, out)
+  t.contains(err, "no such policy")
+  code, out, err = kernelband "lab first.lua --seeds none"
+  t.equal(code, 2, out)
+  t.contains(err, "--seeds must be a whole number")
+end)
+
 t.finish()

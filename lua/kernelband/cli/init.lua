@@ -13,8 +13,8 @@ local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
 
 -- In the order of --help; the manual page and the completion have the same.
 cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "eval",
-              "profile", "verify", "record", "compare", "list", "new", "doctor", "doc",
-              "worker" }
+              "profile", "verify", "record", "compare", "lab", "list", "new", "doctor",
+              "doc", "worker" }
 
 function cli.available()
   local out = {}

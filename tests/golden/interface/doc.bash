@@ -2,7 +2,7 @@
 _kernelband() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "run resume steer report serve export import eval profile verify record compare list new doctor doc worker --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "run resume steer report serve export import eval profile verify record compare lab list new doctor doc worker --help --version" -- "$word"))
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -64,6 +64,11 @@ _kernelband() {
       case $before in --against) COMPREPLY=(); return ;; esac
       case $before in --html) COMPREPLY=(); return ;; esac
       case $word in -*) COMPREPLY=($(compgen -W "--help --json --tsv --at --against --html --paper" -- "$word")); return ;; esac
+      COMPREPLY=($(compgen -f -- "$word")) ;;
+    lab)
+      case $before in --seeds) COMPREPLY=(); return ;; esac
+      case $before in --steps) COMPREPLY=(); return ;; esac
+      case $word in -*) COMPREPLY=($(compgen -W "--help --seeds --steps" -- "$word")); return ;; esac
       COMPREPLY=($(compgen -f -- "$word")) ;;
     list)
       case $word in -*) COMPREPLY=($(compgen -W "--help --json" -- "$word")); return ;; esac

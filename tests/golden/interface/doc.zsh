@@ -15,6 +15,7 @@ _kernelband() {
     'verify:build, check and time a run'\''s winner once more'
     'record:record a task'\''s schedule as a space that kb.trace searches'
     'compare:compare policies by the rows of kb.sweep, or by runs'
+    'lab:compares a policy with the shipped ones'
     'list:lists tasks, strategies or policies'
     'new:writes a first task, strategy or policy to edit'
     'doctor:says what this machine can do and what to install'
@@ -95,6 +96,10 @@ _kernelband() {
       '--against[the policy the others are compared with]:CELL:' \
       '--html[write the same as a page, with curves]:FILE:' \
       '--paper[the papers'\'' metrics over tasks instead]' \
+      '*: :_files' ;;
+    lab) _arguments '--help[say more]' \
+      '--seeds[searches a policy and space; default 8]:N:' \
+      '--steps[pulls of a search; default 60]:T:' \
       '*: :_files' ;;
     list) _arguments '--help[say more]' \
       '--json[print one JSON object]' \

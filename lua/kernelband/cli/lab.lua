@@ -1,0 +1,38 @@
+-- kernelband lab POLICY.lua - a policy beside the shipped ones.
+local core    = require "kernelband.core"
+local options = require "kernelband.options"
+local path    = require "kernelband.path"
+local run     = require "kernelband.cli.run"
+local schema  = require "kernelband.schema"
+
+local usage = "kernelband lab POLICY.lua [--seeds N] [--steps T]"
+
+local function whole(opt, name, default)
+  local n = math.tointeger(tonumber(opt[name] or default))
+  if not n or n < 1 then
+    schema.raise("kernelband: --%s must be a whole number from 1 up, got '%s'\nusage: %s", name,
+                 opt[name], usage)
+  end
+  return tostring(n)
+end
+
+return {
+  summary = "compares a policy with the shipped ones",
+  usage = usage,
+  options = {
+    { "seeds", "N", doc = "searches a policy and space; default 8" },
+    { "steps", "T", doc = "pulls of a search; default 60" },
+  },
+  help = [[
+Runs POLICY.lua and every shipped policy on the recorded spaces that come with kernelband
+(examples/traces), on all processors, and says which are better, which worse and which
+within chance. kernelband new policy NAME writes a policy to begin with.]],
+  run = function(args)
+    local opt, rest = options.parse(args, { usage = usage, least = 1, most = 1, options = {
+      { "seeds", "N" }, { "steps", "T" } } })
+    local file, looked = path.find(rest[1])
+    if not file then schema.raise("kernelband: no such policy: %s", looked) end
+    return run.start { "examples/lab/own.lua", core.system.realpath(file) or file,
+                       whole(opt, "seeds", 8), whole(opt, "steps", 60) }
+  end,
+}
