@@ -280,7 +280,7 @@ t.test("lab says of one's own policy what is better, what worse and what is chan
           end
         end }
     end }]]))
-  local code, out, err = kernelband "lab first.lua --seeds 3 --steps 12"
+  local code, out, err = kernelband "lab first.lua --seeds 6 --steps 12"
   t.equal(code, 0, err)
   t.contains(out, "own first")
   t.contains(out, "After 12 pulls, 95 % a comparison, first is")

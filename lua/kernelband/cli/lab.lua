@@ -7,11 +7,12 @@ local schema  = require "kernelband.schema"
 
 local usage = "kernelband lab POLICY.lua [--seeds N] [--steps T]"
 
-local function whole(opt, name, default)
+-- Of fewer seeds a resampling calls what is chance sure.
+local function whole(opt, name, default, least)
   local n = math.tointeger(tonumber(opt[name] or default))
-  if not n or n < 1 then
-    schema.raise("kernelband: --%s must be a whole number from 1 up, got '%s'\nusage: %s", name,
-                 opt[name], usage)
+  if not n or n < least then
+    schema.raise("kernelband: --%s must be a whole number from %d up, got '%s'\nusage: %s", name,
+                 least, opt[name], usage)
   end
   return tostring(n)
 end
@@ -20,7 +21,7 @@ return {
   summary = "compares a policy with the shipped ones",
   usage = usage,
   options = {
-    { "seeds", "N", doc = "searches a policy and space; default 8" },
+    { "seeds", "N", doc = "searches a policy and space, from 6 up; default 8" },
     { "steps", "T", doc = "pulls of a search; default 60" },
   },
   help = [[
@@ -33,6 +34,6 @@ within chance. kernelband new policy NAME writes a policy to begin with.]],
     local file, looked = path.find(rest[1])
     if not file then schema.raise("kernelband: no such policy: %s", looked) end
     return run.start { "examples/lab/own.lua", core.system.realpath(file) or file,
-                       whole(opt, "seeds", 8), whole(opt, "steps", 60) }
+                       whole(opt, "seeds", 8, 6), whole(opt, "steps", 60, 1) }
   end,
 }

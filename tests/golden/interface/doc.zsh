@@ -98,7 +98,7 @@ _kernelband() {
       '--paper[the papers'\'' metrics over tasks instead]' \
       '*: :_files' ;;
     lab) _arguments '--help[say more]' \
-      '--seeds[searches a policy and space; default 8]:N:' \
+      '--seeds[searches a policy and space, from 6 up; default 8]:N:' \
       '--steps[pulls of a search; default 60]:T:' \
       '*: :_files' ;;
     list) _arguments '--help[say more]' \
