@@ -1,5 +1,8 @@
 -- Every kernel against itself: no task may find a gain, a loss, or an interval without 1.
---   kernelband run tests/aa.lua [FILE [MINUTES [TASK ..]]]      build/aa.tsv, no limit, all
+--   kernelband run tests/aa.lua [FILE [MINUTES [idle=N] [busy=N] [search=N] [TASK ..]]]
+-- FILE is build/aa.tsv, without MINUTES there is no limit. Tasks that are named get that many rows
+-- each (24, 12, 0) and nothing more, without waiting for a quiet machine: so several processes, each
+-- kept to processors of its own by taskset, may append to one FILE.
 -- Rows are appended to FILE as they come; the next call goes on where this one stopped, and a
 -- call that has nothing left to do prints the table. A row is busy when as many loops as there are
 -- processors ran beside it, else idle; its last figure is the share of ten seconds before its
@@ -9,17 +12,22 @@
 -- renames variables: 12 pulls, a confirmation, and no gain.
 local core      = require "kernelband.core"
 local kb        = require "kernelband"
+local ratios    = require "ratios"
 local strangers = require "strangers"
 local task      = require "kernelband.task"
 local worker    = require "kernelband.worker"
 
 local file = arg[1] or "build/aa.tsv"
 local minutes = tonumber(arg[2]) or math.huge
-local only = table.move(arg, 3, math.max(#arg, 3), 1, {})
+local only, each = {}, { idle = 24, busy = 12, search = 0 }
+for i = 3, #arg do
+  local kind, n = arg[i]:match "^(%l+)=(%d+)$"
+  if kind then each[kind] = math.tointeger(tonumber(n)) else only[#only + 1] = arg[i] end
+end
 local dir = assert(core.system.temp_dir())
 local start = core.system.now_ns()
 
-local idle_rows, busy_rows, worst_rows, worst, more = 24, 12, 40, 10, 500
+local idle_rows, busy_rows, worst_rows, worst, more = each.idle, each.busy, 40, 10, 500
 local in_a_session = 4                  -- evaluations
 local searched, searches = 4, 10        -- tasks, and searches of each
 
@@ -74,9 +82,10 @@ end
 
 -- `count` evaluations of one session.
 local function session(name, kind, count)
-  for _ = 1, 30 do
-    if pressure() < 2 then break end
+  local wait = #only > 0 and 0 or 30    -- beside others of its kind the machine is never quiet
+  while pressure() >= 2 and wait > 0 do
     os.execute "sleep 1"
+    wait = wait - 1
   end
   local before = pressure()
   local spin = "while :; do :; done & p=\"$p $!\"; "
@@ -120,30 +129,13 @@ local function search(name, seed)
   f:close()
 end
 
-local function mean_of(list)
-  local m, v = 0, 0
-  for _, r in ipairs(list) do m = m + r.log / #list end
-  for _, r in ipairs(list) do v = v + (r.log - m) ^ 2 / math.max(#list - 1, 1) end
-  return m, math.sqrt(v / math.max(#list, 1))
-end
-
-local function count_of(list)
-  local wins, covered, seconds = 0, 0, {}
-  for i, r in ipairs(list) do
-    wins = wins + (r.win and 1 or 0)
-    covered = covered + (r.low <= 1 and 1 <= r.high and 1 or 0)
-    seconds[i] = r.seconds
-  end
-  return wins, covered, #seconds > 0 and core.stats.median(seconds) or 0
-end
-
 -- The tasks, those first that are furthest from what they should be.
 local function by_trouble(rows)
   local order, score = table.move(names, 1, #names, 1, {}), {}
   for _, name in ipairs(names) do
     local list = rows[name].idle
-    local m, e = mean_of(list)
-    local wins, covered = count_of(list)
+    local m, e = ratios.mean(list)
+    local wins, covered = ratios.count(list)
     score[name] = 10 * wins + (#list - covered) + math.abs(m) / math.max(e, 1e-4)
   end
   table.sort(order, function(a, b)
@@ -157,21 +149,23 @@ end
 local function wanted(rows)
   local total, short = 0, nil
   for _, name in ipairs(names) do
-    local n, b = #rows[name].idle, #rows[name].busy
-    total = total + n
-    if not short or n < #rows[short].idle then short = name end
-    if n < idle_rows and #only > 0 then return name, "idle", in_a_session end
-    if n >= idle_rows and b < busy_rows and #only > 0 then return name, "busy", in_a_session end
+    total = total + #rows[name].idle
+    if not short or #rows[name].idle < #rows[short].idle then short = name end
   end
   if #rows[short].idle < idle_rows then return short, "idle", in_a_session end
   for _, name in ipairs(names) do
     if #rows[name].busy < busy_rows then return name, "busy", in_a_session end
   end
+  for _, name in ipairs(names) do
+    local have = #rows[name].search
+    if #only > 0 and have < each.search then return name, "search", have + 1 end
+  end
+  if #only > 0 then return end
   local order = by_trouble(rows)
   for i = 1, math.min(worst, #order) do
     if #rows[order[i]].idle < worst_rows then return order[i], "idle", in_a_session end
   end
-  if #only == 0 and total < #names * idle_rows + worst * (worst_rows - idle_rows) + more then
+  if total < #names * idle_rows + worst * (worst_rows - idle_rows) + more then
     return short, "idle", in_a_session
   end
   for i = 1, math.min(searched, #order) do
@@ -186,10 +180,10 @@ local function print_table(rows)
   local n, all_wins, all_in = 0, 0, 0
   for _, name in ipairs(names) do
     local idle, busy = rows[name].idle, rows[name].busy
-    local m, e = mean_of(idle)
-    local wins, covered, seconds = count_of(idle)
-    local bm = mean_of(busy)
-    local bwins, bcovered = count_of(busy)
+    local m, e = ratios.mean(idle)
+    local wins, covered, seconds = ratios.count(idle)
+    local bm = ratios.mean(busy)
+    local bwins, bcovered = ratios.count(busy)
     local least = {}
     for i, r in ipairs(idle) do least[i] = 100 * (math.exp(r.least) - 1) end
     print(("%-16s %5d %5d %+8.2f %8.2f %10d %6.1f %6.2f | %5d %5d %+8.2f %10d"):format(
@@ -200,7 +194,7 @@ local function print_table(rows)
   local looked, gains = 0, 0
   for _, name in ipairs(names) do
     local list = rows[name].search
-    looked, gains = looked + #list, gains + count_of(list)
+    looked, gains = looked + #list, gains + ratios.count(list)
   end
   print(("%d of %d searches by renaming report a gain"):format(gains, looked))
   print(("%d of %d are wins (%.2f %%), %d intervals contain 1 (%.1f %%)"):format(
