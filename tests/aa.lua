@@ -1,7 +1,7 @@
 -- Every kernel against itself: no task may find a gain, a loss, or an interval without 1.
 --   kernelband run tests/aa.lua [FILE [MINUTES [idle=N] [busy=N] [search=N] [TASK ..]]]
--- FILE is build/aa.tsv, without MINUTES there is no limit. Tasks that are named get that many rows
--- each (24, 12, 0) and nothing more, without waiting for a quiet machine: so several processes, each
+-- FILE is build/aa.tsv, without MINUTES there is no limit. Tasks that are named get so many rows
+-- (24, 12, 0) and nothing more, without waiting for a quiet machine: so several processes, each
 -- kept to processors of its own by taskset, may append to one FILE.
 -- Rows are appended to FILE as they come; the next call goes on where this one stopped, and a
 -- call that has nothing left to do prints the table. A row is busy when as many loops as there are
