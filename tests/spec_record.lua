@@ -21,17 +21,17 @@ local strategies = {
 }
 
 local function evaluator()
-  local waiting, count = nil, 0
+  local waiting, ticket, count = nil, nil, 0
   return {
     count = function() return count end,
     baseline = function() return { verdict = "ok", time_ns = 1000 } end,
-    submit = function(_, candidate) waiting = candidate.source end,
+    submit = function(n, candidate) ticket, waiting = n, candidate.source end,
     next = function()
       count = count + 1
       local tile, unroll, fast = waiting:match "(%d) (%d) (%d)"
-      if tile == "4" then return 1, { verdict = "wrong" } end
+      if tile == "4" then return ticket, { verdict = "wrong" } end
       local speedup = tile * 2 / (1 + unroll / 4 + fast)
-      return 1, { verdict = "ok", speedup = speedup, time_ns = 1,
+      return ticket, { verdict = "ok", speedup = speedup, time_ns = 1,
         shapes = { { samples_ns = { 10 / speedup, 11 / speedup },
                      baseline_samples_ns = { 10, 10 } } },
         evidence = { phi = { 0, 0.5, 0, 0, 0, 0, 0, 0, 0 },
@@ -73,6 +73,23 @@ t.test("stopped anywhere it has neighbours and goes on to the same recording", f
   kb.trace(folder .. "/part.jsonl.gz")
   t.equal({ run("part.jsonl.gz", 18) }, { 18, false, 11 })
   assert(text "part.jsonl.gz" == text "whole.jsonl.gz")
+end)
+
+t.test("points on their way come back in any order and are recorded in their own", function()
+  local one, waiting, most = evaluator(), {}, 0
+  local many = { capacity = 3, baseline = one.baseline }
+  function many.submit(ticket, candidate)
+    waiting[#waiting + 1] = { ticket, candidate }
+    most = math.max(most, #waiting)
+  end
+  function many.next()
+    one.submit(table.unpack(table.remove(waiting)))     -- the latest first
+    return one.next()
+  end
+  run("together.jsonl.gz", 7, { evaluator = many })
+  t.equal({ most, #waiting }, { 6, 0 })
+  t.equal({ run("together.jsonl.gz", 18, { evaluator = many }) }, { 18, false, 0 })
+  assert(text "together.jsonl.gz" == text "whole.jsonl.gz")
 end)
 
 t.test("a recording that was cut off keeps its complete lines", function()

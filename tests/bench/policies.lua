@@ -1,11 +1,14 @@
 -- The tables of README's section on policies: how near the searches come to the optimum of
 -- the six recorded spaces of benchmark_hub (../shared/data), from a random start. Means
 -- over seeds, a column a space, then their geometric mean with a 95 % bootstrap interval.
---   kernelband run tests/bench/policies.lua DATA [seeds=20] [part ...]
+--   kernelband run tests/bench/policies.lua DATA [seeds=20] [jobs=1] [out=FOLDER] [part ...]
 --   parts: one (a child drawn a pull), all (all children listed, and the strategy anew),
 --          tuners (Kernel Tuner's strategies, from tuners.tsv), shipped (every policy, one
 --          draw, T = 60), flight (many pulls in flight), memory, times; without any: all
 --          of them but shipped
+-- jobs: processes that share the searches. out: a folder for what each search reached, a file
+-- a process; what is in its files is not searched again, so that a call which was cut off goes
+-- on, and jobs=0 only prints.
 -- seeds: of T = 20 and 60; a quarter of them for T = 200 and a tenth for T = 512. The figures
 -- of README are of seeds=200 where it does not say otherwise.
 -- The default policy was tuned on the first three spaces alone; the others were held out.
@@ -15,10 +18,15 @@ local memory = require "kernelband.memory"
 local path = require "kernelband.path"
 
 local data = assert(arg[1], "a folder with the six files")
-local seeds, parts = 20, {}
+local seeds, jobs, parts = 20, 1, {}
+local out_folder, mine                  -- mine: which of the processes this is, from 0
 for i = 2, #arg do
-  local n = arg[i]:match "^seeds=(%d+)$"
-  if n then seeds = tonumber(n) else parts[arg[i]], parts[1] = true, true end
+  local key, value = arg[i]:match "^(%w+)=(.+)$"
+  if key == "seeds" then seeds = tonumber(value)
+  elseif key == "jobs" then jobs = tonumber(value)
+  elseif key == "out" then out_folder = value
+  elseif key == "mine" then mine = tonumber(value)
+  else parts[arg[i]], parts[1] = true, true end
 end
 local function wanted(part) return parts[part] or not parts[1] and part ~= "shipped" end
 
@@ -45,9 +53,10 @@ local files = {
     { "between_method", "between_method" }, { "use_method", "use_method" } } },
 }
 
+-- The spaces, each read when it is asked for.
 local function load(options)
-  local out = {}
-  for n, f in ipairs(files) do
+  return setmetatable({}, { __index = function(out, n)
+    local f = files[n]
     local groups, o = {}, { name = f[1] }
     for i, g in ipairs(f[4]) do
       groups[i] = { name = g[1], axes = table.move(g, 2, #g, 1, {}) }
@@ -55,8 +64,57 @@ local function load(options)
     o.strategies = groups
     for key, v in pairs(options) do o[key] = v end
     out[n] = kb.trace(data .. "/" .. f[2], o)
+    return out[n]
+  end })
+end
+
+-- What one search reached: from a file of `out`, or run() -> numbers, kept there. nil: another
+-- process searches that, or it is missing.
+local known, kept = {}, nil
+
+local function keep_results()
+  if not out_folder then return end
+  assert(core.system.mkdir_p(out_folder))
+  for _, file in ipairs(path.files(out_folder, ".tsv")) do
+    for text in io.lines(file) do
+      local key, values = text:match "^(.+)\t=([%d. ]+)$"
+      if key then
+        known[key] = {}
+        for v in values:gmatch "%S+" do table.insert(known[key], tonumber(v)) end
+      end
+    end
   end
-  return out
+  if mine then kept = assert(io.open(("%s/%d.tsv"):format(out_folder, mine), "a")) end
+end
+
+local searches = 0
+local function reached(key, run)
+  searches = searches + 1
+  if known[key] then return known[key] end
+  if jobs == 0 or mine and searches % jobs ~= mine then return nil end
+  local values = run()
+  if kept then
+    kept:write(key, "\t=", table.concat(values, " "), "\n")
+    kept:flush()
+  end
+  return values
+end
+
+-- The searches by `jobs` processes, after which this one only prints.
+local function share_out()
+  if mine or jobs < 2 then return end
+  out_folder = out_folder or os.tmpname() .. ".d"
+  local words = {}
+  for i, a in ipairs(arg) do
+    if i > 1 and not a:find "^out=" then words[#words + 1] = "'" .. a .. "'" end
+  end
+  local lines = {}
+  for i = 0, jobs - 1 do
+    lines[i + 1] = ("'%s' run '%s' '%s' %s 'out=%s' mine=%d >/dev/null & "):format(
+      core.system.exe(), arg[0], data, table.concat(words, " "), out_folder, i)
+  end
+  os.execute(table.concat(lines) .. "wait")
+  jobs = 0
 end
 
 -- Statistics ------------------------------------------------------------------------
@@ -84,7 +142,9 @@ local function summary(shares)
   return value, draws[25], draws[976]
 end
 
+local title_now
 local function heading(title, first)
+  title_now = title
   print(("\n## %s\n"):format(title))
   io.write("| ", first, " | T |")
   for _, f in ipairs(files) do io.write(" ", f[1], " |") end
@@ -128,10 +188,10 @@ end
 
 -- shares[T][space][seed] of run(space, number, at, seed) -> shares, at several T; the
 -- longer searches are of fewer seeds.
-local function measure(spaces, budgets, run)
+local function measure(name, spaces, budgets, run)
   local shares = {}
   for _, T in ipairs(budgets) do shares[T] = {} end
-  for n, space in ipairs(spaces) do
+  for n in ipairs(files) do
     for _, T in ipairs(budgets) do shares[T][n] = {} end
     for seed = 1, seeds do
       local at = {}
@@ -139,7 +199,9 @@ local function measure(spaces, budgets, run)
         local few = T >= 512 and seeds / 10 or T >= 200 and seeds / 4 or seeds
         if seed <= math.max(2, few) then at[#at + 1] = T end
       end
-      for i, share in ipairs(run(space, n, at, seed)) do
+      local key = table.concat({ title_now, name, n, seed, table.concat(at, " ") }, "\t")
+      local got = reached(key, function() return run(spaces[n], n, at, seed) end)
+      for i, share in ipairs(got or {}) do
         table.insert(shares[at[i]][n], share)
       end
     end
@@ -148,9 +210,12 @@ local function measure(spaces, budgets, run)
 end
 
 local function rows(name, spaces, budgets, run)
-  local shares = measure(spaces, budgets, run)
-  for _, T in ipairs(budgets) do line(name, T, { table.unpack(shares[T]) }) end
-  return shares
+  local shares = measure(name, spaces, budgets, run)
+  for _, T in ipairs(budgets) do
+    local all = true
+    for n in ipairs(files) do all = all and shares[T][n][1] ~= nil end
+    if all then line(name, T, shares[T]) end
+  end
 end
 
 local default = "policies/kernelband.lua"
@@ -175,6 +240,8 @@ end
 
 -- Parts -----------------------------------------------------------------------------
 
+share_out()
+keep_results()
 local single = load {}
 local whole  = load { draws = "all", anew = true }
 
@@ -227,18 +294,24 @@ local function flight(title, spaces, T, parallel, count)
   print(("\n## %s: %d pulls, %d in flight, %d seeds\n"):format(title, T, parallel, count))
   print "| space | one in flight | many | ratio | no_candidate, one | many |"
   print "|---|---|---|---|---|---|"
-  for n, space in ipairs(spaces) do
-    local sum, dry = { 0, 0 }, { 0, 0 }
+  for n in ipairs(files) do
+    local sum, dry, complete = { 0, 0 }, { 0, 0 }, true
     for i, p in ipairs { 1, parallel } do
       for seed = 1, count do
-        local share, verdicts = shares_of(space, default, { T }, seed, p)
-        sum[i] = sum[i] + share[1] / count
-        dry[i] = dry[i] + (verdicts.no_candidate or 0) / count
+        local key = table.concat({ "flight", title, n, seed, T, p }, "\t")
+        local got = reached(key, function()
+          local share, verdicts = shares_of(spaces[n], default, { T }, seed, p)
+          return { share[1], verdicts.no_candidate or 0 }
+        end)
+        complete = complete and got
+        if got then sum[i], dry[i] = sum[i] + got[1] / count, dry[i] + got[2] / count end
       end
     end
-    print(("| %s | %.3f | %.3f | %.2f | %.1f | %.1f |"):format(files[n][1], sum[1], sum[2],
-                                                            sum[2] / sum[1], dry[1], dry[2]))
-    io.stdout:flush()
+    if complete then
+      print(("| %s | %.3f | %.3f | %.2f | %.1f | %.1f |"):format(files[n][1], sum[1], sum[2],
+                                                               sum[2] / sum[1], dry[1], dry[2]))
+      io.stdout:flush()
+    end
   end
 end
 
@@ -251,12 +324,12 @@ end
 -- What ten searches of 60 pulls leave of every space, and a file with those of some.
 local function remembered()
   local out = {}
-  for n, space in ipairs(whole) do
+  for n in ipairs(files) do
     local file = os.tmpname()
     os.remove(file)
     for seed = 5001, 5010 do
-      kb.search { task = space, budget = { steps = 60 }, seed = seed, confirm = false, quiet = true,
-                  policy = kb.policy(default, { remember = file }) }
+      kb.search { task = whole[n], budget = { steps = 60 }, seed = seed, confirm = false,
+                  quiet = true, policy = kb.policy(default, { remember = file }) }
     end
     out[n] = memory.load(file)[1]
     os.remove(file)
@@ -266,7 +339,7 @@ end
 
 if wanted "memory" then
   heading("All children listed, with a memory of searches on other spaces", "memory of")
-  local known = remembered()
+  local memories = jobs > 0 and remembered() or {}
   for _, kind in ipairs {
     { "nothing", function() return false end },
     { "other kernels", function(a, b) return a[3] ~= b[3] end },
@@ -276,7 +349,7 @@ if wanted "memory" then
     for n, own in ipairs(files) do
       local file, any = os.tmpname(), false
       os.remove(file)
-      for other, of in ipairs(known) do
+      for other, of in ipairs(memories) do
         if kind[2](own, files[other]) then
           memory.save(file, of.name, of.points)
           any = true
@@ -292,7 +365,7 @@ if wanted "memory" then
   print "\ndedispersion and gemm are there on one GPU alone: the last rows are without a memory"
 end
 
-if wanted "times" then
+if wanted "times" and not mine then
   print "\n## Times\n"
   local function seconds(fn)
     local start_ns = core.system.now_ns()

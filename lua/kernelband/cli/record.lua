@@ -57,7 +57,9 @@ local function run(args)
   if not t.schedule then
     schema.raise("kernelband record: task %s has no schedule for %s", t.name, language)
   end
-  local evaluator = require("kernelband.worker").start { task = t, device = name }
+  local evaluator = require("kernelband.worker").start {
+    task = t, device = name,            -- on a GPU the other processors compile ahead
+    workers = language == "cuda" and core.system.cpu_count() or nil }
   local file = opt.out or ("%s-%s.jsonl.gz"):format(t.name, (name:gsub("[:%d]", "")))
   local ok, count, all = pcall(function()
     evaluator.baseline()

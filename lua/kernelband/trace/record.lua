@@ -233,18 +233,6 @@ local function samples_of(evaluation, baseline_ns)
   return out
 end
 
-local function judged(evaluator, source)
-  evaluator.submit(1, { source = source }, {})
-  while true do
-    local ticket, evaluation, code = evaluator.next(10 ^ 9 // 1)
-    if ticket then return evaluation end
-    if code ~= "ETIME" and code ~= "EINTR" then
-      error(("the worker is lost: %s"):format(tostring(evaluation)), 0)
-    end
-    if core.system.interrupts() > 0 then return nil end
-  end
-end
-
 local function named(parameters, point)
   local p, values = {}, {}
   for i, parameter in ipairs(parameters) do
@@ -264,9 +252,38 @@ local function source_of(schedule, p, texts)
   return source
 end
 
+-- Points that are not in the file yet, with their values and sources, in their order.
+local function missing(schedule, points, done)
+  local texts = {}
+  return function()
+    for point in points do
+      local p, values = named(schedule.parameters, point)
+      local source = source_of(schedule, p, texts)
+      if source and not done[key_of(values)] then return values, source end
+    end
+  end
+end
+
+-- Waits for the evaluation of that ticket; those of others are kept. nil: interrupted.
+local function answer(evaluator, kept, ticket)
+  while not kept[ticket] do
+    local got, evaluation, code = evaluator.next(10 ^ 9 // 1)
+    if got then
+      kept[got] = evaluation
+    elseif code ~= "ETIME" and code ~= "EINTR" then
+      error(("the worker is lost: %s"):format(tostring(evaluation)), 0)
+    end
+    if not got and core.system.interrupts() > 0 then return nil end
+  end
+  local evaluation = kept[ticket]
+  kept[ticket] = nil
+  return evaluation
+end
+
 -- opt: task (of one language), language, device_name, strategies, seed, file,
 -- limit or nil, deadline_ns or nil, evaluator, progress(count, row). Returns how
--- many rows the file holds and whether the whole schedule is in it.
+-- many rows the file holds and whether the whole schedule is in it. As many points are
+-- on their way as the evaluator can compile ahead; rows keep the points' order.
 function record.run(opt)
   local schedule, evaluator = opt.task.schedule, opt.evaluator
   local points, groups = record.points(schedule, opt.strategies, opt.seed)
@@ -276,30 +293,41 @@ function record.run(opt)
   local first = evaluator.baseline()
   if not first then return 0, false end
   local head = header(opt, groups, first.time_ns)
-  local file, texts = open(opt.file, head), {}
-  local whole = true
-  for point in points do
-    if core.system.interrupts() > 0 or opt.limit and file.count >= opt.limit
-       or opt.deadline_ns and core.system.now_ns() > opt.deadline_ns then
+  local file = open(opt.file, head)
+  local next_point, kept, values_of = missing(schedule, points, file.done), {}, {}
+  local submitted, taken, whole = 0, 0, false
+  local ahead = evaluator.capacity and evaluator.capacity > 1 and 2 * evaluator.capacity or 1
+
+  local function submit()
+    if whole or core.system.interrupts() > 0
+       or opt.limit and file.count + submitted - taken >= opt.limit
+       or opt.deadline_ns and core.system.now_ns() > opt.deadline_ns then return false end
+    local values, source = next_point()
+    whole = not values
+    if whole then return false end
+    submitted = submitted + 1
+    values_of[submitted] = values
+    evaluator.submit(submitted, { source = source }, {})
+    return true
+  end
+
+  while true do
+    while submitted - taken < ahead and submit() do end
+    if taken == submitted then break end
+    local evaluation = answer(evaluator, kept, taken + 1)
+    if not evaluation then
       whole = false
       break
     end
-    local p, values = named(schedule.parameters, point)
-    local source = source_of(schedule, p, texts)
-    if source and not file.done[key_of(values)] then
-      local evaluation = judged(evaluator, source)
-      if not evaluation then
-        whole = false
-        break
-      end
-      if evaluation.verdict == "ok" then
-        evaluation.time_ns = head.baseline_ns / evaluation.speedup
-        evaluation.samples_ns = samples_of(evaluation, head.baseline_ns)
-      end
-      local row = own.row(values, evaluation)
-      file.add(row)
-      opt.progress(file.count, row)
+    taken = taken + 1
+    if evaluation.verdict == "ok" then
+      evaluation.time_ns = head.baseline_ns / evaluation.speedup
+      evaluation.samples_ns = samples_of(evaluation, head.baseline_ns)
     end
+    local row = own.row(values_of[taken], evaluation)
+    values_of[taken] = nil
+    file.add(row)
+    opt.progress(file.count, row)
   end
   file.close()
   return file.count, whole
