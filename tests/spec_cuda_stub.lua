@@ -57,6 +57,31 @@ t.test("candidates get their verdicts", function()
   e.close()
 end)
 
+t.test("only a kernel with atomic additions may flush every term of a sum, and that is said",
+       function()
+  local rooms = require "kernelband.room"
+  local atomic = "__device__ void f(float *p) { atomicAdd(p, 1); }"
+  for _, case in ipairs {
+    { "", false }, { "// atomicAdd(p, 1)\n", false }, { "/* red.global.add.f32 */", false },
+    { "int colored; struct { int x; } infrared; int y = infrared.x;", false }, { atomic, true },
+    { 'asm("red.global.add.f32 [%0], 1.0;" :: "l"(p));', true },
+    { 'asm("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32")', true },
+    { "# kb: triton k\ni = p // 2; tl.atomic_add(x, y)", true },
+  } do
+    t.equal(rooms.has_atomics({ language = "cuda" }, case[1]), case[2], case[1])
+    t.equal(rooms.has_atomics({ language = "c" }, case[1]), false)
+  end
+  local sums = task.load(here .. "/stub/scale")
+  sums.all.reduction = function() return 1000 end
+  local device <close> = evaluate.device "cuda:0"
+  local s = evaluate.open(sums, device)
+  local out, told = s:evaluate(source "scale_fast" .. atomic), "an error of 1000 of the smallest "
+  t.equal(out.verdict, "ok", out.reason)
+  t.contains(table.concat(out.weakened, "\n"), told)
+  assert(not table.concat(s.baseline.weakened, "\n"):find(told, 1, true))
+  s:close()
+end)
+
 -- A fault breaks the driver for the process, a hang leaves it at work: neither
 -- is asked anything more, and the next candidate finds a worker that is whole.
 t.test("after a candidate that breaks, hangs or kills the worker the next one is judged", function()

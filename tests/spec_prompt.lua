@@ -42,6 +42,53 @@ t.test("the stable part tells task, machine and contract", function()
   assert(not q.stable:find("shared memory", 1, true))
 end)
 
+-- The limit of b:compare where the reference is 0, for the arrays and the bound of a room.
+local function limit_at_zero(dtype, bound)
+  local cpu <close> = assert(kb.core.device "cpu")
+  local function array(kind)
+    return assert(cpu:buffers({ { mode = "out", dtype = kind, count = 1 } }, 1))
+  end
+  local got <close> = array(dtype)
+  local want <close> = array "f64"
+  local seed = 0
+  repeat
+    seed = seed + 1
+    want:fill(1, "denormal", seed)
+  until want:get(1, 1) == 0
+  got:poison(seed)
+  local r = got:compare(1, 1, want, nil, bound)
+  t.equal(r.bad, 1)
+  return r.limit
+end
+
+t.test("the error at 0 that a question allows is what the judge allows", function()
+  local judged = require "kernelband.llm.judged"
+  for _, case in ipairs {               -- dtype, language, underflow; with atomics another
+    { "f32", "c", 1, false }, { "f16", "c", 1, false }, { "f64", "c", 1, false },
+    { "f16", "c", 2 ^ 30, false }, { "bf16", "c", 512, false },
+    { "f16", "cuda", 1, false }, { "f16", "cuda", 2 ^ 20, false },
+    { "f32", "cuda", 1, true }, { "bf16", "cuda", 1, true }, { "f64", "cuda", 1, true },
+    { "f32", "cuda", 5000, false }, { "f32", "cuda", 1, false, 1e-3 },
+  } do
+    local dtype, language = case[1], case[2]
+    local shape = { n = 4096 }
+    local about = { task = { name = "sum", language = language, shape_names = { "n" },
+      args = { { name = "y", mode = "out", dtype = dtype, dims = { "n" } } },
+      shapes = { smoke = {}, timed = { shape }, held_out = {} }, tolerance = case[5],
+      reduction = function(s) return s.n end, underflow = function() return case[3] end } }
+    local text = judged.text(about)
+    local plain = text:match "s %+ t, .- t = ([%d.e+-]-)%.?\n"
+    local atomics = text:match "atomic additions.- t = ([%d.e+-]-)%.?\n"
+    local tasks = require "kernelband.task"
+    local function judge(with)
+      return ("%.3g"):format(limit_at_zero(dtype, tasks.bound(about.task, shape, with)))
+    end
+    t.equal({ dtype, language, plain }, { dtype, language, judge(false) })
+    t.equal({ dtype, language, atomics }, { dtype, language, case[4] and judge(true) or nil })
+    if not case[4] and language == "cuda" then t.equal(judge(true), judge(false)) end
+  end
+end)
+
 t.test("held-out shapes are not told", function()
   assert(not ask().text:find("127", 1, true))
 end)

@@ -19,7 +19,10 @@
  *                         -> table with the fields of struct kb_compare
  *     bound: that of kb_tensor_bound for `reduction`, with the fields c2 and
  *     exact; `accumulate`, a dtype for u_acc; `tolerance`, instead of tiny;
- *     `underflow`, how many smallest normal numbers tiny is to count as
+ *     `underflow`, how many smallest normal numbers tiny is to count as (of
+ *     f32; of f64 for f64)
+ *   core.bound(dtype, bound) -> { u_out =, u_acc =, c2 =, tiny =, exact = }
+ *     what b:compare takes for an array of that dtype; u_out is 0 for integers
  */
 #include "bind_device.h"
 
@@ -287,30 +290,52 @@ static int buffers_digest(lua_State *L)
     return 1;
 }
 
-static void read_bound(lua_State *L, int idx, enum kb_dtype dtype,
-                       struct kb_bound *bound)
+static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
 {
-    const double smallest_normal = dtype == KB_F64 ? DBL_MIN : FLT_MIN;
     luaL_checktype(L, idx, LUA_TTABLE);
+    lua_getfield(L, idx, "reduction");                  /* [.. k] */
+    struct kb_bound b = kb_tensor_bound(dtype, luaL_optnumber(L, -1, 1));
+    const double smallest_normal = dtype == KB_F64 ? DBL_MIN : FLT_MIN;
     lua_getfield(L, idx, "c2");                         /* [.. c2] */
-    bound->c2 = luaL_optnumber(L, -1, bound->c2);
+    b.c2 = luaL_optnumber(L, -1, b.c2);
     lua_getfield(L, idx, "exact");                      /* [.. exact] */
-    bound->exact = bound->exact || lua_toboolean(L, -1);
+    b.exact = b.exact || lua_toboolean(L, -1);
     lua_getfield(L, idx, "tolerance");                  /* [.. tolerance] */
     if (!lua_isnil(L, -1)) {    /* a task's own absolute slack */
-        bound->tiny = luaL_checknumber(L, -1);
-        bound->exact = false;
+        b.tiny = luaL_checknumber(L, -1);
+        b.exact = false;
     }
     lua_getfield(L, idx, "underflow");                  /* [.. times] */
-    bound->tiny += (luaL_optnumber(L, -1, 1) - 1) * smallest_normal;
+    b.tiny += (luaL_optnumber(L, -1, 1) - 1) * smallest_normal;
     lua_getfield(L, idx, "accumulate");                 /* [.. dtype] */
     if (!lua_isnil(L, -1)) {
         enum kb_dtype sum;
         if (kb_dtype_parse(luaL_checkstring(L, -1), &sum))
             luaL_error(L, "accumulate: unknown dtype");
-        bound->u_acc = kb_dtype_roundoff(sum);
+        b.u_acc = kb_dtype_roundoff(sum);
     }
-    lua_pop(L, 5);
+    lua_pop(L, 6);
+    return b;
+}
+
+static int bound_of(lua_State *L)
+{
+    enum kb_dtype dtype;
+    if (kb_dtype_parse(luaL_checkstring(L, 1), &dtype))
+        return luaL_argerror(L, 1, "unknown dtype");
+    struct kb_bound b = read_bound(L, 2, dtype);
+    const struct { const char *name; double value; } all[] = {
+        { "u_out", b.u_out }, { "u_acc", b.u_acc }, { "c2", b.c2 },
+        { "tiny", b.tiny },
+    };
+    lua_newtable(L);                                    /* [.. t] */
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        lua_pushnumber(L, all[i].value);
+        lua_setfield(L, -2, all[i].name);
+    }
+    lua_pushboolean(L, b.exact);
+    lua_setfield(L, -2, "exact");
+    return 1;
 }
 
 static int push_comparison(lua_State *L, const struct kb_compare *r)
@@ -342,12 +367,8 @@ static int buffers_compare(lua_State *L)
     kb_buffers *want = kb_bind_check_buffers(L, 4);
     kb_buffers *scale = lua_isnoneornil(L, 5)
                       ? NULL : kb_bind_check_buffers(L, 5);
-    luaL_checktype(L, 6, LUA_TTABLE);
     lua_settop(L, 6);
-    lua_getfield(L, 6, "reduction");                    /* [.. k] */
-    enum kb_dtype dtype = kb_buffers_arg(b, i)->dtype;
-    struct kb_bound bound = kb_tensor_bound(dtype, luaL_optnumber(L, -1, 1));
-    read_bound(L, 6, dtype, &bound);
+    struct kb_bound bound = read_bound(L, 6, kb_buffers_arg(b, i)->dtype);
     struct kb_compare r;
     kb_status st = kb_buffers_compare(b, i, slot, want, scale, &bound, &r);
     if (st == KB_EINVAL)
@@ -380,7 +401,9 @@ static const luaL_Reg methods[] = {
     { NULL, NULL }
 };
 
-void kb_bind_buffers(lua_State *L)
+void kb_bind_buffers(lua_State *L)                      /* [core] -> [core] */
 {
     kb_bind_type(L, BUFFERS, meta, methods);
+    lua_pushcfunction(L, bound_of);
+    lua_setfield(L, -2, "bound");
 }

@@ -13,7 +13,6 @@ local verdict = require "kernelband.verdict"
 
 local check = {}
 
-local roundoff = { f64 = 2 ^ -53, f16 = 2 ^ -11, bf16 = 2 ^ -8 }
 local drawn_of = { held_out = 2, timed = 1 }
 
 local fail, secret_seed = verdict.fail, verdict.secret_seed
@@ -78,12 +77,13 @@ local repeats = { ties = true, integers = true, denormal = true }
 local dominates = { spikes = true, wide = true, lognormal = true }
 
 local function bound(s, room, distribution)
-  local k = room.reduction
+  local own = s.atomics and room.bound_of_atomics or room.bound
+  local k = own.reduction
   if repeats[distribution] or dominates[distribution] and not room.scale then
     k = math.max(k, (k / 8) ^ 2)
   end
-  return { reduction = k, underflow = room.underflow, exact = s.task.exact,
-           tolerance = s.task.tolerance, accumulate = s.task.accumulate }
+  return { reduction = k, underflow = own.underflow, exact = own.exact,
+           tolerance = own.tolerance, accumulate = own.accumulate }
 end
 
 -- The outputs of a slot against the expected answer. Returns what is wrong, or
@@ -129,7 +129,8 @@ end
 -- How large the errors are, as a share of the answer's size. The floor is half
 -- a rounding of the outputs, as in kb_tensor_rms_ratio.
 function check.share(s, room, totals)
-  local u = roundoff[s.task.args[room.outputs[1]].dtype] or 2 ^ -24
+  local u = core.bound(s.task.args[room.outputs[1]].dtype, {}).u_out
+  if u == 0 then u = 2 ^ -24 end        -- integers
   local size = math.max(math.sqrt(totals.ref_ss), 5e-324)
   return math.max(math.sqrt(totals.err_ss) / size, u / 2)
 end
@@ -139,7 +140,7 @@ end
 -- K terms may be sqrt(K) above it (Higham, sec. 4.2); bf16 is thousands above.
 function check.too_coarse(room, mine, base_share)
   local ratio = math.sqrt(mine.err_ss) / math.max(math.sqrt(mine.ref_ss), 5e-324) / base_share
-  local limit = math.max(8, math.sqrt(room.reduction))
+  local limit = math.max(8, math.sqrt(room.bound.reduction))
   if ratio > limit then
     return fail("wrong", "%s: its RMS error is %.3g times that of the baseline (limit %.3g): "
                 .. "was it computed in a lower precision?", room.label, ratio, limit)

@@ -31,6 +31,7 @@ local schema   = require "kernelband.schema"
 local task     = require "kernelband.task"
 local timing   = require "kernelband.timing"
 local verdict  = require "kernelband.verdict"
+local weakened = require "kernelband.weakened"
 
 local evaluate = {}
 
@@ -65,6 +66,8 @@ local function judge(s, source, options, out)
   seconds.build = seconds_since(start)
   if not kernel then return refused(s, out, log, code) end
   local _ <close> = kernel.object
+  s.atomics = rooms.has_atomics(s, source)
+  s.warnings[1] = s.atomics and weakened.by_atomics(t) or nil
   local mix, bad
   if s.language == "c" then
     mix = evidence.read_object(kernel.object)
@@ -184,7 +187,7 @@ function evaluate.open(t, device, known)
   t = task.for_language(t, machine.language)
   local s = setmetatable({ task = t, device = device, rooms = {}, timed = {}, machine = machine,
                            language = machine.language }, session)
-  s.weakened = require("kernelband.weakened").of(t, machine)
+  s.weakened = weakened.of(t, machine)
   s.evidence = evidence
   if s.language == "cuda" then
     s.evidence, s.planner = require "kernelband.evidence_cuda", require "kernelband.plan"

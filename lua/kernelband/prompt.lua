@@ -157,7 +157,8 @@ the top, in the order of the launches:
   buffers and integer expressions, in the order of the kernel's parameters.
 - Sizes are arbitrary, from 1 up; guard every access. Outputs hold garbage when the launch begins.
 - No __device__ variables that outlive a launch, no printf, no malloc, no launches from the device.
-- The same inputs give the same bits every time. Keep the precision.]]
+- The same inputs give the same bits every time%s. Keep the precision.]]
+local of_atomics = "; of sums by atomics the last bits may differ"
 
 local tune_contract = [[
 
@@ -176,7 +177,7 @@ function default.contract(about)
   local names = {}
   for i, a in ipairs(t.args or {}) do names[i] = a.name end
   local text = about.language == "cuda"
-    and cuda_contract:format(t.name, table.concat(names, ", "))
+    and cuda_contract:format(t.name, table.concat(names, ", "), t.reduction and of_atomics or "")
     or c_contract:format(t.name, t.args and parameters(t, c_types) or "...")
   return text .. tune_contract .. direction_contract
 end

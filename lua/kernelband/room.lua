@@ -1,5 +1,6 @@
 -- room.lua - sources made into kernels, and rooms: the buffers and programs that
 -- one shape of a task needs, kept for as long as a session lives.
+local core    = require "kernelband.core"
 local schema  = require "kernelband.schema"
 local task    = require "kernelband.task"
 local verdict = require "kernelband.verdict"
@@ -38,6 +39,15 @@ function rooms.build_reference(s)
   schema.raise("%s does not build as %s_f64 (float64 outputs) nor as %s: %s",
                t.reference[s.language], t.name, t.name,
                verdict.first_error(why, t.name .. "_f64", t.reference[s.language]))
+end
+
+-- Does the text of a CUDA source, comments aside, hold an atomic addition? Not asked is of which
+-- type. (Python's // would be taken for a comment.)
+function rooms.has_atomics(s, source)
+  if s.language ~= "cuda" then return false end
+  local text = source:find("# kb: triton", 1, true) and source or core.normal(source)
+  return text:find("atom", 1, true) ~= nil or text:find("reduce.async", 1, true) ~= nil
+         or text:find "%f[%w_]red%." ~= nil
 end
 
 -- A program of the kernel on these buffers | nil, why, code.
@@ -87,8 +97,7 @@ function rooms.new(s, shape, role)
   local wide = task.arguments(t, shape, s.reference_wide)
   local room = { shape = shape, role = role, label = task.show_shape(t, shape), inputs = {},
                  outputs = {}, below = {}, absolute = {},
-                 reduction = task.terms(t, "reduction", shape),
-                 underflow = task.flushes(t, shape) }
+                 bound = task.bound(t, shape), bound_of_atomics = task.bound(t, shape, true) }
   local fresh = s.machine.fresh_outputs
   room.slots = role == "timed" and not fresh and slots_for(arguments) or 1
   -- No call finds an output that an earlier one of its sample has filled: it

@@ -184,11 +184,13 @@ function task.terms(t, field, shape)
   return k
 end
 
--- How many times the smallest normal number an answer may be off. Atomic additions of float32 in
--- a GPU's global memory flush denormal sums to 0 (PTX ISA, red.add.f32): each term of a sum once.
-function task.flushes(t, shape)
-  local own = task.terms(t, "underflow", shape)
-  return t.language == "cuda" and math.max(own, task.terms(t, "reduction", shape)) or own
+-- The bound on an element's error at a shape, for core.bound and b:compare. atomics: of a kernel
+-- that adds by them. Those of float32 in a GPU's global memory flush denormal sums to 0 (PTX ISA,
+-- red.add.f32): each term of a sum once.
+function task.bound(t, shape, atomics)
+  local k, flushed = task.terms(t, "reduction", shape), task.terms(t, "underflow", shape)
+  return { reduction = k, underflow = atomics and math.max(flushed, k) or flushed,
+           exact = t.exact, tolerance = t.tolerance, accumulate = t.accumulate }
 end
 
 local function check_terms(t)

@@ -6,19 +6,25 @@ local task   = require "kernelband.task"
 
 local weakened = {}
 
+-- How many of the smallest normal numbers an element may be off, at the worst shape.
+local function flushed(t, atomics)
+  local most = 1
+  for _, role in ipairs { "smoke", "timed", "held_out" } do
+    for _, shape in ipairs(t.shapes[role]) do
+      most = math.max(most, task.bound(t, shape, atomics).underflow)
+    end
+  end
+  return most
+end
+
 local function of_task(t, say)
   if t.tolerance then
     say("the task allows an absolute error of %g besides rounding", t.tolerance)
   end
   if t.accumulate then say("the task allows sums in %s", t.accumulate) end
-  local flushed = 1
-  for _, role in ipairs { "smoke", "timed", "held_out" } do
-    for _, shape in ipairs(t.shapes[role]) do
-      flushed = math.max(flushed, task.terms(t, "underflow", shape))
-    end
-  end
-  if flushed > 1 then
-    say("the task allows an error of %.0f of the smallest normal numbers besides rounding", flushed)
+  local most = flushed(t)
+  if most > 1 then
+    say("the task allows an error of %.0f of the smallest normal numbers besides rounding", most)
   end
   if t.distributions and #t.distributions < #inputs.distributions then
     say("inputs are %s and nothing else", table.concat(t.distributions, ", "))
@@ -40,6 +46,14 @@ local function of_machine(machine, say)
       say "there is one processor: what judges disturbs what is timed"
     end
   end
+end
+
+-- Said of a kernel that adds by atomics, where its bound is wider for that; else nil.
+function weakened.by_atomics(t)
+  local most = flushed(t, true)
+  if t.exact or most == flushed(t) then return nil end
+  return ("the kernel has atomic additions, which flush denormal numbers to 0: an error of %.0f "
+          .. "of the smallest normal numbers is allowed besides rounding"):format(most)
 end
 
 -- A list of sentences about a task on a machine (device:describe()).

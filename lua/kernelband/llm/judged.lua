@@ -1,13 +1,10 @@
 -- llm/judged.lua - how a candidate is judged, as text for a model: the score, what inputs are
--- drawn from, the bound on every element with its numbers. What is said here is what check.lua
--- and core/measure/tensor.h do.
+-- drawn from, the bound on every element with its numbers, which are those that check.lua judges
+-- by (core.bound, core/measure/tensor.h).
+local core   = require "kernelband.core"
 local tasks  = require "kernelband.task"
 
 local judged = {}
-
-local roundoff = { f64 = 2.0 ^ -53, f32 = 2.0 ^ -24, f16 = 2.0 ^ -11, bf16 = 2.0 ^ -8 }
-local normal = { f64 = 2.0 ^ -1022, f32 = 2.0 ^ -126, f16 = 2.0 ^ -14, bf16 = 2.0 ^ -126 }
-local tiny = { f64 = normal.f64, f32 = normal.f32, f16 = 2.0 ^ -24, bf16 = normal.bf16 }
 
 -- z is a standard normal.
 local drawn = {
@@ -56,21 +53,28 @@ local function on_equality(task, dtypes, out)
 end
 
 local function on_floats(task, dtype, out)
-  local u = ("u = %.3g (%s)"):format(roundoff[dtype], dtype)
+  local function tiny(atomics)
+    return by_shape(task, "%.3g", function(s)
+      return core.bound(dtype, tasks.bound(task, s, atomics)).tiny
+    end)
+  end
+  local b = core.bound(dtype, tasks.bound(task, task.shapes.timed[1]))
   local sums = task.accumulate or (dtype == "f64" and "f64" or "f32")
-  if sums ~= dtype then u = u .. (", v = %.3g (%s)"):format(roundoff[sums], sums) end
+  local u, v = ("u = %.3g (%s)"):format(b.u_out, dtype), "u"
+  if sums ~= dtype then u, v = ("%s, v = %.3g (%s)"):format(u, b.u_acc, sums), "v" end
   out[#out + 1] = ("- Every element c of %s, r the float64 reference: |c - r| <= 4 u |r| + "
-    .. "min(8 sqrt(K), K) %s s + t, %s, t = %s."):format(dtype, sums ~= dtype and "v" or "u", u,
-    by_shape(task, "%.3g", function(s)
-      return (task.tolerance or tiny[dtype])
-             + (tasks.flushes(task, s) - 1) * normal[dtype]
-    end))
+    .. "min(8 sqrt(K), K) %s s + t, %s, t = %s."):format(dtype, v, u, tiny())
+  if task.language == "cuda" and tiny(true) ~= tiny() then
+    out[#out + 1] = ("  For a kernel with atomic additions, which flush denormal numbers to 0, "
+      .. "t = %s."):format(tiny(true))
+  end
 end
 
 local function bound(task, out)
   local equal, floats = {}, {}
   for _, dtype in ipairs(outputs(task)) do
-    local list = (task.exact or not roundoff[dtype]) and equal or floats
+    local b = core.bound(dtype, tasks.bound(task, task.shapes.timed[1]))
+    local list = (b.exact or b.u_out == 0) and equal or floats
     list[#list + 1] = dtype
   end
   if #equal > 0 then on_equality(task, equal, out) end
@@ -79,7 +83,7 @@ local function bound(task, out)
   local scaled = tasks.needs_scale(task)
   out[#out + 1] = ("  K, terms summed into an element: %s. s: %s. On %s inputs K stands in "
     .. "place of 8 sqrt(K)."):format(by_shape(task, "%.0f", function(s)
-      return tasks.terms(task, "reduction", s)
+      return tasks.bound(task, s).reduction
     end), scaled and "r of absolute inputs" or "|r|",
     "ties, integers, denormal" .. (scaled and "" or ", spikes, wide, lognormal"))
 end
