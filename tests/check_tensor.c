@@ -175,6 +175,26 @@ END_TEST
 
 /* ---- inputs -------------------------------------------------------------- */
 
+START_TEST(a_nudge_moves_every_number_by_a_rounding)
+{
+    double d[N], by = 0x1p-23;
+    float f[N];
+    size_t up = 0;
+    for (int i = 0; i < N; i++)
+        d[i] = f[i] = (float)(i - 3);
+    kb_tensor_nudge(d, N, KB_F64, by, 7);
+    kb_tensor_nudge(f, N, KB_F32, by, 7);
+    for (int i = 0; i < N; i++) {
+        double x = i - 3;
+        ck_assert(d[i] == x * (1 + by) || d[i] == x * (1 - by));
+        ck_assert(f[i] == (float)d[i]);
+        ck_assert(x == 0 || f[i] != (float)x);
+        up += fabs(d[i]) > fabs(x);
+    }
+    ck_assert(up > 0 && up < N - 1);
+}
+END_TEST
+
 START_TEST(a_fill_is_a_function_of_its_seed)
 {
     enum kb_fill kind = (enum kb_fill)(_i / KB_DTYPES), parsed = KB_FILLS;
@@ -390,6 +410,7 @@ static TCase *memory(void)
                         0, KB_DTYPES);
     tcase_add_test(t, no_processors_own_nan_is_taken_for_poison);
     tcase_add_test(t, a_red_zone_names_the_first_damaged_byte);
+    tcase_add_test(t, a_nudge_moves_every_number_by_a_rounding);
     tcase_add_test(t, the_hash_is_xxh64);
     return t;
 }

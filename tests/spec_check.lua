@@ -110,6 +110,45 @@ void softmax(const float *x, float *y, int rows, int cols)
   t.equal(verdict, "ok", reason)
 end)
 
+-- 40 x is rounded before the exponential: that alone is many units of the result, as it would be
+-- if x were the number next to it. Nothing else excuses as much.
+local steep = [[
+#include <math.h>
+void steep%s(const float *x, %s *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = %s;
+}]]
+local folder = t.folder()
+do
+  local core = require "kernelband.core"
+  local function put(name, text) assert(core.system.write_file(folder .. "/" .. name, text)) end
+  put("reference.c", steep:format("_f64", "double", "exp(40.0 * x[i])"))
+  put("baseline.c", steep:format("", "float", "expf(40.0f * x[i])"))
+  put("task.lua", [[return { name = "steep", summary = "exp of a multiple",
+    args = { { "x", "f32", "in", { "n" } }, { "y", "f32", "out", { "n" } }, { "n", "i32" } },
+    distributions = { "normal", "uniform" },
+    shapes = { smoke = { { n = 1 }, { n = 7 } }, timed = { { n = 1000 } },
+               held_out = { { n = 777 } } },
+    work = function(s) return { flops = 2 * s.n, bytes = 8 * s.n } end,
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]])
+end
+evaluator = worker.start { task = task.load(folder), device = "cpu" }
+for _, row in ipairs {
+  { "is rounded before an exponential", "ok", "expf(x[i] * 5.0f * 8.0f)" },
+  { "has a steep exponential off by as many units where it is flat", "wrong",
+    "expf(40.0f * x[i]) * (fabsf(x[i]) < 0.05f ? 1 + 40 * 0x1p-24f : 1)" },
+  { "is a steep exponential in half the precision", "wrong",
+    "expf(40.0f * (float)((int)(x[i] * 4096) / 4096.0))" },
+} do
+  t.test(("a kernel that %s is %s"):format(row[1], row[2]), function()
+    local got, reason, weakened = judge_source(steep:format("", "float", row[3]))
+    t.equal(got, row[2], reason)
+    if got == "ok" then t.contains(table.concat(weakened, "\n"), "a rounding away") end
+  end)
+end
+evaluator.close()
+
 -- Where the keys that count have the value 0, what is left is of weights about the
 -- smallest normal number: some kernels flush those, and none is worse for it.
 t.test("attention that flushes tiny weights to 0 is right", function()

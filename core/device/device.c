@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,6 +297,53 @@ kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot)
                     && b->arg[i].dtype != KB_F64)))
             return KB_EINVAL;
     return b->ops->take(b, from, slot);
+}
+
+kb_status kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
+                           uint64_t seed)
+{
+    assert(is_array(b, arg, 0) && kb_is_given(b, arg));
+    const struct kb_arg *a = &b->arg[arg];
+    void *host = malloc(a->count * kb_dtype_bytes(a->dtype));
+    kb_status st = host ? move(b, arg, host, false) : KB_ENOMEM;
+    if (!st) {
+        kb_tensor_nudge(host, a->count, a->dtype,
+                        2 * kb_dtype_roundoff(dtype), seed);
+        st = move(b, arg, host, true);
+    }
+    free(host);
+    return st;
+}
+
+kb_status kb_buffers_spread(kb_buffers *b, size_t arg, kb_buffers *want,
+                            kb_buffers *near, const struct kb_bound *bound,
+                            double times, kb_buffers *base)
+{
+    uint64_t n = b->arg[arg].count;
+    kb_buffers *const all[] = { base ? base : b, want, near };
+    double *x[3] = { NULL };
+    kb_status st = b->arg[arg].dtype == KB_F64 ? KB_OK : KB_ENODEV;
+    for (size_t k = 0; k < 3 && !st; k++) {
+        if (arg >= all[k]->args || all[k]->arg[arg].count != n)
+            st = KB_EINVAL;
+        else if (all[k]->arg[arg].dtype != KB_F64)
+            st = KB_ENODEV;
+        else if (!(x[k] = malloc(n * sizeof **x)))
+            st = KB_ENOMEM;
+        else
+            st = move(all[k], arg, x[k], false);
+    }
+    for (uint64_t i = 0; i < n && !st; i++) {
+        double more = times * fabs(x[2][i] - x[1][i]) / kb_bound_per_scale(bound);
+        if (base)
+            x[0][i] = fmax(fabs(x[0][i]), fabs(x[1][i]));
+        x[0][i] += isfinite(more) ? more : 0;
+    }
+    if (!st)
+        st = move(b, arg, x[0], true);
+    for (size_t k = 0; k < 3; k++)
+        free(x[k]);
+    return st;
 }
 
 kb_status kb_buffers_absolute(kb_buffers *b, size_t arg)

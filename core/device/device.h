@@ -176,7 +176,8 @@ size_t kb_buffers_args(const kb_buffers *b);
 size_t kb_buffers_slots(const kb_buffers *b);
 const struct kb_arg *kb_buffers_arg(const kb_buffers *b, size_t arg);
 
-/* The array of an argument in a slot. NULL for scalars, and on a device whose memory this process cannot reach. */
+/* The array of an argument in a slot. NULL for scalars, and on a device whose
+ * memory this process cannot reach. */
 void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot);
 
 /* The rest works on every device; args and slots are in range, arg an array.
@@ -228,6 +229,19 @@ KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from,
 
 /* An input or in-out array becomes its absolute value. */
 KB_MUST_USE kb_status kb_buffers_absolute(kb_buffers *b, size_t arg);
+
+/* Every element of a floating input or in-out array of slot 0 moves up or down by a rounding of
+ * dtype (twice its unit roundoff), by draws from seed. */
+KB_MUST_USE kb_status kb_buffers_nudge(kb_buffers *b, size_t arg,
+                                       enum kb_dtype dtype, uint64_t seed);
+
+/* Output arg of b, float64, is the scale of a comparison: each element grows by what lets its
+ * limit under bound grow by times |near - want|. base: it starts as the larger of |base| and
+ * |want|; NULL: as it is. ENODEV: another type; EINVAL: another shape. */
+KB_MUST_USE kb_status kb_buffers_spread(kb_buffers *b, size_t arg,
+                                        kb_buffers *want, kb_buffers *near,
+                                        const struct kb_bound *bound,
+                                        double times, kb_buffers *base);
 
 /* A number that two slots share when their outputs have the same bits. */
 KB_MUST_USE kb_status kb_buffers_digest(kb_buffers *b, size_t slot,

@@ -11,6 +11,9 @@
  *                         -> how many elements are other than they were
  *   b:take(from [, slot]) copy the inputs of other buffers of the same shape
  *   b:absolute(arg)       an input becomes its absolute value
+ *   b:nudge(arg, dtype, seed)           an input moves by a rounding of dtype
+ *   b:spread(arg, want, near, bound, dtype, times [, base])     see kb_buffers_spread; dtype: of
+ *                         what is compared
  *   b:keep()              the in-out arrays as they are now are the pristine
  *   b:poison(seed)        see kb_buffers_poison
  *   b:damaged()           -> arg, slot whose red zone was written to | nil
@@ -254,6 +257,17 @@ static int buffers_absolute(lua_State *L)
     return 0;
 }
 
+static int buffers_nudge(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b);
+    enum kb_dtype dtype;
+    luaL_argcheck(L, kb_buffers_arg(b, i)->mode != KB_OUT, 2, "an output alone");
+    luaL_argcheck(L, !kb_dtype_parse(luaL_checkstring(L, 3), &dtype), 3, "unknown dtype");
+    must(L, kb_buffers_nudge(b, i, dtype, (uint64_t)luaL_checkinteger(L, 4)));
+    return 0;
+}
+
 static int buffers_keep(lua_State *L)
 {
     must(L, kb_buffers_keep(kb_bind_check_buffers(L, 1)));
@@ -360,6 +374,24 @@ static int push_comparison(lua_State *L, const struct kb_compare *r)
     return 1;
 }
 
+static int buffers_spread(lua_State *L)
+{
+    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    size_t i = check_array(L, 2, b);
+    kb_buffers *want = kb_bind_check_buffers(L, 3);
+    kb_buffers *near = kb_bind_check_buffers(L, 4);
+    kb_buffers *base = lua_isnoneornil(L, 8) ? NULL : kb_bind_check_buffers(L, 8);
+    enum kb_dtype dtype;
+    luaL_argcheck(L, !kb_dtype_parse(luaL_checkstring(L, 6), &dtype), 6, "unknown dtype");
+    struct kb_bound bound = read_bound(L, 5, dtype);
+    kb_status st = kb_buffers_spread(b, i, want, near, &bound, luaL_checknumber(L, 7),
+                                     base);
+    if (st == KB_EINVAL)
+        return luaL_argerror(L, 3, "another shape");
+    must(L, st);
+    return 0;
+}
+
 static int buffers_compare(lua_State *L)
 {
     kb_buffers *b = kb_bind_check_buffers(L, 1);
@@ -393,6 +425,8 @@ static const luaL_Reg methods[] = {
     { "mutate",   buffers_mutate   },
     { "take",     buffers_take     },
     { "absolute", buffers_absolute },
+    { "nudge",    buffers_nudge    },
+    { "spread",   buffers_spread   },
     { "keep",     buffers_keep     },
     { "poison",   buffers_poison   },
     { "damaged",  buffers_damaged  },

@@ -64,6 +64,11 @@ void kb_tensor_narrow(void *dst, const double *src, size_t n,
  * stays NaN. */
 void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype);
 
+/* Element i times 1 + by or 1 - by, by draws from seed: inputs that are a rounding away when by is
+ * one. Only F32 and F64; other types stay as they are. */
+void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
+                     uint64_t seed);
+
 /* How many of x[n] would be denormal numbers of dtype: not 0, and below its
  * smallest normal number. */
 size_t kb_tensor_denormals(const double *x, size_t n, enum kb_dtype dtype);
@@ -185,6 +190,9 @@ struct kb_compare {
                                  * value meets a limit of 0 or no number */
     double err_ss, ref_ss;      /* sums of (c - r)^2 and r^2, both finite */
 };
+
+/* What a unit of s adds to the limit. */
+double kb_bound_per_scale(const struct kb_bound *b);
 
 /* What dtype and K ask for: u_out of the dtype, u_acc of float32, of float64
  * for f64, c2 = 1, rms_limit = 4. tiny is the smallest normal number, so that

@@ -50,6 +50,11 @@ static double overflow_of(enum kb_dtype dtype)
     return dtype == KB_F16 ? (2 - u) * 0x1p15 : INFINITY;
 }
 
+double kb_bound_per_scale(const struct kb_bound *b)
+{
+    return b->c2 * b->u_acc * fmin(8 * sqrt(b->reduction), b->reduction);
+}
+
 static struct judge judge_of(const struct kb_bound *b, enum kb_dtype dtype)
 {
     struct judge j = {
@@ -59,8 +64,7 @@ static struct judge judge_of(const struct kb_bound *b, enum kb_dtype dtype)
     };
     if (!b->exact) {
         j.per_want = 4 * b->u_out;
-        j.per_scale = b->c2 * b->u_acc
-                    * fmin(8 * sqrt(b->reduction), b->reduction);
+        j.per_scale = kb_bound_per_scale(b);
         j.tiny = b->tiny;
     }
     return j;

@@ -18,6 +18,18 @@ struct poison {
     uint64_t seed, keep, set;
 };
 
+void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
+                     uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        double sign = word_at(seed, i) & 1 ? by : -by;
+        if (dtype == KB_F64)
+            ((double *)a)[i] *= 1 + sign;
+        else if (dtype == KB_F32)
+            ((float *)a)[i] = (float)(((float *)a)[i] * (1 + sign));
+    }
+}
+
 /* Neighbouring seeds are neighbouring sequences until they are mixed. */
 static struct poison poison_of(enum kb_dtype dtype, uint64_t seed)
 {

@@ -142,8 +142,10 @@ local function judge_baseline(s)
   local out = s:evaluate(task.source(s.task, "baseline"), { baseline = true })
   s.judging_baseline = nil
   if out.verdict ~= "ok" then
-    schema.raise("%s: refused: the baseline is not what the reference says: %s: %s",
-                 s.task.file, out.verdict, out.reason)
+    local advice = out.verdict == "wrong" and ". If both are right, it is rounding that parts "
+                   .. "them: see `reduction`, `scale` and `tolerance` of a task" or ""
+    schema.raise("%s: refused: the baseline is not what the reference says: %s: %s%s",
+                 s.task.file, out.verdict, out.reason, advice)
   end
   return out
 end

@@ -83,6 +83,17 @@ local function buffers_or_raise(s, arguments, slots)
   return b
 end
 
+-- Buffers and a reference for the answers to inputs a rounding away, and a scale that holds
+-- what those answers differ by; made when first asked for, nil where there is no memory.
+function rooms.near(s, room)
+  if room.near then return room.near end
+  local wide = task.arguments(s.task, room.shape, s.reference_wide)
+  local buffers, spread = s.device:buffers(wide, 1), s.device:buffers(wide, 1)
+  local program = buffers and spread and rooms.load(s, s.reference, buffers, room.shape)
+  room.near = program and { buffers = buffers, spread = spread, reference = program }
+  return room.near
+end
+
 -- The same room with other buffers: every array starts where a page does.
 function rooms.front(s, room)
   local arguments = task.arguments(s.task, room.shape)

@@ -340,6 +340,17 @@ function task.arguments(t, shape, wide)
   return out
 end
 
+-- The arrays whose last bits an answer may hang on: given, and as wide as the sums. (A rounding
+-- of a narrower type is more than any kernel may lose.)
+function task.nudged(t)
+  local out = {}
+  for i, a in ipairs(t.args) do
+    local wide = a.dtype == "f32" or a.dtype == "f64"
+    if wide and (a.mode == "in" or a.mode == "inout") then out[#out + 1] = i end
+  end
+  return out
+end
+
 -- Does the error scale take this input by its absolute value? All of them, or
 -- those that the task lists.
 function task.is_absolute(t, name)

@@ -86,6 +86,9 @@ local function bound(task, out)
       return tasks.bound(task, s).reduction
     end), scaled and "r of absolute inputs" or "|r|",
     "ties, integers, denormal" .. (scaled and "" or ", spikes, wide, lognormal"))
+  if #tasks.nudged(task) > 0 then
+    out[#out + 1] = "  On top: twice the mean move of r when each input moves by one rounding."
+  end
 end
 
 -- The RMS error that is allowed at each timed shape: what the baseline showed there.

@@ -33,9 +33,9 @@ no tests and no example of use.
   kept from call to call, no change to torch or triton, no files.
 - Every element of every result is compared, for all shapes and dtypes; memory from torch.empty
   holds garbage. Keep the precision: accumulate in float32 what was accumulated so.
-- The direction at the end of the question says where to look; it is no cage. Do what helps most
-  within it, and with it whatever it needs elsewhere in the file. If it cannot help this kernel,
-  answer with one line in place of code: NOT APPLICABLE: and why.]]
+- The direction below says where to look; it is no cage. Do what helps most within it, and with it
+  whatever it needs elsewhere in the file. If it cannot help this kernel, answer with one line in
+  place of code: NOT APPLICABLE: and why.]]
 end
 
 return words
