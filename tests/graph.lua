@@ -18,7 +18,7 @@ local lua_layers = { "base", "emit", "triton", "store", "task", "llm", "generato
   "evaluate", "worker", "search", "trace", "bench", "report", "face", "cli" }
 
 local homes = {
-  base = "changes diff fence json loop path schema",
+  base = "changes diff fence json loop path schema toolkit",
   emit = "emit emit_cuda emit_rows emit_tile",
   store = "archive export fingerprint journal run run_format run_reader salvage",
   task = "device import.folder import.kernelbench import.tritonbench plan synthetic task tune "
@@ -26,7 +26,7 @@ local homes = {
   generator = "facts llm.ask llm.judged llm.tried llm.words prompt told",
   policy = "memory policy reward strategy",
   evaluate = "admission check evaluate evidence evidence_cuda hot_loop inputs mutants paired "
-    .. "remarks rig room strict timing verdict weakened win",
+    .. "remarks rig room sass strict timing verdict weakened win",
   worker = "builders worker",
   search = "confirm ending landing money progress pull search search_all setup simulate status "
     .. "steer waiting",

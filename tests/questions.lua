@@ -42,6 +42,10 @@ local function evidence(r, language)
               instructions = 2 + r:below(90), calls = r:below(2) == 0 and { "expf" } or {} }
     e.remarks = { "line 12: not vectorised: statement clobbers memory: expf (_16);" }
   end
+  if language == "cuda" then
+    e.hot = { text = "   0  LDG.E R0, [R2.64]\n  10  @!P0 BRA +0", shown = 2, sass = true,
+              instructions = 2 + r:below(90) }
+  end
   return e
 end
 

@@ -11,10 +11,19 @@ if not os.getenv "STUB_UUID" then
   local stub, cache = exe:match "^(.*)/" .. "/tests/stub", assert(system.temp_dir())
   assert(system.exists(stub .. "/lib/libcuda.so.1"), "the stub is not built: make check builds it")
   local uuid = "spec" .. system.now_ns() % 10 ^ 7 // 1
+  -- Its nvdisasm prints a loop of whatever kernel.
+  assert(system.write_file(cache .. "/nvdisasm", [[#!/bin/sh
+for k in scale scale_fast; do
+  echo ".text.$k:"
+  printf '/*0000*/ LDC R1 ;\n.L:\n/*0010*/ LDG R2 ;\n/*0020*/ @P0 BRA `(.L) ;\n//---\n'
+done
+]]))
   -- A toolkit with a long path, so that sentences about it are long; its CUPTI is none.
   local toolkit = cache .. "/" .. ("x"):rep(240)
-  os.execute(("mkdir -p %s/lib && ln -s %s/lib/libnvrtc.so.13 %s/lib && ln -s %s/lib/libcuda.so.1 "
-              .. "%s/lib/libcupti.so.13"):format(toolkit, stub, toolkit, stub, toolkit))
+  os.execute(("chmod 755 %s && mkdir -p %s/lib %s/bin && install -m 755 %s/nvdisasm %s/bin"):format(
+    cache, toolkit, toolkit, cache, toolkit))
+  os.execute(("ln -s %s/lib/libnvrtc.so.13 %s/lib && ln -s %s/lib/libcuda.so.1 "
+              .. "%s/lib/libcupti.so.13"):format(stub, toolkit, stub, toolkit))
   local ok = os.execute(("LD_LIBRARY_PATH=%s/lib KERNELBAND_CUDA=%s XDG_CACHE_HOME=%s STUB_UUID=%s"
                          .. " %s run %s"):format(stub, toolkit, cache, uuid, exe, arg[0]))
   local hex = uuid:gsub(".", function(c) return ("%02x"):format(c:byte()) end)
@@ -52,6 +61,8 @@ t.test("candidates get their verdicts", function()
   local out = judge(e, "scale_fast")
   t.equal(out.verdict .. tostring(out.reason), "oknil")
   t.equal(out.speedup > 1.9 and out.speedup < 2.1, true)
+  t.equal(out.evidence.hot, { text = "   0  LDG R2\n  10  @P0 BRA +0", instructions = 2, shown = 2,
+                              sass = true })
   t.equal(judge(e, "scale_wrong").verdict, "wrong")
   t.contains(judge(e, "scale_beside").reason, "outside")
   e.close()

@@ -199,8 +199,10 @@ local function kernel_lines(db, task, machine, language, id)
   local ev, p = e.evidence, e.profile or {}
   local phi = ev.phi
   if ev.hot then
-    say("The inner loop a turn of which costs most by instruction counts (no samples), %d of its "
-        .. "%d instructions:", ev.hot.shown, ev.hot.instructions)
+    say(language == "cuda" and "The deepest inner loop, the longest if there are several, as "
+        .. "SASS (no samples), %d of its %d instructions:" or "The inner loop a turn of which "
+        .. "costs most by instruction counts (no samples), %d of its %d instructions:",
+        ev.hot.shown, ev.hot.instructions)
   end
   if language == "c" then
     say("- arithmetic of the inner loops fills %.1f of %d f32 lanes", 16 * phi[4],

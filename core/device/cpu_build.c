@@ -13,6 +13,7 @@
 #include "cpu.h"
 #include "jail.h"
 #include "process.h"
+#include "tool.h"
 
 #define KB_CPU_OWN "kernel.o"           /* the source's part of kernel.so */
 
@@ -40,58 +41,12 @@ static const char *const clang_remarks[] = {
     "-Rpass-analysis=loop-vectorize", "-fno-caret-diagnostics", NULL
 };
 
-static const struct kb_jail_limits build_limits = {
-    .memory_bytes = (uint64_t)2 << 30, .file_bytes = 64 << 20, .cpu_s = 20,
-    .open_files = 64
-};
-
-/* What a compiler has to read. The rest of the file system, /proc and /etc
- * with it, stays out of reach of #include, #embed and .incbin. */
-static const char *const build_reads[] = {
-    "/usr/bin", "/bin", "/usr/lib/gcc", "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu", "/lib/x86_64-linux-gnu",
-    "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/libexec/gcc",
-    "/usr/lib/bfd-plugins", "/usr/lib/clang", "/usr/include",
-    "/usr/local/include", "/etc/ld.so.cache"
-};
-enum { BUILD_READS = sizeof build_reads / sizeof *build_reads };
-
-struct room {                   /* what a tool's jail is made of */
-    const char *dir, *toolchain;
-};
-
-static int enter_build(void *arg)
-{
-    const struct room *room = arg;
-    const char *const write[] = { room->dir, "/dev/null", NULL };
-    const char *read[BUILD_READS + 2];
-    memcpy(read, build_reads, sizeof build_reads);
-    read[BUILD_READS] = room->toolchain[0] ? room->toolchain : NULL;
-    read[BUILD_READS + 1] = NULL;
-    kb_status st = kb_jail_user();
-    if (!st)
-        st = kb_jail_files(read, write);
-    if (!st)
-        st = kb_jail_calls(KB_JAIL_BUILD);
-    if (!st)        /* last: a sanitized build cannot allocate after this */
-        st = kb_jail_limit(&build_limits);
-    return st ? errno ? errno : EPERM : 0;
-}
-
-/* Runs a tool over the files of dir, jailed, its output in text. */
 static kb_status run_tool(const cpu_object *o, const char *const *argv,
                           int64_t deadline_ns, char *text, size_t cap,
                           size_t *used, int *wstatus)
 {
-    char tmp[sizeof o->dir + 8];
-    snprintf(tmp, sizeof tmp, "TMPDIR=%s", o->dir);
-    const char *const env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", tmp, NULL };
-    struct room room = { o->dir, o->device->toolchain };
-    struct kb_process_spec spec = {
-        .argv = argv, .env = env, .dir = o->dir, .enter = enter_build,
-        .arg = &room
-    };
-    return kb_process_run(&spec, deadline_ns, text, cap, used, wstatus);
+    return kb_tool_run(o->dir, o->device->toolchain, argv, deadline_ns, text,
+                       cap, used, wstatus);
 }
 
 static const char *c_type(enum kb_dtype t)

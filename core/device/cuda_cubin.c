@@ -12,11 +12,11 @@ static bool is_cuda(const kb_device *d)
 }
 
 /* Read before it is admitted: what cubin.h refuses is refused here too. */
-static kb_status inspect(cuda_device *d, cuda_object *o, size_t n, char *log,
+static kb_status inspect(cuda_device *d, cuda_object *o, char *log,
                          size_t cap)
 {
     char why[KB_CUBIN_WHY] = "";
-    kb_status st = kb_cubin_open(o->cubin, n, (uint32_t)d->head.info.arch,
+    kb_status st = kb_cubin_open(o->cubin, o->bytes, (uint32_t)d->head.info.arch,
                                  &o->facts, why, sizeof why);
     if (st == KB_EINVAL) {
         snprintf(log, cap, "%s", why);
@@ -43,7 +43,8 @@ kb_status kb_device_adopt(kb_device *base, const void *cubin, size_t n,
     if (!o->cubin)
         goto fail;
     memcpy(o->cubin, cubin, n);
-    st = inspect(d, o, n, log, cap);
+    o->bytes = n;
+    st = inspect(d, o, log, cap);
     if (st)
         goto fail;
     *out = &o->head;
@@ -51,4 +52,13 @@ kb_status kb_device_adopt(kb_device *base, const void *cubin, size_t n,
 fail:
     kb_object_free(&o->head);
     return st;
+}
+
+const void *kb_object_cubin(const kb_object *base, size_t *n)
+{
+    const cuda_object *o = (const cuda_object *)base;
+    if (base->ops != &kb_cuda_ops)
+        return NULL;
+    *n = o->bytes;
+    return o->cubin;
 }

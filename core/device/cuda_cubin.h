@@ -16,4 +16,7 @@ KB_MUST_USE kb_status kb_device_adopt(kb_device *d, const void *cubin,
                                       size_t n, char *log, size_t cap,
                                       kb_object **out);
 
+/* The cubin of an object, as long as that lives; NULL where it is no GPU's. */
+const void *kb_object_cubin(const kb_object *o, size_t *n);
+
 #endif

@@ -56,7 +56,7 @@ typedef struct cuda_object {
     cuda_device *device;
     kb_cubin *facts;
     unsigned char *cubin;
-    char log[KB_NVRTC_LOG_BYTES];
+    size_t bytes;
 } cuda_object;
 
 typedef struct cuda_buffers {

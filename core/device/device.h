@@ -153,7 +153,7 @@ void kb_object_free(kb_object *o);
 /* Sections, dynamic section, relocations and symbols as readelf prints them,
  * of the object and of the source's part of it, then dynamic symbols and
  * disassembly as objdump does, at most cap bytes; made in jailed children.
- * ENODEV: there is no objdump or readelf. */
+ * ENODEV: there is no objdump or readelf, or it is a GPU's. */
 KB_MUST_USE kb_status kb_object_text(const kb_object *o, char *text,
                                      size_t cap, size_t *used);
 

@@ -3,11 +3,16 @@
  *   core.cubin(bytes, sm)    -> { { name =, registers =, shared_bytes =,
  *                                   local_bytes =, params = } .. } | nil, why, code
  *   core.adopt(device, bytes) -> object, as of d:build | nil, why, code
+ *   core.sass(object, nvdisasm) -> what that program prints of the object's
+ *                               code | nil, text, code; "ENODEV" for no GPU's
  */
 #include "bind_device.h"
 
 #include "cubin.h"
 #include "cuda_cubin.h"
+#include "sass.h"
+
+enum { SASS_BYTES = 4 << 20 };
 
 static void set(lua_State *L, const char *key, uint32_t value)
 {
@@ -67,12 +72,30 @@ static int adopt(lua_State *L)
     return 1;
 }
 
+static int sass(lua_State *L)
+{
+    kb_object **o = luaL_checkudata(L, 1, "kernelband.object");
+    luaL_argcheck(L, *o, 1, "closed object");
+    const char *tool = luaL_checkstring(L, 2);
+    size_t n, used = 0;
+    const void *cubin = kb_object_cubin(*o, &n);
+    if (!cubin)
+        return kb_bind_fail(L, KB_ENODEV);
+    char *text = lua_newuserdatauv(L, SASS_BYTES, 0);   /* [.. text] */
+    kb_status st = kb_sass_text(tool, cubin, n, text, SASS_BYTES, &used);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_pushlstring(L, text, used);
+    return 1;
+}
+
 void kb_bind_cubin(lua_State *L)                        /* [core] -> [core] */
 {
     static const luaL_Reg meta[] = { { "__gc", cubin_close }, { NULL, NULL } };
     static const luaL_Reg none[] = { { NULL, NULL } };
     static const luaL_Reg functions[] = {
-        { "cubin", read_cubin }, { "adopt", adopt }, { NULL, NULL }
+        { "cubin", read_cubin }, { "adopt", adopt }, { "sass", sass },
+        { NULL, NULL }
     };
     kb_bind_type(L, "kernelband.cubin", meta, none);
     luaL_setfuncs(L, functions, 0);

@@ -98,6 +98,10 @@ local function judge(s, source, options, out)
   local facts = out.facts or { device = s.machine }
   out.facts = nil
   facts.mix = mix
+  if s.language == "cuda" then
+    s.device:claim(false)               -- others may measure meanwhile
+    facts.hot = require("kernelband.sass").of(kernel.object, facts.launch.kernel)
+  end
   out.evidence = s.evidence.make(s, out, facts)
   out.profile, out.evidence.profile = out.evidence.profile, nil
 end

@@ -3,7 +3,7 @@
 -- driver computes, and work() over measured peaks. Same shape as evidence.lua.
 --
 --   evidence.make(session, evaluation, facts) -> { phi, phi_kind, rho, rho_kind,
---       h, h_kind, signature, signature_kind, profile }
+--       h, h_kind, signature, signature_kind, profile, hot }
 --
 --   session     task, roofline = { dram_bytes_per_s=, f32_flops_per_s=,
 --               f16_.., bf16_.., f64_flops_per_s=, l2_bytes_per_s= }, each optional
@@ -15,6 +15,7 @@
 --               device  = { sm_count, regs_per_sm, smem_per_sm,
 --                           max_threads_per_sm, max_blocks_per_sm, warp }
 --               occupancy = 0..1, what the driver says is possible
+--               hot     = a loop of its machine code, see sass.lua, or nil
 --
 -- Kinds: "measured" is a counter or a clock, "derived" follows from the object,
 -- from the launch or from work(), "missing" is 0 and to be ignored.
@@ -284,7 +285,7 @@ function evidence.make(session, evaluation, facts)
   local intensity = ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)
   local threads = threads_of(facts.launch)
 
-  local e = { profile = profile }
+  local e = { profile = profile, hot = facts.hot }
   e.phi, e.phi_kind = split(9, {
     { hits(m), "measured" },
     first(share(m.dram_pct), "measured", memory, "derived"),

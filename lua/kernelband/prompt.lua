@@ -192,8 +192,10 @@ end
 
 local function hot_loop(hot)
   if type(hot) ~= "table" or type(hot.text) ~= "string" then return nil end
-  return ("The inner loop a turn of which costs most by instruction counts (no samples), %d of "
-    .. "its %d instructions:\n\n%s"):format(hot.shown, hot.instructions, fenced("asm", hot.text))
+  local which = hot.sass and "The deepest inner loop, the longest if there are several, as SASS"
+    or "The inner loop a turn of which costs most by instruction counts"
+  return ("%s (no samples), %d of its %d instructions:\n\n%s"):format(which, hot.shown,
+    hot.instructions, fenced("asm", hot.text))
 end
 
 -- Overall, where there is more than one shape; the fastest so far beside it.

@@ -2,6 +2,7 @@
 local core    = require "kernelband.core"
 local cjson   = require "cjson"
 local options = require "kernelband.options"
+local toolkit = require "kernelband.toolkit"
 
 local usage = "kernelband doctor [--json]"
 local host = core.system.host()
@@ -22,41 +23,13 @@ local function compiler()
   end
 end
 
--- The folders a CUDA toolkit may be in, as core/device/nvrtc.h has them, less
--- what only the dynamic linker knows.
-local function cuda_folders()
-  local only = os.getenv "KERNELBAND_CUDA"
-  if only and only ~= "" then return { only } end
-  local out = { (core.system.exe() or ""):gsub("/[^/]*/[^/]*$", "") .. "/cuda" }
-  for _, name in ipairs { "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX" } do
-    local dir = os.getenv(name)
-    if dir and dir:find "^/" then out[#out + 1] = dir end
-  end
-  out[#out + 1] = "/usr/local/cuda"
-  local names = core.system.list "/usr/local" or {}
-  for i = #names, 1, -1 do
-    if names[i]:find "^cuda%-" then out[#out + 1] = "/usr/local/" .. names[i] end
-  end
-  return out
-end
-
--- The first of folders x dirs that holds name.
-local function find_file(dirs, name)
-  for _, folder in ipairs(cuda_folders()) do
-    for _, dir in ipairs(dirs) do
-      local file = ("%s/%s/%s"):format(folder, dir, name)
-      if core.system.exists(file) then return file end
-    end
-  end
-end
-
 local library_dirs = { "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib" }
 local include_dirs = { "include", "targets/x86_64-linux/include", "targets/sbsa-linux/include" }
 
 -- Where NVRTC is, with the version that the name of its builtins tells.
 local function find_nvrtc()
   for _, name in ipairs { "libnvrtc.so.13", "libnvrtc.so.12" } do
-    local file = find_file(library_dirs, name)
+    local file = toolkit.find(library_dirs, name)
     if file then
       local dir = (core.system.realpath(file) or file):match "^(.*)/"
       local version
@@ -144,12 +117,15 @@ local probes = {
            .. "lib and include" },
   { name = "headers",
     find = function()
-      local file = find_file(include_dirs, "cuda_fp16.h")
+      local file = toolkit.find(include_dirs, "cuda_fp16.h")
         or core.system.exists "/usr/include/cuda_fp16.h" and "/usr/include/cuda_fp16.h"
       return file and file:match "^(.*)/"
     end,
     means = "kernels in CUDA must do without #include: no half precision, no tensor cores",
     mend = "install the CUDA toolkit's headers" },
+  { name = "nvdisasm", find = function() return toolkit.program "nvdisasm" end,
+    means = "questions about kernels in CUDA hold no machine code",
+    mend = "install the CUDA toolkit's nvdisasm" },
   { name = "python",
     find = function()
       local python = require "kernelband.triton.python"

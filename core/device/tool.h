@@ -1,0 +1,21 @@
+/* tool.h - programs of this machine that read what a stranger wrote: compilers,
+ * what prints objects. They run jailed (jail.h), with an environment of their
+ * own: they write to one folder and read that, the system's programs, libraries
+ * and headers, and no other file.
+ */
+#ifndef KB_TOOL_H
+#define KB_TOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kb.h"
+
+/* Runs argv in dir, the folder of its files, with what it prints in text, as
+ * kb_process_run. own: a tree that it reads besides, "" for none. */
+KB_MUST_USE kb_status kb_tool_run(const char *dir, const char *own,
+                                  const char *const *argv,
+                                  int64_t deadline_ns, char *text, size_t cap,
+                                  size_t *used, int *wstatus);
+
+#endif
