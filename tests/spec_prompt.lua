@@ -89,6 +89,19 @@ t.test("the error at 0 that a question allows is what the judge allows", functio
   end
 end)
 
+t.test("what is drawn for arrays of integers is told", function()
+  local judged = require "kernelband.llm.judged"
+  local text = judged.text { task = { shapes = { timed = { { n = 1 } } }, language = "c", args = {
+    { name = "keys", mode = "in", dtype = "u8", dims = { "n" } },
+    { name = "at", mode = "in", dtype = "i32", dims = { "n" }, below = "n" },
+    { name = "x", mode = "inout", dtype = "i32", dims = { "n" } },
+    { name = "f", mode = "in", dtype = "f32", dims = { "n" } },
+    { name = "out", mode = "out", dtype = "i32", dims = { "n" } } } } }
+  t.contains(text, "z is a standard normal. Of integer type: keys takes the absolute value of 16 "
+    .. "times that, rounded and saturated (integers as they are); at is drawn evenly below n; x "
+    .. "takes 16 times that, rounded and saturated (integers as they are).\n")
+end)
+
 t.test("held-out shapes are not told", function()
   assert(not ask().text:find("127", 1, true))
 end)
@@ -151,7 +164,27 @@ t.test("the values of open constants are told with their times", function()
     verdict = "ok", gain = { ratio = 1, low = 1, high = 1 }, tuned = {
       { params = { BLOCK = 8, ROWS = 2 }, time_ns = 120400, verdict = "ok" },
       { params = { BLOCK = 16, ROWS = 2 }, verdict = "wrong" } } } } })
-  t.contains(q.fresh, "open constants: `BLOCK=8 ROWS=2` 120.4 us, `BLOCK=16 ROWS=2` wrong")
+  t.contains(q.fresh, "open constants `BLOCK ROWS`, mean time: `8 2` 120.4 us, `16 2` wrong")
+end)
+
+t.test("constants that moved do not hide what else changed", function()
+  local changes = require "kernelband.changes"
+  local old = "#define BLOCK 8\nvoid f(void) { plain(); }\n"
+  local new = "#define BLOCK 16\nvoid f(void) { vectors(); }\n"
+  t.equal(changes.of(old, new, { BLOCK = 8 }, { BLOCK = 16 }, true),
+          "+2 -2 lines, new: `vectors`, gone: `plain`, `BLOCK = 8 -> 16`")
+  t.equal(changes.of(old, (old:gsub("8", "16")), { BLOCK = 8 }, { BLOCK = 16 }, true),
+          "+1 -1 lines, `BLOCK = 8 -> 16`")
+  t.equal(changes.of(old, new, { tile = 8 }, { tile = 16 }), "`tile = 8 -> 16`")  -- a schedule's
+end)
+
+t.test("eight long constants are told whole", function()
+  local params = {}
+  for i = 1, 8 do params["CONSTANT_" .. i] = 1000000 + i end
+  local q = ask(nil, { history = { { n = 4, parent = 3, child = 5, strategy = "fusion",
+    verdict = "ok", gain = { ratio = 1 }, tuned = { { params = params, time_ns = 1 } } } } })
+  t.contains(q.fresh, " CONSTANT_8`, mean time: `1000001 ")
+  t.contains(q.fresh, " 1000008` 1 ns")
 end)
 
 t.test("the first question has no word of what was tried", function()

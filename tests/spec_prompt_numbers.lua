@@ -157,7 +157,8 @@ make it faster. Your answer is compiled, checked against a reference in float64,
 - Sizes are arbitrary, from 1 up. Never read or write outside the arrays; inputs are read-only.
 - Sizes are arbitrary, from 1 up; guard every access. Outputs hold garbage when the launch begins.
 - The source is C (gnu11) with GNU extensions; headers of the C library and the compiler's
-- A constant you are not sure of is left open, at most 8 of them, on a line of its own in place
+- Leave open the constants you are not sure of, at most 8, each on a line in place of its
+  #define with up to 16 integers below 2^30; all are measured and the best is kept:
   // kb: tune BLOCK 64 32 128
 // kb: scratch partial f32[rows*8]
 ]]):gmatch "[^\n]+" do house[line] = true end
@@ -272,7 +273,7 @@ local function tried_line(db, n, where)
     settings[#settings + 1] = "`` " .. (e.verdict == "ok" and duration(e.time_ns) or e.verdict)
   end
   return { head = out, source = source, reason = row.reason, settings = #settings > 0
-    and "  open constants: " .. table.concat(settings, ", "),
+    and "  open constants ``, mean time: " .. table.concat(settings, ", "),
     tail = row.child and gain_words(db, row) .. (repaired and " (after a repair)" or "")
            .. ", kernel " .. row.child or nil }
 end

@@ -93,5 +93,25 @@ t.test("a search tunes within the pull, and the journal says what was tried", fu
   reader:close()
 end)
 
+t.test("a wrong declaration is told to the generator, and a repair may declare too", function()
+  local asked = {}
+  local options = { task = worlds.task {}, policy = "policies/random.lua", budget = { steps = 1 },
+    quiet = true, out = worlds.folder(),
+    generator = { name = "g", open = function() return true end, seen = function() end,
+      propose = function() return { source = "2 one\n// kb: tune U 4 1099511627776\n" } end,
+      repair = function(candidate, evaluation)
+        asked[#asked + 1] = { candidate.source, evaluation.verdict, evaluation.reason }
+        return { source = "3 one\n// kb: tune U 4 8\n" }
+      end } }
+  local r = kb.search(options)
+  t.equal(asked, { { "2 one\n// kb: tune U 4 1099511627776\n", "build_failed",
+    "line 2: kb: tune: U: '1099511627776' is no integer within 1073741824" } })
+  t.equal(r.rows[1].verdict, "ok")
+  t.equal(r.params, { U = 4 })
+  local reader = run.reader(options.out)
+  t.equal(#reader:evaluations "tune", 1)
+  reader:close()
+end)
+
 worlds.clean()
 t.finish()

@@ -2,7 +2,8 @@
 -- else counts of lines and the names that came and went. Sources are strangers': of their
 -- text only identifiers are told, and short pieces of lines, both marked as code.
 --
---   changes.of(old, new [, old_params, new_params]) -> text
+--   changes.of(old, new [, old_params, new_params [, constants]]) -> text
+--     constants: the parameters are constants of the sources, which may differ in more
 local core = require "kernelband.core"
 local diff = require "kernelband.diff"
 
@@ -22,9 +23,10 @@ for word in ([[auto break case char const continue default do double else enum e
   :gmatch "%S+" do keywords[word] = true end
 
 -- As code within a line of Markdown.
-local function code(text)
+local function code(text, most)
   text = text:gsub("[^\x20-\x7e]", "?"):gsub("`", "'"):gsub("^%s+", ""):gsub("%s+$", "")
-  if #text > piece then text = text:sub(1, piece - 2) .. ".." end
+  most = most or piece
+  if #text > most then text = text:sub(1, most - 2) .. ".." end
   return "`" .. text .. "`"
 end
 changes.code = code
@@ -75,9 +77,9 @@ local function replaced(list)
   end
 end
 
-function changes.of(old, new, old_params, new_params)
+function changes.of(old, new, old_params, new_params, constants)
   local moved = old_params and new_params and params(old_params, new_params)
-  if moved then return moved end
+  if moved and not constants then return moved end
   if #old > most_bytes or #new > most_bytes then return "another source" end
   local list = diff.lines(old, new)
   local plus, minus = diff.count(list)
@@ -87,7 +89,8 @@ function changes.of(old, new, old_params, new_params)
   local out = { ("+%d -%d lines"):format(plus, minus) }
   if #came > 0 then out[#out + 1] = "new: " .. table.concat(came, " ") end
   if #went > 0 then out[#out + 1] = "gone: " .. table.concat(went, " ") end
-  if #out == 1 then out[2] = replaced(list) end
+  if #out == 1 and not moved then out[2] = replaced(list) end
+  out[#out + 1] = moved
   return table.concat(out, ", ")
 end
 

@@ -134,7 +134,7 @@ void %s(%s)
 
 - Sizes are arbitrary, from 1 up. Never read or write outside the arrays; inputs are read-only.
 - Outputs hold garbage when the call begins. The same inputs give the same bits every time.
-- One thread. No files, no system calls, no state kept from call to call, no threads.
+- One thread. No files, no system calls, no state kept from call to call.
 - Keep the precision: do not compute in a narrower type than the arguments have.
 - The source is C (gnu11) with GNU extensions; headers of the C library and the compiler's
   intrinsics are there. Use only instructions that the machine above has.
@@ -162,8 +162,8 @@ local of_atomics = "; of sums by atomics the last bits may differ"
 
 local tune_contract = [[
 
-- A constant you are not sure of is left open, at most 8 of them, on a line of its own in place
-  of its #define; the values are measured and the best is kept:
+- Leave open the constants you are not sure of, at most 8, each on a line in place of its
+  #define with up to 16 integers below 2^30; all are measured and the best is kept:
   // kb: tune BLOCK 64 32 128]]
 
 local direction_contract = [[
@@ -245,7 +245,7 @@ function default.strategy(about)
   local text = s.prompt
   if type(text) == "function" then text = text(about.kernel, about.profile or {}) end
   if not text or text == "" then text = s.summary or s.name end
-  return "# Direction: " .. s.name .. "\n\n" .. text
+  return "# Direction: " .. s.name .. "\n\n" .. text:gsub("%s+$", "")
 end
 
 function default.hints(about)
@@ -255,8 +255,13 @@ end
 
 local long_file <const> = 200           -- lines; of such a file a patch will do
 
+local function lines_in(source)
+  local _, lines = (source or ""):gsub("\n", "\n")
+  return lines
+end
+
 function default.ask(about)
-  local _, lines = (about.kernel.source or ""):gsub("\n", "\n")
+  local lines = lines_in(about.kernel.source)
   if lines <= long_file then return nil end
   return ("The kernel has %d lines: a unified diff of it in one ```diff block will do, its context "
     .. "copied exactly."):format(lines)
@@ -285,7 +290,9 @@ function default.repair(about)
     what_failed[e.verdict] or e.verdict, "",
     fenced("text", reply.utf8(complaint(e):sub(1, most_log))), "",
     "Find the mistake, keep the idea" .. (about.strategy and " (" .. about.strategy.name .. ")"
-    or "") .. ", and answer with the whole corrected source." }, "\n")
+    or "") .. ", and answer with the whole corrected source"
+    .. (lines_in(about.candidate.source) > long_file and " or a unified diff of it in one ```diff "
+        .. "block." or ".") }, "\n")
 end
 
 -- Putting it together --------------------------------------------------------------

@@ -186,12 +186,17 @@ function pull.kept(S, evaluation)
   return json.decode(text), text
 end
 
-local function evaluate(S, p, kind, candidate)
+-- unfit: why it is not worth a look.
+local function evaluate(S, p, kind, candidate, unfit)
   local stage = p.stage
   if kind ~= "tune" then p.stage = "evaluating" end
-  local best = S.best
-  local result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns,
-    incumbent = best.id > 1 and best.source or nil })
+  local best, result, why = S.best
+  if unfit then
+    result = { verdict = "build_failed", reason = unfit, shapes = {} }
+  else
+    result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns,
+      incumbent = best.id > 1 and best.source or nil })
+  end
   if result and result.against then result.against.kernel = best.id end
   p.stage = stage
   if not result then
@@ -223,7 +228,7 @@ local function repaired(S, p, attempt)
       break
     end
     if not candidate or known(S, p, candidate.source) then break end
-    local next_attempt = evaluate(S, p, "repair", candidate)
+    local next_attempt = evaluate(S, p, "repair", tuning.first(candidate))
     if not next_attempt then return nil end
     attempt = next_attempt
   end

@@ -64,7 +64,7 @@ function told.row(row, p, evaluation_of)
   for _, a in ipairs(p.attempts) do row.repaired = row.repaired or a.kind == "repair" end
   if tried then
     row.change = changes.of(p.parent.source, tried.candidate.source, p.parent.params,
-                            tried.candidate.params)
+                            tried.candidate.params, evaluation_of(tried).declared ~= nil)
   end
   if p.child then row.gain = told.gain(p.parent, p.child, p.evaluation) end
   row.tuned = told.tuned(p.attempts, evaluation_of)

@@ -16,12 +16,13 @@ local function with(candidate, values)
            origin = candidate.origin, by = candidate.by }
 end
 
--- The candidate as it is evaluated first: with the first value of each.
+-- The candidate as it is evaluated first: with the first value of each. And what is wrong with a
+-- line that declares one: without its constants the source is another than was meant.
 function tuning.first(candidate)
   local source = candidate.source
   if not source:find("tune", 1, true) or not source:find "kb:[ \t]*tune" then return candidate end
-  local tunables = tune().parse(candidate.source)
-  if not tunables or #tunables == 0 then return candidate end
+  local tunables, why = tune().parse(candidate.source)
+  if not tunables or #tunables == 0 then return candidate, why end
   local values = {}
   for _, t in ipairs(tunables) do values[t.name] = t.values[1] end
   return with({ declared = candidate.source, tunables = tunables, origin = candidate.origin,

@@ -31,6 +31,21 @@ local function outputs(task)
   return out
 end
 
+-- What the values above become in arrays of integers (tensor.h).
+local function integers(task)
+  local out = {}
+  for _, a in ipairs(task.args) do
+    local given = a.mode == "in" or a.mode == "inout"
+    if given and a.below then
+      out[#out + 1] = ("%s is drawn evenly below %s"):format(a.name, tostring(a.below))
+    elseif given and core.bound(a.dtype, {}).u_out == 0 then
+      out[#out + 1] = ("%s takes %s16 times that, rounded and saturated (integers as they "
+        .. "are)"):format(a.name, a.dtype == "u8" and "the absolute value of " or "")
+    end
+  end
+  return #out > 0 and " Of integer type: " .. table.concat(out, "; ") .. "." or ""
+end
+
 -- One figure where all timed shapes have the same, else a list of theirs.
 local function by_shape(task, form, value)
   local out, same = {}, true
@@ -117,6 +132,7 @@ function judged.text(about)
                 .. "timed shapes. Other shapes are checked too." }
   local kinds = task.distributions or tasks.distributions
   out[2] = "- Inputs, by secret seeds, are " .. names(kinds, true) .. "; z is a standard normal."
+           .. integers(task)
   local timed = about.baseline and about.baseline.timed_kinds
   if type(timed) == "table" and #timed > 0 then
     out[3] = "- Timed on " .. names(timed) .. "."

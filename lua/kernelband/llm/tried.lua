@@ -13,26 +13,29 @@ local most_beside <const> = 4
 local most_elsewhere <const> = 3
 local most_reason <const> = 140
 local most_settings <const> = 10
+local most_constants <const> = 160      -- bytes of their names, or of their values
 
 local function quoted(text)
   return '"' .. reply.excerpt(tostring(text or ""), most_reason):gsub('"', "'") .. '"'
 end
 
-local function setting(t)
-  local names, out = {}, {}
-  for name in pairs(t.params or {}) do names[#names + 1] = tostring(name) end
-  table.sort(names)
-  for i, name in ipairs(names) do out[i] = ("%s=%s"):format(name, tostring(t.params[name])) end
-  return changes.code(table.concat(out, " ")) .. " "
-         .. (t.time_ns and words.time(t.time_ns) or t.verdict)
-end
+local function cell(list) return changes.code(table.concat(list, " "), most_constants) end
 
+-- The settings of open constants that were measured, as a table in a line: their names, then the
+-- values of each with the time.
 local function settings(row)
-  local out = {}
-  for i, t in ipairs(row.tuned or {}) do
-    if i <= most_settings then out[i] = setting(t) end
+  if not row.tuned or not row.tuned[1] then return "" end
+  local names, out = {}, {}
+  for name in pairs(row.tuned[1].params or {}) do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  for i, t in ipairs(row.tuned) do
+    local values = {}
+    for k, name in ipairs(names) do values[k] = tostring((t.params or {})[name]) end
+    if i <= most_settings then
+      out[i] = cell(values) .. " " .. (t.time_ns and words.time(t.time_ns) or t.verdict)
+    end
   end
-  return #out > 0 and "\n  open constants: " .. table.concat(out, ", ") or ""
+  return ("\n  open constants %s, mean time: %s"):format(cell(names), table.concat(out, ", "))
 end
 
 local function gained(row)
