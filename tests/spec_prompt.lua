@@ -187,6 +187,15 @@ t.test("eight long constants are told whole", function()
   t.contains(q.fresh, " 1000008` 1 ns")
 end)
 
+t.test("a fastest kernel that measured less over the first version says why it is", function()
+  local function line(speedup)
+    return ask(nil, { best = { id = 9, speedup = speedup } }).fresh:match "the fastest so far[^\n]*"
+  end
+  t.equal(line(3.5), "the fastest so far is kernel 9: 3.50x the first version; side by side it was "
+                     .. "faster")
+  t.equal(line(4.5), "the fastest so far is kernel 9: 4.50x the first version")
+end)
+
 t.test("the first question has no word of what was tried", function()
   assert(not ask().fresh:find("What was tried", 1, true))
 end)
@@ -261,7 +270,7 @@ t.test("for CUDA the launch plan is explained", function()
     sm_shared_bytes = 233472, block_shared_bytes = 232448, l2_bytes = 52428800 })
     :propose(parent, kb.strategy "strategies/cuda/tiling.lua", {})
   t.contains(q.system, "CUDA kernels")
-  t.contains(q.stable, "// kb: launch softmax grid=(cdiv(n,256)) block=(256) shared=0 "
+  t.contains(q.stable, "// kb: launch softmax grid=(cdiv(rows,256)) block=(256) shared=0 "
                        .. "args=(x, y, rows")
   t.contains(q.stable, "compute capability 9.0")
   t.contains(q.stable, "132 multiprocessors, each with 2048 threads, 65536 registers and 228 KiB")

@@ -295,6 +295,10 @@ local function check_tried(db, line, pull)
   return quote ~= reason and 'expected "' .. reason .. '"' or nil
 end
 
+local function own_speedup(db, id)
+  return db:rows("SELECT speedup FROM kernels WHERE id = ?", id)[1].speedup
+end
+
 -- Every number of one question; raises at the first whose origin is not known.
 local function check(db, call, at)
   local n, seen = 0, nil
@@ -316,12 +320,13 @@ local function check(db, call, at)
         local id = tonumber(line:match "kernel (%d+)")
         local k = db:rows("SELECT * FROM kernels WHERE id = ?", id)[1]
         why = (not k or (k.pull or 0) >= call.pull or line ~= ("- the fastest so far is kernel %d: "
-          .. "%.2fx the first version (%.2f to %.2f)"):format(id, k.speedup, k.speedup_low,
-          k.speedup_high)) and "another kernel" or nil
+          .. "%.2fx the first version (%.2f to %.2f)%s"):format(id, k.speedup, k.speedup_low,
+          k.speedup_high, k.speedup <= own_speedup(db, call.kernel) and "; side by side it was "
+          .. "faster" or "")) and "another kernel" or nil
       elseif line:find "^%- Inputs, by secret seeds" then
         why = line ~= at.inputs and "other inputs" or nil
       elseif line:find "^// kb: launch" then
-        why = not line:find("grid=(cdiv(n,256)) block=(256) shared=0", 1, true) and "plan" or nil
+        why = not line:find("grid=(cdiv(rows,256)) block=(256) shared=0", 1, true) and "plan" or nil
       else
         local kernel = at.kernels[call.kernel]
           or kernel_lines(db, at.task, at.machine, at.language, call.kernel)

@@ -147,8 +147,8 @@ One fenced code block (```cuda) with the whole source file: device code only, no
 are `extern "C" __global__ void name(...)`; how they are launched stands in comment lines at
 the top, in the order of the launches:
 
-// kb: scratch partial f32[rows*8]
-// kb: launch %s grid=(cdiv(n,256)) block=(256) shared=0 args=(%s)
+// kb: scratch partial f32[%s*8]
+// kb: launch %s grid=(cdiv(%s,256)) block=(256) shared=0 args=(%s)
 
 - scratch (optional) is a buffer in global memory that the launches share; it holds garbage first.
 - grid and block have one to three expressions, shared is bytes of dynamic shared memory.
@@ -174,10 +174,11 @@ local direction_contract = [[
 
 function default.contract(about)
   local t = about.task
-  local names = {}
+  local names, size = {}, (t.shape_names or {})[1] or "n"
   for i, a in ipairs(t.args or {}) do names[i] = a.name end
   local text = about.language == "cuda"
-    and cuda_contract:format(t.name, table.concat(names, ", "), t.reduction and of_atomics or "")
+    and cuda_contract:format(size, t.name, size, table.concat(names, ", "),
+                             t.reduction and of_atomics or "")
     or c_contract:format(t.name, t.args and parameters(t, c_types) or "...")
   return text .. tune_contract .. direction_contract
 end
@@ -207,8 +208,9 @@ local function standing(about)
       words.interval(k.speedup_low, k.speedup_high))
   end
   if best and best.id ~= k.id and best.speedup then
-    out[#out + 1] = ("- the fastest so far is kernel %d: %.2fx the first version%s"):format(best.id,
-      best.speedup, words.interval(best.speedup_low, best.speedup_high))
+    local how = k.speedup and best.speedup <= k.speedup and "; side by side it was faster" or ""
+    out[#out + 1] = ("- the fastest so far is kernel %d: %.2fx the first version%s%s"):format(
+      best.id, best.speedup, words.interval(best.speedup_low, best.speedup_high), how)
   end
   return #out > 0 and table.concat(out, "\n") or nil
 end
