@@ -93,6 +93,25 @@ t.test("only a kernel with atomic additions may flush every term of a sum, and t
   s:close()
 end)
 
+-- Builders were refused as no device for a while, and the worker compiled everything.
+t.test("what waits for the GPU is compiled by builders", function()
+  local e = worker.start { task = scale, device = "cuda:0", parallel = 2 }
+  if e.capacity < 2 then return e.close() end
+  e.baseline()
+  for i = 1, 6 do
+    e.submit(i, { source = source "scale_fast" .. "// slow to compile " .. i }, {})
+  end
+  local compiled = 0
+  for _ = 1, 6 do
+    local ticket, out, code
+    repeat ticket, out, code = e.next(10 * second_ns) until ticket or code ~= "EINTR"
+    t.equal(out.verdict, "ok")
+    if out.seconds.build >= 0.4 then compiled = compiled + 1 end
+  end
+  t.equal(compiled, 1)                  -- the first, while there was nothing else to do
+  e.close()
+end)
+
 -- A fault breaks the driver for the process, a hang leaves it at work: neither
 -- is asked anything more, and the next candidate finds a worker that is whole.
 t.test("after a candidate that breaks, hangs or kills the worker the next one is judged", function()

@@ -14,7 +14,8 @@ return {
   usage = usage, options = opts,
   run = function(args)
     local opt = options.parse(args, { usage = usage, options = opts, most = 0 })
-    local name = device.resolve(opt.device or "cpu", {})
+    local name = opt.device or "cpu"
+    if name ~= "builder" then name = device.resolve(name, {}) end      -- see builders.lua
     return require("kernelband.worker").serve(name)
   end,
 }
