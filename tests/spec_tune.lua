@@ -15,6 +15,12 @@ t.test("apply defines it in its place, the first value unless told", function()
   t.equal(tune.point(tune.parse(s)), { BX = 64 })
 end)
 
+t.test("values reach to where a threshold means never", function()
+  t.equal(tune.parse("// kb: tune A 0 2000000000 -1099511627776 1099511627776")[1].values,
+          { 0, 2000000000, -1099511627776, 1099511627776 })
+  t.equal(tune.apply "// kb: tune A 1099511627776", "#define A 1099511627776")
+end)
+
 t.test("a value said twice counts once", function()
   t.equal(tune.parse("// kb: tune A 2 2 4")[1].values, { 2, 4 })
 end)
@@ -25,7 +31,7 @@ for _, case in ipairs {
   { "// kb: tune A", "A has no value" },
   { "// kb: tune A 1 two", "'two' is no integer" },
   { "// kb: tune A 1.5", "'1.5' is no integer" },
-  { "// kb: tune A 99999999999", "is no integer within" },
+  { "// kb: tune A 1099511627777", "is no integer within" },
   { "// kb: tune A 1\n// kb: tune A 2", "line 2: kb: tune: A is declared twice" },
   { "// kb: tune A" .. (" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"), "more than 16 values" },
   { (function() local s = {} for i = 1, 9 do s[i] = "// kb: tune A" .. i .. " 1" end

@@ -98,14 +98,14 @@ t.test("a wrong declaration is told to the generator, and a repair may declare t
   local options = { task = worlds.task {}, policy = "policies/random.lua", budget = { steps = 1 },
     quiet = true, out = worlds.folder(),
     generator = { name = "g", open = function() return true end, seen = function() end,
-      propose = function() return { source = "2 one\n// kb: tune U 4 1099511627776\n" } end,
+      propose = function() return { source = "2 one\n// kb: tune U 4 1099511627777\n" } end,
       repair = function(candidate, evaluation)
         asked[#asked + 1] = { candidate.source, evaluation.verdict, evaluation.reason }
         return { source = "3 one\n// kb: tune U 4 8\n" }
       end } }
   local r = kb.search(options)
-  t.equal(asked, { { "2 one\n// kb: tune U 4 1099511627776\n", "build_failed",
-    "line 2: kb: tune: U: '1099511627776' is no integer within 1073741824" } })
+  t.equal(asked, { { "2 one\n// kb: tune U 4 1099511627777\n", "build_failed",
+    "line 2: kb: tune: U: '1099511627777' is no integer within 1099511627776" } })
   t.equal(r.rows[1].verdict, "ok")
   t.equal(r.params, { U = 4 })
   local reader = run.reader(options.out)

@@ -163,7 +163,7 @@ local of_atomics = "; of sums by atomics the last bits may differ"
 local tune_contract = [[
 
 - Leave open the constants you are not sure of, at most 8, each on a line in place of its
-  #define with up to 16 integers below 2^30; all are measured and the best is kept:
+  #define with up to 16 integers up to 2^40; all are measured and the best is kept:
   // kb: tune BLOCK 64 32 128]]
 
 local direction_contract = [[

@@ -15,7 +15,7 @@
 -- The lines are a stranger's: at most 8 names of 16 values each.
 local tune = {}
 
-tune.limits = { names = 8, values = 16, magnitude = 1 << 30, chars = 64, source_bytes = 4 << 20 }
+tune.limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64, source_bytes = 4 << 20 }
 local limits = tune.limits
 
 local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
@@ -33,7 +33,7 @@ end
 local function read_values(words, name)
   local values, seen = {}, {}
   for word in words do
-    local v = #word <= 11 and word:match "^%-?%d+$" and math.tointeger(tonumber(word))
+    local v = #word <= 14 and word:match "^%-?%d+$" and math.tointeger(tonumber(word))
     if not v or math.abs(v) > limits.magnitude then
       return nil, ("%s: '%s' is no integer within %d"):format(name, word:sub(1, 20),
                                                               limits.magnitude)
