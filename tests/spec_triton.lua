@@ -316,6 +316,18 @@ print([worker.too_old(x) for x in ("2.1.0", "3.3.1", "3.4.0", "3.6.0+git12", "4.
 ]], python.worker() }, "")), "[True, True, False, False, False, True]\n")
 end)
 
+t.test("the interval of a short call knows that processes differ", function()
+  local text = assert(python.run({ interpreter, "-B", "-c", [[
+import sys
+sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
+import worker
+for ns in (4e3, 4e5):
+    print("%.4f %.4f" % worker.of_processes(0.017, 0.005, 0.029, ns))
+]], python.worker() }, ""))
+  -- 1.96 * 40 ns of 4 us is 0.0196, of 400 us nothing to speak of.
+  t.equal(text, "-0.0060 0.0400\n0.0050 0.0290\n")
+end)
+
 t.test("what a record shows is held against a candidate, and an honest one is let be", function()
   local text = assert(python.run({ interpreter, "-B", "-c", [[
 import sys

@@ -70,6 +70,8 @@ BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
 BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whose clock is noisier;
 BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
+PAIR_NS = 40                        # what a call of one file takes more in one process than in
+                                    # another: standard deviation (H200, kernels of 4 and 14 us)
 AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
 OPINIONS = 3                        # new pairs of processes that must share it
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
@@ -1987,6 +1989,13 @@ def paired(logs):
     return (middle, walsh[k - 1], walsh[-k]) if k else (middle, None, None)
 
 
+def of_processes(e, low, high, ns):
+    """The interval of calls that take ns, with what two processes differ in for as long as they
+    live: repetition within a pair does not average that."""
+    own = 1.96 * PAIR_NS / ns
+    return e - math.hypot(e - low, own), e + math.hypot(high - e, own)
+
+
 def log_ratios(times):
     return [math.log(a / b) for a, b in zip(times["A"], times["B"])]
 
@@ -3089,6 +3098,7 @@ class Session:
                    samples={"baseline": times["A"], "candidate": times["B"]},
                    host_ns=median(t["hosts"]["B"]), baseline_host_ns=median(t["hosts"]["A"]))
         if low is not None:
+            low, high = of_processes(e, low, high, min(base, mine))
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
         for name, peak in (("gbps", "dram_gbps"), ("tflops", "sm_tflops")):
