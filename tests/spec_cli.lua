@@ -293,4 +293,25 @@ t.test("lab says of one's own policy what is better, what worse and what is chan
   t.contains(err, "--seeds must be a whole number")
 end)
 
+t.test("a search that finds nothing faster exits 0 and leaves the baseline", function()
+  local root = core.system.lib_dir()
+  script(([[
+    local kb = require "kernelband"
+    local n = 0
+    kb.search { task = kb.task "%s/tests/tasks/axpy", device = "cpu", out = "none", quiet = true,
+      strategies = kb.strategies "strategies/c", budget = { steps = 2 },
+      generator = { name = "slow", open = function() return true end, seen = function() end,
+        propose = function()
+          n = n + 1
+          return { source = ("void axpy(const float *x, float *y, int n) { for (int i = 0; i < n; "
+            .. "i++) { volatile float v = x[i]; y[i] = 2 * v + 1 + %%d * 0.0f; } }"):format(n) }
+        end } }]]):format(root))
+  local code, _, err = kernelband "run s.lua"
+  t.equal(code, 0, err)
+  local result = cjson.decode(assert(core.system.read_file(dir .. "/none/result.json")))
+  t.equal({ result.gain, result.speedup, result.pulls }, { false, 1, 2 })
+  t.equal(core.system.read_file(dir .. "/none/best.c"),
+          core.system.read_file(root .. "/tests/tasks/axpy/baseline.c"))
+end)
+
 t.finish()
