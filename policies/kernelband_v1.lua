@@ -6,7 +6,8 @@
 -- logistic head psi a strategy, read from the profile phi and warmed up with
 -- synthetic pairs. Every arm is pulled once first. A ring of `buffer` samples a
 -- head. clusters: a number, or "each" for one a kernel. warm_start: pairs.
-local ln, max, min, sqrt, sort = math.log, math.max, math.min, math.sqrt, table.sort
+local max = math.max
+local first = 1e6                       -- of an arm never pulled: every one is, once
 
 -- How likely a strategy is to help, by roofline rules on phi: what it would
 -- improve is low, or what it relieves is high. By name, else by target.
@@ -31,84 +32,74 @@ rules.asynchrony_latency = rules.pipeline
 
 -- One head a strategy, warmed up with pairs that the rules label.
 local function new_heads(params, ctx)
-  local rng, heads, phi, n = ctx.core.rng(1):split "warm start", {}, {}, #ctx.strategies
-  for i = 1, n do heads[i] = ctx.core.logit(9, { l2 = params.l2, buffer = params.buffer }) end
+  local rng, heads, likely, phi = ctx.core.rng(1):split "warm start", {}, {}, {}
+  for i, s in ipairs(ctx.strategies) do
+    heads[i] = ctx.core.logit(9, { l2 = params.l2, buffer = params.buffer })
+    likely[i] = rules[s.name] or rules[s.target]
+  end
   for j = 0, params.warm_start - 1 do
-    local s = ctx.strategies[j % n + 1]
+    local i = j % #heads + 1
     for d = 1, 9 do phi[d] = rng:uniform() end
-    heads[j % n + 1]:learn(phi, rng:uniform() < (rules[s.name] or rules[s.target])(phi))
+    heads[i]:learn(phi, rng:uniform() < likely[i](phi))
   end
   for _, head in ipairs(heads) do head:fit() end
   return heads
 end
 
 local function new(params, ctx)
-  local core, n, open = ctx.core, #ctx.strategies, ctx.open
-  local seed, heads, phis = ctx.rng:below(1 << 31), new_heads(params, ctx), core.points(9)
-  local kernels, cluster, log, psi, near, ucb, clusters, c = {}, {}, {}, {}, nil, nil, nil, nil
-  for i = 1, n do psi[i] = {} end       -- psi[i][k]: of strategy i and kernel k
-
-  local function arm(k, i) return (cluster[k] - 1) * n + i end
-  local function group(k) return near and near:assign(kernels[k].rho) or min(k, 65536 // n) end
-
-  -- Clusters and statistics from the kernels and the log: at the start, and when c or
-  -- clusters is a function of the pull.
-  local function regroup()
-    clusters, c = params.clusters, params.c
-    near = clusters ~= "each" and core.cluster(clusters // 1, 6, { seed = seed }) or nil
-    ucb = core.ucb((near and clusters // 1 or 65536 // n) * n, { c = c })
-    for k = 1, #kernels do cluster[k] = group(k) end
-    for _, e in ipairs(log) do ucb:update(arm(e[1], e[2]), e[3]) end
-  end
-
+  local core, strategies, open = ctx.core, #ctx.strategies, ctx.open
+  local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
+  local kernels, phis, psi, log = {}, core.points(9), {}, {}    -- psi[i][k]: strategy i, kernel k
+  for i = 1, strategies do psi[i] = {} end
   local policy = {}
 
   function policy.admit(kernel)
-    local k = phis:add(kernel.phi)
-    kernels[k], kernel.note.at = kernel, k
-    cluster[k] = group(k)
-    for i = 1, n do psi[i][k] = heads[i]:p(kernel.phi) end
+    kernel.note.at = phis:add(kernel.phi)
+    kernels[kernel.note.at] = kernel
   end
 
   function policy.choose(under_way, pending)
-    if params.clusters ~= clusters or params.c ~= c then regroup() end
-    local best, found, arms, bias, waiting = {}, {}, {}, {}, {}
-    for i = 1, n do                     -- of an arm's kernels the one with the highest psi
-      local row = psi[i]
-      for k = 1, #kernels do
-        local a = (cluster[k] - 1) * n + i
-        if row[k] > (row[best[a]] or -1) and open(kernels[k], i) then best[a] = k end
-      end
-    end
-    for a, k in pairs(best) do found[#found + 1] = k * n + (a - 1) % n end
-    sort(found)                         -- ties: the oldest kernel, then the first strategy
-    for j, pair in ipairs(found) do
-      local k, i = pair // n, pair % n + 1
-      arms[j], bias[j] = arm(k, i), params.alpha * psi[i][k]
+    local clusters, ln_t = params.clusters, math.log(max(1, #log + (under_way or 0)))
+    local near = clusters ~= "each" and core.cluster(clusters // 1, 6, { seed = seed })
+    local cluster, n, sum, waiting, value = {}, {}, {}, {}, {}  -- the last four by arm
+    for k, kernel in ipairs(kernels) do cluster[k] = near and near:assign(kernel.rho) or k end
+    for i, head in ipairs(heads) do head:p(phis, psi[i]) end
+    for _, e in ipairs(log) do
+      local a = cluster[e.k] * strategies + e.i
+      n[a], sum[a] = (n[a] or 0) + 1, (sum[a] or 0) + e.reward
     end
     for _, e in ipairs(pending or {}) do        -- a pull under way counts as one more
-      local a = arm(e.parent.note.at, e.strategy)
+      local a = cluster[e.parent.note.at] * strategies + e.strategy
       waiting[a] = (waiting[a] or 0) + 1
     end
-    local j = ucb:select(arms, bias, waiting, under_way)
-    if not j then return nil end
-    local k, i, a = found[j] // n, found[j] % n + 1, arms[j]
-    local pulls = ucb:pulls(a) + (waiting[a] or 0)
-    local bonus = c * sqrt(ln(max(1, ucb:t() + (under_way or 0))) / pulls)
-    return kernels[k], i, { mean = ucb:mean(a), exploration = pulls > 0 and bonus or nil,
-                            psi = psi[i][k], cluster = cluster[k] }
+
+    local function mean(a) return n[a] and sum[a] / n[a] or 0 end
+    local function exploration(a)
+      local pulls = (n[a] or 0) + (waiting[a] or 0)
+      return pulls > 0 and params.c * (ln_t / pulls) ^ 0.5 or nil
+    end
+
+    local best, k, i = -math.huge, nil, nil
+    for at = 1, #kernels do
+      for s = 1, strategies do
+        local a = cluster[at] * strategies + s
+        value[a] = value[a] or mean(a) + (exploration(a) or first)
+        local score = value[a] + params.alpha * psi[s][at]
+        if score > best and open(kernels[at], s) then best, k, i = score, at, s end
+      end
+    end
+    if not k then return nil end
+    local a = cluster[k] * strategies + i
+    return kernels[k], i, { mean = mean(a), exploration = exploration(a), psi = psi[i][k],
+                            cluster = cluster[k] }
   end
 
   function policy.learn(pull)
-    local k, i = pull.parent.note.at, pull.strategy
-    ucb:update(arm(k, i), pull.reward)
-    log[#log + 1] = { k, i, pull.reward }
-    heads[i]:learn(pull.parent.phi, pull.reward > 0)
-    heads[i]:fit()
-    heads[i]:p(phis, psi[i])
+    log[#log + 1] = { k = pull.parent.note.at, i = pull.strategy, reward = pull.reward }
+    heads[pull.strategy]:learn(pull.parent.phi, pull.reward > 0)
+    heads[pull.strategy]:fit()
   end
 
-  regroup()
   return policy
 end
 

@@ -1,17 +1,19 @@
--- The scripts of examples/lab run, each under a minute, and end in a sentence.
+-- examples/ablate.lua and the scripts of examples/lab run, each under a minute, and draw.
 local t = require "harness"
 local kb = require "kernelband"
 local exe = kb.core.system.exe()
 
-for _, name in ipairs { "alpha", "clusters", "counters", "halving", "policies", "rewards",
-                        "transfer", "variance", "warm_start" } do
-  t.test(name .. " prints its table and its sentence within a minute", function()
+for _, name in ipairs { "ablate", "lab/alpha", "lab/clusters", "lab/counters", "lab/halving",
+                        "lab/policies", "lab/rewards", "lab/transfer", "lab/variance",
+                        "lab/warm_start" } do
+  t.test(name .. " prints its table, its sentence and a drawing within a minute", function()
     local start = kb.core.system.now_ns()
-    local pipe = assert(io.popen(("%s run examples/lab/%s.lua 2>&1"):format(exe, name)))
+    local pipe = assert(io.popen(("%s run examples/%s.lua 2>&1"):format(exe, name)))
     local text = pipe:read "a"
     local ok = pipe:close()
     assert(ok, text)
-    assert(text:match "([^\n]+)%s*$":find "[%.%w]$", text)
+    local svg = assert(text:match "\ndrawn in (%S+)", text)
+    t.contains(kb.core.system.read_file(svg), "</svg>")
     local seconds = (kb.core.system.now_ns() - start) / 1e9
     assert(seconds < 60, seconds)
   end)

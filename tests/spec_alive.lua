@@ -12,7 +12,7 @@ local dir = t.folder()
 local traces = "examples/traces/"
 local memory = dir .. "/memory.json"
 
-local drawn  = kb.trace(traces .. "softmax-h200.jsonl.gz")
+local drawn  = kb.trace(traces .. "matmul-cpu.jsonl.gz")
 local listed = kb.trace(traces .. "softmax-h200.jsonl.gz", { draws = "all", anew = true })
 local other  = kb.trace(traces .. "rmsnorm-h200.jsonl.gz")
 

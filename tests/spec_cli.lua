@@ -282,9 +282,8 @@ t.test("lab says of one's own policy what is better, what worse and what is chan
     end }]]))
   local code, out, err = kernelband "lab first.lua --seeds 6 --steps 12"
   t.equal(code, 0, err)
-  t.contains(out, "own first")
-  t.contains(out, "After 12 pulls, 95 % a comparison, first is")
-  t.contains(out:match "worse than.*" or out, "kernelband")
+  t.contains(out, "After 12 pulls, 95 % a comparison, beside own first")
+  t.contains(out:match "\n  better:[^\n]*" or out, "kernelband")
   code, out, err = kernelband "lab nosuch.lua"
   t.equal(code, 2, out)
   t.contains(err, "no such policy")

@@ -44,19 +44,32 @@ t.test("failures come as often as asked", function()
   t.equal(r.verdicts, { ok = 20 })
 end)
 
-t.test("two runs of the ablation are byte-identical", function()
+t.test("an ablation shows what alpha changes, and the same twice", function()
+  local command = "cd '%s' && ln -sfn '%s/examples' examples && ln -sfn '%s/policies' "
+    .. "policies && %s run examples/ablate.lua alpha=0,2 policies/kernelband_v1.lua 2 2>&1"
+  local here, folder = kb.core.system.lib_dir(), t.folder()
   local function ablate()
-    local pipe = assert(io.popen(kb.core.system.exe() .. " run examples/ablate.lua 3"))
+    local pipe = assert(io.popen(command:format(folder, here, here, kb.core.system.exe())))
     local text = pipe:read "a"
-    pipe:close()
+    assert(pipe:close(), text)
     return text
   end
   local first = ablate()
   t.equal(ablate(), first)
-  local header, rows = first:match "^([^\n]*)", select(2, first:gsub("\n", ""))
-  t.equal(header, "axis\tvalue\tseed\tsteps\tspeedup\ttiling\tvectorization\tfusion"
-    .. "\tpipeline\treordering\taccess_layout")
-  t.equal(rows, 1 + 11 * 16)
+  local figures = {}
+  for alpha, rest in first:gmatch "\nkernelband_v1 alpha=(%d)%s+2%s+([^\n]*%])" do
+    figures[tonumber(alpha)] = rest
+  end
+  assert(figures[0] and figures[2] and figures[0] ~= figures[2], first)
+  t.contains(first, "drawn in runs/lab/ablate-alpha.svg")
+  t.contains(kb.core.system.read_file(folder .. "/runs/lab/ablate-alpha.svg"), "</svg>")
+end)
+
+t.test("a parameter without effect is said to have none", function()
+  local pipe = assert(io.popen(kb.core.system.exe()
+    .. " run examples/ablate.lua buffer=500,600 policies/kernelband_v1.lua 2 2>&1"))
+  t.contains(pipe:read "a", "no effect, the very same choices")
+  pipe:close()
 end)
 
 t.test("options are checked", function()

@@ -7,8 +7,8 @@ local spaces = lab.spaces()
 local seeds = lab.seeds(arg[1], spaces)
 
 for _, name in ipairs { "kernelband_v1", "kernelband" } do
-  lab.show { spaces = spaces, seeds = seeds, steps = 60,
+  lab.show("alpha-" .. name, { spaces = spaces, seeds = seeds, steps = 60,
              policies = { "policies/" .. name .. ".lua" },
-             grid = { alpha = { 0, 0.25, 0.5, 0.75, 1 } } }
+             grid = { alpha = { 0, 0.25, 0.5, 0.75, 1 } } })
   print ""
 end

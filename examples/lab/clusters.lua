@@ -21,6 +21,6 @@ for _, name in ipairs { "kernelband_v1", "kernelband_v2", "kernelband" } do
       io.stderr:write(("%s takes no clusters = %s: left out\n"):format(name, k))
     end
   end
-  lab.show { spaces = spaces, seeds = seeds, steps = 60, policies = policies }
+  lab.show("clusters-" .. name, { spaces = spaces, seeds = seeds, steps = 60, policies = policies })
   print ""
 end

@@ -25,8 +25,7 @@ for _, counters in ipairs { true, false } do
   table.move(r.rows, 1, #r.rows, #rows + 1, rows)
 end
 
-local t = kb.compare.table(rows, { at = { 20, 60 }, against = "kernelband" })
-print(kb.compare.text(t))
+local t = lab.report("counters", rows, { at = { 20, 60 }, against = "kernelband" })
 for _, c in ipairs(t.cells) do
   if c.name == "kernelband, times only" then
     local d = c.against

@@ -48,7 +48,5 @@ end
 local r = kb.sweep { spaces = spaces, steps = 60, out = arg[2],
   stages = { { policies = entries, seeds = first }, halve(2 * first), halve(4 * first),
              halve(8 * first) } }
-local t = kb.compare.table(r.rows, { at = { 20, 60 } })
-print(kb.compare.text(t))
-print(("\n%d searches instead of %d; %s"):format(#r.rows, 8 * first * #entries * #spaces,
-                                                  lab.sentence(t)))
+lab.report("halving", r.rows, { at = { 20, 60 } })
+print(("%d searches instead of %d"):format(#r.rows, 8 * first * #entries * #spaces))

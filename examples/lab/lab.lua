@@ -1,25 +1,26 @@
 -- lab.lua - what the scripts of this folder share: the recorded spaces of the
--- repository, and a sentence that a table supports.
+-- repository; a table, the sentences that it supports, and a drawing.
 local kb   = require "kernelband"
+local page = require "kernelband.compare_page"
 local path = require "kernelband.path"
 
 local lab = {}
 
--- Every recording in examples/traces, written by kernelband record: TASK-cpu on a core
--- that other work shared, TASK-h200 on a quiet H200. Of four H200 files the rows with
--- load_hint = first are left out: a defect of that day, since mended, refused them all.
--- Where there is no recording, synthetic tasks, so that the scripts run anywhere.
--- more: further options of kb.trace.
+-- Recordings in examples/traces, written by kernelband record: TASK-cpu on a core that other
+-- work shared, TASK-h200 on a quiet H200. The two in which searches differ most, a row
+-- operation and a tiled product; with all = true every one. Of four older H200 files
+-- the rows with load_hint = first are left out: a defect of that day, since mended, refused
+-- them all. Where there is no recording, synthetic tasks, so that the scripts run anywhere.
+-- more: all, and further options of kb.trace.
+local chosen = { ["softmax-h200"] = true, ["gemm_f32_1024-h200"] = true }
+
 function lab.spaces(more)
-  local folder, out = path.find "examples/traces", {}
+  local folder, out, options = path.find "examples/traces", {}, {}
+  for k, v in pairs(more or {}) do options[k] = k ~= "all" and v or nil end
   for _, file in ipairs(folder and path.files(folder, ".jsonl.gz") or {}) do
-    local options = {}
-    for k, v in pairs(more or {}) do options[k] = v end
-    if options.suffix then
-      options.name = path.base(file):gsub("%.jsonl%.gz$", "") .. options.suffix
-      options.suffix = nil
+    if chosen[path.base(file):match "^[^.]+"] or more and more.all then
+      out[#out + 1] = kb.trace(file, options)
     end
-    out[#out + 1] = kb.trace(file, options)
   end
   if #out > 0 then return out, true end
   for seed = 1, 4 do out[seed] = kb.synthetic { seed = seed } end
@@ -35,9 +36,10 @@ local function best_of(t)
   return best, last
 end
 
--- How many seeds, when nobody says: what fits a minute.
+-- How many seeds, when nobody says: what fits a minute. Of fewer than six a resampling calls
+-- what is chance sure.
 function lab.seeds(given, spaces)
-  return math.tointeger(tonumber(given)) or math.max(4, 48 // #spaces)
+  return math.tointeger(tonumber(given)) or math.max(6, 48 // #spaces)
 end
 
 -- Says which cell leads at the last T, by how much, and whether seeds explain it. A
@@ -64,12 +66,41 @@ function lab.sentence(t)
     sure and "more than chance" or "within chance for the best of " .. #t.cells)
 end
 
--- Runs a sweep, prints its table and its sentence.
-function lab.show(options, at)
-  local t = kb.compare.table(kb.sweep(options).rows, { at = at or { 20, 60 } })
-  print(kb.compare.text(t, true))
-  print("\n" .. lab.sentence(t))
+-- Writes runs/lab/NAME.svg.
+function lab.draw(name, svg)
+  local file = ("runs/lab/%s.svg"):format(name)
+  kb.core.system.mkdir_p "runs/lab"
+  local ok, why = kb.core.system.write_file(file, svg)
+  print(ok and "drawn in " .. file or why)
+end
+
+-- The table of these rows; what of it, at its last T, is an effect beside the reference; its
+-- sentence; and its drawing.
+function lab.report(name, rows, options)
+  local t = kb.compare.table(rows, options)
+  local better, worse, chance, same = {}, {}, {}, {}
+  for _, c in ipairs(t.cells) do
+    local d = c.against
+    if c.name ~= t.reference then
+      table.insert(c.same == t.reference and same or not (d and d.sure) and chance
+                   or d.value > 0 and better or worse, c.name)
+    end
+  end
+  print(kb.compare.text(t))
+  print(("\nAfter %d pulls, 95 %% a comparison, beside %s"):format(t.at[#t.at], t.reference))
+  for _, l in ipairs { { "better", better }, { "worse", worse },
+                       { "no effect beyond chance", chance },
+                       { "no effect, the very same choices", same } } do
+    if #l[2] > 0 then print(("  %s: %s"):format(l[1], table.concat(l[2], ", "))) end
+  end
+  print(lab.sentence(t))
+  lab.draw(name, page.svg(t))
   return t
+end
+
+-- Runs a sweep and reports it.
+function lab.show(name, options)
+  return lab.report(name, kb.sweep(options).rows, { at = { 20, 60 } })
 end
 
 -- Pairs (phi, strategy, gained or not) as a random policy would meet them: n draws
@@ -108,6 +139,18 @@ function lab.heads(list)
     local head = heads[p.strategy .. " fitted"]
     return head and head:p(p.phi) or 0.5
   end
+end
+
+-- "mean [low high]" of a list, 95 % by its standard error; "-" when it is empty.
+function lab.figure(list)
+  local n = #list
+  if n == 0 then return "-" end
+  local mean = kb.core.stats.mean(list)
+  if n == 1 then return ("%.2f"):format(mean) end
+  local squares = 0
+  for _, v in ipairs(list) do squares = squares + (v - mean) ^ 2 end
+  local half = 1.96 * (squares / (n - 1) / n) ^ 0.5
+  return ("%.2f [%.2f %.2f]"):format(mean, mean - half, mean + half)
 end
 
 -- The chance that a pair which gained was given a higher figure than one which did

@@ -16,22 +16,4 @@ end
 local at = steps > 20 and { 20, steps } or { steps }
 local sweep = kb.sweep { spaces = spaces, seeds = lab.seeds(arg[2], spaces), steps = steps,
                          policies = list, baselines = nil }
-local t = kb.compare.table(sweep.rows, { at = at })
-print(kb.compare.text(t, true))
-
--- At the last number of pulls, by the interval of the difference over the seeds both have.
-local better, worse, chance = {}, {}, {}
-for _, c in ipairs(t.cells) do
-  local d = c.against
-  if c.name ~= t.reference then
-    local into = not (d and d.sure) and chance or d.value < 0 and better or worse
-    into[#into + 1] = c.name
-  end
-end
-local function say(what, names)
-  if #names > 0 then print(("%s %d: %s"):format(what, #names, table.concat(names, ", "))) end
-end
-print(("\nAfter %d pulls, 95 %% a comparison, %s is"):format(at[#at], own.name))
-say("  better than", better)
-say("  worse than", worse)
-say("  within chance of", chance)
+lab.report("own", sweep.rows, { at = at })

@@ -28,6 +28,7 @@ for _, file in ipairs { "policies/kernelband_v1.lua", "policies/kernelband.lua" 
     local name = file:match "([%w_]+)%.lua$" .. ", " .. shape[1]
     policies[#policies + 1] = { file = file, name = name, reward = shape[2] }
   end
-  lab.show { spaces = spaces, seeds = seeds, steps = 60, policies = policies }
+  lab.show("rewards-" .. file:match "([%w_]+)%.lua$",
+           { spaces = spaces, seeds = seeds, steps = 60, policies = policies })
   print ""
 end

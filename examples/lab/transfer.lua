@@ -2,41 +2,43 @@
 -- pairs (phi, gained or not) of one space and asked about another: the chance that a
 -- pair which gained ranks above one which did not (0.5 is a guess).
 --   kernelband run examples/lab/transfer.lua [pairs]
-local lab = require "lab"
+local chart = require "kernelband.chart"
+local lab   = require "lab"
 
 local n = math.tointeger(tonumber(arg[1] or 1000))
 
-local spaces, recorded = lab.spaces()
+local spaces, recorded = lab.spaces { all = true }
 if not recorded then
   print "No recordings in examples/traces: nothing to transfer."
   return
 end
 
-local trained, asked = {}, {}
+local trained, asked, names, numbers = {}, {}, {}, {}
 for i, task in ipairs(spaces) do
   trained[i], asked[i] = lab.heads(lab.pairs(task, n, 2 * i)), lab.pairs(task, n, 2 * i + 1)
+  names[i], numbers[i] = ("%s %d"):format(task.name, i), tostring(i)
 end
 
-local line = { ("%-24s"):format "trained on \\ asked about" }
-for j in ipairs(spaces) do line[#line + 1] = ("%5d"):format(j) end
-print(table.concat(line, " "))
-local own, other, others, same, sames = 0, 0, 0, 0, 0
 local function device(task) return task.name:match "%-(%w+)$" end
-for i, task in ipairs(spaces) do
-  line = { ("%2d %-21s"):format(i, task.name:sub(1, 21)) }
-  for j, there in ipairs(spaces) do
+local all, cells = { own = {}, same = {}, other = {} }, {}
+print(("%-24s %5s  %-18s %-18s"):format("asked about", "own", "same device", "another device"))
+for j, there in ipairs(spaces) do
+  local of = { own = {}, same = {}, other = {} }
+  for i, task in ipairs(spaces) do
     local auc = lab.auc(asked[j], trained[i]) or 0.5
-    line[#line + 1] = ("%5.2f"):format(auc)
-    if i == j then
-      own = own + auc / #spaces
-    elseif device(task) == device(there) then
-      same, sames = same + auc, sames + 1
-    else
-      other, others = other + auc, others + 1
-    end
+    local kind = i == j and "own" or device(task) == device(there) and "same" or "other"
+    table.insert(of[kind], auc)
+    table.insert(all[kind], auc)
+    cells[i] = cells[i] or {}
+    cells[i][j] = { value = 2 * auc - 1, lines = { ("%.2f"):format(auc) },
+                    title = ("trained on %s, asked about %s"):format(task.name, there.name) }
   end
-  print(table.concat(line, " "))
+  print(("%-24s %5s  %-18s %-18s"):format(there.name:sub(1, 24), lab.figure(of.own),
+        lab.figure(of.same), lab.figure(of.other)))
 end
-print(("\nA head foresees gains on its own space with %.2f, on another task of its device with %s, "
-       .. "on another device with %s."):format(own, sames > 0 and ("%.2f"):format(same / sames)
-       or "(none recorded)", others > 0 and ("%.2f"):format(other / others) or "(none recorded)"))
+print(("\nA head foresees gains on its own space with %s, on another task of its device with %s, "
+       .. "on another device with %s (0.5 is a guess)."):format(lab.figure(all.own),
+       lab.figure(all.same), lab.figure(all.other)))
+lab.draw("transfer", chart.heat { title = "How well a head trained on a row's space foresees gains "
+  .. "on a column's", rows = names, columns = numbers, cells = cells, cell_width = 40,
+  standalone = true })

@@ -2,8 +2,9 @@
 -- share of a strategy's reward variance that its cluster explains (eta squared),
 -- beside what clusters drawn by lot explain.
 --   kernelband run examples/lab/variance.lua [K] [pairs]
-local kb  = require "kernelband"
-local lab = require "lab"
+local kb    = require "kernelband"
+local chart = require "kernelband.chart"
+local lab   = require "lab"
 
 local k, n = math.tointeger(tonumber(arg[1] or 3)), math.tointeger(tonumber(arg[2] or 3000))
 local lots = 200
@@ -36,14 +37,14 @@ local function explained(list, group)
   return between / total
 end
 
-local spaces, recorded = lab.spaces()
+local spaces, recorded = lab.spaces { all = true }
 if not recorded then
   print "No recordings in examples/traces: nothing to look at."
   return
 end
 
 print(("%-28s %9s %9s %9s"):format("space", "clusters", "by lot", "95 % lot"))
-local more = 0
+local more, drawn, lot_lines = 0, {}, {}
 for at, task in ipairs(spaces) do
   local list, points = lab.pairs(task, n, at), {}
   for i, p in ipairs(list) do points[i] = p.rho end
@@ -58,8 +59,20 @@ for at, task in ipairs(spaces) do
   end
   local high = kb.core.stats.quantile(chance, 0.95)
   if found > high then more = more + 1 end
+  drawn[at] = { at, found, task.name }
+  lot_lines[at] = { { at, kb.core.stats.quantile(chance, 0.025) },
+                    { at, kb.core.stats.quantile(chance, 0.975) } }
   print(("%-28s %9.3f %9.3f %9.3f"):format(task.name, found, kb.core.stats.mean(chance), high))
 end
 print(("\nOn %d of %d spaces K = %d clusters of rho explain more of a strategy's reward "
        .. "variance than clusters drawn by lot; the rest is inside clusters."):format(more,
        #spaces, k))
+
+local c = chart.new { title = "Share of a strategy's reward variance that clusters explain",
+  width = 560, height = 300, x = { min = 0, max = #spaces + 1, bare = true, label = "spaces" },
+  y = { label = "share of reward variance", min = 0 } }
+for i, line in ipairs(lot_lines) do
+  c:line(line, { series = 2, name = i == 1 and "clusters drawn by lot, 95 %" or nil })
+end
+c:points(drawn, { series = 1, name = "clusters of rho" })
+lab.draw("variance", c:svg { standalone = true })

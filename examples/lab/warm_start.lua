@@ -46,5 +46,5 @@ if recorded and not os.getenv "KERNELBAND_SWEEP" then
     synthetic / #spaces, real / #spaces))
 end
 
-lab.show { spaces = spaces, seeds = seeds, steps = 60, policies = { v1 },
-           grid = { warm_start = { 0, 100, 1000 } } }
+lab.show("warm_start", { spaces = spaces, seeds = seeds, steps = 60, policies = { v1 },
+           grid = { warm_start = { 0, 100, 1000 } } })

@@ -357,7 +357,8 @@ function compare.table(rows, options)
     end
     out[#out + 1] = c
   end
-  return { at = at, steps = steps, spaces = spaces, reference = reference, cells = out }
+  return { at = at, steps = steps, spaces = spaces, reference = reference, cells = out,
+           arms_known = next(best) ~= nil }
 end
 
 -- Text -----------------------------------------------------------------------------
@@ -371,9 +372,9 @@ end
 local function header_of(t)
   local words = { "cell", "seeds" }
   for _, n in ipairs(t.at) do words[#words + 1] = "T = " .. n end
-  for _, w in ipairs { "area", "to 90 %", "regret", "against " .. t.reference } do
-    words[#words + 1] = w
-  end
+  words[#words + 1], words[#words + 2] = "area", "to 90 %"
+  words[#words + 1] = t.arms_known and "regret" or nil
+  words[#words + 1] = "against " .. t.reference
   return words
 end
 
@@ -384,7 +385,7 @@ local function words_of(t, c)
   words[#words + 1] = c.area and ("%.3f"):format(c.area.value) or ""
   words[#words + 1] = not c.to90 and "" or c.to90 == math.huge and "> " .. c.steps
                       or tostring(c.to90)
-  words[#words + 1] = c.regret and ("%+.3f"):format(c.regret) or ""
+  if t.arms_known then words[#words + 1] = c.regret and ("%+.3f"):format(c.regret) or "" end
   local d = c.against
   words[#words + 1] = c.same and "same choices as " .. c.same
     or d and ("%+.3f [%+.3f %+.3f]%s"):format(d.value, d.low or d.value, d.high or d.value,

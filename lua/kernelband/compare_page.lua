@@ -35,6 +35,22 @@ local function curves(t, rows)
   return c:svg {}
 end
 
+-- Of every cell the share at the last T and its interval, side by side: a drawing of its own.
+function compare_page.svg(t)
+  local T = t.at[#t.at]
+  local c = chart.new { title = ("Share of the optimum after %d pulls, 95 %%"):format(T),
+    width = 560, height = 300, x = { min = 0, max = #t.cells + 1, bare = true },
+    y = { label = ("share of the optimum after %d pulls, 95 %%"):format(T) } }
+  for i, cell in ipairs(t.cells) do
+    local e = cell.at[T]
+    if e then
+      c:line({ { i, e.low or e.value }, { i, e.high or e.value } }, { series = i })
+      c:points({ { i, e.value, cell.name } }, { series = i, name = cell.name })
+    end
+  end
+  return c:svg { standalone = true }
+end
+
 -- t: compare.table(rows). Returns the page's text.
 function compare_page.html(t, rows)
   return page.html { title = "kernelband compare", sections = {

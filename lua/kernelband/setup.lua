@@ -110,10 +110,9 @@ local function opener(S)
     always = always and not s.applies
   end
   return function(kernel, i, without_generator)
-    if always and not S.steer.narrows and not S.declined then return true end
-    if not S.steer.open(kernel, name[i]) or S.closed_by_answers(kernel, name[i]) then
-      return false
-    end
+    if S.steer.narrows and not S.steer.open(kernel, name[i])
+       or S.declined and S.closed_by_answers(kernel, name[i]) then return false end
+    if always then return true end
     if applies[i] then
       local known = answers[kernel]
       if not known then
