@@ -244,17 +244,19 @@ local function baseline_as_is(s, out)
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
 end
 
--- A kernel's program on a timed room's buffers, warmed up and calibrated: a side, see rig.new
--- | nil, evaluation.
+-- A candidate's program on a timed room's buffers, warmed up, calibrated and its last calls maybe
+-- looked at: a side, see rig.new | nil, evaluation.
 local function prepare(s, room, kernel)
   inputs.fill_timed(s, room)
   local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
   if not program then return nil, died(code, why, room.label) end
   local run = { kernel = kernel, program = program }
   run.n, run.ns, code = calibrate(program, room, pace[s.language].sample_ns)
-  if not run.n then
+  local bad = not run.n and died(code, run.ns, room.label)
+              or rig.look_back(s, room, run.n, pace[s.language].looks_ns / 4 / #s.timed)
+  if bad then
     program:close()
-    return nil, died(code, run.ns, room.label)
+    return nil, bad
   end
   return run
 end
