@@ -21,7 +21,7 @@ endif
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
 USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib libcmark \
             libmicrohttpd
-# Its headers alone: core/system/curl_api.c opens it when it is wanted.
+# Its headers alone: core/net/curl_api.c opens it when it is wanted.
 OPENS    := libcurl
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
             libsqlite3-dev libseccomp-dev libelf-dev libcurl4-openssl-dev \
@@ -29,8 +29,7 @@ PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wwrite-strings -Wundef -Wvla $(WERROR)
-ALL_C    = -std=c11 -D_GNU_SOURCE -Icore -Icore/lua -Icore/device -Icore/system \
-           -Icore/measure -Icore/bandit $(WARN) \
+ALL_C    = -std=c11 -D_GNU_SOURCE -iquote core $(WARN) \
            -MMD -MP $(CFLAGS_$(MODE)) $(CFLAGS) \
            $(shell $(PKG) --cflags $(USES) $(OPENS))
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
@@ -41,15 +40,15 @@ LIBS     = $(shell $(PKG) --libs $(USES)) -ldl -lm
 CUDA    ?= /usr/local/cuda
 CUPTI   := $(firstword $(wildcard $(addsuffix /cupti_range_profiler.h,\
              $(CUDA)/include $(CUDA)/extras/CUPTI/include)))
-CUPTI_C := core/device/cupti.c core/device/cupti_host.c
-ABSENT  := $(if $(filter-out asan,$(MODE)),$(if $(CUPTI),core/device/cupti_none.c,$(CUPTI_C)),$(CUPTI_C))
+CUPTI_C := core/cuda/counters/cupti.c core/cuda/counters/cupti_host.c
+ABSENT  := $(if $(filter-out asan,$(MODE)),$(if $(CUPTI),core/cuda/counters/cupti_none.c,$(CUPTI_C)),$(CUPTI_C))
 
 # What a Python child loads to record its kernels: a library of its own.
-INJECT_C := core/device/inject.c $(CUPTI_C) core/device/cupti_sets.c \
-            core/device/activity.c core/kb.c
+INJECT_C := core/cuda/inject/inject.c $(CUPTI_C) core/cuda/counters/cupti_sets.c \
+            core/cuda/inject/activity.c core/kb.c
 INJECT   := $(if $(filter $(CUPTI_C),$(ABSENT)),,$(B)/libkb_inject.so)
 
-SRC     := $(filter-out core/main.c core/device/inject.c $(ABSENT),$(wildcard core/*.c core/*/*.c))
+SRC     := $(filter-out core/main.c core/cuda/inject/inject.c $(ABSENT),$(wildcard core/*.c core/*/*.c core/*/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
 SPECS   := $(sort $(wildcard tests/spec_*.lua))
@@ -80,8 +79,8 @@ $(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/server/*.c))
 
 # A CUDA driver and a compiler that need no GPU and no toolkit.
 STUB_C = $(CC) $(filter-out -MMD -MP,$(ALL_C)) -Wno-missing-prototypes -fPIC -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^)
-$(B)/tests/stub/lib/libcuda.so.1: tests/stub/driver.c core/kb.c core/bandit/rng.c \
-  $(wildcard core/measure/tensor*.c) tests/stub/stub.h core/device/cuda_api.h core/measure/tensor.h Makefile
+$(B)/tests/stub/lib/libcuda.so.1: tests/stub/driver.c core/kb.c core/rng.c \
+  $(wildcard core/measure/tensor*.c) tests/stub/stub.h core/cuda/api.h core/measure/tensor.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(STUB_C) -lm
 $(B)/tests/stub/lib/libnvrtc.so.13: tests/stub/nvrtc.c Makefile
@@ -103,7 +102,7 @@ $(B)/shim/string:
 	@mkdir -p $(@D) && : > $@
 
 # Their text is carried in the binary.
-$(B)/core/device/cuda_kit.o: core/device/cuda_judge.h core/device/cuda_kit.cu
+$(B)/core/cuda/kit.o: core/cuda/judge.h core/cuda/kit.cu
 
 $(B)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -191,7 +190,7 @@ lint: all
 
 # SECONDS=60 make fuzz
 SECONDS ?= 10
-FUZZ_SRC = $(filter-out $(CUPTI_C),$(SRC)) $(filter core/device/cupti_none.c,$(ABSENT))
+FUZZ_SRC = $(filter-out $(CUPTI_C),$(SRC)) $(filter core/cuda/counters/cupti_none.c,$(ABSENT))
 build/fuzz/%: %.c $(SRC) Makefile
 	@mkdir -p $(@D)
 	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \

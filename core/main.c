@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cpu.h"
-#include "host.h"
-#include "interrupt.h"
-#include "nvrtc.h"
-#include "script.h"
+#include "cpu/cpu.h"
+#include "cuda/compile/nvrtc.h"
+#include "lua/script.h"
+#include "system/host.h"
+#include "system/interrupt.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1 };
 

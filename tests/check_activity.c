@@ -1,7 +1,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "activity.h"
+#include "cuda/inject/activity.h"
 
 static struct kb_activity at(int64_t start, int64_t end, int32_t stream)
 {

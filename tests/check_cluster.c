@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cluster.h"
+#include "bandit/cluster.h"
 #include "rng.h"
 
 enum { K = 3, DIM = 2 };

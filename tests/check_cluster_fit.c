@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster.h"
+#include "bandit/cluster.h"
 #include "rng.h"
 
 enum { K = 3, DIM = 2 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "command.h"
+#include "system/command.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 

@@ -1,6 +1,6 @@
 #include <check.h>
 
-#include "cubin.h"
+#include "cuda/compile/cubin.h"
 #include "toolkit.h"
 
 static const int64_t second = 1000000000;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cupti.h"
+#include "cuda/counters/cupti.h"
 
 /* Compute capability 8.0, 8.6, 8.9, 9.0, 10.0 and 12.0. */
 static const char *const chips[] = { "GA100", "GA102", "AD102", "GH100",

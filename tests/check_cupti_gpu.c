@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cupti.h"
+#include "cuda/counters/cupti.h"
 
 #define DRIVER(X)                                                           \
     X(cuInit, cuInit, (unsigned))                                           \

@@ -18,7 +18,7 @@
 
 #include "clock.h"
 #include "device.h"
-#include "jail.h"
+#include "system/jail.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 

@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "events.h"
+#include "net/events.h"
 
 static kb_events *e;
 static struct kb_event got;

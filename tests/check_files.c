@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files.h"
-#include "host.h"
+#include "system/files.h"
+#include "system/host.h"
 
 enum { PATH_BYTES = 512 };
 

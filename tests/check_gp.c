@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "gp.h"
+#include "bandit/gp.h"
 #include "toolkit.h"
 
 static const double rates[2] = { 0.5, 2 };

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "gzip.h"
+#include "system/gzip.h"
 
 static char text[300000];
 static char *packed, *out;

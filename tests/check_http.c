@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "http.h"
+#include "net/http.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "jail.h"
+#include "system/jail.h"
 
 /* Every step runs in a forked child, which gives up its rights for good. It
  * returns 0 when all is as promised, else a line number. */

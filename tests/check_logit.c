@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "logit.h"
+#include "bandit/logit.h"
 #include "rng.h"
 
 enum { DIM = 2, MAX = 600 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mutant.h"
+#include "measure/mutant.h"
 
 static const float right[16] = { 1.0009765625f, -2, 3.3333333f, 4, 5, 6, 7, 8,
                                  9, 10, 11, 12, 13, 14, 15, 16.000002f };

@@ -16,7 +16,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "bind.h"
+#include "lua/bind.h"
 
 static struct {
     long grants;                /* allocations left to grant; < 0 no limit */
@@ -48,7 +48,7 @@ static void counted_free(void *p)
 
 #define calloc counted_calloc
 #define free counted_free
-#include "../core/bandit/rng.c"
+#include "../core/rng.c"
 #include "../core/bandit/ucb.c"
 #include "../core/bandit/cluster.c"
 #include "../core/bandit/logit.c"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "points.h"
+#include "bandit/points.h"
 
 static kb_points *p;
 

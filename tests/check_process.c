@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "process.h"
+#include "system/process.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 

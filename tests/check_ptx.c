@@ -1,7 +1,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "ptx.h"
+#include "cuda/compile/ptx.h"
 
 static const char *const bad[] = {
     "ld.global.L2::evict_last.v8.b32 {%r1}, [%rd1];",

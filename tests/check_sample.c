@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "sample.h"
+#include "measure/sample.h"
 
 static struct kb_paired paired(const double *x, size_t n, double confidence)
 {

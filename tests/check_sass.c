@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sass.h"
+#include "cuda/compile/sass.h"
 
 static char dir[64], tool[96];
 static char text[1 << 16];

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files.h"
-#include "script.h"
+#include "lua/script.h"
+#include "system/files.h"
 
 enum { PATH_BYTES = 512, MEGABYTE = 1 << 20, STEP_BYTES = 64 };
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "serve.h"
+#include "net/serve.h"
 
 static const char TOKEN[] = "0123456789abcdef0123456789abcdef";
 static const int64_t turn_ns = 20 * 1000000;

@@ -6,7 +6,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "bind.h"
+#include "lua/bind.h"
 
 static lua_State *L;
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store.h"
+#include "system/store.h"
 
 static char dir[64], path[96];
 static kb_store *store;

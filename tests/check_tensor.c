@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/tensor.h"
 #include "rng.h"
-#include "tensor.h"
 
 enum { N = 4096 };
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/tensor.h"
 #include "rng.h"
-#include "tensor.h"
 
 #define DEVICE static
-#include "cuda_judge.h"
+#include "cuda/judge.h"
 
 enum { N = 4096 };
 

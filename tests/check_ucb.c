@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bandit/ucb.h"
 #include "rng.h"
-#include "ucb.h"
 
 static const double c = 1.4142135623730951;     /* sqrt 2 */
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "worker.h"
+#include "system/worker.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 

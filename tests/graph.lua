@@ -57,7 +57,14 @@ graph.known = {
 -- The same, by names put together as the program runs: seen only in the records of make check.
 local lazy = { "doc.completion cli.doc", "doc.man cli.doc" }
 
-local core_layers = { "core", "bandit", "measure", "system", "device", "lua", "main" }
+local core_layers = { "core", "bandit", "measure", "system", "device", "cpu", "cuda/compile",
+  "cuda/counters", "cuda", "cuda/inject", "net", "lua", "main" }
+
+-- Files of core/ itself that are above its other files.
+local core_homes = {
+  ["core/device.c"] = "device", ["core/device.h"] = "device",
+  ["core/device_impl.h"] = "device", ["core/main.c"] = "main",
+}
 
 local function walk(folder, ext, found)
   for _, name in ipairs(assert(system.list(folder))) do
@@ -120,14 +127,14 @@ end
 
 function graph.core()
   local g = { layers = core_layers, of = {}, uses = {}, gone = {} }
-  local files, at = walk("core", "%.[ch]u?$", {}), {}
-  for _, path in ipairs(files) do at[path:match "[^/]+$"] = path end
+  local files, known = walk("core", "%.[ch]u?$", {}), {}
+  for _, path in ipairs(files) do known[path] = true end
   for _, path in ipairs(files) do
     local folder = path:match "^core/(.*)/" or "core"
-    g.of[path], g.uses[path] = path == "core/main.c" and "main" or folder, {}
+    g.of[path], g.uses[path] = core_homes[path] or folder, {}
     for name in assert(system.read_file(path)):gmatch '#%s*include "([^"]+)"' do
-      local to = at[name:match "[^/]+$"]
-      g.uses[path][to or name] = "its text"
+      local beside = path:match "^.*/" .. name
+      g.uses[path][known[beside] and beside or "core/" .. name] = "its text"
     end
   end
   return g

@@ -4,16 +4,16 @@ bad=0
 say() { echo "lint: $*" >&2; bad=1; }
 
 # Only core/lua includes Lua's headers.
-for f in $(grep -lE '#include *<(lua|lauxlib|lualib|lua-cjson)\.h>' core/*.[ch] core/*/*.[ch]); do
+for f in $(grep -lE '#include *<(lua|lauxlib|lualib|lua-cjson)\.h>' core/*.[ch] core/*/*.[ch] core/*/*/*.[ch]); do
   case $f in core/lua/*) ;; *) say "$f includes lua.h" ;; esac
 done
 
 # Size: files of 500 lines, functions of 60.
-for f in core/*.[ch] core/*/*.[ch] lua/kernelband/*.lua lua/kernelband/*/*.lua; do
+for f in core/*.[ch] core/*/*.[ch] core/*/*/*.[ch] lua/kernelband/*.lua lua/kernelband/*/*.lua; do
   n=$(wc -l <"$f")
   [ "$n" -le 500 ] || say "$f has $n lines (500)"
 done
-for f in core/*.c core/*/*.c; do
+for f in core/*.c core/*/*.c core/*/*/*.c; do
   awk -v f="$f" '/^[a-z].*[^;]$/ { name = $0 } /^{/ { start = NR } /^}/ && start {
     if (NR - start > 60) { printf "lint: %s: %d lines: %s\n", f, NR - start, name; bad = 1 }
     start = 0 } END { exit bad }' "$f" >&2 || bad=1
@@ -24,7 +24,7 @@ for f in policies/*.lua; do
 done
 
 # The budget of the whole.
-c=$(cat core/*.[ch] core/*/*.[ch] | wc -l)
+c=$(cat core/*.[ch] core/*/*.[ch] core/*/*/*.[ch] | wc -l)
 l=$(cat lua/kernelband/*.lua lua/kernelband/*/*.lua | wc -l)
 echo "lint: core $c lines of C, lua $l lines"
 

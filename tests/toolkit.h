@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nvrtc.h"
+#include "cuda/compile/nvrtc.h"
 
 /* build/MODE/tests/check_x -> build/MODE/kernelband */
 static inline bool toolkit_exe(char *exe, size_t cap)

@@ -9,8 +9,8 @@
  *   k:fit(list_of_x)     -> list of ids; replaces the state
  *   #k                   -> live clusters
  */
+#include "bandit/cluster.h"
 #include "bind_arg.h"
-#include "cluster.h"
 
 #define CLUSTER "kernelband.cluster"
 

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "bind_arg.h"
-#include "command.h"
-#include "files.h"
+#include "system/command.h"
+#include "system/files.h"
 
 #define COMMAND "kernelband.command"
 

@@ -1,4 +1,4 @@
-/* Lua face of cubin.h and cuda_cubin.h.
+/* Lua face of cubin.h and cuda/adopt.h.
  *
  *   core.cubin(bytes, sm)    -> { { name =, registers =, shared_bytes =,
  *                                   local_bytes =, params = } .. } | nil, why, code
@@ -8,9 +8,9 @@
  */
 #include "bind_device.h"
 
-#include "cubin.h"
-#include "cuda_cubin.h"
-#include "sass.h"
+#include "cuda/adopt.h"
+#include "cuda/compile/cubin.h"
+#include "cuda/compile/sass.h"
 
 enum { SASS_BYTES = 4 << 20 };
 

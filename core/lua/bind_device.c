@@ -27,7 +27,7 @@
 
 #include <string.h>
 
-#include "host.h"
+#include "system/host.h"
 
 #define DEVICE  "kernelband.device"
 #define OBJECT  "kernelband.object"

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "bind_arg.h"
-#include "events.h"
+#include "net/events.h"
 
 #define EVENTS "kernelband.events"
 

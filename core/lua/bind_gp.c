@@ -12,8 +12,8 @@
  *   g:forget(n)             all points learnt but the first n
  *   #g                      -> points learnt
  */
+#include "bandit/gp.h"
 #include "bind_arg.h"
-#include "gp.h"
 
 #define GP "kernelband.gp"
 

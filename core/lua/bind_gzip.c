@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "bind_arg.h"
-#include "gzip.h"
+#include "system/gzip.h"
 
 #define PACKED "kernelband.gzip"
 

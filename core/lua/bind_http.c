@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "bind_arg.h"
-#include "http.h"
+#include "net/http.h"
 
 #define HTTP "kernelband.http"
 

@@ -11,9 +11,9 @@
  */
 #include <stdbool.h>
 
+#include "bandit/logit.h"
 #include "bind_arg.h"
 #include "bind_points.h"
-#include "logit.h"
 
 #define LOGIT "kernelband.logit"
 

@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-#include "cubin.h"
-#include "host.h"
-#include "nvrtc.h"
+#include "cuda/compile/cubin.h"
+#include "cuda/compile/nvrtc.h"
+#include "system/host.h"
 
 #define NVRTC "kernelband.nvrtc"
 

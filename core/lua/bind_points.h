@@ -4,7 +4,7 @@
 
 #include <lua.h>
 
-#include "points.h"
+#include "bandit/points.h"
 
 /* The points at arg, or NULL when it is something else; raises when they are
  * closed. */

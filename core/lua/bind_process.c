@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "command.h"
-#include "frame.h"
-#include "http.h"
-#include "wait.h"
-#include "worker.h"
+#include "net/http.h"
+#include "system/command.h"
+#include "system/frame.h"
+#include "system/wait.h"
+#include "system/worker.h"
 
 #define WORKER  "kernelband.worker"
 #define CHANNEL "kernelband.channel"

@@ -1,7 +1,7 @@
 /* Lua face of roofline.h: a table with the fields of struct kb_roofline. */
 #include "bind_device.h"
 
-#include "roofline.h"
+#include "measure/roofline.h"
 
 int kb_bind_push_roofline(lua_State *L, const struct kb_roofline *roof)
 {

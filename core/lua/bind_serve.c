@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 #include "bind_arg.h"
-#include "serve.h"
+#include "net/serve.h"
 
 #define SERVE "kernelband.serve"
 

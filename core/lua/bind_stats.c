@@ -11,7 +11,7 @@
 #include <float.h>
 
 #include "bind_arg.h"
-#include "sample.h"
+#include "measure/sample.h"
 
 /* 8 MB of doubles; more is no list of measurements. */
 enum { MOST = 1000000 };

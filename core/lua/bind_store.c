@@ -17,7 +17,7 @@
 
 #include "bind.h"
 
-#include "store.h"
+#include "system/store.h"
 
 #define STORE "kernelband.store"
 #define QUERY "kernelband.query"

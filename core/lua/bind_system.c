@@ -11,9 +11,9 @@
 
 #include "bind.h"
 #include "clock.h"
-#include "files.h"
-#include "host.h"
-#include "interrupt.h"
+#include "system/files.h"
+#include "system/host.h"
+#include "system/interrupt.h"
 
 static const char BLOCK[] = "kernelband.block";
 static const char LOCK[] = "kernelband.lock";

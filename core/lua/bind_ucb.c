@@ -14,8 +14,8 @@
  */
 #include <stdbool.h>
 
+#include "bandit/ucb.h"
 #include "bind_arg.h"
-#include "ucb.h"
 
 #define UCB "kernelband.ucb"
 

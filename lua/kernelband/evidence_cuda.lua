@@ -8,7 +8,7 @@
 --   session     task, roofline = { dram_bytes_per_s=, f32_flops_per_s=,
 --               f16_.., bf16_.., f64_flops_per_s=, l2_bytes_per_s= }, each optional
 --   evaluation  shapes[1] = { shape=, time_ns=, speedup= }
---   facts       metrics = { key -> number } (keys of core/device/cupti_sets.c,
+--   facts       metrics = { key -> number } (keys of core/cuda/counters/cupti_sets.c,
 --                         nil where a counter gave nothing), or nil and why = text
 --               entry   = { registers, shared_bytes, local_bytes, max_threads }
 --               launch  = { grid, block, shared } of that entry

@@ -1,5 +1,5 @@
--- toolkit.lua - files of a CUDA toolkit: where they are looked for, as core/device/nvrtc.h has it,
--- less what only the dynamic linker knows.
+-- toolkit.lua - files of a CUDA toolkit: where they are looked for, as core/cuda/compile/nvrtc.h
+-- has it, less what only the dynamic linker knows.
 local core = require "kernelband.core"
 
 local toolkit = {}

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cluster.h"
-#include "logit.h"
+#include "bandit/cluster.h"
+#include "bandit/logit.h"
+#include "bandit/ucb.h"
 #include "rng.h"
-#include "ucb.h"
 
 enum { CLUSTERS = 3, STRATEGIES = 6, ARMS = CLUSTERS * STRATEGIES, RHO = 6,
        PHI = 9, SAMPLES = 500, POINTS = 2000, POINT_DIM = 5,

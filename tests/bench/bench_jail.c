@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "jail.h"
-#include "sample.h"
+#include "measure/sample.h"
+#include "system/jail.h"
 
 enum { TIMES = 300 };
 

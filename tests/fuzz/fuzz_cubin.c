@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cubin.h"
+#include "cuda/compile/cubin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_api.h"
-#include "tensor.h"
+#include "cuda/api.h"
+#include "measure/tensor.h"
 
 #define X(field, symbol, arguments) cu_result symbol arguments;
 KB_CUDA_MAP(X)
@@ -141,7 +141,7 @@ static void kit_digest(void **params)
 
 struct bound { double u_out, u_acc, c2, reduction, tiny; int exact; };
 
-struct comparison {             /* as in cuda_kit.cu */
+struct comparison {             /* as in cuda/kit.cu */
     uint64_t bad, nan_mismatch, poison_left, first_bad;
     double max_excess, err_ss, ref_ss;
 };

@@ -1,5 +1,5 @@
 /* A libnvrtc.so.13 that compiles nothing. Its cubin is an ELF file with the
- * names and the parameters of the source's kernels, as core/device/cubin.c
+ * names and the parameters of the source's kernels, as core/cuda/compile/cubin.c
  * reads them: 8 bytes for a pointer, a double or a 64-bit integer, 4 for the
  * rest. A source with an #error is refused; one that says "slow to compile" is.
  */

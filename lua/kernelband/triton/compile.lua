@@ -87,7 +87,7 @@ local function ask(s, source, l)
            ptx = tostring(reply.ptx), cubin = compile.from_base64(reply.cubin) }
 end
 
--- What core/device/ptx.h forbids, in the text that Triton's compiler gives beside it.
+-- What core/cuda/compile/ptx.h forbids, in the text that Triton's compiler gives beside it.
 local forbidden = { "L2::evict_last", "L2::cache_hint", "discard.", "%globaltimer" }
 
 local function reach(ptx)

@@ -81,7 +81,7 @@ KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of wha
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 JOBS_MOST = 4096                    # kernels
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
-COUNTERS = "search"         # set of core/device/cupti_sets.c, one pass
+COUNTERS = "search"         # set of core/cuda/counters/cupti_sets.c, one pass
 CHIPS = {(8, 0): "GA100", (8, 6): "GA102", (8, 9): "AD102", (9, 0): "GH100", (10, 0): "GB100",
          (12, 0): "GB202"}  # by compute capability: the first of each
 INJECT = None               # path of libkb_inject.so
@@ -404,7 +404,7 @@ def explain(e):
 
 
 class Activity(ctypes.Structure):
-    """struct kb_activity of core/device/activity.h"""
+    """struct kb_activity of core/cuda/inject/activity.h"""
     _fields_ = [(n, ctypes.c_int64) for n in ("start_ns", "end_ns")] \
         + [(n, ctypes.c_int32) for n in ("kind", "device", "stream", "registers", "shared_bytes",
                                          "local_bytes")] \

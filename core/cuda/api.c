@@ -1,4 +1,4 @@
-#include "cuda_api.h"
+#include "api.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// cuda_judge.h - is an element right? kb_tensor_compare's rules, for the kernel
-// kit_compare. Its text stands before that of cuda_kit.cu, so NVRTC compiles it
+// cuda/judge.h - is an element right? kb_tensor_compare's rules, for the kernel
+// kit_compare. Its text stands before that of cuda/kit.cu, so NVRTC compiles it
 // as CUDA; a test compiles it as C and holds it against tensor_compare.c.
 
 typedef unsigned int u32;

@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #include "kb.h"
-#include "mutant.h"
-#include "roofline.h"
-#include "tensor.h"
+#include "measure/mutant.h"
+#include "measure/roofline.h"
+#include "measure/tensor.h"
 
 enum { KB_DEVICE_ARGS = 32, KB_DEVICE_SLOTS = 4096, KB_DEVICE_ALIGN = 64 };
 

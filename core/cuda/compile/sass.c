@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "process.h"
-#include "tool.h"
+#include "system/process.h"
+#include "system/tool.h"
 
 enum { PATH_BYTES = 4096 };     /* PATH_MAX, as realpath wants */
 

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "frame.h"
-#include "jail.h"
 #include "nvrtc_parts.h"
-#include "process.h"
 #include "ptx.h"
+#include "system/frame.h"
+#include "system/jail.h"
+#include "system/process.h"
 
 static const uint64_t memory_bytes = (uint64_t)8 << 30;
 

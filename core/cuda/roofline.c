@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cuda_impl.h"
+#include "impl.h"
 
 enum { RUNS = 5, ROUNDS = 4096 };
 

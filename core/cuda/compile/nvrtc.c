@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "frame.h"
 #include "nvrtc_parts.h"
-#include "process.h"
+#include "system/frame.h"
+#include "system/process.h"
 
 /* What the server may take over the compile itself. */
 static const int64_t start_ns = 60000000000, slack_ns = 3000000000;

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "jail.h"
+#include "system/jail.h"
 
 enum { SPINS = 2000, ROUNDS = 3 };
 static const size_t FENCE = (size_t)64 << 20;   /* bytes of unmapped pages */

@@ -14,9 +14,9 @@
 
 #include "clock.h"
 #include "cpu.h"
-#include "jail.h"
 #include "perf.h"
-#include "process.h"
+#include "system/jail.h"
+#include "system/process.h"
 
 enum { SPINS = 256, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 

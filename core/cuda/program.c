@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cuda_impl.h"
+#include "impl.h"
 
 enum { MAX_LAUNCHES = 16, MAX_SCRATCH = 8 };
 

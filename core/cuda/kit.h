@@ -1,5 +1,5 @@
-/* cuda_kit.h - the source of the device's own kernels: cuda_judge.h,
- * then cuda_kit.cu. */
+/* cuda/kit.h - the source of the device's own kernels: cuda/judge.h,
+ * then cuda/kit.cu. */
 #ifndef KB_CUDA_KIT_H
 #define KB_CUDA_KIT_H
 

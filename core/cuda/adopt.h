@@ -1,4 +1,4 @@
-/* cuda_cubin.h - a kernel that another compiler made, Triton's say, as an
+/* cuda/adopt.h - a kernel that another compiler made, Triton's say, as an
  * object of the CUDA device: launched, timed, checked and profiled like ours.
  *
  * The bytes are a stranger's and go through cubin.h's inspection. PTX is not

@@ -4,7 +4,7 @@
 // contents.
 
 // enum kb_fill of tensor.h, in its order. Types, dtypes and what is wrong are
-// of cuda_judge.h, whose text stands before this one.
+// of cuda/judge.h, whose text stands before this one.
 enum { NORMAL, WIDE, UNIFORM, LOGNORMAL, SPIKES, TIES, INTEGERS, DENORMAL };
 
 #define EACH(i, n) (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; \

@@ -1,10 +1,10 @@
-#include "cuda_cubin.h"
+#include "adopt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_impl.h"
+#include "impl.h"
 
 static bool is_cuda(const kb_device *d)
 {

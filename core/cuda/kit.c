@@ -1,13 +1,13 @@
-/* The text of cuda_judge.h and cuda_kit.cu, carried in the binary. The Makefile
+/* The text of cuda/judge.h and cuda/kit.cu, carried in the binary. The Makefile
  * makes this file's object depend on them. */
-#include "cuda_kit.h"
+#include "kit.h"
 
 __asm__(".section .rodata\n"
         ".global kb_cuda_kit_source\n"
         ".global kb_cuda_kit_end\n"
         "kb_cuda_kit_source:\n"
-        ".incbin \"core/device/cuda_judge.h\"\n"
-        ".incbin \"core/device/cuda_kit.cu\"\n"
+        ".incbin \"core/cuda/judge.h\"\n"
+        ".incbin \"core/cuda/kit.cu\"\n"
         "kb_cuda_kit_end: .byte 0\n"
         ".section .note.GNU-stack,\"\",%progbits\n"
         ".text\n");

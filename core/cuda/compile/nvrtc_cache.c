@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files.h"
 #include "nvrtc_parts.h"
+#include "system/files.h"
 
 /* A file is the head, then arch, toolkit, source, log, each with its NUL, and
  * the cubin; check covers all that follows the head. */

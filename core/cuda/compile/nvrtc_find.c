@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host.h"
 #include "nvrtc.h"
+#include "system/host.h"
 
 static const char *const sonames[] = { "libnvrtc.so.13", "libnvrtc.so.12" };
 static const char *const lib_dirs[] = {

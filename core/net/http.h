@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "kb.h"
-#include "wait.h"
+#include "system/wait.h"
 
 enum { KB_HTTP_HEAD_BYTES = 65536, KB_HTTP_LIMIT = 4096,
        KB_HTTP_PIECE_BYTES = 65536 };

@@ -1,4 +1,4 @@
-#include "cuda_impl.h"
+#include "impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "cuda_kit.h"
+#include "kit.h"
 
 enum { KIT_THREADS = 256, RESULT_BYTES = 4096 };
 

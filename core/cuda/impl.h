@@ -1,4 +1,4 @@
-/* cuda_impl.h - what the files of the CUDA device share. Nobody else includes it.
+/* cuda/impl.h - what the files of the CUDA device share. Nobody else includes it.
  *
  * All work goes to one stream. Whatever waits for it polls with a deadline: a
  * kernel that does not end, or that breaks the context, makes the device lost,
@@ -8,18 +8,18 @@
 #ifndef KB_CUDA_IMPL_H
 #define KB_CUDA_IMPL_H
 
-#include "cubin.h"
-#include "cuda_api.h"
-#include "cupti.h"
+#include "api.h"
+#include "cuda/compile/cubin.h"
+#include "cuda/compile/nvrtc.h"
+#include "cuda/counters/cupti.h"
 #include "device_impl.h"
 #include "nvml.h"
-#include "nvrtc.h"
 
 #define KB_CUDA_KIT_MAP(X)                                                   \
     X(fill) X(poison) X(guard) X(guard_check) X(abs) X(widen) X(digest)      \
     X(compare) X(read) X(copy) X(fma32) X(mma_bf16)
 
-enum kb_cuda_kit {              /* the kernels of cuda_kit.cu */
+enum kb_cuda_kit {              /* the kernels of cuda/kit.cu */
 #define X(name) KIT_##name,
     KB_CUDA_KIT_MAP(X)
 #undef X

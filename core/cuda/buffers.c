@@ -1,5 +1,5 @@
 /* Arrays in device memory: what the CPU does with tensor.h is done here by the
- * kernels of cuda_kit.cu. An array lies between two red zones of CUDA_ZONE
+ * kernels of cuda/kit.cu. An array lies between two red zones of CUDA_ZONE
  * bytes in one allocation. There is one slot.
  */
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "cuda_impl.h"
+#include "impl.h"
 
 static const int64_t timeout_ns = 60000000000;
 
@@ -341,7 +341,7 @@ kb_status kb_cuda_damaged(kb_buffers *base, int *arg, size_t *slot)
 
 struct device_bound { double u_out, u_acc, c2, reduction, tiny; int exact; };
 
-struct device_comparison {      /* as in cuda_kit.cu */
+struct device_comparison {      /* as in cuda/kit.cu */
     uint64_t bad, nan_mismatch, poison_left, first_bad, max_excess;
     double err_ss, ref_ss;
 };

@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 
-#include "cupti_host.h"
+#include "cuda/counters/cupti_host.h"
 
 #include <cupti_activity.h>
 

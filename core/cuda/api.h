@@ -1,4 +1,4 @@
-/* cuda_api.h - the part of the CUDA Driver API this engine calls, declared by
+/* cuda/api.h - the part of the CUDA Driver API this engine calls, declared by
  * ourselves and opened with dlopen: one binary runs with and without a driver,
  * and is built with and without a toolkit. Names, values and signatures are
  * those of the CUDA Driver API reference, 11.4 to 13.

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "jail.h"
-#include "process.h"
+#include "system/jail.h"
+#include "system/process.h"
 
 /* Of scratch folders and of nothing else: stale ones are removed by name. */
 static const char prefix[] = "kernelband-objects-";

@@ -11,9 +11,9 @@
 
 #include "clock.h"
 #include "cpu.h"
-#include "jail.h"
-#include "process.h"
-#include "tool.h"
+#include "system/jail.h"
+#include "system/process.h"
+#include "system/tool.h"
 
 #define KB_CPU_OWN "kernel.o"           /* the source's part of kernel.so */
 
