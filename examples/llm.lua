@@ -3,8 +3,8 @@
 --   kernelband run examples/llm.lua [model] [steps]
 -- With OPENAI_API_KEY or ANTHROPIC_API_KEY set and a model named, it asks that model.
 local kb       = require "kernelband"
-local progress = require "kernelband.progress"
-local run      = require "kernelband.run"
+local progress = require "kernelband.search.progress"
+local run      = require "kernelband.store.run"
 
 local model = arg[1] or "recorded"
 local steps = math.tointeger(tonumber(arg[2] or 8))

@@ -2,8 +2,8 @@
 -- where there is a GPU.
 --   kernelband run examples/quickstart.lua [steps] [task folder]
 local kb       = require "kernelband"
-local progress = require "kernelband.progress"
-local run      = require "kernelband.run"
+local progress = require "kernelband.search.progress"
+local run      = require "kernelband.store.run"
 
 local steps = math.tointeger(tonumber(arg[1] or 48))
 local task  = kb.task(arg[2] or kb.gpus() > 0 and "examples/tasks/softmax"

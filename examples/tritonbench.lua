@@ -15,9 +15,9 @@
 -- Stopped, it goes on by the same command: what is done is read, what is begun is resumed.
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
-local json    = require "kernelband.json"
-local loop    = require "kernelband.loop"
-local run     = require "kernelband.run"
+local json    = require "kernelband.base.json"
+local loop    = require "kernelband.base.loop"
+local run     = require "kernelband.store.run"
 local worker  = require "kernelband.worker"
 
 local opt = { steps = "20", seed = "1", jobs = "1", pairs = "3", pairs_from = "0" }

@@ -15,7 +15,7 @@
 -- expect: no_gain.              any, but ok only with a speed-up under 1.5
 -- expect: no_gain below 60.     the same with another bound
 local core   = require "kernelband.core"
-local plan   = require "kernelband.plan"
+local plan   = require "kernelband.task.plan"
 local task   = require "kernelband.task"
 local worker = require "kernelband.worker"
 

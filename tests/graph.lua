@@ -12,50 +12,29 @@ local core = require "kernelband.core"
 local graph = {}
 local system = core.system
 
--- Lowest first. A module in a folder of this name belongs to that layer; the table below says
--- where the others belong, until they are moved there.
+-- Lowest first. A module belongs to the layer of its folder's name; the table below has the rest.
 local lua_layers = { "base", "emit", "triton", "store", "task", "llm", "generator", "policy",
   "evaluate", "worker", "search", "trace", "bench", "report", "face", "cli" }
 
 local homes = {
-  base = "changes diff fence json loop path schema toolkit",
-  emit = "emit emit_cuda emit_rows emit_tile",
-  store = "archive export fingerprint journal run run_format run_reader salvage",
-  task = "device import.folder import.kernelbench import.tritonbench plan synthetic task tune "
-    .. "tuning",
-  generator = "facts llm.ask llm.judged llm.tried llm.words prompt told",
-  policy = "memory policy reward strategy",
-  evaluate = "admission check evaluate evidence evidence_cuda hot_loop inputs mutants paired "
-    .. "remarks rig room sass strict timing verdict weakened win",
-  worker = "builders worker",
-  search = "confirm ending landing money progress pull search search_all setup simulate status "
-    .. "steer waiting",
-  trace = "import trace",
-  bench = "compare metrics sweep sweep_run",
-  report = "chart chart_theme compare_page report",
+  search = "triton.task",      -- a whole search's task: with its worker, generator and strategies
   face = "kernelband",
-  cli = "cli doc.completion doc.man doc.meta meta options skeletons",
 }
 
 -- References upwards and in cycles that are there today. One that is gone must go from here too.
 graph.known = {
-  ["archive"] = "task",
-  ["doc.completion"] = "cli",
-  ["doc.man"] = "cli",
-  ["export"] = "chart",
-  ["import"] = "chart kernelband",
+  ["cli.doc.completion"] = "cli",
+  ["cli.doc.man"] = "cli",
   ["report"] = "kernelband",
+  ["report.import"] = "kernelband",
   ["report.live"] = "kernelband",
   ["report.many"] = "report",
-  ["report.origin"] = "kernelband",
-  ["setup"] = "kernelband",
-  ["simulate"] = "trace.features trace.space trace.walk",
-  ["trace.own"] = "kernelband",
-  ["triton.task"] = "generator.schedule strategy worker",
+  ["search.setup"] = "kernelband",
+  ["store.archive"] = "task",
 }
 
 -- The same, by names put together as the program runs: seen only in the records of make check.
-local lazy = { "doc.completion cli.doc", "doc.man cli.doc" }
+local lazy = { "cli.doc.completion cli.doc", "cli.doc.man cli.doc" }
 
 local core_layers = { "core", "bandit", "measure", "system", "device", "cpu", "cuda/compile",
   "cuda/counters", "cuda", "cuda/inject", "net", "lua", "main" }
@@ -92,7 +71,7 @@ local function layer_of_module()
   end
   for _, layer in ipairs(lua_layers) do known[layer] = true end
   return setmetatable(of, { __index = function(_, name)
-    local folder = name:match "^(%w+)%."
+    local folder = name:match "^%w+"
     return known[folder] and folder or nil
   end })
 end
@@ -109,9 +88,10 @@ function graph.lua(folder)
   for _, path in ipairs(files) do
     local _, name = module_of(path)
     for line in assert(system.read_file(path)):gsub("%-%-[^\n]*", ""):gmatch "[^\n]+" do
-      for word in line:gmatch '"(kernelband[%w_.]*)"' do
+      for word in line:gmatch '"(kernelband%.[%w_.]*)"' do
         if full[word] and full[word] ~= name then g.uses[name][full[word]] = "its text" end
       end
+      if line:find 'require[ (]*"kernelband"' then g.uses[name].kernelband = "its text" end
     end
   end
   for _, file in ipairs(folder and system.exists(folder) and assert(system.list(folder)) or {}) do

@@ -96,7 +96,8 @@ function harness.finish()
   for _, folder in ipairs(folders) do os.execute(("rm -rf '%s'"):format(folder)) end
   print(("%d passed, %d failed"):format(harness.passed, harness.failed))
   if harness.failed > 0 then error(harness.failed .. " failed", 0) end
-  require("kernelband.waiting").refused = false         -- a search that was is part of the test
+  -- a search that was is part of the test
+  require("kernelband.search.waiting").refused = false
 end
 
 return harness

@@ -1,8 +1,8 @@
 -- journals.lua - journals of searches that never were, written by the engine's own
 -- journal: as long as wanted, with whatever texts are wanted in them.
 local core = require "kernelband.core"
-local json = require "kernelband.json"
-local run  = require "kernelband.run"
+local json = require "kernelband.base.json"
+local run  = require "kernelband.store.run"
 
 local journals = {}
 

@@ -2,7 +2,7 @@
 -- killed with SIGKILL at random moments; each time its journal must be whole, hold every
 -- pull that was told to have landed, and go on.
 local core = require "kernelband.core"
-local run = require "kernelband.run"
+local run = require "kernelband.store.run"
 
 local kills = {}
 

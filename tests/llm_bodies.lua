@@ -8,7 +8,7 @@ local client    = require "kernelband.llm.client"
 local errors    = require "kernelband.llm.errors"
 local prices    = require "kernelband.llm.prices"
 local providers = require "kernelband.llm.providers"
-local tune      = require "kernelband.tune"
+local tune      = require "kernelband.task.tune"
 
 local bodies = {}
 

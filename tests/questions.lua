@@ -1,7 +1,7 @@
 -- questions.lua - searches whose questions the specs read: tasks of examples/ with an evaluator
 -- that makes up times by a seeded stream, and a model that answers by another. Evaluations have
 -- all that a worker's have; nothing is built, nothing is timed.
-local ask   = require "kernelband.llm.ask"
+local ask   = require "kernelband.generator.ask"
 local core  = require "kernelband.core"
 local kb    = require "kernelband"
 local tasks = require "kernelband.task"

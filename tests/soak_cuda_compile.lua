@@ -4,7 +4,7 @@
 local t    = require "harness"
 local core = require "kernelband.core"
 local task = require "kernelband.task"
-local plan = require "kernelband.plan"
+local plan = require "kernelband.task.plan"
 local points = require "points"
 local system = core.system
 

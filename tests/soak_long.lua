@@ -3,7 +3,7 @@
 --   kernelband run tests/soak_long.lua [pulls] [folder]
 local kb = require "kernelband"
 local core = kb.core
-local run = require "kernelband.run"
+local run = require "kernelband.store.run"
 local worlds = require "worlds"
 
 local pulls = math.tointeger(tonumber(arg[1] or 100000))

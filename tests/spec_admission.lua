@@ -2,7 +2,7 @@
 -- source writes, whatever it looks like. With every compiler that is here.
 local t = require "harness"
 local core = require "kernelband.core"
-local evidence = require "kernelband.evidence"
+local evidence = require "kernelband.evaluate.evidence"
 
 local args = { { mode = "in", dtype = "f32", count = 1 },
                { mode = "out", dtype = "f32", count = 1 },

@@ -1,7 +1,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local loop = require "kernelband.loop"
+local loop = require "kernelband.base.loop"
 
 local code = "void axpy(const float *x, float *y, int n)\n{\n    y[0] = x[0];\n}\n"
 local task = { name = "axpy", summary = "y = x", language = "c" }

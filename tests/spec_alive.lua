@@ -6,7 +6,7 @@
 -- memory and remember name files and are exempt.
 local t    = require "harness"
 local kb   = require "kernelband"
-local path = require "kernelband.path"
+local path = require "kernelband.base.path"
 
 local dir = t.folder()
 local traces = "examples/traces/"

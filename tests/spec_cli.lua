@@ -77,7 +77,7 @@ t.test("a script that raises exits 1 with its message, and shows the way when as
 end)
 
 t.test("a fault of the engine keeps the way to it", function()
-  script [[local policy = require "kernelband.path"
+  script [[local policy = require "kernelband.base.path"
     policy.find({})]]
   local code, _, err = kernelband "run s.lua"
   t.equal(code, 1)

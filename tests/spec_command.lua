@@ -2,7 +2,7 @@
 -- what Ctrl-C does to a loop with much in flight.
 local t      = require "harness"
 local core   = require "kernelband.core"
-local loop   = require "kernelband.loop"
+local loop   = require "kernelband.base.loop"
 local server = require "server"
 
 local ms, second_ns = 10 ^ 6 // 1, 10 ^ 9 // 1
@@ -145,7 +145,7 @@ end)
 local function engine(body, argument)
   local script = os.tmpname()
   assert(core.system.write_file(script, [[
-    local core, loop = require "kernelband.core", require "kernelband.loop"
+    local core, loop = require "kernelband.core", require "kernelband.base.loop"
     local L, tasks = loop.new(), {}
     local pid = core.system.read_file "/proc/self/stat":match "^%d+"
   ]] .. body))

@@ -70,7 +70,7 @@ end)
 
 t.test("only a kernel with atomic additions may flush every term of a sum, and that is said",
        function()
-  local rooms = require "kernelband.room"
+  local rooms = require "kernelband.evaluate.room"
   local atomic = "__device__ void f(float *p) { atomicAdd(p, 1); }"
   for _, case in ipairs {
     { "", false }, { "// atomicAdd(p, 1)\n", false }, { "/* red.global.add.f32 */", false },

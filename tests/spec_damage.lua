@@ -3,11 +3,11 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local export = require "kernelband.export"
+local export = require "kernelband.report.export"
 local journal = require "kernelband.report.journal"
 local journals = require "journals"
 local report = require "kernelband.report"
-local run = require "kernelband.run"
+local run = require "kernelband.store.run"
 local worlds = require "worlds"
 
 local exe = core.system.exe()

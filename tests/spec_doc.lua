@@ -3,10 +3,10 @@
 local t = require "harness"
 local kb = require "kernelband"
 local cli = require "kernelband.cli"
-local completion = require "kernelband.doc.completion"
-local man = require "kernelband.doc.man"
-local meta = require "kernelband.doc.meta"
-local options = require "kernelband.options"
+local completion = require "kernelband.cli.doc.completion"
+local man = require "kernelband.cli.doc.man"
+local meta = require "kernelband.cli.doc.meta"
+local options = require "kernelband.cli.options"
 local worlds = require "worlds"
 
 local core = kb.core
@@ -98,7 +98,7 @@ t.test("zsh takes its completion", function()
 end)
 
 t.test("meta.lua is what the checks' own rules say", function()
-  local file = root .. "/lua/kernelband/meta.lua"
+  local file = root .. "/lua/kernelband/cli/doc/definitions.lua"
   if core.system.read_file(file) ~= meta.text() then
     error(file .. " is not what the rules say now; make it again: kernelband doc meta -o " .. file)
   end
@@ -111,9 +111,9 @@ end)
 t.test(".luarc.json is JSON that points at it", function()
   local text = core.system.read_file(root .. "/.luarc.json")
   if not text then return print ".luarc.json: not part of this installation: skipped" end
-  local luarc = require("kernelband.json").decode(text)
+  local luarc = require("kernelband.base.json").decode(text)
   t.equal(luarc["runtime.version"], "Lua 5.4")
-  t.equal(luarc["workspace.library"], { "lua/kernelband/meta.lua" })
+  t.equal(luarc["workspace.library"], { "lua/kernelband/cli/doc/definitions.lua" })
 end)
 
 t.test("what kernelband new writes passes luacheck", function()

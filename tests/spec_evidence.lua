@@ -1,6 +1,6 @@
 -- What is read from an object, on a disassembly small enough to count by hand.
 local t = require "harness"
-local evidence = require "kernelband.evidence"
+local evidence = require "kernelband.evaluate.evidence"
 
 local text = [[
 

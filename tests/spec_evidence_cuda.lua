@@ -1,6 +1,6 @@
 -- Evidence of kernels on a GPU, from counters small enough to check by hand.
 local t = require "harness"
-local evidence = require "kernelband.evidence_cuda"
+local evidence = require "kernelband.evaluate.evidence_cuda"
 
 local function session()
   return { task = { args = { { "x", dtype = "f32" } },

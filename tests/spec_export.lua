@@ -1,11 +1,11 @@
 -- Runs for other tools and back: JSON lines, CSV, T4, training pairs.
 local t = require "harness"
 local core = require "kernelband.core"
-local export = require "kernelband.export"
-local import = require "kernelband.import"
+local export = require "kernelband.report.export"
+local import = require "kernelband.report.import"
 local journal = require "kernelband.report.journal"
 local journals = require "journals"
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local report = require "kernelband.report"
 local worlds = require "worlds"
 

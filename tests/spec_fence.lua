@@ -1,6 +1,6 @@
 local t = require "harness"
 local core = require "kernelband.core"
-local fence = require "kernelband.fence"
+local fence = require "kernelband.base.fence"
 
 local dir = t.folder()
 local path = dir .. "/file.lua"

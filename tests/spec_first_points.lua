@@ -2,7 +2,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local points = require "kernelband.llm.points"
 local worlds = require "worlds"
 
@@ -114,7 +114,7 @@ t.test("a run that was stopped after one of them goes on without a second questi
   local whole, out = search { first = model(), steps = 6 }, worlds.folder()
   calls()
   search { first = model(), steps = 1, out = out }
-  local resume = require "kernelband.run"
+  local resume = require "kernelband.store.run"
   resume.resuming(out)
   local r = search { first = model(), steps = 6, out = out }
   resume.resuming(nil)

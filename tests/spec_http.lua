@@ -1,7 +1,7 @@
 -- L:http against a server that misbehaves to order, on loopback.
 local t      = require "harness"
 local core   = require "kernelband.core"
-local loop   = require "kernelband.loop"
+local loop   = require "kernelband.base.loop"
 local server = require "server"
 
 local ms, second_ns = 10 ^ 6 // 1, 10 ^ 9 // 1
@@ -564,7 +564,7 @@ end)
 local function elsewhere(url, environment)
   local script = os.tmpname()
   assert(core.system.write_file(script, [[
-    local L = require "kernelband.loop".new()
+    local L = require "kernelband.base.loop".new()
     local h = L:spawn(function()
       local r, why, _, part = L:http { url = arg[1], method = "GET",
         headers = { { "Authorization", "Bearer sk-do-not-show-this" } } }

@@ -3,7 +3,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local errors = require "kernelband.llm.errors"
 local providers = require "kernelband.llm.providers"
 

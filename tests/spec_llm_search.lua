@@ -5,7 +5,7 @@ local kb = require "kernelband"
 local server = require "server"
 local worlds = require "worlds"
 local core = kb.core
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 
 local function verdict(source)
   if source:find "BROKEN" then
@@ -108,7 +108,7 @@ t.test("an answer with open constants is not measured again, nor after a resume"
   t.equal(measured, 5)
   t.contains(r.rows[3].reason, "kernel 2 again")
   t.contains(r.rows[4].reason, "pull 2 again")
-  local out, resume = worlds.folder(), require "kernelband.run"
+  local out, resume = worlds.folder(), require "kernelband.store.run"
   run(out, 2)
   resume.resuming(out)
   r = run(out, 4)
@@ -136,7 +136,7 @@ t.test("a declined strategy is a pull with reward 0 and no repair, two close the
   t.equal(heard, { 0, 0 })
   t.equal(measured, 0)
   t.contains(r.reason, "NOT APPLICABLE twice")
-  local resume = require "kernelband.run"
+  local resume = require "kernelband.store.run"
   resume.resuming(out)
   r = run(3)
   resume.resuming(nil)
@@ -179,7 +179,7 @@ t.test("every exchange is in the run folder, and the run is a recording", functi
 end)
 
 t.test("a search over a recording that was broken off goes on as if it had not been", function()
-  local run = require "kernelband.run"
+  local run = require "kernelband.store.run"
   local whole_run, out = search {}, worlds.folder()
   search { out = out, budget = { steps = 4 } }
   run.resuming(out)
@@ -262,7 +262,7 @@ t.test("a recorded answer costs nothing now, and what it cost then is told besid
   t.contains(spent, "3 recorded answers, which cost $0.0009 then")
   t.contains(calls, "$0.00; $0.0009 when recorded")
   -- A recording of a recording still knows, and so does a run that is gone on with.
-  local run = require "kernelband.run"
+  local run = require "kernelband.store.run"
   replay(second, third, { budget = { steps = 2 } })
   run.resuming(third)
   r = replay(second, third, { budget = { steps = 3 } })
@@ -312,7 +312,7 @@ t.test("a spent quota pauses the run, and is no pull", function()
 end)
 
 t.test("a run goes on with its model at another address, not with another model", function()
-  local out, resume = worlds.folder(), require "kernelband.run"
+  local out, resume = worlds.folder(), require "kernelband.store.run"
   t.equal(live(always, { out = out, budget = { steps = 1 } }).pulls, 1)
   resume.resuming(out)
   t.equal(live(always, { out = out, budget = { steps = 2 } }).pulls, 2)
@@ -361,7 +361,7 @@ t.test("a quota that says when it is full again is asked then", function()
 end)
 
 t.test("a run goes on with another model or other prompts only when it is forced to", function()
-  local run = require "kernelband.run"
+  local run = require "kernelband.store.run"
   local s = server.start(always)
   local function go(out, how)
     local options = { model = "m", base_url = s.url, attempts = 1 }

@@ -3,8 +3,8 @@ local t = require "harness"
 local kb = require "kernelband"
 local server = require "server"
 local core = kb.core
-local json = require "kernelband.json"
-local loop = require "kernelband.loop"
+local json = require "kernelband.base.json"
+local loop = require "kernelband.base.loop"
 
 local code = "void axpy(const float *x, float *y, int n)\n{\n    y[0] = x[0];\n}\n"
 local text = "Here it is:\n```c\n" .. code .. "```\n"
@@ -411,7 +411,7 @@ t.test("Ctrl-C with eight questions under way hangs up, and the run goes on late
   assert(core.system.now_ns() - began < 10e9, "it did not hang up")
   t.equal({ how, status }, { "exit", 130 }, said)
   slow:stop()
-  local reader = require("kernelband.run").reader(dir .. "/run")
+  local reader = require("kernelband.store.run").reader(dir .. "/run")
   t.equal(reader:experiment().state, "interrupted")
   reader:close()
   local s = server.start("on POST *\n head 200\n json " .. json.encode(apis.openai.whole) .. "\n")

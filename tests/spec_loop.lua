@@ -1,7 +1,7 @@
 -- The loop: coroutines that wait, promises, timers, workers on it.
 local t      = require "harness"
 local core   = require "kernelband.core"
-local loop   = require "kernelband.loop"
+local loop   = require "kernelband.base.loop"
 local task   = require "kernelband.task"
 local worker = require "kernelband.worker"
 

@@ -2,8 +2,8 @@
 local t = require "harness"
 local core = require "kernelband.core"
 local kb = require "kernelband"
-local memory = require "kernelband.memory"
-local run = require "kernelband.run"
+local memory = require "kernelband.policy.memory"
+local run = require "kernelband.store.run"
 
 local dir = t.folder()
 local file = dir .. "/memory.json"
@@ -170,7 +170,7 @@ t.test("searches that save at the same time lose nothing of one another", functi
   os.remove(file)
   local script, pipes = dir .. "/save.lua", {}
   assert(core.system.write_file(script, [[
-    local memory = require "kernelband.memory"
+    local memory = require "kernelband.policy.memory"
     for i = 1, 20 do
       memory.save(arg[1], ("%s %d"):format(arg[2], i), { { params = { a = i }, time_ns = 1 } })
     end]]))

@@ -2,7 +2,7 @@
 -- kernel beside itself shows no gain, and rules that once showed one are found out.
 local t = require "harness"
 local core = require "kernelband.core"
-local paired = require "kernelband.paired"
+local paired = require "kernelband.evaluate.paired"
 local times = require "times"
 
 local draws = 2000

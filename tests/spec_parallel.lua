@@ -2,7 +2,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local worlds = require "worlds"
 
 local ms = 10 ^ 6 // 1
@@ -133,7 +133,7 @@ t.test("two models that give one source at once are measured once", function()
 end)
 
 t.test("a source that differs in blanks and remarks only is the same one", function()
-  local pull = require "kernelband.pull"
+  local pull = require "kernelband.search.pull"
   local S = { task = {} }
   local a = pull.hash(S, "// kb: launch f\nint f(void) { return 1; } // fast\n/* x */")
   t.equal(pull.hash(S, "// kb: launch f\n int f(void) {\n  return 1; }\n// slow \n"), a)
@@ -159,7 +159,7 @@ t.test("a repair that fails too is the end of the pull", function()
       return { source = candidate.source:gsub("^%d+", function(n) return n * 100 end) }
     end } }
   t.equal(r.verdicts, { ok = 2, wrong = 1 })
-  local reader = require("kernelband.run").reader(out)
+  local reader = require("kernelband.store.run").reader(out)
   t.equal(#reader:evaluations "repair", 1)
   t.equal(#reader:evaluations "pull", 3)
   t.equal(reader:evaluations("repair")[1].pull, 2)
@@ -184,7 +184,7 @@ t.test("calls are journaled with their pull, texts once, sums told", function()
   local r = search { generator = paid(0.25), out = out, budget = { steps = 5 } }
   t.near(r.usd, 1.25)
   t.equal(r.tokens, { input = 500, cached = 0, output = 50, reasoning = 20 })
-  local reader = require("kernelband.run").reader(out)
+  local reader = require("kernelband.store.run").reader(out)
   local calls = reader:calls()
   t.equal(#calls, 5)
   t.equal(reader:blob(calls[3].request), "ask")
@@ -202,7 +202,7 @@ t.test("what was paid for pulls that never landed counts in a resumed run", func
       if landed == 3 then error "enough" end
     end }
   t.raises("enough", search, options)
-  local run = require "kernelband.run"
+  local run = require "kernelband.store.run"
   local function sums()
     local reader = run.reader(out)
     local row = reader:rows [[SELECT (SELECT count(*) FROM calls) AS calls,
@@ -266,12 +266,12 @@ t.test("a world that refuses is no pull: the run pauses and goes on later", func
   local r = search(options)
   t.equal(r.pulls, 3)
   t.equal(r.state, "paused")
-  local reader = require("kernelband.run").reader(out)
+  local reader = require("kernelband.store.run").reader(out)
   t.equal(reader:experiment().state, "paused")
   t.contains(reader:rows("SELECT text FROM events WHERE kind = 'paused'")[1].text,
              "no credit left")
   reader:close()
-  local run = require "kernelband.run"
+  local run = require "kernelband.store.run"
   run.resuming(out)
   options.generator = slow { answer = function(n) return { source = n + 10 .. " one" } end }
   r = search(options)
@@ -280,7 +280,7 @@ t.test("a world that refuses is no pull: the run pauses and goes on later", func
 end)
 
 t.test("a refusal that passes is waited for", function()
-  local setup = require "kernelband.waiting"
+  local setup = require "kernelband.search.waiting"
   t.equal(type(setup.patience), "function")
   local calls = 0
   local r = search { budget = { steps = 2 }, parallel = 1, generator = { name = "g",

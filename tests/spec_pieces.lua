@@ -1,7 +1,7 @@
 -- Texts taken from events without reading their JSON are what their JSON says.
 local t = require "harness"
 local core = require "kernelband.core"
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local pieces = require "kernelband.llm.pieces"
 local reply = require "kernelband.llm.reply"
 

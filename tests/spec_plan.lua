@@ -1,5 +1,5 @@
 local t = require "harness"
-local plan = require "kernelband.plan"
+local plan = require "kernelband.task.plan"
 
 local task = {
   name = "softmax", shape_names = { "rows", "cols" },

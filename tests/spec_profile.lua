@@ -2,7 +2,7 @@
 local t = require "harness"
 local cjson = require "cjson"
 local core = require "kernelband.core"
-local evidence = require "kernelband.evidence_cuda"
+local evidence = require "kernelband.evaluate.evidence_cuda"
 local profile = require "kernelband.cli.profile"
 
 local exe = assert(core.system.exe())

@@ -1,7 +1,7 @@
 -- What a search shows while it runs.
 local t = require "harness"
-local json = require "kernelband.json"
-local progress = require "kernelband.progress"
+local json = require "kernelband.base.json"
+local progress = require "kernelband.search.progress"
 
 local status = { name = "matmul", done = 12, steps = 48, best = 18.4, best_id = 9,
   best_strategy = "tiling", last = 0.97, verdict = "ok", elapsed_s = 42,

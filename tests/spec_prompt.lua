@@ -1,6 +1,6 @@
 local t = require "harness"
 local kb = require "kernelband"
-local prompt = require "kernelband.prompt"
+local prompt = require "kernelband.generator.prompt"
 
 local task = kb.task "examples/tasks/matmul"
 local tiling = kb.strategy "strategies/c/tiling.lua"
@@ -62,7 +62,7 @@ local function limit_at_zero(dtype, bound)
 end
 
 t.test("the error at 0 that a question allows is what the judge allows", function()
-  local judged = require "kernelband.llm.judged"
+  local judged = require "kernelband.generator.judged"
   for _, case in ipairs {               -- dtype, language, underflow; with atomics another
     { "f32", "c", 1, false }, { "f16", "c", 1, false }, { "f64", "c", 1, false },
     { "f16", "c", 2 ^ 30, false }, { "bf16", "c", 512, false },
@@ -90,7 +90,7 @@ t.test("the error at 0 that a question allows is what the judge allows", functio
 end)
 
 t.test("what is drawn for arrays of integers is told", function()
-  local judged = require "kernelband.llm.judged"
+  local judged = require "kernelband.generator.judged"
   local text = judged.text { task = { shapes = { timed = { { n = 1 } } }, language = "c", args = {
     { name = "keys", mode = "in", dtype = "u8", dims = { "n" } },
     { name = "at", mode = "in", dtype = "i32", dims = { "n" }, below = "n" },
@@ -168,7 +168,7 @@ t.test("the values of open constants are told with their times", function()
 end)
 
 t.test("constants that moved do not hide what else changed", function()
-  local changes = require "kernelband.changes"
+  local changes = require "kernelband.base.changes"
   local old = "#define BLOCK 8\nvoid f(void) { plain(); }\n"
   local new = "#define BLOCK 16\nvoid f(void) { vectors(); }\n"
   t.equal(changes.of(old, new, { BLOCK = 8 }, { BLOCK = 16 }, true),

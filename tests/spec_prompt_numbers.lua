@@ -4,7 +4,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local questions = require "questions"
 local tasks = require "kernelband.task"
 
@@ -227,7 +227,7 @@ local function kernel_lines(db, task, machine, language, id)
 end
 
 local function line_count(a, b)
-  local diff = require "kernelband.diff"
+  local diff = require "kernelband.base.diff"
   return diff.count(diff.lines(a, b))
 end
 

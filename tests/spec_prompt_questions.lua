@@ -82,7 +82,7 @@ for i, s in ipairs(situations) do
     if os.getenv "KEEP" then assert(core.system.write_file(file, text)) end
     local kept = assert(core.system.read_file(file))
     if kept ~= text then
-      local diff = require "kernelband.diff"
+      local diff = require "kernelband.base.diff"
       local out = {}
       for _, e in ipairs(diff.lines(kept, text)) do
         if e[1] ~= " " and #out < 20 then out[#out + 1] = e[1] .. e[2] end

@@ -55,7 +55,7 @@ local question = {}
 
 -- A generator that answers n at pull n and keeps its exchanges.
 local function recorded(dir)
-  local ask = require "kernelband.llm.ask"
+  local ask = require "kernelband.generator.ask"
   return ask.instance { name = "x", identity = "x", origin = "x", task = task,
     options = { repair = 1, record = dir }, exchange = function(_, q, _, about)
       question[about.pull] = q.text

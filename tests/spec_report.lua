@@ -2,8 +2,8 @@
 -- stay texts, and what it looks like to a browser where there is one.
 local t = require "harness"
 local kb = require "kernelband"
-local chart = require "kernelband.chart"
-local diff = require "kernelband.diff"
+local chart = require "kernelband.report.chart"
+local diff = require "kernelband.base.diff"
 local journals = require "journals"
 local markup = require "markup"
 local model = require "kernelband.report.model"

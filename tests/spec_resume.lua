@@ -2,7 +2,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local run = require "kernelband.run"
+local run = require "kernelband.store.run"
 local worlds = require "worlds"
 
 local exe = core.system.exe()

@@ -1,8 +1,8 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local progress = require "kernelband.progress"
-local run = require "kernelband.run"
+local progress = require "kernelband.search.progress"
+local run = require "kernelband.store.run"
 local worlds = require "worlds"
 
 local exe = core.system.exe()
@@ -55,7 +55,7 @@ t.test("the folder holds the journal, the best source and the result", function(
     .. "ORDER BY kind"), { { kind = "baseline", n = 1 }, { kind = "confirm", n = 1 },
                            { kind = "pull", n = 4 } })
   t.equal(rows(out, "PRAGMA user_version"), { { user_version = 2 } })
-  local result = require("kernelband.json").decode(
+  local result = require("kernelband.base.json").decode(
     core.system.read_file(out .. "/result.json"))
   t.equal(result.speedup, r.speedup)
   t.equal(result.verdicts, { ok = 4 })
@@ -190,7 +190,7 @@ t.test("a disk that is nearly full is an error before it is full", function()
 end)
 
 t.test("JSON keeps every digit and sorts its keys", function()
-  local json = require "kernelband.json"
+  local json = require "kernelband.base.json"
   t.equal(json.encode { b = 0.1, a = { 1, 2.0, 1 / 3 }, c = "x/\"\n" },
           '{"a":[1,2,0.33333333333333331],"b":0.1,"c":"x/\\"\\n"}')
   t.equal(json.decode(json.encode { x = 1 / 3 }).x, 1 / 3)

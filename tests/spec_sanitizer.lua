@@ -2,7 +2,7 @@
 -- print what the real ones do. No GPU is needed.
 local t = require "harness"
 local core = require "kernelband.core"
-local strict = require "kernelband.strict"
+local strict = require "kernelband.evaluate.strict"
 
 local folder = os.tmpname()
 os.remove(folder)

@@ -2,8 +2,8 @@
 -- cubin (nvcc -arch=sm_90a -cubin) and what nvdisasm 13.1 -c -ndf printed of that.
 local t = require "harness"
 local core = require "kernelband.core"
-local sass = require "kernelband.sass"
-local toolkit = require "kernelband.toolkit"
+local sass = require "kernelband.evaluate.sass"
+local toolkit = require "kernelband.base.toolkit"
 
 local kept = assert(core.system.read_file "tests/sass/sums.txt")
 

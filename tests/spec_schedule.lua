@@ -337,7 +337,7 @@ t.test("register tiles fill the registers and leave some to spare", function()
 end)
 
 t.test("every C schedule's first points are points of it", function()
-  local path = require "kernelband.path"
+  local path = require "kernelband.base.path"
   local tasks = path.find "examples/tasks"
   for _, isa in ipairs { "avx2+fma", "avx512f", "baseline" } do
     local here = { roofline = { isa = isa, l1d_bytes = 32768, l2_bytes = 524288, l3_bytes = 0 } }

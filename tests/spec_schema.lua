@@ -1,5 +1,5 @@
 local t = require "harness"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local shape = { { "rows", "integer", at_least = 1 } }
 local rules = {

@@ -1,7 +1,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local worlds = require "worlds"
 
 local first_open = worlds.file [[
@@ -174,7 +174,7 @@ t.test("a gain that the second look does not see is none", function()
 end)
 
 t.test("of a run's confirmations the last that no later one takes back names the winner", function()
-  local winner = require("kernelband.verdict").winner
+  local winner = require("kernelband.evaluate.verdict").winner
   local function look(kernel, speedup, verdict)
     return { kernel = kernel, evaluation = { verdict = verdict or "ok", speedup = speedup } }
   end

@@ -2,7 +2,7 @@
 local t = require "harness"
 local core = require "kernelband.core"
 local journals = require "journals"
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local markup = require "markup"
 local worlds = require "worlds"
 

@@ -2,8 +2,8 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local run = require "kernelband.run"
-local steer = require "kernelband.steer"
+local run = require "kernelband.store.run"
+local steer = require "kernelband.search.steer"
 local worlds = require "worlds"
 
 local exe = core.system.exe()

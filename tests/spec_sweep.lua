@@ -1,6 +1,6 @@
 local t = require "harness"
 local kb = require "kernelband"
-local core, json = kb.core, require "kernelband.json"
+local core, json = kb.core, require "kernelband.base.json"
 local compare = kb.compare
 
 local folder = t.folder()
@@ -85,7 +85,7 @@ end)
 
 local script = keep("sweep.lua", ([[
 local kb = require "kernelband"
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 local first = kb.sweep { spaces = { kb.trace(%q) }, policies = { "policies/random.lua" },
                          seeds = 3, steps = 5, quiet = true }
 local r = kb.sweep { spaces = { kb.trace(%q), kb.trace(%q) }, quiet = true, seeds = 40,
@@ -181,7 +181,7 @@ end)
 
 t.test("the comparison is also a page that needs nothing else", function()
   local rows = sweep { seeds = 2, policies = { { file = "policies/random.lua", name = "a<b>" } } }
-  local page = require("kernelband.compare_page").html(compare.table(rows), rows)
+  local page = require("kernelband.report.compare_page").html(compare.table(rows), rows)
   t.contains(page, "a&lt;b&gt;")
   t.contains(page, "<svg")
   assert(not page:find("http://", 1, true) or page:find "http://www.w3.org")

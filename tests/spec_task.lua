@@ -2,7 +2,7 @@
 -- through the command line.
 local t = require "harness"
 local core = require "kernelband.core"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 local task = require "kernelband.task"
 
 local exe = assert(core.system.exe())

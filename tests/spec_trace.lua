@@ -1,7 +1,7 @@
 local t = require "harness"
 local kb = require "kernelband"
 local core, system = kb.core, kb.core.system
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 
 local folder = t.folder()
 

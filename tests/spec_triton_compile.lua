@@ -3,7 +3,7 @@
 local t = require "harness"
 local core = require "kernelband.core"
 local compile = require "kernelband.triton.compile"
-local plan = require "kernelband.plan"
+local plan = require "kernelband.task.plan"
 local python = require "kernelband.triton.python"
 local task = require "kernelband.task"
 

@@ -5,10 +5,10 @@ local t = require "harness"
 local candidates = require "candidates"
 local core = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
-local inputs = require "kernelband.inputs"
-local mutants = require "kernelband.mutants"
+local inputs = require "kernelband.evaluate.inputs"
+local mutants = require "kernelband.evaluate.mutants"
 local task = require "kernelband.task"
-local win = require "kernelband.win"
+local win = require "kernelband.evaluate.win"
 local worker = require "kernelband.worker"
 
 local dir = t.folder()

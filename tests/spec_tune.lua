@@ -1,5 +1,5 @@
 local t = require "harness"
-local tune = require "kernelband.tune"
+local tune = require "kernelband.task.tune"
 
 t.test("a line declares a constant and its values", function()
   t.equal(tune.parse "// kb: tune BX 64 128 256\n  //kb:tune U 1, 2\r\nint x;\n",

@@ -1,8 +1,8 @@
 -- Constants that a candidate declares, searched inside its own pull.
 local t = require "harness"
 local kb = require "kernelband"
-local run = require "kernelband.run"
-local tuning = require "kernelband.tuning"
+local run = require "kernelband.store.run"
+local tuning = require "kernelband.search.tuning"
 local worlds = require "worlds"
 
 local source = "// kb: tune BX 64 128 256\n// kb: tune UNROLL 1 2 4\nvoid f(void) {}\n"

@@ -1,10 +1,10 @@
 -- kernelband verify: a run's folder alone is enough to confirm its winner, and
 -- not enough to make it lie.
 local t = require "harness"
-local archive = require "kernelband.archive"
+local archive = require "kernelband.store.archive"
 local core = require "kernelband.core"
-local json = require "kernelband.json"
-local run = require "kernelband.run"
+local json = require "kernelband.base.json"
+local run = require "kernelband.store.run"
 
 local exe = assert(core.system.exe())
 local dir = t.folder()

@@ -6,7 +6,7 @@
 --
 -- Each stream sends 20 events of 200 bytes, 100 ms apart, as a model's do.
 local core   = require "kernelband.core"
-local loop   = require "kernelband.loop"
+local loop   = require "kernelband.base.loop"
 local server = require "server"
 
 local streams = {}

@@ -1,8 +1,8 @@
 -- lab.lua - what the scripts of this folder share: the recorded spaces of the
 -- repository; a table, the sentences that it supports, and a drawing.
 local kb   = require "kernelband"
-local page = require "kernelband.compare_page"
-local path = require "kernelband.path"
+local page = require "kernelband.report.compare_page"
+local path = require "kernelband.base.path"
 
 local lab = {}
 
@@ -106,7 +106,8 @@ end
 -- Pairs (phi, strategy, gained or not) as a random policy would meet them: n draws
 -- of a valid configuration, a strategy open for it and a neighbour.
 function lab.pairs(task, n, seed)
-  local walk, features = require "kernelband.trace.walk", require "kernelband.trace.features"
+  local walk, features = require "kernelband.search.simulate.walk",
+                         require "kernelband.search.simulate.features"
   local W, rng, out = task.world, kb.core.rng(seed), {}
   while #out < n do
     local i, s = W.ok[1 + rng:below(#W.ok)], 1 + rng:below(#W.strategies)

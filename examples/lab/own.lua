@@ -3,7 +3,7 @@
 --   kernelband run examples/lab/own.lua POLICY.lua [seeds] [steps]
 local kb   = require "kernelband"
 local lab  = require "lab"
-local path = require "kernelband.path"
+local path = require "kernelband.base.path"
 
 local own   = kb.policy(arg[1] or error "which policy?")
 local steps = math.tointeger(tonumber(arg[3] or 60))

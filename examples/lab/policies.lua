@@ -3,7 +3,7 @@
 --   kernelband run examples/lab/policies.lua [seeds]
 local kb   = require "kernelband"
 local lab  = require "lab"
-local path = require "kernelband.path"
+local path = require "kernelband.base.path"
 
 local spaces, recorded = lab.spaces()
 local files = { "policies/kernelband.lua" }

@@ -2,7 +2,7 @@
 -- pairs (phi, gained or not) of one space and asked about another: the chance that a
 -- pair which gained ranks above one which did not (0.5 is a guess).
 --   kernelband run examples/lab/transfer.lua [pairs]
-local chart = require "kernelband.chart"
+local chart = require "kernelband.report.chart"
 local lab   = require "lab"
 
 local n = math.tointeger(tonumber(arg[1] or 1000))

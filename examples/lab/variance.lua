@@ -3,7 +3,7 @@
 -- beside what clusters drawn by lot explain.
 --   kernelband run examples/lab/variance.lua [K] [pairs]
 local kb    = require "kernelband"
-local chart = require "kernelband.chart"
+local chart = require "kernelband.report.chart"
 local lab   = require "lab"
 
 local k, n = math.tointeger(tonumber(arg[1] or 3)), math.tointeger(tonumber(arg[2] or 3000))

@@ -1,24 +1,24 @@
 -- require "kernelband" - the whole public Lua interface. Parts are loaded when
 -- first used, so that a tool that needs one does not pay for all.
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 -- Each name: the module that has it, and the field of that module, or nil when
 -- the module itself is the value.
 local parts = {
   { "core",       "kernelband.core" },
   { "task",       "kernelband.task", "load" },
-  { "strategies", "kernelband.strategy", "set" },
-  { "strategy",   "kernelband.strategy", "load" },
+  { "strategies", "kernelband.policy.strategy", "set" },
+  { "strategy",   "kernelband.policy.strategy", "load" },
   { "policy",     "kernelband.policy", "load" },
   { "search",     "kernelband.search", "run" },
-  { "search_all", "kernelband.search_all", "run" },
-  { "reward",     "kernelband.reward" },
-  { "gpus",       "kernelband.device", "gpus" },
-  { "synthetic",  "kernelband.synthetic", "new" },
+  { "search_all", "kernelband.search.all", "run" },
+  { "reward",     "kernelband.policy.reward" },
+  { "gpus",       "kernelband.task.device", "gpus" },
+  { "synthetic",  "kernelband.task.synthetic", "new" },
   { "trace",      "kernelband.trace", "new" },
-  { "sweep",      "kernelband.sweep", "run" },
-  { "compare",    "kernelband.compare" },
-  { "metrics",    "kernelband.metrics" },
+  { "sweep",      "kernelband.bench.sweep", "run" },
+  { "compare",    "kernelband.bench.compare" },
+  { "metrics",    "kernelband.bench.metrics" },
 }
 
 local generators = {
@@ -30,9 +30,22 @@ local generators = {
 }
 
 local importers = {
-  { "tritonbench", "kernelband.import.tritonbench", "load" },
-  { "kernelbench", "kernelband.import.kernelbench", "load" },
+  { "tritonbench", "kernelband.bench.import.tritonbench", "load" },
+  { "kernelbench", "kernelband.bench.import.kernelbench", "load" },
 }
+
+-- Old names of modules that scripts and schedules may still require.
+local old_names = {
+  json = "base.json", loop = "base.loop", path = "base.path", progress = "search.progress",
+  run = "store.run", ["trace.features"] = "search.simulate.features",
+  ["trace.walk"] = "search.simulate.walk", emit_cuda = "emit.cuda", emit_rows = "emit.rows",
+  emit_tile = "emit.tile",
+}
+
+table.insert(package.searchers, function(name)
+  local now = old_names[name:match "^kernelband%.(.*)" or ""]
+  return now and function() return require("kernelband." .. now) end or nil
+end)
 
 -- A table whose names are looked up, once each, in list.
 local function face(who, list)

@@ -2,7 +2,7 @@
 -- take two seconds with 16 in flight.
 package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
 local core    = require "kernelband.core"
-local loop    = require "kernelband.loop"
+local loop    = require "kernelband.base.loop"
 local server  = require "server"
 local streams = require "streams"
 

@@ -3,7 +3,7 @@
 -- space where KERNELBAND_SPACES names it, else a made-up one of that size.
 --   kernelband run tests/bench/bench_lab.lua [searches]
 local kb     = require "kernelband"
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local spaces = require "spaces"
 
 local searches, steps = math.tointeger(tonumber(arg[1] or 1000)), 60

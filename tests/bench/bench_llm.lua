@@ -2,7 +2,7 @@
 -- streamed answer of 1,000 events, candidate, normal form. No network.
 local kb     = require "kernelband"
 local core   = kb.core
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 
 local task = kb.task "examples/tasks/matmul"
 local code = assert(core.system.read_file "examples/answers/02-tiles.md")

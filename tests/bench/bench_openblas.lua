@@ -5,7 +5,7 @@
 -- machine with AVX-512 "-mno-avx512f" compiles what was found, and -march=native elsewhere
 -- in the run, without it. Needs cc and OpenBLAS with its header (libopenblas-dev).
 local kb   = require "kernelband"
-local path = require "kernelband.path"
+local path = require "kernelband.base.path"
 
 local core, stats, rounds = kb.core.system, kb.core.stats, 31
 local folder = os.tmpname()

@@ -1,7 +1,7 @@
 -- CPU time of building a question, over a made-up search of 40 pulls (at most 4 ms asked for).
 package.path = "tests/?.lua;" .. package.path
 local core      = require "kernelband.core"
-local prompt    = require "kernelband.prompt"
+local prompt    = require "kernelband.generator.prompt"
 local questions = require "questions"
 
 local times, new = {}, prompt.new

@@ -3,9 +3,9 @@
 --   kernelband run tests/bench/bench_truth.lua [A_A [THREE_PERCENT]]    500, 200
 local core     = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
-local rooms    = require "kernelband.room"
+local rooms    = require "kernelband.evaluate.room"
 local task     = require "kernelband.task"
-local timing   = require "kernelband.timing"
+local timing   = require "kernelband.evaluate.timing"
 
 local trials_aa = math.tointeger(tonumber(arg[1] or 500))
 local trials_3  = math.tointeger(tonumber(arg[2] or 200))
@@ -92,7 +92,7 @@ print(("checks of 1 MiB of output  %.0f ms  (target 150 ms)  on %s"):format(
 local refused = {}
 for i = 1, 5 do
   local start = core.system.now_ns()
-  require("kernelband.mutants").refuse(m)
+  require("kernelband.evaluate.mutants").refuse(m)
   refused[i] = (core.system.now_ns() - start) / 1e6
 end
 print(("mutants of that task        %.0f ms  (once a start of the engine; target 100 ms)"):format(

@@ -7,8 +7,8 @@
 -- KERNELBAND_PYTHON: a python with kernel_tuner 1.5.0, scikit-learn, scikit-optimize and
 -- pyatf 0.0.13 (else python3).
 local kb   = require "kernelband"
-local json = require "kernelband.json"
-local path = require "kernelband.path"
+local json = require "kernelband.base.json"
+local path = require "kernelband.base.path"
 
 local data, raw = arg[1], arg[2]
 if not raw then

@@ -3,10 +3,10 @@
 -- shape and running the reference on them takes. The baseline is the candidate.
 --   kernelband run tests/bench/budget.lua [EVALUATIONS [TASK ..]]       5, all of soak-aa
 package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
-local check     = require "kernelband.check"
+local check     = require "kernelband.evaluate.check"
 local core      = require "kernelband.core"
 local evaluate  = require "kernelband.evaluate"
-local inputs    = require "kernelband.inputs"
+local inputs    = require "kernelband.evaluate.inputs"
 local strangers = require "strangers"
 local task      = require "kernelband.task"
 

@@ -7,7 +7,7 @@
 --   kernelband run tests/bench/parallel.lua [short run] [long run] [pieces an answer]
 package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
 local kb     = require "kernelband"
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local server = require "server"
 local core   = kb.core
 

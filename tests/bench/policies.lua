@@ -14,8 +14,8 @@
 -- The default policy was tuned on the first three spaces alone; the others were held out.
 local kb   = require "kernelband"
 local core = kb.core
-local memory = require "kernelband.memory"
-local path = require "kernelband.path"
+local memory = require "kernelband.policy.memory"
+local path = require "kernelband.base.path"
 
 local data = assert(arg[1], "a folder with the six files")
 local seeds, jobs, parts = 20, 1, {}

@@ -2,7 +2,7 @@
 -- AutoTuningAssociation, MIT) where KERNELBAND_SPACES names a folder that has them, with
 -- their axes grouped as sensible strategies; else our own recordings.
 local kb   = require "kernelband"
-local path = require "kernelband.path"
+local path = require "kernelband.base.path"
 
 local spaces = {}
 

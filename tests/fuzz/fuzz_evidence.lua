@@ -2,7 +2,7 @@
 -- long, and admit must answer.
 --   kernelband run tests/fuzz/fuzz_evidence.lua [ITERATIONS [SEED]]
 local core = require "kernelband.core"
-local evidence = require "kernelband.evidence"
+local evidence = require "kernelband.evaluate.evidence"
 
 local iterations = math.tointeger(tonumber(arg[1] or 1000))
 local seed = math.tointeger(tonumber(arg[2] or 1))

@@ -3,7 +3,7 @@
 -- KB_FUZZ_SEED, KB_FUZZ_CASES in the environment choose others.
 package.path = (arg[0]:match "^(.*)/fuzz/" or "tests") .. "/?.lua;" .. package.path
 local core   = require "kernelband.core"
-local loop   = require "kernelband.loop"
+local loop   = require "kernelband.base.loop"
 local server = require "server"
 
 local rng = core.rng(tonumber(os.getenv "KB_FUZZ_SEED") or 1)

@@ -3,12 +3,12 @@
 -- how long. Run by make fuzz.
 package.path = "tests/?.lua;" .. package.path
 local core = require "kernelband.core"
-local export = require "kernelband.export"
-local import = require "kernelband.import"
+local export = require "kernelband.report.export"
+local import = require "kernelband.report.import"
 local journal = require "kernelband.report.journal"
 local markup = require "markup"
 local report = require "kernelband.report"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local seconds = tonumber(os.getenv "SECONDS") or 10
 local rng = core.rng(math.tointeger(tonumber(os.getenv "SEED") or 1))

@@ -1,6 +1,6 @@
 -- Seeded mutations of good plans: parse and resolve answer, whatever comes.
 local core = require "kernelband.core"
-local plan = require "kernelband.plan"
+local plan = require "kernelband.task.plan"
 package.path = (arg[0]:match "^(.*)/" or ".") .. "/?.lua;" .. package.path
 local mutate = require "mutate"
 

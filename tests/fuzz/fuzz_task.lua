@@ -1,7 +1,7 @@
 -- Mutations of good task and schedule files: the loader gives a task, or a
 -- configuration error that names the file; it never fails in another way.
 local core = require "kernelband.core"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 local task = require "kernelband.task"
 package.path = (arg[0]:match "^(.*)/" or ".") .. "/?.lua;" .. package.path
 local mutate = require "mutate"

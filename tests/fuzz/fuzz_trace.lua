@@ -1,8 +1,8 @@
 -- Readers of recorded spaces on damaged files: every one is a space or an error that
 -- names the file, never a fault of ours.  SECONDS=60 kernelband run tests/fuzz/fuzz_trace.lua
 local kb     = require "kernelband"
-local json   = require "kernelband.json"
-local schema = require "kernelband.schema"
+local json   = require "kernelband.base.json"
+local schema = require "kernelband.base.schema"
 local core   = kb.core
 
 local seconds = tonumber(os.getenv "SECONDS" or "10") / 4

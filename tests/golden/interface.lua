@@ -2,7 +2,7 @@
 -- statuses, the tables of run.db, the sentences that mistakes are answered by.
 local cli = require "kernelband.cli"
 local core = require "kernelband.core"
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 
 local function help(golden)
   local out = {}
@@ -22,8 +22,8 @@ local function doc(golden)
     golden.file("interface/doc." .. kind, text)
   end
   local _, text = golden.kernelband "doc meta"
-  golden.file("interface/doc.meta", text == golden.text_of "lua/kernelband/meta.lua"
-              and "the same as lua/kernelband/meta.lua\n" or text)
+  golden.file("interface/doc.meta", text == golden.text_of "lua/kernelband/cli/doc/definitions.lua"
+              and "the same as lua/kernelband/cli/doc/definitions.lua\n" or text)
 end
 
 local function lists(golden)

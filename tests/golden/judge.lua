@@ -2,7 +2,7 @@
 -- far as no GPU is needed), what is admitted of cubins and PTX, and what workers answer.
 local candidates = require "candidates"
 local core = require "kernelband.core"
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 
 local system = core.system
 

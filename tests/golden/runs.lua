@@ -2,7 +2,7 @@
 -- export and verify make of them. Numbers of synthetic tasks are compared as they are, new times
 -- of measured kernels are not.
 local core = require "kernelband.core"
-local json = require "kernelband.json"
+local json = require "kernelband.base.json"
 
 local system = core.system
 local kinds = {                         -- name, whether its kernels are measured, new budget

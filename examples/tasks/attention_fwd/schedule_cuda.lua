@@ -7,7 +7,7 @@
 -- shared memory. Tensor cores have to have a tile: the smallest where none is
 -- given.
 
-local tile = require "kernelband.emit_tile"
+local tile = require "kernelband.emit.tile"
 local code = require "kernelband.emit"
 
 local parameters = {

@@ -7,7 +7,7 @@
 -- thread computes 8 channels of `vector` pixels. Packing reorders the filters
 -- beforehand, so that the channels of one tap lie side by side.
 
-local tile = require "kernelband.emit_tile"
+local tile = require "kernelband.emit.tile"
 local code = require "kernelband.emit"
 
 local parameters = {

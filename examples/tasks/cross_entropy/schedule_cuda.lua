@@ -2,8 +2,8 @@
 --
 -- fuse_passes: "none" finds the maximum of a row, then the sum; "online" finds
 -- both in one pass; "hold" reads a row once and keeps it. What else there is to
--- choose is in kernelband/emit_rows.lua.
-local rows = require "kernelband.emit_rows"
+-- choose is in kernelband/emit/rows.lua.
+local rows = require "kernelband.emit.rows"
 
 local lowest = "-3.402823466e38f"
 

@@ -2,8 +2,8 @@
 --
 -- fuse_passes: "none" adds the bias in a pass of its own. tanh: by the library,
 -- or as 1 - 2 / (1 + exp 2a), which is the sigmoid of 2a once halved. What else
--- there is to choose is in kernelband/emit_rows.lua.
-local rows = require "kernelband.emit_rows"
+-- there is to choose is in kernelband/emit/rows.lua.
+local rows = require "kernelband.emit.rows"
 
 local function helpers(w, p)
   w.line("__device__ inline float gelu(float z)")

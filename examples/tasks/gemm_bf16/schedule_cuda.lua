@@ -5,7 +5,7 @@
 -- computes warp_m x warp_n results, by fp32 arithmetic (scalar) or on tensor
 -- cores (mma), which have to have a tile: the smallest where none is given.
 
-local tile = require "kernelband.emit_tile"
+local tile = require "kernelband.emit.tile"
 local code = require "kernelband.emit"
 
 local parameters = {

@@ -5,7 +5,7 @@
 -- warp_m x warp_n results, its lanes 4 down and 8 across. Packing transposes a
 -- beforehand, so that both tiles are walked along rows.
 
-local tile = require "kernelband.emit_tile"
+local tile = require "kernelband.emit.tile"
 local code = require "kernelband.emit"
 
 local parameters = {

@@ -3,8 +3,8 @@
 -- fuse_passes: "none" takes a pass each for mean, variance, normalisation, and
 -- weight and bias; "recompute" does the last two in one; "online" finds mean and
 -- variance in one pass (Welford; merged as by Chan, Golub & LeVeque 1979); "hold"
--- reads a row once and keeps it. The rest is in kernelband/emit_rows.lua.
-local rows = require "kernelband.emit_rows"
+-- reads a row once and keeps it. The rest is in kernelband/emit/rows.lua.
+local rows = require "kernelband.emit.rows"
 
 local function sum(name, each)
   return { name = name, none = { "0.0f" }, each = each, merge = "a.v[0] += b.v[0];" }

@@ -2,8 +2,8 @@
 --
 -- fuse_passes: "none" reads a row for its largest magnitude, then again; "hold"
 -- reads it once and keeps it. The arithmetic is fixed by the task, so that the
--- result is exact. What else there is to choose is in kernelband/emit_rows.lua.
-local rows = require "kernelband.emit_rows"
+-- result is exact. What else there is to choose is in kernelband/emit/rows.lua.
+local rows = require "kernelband.emit.rows"
 
 local passes = {
   {

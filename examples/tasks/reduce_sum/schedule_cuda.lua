@@ -2,8 +2,8 @@
 --
 -- fuse_passes: "none" leaves the partial sums of a row's threads to a second
 -- launch; "one" adds them up in the block; "hold" also asks for a whole row at
--- once. What else there is to choose is in kernelband/emit_rows.lua.
-local rows = require "kernelband.emit_rows"
+-- once. What else there is to choose is in kernelband/emit/rows.lua.
+local rows = require "kernelband.emit.rows"
 
 local part = { name = "sum", none = { "0.0f" }, each = "p.v[0] += e;",
                merge = "a.v[0] += b.v[0];" }

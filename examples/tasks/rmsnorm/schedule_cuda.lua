@@ -2,8 +2,8 @@
 --
 -- fuse_passes: "none" scales and multiplies by the weight in passes of their own;
 -- "recompute" does both while it reads x again; "hold" reads a row once and
--- keeps it. What else there is to choose is in kernelband/emit_rows.lua.
-local rows = require "kernelband.emit_rows"
+-- keeps it. What else there is to choose is in kernelband/emit/rows.lua.
+local rows = require "kernelband.emit.rows"
 
 local squares = {
   part = { name = "squares", none = { "0.0f" }, each = "p.v[0] += e * e;",

@@ -4,7 +4,7 @@
 -- fuse_passes: "none" makes one output of each item, "pair" both elements of a
 -- rotated pair, which then are read once. A thread has `items` of them in turn,
 -- `unroll` in flight.
-local cuda = require "kernelband.emit_cuda"
+local cuda = require "kernelband.emit.cuda"
 local emit = require "kernelband.emit"
 
 local parameters = {

@@ -3,8 +3,8 @@
 -- fuse_passes: "none" finds the maximum, stores exponentials while adding them
 -- up, and scales what it stored; "recompute" computes the exponentials twice
 -- instead; "online" finds maximum and sum in one pass; "hold" reads a row once
--- and keeps it. What else there is to choose is in kernelband/emit_rows.lua.
-local rows = require "kernelband.emit_rows"
+-- and keeps it. What else there is to choose is in kernelband/emit/rows.lua.
+local rows = require "kernelband.emit.rows"
 
 local lowest = "-3.402823466e38f"
 

@@ -4,7 +4,7 @@
 -- planes, each thread keeping the values below, at and above its vector. pack
 -- puts the plane at hand into shared memory; unroll and prefetch are those of the
 -- march, which then asks for planes further above.
-local cuda = require "kernelband.emit_cuda"
+local cuda = require "kernelband.emit.cuda"
 local emit = require "kernelband.emit"
 
 local parameters = {

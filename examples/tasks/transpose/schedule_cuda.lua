@@ -5,7 +5,7 @@
 -- below the other, or fuse_rows elements a thread without tiles; `unroll` vectors of
 -- a thread are in flight. Of a tile's columns in shared memory a padding or an
 -- exclusive or with the row keeps them in different banks.
-local cuda = require "kernelband.emit_cuda"
+local cuda = require "kernelband.emit.cuda"
 local emit = require "kernelband.emit"
 
 local parameters = {

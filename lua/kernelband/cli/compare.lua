@@ -1,9 +1,9 @@
 -- kernelband compare ROWS|RUN...: which policy is better, and is it more than chance.
 local core    = require "kernelband.core"
-local compare = require "kernelband.compare"
-local json    = require "kernelband.json"
-local options = require "kernelband.options"
-local schema  = require "kernelband.schema"
+local compare = require "kernelband.bench.compare"
+local json    = require "kernelband.base.json"
+local options = require "kernelband.cli.options"
+local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband compare ROWS|RUN... [--at 20,60] [--against CELL] [--json] [--tsv]\n"
   .. "                          [--html FILE] [--paper]"
@@ -53,7 +53,7 @@ fast_p over tasks instead, of the best kernel of every run, by generator and pol
   run = function(args)
     local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1 })
     if opt.paper then
-      local metrics = require "kernelband.metrics"
+      local metrics = require "kernelband.bench.metrics"
       io.write(metrics.text(metrics.of_runs(rest)))
       return 0
     end
@@ -61,7 +61,7 @@ fast_p over tasks instead, of the best kernel of every run, by generator and pol
     local rows = compare.load(rest)
     local t = compare.table(rows, { at = at, against = opt.against })
     if opt.html then
-      local text = require("kernelband.compare_page").html(t, rows)
+      local text = require("kernelband.report.compare_page").html(t, rows)
       local ok, why = core.system.write_file(opt.html, text)
       if not ok then schema.raise("kernelband compare: %s", why) end
     end

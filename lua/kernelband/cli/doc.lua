@@ -1,8 +1,8 @@
 -- kernelband doc man|bash|zsh|meta - texts that are made from the program's own
 -- tables: the manual page, the shells' completion, the editors' definitions.
 local core    = require "kernelband.core"
-local options = require "kernelband.options"
-local schema  = require "kernelband.schema"
+local options = require "kernelband.cli.options"
+local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband doc man|bash|zsh|meta [-o FILE]"
 
@@ -11,10 +11,10 @@ local opts = {
 }
 
 local texts = {
-  man  = function() return require("kernelband.doc.man").page() end,
-  bash = function() return (require("kernelband.doc.completion").bash()) end,
-  zsh  = function() return (require("kernelband.doc.completion").zsh()) end,
-  meta = function() return require("kernelband.doc.meta").text() end,
+  man  = function() return require("kernelband.cli.doc.man").page() end,
+  bash = function() return (require("kernelband.cli.doc.completion").bash()) end,
+  zsh  = function() return (require("kernelband.cli.doc.completion").zsh()) end,
+  meta = function() return require("kernelband.cli.doc.meta").text() end,
 }
 local names = { "man", "bash", "zsh", "meta" }
 

@@ -1,8 +1,8 @@
 -- kernelband doctor - what this machine can do, what is missing, what to do.
 local core    = require "kernelband.core"
 local cjson   = require "cjson"
-local options = require "kernelband.options"
-local toolkit = require "kernelband.toolkit"
+local options = require "kernelband.cli.options"
+local toolkit = require "kernelband.base.toolkit"
 
 local usage = "kernelband doctor [--json]"
 local host = core.system.host()

@@ -1,11 +1,11 @@
 -- kernelband eval TASK SOURCE: one candidate through all checks.
 local core     = require "kernelband.core"
 local cjson    = require "cjson"
-local device   = require "kernelband.device"
-local json     = require "kernelband.json"
-local options  = require "kernelband.options"
-local progress = require "kernelband.progress"
-local schema   = require "kernelband.schema"
+local device   = require "kernelband.task.device"
+local json     = require "kernelband.base.json"
+local options  = require "kernelband.cli.options"
+local progress = require "kernelband.search.progress"
+local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
 
 local usage = "kernelband eval TASK SOURCE [--json] [--confirm] [--strict] "
@@ -47,7 +47,7 @@ end
 local function strictly(t, out, opt, file)
   local name = device.resolve(opt.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
   if not opt.strict or out.verdict ~= "ok" or core.language(name) ~= "cuda" then return out end
-  local bad = require("kernelband.strict").sanitizer(out, t.dir, file, name)
+  local bad = require("kernelband.evaluate.strict").sanitizer(out, t.dir, file, name)
   if bad then bad.checks, bad.weakened, bad.shapes = out.checks, out.weakened, {} end
   return bad or out
 end

@@ -1,8 +1,8 @@
 -- kernelband export RUN - a run for other tools.
-local export  = require "kernelband.export"
+local export  = require "kernelband.report.export"
 local journal = require "kernelband.report.journal"
-local options = require "kernelband.options"
-local schema  = require "kernelband.schema"
+local options = require "kernelband.cli.options"
+local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband export RUN --jsonl|--csv|--t4|--sft [-o FILE]"
 

@@ -1,7 +1,7 @@
 -- kernelband import FILE -o RUN - results recorded elsewhere as a run folder.
-local import  = require "kernelband.import"
-local options = require "kernelband.options"
-local schema  = require "kernelband.schema"
+local import  = require "kernelband.report.import"
+local options = require "kernelband.cli.options"
+local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband import FILE -o RUN"
 

@@ -6,8 +6,9 @@
 -- and options = the table of options.lua; help =, more text below the usage;
 -- script = true when the words after its first argument are not its own (so
 -- --help among them is not ours).
+local kb     = require "kernelband"       -- and its searcher
 local core   = require "kernelband.core"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
 
@@ -93,7 +94,7 @@ function cli.main(args)
     print(overview())
     return name and cli.done or cli.usage
   elseif name == "--version" then
-    print("kernelband " .. require("kernelband").version)
+    print("kernelband " .. kb.version)
     return cli.done
   end
   local names = cli.available()
@@ -106,7 +107,7 @@ function cli.main(args)
   end
   local verb = require("kernelband.cli." .. name)
   if wants_help(verb, args) then
-    local list = require("kernelband.options").help(verb.options)
+    local list = require("kernelband.cli.options").help(verb.options)
     print("usage: " .. verb.usage .. "\n\n" .. verb.summary
           .. (list ~= "" and "\n\n" .. list or "")
           .. (verb.help and "\n\n" .. verb.help or ""))

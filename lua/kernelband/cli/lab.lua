@@ -1,9 +1,9 @@
 -- kernelband lab POLICY.lua - a policy beside the shipped ones.
 local core    = require "kernelband.core"
-local options = require "kernelband.options"
-local path    = require "kernelband.path"
+local options = require "kernelband.cli.options"
+local path    = require "kernelband.base.path"
 local run     = require "kernelband.cli.run"
-local schema  = require "kernelband.schema"
+local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband lab POLICY.lua [--seeds N] [--steps T]"
 

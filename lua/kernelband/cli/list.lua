@@ -1,9 +1,9 @@
 -- kernelband list tasks|strategies|policies - what can be named in a script.
 local core    = require "kernelband.core"
-local fence   = require "kernelband.fence"
-local options = require "kernelband.options"
-local path    = require "kernelband.path"
-local schema  = require "kernelband.schema"
+local fence   = require "kernelband.base.fence"
+local options = require "kernelband.cli.options"
+local path    = require "kernelband.base.path"
+local schema  = require "kernelband.base.schema"
 local tasks   = require "kernelband.task"
 
 local usage = "kernelband list tasks|strategies|policies [--json]"

@@ -1,8 +1,8 @@
 -- kernelband new task|strategy|policy NAME - a first file that works, to edit.
 local core      = require "kernelband.core"
-local options   = require "kernelband.options"
-local schema    = require "kernelband.schema"
-local skeletons = require "kernelband.skeletons"
+local options   = require "kernelband.cli.options"
+local schema    = require "kernelband.base.schema"
+local skeletons = require "kernelband.cli.skeletons"
 
 local usage = "kernelband new task|strategy|policy NAME"
 

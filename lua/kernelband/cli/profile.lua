@@ -2,9 +2,9 @@
 local cjson    = require "cjson"
 local core     = require "kernelband.core"
 local eval     = require "kernelband.cli.eval"
-local options  = require "kernelband.options"
-local progress = require "kernelband.progress"
-local schema   = require "kernelband.schema"
+local options  = require "kernelband.cli.options"
+local progress = require "kernelband.search.progress"
+local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
 
 local usage = "kernelband profile TASK SOURCE [--json] [--device cpu|cpu:N|cuda:N]"

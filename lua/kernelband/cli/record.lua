@@ -1,9 +1,9 @@
 -- kernelband record TASK: a task's schedule as a recorded space for kb.trace.
 local core     = require "kernelband.core"
-local device   = require "kernelband.device"
-local options  = require "kernelband.options"
-local schema   = require "kernelband.schema"
-local strategy = require "kernelband.strategy"
+local device   = require "kernelband.task.device"
+local options  = require "kernelband.cli.options"
+local schema   = require "kernelband.base.schema"
+local strategy = require "kernelband.policy.strategy"
 local task     = require "kernelband.task"
 
 local usage = "kernelband record TASK [--limit N] [--minutes M] [--device cpu|cuda:N]\n"

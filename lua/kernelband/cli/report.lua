@@ -1,6 +1,6 @@
 -- kernelband report RUN... [-o FILE] - a page about one run, or about several.
 local core    = require "kernelband.core"
-local options = require "kernelband.options"
+local options = require "kernelband.cli.options"
 local report  = require "kernelband.report"
 
 local usage = "kernelband report RUN... [-o FILE]"

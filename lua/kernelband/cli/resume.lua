@@ -1,8 +1,8 @@
 -- kernelband resume RUN - goes on with a run that was stopped, or has a new budget.
 local core    = require "kernelband.core"
-local options = require "kernelband.options"
-local run     = require "kernelband.run"
-local schema  = require "kernelband.schema"
+local options = require "kernelband.cli.options"
+local run     = require "kernelband.store.run"
+local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband resume RUN [--steps N] [--minutes M] [--usd X] [--tokens N] "
               .. "[--force] [--script FILE] [--progress auto|always|never|json]"
@@ -74,7 +74,7 @@ local function resume(args)
     io.stderr:write(("kernelband: the folder %s, where the run was started, is gone; going on "
                      .. "from here\n"):format(experiment.directory))
   end
-  require("kernelband.progress").mode(opt.progress)
+  require("kernelband.search.progress").mode(opt.progress)
   local words = table.move(experiment.args or {}, 1, #(experiment.args or {}), 2, { script })
   local code = require("kernelband.cli.run").start(words)
   if not run.resuming().met then

@@ -1,10 +1,10 @@
 -- kernelband run FILE [ARGS] - an experiment, or any other script.
 local core     = require "kernelband.core"
-local path     = require "kernelband.path"
-local progress = require "kernelband.progress"
-local runs     = require "kernelband.run"
-local schema   = require "kernelband.schema"
-local waiting  = require "kernelband.waiting"
+local path     = require "kernelband.base.path"
+local progress = require "kernelband.search.progress"
+local runs     = require "kernelband.store.run"
+local schema   = require "kernelband.base.schema"
+local waiting  = require "kernelband.search.waiting"
 
 local usage = "kernelband run [--resume] [--force] [--progress auto|always|never|json] "
               .. "FILE [ARGS]"

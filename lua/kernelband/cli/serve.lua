@@ -1,7 +1,7 @@
 -- kernelband serve RUN - the report of a run as it goes on, for a browser here.
 local core    = require "kernelband.core"
-local options = require "kernelband.options"
-local schema  = require "kernelband.schema"
+local options = require "kernelband.cli.options"
+local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband serve RUN [--port N]"
 

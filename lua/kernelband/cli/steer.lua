@@ -1,8 +1,8 @@
 -- kernelband steer RUN .. - a word to a search that is running, or will go on.
 local core   = require "kernelband.core"
-local run    = require "kernelband.run"
-local schema = require "kernelband.schema"
-local steer  = require "kernelband.steer"
+local run    = require "kernelband.store.run"
+local schema = require "kernelband.base.schema"
+local steer  = require "kernelband.search.steer"
 
 local usage = "kernelband steer RUN pause|continue|stop|veto STRATEGY|allow STRATEGY|"
               .. "pin KERNEL|pin none|hint TEXT"

@@ -1,13 +1,13 @@
 -- kernelband verify RUN: the winner of a run, built, checked and timed once more
 -- from what its folder holds.
 local core     = require "kernelband.core"
-local archive  = require "kernelband.archive"
+local archive  = require "kernelband.store.archive"
 local evaluate = require "kernelband.evaluate"
-local json     = require "kernelband.json"
-local options  = require "kernelband.options"
-local run      = require "kernelband.run"
-local schema   = require "kernelband.schema"
-local verdict  = require "kernelband.verdict"
+local json     = require "kernelband.base.json"
+local options  = require "kernelband.cli.options"
+local run      = require "kernelband.store.run"
+local schema   = require "kernelband.base.schema"
+local verdict  = require "kernelband.evaluate.verdict"
 
 local usage = "kernelband verify RUN [--json] [--strict] [--device cpu|cpu:N|cuda:N]"
 

@@ -1,7 +1,7 @@
 -- kernelband worker: serves an engine over stdin and stdout. Not for people,
 -- save those who start one through ssh or srun.
-local device  = require "kernelband.device"
-local options = require "kernelband.options"
+local device  = require "kernelband.task.device"
+local options = require "kernelband.cli.options"
 
 local usage = "kernelband worker [--device cpu|cpu:N]"
 

@@ -8,11 +8,11 @@
 -- command that fails is tried again once and then pauses the search, one that cannot
 -- be started stops it: a failure of the world is no pull.
 local core   = require "kernelband.core"
-local json   = require "kernelband.json"
-local prompt = require "kernelband.prompt"
+local json   = require "kernelband.base.json"
+local prompt = require "kernelband.generator.prompt"
 local reply  = require "kernelband.llm.reply"
-local schema = require "kernelband.schema"
-local ask    = require "kernelband.llm.ask"
+local schema = require "kernelband.base.schema"
+local ask    = require "kernelband.generator.ask"
 
 local who <const> = "kb.generator.command"
 local most_bytes <const> = 4 << 20

@@ -6,12 +6,12 @@
 -- provider = "openai" reaches any server that speaks its API. The key is taken from
 -- the environment when the search starts and goes into request headers, nowhere else.
 local client    = require "kernelband.llm.client"
-local json      = require "kernelband.json"
+local json      = require "kernelband.base.json"
 local prices    = require "kernelband.llm.prices"
-local prompt    = require "kernelband.prompt"
+local prompt    = require "kernelband.generator.prompt"
 local providers = require "kernelband.llm.providers"
-local schema    = require "kernelband.schema"
-local ask       = require "kernelband.llm.ask"
+local schema    = require "kernelband.base.schema"
+local ask       = require "kernelband.generator.ask"
 
 local rules = {
   { "provider", "string", default = "openai", one_of = providers.names },

@@ -6,7 +6,7 @@
 -- Each pull goes to one of those that have something for its kernel and strategy,
 -- drawn by their shares (1 unless said). Where that one has nothing after all, the
 -- next is asked.
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local who <const> = "kb.generator.mixed"
 

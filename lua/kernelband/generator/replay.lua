@@ -8,11 +8,11 @@
 -- depends on nothing else, so a run that is resumed gets what it would have got.
 -- An answer costs nothing now; what it cost when it was recorded is kept beside that.
 local core   = require "kernelband.core"
-local json   = require "kernelband.json"
-local prompt = require "kernelband.prompt"
+local json   = require "kernelband.base.json"
+local prompt = require "kernelband.generator.prompt"
 local record = require "kernelband.llm.record"
-local schema = require "kernelband.schema"
-local ask    = require "kernelband.llm.ask"
+local schema = require "kernelband.base.schema"
+local ask    = require "kernelband.generator.ask"
 
 local rules = {
   { "repair", "integer", default = 1, at_least = 0, at_most = 8 },

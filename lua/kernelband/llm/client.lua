@@ -14,7 +14,7 @@
 -- back from here has gone through the censor.
 local core   = require "kernelband.core"
 local errors = require "kernelband.llm.errors"
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local pieces = require "kernelband.llm.pieces"
 local reply  = require "kernelband.llm.reply"
 local providers = require "kernelband.llm.providers"

@@ -12,7 +12,7 @@
 -- "unknown", never 0.
 local core   = require "kernelband.core"
 local reply  = require "kernelband.llm.reply"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local prices = {}
 

@@ -15,10 +15,10 @@
 --                                      finish, tokens, usd, .. }, .. }, hash of all
 --   w = record.open(folder); w.add(exchange)
 local core   = require "kernelband.core"
-local json   = require "kernelband.json"
-local path   = require "kernelband.path"
+local json   = require "kernelband.base.json"
+local path   = require "kernelband.base.path"
 local reply  = require "kernelband.llm.reply"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local record = {}
 

@@ -25,7 +25,7 @@
 
 local core     = require "kernelband.core"
 local gains    = require "kernelband.policy.gains"
-local schema   = require "kernelband.schema"
+local schema   = require "kernelband.base.schema"
 local transfer = require "kernelband.policy.transfer"
 
 local surrogate = {}

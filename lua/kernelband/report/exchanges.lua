@@ -1,11 +1,11 @@
 -- report/exchanges.lua - a run's questions to models and their answers: side by side with what
 -- came of each, what it took, and what each per cent gained has cost. What a provider did not
 -- tell is unknown, not 0.
-local changes = require "kernelband.changes"
-local chart   = require "kernelband.chart"
+local changes = require "kernelband.base.changes"
+local chart   = require "kernelband.report.chart"
 local format  = require "kernelband.report.format"
-local json    = require "kernelband.json"
-local told    = require "kernelband.told"
+local json    = require "kernelband.base.json"
+local told    = require "kernelband.generator.told"
 
 local exchanges = {}
 

@@ -1,6 +1,6 @@
 -- report/format.lua - numbers as a page shows them, and small pieces of HTML.
 -- Everything that comes from a run is escaped here or in chart.lua.
-local chart = require "kernelband.chart"
+local chart = require "kernelband.report.chart"
 
 local format = {}
 local escape = chart.escape

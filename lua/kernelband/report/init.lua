@@ -4,7 +4,7 @@
 --                                          was told of damaged files comes with it
 --   report.html { "runs/a", "runs/b" }     several, side by side
 --   report.sections(m)                     of one model, for the live page
-local chart  = require "kernelband.chart"
+local chart  = require "kernelband.report.chart"
 local format = require "kernelband.report.format"
 local kernel = require "kernelband.report.kernel"
 local model  = require "kernelband.report.model"

@@ -4,9 +4,9 @@
 --   local j <close> = journal.open "runs/a"     raises when there is no run
 --   j:rows(sql, ...)   j:experiment()   j.folder   j.format   j:close()
 --   j.damage        a sentence, where the file is damaged and these are its remains
-local format = require "kernelband.run_format"
-local run    = require "kernelband.run"
-local schema = require "kernelband.schema"
+local format = require "kernelband.store.run_format"
+local run    = require "kernelband.store.run"
+local schema = require "kernelband.base.schema"
 
 local journal = {}
 journal.__index = journal

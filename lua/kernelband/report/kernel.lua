@@ -1,7 +1,7 @@
 -- report/kernel.lua - what the search found: the figures of the winner, the
 -- roofline with the path to it, its profile beside the baseline's, and where all
 -- of this was measured and from what.
-local chart  = require "kernelband.chart"
+local chart  = require "kernelband.report.chart"
 local format = require "kernelband.report.format"
 
 local kernel = {}

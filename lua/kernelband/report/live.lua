@@ -1,9 +1,9 @@
 -- report/live.lua - the page of a run while it goes on. The journal is looked at
 -- every second; sections whose HTML changed are published anew, and the page's
 -- script fetches those alone. Nothing a browser sends reaches this file.
-local chart  = require "kernelband.chart"
+local chart  = require "kernelband.report.chart"
 local core   = require "kernelband.core"
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local model  = require "kernelband.report.model"
 local page   = require "kernelband.report.page"
 local report = require "kernelband.report"

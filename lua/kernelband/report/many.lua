@@ -1,7 +1,7 @@
 -- report/many.lua - several runs side by side. Runs that differ by seed alone form
 -- a group: same task, policy and parameters. A group is one curve, the median of
 -- its runs, with a band from the lowest to the highest.
-local chart  = require "kernelband.chart"
+local chart  = require "kernelband.report.chart"
 local core   = require "kernelband.core"
 local format = require "kernelband.report.format"
 local page   = require "kernelband.report.page"

@@ -3,10 +3,10 @@
 -- what is drawn one by one is a sample, and says so. Reads the journal of
 -- any format, in one transaction, while the run goes on or after it.
 local core   = require "kernelband.core"
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local exchanges = require "kernelband.report.exchanges"
 local journal = require "kernelband.report.journal"
-local verdict = require "kernelband.verdict"
+local verdict = require "kernelband.evaluate.verdict"
 
 local model = {}
 
@@ -195,7 +195,7 @@ function model.target(m, name)
   if m.targets[name] == nil then
     m.targets[name] = false
     for _, set in ipairs(name:find "^[%w_]+$" and sets or {}) do
-      local ok, s = pcall(require("kernelband.strategy").load, set .. name .. ".lua")
+      local ok, s = pcall(require("kernelband.policy.strategy").load, set .. name .. ".lua")
       if ok then m.targets[name] = s.target break end
     end
   end

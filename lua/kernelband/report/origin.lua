@@ -1,6 +1,6 @@
 -- report/origin.lua - what a reader needs to make the figures again: the machine,
 -- the versions, the commands, the seeds, what happened on the way.
-local chart  = require "kernelband.chart"
+local chart  = require "kernelband.report.chart"
 local format = require "kernelband.report.format"
 
 local origin = {}

@@ -2,7 +2,7 @@
 -- else: no font, no script, no picture from anywhere. It can be read without
 -- JavaScript; the little there is sorts tables and, when the page is served,
 -- fetches the sections that changed.
-local chart = require "kernelband.chart"
+local chart = require "kernelband.report.chart"
 
 local page = {}
 

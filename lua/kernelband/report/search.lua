@@ -1,7 +1,7 @@
 -- report/search.lua - how the search went: best so far, verdicts, strategies and
 -- clusters, the kernels' plane. Each function returns the HTML of one section,
 -- nil when the run has nothing to show there.
-local chart  = require "kernelband.chart"
+local chart  = require "kernelband.report.chart"
 local format = require "kernelband.report.format"
 local model  = require "kernelband.report.model"
 local pca    = require "kernelband.report.pca"

@@ -1,7 +1,7 @@
 -- report/source.lua - the winner's source, whole and as a diff to its parent and
 -- to the baseline.
-local chart  = require "kernelband.chart"
-local diff   = require "kernelband.diff"
+local chart  = require "kernelband.report.chart"
+local diff   = require "kernelband.base.diff"
 local format = require "kernelband.report.format"
 
 local source = {}

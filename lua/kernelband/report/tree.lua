@@ -1,6 +1,6 @@
 -- report/tree.lua - the search tree, a row a kernel: what it was made from, by what,
 -- how fast it is, and the verdicts of its pulls that gave no kernel.
-local chart  = require "kernelband.chart"
+local chart  = require "kernelband.report.chart"
 local format = require "kernelband.report.format"
 
 local tree = {}

@@ -11,8 +11,8 @@
 -- The first three are f(W, { steps =, seed = , ... }) -> { share_of_optimum =, share = { after
 -- pull 1, 2, ... } }, by true times, from the start a search of that seed has.
 local core   = require "kernelband.core"
-local schema = require "kernelband.schema"
-local walk   = require "kernelband.trace.walk"
+local schema = require "kernelband.base.schema"
+local walk   = require "kernelband.search.simulate.walk"
 
 local baselines = {}
 

@@ -149,7 +149,7 @@ function ktt.read(file, d, read)
     end
     space.add(where, config, row)
   end
-  if not space then require("kernelband.schema").raise("%s: Results is empty", file) end
+  if not space then require("kernelband.base.schema").raise("%s: Results is empty", file) end
   space.device = type(d.Metadata.Device) == "string" and d.Metadata.Device or nil
   return space
 end

@@ -8,7 +8,7 @@
 --             "sig": [5], "sk": }
 --
 -- Kinds are letters: m measured, d derived, - missing. h is sm, dram, l2.
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local own = {}
 

@@ -8,8 +8,8 @@
 -- every number is looked at before it is used. Errors name file and place.
 local cjson  = require "cjson"
 local core   = require "kernelband.core"
-local path   = require "kernelband.path"
-local schema = require "kernelband.schema"
+local path   = require "kernelband.base.path"
+local schema = require "kernelband.base.schema"
 
 local read = {}
 

@@ -11,10 +11,10 @@
 -- of the machine cancels. Lines are added to the file as they come, each batch a
 -- gzip member of its own; a recording that was cut off goes on where it stopped.
 local core   = require "kernelband.core"
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local own    = require "kernelband.trace.own"
 local read   = require "kernelband.trace.read"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local record = {}
 

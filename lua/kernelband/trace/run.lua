@@ -1,8 +1,8 @@
 -- trace/run.lua - a run as a recorded space: the candidates that it evaluated, by their
 -- parameters. Times are the baseline's first time over the paired speed-up, as in a recording.
 local core   = require "kernelband.core"
-local run    = require "kernelband.run"
-local schema = require "kernelband.schema"
+local run    = require "kernelband.store.run"
+local schema = require "kernelband.base.schema"
 
 local source = {}
 

@@ -1,6 +1,6 @@
 -- trace/t4.lua - T4, the exchange format of auto-tuning results.
 local cjson  = require "cjson"
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local t4 = {}
 

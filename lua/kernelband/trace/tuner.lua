@@ -1,5 +1,5 @@
 -- trace/tuner.lua - Kernel Tuner's cache files. Times are milliseconds.
-local schema = require "kernelband.schema"
+local schema = require "kernelband.base.schema"
 
 local tuner = {}
 

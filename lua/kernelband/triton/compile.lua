@@ -10,7 +10,7 @@
 --   compile.is(source)         -> does it hold such a line?
 --   compile.build(s, source)   -> { object =, plan = } | nil, text, code
 local core   = require "kernelband.core"
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local python = require "kernelband.triton.python"
 
 local compile = {}

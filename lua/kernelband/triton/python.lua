@@ -7,8 +7,8 @@
 --   python.probe(name)   { python =, torch =, triton = } | nil, why
 --   python.run(argv, input) -> output | nil, why
 local core = require "kernelband.core"
-local json = require "kernelband.json"
-local loop = require "kernelband.loop"
+local json = require "kernelband.base.json"
+local loop = require "kernelband.base.loop"
 
 local python = {}
 

@@ -6,9 +6,9 @@
 --
 -- The worker is told all it needs in the frame that opens it: it may run elsewhere.
 local core     = require "kernelband.core"
-local path     = require "kernelband.path"
+local path     = require "kernelband.base.path"
 local python   = require "kernelband.triton.python"
-local schema   = require "kernelband.schema"
+local schema   = require "kernelband.base.schema"
 local tunables = require "kernelband.triton.tunables"
 
 local triton = {}
@@ -34,7 +34,7 @@ local function environment(t, options)
   end
   return {
     source = t.source, ext = "py", generator = require("kernelband.generator.schedule").new {},
-    strategies = require("kernelband.strategy").set "strategies/triton",
+    strategies = require("kernelband.policy.strategy").set "strategies/triton",
     evaluator = function()
       return require("kernelband.worker").start { task = t, device = device, loop = options.loop,
         parallel = options.parallel, workers = options.workers or 1 }

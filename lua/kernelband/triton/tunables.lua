@@ -8,7 +8,7 @@
 --
 -- A parameter is called by its kind and number, tile1 warps2 stages1 group1, so that
 -- strategies can own it; label says what it is in the source.
-local json   = require "kernelband.json"
+local json   = require "kernelband.base.json"
 local python = require "kernelband.triton.python"
 
 local tunables = {}

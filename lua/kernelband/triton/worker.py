@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """worker.py - judges Triton candidates for an engine; frames on stdin and stdout.
 
-    worker.py serve [DEVICE [LIBRARY]]   the frames of lua/kernelband/worker.lua;
+    worker.py serve [DEVICE [LIBRARY]]   the frames of lua/kernelband/worker/init.lua;
                                  LIBRARY is libkb_inject.so, which records kernels
     worker.py tunables           a source on stdin, its meta-parameters on stdout
     worker.py compile            a kernel on stdin as JSON, its cubin on stdout
@@ -3398,7 +3398,7 @@ class Session:
 
 
 def phi_of_counters(m):
-    """{ place in phi: value } as lua/kernelband/evidence_cuda.lua has it."""
+    """{ place in phi: value } as lua/kernelband/evaluate/evidence_cuda.lua has it."""
     def ratio(a, b):
         return m[a] / m[b] if m.get(a) is not None and m.get(b) else None
     missed = ratio("l2_tag_misses", "l2_tags")

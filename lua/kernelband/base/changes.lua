@@ -1,0 +1,97 @@
+-- base/changes.lua - what one source has that another had not, in a line: parameters that moved,
+-- else counts of lines and the names that came and went. Sources are strangers': of their
+-- text only identifiers are told, and short pieces of lines, both marked as code.
+--
+--   changes.of(old, new [, old_params, new_params [, constants]]) -> text
+--     constants: the parameters are constants of the sources, which may differ in more
+local core = require "kernelband.core"
+local diff = require "kernelband.base.diff"
+
+local changes = {}
+
+local most_bytes <const> = 128 << 10    -- of a source whose lines are compared
+local most_names <const> = 5
+local most_params <const> = 6
+local piece <const> = 44                -- bytes of a line that is told
+
+local keywords = {}
+for word in ([[auto break case char const continue default do double else enum extern float for
+  goto if inline int long register restrict return short signed sizeof static struct switch
+  typedef union unsigned void volatile while include define ifdef endif pragma def import from
+  as in is and or not pass lambda
+  None True False int8_t int16_t int32_t int64_t uint8_t uint32_t uint64_t size_t ptrdiff_t]])
+  :gmatch "%S+" do keywords[word] = true end
+
+-- As code within a line of Markdown.
+local function code(text, most)
+  text = text:gsub("[^\x20-\x7e]", "?"):gsub("`", "'"):gsub("^%s+", ""):gsub("%s+$", "")
+  most = most or piece
+  if #text > most then text = text:sub(1, most - 2) .. ".." end
+  return "`" .. text .. "`"
+end
+changes.code = code
+
+-- Identifiers of a text and how often each stands there, in the order of their first.
+local function names_of(text)
+  local count, order = {}, {}
+  for name in text:gmatch "[%a_][%w_]+" do
+    if not count[name] and not keywords[name] then order[#order + 1] = name end
+    count[name] = (count[name] or 0) + 1
+  end
+  return count, order
+end
+
+local function missing_in(order, count, other)
+  local out = {}
+  for _, name in ipairs(order) do
+    if not other[name] then out[#out + 1] = name end
+  end
+  table.sort(out, function(a, b)        -- what is used most tells most
+    if count[a] ~= count[b] then return count[a] > count[b] end
+    return a < b
+  end)
+  for i, name in ipairs(out) do out[i] = i <= most_names and code(name) or nil end
+  return out
+end
+
+local function params(old, new)
+  local names, out = {}, {}
+  for name in pairs(new) do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if old[name] ~= nil and old[name] ~= new[name] and #out < most_params then
+      out[#out + 1] = code(("%s = %s -> %s"):format(name, tostring(old[name]),
+                                                    tostring(new[name])))
+    end
+  end
+  return #out > 0 and table.concat(out, ", ") or nil
+end
+
+-- The first line that gave way to another, where no name came or went.
+local function replaced(list)
+  local before
+  for _, e in ipairs(list) do
+    local remark = e[2]:find "^%s*//" or e[2]:find "^%s*/?%*" or e[2]:find "^%s*#%s"
+    if e[1] == "-" and not remark then before = before or e[2] end
+    if e[1] == "+" and before then return ("%s -> %s"):format(code(before), code(e[2])) end
+  end
+end
+
+function changes.of(old, new, old_params, new_params, constants)
+  local moved = old_params and new_params and params(old_params, new_params)
+  if moved and not constants then return moved end
+  if #old > most_bytes or #new > most_bytes then return "another source" end
+  local list = diff.lines(old, new)
+  local plus, minus = diff.count(list)
+  local before, was = names_of(core.normal(old))        -- without comments
+  local now, is = names_of(core.normal(new))
+  local came, went = missing_in(is, now, before), missing_in(was, before, now)
+  local out = { ("+%d -%d lines"):format(plus, minus) }
+  if #came > 0 then out[#out + 1] = "new: " .. table.concat(came, " ") end
+  if #went > 0 then out[#out + 1] = "gone: " .. table.concat(went, " ") end
+  if #out == 1 and not moved then out[2] = replaced(list) end
+  out[#out + 1] = moved
+  return table.concat(out, ", ")
+end
+
+return changes

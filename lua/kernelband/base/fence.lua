@@ -1,0 +1,266 @@
+-- base/fence.lua - evaluates strategy and policy files in an environment that can
+-- compute and nothing else: no files, clock, randomness, code loading or
+-- coroutines, no order of pairs and no addresses of tables that differ from
+-- run to run. So what they compute can be replayed. There is no require: what a strategy
+-- should not have to write itself is a field that the engine reads (see facts.lua).
+--
+-- A fence, not a jail. VM steps are counted, of a large budget once it has run for
+-- 50 ms or more, and memory is capped, but one call
+-- of a C function is one step: a pattern such as ("a?"):rep(24) may run for
+-- seconds inside string.find before the budget is looked at. Untrusted code
+-- runs in a worker process, never here.
+
+local core   = require "kernelband.core"
+local schema = require "kernelband.base.schema"
+
+local fence = {}
+
+local max_repeat_bytes = 1 << 24        -- string.rep, C code that never steps
+local max_move = 1 << 20                -- table.move likewise
+local tick = 1000                       -- VM steps between two looks at a budget
+local toll = 100                        -- steps a nested call costs its caller
+local small = 1e6                       -- a budget that is counted from its first step
+
+-- Frozen tables --------------------------------------------------------------
+
+local target = setmetatable({}, { __mode = "k" })       -- proxy -> table
+local proxy = setmetatable({}, { __mode = "kv" })       -- table -> proxy
+
+-- Keys of a table in an order that is the same in every run.
+local rank = { boolean = 1, number = 2, string = 3 }
+
+local function before(a, b)
+  local ta, tb = type(a), type(b)
+  if ta ~= tb then return rank[ta] < rank[tb] end
+  if ta == "boolean" then return not a and b end
+  return a < b
+end
+
+local function sorted_keys(t)
+  local keys = {}
+  for k in next, t do
+    if not rank[type(k)] then
+      error(("pairs: a %s as key has no order that could be replayed; "
+             .. "use its id"):format(type(k)), 3)
+    end
+    keys[#keys + 1] = k
+  end
+  table.sort(keys, before)
+  return keys
+end
+
+-- The fence's pairs, also that of frozen tables elsewhere. Keys removed on the
+-- way are skipped, keys added are not seen.
+local function sorted_pairs(t)
+  local from = target[t] or t
+  if type(from) ~= "table" then
+    error(("pairs: expected a table, got %s"):format(type(from)), 2)
+  end
+  local keys, i = sorted_keys(from), 0
+  return function()
+    while true do
+      i = i + 1
+      local k = keys[i]
+      if k == nil then return nil end
+      local v = t[k]
+      if v ~= nil then return k, v end
+    end
+  end, t, nil
+end
+
+-- The read-only face of t, deep; the same face for the same table. Indexing,
+-- #, ipairs and pairs work on it; next, rawget and rawlen see it empty.
+function fence.freeze(t)
+  if type(t) ~= "table" or target[t] then return t end
+  if proxy[t] then return proxy[t] end
+  local p = setmetatable({}, {
+    __index = function(_, k)
+      local v = t[k]
+      return type(v) == "table" and fence.freeze(v) or v
+    end,
+    __newindex = function(_, k)
+      error(("'%s' cannot be set: the table is read-only"):format(tostring(k)), 2)
+    end,
+    __len = function() return #t end,
+    __pairs = sorted_pairs,
+    __metatable = "frozen",
+  })
+  target[p], proxy[t] = t, p
+  return p
+end
+
+-- The environment ------------------------------------------------------------
+
+local function copy(lib, ...)
+  local out = {}
+  for _, name in ipairs { ... } do out[name] = assert(lib[name], name) end
+  return out
+end
+
+-- An address would differ from run to run.
+local function plain(v)
+  local t = type(v)
+  if t == "table" or t == "function" or t == "userdata" or t == "thread" then
+    return t
+  end
+  return tostring(v)
+end
+
+local strings = copy(string, "byte", "char", "find", "gmatch", "gsub", "len",
+                     "lower", "match", "reverse", "sub", "upper")
+
+function strings.rep(s, n, sep)
+  local bytes = (#s + #(sep or "")) * math.max(n, 0)
+  if bytes > max_repeat_bytes or n > max_repeat_bytes then
+    error("string.rep: the result would be too large", 2)
+  end
+  return string.rep(s, n, sep)
+end
+
+function strings.format(fmt, ...)
+  if fmt:gsub("%%%%", ""):find "%%[^%a]*p" then
+    error("string.format: '%p' is an address, which differs from run to run", 2)
+  end
+  local args = table.pack(...)
+  for i = 1, args.n do
+    if type(args[i]) ~= "number" then args[i] = plain(args[i]) end
+  end
+  return string.format(fmt, table.unpack(args, 1, args.n))
+end
+
+local tables = copy(table, "concat", "insert", "pack", "remove", "sort", "unpack")
+
+function tables.move(from, first, last, at, to)
+  if last - first >= max_move then error("table.move: too many elements", 2) end
+  return table.move(from, first, last, at, to)
+end
+
+local base = copy(_G, "assert", "error", "ipairs", "select", "tonumber", "type")
+base.pairs = sorted_pairs
+base.tostring = plain
+base.string = fence.freeze(strings)
+base.table = fence.freeze(tables)
+base.math = fence.freeze(copy(math, "abs", "acos", "asin", "atan", "ceil", "cos",
+  "deg", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min",
+  "mininteger", "modf", "pi", "rad", "sin", "sqrt", "tan", "tointeger", "type",
+  "ult"))
+
+local function refuse_read(_, name)
+  error(("global '%s' is not available in this file"):format(tostring(name)), 2)
+end
+
+local function refuse_write(_, name)
+  error(("global '%s' cannot be set in this file: use local"):format(tostring(name)), 2)
+end
+
+local function environment(globals)
+  local known = setmetatable({}, { __index = refuse_read })
+  for k, v in pairs(base) do known[k] = v end
+  for k, v in pairs(globals or {}) do known[k] = fence.freeze(v) end
+  return setmetatable({}, {
+    __index = known, __newindex = refuse_write, __metatable = "fenced",
+  })
+end
+
+-- Budgets --------------------------------------------------------------------
+
+-- The hook belongs to a coroutine, and so does the budget in force there.
+local in_force = setmetatable({}, { __mode = "k" })
+local string_meta = getmetatable("")
+local keepers = {}      -- functions that must run to their end once entered
+
+local function raise_spent(budget)
+  error(("%s: step budget spent (%d VM steps): a loop without end?")
+        :format(schema.call_site() or "?", budget.steps), 0)
+end
+
+local function count()
+  local budget = in_force[coroutine.running()]
+  if not budget then return debug.sethook() end
+  budget.left = budget.left - tick
+  if budget.left <= 0 and not keepers[debug.getinfo(2, "f").func] then
+    raise_spent(budget)
+  end
+end
+
+local function watch() debug.sethook(count, "", tick) end
+
+-- A budget is counted, or is by the time it has run for long.
+core.overtime.tell(function()
+  local budget = in_force[coroutine.running()]
+  if budget then
+    budget.counted, budget.late = true, true
+    watch()
+  end
+end)
+
+local function enter(budget, outer)
+  local later = budget.steps > small and not (outer and outer.counted)
+  budget.timed = later and core.overtime.begin()
+  budget.counted = not budget.timed
+  if budget.counted then watch() end
+end
+
+local function restore(thread, outer, methods, inner)
+  if inner.timed then core.overtime.finish() end
+  if inner.counted then debug.sethook() end
+  string_meta.__index = methods
+  in_force[thread] = outer
+  if outer then
+    outer.left = outer.left - toll - (inner.steps - math.max(inner.left, 0))
+    outer.counted, outer.late = outer.counted or inner.late, outer.late or inner.late
+    if outer.counted then watch() end
+  end
+end
+
+-- Where an error that names no line came from: running out of memory does not.
+local function locate(fn, err)
+  if schema.is_config_error(err) then return err end
+  if type(err) ~= "string" then
+    err = ("error object is a %s, expected a string"):format(type(err))
+  end
+  if err:find "^[^\n]-:%d+:" then return err end
+  local info = debug.getinfo(fn, "S")
+  return ("%s:%d: %s"):format(info.short_src, math.max(info.linedefined, 1), err)
+end
+
+-- What fence.call does after pcall, whose results follow.
+local function settle(thread, outer, methods, budget, fn, ok, ...)
+  restore(thread, outer, methods, budget)
+  if outer and outer.left <= 0 then raise_spent(outer) end
+  if not ok then error(locate(fn, (...)), 0) end
+  return ...
+end
+
+-- fn(...) in about steps VM steps (looked at every thousand, see above), in the running
+-- coroutine; raises "file:line: ..." when they are spent or fn raises. Nested
+-- calls are charged to the call around them. While it runs, methods of
+-- strings are the fenced ones.
+function fence.call(steps, fn, ...)
+  local thread = coroutine.running()
+  local outer, methods = in_force[thread], string_meta.__index
+  if outer then steps = math.min(steps, math.max(outer.left, 1)) end
+  local budget = { steps = steps, left = steps }
+  in_force[thread], string_meta.__index = budget, strings
+  enter(budget, outer)
+  return settle(thread, outer, methods, budget, fn, pcall(fn, ...))
+end
+
+for _, f in ipairs { fence.call, settle, restore, enter, watch } do keepers[f] = true end
+
+-- fn under fence.call, as a function.
+function fence.wrap(steps, fn)
+  return function(...) return fence.call(steps, fn, ...) end
+end
+
+-- Runs the file (text only) with the base names and globals, tables among them
+-- frozen; returns what it returns. A file that does not load is a
+-- configuration error (see schema.lua).
+function fence.load(file, globals, steps)
+  local chunk = schema.load_file(file, environment(globals))
+  local ok, value = pcall(fence.call, steps or 1e6, chunk)
+  if not ok then schema.raise("%s", tostring(value)) end
+  return value
+end
+
+return fence

@@ -1,0 +1,50 @@
+-- base/path.lua - finds what a script names: as given below the current folder,
+-- else in the folder the engine was installed with.
+local core = require "kernelband.core"
+
+local path = {}
+
+local system = core.system
+
+-- The path to use, or nil and the places looked at.
+function path.find(name)
+  if system.exists(name) then return name end
+  if name:sub(1, 1) == "/" then return nil, name end
+  local installed = system.lib_dir() .. "/" .. name
+  if system.exists(installed) then return installed end
+  return nil, name .. ", " .. installed
+end
+
+function path.join(dir, name)
+  if name:sub(1, 1) == "/" then return name end
+  return dir:sub(-1) == "/" and dir .. name or dir .. "/" .. name
+end
+
+-- "a/b/c.lua" -> "a/b"; "c.lua" -> "."; "/c" -> "/".
+function path.dir(name)
+  local dir = name:match "^(.*)/[^/]*$"
+  if not dir then return "." end
+  return dir == "" and "/" or dir
+end
+
+-- "a/b/c.lua" -> "c.lua"; "a/b/" -> "b".
+function path.base(name)
+  return name:match "([^/]+)/*$" or name
+end
+
+-- Paths of the files of a folder that end so, in byte order of their names.
+function path.files(dir, ending)
+  local names, why, code = system.list(dir)
+  if not names then return nil, why, code end
+  local out = {}
+  for _, name in ipairs(names) do
+    local full = path.join(dir, name)
+    if name:sub(-#ending) == ending and name:sub(1, 1) ~= "."
+       and system.exists(full) == "file" then
+      out[#out + 1] = full
+    end
+  end
+  return out
+end
+
+return path

@@ -1,0 +1,89 @@
+-- bench/import/kernelbench.lua - problems of KernelBench as tasks, from a checkout the user
+-- has: files with a class Model, get_inputs and get_init_inputs.
+--
+--   tasks = kb.import.kernelbench(DIR, 1, { only = { "1_Square_matrix_multiplication_" } })
+--
+-- A candidate defines ModelNew with the same constructor and forward. The reference is
+-- PyTorch, without a Triton kernel to vary, so such a task wants a generator that writes.
+local core   = require "kernelband.core"
+local folder = require "kernelband.bench.import.folder"
+local path   = require "kernelband.base.path"
+local schema = require "kernelband.base.schema"
+local triton = require "kernelband.triton.task"
+
+local rules = {
+  { "only", "list", optional = true, item = { type = "string" }, doc = "names of problems" },
+  { "python", "string", optional = true, doc = "an interpreter with torch and triton" },
+}
+
+local function level_folder(dir, level)
+  local wanted = "level" .. level
+  if path.base(dir) == wanted then return dir end
+  for _, at in ipairs(folder.all(dir)) do
+    local files = path.base(at) == wanted and path.files(at, ".py") or {}
+    for i = 1, math.min(#files, 4) do
+      local text = folder.read(files[i])
+      if text and text:find "class%s+Model" then return at end
+    end
+  end
+end
+
+-- "12_Gemm.py" comes after "2_Gemm.py".
+local function in_order(files)
+  local keys = {}
+  for i, f in ipairs(files) do
+    keys[i] = { tonumber(path.base(f):match "^%d+") or math.huge, f }
+  end
+  table.sort(keys, function(a, b)
+    if a[1] ~= b[1] then return a[1] < b[1] end
+    return a[2] < b[2]
+  end)
+  for i, k in ipairs(keys) do files[i] = k[2] end
+  return files
+end
+
+local function lacking(text)
+  for _, what in ipairs { "class%s+Model%f[%W]", "def%s+get_inputs%f[%W]",
+                          "def%s+get_init_inputs%f[%W]" } do
+    if not text:find(what) then
+      return "it has no " .. what:gsub("%%s%+", " "):gsub("%%f%[%%W%]", "")
+    end
+  end
+end
+
+local function load(dir, level, options)
+  local opt = schema.options(options or {}, rules, "kb.import.kernelbench")
+  if type(dir) ~= "string" or core.system.exists(dir) ~= "dir" then
+    schema.raise_at_call("kb.import.kernelbench", "there is no folder %s", schema.show(dir))
+  end
+  if not math.tointeger(level) or level < 1 or level > 9 then
+    schema.raise_at_call("kb.import.kernelbench", "expected a level such as 1, got %s",
+                         schema.show(level))
+  end
+  dir = core.system.realpath(dir) or dir
+  local at = level_folder(dir, math.tointeger(level))
+  if not at then
+    schema.raise_at_call("kb.import.kernelbench", "%s holds no folder level%d with problems", dir,
+                         math.tointeger(level))
+  end
+  local wanted, tasks = {}, { skipped = {}, kernels = at }
+  for _, name in ipairs(opt.only or {}) do wanted[name] = true end
+  for _, file in ipairs(in_order(path.files(at, ".py") or {})) do
+    local name = path.base(file):gsub("%.py$", "")
+    if not opt.only or wanted[name] then
+      local text, why = folder.read(file)
+      why = why or lacking(text)
+      if why then tasks.skipped[#tasks.skipped + 1] = { name = name, why = why }
+      else
+        local module = "kb_" .. name:gsub("[^%w_]", "_")
+        tasks[#tasks + 1] = triton.new {
+          name = module, module = module, kind = "kernelbench", file = file, source = text,
+          python = opt.python, summary = name,
+        }
+      end
+    end
+  end
+  return tasks
+end
+
+return { load = load }

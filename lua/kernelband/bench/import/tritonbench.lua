@@ -1,0 +1,182 @@
+-- bench/import/tritonbench.lua - TritonBench-G as tasks, from a checkout the user has:
+-- as published, as corrected by GEAK-eval, or any folder of such files.
+--
+--   tasks = kb.import.tritonbench(DIR, { only = { "softmax_triton1" }, python = "python3",
+--                                        perf = DIR })
+--
+-- A list of tasks, with tasks.skipped = { { name =, why = } }. An operator is a Python
+-- file: kernels and wrapper, a line of 146 '#', a test. Its timed shapes are in a perf
+-- script <name>_perf.py, its instruction in TritonBench_G_v1.json or the like. Nothing
+-- is copied, and nothing of it is run until a worker does.
+local core   = require "kernelband.core"
+local folder = require "kernelband.bench.import.folder"
+local json   = require "kernelband.base.json"
+local path   = require "kernelband.base.path"
+local schema = require "kernelband.base.schema"
+local triton = require "kernelband.triton.task"
+
+local rules = {
+  { "only", "list", optional = true, item = { type = "string" },
+    doc = "names of operators" },
+  { "python", "string", optional = true, doc = "an interpreter with torch and triton" },
+  { "kernels", "string", optional = true, doc = "the folder of operators" },
+  { "perf", "string", optional = true, doc = "the folder of perf scripts" },
+  { "instructions", "string", optional = true, doc = "a JSON file of instructions" },
+}
+
+local WIDTH, LEAST = 146, 100
+
+-- Source and tests of a file; nil, why. The line is 146 wide as published; another
+-- long one will do where none is.
+local function split(text)
+  local first, last
+  for from, hashes, to in text:gmatch "()(#+)[ \t]*()\n" do
+    local at_line = from == 1 or text:sub(from - 1, from - 1) == "\n"
+    if at_line and (#hashes == WIDTH or not first and #hashes >= LEAST) then
+      first, last = from, to
+      if #hashes == WIDTH then break end
+    end
+  end
+  if not first then return nil, ("it has no separator, a line of %d '#'"):format(WIDTH) end
+  local tests = text:sub(last + 1)
+  if not tests:find "%S" then return nil, "nothing stands behind its separator: it has no test" end
+  if not tests:find "def%s" and not tests:find "=%s*test" then
+    return nil, "it has no test behind its separator"
+  end
+  return text:sub(1, first - 1), tests
+end
+
+local function python_files(dir)
+  return path.files(dir, ".py") or {}
+end
+
+-- The folder whose files have separators; of several the one named as published.
+local function kernels_folder(folders)
+  local best, score
+  for _, dir in ipairs(folders) do
+    local files = python_files(dir)
+    local named = path.base(dir):find "TritonBench_G" and 1 or 0
+    for i = 1, math.min(#files, 8) do
+      local text = folder.read(files[i])
+      if text and text:find(("#"):rep(LEAST), 1, true) and not files[i]:find "_perf%.py$" then
+        local s = 1000 * named + #files
+        if not best or s > score then best, score = dir, s end
+        break
+      end
+    end
+  end
+  return best
+end
+
+-- The folder with the most perf scripts; among equals one that is called
+-- golden_metrics, which GEAK-eval keeps beside others.
+local function perf_folder(folders)
+  local best, score
+  for _, dir in ipairs(folders) do
+    local n = #(path.files(dir, "_perf.py") or {})
+    local s = 10 * n + (path.base(dir) == "golden_metrics" and 5 or 0)
+    if n > 0 and dir:find "perf_T" then s = 1 end
+    if n > 0 and (not best or s > score) then best, score = dir, s end
+  end
+  return best
+end
+
+local text_fields = { "comp_instru", "instruction", "simp_instru", "description", "prompt" }
+local name_fields = { "file", "filename", "name", "operator" }
+
+local function squeeze(text) return (text:gsub("%s+", "")) end
+
+local function first_text(entry, fields)
+  for _, f in ipairs(fields) do
+    if type(entry[f]) == "string" then return entry[f] end
+  end
+end
+
+-- Instructions by operator: a list of objects that name their file, or that hold
+-- the source they are about; or a table of texts by name.
+local function add_instructions(file, by_name, by_source)
+  local text = folder.read(file)
+  local ok, list = pcall(json.decode, text or "")
+  if not ok or type(list) ~= "table" then return end
+  for key, entry in pairs(list) do        -- each writes a place of its own
+    local words = type(entry) == "string" and entry
+    local name = type(key) == "string" and key
+    if type(entry) == "table" then
+      words = words or first_text(entry, text_fields)
+      name = name or first_text(entry, name_fields)
+      if words and type(entry.output) == "string" then by_source[squeeze(entry.output)] = words end
+    end
+    if name and words then by_name[(name:gsub("%.py$", ""))] = words end
+  end
+end
+
+local function find_instructions(kernels, given)
+  local by_name, by_source = {}, {}
+  local files = given and { given } or {}
+  if not given then
+    for _, dir in ipairs { path.dir(kernels), kernels } do
+      for _, f in ipairs(path.files(dir, ".json") or {}) do
+        local name = path.base(f)
+        if not name:find "_T_" and not name:find "^train" then files[#files + 1] = f end
+      end
+    end
+  end
+  for _, f in ipairs(files) do add_instructions(f, by_name, by_source) end
+  return function(name, source) return by_name[name] or by_source[squeeze(source)] end
+end
+
+local function first_line(text)
+  local line = text:gsub("^%s+", ""):match "[^\n]+" or ""
+  return #line > 200 and line:sub(1, 197) .. "..." or line
+end
+
+local function one(file, name, instruction, perf_dir, opt)
+  local text, why = folder.read(file)
+  if not text then return nil, why end
+  if not folder.is_identifier(name) then return nil, "its name is no name of a Python module" end
+  local source, tests = split(text)
+  if not source then return nil, tests end
+  local perf = perf_dir and folder.read(path.join(perf_dir, name .. "_perf.py"))
+  local words = instruction(name, source)
+  local t = triton.new {
+    name = name, module = name, kind = "tritonbench", file = file, source = source, tests = tests,
+    perf = perf, python = opt.python, summary = words and first_line(words),
+  }
+  t.instruction, t.perf_missing = words, not perf
+  return t
+end
+
+local function load(dir, options)
+  local opt = schema.options(options or {}, rules, "kb.import.tritonbench")
+  if type(dir) ~= "string" or core.system.exists(dir) ~= "dir" then
+    schema.raise_at_call("kb.import.tritonbench", "there is no folder %s", schema.show(dir))
+  end
+  dir = core.system.realpath(dir) or dir
+  local folders = folder.all(dir)
+  local kernels = opt.kernels or kernels_folder(folders)
+  if not kernels then
+    schema.raise_at_call("kb.import.tritonbench", "%s holds no operators: Python files with a line "
+      .. "of %d '#' between kernels and test", dir, WIDTH)
+  end
+  local perf = opt.perf or perf_folder(folders)
+  local instruction = find_instructions(kernels, opt.instructions)
+  local wanted, tasks = {}, { skipped = {}, kernels = kernels, perf = perf }
+  for _, name in ipairs(opt.only or {}) do wanted[name] = true end
+  for _, file in ipairs(python_files(kernels)) do
+    local name = path.base(file):gsub("%.py$", "")
+    if name ~= "__init__" and (not opt.only or wanted[name]) then
+      wanted[name] = nil
+      local t, why = one(file, name, instruction, perf, opt)
+      if t then tasks[#tasks + 1] = t
+      else tasks.skipped[#tasks.skipped + 1] = { name = name, why = why } end
+    end
+  end
+  for _, name in ipairs(opt.only or {}) do
+    if wanted[name] then
+      schema.raise_at_call("kb.import.tritonbench", "%s has no operator %s", kernels, name)
+    end
+  end
+  return tasks
+end
+
+return { load = load }

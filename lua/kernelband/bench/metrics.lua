@@ -1,0 +1,187 @@
+-- bench/metrics.lua - what papers report about many tasks, each as its paper defines it.
+--
+--   m = kb.metrics.of { { task =, verdict = "ok", speedup =, shapes = { { baseline_ns =,
+--                         time_ns = }, .. } }, .. }
+--   kb.metrics.text { { name =, rows = }, .. }      the papers' table
+--   kb.metrics.of_runs { "runs/a", .. }             such sets, from run folders
+--   kb.metrics.best_of { rows of seed 1, rows of seed 2, .. }
+--
+-- A task is correct when it has a verified kernel of the generator; the untouched
+-- baseline is none. A row is { task =, verdict =, speedup = } of that kernel; speedup
+-- is the geometric mean over shapes. With shapes, speedup_of_sums is the sum of the
+-- baseline's times over the sum of the kernel's (KernelBand's published figure).
+--   correct_pct    correct tasks of all
+--   fast1_pct      tasks whose kernel beats the baseline, of all (Fast@1)
+--   geomean        over correct tasks; geomean_best_of: a task whose kernel is slower, or
+--                  that has none, keeps its baseline and counts as 1, over all tasks
+--   fast[p]        share of all tasks with speedup > p (KernelBench's fast_p)
+local core   = require "kernelband.core"
+local json   = require "kernelband.base.json"
+local schema = require "kernelband.base.schema"
+
+local metrics = {}
+
+metrics.thresholds = { 0, 0.5, 0.8, 1, 1.5, 2 }
+
+function metrics.sums(shapes)
+  local base, mine = 0, 0
+  for _, s in ipairs(shapes or {}) do
+    if type(s.baseline_ns) == "number" and type(s.time_ns) == "number" then
+      base, mine = base + s.baseline_ns, mine + s.time_ns
+    end
+  end
+  return mine > 0 and base / mine or nil
+end
+
+local function is_time(v) return type(v) == "number" and v > 0 and v < math.huge end
+
+-- The speed-ups of a row: by shapes' geometric mean, by sums; nil when not correct.
+local function of_row(row, i)
+  if type(row) ~= "table" then
+    schema.raise_at_call("kb.metrics", "row %d is %s, expected a table", i, schema.show(row))
+  end
+  if row.verdict ~= "ok" or not is_time(row.speedup) then return nil end
+  return row.speedup, row.speedup_of_sums or metrics.sums(row.shapes) or row.speedup
+end
+
+local function figures(values, all)
+  local m = { geomean = nil, fast = {}, mean = nil }
+  local log, sum, wins, best = 0, 0, 0, 0
+  for _, v in ipairs(values) do
+    log, sum = log + math.log(v), sum + v
+    if v > 1 then wins, best = wins + 1, best + math.log(v) end
+  end
+  if #values > 0 then m.geomean, m.mean = math.exp(log / #values), sum / #values end
+  if all > 0 then
+    m.fast1_pct, m.geomean_best_of = 100 * wins / all, math.exp(best / all)
+    for i, p in ipairs(metrics.thresholds) do
+      local n = 0
+      for _, v in ipairs(values) do if v > p then n = n + 1 end end
+      m.fast[i] = { p = p, share = n / all }
+    end
+  end
+  return m
+end
+
+function metrics.of(rows)
+  local by_shape, by_sums = {}, {}
+  for i, row in ipairs(rows) do
+    local a, b = of_row(row, i)
+    if a then by_shape[#by_shape + 1], by_sums[#by_sums + 1] = a, b end
+  end
+  local m = figures(by_shape, #rows)
+  m.tasks, m.correct = #rows, #by_shape
+  m.correct_pct = #rows > 0 and 100 * #by_shape / #rows or nil
+  m.sums = figures(by_sums, #rows)
+  return m
+end
+
+-- The best kernel of several runs a task, tasks in the order of first sight.
+function metrics.best_of(runs)
+  local order, best = {}, {}
+  for _, rows in ipairs(runs) do
+    for i, row in ipairs(rows) do
+      local own, known = of_row(row, i), best[row.task]
+      if not known then order[#order + 1] = row.task end
+      local before = known and of_row(known, i)
+      if not known or own and (not before or own > before) then best[row.task] = row end
+    end
+  end
+  local out = {}
+  for i, name in ipairs(order) do out[i] = best[name] end
+  return out
+end
+
+-- Runs ------------------------------------------------------------------------------
+
+-- What looking again at kernels came to: kernel -> speed-up, false for one that fell.
+local function looked_at(reader)
+  local out = {}
+  for _, e in ipairs(reader:evaluations "confirm") do
+    local speedup = e.verdict == "ok" and e.evaluation and e.evaluation.speedup
+    out[e.kernel] = is_time(speedup) and speedup
+  end
+  return out
+end
+
+-- The best verified kernel that a run's generator made, as a row. Where kernels were
+-- looked at again at the end, these alone count, with that look's figure: what is slower
+-- was seen once only, and no kernel is left where all of them fell.
+function metrics.row(folder)
+  local reader <close> = require("kernelband.store.run_reader").open(folder)
+  local e = reader:experiment()
+  local identity = e and e.identity or {}
+  local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
+                set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }
+  local again = looked_at(reader)
+  local ok, result = pcall(json.decode, core.system.read_file(folder .. "/result.json") or "")
+  local ended = ok and type(result) == "table" and result.confirmed and next(again) ~= nil
+  for _, k in ipairs(reader:kernels()) do
+    local speedup = again[k.id]
+    if speedup == nil and not ended then speedup = k.speedup end
+    if k.pull and speedup and speedup > (row.speedup or 0) then
+      row.verdict, row.speedup, row.strategy = "ok", speedup, k.strategy
+    end
+  end
+  if ended and result.id ~= 1 and is_time(result.speedup) then
+    row.speedup, row.shapes, row.strategy = result.speedup, result.shapes, result.strategy
+  elseif ended and not row.speedup then
+    row.verdict, row.reason = "refuted", "no kernel stood when it was looked at again"
+  end
+  return row
+end
+
+-- Sets of rows by generator and policy, in the order of first sight; several runs of a
+-- set on one task (seeds) are a best-of.
+function metrics.of_runs(folders)
+  local sets, by = {}, {}
+  for _, folder in ipairs(folders) do
+    local row = metrics.row(folder)
+    if not by[row.set] then
+      by[row.set] = { name = row.set, runs = {} }
+      sets[#sets + 1] = by[row.set]
+    end
+    table.insert(by[row.set].runs, { row })
+  end
+  for _, set in ipairs(sets) do set.rows = metrics.best_of(set.runs) end
+  return sets
+end
+
+-- Tables -----------------------------------------------------------------------------
+
+local function times(v) return v and ("%.2fx"):format(v) or "-" end
+local function percent(v) return v and ("%.1f"):format(v) or "-" end
+
+-- A row of the papers' table for each { name =, rows = }, as words.
+function metrics.words(sets)
+  local out = { { "", "tasks", "correct %", "Fast@1 %", "geomean", "best-of", "of sums",
+                  "fast_1.5", "fast_2" } }
+  for _, set in ipairs(sets) do
+    local m = metrics.of(set.rows)
+    local fast = {}
+    for _, f in ipairs(m.fast) do fast[f.p] = percent(100 * f.share) end
+    out[#out + 1] = { set.name, tostring(m.tasks), percent(m.correct_pct), percent(m.fast1_pct),
+                      times(m.geomean), times(m.geomean_best_of), times(m.sums.geomean),
+                      fast[1.5] or "-", fast[2] or "-" }
+  end
+  return out
+end
+
+function metrics.text(sets)
+  local rows, width = metrics.words(sets), {}
+  for _, row in ipairs(rows) do
+    for i, word in ipairs(row) do width[i] = math.max(width[i] or 0, utf8.len(word) or #word) end
+  end
+  local lines = {}
+  for n, row in ipairs(rows) do
+    local cells = {}
+    for i, word in ipairs(row) do
+      local pad = (" "):rep(width[i] - (utf8.len(word) or #word))
+      cells[i] = i == 1 and word .. pad or pad .. word
+    end
+    lines[n] = table.concat(cells, "  ")
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return metrics

@@ -1,0 +1,279 @@
+-- bench/sweep.lua - kb.sweep: many searches, over all cores, one row each.
+--
+--   kb.sweep { spaces = { kb.trace(..), .. }, policies = { "policies/random.lua",
+--              { file =, params =, name =, reward = }, .. },
+--              grid = { alpha = { 0, 0.5, { name = "falling", value = f } } },
+--              baselines = { "oracle", "oracle-best", "sample", "arms" },
+--              seeds = 100, steps = 60, jobs = cores, out = "rows.jsonl",
+--              stages = { {..}, function(rows) return {..} or nil end } } -> { rows =, out = }
+--
+-- A stage is laid over the options above; a function is given the rows so far, so
+-- that it may drop what lost. grid is laid over the parameters of every policy, all
+-- combinations.
+--
+-- Children are this binary running the same script again: they reach the same
+-- kb.sweep, do their part of it and end there. So policies, rewards and parameters
+-- may be functions; a script should do nothing before its sweep that it would not do
+-- twice. Searches that out holds already are not run again.
+local core    = require "kernelband.core"
+local json    = require "kernelband.base.json"
+local runner  = require "kernelband.bench.sweep_run"
+local schema  = require "kernelband.base.schema"
+
+local sweep = {}
+
+local role_variable = "KERNELBAND_SWEEP"
+local least_pulls = 4000                -- fewer are not worth a process
+
+local stage_rules = {
+  { "spaces", "list", at_least = 1, item = { type = "table" } },
+  { "policies", "list", default = {}, item = { type = "any" } },
+  { "grid", "table", default = {} },
+  { "baselines", "list", default = {}, item = { type = "string", one_of = runner.baselines } },
+  { "seeds", { "integer", "list" }, default = 50, at_least = 1 },
+  { "steps", "integer", default = 60, at_least = 1 },
+}
+
+local rules = {
+  { "stages", "list", optional = true, item = { type = "any" } },
+  { "jobs", "integer", optional = true, at_least = 1, at_most = 256 },
+  { "out", "string", optional = true },
+  { "quiet", "boolean", optional = true },
+}
+for _, rule in ipairs(stage_rules) do
+  local copy = {}
+  for k, v in pairs(rule) do copy[k] = v end
+  copy.optional, copy.default = true, nil
+  rules[#rules + 1] = copy
+end
+
+-- Rows on disk --------------------------------------------------------------------
+
+-- Adds the rows of a file to list and their keys to done; a last line that was cut
+-- off is left out.
+local function load_rows(file, list, done)
+  if core.system.exists(file) ~= "file" then return end
+  local text, n = assert(core.system.read_file(file)), 0
+  for line in text:gmatch "([^\n]*)\n" do
+    n = n + 1
+    local ok, row = pcall(json.decode, line)
+    if not ok or type(row) ~= "table" or type(row.key) ~= "string" then
+      schema.raise("%s: line %d: no row of a sweep", file, n)
+    end
+    if not done[row.key] then
+      done[row.key] = row
+      list[#list + 1] = row
+    end
+  end
+end
+
+local function save_rows(file, rows)
+  local lines = {}
+  for i, row in ipairs(rows) do lines[i] = json.encode(row) end
+  lines[#lines + 1] = ""
+  local ok, why = core.system.write_file(file, table.concat(lines, "\n"))
+  if not ok then schema.stop(why) end
+end
+
+-- Runs units and hands each row on as it will be read back.
+local function run_units(units, first, step, take)
+  for i = first, #units, step do
+    if core.system.interrupts() > 0 then return false end
+    take(json.encode(runner.run(units[i])))
+  end
+  return true
+end
+
+-- A file of rows to add to; a last line that was cut off, by a kill or a full disk, goes.
+local function open_part(file)
+  local text = core.system.exists(file) == "file" and core.system.read_file(file) or ""
+  local ok, why = true, nil
+  if text:find "[^\n]$" then
+    ok, why = core.system.write_file(file, text:match "^.*\n" or "")
+  end
+  local out
+  if ok then out, why = io.open(file, "a") end
+  return out or schema.stop(why)
+end
+
+local function write_part(file, units, first, step)
+  local out <close> = open_part(file)
+  return run_units(units, first, step, function(line)
+    local ok, why = out:write(line, "\n")
+    if ok then ok, why = out:flush() end
+    if not ok then
+      schema.stop(("%s: %s; the rows before are kept: make room, then run the sweep again")
+                  :format(file, why))
+    end
+  end)
+end
+
+-- Children ------------------------------------------------------------------------
+
+local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+local function command(role)
+  local a = rawget(_G, "arg")
+  local words = { "exec", "env", quoted(role_variable .. "=" .. role),
+                  quoted(core.system.exe()), "run", quoted(a[0]) }
+  for _, word in ipairs(a) do words[#words + 1] = quoted(tostring(word)) end
+  words[#words + 1] = "2>&1 </dev/null"
+  return table.concat(words, " ")
+end
+
+local function part_file(base, i) return ("%s.part%d"):format(base, i) end
+
+-- Runs the pending units in n children; their rows are in part files then.
+local function spread(units, base, index, stage, n)
+  local pipes = {}
+  for i = 1, n do
+    pipes[i] = assert(io.popen(command(("%d %d %d %d %s"):format(index, stage, i, n, base))))
+  end
+  local failed
+  for i = 1, n do
+    local text = pipes[i]:read "a"
+    local ok = pipes[i]:close()
+    if not ok and not failed then failed = text end
+  end
+  if core.system.interrupts() > 0 then return end
+  if failed then
+    schema.stop(("kb.sweep: a child failed while %d searches were under way:\n%s"):format(
+                #units, failed:sub(-2000)))
+  end
+end
+
+-- "index stage part parts base", nil in a process of the user's own.
+local function role()
+  local text = os.getenv(role_variable)
+  if not text then return nil end
+  local index, stage, part, parts, base = text:match "^(%d+) (%d+) (%d+) (%d+) (.+)$"
+  assert(index, role_variable .. " is set, and not by kb.sweep")
+  return { index = tonumber(index), stage = tonumber(stage), part = tonumber(part),
+           parts = tonumber(parts), base = base }
+end
+
+-- Stages --------------------------------------------------------------------------
+
+local function stage_options(o, stage, rows)
+  local over = stage
+  if type(stage) == "function" then over = stage(rows) end
+  if over == nil then return nil end
+  if type(over) ~= "table" then
+    schema.raise_at_call("kb.sweep", "a stage must be, or return, a table of options or nil, "
+                         .. "got %s", schema.show(over))
+  end
+  local merged = {}
+  for _, rule in ipairs(stage_rules) do
+    merged[rule[1]] = over[rule[1]] == nil and o[rule[1]] or over[rule[1]]
+  end
+  for k in pairs(over) do if merged[k] == nil then merged[k] = over[k] end end
+  return schema.options(merged, stage_rules, "kb.sweep")
+end
+
+local function pending_of(units, done)
+  local out = {}
+  for _, unit in ipairs(units) do
+    if not done[unit.key] then out[#out + 1] = unit end
+  end
+  return out
+end
+
+local calls = 0                         -- sweeps this process has come to
+local scratch                           -- where sweeps without out keep their rows
+
+local function clear(s)
+  for _, name in ipairs(core.system.list(s.folder) or {}) do os.remove(s.folder .. "/" .. name) end
+  os.remove(s.folder)
+end
+
+local function base_of(o)
+  if o.out then return o.out end
+  scratch = scratch or setmetatable({ folder = assert(core.system.temp_dir()) }, { __gc = clear })
+  return ("%s/sweep%d"):format(scratch.folder, calls)
+end
+
+local function work(o, pending, base, stage, rows, done)
+  local pulls = 0
+  for _, unit in ipairs(pending) do pulls = pulls + unit.steps end
+  local n = math.min(o.jobs or core.system.cpu_count(), pulls // least_pulls)
+  local a = rawget(_G, "arg")
+  if n > 1 and a and a[0] then
+    save_rows(base .. ".rows", rows)
+    spread(pending, base, calls, stage, n)
+    for i = 1, n do load_rows(part_file(base, i), rows, done) end
+  elseif o.out then
+    write_part(part_file(base, 1), pending, 1, 1)
+    load_rows(part_file(base, 1), rows, done)
+  else
+    run_units(pending, 1, 1, function(line)
+      local row = json.decode(line)
+      rows[#rows + 1], done[row.key] = row, row
+    end)
+  end
+end
+
+-- Rows in the order of their units, whoever ran them.
+local function in_order(units, done)
+  local out, seen = {}, {}
+  for _, unit in ipairs(units) do
+    if done[unit.key] and not seen[unit.key] then
+      seen[unit.key] = true
+      out[#out + 1] = done[unit.key]
+    end
+  end
+  return out
+end
+
+local function remove_parts(base)
+  os.remove(base .. ".rows")
+  for i = 1, 256 do
+    if core.system.exists(part_file(base, i)) then os.remove(part_file(base, i)) end
+  end
+end
+
+-- A child does its part of the stage it was made for and ends.
+local function serve(child, units, done)
+  local pending = pending_of(units, done)
+  local whole = write_part(part_file(child.base, child.part), pending, child.part, child.parts)
+  os.exit(whole and 0 or 1, true)
+end
+
+function sweep.run(options)
+  local o = schema.options(options, rules, "kb.sweep")
+  calls = calls + 1
+  local child, rows, done, all = role(), {}, {}, {}
+  local mine = child and child.index == calls
+  local base = child and child.base or base_of(o)
+  if child and not mine then base = child.base:gsub("sweep%d+$", "sweep" .. calls) end
+  if child and o.out and not mine then base = o.out end
+  load_rows(child and mine and base .. ".rows" or base, rows, done)
+  if not child then
+    for i = 1, 256 do load_rows(part_file(base, i), rows, done) end
+  end
+  for stage, what in ipairs(o.stages or { {} }) do
+    local so = stage_options(o, what, in_order(all, done))
+    if not so then break end
+    local units = runner.units(so, stage)
+    for _, unit in ipairs(units) do all[#all + 1] = unit end
+    if mine and stage == child.stage then serve(child, units, done) end
+    local pending = pending_of(units, done)
+    if #pending > 0 and not child then
+      if not o.quiet then
+        io.stderr:write(("sweep: %d searches%s\n"):format(#pending,
+                        #pending < #units and ", " .. #units - #pending .. " are there" or ""))
+      end
+      work(o, pending, base, stage, rows, done)
+      if core.system.interrupts() > 0 then
+        schema.stop("kb.sweep: interrupted" .. (o.out and "; run it again to go on" or ""))
+      end
+    end
+  end
+  local result = in_order(all, done)
+  if not child then
+    save_rows(base, result)
+    remove_parts(base)
+  end
+  return { rows = result, out = o.out }
+end
+
+return sweep

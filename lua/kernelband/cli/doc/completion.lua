@@ -1,0 +1,108 @@
+-- cli/doc/completion.lua - completion for bash and zsh, from the verbs' own tables.
+local cli = require "kernelband.cli"
+
+local completion = {}
+
+local function verbs()
+  local out = {}
+  for _, name in ipairs(cli.available()) do
+    out[#out + 1] = { name = name, verb = require("kernelband.cli." .. name) }
+  end
+  return out
+end
+
+local function option_words(verb)
+  local out = { "--help" }
+  for _, o in ipairs(verb.options or {}) do
+    out[#out + 1] = "--" .. o[1]
+    if o.short then out[#out + 1] = "-" .. o.short end
+  end
+  return table.concat(out, " ")
+end
+
+-- What may follow an option that takes a value, as a case of the word before.
+local function values(verb, out)
+  for _, o in ipairs(verb.options or {}) do
+    if o[2] then
+      local names = "--" .. o[1] .. (o.short and "|-" .. o.short or "")
+      local reply = o.one_of and ('-W "%s"'):format(table.concat(o.one_of, " "))
+                    or o.file and "-f" or nil
+      out[#out + 1] = ("      case $before in %s) %s return ;; esac"):format(names, reply
+        and ('COMPREPLY=($(compgen %s -- "$word"));'):format(reply) or "COMPREPLY=();")
+    end
+  end
+end
+
+function completion.bash()
+  local names, cases = {}, {}
+  for _, v in ipairs(verbs()) do
+    names[#names + 1] = v.name
+    cases[#cases + 1] = "    " .. v.name .. ")"
+    values(v.verb, cases)
+    cases[#cases + 1] = ('      case $word in -*) COMPREPLY=($(compgen -W "%s" -- "$word")); '
+                         .. "return ;; esac"):format(option_words(v.verb))
+    local rest = v.verb.words and ('-W "%s"'):format(table.concat(v.verb.words, " "))
+                 or v.verb.folders and "-d" or "-f"
+    cases[#cases + 1] = ('      COMPREPLY=($(compgen %s -- "$word")) ;;'):format(rest)
+  end
+  return ([[# bash completion for kernelband; written by kernelband doc bash
+_kernelband() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "@NAMES@ --help --version" -- "$word"))
+    return
+  fi
+  case ${COMP_WORDS[1]} in
+@CASES@
+  esac
+}
+complete -o filenames -F _kernelband kernelband
+]]):gsub("@(%u+)@", { NAMES = table.concat(names, " "), CASES = table.concat(cases, "\n") })
+end
+
+-- A text within single quotes and brackets of _arguments.
+local function quoted(text)
+  return (text:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0"))
+end
+
+function completion.zsh()
+  local list, cases = {}, {}
+  for _, v in ipairs(verbs()) do
+    list[#list + 1] = ("    '%s:%s'"):format(v.name, quoted(v.verb.summary))
+    local lines = { ("    %s) _arguments '--help[say more]'"):format(v.name) }
+    for _, o in ipairs(v.verb.options or {}) do
+      local known = o.one_of and "(" .. table.concat(o.one_of, " ") .. ")"
+      local action = o[2] and (":%s:%s"):format(o[2], known or o.file and "_files" or "") or ""
+      action = action:gsub("cuda:", "cuda\\:")
+      for _, name in ipairs { "--" .. o[1], o.short and "-" .. o.short } do
+        lines[#lines + 1] = ("      '%s[%s]%s'"):format(name, quoted(o.doc or ""), action)
+      end
+    end
+    lines[#lines + 1] = ("      '*: :%s'"):format(v.verb.words
+      and "(" .. table.concat(v.verb.words, " ") .. ")" or v.verb.folders and "_files -/"
+      or "_files")
+    cases[#cases + 1] = table.concat(lines, " \\\n") .. " ;;"
+  end
+  return ([[#compdef kernelband
+# zsh completion for kernelband; written by kernelband doc zsh
+_kernelband() {
+  local -a verbs
+  verbs=(
+@VERBS@
+  )
+  if (( CURRENT == 2 )); then
+    _describe verb verbs
+    return
+  fi
+  local verb=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $verb in
+@CASES@
+  esac
+}
+_kernelband "$@"
+]]):gsub("@(%u+)@", { VERBS = table.concat(list, "\n"), CASES = table.concat(cases, "\n") })
+end
+
+return completion

@@ -1,0 +1,391 @@
+-- emit/init.lua - what the schedule.lua of a C task writes its source with: a writer
+-- that indents and wraps, and the helpers that several tasks' kernels share.
+local emit = {}
+
+-- Lines of C, indented by the braces they open and close, at most 80 wide: a
+-- longer line breaks after an operator of a sum, or else after a comma.
+function emit.writer()
+  local lines, depth = {}, 0
+  local w = {}
+  local function put(text, column)
+    local start = text:sub(1, 80)
+    local sum = #text > 80 and start:match "= .*[+*]() "
+    local cut = sum or #text > 80 and start:match ".*,() "
+    if not cut then lines[#lines + 1] = text return end
+    lines[#lines + 1] = text:sub(1, cut - 1)
+    column = column or sum and text:find "= " + 1 or text:find "%(" or 0
+    put((" "):rep(column) .. text:sub(cut + 1), column)
+  end
+  function w.line(text, ...)
+    if select("#", ...) > 0 then text = text:format(...) end
+    if text:find "^}" then depth = depth - 1 end
+    local flat = text == "" or text:find "^#"
+    put((flat and "" or ("    "):rep(depth)) .. text)
+    if text:find "{$" then depth = depth + 1 end
+  end
+  function w.text() return table.concat(lines, "\n") .. "\n" end
+  return w
+end
+
+-- What a processor's registers and caches suggest, for first_points of a schedule. machine:
+-- as a device describes itself. A kind of machine that is not known here suggests nothing.
+local registers = {                     -- how many there are, floats in one
+  ["avx512f"] = { 32, 16 }, ["avx2+fma"] = { 16, 8 },
+}
+
+-- The widest vector among values that a register holds.
+function emit.vector_width(machine, values)
+  local known, widest = registers[machine.roofline and machine.roofline.isa], nil
+  for _, v in ipairs(values) do
+    if known and v <= known[2] and v > (widest or 0) then widest = v end
+  end
+  return widest
+end
+
+-- The tile { rows, vectors } of sums that stay in registers beside the vectors of a row of
+-- b, one element of a, and one to spare: the one with most sums, of as many the narrowest
+-- that has no more loads than products. nil where nothing fits.
+function emit.register_tile(machine, rows, vectors)
+  local known, best = registers[machine.roofline and machine.roofline.isa], nil
+  for _, r in ipairs(rows) do
+    for _, v in ipairs(vectors) do
+      local fits = known and r * v + v + 2 <= known[1] and r + v <= r * v
+      local more = fits and best and r * v - best[1] * best[2]
+      if fits and (not best or more > 0 or more == 0 and v < best[2]) then best = { r, v } end
+    end
+  end
+  return best
+end
+
+-- The largest of values so many of which fit half of a cache: the other half is for
+-- what streams by.
+function emit.block(cache_bytes, bytes_each, values)
+  local largest = values[1]
+  for _, v in ipairs(values) do
+    if v * bytes_each <= cache_bytes / 2 and v > largest then largest = v end
+  end
+  return largest
+end
+
+-- first_points of a schedule that only knows vectors: as wide as a register.
+function emit.wide(parameters)
+  return function(machine)
+    for _, p in ipairs(parameters) do
+      if p[1] == "vector" then return { { vector = emit.vector_width(machine, p[2]) } } end
+    end
+  end
+end
+
+function emit.copy(parameters, p)
+  local out = {}
+  for _, parameter in ipairs(parameters) do
+    out[parameter[1]] = p[parameter[1]]
+  end
+  return out
+end
+
+-- A comment that names every parameter and its value.
+function emit.describe(w, parameters, p)
+  local text = "/*"
+  for _, parameter in ipairs(parameters) do
+    local said = (" %s=%s"):format(parameter[1], p[parameter[1]])
+    if #text + #said > 76 then
+      w.line(text)
+      text = " *"
+    end
+    text = text .. said
+  end
+  w.line(text .. " */")
+end
+
+-- opts.includes: names of headers; opts.stream: stores past the cache are used.
+function emit.head(w, vector, opts)
+  local bytes = opts.stream and vector == 1    -- put copies the bits of a float
+  for _, name in ipairs(opts.includes) do
+    w.line("#include <%s.h>", name)
+    if name == "string" then bytes = false end
+  end
+  if bytes then w.line("#include <string.h>") end
+  if opts.stream then
+    w.line("#if defined(__SSE2__)")
+    w.line("#include <immintrin.h>")
+    w.line("#endif")
+  end
+  w.line("")
+  if vector > 1 then
+    w.line("typedef float vec")
+    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
+           vector * 4)
+    w.line("")
+  end
+end
+
+-- bits: the words of a vec.
+function emit.bits(w, vector)
+  w.line("typedef uint32_t bits __attribute__((vector_size(%d)));", vector * 4)
+  w.line("")
+end
+
+function emit.least(w)
+  w.line("static inline ptrdiff_t least(ptrdiff_t x, ptrdiff_t y)")
+  w.line("{")
+  w.line("return x < y ? x : y;")
+  w.line("}")
+  w.line("")
+end
+
+-- A kernel has no way to say that memory is short, so it dies visibly.
+function emit.scratch(w)
+  w.line("static float *scratch(ptrdiff_t floats)")
+  w.line("{")
+  w.line("void *at = aligned_alloc(64, ((size_t)floats * 4 + 63) / 64 * 64);")
+  w.line("")
+  w.line("if (!at)")
+  w.line("    abort();")
+  w.line("return at;")
+  w.line("}")
+  w.line("")
+end
+
+-- Whether so many floats may be an array: two fit on any thread's stack, and the heap may
+-- give its pages back after every call.
+function emit.small(floats) return floats ~= nil and floats <= 1 << 16 end
+
+-- A buffer of floats (text, and their number where it is known): an array or scratch.
+function emit.buffer(w, name, floats, known)
+  if emit.small(known) then
+    w.line("float %s[%d] __attribute__((aligned(64)));", name, known)
+  else
+    w.line("float *%s = scratch(%s);", name, floats)
+  end
+end
+
+-- name(rows, depth, a, a_row, to): whole panels of so many rows, one column after the
+-- other; what lies below the last row repeats it. Calls least.
+function emit.pack_rows(w, name, rows)
+  w.line("/* Panels of %d rows, one column after the other. */", rows)
+  w.line("static void %s(ptrdiff_t rows, ptrdiff_t depth, const float *a, "
+         .. "ptrdiff_t a_row, float *restrict to)", name)
+  w.line("{")
+  w.line("for (ptrdiff_t i = 0; i < rows; i += %d) {", rows)
+  w.line("const float *a0 = a + i * a_row;")
+  for r = 1, rows - 1 do
+    w.line("const float *a%d = a + least(i + %d, rows - 1) * a_row;", r, r)
+  end
+  w.line("")
+  w.line("for (ptrdiff_t p = 0; p < depth; p++, to += %d) {", rows)
+  for r = 0, rows - 1 do w.line("to[%d] = a%d[p];", r, r) end
+  w.line("}")
+  w.line("}")
+  w.line("}")
+  w.line("")
+end
+
+-- name(depth, columns, b, b_row, to): whole panels of so many columns, one row after the
+-- other; what lies beside the last column is 0.
+function emit.pack_columns(w, name, columns)
+  w.line("/* Panels of %d columns, one row after the other. */", columns)
+  w.line("static void %s(ptrdiff_t depth, ptrdiff_t columns, const float *b, "
+         .. "ptrdiff_t b_row, float *restrict to)", name)
+  w.line("{")
+  w.line("const ptrdiff_t whole = columns / %d * %d;", columns, columns)
+  w.line("")
+  w.line("for (ptrdiff_t p = 0; p < depth; p++) {")
+  w.line("const float *row = b + p * b_row;")
+  w.line("float *line = to + p * %d;", columns)
+  w.line("")
+  w.line("for (ptrdiff_t j = 0; j < whole; j += %d)", columns)
+  w.line("    for (ptrdiff_t q = 0; q < %d; q++)", columns)
+  w.line("        line[j * depth + q] = row[j + q];")
+  if columns > 1 then
+    w.line("for (ptrdiff_t q = 0; whole < columns && q < %d; q++)", columns)
+    w.line("    line[whole * depth + q] = whole + q < columns ? row[whole + q] : 0.0f;")
+  end
+  w.line("}")
+  w.line("}")
+  w.line("")
+end
+
+local intrinsics = {
+  [4] = { "__SSE2__", "_mm_stream_ps", "__m128" },
+  [8] = { "__AVX__", "_mm256_stream_ps", "__m256" },
+  [16] = { "__AVX512F__", "_mm512_stream_ps", "__m512" },
+}
+
+-- put(to, from): a vector of 1, 4, 8 or 16 floats. Vectors go by address, so that
+-- a machine without such registers has no calling convention to warn about.
+function emit.put(w, vector)
+  w.line("/* A store that bypasses the cache, where address and machine allow. */")
+  w.line("static inline void put(float *to, const %s *from)",
+         vector == 1 and "float" or "vec")
+  w.line("{")
+  if vector == 1 then
+    w.line("#if defined(__SSE2__)")
+    w.line("int bits;")
+    w.line("")
+    w.line("memcpy(&bits, from, sizeof bits);")
+    w.line("_mm_stream_si32((int *)to, bits);")
+    w.line("#else")
+    w.line("*to = *from;")
+    w.line("#endif")
+  else
+    local machine, call, type = table.unpack(intrinsics[vector])
+    w.line("#if defined(%s)", machine)
+    w.line("if (((uintptr_t)to & %d) == 0) {", vector * 4 - 1)
+    w.line("%s(to, (%s)*from);", call, type)
+    w.line("return;")
+    w.line("}")
+    w.line("#endif")
+    w.line("*(vec *)to = *from;")
+  end
+  w.line("}")
+  w.line("")
+end
+
+-- After the last put: later stores must not overtake it.
+function emit.stream_end(w)
+  w.line("#if defined(__SSE2__)")
+  w.line("_mm_sfence();")
+  w.line("#endif")
+end
+
+-- "x + r * row + j" and the like, for row r of those in hand.
+function emit.at_row(base, r, column)
+  if r == 0 then return base .. " + " .. column end
+  return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base,
+                                       column)
+end
+
+-- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
+-- writes one vector of every row, tail(at) one float. p.hint: what a prefetch says
+-- besides the address.
+function emit.loop(w, p, rows, backward, from, body, tail)
+  local step, hint = p.unroll * p.vector, p.hint or ""
+  local function main()
+    if p.prefetch > 0 then
+      for line = 0, step - 1, 16 do
+        local ahead = backward and -(p.prefetch + line) or p.prefetch + line
+        for r = 0, rows - 1 do
+          w.line("__builtin_prefetch(%s %s %d%s);", emit.at_row(from, r, "j"),
+                 ahead < 0 and "-" or "+", math.abs(ahead), hint)
+        end
+      end
+    end
+    for u = 0, p.unroll - 1 do
+      local offset = u * p.vector - (backward and step or 0)
+      body(u, offset == 0 and "j" or ("j %s %d"):format(
+        offset < 0 and "-" or "+", math.abs(offset)))
+    end
+    w.line("}")
+  end
+  if not backward then
+    w.line("ptrdiff_t j = 0;")
+    w.line("")
+    if step > 1 then
+      w.line("for (; j + %d <= n; j += %d) {", step, step)
+      main()
+    end
+    w.line("for (; j < n; j++) {")
+    if step == 1 and p.prefetch > 0 then
+      w.line("__builtin_prefetch(%s + j + %d%s);", from, p.prefetch, hint)
+    end
+    tail("j")
+    w.line("}")
+  else
+    w.line("ptrdiff_t j = n;")
+    w.line("")
+    if step > 1 then
+      w.line("for (; j %% %d != 0; j--) {", step)
+    else
+      w.line("for (; j > 0; j--) {")
+      if p.prefetch > 0 then
+        w.line("__builtin_prefetch(%s + j - %d%s);", from, p.prefetch, hint)
+      end
+    end
+    tail("j - 1")
+    w.line("}")
+    if step > 1 then
+      w.line("for (; j > 0; j -= %d) {", step)
+      main()
+    end
+  end
+end
+
+-- "x + 3 * x_row + j" as x[3 * x_row + j]
+function emit.element(pointer)
+  return (pointer:gsub("^(%w+) %+ (.*)$", "%1[%2]"))
+end
+
+function emit.load(p, pointer)
+  if p.vector == 1 then return emit.element(pointer) end
+  return ("*(const vec *)(%s)"):format(pointer)
+end
+
+function emit.store(w, p, streams, pointer, value)
+  if streams then
+    w.line("put(%s, &%s);", pointer, value)
+  elseif p.vector == 1 then
+    w.line("%s = %s;", emit.element(pointer), value)
+  else
+    w.line("*(vec *)(%s) = %s;", pointer, value)
+  end
+end
+
+-- The polynomial of Cephes expf. x is at most 0 here; what would leave the normal
+-- range becomes 0: -87.33654f is the least float whose exponential is normal (its
+-- own is 1.0000045 * 2^-126, that of the next one below 0.9999969 * 2^-126).
+-- exp x = 2^n exp r: adding 1.5 * 2^23 rounds to the whole n and leaves it in the
+-- low bits.
+local function polynomial(w, name, type, bits, scalar)
+  w.line("/* exp(x) for x <= 0, to about two units in the last place. */")
+  w.line("static inline void %s(%s *at)", name, type)
+  w.line("{")
+  w.line("const %s x = *at;", type)
+  w.line("const %s shifted = x * 1.44269504f + 12582912.0f;", type)
+  w.line("const %s n = shifted - 12582912.0f;", type)
+  w.line("const %s r = x - n * 0.693359375f + n * 2.12194440e-4f;", type)
+  w.line("%s y = r * 1.9875691500e-4f + 1.3981999507e-3f;", type)
+  if scalar then w.line("uint32_t power, result;") end
+  w.line("")
+  for _, c in ipairs { "8.3334519073e-3f", "4.1665795894e-2f",
+                       "1.6666665459e-1f", "5.0000001201e-1f" } do
+    w.line("y = y * r + %s;", c)
+  end
+  w.line("y = y * (r * r) + r + 1.0f;")
+  if scalar then
+    w.line("memcpy(&power, &shifted, sizeof power);")
+    w.line("memcpy(&result, &y, sizeof result);")
+    w.line("result += power << 23;")
+    w.line("memcpy(&y, &result, sizeof y);")
+    w.line("*at = x < -87.33654f ? 0.0f : y;")
+  else
+    w.line("*at = (vec)(((%s)y + ((%s)shifted << 23)) & ~(%s)(x < -87.33654f));",
+           bits, bits, bits)
+  end
+  w.line("}")
+  w.line("")
+end
+
+-- exp_one(&x) and, for vectors, exp_all(&x): what p.exp says, "poly" or libm.
+function emit.exp(w, p)
+  if p.exp == "poly" then
+    polynomial(w, "exp_one", "float", "uint32_t", true)
+    if p.vector > 1 then polynomial(w, "exp_all", "vec", "bits", false) end
+    return
+  end
+  w.line("static inline void exp_one(float *at)")
+  w.line("{")
+  w.line("*at = expf(*at);")
+  w.line("}")
+  w.line("")
+  if p.vector > 1 then
+    w.line("static inline void exp_all(vec *at)")
+    w.line("{")
+    w.line("for (int q = 0; q < %d; q++)", p.vector)
+    w.line("    (*at)[q] = expf((*at)[q]);")
+    w.line("}")
+    w.line("")
+  end
+end
+
+return emit

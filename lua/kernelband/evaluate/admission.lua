@@ -1,0 +1,221 @@
+-- evaluate/admission.lua - what may run when a C candidate's object is loaded, before anything
+-- watches: only code that the compiler or its library brought.
+--
+-- Two kinds of it are honest. __builtin_cpu_supports and target_clones link a
+-- constructor of libgcc's, which asks the processor what it can do: allowed where the
+-- source's own part of the object, kernel.o, has nothing that runs at load. The functions
+-- of target_clones are indirect: the loader calls a resolver that says which clone to use.
+-- Such a resolver is told from one that the source wrote, whatever words or directives
+-- made it, by its name and by all of its instructions: they ask for the processor, read,
+-- and return.
+local admission = {}
+
+-- Entries of the dynamic section that name code to run.
+local at_load = { INIT = true, FINI = true, INIT_ARRAY = true, FINI_ARRAY = true,
+                  PREINIT_ARRAY = true }
+local sections = { "init_array", "preinit_array", "fini_array", "ctors", "dtors", "init", "fini" }
+local ask_processor = "__cpu_indicator_init"
+
+-- Reading ------------------------------------------------------------------------
+
+local function starts_at_load(section)
+  for _, name in ipairs(sections) do
+    if section == "." .. name or section:find("^%." .. name .. "%.") then return true end
+  end
+end
+
+local function read_section(part, line)
+  local name = line:match "^%s*%[%s*%d+%]%s+(%S+)"
+  if not name then return end
+  local flags = line:match "%s(%a+)%s+%d+%s+%d+%s+%d+$" or ""
+  if flags:find "X" and (flags:find "W" or not flags:find "A") then
+    part.loose = "a section " .. name .. " of code that can change or is not loaded"
+  end
+  if starts_at_load(name) and (part.own or name ~= ".init_array") then
+    part.runs = "a section " .. name
+  elseif part.own and (line:find "%s%u+_ARRAY%s" or name:find "^%.gnu%.lto_") then
+    part.runs = "a section " .. name        -- the second kind is compiled by the linker
+  end
+end
+
+local function read_symbol(part, line)
+  local at, kind, rest = line:match "^%s*%d+:%s+(%x+)%s+%w+%s+(%S+)%s+%S+%s+%S+%s+(.*)$"
+  if not at or rest:find "^UND%s" then return end
+  at = tonumber(at, 16)
+  local name = rest:match "^%S+%s+(.*)$" or rest
+  if part.own then
+    if name:find "^__cpu_" then part.forged = name:match "%S+" end
+  elseif kind == "IFUNC" or kind:find "^<" then
+    part.indirect[#part.indirect + 1] = { name = name, at = at }
+  elseif kind == "FUNC" then
+    part.functions[name] = part.functions[name] or {}
+    part.functions[name][at] = true
+  end
+end
+
+local function read_dynamic(part, line)
+  local entry = line:match "^%s+0x%x+ %(([%u_]+)%)"
+  if entry == "INIT_ARRAY" then
+    part.library = entry
+  elseif entry and at_load[entry] then
+    part.runs = entry
+  elseif entry == "TEXTREL" or entry == "FLAGS" and line:find "TEXTREL" then
+    part.loose = "code that the loader changes"
+  end
+  if line:find("_IRELATIV", 1, true) then
+    part.resolvers[#part.resolvers + 1] = tonumber(line:match "(%x+)%s*$" or "", 16) or -1
+  end
+end
+
+-- text: what readelf said of the object and of kernel.o. Returns what is known of both.
+function admission.read(text)
+  local whole = { indirect = {}, functions = {}, resolvers = {} }
+  local own = { own = true }
+  local part = whole
+  for line in text:gmatch "[^\n]+" do
+    if line:find "^Disassembly of section" then break end
+    if line:find "^File: " then
+      part = line:find "kernel%.o$" and own or whole
+      own.seen = own.seen or part.own
+    elseif line:find ":%s+file format " then
+      part = whole
+    end
+    read_section(part, line)
+    read_symbol(part, line)
+    if not part.own then read_dynamic(part, line) end
+  end
+  return whole, own
+end
+
+-- A resolver's instructions ------------------------------------------------------
+
+-- Registers that a function may leave changed, under all their names.
+local free = {}
+for letter in ("acd"):gmatch "." do
+  for _, form in ipairs { "r%sx", "e%sx", "%sx", "%sl", "%sh" } do
+    free["%" .. form:format(letter)] = true
+  end
+end
+for _, name in ipairs { "si", "di" } do
+  for _, form in ipairs { "r%s", "e%s", "%s", "%sl" } do free["%" .. form:format(name)] = true end
+end
+for number = 8, 11 do
+  for _, end_ in ipairs { "", "d", "w", "b" } do free["%r" .. number .. end_] = true end
+end
+
+local compares, computes = {}, {}
+for name in ("cmp test bt"):gmatch "%S+" do
+  for _, width in ipairs { "", "b", "w", "l", "q" } do compares[name .. width] = true end
+end
+for name in ("mov lea and or xor add sub not neg shl shr sar"):gmatch "%S+" do
+  for _, width in ipairs { "", "b", "w", "l", "q" } do computes[name .. width] = true end
+end
+for name in ("movabs movzbl movzwl movzbw movsbl movswl movslq"):gmatch "%S+" do
+  computes[name] = true
+end
+
+local function is_free(operand) return free[operand] or false end
+
+-- What an instruction does to the stack: bytes it holds more of, or nil where the
+-- instruction is none that a resolver of the compiler's has.
+local function stack_change(op, operands)
+  local bytes, on_stack = operands:match "^%$0x(%x+),(%%rsp)$"
+  if on_stack and op == "sub" then return tonumber(bytes, 16) end
+  if on_stack and op == "add" then return -tonumber(bytes, 16) end
+  if op == "push" and operands:find "^%%%w+$" then return 8 end
+  if op == "pop" and is_free(operands) then return -8 end
+  if op == "endbr64" or op:find "^nop[wl]?$" or op == "xchg" and operands == "%ax,%ax"
+     or compares[op] then
+    return 0
+  end
+  local to = operands:match "([^,]+)$"
+  if (computes[op] or op:find "^cmov%l+$" or op:find "^set%l+$") and to and is_free(to) then
+    return 0
+  end
+end
+
+-- Every instruction that can be reached from start, with the stack as deep on each way
+-- to it; ask: where the one function lies that may be called. True when all are harmless:
+-- nothing is stored but on its own stack, no register of the caller's changes, and it
+-- returns to where it was called from.
+local function is_harmless(code, start, ask)
+  local depth_at, todo = {}, { { start, 0 } }
+  while #todo > 0 do
+    local at, depth = table.unpack(table.remove(todo))
+    local ins = code[at]
+    if not ins or depth < 0 or depth > 1024 or depth_at[at] and depth_at[at] ~= depth then
+      return false
+    end
+    if not depth_at[at] then
+      depth_at[at] = depth
+      local target = tonumber(ins.operands:match "^(%x+)$" or "", 16)
+      if ins.op == "ret" or ins.op == "retq" or ins.op == "repz" and ins.operands == "ret" then
+        if depth ~= 0 or ins.operands:find "%d" then return false end
+      elseif ins.op:find "^j%l+$" and target then
+        todo[#todo + 1] = { target, depth }
+        if ins.op ~= "jmp" then todo[#todo + 1] = { ins.next, depth } end
+      elseif ins.op:find "^callq?$" and target and target == ask then
+        todo[#todo + 1] = { ins.next, depth }
+      else
+        local change = stack_change(ins.op, ins.operands)
+        if not change then return false end
+        todo[#todo + 1] = { ins.next, depth + change }
+      end
+    end
+  end
+  return true
+end
+
+-- The disassembly by address. next is the address behind an instruction where the next
+-- one stands there: nothing (-1) follows a gap.
+local function disassembly(text)
+  local code, last = {}, nil
+  for line in text:gmatch "[^\n]+" do
+    local at, op, operands = line:match "^%s*(%x+):%s+(%S+)%s*(.*)$"
+    if at then
+      at = tonumber(at, 16)
+      if last then last.next = at end
+      last = { op = op, operands = operands:gsub("%s*[#<].*$", ""), next = -1 }
+      code[at] = last
+    elseif not line:find "^%x+ <.*>:$" then
+      last = nil
+    end
+  end
+  return code
+end
+
+local function only(set)
+  local first = set and next(set)
+  return first and next(set, first) == nil and first or nil
+end
+
+-- nil, or what is wrong with the indirect functions.
+local function judge_indirect(whole, own, text)
+  local known = {}
+  if #whole.indirect == 0 and #whole.resolvers == 0 then return nil end
+  if own.forged then return "its own " .. own.forged end
+  if whole.loose then return "an indirect function and " .. whole.loose end
+  local code = disassembly(text)
+  local ask = only(whole.functions[ask_processor])
+  for _, f in ipairs(whole.indirect) do
+    local resolver = whole.functions[f.name:gsub("%.ifunc$", "") .. ".resolver"]
+    if not (resolver and resolver[f.at] and is_harmless(code, f.at, ask)) then
+      return ("the indirect function %s, whose resolver is not one that target_clones makes")
+             :format(f.name)
+    end
+    known[f.at] = true
+  end
+  for _, at in ipairs(whole.resolvers) do
+    if not known[at] then return "an indirect function without a name" end
+  end
+end
+
+-- nil, or what would run at load besides what the compiler brings.
+function admission.judge(text)
+  local whole, own = admission.read(text)
+  local ours = own.seen and not own.forged and not whole.loose
+  return whole.runs or own.runs or not ours and whole.library
+         or judge_indirect(whole, own, text)
+end
+
+return admission

@@ -1,0 +1,309 @@
+-- evaluate/check.lua - is a candidate right? Every element, on every shape of the task,
+-- against a float64 answer made after the candidate ran.
+--
+-- The bound is that of core/measure/tensor.h: it grows with the number of
+-- terms summed into an element, and knows the dtype. What is beyond it is right
+-- all the same where answers to inputs a rounding away are as far off: exp of a
+-- large difference, say. Beside the bound stand the RMS
+-- error against the baseline's (a lower precision is thousands of times off),
+-- untouched red zones, no poison left, and a second run on other poison that
+-- must give the same bits.
+local core    = require "kernelband.core"
+local inputs  = require "kernelband.evaluate.inputs"
+local rooms   = require "kernelband.evaluate.room"
+local schema  = require "kernelband.base.schema"
+local task    = require "kernelband.task"
+local verdict = require "kernelband.evaluate.verdict"
+
+local check = {}
+
+local drawn_of = { held_out = 2, timed = 1 }
+
+local fail, secret_seed = verdict.fail, verdict.secret_seed
+local least_for_rms = 32                -- of a few errors one can be 0 by luck
+local orders = 3                        -- more runs of a kernel whose bits differ
+local nearby = 6                        -- answers to inputs a rounding away
+local hopeless = 1000                   -- limits off: no rounding of inputs explains that
+
+-- A list whose programs are stopped when the block that made it ends.
+function check.closing(list)
+  return setmetatable(list, { __close = function(t)
+    for _, item in ipairs(t) do item.program:close() end
+  end })
+end
+
+-- nudged: these inputs are taken a rounding away.
+local function answer(s, room, slot, buffers, program, nudged)
+  buffers:poison(secret_seed())
+  buffers:take(room.buffers, slot)
+  for _, i in ipairs(nudged or {}) do
+    buffers:nudge(i, s.task.args[i].dtype, secret_seed())
+  end
+  if buffers == room.scale then
+    for _, arg in ipairs(room.absolute) do buffers:absolute(arg) end
+  end
+  local limit_s = room.role == "smoke" and 10 or 60
+  local ok, why, code = program:run(limit_s * 10 ^ 9 // 1)
+  if not ok then
+    schema.raise("%s: the reference, on %s: %s", s.task.reference[s.language], room.label,
+                 code == "ETIME" and ("did not return in %d s"):format(limit_s) or why)
+  end
+end
+
+-- Makes the expected answer for the inputs now in a slot of the room, and its
+-- scale.
+function check.expect(s, room, slot)
+  answer(s, room, slot, room.expected, room.reference)
+  if room.scale then answer(s, room, slot, room.scale, room.scale_reference) end
+end
+
+local function explain(s, room, arg, r, distribution)
+  local name = s.task.args[arg].name
+  if r.poison_left > 0 then
+    return ("%s: %d of %d elements never written, first %s[%d] (%s inputs)")
+           :format(room.label, r.poison_left, r.n, name, r.first_bad, distribution)
+  end
+  return ("%s: %d of %d elements wrong, first %s[%d] = %.9g, expected %.9g +- %.3g, off by %.3g "
+          .. "(%s inputs)"):format(room.label, r.bad, r.n, name, r.first_bad, r.got, r.want,
+                                   r.limit, math.abs(r.got - r.want), distribution)
+end
+
+-- A reference that leaves elements as they were writes too few, or another type than double:
+-- the task cannot be judged by it.
+local function refuse_unwritten(s, room, arg)
+  local name, entry = s.task.args[arg].name, s.task.name
+  local r = room.expected:compare(arg, 1, room.expected, nil, { reduction = 1 })
+  if r.poison_left == 0 then return end
+  schema.raise("%s: the reference, on %s, left %d of %d elements of %s unwritten: expected all of "
+    .. "them%s", s.task.reference[s.language], room.label, r.poison_left, r.n, name,
+    s.reference_wide and (", as double (double *%s in %s_f64)"):format(name, entry) or "")
+end
+
+-- Equal terms are all rounded the same way, and the square root in the bound
+-- stands for roundings that differ: where values repeat, the bound is K u. So it is
+-- where one term may be all of a sum and each of the others is lost to it (softmax
+-- with spikes in a row), unless the error scale says how large the terms are.
+local repeats = { ties = true, integers = true, denormal = true }
+local dominates = { spikes = true, wide = true, lognormal = true }
+
+local function bound(s, room, distribution)
+  local own = s.atomics and room.bound_of_atomics or room.bound
+  local k = own.reduction
+  if repeats[distribution] or dominates[distribution] and not room.scale then
+    k = math.max(k, (k / 8) ^ 2)
+  end
+  return { reduction = k, underflow = own.underflow, exact = own.exact,
+           tolerance = own.tolerance, accumulate = own.accumulate }
+end
+
+-- An output with elements beyond the bound, r, once more under a wider one: its limits grow by
+-- twice what the answer moves by, on the average, when each input moves by a rounding. An error so
+-- small is that of a kernel which is exact on inputs next to those it was given (backward error:
+-- Higham, sec. 1.5), and the bound of a sum does not know how much an answer hangs on its inputs.
+local function among_nearby(s, room, slot, arg, r, b)
+  local a, nudged = s.task.args[arg], task.nudged(s.task)
+  if #nudged == 0 or b.exact or not a.dtype:find "f" or r.nan_mismatch + r.poison_left > 0
+     or r.max_excess > hopeless then
+    return r
+  end
+  local near = s.reference_wide and rooms.near(s, room)
+  if not near then return r end
+  for k = 1, nearby do
+    answer(s, room, slot, near.buffers, near.reference, nudged)
+    near.spread:spread(arg, room.expected, near.buffers, b, a.dtype, 2 / nearby,
+                       k == 1 and (room.scale or room.expected) or nil)
+  end
+  local again = room.buffers:compare(arg, slot, room.expected, near.spread, b)
+  if again.bad == 0 and not s.warnings.near then
+    s.warnings.near = true              -- the first is enough
+    s.warnings[#s.warnings + 1] = ("%s: %d of %d elements of %s are off by more than sums are "
+      .. "rounded by, but by no more than the answer to inputs a rounding away is"):format(
+      room.label, r.bad, r.n, a.name)
+  end
+  return again
+end
+
+-- The outputs of a slot against the expected answer. Returns what is wrong, or
+-- nil and the sums of the errors.
+function check.compare(s, room, slot, distribution)
+  local totals = { err_ss = 0, ref_ss = 0, n = 0 }
+  for _, arg in ipairs(room.outputs) do
+    local b = bound(s, room, distribution)
+    local r = room.buffers:compare(arg, slot, room.expected, room.scale, b)
+    if r.bad > 0 then r = among_nearby(s, room, slot, arg, r, b) end
+    if r.bad > 0 and s.judging_baseline then refuse_unwritten(s, room, arg) end
+    if r.bad > 0 then return fail("wrong", "%s", explain(s, room, arg, r, distribution)) end
+    totals.err_ss = totals.err_ss + r.err_ss
+    totals.ref_ss = totals.ref_ss + r.ref_ss
+    totals.n = totals.n + r.n
+  end
+  return nil, totals
+end
+
+local function damaged(s, room)
+  local arg = room.buffers:damaged()
+  if arg then
+    local a = s.task.args[arg]
+    return fail("wrong", a.mode == "in" and "%s: wrote to its input %s, or beside it"
+                or "%s: wrote outside its output %s", room.label, a.name)
+  end
+end
+
+-- One run on fresh poison. Returns nil, or what is wrong.
+function check.run(s, room, program)
+  room.buffers:use(1)
+  room.buffers:poison(secret_seed())
+  -- The baseline is trusted: when it is late, the machine is. Denormal numbers may take a
+  -- processor a hundred times as long as those that the limit is made from.
+  local patient = program == room.baseline or s.judging_baseline or not s.steady[room.kinds[1]]
+  local limit_ns = patient and 10 * room.limit_ns or room.limit_ns
+  local ns, why, code = program:launch(1, limit_ns)     -- as when it is timed: it cannot tell
+  if not ns then
+    return verdict.died(code, why, room.label)
+  end
+  return damaged(s, room)
+end
+
+-- How large the errors are, as a share of the answer's size. The floor is half
+-- a rounding of the outputs, as in kb_tensor_rms_ratio.
+function check.share(s, room, totals)
+  local u = core.bound(s.task.args[room.outputs[1]].dtype, {}).u_out
+  if u == 0 then u = 2 ^ -24 end        -- integers
+  local size = math.max(math.sqrt(totals.ref_ss), 5e-324)
+  return math.max(math.sqrt(totals.err_ss) / size, u / 2)
+end
+
+-- Error of the baseline on inputs of the same kind bounds that of the candidate.
+-- A baseline that sums in float64 is at the floor, and an honest float32 sum of
+-- K terms may be sqrt(K) above it (Higham, sec. 4.2); bf16 is thousands above.
+function check.too_coarse(room, mine, base_share)
+  local ratio = math.sqrt(mine.err_ss) / math.max(math.sqrt(mine.ref_ss), 5e-324) / base_share
+  local limit = math.max(8, math.sqrt(room.bound.reduction))
+  if ratio > limit then
+    return fail("wrong", "%s: its RMS error is %.3g times that of the baseline (limit %.3g): "
+                .. "was it computed in a lower precision?", room.label, ratio, limit)
+  end
+end
+
+-- Do errors of these outputs say something about precision?
+function check.has_rms(s, mine) return not s.task.exact and mine.n >= least_for_rms end
+
+local function precision(s, room, mine)
+  if not check.has_rms(s, mine) then return nil end
+  local bad = check.run(s, room, room.baseline)
+  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
+  local _, base = check.compare(s, room, 1, "")
+  verdict.ran(s, "RMS error against the baseline's")
+  return base and check.too_coarse(room, mine, check.share(s, room, base))
+end
+
+-- The draws of a room: { distribution =, seed = or nil }. An evaluation that is
+-- repeated starts with the draws it had, and adds its own.
+local function draws(s, room)
+  local out = {}
+  for _, d in ipairs(s.again or {}) do
+    if d.role == room.role and d.shape == room.label and d.distribution ~= "mixture" then
+      out[#out + 1] = { distribution = d.distribution, seed = tonumber(d.seed, 16) }
+    end
+  end
+  local wanted, legal = drawn_of[room.role], s.task.distributions or inputs.distributions
+  local left = table.move(legal, 1, #legal, 1, {})
+  for i = 1, math.min(wanted or #legal, #legal) do
+    local first = not wanted or (i == 1 and (wanted > 1 or s.judging_baseline))
+    local k = first and 1 or secret_seed() % #left + 1
+    out[#out + 1] = { distribution = table.remove(left, k) }
+  end
+  -- Timed calls have no denormal inputs, so one untimed call of each timed shape has.
+  if room.role == "timed" and not s.judging_baseline then
+    for _, name in ipairs(left) do
+      if name == "denormal" then out[#out + 1] = { distribution = name } end
+    end
+  end
+  return out
+end
+
+-- Sums by atomics are right in any order and have other bits each time: every run of such a
+-- kernel must be within the bound. The answer to one draw is on the device while a kernel runs, so
+-- each further run has inputs of its own.
+local function in_any_order(s, room, program, distribution)
+  for _ = 1, orders do
+    inputs.fill(s, room, distribution)
+    local bad = check.run(s, room, program)
+    if bad then return bad end
+    check.expect(s, room, 1)
+    bad = check.compare(s, room, 1, distribution)
+    if bad then return bad end
+  end
+  s.warnings[#s.warnings + 1] = "two runs on the same inputs differ in their last bits, as sums "
+    .. "in another order do: each was within the bound"
+end
+
+local function one_draw(s, room, program, draw, twice)
+  local distribution = draw.distribution
+  inputs.fill(s, room, distribution, draw.seed)
+  local bad = check.run(s, room, program)
+  if bad then return bad end
+  local digest, differs = room.buffers:digest(), false
+  for _ = 1, twice and (s.strict and 10 or 1) or 0 do
+    bad = check.run(s, room, program)
+    if bad then return bad end
+    differs = differs or room.buffers:digest() ~= digest
+    verdict.ran(s, s.strict and "ten more runs, bit for bit" or "a second run, bit for bit")
+  end
+  local start = core.system.now_ns()
+  check.expect(s, room, 1)
+  local wrong, totals = check.compare(s, room, 1, distribution)
+  room.look_ns = core.system.now_ns() - start
+  if wrong then return wrong end
+  if differs and s.language == "cuda" and s.task.reduction then
+    bad = in_any_order(s, room, program, distribution)
+    if bad then return bad end
+  elseif differs then
+    return fail("wrong", "%s: two runs on the same inputs differ: it reads memory it did "
+                .. "not write, or keeps state", room.label)
+  end
+  if distribution ~= s.timed_kinds[1] then return nil end
+  if room.role == "held_out" then return precision(s, room, totals) end
+  if room.role == "timed" and s.judging_baseline and check.has_rms(s, totals) then
+    room.base_share = check.share(s, room, totals)
+  end
+end
+
+-- All checks of one shape, in a process of their own: load() starts it.
+function check.room(s, room, load)
+  local program, why, code = load()
+  if not program then
+    return verdict.died(code, why, "loading")
+  end
+  local _ <close> = program
+  for i, draw in ipairs(draws(s, room)) do
+    local twice = i == 1 and (room.role ~= "timed" or s.strict)
+    local bad = one_draw(s, room, program, draw, twice)
+    if bad then return bad end
+  end
+  verdict.ran(s, ("every element of %s shapes"):format(room.role:gsub("_", "-")))
+end
+
+-- After a timed sample: the outputs that it left in these slots. Keeps in room.look_ns how
+-- long one of them takes.
+function check.timed_outputs(s, room, slots)
+  local start = core.system.now_ns()
+  local bad = damaged(s, room)
+  if bad then return bad end
+  for _, slot in ipairs(slots) do
+    local kind = room.kinds[slot]
+    check.expect(s, room, slot)
+    local wrong, totals = check.compare(s, room, slot, kind)
+    bad = wrong
+    if not bad and room.base_share and kind == s.timed_kinds[1]
+       and check.has_rms(s, totals) then
+      bad = check.too_coarse(room, totals, room.base_share)
+      verdict.ran(s, "RMS error of timed outputs")
+    end
+    if bad then return bad end
+  end
+  verdict.ran(s, "outputs of timed calls")
+  room.look_ns = (core.system.now_ns() - start) / #slots
+end
+
+return check

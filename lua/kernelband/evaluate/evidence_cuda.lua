@@ -1,0 +1,326 @@
+-- evaluate/evidence_cuda.lua - what is honestly known about a kernel on a GPU: hardware
+-- counters where they can be had, else the cubin's facts, the occupancy the
+-- driver computes, and work() over measured peaks. Same shape as evidence.lua.
+--
+--   evidence.make(session, evaluation, facts) -> { phi, phi_kind, rho, rho_kind,
+--       h, h_kind, signature, signature_kind, profile, hot }
+--
+--   session     task, roofline = { dram_bytes_per_s=, f32_flops_per_s=,
+--               f16_.., bf16_.., f64_flops_per_s=, l2_bytes_per_s= }, each optional
+--   evaluation  shapes[1] = { shape=, time_ns=, speedup= }
+--   facts       metrics = { key -> number } (keys of core/cuda/counters/cupti_sets.c,
+--                         nil where a counter gave nothing), or nil and why = text
+--               entry   = { registers, shared_bytes, local_bytes, max_threads }
+--               launch  = { grid, block, shared } of that entry
+--               device  = { sm_count, regs_per_sm, smem_per_sm,
+--                           max_threads_per_sm, max_blocks_per_sm, warp }
+--               occupancy = 0..1, what the driver says is possible
+--               hot     = a loop of its machine code, see sass.lua, or nil
+--
+-- Kinds: "measured" is a counter or a clock, "derived" follows from the object,
+-- from the launch or from work(), "missing" is 0 and to be ignored.
+--
+--   phi  l2_hit          hits among L2 sectors, else among L2 tag lookups
+--        mem_bw          DRAM share of peak, else compulsory bytes over peak
+--        sm_util         busiest of SM issue and tensor pipes (or CUPTI's SM
+--                        throughput), else flops over peak
+--        warp_eff        active threads of 32 an instruction
+--        achieved_occupancy  else the possible one
+--        reg_per_thread  of 255
+--        shared_conflicts    share of shared-memory wavefronts that a bank
+--                        conflict caused; 0 where no shared memory is used
+--        load_store_coalesced  bytes used of the sectors moved, else sectors a
+--                        request to L2, of 4
+--        tensor_core_util    cycles the tensor pipes were active
+--   rho  log_time, log_footprint, intensity (flops of work() a DRAM byte, or a
+--        compulsory byte), block_x, block_y, occupancy
+--   h    sm, dram, l2: percent of peak
+--   signature (v2)  T / T0, registers of 255, shared memory of the SM's,
+--        threads of 1024, possible occupancy
+local evidence = {}
+
+local busy_pct = 60             -- a unit above this is what binds the kernel
+
+local function clip(x) return math.max(0, math.min(1, x)) end
+
+local function ratio(a, b)
+  if a and b and b > 0 then return a / b end
+end
+
+local function share(pct) return pct and clip(pct / 100) end
+
+-- The first of pairs value, kind whose value is known.
+local function first(...)
+  for i = 1, select("#", ...), 2 do
+    local value, kind = select(i, ...)
+    if value then return { value, kind } end
+  end
+  return {}
+end
+
+local function split(n, list)
+  local values, kinds = {}, {}
+  for i = 1, n do
+    values[i] = list[i][1] or 0
+    kinds[i] = list[i][1] and list[i][2] or "missing"
+  end
+  return values, kinds
+end
+
+-- Shares of roofs ---------------------------------------------------------------
+
+local function peak_flops(session)
+  local roofline = session.roofline or {}
+  local own = roofline[session.task.args[1].dtype .. "_flops_per_s"]
+  return own or roofline.f32_flops_per_s
+end
+
+-- Flops and compulsory bytes a second over the measured peaks, 0..1 or nil.
+local function ideal(session, work, seconds)
+  local roofline = session.roofline or {}
+  local dram = math.max(roofline.dram_bytes_per_s or 0, roofline.dram_copy_bytes_per_s or 0)
+  local sm, memory = ratio(work.flops / seconds, peak_flops(session)),
+                     ratio(work.bytes / seconds, dram)
+  return sm and clip(sm), memory and clip(memory)
+end
+
+local function largest(...)
+  local best
+  for i = 1, select("#", ...) do
+    local x = select(i, ...)
+    if x and (not best or x > best) then best = x end
+  end
+  return best
+end
+
+local function coalesced(m)
+  local sum, n = 0, 0
+  for _, key in ipairs { "load_sector_pct", "store_sector_pct" } do
+    if m[key] then sum, n = sum + share(m[key]), n + 1 end
+  end
+  if n > 0 then return sum / n end
+  local sectors = ratio(m.l2_sectors, m.l2_requests)
+  return sectors and clip(sectors / 4)
+end
+
+local function conflicts(m)
+  if m.shared_wavefronts == 0 then return 0 end
+  local part = ratio(m.shared_conflicts, m.shared_wavefronts)
+  return part and clip(part)
+end
+
+local function hits(m)
+  local missed = ratio(m.l2_tag_misses, m.l2_tags)
+  return share(m.l2_hit_pct) or missed and clip(1 - missed)
+end
+
+-- Occupancy ---------------------------------------------------------------------
+
+local function threads_of(launch)
+  local n = 1
+  for _, x in ipairs(launch.block) do n = n * x end
+  return n
+end
+
+local function shared_of(facts)
+  return (facts.entry.shared_bytes or 0) + (facts.launch.shared or 0)
+end
+
+local function up(x, unit) return (x + unit - 1) // unit * unit end
+
+-- How many blocks each resource lets onto an SM, as the CUDA programming guide
+-- has it for compute capability 8.0 and later: registers are given to warps in
+-- units of 256, from a quarter of the SM's; a block's shared memory in units of
+-- 128 bytes and 1 KiB of the system's.
+function evidence.limits(facts)
+  local device, warp = facts.device, facts.device.warp or 32
+  local warps = up(threads_of(facts.launch), warp) // warp
+  local list = {}
+  local function limit(name, blocks)
+    if blocks then list[#list + 1] = { name = name, blocks = math.floor(blocks) } end
+  end
+  local registers = facts.entry.registers
+  if registers and registers > 0 and device.regs_per_sm then
+    limit("registers", 4 * (device.regs_per_sm // 4 // up(registers * warp, 256)) // warps)
+  end
+  local shared = shared_of(facts)
+  if shared > 0 and device.smem_per_sm then
+    limit("shared memory", device.smem_per_sm // (up(shared, 128) + 1024))
+  end
+  limit("threads", device.max_threads_per_sm and device.max_threads_per_sm // (warps * warp))
+  limit("blocks", device.max_blocks_per_sm)
+  return list, warps * warp
+end
+
+local function occupancy(facts)
+  local list, threads = evidence.limits(facts)
+  local least
+  for _, l in ipairs(list) do
+    if not least or l.blocks < least.blocks then least = l end
+  end
+  local out = { limits = list, limiter = least and least.name,
+                blocks_per_sm = least and least.blocks, possible = facts.occupancy }
+  local most = facts.device.max_threads_per_sm
+  if least and most and not out.possible then
+    out.possible = clip(least.blocks * threads / most)
+  end
+  if out.possible == 1 then out.limiter = nil end         -- nothing is in the way
+  local achieved = facts.metrics and facts.metrics.occupancy_pct
+  out.achieved = achieved and share(achieved)
+  local blocks = 1
+  for _, x in ipairs(facts.launch.grid) do blocks = blocks * x end
+  out.blocks = blocks
+  out.waves = least and ratio(blocks, facts.device.sm_count * least.blocks)
+  return out
+end
+
+-- The table a person reads ------------------------------------------------------
+
+local function roofs(m, sm, memory)
+  local list = {}
+  local function roof(name, value, kind)
+    if value then list[#list + 1] = { name = name, share = value, kind = kind } end
+  end
+  roof("DRAM", share(m.dram_pct), "measured")
+  if not m.dram_pct then roof("DRAM", memory, "derived") end
+  roof("L2", share(m.l2_throughput_pct or m.l2_pct), "measured")
+  roof("L1", share(m.l1_throughput_pct), "measured")
+  roof("SM", share(m.sm_throughput_pct), "measured")
+  roof("SM issue", share(m.issue_pct), "measured")
+  roof("tensor pipe", share(m.tensor_pct), "measured")
+  if not (m.issue_pct or m.sm_throughput_pct) then roof("SM", sm, "derived") end
+  return list
+end
+
+local function stalls(m)
+  local list, total = {}, 0
+  local reasons = { "long_scoreboard", "short_scoreboard", "barrier", "math_pipe_throttle",
+                    "mio_throttle", "lg_throttle", "wait", "not_selected", "no_instruction" }
+  for i, reason in ipairs(reasons) do
+    local n = m["stall_" .. reason]
+    if n then
+      list[#list + 1] = { reason = reason, count = n, order = i }
+      total = total + n
+    end
+  end
+  if total == 0 then return nil end
+  table.sort(list, function(a, b)
+    if a.count ~= b.count then return a.count > b.count end
+    return a.order < b.order
+  end)
+  for _, s in ipairs(list) do s.share, s.count, s.order = s.count / total, nil, nil end
+  return list
+end
+
+local waits = {
+  long_scoreboard = "for global or local memory", short_scoreboard = "for shared memory",
+  barrier = "at barriers", math_pipe_throttle = "for arithmetic pipes",
+  mio_throttle = "for the shared-memory queue", lg_throttle = "for the global-memory queue",
+  wait = "fixed latencies", not_selected = "for a turn (enough warps are ready)",
+  no_instruction = "for instructions",
+}
+
+-- The busiest roof; when none is busy, what keeps the kernel waiting.
+local function bottleneck(profile)
+  local top
+  for _, r in ipairs(profile.roofs) do
+    if not top or r.share > top.share then top = r end
+  end
+  if not top then return nil end
+  local out = { roof = top.name, share = top.share, kind = top.kind }
+  if 100 * top.share >= busy_pct then
+    out.bound = (top.name:find "SM" or top.name:find "tensor") and "compute" or "memory"
+    out.text = ("%s: %s works at %.0f %% of its peak"):format(out.bound, top.name, 100 * top.share)
+    return out
+  end
+  out.bound = "latency"
+  local text = ("latency: the busiest unit, %s, is at %.0f %% of its peak"):format(
+               top.name, 100 * top.share)
+  local worst = profile.stalls and profile.stalls[1]
+  if worst then
+    text = text .. ("; warps wait %s (%.0f %% of stalls)"):format(waits[worst.reason],
+                                                               100 * worst.share)
+  end
+  local o = profile.occupancy
+  if o.waves and o.waves < 1 then
+    text = text .. ("; %d blocks fill %.0f %% of the GPU"):format(o.blocks, 100 * o.waves)
+  elseif o.possible and o.possible < 0.5 and o.limiter then
+    text = text .. ("; occupancy is held to %.0f %% by %s"):format(100 * o.possible, o.limiter)
+  end
+  out.text = text
+  return out
+end
+
+local function make_profile(facts, work, sm, memory)
+  local m = facts.metrics or {}
+  local p = {
+    counters = facts.metrics, why = not facts.metrics and facts.why or nil,
+    roofs = roofs(m, sm, memory), occupancy = occupancy(facts), stalls = stalls(m),
+    registers = facts.entry.registers, shared_bytes = shared_of(facts),
+    grid = facts.launch.grid, block = facts.launch.block,
+    spills = { local_bytes = facts.entry.local_bytes, loads = m.spill_loads,
+               stores = m.spill_stores },
+    traffic = { dram_bytes = m.dram_bytes, compulsory_bytes = work.bytes,
+                ratio = ratio(m.dram_bytes, work.bytes) },
+  }
+  p.bottleneck = bottleneck(p)
+  return p
+end
+
+-- Features ----------------------------------------------------------------------
+
+function evidence.make(session, evaluation, facts)
+  local r = evaluation.shapes[1]
+  local m, seconds = facts.metrics or {}, r.time_ns * 1e-9
+  local work = session.task.work(r.shape)
+  local sm, memory = ideal(session, work, seconds)
+  local profile = make_profile(facts, work, sm, memory)
+  local sm_counted = share(m.sm_throughput_pct or largest(m.issue_pct, m.tensor_pct))
+  local l2 = share(m.l2_throughput_pct or m.l2_pct)
+  local registers = facts.entry.registers and clip(facts.entry.registers / 255)
+  local possible = profile.occupancy.possible
+  local occupied = first(share(m.occupancy_pct), "measured", possible, "derived")
+  local shared = profile.shared_bytes
+  local smem = ratio(shared, facts.device.smem_per_sm)
+  local intensity = ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)
+  local threads = threads_of(facts.launch)
+
+  local e = { profile = profile, hot = facts.hot }
+  e.phi, e.phi_kind = split(9, {
+    { hits(m), "measured" },
+    first(share(m.dram_pct), "measured", memory, "derived"),
+    first(sm_counted, "measured", sm, "derived"),
+    { m.threads_per_instruction and clip(m.threads_per_instruction / 32), "measured" },
+    occupied,
+    { registers, "derived" },
+    first(conflicts(m), "measured", shared == 0 and 0 or nil, "derived"),
+    { coalesced(m), "measured" },
+    { share(m.tensor_pct), "measured" },
+  })
+  e.rho, e.rho_kind = split(6, {
+    { math.log(r.time_ns), "measured" },
+    { math.log(work.bytes), "derived" },
+    { intensity, "derived" },
+    { facts.launch.block[1], "derived" },
+    { facts.launch.block[2] or 1, "derived" },
+    occupied,
+  })
+  e.signature, e.signature_kind = split(5, {
+    { 1 / r.speedup, "measured" },
+    { registers, "derived" },
+    { smem and clip(smem), "derived" },
+    { clip(threads / 1024), "derived" },
+    first(possible, "derived", share(m.occupancy_pct), "measured"),
+  })
+  local h = { sm = first(sm_counted, "measured", sm, "derived"),
+              dram = first(share(m.dram_pct), "measured", memory, "derived"),
+              l2 = first(l2, "measured") }
+  e.h, e.h_kind = {}, {}
+  for _, name in ipairs { "sm", "dram", "l2" } do
+    e.h[name] = h[name][1] and 100 * h[name][1]
+    e.h_kind[name] = h[name][1] and h[name][2] or "missing"
+  end
+  return e
+end
+
+return evidence

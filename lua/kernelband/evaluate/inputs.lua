@@ -1,0 +1,103 @@
+-- evaluate/inputs.lua - what kernels are given: draws from several distributions, each one
+-- from a seed of the system's that nobody knew before, and everyone may after.
+local task    = require "kernelband.task"
+local verdict = require "kernelband.evaluate.verdict"
+
+local inputs = {}
+
+local slow_answer = 2e7         -- flops or bytes: some 10 ms for a plain reference
+
+inputs.distributions = task.distributions
+
+-- One slot's inputs, all from one seed, so that an evaluation can be repeated
+-- from what it tells. In-out arrays are those of slot 1 in every slot.
+local function fill_slot(s, room, distribution, seed, slot)
+  for i, a in ipairs(s.task.args) do
+    if a.mode == "in" or (a.mode == "inout" and slot == 1) then
+      room.buffers:fill(i, distribution, seed + i * 0x9e3779b97f4a7c15, room.below[i], slot)
+    end
+  end
+end
+
+-- What has been drawn is told in the evaluation, afterwards.
+local function note(s, room, distribution, seed)
+  if not s.drawn then return end
+  s.drawn[#s.drawn + 1] = { shape = room.label, role = room.role, distribution = distribution,
+                            seed = ("%014x"):format(seed) }
+end
+
+-- Contents for every input of slot 1; a new seed unless one is given.
+function inputs.fill(s, room, distribution, seed)
+  seed = seed or verdict.secret_seed()
+  note(s, room, distribution, seed)
+  fill_slot(s, room, distribution, seed, 1)
+  room.kinds = { distribution }
+  room.buffers:keep()
+end
+
+-- Which distribution a slot of timed inputs has: every other one the plainest, the rest in turn.
+-- It follows from the slot alone: two evaluations, on other draws, are timed on the same mixture.
+local function kind_of(s, slot)
+  local kinds = s.timed_kinds
+  return slot % 2 == 1 and kinds[1] or kinds[slot // 2 % #kinds + 1]
+end
+
+-- Contents for every slot, no two alike.
+function inputs.fill_timed(s, room, seed)
+  seed = seed or verdict.secret_seed()
+  note(s, room, "mixture", seed)
+  room.kinds = {}
+  for slot = 1, room.slots do
+    room.kinds[slot] = kind_of(s, slot)
+    fill_slot(s, room, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
+  end
+  room.buffers:keep()
+end
+
+-- Other contents for a block of samples that uses the first n slots: a new draw
+-- where that is quick, else the old ones turned by a random distance.
+function inputs.renew(s, room, n)
+  if s.machine.fresh_outputs then return inputs.fill_timed(s, room) end
+  local used = math.min(n, room.slots)
+  for _, input in ipairs(room.inputs) do
+    for slot = 1, used do
+      room.buffers:turn(input.arg, verdict.secret_seed() % input.count, slot)
+    end
+  end
+end
+
+local function denormal_results(s, room)
+  for _, arg in ipairs(room.outputs) do
+    if (room.expected:denormals(arg, s.task.args[arg].dtype) or 0) > 0 then return true end
+  end
+  return false
+end
+
+-- The distributions that timed inputs are drawn from, the plainest first: those that may take
+-- a processor many times as long, because they are denormal or the answers to them are, are
+-- checked and not timed. expect(room) makes the answer. A room whose answers take long, by work()
+-- and not by the clock, is asked about the plainest alone: those of other rooms say the rest. On a
+-- GPU denormal numbers take no longer.
+function inputs.choose_timed(s, expect)
+  local legal = s.task.distributions or inputs.distributions
+  local kinds = {}
+  s.steady = {}
+  for _, name in ipairs(legal) do
+    local steady = name ~= "denormal"
+    for _, room in ipairs(s.machine.fresh_outputs and {} or s.rooms) do
+      if not steady then break end
+      local work = s.task.work(room.shape)
+      if name == legal[1] or math.max(work.flops, work.bytes) < slow_answer then
+        inputs.fill(s, room, name)
+        expect(room)
+        steady = not denormal_results(s, room)
+      end
+    end
+    if steady then
+      kinds[#kinds + 1], s.steady[name] = name, true
+    end
+  end
+  s.timed_kinds = #kinds > 0 and kinds or { legal[1] }
+end
+
+return inputs

@@ -1,0 +1,168 @@
+-- evaluate/mutants.lua - is a task's judge awake? When a task is opened for the first time,
+-- wrong answers made from right ones go through its checks: zeros, the mean, a
+-- copy of an input, the answer to other inputs (stale), half the precision, one
+-- element off, a missing tail, the last two axes swapped. A task whose checks let
+-- one through is refused: a candidate could be that mutant.
+--
+-- A mutant is of a kind and of one output. It applies to a shape and a draw where
+-- at least one of its elements has another value than the baseline's answer, so
+-- not: swap for outputs of one dimension, for a last dimension of 1, or for a
+-- symmetric answer; copy where the answer is the input; mean for a constant;
+-- half for integers, for values that need no more bits, and for a task that
+-- declares `accumulate` in as few. A mutant that applies must be caught on one
+-- shape and draw at least, by the same rules as a candidate: one verdict of a
+-- candidate needs all of them to be right.
+local check   = require "kernelband.evaluate.check"
+local inputs  = require "kernelband.evaluate.inputs"
+local schema  = require "kernelband.base.schema"
+local verdict = require "kernelband.evaluate.verdict"
+
+local mutants = {}
+
+mutants.kinds = { "zeros", "mean", "copy", "stale", "half", "one", "tail", "swap" }
+
+local most_elements = 1 << 16           -- larger shapes are tried when smaller ones failed
+local coarse = { f16 = { f32 = true, f64 = true },
+                 bf16 = { f32 = true, f64 = true, f16 = true, bf16 = true } }
+
+local function size_of(s, room)
+  local n = 0
+  for _, arg in ipairs(room.outputs) do
+    local count = 1
+    for _, d in ipairs(s.task.args[arg].dims) do
+      count = count * (type(d) == "string" and room.shape[d] or d)
+    end
+    n = math.max(n, count)
+  end
+  return n
+end
+
+-- The small shapes or the others: held-out ones first, where precision is checked.
+local function rooms_for(s, small)
+  local out = {}
+  for _, role in ipairs { "held_out", "smoke", "timed" } do
+    for _, room in ipairs(s.rooms) do
+      if room.role == role and (size_of(s, room) <= most_elements) == small then
+        out[#out + 1] = room
+      end
+    end
+  end
+  return out
+end
+
+local function last_dims(s, room, arg)
+  local dims, of = s.task.args[arg].dims, {}
+  for i, d in ipairs(dims) do of[i] = type(d) == "string" and room.shape[d] or d end
+  if #of < 2 then return 1, 1 end
+  return of[#of - 1], of[#of]
+end
+
+local function can_apply(s, kind, arg)
+  local a = s.task.args[arg]
+  if kind ~= "half" then return true end
+  return not (coarse[s.task.accumulate] and coarse[s.task.accumulate][a.dtype])
+end
+
+-- The first array whose contents a kernel is given.
+local function given(s)
+  for i, a in ipairs(s.task.args) do
+    if a.mode == "in" or a.mode == "inout" then return i end
+  end
+end
+
+local function must_run(s, room)
+  local bad = check.run(s, room, room.baseline)
+  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
+end
+
+-- Do the checks of this room see that what lies in its outputs is wrong?
+local function caught(s, room, distribution)
+  local bad, totals = check.compare(s, room, 1, distribution)
+  if bad then return true end
+  if room.role == "smoke" or distribution ~= s.timed_kinds[1]
+     or not room.mutant_share or not check.has_rms(s, totals) then
+    return false
+  end
+  return check.too_coarse(room, totals, room.mutant_share) ~= nil
+end
+
+-- Puts the mutant of output arg in place. Returns whether it is another answer.
+local function make(s, room, kind, arg)
+  must_run(s, room)
+  local rows, cols = last_dims(s, room, arg)
+  return room.buffers:mutate(arg, kind, given(s) or arg, rows, cols, verdict.secret_seed()) > 0
+end
+
+local function try_made(s, room, distribution, open)
+  for _, m in ipairs(open) do
+    if not m.caught and m.kind ~= "stale" and can_apply(s, m.kind, m.arg)
+       and make(s, room, m.kind, m.arg) then
+      m.applied = m.applied or room.label
+      m.caught = caught(s, room, distribution)
+    end
+  end
+end
+
+-- The answer to the inputs before, with the inputs and the expectation of now.
+local function try_stale(s, room, distribution, open)
+  must_run(s, room)
+  local before = room.buffers:digest()
+  inputs.fill(s, room, distribution)
+  check.expect(s, room, 1)
+  local wrong = caught(s, room, distribution)
+  must_run(s, room)
+  if room.buffers:digest() == before then return end
+  for _, m in ipairs(open) do
+    if m.kind == "stale" then m.applied, m.caught = m.applied or room.label, m.caught or wrong end
+  end
+end
+
+local function all_caught(open)
+  for _, m in ipairs(open) do if not m.caught then return false end end
+  return true
+end
+
+local function in_room(s, room, distribution, open)
+  inputs.fill(s, room, distribution)
+  must_run(s, room)
+  check.expect(s, room, 1)
+  local bad, totals = check.compare(s, room, 1, distribution)
+  if bad then return end                -- no right answer to change
+  room.mutant_share = check.has_rms(s, totals) and check.share(s, room, totals) or nil
+  try_made(s, room, distribution, open)
+  if room.role ~= "timed" and #room.inputs > 0 then try_stale(s, room, distribution, open) end
+end
+
+-- Raises a configuration error with the mutant's name; else returns how many
+-- were caught and which did not apply.
+function mutants.refuse(s)
+  local open = {}
+  for _, arg in ipairs(s.rooms[1].outputs) do
+    for _, kind in ipairs(mutants.kinds) do open[#open + 1] = { kind = kind, arg = arg } end
+  end
+  for _, small in ipairs { true, false } do
+    for _, distribution in ipairs(s.task.distributions or inputs.distributions) do
+      for _, room in ipairs(rooms_for(s, small)) do
+        if all_caught(open) then break end
+        in_room(s, room, distribution, open)
+      end
+    end
+  end
+  local out = { caught = 0, none = {} }
+  for _, m in ipairs(open) do
+    local name = s.task.args[m.arg].name
+    if m.applied and not m.caught then
+      schema.raise("%s: refused: its checks take the mutant '%s' of output %s for right on every "
+        .. "shape and distribution (%s, for one): make `tolerance` smaller or leave it out, say "
+        .. "the right `reduction`, or add held_out shapes", s.task.file, m.kind, name, m.applied)
+    end
+    if m.applied then
+      out.caught = out.caught + 1
+    else
+      out.none[#out.none + 1] = m.kind .. " " .. name
+    end
+  end
+  return out
+end
+
+return mutants

@@ -1,0 +1,166 @@
+-- evaluate/strict.lua - the slow checks of `kernelband eval --strict`, after all others:
+--   C     the kernel again on arrays that start where a page does, with NaN behind
+--         its inputs, ten times while other processors are busy; then a build that
+--         stops at undefined behaviour (overflow, bounds, shifts, null)
+--   CUDA  compute-sanitizer's tools, where they are installed (strict.sanitizer)
+local check   = require "kernelband.evaluate.check"
+local core    = require "kernelband.core"
+local inputs  = require "kernelband.evaluate.inputs"
+local rooms   = require "kernelband.evaluate.room"
+local task    = require "kernelband.task"
+local verdict = require "kernelband.evaluate.verdict"
+
+local strict = {}
+
+local repeats = 10
+
+-- Shells that keep processors busy until close: they end with this process too.
+local function make_busy()
+  local spin = "while :; do :; done & p=\"$p $!\"; "
+  return io.popen(spin:rep(math.max(1, core.system.cpu_count())) .. "read x; kill $p", "w")
+end
+
+local function runs_in(s, room, kernel, what)
+  local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
+  if not program then return verdict.died(code, why, what .. ", loading") end
+  local _ <close> = program
+  inputs.fill(s, room, s.timed_kinds[1])
+  local digest
+  for _ = 1, repeats do
+    local bad = check.run(s, room, program)
+    if bad then
+      bad.reason = ("%s: %s"):format(what, bad.reason)
+      return bad
+    end
+    local now = room.buffers:digest()
+    if digest and now ~= digest then
+      return verdict.fail("wrong", "%s: %s: runs on the same inputs differ", what, room.label)
+    end
+    digest = now
+  end
+  check.expect(s, room, 1)
+  return (check.compare(s, room, 1, s.timed_kinds[1]))
+end
+
+local function in_every_room(s, kernel, what)
+  for _, room in ipairs(s.rooms) do
+    local front = rooms.front(s, room)
+    local bad = runs_in(s, front, kernel, what)
+    front.buffers:close()
+    if bad then return bad end
+  end
+end
+
+-- kernel: as built before; source: to build it anew. Returns nil or what is wrong.
+function strict.judge(s, kernel, source)
+  if s.language ~= "c" then return nil end
+  local busy = make_busy()
+  local done, bad = pcall(in_every_room, s, kernel, "arrays at the start of a page")
+  if busy then busy:close() end
+  if not done then error(bad, 0) end
+  if bad then return bad end
+  verdict.ran(s, "guard pages before every array, ten runs under load")
+  local t = s.task
+  local built, log = rooms.build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]), true)
+  if not built then
+    s.warnings[#s.warnings + 1] = "it does not build with a sanitizer: "
+                                  .. tostring(log):match "[^\n]*"
+    return nil
+  end
+  local _ <close> = built.object
+  bad = in_every_room(s, built, "a build that stops at undefined behaviour")
+  verdict.ran(s, "a build that stops at undefined behaviour")
+  return bad
+end
+
+local tools = { "memcheck", "racecheck", "initcheck", "synccheck" }
+local tool_limit_ns = 900 * 10 ^ 9 // 1
+local found_status = 99                 -- none of `kernelband eval`'s own
+
+local function find_sanitizer()
+  local dirs = (os.getenv "PATH" or "") .. ":/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer"
+  for dir in dirs:gmatch "[^:]+" do
+    local file = dir .. "/compute-sanitizer"
+    if core.system.exists(file) == "file" then return file end
+  end
+end
+
+-- The end of a command and all it printed, or nil and why there is none.
+local function run_tool(argv, limit_ns)
+  local command <close>, why = core.command { argv = argv, timeout_ns = limit_ns,
+                                              max_bytes = 4 << 20 }
+  if not command then return nil, "it cannot be started: " .. why end
+  while not command:result() do
+    if core.system.interrupts() > 0 then return nil, "interrupted" end
+    core.wait({ command }, 10 ^ 9 // 1)
+  end
+  local r = command:result()
+  return r, r.output .. "\n" .. r.errors
+end
+
+-- What a tool says it found: how many errors (nil without the summary that ends a
+-- whole run; every process has one), and the first finding.
+local function read_findings(text)
+  local errors, finding
+  for line in text:gmatch "========= ([^\n]*)" do
+    local counted = line:match "SUMMARY: .-(%d+) error"
+    if counted then
+      errors = (errors or 0) + math.tointeger(counted)
+    elseif not finding and line ~= "COMPUTE-SANITIZER" then
+      finding = line:gsub("^%a+: ", "")
+    elseif finding and not finding:find "\n" and line:find "^%s+a[tn]d? " then
+      finding = finding .. "\n" .. line:match "^%s*(.*)"
+    end
+  end
+  return errors, finding and finding:gsub("\n.*", function(at) return " " .. at:sub(2) end)
+end
+
+-- Why a tool's run says nothing about the kernel; nil when it does.
+local function unfinished(r, text, errors, limit_ns)
+  local why
+  if r.code == "ETIME" then
+    why = ("stopped after %.0f s"):format(limit_ns / 1e9)
+  elseif r.code then
+    why = "it printed more than 4 MiB"
+  elseif r.signal and r.signal ~= 0 then
+    why = ("ended by signal %d"):format(r.signal)
+  elseif r.status ~= 0 then
+    why = ("exit status %d"):format(r.status)
+  elseif not errors then
+    why = "it printed no summary"
+  end
+  local _, finding = read_findings(text)
+  return why and ("%s%s"):format(why, ": " .. (finding or text:match "[^\n]+" or "no output"))
+end
+
+-- A CUDA candidate that is ok once more under each tool: nil, or what is wrong.
+-- out: its evaluation, which is told what ran and what did not. how: file and limit_ns
+-- instead of the installed program and its time.
+function strict.sanitizer(out, task_dir, source, device, how)
+  how = how or {}
+  local file, limit_ns = how.file or find_sanitizer(), how.limit_ns or tool_limit_ns
+  if not file then
+    table.insert(out.weakened, "compute-sanitizer is not installed: its tools were skipped")
+    return nil
+  end
+  for _, tool in ipairs(tools) do
+    local r, text = run_tool({ file, "--tool", tool, "--target-processes", "all",
+      "--error-exitcode", tostring(found_status), core.system.exe(), "eval", task_dir, source,
+      "--device", device }, limit_ns)
+    local errors, finding = read_findings(r and text or "")
+    if r and (r.status == found_status or (errors or 0) > 0) then
+      return verdict.fail("wrong", "compute-sanitizer %s: %s", tool, finding or "errors")
+    end
+    local why = not r and text or r and unfinished(r, text, errors, limit_ns)
+    if why then
+      table.insert(out.weakened, ("compute-sanitizer %s did not finish: %s"):format(tool, why))
+    else
+      table.insert(out.checks, "compute-sanitizer " .. tool)
+      if finding then
+        table.insert(out.weakened, ("compute-sanitizer %s warns: %s"):format(tool, finding))
+      end
+    end
+  end
+end
+
+return strict

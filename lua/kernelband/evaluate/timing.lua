@@ -1,0 +1,441 @@
+-- evaluate/timing.lua - how fast is a candidate that has passed its checks? A screen, rounds of
+-- pairs with the baseline (paired.lua), counters after them.
+local core     = require "kernelband.core"
+local check    = require "kernelband.evaluate.check"
+local evidence = require "kernelband.evaluate.evidence"
+local inputs   = require "kernelband.evaluate.inputs"
+local paired   = require "kernelband.evaluate.paired"
+local rig      = require "kernelband.evaluate.rig"
+local rooms    = require "kernelband.evaluate.room"
+local schema   = require "kernelband.base.schema"
+local task     = require "kernelband.task"
+local verdict  = require "kernelband.evaluate.verdict"
+local win      = require "kernelband.evaluate.win"
+
+local timing = {}
+
+local now = core.system.now_ns
+local died, fail, per_call = verdict.died, verdict.fail, rig.per_call
+
+local screen_ratio = 1.25       -- slower than this: not measured further
+local contender_ratio = 1.03    -- slower than this: not a new best
+local far_apart = 3             -- times as fast: fewer rounds say it
+local slow_pair_ns = 4e7        -- a pair that takes longer is a round
+
+-- By language: how long a sample lasts where slots allow; time for the samples of an evaluation
+-- and for comparing what they wrote, all shapes together; rounds, and pairs in one at most. A
+-- GPU's samples are short: from the third launch that is queued on, all launches of a sample
+-- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
+-- two launches say more than few of fifty. width: half of a 95 percent interval's that is asked
+-- for. A confirmation has more of all.
+local pace = {
+  c    = { sample_ns = 5e5, samples_ns = 4e8, looks_ns = 1.5e8, pairs = 8,
+           rounds = 8, most = 32, width = 0.02 },
+  cuda = { sample_ns = 8e3, samples_ns = 6e7, looks_ns = 2e7, pairs = 8,
+           rounds = 8, most = 64, width = 0.01 },
+}
+local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
+                  cuda = { rounds = 16, most = 64, width = 0.005 } }
+
+-- The least time of a call, and the calls that make a sample last sample_ns, from as many as
+-- are known not to be too many; warms up on the way. What disturbs makes a sample longer, never
+-- shorter. n, ns | nil, why, code.
+local function calibrate(program, room, sample_ns, from)
+  local n, least = from or 1, math.huge
+  while true do
+    local enough = true
+    for _ = 1, 3 do
+      local ns, why, code = per_call(program, room, n)
+      if not ns then return nil, why, code end
+      least = math.min(least, ns)
+      if least * n > 10 * sample_ns then break end
+    end
+    local want = math.min(math.ceil(sample_ns / math.max(least, 1)), room.most)
+    if want > n then
+      local next_n = math.min(want, n * 16)
+      enough, n = next_n < 1.5 * n, next_n
+    end
+    if enough then return n, least end
+  end
+end
+
+-- The time of one call on inputs that were never seen.
+local function first_call(program, room)
+  local times = {}
+  for i = 1, 3 do
+    local ns, why, code = per_call(program, room, 1)
+    if not ns then return nil, died(code, why, room.label) end
+    times[i] = ns
+  end
+  return core.stats.median(times)
+end
+
+-- In-out arrays start every call of a sample alike (inputs do not: each slot has
+-- its own), so one that keeps answers works at the first only. Caches that go cold
+-- between samples slow the baseline as well.
+local function keeps_answers(room, program, n, warm_ns)
+  if n == 1 then return nil end
+  local first, bad
+  for _ = 1, 2 do                       -- twice: a disturbance passes
+    first, bad = first_call(program, room)
+    if not first then return bad end
+    local cold = first_call(room.baseline, room) or room.baseline_ns
+    local extra = 3 * math.max(0, cold - room.baseline_ns)
+    if first <= 1.5 * warm_ns + extra + 30000 then return nil end
+  end
+  return fail("cheated", "%s: a first call on new inputs takes %.1f us, later ones %.1f us: "
+              .. "it keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
+end
+
+local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
+
+-- How many calls a sample of run has beside those of base: as many where they are about as fast,
+-- so that what a sample costs besides its calls is the same for both. Who seem to be
+-- further apart are run again, in turns, because what was calibrated while others had the
+-- processor looks slower than it is, by any factor. Returns nil, or an evaluation.
+local function settle_calls(s, room, base, run)
+  for _ = 1, 3 do
+    if alike(base.ns, run.ns) then break end
+    for _, side in ipairs { base, run } do
+      if side.ns < slow_pair_ns / 2 then
+        local n, ns, code = calibrate(side.program, room, pace[s.language].sample_ns, side.n)
+        if not n then return died(code, ns, room.label) end
+        if ns < side.ns then side.n, side.ns = n, ns end
+      end
+    end
+  end
+  if alike(base.ns, run.ns) then run.n = base.n end
+end
+
+-- How two sides are measured: a rule of paired.measure, and the time for comparing outputs.
+-- mode: nil; "confirm"; "again", with more looks; or "noise", with none, for a kernel that is
+-- trusted. Where the baseline takes long, the other side runs several times beside it; where the
+-- two are far apart, few rounds say so.
+local function plan(s, a, b, mode)
+  local p = pace[s.language]
+  local more = mode == "confirm" and confirm[s.language] or p
+  local a_ns, b_ns = a.ns * a.n, b.ns * b.n
+  local repeats = s.language == "c" and math.max(1, math.min(8, a_ns / b_ns / far_apart // 1)) or 1
+  local pair_ns, rounds, most = a_ns + repeats * b_ns, more.rounds, more.most
+  local budget_ns = p.samples_ns / #s.timed * more.rounds / p.rounds
+  local apart, slow = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart, pair_ns > slow_pair_ns
+  if slow or apart and s.language == "c" then
+    rounds = (slow and apart and 3 or (apart or mode == "noise") and 4 or 6)
+             * (mode == "confirm" and 2 or 1)
+    most = 2 * rounds
+  end
+  local start = now()
+  return {
+    coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
+    pairs = math.max(1, math.min(p.pairs, budget_ns / rounds / pair_ns // 1)),
+    most = mode == "noise" and math.min(most, 2 * rounds) or most,
+    late = function() return now() - start > 3 * budget_ns end,
+    slower = not mode and math.log(0.97) or nil,
+  }, mode == "noise" and 0 or p.looks_ns / #s.timed * (mode and 2 or 1)
+end
+
+-- base, run: as prepare gives them, the baseline first. mode: see plan.
+local function one_shape(s, room, base, run, mode)
+  local bad = settle_calls(s, room, base, run)
+  if bad then return nil, bad end
+  local rule, looks_ns = plan(s, base, run, mode)
+  local parts, closing = rig.new(s, room, base, run, rule.rounds * rule.pairs, looks_ns)
+  local _ <close> = closing
+  local m, wrong = paired.measure(parts, rule)
+  if not m then return nil, wrong end
+  wrong = #room.inputs == 0 and not s.machine.fresh_outputs
+          and keeps_answers(room, run.program, run.n, core.stats.median(m.b))
+  if wrong then return nil, wrong end
+  local by = core.stats.paired(m.logs, 0.95)
+  local sure = core.stats.paired(m.logs, win.confidence)
+  return {
+    shape = room.shape, label = room.label, role = "timed", iterations = run.n,
+    time_ns = core.stats.median(m.b), baseline_ns = core.stats.median(m.a),
+    speedup = math.exp(by.estimate), blocks = #m.logs, pairs = rule.pairs,
+    speedup_low = by.method ~= "none" and math.exp(by.low) or nil,
+    speedup_high = by.method ~= "none" and math.exp(by.high) or nil,
+    sure_low = sure.method ~= "none" and math.exp(sure.low) or nil,
+    interval = by.method, confidence = by.confidence, baseline_iterations = base.n,
+    samples = { baseline = m.a, candidate = m.b },
+  }
+end
+
+-- The baseline of a room as a side.
+local function baseline_side(s, room)
+  return { kernel = s.baseline_kernel, program = room.baseline, n = room.baseline_n,
+           ns = room.baseline_ns }
+end
+
+-- Is it clearly slower than the best so far? Two quick samples a shape, beside as many of that
+-- kernel on the same inputs where its source is known.
+local function screen(s, out, runs, options, kernel)
+  local log = 0
+  for i, room in ipairs(s.timed) do
+    local best = kernel and rooms.load(s, kernel, room.buffers, room.shape)
+    local _ <close> = best
+    local least, best_ns = runs[i].ns, best and math.huge or options.best_times_ns[i]
+    for _ = 1, 2 do
+      local ns, why, code = per_call(runs[i].program, room, runs[i].n)
+      if not ns then return nil, died(code, why, room.label) end
+      least = math.min(least, ns)
+      best_ns = best and math.min(best_ns, per_call(best, room, runs[i].n) or math.huge) or best_ns
+    end
+    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", time_ns = least,
+                      baseline_ns = room.baseline_ns, speedup = room.baseline_ns / least }
+    log = log + math.log(least / best_ns)
+  end
+  if math.exp(log / #s.timed) > screen_ratio then return true end
+  out.shapes = {}
+  return false
+end
+
+local function share_of_peak(s, r)
+  local work = s.task.work(r.shape)
+  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
+  local seconds = r.time_ns * 1e-9
+  r.compute_share = work.flops / seconds / flops_per_s
+  r.bandwidth_share = work.bytes / seconds / bytes_per_s
+  r.share_of_peak = math.max(r.compute_share, r.bandwidth_share)
+  r.roof = r.compute_share >= r.bandwidth_share and "compute" or "bandwidth"
+end
+
+-- The sets of counters an evaluation asks for; the CPU has one and takes any
+-- name for it.
+local function sets(options)
+  if options.profile then return { "lean", "flop", "stalls", "throughput" } end
+  return { "lean" }
+end
+
+-- Counters of one run on the first timed shape, and what is known without them.
+local function count(s, out, kernel, program, options)
+  local facts = { device = s.machine, metrics = {} }
+  for _, set in ipairs(sets(options)) do
+    local metrics, why = program:profile(set)
+    if not metrics then
+      facts.metrics, facts.why = nil, why
+      break
+    end
+    for name, value in pairs(metrics) do facts.metrics[name] = value end
+  end
+  if kernel.plan then
+    local resolved = s.planner.resolve(kernel.plan, s.task, s.timed[1].shape,
+                                  { sm_count = s.machine.sm_count })
+    local main, most = 1, 0
+    for i, l in ipairs(resolved.launches) do
+      local threads = l.block[1] * l.block[2] * l.block[3] * l.grid[1] * l.grid[2] * l.grid[3]
+      if threads > most then main, most = i, threads end
+    end
+    facts.launch = resolved.launches[main]
+    facts.entry = kernel.object:facts(facts.launch.kernel)
+    facts.occupancy = program:occupancy(main)
+  end
+  out.facts = facts
+end
+
+-- The baseline against itself: 1, by definition.
+local function baseline_as_is(s, out)
+  for i, room in ipairs(s.timed) do
+    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", speedup = 1,
+                      speedup_low = 1, speedup_high = 1, time_ns = room.baseline_ns,
+                      baseline_ns = room.baseline_ns }
+    share_of_peak(s, out.shapes[i])
+  end
+  win.overall(out)
+  count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
+end
+
+-- A candidate's program on a timed room's buffers, warmed up, calibrated and its last calls maybe
+-- looked at: a side, see rig.new | nil, evaluation.
+local function prepare(s, room, kernel)
+  inputs.fill_timed(s, room)
+  local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
+  if not program then return nil, died(code, why, room.label) end
+  local run = { kernel = kernel, program = program }
+  run.n, run.ns, code = calibrate(program, room, pace[s.language].sample_ns)
+  local bad = not run.n and died(code, run.ns, room.label)
+              or rig.look_back(s, room, run.n, pace[s.language].looks_ns / 4 / #s.timed)
+  if bad then
+    program:close()
+    return nil, bad
+  end
+  return run
+end
+
+-- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this
+-- task must be to be one. Measured once a session, as a candidate is.
+function timing.noise(s)
+  local lists = {}
+  for i, room in ipairs(s.timed) do
+    local a = baseline_side(s, room)
+    local rule, looks_ns = plan(s, a, a, "noise")
+    local parts, closing = rig.new(s, room, a, a, rule.rounds * rule.pairs, looks_ns)
+    local _ <close> = closing
+    inputs.fill_timed(s, room)
+    local m, bad = paired.measure(parts, rule)
+    if not m then error(s.task.file .. ": the baseline: " .. bad.reason, 0) end
+    lists[i] = m.logs
+  end
+  return win.noise(lists)
+end
+
+-- What calibration says of a candidate's speed: a first measurement, by processes that the
+-- second one does not use.
+local function at_first_sight(s, runs)
+  local sight = { shapes = {} }
+  for i, room in ipairs(s.timed) do
+    sight.shapes[i] = { shape = room.shape, label = room.label, time_ns = runs[i].ns,
+                        baseline_ns = room.baseline_ns, speedup = room.baseline_ns / runs[i].ns }
+  end
+  win.overall(sight)
+  return sight
+end
+
+-- A result too good to be taken at its word was measured twice: what the second measurement, with
+-- more looks, says of it. A confirmation is such a second measurement by itself.
+local function say_again(s, out, before, why)
+  for i, r in ipairs(out.shapes) do
+    r.first = { time_ns = before.shapes[i].time_ns, speedup = before.shapes[i].speedup }
+  end
+  verdict.ran(s, "a second measurement by new processes")
+  local still = win.below_floor(s, out)
+  out.impossible = still ~= nil
+  out.quarantined = ("%s; measured again: %.4g times, %s"):format(why, out.speedup,
+    still and "and still below the floor: it is no win"
+    or math.abs(math.log(out.speedup / before.speedup)) > 0.1
+    and "which is another figure and stands" or "which stands")
+end
+
+-- The kernel of a source, kept while it is asked for again and again.
+local function incumbent_of(s, source)
+  local held = s.incumbent
+  if held and held.source == source then return held.kernel end
+  if held then held.kernel.object:close() end
+  s.incumbent = nil
+  local t = s.task
+  local kernel = rooms.build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]))
+  s.incumbent = kernel and { source = source, kernel = kernel }
+  return kernel
+end
+
+-- Whether a candidate is about as fast as the best so far, or faster.
+local function contends(out, best_ns)
+  local log = 0
+  if not best_ns then return true end
+  for i, r in ipairs(out.shapes) do log = log + math.log(r.time_ns / best_ns[i]) end
+  return math.exp(log / #out.shapes) < contender_ratio
+end
+
+-- Blocks of the best kernel so far and the candidate, side by side: what is told
+-- apart there does not pass through the baseline's noise.
+local function against(s, out, runs, source)
+  local kernel = incumbent_of(s, source)
+  if not kernel then return nil end
+  local pair = { shapes = {} }
+  for i, room in ipairs(s.timed) do
+    local best = prepare(s, room, kernel)
+    if not best then return nil end     -- that is not this candidate's fault
+    local _ <close> = best.program
+    local r, wrong = one_shape(s, room, best, runs[i])
+    if not r then return wrong end
+    pair.shapes[i] = r
+  end
+  win.overall(pair)
+  out.against = { speedup = pair.speedup, low = pair.speedup_low, high = pair.speedup_high }
+  verdict.ran(s, "side by side with the best kernel so far")
+end
+
+-- All timed shapes. Returns nil, or an evaluation.
+local function measure(s, out, runs, mode)
+  for i, room in ipairs(s.timed) do
+    local r, bad = one_shape(s, room, baseline_side(s, room), runs[i], mode)
+    if not r then return bad end
+    share_of_peak(s, r)
+    out.shapes[i] = r
+  end
+  win.overall(out)
+end
+
+-- A candidate that was not screened away. What calibration says is too good is measured with more
+-- looks at once; what looked possible then and does not now is measured again.
+local function measured(s, out, kernel, runs, options)
+  local before = at_first_sight(s, runs)
+  local why = not options.confirm and win.suspicious(s, before, options) or nil
+  local bad = measure(s, out, runs, options.confirm and "confirm" or why and "again")
+  if bad then return bad end
+  if why then say_again(s, out, before, why) return nil end
+  why = win.suspicious(s, out, options)
+  if why and options.confirm then
+    out.impossible = win.below_floor(s, out) ~= nil
+    out.quarantined = why .. "; this is the second measurement"
+  elseif why then
+    before = { shapes = out.shapes, speedup = out.speedup }
+    out.shapes = {}
+    local again <close> = check.closing {}
+    for i, room in ipairs(s.timed) do
+      again[i], bad = prepare(s, room, kernel)
+      if not again[i] then return bad end
+    end
+    bad = measure(s, out, again, "again")
+    if bad then return bad end
+    say_again(s, out, before, why)
+  end
+end
+
+-- One more sample of a candidate that was screened away, for its outputs. Returns nil, or an
+-- evaluation.
+local function look_at_screened(s, out, runs)
+  for i, room in ipairs(s.timed) do
+    local ns, why, code = per_call(runs[i].program, room, runs[i].n)
+    if not ns then return died(code, why, room.label) end
+    local bad = check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
+    if bad then return bad end
+    share_of_peak(s, out.shapes[i])
+  end
+  win.overall(out)
+end
+
+function timing.candidate(s, out, kernel, options)
+  if options.baseline then return baseline_as_is(s, out) end
+  local runs <close> = check.closing {}
+  for i, room in ipairs(s.timed) do
+    local bad
+    runs[i], bad = prepare(s, room, kernel)
+    if not runs[i] then return bad end
+  end
+  if options.best_times_ns and #options.best_times_ns == #s.timed and not options.confirm then
+    local kernel_so_far = options.incumbent and incumbent_of(s, options.incumbent)
+    local slower, bad = screen(s, out, runs, options, kernel_so_far)
+    if bad then return bad end
+    out.screened = slower
+  end
+  local bad
+  if out.screened then
+    bad = look_at_screened(s, out, runs)
+  else
+    bad = measured(s, out, kernel, runs, options)
+  end
+  if bad then return bad end
+  if options.incumbent and not out.screened and contends(out, options.best_times_ns) then
+    bad = against(s, out, runs, options.incumbent)
+    if bad then return bad end
+  end
+  out.noise = s.noise
+  out.findings = win.findings(out)
+  win.decide(out)
+  local start = now()
+  count(s, out, kernel, runs[1].program, options)
+  out.seconds.profile = (now() - start) / 1e9
+end
+
+-- Baseline times, and with them the deadlines of every shape.
+function timing.baseline(s)
+  for _, room in ipairs(s.rooms) do
+    inputs.fill_timed(s, room)
+    local n, ns = calibrate(room.baseline, room, pace[s.language].sample_ns)
+    if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
+    room.baseline_n, room.baseline_ns = n, ns
+    room.limit_ns = math.floor(math.max(20 * room.baseline_ns, 2e8))
+  end
+end
+
+return timing

@@ -1,0 +1,63 @@
+-- evaluate/verdict.lua - what the judges of a candidate say, and the seeds it may not know.
+local core = require "kernelband.core"
+
+local verdict = {}
+
+local of_code = { ETIME = "timeout", ECRASH = "crashed", EDENIED = "cheated" }
+
+-- An evaluation that is not ok.
+function verdict.fail(name, reason, ...)
+  if select("#", ...) > 0 then reason = reason:format(...) end
+  return { verdict = name, reason = reason }
+end
+
+-- Whether an evaluation shows its kernel to be faster than the baseline. win.lua decides
+-- where times were measured; recorded times have an interval alone.
+function verdict.gains(e)
+  local low = e.speedup_low or e.speedup
+  return e.verdict == "ok" and e.win ~= false and type(low) == "number" and low > 1
+end
+
+-- looks: { kernel, evaluation } of a run's confirmations, in their order. The last that
+-- shows its kernel to be faster, and that no later one takes back; or nil.
+function verdict.winner(looks)
+  local later = {}
+  for i = #looks, 1, -1 do
+    local look = looks[i]
+    if look.kernel and not later[look.kernel] and verdict.gains(look.evaluation or {}) then
+      return look
+    end
+    later[look.kernel or 0] = true
+  end
+end
+
+-- What fail says of a launch or a load that ended with code.
+function verdict.died(code, why, where)
+  return verdict.fail(of_code[code] or "launch_failed", "%s (%s)", why, where)
+end
+
+-- The line of a build's output that says the most. entry: the function that was wanted; file:
+-- what to call the source.
+function verdict.first_error(log, entry, file)
+  if log:find("call%.c:[^\n]*undefined reference to `" .. entry .. "'") then
+    return ("it does not define the function %s"):format(entry)
+  end
+  local line = log:match "[^\n]*undefined reference[^\n]*" or log:match "[^\n]*[Ee]rror:[^\n]*"
+               or log:match "[^\n]+" or log
+  return file and line:gsub("^kernel%.c:", function() return file .. ":" end) or line
+end
+
+-- Notes in a session that a check has been made: an evaluation lists them.
+function verdict.ran(s, name)
+  if s.ran and not s.ran[name] then
+    s.ran[name] = true
+    s.ran[#s.ran + 1] = name
+  end
+end
+
+-- 56 bits from the kernel's generator.
+function verdict.secret_seed()
+  return math.tointeger(tonumber("0x" .. core.system.random_hex(7)))
+end
+
+return verdict

@@ -1,0 +1,126 @@
+-- evaluate/win.lua - when is a measured speed-up one? Arithmetic on times, no clock.
+--
+-- A win has the lower end of its 99 percent interval above 1.01 and an estimate above what
+-- the baseline against itself, on this task in this session, says noise can do. What is
+-- faster than the machine's roofs, or more than ten times the baseline, is measured twice before
+-- anyone believes it.
+local core     = require "kernelband.core"
+local evidence = require "kernelband.evaluate.evidence"
+
+local win = { confidence = 0.99 }
+
+local least_low    = math.log(1.01)     -- the lower end of a win is above that
+local too_good     = 10                 -- times the baseline
+local floor_slack  = 1.25               -- roofs are measured, and clocks move
+
+-- The geometric mean over shapes. Shapes are timed independently, so the
+-- half-widths of their log intervals add in quadrature.
+function win.overall(out)
+  local log, low, high, sure, time, base = 0, 0, 0, 0, 0, 0
+  local n, known = #out.shapes, true
+  for _, r in ipairs(out.shapes) do
+    local e = math.log(r.speedup)
+    log, time = log + e / n, time + math.log(r.time_ns) / n
+    base = base + math.log(r.baseline_ns) / n
+    known = known and r.speedup_low ~= nil
+    if known then
+      low = low + (e - math.log(r.speedup_low)) ^ 2
+      high = high + (math.log(r.speedup_high) - e) ^ 2
+      sure = sure + (e - math.log(r.sure_low or r.speedup_low)) ^ 2
+    end
+  end
+  out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
+  if known then
+    out.speedup_low = math.exp(log - math.sqrt(low) / n)
+    out.speedup_high = math.exp(log + math.sqrt(high) / n)
+    out.sure_low = math.exp(log - math.sqrt(sure) / n)
+  end
+end
+
+-- lists: for each shape the logs of A/A rounds. sigma: the standard error of the estimate
+-- over all shapes, from the median deviation; bias: that estimate; least: the log of the
+-- speed-up that a win must have; shapes: the same of each.
+function win.noise(lists)
+  local variance, bias, rounds, shapes = 0, 0, 0, {}
+  local function least(sigma, off)
+    -- Beyond what chance explains, the machine itself prefers one side.
+    local prefers = math.abs(off) > 3 * sigma and math.abs(off) > 0.003 and 2 * math.abs(off) or 0
+    return math.max(least_low, 3 * sigma, prefers)
+  end
+  for i, logs in ipairs(lists) do
+    -- A median of n normal values varies pi/2 times as much as their mean.
+    local one = (1.4826 * core.stats.mad(logs)) ^ 2 * math.pi / 2 / #logs
+    local off = core.stats.paired(logs, 0.95).estimate
+    variance, bias, rounds = variance + one, bias + off / #lists, rounds + #logs
+    shapes[i] = { sigma = math.sqrt(one), bias = off, rounds = #logs,
+                  least = least(math.sqrt(one), off) }
+  end
+  local sigma = math.sqrt(variance) / #lists
+  return { sigma = sigma, bias = bias, rounds = rounds, least = least(sigma, bias),
+           shapes = shapes }
+end
+
+function win.may_be(out)
+  return out.sure_low ~= nil and math.log(out.sure_low) > least_low
+end
+
+function win.decide(out)
+  out.win = win.may_be(out) and not out.impossible and math.log(out.speedup) >= out.noise.least
+end
+
+-- No kernel is done sooner than this: flops at the measured peak, compulsory
+-- bytes at the speed of the fastest memory they can come from. On a CPU that is
+-- the first cache, since nobody knows what lies where. 0 flops or bytes: none.
+function win.floor_ns(s, work)
+  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
+  local bytes = work.bytes
+  if s.language == "c" then
+    bytes_per_s = s.roofline.l1_bytes_per_s
+  else                                  -- what is written may still be in the cache
+    bytes = math.max(bytes - (s.machine.l2_bytes or 0), bytes / 2)
+  end
+  return 1e9 * math.max(work.flops / flops_per_s, bytes / bytes_per_s) / floor_slack
+end
+
+function win.below_floor(s, out)
+  for _, r in ipairs(out.shapes) do
+    local floor = win.floor_ns(s, s.task.work(r.shape))
+    if r.time_ns < floor then
+      return ("%s: %.4g us, and by work() and this machine's roofs nothing takes less than %.4g us")
+             :format(r.label, r.time_ns / 1e3, floor / 1e3)
+    end
+  end
+end
+
+-- What a reader should know about the figures: sentences, or nil.
+function win.findings(out)
+  local found = {}
+  for _, r in ipairs(out.shapes) do
+    if r.bandwidth_share and r.bandwidth_share > 1 then
+      found[#found + 1] = ("%s: %.0f %% of the measured memory bandwidth: a cache serves part of "
+        .. "what work() counts"):format(r.label, 100 * r.bandwidth_share)
+    end
+    if r.compute_share and r.compute_share > 1 then
+      found[#found + 1] = ("%s: %.0f %% of the measured peak of arithmetic: work() counts more "
+        .. "flops than are done, or in another type"):format(r.label, 100 * r.compute_share)
+    end
+  end
+  return #found > 0 and found or nil
+end
+
+-- Why a result must be measured again before it is believed, or nil. More than
+-- ten times the baseline is no surprise below a best kernel that is as fast.
+function win.suspicious(s, out, options)
+  local why = win.below_floor(s, out)
+  if why then return why end
+  if out.speedup <= too_good then return nil end
+  local best = options.best_times_ns
+  if best and #best == #out.shapes and not options.confirm then
+    local log = 0
+    for i, r in ipairs(out.shapes) do log = log + math.log(best[i] / r.time_ns) end
+    if log <= 0 then return nil end
+  end
+  return ("%.4g times the baseline is more than %d"):format(out.speedup, too_good)
+end
+
+return win

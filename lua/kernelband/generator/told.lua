@@ -1,0 +1,73 @@
+-- generator/told.lua - what a search keeps of each pull so that a model can be told of it: what its
+-- kernel measured, what it changed, what that brought against its parent. All of it follows
+-- from the journal, so a resumed search tells the same.
+local changes = require "kernelband.base.changes"
+
+local told = {}
+
+-- Of an evaluation: what is said of a kernel. nil where there are no times by shape.
+function told.measured(evaluation)
+  local shapes = evaluation.shapes
+  if type(shapes) ~= "table" or not shapes[1] or not shapes[1].time_ns then return nil end
+  local evidence = evaluation.evidence or {}
+  local out = { shapes = {}, hot = evidence.hot, remarks = evidence.remarks,
+                screened = evaluation.screened, clocks = evaluation.clocks,
+                tier = evaluation.tier }
+  for _, s in ipairs(shapes) do
+    if s.role == nil or s.role == "timed" then
+      out.shapes[#out.shapes + 1] = {
+        label = s.label, shape = s.shape, time_ns = s.time_ns, speedup = s.speedup,
+        low = s.speedup_low, high = s.speedup_high, compute_share = s.compute_share,
+        bandwidth_share = s.bandwidth_share }
+    end
+  end
+  return out
+end
+
+local function half(value, edge) return math.abs(math.log(edge / value)) end
+
+-- How many times as fast as its parent: { ratio, low, high, paired }. Side by side where the
+-- two were timed so; else by their gains over the baseline, whose intervals' logarithms add
+-- in quadrature.
+function told.gain(parent, child, evaluation)
+  local pair = evaluation.against
+  if pair and pair.kernel == parent.id and pair.speedup then
+    return { ratio = pair.speedup, low = pair.low, high = pair.high, paired = true }
+  end
+  local ratio = child.speedup / parent.speedup
+  if evaluation.screened then return { ratio = ratio } end
+  local down = math.sqrt(half(child.speedup, child.speedup_low) ^ 2
+                         + half(parent.speedup, parent.speedup_high) ^ 2)
+  local up = math.sqrt(half(child.speedup, child.speedup_high) ^ 2
+                       + half(parent.speedup, parent.speedup_low) ^ 2)
+  return { ratio = ratio, low = ratio * math.exp(-down), high = ratio * math.exp(up) }
+end
+
+-- Settings of open constants that a pull tried: { params, time_ns | verdict }, in order; nil
+-- when there was but one. evaluation_of(attempt) gives an attempt's.
+function told.tuned(attempts, evaluation_of)
+  local out, first = {}, nil
+  for i, a in ipairs(attempts) do
+    if a.kind == "tune" then first = first or i - 1 end
+  end
+  for i = first or #attempts + 1, #attempts do
+    local e = evaluation_of(attempts[i])
+    out[#out + 1] = { params = attempts[i].candidate.params, verdict = e.verdict,
+                      time_ns = e.verdict == "ok" and e.time_ns or nil }
+  end
+  return first and out or nil
+end
+
+-- The row of a pull that has landed, beside what it has already.
+function told.row(row, p, evaluation_of)
+  local tried = p.kept or p.attempts[#p.attempts]
+  for _, a in ipairs(p.attempts) do row.repaired = row.repaired or a.kind == "repair" end
+  if tried then
+    row.change = changes.of(p.parent.source, tried.candidate.source, p.parent.params,
+                            tried.candidate.params, evaluation_of(tried).declared ~= nil)
+  end
+  if p.child then row.gain = told.gain(p.parent, p.child, p.evaluation) end
+  row.tuned = told.tuned(p.attempts, evaluation_of)
+end
+
+return told

@@ -1,0 +1,121 @@
+-- generator/tried.lua - what was tried, on this kernel and on its relatives, a line each: what was
+-- changed, and what that brought against the parent of that pull, or why it failed. A pull is
+-- told once.
+local changes = require "kernelband.base.changes"
+local reply   = require "kernelband.llm.reply"
+local words   = require "kernelband.generator.words"
+
+local tried = {}
+
+local most_line <const> = 6             -- steps from the first version
+local most_here <const> = 8             -- from this kernel, from its parent, elsewhere
+local most_beside <const> = 4
+local most_elsewhere <const> = 3
+local most_reason <const> = 140
+local most_settings <const> = 10
+local most_constants <const> = 160      -- bytes of their names, or of their values
+
+local function quoted(text)
+  return '"' .. reply.excerpt(tostring(text or ""), most_reason):gsub('"', "'") .. '"'
+end
+
+local function cell(list) return changes.code(table.concat(list, " "), most_constants) end
+
+-- The settings of open constants that were measured, as a table in a line: their names, then the
+-- values of each with the time.
+local function settings(row)
+  if not row.tuned or not row.tuned[1] then return "" end
+  local names, out = {}, {}
+  for name in pairs(row.tuned[1].params or {}) do names[#names + 1] = tostring(name) end
+  table.sort(names)
+  for i, t in ipairs(row.tuned) do
+    local values = {}
+    for k, name in ipairs(names) do values[k] = tostring((t.params or {})[name]) end
+    if i <= most_settings then
+      out[i] = cell(values) .. " " .. (t.time_ns and words.time(t.time_ns) or t.verdict)
+    end
+  end
+  return ("\n  open constants %s, mean time: %s"):format(cell(names), table.concat(out, ", "))
+end
+
+local function gained(row)
+  local g = row.gain
+  if not g then return "ok" end
+  local how = (g.low or g.ratio) > 1 and "faster:" or (g.high or g.ratio) < 1 and "slower:"
+              or "no difference shown:"
+  return ("%s %.2fx its parent%s"):format(how, g.ratio, g.low and words.interval(g.low, g.high)
+                                         or " (one look)")
+end
+
+local said = { not_applicable = "answered NOT APPLICABLE", no_candidate = "no kernel in the answer",
+  build_failed = "does not compile", launch_failed = "cannot be launched", wrong = "wrong",
+  cheated = "refused", crashed = "crashed", timeout = "too slow to be judged" }
+
+local function outcome(row)
+  local again = row.repaired and " (after a repair)" or ""
+  if row.verdict == "ok" then
+    return ("%s%s, kernel %s"):format(gained(row), again, row.child or "?") .. settings(row)
+  end
+  return ("%s%s: %s"):format(said[row.verdict] or row.verdict, again, quoted(row.reason))
+end
+
+local function line(row, where)
+  return ("- pull %s%s, %s: %s%s"):format(row.n or "?", where
+    and (" on kernel %s"):format(row.parent) or "", changes.code(row.strategy),
+    row.change and row.change .. ": " or "", outcome(row))
+end
+
+-- The newest `most` of rows that were not told yet, in their order.
+local function newest(rows, most, told, fits)
+  local out = {}
+  for i = #rows, 1, -1 do
+    local row = rows[i]
+    if #out == most then break end
+    if not told[row] and (not fits or fits(row)) then
+      told[row] = true
+      table.insert(out, 1, row)
+    end
+  end
+  return out
+end
+
+local function section(out, title, rows, where)
+  if #rows == 0 then return end
+  out[#out + 1] = title
+  for _, row in ipairs(rows) do out[#out + 1] = line(row, where) end
+end
+
+-- The steps from the first version to a kernel, the last ones.
+local function lineage(kernel, made, told)
+  local out, row = {}, made[kernel.id]
+  while row and #out < most_line do
+    told[row] = true
+    table.insert(out, 1, row)
+    row = made[row.parent]
+  end
+  return out
+end
+
+-- about: kernel, strategy, best, history (pulls on this kernel), rows (all), made (the row of
+-- the pull that gave a kernel). nil when there is nothing to tell.
+function tried.text(about)
+  local told, out, made = {}, {}, about.made or {}
+  local kernel, rows = about.kernel, about.rows or {}
+  local came = lineage(kernel, made, told)
+  local here = newest(about.history or {}, most_here, told)
+  local beside = newest(rows, most_beside, told, function(row)
+    return kernel.parent ~= nil and row.parent == kernel.parent
+  end)
+  local elsewhere = newest(rows, most_elsewhere, told, function(row)
+    return row.strategy == about.strategy.name
+  end)
+  local best = about.best and made[about.best.id]
+  section(out, "How this kernel came to be:", came, true)
+  section(out, "From this kernel:", here)
+  section(out, ("From its parent, kernel %d:"):format(kernel.parent or 0), beside)
+  section(out, "In this direction before:", elsewhere, true)
+  if best and not told[best] then section(out, "The fastest so far:", { best }, true) end
+  return #out > 0 and table.concat(out, "\n") or nil
+end
+
+return tried

@@ -1,0 +1,477 @@
+-- policy/init.lua - policy files: which kernel and which strategy to try next.
+--
+-- A parameter may be a function of the pull number, alpha = function(n) return
+-- 1 / n end: params then holds its value for the pull in hand. memory = "FILE", of
+-- a policy that has the parameter, is what earlier searches left; remember = "FILE"
+-- is where this one leaves its points at the end. Both may be one file. A run keeps
+-- the memory it was begun with, and goes on with that.
+--
+-- A policy works in the fence on its own copies of the engine's kernels, so a
+-- policy can neither change the search but by its choices nor see what would
+-- differ in a replay. Its table kernel.note is shared with the engine.
+local core   = require "kernelband.core"
+local fence  = require "kernelband.base.fence"
+local memory = require "kernelband.policy.memory"
+local path   = require "kernelband.base.path"
+local schema = require "kernelband.base.schema"
+local surrogate = require "kernelband.policy.surrogate"
+
+local policy = {}
+
+local load_steps = 1e6
+local call_steps = 5e7
+local most_logged = 500                 -- bytes of what a policy logs at a time
+
+local rules = {
+  { "name", "string", doc = "a short name" },
+  { "summary", "string", optional = true },
+  { "defaults", "table", doc = "every tunable with its default" },
+  { "accepts", "table", optional = true, doc = "types beyond the default's: name = list" },
+  { "limits", "table", optional = true,
+    doc = "name = { least, most, \"word\", .. }: the numbers and texts it may be" },
+  { "removed", "table", optional = true,
+    doc = "parameters of the version before: name = what replaced it" },
+  { "reward", "string", optional = true, one_of = { "relative", "improvement" } },
+  { "new", "function", doc = "function(params, ctx) returning admit, choose, learn" },
+}
+
+local hooks = {
+  { "admit", "function", doc = "function(kernel)" },
+  { "choose", "function", doc = "function(pending, list) returning kernel, strategy index" },
+  { "learn", "function", doc = "function(pull)" },
+  { "prefer", "function", optional = true,
+    doc = "function(points) returning the number of one, or nil" },
+  { "remember", "function", optional = true, doc = "function() returning measured points" },
+}
+
+-- What a policy may compute with: arithmetic, no device, file or clock.
+local function brain()
+  local out = {}
+  for _, name in ipairs { "ucb", "cluster", "logit", "points", "gp", "rng", "stats" } do
+    out[name] = core[name]
+  end
+  return fence.freeze(out)
+end
+
+-- Parameters ------------------------------------------------------------------
+
+local function sorted_names(t)
+  local names = {}
+  for k in pairs(t) do names[#names + 1] = tostring(k) end
+  table.sort(names)
+  return names
+end
+
+local function allowed_types(def, name)
+  local types = def.accepts and def.accepts[name]
+  if types then return type(types) == "table" and types or { types } end
+  local default = type(def.defaults[name])
+  if default == "table" or def.defaults[name] == false then return { "any" } end
+  return { default }
+end
+
+local function check_accepts(def, file)
+  for _, name in ipairs(sorted_names(def.accepts or {})) do
+    if def.defaults[name] == nil then
+      schema.raise("%s: accepts names '%s', which defaults does not have%s", file,
+                   name, schema.hint(name, sorted_names(def.defaults)))
+    end
+  end
+end
+
+-- "an integer 1..64, 'each' or 'auto'"
+local function wanted(types, least, most, words)
+  local text = types[1] == "integer" and "an integer" or "a finite number"
+  text = text .. (most and (" %s..%s"):format(least, most) or least and " >= " .. least or "")
+  return text .. (words[1] and (" or '%s'"):format(table.concat(words, "' or '")) or "")
+end
+
+-- The check of schema.lua for a parameter's value, by the policy's own limits: { least, most,
+-- "word", .. }, all optional.
+local function checker(types, limit)
+  local numbers, words, known = {}, {}, {}
+  for _, v in ipairs(limit or {}) do
+    local list = type(v) == "string" and words or numbers
+    list[#list + 1], known[v] = v, true
+  end
+  local least, most = numbers[1], numbers[2]
+  return function(v)
+    local fine = true
+    if type(v) == "string" then
+      fine = not words[1] or known[v]
+    elseif type(v) == "number" then
+      fine = math.abs(v) < math.huge and v >= (least or v) and v <= (most or v)
+    end
+    return fine, wanted(types, least, most, words)
+  end
+end
+
+-- Parameters of the version before are taken and do nothing, which is said once.
+local said = {}
+
+local function without_removed(def, given, file)
+  local left = {}
+  for name, v in pairs(given) do left[name] = v end
+  for _, name in ipairs(sorted_names(def.removed or {})) do
+    if given[name] ~= nil then
+      local text = ("kernelband: %s: parameter '%s' does nothing any more: %s\n"):format(file, name,
+                   def.removed[name])
+      if not said[text] then io.stderr:write(text) end
+      said[text], left[name] = true, nil
+    end
+  end
+  return left
+end
+
+-- defaults overlaid with given; errors point at the user's call.
+local function merge(def, given, file)
+  local who = "kb.policy(\"" .. file .. "\")"
+  local names, parameter_rules = sorted_names(def.defaults), {}
+  for i, name in ipairs(names) do
+    local types = table.move(allowed_types(def, name), 1, 8, 1, {})
+    if type(given) == "table" and type(given[name]) == "function" and types[1] ~= "any" then
+      types[#types + 1] = "function"
+    end
+    parameter_rules[i] = { name, types, default = def.defaults[name],
+                           check = checker(types, def.limits and def.limits[name]) }
+  end
+  if given ~= nil and type(given) ~= "table" then
+    schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
+  end
+  given = given and without_removed(def, given, file)
+  return schema.options(given, parameter_rules, who, "parameter")
+end
+
+-- Parameters that are functions, by name: their values are laid over params.
+local function schedules(def, merged, file)
+  local list = {}
+  for _, name in ipairs(sorted_names(merged)) do
+    if type(merged[name]) == "function" then list[#list + 1] = name end
+  end
+  local function value(name, n)
+    local types, v, fits = allowed_types(def, name), merged[name](n), false
+    for _, kind in ipairs(types) do
+      fits = fits or type(v) == kind or kind == "integer" and type(v) == "number"
+    end
+    if not fits or v ~= v or v == math.huge or v == -math.huge then
+      schema.raise("kb.policy(\"%s\"): parameter '%s' at pull %d must be %s, got %s", file, name, n,
+                   schema.wanted { type = types }, schema.show(v))
+    end
+    return v
+  end
+  return list, value
+end
+
+-- What tells runs apart: functions by some of their values, a memory by its hash.
+local function described(merged, list, value, hash)
+  local out = {}
+  for name, v in pairs(merged) do out[name] = v end
+  for _, name in ipairs(list) do
+    local at = {}
+    for i, n in ipairs { 1, 2, 3, 5, 10, 20, 50, 100, 1000 } do at[i] = value(name, n) end
+    out[name] = { at_pulls_1_2_3_5_10_20_50_100_1000 = at }
+  end
+  if hash then out.memory = merged.memory .. " " .. hash end
+  return out
+end
+
+-- The running policy ------------------------------------------------------------
+
+local function copy(v)
+  if type(v) ~= "table" then return v end
+  local out = {}
+  for k, x in pairs(v) do out[k] = copy(x) end
+  return out
+end
+
+-- Engine kernels and the policy's copies of them, both ways. A kernel without
+-- id has no other place than its own table.
+local vectors = { phi = true, rho = true, signature = true }       -- of numbers alone
+local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
+
+-- A kernel's table made with room for all that kernels have.
+local function shell(k)
+  return {
+    id = k.id, parent = k.parent, strategy = k.strategy, source = k.source, params = k.params,
+    depth = k.depth, time_ns = k.time_ns, speedup = k.speedup, speedup_low = k.speedup_low,
+    speedup_high = k.speedup_high, note = k.note, h = k.h, h_kind = k.h_kind, phi = k.phi,
+    phi_kind = k.phi_kind, rho = k.rho, rho_kind = k.rho_kind, signature = k.signature,
+    signature_kind = k.signature_kind,
+  }
+end
+
+local function mirror()
+  local copies, originals, shared = {}, {}, {}
+  local m = { originals = originals }
+  local given = false                   -- the engine's tables are the policy's to keep
+
+  -- Kernels share what says the kinds of their evidence, and so do the copies.
+  local function copy_kind(v)
+    local c = shared[v]
+    if not c then
+      c = copy(v)
+      shared[v] = c
+    end
+    return c
+  end
+
+  local function copy_field(k, v)
+    if vectors[k] then return { table.unpack(v) } end
+    return kinds[k] and copy_kind(v) or copy(v)
+  end
+
+  local function fill(c, kernel)
+    if given then
+      for k in next, kinds do c[k] = copy_kind(c[k]) end
+      return
+    end
+    for k, v in next, kernel do
+      if type(v) ~= "table" then
+        c[k] = v
+      elseif k ~= "note" then
+        c[k] = copy_field(k, v)
+      end
+    end
+  end
+
+  function m.copy_of(kernel)
+    if type(kernel) ~= "table" then return kernel end
+    local c = copies[kernel]
+    if not c then
+      kernel.note = kernel.note or {}
+      c = shell(kernel)
+      fill(c, kernel)
+      copies[kernel], originals[c] = c, kernel
+    end
+    return c
+  end
+
+  function m.original(kernel) return originals[kernel] end
+
+  -- Kernels and pulls from now on are made for the policy alone, with none but the
+  -- fields of shell: their tables need no copies.
+  function m.hand_over() given = true end
+
+  -- The parameters of a child are those of its pull: one table there, one here.
+  function m.pull(pull)
+    local child = pull.child
+    if given then
+      pull.parent, pull.child, pull.terms = m.copy_of(pull.parent), m.copy_of(child),
+                                            copy(pull.terms)
+      return pull
+    end
+    local out = {}
+    for k, v in next, pull do
+      if k == "parent" or k == "child" then
+        v = m.copy_of(v)
+      elseif k == "params" and child and child.params == v then
+        v = m.copy_of(child).params
+      else
+        v = copy(v)
+      end
+      out[k] = v
+    end
+    return out
+  end
+
+  return m
+end
+
+-- The journal keeps these of a choice; others may be there.
+local numbers = { "mean", "exploration", "psi" }
+
+local function check_terms(where, terms)
+  for _, name in ipairs(numbers) do
+    local v = terms[name]
+    if v ~= nil and (type(v) ~= "number" or v ~= v) then
+      error(("%s: choose's term '%s' must be a number or nil, got %s"):format(where, name,
+            schema.show(v)), 0)
+    end
+  end
+  local id = terms.cluster
+  if id ~= nil and (type(id) ~= "number" or not math.tointeger(id)) then
+    error(("%s: choose's term 'cluster' must be an integer or nil, got %s"):format(where,
+          schema.show(id)), 0)
+  end
+end
+
+local function check_choice(where, kernel, index, terms, strategies, m)
+  if kernel == nil then return nil end
+  local original = m.original(kernel)
+  if not original then
+    error(("%s: choose must return an admitted kernel or nil, got %s"):format(where,
+          schema.show(kernel)), 0)
+  end
+  local i = type(index) == "number" and math.tointeger(index)
+  if not i or i < 1 or i > #strategies then
+    error(("%s: choose must return a strategy index 1..%d beside the kernel, got %s")
+          :format(where, #strategies, schema.show(index)), 0)
+  elseif terms ~= nil and type(terms) ~= "table" then
+    error(("%s: choose's third value must be a table of terms or nil, got %s")
+          :format(where, schema.show(terms)), 0)
+  end
+  if terms then check_terms(where, terms) end
+  return original, i, terms and copy(terms)
+end
+
+-- ctx as the policy sees it.
+local function inner_context(ctx, m)
+  local originals, answers, index = m.originals, {}, {}
+  local static, asked = ctx.static, ctx.open
+  for i = 1, #ctx.strategies do index[i] = i end
+  local function refuse(kernel, i)
+    if not originals[kernel or m] then
+      error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 3)
+    end
+    error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#index, schema.show(i)), 3)
+  end
+  local function open(kernel, i)        -- policies ask of all pairs there are
+    local known = static and answers[kernel]
+    if known and known[i] ~= nil then return known[i] end
+    local original, n = originals[kernel], index[i]
+    if not original or not n then refuse(kernel, i) end
+    local is = not asked or asked(original, n)
+    if not static then return is end
+    answers[kernel] = known or {}
+    answers[kernel][n] = is             -- a generator whose answers stay
+    return is
+  end
+  local function moves(kernel, i)
+    local original = m.original(kernel)
+    if ctx.moves and original then return ctx.moves(original, i) end
+  end
+  -- Into the journal, as print would show it.
+  local function log(...)
+    local words = table.pack(...)
+    for at = 1, words.n do
+      local v = words[at]
+      words[at] = type(v) == "string" and v or type(v) == "number" and ("%.14g"):format(v)
+                  or schema.show(v)
+    end
+    if ctx.log then ctx.log(table.concat(words, "\t"):sub(1, most_logged)) end
+  end
+  local own = {}                        -- the engine's: they change no list they are given
+  return fence.freeze {
+    strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
+    open = open, log = log, surrogate = function(options)
+      local model = surrogate.new(options, moves, ctx.memory, #ctx.strategies)
+      own[model.prefer] = true
+      return model
+    end,
+  }, own
+end
+
+local function start(def, params, file, ctx)
+  local m = mirror()
+  local live, n = copy(params), 0
+  local list, value = schedules(def, params, file)
+  local function at_pull(pull)
+    for _, name in ipairs(list) do live[name] = value(name, pull) end
+  end
+  at_pull(1)
+  local context, own = inner_context(ctx, m)
+  local inner = fence.call(call_steps, def.new, live, context)
+  local p = schema.check(inner, hooks, file .. ": new")
+  local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
+  local running = {}
+
+  running.hand_over = m.hand_over
+
+  function running.admit(kernel)
+    local c = m.copy_of(kernel)
+    fence.call(call_steps, p.admit, c)
+    kernel.note = c.note
+  end
+
+  -- pending: how many pulls are under way; which: a list of { parent, strategy }.
+  function running.choose(pending, which)
+    local waiting = {}
+    for at = 1, which and #which or 0 do
+      local e = which[at]
+      waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy,
+                      params = copy(e.params) }
+    end
+    n = n + 1
+    if list[1] then at_pull(n) end
+    local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
+    return check_choice(where, kernel, i, terms, ctx.strategies, m)
+  end
+
+  -- Of children that a generator has drawn, a list of their parameters, the number of the
+  -- one to propose; nil: the first. Only of a policy that has a word in it.
+  running.prefer = p.prefer and function(points)
+    local at = fence.call(call_steps, p.prefer, own[p.prefer] and points or copy(points))
+    local i = type(at) == "number" and math.tointeger(at)
+    if at ~= nil and not (i and i >= 1 and i <= #points) then
+      error(("%s: prefer must return the number of a point, 1..%d, or nil, got %s"):format(
+            file, #points, schema.show(at)), 0)
+    end
+    return i or nil
+  end or nil
+
+  function running.learn(pull)
+    fence.call(call_steps, p.learn, m.pull(pull))
+  end
+
+  -- At the end of a search that was not broken off: true | nil, why nothing was saved.
+  function running.finish()
+    if not p.remember or params.remember == "" then return true end
+    local points = fence.call(call_steps, p.remember)
+    local ok, why = pcall(memory.save, params.remember, ctx.name or "?", points)
+    return ok or nil, why
+  end
+
+  return running
+end
+
+-- The text of the memory that parameters name; nil: they name none. What the search
+-- itself will make may be absent.
+local function memory_of(params)
+  local file = params.memory
+  if type(file) ~= "string" or file == "" then return nil end
+  if file == params.remember and not core.system.exists(file) then return "" end
+  return memory.read(file)
+end
+
+local function with_memory(def, merged, name, file, text)
+  local spaces, hash
+  if text == "" then hash = "absent" elseif text then
+    spaces, hash = memory.parse(merged.memory, text)
+  end
+  local list, value = schedules(def, merged, name)
+  return {
+    name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
+    params = described(merged, list, value, hash), reward = def.reward, memory = text,
+    recalling = function(other) return with_memory(def, merged, name, file, other) end,
+    new = function(ctx)
+      local with = { memory = spaces }
+      for k, v in pairs(ctx) do with[k] = v end
+      return start(def, merged, file, with)
+    end,
+  }
+end
+
+-- The policy of a file with params laid over its defaults:
+-- { name, summary, file, params, defaults, reward, new(ctx) -> { admit, choose, learn },
+--   memory = text or nil, recalling(text) -> the same policy with that memory }.
+function policy.load(name, params)
+  if type(name) ~= "string" then
+    schema.raise_at_call("kb.policy", "expected a path, got %s", schema.show(name))
+  end
+  local file, looked = path.find(name)
+  if not file then
+    schema.raise_at_call("kb.policy", "no such file: %s", looked)
+  elseif core.system.exists(file) ~= "file" then
+    schema.raise_at_call("kb.policy", "'%s' is not a file", file)
+  end
+  local def = schema.check(fence.load(file, nil, load_steps), rules, file)
+  check_accepts(def, file)
+  local merged = merge(def, params, name)
+  local text = memory_of(merged)
+  if type(merged.remember) == "string" and merged.remember ~= "" then
+    memory.check_writable(merged.remember)
+  end
+  return with_memory(def, merged, name, file, text)
+end
+
+return policy

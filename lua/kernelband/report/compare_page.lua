@@ -1,0 +1,63 @@
+-- report/compare_page.lua - kernelband compare as one self-contained page: the table, the
+-- mean share after every pull, and what each space gave.
+local chart   = require "kernelband.report.chart"
+local compare = require "kernelband.bench.compare"
+local page    = require "kernelband.report.page"
+
+local compare_page = {}
+
+local most_lines = 8                    -- colours there are
+
+local function html_table(list)
+  local out = { '<div class="scroll"><table><thead><tr>' }
+  for _, w in ipairs(list[1]) do out[#out + 1] = "<th>" .. chart.escape(w) .. "</th>" end
+  out[#out + 1] = "</tr></thead><tbody>"
+  for i = 2, #list do
+    out[#out + 1] = "<tr>"
+    for _, w in ipairs(list[i]) do out[#out + 1] = "<td>" .. chart.escape(w) .. "</td>" end
+    out[#out + 1] = "</tr>"
+  end
+  out[#out + 1] = "</tbody></table></div>"
+  return table.concat(out)
+end
+
+local function curves(t, rows)
+  local c = chart.new { title = "Share of the optimum, geometric mean over spaces", width = 760,
+                        height = 380, x = { label = "pulls", min = 0, integer = true },
+                        y = { label = "share", min = 0, max = 1 } }
+  local drawn = 0
+  for _, cell in ipairs(t.cells) do
+    if cell.spaces == #t.spaces and cell.seeds > 0 and not cell.same and drawn < most_lines then
+      drawn = drawn + 1
+      c:line(compare.curve(t, rows, cell.name), { series = drawn, name = cell.name })
+    end
+  end
+  return c:svg {}
+end
+
+-- Of every cell the share at the last T and its interval, side by side: a drawing of its own.
+function compare_page.svg(t)
+  local T = t.at[#t.at]
+  local c = chart.new { title = ("Share of the optimum after %d pulls, 95 %%"):format(T),
+    width = 560, height = 300, x = { min = 0, max = #t.cells + 1, bare = true },
+    y = { label = ("share of the optimum after %d pulls, 95 %%"):format(T) } }
+  for i, cell in ipairs(t.cells) do
+    local e = cell.at[T]
+    if e then
+      c:line({ { i, e.low or e.value }, { i, e.high or e.value } }, { series = i })
+      c:points({ { i, e.value, cell.name } }, { series = i, name = cell.name })
+    end
+  end
+  return c:svg { standalone = true }
+end
+
+-- t: compare.table(rows). Returns the page's text.
+function compare_page.html(t, rows)
+  return page.html { title = "kernelband compare", sections = {
+    { id = "table", title = "Policies", html = html_table(compare.words(t)) },
+    { id = "curves", title = "Over pulls", html = curves(t, rows) },
+    { id = "spaces", title = "By space", html = html_table(compare.by_space(t)) },
+  } }
+end
+
+return compare_page

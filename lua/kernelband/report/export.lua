@@ -1,0 +1,265 @@
+-- report/export.lua - a run for other tools: JSON lines, CSV, T4 (the exchange format of
+-- auto-tuning results, https://github.com/odgaard/TuningSchema, which Kernel Tuner's
+-- tools read) and pairs of prompt and answer for training. Pulls are read and
+-- written a few hundred at a time, so the length of a run costs no memory.
+local chart = require "kernelband.report.chart"
+local cjson = require "cjson"
+local core  = require "kernelband.core"
+local json  = require "kernelband.base.json"
+
+local export = {}
+
+local CHUNK = 500
+
+-- JSON has no infinities, and what is recorded may say 1e999.
+local function finite(v)
+  if type(v) == "table" then
+    for k, x in pairs(v) do v[k] = finite(x) end
+  elseif type(v) == "number" and v - v ~= 0 then
+    return cjson.null
+  end
+  return v
+end
+
+-- Sources are hostile and may be no UTF-8; JSON is.
+local function encode(v) return chart.utf8(json.encode(finite(v))) end
+
+local function decode(text)
+  local ok, value = pcall(json.decode, text)
+  return ok and type(value) == "table" and value or nil
+end
+
+-- Calls fn with each row of a query that has "> ?" on the column `key`.
+local function each(j, sql, key, fn)
+  local last = -1
+  while true do
+    local rows = j:rows(sql, last, CHUNK)
+    for _, row in ipairs(rows) do fn(row) end
+    if #rows < CHUNK then return end
+    last = rows[#rows][key]
+  end
+end
+
+local function each_pull(j, fn)
+  each(j, [[SELECT p.*, k.speedup, k.speedup_low, k.speedup_high, k.time_ns, k.depth,
+      e.id AS evaluation_id, e.json, e.params, e.source
+    FROM (SELECT * FROM pulls WHERE landed > ? ORDER BY landed LIMIT ?) p
+    LEFT JOIN kernels k ON k.id = p.child
+    LEFT JOIN evaluations e ON e.id = (SELECT id FROM evaluations x WHERE x.pull = p.n
+      AND x.kind IN ('pull', 'repair', 'tune') ORDER BY x.kernel IS NULL, x.id DESC LIMIT 1)
+    ORDER BY p.landed]],
+    "landed", fn)
+end
+
+-- JSON lines: the experiment, the baseline, then a line a pull; whole evaluations,
+-- calls and events with them.
+function export.jsonl(j, write)
+  local function line(kind, row)
+    row.type = kind
+    write(encode(row) .. "\n")
+  end
+  local e = j:experiment()
+  e.format = j.format
+  line("experiment", e)
+  for _, row in ipairs(j:rows "SELECT * FROM kernels WHERE id = 1") do
+    row.params = decode(row.params)
+    local told = j:rows("SELECT json FROM evaluations WHERE kind = 'baseline'")[1]
+    row.evaluation = told and decode(told.json)
+    line("baseline", row)
+  end
+  each_pull(j, function(row)
+    row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
+    line("pull", row)
+  end)
+  each(j, "SELECT * FROM evaluations WHERE id > ? AND kind IN ('confirm', 'verify') "
+          .. "ORDER BY id LIMIT ?", "id", function(row)
+    row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
+    line("evaluation", row)
+  end)
+  each(j, "SELECT * FROM calls WHERE id > ? ORDER BY id LIMIT ?", "id", function(row)
+    line("call", row)
+  end)
+  each(j, "SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", "id", function(row)
+    line("event", row)
+  end)
+  return true
+end
+
+-- CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a quote
+-- before it: reasons hold words of candidates.
+local columns = { "n", "landed", "parent", "strategy", "verdict", "reason", "child", "depth",
+  "speedup", "speedup_low", "speedup_high", "time_ns", "reward", "mean", "exploration", "psi",
+  "cluster", "seconds", "usd", "tokens_in", "tokens_out", "started_s", "at_s" }
+
+local function cell(v)
+  if v == nil then return "" end
+  if type(v) == "number" then
+    return math.type(v) == "integer" and ("%d"):format(v) or ("%.17g"):format(v)
+  end
+  v = tostring(v)
+  if v:find "^[=+@\t\r-]" then v = "'" .. v end
+  if v:find '[",\r\n]' then v = '"' .. v:gsub('"', '""') .. '"' end
+  return v
+end
+
+function export.csv(j, write)
+  write(table.concat(columns, ",") .. "\r\n")
+  each_pull(j, function(row)
+    local out = {}
+    for i, name in ipairs(columns) do out[i] = cell(row[name]) end
+    write(table.concat(out, ",") .. "\r\n")
+  end)
+  return true
+end
+
+-- T4 ------------------------------------------------------------------------------
+
+local invalidity = { ok = "correct", build_failed = "compile", launch_failed = "runtime",
+  crashed = "runtime", wrong = "correctness", cheated = "correctness", timeout = "timeout" }
+local failed = { compile = "CompilationFailedConfig", runtime = "RuntimeFailedConfig",
+  correctness = "RuntimeFailedConfig", timeout = "RuntimeFailedConfig" }
+
+-- Parameters by name. Where a candidate of the run has none, all are told by their
+-- source: readers want the same axes in every row.
+local function configuration(params, source, nameless)
+  params = not nameless and decode(params)
+  if not params then return { source = core.system.hash(source or "") } end
+  if #params == 0 then return params end
+  local out = {}
+  for i, v in ipairs(params) do out["x" .. i] = v end
+  return out
+end
+
+local function samples_of(shape)
+  local list = type(shape.samples) == "table" and shape.samples.candidate or shape.samples_ns
+  return type(list) == "table" and list or {}
+end
+
+-- Milliseconds of one round over the timed shapes, as many as each has samples for.
+local function runtimes(evaluation)
+  local shapes, least = {}, math.huge
+  for _, s in ipairs(type(evaluation.shapes) == "table" and evaluation.shapes or {}) do
+    if s.role == "timed" then
+      shapes[#shapes + 1] = samples_of(s)
+      least = math.min(least, #shapes[#shapes])
+    end
+  end
+  local out = {}
+  for i = 1, #shapes > 0 and least or 0 do
+    if #shapes == 1 then out[i] = shapes[1][i] / 1e6 goto next end
+    local sum = 0
+    for _, s in ipairs(shapes) do sum = sum + math.log(s[i]) end
+    out[i] = math.exp(sum / #shapes) / 1e6
+    ::next::
+  end
+  if #out == 0 and evaluation.time_ns then out[1] = evaluation.time_ns / 1e6 end
+  return out
+end
+
+local function clock_at(started, seconds)
+  local y, mo, d, h, mi, s = tostring(started):match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)"
+  if not y then return nil end
+  -- os.time reads local time; a difference of two such readings is what is wanted.
+  local base = os.time { year = y, month = mo, day = d, hour = h, min = mi, sec = s }
+  local utc = os.time(os.date("!*t", base))
+  return os.date("!%Y-%m-%d %H:%M:%S+00:00", math.floor(base + (base - utc) + seconds))
+end
+
+local without_candidate = { no_candidate = true, not_applicable = true }
+
+local function result(row, evaluation, started, nameless)
+  local why = invalidity[row.verdict] or "runtime"
+  local seconds = type(evaluation.seconds) == "table" and evaluation.seconds or {}
+  local function ms(name) return 1000 * (tonumber(seconds[name]) or 0) end
+  local times = { compilation = ms "build", validation = ms "check", search_algorithm = 0,
+    framework = math.max(0, ms "total" - ms "build" - ms "check" - ms "time") }
+  local value = failed[why]
+  if why == "correct" then
+    times.runtimes = runtimes(evaluation)
+    value = row.time_ns / 1e6
+  end
+  return {
+    timestamp = clock_at(started, row.at_s or 0),
+    configuration = configuration(row.params, row.source, nameless),
+    times = times, invalidity = why,
+    correctness = why == "correct" and 1 or 0, objectives = { "time" },
+    measurements = { { name = "time", value = value,
+                       unit = why == "correct" and "miliseconds" or "" } },
+    -- What T4 has no place for; readers of T4 pass over it, import does not.
+    kernelband = { pull = row.n, parent = row.parent, child = row.child,
+      strategy = row.strategy, verdict = row.verdict, reason = row.reason, depth = row.depth,
+      reward = row.reward, cluster = row.cluster, speedup = row.speedup, at_s = row.at_s,
+      speedup_low = row.speedup_low, speedup_high = row.speedup_high, source = row.source },
+  }
+end
+
+-- The baseline, then every pull that had a candidate.
+function export.t4(j, write)
+  local e = j:experiment()
+  local id = e.identity or {}
+  local metadata = { timeunit = "miliseconds", kernelband = { task = id.task,
+    policy = id.policy, seed = e.seed, strategies = id.strategies, generator = id.generator,
+    machine = e.machine, started = e.started } }
+  write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
+  local first = true
+  local nameless = j:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
+    + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0
+  local function put(row, evaluation)
+    local line = encode(result(row, evaluation or {}, e.started, nameless))
+    write((first and "\n" or ",\n") .. line)
+    first = false
+  end
+  local k = j:rows("SELECT * FROM kernels WHERE id = 1")[1]
+  if k then
+    local told = j:rows("SELECT json FROM evaluations WHERE kind = 'baseline'")[1]
+    put({ child = 1, verdict = "ok", params = k.params, source = k.source, depth = 0,
+          time_ns = k.time_ns, speedup = 1, speedup_low = 1, speedup_high = 1 },
+        told and decode(told.json))
+  end
+  each_pull(j, function(row)
+    local lost = row.verdict == "ok" and not row.time_ns        -- of a damaged journal
+    if not without_candidate[row.verdict] and not lost then put(row, decode(row.json)) end
+  end)
+  write "\n]}\n"
+  return true
+end
+
+-- Training pairs ------------------------------------------------------------------
+
+local training = [[
+  WITH asked AS (
+    SELECT *, row_number() OVER w AS nth, id = max(id) OVER (PARTITION BY pull) AS final
+    FROM calls WHERE error IS NULL AND pull BETWEEN ? AND ?
+    WINDOW w AS (PARTITION BY pull ORDER BY id)),
+  judged AS (
+    SELECT pull, verdict, row_number() OVER (PARTITION BY pull ORDER BY id) AS nth
+    FROM evaluations WHERE kind IN ('pull', 'repair') AND pull BETWEEN ? AND ?)
+  SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup, e.verdict AS before,
+    q.bytes AS prompt, a.bytes AS answered
+  FROM asked c JOIN blobs q ON q.hash = c.request JOIN blobs a ON a.hash = c.answer
+  LEFT JOIN judged e ON e.pull = c.pull AND e.nth = c.nth
+  LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
+  ORDER BY c.id]]
+
+-- A line a model call that answered: prompt, answer, and what came of the answer.
+-- Of several calls in one pull the last one made the candidate that was judged;
+-- those before it were repaired, and have the verdict that led to that.
+function export.sft(j, write)
+  local calls = j:rows("SELECT count(*) AS n FROM calls")[1].n
+  if calls == 0 then
+    return nil, "this run made no model calls, so there is nothing to train on"
+  end
+  local span = j:rows("SELECT min(pull) AS low, max(pull) AS high FROM calls")[1]
+  for from = span.low or 1, span.high or 0, CHUNK do
+    for _, c in ipairs(j:rows(training, from, from + CHUNK - 1, from, from + CHUNK - 1)) do
+      write(encode { prompt = c.prompt, answer = c.answered, kind = c.kind,
+        verdict = c.final ~= 0 and c.verdict or c.before or cjson.null,
+        reward = c.final ~= 0 and c.reward or cjson.null,
+        speedup = c.final ~= 0 and c.speedup or nil, reason = c.final ~= 0 and c.reason or nil,
+        strategy = c.strategy, pull = c.pull, provider = c.provider, model = c.model } .. "\n")
+    end
+  end
+  return true
+end
+
+return export

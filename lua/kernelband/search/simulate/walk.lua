@@ -1,0 +1,115 @@
+-- search/simulate/walk.lua - the steps of a search in a recorded space: where it starts,
+-- which neighbour it meets, what a clock would have said.
+local core     = require "kernelband.core"
+local features = require "kernelband.search.simulate.features"
+local space    = require "kernelband.search.simulate.space"
+
+local walk = {}
+
+-- The start is drawn between these quantiles of valid configurations by time.
+local start_from, start_to = 0.45, 0.95
+
+-- The row a search of this seed starts from.
+function walk.start_of(W, seed)
+  if W.start then return W.start end
+  local n = #W.ok
+  local first = math.floor(start_from * n) + 1
+  local last = math.max(first, math.floor(start_to * n))
+  return W.ok[first + core.rng(seed):split("trace start"):below(last - first + 1)]
+end
+
+-- Whether strategy s has a move from row i to a row that is not pending. pending: rows under
+-- way as keys, or nil.
+function walk.open(W, i, s, pending)
+  local first, last = W.first[s][i], W.last[s][i]
+  if not pending or not next(pending) then return last > first end
+  for at = first, last do
+    local row = W.order[s][at]
+    if row ~= i and not pending[row] then return true end
+  end
+  return false
+end
+
+-- A neighbour of row i under strategy s, or nil: drawn evenly among those not pending.
+function walk.draw(W, i, s, rng, pending)
+  local first, last = W.first[s][i], W.last[s][i]
+  if last == first then return nil end
+  if pending and next(pending) then
+    local free = {}
+    for at = first, last do
+      local row = W.order[s][at]
+      if row ~= i and not pending[row] then free[#free + 1] = row end
+    end
+    return free[1] and free[1 + rng:below(#free)]
+  end
+  local at = first + rng:below(last - first)
+  if at >= W.place[s][i] then at = at + 1 end
+  return W.order[s][at]
+end
+
+-- The neighbour that is proposed: one draw, or the one of W.draws, of all where that is
+-- math.huge, that prefer, a policy's word, points out.
+function walk.propose(W, i, s, rng, prefer, pending)
+  local first = walk.draw(W, i, s, rng, pending)
+  if not first or not prefer or W.draws < 2 then return first end
+  if W.draws == math.huge then
+    local at = prefer((walk.moves(W, i, s)))
+    local row = at and W.order[s][W.first[s][i] + at - 1]
+    return row and row ~= i and not (pending and pending[row]) and row or first
+  end
+  local drawn, params = { first }, { space.params(W, first) }
+  for n = 2, W.draws do
+    drawn[n] = walk.draw(W, i, s, rng, pending)
+    params[n] = space.params(W, drawn[n])
+  end
+  return drawn[prefer(params) or 1]
+end
+
+-- The parameters of the rows one draw from i under s may meet, row i's own among
+-- them: one list a class of rows; that known ones may come again; and how many are
+-- drawn, nil for all.
+function walk.moves(W, i, s)
+  W.moves = W.moves or {}
+  local first, last = W.first[s][i], W.last[s][i]
+  W.moves[s] = W.moves[s] or {}
+  local list = W.moves[s][first]
+  if not list then
+    list = {}
+    for at = first, last do list[#list + 1] = space.params(W, W.order[s][at]) end
+    W.moves[s][first] = list
+  end
+  return list, true, W.draws < math.huge and W.draws or nil
+end
+
+-- Where the noise of a search comes from; nil without any.
+function walk.noise_root(W, seed)
+  return W.noise and core.rng(seed):split("trace noise"):below(1 << 62) or nil
+end
+
+-- One raw sample of row i, the same for the same root; without one the truth.
+function walk.measured(W, i, root)
+  local samples = W.samples[i]
+  if not samples or not root then return W.time_ns[i] end
+  local at = core.rng(root + i):below(#samples // 8)
+  return (string.unpack("<d", samples, 8 * at + 1))
+end
+
+-- An evaluation of row i beside the start, whose time is first_ns.
+function walk.evaluation(W, i, first_ns, root)
+  if W.verdict[i] ~= "ok" then
+    return { verdict = W.verdict[i], reason = W.reason[i] or nil }
+  end
+  local time_ns = walk.measured(W, i, root)
+  local speedup, spread = first_ns / time_ns, W.spread[i]
+  local phi, rho, signature, h, kinds = features.of(W, i, time_ns, first_ns)
+  return {
+    verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
+    speedup_low = speedup * (1 - 2 * spread), speedup_high = speedup * (1 + 2 * spread),
+    shapes = {},
+    evidence = { phi = phi, phi_kind = kinds.phi, rho = rho, rho_kind = kinds.rho,
+                 h = h, h_kind = kinds.h, signature = signature,
+                 signature_kind = kinds.signature },
+  }
+end
+
+return walk

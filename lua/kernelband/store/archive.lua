@@ -1,0 +1,120 @@
+-- store/archive.lua - a task inside a run: its files are kept in the journal, so that
+-- the folder alone is enough to build, check and time its kernels again.
+--
+--   archive.keep_task(store, t)      task.lua, references and baselines go to the
+--       table blobs; experiment.hashes gets task_files = { name = hash }
+--   archive.keep_memory(store, text)    archive.memory(reader) -> text | nil
+--   archive.restore_task(reader, into)   -> the task, loaded in the fence, without
+--       its schedule | nil, why
+--
+-- What comes out of a run folder was written by somebody else: names, sizes and
+-- numbers are bounded, and its Lua can compute and nothing more.
+local core = require "kernelband.core"
+local json = require "kernelband.base.json"
+local path = require "kernelband.base.path"
+local task = require "kernelband.task"
+
+local archive = {}
+
+local most_files, most_bytes, most_ups = 16, 4 << 20, 6
+
+local function files_of(t)
+  local out = { { name = "task.lua", file = t.file } }
+  for _, kind in ipairs { "reference", "baseline" } do
+    for _, language in ipairs { "c", "cuda" } do
+      local file = (t.all or t)[kind][language]
+      if file then
+        if file:sub(1, #t.dir + 1) ~= t.dir .. "/" then return nil end
+        out[#out + 1] = { name = file:sub(#t.dir + 2), file = file }
+      end
+    end
+  end
+  return out
+end
+
+-- The hash under which the store has these bytes; they are put there when they
+-- are not. A hash that other bytes have already gets a number.
+local function keep(store, bytes)
+  local plain = core.system.hash(bytes)
+  local hash, n = plain, 1
+  while true do
+    local rows = assert(store:rows("SELECT bytes FROM blobs WHERE hash = ?", hash))
+    if rows[1] and rows[1].bytes == bytes then return hash end
+    if not rows[1] then
+      assert(store:exec("INSERT INTO blobs VALUES (?, ?)", hash, { blob = bytes }))
+      return hash
+    end
+    n = n + 1
+    hash = plain .. "-" .. n
+  end
+end
+
+-- The memory of earlier searches that a policy was given (policy/init.lua).
+function archive.keep_memory(store, text)
+  assert(store:exec("UPDATE experiment SET hashes = json_set(hashes, '$.memory', ?)",
+                    keep(store, text)))
+end
+
+-- ... of a run folder; nil where none was kept.
+function archive.memory(reader)
+  local hashes = reader:experiment().hashes
+  local hash = type(hashes) == "table" and hashes.memory
+  return type(hash) == "string" and reader:blob(hash) or nil
+end
+
+-- A task that is no folder of files (an environment) is not kept.
+function archive.keep_task(store, t)
+  local files = t.file and t.dir and t.reference and files_of(t)
+  if not files then return nil end
+  local hashes = {}
+  for _, f in ipairs(files) do
+    hashes[f.name] = keep(store, assert(core.system.read_file(f.file)))
+  end
+  assert(store:exec("UPDATE experiment SET hashes = json_set(hashes, '$.task_files', json(?))",
+                    json.encode(hashes)))
+  return hashes
+end
+
+-- "../../examples/tasks/x/reference.c" is fine, six steps up at most.
+local function safe_name(name)
+  if type(name) ~= "string" or #name > 200 or not name:find "^[%w_.%-/]+$" then return false end
+  if name:sub(1, 1) == "/" or name:sub(-1) == "/" then return false end
+  local ups = 0
+  for part in name:gmatch "[^/]+" do if part == ".." then ups = ups + 1 end end
+  return ups <= most_ups
+end
+
+local function sorted_names(files)
+  local names = {}
+  for name in pairs(files) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  return names
+end
+
+function archive.restore_task(reader, into)
+  local experiment = reader:experiment()
+  local files = experiment.hashes and experiment.hashes.task_files
+  if type(files) ~= "table" or not files["task.lua"] then
+    return nil, "this run was recorded without its task's files"
+  end
+  local names = sorted_names(files)
+  if #names > most_files then return nil, "its task has too many files" end
+  local dir = into .. ("/d"):rep(most_ups) .. "/task"
+  assert(core.system.mkdir_p(dir))
+  for _, name in ipairs(names) do
+    if not safe_name(name) then return nil, ("a file of its task is named %q"):format(name) end
+    local bytes = type(files[name]) == "string" and reader:blob(files[name])
+    if not bytes or #bytes > most_bytes then
+      return nil, ("the file %s of its task is missing or too large"):format(name)
+    end
+    if core.system.hash(bytes) ~= files[name]:match "^%x+" then
+      return nil, ("the file %s of its task is not what was recorded"):format(name)
+    end
+    local file = dir .. "/" .. name
+    assert(core.system.mkdir_p(path.dir(file)))
+    assert(core.system.write_file(file, bytes))
+  end
+  return task.load(dir, { fenced = true })
+end
+
+return archive

@@ -1,0 +1,312 @@
+-- store/journal.lua - what a search writes to its run.db, and reads back when it goes on
+-- with it. Each function raises when the disk refuses.
+--
+--   j.folder, j.best_path, j.resumed
+--   j.order                    numbers of the pulls recorded before, as they landed
+--   j.past(n)                  one of them, or nil: its row, and attempts, a list of
+--                              its evaluations { id, kind, kernel, params, source,
+--                              verdict }
+--   j.json(id)                 an evaluation's text
+--   j.source(kernel)           its source, after j.close() too; absent without a folder
+--   j.recorded_baseline        its evaluation, when there is one
+--   j.confirmed[kernel]        evaluations of confirmations recorded before
+--   j.last                     the greatest n recorded before, 0: none
+--   j.lost                     { usd, input, output } that calls of pulls cost which
+--                              never landed, and { cached, reasoning, uncounted: whether some
+--                              answer's tokens are unknown } of all calls
+--   j.recalled                 prices of the recorded answers of its pulls, false: unknown
+--   j.baseline(kernel, evaluation)       j.machine(machine)
+--   j.pull(pull, attempts)     attempts: { kind, candidate, evaluation, text }
+--   j.call(record) -> id       a model call, its request and answer by their hash
+--   j.answer(kind)             the first answer of calls of that kind, nil: none. A folder's
+--   j.confirm(kernel, evaluation)        j.event(kind, text)
+--   j.asked() -> list | nil    steering that was asked for: { id, text }
+--   j.steered(id, text)        ... and has been heeded
+--   j.best(source) j.script(text) j.state(state) j.finish(state, result)
+--   j.fail(state, why) j.close()
+
+local core = require "kernelband.core"
+local json = require "kernelband.base.json"
+
+local journal = {}
+
+local CHUNK = 256                       -- recorded pulls held at a time
+local SOURCES = 8                       -- ... and sources of kernels
+local MIN_FREE_BYTES = 8 << 20
+
+local columns = {
+  kernels = 12, pulls = 19, evaluations = 8, profiles = 7, calls = 25, events = 4,
+}
+local insert = {}
+for name, n in pairs(columns) do
+  insert[name] = ("INSERT INTO %s VALUES (%s)"):format(name, ("?,"):rep(n):sub(1, -2))
+end
+
+-- What the world refused while the run was being written.
+function journal.broken(folder, why)
+  error(("%s: %s; what was written before stays readable. Make room, then: "
+         .. "kernelband resume %s"):format(folder, why, folder), 0)
+end
+
+-- Raises while what is there can still be closed in good order.
+function journal.check_room(folder)
+  local free = core.system.disk_free(folder)
+  if free and free < MIN_FREE_BYTES then
+    journal.broken(folder, ("its disk is full (%d MiB left)"):format(free >> 20))
+  end
+end
+
+local function encoded(v) return v and json.encode(v) end
+
+-- SQL's NULL for what a model's usage did not say, whatever it said instead.
+local function whole(v) return type(v) == "number" and math.tointeger(v) or nil end
+local function real(v) return type(v) == "number" and v == v and v + 0.0 or nil end
+local function text(v) return v ~= nil and tostring(v) or nil end
+
+-- Reading back -----------------------------------------------------------------
+
+local function rows_of(db, folder, sql, ...)
+  local rows, why
+  if select("#", ...) > 0 then rows, why = db:rows(sql, ...) else rows, why = db:rows(sql) end
+  if not rows then journal.broken(folder, why) end
+  return rows
+end
+
+local function load_chunk(db, folder, first)
+  local past, last = {}, first + CHUNK - 1
+  for _, row in ipairs(rows_of(db, folder, "SELECT * FROM pulls WHERE n BETWEEN ? AND ?",
+                               first, last)) do
+    row.attempts = {}
+    past[row.n] = row
+  end
+  for _, e in ipairs(rows_of(db, folder, [[SELECT id, kind, pull, kernel, params, source, verdict
+      FROM evaluations WHERE pull BETWEEN ? AND ? AND kind IN ('pull', 'repair', 'tune')
+      ORDER BY id]], first, last)) do
+    local row = past[e.pull]
+    if row then
+      e.params = e.params and json.decode(e.params)
+      row.attempts[#row.attempts + 1] = e
+    end
+  end
+  return past
+end
+
+local function read_back(j, db)
+  local folder, first, chunk = j.folder, nil, nil
+  for i, row in ipairs(rows_of(db, folder, "SELECT n FROM pulls ORDER BY landed")) do
+    j.order[i] = row.n
+  end
+  function j.past(n)
+    if #j.order == 0 then return nil end
+    local at = (n - 1) // CHUNK * CHUNK + 1
+    if at ~= first then first, chunk = at, load_chunk(db, folder, at) end
+    return chunk[n]
+  end
+  function j.json(id)
+    return rows_of(db, folder, "SELECT json FROM evaluations WHERE id = ?", id)[1].json
+  end
+  local base = rows_of(db, folder, "SELECT json FROM evaluations WHERE kind = 'baseline'")
+  if base[1] then j.recorded_baseline = json.decode(base[1].json) end
+  for _, e in ipairs(rows_of(db, folder, [[SELECT kernel, json FROM evaluations
+      WHERE kind = 'confirm' ORDER BY id]])) do
+    j.confirmed[e.kernel] = json.decode(e.json)
+  end
+  j.lost = rows_of(db, folder, [[SELECT coalesce(sum(usd), 0.0) AS usd,
+      coalesce(sum(tokens_in), 0) AS input, coalesce(sum(tokens_out), 0) AS output
+      FROM calls WHERE pull IS NULL]])[1]
+  local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
+      coalesce(sum(tokens_reasoning), 0) AS reasoning,
+      coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]])[1]
+  j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
+  j.lost.uncounted = all.uncounted > 0
+  for i, c in ipairs(rows_of(db, folder, [[SELECT CASE WHEN json_valid(usage)
+      THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
+      WHERE usd_source = 'recorded' AND pull IS NOT NULL]])) do
+    j.recalled[i] = real(c.usd) or false
+  end
+  j.last = rows_of(db, folder, "SELECT coalesce(max(n), 0) AS n FROM pulls")[1].n
+  return rows_of(db, folder, [[SELECT max(coalesce((SELECT max(at_s) FROM pulls), 0.0),
+      coalesce((SELECT max(at_s) FROM events), 0.0)) AS at_s]])[1].at_s
+end
+
+-- Writing ------------------------------------------------------------------------
+
+local function add_rows(j, exec)
+  local function kernel(k, pull, evaluation)
+    exec(insert.kernels, k.id, pull, k.parent, k.strategy, k.depth, k.time_ns + 0.0,
+         k.speedup + 0.0, k.speedup_low + 0.0, k.speedup_high + 0.0, encoded(k.params),
+         k.source, k.hash)
+    local e, profile = evaluation.evidence or {}, evaluation.profile
+    if next(e) or profile then
+      exec(insert.profiles, k.id, encoded(e.phi), encoded(e.rho), encoded(e.h),
+           encoded(e.signature), encoded(profile), profile and text(profile.bound))
+    end
+  end
+
+  function j.baseline(k, evaluation)
+    exec "BEGIN"
+    kernel(k, nil, evaluation)
+    exec(insert.evaluations, nil, "baseline", nil, k.id, encoded(k.params), nil,
+         evaluation.verdict, json.encode(evaluation))
+    exec "COMMIT"
+  end
+
+  function j.machine(machine)
+    exec("UPDATE experiment SET machine = json_set(machine, '$.device', json(?))",
+         json.encode(machine))
+  end
+
+  function j.pull(p, attempts)
+    local terms, child = p.terms or {}, p.child
+    journal.check_room(j.folder)
+    exec "BEGIN"
+    if child then kernel(child, p.n, p.evaluation) end
+    exec(insert.pulls, p.n, p.landed, p.parent.id, p.strategy_name, p.verdict, p.reason,
+         child and child.id, p.reward + 0.0, real(terms.mean), real(terms.exploration),
+         real(terms.psi), whole(terms.cluster), real(terms.score), p.cost.seconds + 0.0,
+         real(p.cost.usd), p.cost.tokens_in, p.cost.tokens_out, p.started_s + 0.0,
+         j.elapsed_s())
+    for _, a in ipairs(attempts) do
+      exec(insert.evaluations, nil, a.kind, p.n, child and a == p.kept and child.id or nil,
+           encoded(a.candidate.params), a.candidate.source, a.evaluation.verdict, a.text)
+    end
+    exec "COMMIT"
+  end
+
+  function j.confirm(k, evaluation)
+    exec(insert.evaluations, nil, "confirm", nil, k.id, encoded(k.params), nil,
+         evaluation.verdict, json.encode(evaluation))
+  end
+
+  function j.event(kind, what) exec(insert.events, nil, j.elapsed_s(), kind, what) end
+end
+
+local function add_calls(j, db, exec)
+  -- Equal texts are kept once. Two texts of one hash are told apart.
+  local function blob(bytes)
+    if not bytes then return nil end
+    local plain = core.system.hash(bytes)
+    local hash, n = plain, 1
+    while true do
+      if exec("INSERT OR IGNORE INTO blobs VALUES (?, ?)", hash, { blob = bytes }) == 1 then
+        return hash
+      end
+      local row = rows_of(db, j.folder, "SELECT bytes FROM blobs WHERE hash = ?", hash)[1]
+      if row and row.bytes == bytes then return hash end
+      n = n + 1
+      hash = plain .. "-" .. n
+    end
+  end
+
+  function j.call(r)
+    exec "BEGIN"
+    local request, answer = blob(r.request), blob(r.answer)
+    exec(insert.calls, nil, whole(r.pull), whole(r.attempt), text(r.kind), text(r.provider),
+         text(r.model), text(r.model_returned), text(r.request_id), real(r.started_s),
+         real(r.first_s), real(r.total_s), whole(r.http_status), text(r.finish),
+         whole(r.tokens_in), whole(r.tokens_cached), whole(r.tokens_cache_write),
+         whole(r.tokens_out), whole(r.tokens_reasoning), real(r.usd), text(r.usd_source),
+         whole(r.attempts), text(r.error), text(r.usage), request, answer)
+    local id = db:last_id()
+    exec "COMMIT"
+    return id
+  end
+
+  function j.answer(kind)
+    local row = rows_of(db, j.folder, [[SELECT b.bytes AS text FROM calls c
+      JOIN blobs b ON b.hash = c.answer WHERE c.kind = ? ORDER BY c.id LIMIT 1]], kind)[1]
+    return row and row.text
+  end
+end
+
+-- Steering arrives in the same file, from another process (cli/steer.lua).
+local function add_steering(j, db, exec)
+  local seen = 0                        -- so that the first look is a look
+  function j.asked()
+    local version = rows_of(db, j.folder, "PRAGMA data_version")[1].data_version
+    if version == seen then return nil end
+    seen = version
+    local list = rows_of(db, j.folder,
+                         "SELECT id, text FROM events WHERE kind = 'asked' ORDER BY id")
+    return #list > 0 and list or nil
+  end
+
+  function j.steered(id, what)
+    exec("UPDATE events SET kind = 'steer', at_s = ?, text = ? WHERE id = ?",
+         j.elapsed_s(), what, id)
+  end
+end
+
+local function add_files(j, db, exec)
+  local function write(path, bytes)
+    local ok, why = core.system.write_file(path, bytes)
+    if not ok then journal.broken(j.folder, why) end
+  end
+
+  function j.best(source) write(j.best_path, source) end
+  function j.script(source) write(j.folder .. "/script.lua", source) end
+
+  function j.state(state) exec("UPDATE experiment SET state = ?", state) end
+
+  function j.finish(state, result)
+    if result then write(j.folder .. "/result.json", json.encode(result) .. "\n") end
+    j.event(state, result and ("%d pulls%s"):format(result.pulls, result.reason
+                                                    and ": " .. result.reason or "") or "")
+    j.state(state)
+  end
+
+  -- For the way out after a failure: the disk may be the reason for it.
+  function j.fail(state, why)
+    db:exec "ROLLBACK"                  -- what it broke off, if anything
+    db:exec(insert.events, nil, j.elapsed_s(), state, why)
+    db:exec("UPDATE experiment SET state = ?", state)
+  end
+end
+
+function journal.new(db, folder, ext, resumed, lock)
+  local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
+              resumed = resumed, order = {}, confirmed = {}, recalled = {} }
+  local function exec(...)
+    local changed, why = db:exec(...)
+    if not changed then
+      db:exec "ROLLBACK"
+      journal.broken(folder, why)
+    end
+    return changed
+  end
+  if resumed then                       -- pulls that never landed will be made anew
+    exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
+  end
+  local offset, began = read_back(j, db), core.system.now_ns()
+  function j.elapsed_s() return offset + (core.system.now_ns() - began) / 1e9 end
+  add_rows(j, exec)
+  add_calls(j, db, exec)
+  add_steering(j, db, exec)
+  add_files(j, db, exec)
+  -- The state another process may have to know of, and what is steered already.
+  j.steers = rows_of(db, folder, "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id")
+  j.logged = rows_of(db, folder, "SELECT count(*) AS n FROM events WHERE kind = 'policy'")[1].n
+
+  local open, sources, ids, oldest = true, {}, {}, 0
+  function j.source(id)                 -- the best's and a parent's are asked for by turns
+    if not sources[id] then
+      local from = open and db or assert(core.store(folder .. "/run.db", "read"))
+      local row = rows_of(from, folder, "SELECT source FROM kernels WHERE id = ?", id)[1]
+      if not open then from:close() end
+      if not row then return nil end
+      oldest = oldest % SOURCES + 1
+      if ids[oldest] then sources[ids[oldest]] = nil end
+      ids[oldest], sources[id] = id, row.source
+    end
+    return sources[id]
+  end
+
+  function j.close()
+    open = false
+    db:close()
+    lock:close()
+  end
+  return j
+end
+
+return journal

@@ -1,0 +1,298 @@
+-- store/run.lua - the folder of a run: run.db (the journal), best.<ext>,
+-- result.json, a copy of the script. Everything is written as it happens and
+-- synced, one transaction a pull, so that a process that dies, or a machine that
+-- loses its power, loses the pulls in flight and nothing else. Policy state is
+-- never stored: search/init.lua rebuilds it by replaying the pulls.
+
+local core = require "kernelband.core"
+local archive = require "kernelband.store.archive"
+local format = require "kernelband.store.run_format"
+local journal = require "kernelband.store.journal"
+local json = require "kernelband.base.json"
+local salvage = require "kernelband.store.salvage"
+local schema = require "kernelband.base.schema"
+
+local run = {}
+
+-- What is to be gone on with: nil, or { folder = real path (nil: every `out` that
+-- holds a run), out = the `out` it was started with, force = true to go on
+-- though parts changed, budget = { steps = .. } in place of the script's }.
+local resumed
+
+-- A folder's name means that folder alone. Returns what was set last.
+function run.resuming(what)
+  if type(what) == "string" then what = { folder = what } end
+  if what then
+    if what.folder then what.folder = assert(core.system.realpath(what.folder)) end
+    resumed = what
+  end
+  return resumed
+end
+
+local function strip(path) return (path:gsub("(.)/+$", "%1")) end
+
+-- Whether a folder holds something to lose: a journal that has its baseline, or
+-- a run.db that is not ours to judge. A start that failed leaves neither.
+local function holds_run(folder)
+  local file = folder .. "/run.db"
+  if not core.system.exists(file) then return false end
+  local db = core.store(file)
+  local rows = db and (db:rows "SELECT count(*) AS n FROM kernels"
+    -- Without any table it is the start of a search that was killed at once.
+    or db:rows "SELECT 1 AS n FROM sqlite_master UNION ALL SELECT 0 LIMIT 1")
+  if db then db:close() end
+  return not rows or rows[1].n > 0
+end
+
+-- The folder that `out` means now, and what run.resuming said when it is one to
+-- go on with. A run that was moved is still the one its script's `out` names.
+function run.place(out)
+  local folder = strip(out)
+  if not resumed then return folder end
+  if resumed.folder then
+    if resumed.out == out then return resumed.folder, resumed end
+    local same = core.system.realpath(folder) == resumed.folder
+    return folder, same and resumed or nil
+  end
+  return folder, holds_run(folder) and resumed or nil
+end
+
+-- The first of stem, stem-2, stem-3 .. that holds no run yet; while resuming, the
+-- folder being resumed if it is one of them, else the last that holds one.
+function run.fresh(stem)
+  stem = strip(stem)
+  local n, path, last = 1, stem, nil
+  while holds_run(path) do
+    local _, on = run.place(path)
+    if on and on.folder then return path end
+    n, last = n + 1, on and path or nil
+    path = stem .. "-" .. n
+  end
+  return last or path
+end
+
+-- The recorded experiment of a folder, for `kernelband resume`; nil, why.
+function run.experiment(folder)
+  local ok, reader = pcall(run.reader, folder)
+  if not ok then return nil, tostring(reader) end
+  local experiment = reader:experiment()
+  reader:close()
+  return experiment
+end
+
+function run.reader(folder, how) return require("kernelband.store.run_reader").open(folder, how) end
+
+-- The memory that a policy was given when the run in `out`, which is gone on with, was
+-- begun; nil where there is none. What is wrong with the run is for open to say.
+function run.memory(out)
+  local folder, on = run.place(out)
+  if not on then return nil end
+  local ok, reader = pcall(run.reader, folder)
+  if not ok then return nil end
+  local _ <close> = reader
+  return archive.memory(reader)
+end
+
+-- Adds to the journal of a run that no search is writing to: write(db). Returns
+-- true | nil, why it could not be.
+function run.add(folder, write)
+  local lock, why, code = core.system.lock(folder .. "/lock")
+  if not lock then
+    return nil, code == "EAGAIN" and "a search is writing to this run now" or why
+  end
+  local _ <close> = lock
+  local db
+  db, why = core.store(folder .. "/run.db")
+  if not db then return nil, why end
+  local _ <close> = db
+  local version
+  version, why = format.of(db, folder)
+  if version ~= format.version then
+    return nil, why or ("its journal has the older format %d"):format(version)
+  end
+  local ok
+  ok, why = db:exec "BEGIN"
+  if ok then ok, why = pcall(write, db) end
+  if ok then ok, why = db:exec "COMMIT" end
+  if not ok then
+    db:exec "ROLLBACK"
+    return nil, tostring(why)
+  end
+  return true
+end
+
+-- A run that leaves no trace on disk, for ablations.
+local function memory()
+  local function nothing() end
+  local calls = 0
+  return {
+    order = {}, last = 0, logged = 0, steers = {}, confirmed = {}, past = nothing, asked = nothing,
+    steered = nothing, baseline = nothing, pull = nothing, confirm = nothing,
+    machine = nothing, event = nothing, best = nothing, state = nothing, finish = nothing,
+    fail = nothing, close = nothing,
+    call = function()
+      calls = calls + 1
+      return calls
+    end,
+  }
+end
+
+-- What is said first of two differing texts is what differs, not the whole.
+local function short(text)
+  text = tostring(text)
+  return #text > 60 and text:sub(1, 57) .. "..." or text
+end
+
+-- Older runs named the address of a model too, which says where it is, not what.
+local function without_address(text)
+  return type(text) == "string" and text:gsub('\\*"base\\*":\\*"[^"\\]*\\*",', "") or text
+end
+
+-- Why the journal cannot be gone on with: the first thing that is not what it was
+-- recorded with; nil when there is none. What an older format did not record is
+-- not compared.
+local function difference(was, now)
+  for _, key in ipairs { "task", "baseline", "strategies", "policy", "params",
+                         "generator", "parallel", "seed" } do
+    local a, b = without_address(was.identity[key]), without_address(now.identity[key])
+    if a ~= b then
+      return ("was recorded with %s %s, and this is %s"):format(key, short(a), short(b))
+    end
+  end
+  for _, key in ipairs { "task", "policy", "strategies" } do
+    local a, b = was.hashes[key], now.hashes[key]
+    if a and a ~= b then
+      return ("was recorded with other files of its %s than are there now"):format(key)
+    end
+  end
+end
+
+local function check_same(folder, was, spec, force)
+  local why = difference(was, spec)
+  if not why then return nil end
+  if not force then
+    schema.raise("%s %s; resume with what it was recorded with, choose another out, or go "
+      .. "on all the same with --force", folder, why)
+  end
+  return why
+end
+
+local function take_lock(folder)
+  local lock, why, code = core.system.lock(folder .. "/lock")
+  if lock then return lock end
+  if code == "EAGAIN" then
+    schema.raise("%s: a search is writing to this run now; kernelband steer %s stop ends it",
+                 folder, folder)
+  end
+  error(("%s: %s"):format(folder, why), 0)
+end
+
+local function insert_experiment(db, spec)
+  assert(db:exec([[INSERT OR REPLACE INTO experiment
+    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')]],
+    spec.script, spec.script_text, json.encode(spec.args), core.system.realpath ".",
+    json.encode(spec.identity), json.encode(spec.options), json.encode(spec.machine),
+    spec.version, json.encode(spec.hashes),
+    json.encode { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
+    spec.seed, os.date "!%Y-%m-%dT%H:%M:%SZ"))
+  if spec.task then archive.keep_task(db, spec.task) end
+  if spec.memory then archive.keep_memory(db, spec.memory) end
+end
+
+-- The journal of a run that is there already; notes: what its reader should know.
+local function reopen(db, folder, spec, on, notes)
+  if format.migrate(db, folder) < format.version then
+    notes[#notes + 1] = { "warning", "the journal was brought to the present format; files "
+                          .. "of task, policy and strategies were not recorded before" }
+  end
+  local rows = assert(db:rows "SELECT * FROM experiment")
+  if not rows[1] then schema.raise("%s/run.db is not the journal of a run", folder) end
+  local was = { identity = json.decode(rows[1].identity), hashes = json.decode(rows[1].hashes) }
+  local why = check_same(folder, was, spec, on.force)
+  if why then notes[#notes + 1] = { "forced", why } end
+  if was.hashes.script and was.hashes.script ~= spec.hashes.script then
+    notes[#notes + 1] = { "config", "the script changed since" }
+  end
+  local options = json.encode(spec.options)
+  if rows[1].options ~= options then
+    notes[#notes + 1] = { "config", "options: " .. options }
+  end
+  if rows[1].version ~= spec.version then
+    notes[#notes + 1] = { "config", "kernelband " .. spec.version }
+  end
+  local cpu = json.decode(rows[1].machine).cpu
+  if cpu ~= spec.machine.cpu then
+    notes[#notes + 1] = { "warning", ("the machine is another: %s, it was %s"):format(
+      spec.machine.cpu, tostring(cpu)) }
+  end
+  assert(db:exec("UPDATE experiment SET state = 'running', options = ?, args = ?", options,
+                 json.encode(spec.args)))
+  if not was.hashes.task then           -- an older format; from here on it is known
+    assert(db:exec("UPDATE experiment SET hashes = ?, script_text = ?, version = ?",
+                   json.encode(spec.hashes), spec.script_text, spec.version))
+  end
+  return why ~= nil
+end
+
+local function open_db(folder, spec, on, notes)
+  local file = folder .. "/run.db"
+  local held = core.system.exists(file)
+  local resume = held and on and holds_run(folder)
+  if not resume and holds_run(folder) then
+    schema.raise("%s already holds a run: go on with it by `kernelband resume %s` (with all "
+      .. "runs of a script by `kernelband run --resume FILE`), or choose another out", folder,
+      folder)
+  end
+  local db, why = core.store(file)
+  local damage = resume and (db and salvage.damage(db) or why and salvage.is_damage(why) and why)
+  if damage then
+    if db then db:close() end
+    schema.raise("%s is damaged (%s), so the run cannot be gone on with; kernelband export %s "
+      .. "--jsonl writes what can be read of it", file, damage, folder)
+  end
+  if not db then journal.broken(folder, why) end
+  local ok, forced = pcall(function()
+    if resume then return reopen(db, folder, spec, on, notes) end
+    if held and assert(db:rows "PRAGMA user_version")[1].user_version > 0 then
+      assert(db:exec "DELETE FROM events; DELETE FROM experiment")
+      format.migrate(db, folder)
+    else
+      assert(db:exec("BEGIN;" .. format.tables .. "PRAGMA user_version = "
+                     .. format.version .. ";COMMIT"))
+    end
+    insert_experiment(db, spec)
+  end)
+  if not ok then
+    db:close()
+    if schema.is_config_error(forced) then error(forced, 0) end
+    journal.broken(folder, tostring(forced))
+  end
+  return db, resume and true or false, forced
+end
+
+-- Opens spec.out (nil: in memory); see journal.lua for what comes back. spec: out,
+-- ext, seed, version, script, script_text, args, options, machine, identity, hashes.
+function run.open(spec)
+  if not spec.out then return memory() end
+  local folder, on = run.place(spec.out)
+  if on then on.met = true end
+  local ok, why = core.system.mkdir_p(folder)
+  if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
+  journal.check_room(folder)
+  local lock = take_lock(folder)
+  local notes = {}
+  local opened, db, resume, forced = pcall(open_db, folder, spec, on, notes)
+  if not opened then
+    lock:close()
+    error(db, 0)
+  end
+  local j = journal.new(db, folder, spec.ext, resume, lock)
+  j.forced = forced
+  if not resume and spec.script_text then j.script(spec.script_text) end
+  j.event(resume and "resumed" or "started", "kernelband " .. spec.version)
+  for _, note in ipairs(notes) do j.event(note[1], note[2]) end
+  j.notes = notes
+  return j
+end
+
+return run

@@ -1,0 +1,230 @@
+-- store/salvage.lua - a run.db that is damaged: that it is, and what of it can be read.
+--
+--   salvage.damage(db)       what is wrong in an open file, a clause; nil: nothing is
+--   salvage.is_damage(text)  whether that is what SQLite says of a damaged file
+--   salvage.read(file)       -> a database in memory with the rows that can be read, a
+--                            clause that counts them | nil
+--
+-- SQLite tells broken pages, not changed bytes inside a text: JSON is parsed, sources
+-- and blobs are hashed again.
+
+local core   = require "kernelband.core"
+local format = require "kernelband.store.run_format"
+
+local salvage = {}
+
+local MOST_TRIES = 50000                -- failed reads of a table
+local PAGE = 4096
+
+local function schema_of(db)
+  local rows = db:rows "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+  local out = {}
+  for i, row in ipairs(rows or {}) do out[i] = row.sql end
+  return table.concat(out, "\n")
+end
+
+local function fresh(file)
+  local db = assert(core.store(file))
+  assert(db:exec(format.tables .. "PRAGMA user_version = " .. format.version))
+  return db
+end
+
+-- Sources are hashed as they stand, or without what does not change their meaning.
+local function is_hash(hash, text)
+  return hash == core.system.hash(text) or hash == core.system.hash(core.normal(text))
+end
+
+-- A text whose hash another has already is kept with a number after it.
+local function is_blob(row) return core.system.hash(row.bytes) == row.hash:match "^[^-]*" end
+
+-- Calls fn(row) for each row of a query by rowid, a few at a time; stops at true.
+local function each(db, what, fn)
+  local at = 0
+  while true do
+    local rows = db:rows(("SELECT rowid AS row, %s AND rowid > ? ORDER BY rowid LIMIT 64")
+                         :format(what), at)
+    for _, row in ipairs(rows or {}) do
+      if fn(row) then return true end
+    end
+    if not rows or #rows == 0 then return false end
+    at = rows[#rows].row
+  end
+end
+
+local function changed_source(db)
+  local id
+  each(db, "id, hash, source FROM kernels WHERE hash IS NOT NULL", function(k)
+    id = not is_hash(k.hash, k.source) and k.id or nil
+    return id
+  end)
+  return id and ("the source of kernel %d is not what was recorded"):format(id)
+end
+
+local function changed_blob(db)
+  local changed = each(db, "hash, bytes FROM blobs WHERE true", function(b)
+    return not is_blob(b)
+  end)
+  return changed and "a recorded text (table blobs) is not what was recorded"
+end
+
+local function broken_json(db)
+  local row = db:rows "SELECT id FROM evaluations WHERE NOT json_valid(json) LIMIT 1"
+  return row and row[1] and ("evaluation %d is no JSON"):format(row[1].id)
+end
+
+function salvage.is_damage(text)
+  for _, words in ipairs { "malformed", "not a SQLite database", "unsupported file format" } do
+    if text:find(words, 1, true) then return true end
+  end
+  return false
+end
+
+function salvage.damage(db)
+  local tables, why = db:rows "SELECT count(*) AS n FROM sqlite_master"
+  if not tables then return why end
+  if tables[1].n == 0 then return nil end         -- killed before its first transaction
+  local found
+  found, why = db:rows "PRAGMA integrity_check(1)"
+  if not found then return why end
+  if found[1].integrity_check ~= "ok" then
+    return (found[1].integrity_check:gsub("%s*%*+ in database main %*+%s*", ""):gsub("\n.*", ""))
+  end
+  if db:rows "PRAGMA user_version"[1].user_version ~= format.version then return nil end
+  local model <close> = setmetatable({ db = fresh ":memory:" }, { __close = function(m)
+    m.db:close()
+  end })
+  if schema_of(db) ~= schema_of(model.db) then return "its tables are not those of a run" end
+  found = db:rows "PRAGMA foreign_key_check"
+  if found and found[1] then
+    return ("a row of table %s refers to none"):format(found[1].table)
+  end
+  return broken_json(db) or changed_source(db) or changed_blob(db) or nil
+end
+
+-- Reading -------------------------------------------------------------------------
+
+-- The pages that hold the definitions of the tables: the first, and its children.
+local function schema_pages(bytes)
+  local pages = { 1 }
+  if bytes:byte(101) == 5 then
+    local cells = string.unpack(">I2", bytes, 104)
+    for i = 1, cells do
+      local at = string.unpack(">I2", bytes, 111 + 2 * i)
+      pages[#pages + 1] = string.unpack(">I4", bytes, at + 1)
+    end
+    pages[#pages + 1] = string.unpack(">I4", bytes, 109)
+  end
+  return pages
+end
+
+-- A run's tables are always made in one order, so their definitions lie in the same
+-- pages of every run.db: those of a new one take the place of what was damaged.
+local function with_new_schema(bytes, model)
+  for _, n in ipairs(schema_pages(model)) do
+    local page = model:sub((n - 1) * PAGE + 1, n * PAGE)
+    if n == 1 then                      -- the size in the header counts no more
+      page = page:sub(1, 24) .. "\0\0\0\1\0\0\0\0" .. page:sub(33, 92) .. "\0\0\0\0"
+             .. page:sub(97)
+    end
+    bytes = bytes:sub(1, (n - 1) * PAGE) .. page .. bytes:sub(n * PAGE + 1)
+  end
+  return bytes
+end
+
+-- Copies what can be read of rows low to high of a table.
+local function copy_rows(db, name, low, high, left)
+  if left.tries == 0 then return end
+  local sql = ("INSERT OR IGNORE INTO main.%s SELECT * FROM old.%s WHERE rowid BETWEEN ? AND ?")
+              :format(name, name)
+  if db:exec(sql, low, high) then return end
+  left.tries = left.tries - 1
+  if low == high then return end
+  local middle = (low + high) // 2
+  copy_rows(db, name, low, middle, left)
+  copy_rows(db, name, middle + 1, high, left)
+end
+
+-- Numbers that no search writes, and references to rows that were lost.
+local implausible = [[
+  DELETE FROM kernels WHERE NOT (time_ns BETWEEN 1e-3 AND 1e15 AND speedup BETWEEN 1e-9 AND 1e9
+    AND speedup_low BETWEEN -1e9 AND 1e9 AND speedup_high BETWEEN 1e-9 AND 1e9
+    AND depth BETWEEN 0 AND 1e6);
+  DELETE FROM pulls WHERE NOT (abs(reward) < 1e9 AND seconds BETWEEN 0 AND 1e9
+    AND started_s BETWEEN 0 AND 1e9 AND at_s BETWEEN 0 AND 1e9 AND tokens_in BETWEEN 0 AND 1e15
+    AND tokens_out BETWEEN 0 AND 1e15 AND landed BETWEEN 1 AND 1e9
+    AND coalesce(usd, 0) BETWEEN 0 AND 1e9);
+  DELETE FROM calls WHERE NOT (coalesce(usd, 0) BETWEEN 0 AND 1e9
+    AND coalesce(pull, 1) BETWEEN 1 AND 1e9 AND coalesce(total_s, 0) BETWEEN 0 AND 1e9
+    AND coalesce(tokens_in, 0) BETWEEN 0 AND 1e15 AND coalesce(tokens_out, 0) BETWEEN 0 AND 1e15);
+  DELETE FROM events WHERE NOT at_s BETWEEN 0 AND 1e9;
+  UPDATE kernels SET parent = NULL WHERE parent NOT IN (SELECT id FROM kernels);
+  UPDATE pulls SET child = NULL WHERE child NOT IN (SELECT id FROM kernels)]]
+
+local function drop_changed(db)
+  local bad = {}
+  each(db, "id, hash, source FROM kernels WHERE hash IS NOT NULL", function(k)
+    if not is_hash(k.hash, k.source) then bad[#bad + 1] = { "kernels", k.row } end
+  end)
+  each(db, "hash, bytes FROM blobs WHERE true", function(b)
+    if not is_blob(b) then bad[#bad + 1] = { "blobs", b.row } end
+  end)
+  for _, b in ipairs(bad) do
+    assert(db:exec(("DELETE FROM %s WHERE rowid = ?"):format(b[1]), b[2]))
+  end
+  assert(db:exec(implausible))
+end
+
+local names = { "experiment", "kernels", "pulls", "evaluations", "profiles", "calls", "blobs",
+                "events" }
+
+-- What old, attached, gives, in the database db; how many rows.
+local function copy_all(db, bytes)
+  local sum = 0
+  for _, name in ipairs(names) do
+    copy_rows(db, name, 1, math.max(1, bytes // 16), { tries = MOST_TRIES })
+  end
+  drop_changed(db)
+  for _, name in ipairs(names) do
+    sum = sum + assert(db:rows(("SELECT count(*) AS n FROM %s"):format(name)))[1].n
+  end
+  return sum
+end
+
+local function counts(db)
+  local function n(name) return db:rows(("SELECT count(*) AS n FROM %s"):format(name))[1].n end
+  return ("%d pulls, %d kernels and %d evaluations can be read"):format(n "pulls", n "kernels",
+                                                                      n "evaluations")
+end
+
+local function whole_copy(dir, text)
+  local file = dir .. "/old.db"
+  assert(core.system.write_file(file, text))
+  local db = fresh ":memory:"
+  assert(db:exec "PRAGMA foreign_keys = OFF")
+  local sum = 0
+  if db:exec("ATTACH ? AS old", file) then sum = copy_all(db, #text) end
+  db:exec "DETACH old"
+  if sum > 0 then return db end
+  db:close()
+end
+
+function salvage.read(file)
+  local text = core.system.read_file(file)
+  if not text or #text < PAGE or string.unpack(">I4", text, 61) == 1 then return nil end
+  local dir = core.system.temp_dir()
+  if not dir then return nil end
+  fresh(dir .. "/new.db"):close()
+  local model = assert(core.system.read_file(dir .. "/new.db"))
+  local wal = core.system.read_file(file .. "-wal")
+  if wal then core.system.write_file(dir .. "/old.db-wal", wal) end
+  local ok, db = pcall(whole_copy, dir, with_new_schema(text, model))
+  for _, name in ipairs(core.system.list(dir) or {}) do os.remove(dir .. "/" .. name) end
+  os.remove(dir)
+  if not ok then error(db, 0) end
+  if not db then return nil end
+  assert(db:exec [[INSERT OR IGNORE INTO experiment VALUES (1, NULL, NULL, '[]', '?', '{}', '{}',
+    '{}', '?', '{}', '{}', 0, '?', 'failed')]])
+  return db, counts(db)
+end
+
+return salvage

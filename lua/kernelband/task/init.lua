@@ -1,0 +1,367 @@
+-- task/init.lua - loads a task folder and refuses one that cannot work.
+--
+--   t = task.load "examples/tasks/matmul"
+--   t.name t.summary t.dir t.args t.shapes t.work t.reduction t.schedule ..
+--   task.arguments(t, shape)  -> what device:buffers takes
+--   task.source(t, "baseline")  -> text of the file the task names
+--   task.for_language(t, "cuda")     -> the task on a GPU
+--
+-- Task files are the user's own and trusted; they are plain Lua.
+local core   = require "kernelband.core"
+local fence  = require "kernelband.base.fence"
+local path   = require "kernelband.base.path"
+local schema = require "kernelband.base.schema"
+
+local task = {}
+
+local dtypes = { "f64", "f32", "f16", "bf16", "i8", "u8", "i32", "i64" }
+
+local fills = { "normal", "wide", "uniform", "lognormal", "spikes", "ties", "integers",
+                "denormal" }
+
+-- What inputs are drawn from, see core/measure/tensor.h. The first is the plainest.
+task.distributions = fills
+
+-- Is the error scale the reference on absolute inputs? A task may say; without
+-- a word, sums have it and element-wise work has not.
+function task.needs_scale(t)
+  if t.exact then return false end
+  if t.scale then return t.scale == "absolute" end
+  return t.reduction ~= nil
+end
+
+local fence_steps = 1e6
+
+local shape_list = { type = "list", item = { type = "table" } }
+local shapes = {
+  { "smoke",    "list", at_least = 1, item = shape_list.item },
+  { "timed",    "list", at_least = 1, item = shape_list.item },
+  { "held_out", "list", default = {}, item = shape_list.item },
+}
+local languages = { { "c", "string", optional = true },
+                    { "cuda", "string", optional = true } }
+
+local rules = {
+  { "name", "string", check = function(s)
+      return s:match "^[%a_][%w_]*$" ~= nil, "a C identifier" end },
+  { "summary", "string" },
+  { "args", "list", at_least = 1, at_most = 32, item = { type = "table" } },
+  { "shapes", "table", rules = shapes },
+  { "shapes_cuda", "table", optional = true, rules = shapes },
+  { "accumulate", "string", optional = true, one_of = dtypes },
+  { "work", "function" },
+  { "tolerance", "number", optional = true, at_least = 0 },
+  { "reduction", "function", optional = true },
+  { "underflow", "function", optional = true },
+  { "scale", "string", optional = true, one_of = { "absolute", "result" } },
+  { "absolute", "list", optional = true, item = { type = "string" } },
+  { "distributions", "list", optional = true, at_least = 1,
+    item = { type = "string", one_of = fills } },
+  { "exact", "boolean", optional = true },
+  { "reference", "table", rules = languages },
+  { "baseline", "table", rules = languages },
+  { "schedule", { "string", "table" }, optional = true, rules = languages },
+}
+
+local schedule_rules = {
+  { "parameters", "list", at_least = 1, item = { type = "list", at_least = 2, at_most = 2 } },
+  { "valid", "function" },
+  { "emit", "function" },
+  { "first_points", "function", optional = true },
+}
+
+-- fenced: the file is a stranger's, and can compute and nothing else.
+local function run_file(file, fenced)
+  if fenced then return fence.load(file, {}, fence_steps) end
+  local env = setmetatable({}, { __index = _G })
+  local chunk = schema.load_file(file, env)
+  local ok, value = pcall(chunk)
+  if not ok then schema.raise("%s", tostring(value)) end
+  return value
+end
+
+local function contains(list, v)
+  for _, x in ipairs(list) do if x == v then return true end end
+  return false
+end
+
+-- { "x", "f32", "in", { "rows", 4 } } or { "rows", "i32" }.
+local function read_arg(a, i, where)
+  local function refuse(...) schema.raise("%s: args[%d]: %s", where, i, string.format(...)) end
+  if type(a[1]) ~= "string" or not a[1]:match "^[%a_][%w_]*$" then
+    refuse("the first item must be the parameter's name, got %s", schema.show(a[1]))
+  end
+  if not contains(dtypes, a[2]) then
+    refuse("'%s' has element type %s%s", a[1], schema.show(a[2]), schema.hint(a[2], dtypes))
+  end
+  if a[3] == nil then return { name = a[1], dtype = a[2], mode = "scalar", value = a.value } end
+  if not contains({ "in", "out", "inout" }, a[3]) then
+    refuse("'%s' must be 'in', 'out' or 'inout', got %s", a[1], schema.show(a[3]))
+  end
+  if type(a[4]) ~= "table" or #a[4] == 0 then
+    refuse("'%s' needs its dimensions, such as { \"rows\", \"cols\" }", a[1])
+  end
+  for _, d in ipairs(a[4]) do
+    if type(d) ~= "string" and not (math.tointeger(d) and d >= 1) then
+      refuse("'%s': a dimension is a shape's name or a positive integer, got %s", a[1],
+             schema.show(d))
+    end
+  end
+  return { name = a[1], dtype = a[2], mode = a[3], dims = a[4], below = a.below }
+end
+
+local function check_args(args, where)
+  local outputs, at = 0, {}
+  for i, a in ipairs(args) do
+    if at[a.name] then
+      schema.raise("%s: args[%d]: the name '%s' is that of args[%d] already", where, i, a.name,
+                   at[a.name])
+    end
+    at[a.name] = i
+    if a.mode == "out" or a.mode == "inout" then outputs = outputs + 1 end
+  end
+  if outputs == 0 then
+    schema.raise("%s: args: expected an argument that is 'out' or 'inout', got none", where)
+  end
+end
+
+-- The names a shape must give: dimensions, and scalars without a value.
+local function shape_names(args)
+  local names = {}
+  for _, a in ipairs(args) do
+    for _, d in ipairs(a.dims or {}) do
+      if type(d) == "string" and not contains(names, d) then names[#names + 1] = d end
+    end
+    if a.mode == "scalar" and a.value == nil and not contains(names, a.name) then
+      names[#names + 1] = a.name
+    end
+  end
+  return names
+end
+
+local most_elements = 2 ^ 40            -- of an array: no machine holds more
+
+local function check_shape(shape, names, args, where)
+  local shape_rules = {}
+  for i, name in ipairs(names) do shape_rules[i] = { name, "integer", at_least = 1 } end
+  local out = schema.check(shape, shape_rules, where)
+  for _, a in ipairs(args) do
+    local count = 1.0
+    for _, d in ipairs(a.dims or {}) do count = count * (out[d] or d) end
+    if count > most_elements then
+      schema.raise("%s: %s has %.3g elements, expected at most 2^40", where, a.name, count)
+    end
+  end
+  return out
+end
+
+local function check_work(t, where)
+  for _, shape in ipairs(t.shapes.timed) do
+    local ok, work = pcall(t.work, shape)
+    if not ok then schema.raise("%s: work: %s", where, work) end
+    if type(work) ~= "table" or type(work.flops) ~= "number" or type(work.bytes) ~= "number"
+       or work.flops < 0 or work.bytes <= 0 then
+      schema.raise("%s: work(shape) must return { flops =, bytes = } with bytes > 0", where)
+    end
+  end
+end
+
+-- What the tasks' functions of a shape may give, but for work: at least 1, and at most.
+local most = { reduction = math.huge, underflow = 2 ^ 40 }
+
+-- reduction: the terms summed into one output. underflow: how many times the smallest normal
+-- number of fp32 (fp64 where the outputs are) it may be off, because a kernel flushes to 0 what
+-- it multiplies and sums on the way. 1 where the task says nothing.
+function task.terms(t, field, shape)
+  if not t[field] then return 1 end
+  local where = ("%s: %s"):format(t.file, t.name)
+  local ok, k = pcall(t[field], shape)
+  if not ok then schema.raise("%s: %s: %s", where, field, k) end
+  if type(k) ~= "number" or not (k >= 1 and k <= most[field] and k < math.huge) then
+    schema.raise("%s: %s(shape) must return a number >= 1%s, got %s", where, field,
+                 field == "underflow" and " and <= 2^40" or "", schema.show(k))
+  end
+  return k
+end
+
+-- The bound on an element's error at a shape, for core.bound and b:compare. atomics: of a kernel
+-- that adds by them. Those of float32 in a GPU's global memory flush denormal sums to 0 (PTX ISA,
+-- red.add.f32): each term of a sum once.
+function task.bound(t, shape, atomics)
+  local k, flushed = task.terms(t, "reduction", shape), task.terms(t, "underflow", shape)
+  return { reduction = k, underflow = atomics and math.max(flushed, k) or flushed,
+           exact = t.exact, tolerance = t.tolerance, accumulate = t.accumulate }
+end
+
+local function check_terms(t)
+  for _, shapes_field in ipairs { "shapes", "shapes_cuda" } do
+    for _, role in ipairs { "smoke", "timed", "held_out" } do
+      for _, shape in ipairs(t[shapes_field] and t[shapes_field][role] or {}) do
+        task.terms(t, "reduction", shape)
+        task.terms(t, "underflow", shape)
+      end
+    end
+  end
+end
+
+local function find_sources(t, kind, where)
+  for _, language in ipairs { "c", "cuda" } do
+    local name = t[kind][language]
+    if name then
+      local file = path.join(t.dir, name)
+      if core.system.exists(file) ~= "file" then
+        schema.raise("%s: %s.%s: there is no file %s", where, kind, language, file)
+      end
+      t[kind][language] = file
+    end
+  end
+end
+
+local plain = { string = true, number = true, boolean = true }
+
+local function check_parameter(p, i, known, file)
+  if type(p[1]) ~= "string" or type(p[2]) ~= "table" or #p[2] == 0 then
+    schema.raise("%s: parameters[%d] must be { \"name\", { value, .. } }", file, i)
+  elseif known[p[1]] then
+    schema.raise("%s: parameters[%d]: the name '%s' is that of parameters[%d] already", file, i,
+                 p[1], known[p[1]])
+  end
+  known[p[1]] = i
+  local seen = {}
+  for _, v in ipairs(p[2]) do
+    if not plain[type(v)] or v ~= v then
+      schema.raise("%s: parameters[%d]: a value of '%s' must be a text, a number or a boolean, "
+                   .. "got %s", file, i, p[1], schema.show(v))
+    elseif seen[v] then
+      schema.raise("%s: parameters[%d]: '%s' has the value %s twice", file, i, p[1],
+                   schema.show(v))
+    end
+    seen[v] = true
+  end
+end
+
+local function load_schedule(t, name)
+  local file = path.join(t.dir, name)
+  if core.system.exists(file) ~= "file" then
+    schema.raise("%s: %s: schedule: there is no file %s", t.file, t.name, file)
+  end
+  local schedule, known = schema.check(run_file(file), schedule_rules, file), {}
+  for i, p in ipairs(schedule.parameters) do check_parameter(p, i, known, file) end
+  schedule.file = file
+  return schedule
+end
+
+-- options.fenced: as run_file; there is no schedule then.
+function task.load(name, options)
+  if type(name) == "table" then return name end     -- loaded already, or synthetic
+  if type(name) ~= "string" then
+    schema.raise_at_call("kb.task", "expected the path of a folder, got %s", schema.show(name))
+  end
+  local dir = path.find(name)
+  if not dir then
+    local _, looked = path.find(name)
+    schema.raise_at_call("kb.task", "there is no task folder %s (looked at %s)", name, looked)
+  end
+  if core.system.exists(dir) == "file" then dir = path.dir(dir) end
+  dir = core.system.realpath(dir) or dir
+  local file = path.join(dir, "task.lua")
+  if core.system.exists(file) ~= "file" then
+    schema.raise_at_call("kb.task", "%s holds no task.lua", dir)
+  end
+  local fenced = options and options.fenced
+  local t = schema.check(run_file(file, fenced), rules, file)
+  if fenced then
+    t.work, t.schedule = fence.wrap(fence_steps, t.work), nil
+    t.reduction = t.reduction and fence.wrap(fence_steps, t.reduction)
+    t.underflow = t.underflow and fence.wrap(fence_steps, t.underflow)
+  end
+  local where = file .. ": " .. t.name
+  t.dir, t.file = dir, file
+  for i, a in ipairs(t.args) do t.args[i] = read_arg(a, i, where) end
+  check_args(t.args, where)
+  local names = shape_names(t.args)
+  for _, field in ipairs { "shapes", "shapes_cuda" } do
+    for _, role in ipairs { "smoke", "timed", "held_out" } do
+      for i, shape in ipairs(t[field] and t[field][role] or {}) do
+        t[field][role][i] = check_shape(shape, names, t.args,
+                                        ("%s: %s.%s[%d]"):format(where, field, role, i))
+      end
+    end
+  end
+  t.shape_names = names
+  check_work(t, where)
+  check_terms(t)
+  find_sources(t, "reference", where)
+  find_sources(t, "baseline", where)
+  local files = type(t.schedule) == "table" and t.schedule or { c = t.schedule }
+  t.schedule, t.schedules = nil, {}
+  for _, language in ipairs { "c", "cuda" } do
+    if files[language] then t.schedules[language] = load_schedule(t, files[language]) end
+  end
+  return task.for_language(t, "c")
+end
+
+-- The same task as one language sees it: its shapes, its schedule.
+function task.for_language(t, language)
+  local own = setmetatable({ language = language }, { __index = t.all or t })
+  own.all = t.all or t
+  own.shapes = language == "cuda" and own.all.shapes_cuda or own.all.shapes
+  own.schedule = own.all.schedules and own.all.schedules[language]
+  return own
+end
+
+function task.source(t, kind)
+  local language = t.language
+  local file = t[kind][language]
+  if not file then
+    schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind,
+                 language)
+  end
+  local text, why = core.system.read_file(file)
+  if not text then schema.raise("%s: %s", file, why) end
+  return text
+end
+
+-- wide: outputs are float64, as a reference's are.
+function task.arguments(t, shape, wide)
+  local out = {}
+  for i, a in ipairs(t.args) do
+    local count
+    if a.dims then
+      count = 1
+      for _, d in ipairs(a.dims) do count = count * (type(d) == "string" and shape[d] or d) end
+    end
+    local dtype = a.dtype
+    if wide and (a.mode == "out" or a.mode == "inout") then dtype = "f64" end
+    out[i] = { mode = a.mode, dtype = dtype, count = count,
+               value = a.mode == "scalar" and (a.value or shape[a.name]) or nil,
+               below = type(a.below) == "string" and shape[a.below] or a.below }
+  end
+  return out
+end
+
+-- The arrays whose last bits an answer may hang on: given, and as wide as the sums. (A rounding
+-- of a narrower type is more than any kernel may lose.)
+function task.nudged(t)
+  local out = {}
+  for i, a in ipairs(t.args) do
+    local wide = a.dtype == "f32" or a.dtype == "f64"
+    if wide and (a.mode == "in" or a.mode == "inout") then out[#out + 1] = i end
+  end
+  return out
+end
+
+-- Does the error scale take this input by its absolute value? All of them, or
+-- those that the task lists.
+function task.is_absolute(t, name)
+  return not t.absolute or contains(t.absolute, name)
+end
+
+-- "m=512 n=512 k=512", in the order the task names them.
+function task.show_shape(t, shape)
+  local out = {}
+  for i, name in ipairs(t.shape_names) do out[i] = ("%s=%d"):format(name, shape[name]) end
+  return table.concat(out, " ")
+end
+
+return task

@@ -1,0 +1,107 @@
+-- task/tune.lua - constants a candidate leaves open:
+--
+--   // kb: tune BX 64 128 256
+--
+-- says that the macro BX is one of these integers. The engine defines it; the
+-- first value is the one the candidate starts with.
+--
+--   tune.parse(source)           -> { { name = "BX", values = { 64, 128, 256 } }, .. }
+--                                   or nil and what is wrong with a line
+--   tune.apply(source, { BX = 128 })  -> the source with `#define BX 128` in the
+--                                   place of that line; names not given get their
+--                                   first value
+--   tune.point(parameters)       -> { BX = 64, .. }, every first value
+--
+-- The lines are a stranger's: at most 8 names of 16 values each.
+local tune = {}
+
+tune.limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64, source_bytes = 4 << 20 }
+local limits = tune.limits
+
+local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
+
+local function each_line(source)
+  local n = 0
+  return function(_, at)
+    if at > #source then return nil end
+    local stop = source:find("\n", at, true) or #source + 1
+    n = n + 1
+    return stop + 1, source:sub(at, stop - 1), n
+  end, nil, 1
+end
+
+local function read_values(words, name)
+  local values, seen = {}, {}
+  for word in words do
+    local v = #word <= 14 and word:match "^%-?%d+$" and math.tointeger(tonumber(word))
+    if not v or math.abs(v) > limits.magnitude then
+      return nil, ("%s: '%s' is no integer within %d"):format(name, word:sub(1, 20),
+                                                              limits.magnitude)
+    end
+    if not seen[v] then
+      if #values == limits.values then
+        return nil, ("%s has more than %d values"):format(name, limits.values)
+      end
+      seen[v], values[#values + 1] = true, v
+    end
+  end
+  if #values == 0 then return nil, name .. " has no value" end
+  return values
+end
+
+local function read_line(text)
+  local words = text:gmatch "[^ \t,]+"
+  local name = words()
+  if not name then return nil, "it names nothing; write // kb: tune NAME value value .." end
+  if #name > limits.chars or not name:match "^[%a_][%w_]*$" then
+    return nil, ("'%s' is no name of a macro"):format(name:sub(1, 20):gsub("[^\x20-\x7e]", "?"))
+  end
+  local values, why = read_values(words, name)
+  return values and { name = name, values = values }, why
+end
+
+function tune.parse(source)
+  if #source > limits.source_bytes then return nil, "the source is too large" end
+  local out, known = {}, {}
+  if not source:find("tune", 1, true) then return out end
+  for _, line, n in each_line(source) do
+    local text = #line < 2048 and line:match(mark)
+    if text then
+      local p, why = read_line(text)
+      if p and known[p.name] then p, why = nil, p.name .. " is declared twice" end
+      if p and #out == limits.names then
+        p, why = nil, ("more than %d names"):format(limits.names)
+      end
+      if not p then
+        return nil, ("line %d: kb: tune: %s"):format(n, (why:gsub("[^\x20-\x7e]", "?")))
+      end
+      known[p.name], out[#out + 1] = true, p
+    end
+  end
+  return out
+end
+
+function tune.point(parameters)
+  local point = {}
+  for _, p in ipairs(parameters) do point[p.name] = p.values[1] end
+  return point
+end
+
+-- Lines keep their numbers, so that a compiler's words fit the source as written.
+function tune.apply(source, point)
+  local parameters, why = tune.parse(source)
+  if not parameters then return nil, why end
+  if #parameters == 0 then return source end
+  local out, i = {}, 0
+  for _, line in each_line(source) do
+    if #line < 2048 and line:match(mark) then
+      i = i + 1
+      local p = parameters[i]
+      line = ("#define %s %d"):format(p.name, point and point[p.name] or p.values[1])
+    end
+    out[#out + 1] = line
+  end
+  return table.concat(out, "\n") .. (source:sub(-1) == "\n" and "\n" or "")
+end
+
+return tune

@@ -1,0 +1,187 @@
+-- trace/init.lua - kb.trace: a recorded tuning space as a task that needs no machine.
+-- The parent is a recorded configuration; a strategy is a group of axes.
+--
+-- Applying a strategy draws evenly among the recorded configurations, valid or
+-- failed, that differ from the parent in its axes and in nothing else; with draws
+-- above 1 the policy may prefer one of so many, with draws = "all" any of them, as
+-- with the built-in generator. With anew = true one more strategy owns every axis.
+-- What was found before may be drawn again: the engine then knows the source, and the
+-- pull is spent for nothing, as when a model answers with a kernel already in
+-- the pool. What is under way is not drawn. A recorded failure is a failed child. A
+-- strategy without a move from a parent is closed for it.
+--
+-- A time is what the file gives as the configuration's time (the truth, which
+-- share_of_optimum and confirmations use); a measured one is drawn from its raw
+-- samples where there are any. Chance depends on the search's seed and on the
+-- configuration alone, so the order of evaluations does not matter.
+local baselines = require "kernelband.trace.baselines"
+local path   = require "kernelband.base.path"
+local read   = require "kernelband.trace.read"
+local schema = require "kernelband.base.schema"
+local space  = require "kernelband.search.simulate.space"
+local walk   = require "kernelband.search.simulate.walk"
+
+local trace = {}
+
+local rules = {
+  { "strategies", "table", optional = true,
+    doc = "name = { axes }: groups of axes; else each axis is a strategy" },
+  { "start", { "table", "string" }, optional = true,
+    doc = "{ axis = value, ... } or \"baseline\"; else drawn by the search's seed" },
+  { "name", "string", optional = true },
+  { "counters", "boolean", default = true, doc = "false: forget phi, rho, h and signature" },
+  { "noise", "boolean", default = true, doc = "draw measured times from recorded samples" },
+  { "draws", { "integer", "string" }, default = 1,
+    check = function(v) return v == "all" or type(v) == "number" and v >= 1 and v <= 64,
+      "an integer 1..64 or \"all\"" end,
+    doc = "children drawn for a pull, of which the policy may prefer one" },
+  { "anew", "boolean", default = false, doc = "a strategy more, which owns every axis" },
+}
+
+-- The start -------------------------------------------------------------------
+
+local function given_start(W, values, start)
+  if start == "baseline" then
+    if type(values) ~= "table" then
+      schema.raise_at_call("kb.trace", "%s does not say which row is the baseline", W.file)
+    end
+    start = {}
+    for a, name in ipairs(W.axes) do start[name] = values[a] end
+  elseif type(start) == "string" then
+    schema.raise_at_call("kb.trace", "start must be { axis = value, ... } or \"baseline\", "
+                         .. "got %s", schema.show(start))
+  end
+  local axis_of = {}
+  for a, name in ipairs(W.axes) do axis_of[name] = a end
+  for _, name in ipairs(read.keys(start)) do
+    if start[name] == nil or not axis_of[name] then
+      schema.raise_at_call("kb.trace", "start: %s has no axis '%s'%s", W.file, name,
+                           schema.hint(name, W.axes))
+    end
+  end
+  for i = 1, W.n do
+    local same = true
+    for _, name in ipairs(W.moving) do
+      same = same and W.values[axis_of[name]][i] == start[name]
+    end
+    if same and W.verdict[i] == "ok" then return i end
+    if same then
+      schema.raise_at_call("kb.trace", "start: this configuration is recorded as %s",
+                           W.verdict[i])
+    end
+  end
+  schema.raise_at_call("kb.trace", "start: no such configuration in %s; it must name %s",
+                       W.file, table.concat(W.moving, ", "))
+end
+
+-- The environment ---------------------------------------------------------------
+
+-- alone: one pull at a time, so that what is open for a kernel stays so.
+local function new_generator(W, start, alone)
+  local index, pending = {}, {}
+  for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
+  local generator = { name = "trace", first = space.params(W, start), world = W, index = index,
+                      static = alone, seen = function() end }
+  if W.draws > 1 then generator.identity = ("trace, draws %s"):format(W.draws) end
+
+  function generator.open(parent, strategy)
+    return walk.open(W, W.row_of[parent.source], index[strategy.name], pending)
+  end
+
+  -- A candidate under way is drawn no second time until it has landed.
+  function generator.pending(candidate, is)
+    pending[W.row_of[candidate.source] or 0] = is or nil
+  end
+
+  -- What a draw may meet, the parent itself among it; a known one may come again.
+  function generator.moves(parent, strategy)
+    return walk.moves(W, W.row_of[parent.source], index[strategy.name])
+  end
+
+  function generator.propose(parent, strategy, rng, about)
+    local child = walk.propose(W, W.row_of[parent.source], index[strategy.name], rng,
+                               about and about.prefer, pending)
+    if not child then return nil, "no recorded neighbour" end
+    return { source = W.source[child], params = space.params(W, child), origin = "trace" }
+  end
+
+  return generator
+end
+
+local function new_evaluator(W, seed, start)
+  local queue, head, tail = {}, 1, 0
+  local first_ns, root = W.time_ns[start], walk.noise_root(W, seed)
+  local evaluator = { capacity = 64, close = function() end }
+
+  function evaluator.baseline() return walk.evaluation(W, start, first_ns) end
+
+  function evaluator.submit(ticket, candidate, how)
+    tail = tail + 1
+    queue[tail] = { ticket, candidate, how }
+  end
+
+  function evaluator.next()
+    local job = queue[head]
+    if not job then return nil, "nothing was submitted", "ETIME" end
+    queue[head], head = nil, head + 1
+    local i = W.row_of[job[2].source]
+    if not i then
+      return job[1], { verdict = "wrong", reason = "no such configuration was recorded" }
+    end
+    local truth = job[3] and job[3].confirm
+    return job[1], walk.evaluation(W, i, first_ns, not truth and root or nil)
+  end
+
+  return evaluator
+end
+
+local function strategies_of(W)
+  local out = {}
+  for i, s in ipairs(W.strategies) do
+    out[i] = { name = s.name, target = s.target, prompt = "", moves = s.axes,
+               summary = "moves " .. table.concat(s.axes, ", "), path = W.file }
+  end
+  return out
+end
+
+-- kb.trace(FILE, options) -> a task for kb.search.
+function trace.new(file, options)
+  if type(file) ~= "string" then
+    schema.raise_at_call("kb.trace", "expected the path of a file, got %s", schema.show(file))
+  end
+  options = schema.options(options, rules, "kb.trace")
+  local recorded = read.file(file)
+  if not options.counters then
+    for _, row in ipairs(recorded.rows) do row.evidence = nil end
+  end
+  local W = space.compile(recorded, options.strategies, "kb.trace", options.anew)
+  local baseline = recorded.start
+  recorded = nil                        -- luacheck: ignore (so that it can be collected)
+  if W.n > 1000 then collectgarbage() end         -- the document was large
+  W.noise, W.draws = options.noise, options.draws == "all" and math.huge or options.draws
+  if options.start then W.start = given_start(W, baseline, options.start) end
+  local strategies = strategies_of(W)
+  local base = path.base((file:gsub("/run%.db$", "")))
+  W.name = options.name or base:gsub("%.gz$", ""):gsub("%.jsonl?$", "")
+  return {
+    name = W.name, file = W.file, device = W.device, axes = W.axes, world = W,
+    strategies = strategies, rows = W.n, valid = #W.ok, optimum_ns = W.optimum_ns,
+    simulate = true,
+    oracle = function(o) return baselines.oracle(W, o) end,
+    sample = function(o) return baselines.sample(W, o) end,
+    arm = function(o) return baselines.arm(W, o) end,
+    -- How near a kernel comes to the best recorded time, 0 to 1.
+    share_of_optimum = function(kernel)
+      return W.optimum_ns / W.time_ns[W.row_of[kernel.source]]
+    end,
+    environment = function(how)
+      local seed = how and how.seed or 1
+      local start = walk.start_of(W, seed)
+      local alone = not how or how.parallel == 1
+      return { strategies = strategies, generator = new_generator(W, start, alone),
+               evaluator = new_evaluator(W, seed, start), source = W.source[start] }
+    end,
+  }
+end
+
+return trace
