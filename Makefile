@@ -50,12 +50,12 @@ INJECT   := $(if $(filter $(CUPTI_C),$(ABSENT)),,$(B)/libkb_inject.so)
 
 SRC     := $(filter-out core/main.c core/cuda/inject/inject.c $(ABSENT),$(wildcard core/*.c core/*/*.c core/*/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
-TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/check_*.c))
-SPECS   := $(sort $(wildcard tests/spec_*.lua))
+TESTS   := $(patsubst tests/c/%.c,$(B)/tests/%,$(wildcard tests/c/check_*.c))
+SPECS   := $(sort $(wildcard tests/lua/spec_*.lua tests/triton/spec_*.lua))
 BENCH   := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ    := $(patsubst %.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
-SERVER  := $(B)/tests/server/server
-STUB    := $(addprefix $(B)/tests/stub/lib/,libcuda.so.1 libnvrtc.so.13)
+SERVER  := $(B)/tests/lib/server/server
+STUB    := $(addprefix $(B)/tests/lib/stub/lib/,libcuda.so.1 libnvrtc.so.13)
 KB      := $(B)/kernelband
 
 .DELETE_ON_ERROR:
@@ -74,21 +74,21 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
 
 # What the tests talk to instead of a model's provider.
-$(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/server/*.c))
+$(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/server/*.c))
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs openssl)
 
 # A CUDA driver and a compiler that need no GPU and no toolkit.
 STUB_C = $(CC) $(filter-out -MMD -MP,$(ALL_C)) -Wno-missing-prototypes -fPIC -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^)
-$(B)/tests/stub/lib/libcuda.so.1: tests/stub/driver.c core/kb.c core/rng.c \
-  $(wildcard core/measure/tensor*.c) tests/stub/stub.h core/cuda/api.h core/measure/tensor.h Makefile
+$(B)/tests/lib/stub/lib/libcuda.so.1: tests/lib/stub/driver.c core/kb.c core/rng.c \
+  $(wildcard core/measure/tensor*.c) tests/lib/stub/stub.h core/cuda/api.h core/measure/tensor.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(STUB_C) -lm
-$(B)/tests/stub/lib/libnvrtc.so.13: tests/stub/nvrtc.c Makefile
+$(B)/tests/lib/stub/lib/libnvrtc.so.13: tests/lib/stub/nvrtc.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(STUB_C)
 $(B)/tests/check_cuda $(B)/tests/check_nvrtc: | $(STUB)
 
-$(B)/tests/%: $(B)/tests/%.o $(B)/libkernelband.a
+$(B)/tests/%: $(B)/tests/c/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(shell $(PKG) --libs check) $(LIBS)
 
 $(B)/libkb_inject.so: $(INJECT_C:%.c=$(B)/pic/%.o)
@@ -124,17 +124,17 @@ $(foreach t,$(addprefix run-,$(filter $(ALONE),$(NAMES))),$(eval $t: | $(LAST))$
 .PHONY: $(CHECKS)
 check: $(CHECKS)
 	@$(if $(NAMES),,echo "make check: no test is named $(T)" >&2; exit 2)
-	@sh tests/check.sh all $(B)/check $(NAMES)
+	@sh tests/lib/check.sh all $(B)/check $(NAMES)
 $(filter run-check_%,$(CHECKS)): run-%: $(B)/tests/%
 $(CHECKS): run-%: | all $(SERVER) $(STUB)
 	@mkdir -p $(B)/check
-	@sh tests/check.sh one $(B)/check $* $(if $(filter check_%,$*),$(B)/tests/$*,$(KB) run tests/$*.lua)
+	@sh tests/lib/check.sh one $(B)/check $* $(if $(filter check_%,$*),$(B)/tests/$*,$(KB) run $(filter %/$*.lua,$(SPECS)))
 
 # What uses what, from the code: text, and build/graph/*.svg with graphviz; lines by folder.
 graph: all
-	@$(KB) run tests/graph.lua build/graph $(B)/check
+	@$(KB) run tests/lib/graph.lua build/graph $(B)/check
 count: all
-	@$(KB) run tests/count.lua
+	@$(KB) run tests/lib/count.lua
 
 # What the program says and does, compared with tests/golden: make golden [UPDATE=1] [G=SECTION].
 # Sections can be made at once: -j2. Timings are no part of it: make bench has those.
@@ -143,31 +143,31 @@ GOLDEN := $(addprefix golden-,$(G))
 .PHONY: golden $(GOLDEN)
 golden: $(GOLDEN)
 $(GOLDEN): golden-%: all $(SERVER) $(STUB)
-	@$(KB) run tests/golden.lua $(B)/golden $(if $(UPDATE),update) $*
+	@$(KB) run tests/lib/golden.lua $(B)/golden $(if $(UPDATE),update) $*
 
 # Every fault of tests/faults in a copy of this folder: the test it names must fail. make faults
 # [F=NAME], NAME with % for any text.
 F ?= %
 faults:
-	@sh tests/faults.sh $(filter $(F),$(basename $(notdir $(wildcard tests/faults/*.patch))))
+	@sh tests/lib/faults.sh $(filter $(F),$(basename $(notdir $(wildcard tests/faults/*.patch))))
 
 # Slow ones: README as written, and whatever else takes more than seconds.
 soak: all $(SERVER)
-	@for t in $(sort $(wildcard tests/soak_*.lua)); do $(KB) run $$t || exit 1; done
+	@for t in $(sort $(wildcard tests/lua/soak_*.lua)); do $(KB) run $$t || exit 1; done
 
 # Every kernel against itself, for hours; rows are kept, and the next call goes on.
 # make soak-aa [AA=FILE] [MINUTES=60]
 AA ?= build/aa.tsv
 soak-aa:
 	$(Q)$(MAKE) --no-print-directory MODE=release all
-	@build/release/kernelband run tests/aa.lua $(AA) $(MINUTES)
+	@build/release/kernelband run tests/lua/aa.lua $(AA) $(MINUTES)
 
 # What needs a GPU; without one it says so and passes.
 check-gpu: all $(B)/tests/check_cupti_gpu
 	@$(B)/tests/check_cupti_gpu
-	@$(KB) run tests/gpu_suite.lua
-	@$(KB) run tests/gpu_schedules.lua
-	@$(KB) run tests/gpu_aa.lua
+	@$(KB) run tests/lua/gpu_suite.lua
+	@$(KB) run tests/lua/gpu_schedules.lua
+	@$(KB) run tests/lua/gpu_aa.lua
 bench-gpu:
 	$(Q)$(MAKE) --no-print-directory MODE=release all
 	@build/release/kernelband run tests/bench/gpu/bench_gpu.lua
@@ -183,8 +183,8 @@ memcheck: all $(TESTS) $(SERVER)
 	  CK_FORK=no CK_TIMEOUT_MULTIPLIER=50 valgrind -q --leak-check=full --error-exitcode=1 $$t || exit 1; done
 
 lint: all
-	@sh tests/lint.sh
-	@$(KB) run tests/lint.lua
+	@sh tests/lib/lint.sh
+	@$(KB) run tests/lib/lint.lua
 	@if command -v luacheck >/dev/null; then luacheck -q lua strategies policies examples tests; \
 	 else echo "luacheck is not installed (package lua-check): skipped"; fi
 

@@ -1,7 +1,7 @@
 -- One CPU evaluation of a correct matmul candidate: compile, all checks, all
 -- timing, nothing screened away. And the memory of the engine beside it.
 --   kernelband run tests/bench/bench_evaluate.lua [candidates]
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local core   = require "kernelband.core"
 local points = require "points"
 local task   = require "kernelband.task"

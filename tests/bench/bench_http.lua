@@ -1,6 +1,6 @@
 -- What transfers cost the engine: many slow streams at once, and answers that
 -- take two seconds with 16 in flight.
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local core    = require "kernelband.core"
 local loop    = require "kernelband.base.loop"
 local server  = require "server"

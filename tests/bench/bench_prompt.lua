@@ -1,5 +1,5 @@
 -- CPU time of building a question, over a made-up search of 40 pulls (at most 4 ms asked for).
-package.path = "tests/?.lua;" .. package.path
+package.path = "tests/lib/?.lua;" .. package.path
 local core      = require "kernelband.core"
 local prompt    = require "kernelband.generator.prompt"
 local questions = require "questions"

@@ -1,7 +1,7 @@
 -- What a report costs: median seconds for a journal of 2,000 pulls, of 9.
 -- The aim: at most a second.
 --   kernelband run tests/bench/bench_report.lua
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local core     = require "kernelband.core"
 local report   = require "kernelband.report"
 local journals = require "journals"

@@ -2,7 +2,7 @@
 -- kernel takes at its timed shapes, and 6 times what filling the inputs of the largest timed
 -- shape and running the reference on them takes. The baseline is the candidate.
 --   kernelband run tests/bench/budget.lua [EVALUATIONS [TASK ..]]       5, all of soak-aa
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local check     = require "kernelband.evaluate.check"
 local core      = require "kernelband.core"
 local evaluate  = require "kernelband.evaluate"

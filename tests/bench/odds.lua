@@ -1,6 +1,6 @@
 -- What the looks into timed samples find: kernels that are wrong in few of their calls.
 --   kernelband run tests/bench/odds.lua [evaluations]      20 of each
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local core      = require "kernelband.core"
 local evaluate  = require "kernelband.evaluate"
 local strangers = require "strangers"

@@ -5,7 +5,7 @@
 -- used, its start and end too, over its proposals. Marginal: what the proposals of a long
 -- run beyond those of a short one used, over their number.
 --   kernelband run tests/bench/parallel.lua [short run] [long run] [pieces an answer]
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local kb     = require "kernelband"
 local json   = require "kernelband.base.json"
 local server = require "server"

@@ -2,7 +2,7 @@
 -- The 95 percent interval must lie on the right side of 1.
 --   kernelband run tests/bench/told_apart.lua [evaluations [TASK ..]]
 -- 40 evaluations of each, of matmul, gemv_40m and axpy_16m.
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local core      = require "kernelband.core"
 local evaluate  = require "kernelband.evaluate"
 local strangers = require "strangers"

@@ -1,7 +1,7 @@
 -- Mutated answers, from a server on loopback: each transfer ends with an answer
 -- or a failure that has a code and a sentence, within its bounds.
 -- KB_FUZZ_SEED, KB_FUZZ_CASES in the environment choose others.
-package.path = (arg[0]:match "^(.*)/fuzz/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/fuzz/" or "tests") .. "/lib/?.lua;" .. package.path
 local core   = require "kernelband.core"
 local loop   = require "kernelband.base.loop"
 local server = require "server"

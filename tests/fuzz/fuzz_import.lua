@@ -1,7 +1,7 @@
 -- T4 files with parts exchanged for odd ones: each is imported, and then can be
 -- reported and exported, or is refused with a configuration error. SECONDS=10 says
 -- how long. Run by make fuzz.
-package.path = "tests/?.lua;" .. package.path
+package.path = "tests/lib/?.lua;" .. package.path
 local core = require "kernelband.core"
 local export = require "kernelband.report.export"
 local import = require "kernelband.report.import"

@@ -59,10 +59,11 @@ end
 local commands = {                      -- words, "out" or "err" or a file: where the JSON is
   { "list tasks --json", "out" }, { "list strategies --json", "out" },
   { "list policies --json", "out" }, { "doctor --json", "out" },
-  { "eval ROOT/tests/tasks/axpy ROOT/tests/tasks/axpy/baseline.c --json", "out" },
-  { "eval ROOT/tests/tasks/axpy ROOT/tests/hostile/constant.c --json", "out" },
-  { "eval ROOT/tests/tasks/axpy ROOT/tests/hostile/does_not_compile.c --json", "out" },
-  { "profile ROOT/tests/tasks/axpy ROOT/tests/tasks/axpy/baseline.c --json", "out" },
+  { "eval ROOT/tests/lib/tasks/axpy ROOT/tests/lib/tasks/axpy/baseline.c --json", "out" },
+  { "eval ROOT/tests/lib/tasks/axpy ROOT/tests/candidates/hostile/constant.c --json", "out" },
+  { "eval ROOT/tests/lib/tasks/axpy ROOT/tests/candidates/hostile/does_not_compile.c --json",
+  "out" },
+  { "profile ROOT/tests/lib/tasks/axpy ROOT/tests/lib/tasks/axpy/baseline.c --json", "out" },
   { "run s.lua", "run/result.json" }, { "run --progress json s2.lua", "err" },
   { "export run --jsonl", "out" }, { "export run --t4", "out" }, { "export run --sft", "out" },
   { "compare run run2 --json", "out" },
@@ -122,7 +123,7 @@ local function exits(golden)
 end
 
 local function mistakes(golden)
-  local _, text = golden.kernelband "run tests/spec_mistakes.lua"
+  local _, text = golden.kernelband "run tests/lua/spec_mistakes.lua"
   -- Secret inputs, and what they gave.
   text = text:match "^(.*)\n%d+ passed":gsub("%-?%d+%.%d%d%d%d+", "N"):gsub("%d[%d.]*e%-%d+", "N")
   golden.file("interface/mistakes.txt", golden.paths(text) .. "\n")

@@ -1,5 +1,6 @@
--- What the judge says: the verdict on every candidate of tests/hostile* and tests/honest* (CUDA as
--- far as no GPU is needed), what is admitted of cubins and PTX, and what workers answer.
+-- What the judge says: the verdict on every candidate of tests/candidates/hostile* and
+-- tests/candidates/honest* (CUDA as far as no GPU is needed), what is admitted of cubins and PTX,
+-- and what workers answer.
 local candidates = require "candidates"
 local core = require "kernelband.core"
 local json = require "kernelband.base.json"
@@ -14,12 +15,12 @@ end
 -- Where chance decides between two verdicts or reasons, the file says so: both stand here. What is
 -- not as its file says is judged once more: a machine that was busy has made a timeout of it.
 local function c_candidates(golden)
-  local list, out, again = candidates.list("tests/hostile", "c"), {}, {}
-  table.move(candidates.list("tests/honest", "c"), 1, 1000, #list + 1, list)
+  local list, out, again = candidates.list("tests/candidates/hostile", "c"), {}, {}
+  table.move(candidates.list("tests/candidates/honest", "c"), 1, 1000, #list + 1, list)
   for i = #list, 1, -1 do if list[i].slow then table.remove(list, i) end end
   local function note(c, e)
     local varies = #c.want > 1 and not candidates.differs(c, e)
-    out[#out + 1] = row(golden, c.path:match "tests/(.*)",
+    out[#out + 1] = row(golden, c.path:match "tests/candidates/(.*)",
                         varies and table.concat(c.want, "|") or e.verdict, not varies and e.reason)
   end
   candidates.judge("tests", list, "cpu", 1, function(_, c, e)
@@ -33,7 +34,7 @@ end
 local function cuda_candidates(golden, compiler)
   local out = {}
   for _, folder in ipairs { "hostile_cuda", "honest_cuda" } do
-    for _, c in ipairs(candidates.list("tests/" .. folder, "cuda")) do
+    for _, c in ipairs(candidates.list("tests/candidates/" .. folder, "cuda")) do
       if not c.slow then
         local verdict, text = candidates.before_launch("tests", c, compiler)
         out[#out + 1] = row(golden, folder .. "/" .. c.name, verdict, text)
@@ -139,9 +140,9 @@ local function evaluations(sources)
   return out
 end
 
--- The GPU's worker on the driver of tests/stub.
+-- The GPU's worker on the driver of tests/lib/stub.
 local function stub_argv()
-  local stub, cache = system.exe():match "^(.*)/" .. "/tests/stub", assert(system.temp_dir())
+  local stub, cache = system.exe():match "^(.*)/" .. "/tests/lib/stub", assert(system.temp_dir())
   return { "/usr/bin/env", "LD_LIBRARY_PATH=" .. stub .. "/lib",
     "KERNELBAND_CUDA=" .. stub, "XDG_CACHE_HOME=" .. cache, "STUB_UUID=gold" .. system.now_ns()
     % 10 ^ 7 // 1, system.exe(), "worker", "--device", "cuda:0" }, cache
@@ -150,20 +151,22 @@ end
 local function frames(golden)
   local function read(name) return assert(system.read_file(name)) end
   local list = { { op = "nosuch", ticket = 0 }, { op = "open", task = "nosuch" },
-                 { op = "open", task = golden.root .. "/tests/tasks/axpy" } }
-  table.move(evaluations { read "tests/tasks/axpy/baseline.c", read "tests/hostile/constant.c",
-    read "tests/hostile/does_not_compile.c", read "tests/hostile/follows_null.c", "" }, 1, 5, 4,
+                 { op = "open", task = golden.root .. "/tests/lib/tasks/axpy" } }
+  table.move(evaluations { read "tests/lib/tasks/axpy/baseline.c",
+    read "tests/candidates/hostile/constant.c",
+    read "tests/candidates/hostile/does_not_compile.c",
+    read "tests/candidates/hostile/follows_null.c", "" }, 1, 5, 4,
     list)
   local out = { transcript(golden, "cpu", { system.exe(), "worker", "--device", "cpu" }, list),
     transcript(golden, "\ncpu, what is no JSON", { system.exe(), "worker", "--device", "cpu" },
                { "{" }) }
-  local base = read "tests/stub/scale/baseline.cu"
-  local named = { { op = "warm" }, { op = "open", task = golden.root .. "/tests/stub/scale" } }
+  local base = read "tests/lib/stub/scale/baseline.cu"
+  local named = { { op = "warm" }, { op = "open", task = golden.root .. "/tests/lib/stub/scale" } }
   for _, name in ipairs { "scale", "scale_fast", "scale_wrong", "scale_beside", "scale_fault" } do
     named[#named + 1] = evaluations({ base:gsub("scale", name) .. "" })[1]
   end
   local argv, cache = stub_argv()
-  out[#out + 1] = transcript(golden, "\ncuda, on the driver of tests/stub", argv, named)
+  out[#out + 1] = transcript(golden, "\ncuda, on the driver of tests/lib/stub", argv, named)
   os.execute(("rm -rf '%s' /tmp/kernelband-gpu-%s*"):format(cache, ("gold"):gsub(".", function(c)
     return ("%02x"):format(c:byte()) end)))
   golden.file("judge/frames.txt", table.concat(out, "\n") .. "\n")

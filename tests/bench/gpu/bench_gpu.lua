@@ -3,7 +3,7 @@
 --   kernelband run tests/bench/gpu/bench_gpu.lua [part ..] [policy=NAME] [seed=N] [task=NAME,..]
 --                                                         [out=DIR]
 -- Parts: steps cost aa search. The last four are for searches, whose runs are kept in DIR/TASK.
-package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/?.lua;" .. package.path
+package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
 local kb       = require "kernelband"
 local core     = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
@@ -64,7 +64,7 @@ end
 -- Steps of an evaluation by themselves, in this process: an element-wise kernel
 -- compiled 20 times, never twice the same text, and its counters by either set.
 local function steps()
-  local t = task.for_language(task.load(here .. "/../../tasks/axpy"), "cuda")
+  local t = task.for_language(task.load(here .. "/../../lib/tasks/axpy"), "cuda")
   local session = evaluate.open(t, evaluate.device "cuda:0")
   local source, arguments = task.source(t, "baseline"), task.arguments(t, t.shapes.smoke[1])
   local compile = laps(20, function(i)
@@ -89,8 +89,8 @@ end
 -- From an endless kernel's deadline to the next candidate being evaluated.
 local function after_a_hang()
   local root = here .. "/../.."
-  local hang = assert(core.system.read_file(root .. "/hostile_cuda/never_returns.cu"))
-  local t = task.for_language(task.load(root .. "/tasks/axpy"), "cuda")
+  local hang = assert(core.system.read_file(root .. "/candidates/hostile_cuda/never_returns.cu"))
+  local t = task.for_language(task.load(root .. "/lib/tasks/axpy"), "cuda")
   local evaluator = worker.start { task = t, device = "cuda:0" }
   evaluator.baseline()
   local waits = {}

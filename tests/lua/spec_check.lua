@@ -1,0 +1,219 @@
+-- The bound on sums: honest float32 sums of long rows are right in any order,
+-- lower precisions and missing terms are not.
+package.path = "tests/lib/?.lua;" .. package.path
+local t = require "harness"
+local task = require "kernelband.task"
+local worker = require "kernelband.worker"
+
+local evaluator = worker.start { task = task.load "tests/lib/tasks/sumsq", device = "cpu" }
+local head = "void sumsq(const float *x, float *y, int rows, int cols) {"
+  .. " for (int r = 0; r < rows; r++, x += cols) {"
+
+local function judge_source(source)
+  evaluator.submit(1, { source = source }, {})
+  while true do
+    local ticket, out, code = evaluator.next(60 * 10 ^ 9 // 1)
+    if ticket then return out.verdict, out.reason, out.weakened end
+    if code ~= "EINTR" then error(("%s: %s"):format(code, out)) end
+  end
+end
+
+local function judge(body, before)
+  return judge_source((before or "") .. head .. body .. "}}")
+end
+
+local shorten = "static float cut(float v, unsigned mask) {"
+  .. " union { float f; unsigned u; } b = { v }; b.u &= mask; return b.f; }\n"
+
+for _, row in ipairs {
+  { "one float", "ok", "float s = 0; for (int c = 0; c < cols; c++) s += x[c] * x[c]; y[r] = s;" },
+  { "one float, backwards", "ok",
+    "float s = 0; for (int c = cols; c-- > 0;) s += x[c] * x[c]; y[r] = s;" },
+  { "eight floats", "ok", "float s[8] = { 0 };"
+    .. "for (int c = 0; c < cols; c++) s[c % 8] += x[c] * x[c];"
+    .. "y[r] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));" },
+  { "Kahan", "ok", "float s = 0, e = 0; for (int c = 0; c < cols; c++) { float v = x[c] * x[c] - e;"
+    .. "volatile float n = s + v; e = (n - s) - v; s = n; } y[r] = s;" },
+  { "bf16 inputs", "wrong", "double s = 0; for (int c = 0; c < cols; c++) {"
+    .. "float v = cut(x[c], 0xffff0000u); s += v * v; } y[r] = s;", shorten },
+  { "tf32 inputs", "wrong", "double s = 0; for (int c = 0; c < cols; c++) {"
+    .. "float v = cut(x[c], 0xffffe000u); s += v * v; } y[r] = s;", shorten },
+  { "no tail", "wrong", "float s = 0; int k = cols < 8 ? cols : cols / 8 * 8;"
+    .. "for (int c = 0; c < k; c++) s += x[c] * x[c]; y[r] = s;" },
+  { "large values cut", "wrong", "double s = 0; for (int c = 0; c < cols; c++) {"
+    .. "float v = x[c] > 500 ? 500 : x[c]; s += v * v; } y[r] = s;" },
+} do
+  t.test(("a sum with %s is %s"):format(row[1], row[2]), function()
+    local verdict, reason = judge(row[3], row[4])
+    t.equal(verdict, row[2], reason)
+  end)
+end
+
+evaluator.close()
+
+-- A factor in two parts of eleven bits each is up to two units off, and the smallest of the
+-- four products is left out: of a sum of one term that is eight units, all in one result.
+evaluator = worker.start { task = task.load "tests/lib/tasks/small_matmul", device = "cpu" }
+for _, row in ipairs { { 8, "ok" }, { 40, "wrong" } } do
+  local units, verdict = row[1], row[2]
+  t.test(("a product of one term that is %d units off is %s"):format(units, verdict), function()
+    local got, reason = judge_source(([[
+void matmul(const float *a, const float *b, float *c, int m, int n, int k)
+{
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int p = 0; p < k; p++)
+                sum += (double)a[i * k + p] * b[p * n + j];
+            c[i * n + j] = (float)(k == 1 ? sum * (1 + %d * 0x1p-24) : sum);
+        }
+}]]):format(units))
+    t.equal(got, verdict, reason)
+  end)
+end
+evaluator.close()
+
+-- A spike may be all of a row's sum: each of the other terms is then less than half a
+-- unit of it and is lost, all of them together are not.
+t.test("a softmax that adds up in order is right where one term is all of the sum", function()
+  local core = require "kernelband.core"
+  local dir = t.folder()
+  for _, file in ipairs { "reference.c", "baseline.c" } do
+    local text = assert(core.system.read_file("examples/tasks/softmax/" .. file))
+    assert(core.system.write_file(dir .. "/" .. file, text))
+  end
+  assert(core.system.write_file(dir .. "/task.lua", [[return {
+    name = "softmax", summary = "of rows with spikes", distributions = { "normal", "spikes" },
+    args = { { "x", "f32", "in", { "rows", "cols" } }, { "y", "f32", "out", { "rows", "cols" } },
+             { "rows", "i32" }, { "cols", "i32" } },
+    shapes = { smoke = { { rows = 2, cols = 67 } }, timed = { { rows = 4, cols = 64 } },
+               held_out = { { rows = 3000, cols = 2048 }, { rows = 3001, cols = 2048 },
+                            { rows = 3002, cols = 2047 } } },
+    work = function(s) return { flops = 5 * s.rows * s.cols, bytes = 8 * s.rows * s.cols } end,
+    reduction = function(s) return s.cols > 256 and s.cols or 256 end, scale = "result",
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]]))
+  evaluator = worker.start { task = task.load(dir), device = "cpu" }
+  local verdict, reason = judge_source [[
+#include <math.h>
+void softmax(const float *x, float *y, int rows, int cols)
+{
+    for (int r = 0; r < rows; r++, x += cols, y += cols) {
+        float top = x[0], sum = 0;
+        for (int c = 1; c < cols; c++)
+            top = x[c] > top ? x[c] : top;
+        for (int c = cols - 1; c >= 0; c--)
+            sum += expf(x[c] - top);
+        for (int c = 0; c < cols; c++)
+            y[c] = expf(x[c] - top) / sum;
+    }
+}]]
+  evaluator.close()
+  t.equal(verdict, "ok", reason)
+end)
+
+-- 40 x is rounded before the exponential: that alone is many units of the result, as it would be
+-- if x were the number next to it. Nothing else excuses as much.
+local steep = [[
+#include <math.h>
+void steep%s(const float *x, %s *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = %s;
+}]]
+local folder = t.folder()
+do
+  local core = require "kernelband.core"
+  local function put(name, text) assert(core.system.write_file(folder .. "/" .. name, text)) end
+  put("reference.c", steep:format("_f64", "double", "exp(40.0 * x[i])"))
+  put("baseline.c", steep:format("", "float", "expf(40.0f * x[i])"))
+  put("task.lua", [[return { name = "steep", summary = "exp of a multiple",
+    args = { { "x", "f32", "in", { "n" } }, { "y", "f32", "out", { "n" } }, { "n", "i32" } },
+    distributions = { "normal", "uniform" },
+    shapes = { smoke = { { n = 1 }, { n = 7 } }, timed = { { n = 1000 } },
+               held_out = { { n = 777 } } },
+    work = function(s) return { flops = 2 * s.n, bytes = 8 * s.n } end,
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]])
+end
+evaluator = worker.start { task = task.load(folder), device = "cpu" }
+for _, row in ipairs {
+  { "is rounded before an exponential", "ok", "expf(x[i] * 5.0f * 8.0f)" },
+  { "has a steep exponential off by as many units where it is flat", "wrong",
+    "expf(40.0f * x[i]) * (fabsf(x[i]) < 0.05f ? 1 + 40 * 0x1p-24f : 1)" },
+  { "is a steep exponential in half the precision", "wrong",
+    "expf(40.0f * (float)((int)(x[i] * 4096) / 4096.0))" },
+} do
+  t.test(("a kernel that %s is %s"):format(row[1], row[2]), function()
+    local got, reason, weakened = judge_source(steep:format("", "float", row[3]))
+    t.equal(got, row[2], reason)
+    if got == "ok" then t.contains(table.concat(weakened, "\n"), "a rounding away") end
+  end)
+end
+evaluator.close()
+
+-- Where the keys that count have the value 0, what is left is of weights about the
+-- smallest normal number: some kernels flush those, and none is worse for it.
+t.test("attention that flushes tiny weights to 0 is right", function()
+  local core = require "kernelband.core"
+  local dir = t.folder()
+  local text = [[
+#include <math.h>
+void attend%s(const float *q, const float *k, const float *v, %s *o, int seq)
+{
+    for (int i = 0; i < seq; i++) {
+        double score[256], top = -INFINITY, sum = 0;
+        for (int j = 0; j <= i; j++) {
+            score[j] = 0;
+            for (int d = 0; d < 16; d++)
+                score[j] += q[i * 16 + d] * k[j * 16 + d];
+            top = fmax(top, score[j]);
+        }
+        for (int j = 0; j <= i; j++) {
+            score[j] = exp(score[j] - top);
+            if (score[j] < %s)
+                score[j] = 0;
+            sum += score[j];
+        }
+        for (int d = 0; d < 16; d++) {
+            double x = 0;
+            for (int j = 0; j <= i; j++)
+                x += score[j] * v[j * 16 + d];
+            o[i * 16 + d] = x / sum;
+        }
+    }
+}]]
+  assert(core.system.write_file(dir .. "/reference.c", text:format("_f64", "double", "0")))
+  assert(core.system.write_file(dir .. "/baseline.c", text:format("", "float", "0")))
+  assert(core.system.write_file(dir .. "/task.lua", ([[local like = dofile %q return {
+    name = "attend", summary = "attention", distributions = { "integers" },
+    args = { { "q", "f32", "in", { "seq", 16 } }, { "k", "f32", "in", { "seq", 16 } },
+             { "v", "f32", "in", { "seq", 16 } }, { "o", "f32", "out", { "seq", 16 } },
+             { "seq", "i32" } },
+    shapes = { smoke = { { seq = 40 } }, timed = { { seq = 64 } },
+               held_out = { { seq = 255 }, { seq = 256 } } },
+    work = function(s) return { flops = 32 * s.seq ^ 2, bytes = 256 * s.seq } end,
+    scale = like.scale, absolute = like.absolute, accumulate = like.accumulate,
+    reduction = like.reduction, underflow = like.underflow,
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]]):format(
+    core.system.realpath "examples/tasks/attention_fwd/task.lua")))
+  evaluator = worker.start { task = task.load(dir), device = "cpu" }
+  local verdict, reason, told = judge_source(text:format("", "float", "0x1p-126"))
+  t.equal(verdict, "ok", reason)
+  t.contains(table.concat(told, "; "), "an error of 2048 of the smallest normal numbers")
+  verdict = judge_source(text:format("", "float", "0x1p-60"))
+  evaluator.close()
+  t.equal(verdict, "wrong")
+end)
+
+-- Its honest part is about 22 times the baseline; kept answers made it 148.
+t.test("a product that keeps its answers gains nothing by it", function()
+  local core = require "kernelband.core"
+  evaluator = worker.start { task = task.load "examples/tasks/matmul", device = "cpu" }
+  local source = assert(core.system.read_file "tests/candidates/hostile/matmul/remembers_all.c")
+  evaluator.submit(1, { source = source }, {})
+  local ticket, out
+  repeat ticket, out = evaluator.next(10 ^ 9 // 1) until ticket
+  evaluator.close()
+  t.equal(out.verdict == "cheated" or out.speedup < 60, true, tostring(out.speedup))
+end)
+
+t.finish()

@@ -1,0 +1,153 @@
+-- First points from a model: asked for once, all proposed before anything else.
+package.path = "tests/lib/?.lua;" .. package.path
+local t = require "harness"
+local kb = require "kernelband"
+local core = kb.core
+local json = require "kernelband.base.json"
+local points = require "kernelband.llm.points"
+local worlds = require "worlds"
+
+local parameters = { { "tile", { 0, 8, 16 } }, { "exp", { "libm", "poly" } },
+                     { "wide", { false, true } } }
+
+t.test("sets are read from the last block that is a list, or from bare JSON", function()
+  local want = { { tile = 8, exp = "poly", wide = true }, { tile = 0, exp = "libm", wide = false } }
+  local list = '[{"tile": 8, "exp": "poly", "wide": true}, {"tile": 0, "exp": "libm"}]'
+  t.equal(points.read("First:\n```json\n[1]\n```\nNo:\n```json\n" .. list .. "\n```\n", parameters),
+          want)
+  t.equal(points.read("I name " .. list .. " here.", parameters), want)
+end)
+
+t.test("sets that name a value the schedule has not are left out and counted", function()
+  local list, lost = points.read('[{"tile": 7}, {"exp": 1}, {"tile": 16}, 5, "x", {"tile": null}]',
+                                 parameters)
+  t.equal(list[1], { tile = 16, exp = "libm", wide = false })
+  t.equal({ #list, lost }, { 2, 4 })
+end)
+
+t.test("at most 16 sets are taken, of whatever an answer holds", function()
+  local many = {}
+  for i = 1, 500 do many[i] = '{"tile": 8}' end
+  local list, lost = points.read("[" .. table.concat(many, ",") .. "]", parameters)
+  t.equal({ #list, lost }, { 16, 484 })
+  for _, text in ipairs { "", "[", "[]", "no", ("["):rep(10000), "```json\n{}\n```",
+                          ("x"):rep(2 << 20), "[\0\1\2]" } do
+    t.equal(#points.read(text, parameters), 0)
+  end
+end)
+
+-- Whole searches: made-up times over the schedule of a shipped task.
+local function answer_file(text)
+  local dir = worlds.folder()
+  assert(core.system.mkdir_p(dir))
+  assert(core.system.write_file(dir .. "/answer", text))
+  return dir
+end
+
+local function search(options)
+  local task = kb.task "examples/tasks/softmax"
+  local queue, head = {}, 1
+  local evaluator = { close = function() end }
+  local function judged(source)
+    local speed = 1 + #source % 97 / 50
+    return { verdict = "ok", speedup = speed, time_ns = 1e6 / speed, baseline_ns = 1e6, shapes = {},
+             evidence = {} }
+  end
+  function evaluator.baseline() return judged "" end
+  function evaluator.submit(ticket, candidate)
+    queue[#queue + 1] = { ticket, judged(candidate.source) }
+  end
+  function evaluator.next()
+    head = head + 1
+    return queue[head - 1][1], queue[head - 1][2]
+  end
+  local tasks = require "kernelband.task"
+  task = tasks.for_language(task, "c")
+  local with = setmetatable({ environment = function()
+    return { evaluator = evaluator, source = tasks.source(task, "baseline"),
+             strategies = kb.strategies "strategies/c" }
+  end }, { __index = task })
+  local r = kb.search { task = with, quiet = true, confirm = false, seed = 1, out = options.out,
+    parallel = options.parallel, budget = { steps = options.steps }, policy = options.policy,
+    generator = kb.generator.schedule { first = options.first } }
+  return r
+end
+
+local sets = '[{"vector": 8, "exp": "poly"}, {"vector": 16, "unroll": 2}, '
+             .. '{"vector": 16, "unroll": 2}, {"vector": 3}, {"tile_cols": 256}]'
+local dir = answer_file("```json\n" .. sets .. "\n```\n")
+
+-- The command counts its calls.
+local function model()
+  return kb.generator.command { "sh", "-c", ("echo x >> %s/calls; cat > %s/question; cat %s/answer")
+                                :format(dir, dir, dir) }
+end
+
+local function calls()
+  local text = core.system.read_file(dir .. "/calls") or ""
+  os.remove(dir .. "/calls")
+  return #text // 2
+end
+
+t.test("the first pulls propose what the model named, each once, asked in one question", function()
+  local out = worlds.folder()
+  local r = search { first = model(), steps = 6, out = out }
+  t.equal(calls(), 1)
+  local db = core.store(out .. "/run.db", "read")
+  local kernels = db:rows "SELECT params FROM kernels WHERE id > 1 ORDER BY id"
+  local asked = db:rows "SELECT pull, kind, tokens_in FROM calls"
+  db:close()
+  t.equal(asked, { { pull = 1, kind = "first" } })
+  local first = {}
+  for i, k in ipairs(kernels) do first[i] = json.decode(k.params) end
+  t.equal({ first[1].vector, first[1].exp, first[1].unroll }, { 8, "poly", 1 })
+  t.equal({ first[2].vector, first[2].unroll }, { 16, 2 })
+  t.equal(first[3].tile_cols, 256)
+  t.equal(r.pulls, 6)
+  local question = core.system.read_file(dir .. "/question")
+  t.contains(question, "# First points")
+  t.contains(question, '{ "sweep", { "forward", "backward", "zigzag" } }')
+  t.contains(question, "8 to 16 different sets")
+  assert(not question:find("# Direction", 1, true))
+end)
+
+t.test("a run that was stopped after one of them goes on without a second question", function()
+  local whole, out = search { first = model(), steps = 6 }, worlds.folder()
+  calls()
+  search { first = model(), steps = 1, out = out }
+  local resume = require "kernelband.store.run"
+  resume.resuming(out)
+  local r = search { first = model(), steps = 6, out = out }
+  resume.resuming(nil)
+  t.equal(calls(), 1)
+  for i = 1, 6 do t.equal(r.rows[i].speedup, whole.rows[i].speedup) end
+end)
+
+t.test("of several pulls at once one asks, and the others wait for it", function()
+  search { first = model(), steps = 8, parallel = 4 }
+  t.equal(calls(), 1)
+end)
+
+t.test("a model that names nothing leaves the search as it is without one", function()
+  local plain = search { steps = 4 }
+  local silent = kb.generator.command { "echo", "I cannot say." }
+  local r = search { first = silent, steps = 4 }
+  for i = 1, 4 do t.equal(r.rows[i].speedup, plain.rows[i].speedup) end
+end)
+
+t.test("a run with first points is a recording that replays", function()
+  local out = worlds.folder()
+  local r = search { first = model(), steps = 5, out = out }
+  calls()
+  local again = search { first = kb.generator.replay { out }, steps = 5 }
+  t.equal(calls(), 0)
+  for i = 1, 5 do t.equal(again.rows[i].speedup, r.rows[i].speedup) end
+end)
+
+t.test("what asks no model is refused", function()
+  t.raises("a generator that asks a model", kb.generator.schedule, { first = {} })
+  t.raises("asks no model", search, { first = kb.generator.schedule {}, steps = 1 })
+end)
+
+worlds.clean()
+t.finish()

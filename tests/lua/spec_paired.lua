@@ -1,0 +1,178 @@
+-- Order, looks and stopping rule of a measurement, on recorded sample times and with no clock: a
+-- kernel beside itself shows no gain, and rules that once showed one are found out.
+package.path = "tests/lib/?.lua;" .. package.path
+local t = require "harness"
+local core = require "kernelband.core"
+local paired = require "kernelband.evaluate.paired"
+local times = require "times"
+
+local draws = 2000
+local kernels = { "gemv_4m", "chase", "small_products" }
+
+-- A machine that replays a kernel's times from a random place on. The first sample after new
+-- inputs, and the first after a look, is slower, as on a real one; a warm-up leaves a fifth
+-- of that, for the order of the samples to make harmless.
+-- effect: how much longer A takes, as a log.
+local function machine(name, rng, effect)
+  local list, m = times[name], { looks = 0, samples = 0, log = {} }
+  local at, cold = rng:below(#list), 1
+  local function one(who)
+    at = at % #list + 1
+    local ns = list[at] * cold * (who == "A" and math.exp(effect or 0) or 1)
+    cold = 1
+    m.samples = m.samples + 1
+    m.log[#m.log + 1] = who
+    return ns
+  end
+  function m.cool(least, most) cold = least + (most - least) * rng:uniform() end
+  function m.warm() cold = 1 + (cold - 1) / 5 end
+  function m.sample(who) return one(who) end
+  return m
+end
+
+-- The rig that kernelband.rig makes of it. share: of the samples that may be looked at.
+local function rig_on(m, rng, share)
+  local function look()
+    if rng:uniform() >= share then return nil end
+    m.looks = m.looks + 1
+    m.log[#m.log + 1] = "look"
+    m.cool(1.1, 1.7)
+    m.warm()
+  end
+  return { sample = m.sample, look = look, finish = function() end,
+           begin = function()
+             m.log[#m.log + 1] = "begin"
+             m.cool(1.03, 1.16)
+             m.warm()
+           end }
+end
+
+local function rule_of(rng, more)
+  local rule = { rounds = 8, pairs = 8, most = 32, width = 0.02, slower = math.log(0.97),
+                 coin = function() return rng:below(2) == 0 end }
+  for k, v in pairs(more or {}) do rule[k] = v end
+  return rule
+end
+
+local function estimate(logs) return core.stats.paired(logs, 0.95) end
+
+-- Mean estimate of many measurements, and the share whose interval holds 0.
+local function over(name, measure, effect)
+  local rng, sum, covered, above = core.rng(7):split(name), 0, 0, 0
+  for _ = 1, draws do
+    local r = estimate(measure(rng, machine(name, rng, effect)))
+    sum = sum + r.estimate / draws
+    covered = covered + (r.low <= 0 and 0 <= r.high and 1 or 0) / draws
+    above = above + (r.low > 0 and 1 or 0) / draws
+  end
+  return sum, covered, above
+end
+
+local function ours(rng, m) return paired.measure(rig_on(m, rng, 0.3), rule_of(rng)).logs end
+
+-- A block of four samples, looked at in the middle and not warmed up after.
+local function looks_inside(rng, m)
+  local logs = {}
+  for i = 1, 16 do
+    local sum = { A = 0, B = 0 }
+    m.cool(1.03, 1.16)
+    for who in (rng:below(2) == 0 and "ABBA" or "BAAB"):gmatch "." do
+      sum[who] = sum[who] + m.sample(who)
+      if who == "B" and rng:uniform() < 0.3 then m.cool(1.1, 1.7) end
+    end
+    logs[i] = math.log(sum.A / sum.B)
+  end
+  return logs
+end
+
+-- More rounds while the estimate is high, and only then.
+local function asks_for_gains(_, m)
+  local logs, goal = {}, 8
+  while #logs < goal do
+    local a, b = m.sample "A", m.sample "B"
+    logs[#logs + 1] = math.log(a / b)
+    if #logs == goal and estimate(logs).estimate > 0 then goal = math.min(2 * goal, 64) end
+  end
+  return logs
+end
+
+for _, name in ipairs(kernels) do
+  t.test(name .. " beside itself shows neither gain nor loss, and its intervals know", function()
+    local bias, covered = over(name, ours)
+    t.equal(math.abs(bias) <= 0.001, true, bias)
+    t.equal(covered >= 0.93, true, covered)
+  end)
+
+  t.test(name .. " is told from itself 5 percent slower", function()
+    local _, _, above = over(name, ours, math.log(1.05))
+    t.equal(above >= 0.9, true, above)
+  end)
+
+  t.test(name .. " shows a gain when looks fall between samples", function()
+    local bias = over(name, looks_inside)
+    t.equal(bias > 0.005, true, bias)
+  end)
+
+  t.test(name .. " shows a loss when only gains are measured again", function()
+    local bias = over(name, asks_for_gains)
+    t.equal(bias < -0.001, true, bias)
+  end)
+end
+
+t.test("only what B wrote as the second of a pair is looked at", function()
+  local rng = core.rng(3)
+  local m = machine("chase", rng)
+  paired.measure(rig_on(m, rng, 1), rule_of(rng, { most = 8 }))
+  t.equal(m.looks > 16, true, m.looks)
+  for i, word in ipairs(m.log) do
+    if word == "look" then t.equal({ m.log[i - 2], m.log[i - 1] }, { "A", "B" }) end
+  end
+end)
+
+t.test("a slow baseline runs once beside several runs of the other, first or last", function()
+  local rng = core.rng(4)
+  local m = machine("chase", rng)
+  paired.measure(rig_on(m, rng, 0), rule_of(rng, { rounds = 6, most = 6, pairs = 1, repeats = 3 }))
+  local orders = {}
+  for round in table.concat(m.log, " "):gmatch "begin ([AB ]+)" do
+    orders[(round:gsub(" ", ""))] = true
+  end
+  t.equal(orders, { ABBB = true, BBBA = true })
+end)
+
+t.test("rounds double while the interval is wide and there is time, and no longer", function()
+  local rng = core.rng(5)
+  local function rounds(more)
+    return #paired.measure(rig_on(machine("gemv_4m", rng), rng, 0), rule_of(rng, more)).logs
+  end
+  t.equal(rounds { width = 1 }, 8)
+  t.equal(rounds { width = 0 }, 32)
+  t.equal(rounds { width = 0, late = function() return true end }, 8)
+end)
+
+t.test("what is slower for certain ends after five rounds, what is faster does not", function()
+  local rng = core.rng(6)
+  local function rounds(effect)
+    local m = machine("chase", rng, effect)
+    return #paired.measure(rig_on(m, rng, 0), rule_of(rng, { width = 1 })).logs
+  end
+  t.equal(rounds(-1), 5)
+  t.equal(rounds(1), 8)
+end)
+
+t.test("whoever ends a measurement is heard", function()
+  local rng = core.rng(8)
+  for _, part in ipairs { "begin", "sample", "look", "finish" } do
+    local r = rig_on(machine("chase", rng), rng, 1)
+    local bad = { verdict = "crashed" }
+    r[part] = function()
+      if part == "sample" then return nil, bad end
+      return bad
+    end
+    local out, why = paired.measure(r, rule_of(rng))
+    t.equal(out, nil, part)
+    t.equal(why, bad, part)
+  end
+end)
+
+t.finish()

@@ -1,0 +1,89 @@
+package.path = "tests/lib/?.lua;" .. package.path
+local t = require "harness"
+local core = require "kernelband.core"
+
+-- The events there are, or nil, why.
+local function all(s, out)
+  while true do
+    local said, data, name = s:next()
+    if not said then return nil, data end
+    t.equal(said, "")
+    if not data then return out end
+    out[#out + 1] = (name or "") .. "|" .. data
+  end
+end
+
+local function feed(s, text, out)
+  local ok, why = s:feed(text)
+  if not ok then return nil, why end
+  return all(s, out or {})
+end
+
+-- All events of a text that arrives in pieces of n bytes.
+local function read(text, n)
+  local s, out = core.events(), {}
+  n = n or #text + 1
+  for at = 1, #text, n do assert(feed(s, text:sub(at, at + n - 1), out)) end
+  return feed(s, "\n\n", out)
+end
+
+for _, case in ipairs {
+  { "an event is its data", "data: {}\n\n", { "|{}" } },
+  { "the space after the colon is optional, and only one",
+    "data:a\n\ndata:  b\n\n", { "|a", "| b" } },
+  { "data lines are joined", "data: a\ndata: b\n\n", { "|a\nb" } },
+  { "an event has a name, for itself alone",
+    "event: x\ndata: 1\n\ndata: 2\n\n", { "x|1", "|2" } },
+  { "comments, ids and unknown fields are passed over",
+    ": hi\nid: 3\nretry: 9\nfoo: x\ndata: 1\n\n",
+    { "|1" } },
+  { "an event without data is none", "event: ping\n\ndata: 1\n\n", { "|1" } },
+  { "lines end in CR LF as well", "event: x\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", { "x|1", "|2" } },
+  { "lines end in CR as well", "data: 1\r\rdata: 2\r\r", { "|1", "|2" } },
+  { "a byte order mark is no part of the first field", "\xEF\xBB\xBFdata: 1\n\n", { "|1" } },
+  { "a stream cut before its empty line still says what it held",
+    "data: 1\n\ndata: 2", { "|1", "|2" } },
+  { "a field without a colon has no value", "data\n\n", { "|" } },
+  { "an empty stream has no events", "", {} },
+} do
+  t.test(case[1], function()
+    t.equal(read(case[2]), case[3])
+    for n = 1, 7 do t.equal(read(case[2], n), case[3], "in pieces of " .. n) end
+  end)
+end
+
+t.test("an event beyond the bound breaks the stream for good", function()
+  local s = core.events(100)
+  t.equal(#feed(s, "data: " .. ("x"):rep(50) .. "\n\n"), 1)
+  local got, why = feed(s, "data: " .. ("x"):rep(200))
+  t.equal(got, nil)
+  t.contains(why, "larger than 100 bytes")
+  t.equal(feed(s, "\n\ndata: 1\n\n"), nil)
+  t.equal(select(3, s:feed ""), "EFULL")
+  t.equal(select(3, s:next()), "EFULL")
+end)
+
+t.test("many data lines of one event are within the bound too", function()
+  t.equal(feed(core.events(1000), ("data: 12345678\n"):rep(200)), nil)
+end)
+
+t.test("many events of less than the bound are not beyond it together", function()
+  t.equal(#feed(core.events(20), ("data: 12345678\n\n"):rep(200)), 200)
+end)
+
+t.test("a line that drips in byte by byte takes linear time", function()
+  local s, began = core.events(), core.system.now_ns()
+  feed(s, "data: ")
+  for _ = 1, 300000 do feed(s, "x") end
+  t.equal(#feed(s, "\n\n")[1], 300001)
+  assert(core.system.now_ns() - began < 3e9)
+end)
+
+t.test("what usual events are begins and ends with a string's quotes", function()
+  local s = core.events()
+  t.raises("closing quote", s.usual, s, "a", "b")
+  t.raises("closing quote", s.usual, s, "a")
+  t.raises("bytes", core.events, 0)
+end)
+
+t.finish()

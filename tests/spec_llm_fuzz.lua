@@ -1,9 +1,0 @@
--- A short run of tests/fuzz/fuzz_llm.lua.
-local t = require "harness"
-local bodies = require "llm_bodies"
-
-t.test("2,000 mutated bodies and answers are read or refused", function()
-  bodies.run(2000, 7)
-end)
-
-t.finish()
