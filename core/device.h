@@ -23,10 +23,22 @@
 
 #include "kb.h"
 #include "measure/mutant.h"
-#include "measure/roofline.h"
 #include "measure/tensor.h"
 
 enum { KB_DEVICE_ARGS = 32, KB_DEVICE_SLOTS = 4096, KB_DEVICE_ALIGN = 64 };
+
+/* What a device can do at most; cpu/roofline.h says how it is measured. */
+struct kb_roofline {
+    double f32_flops_per_s, f64_flops_per_s;
+    double bf16_flops_per_s;    /* of matrix units; 0: not measured */
+    double l1_bytes_per_s, l2_bytes_per_s;
+    double dram_bytes_per_s, dram_copy_bytes_per_s;
+    double clock_hz;            /* 0: not measured */
+    size_t l1d_bytes, l2_bytes, l3_bytes;   /* l3 0: there is none */
+    size_t vector_bytes;        /* of isa; 0: none */
+    const char *isa;            /* of the f32 peak: "avx512f", "avx2+fma",
+                                 * "baseline"; static */
+};
 
 typedef struct kb_device kb_device;
 typedef struct kb_object kb_object;

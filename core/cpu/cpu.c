@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "roofline.h"
 #include "system/jail.h"
 #include "system/process.h"
 

@@ -1,7 +1,5 @@
-/* Lua face of roofline.h: a table with the fields of struct kb_roofline. */
+/* Lua face of device.h's roofline: a table with the fields of struct kb_roofline. */
 #include "bind_device.h"
-
-#include "measure/roofline.h"
 
 int kb_bind_push_roofline(lua_State *L, const struct kb_roofline *roof)
 {

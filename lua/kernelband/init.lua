@@ -72,6 +72,6 @@ end
 local kb = face("kb", parts)
 rawset(kb, "generator", face("kb.generator", generators))
 rawset(kb, "import", face("kb.import", importers))
-rawset(kb, "version", "0.1")
+rawset(kb, "version", require "kernelband.base.version")
 
 return kb

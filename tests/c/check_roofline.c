@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "measure/roofline.h"
+#include "cpu/roofline.h"
 
 /* Bounds no machine that can run this leaves: they catch a loop the compiler
  * removed, a count that is off by a factor of vector lanes, a unit. */

@@ -7,6 +7,7 @@ local json     = require "kernelband.base.json"
 local options  = require "kernelband.cli.options"
 local run      = require "kernelband.store.run"
 local schema   = require "kernelband.base.schema"
+local task     = require "kernelband.task"
 local verdict  = require "kernelband.evaluate.verdict"
 
 local usage = "kernelband verify RUN [--json] [--strict] [--device cpu|cpu:N|cuda:N]"
@@ -73,7 +74,7 @@ local function verify(folder, opt, dir)
   local reader <close> = run.reader(folder)
   local report = { run = folder, notes = {} }
   local function say(text) report.notes[#report.notes + 1] = text end
-  local t, why = archive.restore_task(reader, dir)
+  local t, why = archive.restore_task(reader, dir, task.load)
   if not t then schema.raise("%s: %s", folder, why) end
   local kernel, recorded, confirmed = winner(reader)
   if not kernel then schema.raise("%s: there is no kernel in it", folder) end

@@ -217,7 +217,7 @@ local function add_experiment(db, file, metadata, list)
     (1, NULL, NULL, '[]', ?, ?, ?, ?, ?, '{}', '{}', ?, ?, 'done')]],
     core.system.realpath ".", json.encode(identity), json.encode { imported = file },
     json.encode(storable(own.machine) and object(own.machine) or {}),
-    require("kernelband").version, integer(own.seed) or 0, started))
+    require("kernelband.base.version"), integer(own.seed) or 0, started))
   assert(db:exec("INSERT INTO events VALUES (NULL, 0.0, 'imported', ?)", file))
 end
 

@@ -61,11 +61,6 @@ function report.lead(m)
     m.generator, m.seed, m.state, m.experiment.started or "?")))
 end
 
-function report.foot()
-  return "Made by kernelband " .. require("kernelband").version
-         .. ". This file needs no network and no JavaScript."
-end
-
 function report.html(folders)
   local models, damage = {}, {}
   for i, folder in ipairs(folders) do
@@ -74,7 +69,7 @@ function report.html(folders)
   end
   if #models > 1 then return require("kernelband.report.many").html(models), damage end
   local m = models[1]
-  return page.html { title = report.title(m), lead = report.lead(m), foot = report.foot(),
+  return page.html { title = report.title(m), lead = report.lead(m), foot = page.foot(),
                      sections = report.sections(m) }, damage
 end
 

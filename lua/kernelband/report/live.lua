@@ -35,7 +35,7 @@ local function publish(server, view)
   view.shown = has
   assert(server:publish("", html_type, page.html { title = view.title, lead = view.lead,
     sections = view.sections, foot = "Served by kernelband "
-    .. require("kernelband").version .. "; read only.",
+    .. require("kernelband.base.version") .. "; read only.",
     live = { text = view.text, has = json.encode(has) } }, page.policy(true)
     .. "; frame-ancestors 'none'"))
   assert(server:publish("state", json_type, json.encode { sections = has, text = view.text,

@@ -281,7 +281,7 @@ function many.html(models)
     lead = table.concat(damage) .. ('<p class="q">%s</p>'):format(
            ("%d groups of runs that differ by seed alone.")
            :format(#groups)),
-    foot = require("kernelband.report").foot(),
+    foot = page.foot(),
     sections = {
       { id = "summary", title = "Speed-ups", html = summary(groups, models) },
       { id = "progress", title = "Best so far", html = curves(groups) },

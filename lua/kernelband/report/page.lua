@@ -3,6 +3,7 @@
 -- JavaScript; the little there is sorts tables and, when the page is served,
 -- fetches the sections that changed.
 local chart = require "kernelband.report.chart"
+local version = require "kernelband.base.version"
 
 local page = {}
 
@@ -94,6 +95,12 @@ function page.policy(live)
   return ("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; "
     .. "img-src data:; base-uri 'none'; form-action 'none'%s"):format(page.script_hash,
     live and "; connect-src 'self'" or "")
+end
+
+-- Who made a file, for its foot.
+function page.foot()
+  return "Made by kernelband " .. version
+         .. ". This file needs no network and no JavaScript."
 end
 
 -- o: title, lead (HTML below it), sections = { { id =, title =, html = } .. }, live =

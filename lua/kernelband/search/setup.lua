@@ -147,7 +147,7 @@ local function open_journal(opt, S, env)
   hashes.script = text and core.system.hash(text)
   return run.open {
     out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
-    args = args, version = require("kernelband").version, machine = core.system.host(),
+    args = args, version = require("kernelband.base.version"), machine = core.system.host(),
     hashes = hashes, task = S.task, memory = S.policy.memory,
     options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out, confirm = opt.confirm },

@@ -4,15 +4,14 @@
 --   archive.keep_task(store, t)      task.lua, references and baselines go to the
 --       table blobs; experiment.hashes gets task_files = { name = hash }
 --   archive.keep_memory(store, text)    archive.memory(reader) -> text | nil
---   archive.restore_task(reader, into)   -> the task, loaded in the fence, without
---       its schedule | nil, why
+--   archive.restore_task(reader, into, load)   -> the task, loaded in the fence by load
+--       (task.load), without its schedule | nil, why
 --
 -- What comes out of a run folder was written by somebody else: names, sizes and
 -- numbers are bounded, and its Lua can compute and nothing more.
 local core = require "kernelband.core"
 local json = require "kernelband.base.json"
 local path = require "kernelband.base.path"
-local task = require "kernelband.task"
 
 local archive = {}
 
@@ -91,7 +90,7 @@ local function sorted_names(files)
   return names
 end
 
-function archive.restore_task(reader, into)
+function archive.restore_task(reader, into, load)
   local experiment = reader:experiment()
   local files = experiment.hashes and experiment.hashes.task_files
   if type(files) ~= "table" or not files["task.lua"] then
@@ -114,7 +113,7 @@ function archive.restore_task(reader, into)
     assert(core.system.mkdir_p(path.dir(file)))
     assert(core.system.write_file(file, bytes))
   end
-  return task.load(dir, { fenced = true })
+  return load(dir, { fenced = true })
 end
 
 return archive

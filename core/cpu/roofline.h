@@ -28,19 +28,7 @@
 
 #include <stddef.h>
 
-#include "kb.h"
-
-struct kb_roofline {
-    double f32_flops_per_s, f64_flops_per_s;
-    double bf16_flops_per_s;    /* of matrix units; 0: not measured */
-    double l1_bytes_per_s, l2_bytes_per_s;
-    double dram_bytes_per_s, dram_copy_bytes_per_s;
-    double clock_hz;            /* 0: not measured */
-    size_t l1d_bytes, l2_bytes, l3_bytes;   /* l3 0: there is none */
-    size_t vector_bytes;        /* of isa; 0: none */
-    const char *isa;            /* of the f32 peak: "avx512f", "avx2+fma",
-                                 * "baseline"; static */
-};
+#include "device.h"
 
 /* ENOMEM when the buffer cannot be had. Runs on the calling thread, wherever it
  * is pinned. */

@@ -1,0 +1,2 @@
+-- base/version.lua - what kernelband --version says.
+return "0.1"
