@@ -46,7 +46,8 @@ function points.ask(parameters, file)
   return ("# First points\n\nA program writes kernels for this task from the parameters below; "
     .. "the first value of each is what the first version does. Before it searches, name %d to %d "
     .. "different sets of values that you expect to be fast on this machine at the timed shapes, "
-    .. "the best first, and different enough to learn from. All are measured.\n\n%s\n\n"
+    .. "the best first, and different enough to learn from. They are measured in turns with its "
+    .. "own.\n\n%s\n\n"
     .. "In place of code answer with one fenced block: a JSON list of objects with a value for "
     .. "every parameter.\n\n```json\n[{\"%s\": %s, ..}, ..]\n```"):format(least, most,
     head and "```lua\n" .. head .. "\n```" or listed(parameters), parameters[1][1],
