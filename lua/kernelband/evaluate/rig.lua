@@ -99,8 +99,8 @@ local function finish(r)
   return check.timed_outputs(r.s, r.room, draw_slots(r.used, r.seen_last, true))
 end
 
--- What a sample of n calls has left, looked at with the chance that there is time for it: a kernel
--- may be wrong only in calls that nobody takes for timed ones.
+-- What a sample of n calls has just left, looked at with the chance that there is time for it: a
+-- kernel may be wrong only in calls that nobody takes for timed ones.
 function rig.look_back(s, room, n, looks_ns)
   if secret_seed() / 2 ^ 56 >= looks_ns / math.max(room.look_ns or 1e6, 1e3) then return nil end
   return check.timed_outputs(s, room, draw_slots(math.min(n, room.slots), 1))

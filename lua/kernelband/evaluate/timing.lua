@@ -39,11 +39,11 @@ local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
 
 -- The least time of a call, and the calls that make a sample last sample_ns, from as many as
 -- are known not to be too many; warms up on the way. What disturbs makes a sample longer, never
--- shorter. n, ns | nil, why, code.
+-- shorter. n, ns, how many calls the last sample had | nil, why, code.
 local function calibrate(program, room, sample_ns, from)
   local n, least = from or 1, math.huge
   while true do
-    local enough = true
+    local enough, ran = true, n
     for _ = 1, 3 do
       local ns, why, code = per_call(program, room, n)
       if not ns then return nil, why, code end
@@ -55,7 +55,7 @@ local function calibrate(program, room, sample_ns, from)
       local next_n = math.min(want, n * 16)
       enough, n = next_n < 1.5 * n, next_n
     end
-    if enough then return n, least end
+    if enough then return n, least, ran end
   end
 end
 
@@ -250,15 +250,14 @@ local function prepare(s, room, kernel)
   inputs.fill_timed(s, room)
   local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
   if not program then return nil, died(code, why, room.label) end
-  local run = { kernel = kernel, program = program }
-  run.n, run.ns, code = calibrate(program, room, pace[s.language].sample_ns)
-  local bad = not run.n and died(code, run.ns, room.label)
-              or rig.look_back(s, room, run.n, pace[s.language].looks_ns / 4 / #s.timed)
+  local n, ns, ran = calibrate(program, room, pace[s.language].sample_ns)
+  local bad = not n and died(ran, ns, room.label)
+              or rig.look_back(s, room, ran, pace[s.language].looks_ns / 4 / #s.timed)
   if bad then
     program:close()
     return nil, bad
   end
-  return run
+  return { kernel = kernel, program = program, n = n, ns = ns }
 end
 
 -- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this

@@ -5,7 +5,7 @@ return {
   args = { { "x", "f32", "in", { "rows", "cols" } }, { "y", "f32", "out", { "rows" } },
            { "rows", "i32" }, { "cols", "i32" } },
   shapes = { smoke = { { rows = 1, cols = 1 }, { rows = 3, cols = 16384 } },
-             timed = { { rows = 16, cols = 4096 } },
+             timed = { { rows = 48, cols = 4096 } },
              held_out = { { rows = 7, cols = 4099 }, { rows = 1, cols = 257 } } },
   work = function(s) return { flops = 2 * s.rows * s.cols, bytes = 4 * s.rows * s.cols } end,
   reduction = function(s) return s.cols end,
