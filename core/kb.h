@@ -1,5 +1,20 @@
 /* kb.h - vocabulary shared by every core module: status codes, nothing else.
  *
+ * What is where; each folder uses those above it only (make graph draws it):
+ *   bandit/   the arithmetic of choice: ucb.h (the UCB formula), cluster.h
+ *             (incremental k-means++), logit.h (compatibility), gp.h, points.h
+ *   measure/  arrays and numbers: tensor*.c (types, fills, the bound on an
+ *             error), sample.h (robust statistics), mutant.h (wrong answers)
+ *   system/   processes, files, SQLite; jail.c (the table of system calls)
+ *   device.h  the contract between the engine and what it measures on
+ *   cpu/      kernel.c (the kernel's process: one go, n timed calls),
+ *             program.c (its parent: kb_program_launch reads the clock)
+ *   cuda/     program.c (launches, timed by events); compile/ (NVRTC, cubin,
+ *             PTX); counters/cupti.c (open_target starts CUPTI); inject/
+ *   net/      HTTP, both ways
+ *   lua/      bind_NOUN.c is core.NOUN in Lua; rounds of timed pairs and the
+ *             search itself are Lua (lua/kernelband/evaluate, search)
+ *
  * Conventions, true of all kb_* functions unless the header says otherwise:
  *   status    fallible functions return kb_status; results travel by
  *             out-pointer and *out is untouched on failure.
