@@ -47,8 +47,8 @@ local args = { { mode = "in", dtype = "f32", count = 4 },
                { mode = "out", dtype = "f32", count = 4 },
                { mode = "scalar", dtype = "i32", value = 4 } }
 
-local function judge(e, name)
-  e.submit(1, { source = source(name) }, {})
+local function judge(e, name, how)
+  e.submit(1, { source = source(name) }, how or {})
   for _ = 1, 120 do
     local ticket, out, code = e.next(second_ns)
     if ticket then return out end
@@ -59,11 +59,13 @@ end
 
 t.test("candidates get their verdicts", function()
   local e = worker.start { task = scale, device = "cuda:1" }
-  local out = judge(e, "scale_fast")
+  local out = judge(e, "scale_fast", { disassemble = true })
   t.equal(out.verdict .. tostring(out.reason), "oknil")
   t.equal(out.speedup > 1.9 and out.speedup < 2.1, true)
   t.equal(out.evidence.hot, { text = "   0  LDG R2\n  10  @P0 BRA +0", instructions = 2, shown = 2,
                               sass = true })
+  t.equal(e.baseline().evidence.hot.instructions, 2)    -- and of others on demand
+  t.equal(judge(e, "scale_fast").evidence.hot, nil)
   t.equal(judge(e, "scale_wrong").verdict, "wrong")
   t.contains(judge(e, "scale_beside").reason, "outside")
   e.close()

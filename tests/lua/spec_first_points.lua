@@ -50,7 +50,8 @@ local function search(options)
   local evaluator = { close = function() end }
   local function judged(source)
     local speed = 1 + #source % 97 / 50
-    return { verdict = "ok", speedup = speed, time_ns = 1e6 / speed, baseline_ns = 1e6, shapes = {},
+    return { verdict = "ok", speedup = speed, time_ns = 1e6 / speed, baseline_ns = 1e6,
+             shapes = { { role = "timed", label = "rows=7", time_ns = 1e6 / speed } },
              evidence = {} }
   end
   function evaluator.baseline() return judged "" end
@@ -110,6 +111,7 @@ t.test("every other of the first pulls proposes what the model named, each once,
   t.contains(question, "# First points")
   t.contains(question, '{ "sweep", { "forward", "backward", "zigzag" } }')
   t.contains(question, "8 to 16 different sets")
+  t.contains(question, "- rows=7: 1000.0 us")
   assert(not question:find("# Direction", 1, true))
 end)
 

@@ -13,6 +13,7 @@
 --                                      the candidate's speed-up over it, side by side
 --       options.inputs                 draws of an earlier evaluation: checked first
 --       options.strict                 the slow checks as well, see strict.lua
+--       options.disassemble            a loop of a CUDA kernel's machine code, see sass.lua
 --
 -- An evaluation tells, besides its verdict: checks, the names of those that were
 -- made; inputs, what was drawn for them, with seeds; weakened, sentences about
@@ -100,7 +101,7 @@ local function judge(s, source, options, out)
   local facts = out.facts or { device = s.machine }
   out.facts = nil
   facts.mix = mix
-  if s.language == "cuda" then
+  if s.language == "cuda" and (options.disassemble or options.baseline) then
     s.device:claim(false)               -- others may measure meanwhile
     facts.hot = require("kernelband.evaluate.sass").of(kernel.object, facts.launch.kernel)
   end

@@ -276,7 +276,8 @@ local function start(task, limit, draws, identity, model, device)
     return some[#some > 1 and prefer(params) or 1]
   end
 
-  local instance = { name = "schedule", identity = identity, priced = model and model.priced }
+  local instance = { name = "schedule", identity = identity, priced = model and model.priced,
+                     asks = model and model.asks }
 
   -- Points that the model named and that are still to be proposed; nil: it was not asked yet.
   local queue, asking
@@ -284,7 +285,7 @@ local function start(task, limit, draws, identity, model, device)
     local list, why, code, wait_s = model.points(parameters, schedule.file, parent, rng, here)
     if code then return nil, why, code, wait_s end
     if not list and here.note then here.note("no first points: " .. tostring(why)) end
-    queue = {}
+    queue, instance.asks = {}, nil
     for _, params in ipairs(list or {}) do queue[#queue + 1] = locate(params) end
     return true
   end

@@ -195,7 +195,7 @@ local function evaluate(S, p, kind, candidate, unfit)
     result = { verdict = "build_failed", reason = unfit, shapes = {} }
   else
     result, why = S.evaluate(candidate, { best_times_ns = S.best_times_ns,
-      incumbent = best.id > 1 and best.source or nil })
+      incumbent = best.id > 1 and best.source or nil, disassemble = S.generator.asks or nil })
   end
   if result and result.against then result.against.kernel = best.id end
   p.stage = stage
