@@ -1,0 +1,123 @@
+package.path = "tests/lib/?.lua;" .. package.path
+-- Runs of a strong model (tests/bench/trial), kept as cassettes: each is searched again without a
+-- model, with the choices and the times of then, and comes to the same verdicts and kernels by the
+-- same answers. The fastest of each is built and checked here and now, on small shapes of its task.
+local t = require "harness"
+local kb = require "kernelband"
+local core = kb.core
+local check = require "kernelband.evaluate.check"
+local inputs = require "kernelband.evaluate.inputs"
+local json = require "kernelband.base.json"
+local rooms = require "kernelband.evaluate.room"
+local tasks = require "kernelband.task"
+local worker = require "kernelband.worker"
+local worlds = require "worlds"
+
+local here = "tests/runs/cassettes"
+
+local function read(dir, file) return assert(core.system.read_file(dir .. "/" .. file)) end
+
+-- Answers each source with what was measured of it then.
+local function evaluator_of(dir, machine)
+  local known, baseline, queue, head = {}, nil, {}, 1
+  for line in read(dir, "evaluations.jsonl"):gmatch "[^\n]+" do
+    local e = json.decode(line)
+    if e.hash then known[e.hash] = e.evaluation else baseline = e.evaluation end
+  end
+  return { close = function() end, machine = function() return machine end,
+    baseline = function() return baseline end,
+    submit = function(ticket, candidate)
+      local e = known[core.system.hash(candidate.source)]
+                or candidate.declared and { verdict = "wrong", reason = "not measured then" }
+      assert(e, "a source that the run did not have:\n" .. candidate.source)
+      queue[#queue + 1] = { ticket, e }
+    end,
+    next = function()
+      head = head + 1
+      return queue[head - 1][1], queue[head - 1][2]
+    end }
+end
+
+-- The choices of then, whatever the default policy would choose today.
+local function policy_of(pulls)
+  local lines = {}
+  for i, p in ipairs(pulls) do lines[i] = ("{ %d, %q }"):format(p.parent, p.strategy) end
+  return worlds.file(([=[
+local pulls = { %s }
+return { name = "as then", defaults = {}, new = function(_, ctx)
+  local kernels, index, n = {}, {}, 0
+  for i, s in ipairs(ctx.strategies) do index[s.name] = i end
+  return { learn = function() end, admit = function(k) kernels[k.id] = k end,
+    choose = function()
+      n = n + 1
+      return kernels[pulls[n][1]], index[pulls[n][2]]
+    end }
+end }
+]=]):format(table.concat(lines, ", ")))
+end
+
+local function search(dir, about, pulls)
+  local task, out = tasks.for_language(kb.task(about.task), "c"), worlds.folder()
+  local start <const> = worker.start
+  worker.start = function() return evaluator_of(dir, about.machine) end
+  local _ <close> = setmetatable({}, { __close = function() worker.start = start end })
+  kb.search { task = task, device = "cpu", generator = kb.generator.replay { dir }, out = out,
+              seed = about.seed, policy = policy_of(pulls), budget = { steps = #pulls },
+              quiet = true, confirm = false, patience = 600 }
+  local db <close> = assert(core.store(out .. "/run.db", "read"))
+  return db:rows [[SELECT p.verdict, k.speedup, k.source FROM pulls p
+                   LEFT JOIN kernels k ON k.id = p.child ORDER BY p.n]], task
+end
+
+-- nil, or what the judge says of a source on all shapes but the timed ones.
+local function wrong(task, source)
+  local device <close> = assert(core.device "cpu")
+  local s = { task = task, device = device, language = "c", machine = device:describe(),
+              timed_kinds = { "normal" }, steady = { normal = true }, ran = {}, drawn = {},
+              warnings = {}, judging_baseline = true }
+  s.reference, s.reference_wide = rooms.build_reference(s)
+  s.baseline_kernel = assert(rooms.build(s, source, task.name,
+                                         tasks.arguments(task, task.shapes.smoke[1])))
+  for _, role in ipairs { "smoke", "held_out" } do
+    for _, shape in ipairs(task.shapes[role]) do
+      local room = rooms.new(s, shape, role)
+      inputs.fill(s, room, "normal")
+      local bad = check.run(s, room, room.baseline)
+      check.expect(s, room, 1)
+      bad = bad or check.compare(s, room, 1, "normal")
+      if bad then return bad.reason end
+    end
+  end
+end
+
+for _, name in ipairs(assert(core.system.list(here))) do
+  local dir = here .. "/" .. name
+  if core.system.exists(dir) == "dir" then
+    local kept = json.decode(read(dir, "run.json"))
+    local best
+    t.test(name .. ": a model's run replays without a model", function()
+      local pulls, task = search(dir, kept.about, kept.pulls)
+      t.equal(#pulls, #kept.pulls)
+      for n, p in ipairs(pulls) do
+        local then_ = kept.pulls[n]
+        local hash = p.source and core.system.hash(p.source)
+        t.equal({ n, p.verdict, p.speedup, hash },
+                { n, then_.verdict, then_.speedup, then_.source })
+        if p.speedup and (not best or p.speedup > best.speedup) then
+          best = { speedup = p.speedup, source = p.source, task = task }
+        end
+      end
+    end)
+    t.test(name .. ": its fastest kernel is right", function()
+      local device <close> = assert(core.device "cpu")
+      local isa, then_ = device:roofline().isa, kept.about.machine.roofline.isa
+      if isa ~= then_ then
+        return print(("skipped: it was written for %s, this is %s"):format(then_, isa))
+      end
+      t.equal(wrong(best.task, best.source), nil)
+    end)
+  end
+end
+
+worlds.clean()
+t.finish()
