@@ -2,7 +2,7 @@
  *
  * What is where; each folder uses those above it only (make graph draws it):
  *   bandit/   the arithmetic of choice: ucb.h (the UCB formula), cluster.h
- *             (incremental k-means++), logit.h (compatibility), gp.h, points.h
+ *             (incremental k-means++), logit.h (compatibility), gp.h
  *   measure/  arrays and numbers: tensor*.c (types, fills, the bound on an
  *             error), sample.h (robust statistics), mutant.h (wrong answers)
  *   system/   processes, files, SQLite; jail.c (the table of system calls)

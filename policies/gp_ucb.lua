@@ -20,7 +20,7 @@ local function new(params, ctx)
   for d = 1, 7 + n do rates[d] = d <= 7 and params.rate or params.apart / 2 end
 
   local function fresh()
-    gp = ctx.core.gp(rates, { scale = params.scale, level = params.scale,
+    gp = ctx.core.gp(rates, { signal = params.scale, level = params.scale,
       noise = params.noise, capacity = capacity })
     point = {}
   end

@@ -49,12 +49,12 @@ end
 local function new(params, ctx)
   local core, strategies, open = ctx.core, #ctx.strategies, ctx.open
   local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
-  local kernels, phis, psi, log = {}, core.points(9), {}, {}    -- psi[i][k]: strategy i, kernel k
+  local kernels, psi, log = {}, {}, {}          -- psi[i][k]: strategy i, kernel k
   for i = 1, strategies do psi[i] = {} end
   local policy = {}
 
   function policy.admit(kernel)
-    kernel.note.at = phis:add(kernel.phi)
+    kernel.note.at = #kernels + 1
     kernels[kernel.note.at] = kernel
   end
 
@@ -63,7 +63,9 @@ local function new(params, ctx)
     local near = clusters ~= "each" and core.cluster(clusters // 1, 6, { seed = seed })
     local cluster, n, sum, waiting, value = {}, {}, {}, {}, {}  -- the last four by arm
     for k, kernel in ipairs(kernels) do cluster[k] = near and near:assign(kernel.rho) or k end
-    for i, head in ipairs(heads) do head:p(phis, psi[i]) end
+    for i, head in ipairs(heads) do
+      for k, kernel in ipairs(kernels) do psi[i][k] = head:p(kernel.phi) end
+    end
     for _, e in ipairs(log) do
       local a = cluster[e.k] * strategies + e.i
       n[a], sum[a] = (n[a] or 0) + 1, (sum[a] or 0) + e.reward

@@ -20,30 +20,39 @@ local function permutation(n, rng)
   return p
 end
 
+-- The member of list with the signature nearest their mean, the first of several; scaled:
+-- by the variance over all kernels.
+local function central(list, kernels, scaled)
+  local far, best = {}, 1
+  for d = 1, 5 do
+    local mean, all, squares = 0, 0, 0
+    for _, k in ipairs(list) do mean = mean + k.signature[d] / #list end
+    for _, k in ipairs(kernels) do all = all + k.signature[d] / #kernels end
+    for _, k in ipairs(kernels) do squares = squares + (k.signature[d] - all) ^ 2 end
+    local weight = not scaled and 1 or squares > 0 and #kernels / squares or 0
+    for j, k in ipairs(list) do far[j] = (far[j] or 0) + weight * (k.signature[d] - mean) ^ 2 end
+  end
+  for j, f in ipairs(far) do best = f < far[best] and j or best end
+  return list[best]
+end
+
 local function new(params, ctx)
   local core, n, open, rng = ctx.core, #ctx.strategies, ctx.open, ctx.rng
   local each = params.clusters == "each"
   local most = each and 65536 // n or params.clusters
-  local function new_ucb()
-    return core.ucb(most * n, { c = params.c, prior_mean = params.start_mean,
-                                prior_pulls = params.start_pulls })
-  end
-  local ucb = new_ucb()
+  local prior = { c = params.c, prior_mean = params.start_mean, prior_pulls = params.start_pulls }
+  local ucb = core.ucb(most * n, prior)
   local kernels, cluster, by_id, pulls = {}, {}, {}, 0
-  local groups, reps = {}, {}           -- members of a cluster; their representative
-  local signatures, numbers, at = core.points(5), {}, {}    -- numbers: of a cluster's members
-  local defects, log, near = params.published_defects, {}, nil
-  local target, theta, sat = {}, {}, params.theta_sat
+  local groups, reps, log, near = {}, {}, {}, nil   -- members of a cluster; their representative
+  local target, theta, sat, defects = {}, {}, params.theta_sat, params.published_defects
   for i = 1, n do
     target[i] = ctx.strategies[i].target
     theta[i] = type(sat) == "number" and sat or sat[target[i]] or 75
   end
-  for c = 1, each and 0 or most do groups[c], numbers[c] = {}, {} end
 
   local function join(kernel, c)
-    local list, its = groups[c] or {}, numbers[c] or {}
-    cluster[kernel], groups[c], numbers[c], reps[c] = c, list, its, nil
-    list[#list + 1], its[#its + 1] = kernel, at[kernel]
+    groups[c], cluster[kernel], reps[c] = groups[c] or {}, c, nil
+    insert(groups[c], kernel)
   end
 
   local function regroup()
@@ -51,32 +60,27 @@ local function new(params, ctx)
     for j, k in ipairs(kernels) do points[j] = k.signature end
     local found = core.cluster(most, #points[1], { seed = rng:below(1 << 31) })
     local ids, renamed = found:fit(points), defects and permutation(most, rng)
-    for c = 1, most do groups[c], numbers[c], reps[c] = {}, {}, nil end
+    for c = 1, most do groups[c], reps[c] = {}, nil end
     for j, k in ipairs(kernels) do join(k, renamed and renamed[ids[j]] or ids[j]) end
     if defects then return end
-    near, ucb = found, new_ucb()        -- the table anew, from the log of pulls
+    near, ucb = found, core.ucb(most * n, prior)  -- the table anew, from the log of pulls
     for _, e in ipairs(log) do ucb:update((cluster[e[1]] - 1) * n + e[2], e[3]) end
-  end
-
-  -- Whether strategy i has anything left to propose in a cluster.
-  local function any_open(list, i)
-    for _, k in ipairs(list) do if open(k, i) then return true end end
   end
 
   -- Open strategies of a cluster, less masked ones; of all masked the roomiest stays.
   local function unmasked(c, list)
     local out, spare, most_room = {}, nil, -huge
     for i = 1, n do
-      if any_open(list, i) then
-        local rep = reps[c] or list[signatures:central(numbers[c], not defects)]
-        reps[c] = rep
-        local room = theta[i] - (rep.h[target[i]] or 0)
+      local any = false                 -- is anything left to propose?
+      for _, k in ipairs(list) do any = any or open(k, i) end
+      if any then
+        reps[c] = reps[c] or central(list, kernels, not defects)
+        local room = theta[i] - (reps[c].h[target[i]] or 0)
         if room > 0 then out[#out + 1] = i end
         if room > most_room then spare, most_room = i, room end
       end
     end
-    if #out == 0 then out[1] = spare end
-    return out
+    return #out > 0 and out or { spare }
   end
 
   local function draw_parent(c, i)
@@ -89,10 +93,8 @@ local function new(params, ctx)
         if weight[j] > top then top = weight[j] end
       end
     end
-    for j, w in ipairs(weight) do
-      weight[j] = exp(w - top)
-      total = total + weight[j]
-    end
+    for j, w in ipairs(weight) do weight[j] = exp(w - top) end
+    for _, w in ipairs(weight) do total = total + w end
     local left, j = rng:uniform() * total, 1
     while j < #candidates and left >= weight[j] do left, j = left - weight[j], j + 1 end
     return candidates[j]
@@ -102,10 +104,8 @@ local function new(params, ctx)
 
   function policy.admit(kernel)
     kernels[#kernels + 1], by_id[kernel.id] = kernel, kernel
-    at[kernel] = signatures:add(kernel.signature)
-    local parent = by_id[kernel.parent or 0]
     join(kernel, each and math.min(kernel.id, most)
-                 or near and near:assign(kernel.signature) or parent and cluster[parent] or 1)
+         or near and near:assign(kernel.signature) or cluster[by_id[kernel.parent]] or 1)
   end
 
   function policy.choose(under_way, pending)

@@ -1,21 +1,35 @@
-#include "gp_state.h"
+#include "gp.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_CODE = UINT8_MAX };
-
-/* A point: its coordinates, and for each the number of its value or NO_CODE. */
-struct at {
-    const double *x;
-    const uint8_t *code;
+/* A place and its row of the factor as far as it is known: solved[0 .. n-1]. */
+struct place {
+    size_t n, room;             /* elements of solved known, and kept */
+    double variance, mean;      /* given the first n points */
+    double *row;                /* dim coordinates, then room of solved */
 };
 
-const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0, 0.5, 256 };
+struct kb_gp {
+    struct kb_gp_options how;
+    size_t dim, count, places, room;
+    double *rate;               /* dim: inverse length scales */
+    double *prior_rate, prior_signal;   /* where a fit starts */
+    double *x;                  /* capacity rows of dim */
+    double *y;                  /* capacity */
+    double *root;               /* Cholesky factor, packed lower triangle */
+    double *white;              /* root^-1 (y - mean) */
+    double *spare;              /* capacity: a row that is not kept */
+    size_t *group;              /* capacity */
+    size_t kept;                /* elements of all rows that are */
+    struct place *place;
+    double data[];
+};
+
+const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0.5, 256 };
 
 static bool within_limit(const double *x, size_t n)
 {
@@ -27,13 +41,11 @@ static bool within_limit(const double *x, size_t n)
 
 static bool usable(const struct kb_gp_options *how)
 {
-    const double given[] = { how->scale, how->mean, how->level, how->noise,
-                             how->keep, how->kin };
-    if (!within_limit(given, sizeof given / sizeof given[0]))
-        return false;
-    return how->scale >= 1e-6 && how->level >= 1e-6
-        && how->noise >= 1e-4 * how->scale && how->kin >= 0 && how->kin <= 1
-        && how->keep >= 0 && how->keep < 1
+    const double given[] = { how->signal, how->mean, how->level, how->noise };
+    return within_limit(given, sizeof given / sizeof given[0])
+        && how->signal >= 1e-6 && how->level >= 1e-6
+        && how->noise >= 1e-4 * how->signal
+        && how->correlation >= 0 && how->correlation <= 1
         && how->capacity >= 1 && how->capacity <= KB_GP_MAX_CAPACITY;
 }
 
@@ -53,24 +65,22 @@ kb_status kb_gp_new(size_t dim, const double *rate,
     if (!g)
         return KB_ENOMEM;
     g->group = calloc(most, sizeof *g->group);
-    g->code = malloc(most * dim);
-    g->axis = calloc(dim, sizeof *g->axis);
-    if (!g->group || !g->code || !g->axis) {
-        kb_gp_free(g);
+    if (!g->group) {
+        free(g);
         return KB_ENOMEM;
     }
     g->how = *how;
     g->dim = dim;
     g->rate = g->data;
-    g->x = g->rate + dim;
+    g->prior_rate = g->rate + dim;
+    g->x = g->prior_rate + dim;
     g->root = g->x + most * dim;
     g->white = g->root + packed;
     g->y = g->white + most;
     g->spare = g->y + most;
-    g->given = g->spare + most;
-    g->scale = how->scale;
+    g->prior_signal = how->signal;
     memcpy(g->rate, rate, dim * sizeof *rate);
-    memcpy(g->given, rate, dim * sizeof *rate);
+    memcpy(g->prior_rate, rate, dim * sizeof *rate);
     *out = g;
     return KB_OK;
 }
@@ -82,10 +92,7 @@ void kb_gp_free(kb_gp *g)
     for (size_t i = 0; i < g->places; i++)
         free(g->place[i].row);
     free(g->place);
-    free(g->place_code);
     free(g->group);
-    free(g->code);
-    free(g->axis);
     free(g);
 }
 
@@ -104,132 +111,49 @@ size_t kb_gp_places(const kb_gp *g)
     return g->places;
 }
 
-double kb_gp_left_of(const kb_gp *g, size_t d, double far)
-{
-    return g->how.keep + (1 - g->how.keep) * exp(-g->rate[d] * far);
-}
-
-double kb_gp_kinship(const kb_gp *g, const double *x, const double *z,
-                     size_t but)
-{
-    double product = 1, sum = 0;
-    for (size_t d = 0; d < g->dim; d++) {
-        double far = fabs(x[d] - z[d]);
-        if (!(far > 0) || d == but)
-            continue;
-        if (g->how.keep > 0)
-            product *= kb_gp_left_of(g, d, far);
-        else
-            sum += g->rate[d] * far;
-    }
-    return sum > 0 ? exp(-sum) : product;
-}
-
 double kb_gp_covariance(const kb_gp *g, const double *x, const double *z)
 {
-    return g->how.scale * g->how.scale * kb_gp_kinship(g, x, z, g->dim);
-}
-
-/* The number of value v on axis d, from now on if it is new. */
-static uint8_t code_of(kb_gp *g, size_t d, double v)
-{
-    struct axis *a = &g->axis[d];
-    for (size_t i = 0; i < a->n; i++)
-        if (a->value[i] == v)
-            return (uint8_t)i;
-    if (a->n == KB_GP_VALUES)
-        return NO_CODE;
-    size_t n = a->n++;
-    a->value[n] = v;
-    for (size_t i = 0; i <= n; i++) {
-        double left = i == n ? 1 : kb_gp_left_of(g, d, fabs(v - a->value[i]));
-        a->left[i][n] = a->left[n][i] = left;
-    }
-    return (uint8_t)n;
-}
-
-static void code_all(kb_gp *g, const double *x, uint8_t *code)
-{
-    for (size_t d = 0; d < g->dim; d++)
-        code[d] = code_of(g, d, x[d]);
-}
-
-/* Once rates have moved. */
-static void set_tables(kb_gp *g)
-{
-    for (size_t d = 0; d < g->dim; d++) {
-        struct axis *a = &g->axis[d];
-        for (size_t i = 0; i < a->n; i++)
-            for (size_t j = 0; j < i; j++)
-                a->left[i][j] = a->left[j][i]
-                    = kb_gp_left_of(g, d, fabs(a->value[i] - a->value[j]));
-    }
-}
-
-/* kinship of all axes, by the tables. */
-static double tabled(const kb_gp *g, struct at p, struct at q)
-{
     double product = 1;
-    for (size_t d = 0; d < g->dim; d++) {
-        uint8_t i = p.code[d], j = q.code[d];
-        if (i == NO_CODE || j == NO_CODE)
-            product *= kb_gp_left_of(g, d, fabs(p.x[d] - q.x[d]));
-        else
-            product *= g->axis[d].left[i][j];
-    }
-    return product;
-}
-
-/* With the group of either, and the level they may share. */
-static double covariance(const kb_gp *g, struct at p, size_t a, struct at q,
-                         size_t b)
-{
-    double c = g->how.scale * g->how.scale * tabled(g, p, q);
-    return a == b ? c + g->how.level * g->how.level : c * g->how.kin;
-}
-
-static const double *root_row(const kb_gp *g, size_t i)
-{
-    return g->root + i * (i + 1) / 2;
-}
-
-static struct at point(const kb_gp *g, size_t i)
-{
-    return (struct at){ g->x + i * g->dim, g->code + i * g->dim };
-}
-
-/* Element j of the row of the factor that belongs to x: the covariance with
- * point j less what the elements before explain. */
-static double solve(const kb_gp *g, struct at p, size_t group, size_t j,
-                    const double *row)
-{
-    const double *rj = root_row(g, j);
-    double left = covariance(g, p, group, point(g, j), g->group[j]);
-    for (size_t k = 0; k < j; k++)
-        left -= row[k] * rj[k];
-    return left / rj[j];
+    for (size_t d = 0; d < g->dim; d++)
+        if (x[d] != z[d])
+            product *= exp(-g->rate[d] * fabs(x[d] - z[d]));
+    return g->how.signal * g->how.signal * product;
 }
 
 static double prior_variance(const kb_gp *g)
 {
-    return g->how.scale * g->how.scale + g->how.level * g->how.level;
+    return g->how.signal * g->how.signal + g->how.level * g->how.level;
+}
+
+/* Element j of the row of the factor that belongs to x: the covariance with
+ * point j less what the elements before explain. */
+static double solve(const kb_gp *g, const double *x, size_t group, size_t j,
+                    const double *row)
+{
+    const double *rj = g->root + j * (j + 1) / 2;
+    double left = kb_gp_covariance(g, x, g->x + j * g->dim);
+    if (group == g->group[j])
+        left += g->how.level * g->how.level;
+    else
+        left *= g->how.correlation;
+    for (size_t k = 0; k < j; k++)
+        left -= row[k] * rj[k];
+    return left / rj[j];
 }
 
 /* Row n of the factor, from x, y and group of point n. */
 static void factor(kb_gp *g, size_t n)
 {
     double *row = g->root + n * (n + 1) / 2;
-    struct at p = point(g, n);
     double left = prior_variance(g) + g->how.noise * g->how.noise;
     double white = g->y[n] - g->how.mean;
     for (size_t j = 0; j < n; j++) {
-        row[j] = solve(g, p, g->group[n], j, row);
+        row[j] = solve(g, g->x + n * g->dim, g->group[n], j, row);
         left -= row[j] * row[j];
         white -= row[j] * g->white[j];
     }
     /* Noise alone keeps the pivot above its square, but for rounding. */
-    double least = g->how.noise * g->how.noise / 2;
-    row[n] = sqrt(left > least ? left : least);
+    row[n] = sqrt(fmax(left, g->how.noise * g->how.noise / 2));
     g->white[n] = white / row[n];
 }
 
@@ -242,7 +166,6 @@ kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group, double y)
     if (n == g->how.capacity)
         return KB_EEMPTY;
     memcpy(g->x + n * g->dim, x, g->dim * sizeof *x);
-    code_all(g, x, g->code + n * g->dim);
     g->group[n] = group;
     g->y[n] = y;
     factor(g, n);
@@ -260,19 +183,14 @@ kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
         if (!more)
             return KB_ENOMEM;
         g->place = more;
-        uint8_t *code = realloc(g->place_code, room * g->dim);
-        if (!code)
-            return KB_ENOMEM;
-        g->place_code = code;
         g->room = room;
     }
     double *row = malloc(g->dim * sizeof *row);
     if (!row)
         return KB_ENOMEM;
     memcpy(row, x, g->dim * sizeof *x);
-    code_all(g, x, g->place_code + g->places * g->dim);
     g->place[g->places] = (struct place){
-        .left = prior_variance(g), .mean = g->how.mean, .row = row
+        .variance = prior_variance(g), .mean = g->how.mean, .row = row
     };
     *place = g->places++;
     return KB_OK;
@@ -303,25 +221,36 @@ void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation)
 {
     assert(place < g->places);
     struct place *p = &g->place[place], now = *p;
-    double *row = g->spare;
-    if (grow(g, p))
-        row = p->row + g->dim;
-    else
+    bool keeps = grow(g, p);
+    double *row = keeps ? p->row + g->dim : g->spare;
+    if (!keeps)
         memcpy(row, p->row + g->dim, p->n * sizeof *row);
-    struct at here = { p->row, g->place_code + place * g->dim };
     for (; now.n < g->count; now.n++) {
-        double v = solve(g, here, 0, now.n, row);
+        double v = solve(g, p->row, 0, now.n, row);
         row[now.n] = v;
-        now.left -= v * v;
+        now.variance -= v * v;
         now.mean += v * g->white[now.n];
     }
     *mean = now.mean;
-    *deviation = now.left > 0 ? sqrt(now.left) : 0;
-    if (row == g->spare)
-        return;
-    p->n = now.n;
-    p->left = now.left;
-    p->mean = now.mean;
+    *deviation = now.variance > 0 ? sqrt(now.variance) : 0;
+    if (keeps) {
+        p->n = now.n;
+        p->variance = now.variance;
+        p->mean = now.mean;
+    }
+}
+
+/* A place as it was when the first n points were known. */
+static void rewind_place(const kb_gp *g, struct place *p, size_t n)
+{
+    p->n = n;
+    p->variance = prior_variance(g);
+    p->mean = g->how.mean;
+    for (size_t j = 0; j < n; j++) {
+        double v = p->row[g->dim + j];
+        p->variance -= v * v;
+        p->mean += v * g->white[j];
+    }
 }
 
 void kb_gp_forget(kb_gp *g, size_t count)
@@ -329,22 +258,12 @@ void kb_gp_forget(kb_gp *g, size_t count)
     if (count >= g->count)
         return;
     g->count = count;
-    for (size_t i = 0; i < g->places; i++) {
-        struct place *p = &g->place[i];
-        if (p->n <= count)
-            continue;
-        p->n = count;
-        p->left = prior_variance(g);
-        p->mean = g->how.mean;
-        for (size_t j = 0; j < count; j++) {
-            double v = p->row[g->dim + j];
-            p->left -= v * v;
-            p->mean += v * g->white[j];
-        }
-    }
+    for (size_t i = 0; i < g->places; i++)
+        if (g->place[i].n > count)
+            rewind_place(g, &g->place[i], count);
 }
 
-double kb_gp_excess(kb_gp *g, size_t place, double best)
+double kb_gp_improvement(kb_gp *g, size_t place, double best)
 {
     double mean, deviation;
     kb_gp_at(g, place, &mean, &deviation);
@@ -358,14 +277,106 @@ double kb_gp_excess(kb_gp *g, size_t place, double best)
     return value > 0 ? value : 0;
 }
 
-void kb_gp_refactor(kb_gp *g)
+/* The fit: coordinate ascent on the log density of a group's points. ---------- */
+
+struct fit {
+    kb_gp *own;                 /* the points of the group, and no others */
+    const kb_gp *prior;
+    double z[KB_GP_MAX_DIM + 1];        /* moves, in deviations of the prior */
+    double spread;
+};
+
+/* Factors all points anew, as rates or signal have moved. */
+static void refactor(kb_gp *g)
 {
-    set_tables(g);
     for (size_t i = 0; i < g->count; i++)
         factor(g, i);
-    for (size_t i = 0; i < g->places; i++) {
-        g->place[i].n = 0;
-        g->place[i].left = prior_variance(g);
-        g->place[i].mean = g->how.mean;
+}
+
+/* Axis d moves to z; d == dim is the signal. */
+static void move(struct fit *f, size_t d, double z)
+{
+    f->z[d] = z;
+    if (d < f->own->dim)
+        f->own->rate[d] = f->prior->prior_rate[d] * exp(f->spread * z);
+    else
+        f->own->how.signal = f->prior->prior_signal * exp(f->spread * z / 3);
+}
+
+/* What a fit makes as large as it can: the log density of the points, and of
+ * z under its prior. */
+static double evidence(struct fit *f)
+{
+    double sum = 0;
+    refactor(f->own);
+    for (size_t i = 0; i < f->own->count; i++)
+        sum -= f->own->white[i] * f->own->white[i] / 2
+             + log(f->own->root[i * (i + 1) / 2 + i]);
+    for (size_t d = 0; d <= f->own->dim; d++)
+        sum -= f->z[d] * f->z[d] / 2;
+    return sum;
+}
+
+/* Moves z[d] by step while that helps, either way. */
+static void climb(struct fit *f, size_t d, double step)
+{
+    double best = evidence(f);
+    for (int sign = -1; sign <= 1; sign += 2)
+        for (;;) {
+            double old = f->z[d];
+            move(f, d, old + sign * step);
+            double e = fabs(f->z[d]) > 4 ? -HUGE_VAL : evidence(f);
+            if (!(e > best + 1e-6)) {
+                move(f, d, old);
+                break;
+            }
+            best = e;
+        }
+}
+
+/* Whether the points differ along axis d; the signal always counts. */
+static bool varies(const kb_gp *g, size_t d)
+{
+    for (size_t i = 1; d < g->dim && i < g->count; i++)
+        if (g->x[i * g->dim + d] != g->x[d])
+            return true;
+    return d == g->dim;
+}
+
+static kb_status own_points(const kb_gp *g, size_t group, kb_gp **out)
+{
+    struct kb_gp_options how = g->how;
+    how.capacity = g->count ? g->count : 1;
+    kb_status st = kb_gp_new(g->dim, g->prior_rate, &how, out);
+    for (size_t i = 0; !st && i < g->count; i++)
+        if (g->group[i] == group)
+            st = kb_gp_learn(*out, g->x + i * g->dim, 0, g->y[i]);
+    return st;
+}
+
+kb_status kb_gp_fit(kb_gp *g, size_t group, double spread)
+{
+    struct fit f = { .prior = g, .spread = spread };
+    if (!(spread > 0 && spread <= 2) || group >= KB_GP_MAX_GROUPS)
+        return KB_EINVAL;
+    kb_status st = own_points(g, group, &f.own);
+    if (st)
+        return st;
+    for (size_t d = 0; d <= g->dim; d++)
+        move(&f, d, 0);
+    for (double step = 1; step >= 0.5; step /= 2)
+        for (size_t d = 0; d <= g->dim; d++)
+            if (varies(f.own, d))
+                climb(&f, d, step);
+    memcpy(g->rate, f.own->rate, g->dim * sizeof *g->rate);
+    g->how.signal = f.own->how.signal;
+    kb_gp_free(f.own);
+    if (group != 0) {
+        memcpy(g->prior_rate, g->rate, g->dim * sizeof *g->rate);
+        g->prior_signal = g->how.signal;
     }
+    refactor(g);
+    for (size_t i = 0; i < g->places; i++)
+        rewind_place(g, &g->place[i], 0);
+    return KB_OK;
 }

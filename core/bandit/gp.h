@@ -1,29 +1,22 @@
-/* gp.h - a Gaussian process: what is believed of points not yet measured.
+/* gp.h - a Gaussian process (Rasmussen and Williams, 2006): what is believed of
+ * points not yet measured.
  *
- *   y(x) = level + f(x) + noise
- *   cov(f(x), f(z)) = scale^2 * product over d of
- *                     keep + (1 - keep) exp(-rate[d] |x[d] - z[d]|)
+ *   y(x) = mean + c + f(x) + noise,   c ~ N(0, level^2), one a group
+ *   cov(f(x), f(z)) = signal^2 exp(-sum over d of rate[d] |x[d] - z[d]|)
  *
- * level ~ N(mean, level^2), one a group; f and noise are normal, the noise of
- * deviation `noise`. The covariance is that of an Ornstein-Uhlenbeck process
- * along every axis: rough, so that a neighbour says much and a far point
- * little. With keep above 0 the product is a sum of what every set of axes does
- * (Stitson and others, "Support vector regression with ANOVA decomposition
- * kernels", 1997; Duvenaud, Nickisch and Rasmussen, arXiv 1112.4394): an axis
- * can be known where the others differ. A point belongs to a group, 0 being the one asked about: covariance
- * between groups is multiplied by `kin`, so that what another kernel showed
- * counts, but for less.
+ * rate[d] is an inverse length scale. f and noise are normal. The covariance is that of an Ornstein-Uhlenbeck
+ * process along every axis (the Matern kernel with nu = 1/2): rough, so that a
+ * neighbour says much and a far point little. A point belongs to a group, 0
+ * being the one asked about: the covariance of f between groups is multiplied
+ * by `correlation`, so that what another kernel showed counts, but for less.
  *
- * There may be `capacity` points; the latest can be forgotten again, which is how
- * results that are only imagined are taken back. A place
- * is a point of group 0 whose forecast is wanted again and again: it is brought
- * up to date by one row a point learnt since (the next row of the Cholesky
- * factor), so n points and m places cost O(n^2) each once, not once a question.
- * Rows take KB_GP_KEPT_BYTES at most; a place beyond that is worked out anew
- * for every question, to the same bit.
- *
- * Coordinates mostly come from few values an axis: what a pair of values leaves of
- * the covariance is then worked out once, for the first KB_GP_VALUES of an axis.
+ * There may be `capacity` points; the latest can be forgotten again, which is
+ * how results that are only imagined are taken back. A place is a point of
+ * group 0 whose forecast is wanted again and again: it is brought up to date by
+ * one element of its row of the Cholesky factor for each point learnt since, so
+ * n points and m places cost O(n^2) each once, not once a question. Rows take
+ * KB_GP_KEPT_BYTES at most; a place beyond that is worked out anew for every
+ * question, to the same bit.
  *
  * Coordinates and values that are not finite, or beyond KB_GP_LIMIT in
  * magnitude, are EINVAL and leave everything as it was.
@@ -41,7 +34,6 @@ enum {
     KB_GP_MAX_DIM = 64,
     KB_GP_MAX_CAPACITY = 1024,
     KB_GP_MAX_GROUPS = 64,
-    KB_GP_VALUES = 64,
     KB_GP_MAX_PLACES = 1 << 16,
     KB_GP_KEPT_BYTES = 64 << 20
 };
@@ -49,19 +41,18 @@ enum {
 typedef struct kb_gp kb_gp;
 
 struct kb_gp_options {
-    double scale;               /* > 0 */
+    double signal;              /* standard deviation of f, > 0 */
     double mean, level;         /* level > 0 */
-    double noise;               /* at least 1e-4 of scale, so that equal
-                                 * points do no harm */
-    double keep;                /* 0 .. 1, below 1 */
-    double kin;                 /* 0 .. 1 */
+    double noise;               /* standard deviation, at least 1e-4 of signal,
+                                 * so that equal points do no harm */
+    double correlation;         /* 0 .. 1 */
     size_t capacity;            /* 1 .. KB_GP_MAX_CAPACITY */
 };
 
-/* { 1, 0, 1, 0.1, 0, 0.5, 256 } */
+/* { 1, 0, 1, 0.1, 0.5, 256 } */
 extern const struct kb_gp_options kb_gp_defaults;
 
-/* rate[0 .. dim-1] >= 0, copied. EINVAL, ENOMEM. */
+/* rate[0 .. dim-1] >= 0, the inverse length scales, copied. EINVAL, ENOMEM. */
 KB_MUST_USE kb_status kb_gp_new(size_t dim, const double *rate,
                                 const struct kb_gp_options *how, kb_gp **out);
 void kb_gp_free(kb_gp *g);
@@ -78,24 +69,25 @@ KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,
  * more than that. */
 void kb_gp_forget(kb_gp *g, size_t count);
 
-/* Moves rates and scale to where the points of the group are most likely, a
- * normal prior on their logarithms held against it: centred at what was given,
- * of deviation `spread` (0 .. 2] for the rates and a third of that for the
- * scale. What another group than 0 gives is then the centre of later fits.
- * Coordinate ascent in steps of the deviation, then of half, so about 4 dim
- * factorings: O(dim n^3), and every place is forecast anew. EINVAL, ENOMEM. */
+/* Moves rates and signal to where the points of the group are most
+ * likely, a normal prior on their logarithms held against it: centred at what
+ * was given, of deviation `spread` (0 .. 2] for the rates and a third of that
+ * for the signal. What another group than 0 gives is then the centre of later
+ * fits. Coordinate ascent in steps of the deviation, then of half, so about
+ * 4 dim factorings: O(dim n^3), and every place is forecast anew. EINVAL,
+ * ENOMEM. */
 KB_MUST_USE kb_status kb_gp_fit(kb_gp *g, size_t group, double spread);
 
 /* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are
  * KB_GP_MAX_PLACES; ENOMEM. */
 KB_MUST_USE kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place);
 
-/* Mean and deviation of level + f there, the noise apart; place < places. */
+/* Mean and deviation of mean + c + f there, the noise apart; place < places. */
 void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation);
 
-/* Mean of max(0, y - best) at a place, y normal as kb_gp_at says: expected
- * improvement (Mockus, 1978). */
-double kb_gp_excess(kb_gp *g, size_t place, double best);
+/* Expected improvement over best (Mockus, 1978): the mean of max(0, y - best)
+ * at a place, y normal as kb_gp_at says. */
+double kb_gp_improvement(kb_gp *g, size_t place, double best);
 
 /* The covariance formula, group 0 on both sides and no level. */
 double kb_gp_covariance(const kb_gp *g, const double *x, const double *z);

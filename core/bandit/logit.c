@@ -12,16 +12,11 @@ struct kb_logit {
     size_t dim, order;
     size_t count, next;         /* samples held; where the next one goes */
     bool stale;
-    bool curved;                /* curve is that of a fit, near its weights */
-    size_t fresh;               /* samples since then */
-    bool full;                  /* the last of them took the place of another */
     double *weights, *trial;
     double *slope, *step;       /* gradient of J, Newton's step */
     double *curve, *root;       /* Hessian of J, its Cholesky factor */
     double *x;                  /* buffer rows of dim */
     double *yes;                /* buffer: 1 or 0 */
-    double *gone;               /* dim: what the last one learned took the place
-                                 * of, and whether it was a yes */
     double data[];
 };
 
@@ -40,7 +35,7 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
         return KB_EINVAL;
 
     size_t order = dim + 1;
-    size_t doubles = 5 * order + 2 * order * order + how->buffer * order;
+    size_t doubles = 4 * order + 2 * order * order + how->buffer * order;
     kb_logit *h = calloc(1, sizeof *h + doubles * sizeof h->data[0]);
     if (!h)
         return KB_ENOMEM;
@@ -55,29 +50,7 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
     h->root = h->curve + order * order;
     h->x = h->root + order * order;
     h->yes = h->x + how->buffer * dim;
-    h->gone = h->yes + how->buffer;
     *out = h;
-    return KB_OK;
-}
-
-kb_status kb_logit_copy(const kb_logit *h, kb_logit **out)
-{
-    kb_logit *copy;
-    kb_status st = kb_logit_new(h->dim, &h->how, &copy);
-    if (st)
-        return st;
-    memcpy(copy->weights, h->weights, h->order * sizeof *h->weights);
-    memcpy(copy->curve, h->curve, h->order * h->order * sizeof *h->curve);
-    copy->curved = h->curved;
-    copy->fresh = h->fresh;
-    memcpy(copy->x, h->x, h->count * h->dim * sizeof *h->x);
-    memcpy(copy->yes, h->yes, h->count * sizeof *h->yes);
-    memcpy(copy->gone, h->gone, h->order * sizeof *h->gone);
-    copy->full = h->full;
-    copy->next = h->next;
-    copy->count = h->count;
-    copy->stale = h->stale;
-    *out = copy;
     return KB_OK;
 }
 
@@ -94,11 +67,6 @@ size_t kb_logit_dim(const kb_logit *h)
 size_t kb_logit_count(const kb_logit *h)
 {
     return h->count;
-}
-
-bool kb_logit_stale(const kb_logit *h)
-{
-    return h->stale;
 }
 
 const double *kb_logit_weights(const kb_logit *h)
@@ -137,12 +105,6 @@ kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
 {
     if (!usable_features(x, h->dim))
         return KB_EINVAL;
-    h->full = h->count == h->how.buffer;
-    if (h->full) {
-        memcpy(h->gone, h->x + h->next * h->dim, h->dim * sizeof *x);
-        h->gone[h->dim] = h->yes[h->next];
-    }
-    h->fresh++;
     memcpy(h->x + h->next * h->dim, x, h->dim * sizeof *x);
     h->yes[h->next] = yes;
     h->next = (h->next + 1) % h->how.buffer;
@@ -167,63 +129,24 @@ static void accumulate(kb_logit *h, const double *x, double r, double v)
     }
 }
 
-enum { TOGETHER = 4 };
-
-/* The same for TOGETHER samples, row after row of x, in their order: every sum
- * is fetched and stored once for all of them. */
-static void accumulate_all(kb_logit *h, const double *x, const double *r,
-                           const double *v)
-{
-    size_t dim = h->dim;
-    const double *x0 = x, *x1 = x0 + dim, *x2 = x1 + dim, *x3 = x2 + dim;
-    h->slope[0] = h->slope[0] + r[0] + r[1] + r[2] + r[3];
-    h->curve[0] = h->curve[0] + v[0] + v[1] + v[2] + v[3];
-    for (size_t i = 0; i < dim; i++) {
-        double *row = h->curve + (i + 1) * h->order;
-        double a = v[0] * x0[i], b = v[1] * x1[i];
-        double c = v[2] * x2[i], d = v[3] * x3[i];
-        h->slope[i + 1] = h->slope[i + 1] + r[0] * x0[i] + r[1] * x1[i]
-                          + r[2] * x2[i] + r[3] * x3[i];
-        row[0] = row[0] + a + b + c + d;
-        for (size_t j = 0; j <= i; j++)
-            row[j + 1] = row[j + 1] + a * x0[j] + b * x1[j] + c * x2[j]
-                         + d * x3[j];
-    }
-}
-
 /* J at the given weights; leaves its slope and curve in h. A log-loss is
- * max(0, -m) + ln(1 + exp(-|m|)) for the margin m towards the answer: the
- * second terms are multiplied up, each at most 2, and pay one logarithm for
- * 512 samples. */
+ * max(0, -m) + ln(1 + exp(-|m|)) for the margin m towards the answer. */
 static double evaluate(kb_logit *h, const double *weights)
 {
     memset(h->slope, 0, h->order * sizeof *h->slope);
     memset(h->curve, 0, h->order * h->order * sizeof *h->curve);
-    double loss = 0, product = 1;
-    double r[TOGETHER], v[TOGETHER];
+    double loss = 0;
     for (size_t s = 0; s < h->count; s++) {
         const double *x = h->x + s * h->dim;
         double z = margin(weights, x, h->dim);
         double e = exp(-fabs(z));
         double share = 1 / (1 + e);
-        double p = z >= 0 ? share : e * share;
         if ((z >= 0) != (h->yes[s] > 0))
             loss += fabs(z);
-        product *= 1 + e;
-        if (s % 512 == 511) {
-            loss += log(product);
-            product = 1;
-        }
-        size_t at = s % TOGETHER;
-        r[at] = p - h->yes[s];
-        v[at] = e * share * share;
-        if (at == TOGETHER - 1)
-            accumulate_all(h, x - at * h->dim, r, v);
+        loss += log1p(e);
+        accumulate(h, x, (z >= 0 ? share : e * share) - h->yes[s],
+                   e * share * share);
     }
-    for (size_t s = h->count - h->count % TOGETHER; s < h->count; s++)
-        accumulate(h, h->x + s * h->dim, r[s % TOGETHER], v[s % TOGETHER]);
-    loss += log(product);
-
     for (size_t i = 0; i < h->order; i++) {
         double l2 = i == 0 ? KB_LOGIT_BIAS_L2 : h->how.l2;
         loss += l2 / 2 * weights[i] * weights[i];
@@ -308,42 +231,11 @@ static bool descend(kb_logit *h, double decrement2, double *loss)
     return false;
 }
 
-/* What a sample adds to slope and curve at the weights as they are; times is -1
- * for one that has left. */
-static void account(kb_logit *h, const double *x, double yes, double times)
-{
-    double z = margin(h->weights, x, h->dim);
-    double e = exp(-fabs(z)), share = 1 / (1 + e);
-    accumulate(h, x, times * ((z >= 0 ? share : e * share) - yes),
-               times * e * share * share);
-}
-
-/* One sample came to a fitted head, and one left where the ring was full: their
- * slopes are all the slope there is, and the curve of the fit is nearly right.
- * Goes where that points; whatever comes of it is looked at as any start is. */
-static void anticipate(kb_logit *h)
-{
-    size_t at = (h->next + h->how.buffer - 1) % h->how.buffer;
-    double decrement2;
-    memset(h->slope, 0, h->order * sizeof *h->slope);
-    account(h, h->x + at * h->dim, h->yes[at], 1);
-    if (h->full)
-        account(h, h->gone, h->gone[h->dim], -1);
-    if (!newton(h, &decrement2))
-        return;
-    for (size_t i = 0; i < h->order; i++)
-        h->weights[i] -= h->step[i];
-}
-
 int kb_logit_fit(kb_logit *h)
 {
     if (!h->stale)
         return 0;
-    if (h->curved && h->fresh == 1)
-        anticipate(h);
     h->stale = false;
-    h->curved = true;
-    h->fresh = 0;
 
     /* J(0) is known without looking. Starting no worse bounds the weights,
      * whatever the ring held before. */

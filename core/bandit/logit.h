@@ -13,10 +13,11 @@
  * is finite for any samples, separable ones too: the fit depends on what the
  * ring holds and on nothing before.
  *
- * Newton's method (iteratively reweighted least squares), started at the last
- * fit or at 0, whichever J prefers; a step is halved until it lowers J. It
- * ends when the Newton decrement sqrt(g' H^-1 g) is at most 1e-8, when J can
- * no longer be lowered in double precision, or after 25 steps.
+ * Iteratively reweighted least squares (Newton's method; Hastie, Tibshirani and
+ * Friedman, 2nd ed., section 4.4.1), started at the last fit or at 0, whichever
+ * J prefers; a step is halved until it lowers J. It ends when the Newton
+ * decrement sqrt(g' H^-1 g) is at most 1e-8, when J can no longer be lowered in
+ * double precision, or after 25 steps.
  *
  * Features that are not finite, or beyond 1e50 in magnitude, are EINVAL.
  * new is the only call that allocates.
@@ -57,16 +58,10 @@ KB_MUST_USE kb_status kb_logit_new(size_t dim,
                                    kb_logit **out);
 void kb_logit_free(kb_logit *h);
 
-/* A second head that holds, knows and will do the same. ENOMEM. */
-KB_MUST_USE kb_status kb_logit_copy(const kb_logit *h, kb_logit **out);
-
 size_t kb_logit_dim(const kb_logit *h);
 
 /* Samples held, at most buffer. */
 size_t kb_logit_count(const kb_logit *h);
-
-/* Whether a sample came since the last fit. */
-bool kb_logit_stale(const kb_logit *h);
 
 /* { b, w[0] .. w[dim-1] }, borrowed; the next fit rewrites them. */
 const double *kb_logit_weights(const kb_logit *h);
@@ -80,8 +75,8 @@ KB_MUST_USE kb_status kb_logit_p(const kb_logit *h, const double *x,
  * and then h is unchanged. */
 KB_MUST_USE kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes);
 
-/* Fits and returns the Newton steps taken: 0 when not stale, or when the
- * weights were right already. */
+/* Fits and returns the Newton steps taken: 0 when no sample came since
+ * the last fit, or when the weights were right already. */
 int kb_logit_fit(kb_logit *h);
 
 #endif

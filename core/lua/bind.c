@@ -48,7 +48,7 @@ int luaopen_kernelband_core(lua_State *L)
 {
     static void (*const nouns[])(lua_State *) = {
         kb_bind_rng,      kb_bind_ucb,     kb_bind_cluster, kb_bind_logit, kb_bind_gp,
-        kb_bind_points,   kb_bind_overtime,
+        kb_bind_overtime,
         kb_bind_stats,    kb_bind_device,  kb_bind_process,
         kb_bind_store,    kb_bind_system,  kb_bind_nvrtc,
         kb_bind_http,     kb_bind_command, kb_bind_gzip,

@@ -27,7 +27,6 @@ void kb_bind_cluster(lua_State *L);
 void kb_bind_logit(lua_State *L);
 void kb_bind_markdown(lua_State *L);
 void kb_bind_gp(lua_State *L);
-void kb_bind_points(lua_State *L);
 void kb_bind_stats(lua_State *L);
 void kb_bind_overtime(lua_State *L);
 void kb_bind_device(lua_State *L);

@@ -1,14 +1,14 @@
 /* Lua face of gp.h. Places are 1-based here and nowhere below.
  *
- *   local g = core.gp(rates, { scale =, mean =, level =, noise =, keep =,
- *                              kin =, capacity = })    rates: one number a dimension
+ *   local g = core.gp(rates, { signal =, mean =, level =, noise =,
+ *                     correlation =, capacity = })  rates: inverse length scales
  *   g:learn(x, y [, group]) -> true | nil, text, "EEMPTY" when it is full
  *   g:fit(spread [, group]) -> true | nil, text, "ENOMEM"
  *   g:track(x)              -> place
  *   g:at(place)             -> mean, deviation
- *   g:excess(place, best)   -> expected improvement over best
- *   g:means(list)           -> list: the mean at every place
- *   g:excesses(best, list)  -> list: the expected improvement at every place
+ *   g:improvement(place, best)  -> expected improvement over best
+ *   g:means(list)               -> list: the mean at every place
+ *   g:improvements(best, list)  -> list: the expected improvement at every place
  *   g:forget(n)             all points learnt but the first n
  *   #g                      -> points learnt
  */
@@ -27,7 +27,7 @@ static kb_gp *self(lua_State *L)
 static int gp_new(lua_State *L)
 {
     static const char *const known[] = {
-        "capacity", "keep", "kin", "level", "mean", "noise", "scale", NULL
+        "capacity", "correlation", "level", "mean", "noise", "signal", NULL
     };
     double rate[KB_GP_MAX_DIM];
     size_t dim = kb_bind_length(L, 1, KB_GP_MAX_DIM);
@@ -36,12 +36,12 @@ static int gp_new(lua_State *L)
     kb_bind_vector(L, 1, dim, KB_GP_LIMIT, rate);
     struct kb_gp_options how = kb_gp_defaults;
     kb_bind_options(L, 2, known);
-    how.scale = kb_bind_number_option(L, 2, "scale", how.scale);
+    how.signal = kb_bind_number_option(L, 2, "signal", how.signal);
     how.mean = kb_bind_number_option(L, 2, "mean", how.mean);
     how.level = kb_bind_number_option(L, 2, "level", how.level);
     how.noise = kb_bind_number_option(L, 2, "noise", how.noise);
-    how.keep = kb_bind_number_option(L, 2, "keep", how.keep);
-    how.kin = kb_bind_number_option(L, 2, "kin", how.kin);
+    how.correlation = kb_bind_number_option(L, 2, "correlation",
+                                            how.correlation);
     lua_Integer capacity = kb_bind_integer_option(L, 2, "capacity",
                                                   (lua_Integer)how.capacity);
     if (capacity < 1 || capacity > KB_GP_MAX_CAPACITY)
@@ -52,9 +52,8 @@ static int gp_new(lua_State *L)
     kb_gp **slot = kb_bind_slot(L, GP);                     /* [.. slot] */
     kb_status st = kb_gp_new(dim, rate, &how, slot);
     if (st == KB_EINVAL)
-        return luaL_argerror(L, 2, "rates must be >= 0, scale and level above "
-                             "0, noise at least scale / 10000, kin in 0 .. 1, keep "
-                             "in 0 .. 1 and below 1");
+        return luaL_argerror(L, 2, "rates must be >= 0, signal and level above 0, "
+                             "noise at least signal / 10000, correlation in 0 .. 1");
     return st ? kb_bind_fail(L, st) : 1;
 }
 
@@ -133,11 +132,11 @@ static int gp_at(lua_State *L)
     return 2;
 }
 
-static int gp_excess(lua_State *L)
+static int gp_improvement(lua_State *L)
 {
     kb_gp *g = self(L);
     size_t place = check_place(L, g);
-    lua_pushnumber(L, kb_gp_excess(g, place, number(L, 3, "best")));
+    lua_pushnumber(L, kb_gp_improvement(g, place, number(L, 3, "best")));
     return 1;
 }
 
@@ -155,14 +154,14 @@ static int gp_means(lua_State *L)
     return 1;
 }
 
-static int gp_excesses(lua_State *L)
+static int gp_improvements(lua_State *L)
 {
     kb_gp *g = self(L);
     double best = number(L, 2, "best");
     luaL_checktype(L, 3, LUA_TTABLE);
     lua_settop(L, 3);
     for (size_t i = 0; i < kb_gp_places(g); i++) {
-        lua_pushnumber(L, kb_gp_excess(g, i, best));
+        lua_pushnumber(L, kb_gp_improvement(g, i, best));
         lua_rawseti(L, 3, (lua_Integer)i + 1);
     }
     return 1;
@@ -195,8 +194,8 @@ void kb_bind_gp(lua_State *L)
         { "fit",    gp_fit    },
         { "track",  gp_track  },
         { "at",     gp_at     },
-        { "excess", gp_excess },
-        { "excesses", gp_excesses },
+        { "improvement", gp_improvement },
+        { "improvements", gp_improvements },
         { "means",  gp_means  },
         { "forget", gp_forget },
         { NULL, NULL }

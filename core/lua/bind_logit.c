@@ -2,8 +2,6 @@
  *
  *   local h = core.logit(dim, { l2 =, buffer = })    defaults 1.0 and 500
  *   h:p(x)            -> number in [0, 1], by the last fit; 0.5 before any
- *   h:p(points [, list]) -> list of such numbers, one a point of core.points,
- *                        written into list where it is given
  *   h:learn(x, yes)   yes is true or false
  *   h:fit()           -> Newton steps taken, 0 when nothing was learnt since
  *   h:weights()       -> { b, w1, .. , wd }
@@ -13,7 +11,6 @@
 
 #include "bandit/logit.h"
 #include "bind_arg.h"
-#include "bind_points.h"
 
 #define LOGIT "kernelband.logit"
 
@@ -56,37 +53,11 @@ static int logit_close(lua_State *L)
     return 0;
 }
 
-/* Nothing but memory can fail between here and the end: no metamethod runs. */
-static int p_of_all(lua_State *L, const kb_points *points)
-{
-    const kb_logit *h = self(L);
-    size_t dim = kb_logit_dim(h), n = kb_points_count(points);
-    luaL_argcheck(L, kb_points_dim(points) == dim, 2, "points of another dimension");
-    if (lua_isnoneornil(L, 3)) {
-        lua_settop(L, 2);
-        lua_createtable(L, (int)n, 0);                      /* [h points list] */
-    }
-    luaL_checktype(L, 3, LUA_TTABLE);
-    lua_settop(L, 3);
-    for (size_t i = 0; i < n; i++) {
-        double p = 0;
-        kb_status st = kb_logit_p(h, kb_points_all(points) + i * dim, &p);
-        if (st)
-            return kb_bind_fail(L, st);
-        lua_pushnumber(L, p);
-        lua_rawseti(L, 3, (lua_Integer)i + 1);
-    }
-    return 1;
-}
-
 /* Reading a list can run its metamethods, which may close the head: hence
  * self() once more after each kb_bind_vector. */
 static int logit_p(lua_State *L)
 {
     double x[KB_LOGIT_MAX_DIM], p = 0;
-    const kb_points *points = kb_bind_points_at(L, 2);
-    if (points)
-        return p_of_all(L, points);
     kb_bind_vector(L, 2, kb_logit_dim(self(L)), KB_LOGIT_LIMIT, x);
     kb_status st = kb_logit_p(self(L), x, &p);
     if (st)
@@ -108,14 +79,6 @@ static int logit_fit(lua_State *L)
 {
     lua_pushinteger(L, kb_logit_fit(self(L)));
     return 1;
-}
-
-static int logit_copy(lua_State *L)
-{
-    const kb_logit *h = self(L);
-    kb_logit **slot = kb_bind_slot(L, LOGIT);
-    kb_status st = kb_logit_copy(h, slot);
-    return st ? kb_bind_fail(L, st) : 1;
 }
 
 static int logit_weights(lua_State *L)
@@ -153,7 +116,6 @@ void kb_bind_logit(lua_State *L)
         { "learn",   logit_learn   },
         { "fit",     logit_fit     },
         { "weights", logit_weights },
-        { "copy",    logit_copy    },
         { NULL, NULL }
     };
     kb_bind_type(L, LOGIT, meta, methods);

@@ -108,7 +108,6 @@ START_TEST(a_head_that_learnt_nothing_is_undecided)
     ck_assert_double_eq(p_of(3, -4), 0.5);
     ck_assert_int_eq(kb_logit_fit(h), 0);
     ck_assert_double_eq(p_of(3, -4), 0.5);
-    ck_assert(!kb_logit_stale(h));
 }
 END_TEST
 
@@ -116,10 +115,8 @@ START_TEST(p_never_fits_by_itself)
 {
     teach(1, 1, true);
     teach(-1, -1, false);
-    ck_assert(kb_logit_stale(h));
     ck_assert_double_eq(p_of(1, 1), 0.5);
     ck_assert_int_gt(kb_logit_fit(h), 0);
-    ck_assert(!kb_logit_stale(h));
     ck_assert_double_gt(p_of(1, 1), 0.6);
     ck_assert_int_eq(kb_logit_fit(h), 0);       /* nothing new */
 }
@@ -398,7 +395,6 @@ START_TEST(a_bad_feature_is_refused_and_changes_nothing)
     ck_assert_int_eq(kb_logit_learn(h, x, true), KB_EINVAL);
     ck_assert_double_eq(p, -1);
     ck_assert_uint_eq(kb_logit_count(h), 0);
-    ck_assert(!kb_logit_stale(h));
 }
 END_TEST
 
@@ -413,30 +409,6 @@ static const struct {
     { 2, { 1, KB_LOGIT_MAX_BUFFER + 1 } },
     { 2, { 1, SIZE_MAX } },
 };
-
-START_TEST(a_copy_knows_and_does_the_same_and_goes_its_own_way)
-{
-    for (int i = 0; i < 40; i++) {
-        teach(i * 0.1 - 2, (i * 7 % 11) * 0.2 - 1, i * 7 % 11 + i > 24);
-        kb_logit_fit(h);
-    }
-    kb_logit *twin = NULL;
-    ck_assert_int_eq(kb_logit_copy(h, &twin), KB_OK);
-    for (int i = 0; i < 30; i++) {                      /* the ring goes round */
-        double x[] = { i * 0.2 - 3, 0.5 }, p;
-        teach(x[0], x[1], i % 3 == 0);
-        ck_assert_int_eq(kb_logit_learn(twin, x, i % 3 == 0), KB_OK);
-        ck_assert_int_eq(kb_logit_fit(twin), kb_logit_fit(h));
-        ck_assert_int_eq(kb_logit_p(twin, x, &p), KB_OK);
-        ck_assert_double_eq(p, p_of(x[0], x[1]));
-    }
-    double before = p_of(1, 1);
-    ck_assert_int_eq(kb_logit_learn(twin, (double[]) { 1, 1 }, true), KB_OK);
-    kb_logit_fit(twin);
-    ck_assert_double_eq(p_of(1, 1), before);
-    kb_logit_free(twin);
-}
-END_TEST
 
 START_TEST(one_sample_at_a_time_ends_where_all_at_once_do)
 {
@@ -510,7 +482,6 @@ static TCase *one_head(void)
     tcase_add_loop_test(t, features_of_any_size_leave_a_sane_head, 0, 6);
     tcase_add_test(t, one_contradiction_does_not_throw_a_sure_head);
     tcase_add_test(t, a_head_surer_than_sure_can_be_turned_round);
-    tcase_add_test(t, a_copy_knows_and_does_the_same_and_goes_its_own_way);
     tcase_add_test(t, one_sample_at_a_time_ends_where_all_at_once_do);
     tcase_add_loop_test(t, a_bad_feature_is_refused_and_changes_nothing, 0,
                         sizeof bad / sizeof *bad);

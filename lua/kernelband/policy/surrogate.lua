@@ -19,8 +19,8 @@
 --
 -- A parameter enters by its binary logarithm where it is a positive number, so that 64
 -- lies between 32 and 128; 0 counts as 1/2, true as 1, and names of other kinds by their
--- place in the order met. rate says how fast covariance fades along an axis at first, of
--- an axis of two values a third of it; fit is how far 24 points and more may move that, 8
+-- place in the order met. rate is the inverse length scale of an axis at first, of an axis of
+-- two values a third of it; fit is how far 24 points and more may move that, 8
 -- where children are drawn at random: those that the model picked lie where it hoped.
 
 local core     = require "kernelband.core"
@@ -126,8 +126,8 @@ function surrogate.new(options, moves, remembered, strategies)
   local imagined = {}                   -- keys of what is under way, as learnt
   local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
 
-  local function worth_of(key, excess, mean)
-    return known[key] and 0 or excess * math.min(1, math.max(0.02, mean))
+  local function worth_of(key, gain, mean)
+    return known[key] and 0 or gain * math.min(1, math.max(0.02, mean))
   end
 
   -- The place of coordinates with that key.
@@ -137,7 +137,7 @@ function surrogate.new(options, moves, remembered, strategies)
       n = assert(speed:track(x))
       assert(valid:track(x))
       place[key], xs[n], keys[n], placed = n, x, key, n
-      if worths then worths[n] = worth_of(key, speed:excess(n, top), (valid:at(n))) end
+      if worths then worths[n] = worth_of(key, speed:improvement(n, top), (valid:at(n))) end
     end
     return n
   end
@@ -187,10 +187,10 @@ function surrogate.new(options, moves, remembered, strategies)
   -- The models anew, from memory and the points.
   local function rebuild()
     local capacity = most_points + transfer.most_points + 64
-    speed = core.gp(rates, { scale = 1, noise = 0.05, level = 1, mean = 0.2, keep = 0,
-                             kin = o.kin, capacity = capacity })
-    valid = core.gp(rates, { scale = 0.4, noise = 0.1, level = 0.2, mean = 0.85, kin = o.kin,
-                             capacity = capacity })
+    speed = core.gp(rates, { signal = 1, noise = 0.05, level = 1, mean = 0.2,
+                             correlation = o.kin, capacity = capacity })
+    valid = core.gp(rates, { signal = 0.4, noise = 0.1, level = 0.2, mean = 0.85,
+                             correlation = o.kin, capacity = capacity })
     place, xs, keys, placed, looks, lists, worths = {}, {}, {}, 0, 0, {}, nil
     recall()
     if #points >= most_points then thin_out() end
@@ -273,7 +273,7 @@ function surrogate.new(options, moves, remembered, strategies)
 
   local function value_all()
     worths, values, first = {}, {}, {}
-    speed:excesses(top, improvement)
+    speed:improvements(top, improvement)
     valid:means(chance)
     for n = 1, placed do
       local c = chance[n]
