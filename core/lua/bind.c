@@ -2,32 +2,104 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-void *kb_bind_slot(lua_State *L, const char *type)
+static const char *name_of(const struct kb_class *c)
 {
-    void **slot = lua_newuserdatauv(L, sizeof *slot, 0);
-    *slot = NULL;
-    luaL_setmetatable(L, type);
-    return slot;
+    return strchr(c->type, '.') + 1;
 }
 
-void kb_bind_type(lua_State *L, const char *type, const luaL_Reg *meta,
-                  const luaL_Reg *methods)
+/* Its only upvalue is the class. */
+static int close_any(lua_State *L)      /* close, __close and __gc */
 {
-    luaL_newmetatable(L, type);                         /* [mt] */
-    if (meta)
-        luaL_setfuncs(L, meta, 0);
-    lua_newtable(L);                                    /* [mt methods] */
-    luaL_setfuncs(L, methods, 0);
-    lua_setfield(L, -2, "__index");                     /* [mt] */
+    const struct kb_class *c = lua_touserdata(L, lua_upvalueindex(1));
+    c->free(kb_bind_take(L, 1, c));
+    return 0;
+}
+
+static void set_close(lua_State *L, const struct kb_class *c, const char *name)
+{
+    lua_pushlightuserdata(L, (void *)(uintptr_t)c);
+    lua_pushcclosure(L, close_any, 1);
+    lua_setfield(L, -2, name);
+}
+
+void kb_bind_class(lua_State *L, const struct kb_class *c,
+                   const luaL_Reg *methods, lua_CFunction make)
+{
+    luaL_newmetatable(L, c->type);                      /* [core mt] */
+    set_close(L, c, "__gc");
+    set_close(L, c, "__close");
+    lua_newtable(L);                                    /* [core mt index] */
+    set_close(L, c, "close");
+    for (; methods && methods->name; methods++) {
+        lua_pushcfunction(L, methods->func);
+        lua_setfield(L, methods->name[0] == '_' ? -3 : -2, methods->name);
+    }
+    lua_setfield(L, -2, "__index");                     /* [core mt] */
     lua_pushliteral(L, "locked");
     lua_setfield(L, -2, "__metatable");
     lua_pop(L, 1);
+    if (make) {
+        lua_pushcfunction(L, make);
+        lua_setfield(L, -2, name_of(c));
+    }
+}
+
+void *kb_bind_new(lua_State *L, const struct kb_class *c, int owner)
+{
+    void **slot = lua_newuserdatauv(L, sizeof *slot, 1);
+    *slot = NULL;
+    luaL_setmetatable(L, c->type);
+    if (owner) {
+        lua_pushvalue(L, owner);
+        lua_setiuservalue(L, -2, 1);
+    }
+    return slot;
+}
+
+void *kb_bind_self(lua_State *L, int idx, const struct kb_class *c)
+{
+    void **slot = luaL_checkudata(L, idx, c->type);
+    if (!*slot)
+        luaL_argerror(L, idx, lua_pushfstring(L, "closed %s",
+                                              name_of(c)));
+    if (c->owner) {
+        lua_getiuservalue(L, idx, 1);                   /* [.. owner] */
+        kb_bind_self(L, lua_gettop(L), c->owner);
+        lua_pop(L, 1);
+    }
+    return *slot;
+}
+
+void *kb_bind_take(lua_State *L, int idx, const struct kb_class *c)
+{
+    void **slot = luaL_checkudata(L, idx, c->type), *object = *slot;
+    *slot = NULL;
+    return object;
+}
+
+KB_CLASS(block, free);
+
+char **kb_bind_block(lua_State *L)
+{
+    return kb_bind_new(L, &kb_class_block, 0);
+}
+
+int kb_bind_push_block(lua_State *L, char **slot, size_t n)
+{
+    lua_pushlstring(L, *slot ? *slot : "", n);
+    free(*slot);
+    *slot = NULL;
+    return 1;
 }
 
 int kb_bind_fail_text(lua_State *L, kb_status status, const char *text)
 {
+    if (!*text)
+        return kb_bind_fail(L, status);
     assert(status < 0);
     luaL_pushfail(L);
     lua_pushstring(L, text);
@@ -44,18 +116,58 @@ int kb_bind_fail(lua_State *L, kb_status status)
     return kb_bind_fail_text(L, status, text);
 }
 
+int kb_bind_done(lua_State *L, kb_status status)
+{
+    if (status)
+        return kb_bind_fail(L, status);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+void kb_bind_set_integer(lua_State *L, const char *key, lua_Integer value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, key);
+}
+
+void kb_bind_set_number(lua_State *L, const char *key, double value)
+{
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, key);
+}
+
+void kb_bind_set_text(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+void kb_bind_set_bytes(lua_State *L, const char *key, const char *value,
+                       size_t n)
+{
+    lua_pushlstring(L, value ? value : "", n);
+    lua_setfield(L, -2, key);
+}
+
+void kb_bind_set_flag(lua_State *L, const char *key, bool value)
+{
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, key);
+}
+
 int luaopen_kernelband_core(lua_State *L)
 {
     static void (*const nouns[])(lua_State *) = {
         kb_bind_rng,      kb_bind_ucb,     kb_bind_cluster, kb_bind_logit, kb_bind_gp,
         kb_bind_overtime,
         kb_bind_stats,    kb_bind_device,  kb_bind_process,
-        kb_bind_store,    kb_bind_system,  kb_bind_nvrtc,
+        kb_bind_store,    kb_bind_system,  kb_bind_compile,
         kb_bind_http,     kb_bind_command, kb_bind_gzip,
-        kb_bind_markdown, kb_bind_serve,   kb_bind_source,  kb_bind_cubin,
+        kb_bind_markdown, kb_bind_serve,   kb_bind_source,
         kb_bind_events,
     };
     lua_newtable(L);                                    /* [core] */
+    kb_bind_class(L, &kb_class_block, NULL, NULL);
     for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
         nouns[i](L);
     return 1;

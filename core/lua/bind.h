@@ -10,6 +10,7 @@
 #ifndef KB_BIND_H
 #define KB_BIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <lua.h>
@@ -34,26 +35,72 @@ void kb_bind_command(lua_State *L);
 void kb_bind_events(lua_State *L);
 void kb_bind_http(lua_State *L);
 void kb_bind_gzip(lua_State *L);
-void kb_bind_nvrtc(lua_State *L);
-void kb_bind_cubin(lua_State *L);
+void kb_bind_compile(lua_State *L);
 void kb_bind_process(lua_State *L);
 void kb_bind_serve(lua_State *L);
 void kb_bind_source(lua_State *L);
 void kb_bind_store(lua_State *L);
 void kb_bind_system(lua_State *L);
 
-/* [] -> [userdata]; one NULL pointer wearing metatable type, so that __gc is
- * safe from the first instant. Store the real object last. */
-void *kb_bind_slot(lua_State *L, const char *type);
+/* A kind of userdata: one pointer to what C made, NULL until it is made and
+ * once it is closed. All that is common to them is here: __gc, __close, close,
+ * and the check of self. */
+struct kb_class {
+    const char *type;                   /* "kernelband.NAME", its metatable's */
+    void (*free)(void *object);         /* also of NULL */
+    const struct kb_class *owner;       /* must be open too; NULL: need not */
+};
 
-/* [] -> []; registers metatable type: meta holds metamethods (NULL for none),
- * methods becomes __index, __metatable is locked. */
-void kb_bind_type(lua_State *L, const char *type, const luaL_Reg *meta,
-                  const luaL_Reg *methods);
+/* Those that more than one file knows. */
+extern const struct kb_class kb_class_buffers, kb_class_command, kb_class_device,
+    kb_class_http, kb_class_object;
+
+/* Defines kb_class_NAME, whose objects are freed by release. */
+#define KB_CLASS(name, release) KB_CLASS_OF(name, release, NULL)
+#define KB_CLASS_OF(name, release, owner)                                   \
+    static void name##_free_any(void *object) { release(object); }          \
+    const struct kb_class kb_class_##name = {                               \
+        "kernelband." #name, name##_free_any, owner                         \
+    }
+
+/* [core] -> [core]; registers the class, and make, if any, as core.NAME. Methods
+ * whose names begin with __ go into the metatable, the others into its __index;
+ * methods may be NULL. __metatable is locked. */
+void kb_bind_class(lua_State *L, const struct kb_class *c,
+                   const luaL_Reg *methods, lua_CFunction make);
+
+/* [..] -> [.. userdata]; a slot, NULL still, so that __gc is safe from the
+ * first instant: store the real object last. It keeps the value at owner, if
+ * that is not 0, alive for as long as it lives. */
+void *kb_bind_new(lua_State *L, const struct kb_class *c, int owner);
+
+/* The open object at idx; raises when it is of another class or closed. */
+void *kb_bind_self(lua_State *L, int idx, const struct kb_class *c);
+
+/* The object at idx or NULL, which is the caller's from now on: it is closed. */
+void *kb_bind_take(lua_State *L, int idx, const struct kb_class *c);
+
+/* [..] -> [.. userdata]; a slot for malloc'd bytes, whatever is raised before
+ * they are free again. */
+char **kb_bind_block(lua_State *L);
+
+/* [] -> [string]; the n bytes of slot, which are freed. Returns 1. */
+int kb_bind_push_block(lua_State *L, char **slot, size_t n);
 
 /* Pushes nil, text, name and returns 3. status < 0. The second form says more
- * than the status alone can. */
+ * than the status alone can, unless text is "". */
 int kb_bind_fail(lua_State *L, kb_status status);
 int kb_bind_fail_text(lua_State *L, kb_status status, const char *text);
+
+/* Pushes true and returns 1, or fails with status. */
+int kb_bind_done(lua_State *L, kb_status status);
+
+/* [t] -> [t]; t[key] = value. */
+void kb_bind_set_integer(lua_State *L, const char *key, lua_Integer value);
+void kb_bind_set_number(lua_State *L, const char *key, double value);
+void kb_bind_set_text(lua_State *L, const char *key, const char *value);
+void kb_bind_set_bytes(lua_State *L, const char *key, const char *value,
+                       size_t n);
+void kb_bind_set_flag(lua_State *L, const char *key, bool value);
 
 #endif

@@ -38,20 +38,10 @@ void kb_bind_vector(lua_State *L, int arg, size_t n, double limit, double *out)
     }
 }
 
-static int is_known(const char *key, const char *const *known)
-{
-    while (*known && strcmp(*known, key) != 0)
-        known++;
-    return *known != NULL;
-}
-
 /* Of several unknown keys the first in alphabetical order is named, so that
  * the message does not depend on how a table happens to be laid out. */
-void kb_bind_options(lua_State *L, int arg, const char *const *known)
+static void refuse_unknown(lua_State *L, int arg, const struct kb_option *o)
 {
-    if (lua_isnoneornil(L, arg))
-        return;
-    luaL_checktype(L, arg, LUA_TTABLE);
     const char *worst = NULL;           /* lives as long as the table's key */
     lua_pushnil(L);
     while (lua_next(L, arg)) {                              /* [.. key value] */
@@ -59,56 +49,104 @@ void kb_bind_options(lua_State *L, int arg, const char *const *known)
         if (lua_type(L, -1) != LUA_TSTRING)
             luaL_argerror(L, arg, "options are written name = value");
         const char *key = lua_tostring(L, -1);
-        if (!is_known(key, known) && (!worst || strcmp(key, worst) < 0))
+        const struct kb_option *known = o;
+        while (known->name && strcmp(known->name, key) != 0)
+            known++;
+        if (!known->name && (!worst || strcmp(key, worst) < 0))
             worst = key;
     }
     if (!worst)
         return;
     luaL_Buffer text;
     luaL_buffinit(L, &text);
-    for (const char *sep = ""; *known; known++, sep = ", ") {
+    for (const char *sep = ""; o->name; o++, sep = ", ") {
         luaL_addstring(&text, sep);
-        luaL_addstring(&text, *known);
+        luaL_addstring(&text, o->name);
     }
     luaL_pushresult(&text);
     luaL_argerror(L, arg, lua_pushfstring(L, "unknown option '%s' (known: %s)",
                                           worst, lua_tostring(L, -1)));
 }
 
-static int push_option(lua_State *L, int arg, const char *key)
+static void refuse_option(lua_State *L, int arg, const char *name,
+                          const char *expected)
 {
-    if (lua_isnoneornil(L, arg)) {
-        lua_pushnil(L);
-        return LUA_TNIL;
-    }
-    return lua_getfield(L, arg, key);
+    luaL_argerror(L, arg, lua_pushfstring(L, "option '%s': expected %s, got %s",
+                                          name, expected,
+                                          luaL_tolstring(L, -1, NULL)));
 }
 
-double kb_bind_number_option(lua_State *L, int arg, const char *key,
-                             double fallback)
+static void read_integer(lua_State *L, int arg, const struct kb_option *o)
 {
-    int type = push_option(L, arg, key);                    /* [.. value] */
-    if (type != LUA_TNIL && type != LUA_TNUMBER)
-        luaL_argerror(L, arg, lua_pushfstring(L,
-            "option '%s': expected a number, got %s", key,
-            lua_typename(L, type)));
-    double x = type == LUA_TNIL ? fallback : lua_tonumber(L, -1);
-    lua_pop(L, 1);
-    return x;
-}
-
-lua_Integer kb_bind_integer_option(lua_State *L, int arg, const char *key,
-                                   lua_Integer fallback)
-{
-    int type = push_option(L, arg, key);                    /* [.. value] */
     int whole = 0;
     lua_Integer x = lua_tointegerx(L, -1, &whole);
-    if (type != LUA_TNIL && (type != LUA_TNUMBER || !whole))
-        luaL_argerror(L, arg, lua_pushfstring(L,
-            "option '%s': expected an integer, got %s", key,
-            luaL_tolstring(L, -1, NULL)));
-    lua_pop(L, 1);
-    return type == LUA_TNIL ? fallback : x;
+    if (lua_type(L, -1) != LUA_TNUMBER || !whole)
+        refuse_option(L, arg, o->name, "an integer");
+    if (o->least < o->most && (x < o->least || x > o->most))
+        luaL_argerror(L, arg, lua_pushfstring(L, "option '%s' must be in %I .. %I",
+            o->name, (LUAI_UACINT)o->least, (LUAI_UACINT)o->most));
+    if (o->size)
+        *o->size = (size_t)x;
+    else
+        *o->integer = x;
+}
+
+/* The value at the top, of option o. */
+static void read_option(lua_State *L, int arg, const struct kb_option *o)
+{
+    int type = lua_type(L, -1);
+    size_t n = 0;
+    if (o->integer || o->size) {
+        read_integer(L, arg, o);
+    } else if (o->number) {
+        if (type != LUA_TNUMBER)
+            refuse_option(L, arg, o->name, "a number");
+        *o->number = lua_tonumber(L, -1);
+    } else if (o->text) {
+        if (type != LUA_TSTRING)
+            luaL_argerror(L, arg, lua_pushfstring(L, "'%s' must be a string",
+                                                  o->name));
+        *o->text = lua_tolstring(L, -1, &n);
+        if (o->bytes)
+            *o->bytes = n;
+        else if (strlen(*o->text) != n)
+            luaL_argerror(L, arg, lua_pushfstring(L, "'%s' holds a NUL", o->name));
+    } else if (o->flag) {
+        *o->flag = lua_toboolean(L, -1);
+    }
+}
+
+void kb_bind_options(lua_State *L, int arg, const struct kb_option *o)
+{
+    if (lua_isnoneornil(L, arg))
+        return;
+    luaL_checktype(L, arg, LUA_TTABLE);
+    refuse_unknown(L, arg, o);
+    for (; o->name; o++) {
+        if (lua_getfield(L, arg, o->name) != LUA_TNIL)      /* [.. value] */
+            read_option(L, arg, o);
+        lua_pop(L, 1);
+    }
+}
+
+size_t kb_bind_words(lua_State *L, int idx, const char *what,
+                     const char **out, size_t least, size_t most)
+{
+    lua_Integer n = lua_istable(L, idx) ? luaL_len(L, idx) : -1;
+    if (n < 0 || (size_t)n < least || (size_t)n > most)
+        luaL_error(L, "%s must be a list of %I to %I strings", what,
+                   (LUAI_UACINT)least, (LUAI_UACINT)most);
+    for (lua_Integer i = 0; i < n; i++) {
+        size_t bytes = 0;
+        bool good = lua_geti(L, idx, i + 1) == LUA_TSTRING; /* [.. word] */
+        out[i] = good ? lua_tolstring(L, -1, &bytes) : "";
+        if (!good || strlen(out[i]) != bytes)
+            luaL_error(L, "%s must be a list of strings without NUL; element "
+                       "%I is not", what, (LUAI_UACINT)i + 1);
+        lua_pop(L, 1);
+    }
+    out[n] = NULL;
+    return (size_t)n;
 }
 
 lua_Integer kb_bind_integer(lua_State *L, int arg, const char *what,
@@ -121,4 +159,22 @@ lua_Integer kb_bind_integer(lua_State *L, int arg, const char *what,
             "%s must be an integer in %I .. %I, got %I", what,
             (LUAI_UACINT)least, (LUAI_UACINT)most, (LUAI_UACINT)x));
     return x;
+}
+
+lua_Integer kb_bind_opt_integer(lua_State *L, int arg, const char *what,
+                                lua_Integer least, lua_Integer most,
+                                lua_Integer fallback)
+{
+    return lua_isnoneornil(L, arg) ? fallback
+         : kb_bind_integer(L, arg, what, least, most);
+}
+
+int kb_bind_push_numbers(lua_State *L, const double *x, size_t n)
+{
+    lua_createtable(L, (int)n, 0);                          /* [.. list] */
+    for (size_t i = 0; i < n; i++) {
+        lua_pushnumber(L, x[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
 }

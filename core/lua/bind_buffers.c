@@ -27,18 +27,30 @@
  *   core.bound(dtype, bound) -> { u_out =, u_acc =, c2 =, tiny =, exact = }
  *     what b:compare takes for an array of that dtype; u_out is 0 for integers
  */
+#include "bind_arg.h"
 #include "bind_device.h"
 
 #include <float.h>
 #include <string.h>
 
-#define BUFFERS "kernelband.buffers"
+KB_CLASS(buffers, kb_buffers_free);
 
-kb_buffers *kb_bind_check_buffers(lua_State *L, int idx)
+static kb_buffers *buffers_at(lua_State *L, int idx)
 {
-    kb_buffers **slot = luaL_checkudata(L, idx, BUFFERS);
-    luaL_argcheck(L, *slot, idx, "closed buffers");
-    return *slot;
+    return kb_bind_self(L, idx, &kb_class_buffers);
+}
+
+static kb_buffers *self(lua_State *L)
+{
+    return buffers_at(L, 1);
+}
+
+static enum kb_dtype check_dtype(lua_State *L, int idx)
+{
+    enum kb_dtype dtype = KB_F32;
+    if (kb_dtype_parse(luaL_checkstring(L, idx), &dtype))
+        luaL_error(L, "unknown dtype '%s'", lua_tostring(L, idx));
+    return dtype;
 }
 
 static void check_one_arg(lua_State *L, int idx, struct kb_arg *a)
@@ -50,8 +62,7 @@ static void check_one_arg(lua_State *L, int idx, struct kb_arg *a)
     lua_getfield(L, idx, "mode");                       /* [.. mode] */
     a->mode = (enum kb_mode)luaL_checkoption(L, -1, NULL, modes);
     lua_getfield(L, idx, "dtype");                      /* [.. dtype] */
-    if (kb_dtype_parse(luaL_checkstring(L, -1), &a->dtype))
-        luaL_error(L, "unknown dtype '%s'", lua_tostring(L, -1));
+    a->dtype = check_dtype(L, -1);
     if (lua_getfield(L, idx, "count") != LUA_TNIL) {    /* [.. count] */
         lua_Integer n = luaL_checkinteger(L, -1);
         luaL_argcheck(L, n >= 1, idx, "count must be at least 1");
@@ -69,92 +80,83 @@ static void check_one_arg(lua_State *L, int idx, struct kb_arg *a)
 
 size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg)
 {
-    luaL_checktype(L, idx, LUA_TTABLE);
-    lua_Integer n = luaL_len(L, idx);
-    luaL_argcheck(L, n >= 1 && n <= KB_DEVICE_ARGS, idx, "bad argument count");
-    memset(arg, 0, sizeof *arg * (size_t)n);
-    for (lua_Integer i = 0; i < n; i++) {
-        lua_geti(L, idx, i + 1);                        /* [.. one] */
+    size_t n = kb_bind_length(L, idx, KB_DEVICE_ARGS);
+    luaL_argcheck(L, n >= 1, idx, "bad argument count");
+    memset(arg, 0, sizeof *arg * n);
+    for (size_t i = 0; i < n; i++) {
+        lua_geti(L, idx, (lua_Integer)i + 1);           /* [.. one] */
         check_one_arg(L, lua_gettop(L), &arg[i]);
         lua_pop(L, 1);
     }
-    return (size_t)n;
+    return n;
 }
 
 int kb_bind_new_buffers(lua_State *L, kb_device *d)
 {
     struct kb_arg arg[KB_DEVICE_ARGS];
     size_t args = kb_bind_check_args(L, 2, arg);
-    lua_Integer slots = luaL_checkinteger(L, 3);
-    luaL_argcheck(L, slots >= 1 && slots <= KB_DEVICE_SLOTS, 3, "bad count");
-    kb_buffers **slot = kb_bind_slot_of(L, BUFFERS, 1);
+    lua_Integer slots = kb_bind_integer(L, 3, "slots", 1, KB_DEVICE_SLOTS);
+    kb_buffers **slot = kb_bind_new(L, &kb_class_buffers, 1);
     kb_status st = kb_buffers_new(d, arg, args, (size_t)slots, slot);
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int buffers_close(lua_State *L)                  /* __gc and __close */
-{
-    kb_buffers **slot = luaL_checkudata(L, 1, BUFFERS);
-    kb_buffers_free(*slot);
-    *slot = NULL;
-    return 0;
 }
 
 /* The 1-based array argument at idx, as an index from 0. */
 static size_t check_array(lua_State *L, int idx, const kb_buffers *b)
 {
-    lua_Integer i = luaL_checkinteger(L, idx);
-    luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= kb_buffers_args(b), idx,
-                  "argument out of range");
-    luaL_argcheck(L, kb_buffers_arg(b, (size_t)i - 1)->mode != KB_SCALAR, idx,
+    size_t i = (size_t)kb_bind_integer(L, idx, "argument", 1,
+                                       (lua_Integer)kb_buffers_args(b)) - 1;
+    luaL_argcheck(L, kb_buffers_arg(b, i)->mode != KB_SCALAR, idx,
                   "this argument is a scalar");
-    return (size_t)i - 1;
+    return i;
 }
 
 static size_t check_slot(lua_State *L, int idx, const kb_buffers *b)
 {
-    lua_Integer i = luaL_optinteger(L, idx, 1);
-    luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= kb_buffers_slots(b), idx,
-                  "slot out of range");
-    return (size_t)i - 1;
+    return (size_t)kb_bind_opt_integer(L, idx, "slot", 1,
+                                       (lua_Integer)kb_buffers_slots(b), 1) - 1;
 }
 
 static size_t check_place(lua_State *L, int idx, const struct kb_arg *a)
 {
-    lua_Integer i = luaL_checkinteger(L, idx);
-    luaL_argcheck(L, i >= 1 && (lua_Unsigned)i <= a->count, idx,
-                  "element out of range");
-    return (size_t)i - 1;
+    return (size_t)kb_bind_integer(L, idx, "element", 1,
+                                   (lua_Integer)a->count) - 1;
+}
+
+static lua_Integer check_least(lua_State *L, int idx, lua_Integer least)
+{
+    return kb_bind_integer(L, idx, "value", least, LUA_MAXINTEGER);
 }
 
 /* A device that is lost cannot go on, whatever the script does. */
-static void must(lua_State *L, kb_status st)
+static int must(lua_State *L, kb_status st)
 {
     if (st == KB_ENOMEM)
-        luaL_error(L, "out of memory");
-    if (st)
-        luaL_error(L, "the device is lost");
+        return luaL_error(L, "out of memory");
+    return st ? luaL_error(L, "the device is lost") : 0;
+}
+
+static uint64_t check_seed(lua_State *L, int idx)
+{
+    return (uint64_t)luaL_checkinteger(L, idx);
 }
 
 static int buffers_fill(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
     enum kb_fill fill;
     if (kb_fill_parse(luaL_checkstring(L, 3), &fill))
         return luaL_argerror(L, 3, "unknown distribution");
-    lua_Integer seed = luaL_checkinteger(L, 4);
-    lua_Integer below = luaL_optinteger(L, 5, 0);
-    luaL_argcheck(L, below >= 0, 5, "a bound of 1 or more");
+    uint64_t seed = check_seed(L, 4);
+    lua_Integer below = lua_isnoneornil(L, 5) ? 0 : check_least(L, 5, 0);
     size_t slot = check_slot(L, 6, b);
-    must(L, kb_buffers_fill(b, i, slot, fill, (uint64_t)below,
-                            (uint64_t)seed));
-    return 0;
+    return must(L, kb_buffers_fill(b, i, slot, fill, (uint64_t)below, seed));
 }
 
 static int buffers_get(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
     size_t at = check_place(L, 3, kb_buffers_arg(b, i));
     size_t slot = check_slot(L, 4, b);
@@ -166,54 +168,42 @@ static int buffers_get(lua_State *L)
 
 static int buffers_copy(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
     size_t to = check_place(L, 3, kb_buffers_arg(b, i));
     size_t from = check_place(L, 4, kb_buffers_arg(b, i));
-    must(L, kb_buffers_copy(b, i, check_slot(L, 5, b), to, from));
-    return 0;
+    return must(L, kb_buffers_copy(b, i, check_slot(L, 5, b), to, from));
 }
 
 static int buffers_turn(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b), slot = check_slot(L, 4, b);
     const struct kb_arg *a = kb_buffers_arg(b, i);
-    lua_Integer by = luaL_checkinteger(L, 3);
-    luaL_argcheck(L, by >= 0, 3, "must be >= 0");
+    lua_Integer by = check_least(L, 3, 0);
     void *at = kb_buffers_at(b, i, slot);
     luaL_argcheck(L, at, 1, "memory out of this process's reach");
-    must(L, kb_tensor_turn(at, a->dtype, a->count, (uint64_t)by % a->count));
-    return 0;
+    return must(L, kb_tensor_turn(at, a->dtype, a->count, (uint64_t)by % a->count));
 }
 
 static int buffers_use(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
-    lua_Integer slots = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, slots >= 1, 2, "must be >= 1");
-    kb_buffers_use(b, (size_t)slots);
+    kb_buffers_use(self(L), (size_t)check_least(L, 2, 1));
     return 0;
 }
 
 static int buffers_stir(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
-    lua_Integer least = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, least >= 0, 2, "must be >= 0");
-    must(L, kb_buffers_stir(b, (size_t)least,
-                            (uint64_t)luaL_checkinteger(L, 3)));
-    return 0;
+    kb_buffers *b = self(L);
+    size_t least = (size_t)check_least(L, 2, 0);
+    return must(L, kb_buffers_stir(b, least, check_seed(L, 3)));
 }
 
 static int buffers_denormals(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b), found = 0;
-    enum kb_dtype dtype;
-    if (kb_dtype_parse(luaL_checkstring(L, 3), &dtype))
-        return luaL_argerror(L, 3, "unknown dtype");
-    if (kb_buffers_denormals(b, i, dtype, &found))
+    if (kb_buffers_denormals(b, i, check_dtype(L, 3), &found))
         luaL_pushfail(L);
     else
         lua_pushinteger(L, (lua_Integer)found);
@@ -222,7 +212,7 @@ static int buffers_denormals(lua_State *L)
 
 static int buffers_mutate(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b), from = check_array(L, 4, b), other = 0;
     enum kb_mutant kind;
     if (kb_mutant_parse(luaL_checkstring(L, 3), &kind))
@@ -235,57 +225,50 @@ static int buffers_mutate(lua_State *L)
                   && n % ((uint64_t)rows * (uint64_t)cols) == 0, 5,
                   "dimensions that are not the array's");
     must(L, kb_buffers_mutate(b, i, kind, from, (size_t)rows, (size_t)cols,
-                              (uint64_t)luaL_checkinteger(L, 7), &other));
+                              check_seed(L, 7), &other));
     lua_pushinteger(L, (lua_Integer)other);
     return 1;
 }
 
 static int buffers_take(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
-    kb_buffers *from = kb_bind_check_buffers(L, 2);
+    kb_buffers *b = self(L);
+    kb_buffers *from = buffers_at(L, 2);
     kb_status st = kb_buffers_take(b, from, check_slot(L, 3, from));
     luaL_argcheck(L, st != KB_EINVAL, 2, "buffers of another device, shape or type");
-    must(L, st);
-    return 0;
+    return must(L, st);
 }
 
 static int buffers_absolute(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
-    must(L, kb_buffers_absolute(b, check_array(L, 2, b)));
-    return 0;
+    kb_buffers *b = self(L);
+    return must(L, kb_buffers_absolute(b, check_array(L, 2, b)));
 }
 
 static int buffers_nudge(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
-    enum kb_dtype dtype;
     luaL_argcheck(L, kb_buffers_arg(b, i)->mode != KB_OUT, 2, "an output alone");
-    luaL_argcheck(L, !kb_dtype_parse(luaL_checkstring(L, 3), &dtype), 3, "unknown dtype");
-    must(L, kb_buffers_nudge(b, i, dtype, (uint64_t)luaL_checkinteger(L, 4)));
-    return 0;
+    return must(L, kb_buffers_nudge(b, i, check_dtype(L, 3), check_seed(L, 4)));
 }
 
 static int buffers_keep(lua_State *L)
 {
-    must(L, kb_buffers_keep(kb_bind_check_buffers(L, 1)));
-    return 0;
+    return must(L, kb_buffers_keep(self(L)));
 }
 
 static int buffers_poison(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
-    must(L, kb_buffers_poison(b, (uint64_t)luaL_checkinteger(L, 2)));
-    return 0;
+    kb_buffers *b = self(L);
+    return must(L, kb_buffers_poison(b, check_seed(L, 2)));
 }
 
 static int buffers_damaged(lua_State *L)
 {
     size_t slot = 0;
     int arg = -1;
-    must(L, kb_buffers_damaged(kb_bind_check_buffers(L, 1), &arg, &slot));
+    must(L, kb_buffers_damaged(self(L), &arg, &slot));
     if (arg < 0) {
         luaL_pushfail(L);
         return 1;
@@ -297,7 +280,7 @@ static int buffers_damaged(lua_State *L)
 
 static int buffers_digest(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     uint64_t digest = 0;
     must(L, kb_buffers_digest(b, check_slot(L, 2, b), &digest));
     lua_pushinteger(L, (lua_Integer)digest);
@@ -322,83 +305,64 @@ static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
     lua_getfield(L, idx, "underflow");                  /* [.. times] */
     b.tiny += (luaL_optnumber(L, -1, 1) - 1) * smallest_normal;
     lua_getfield(L, idx, "accumulate");                 /* [.. dtype] */
-    if (!lua_isnil(L, -1)) {
-        enum kb_dtype sum;
-        if (kb_dtype_parse(luaL_checkstring(L, -1), &sum))
-            luaL_error(L, "accumulate: unknown dtype");
-        b.u_acc = kb_dtype_roundoff(sum);
-    }
+    if (!lua_isnil(L, -1))
+        b.u_acc = kb_dtype_roundoff(check_dtype(L, -1));
     lua_pop(L, 6);
     return b;
 }
 
 static int bound_of(lua_State *L)
 {
-    enum kb_dtype dtype;
-    if (kb_dtype_parse(luaL_checkstring(L, 1), &dtype))
-        return luaL_argerror(L, 1, "unknown dtype");
-    struct kb_bound b = read_bound(L, 2, dtype);
-    const struct { const char *name; double value; } all[] = {
-        { "u_out", b.u_out }, { "u_acc", b.u_acc }, { "c2", b.c2 },
-        { "tiny", b.tiny },
-    };
+    struct kb_bound b = read_bound(L, 2, check_dtype(L, 1));
     lua_newtable(L);                                    /* [.. t] */
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        lua_pushnumber(L, all[i].value);
-        lua_setfield(L, -2, all[i].name);
-    }
-    lua_pushboolean(L, b.exact);
-    lua_setfield(L, -2, "exact");
+    kb_bind_set_number(L, "u_out", b.u_out);
+    kb_bind_set_number(L, "u_acc", b.u_acc);
+    kb_bind_set_number(L, "c2", b.c2);
+    kb_bind_set_number(L, "tiny", b.tiny);
+    kb_bind_set_flag(L, "exact", b.exact);
     return 1;
 }
 
 static int push_comparison(lua_State *L, const struct kb_compare *r)
 {
-    const struct { const char *name; double value; } all[] = {
-        { "n", (double)r->n }, { "bad", (double)r->bad },
-        { "nan_mismatch", (double)r->nan_mismatch },
-        { "poison_left", (double)r->poison_left }, { "got", r->got },
-        { "want", r->want }, { "limit", r->limit },
-        { "max_excess", r->max_excess }, { "err_ss", r->err_ss },
-        { "ref_ss", r->ref_ss },
-    };
     lua_newtable(L);                                    /* [.. t] */
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        lua_pushnumber(L, all[i].value);
-        lua_setfield(L, -2, all[i].name);
-    }
-    if (r->first_bad != SIZE_MAX) {
-        lua_pushinteger(L, (lua_Integer)r->first_bad);
-        lua_setfield(L, -2, "first_bad");               /* from 0, as in C */
-    }
+    kb_bind_set_number(L, "n", (double)r->n);
+    kb_bind_set_number(L, "bad", (double)r->bad);
+    kb_bind_set_number(L, "nan_mismatch", (double)r->nan_mismatch);
+    kb_bind_set_number(L, "poison_left", (double)r->poison_left);
+    kb_bind_set_number(L, "got", r->got);
+    kb_bind_set_number(L, "want", r->want);
+    kb_bind_set_number(L, "limit", r->limit);
+    kb_bind_set_number(L, "max_excess", r->max_excess);
+    kb_bind_set_number(L, "err_ss", r->err_ss);
+    kb_bind_set_number(L, "ref_ss", r->ref_ss);
+    if (r->first_bad != SIZE_MAX)                       /* from 0, as in C */
+        kb_bind_set_integer(L, "first_bad", (lua_Integer)r->first_bad);
     return 1;
 }
 
 static int buffers_spread(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
-    kb_buffers *want = kb_bind_check_buffers(L, 3);
-    kb_buffers *near = kb_bind_check_buffers(L, 4);
-    kb_buffers *base = lua_isnoneornil(L, 8) ? NULL : kb_bind_check_buffers(L, 8);
-    enum kb_dtype dtype;
-    luaL_argcheck(L, !kb_dtype_parse(luaL_checkstring(L, 6), &dtype), 6, "unknown dtype");
-    struct kb_bound bound = read_bound(L, 5, dtype);
+    kb_buffers *want = buffers_at(L, 3);
+    kb_buffers *near = buffers_at(L, 4);
+    kb_buffers *base = lua_isnoneornil(L, 8) ? NULL : buffers_at(L, 8);
+    struct kb_bound bound = read_bound(L, 5, check_dtype(L, 6));
     kb_status st = kb_buffers_spread(b, i, want, near, &bound, luaL_checknumber(L, 7),
                                      base);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 3, "another shape");
-    must(L, st);
-    return 0;
+    return must(L, st);
 }
 
 static int buffers_compare(lua_State *L)
 {
-    kb_buffers *b = kb_bind_check_buffers(L, 1);
+    kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b), slot = check_slot(L, 3, b);
-    kb_buffers *want = kb_bind_check_buffers(L, 4);
+    kb_buffers *want = buffers_at(L, 4);
     kb_buffers *scale = lua_isnoneornil(L, 5)
-                      ? NULL : kb_bind_check_buffers(L, 5);
+                      ? NULL : buffers_at(L, 5);
     lua_settop(L, 6);
     struct kb_bound bound = read_bound(L, 6, kb_buffers_arg(b, i)->dtype);
     struct kb_compare r;
@@ -410,11 +374,7 @@ static int buffers_compare(lua_State *L)
     return push_comparison(L, &r);
 }
 
-static const luaL_Reg meta[] = {
-    { "__gc", buffers_close }, { "__close", buffers_close }, { NULL, NULL }
-};
 static const luaL_Reg methods[] = {
-    { "close",    buffers_close    },
     { "fill",     buffers_fill     },
     { "get",      buffers_get      },
     { "copy",     buffers_copy     },
@@ -437,7 +397,7 @@ static const luaL_Reg methods[] = {
 
 void kb_bind_buffers(lua_State *L)                      /* [core] -> [core] */
 {
-    kb_bind_type(L, BUFFERS, meta, methods);
+    kb_bind_class(L, &kb_class_buffers, methods, NULL);
     lua_pushcfunction(L, bound_of);
     lua_setfield(L, -2, "bound");
 }

@@ -9,38 +9,30 @@
  *   k:fit(list_of_x)     -> list of ids; replaces the state
  *   #k                   -> live clusters
  */
+#include <string.h>
+
 #include "bandit/cluster.h"
 #include "bind_arg.h"
 
-#define CLUSTER "kernelband.cluster"
+KB_CLASS(cluster, kb_cluster_free);
 
 static kb_cluster *self(lua_State *L)
 {
-    kb_cluster **slot = luaL_checkudata(L, 1, CLUSTER);
-    luaL_argcheck(L, *slot, 1, "closed cluster");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_cluster);
 }
 
 static int cluster_new(lua_State *L)
 {
-    static const char *const known[] = { "seed", NULL };
     lua_Integer k = kb_bind_integer(L, 1, "K", 1, KB_CLUSTER_MAX_K);
     lua_Integer dim = kb_bind_integer(L, 2, "dim", 1, KB_CLUSTER_MAX_DIM);
-    kb_bind_options(L, 3, known);
-    lua_Integer seed = kb_bind_integer_option(L, 3, "seed", 0);
-
-    kb_cluster **slot = kb_bind_slot(L, CLUSTER);           /* [.. slot] */
+    int64_t seed = 0;
+    kb_bind_options(L, 3, (const struct kb_option[]) {
+        { .name = "seed", .integer = &seed }, { 0 }
+    });
+    kb_cluster **slot = kb_bind_new(L, &kb_class_cluster, 0);
     kb_status st = kb_cluster_new((size_t)k, (size_t)dim, (uint64_t)seed,
                                   slot);
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int cluster_close(lua_State *L)
-{
-    kb_cluster **slot = luaL_checkudata(L, 1, CLUSTER);
-    kb_cluster_free(*slot);
-    *slot = NULL;
-    return 0;
 }
 
 static size_t check_id(lua_State *L, size_t most)
@@ -85,14 +77,8 @@ static int cluster_centre(lua_State *L)
     size_t id = check_id(L, kb_cluster_live(c));
     size_t dim = kb_cluster_dim(c);
     double copy[KB_CLUSTER_MAX_DIM];
-    for (size_t d = 0; d < dim; d++)
-        copy[d] = kb_cluster_centre(c, id)[d];
-    lua_createtable(L, (int)dim, 0);                        /* [.. list] */
-    for (size_t d = 0; d < dim; d++) {
-        lua_pushnumber(L, copy[d]);
-        lua_seti(L, -2, (lua_Integer)d + 1);
-    }
-    return 1;
+    memcpy(copy, kb_cluster_centre(c, id), dim * sizeof *copy);
+    return kb_bind_push_numbers(L, copy, dim);
 }
 
 static int cluster_count(lua_State *L)
@@ -144,14 +130,8 @@ static int cluster_len(lua_State *L)
 
 void kb_bind_cluster(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        { "__gc",    cluster_close },
-        { "__close", cluster_close },
-        { "__len",   cluster_len   },
-        { NULL, NULL }
-    };
     static const luaL_Reg methods[] = {
-        { "close",   cluster_close   },
+        { "__len",   cluster_len     },
         { "assign",  cluster_assign  },
         { "nearest", cluster_nearest },
         { "centre",  cluster_centre  },
@@ -159,7 +139,5 @@ void kb_bind_cluster(lua_State *L)
         { "fit",     cluster_fit     },
         { NULL, NULL }
     };
-    kb_bind_type(L, CLUSTER, meta, methods);
-    lua_pushcfunction(L, cluster_new);
-    lua_setfield(L, -2, "cluster");
+    kb_bind_class(L, &kb_class_cluster, methods, cluster_new);
 }

@@ -23,55 +23,32 @@
  * args is a list of { mode = "in"|"out"|"inout"|"scalar", dtype =, count = of
  * an array, value = of a scalar }.
  */
+#include "bind_arg.h"
 #include "bind_device.h"
 
 #include <string.h>
 
 #include "system/host.h"
 
-#define DEVICE  "kernelband.device"
-#define OBJECT  "kernelband.object"
-#define PROGRAM "kernelband.program"
-
 enum { LOG_BYTES = 4096, TEXT_BYTES = 4 << 20 };
 
-static kb_device *check_device(lua_State *L, int idx)
+KB_CLASS(device, kb_device_close);
+KB_CLASS_OF(object, kb_object_free, &kb_class_device);
+KB_CLASS_OF(program, kb_program_stop, &kb_class_buffers);
+
+static kb_device *check_device(lua_State *L)
 {
-    kb_device **slot = luaL_checkudata(L, idx, DEVICE);
-    luaL_argcheck(L, *slot, idx, "closed device");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_device);
 }
 
-/* The open object at idx, whose device is open too. */
 static kb_object *check_object(lua_State *L, int idx)
 {
-    kb_object **slot = luaL_checkudata(L, idx, OBJECT);
-    luaL_argcheck(L, *slot, idx, "closed object");
-    lua_getiuservalue(L, idx, 1);                       /* [.. device] */
-    check_device(L, lua_gettop(L));
-    lua_pop(L, 1);
-    return *slot;
+    return kb_bind_self(L, idx, &kb_class_object);
 }
 
-/* The program at idx, started and its buffers open. */
-static kb_program *check_program(lua_State *L, int idx)
+static kb_program *check_program(lua_State *L)
 {
-    kb_program **slot = luaL_checkudata(L, idx, PROGRAM);
-    luaL_argcheck(L, *slot, idx, "stopped program");
-    lua_getiuservalue(L, idx, 1);                       /* [.. buffers] */
-    kb_bind_check_buffers(L, lua_gettop(L));
-    lua_pop(L, 1);
-    return *slot;
-}
-
-void *kb_bind_slot_of(lua_State *L, const char *type, int owner)
-{
-    void **slot = lua_newuserdatauv(L, sizeof *slot, 1);
-    *slot = NULL;
-    luaL_setmetatable(L, type);
-    lua_pushvalue(L, owner);
-    lua_setiuservalue(L, -2, 1);
-    return slot;
+    return kb_bind_self(L, 1, &kb_class_program);
 }
 
 static int device_new(lua_State *L)
@@ -80,11 +57,9 @@ static int device_new(lua_State *L)
     char exe[KB_HOST_PATH_BYTES];
     if (kb_host_exe(exe, sizeof exe))
         return kb_bind_fail(L, KB_ESYS);
-    kb_device **slot = kb_bind_slot(L, DEVICE);         /* [name slot] */
+    kb_device **slot = kb_bind_new(L, &kb_class_device, 0);
     kb_status st = kb_device_open(name, exe, slot, &why);
-    if (st && *why)
-        return kb_bind_fail_text(L, st, why);
-    return st ? kb_bind_fail(L, st) : 1;
+    return st ? kb_bind_fail_text(L, st, why) : 1;
 }
 
 static int device_language(lua_State *L)
@@ -99,84 +74,80 @@ static int device_gpus(lua_State *L)
     return 1;
 }
 
-static int device_close(lua_State *L)                   /* __gc and __close */
+static void set_size(lua_State *L, const char *key, uint64_t value)
 {
-    kb_device **slot = luaL_checkudata(L, 1, DEVICE);
-    kb_device_close(*slot);
-    *slot = NULL;
-    return 0;
-}
-
-static void set_integer(lua_State *L, const char *key, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_text(lua_State *L, const char *key, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
+    kb_bind_set_integer(L, key, (lua_Integer)value);
 }
 
 static int device_describe(lua_State *L)
 {
-    const struct kb_device_info *i = kb_device_about(check_device(L, 1));
+    const struct kb_device_info *i = kb_device_about(check_device(L));
     lua_newtable(L);                                    /* [d t] */
-    lua_pushboolean(L, i->fresh_outputs);
-    lua_setfield(L, -2, "fresh_outputs");
-    set_text(L, "name", i->name);
-    set_text(L, "language", i->language);
-    set_text(L, "compiler", i->compiler);
-    set_text(L, "flags", i->flags);
-    set_text(L, "driver", i->driver);
-    set_text(L, "target", i->target);
-    set_integer(L, "sm_count", (uint64_t)i->sm_count);
-    set_integer(L, "sm_threads", (uint64_t)i->sm_threads);
-    set_integer(L, "sm_registers", (uint64_t)i->sm_registers);
-    set_integer(L, "sm_blocks", (uint64_t)i->sm_blocks);
-    set_integer(L, "sm_shared_bytes", i->sm_shared_bytes);
-    set_integer(L, "block_shared_bytes", i->block_shared_bytes);
-    set_integer(L, "l2_bytes", i->l2_bytes);
-    set_integer(L, "memory_bytes", i->memory_bytes);
-    set_integer(L, "arch", (uint64_t)i->arch);
+    kb_bind_set_flag(L, "fresh_outputs", i->fresh_outputs);
+    kb_bind_set_text(L, "name", i->name);
+    kb_bind_set_text(L, "language", i->language);
+    kb_bind_set_text(L, "compiler", i->compiler);
+    kb_bind_set_text(L, "flags", i->flags);
+    kb_bind_set_text(L, "driver", i->driver);
+    kb_bind_set_text(L, "target", i->target);
+    kb_bind_set_integer(L, "sm_count", i->sm_count);
+    kb_bind_set_integer(L, "sm_threads", i->sm_threads);
+    kb_bind_set_integer(L, "sm_registers", i->sm_registers);
+    kb_bind_set_integer(L, "sm_blocks", i->sm_blocks);
+    set_size(L, "sm_shared_bytes", i->sm_shared_bytes);
+    set_size(L, "block_shared_bytes", i->block_shared_bytes);
+    set_size(L, "l2_bytes", i->l2_bytes);
+    set_size(L, "memory_bytes", i->memory_bytes);
+    kb_bind_set_integer(L, "arch", i->arch);
     return 1;
 }
 
 static int device_claim(lua_State *L)
 {
-    kb_status st = kb_device_claim(check_device(L, 1), lua_toboolean(L, 2));
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, kb_device_claim(check_device(L), lua_toboolean(L, 2)));
 }
 
 static int device_state(lua_State *L)
 {
     struct kb_device_state s;
-    kb_status st = kb_device_read_state(check_device(L, 1), &s);
+    kb_status st = kb_device_read_state(check_device(L), &s);
     if (st)
         return kb_bind_fail(L, st);
     lua_newtable(L);                                    /* [d t] */
-    set_integer(L, "sm_mhz", s.sm_mhz);
-    set_integer(L, "memory_mhz", s.memory_mhz);
-    set_integer(L, "temperature_c", s.temperature_c);
-    set_integer(L, "held_back", s.held_back);
+    kb_bind_set_integer(L, "sm_mhz", s.sm_mhz);
+    kb_bind_set_integer(L, "memory_mhz", s.memory_mhz);
+    kb_bind_set_integer(L, "temperature_c", s.temperature_c);
+    set_size(L, "held_back", s.held_back);
     return 1;
 }
 
 static int device_lost(lua_State *L)
 {
-    lua_pushstring(L, kb_device_lost(check_device(L, 1)));
+    lua_pushstring(L, kb_device_lost(check_device(L)));
     return 1;
 }
 
 static int device_roofline(lua_State *L)
 {
     struct kb_roofline r;
-    kb_status st = kb_device_roofline(check_device(L, 1), &r);
-    return st ? kb_bind_fail(L, st) : kb_bind_push_roofline(L, &r);
+    kb_status st = kb_device_roofline(check_device(L), &r);
+    if (st)
+        return kb_bind_fail(L, st);
+    lua_newtable(L);                                    /* [d t] */
+    kb_bind_set_number(L, "f32_flops_per_s", r.f32_flops_per_s);
+    kb_bind_set_number(L, "f64_flops_per_s", r.f64_flops_per_s);
+    kb_bind_set_number(L, "bf16_flops_per_s", r.bf16_flops_per_s);
+    kb_bind_set_number(L, "l1_bytes_per_s", r.l1_bytes_per_s);
+    kb_bind_set_number(L, "l2_bytes_per_s", r.l2_bytes_per_s);
+    kb_bind_set_number(L, "dram_bytes_per_s", r.dram_bytes_per_s);
+    kb_bind_set_number(L, "dram_copy_bytes_per_s", r.dram_copy_bytes_per_s);
+    kb_bind_set_number(L, "clock_hz", r.clock_hz);
+    kb_bind_set_number(L, "vector_bytes", (double)r.vector_bytes);
+    kb_bind_set_number(L, "l1d_bytes", (double)r.l1d_bytes);
+    kb_bind_set_number(L, "l2_bytes", (double)r.l2_bytes);
+    kb_bind_set_number(L, "l3_bytes", (double)r.l3_bytes);
+    kb_bind_set_text(L, "isa", r.isa);
+    return 1;
 }
 
 static int device_build(lua_State *L)
@@ -184,60 +155,49 @@ static int device_build(lua_State *L)
     struct kb_arg args[KB_DEVICE_ARGS];
     struct kb_build b = { .arg = args };
     char log[LOG_BYTES] = "";
-    kb_device *d = check_device(L, 1);
+    kb_device *d = check_device(L);
+    size_t n;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
-    lua_getfield(L, 2, "source");                       /* [d t source] */
-    lua_getfield(L, 2, "entry");                        /* [.. entry] */
-    lua_getfield(L, 2, "timeout_ns");                   /* [.. timeout] */
-    lua_getfield(L, 2, "args");                         /* [.. args] */
-    size_t n;
-    b.source = luaL_checklstring(L, 3, &n);
+    kb_bind_options(L, 2, (const struct kb_option[]) {
+        { .name = "source", .text = &b.source, .bytes = &n }, { .name = "args" },
+        { .name = "entry", .text = &b.entry },
+        { .name = "timeout_ns", .integer = &b.timeout_ns },
+        { .name = "sanitized", .flag = &b.sanitized }, { 0 }
+    });
+    luaL_argcheck(L, b.source && b.entry && b.timeout_ns, 2,
+                  "source, entry and timeout_ns are needed");
     if (strlen(b.source) != n)
         return kb_bind_fail_text(L, KB_EBUILD, "the source holds a NUL byte");
-    b.entry = luaL_checkstring(L, 4);
-    b.timeout_ns = luaL_checkinteger(L, 5);
-    b.args = kb_bind_check_args(L, 6, args);
-    lua_getfield(L, 2, "sanitized");                    /* [.. sanitized] */
-    b.sanitized = lua_toboolean(L, -1);
+    lua_getfield(L, 2, "args");                         /* [d t args] */
+    b.args = kb_bind_check_args(L, 3, args);
 
-    kb_object **slot = kb_bind_slot_of(L, OBJECT, 1);
+    kb_object **slot = kb_bind_new(L, &kb_class_object, 1);
     kb_status st = kb_device_build(d, &b, log, sizeof log, slot);
-    if (log[0] && (st == KB_EBUILD || st == KB_EDENIED))
-        return kb_bind_fail_text(L, st, log);
-    return st ? kb_bind_fail(L, st) : 1;
+    bool told = st == KB_EBUILD || st == KB_EDENIED;
+    return st ? kb_bind_fail_text(L, st, told ? log : "") : 1;
 }
 
 static int device_buffers(lua_State *L)
 {
-    return kb_bind_new_buffers(L, check_device(L, 1));
+    return kb_bind_new_buffers(L, check_device(L));
 }
 
 static int device_load(lua_State *L)
 {
     char why[KB_DEVICE_WHY];
-    kb_device *d = check_device(L, 1);
+    kb_device *d = check_device(L);
     kb_object *o = check_object(L, 2);
-    kb_buffers *b = kb_bind_check_buffers(L, 3);
+    kb_buffers *b = kb_bind_self(L, 3, &kb_class_buffers);
     lua_settop(L, 4);
     struct kb_plan plan, *given = NULL;
     if (!lua_isnil(L, 4)) {
         kb_bind_check_plan(L, 4, &plan);                /* [.. keeper] */
         given = &plan;
     }
-    kb_program **slot = kb_bind_slot_of(L, PROGRAM, 3);
+    kb_program **slot = kb_bind_new(L, &kb_class_program, 3);
     kb_status st = kb_program_start(d, o, b, given, slot, why, sizeof why);
-    if (st && *why)
-        return kb_bind_fail_text(L, st, why);
-    return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int object_close(lua_State *L)
-{
-    kb_object **slot = luaL_checkudata(L, 1, OBJECT);
-    kb_object_free(*slot);
-    *slot = NULL;
-    return 0;
+    return st ? kb_bind_fail_text(L, st, why) : 1;
 }
 
 static int object_text(lua_State *L)
@@ -258,21 +218,16 @@ static int object_remarks(lua_State *L)
     return 1;
 }
 
-static int program_stop(lua_State *L)
+static lua_Integer check_timeout(lua_State *L, int idx)
 {
-    kb_program **slot = luaL_checkudata(L, 1, PROGRAM);
-    kb_program_stop(*slot);
-    *slot = NULL;
-    return 0;
+    return kb_bind_integer(L, idx, "timeout_ns", 1, LUA_MAXINTEGER);
 }
 
 static int program_launch(lua_State *L)
 {
-    kb_program *p = check_program(L, 1);
-    lua_Integer n = luaL_checkinteger(L, 2);
-    lua_Integer timeout_ns = luaL_checkinteger(L, 3);
-    luaL_argcheck(L, n >= 1, 2, "at least one iteration");
-    luaL_argcheck(L, timeout_ns >= 1, 3, "a positive time");
+    kb_program *p = check_program(L);
+    lua_Integer n = kb_bind_integer(L, 2, "iterations", 1, LUA_MAXINTEGER);
+    lua_Integer timeout_ns = check_timeout(L, 3);
     int64_t elapsed_ns;
     kb_status st = kb_program_launch(p, (uint64_t)n, timeout_ns, &elapsed_ns);
     if (st)
@@ -283,10 +238,8 @@ static int program_launch(lua_State *L)
 
 static int program_run(lua_State *L)
 {
-    kb_program *p = check_program(L, 1);
-    lua_Integer timeout_ns = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, timeout_ns >= 1, 2, "a positive time");
-    kb_status st = kb_program_launch(p, 1, timeout_ns, NULL);
+    kb_program *p = check_program(L);
+    kb_status st = kb_program_launch(p, 1, check_timeout(L, 2), NULL);
     if (st)
         return kb_bind_fail_text(L, st, kb_program_why(p));
     lua_pushboolean(L, 1);
@@ -301,10 +254,10 @@ static int object_facts(lua_State *L)
     if (st)
         return kb_bind_fail(L, st);
     lua_newtable(L);                                    /* [o entry t] */
-    set_integer(L, "registers", f.registers);
-    set_integer(L, "shared_bytes", f.shared_bytes);
-    set_integer(L, "local_bytes", f.local_bytes);
-    set_integer(L, "max_threads", f.max_threads);
+    kb_bind_set_integer(L, "registers", f.registers);
+    kb_bind_set_integer(L, "shared_bytes", f.shared_bytes);
+    kb_bind_set_integer(L, "local_bytes", f.local_bytes);
+    kb_bind_set_integer(L, "max_threads", f.max_threads);
     return 1;
 }
 
@@ -313,28 +266,22 @@ static int program_profile(lua_State *L)
     struct kb_metric metric[KB_DEVICE_METRICS];
     char why[KB_DEVICE_WHY];
     size_t n = 0;
-    kb_program *p = check_program(L, 1);
+    kb_program *p = check_program(L);
     const char *set = luaL_optstring(L, 2, "search");
     kb_status st = kb_program_profile(p, set, metric, &n, why, sizeof why);
-    if (st && *why)
-        return kb_bind_fail_text(L, st, why);
     if (st)
-        return kb_bind_fail(L, st);
+        return kb_bind_fail_text(L, st, why);
     lua_newtable(L);                                    /* [p set t] */
-    for (size_t i = 0; i < n; i++) {
-        if (!metric[i].present)
-            continue;
-        lua_pushnumber(L, metric[i].value);
-        lua_setfield(L, -2, metric[i].name);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (metric[i].present)
+            kb_bind_set_number(L, metric[i].name, metric[i].value);
     return 1;
 }
 
 static int program_occupancy(lua_State *L)
 {
-    kb_program *p = check_program(L, 1);
-    lua_Integer i = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, i >= 1, 2, "launches count from 1");
+    kb_program *p = check_program(L);
+    lua_Integer i = kb_bind_integer(L, 2, "launch", 1, LUA_MAXINTEGER);
     double share;
     kb_status st = kb_program_occupancy(p, (size_t)i - 1, &share);
     if (st)
@@ -343,11 +290,7 @@ static int program_occupancy(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg device_meta[] = {
-    { "__gc", device_close }, { "__close", device_close }, { NULL, NULL }
-};
 static const luaL_Reg device_methods[] = {
-    { "close",    device_close    },
     { "describe", device_describe },
     { "roofline", device_roofline },
     { "lost",     device_lost     },
@@ -358,19 +301,11 @@ static const luaL_Reg device_methods[] = {
     { "load",     device_load     },
     { NULL, NULL }
 };
-static const luaL_Reg object_meta[] = {
-    { "__gc", object_close }, { "__close", object_close }, { NULL, NULL }
-};
 static const luaL_Reg object_methods[] = {
-    { "close", object_close }, { "text", object_text },
-    { "remarks", object_remarks },
+    { "text", object_text }, { "remarks", object_remarks },
     { "facts", object_facts }, { NULL, NULL }
 };
-static const luaL_Reg program_meta[] = {
-    { "__gc", program_stop }, { "__close", program_stop }, { NULL, NULL }
-};
 static const luaL_Reg program_methods[] = {
-    { "close",     program_stop      },
     { "launch",    program_launch    },
     { "run",       program_run       },
     { "profile",   program_profile   },
@@ -380,15 +315,12 @@ static const luaL_Reg program_methods[] = {
 
 void kb_bind_device(lua_State *L)
 {
-    kb_bind_type(L, DEVICE, device_meta, device_methods);
-    kb_bind_type(L, OBJECT, object_meta, object_methods);
-    kb_bind_type(L, PROGRAM, program_meta, program_methods);
-    kb_bind_buffers(L);
     static const luaL_Reg functions[] = {
-        { "device",   device_new      },
-        { "language", device_language },
-        { "gpus",     device_gpus     },
-        { NULL, NULL }
+        { "language", device_language }, { "gpus", device_gpus }, { NULL, NULL }
     };
+    kb_bind_class(L, &kb_class_device, device_methods, device_new);
+    kb_bind_class(L, &kb_class_object, object_methods, NULL);
+    kb_bind_class(L, &kb_class_program, program_methods, NULL);
+    kb_bind_buffers(L);
     luaL_setfuncs(L, functions, 0);
 }

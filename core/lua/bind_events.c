@@ -15,32 +15,22 @@
 #include "bind_arg.h"
 #include "net/events.h"
 
-#define EVENTS "kernelband.events"
+KB_CLASS(events, kb_events_free);
 
 static const lua_Integer default_most = 8 << 20;
 
 static kb_events *check_events(lua_State *L)
 {
-    kb_events **slot = luaL_checkudata(L, 1, EVENTS);
-    luaL_argcheck(L, *slot, 1, "closed events");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_events);
 }
 
 static int events_new(lua_State *L)
 {
     lua_Integer most = luaL_optinteger(L, 1, default_most);
     luaL_argcheck(L, most >= 1 && most <= 1 << 30, 1, "1 to 2^30 bytes");
-    kb_events **slot = kb_bind_slot(L, EVENTS);
+    kb_events **slot = kb_bind_new(L, &kb_class_events, 0);
     kb_status st = kb_events_new((size_t)most, slot);
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int events_gc(lua_State *L)
-{
-    kb_events **slot = luaL_checkudata(L, 1, EVENTS);
-    kb_events_free(*slot);
-    *slot = NULL;
-    return 0;
 }
 
 static int fail(lua_State *L, const kb_events *e, kb_status st)
@@ -102,12 +92,9 @@ static int events_usual(lua_State *L)
 
 void kb_bind_events(lua_State *L)
 {
-    static const luaL_Reg meta[] = { { "__gc", events_gc }, { NULL, NULL } };
     static const luaL_Reg methods[] = {
         { "feed", events_feed }, { "next", events_next }, { "usual", events_usual },
         { NULL, NULL }
     };
-    kb_bind_type(L, EVENTS, meta, methods);
-    lua_pushcfunction(L, events_new);
-    lua_setfield(L, -2, "events");
+    kb_bind_class(L, &kb_class_events, methods, events_new);
 }

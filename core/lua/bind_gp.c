@@ -15,54 +15,36 @@
 #include "bandit/gp.h"
 #include "bind_arg.h"
 
-#define GP "kernelband.gp"
+KB_CLASS(gp, kb_gp_free);
 
 static kb_gp *self(lua_State *L)
 {
-    kb_gp **slot = luaL_checkudata(L, 1, GP);
-    luaL_argcheck(L, *slot, 1, "closed gp");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_gp);
 }
 
 static int gp_new(lua_State *L)
 {
-    static const char *const known[] = {
-        "capacity", "correlation", "level", "mean", "noise", "signal", NULL
-    };
     double rate[KB_GP_MAX_DIM];
     size_t dim = kb_bind_length(L, 1, KB_GP_MAX_DIM);
     if (dim < 1)
         return luaL_argerror(L, 1, "expected a rate a dimension");
     kb_bind_vector(L, 1, dim, KB_GP_LIMIT, rate);
     struct kb_gp_options how = kb_gp_defaults;
-    kb_bind_options(L, 2, known);
-    how.signal = kb_bind_number_option(L, 2, "signal", how.signal);
-    how.mean = kb_bind_number_option(L, 2, "mean", how.mean);
-    how.level = kb_bind_number_option(L, 2, "level", how.level);
-    how.noise = kb_bind_number_option(L, 2, "noise", how.noise);
-    how.correlation = kb_bind_number_option(L, 2, "correlation",
-                                            how.correlation);
-    lua_Integer capacity = kb_bind_integer_option(L, 2, "capacity",
-                                                  (lua_Integer)how.capacity);
-    if (capacity < 1 || capacity > KB_GP_MAX_CAPACITY)
-        return luaL_argerror(L, 2, lua_pushfstring(L,
-            "option 'capacity' must be in 1 .. %d", KB_GP_MAX_CAPACITY));
-    how.capacity = (size_t)capacity;
-
-    kb_gp **slot = kb_bind_slot(L, GP);                     /* [.. slot] */
+    kb_bind_options(L, 2, (const struct kb_option[]) {
+        { .name = "capacity", .size = &how.capacity, .least = 1,
+          .most = KB_GP_MAX_CAPACITY },
+        { .name = "correlation", .number = &how.correlation },
+        { .name = "level", .number = &how.level },
+        { .name = "mean", .number = &how.mean },
+        { .name = "noise", .number = &how.noise },
+        { .name = "signal", .number = &how.signal }, { 0 }
+    });
+    kb_gp **slot = kb_bind_new(L, &kb_class_gp, 0);
     kb_status st = kb_gp_new(dim, rate, &how, slot);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, "rates must be >= 0, signal and level above 0, "
                              "noise at least signal / 10000, correlation in 0 .. 1");
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int gp_close(lua_State *L)
-{
-    kb_gp **slot = luaL_checkudata(L, 1, GP);
-    kb_gp_free(*slot);
-    *slot = NULL;
-    return 0;
 }
 
 static double number(lua_State *L, int arg, const char *what)
@@ -82,26 +64,20 @@ static int gp_learn(lua_State *L)
     double x[KB_GP_MAX_DIM];
     kb_bind_vector(L, 2, kb_gp_dim(self(L)), KB_GP_LIMIT, x);
     double y = number(L, 3, "y");
-    lua_Integer group = lua_isnoneornil(L, 4) ? 0
-        : kb_bind_integer(L, 4, "group", 0, KB_GP_MAX_GROUPS - 1);
+    lua_Integer group = kb_bind_opt_integer(L, 4, "group", 0,
+                                            KB_GP_MAX_GROUPS - 1, 0);
     kb_status st = kb_gp_learn(self(L), x, (size_t)group, y);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, st);
 }
 
 static int gp_fit(lua_State *L)
 {
     double spread = number(L, 2, "spread");
     luaL_argcheck(L, spread > 0 && spread <= 2, 2, "expected 0 < spread <= 2");
-    lua_Integer group = lua_isnoneornil(L, 3) ? 0
-        : kb_bind_integer(L, 3, "group", 0, KB_GP_MAX_GROUPS - 1);
+    lua_Integer group = kb_bind_opt_integer(L, 3, "group", 0,
+                                            KB_GP_MAX_GROUPS - 1, 0);
     kb_status st = kb_gp_fit(self(L), (size_t)group, spread);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, st);
 }
 
 static int gp_track(lua_State *L)
@@ -182,14 +158,8 @@ static int gp_len(lua_State *L)
 
 void kb_bind_gp(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        { "__gc",    gp_close },
-        { "__close", gp_close },
-        { "__len",   gp_len   },
-        { NULL, NULL }
-    };
     static const luaL_Reg methods[] = {
-        { "close",  gp_close  },
+        { "__len",  gp_len    },
         { "learn",  gp_learn  },
         { "fit",    gp_fit    },
         { "track",  gp_track  },
@@ -200,7 +170,5 @@ void kb_bind_gp(lua_State *L)
         { "forget", gp_forget },
         { NULL, NULL }
     };
-    kb_bind_type(L, GP, meta, methods);
-    lua_pushcfunction(L, gp_new);
-    lua_setfield(L, -2, "gp");
+    kb_bind_class(L, &kb_class_gp, methods, gp_new);
 }

@@ -7,35 +7,28 @@
  *   h:weights()       -> { b, w1, .. , wd }
  *   #h                -> samples held
  */
-#include <stdbool.h>
+#include <string.h>
 
 #include "bandit/logit.h"
 #include "bind_arg.h"
 
-#define LOGIT "kernelband.logit"
+KB_CLASS(logit, kb_logit_free);
 
 static kb_logit *self(lua_State *L)
 {
-    kb_logit **slot = luaL_checkudata(L, 1, LOGIT);
-    luaL_argcheck(L, *slot, 1, "closed logit");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_logit);
 }
 
 static int logit_new(lua_State *L)
 {
-    static const char *const known[] = { "buffer", "l2", NULL };
     lua_Integer dim = kb_bind_integer(L, 1, "dim", 1, KB_LOGIT_MAX_DIM);
     struct kb_logit_options how = kb_logit_defaults;
-    kb_bind_options(L, 2, known);
-    how.l2 = kb_bind_number_option(L, 2, "l2", how.l2);
-    lua_Integer buffer = kb_bind_integer_option(L, 2, "buffer",
-                                                (lua_Integer)how.buffer);
-    if (buffer < 1 || buffer > KB_LOGIT_MAX_BUFFER)
-        return luaL_argerror(L, 2, lua_pushfstring(L,
-            "option 'buffer' must be in 1 .. %d", KB_LOGIT_MAX_BUFFER));
-    how.buffer = (size_t)buffer;
-
-    kb_logit **slot = kb_bind_slot(L, LOGIT);               /* [.. slot] */
+    kb_bind_options(L, 2, (const struct kb_option[]) {
+        { .name = "buffer", .size = &how.buffer, .least = 1,
+          .most = KB_LOGIT_MAX_BUFFER },
+        { .name = "l2", .number = &how.l2 }, { 0 }
+    });
+    kb_logit **slot = kb_bind_new(L, &kb_class_logit, 0);
     kb_status st = kb_logit_new((size_t)dim, &how, slot);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, lua_pushfstring(L,
@@ -43,14 +36,6 @@ static int logit_new(lua_State *L)
             "samples have no finite fit", KB_LOGIT_LEAST_L2,
             KB_LOGIT_MOST_L2));
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int logit_close(lua_State *L)
-{
-    kb_logit **slot = luaL_checkudata(L, 1, LOGIT);
-    kb_logit_free(*slot);
-    *slot = NULL;
-    return 0;
 }
 
 /* Reading a list can run its metamethods, which may close the head: hence
@@ -86,14 +71,8 @@ static int logit_weights(lua_State *L)
     const kb_logit *h = self(L);
     size_t n = kb_logit_dim(h) + 1;
     double copy[KB_LOGIT_MAX_DIM + 1];
-    for (size_t i = 0; i < n; i++)
-        copy[i] = kb_logit_weights(h)[i];
-    lua_createtable(L, (int)n, 0);                          /* [.. list] */
-    for (size_t i = 0; i < n; i++) {
-        lua_pushnumber(L, copy[i]);
-        lua_seti(L, -2, (lua_Integer)i + 1);
-    }
-    return 1;
+    memcpy(copy, kb_logit_weights(h), n * sizeof *copy);
+    return kb_bind_push_numbers(L, copy, n);
 }
 
 static int logit_len(lua_State *L)
@@ -104,21 +83,13 @@ static int logit_len(lua_State *L)
 
 void kb_bind_logit(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        { "__gc",    logit_close },
-        { "__close", logit_close },
-        { "__len",   logit_len   },
-        { NULL, NULL }
-    };
     static const luaL_Reg methods[] = {
-        { "close",   logit_close   },
+        { "__len",   logit_len     },
         { "p",       logit_p       },
         { "learn",   logit_learn   },
         { "fit",     logit_fit     },
         { "weights", logit_weights },
         { NULL, NULL }
     };
-    kb_bind_type(L, LOGIT, meta, methods);
-    lua_pushcfunction(L, logit_new);
-    lua_setfield(L, -2, "logit");
+    kb_bind_class(L, &kb_class_logit, methods, logit_new);
 }

@@ -19,7 +19,6 @@
 
 #include <cmark.h>
 
-#define TREE "kernelband.markdown"
 
 enum { MOST_BYTES = 1 << 20, MOST_LEAD = 64, MOST_BLOCKS = 256 };
 
@@ -88,14 +87,13 @@ static const char *shade(const char *s, const char *end, struct line *l, char *o
     return s;
 }
 
-static int tree_gc(lua_State *L)
+static void tree_free(cmark_node *tree)
 {
-    cmark_node **slot = lua_touserdata(L, 1);
-    if (*slot)
-        cmark_node_free(*slot);
-    *slot = NULL;
-    return 0;
+    if (tree)
+        cmark_node_free(tree);
 }
+
+KB_CLASS(markdown, tree_free);
 
 /* The info string of the fence that line opens. */
 static void push_info(lua_State *L, const struct line *l)
@@ -163,10 +161,8 @@ static void push_block(lua_State *L, cmark_node *node, const struct line *lines,
     lua_setfield(L, -2, "text");
     push_info(L, &lines[first - 1]);
     lua_setfield(L, -2, "info");
-    lua_pushinteger(L, (lua_Integer)first);
-    lua_setfield(L, -2, "line");
-    lua_pushboolean(L, last > at);
-    lua_setfield(L, -2, "closed");
+    kb_bind_set_integer(L, "line", (lua_Integer)first);
+    kb_bind_set_flag(L, "closed", last > at);
 }
 
 static size_t count_lines(const char *s, size_t n)
@@ -192,7 +188,7 @@ static int markdown(lua_State *L)
         s = shade(s, end, &lines[count], shadow + bytes);
         bytes += lines[count].n + 1;
     }
-    cmark_node **tree = kb_bind_slot(L, TREE);
+    cmark_node **tree = kb_bind_new(L, &kb_class_markdown, 0);
     *tree = cmark_parse_document(shadow, bytes, CMARK_OPT_DEFAULT);
     cmark_iter *iter = *tree ? cmark_iter_new(*tree) : NULL;
     cmark_node *found[MOST_BLOCKS];
@@ -214,9 +210,5 @@ static int markdown(lua_State *L)
 
 void kb_bind_markdown(lua_State *L)
 {
-    static const luaL_Reg meta[] = { { "__gc", tree_gc }, { NULL, NULL } };
-    static const luaL_Reg none[] = { { NULL, NULL } };
-    kb_bind_type(L, TREE, meta, none);
-    lua_pushcfunction(L, markdown);
-    lua_setfield(L, -2, "markdown");
+    kb_bind_class(L, &kb_class_markdown, NULL, markdown);
 }

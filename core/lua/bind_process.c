@@ -13,7 +13,7 @@
  *     ch:read()                        -> text | nil, text, "EEMPTY" at the end
  *     ch:write(text)                   -> true | nil, text, code
  */
-#include "bind.h"
+#include "bind_arg.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,9 +26,6 @@
 #include "system/wait.h"
 #include "system/worker.h"
 
-#define WORKER  "kernelband.worker"
-#define CHANNEL "kernelband.channel"
-
 enum { MAX_ARGS = 64, MAX_SOURCES = 4096 };
 
 struct channel {
@@ -36,75 +33,53 @@ struct channel {
     struct kb_frame_buffer frames;
 };
 
-static kb_worker *check_worker(lua_State *L, int idx)
+KB_CLASS(worker, kb_worker_stop);
+
+static kb_worker *check_worker(lua_State *L)
 {
-    kb_worker **slot = luaL_checkudata(L, idx, WORKER);
-    luaL_argcheck(L, *slot, idx, "closed worker");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_worker);
 }
 
 static int worker_new(lua_State *L)
 {
     const char *argv[MAX_ARGS + 1] = { NULL };
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_Integer n = luaL_len(L, 1);
-    luaL_argcheck(L, n >= 1 && n <= MAX_ARGS, 1, "1 to 64 words");
-    luaL_checkstack(L, MAX_ARGS + 4, NULL);
-    for (lua_Integer i = 0; i < n; i++) {
-        lua_geti(L, 1, i + 1);                          /* [t .. word] */
-        argv[i] = luaL_checkstring(L, -1);
-    }
-    kb_worker **slot = kb_bind_slot(L, WORKER);
+    kb_bind_words(L, 1, "argv", argv, 1, MAX_ARGS);
+    kb_worker **slot = kb_bind_new(L, &kb_class_worker, 0);
     kb_status st = kb_worker_start(argv, slot);
     return st ? kb_bind_fail(L, st) : 1;
 }
 
-static int worker_close(lua_State *L)                   /* __gc and __close */
-{
-    kb_worker **slot = luaL_checkudata(L, 1, WORKER);
-    kb_worker_stop(*slot);
-    *slot = NULL;
-    return 0;
-}
-
 static int worker_quit(lua_State *L)
 {
-    kb_worker **slot = luaL_checkudata(L, 1, WORKER);
-    lua_Integer timeout_ns = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, timeout_ns >= 0 && timeout_ns <= INT64_MAX / 2, 2,
-                  "a time in nanoseconds");
-    kb_worker_quit(*slot, kb_clock_now_ns() + timeout_ns);
-    *slot = NULL;
+    lua_Integer ns = kb_bind_integer(L, 2, "timeout_ns", 0, INT64_MAX / 2);
+    kb_worker_quit(kb_bind_take(L, 1, &kb_class_worker),
+                   kb_clock_now_ns() + ns);
     return 0;
 }
 
 static int worker_send(lua_State *L)
 {
     size_t n;
-    kb_worker *w = check_worker(L, 1);
+    kb_worker *w = check_worker(L);
     const char *text = luaL_checklstring(L, 2, &n);
-    kb_status st = kb_worker_send(w, text, n);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, kb_worker_send(w, text, n));
 }
 
 static int worker_log(lua_State *L)
 {
-    lua_pushstring(L, kb_worker_log(check_worker(L, 1)));
+    lua_pushstring(L, kb_worker_log(check_worker(L)));
     return 1;
 }
 
 static int worker_pid(lua_State *L)
 {
-    lua_pushinteger(L, kb_worker_pid(check_worker(L, 1)));
+    lua_pushinteger(L, kb_worker_pid(check_worker(L)));
     return 1;
 }
 
 static int worker_receive(lua_State *L)
 {
-    kb_worker *w = check_worker(L, 1);
+    kb_worker *w = check_worker(L);
     size_t n;
     kb_status st = kb_worker_listen(w);
     if (st == KB_EEMPTY) {
@@ -119,32 +94,29 @@ static int worker_receive(lua_State *L)
     return 1;
 }
 
-static const struct { const char *type; const struct kb_source_kind *kind; }
-speakers[] = {
-    { WORKER, &kb_worker_source }, { "kernelband.http", &kb_http_source },
-    { "kernelband.command", &kb_command_source },
-};
-
 /* The source at the top of the stack, or NULL when it is none. */
 static const struct kb_source_kind *kind_of(lua_State *L, void **object)
 {
-    for (size_t i = 0; i < sizeof speakers / sizeof *speakers; i++) {
-        void **slot = luaL_testudata(L, -1, speakers[i].type);
-        if (slot && *slot) {
-            *object = *slot;
+    static const struct {
+        const struct kb_class *c;
+        const struct kb_source_kind *kind;
+    } speakers[] = {
+        { &kb_class_worker, &kb_worker_source },
+        { &kb_class_http, &kb_http_source },
+        { &kb_class_command, &kb_command_source },
+    };
+    for (size_t i = 0; i < sizeof speakers / sizeof *speakers; i++)
+        if (luaL_testudata(L, -1, speakers[i].c->type)) {
+            *object = kb_bind_self(L, lua_gettop(L), speakers[i].c);
             return speakers[i].kind;
         }
-    }
     return NULL;
 }
 
 static int wait_any(lua_State *L)
 {
-    luaL_checktype(L, 1, LUA_TTABLE);
+    size_t count = kb_bind_length(L, 1, MAX_SOURCES);
     lua_Integer timeout_ns = luaL_checkinteger(L, 2);
-    lua_Integer n = luaL_len(L, 1);
-    luaL_argcheck(L, n >= 0 && n <= MAX_SOURCES, 1, "0 to 4096 sources");
-    size_t count = (size_t)n;
     struct kb_source *sources
         = lua_newuserdatauv(L, (count + 1) * sizeof *sources, 0);
     struct pollfd *scratch
@@ -170,30 +142,22 @@ static int wait_any(lua_State *L)
     return 1;
 }
 
-static struct channel *check_channel(lua_State *L)
+static void channel_free(struct channel *c)
 {
-    struct channel **slot = luaL_checkudata(L, 1, CHANNEL);
-    luaL_argcheck(L, *slot, 1, "closed channel");
-    return *slot;
+    if (!c)
+        return;
+    kb_frame_free(&c->frames);
+    close(c->out);
+    free(c);
 }
 
-static int channel_close(lua_State *L)                  /* __gc and __close */
-{
-    struct channel **slot = luaL_checkudata(L, 1, CHANNEL);
-    if (*slot) {
-        kb_frame_free(&(*slot)->frames);
-        close((*slot)->out);
-        free(*slot);
-    }
-    *slot = NULL;
-    return 0;
-}
+KB_CLASS(channel, channel_free);
 
 /* Frames leave by a private copy of stdout; descriptor 1 becomes stderr, so
  * that a stray print is a line in the log and not a broken frame. */
 static int channel_new(lua_State *L)
 {
-    struct channel **slot = kb_bind_slot(L, CHANNEL);
+    struct channel **slot = kb_bind_new(L, &kb_class_channel, 0);
     struct channel *c = calloc(1, sizeof *c);
     if (!c)
         return kb_bind_fail(L, KB_ENOMEM);
@@ -209,7 +173,7 @@ static int channel_new(lua_State *L)
 
 static int channel_read(lua_State *L)
 {
-    struct channel *c = check_channel(L);
+    struct channel *c = kb_bind_self(L, 1, &kb_class_channel);
     kb_status st = kb_frame_read(c->in, &c->frames);
     if (st)
         return kb_bind_fail(L, st);
@@ -223,47 +187,25 @@ static int channel_read(lua_State *L)
 static int channel_write(lua_State *L)
 {
     size_t n;
-    struct channel *c = check_channel(L);
+    struct channel *c = kb_bind_self(L, 1, &kb_class_channel);
     const char *text = luaL_checklstring(L, 2, &n);
     kb_status st = kb_frame_write(c->out, text, n,
                                   kb_clock_now_ns() + 10000000000);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, st);
 }
-
-static const luaL_Reg worker_meta[] = {
-    { "__gc", worker_close }, { "__close", worker_close }, { NULL, NULL }
-};
-static const luaL_Reg worker_methods[] = {
-    { "close", worker_close },
-    { "quit",  worker_quit  },
-    { "send",  worker_send  },
-    { "receive", worker_receive },
-    { "log",   worker_log   },
-    { "pid",   worker_pid   },
-    { NULL, NULL }
-};
-static const luaL_Reg channel_meta[] = {
-    { "__gc", channel_close }, { "__close", channel_close }, { NULL, NULL }
-};
-static const luaL_Reg channel_methods[] = {
-    { "close", channel_close },
-    { "read",  channel_read  },
-    { "write", channel_write },
-    { NULL, NULL }
-};
-static const luaL_Reg functions[] = {
-    { "worker",  worker_new  },
-    { "wait",    wait_any    },
-    { "channel", channel_new },
-    { NULL, NULL }
-};
 
 void kb_bind_process(lua_State *L)
 {
-    kb_bind_type(L, WORKER, worker_meta, worker_methods);
-    kb_bind_type(L, CHANNEL, channel_meta, channel_methods);
-    luaL_setfuncs(L, functions, 0);
+    static const luaL_Reg worker_methods[] = {
+        { "quit", worker_quit }, { "send", worker_send },
+        { "receive", worker_receive },
+        { "log", worker_log }, { "pid", worker_pid }, { NULL, NULL }
+    };
+    static const luaL_Reg channel_methods[] = {
+        { "read", channel_read }, { "write", channel_write }, { NULL, NULL }
+    };
+    kb_bind_class(L, &kb_class_worker, worker_methods, worker_new);
+    kb_bind_class(L, &kb_class_channel, channel_methods, channel_new);
+    lua_pushcfunction(L, wait_any);
+    lua_setfield(L, -2, "wait");
 }

@@ -9,49 +9,33 @@
  *                                 the seed and the names on the way to it,
  *                                 whatever was drawn before
  */
-#include <stdbool.h>
+#include <stdlib.h>
 
 #include "bind_arg.h"
 #include "rng.h"
 
-#define RNG "kernelband.rng"
-
-/* A stream owns nothing, so it lives in the userdata itself. */
-struct stream {
-    struct kb_rng rng;
-    bool open;
-};
+KB_CLASS(rng, free);
 
 static struct kb_rng *self(lua_State *L)
 {
-    struct stream *s = luaL_checkudata(L, 1, RNG);
-    luaL_argcheck(L, s->open, 1, "closed rng");
-    return &s->rng;
+    return kb_bind_self(L, 1, &kb_class_rng);
 }
 
-static struct stream *push_stream(lua_State *L)             /* [] -> [rng] */
+static struct kb_rng *push_stream(lua_State *L)             /* [] -> [rng] */
 {
-    struct stream *s = lua_newuserdatauv(L, sizeof *s, 0);
-    s->open = false;
-    luaL_setmetatable(L, RNG);
-    return s;
+    struct kb_rng **slot = kb_bind_new(L, &kb_class_rng, 0);
+    *slot = malloc(sizeof **slot);
+    if (!*slot)
+        luaL_error(L, "not enough memory");
+    return *slot;
 }
 
 static int rng_new(lua_State *L)
 {
     lua_Integer seed = kb_bind_integer(L, 1, "seed", LUA_MININTEGER,
                                        LUA_MAXINTEGER);
-    struct stream *s = push_stream(L);
-    kb_rng_seed(&s->rng, (uint64_t)seed);
-    s->open = true;
+    kb_rng_seed(push_stream(L), (uint64_t)seed);
     return 1;
-}
-
-static int rng_close(lua_State *L)
-{
-    struct stream *s = luaL_checkudata(L, 1, RNG);
-    s->open = false;
-    return 0;
 }
 
 static int rng_uniform(lua_State *L)
@@ -80,28 +64,18 @@ static int rng_split(lua_State *L)
     luaL_checktype(L, 2, LUA_TSTRING);
     size_t n;
     const char *name = lua_tolstring(L, 2, &n);
-    struct stream *s = push_stream(L);
-    kb_rng_split(r, name, n, &s->rng);
-    s->open = true;
+    kb_rng_split(r, name, n, push_stream(L));
     return 1;
 }
 
 void kb_bind_rng(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        { "__gc",    rng_close },
-        { "__close", rng_close },
-        { NULL, NULL }
-    };
     static const luaL_Reg methods[] = {
-        { "close",   rng_close   },
         { "uniform", rng_uniform },
         { "below",   rng_below   },
         { "normal",  rng_normal  },
         { "split",   rng_split   },
         { NULL, NULL }
     };
-    kb_bind_type(L, RNG, meta, methods);
-    lua_pushcfunction(L, rng_new);
-    lua_setfield(L, -2, "rng");
+    kb_bind_class(L, &kb_class_rng, methods, rng_new);
 }

@@ -12,32 +12,22 @@
 #include "bind_arg.h"
 #include "net/serve.h"
 
-#define SERVE "kernelband.serve"
+KB_CLASS(serve, kb_serve_close);
 
 static kb_serve *self(lua_State *L)
 {
-    kb_serve **slot = luaL_checkudata(L, 1, SERVE);
-    luaL_argcheck(L, *slot, 1, "closed server");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_serve);
 }
 
 static int serve_new(lua_State *L)
 {
     lua_Integer port = kb_bind_integer(L, 1, "port", 0, 65535);
     const char *token = luaL_checkstring(L, 2);
-    kb_serve **slot = kb_bind_slot(L, SERVE);           /* [.. slot] */
+    kb_serve **slot = kb_bind_new(L, &kb_class_serve, 0);
     kb_status st = kb_serve_open((uint16_t)port, token, slot);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, "expected 16 to 128 letters and digits");
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int serve_close(lua_State *L)                    /* __gc and __close */
-{
-    kb_serve **slot = luaL_checkudata(L, 1, SERVE);
-    kb_serve_close(*slot);
-    *slot = NULL;
-    return 0;
 }
 
 static int serve_publish(lua_State *L)
@@ -50,10 +40,7 @@ static int serve_publish(lua_State *L)
     kb_status st = kb_serve_publish(s, path, type, policy, text, n);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, "not a path that can be published");
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, st);
 }
 
 static int serve_turn(lua_State *L)
@@ -62,10 +49,7 @@ static int serve_turn(lua_State *L)
     lua_Integer ns = kb_bind_integer(L, 2, "timeout_ns", 0,
                                      (lua_Integer)3600 * 1000000000);
     kb_status st = kb_serve_turn(s, ns);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, st);
 }
 
 static int serve_port(lua_State *L)
@@ -82,15 +66,10 @@ static int serve_requests(lua_State *L)
 
 void kb_bind_serve(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        { "__gc", serve_close }, { "__close", serve_close }, { NULL, NULL }
-    };
     static const luaL_Reg methods[] = {
-        { "publish",  serve_publish  }, { "turn",  serve_turn  },
-        { "port",     serve_port     }, { "close", serve_close },
-        { "requests", serve_requests }, { NULL,    NULL        },
+        { "publish",  serve_publish  }, { "turn", serve_turn },
+        { "port",     serve_port     },
+        { "requests", serve_requests }, { NULL,   NULL       },
     };
-    kb_bind_type(L, SERVE, meta, methods);
-    lua_pushcfunction(L, serve_new);
-    lua_setfield(L, -2, "serve");
+    kb_bind_class(L, &kb_class_serve, methods, serve_new);
 }

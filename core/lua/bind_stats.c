@@ -76,12 +76,6 @@ static int stats_quantile(lua_State *L)
     return 1;
 }
 
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
 static int stats_paired(lua_State *L)
 {
     size_t n;
@@ -91,14 +85,12 @@ static int stats_paired(lua_State *L)
     if (kb_sample_paired(x, n, confidence, &r))
         return luaL_argerror(L, 2, "a confidence of 0 or 1 is not to be had");
     lua_createtable(L, 0, 6);                               /* [.. tmp t] */
-    set_number(L, "estimate", r.estimate);
-    set_number(L, "low", r.low);
-    set_number(L, "high", r.high);
-    set_number(L, "confidence", r.confidence);
-    lua_pushinteger(L, (lua_Integer)r.n);
-    lua_setfield(L, -2, "n");
-    lua_pushstring(L, kb_paired_method_name(r.method));
-    lua_setfield(L, -2, "method");
+    kb_bind_set_number(L, "estimate", r.estimate);
+    kb_bind_set_number(L, "low", r.low);
+    kb_bind_set_number(L, "high", r.high);
+    kb_bind_set_number(L, "confidence", r.confidence);
+    kb_bind_set_integer(L, "n", (lua_Integer)r.n);
+    kb_bind_set_text(L, "method", kb_paired_method_name(r.method));
     return 1;
 }
 

@@ -19,16 +19,14 @@
 
 #include "system/store.h"
 
-#define STORE "kernelband.store"
-#define QUERY "kernelband.query"
+KB_CLASS(store, kb_store_close);
+KB_CLASS(query, kb_query_free);
 
 enum { WHY_BYTES = 512 };
 
 static kb_store *self(lua_State *L)
 {
-    kb_store **slot = luaL_checkudata(L, 1, STORE);
-    luaL_argcheck(L, *slot, 1, "closed store");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_store);
 }
 
 static int fail(lua_State *L, const kb_store *store, kb_status st)
@@ -43,38 +41,13 @@ static int store_new(lua_State *L)
     const char *path = luaL_checkstring(L, 1);
     bool read = luaL_checkoption(L, 2, "write", modes) == 1;
     char why[WHY_BYTES];
-    kb_store **slot = kb_bind_slot(L, STORE);           /* [.. slot] */
+    kb_store **slot = kb_bind_new(L, &kb_class_store, 0);
     kb_status st = (read ? kb_store_open_read : kb_store_open)(path, why, sizeof why, slot);
     if (st == KB_ESTORE) {
         lua_pushfstring(L, "%s: %s", path, why);
         return kb_bind_fail_text(L, st, lua_tostring(L, -1));
     }
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int store_close(lua_State *L)                    /* __gc and __close */
-{
-    kb_store **slot = luaL_checkudata(L, 1, STORE);
-    kb_store_close(*slot);
-    *slot = NULL;
-    return 0;
-}
-
-static int query_close(lua_State *L)                    /* __gc only */
-{
-    kb_query **slot = luaL_checkudata(L, 1, QUERY);
-    kb_query_free(*slot);
-    *slot = NULL;
-    return 0;
-}
-
-/* Frees the query in the slot at idx now: a statement left to the collector
- * would hold its read lock until then. */
-static void finish(lua_State *L, int idx)
-{
-    kb_query **slot = lua_touserdata(L, idx);
-    kb_query_free(*slot);
-    *slot = NULL;
 }
 
 /* Binds the value at stack index idx; raises when it has no type in SQL. */
@@ -117,7 +90,7 @@ static kb_status prepare(lua_State *L, kb_store *store, kb_query **out)
 {
     const char *sql = luaL_checkstring(L, 2);
     int args = lua_gettop(L) - 2;
-    kb_query **slot = kb_bind_slot(L, QUERY);
+    kb_query **slot = kb_bind_new(L, &kb_class_query, 0);
     kb_status st = kb_query_new(store, sql, slot);
     if (st == KB_EINVAL)
         luaL_argerror(L, 2, "exactly one statement expected");
@@ -145,7 +118,7 @@ static int store_exec(lua_State *L)
         bool row = true;
         while (!st && row)
             st = kb_query_step(query, &row);
-        finish(L, -1);
+        kb_query_free(kb_bind_take(L, -1, &kb_class_query));
     }
     if (st)
         return fail(L, store, st);
@@ -201,34 +174,16 @@ static int store_rows(lua_State *L)
         lua_rawseti(L, 3, n);
         st = kb_query_step(query, &row);
     }
-    finish(L, 2);
+    kb_query_free(kb_bind_take(L, 2, &kb_class_query));
     return st ? fail(L, store, st) : 1;
 }
 
-static const luaL_Reg store_meta[] = {
-    { "__gc",    store_close },
-    { "__close", store_close },
-    { NULL, NULL }
-};
-
-static const luaL_Reg store_methods[] = {
-    { "exec",  store_exec  }, { "last_id", store_last_id },
-    { "rows",  store_rows  },
-    { "close", store_close },
-    { NULL, NULL }
-};
-
-static const luaL_Reg query_meta[] = {
-    { "__gc", query_close },
-    { NULL, NULL }
-};
-
-static const luaL_Reg no_methods[] = { { NULL, NULL } };
-
 void kb_bind_store(lua_State *L)
 {
-    kb_bind_type(L, STORE, store_meta, store_methods);
-    kb_bind_type(L, QUERY, query_meta, no_methods);
-    lua_pushcfunction(L, store_new);
-    lua_setfield(L, -2, "store");
+    static const luaL_Reg methods[] = {
+        { "exec", store_exec }, { "last_id", store_last_id },
+        { "rows", store_rows }, { NULL, NULL }
+    };
+    kb_bind_class(L, &kb_class_store, methods, store_new);
+    kb_bind_class(L, &kb_class_query, NULL, NULL);
 }

@@ -15,20 +15,8 @@
 #include "system/host.h"
 #include "system/interrupt.h"
 
-static const char BLOCK[] = "kernelband.block";
-static const char LOCK[] = "kernelband.lock";
-
 enum { MAX_RANDOM_BYTES = 64 };
 static const size_t max_file_bytes = (size_t)256 << 20;
-
-/* A slot that frees what a C function put in it, whatever is raised between. */
-static int block_free(lua_State *L)
-{
-    char **slot = luaL_checkudata(L, 1, BLOCK);
-    free(*slot);
-    *slot = NULL;
-    return 0;
-}
 
 static int fail_path(lua_State *L, kb_status st, const char *path)
 {
@@ -42,6 +30,11 @@ static int fail_path(lua_State *L, kb_status st, const char *path)
         lua_pushstring(L, kb_status_name(st));
     }
     return 3;
+}
+
+static int done_path(lua_State *L, kb_status st, const char *path)
+{
+    return st ? fail_path(L, st, path) : kb_bind_done(L, KB_OK);
 }
 
 static int now_ns(lua_State *L)
@@ -60,11 +53,7 @@ static int sleep_ns(lua_State *L)
 {
     lua_Integer ns = luaL_checkinteger(L, 1);
     luaL_argcheck(L, ns >= 0, 1, "must be >= 0");
-    kb_status st = kb_clock_sleep_ns(ns);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_pushboolean(L, 1);
-    return 1;
+    return kb_bind_done(L, kb_clock_sleep_ns(ns));
 }
 
 static int random_hex(lua_State *L)
@@ -101,18 +90,14 @@ static int hash(lua_State *L)
 static int mkdir_p(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    kb_status st = kb_files_mkdir_p(path);
-    if (st)
-        return fail_path(L, st, path);
-    lua_pushboolean(L, 1);
-    return 1;
+    return done_path(L, kb_files_mkdir_p(path), path);
 }
 
 static int list(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     size_t count = 0;
-    char **slot = kb_bind_slot(L, BLOCK);
+    char **slot = kb_bind_block(L);
     kb_status st = kb_files_list(path, slot, &count);
     if (st)
         return fail_path(L, st, path);
@@ -145,28 +130,22 @@ static int exists(lua_State *L)
 static int real_path(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    char **slot = kb_bind_slot(L, BLOCK);
+    char **slot = kb_bind_block(L);
     *slot = realpath(path, NULL);
     if (!*slot)
         return fail_path(L, KB_ESYS, path);
-    lua_pushstring(L, *slot);
-    free(*slot);
-    *slot = NULL;
-    return 1;
+    return kb_bind_push_block(L, slot, strlen(*slot));
 }
 
 static int read_file(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     size_t n = 0;
-    char **slot = kb_bind_slot(L, BLOCK);
+    char **slot = kb_bind_block(L);
     kb_status st = kb_files_read(path, max_file_bytes, slot, &n);
     if (st)
         return fail_path(L, st, path);
-    lua_pushlstring(L, *slot, n);
-    free(*slot);
-    *slot = NULL;
-    return 1;
+    return kb_bind_push_block(L, slot, n);
 }
 
 static int write_file(lua_State *L)
@@ -178,35 +157,28 @@ static int write_file(lua_State *L)
     if (st == KB_EINVAL)
         return kb_bind_fail_text(L, st,
             lua_pushfstring(L, "%s: not a regular file", path));
-    if (st)
-        return fail_path(L, st, path);
-    lua_pushboolean(L, 1);
-    return 1;
+    return done_path(L, st, path);
 }
 
 /* The folder relative paths start from: a run is gone on with from its own. */
 static int chdir_to(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    if (chdir(path))
-        return fail_path(L, KB_ESYS, path);
-    lua_pushboolean(L, 1);
-    return 1;
+    return done_path(L, chdir(path) ? KB_ESYS : KB_OK, path);
 }
 
-static int lock_free(lua_State *L)                      /* __gc, __close, close */
+static void lock_free(FILE *f)
 {
-    FILE **slot = luaL_checkudata(L, 1, LOCK);
-    if (*slot)
-        fclose(*slot);
-    *slot = NULL;
-    return 0;
+    if (f)
+        fclose(f);
 }
+
+KB_CLASS(lock, lock_free);
 
 static int lock(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    FILE **slot = kb_bind_slot(L, LOCK);
+    FILE **slot = kb_bind_new(L, &kb_class_lock, 0);
     kb_status st = kb_files_lock(path, slot);
     return st ? fail_path(L, st, path) : 1;
 }
@@ -264,36 +236,24 @@ static int cpus(lua_State *L)
     return 1;
 }
 
-static void set_text(lua_State *L, const char *key, const char *text)
-{
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, key);
-}
-
 static int host(lua_State *L)
 {
     struct kb_host h;
     kb_host_describe(&h);
     lua_newtable(L);                                    /* [host] */
-    set_text(L, "cpu", h.cpu);
-    set_text(L, "kernel", h.kernel);
-    set_text(L, "libc", h.libc);
-    set_text(L, "compiler", __VERSION__);
-    set_text(L, "sqlite", sqlite3_libversion());
-    lua_pushinteger(L, h.cores);
-    lua_setfield(L, -2, "cores");
-    lua_pushinteger(L, h.usable_cores);
-    lua_setfield(L, -2, "usable_cores");
-    lua_pushinteger(L, h.landlock_abi);
-    lua_setfield(L, -2, "landlock_abi");
-    lua_pushboolean(L, h.seccomp);
-    lua_setfield(L, -2, "seccomp");
-    lua_pushboolean(L, h.root);
-    lua_setfield(L, -2, "root");
-    lua_pushboolean(L, h.perf_errno == 0);
-    lua_setfield(L, -2, "perf");
+    kb_bind_set_text(L, "cpu", h.cpu);
+    kb_bind_set_text(L, "kernel", h.kernel);
+    kb_bind_set_text(L, "libc", h.libc);
+    kb_bind_set_text(L, "compiler", __VERSION__);
+    kb_bind_set_text(L, "sqlite", sqlite3_libversion());
+    kb_bind_set_integer(L, "cores", h.cores);
+    kb_bind_set_integer(L, "usable_cores", h.usable_cores);
+    kb_bind_set_integer(L, "landlock_abi", h.landlock_abi);
+    kb_bind_set_flag(L, "seccomp", h.seccomp);
+    kb_bind_set_flag(L, "root", h.root);
+    kb_bind_set_flag(L, "perf", h.perf_errno == 0);
     if (h.perf_errno)
-        set_text(L, "perf_error", strerror(h.perf_errno));
+        kb_bind_set_text(L, "perf_error", strerror(h.perf_errno));
     return 1;
 }
 
@@ -331,8 +291,6 @@ static int interrupts(lua_State *L)
 
 void kb_bind_system(lua_State *L)                       /* [core] -> [core] */
 {
-    static const luaL_Reg meta[] = { { "__gc", block_free }, { NULL, NULL } };
-    static const luaL_Reg none[] = { { NULL, NULL } };
     static const luaL_Reg functions[] = {
         { "now_ns",      now_ns      }, { "wall_s",     wall_s     },
         { "sleep_ns",    sleep_ns    }, { "random_hex", random_hex },
@@ -348,11 +306,7 @@ void kb_bind_system(lua_State *L)                       /* [core] -> [core] */
         { "interrupts",  interrupts  }, { "chdir",      chdir_to   },
         { "lock",        lock        }, { NULL,         NULL       },
     };
-    static const luaL_Reg lock_meta[] = {
-        { "__gc", lock_free }, { "__close", lock_free }, { NULL, NULL } };
-    static const luaL_Reg lock_methods[] = { { "close", lock_free }, { NULL, NULL } };
-    kb_bind_type(L, BLOCK, meta, none);
-    kb_bind_type(L, LOCK, lock_meta, lock_methods);
+    kb_bind_class(L, &kb_class_lock, NULL, NULL);
     luaL_newlib(L, functions);                          /* [core system] */
     lua_setfield(L, -2, "system");
 }

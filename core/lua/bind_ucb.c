@@ -17,15 +17,13 @@
 #include "bandit/ucb.h"
 #include "bind_arg.h"
 
-#define UCB "kernelband.ucb"
+KB_CLASS(ucb, kb_ucb_free);
 
 enum { FEW = 64, MAX_CANDIDATES = 1 << 20 };
 
 static kb_ucb *self(lua_State *L)
 {
-    kb_ucb **slot = luaL_checkudata(L, 1, UCB);
-    luaL_argcheck(L, *slot, 1, "closed ucb");
-    return *slot;
+    return kb_bind_self(L, 1, &kb_class_ucb);
 }
 
 static size_t check_arm(lua_State *L, const kb_ucb *u)
@@ -36,31 +34,19 @@ static size_t check_arm(lua_State *L, const kb_ucb *u)
 
 static int ucb_new(lua_State *L)
 {
-    static const char *const known[] = {
-        "c", "prior_mean", "prior_pulls", NULL
-    };
     lua_Integer arms = kb_bind_integer(L, 1, "arms", 1, KB_UCB_MAX_ARMS);
     struct kb_ucb_options how = kb_ucb_defaults;
-    kb_bind_options(L, 2, known);
-    how.c = kb_bind_number_option(L, 2, "c", how.c);
-    how.prior_mean = kb_bind_number_option(L, 2, "prior_mean", how.prior_mean);
-    how.prior_pulls = kb_bind_number_option(L, 2, "prior_pulls",
-                                            how.prior_pulls);
-
-    kb_ucb **slot = kb_bind_slot(L, UCB);                   /* [.. slot] */
+    kb_bind_options(L, 2, (const struct kb_option[]) {
+        { .name = "c", .number = &how.c },
+        { .name = "prior_mean", .number = &how.prior_mean },
+        { .name = "prior_pulls", .number = &how.prior_pulls }, { 0 }
+    });
+    kb_ucb **slot = kb_bind_new(L, &kb_class_ucb, 0);
     kb_status st = kb_ucb_new((size_t)arms, &how, slot);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, "c, prior_mean and prior_pulls must be "
                              "finite, c and prior_pulls >= 0");
     return st ? kb_bind_fail(L, st) : 1;
-}
-
-static int ucb_close(lua_State *L)
-{
-    kb_ucb **slot = luaL_checkudata(L, 1, UCB);
-    kb_ucb_free(*slot);
-    *slot = NULL;
-    return 0;
 }
 
 /* The arm, 0-based, at position i of the list at 2. */
@@ -124,8 +110,8 @@ static int ucb_select(lua_State *L)
     bool biased = biased_by(L, n), counted = !lua_isnoneornil(L, 4);
     if (counted)
         luaL_checktype(L, 4, LUA_TTABLE);
-    lua_Integer under_way = lua_isnoneornil(L, 5) ? 0
-        : kb_bind_integer(L, 5, "under_way", 0, MAX_CANDIDATES);
+    lua_Integer under_way = kb_bind_opt_integer(L, 5, "under_way", 0,
+                                                MAX_CANDIDATES, 0);
     lua_settop(L, 4);
 
     struct kb_ucb_cand few[FEW], *cand = few;
@@ -203,14 +189,8 @@ static int ucb_len(lua_State *L)
 
 void kb_bind_ucb(lua_State *L)
 {
-    static const luaL_Reg meta[] = {
-        { "__gc",    ucb_close },
-        { "__close", ucb_close },
-        { "__len",   ucb_len   },
-        { NULL, NULL }
-    };
     static const luaL_Reg methods[] = {
-        { "close",  ucb_close  },
+        { "__len",  ucb_len    },
         { "select", ucb_select },
         { "update", ucb_update },
         { "mean",   ucb_mean   },
@@ -219,7 +199,5 @@ void kb_bind_ucb(lua_State *L)
         { "t",      ucb_t      },
         { NULL, NULL }
     };
-    kb_bind_type(L, UCB, meta, methods);
-    lua_pushcfunction(L, ucb_new);
-    lua_setfield(L, -2, "ucb");
+    kb_bind_class(L, &kb_class_ucb, methods, ucb_new);
 }
