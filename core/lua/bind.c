@@ -164,7 +164,6 @@ int luaopen_kernelband_core(lua_State *L)
         kb_bind_store,    kb_bind_system,  kb_bind_compile,
         kb_bind_http,     kb_bind_command, kb_bind_gzip,
         kb_bind_markdown, kb_bind_serve,   kb_bind_source,
-        kb_bind_events,
     };
     lua_newtable(L);                                    /* [core] */
     kb_bind_class(L, &kb_class_block, NULL, NULL);

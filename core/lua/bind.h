@@ -32,7 +32,6 @@ void kb_bind_stats(lua_State *L);
 void kb_bind_overtime(lua_State *L);
 void kb_bind_device(lua_State *L);
 void kb_bind_command(lua_State *L);
-void kb_bind_events(lua_State *L);
 void kb_bind_http(lua_State *L);
 void kb_bind_gzip(lua_State *L);
 void kb_bind_compile(lua_State *L);

@@ -541,4 +541,21 @@ t.test("prices may come from a file in LiteLLM's format", function()
   t.near(c.usd, 0.003, 1e-12)
 end)
 
+t.test("a refusal beside the text is no part of the text", function()
+  local client = require "kernelband.llm.client"
+  local event = "data: " .. json.encode { choices = { { delta = { content = "x",
+    refusal = "no" } } } } .. "\n\n"
+  local L = { inside = function() return true end, sleep = function() return true end }
+  function L.http(_, r)
+    r.on_data(event .. event .. "data: [DONE]\n\n")
+    return { status = 200, headers = {}, body = "" }
+  end
+  local c = client.new { provider = "openai", place = providers.places.openai, base = "http://h",
+    model = "refuses", headers = {}, max_tokens = 100, stream = true, n_parallel = 1, attempts = 1,
+    prices = require "kernelband.llm.prices".load(), retry_s = 0, patience_s = 1, connect_s = 1,
+    idle_s = 1, timeout_s = 1 }
+  local got = c:ask(L, { system = "", stable = "", fresh = "" }, core.rng(1))
+  t.equal({ got.refusal, got.text }, { "nono", "xx" })
+end)
+
 t.finish()

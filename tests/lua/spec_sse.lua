@@ -1,13 +1,13 @@
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
+local events = require "kernelband.llm.events"
 
 -- The events there are, or nil, why.
 local function all(s, out)
   while true do
-    local said, data, name = s:next()
-    if not said then return nil, data end
-    t.equal(said, "")
+    local data, name = s:next()
+    if not data and name then return nil, name end
     if not data then return out end
     out[#out + 1] = (name or "") .. "|" .. data
   end
@@ -21,7 +21,7 @@ end
 
 -- All events of a text that arrives in pieces of n bytes.
 local function read(text, n)
-  local s, out = core.events(), {}
+  local s, out = events.new(), {}
   n = n or #text + 1
   for at = 1, #text, n do assert(feed(s, text:sub(at, at + n - 1), out)) end
   return feed(s, "\n\n", out)
@@ -53,7 +53,7 @@ for _, case in ipairs {
 end
 
 t.test("an event beyond the bound breaks the stream for good", function()
-  local s = core.events(100)
+  local s = events.new(100)
   t.equal(#feed(s, "data: " .. ("x"):rep(50) .. "\n\n"), 1)
   local got, why = feed(s, "data: " .. ("x"):rep(200))
   t.equal(got, nil)
@@ -64,26 +64,44 @@ t.test("an event beyond the bound breaks the stream for good", function()
 end)
 
 t.test("many data lines of one event are within the bound too", function()
-  t.equal(feed(core.events(1000), ("data: 12345678\n"):rep(200)), nil)
+  t.equal(feed(events.new(1000), ("data: 12345678\n"):rep(200)), nil)
 end)
 
 t.test("many events of less than the bound are not beyond it together", function()
-  t.equal(#feed(core.events(20), ("data: 12345678\n\n"):rep(200)), 200)
+  t.equal(#feed(events.new(20), ("data: 12345678\n\n"):rep(200)), 200)
 end)
 
 t.test("a line that drips in byte by byte takes linear time", function()
-  local s, began = core.events(), core.system.now_ns()
+  local s, began = events.new(), core.system.now_ns()
   feed(s, "data: ")
   for _ = 1, 300000 do feed(s, "x") end
   t.equal(#feed(s, "\n\n")[1], 300001)
   assert(core.system.now_ns() - began < 3e9)
 end)
 
-t.test("what usual events are begins and ends with a string's quotes", function()
-  local s = core.events()
-  t.raises("closing quote", s.usual, s, "a", "b")
-  t.raises("closing quote", s.usual, s, "a")
-  t.raises("bytes", core.events, 0)
+t.test("the ends of lines may be parted, and events fed before others are read", function()
+  local s = events.new()
+  assert(s:feed "data: 1\r" and s:feed "\n\r" and s:feed "" and s:feed "\ndata: 2")
+  t.equal(all(s, {}), { "|1" })
+  assert(s:feed "\r" and s:feed "\ndata: 3\n\r\n")
+  t.equal(all(s, {}), { "|2\n3" })
+end)
+
+t.test("events are the same however their bytes are cut", function()
+  local rng = core.rng(7)
+  local letters = { "\n", "\n", "\r", "data:", "data: ", "event:", ":", "x", "\0", "\xEF\xBB\xBF" }
+  for _ = 1, 300 do
+    local text = {}
+    for i = 1, 40 do text[i] = letters[1 + rng:below(#letters)] end
+    text = table.concat(text)
+    local s, out, at = events.new(), {}, 1
+    while at <= #text do
+      local n = 1 + rng:below(9)
+      assert(feed(s, text:sub(at, at + n - 1), out))
+      at = at + n
+    end
+    t.equal(feed(s, "\n\n", out), read(text))
+  end
 end)
 
 t.finish()

@@ -14,8 +14,8 @@
 -- back from here has gone through the censor.
 local core   = require "kernelband.core"
 local errors = require "kernelband.llm.errors"
+local events = require "kernelband.llm.events"
 local json   = require "kernelband.base.json"
-local pieces = require "kernelband.llm.pieces"
 local reply  = require "kernelband.llm.reply"
 local providers = require "kernelband.llm.providers"
 
@@ -100,35 +100,29 @@ end
 -- Gathers what arrives: events when it is a stream, else text.
 local function collector(api)
   local c = { result = providers.new_result(), bytes = 0, head = {}, kept = 0 }
-  local events = pieces.new(api.piece)
+  local stream = events.new()
 
   local function read(data, name)
     local value, why = reply.decode(data)
-    if not value then
-      c.broken = c.broken or why
-      return
-    end
-    local said, before = c.result.pieces, #c.result.pieces
-    c.over = api.event(c.result, name, value)
-    if #said == before + 1 and not c.over and not c.result.refusal then
-      events:learn(data, said[#said])
+    if value then
+      c.over = api.event(c.result, name, value)
     else
-      events:forget()
+      c.broken = c.broken or why
     end
   end
 
   local function use(chunk)
-    local ok, said, data, name
-    ok, data = events:feed(chunk)
-    while ok and not c.over do
-      said, data, name = events:next()
-      if not said then break end
-      if said ~= "" then table.insert(c.result.pieces, said) end
-      c.events = c.events or said ~= "" or data ~= nil
-      if not data then return end
+    local _, why = stream:feed(chunk)
+    while not why and not c.over do
+      local data, name = stream:next()
+      if not data then
+        why = name
+        break
+      end
+      c.events = true
       if data == "[DONE]" then c.over = true else read(data, name) end
     end
-    if not c.over then c.broken = c.broken or data end
+    if not c.over then c.broken = c.broken or why end
   end
 
   -- A stream begins with the name of a field or with a comment; JSON and HTML do not.

@@ -8,7 +8,6 @@
 --                                local_server= }
 --   api.whole(json)              a whole answer -> result
 --   api.event(result, name, json)  one event of a stream, into result; true: it ended
---   api.piece                    the field of an event that holds a piece of the text
 --   result = { text=, finish=, model=, id=, usage = { input, cached, cache_write, output,
 --              reasoning, usd }, raw_usage = table, refusal =, error = table or text }
 --   finish is "stop", "length", "refusal" or the provider's own word
@@ -31,7 +30,7 @@ end
 -- OpenAI Chat Completions, and whoever speaks it -------------------------------
 
 local chat = {
-  path = "/chat/completions", piece = "content",
+  path = "/chat/completions",
   optional = { "temperature", "reasoning_effort", "stream_options", "max_completion_tokens",
                "max_tokens", "stream" },
   -- A field refused under one name is sent under the other.
@@ -107,7 +106,7 @@ end
 -- OpenAI Responses -------------------------------------------------------------
 
 local responses = {
-  path = "/responses", piece = "delta",
+  path = "/responses",
   optional = { "temperature", "reasoning", "store", "stream", "max_output_tokens" },
   headers = bearer,
 }
@@ -173,7 +172,7 @@ end
 -- Anthropic Messages -----------------------------------------------------------
 
 local messages = {
-  path = "/v1/messages", piece = "text",
+  path = "/v1/messages",
   optional = { "temperature", "output_config", "stream" },
 }
 

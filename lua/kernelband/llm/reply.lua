@@ -1,6 +1,7 @@
 -- llm/reply.lua - reading what a server says, which may be anything: JSON within
 -- bounds, text as valid UTF-8, numbers that are counts, and no secret in any of it.
 local cjson = require "cjson"
+local null <const> = cjson.null
 
 local reply = {}
 
@@ -11,12 +12,11 @@ reader.decode_invalid_numbers(false)
 reply.most_bytes = 32 << 20
 
 -- cjson gives null as a userdata; here an absent field and null are one.
-local function plain(v)
-  if v == cjson.null then return nil end
-  if type(v) == "table" then
-    for k, x in pairs(v) do v[k] = plain(x) end
+local function plain(t)
+  for k, x in pairs(t) do
+    if x == null then t[k] = nil elseif type(x) == "table" then plain(x) end
   end
-  return v
+  return t
 end
 
 -- The object a text holds, or nil and why not.
