@@ -10,47 +10,38 @@
 #include "clock.h"
 
 /* What the process needs files for besides transfers. */
-enum { SPARE_FILES = 64, EVENTS = 64, ROUNDS = 16 };
-
-struct list {
-    struct transfer *first, **end;
-};
+enum { SPARE_FILES = 64, EVENTS = 64 };
 
 struct kb_http {
     struct kb_curl curl;
     CURLM *multi;
-    struct kb_lines lines;
+    int epoll;                      /* the descriptors of libcurl */
     int64_t timer_ns;               /* when libcurl wants a call */
     size_t limit, active, count, cap;
+    uint64_t turns;
     struct transfer **slot;         /* slot[id - 1]; NULL is free */
-    struct list ready, waiting;
-    struct round round;
 };
 
-static void push(struct list *l, struct transfer *t)
+/* The one that has waited longest for a place or, with news, to be fetched. */
+static struct transfer *first(const kb_http *h, bool news)
 {
-    t->next = NULL;
-    *l->end = t;
-    l->end = &t->next;
-}
-
-static void unlink_from(struct list *l, struct transfer *t)
-{
-    struct transfer **at = &l->first;
-    while (*at && *at != t)
-        at = &(*at)->next;
-    if (!*at)
-        return;
-    *at = t->next;
-    if (!*at)
-        l->end = at;
+    struct transfer *best = NULL;
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < h->cap; i++) {
+        struct transfer *t = h->slot[i];
+        uint64_t turn = !t ? 0 : news ? t->news : t->waits;
+        if (turn && turn < least) {
+            least = turn;
+            best = t;
+        }
+    }
+    return best;
 }
 
 static void make_ready(kb_http *h, struct transfer *t)
 {
-    if (!t->ready)
-        push(&h->ready, t);
-    t->ready = true;
+    if (!t->news)
+        t->news = ++h->turns;
 }
 
 /* What libcurl calls ---------------------------------------------------------- */
@@ -59,13 +50,17 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg,
                      void *unused)
 {
     kb_http *h = arg;
-    uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0)
-                    | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
+    struct epoll_event e = {
+        .events = (what & CURL_POLL_IN ? EPOLLIN : 0)
+                | (what & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = fd
+    };
     (void)easy;
     (void)unused;
-    if (what != CURL_POLL_REMOVE)
-        return kb_lines_watch(&h->lines, fd, events) ? 0 : -1;
-    kb_lines_forget(&h->lines, fd);
+    if (what == CURL_POLL_REMOVE)
+        epoll_ctl(h->epoll, EPOLL_CTL_DEL, fd, &e);
+    else if (epoll_ctl(h->epoll, EPOLL_CTL_MOD, fd, &e)
+             && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e))
+        return -1;
     return 0;
 }
 
@@ -85,9 +80,9 @@ static void leave(kb_http *h, struct transfer *t)
     if (t->active) {
         h->curl.multi_remove_handle(h->multi, t->easy);
         h->active--;
-    } else
-        unlink_from(&h->waiting, t);
+    }
     t->active = false;
+    t->waits = 0;
 }
 
 static void ask_status(struct transfer *t)
@@ -113,10 +108,10 @@ static void finish(kb_http *h, struct transfer *t)
 
 static void admit(kb_http *h)
 {
-    while (h->waiting.first && h->active < h->limit) {
-        struct transfer *t = h->waiting.first;
-        unlink_from(&h->waiting, t);
+    struct transfer *t;
+    while (h->active < h->limit && (t = first(h, false))) {
         t->begun_ns = t->last_ns = kb_clock_now_ns();
+        t->waits = 0;
         t->active = true;
         h->active++;
         if (h->curl.multi_add_handle(h->multi, t->easy)) {
@@ -128,21 +123,10 @@ static void admit(kb_http *h)
 }
 
 /* Silence counts from the moment of connection; bytes sent break it. */
-static int64_t idle_by(struct transfer *t)
-{
-    return t->last_ns + t->idle_ns;
-}
-
-static int64_t late_by(struct transfer *t)
-{
-    int64_t total_by = t->begun_ns + t->total_ns, idle = idle_by(t);
-    return total_by < idle ? total_by : idle;
-}
-
 static bool is_silent(struct transfer *t, int64_t now)
 {
     curl_off_t connected = 0, sent = 0;
-    if (now < idle_by(t))
+    if (now < t->last_ns + t->r.idle_ns)
         return false;
     t->curl->easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
     t->curl->easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
@@ -151,21 +135,6 @@ static bool is_silent(struct transfer *t, int64_t now)
     if (moved)
         t->last_ns = now;
     return !moved;
-}
-
-static void end_late_ones(kb_http *h)
-{
-    int64_t now = kb_clock_now_ns();
-    for (size_t i = 0; i < h->cap; i++) {
-        struct transfer *t = h->slot[i];
-        if (!t || !t->active)
-            continue;
-        bool total = now >= t->begun_ns + t->total_ns;
-        if (total || is_silent(t, now)) {
-            kb_http_late(t, total ? "total" : "idle");
-            finish(h, t);
-        }
-    }
 }
 
 static void collect(kb_http *h)
@@ -186,19 +155,9 @@ static void collect(kb_http *h)
 /* When what has come of a stream is told; INT64_MAX: nothing has. */
 static int64_t tell_by(const struct transfer *t)
 {
-    if (!t->stream || !t->body_used)
+    if (!t->r.stream || !t->body_used)
         return INT64_MAX;
-    if (t->body_used >= KB_HTTP_PIECE_BYTES || t->gather_ns == 0)
-        return 0;
-    return kb_lines_tick(t->told_ns + t->gather_ns);
-}
-
-static void tell(kb_http *h)
-{
-    int64_t now = kb_clock_now_ns();
-    for (size_t i = 0; i < h->cap; i++)
-        if (h->slot[i] && tell_by(h->slot[i]) <= now)
-            make_ready(h, h->slot[i]);
+    return t->body_used >= KB_HTTP_PIECE_BYTES ? 0 : t->told_ns + t->r.gather_ns;
 }
 
 static void lower(int64_t *by_ns, int64_t ns)
@@ -210,67 +169,53 @@ static void lower(int64_t *by_ns, int64_t ns)
 static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS], int64_t *by_ns)
 {
     kb_http *h = object;
-    bool ticks = kb_clock_now_ns() >= h->lines.tick_ns;
-    p[0] = (struct pollfd){ h->lines.epoll, POLLIN, 0 };
-    p[1] = (struct pollfd){ ticks ? h->lines.slow : -1, POLLIN, 0 };
-    *by_ns = h->ready.first ? INT64_MIN : h->timer_ns;
-    lower(by_ns, ticks ? kb_lines_wake(&h->lines) : h->lines.tick_ns);
+    p[0] = (struct pollfd){ h->epoll, POLLIN, 0 };
+    *by_ns = h->timer_ns;
     for (size_t i = 0; i < h->cap; i++) {
         struct transfer *t = h->slot[i];
+        if (t && t->news)
+            *by_ns = INT64_MIN;
         if (!t || !t->active)
             continue;
-        lower(by_ns, late_by(t));
+        lower(by_ns, t->last_ns + t->r.idle_ns);
         lower(by_ns, tell_by(t));
     }
-    return 2;
+    return 1;
 }
 
-static void read_some(kb_http *h, int epoll)
-{
-    struct epoll_event e[EVENTS];
-    int running, n = EVENTS;
-    for (int round = 0; n == EVENTS && round < ROUNDS; round++) {
-        n = epoll_wait(epoll, e, EVENTS, 0);
-        for (int i = 0; i < n; i++) {
-            int what = (e[i].events & EPOLLIN ? CURL_CSELECT_IN : 0)
-                     | (e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
-                     | (e[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-            h->round = (struct round){ .rest_ns = INT64_MAX };
-            h->curl.multi_socket_action(h->multi, e[i].data.fd, what, &running);
-            kb_lines_rest(&h->lines, e[i].data.fd, &h->round);
-        }
-    }
-}
-
-/* What the descriptors have. A clock that has run out ends all rests first: there
- * may be bytes. */
 static void read_all(kb_http *h)
 {
-    int64_t now = kb_clock_now_ns(), until = now;
-    for (size_t i = 0; i < h->cap; i++)
-        if (h->slot[i] && h->slot[i]->active && now >= late_by(h->slot[i]))
-            until = INT64_MAX;
-    read_some(h, h->lines.epoll);
-    if (until >= h->lines.tick_ns) {
-        kb_lines_end_rests(&h->lines, until);
-        read_some(h, h->lines.slow);
+    struct epoll_event e[EVENTS];
+    int running, n = epoll_wait(h->epoll, e, EVENTS, 0);
+    for (int i = 0; i < n; i++) {
+        int what = (e[i].events & EPOLLIN ? CURL_CSELECT_IN : 0)
+                 | (e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
+                 | (e[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+        h->curl.multi_socket_action(h->multi, e[i].data.fd, what, &running);
+    }
+    if (kb_clock_now_ns() >= h->timer_ns) {
+        h->timer_ns = INT64_MAX;
+        h->curl.multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
 }
 
 static bool work(void *object)
 {
     kb_http *h = object;
-    int running;
     read_all(h);
-    if (kb_clock_now_ns() >= h->timer_ns) {
-        h->timer_ns = INT64_MAX;
-        h->curl.multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    }
     collect(h);
-    end_late_ones(h);
-    tell(h);
+    int64_t now = kb_clock_now_ns();
+    for (size_t i = 0; i < h->cap; i++) {
+        struct transfer *t = h->slot[i];
+        if (t && t->active && is_silent(t, now)) {
+            kb_http_late(t, "idle");
+            finish(h, t);
+        } else if (t && tell_by(t) <= now) {
+            make_ready(h, t);
+        }
+    }
     admit(h);
-    return h->ready.first != NULL;
+    return first(h, true) != NULL;
 }
 
 const struct kb_source_kind kb_http_source = { watch, work };
@@ -310,8 +255,7 @@ kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
         kb_http_discard(t);
         return st;
     }
-    t->round = &h->round;
-    push(&h->waiting, t);
+    t->waits = ++h->turns;
     admit(h);
     *id = t->id;
     return KB_OK;
@@ -321,11 +265,10 @@ kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
 
 size_t kb_http_next(kb_http *h)
 {
-    struct transfer *t = h->ready.first;
+    struct transfer *t = first(h, true);
     if (!t)
         return 0;
-    unlink_from(&h->ready, t);
-    t->ready = false;
+    t->news = 0;
     return t->id;
 }
 
@@ -352,7 +295,6 @@ void kb_http_end(kb_http *h, size_t id)
 {
     struct transfer *t = h->slot[id - 1];
     leave(h, t);
-    unlink_from(&h->ready, t);
     h->slot[id - 1] = NULL;
     h->count--;
     kb_http_discard(t);
@@ -381,15 +323,12 @@ kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
     if (!h)
         return KB_ENOMEM;
     h->timer_ns = INT64_MAX;
-    h->ready.end = &h->ready.first;
-    h->waiting.end = &h->waiting.first;
     h->limit = limit;
     if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < limit + SPARE_FILES)
         h->limit = files.rlim_cur > 2 * SPARE_FILES
                  ? (size_t)files.rlim_cur - SPARE_FILES : SPARE_FILES;
-    kb_status st = kb_lines_open(&h->lines);
-    if (!st)
-        st = kb_curl_open(&h->curl, why);
+    h->epoll = epoll_create1(EPOLL_CLOEXEC);
+    kb_status st = h->epoll < 0 ? KB_ESYS : kb_curl_open(&h->curl, why);
     if (!st && !(h->multi = h->curl.multi_init()))
         st = KB_ENOMEM;
     if (st) {
@@ -417,6 +356,7 @@ void kb_http_free(kb_http *h)
     if (h->multi)
         h->curl.multi_cleanup(h->multi);
     kb_curl_close(&h->curl);
-    kb_lines_close(&h->lines);
+    if (h->epoll >= 0)
+        close(h->epoll);
     free(h);
 }

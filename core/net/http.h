@@ -1,5 +1,5 @@
 /* http.h - many HTTP transfers at once, none of which blocks (libcurl's multi
- * interface under an epoll of its own).
+ * interface; its descriptors are one of kb_wait's, an epoll).
  *
  *   address   http and https; the peer's certificate is always verified;
  *             redirects are answers like any other; nothing is decompressed
@@ -11,13 +11,11 @@
  *   bounds    max_bytes of body, KB_HTTP_HEAD_BYTES of headers over all
  *             answers a server gives before the last
  *   clocks    all begin when the transfer gets one of the `limit` places:
- *             connect_ns for name, connection and TLS; idle_ns without a byte
- *             either way once connected; total_ns for all
- *   pieces    of one that streams are told of at once when gather_ns is 0; else
- *             when so much time has passed or KB_HTTP_PIECE_BYTES have come,
- *             and its connection is looked at less often the longer it has
- *             gone on: its end is heard of a 32nd of that late at most, 50 ms
- *             at least, and no clock ends what has bytes waiting
+ *             connect_ns for name, connection and TLS and total_ns for all,
+ *             which libcurl keeps; idle_ns without a byte either way once
+ *             connected, which it has in whole seconds only
+ *   pieces    of one that streams are told when gather_ns has passed since the
+ *             last or KB_HTTP_PIECE_BYTES have come
  *
  * No value of a header, no user and no query of an address is ever in a text.
  */

@@ -39,7 +39,6 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
     struct transfer *t = arg;
     (void)one;
     t->last_ns = kb_clock_now_ns();
-    t->round->other = true;
     t->head_seen += n + 2;              /* two ends may take more than a colon */
     if (t->head_seen > KB_HTTP_HEAD_BYTES) {
         t->stop = STOP_HEAD;
@@ -56,24 +55,6 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
     return n;
 }
 
-/* A little of the time it has gone on: what its end is late by is not felt. */
-static int64_t rest_of(const struct transfer *t, int64_t now)
-{
-    static const int64_t most_ns = 500000000;
-    int64_t ns = (now - t->begun_ns) / 32;
-    ns = ns < KB_HTTP_TICK_NS ? KB_HTTP_TICK_NS : ns > most_ns ? most_ns : ns;
-    return ns > t->gather_ns ? t->gather_ns : ns;
-}
-
-static void note_bytes(struct transfer *t, size_t n)
-{
-    struct round *r = t->round;
-    int64_t rest = rest_of(t, t->last_ns);
-    if (rest < r->rest_ns)
-        r->rest_ns = rest;
-    r->bytes += n;
-}
-
 static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
 {
     struct transfer *t = arg;
@@ -82,8 +63,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
     if (!t->bodied)
         t->first_ns = t->told_ns = t->last_ns;
     t->bodied = true;
-    note_bytes(t, n);
-    size_t fits = t->max_bytes - t->seen_bytes;
+    size_t fits = t->r.max_bytes - t->seen_bytes;
     if (n > fits)
         t->stop = STOP_BODY;
     size_t keep = n > fits ? fits : n;
@@ -222,6 +202,7 @@ static kb_status set_up(struct transfer *t, const struct kb_http_request *r)
     SET(SUPPRESS_CONNECT_HEADERS, 1L);
     SET(TCP_KEEPALIVE, 1L);
     SET(CONNECTTIMEOUT_MS, milliseconds(r->connect_ns));
+    SET(TIMEOUT_MS, milliseconds(r->total_ns));
     SET(HTTPHEADER, t->send);
     SET(HEADERFUNCTION, on_header);
     SET(HEADERDATA, t);
@@ -268,12 +249,7 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
         *why = "the address must be a whole http:// or https:// one";
         goto fail;
     }
-    t->max_bytes = r->max_bytes;
-    t->connect_ns = r->connect_ns;
-    t->idle_ns = r->idle_ns;
-    t->total_ns = r->total_ns;
-    t->stream = r->stream;
-    t->gather_ns = r->stream ? r->gather_ns : r->total_ns;
+    t->r = *r;
     t->answer.text = t->answer.reason = "";
     st = set_headers(t, r, why);
     if (!st)

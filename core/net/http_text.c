@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
+
+static const char no_http[] = "what it answers is not HTTP as the standards have "
+                              "it; is this the address of an API?";
+
 __attribute__((format(printf, 4, 5)))
 static void tell(struct transfer *t, kb_status result, const char *reason,
                  const char *format, ...)
@@ -61,7 +66,7 @@ static void tell_stop(struct transfer *t)
         break;
     case STOP_BODY:
         tell(t, KB_EHTTP, "size", "%s: its answer is more than %zu bytes and was "
-             "broken off (max_bytes)", t->host, t->max_bytes);
+             "broken off (max_bytes)", t->host, t->r.max_bytes);
         break;
     default:
         tell(t, KB_ENOMEM, "memory", "%s: no memory for its answer", t->host);
@@ -84,23 +89,32 @@ static void tell_other(struct transfer *t, CURLcode code)
              t->curl->easy_strerror(code));
 }
 
+/* What needs no more words than the host's name before it. */
+static const struct { CURLcode code; const char *reason, *text; } plain[] = {
+    { CURLE_COULDNT_RESOLVE_HOST, "resolve",
+      "no address is known for this name; check its spelling and the network" },
+    { CURLE_COULDNT_RESOLVE_PROXY, "proxy",
+      "no address is known for the proxy that http_proxy, HTTPS_PROXY or "
+      "ALL_PROXY names" },
+    { CURLE_UNSUPPORTED_PROTOCOL, "protocol", no_http },
+    { CURLE_WEIRD_SERVER_REPLY, "protocol", no_http },
+    { CURLE_BAD_CONTENT_ENCODING, "protocol", no_http },
+};
+
 void kb_http_explain(struct transfer *t, CURLcode code)
 {
     if (t->stop) {
         tell_stop(t);
         return;
     }
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (plain[i].code == code) {
+            tell(t, KB_EHTTP, plain[i].reason, "%s: %s", t->host, plain[i].text);
+            return;
+        }
     switch (code) {
     case CURLE_OK:
         t->answer.result = KB_OK;
-        break;
-    case CURLE_COULDNT_RESOLVE_HOST:
-        tell(t, KB_EHTTP, "resolve", "%s: no address is known for this name; "
-             "check its spelling and the network", t->host);
-        break;
-    case CURLE_COULDNT_RESOLVE_PROXY:
-        tell(t, KB_EHTTP, "proxy", "%s: no address is known for the proxy that "
-             "http_proxy, HTTPS_PROXY or ALL_PROXY names", t->host);
         break;
     case CURLE_COULDNT_CONNECT:
         tell(t, KB_EHTTP, "connect", "%s: cannot be connected to (%s); is the "
@@ -108,17 +122,13 @@ void kb_http_explain(struct transfer *t, CURLcode code)
              system_words(t));
         break;
     case CURLE_OPERATION_TIMEDOUT:
-        kb_http_late(t, "connect");
+        kb_http_late(t, kb_clock_now_ns() >= t->begun_ns + t->r.total_ns
+                        ? "total" : "connect");
         break;
     case CURLE_SSL_CONNECT_ERROR: case CURLE_SSL_CACERT_BADFILE:
     case CURLE_PEER_FAILED_VERIFICATION: case CURLE_SSL_CIPHER:
     case CURLE_SSL_CERTPROBLEM: case CURLE_SSL_ISSUER_ERROR:
         tell_tls(t, code);
-        break;
-    case CURLE_UNSUPPORTED_PROTOCOL: case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_BAD_CONTENT_ENCODING:
-        tell(t, KB_EHTTP, "protocol", "%s: what it answers is not HTTP as the "
-             "standards have it; is this the address of an API?", t->host);
         break;
     case CURLE_OUT_OF_MEMORY:   /* also what libcurl says of a line too long */
         t->stop = t->bodied ? STOP_MEMORY : STOP_HEAD;
@@ -134,14 +144,14 @@ void kb_http_late(struct transfer *t, const char *reason)
     if (strcmp(reason, "connect") == 0)
         tell(t, KB_ETIME, reason, "%s: no connection within %.1f s; is the "
              "address right, and is a proxy needed?", t->host,
-             (double)t->connect_ns / 1e9);
+             (double)t->r.connect_ns / 1e9);
     else if (strcmp(reason, "idle") == 0)
         tell(t, KB_ETIME, reason, "%s: silent for %.1f s after %zu bytes of its "
-             "answer, and given up", t->host, (double)t->idle_ns / 1e9,
+             "answer, and given up", t->host, (double)t->r.idle_ns / 1e9,
              t->seen_bytes);
     else
         tell(t, KB_ETIME, reason, "%s: not done within %.1f s, after %zu bytes "
-             "of its answer, and given up", t->host, (double)t->total_ns / 1e9,
+             "of its answer, and given up", t->host, (double)t->r.total_ns / 1e9,
              t->seen_bytes);
 }
 
