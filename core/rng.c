@@ -2,15 +2,24 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 static const uint64_t golden = 0x9e3779b97f4a7c15;     /* 2^64 / phi, odd */
 
-/* splitmix64's finaliser: a bijection of 64 bits. */
-static uint64_t mix(uint64_t z)
+/* A step is a bijection of h for every word, so that bytes of one length which
+ * differ in one word never meet. */
+uint64_t kb_hash(uint64_t start, const void *bytes, size_t n)
 {
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
+    const unsigned char *p = bytes;
+    uint64_t h = kb_mix(start + n + golden), word;
+    for (; n >= sizeof word; n -= sizeof word, p += sizeof word) {
+        memcpy(&word, p, sizeof word);
+        h = (h ^ word) * golden;
+        h ^= h >> 32;
+    }
+    word = 0;
+    memcpy(&word, p, n);
+    return kb_mix(h ^ word);
 }
 
 static uint64_t rotl(uint64_t x, int by)
@@ -23,7 +32,7 @@ void kb_rng_seed(struct kb_rng *r, uint64_t seed)
     /* Four values of a bijection at four places: at most one of them is 0. */
     uint64_t x = seed;
     for (int i = 0; i < 4; i++)
-        r->s[i] = mix(x += golden);
+        r->s[i] = kb_mix(x += golden);
     r->root = seed;
 }
 
@@ -58,7 +67,7 @@ uint64_t kb_rng_below(struct kb_rng *r, uint64_t n)
     return x % n;
 }
 
-double kb_rng_normal(struct kb_rng *r)
+double kb_rng_normal_pair(struct kb_rng *r, double *second)
 {
     double u, v, square;
     do {
@@ -66,7 +75,15 @@ double kb_rng_normal(struct kb_rng *r)
         v = 2 * kb_rng_uniform(r) - 1;
         square = u * u + v * v;
     } while (square >= 1 || square == 0);
-    return u * sqrt(-2 * log(square) / square);
+    double stretch = sqrt(-2 * log(square) / square);
+    *second = v * stretch;
+    return u * stretch;
+}
+
+double kb_rng_normal(struct kb_rng *r)
+{
+    double second;
+    return kb_rng_normal_pair(r, &second);
 }
 
 void kb_rng_split(const struct kb_rng *from, const char *name, size_t n,
@@ -76,7 +93,7 @@ void kb_rng_split(const struct kb_rng *from, const char *name, size_t n,
      * last keeps "a" then "b" apart from "ab". */
     uint64_t h = from->root;
     for (size_t i = 0; i < n; i++)
-        h = mix((h ^ (unsigned char)name[i]) + golden);
-    h = mix(h ^ 0x6b65726e656c6261);
+        h = kb_mix((h ^ (unsigned char)name[i]) + golden);
+    h = kb_mix(h ^ 0x6b65726e656c6261);
     kb_rng_seed(out, h);
 }

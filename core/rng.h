@@ -20,6 +20,18 @@
 
 #include "kb.h"
 
+/* splitmix64's finaliser: a bijection of 64 bits. */
+static inline uint64_t kb_mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* Of n bytes, which start may continue from others: for tables and to see
+ * whether something changed, not proof against somebody who can compute it. */
+uint64_t kb_hash(uint64_t start, const void *bytes, size_t n);
+
 struct kb_rng {
     uint64_t s[4];              /* where the stream is; never all zero */
     uint64_t root;              /* the seed it grew from; draws leave it be */
@@ -38,8 +50,10 @@ double kb_rng_uniform(struct kb_rng *r);
 uint64_t kb_rng_below(struct kb_rng *r, uint64_t n);
 
 /* Standard normal, Marsaglia's polar method. The second number of each pair
- * is thrown away, so that a stream has no memory but s. */
+ * is thrown away, so that a stream has no memory but s; _pair returns both,
+ * independent of each other. */
 double kb_rng_normal(struct kb_rng *r);
+double kb_rng_normal_pair(struct kb_rng *r, double *second);
 
 /* Seeds *out with the child stream called name[0 .. n-1] (any bytes, n may be
  * 0). The child is a function of from->root and the name and of nothing else:

@@ -68,7 +68,7 @@ kb_status kb_cpu_digest(kb_buffers *b, size_t slot, uint64_t *out)
     for (size_t i = 0; i < b->args; i++)
         if (kb_is_output(b, i))
             digest = digest * 0x9e3779b97f4a7c15u
-                   + kb_tensor_hash(kb_cpu_at(b, i, slot), array_bytes(b, i));
+                   + kb_hash(0, kb_cpu_at(b, i, slot), array_bytes(b, i));
     *out = digest;
     return KB_OK;
 }

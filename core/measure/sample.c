@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool usable(const double *x, size_t n)
@@ -13,33 +14,15 @@ static bool usable(const double *x, size_t n)
     return n > 0;
 }
 
-static void swap(double *a, double *b)
+static int ascending(const void *a, const void *b)
 {
-    double t = *a;
-    *a = *b;
-    *b = t;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-static void sift(double *x, size_t root, size_t n)
-{
-    for (size_t child; (child = 2 * root + 1) < n; root = child) {
-        if (child + 1 < n && x[child] < x[child + 1])
-            child++;
-        if (x[root] >= x[child])
-            return;
-        swap(&x[root], &x[child]);
-    }
-}
-
-/* Heapsort, because qsort may allocate. */
 static void sort(double *x, size_t n)
 {
-    for (size_t i = n / 2; i-- > 0;)
-        sift(x, i, n);
-    for (size_t i = n; i-- > 1;) {
-        swap(&x[0], &x[i]);
-        sift(x, 0, i);
-    }
+    qsort(x, n, sizeof *x, ascending);
 }
 
 /* Halves first: the sum of two large numbers may overflow. */

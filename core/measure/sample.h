@@ -1,8 +1,8 @@
 /* sample.h - what a handful of noisy measurements says.
  *
  * Every function is EINVAL for n == 0 and for a value that is not finite.
- * Nothing allocates, and equal multisets of numbers give equal results: a
- * mean is taken of the values in ascending order.
+ * Equal multisets of numbers give equal results: a mean is taken of the values
+ * in ascending order.
  */
 #ifndef KB_SAMPLE_H
 #define KB_SAMPLE_H

@@ -14,11 +14,6 @@ static const struct {
 #undef X
 };
 
-const char *kb_dtype_name(enum kb_dtype dtype)
-{
-    return (unsigned)dtype < KB_DTYPES ? types[dtype].name : "?";
-}
-
 kb_status kb_dtype_parse(const char *text, enum kb_dtype *out)
 {
     for (unsigned i = 0; text && i < KB_DTYPES; i++)
@@ -231,54 +226,34 @@ void kb_tensor_set(void *dst, enum kb_dtype dtype, size_t i, double value)
     kb_tensor_narrow(p + i * kb_dtype_bytes(dtype), &value, 1, dtype);
 }
 
-/* Floats of every kind: clear the top bit of each element. The mask repeats
- * over 8 bytes, and a last part of a word is a part of the mask. */
-static void clear_signs(char *dst, const char *src, size_t bytes,
-                        size_t element)
+enum { BLOCK = 256 };
+
+/* An i64 may be no double. */
+static void abs_i64(char *dst, const char *src, size_t n)
 {
-    unsigned char mask_bytes[8];
-    memset(mask_bytes, 0xff, sizeof mask_bytes);
-    for (size_t i = 0; i < sizeof mask_bytes; i += element) {
-        uint16_t probe = 1;
-        bool little = *(unsigned char *)&probe;
-        mask_bytes[little ? i + element - 1 : i] = 0x7f;
-    }
-    uint64_t mask;
-    memcpy(&mask, mask_bytes, sizeof mask);
-    for (size_t at = 0; at < bytes; at += 8) {
-        size_t part = bytes - at < 8 ? bytes - at : 8;
-        uint64_t word = 0;
-        memcpy(&word, src + at, part);
-        word &= mask;
-        memcpy(dst + at, &word, part);
+    for (size_t i = 0; i < n; i++) {
+        int64_t v;
+        memcpy(&v, src + i * sizeof v, sizeof v);
+        v = v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
+        memcpy(dst + i * sizeof v, &v, sizeof v);
     }
 }
 
 void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype)
 {
-    size_t bytes = n * kb_dtype_bytes(dtype);
-    if (kb_dtype_is_float(dtype)) {
-        clear_signs(dst, src, bytes, kb_dtype_bytes(dtype));
+    double x[BLOCK];
+    size_t size = kb_dtype_bytes(dtype);
+    if (dtype == KB_I64) {
+        abs_i64(dst, src, n);
         return;
     }
-    if (dtype == KB_U8) {
-        memmove(dst, src, bytes);
-        return;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t part = n - at < BLOCK ? n - at : BLOCK;
+        kb_tensor_widen(x, (const char *)src + at * size, part, dtype);
+        for (size_t i = 0; i < part; i++)
+            x[i] = fabs(x[i]);
+        kb_tensor_narrow((char *)dst + at * size, x, part, dtype);
     }
-#define ABS_OF(type, least, most)                           \
-    for (size_t i = 0; i < n; i++) {                        \
-        type v;                                             \
-        memcpy(&v, (const char *)src + i * sizeof v, sizeof v); \
-        v = (type)(v == (least) ? (most) : v < 0 ? -v : v); \
-        memcpy((char *)dst + i * sizeof v, &v, sizeof v);   \
-    }
-    if (dtype == KB_I8)
-        ABS_OF(int8_t, INT8_MIN, INT8_MAX)
-    else if (dtype == KB_I32)
-        ABS_OF(int32_t, INT32_MIN, INT32_MAX)
-    else
-        ABS_OF(int64_t, INT64_MIN, INT64_MAX)
-#undef ABS_OF
 }
 
 size_t kb_tensor_denormals(const double *x, size_t n, enum kb_dtype dtype)

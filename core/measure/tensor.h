@@ -37,9 +37,6 @@ enum kb_dtype {
     KB_DTYPES
 };
 
-/* Static string; "?" for a value that is no dtype. */
-const char *kb_dtype_name(enum kb_dtype dtype);
-
 /* EINVAL when text, which may be NULL, names no dtype. */
 KB_MUST_USE kb_status kb_dtype_parse(const char *text, enum kb_dtype *out);
 
@@ -90,10 +87,7 @@ size_t kb_tensor_denormals(const double *x, size_t n, enum kb_dtype dtype);
  *
  * Integer dtypes take 16 times the value, rounded and saturated; `integers` as
  * it is, `denormal` with -1, 0, 1 in place of the zeros and denormals. u8 takes
- * the absolute value of that.
- *
- * z comes from a 256-step ziggurat (Marsaglia & Tsang 2000), which is exactly
- * normal; layer, sign and place come from separate bits (Doornik 2005). */
+ * the absolute value of that. */
 #define KB_FILL_MAP(X)              \
     X(NORMAL,    "normal")    \
     X(WIDE,      "wide")      \
@@ -111,11 +105,10 @@ enum kb_fill {
     KB_FILLS
 };
 
-const char *kb_fill_name(enum kb_fill fill);
 KB_MUST_USE kb_status kb_fill_parse(const char *text, enum kb_fill *out);
 
-/* Takes one draw from rng whatever n is, and seeds a SplitMix64 with it, so
- * adding an input to a task leaves the others as they were. */
+/* Takes one draw from rng whatever n is, and seeds a stream of its own with it,
+ * so adding an input to a task leaves the others as they were. */
 void kb_tensor_fill(void *dst, enum kb_dtype dtype, size_t n,
                     enum kb_fill fill, struct kb_rng *rng);
 
@@ -136,18 +129,10 @@ void kb_tensor_poison(void *dst, size_t bytes, enum kb_dtype dtype,
 bool kb_tensor_is_poison(const void *src, enum kb_dtype dtype, size_t i,
                          uint64_t seed);
 
-/* The number of such elements among the first n. */
-size_t kb_tensor_poison_left(const void *src, size_t n, enum kb_dtype dtype,
-                             uint64_t seed);
-
 /* A red zone: random bytes, and the offset of the first that changed, SIZE_MAX
  * when none did. */
 void kb_tensor_guard_fill(void *dst, size_t bytes, uint64_t seed);
 size_t kb_tensor_guard_check(const void *src, size_t bytes, uint64_t seed);
-
-/* XXH64 with seed 0 (Collet, xxHash specification 0.1.1): were inputs changed?
- * Not proof against somebody who can compute it. */
-uint64_t kb_tensor_hash(const void *src, size_t bytes);
 
 /* ---- comparison ----------------------------------------------------------
  *
@@ -176,7 +161,6 @@ struct kb_bound {
     double c2;          /* 1; 2 for chains of transcendental functions */
     double reduction;   /* K >= 1; 1 for element-wise work */
     double tiny;        /* absolute slack, in units of the output */
-    double rms_limit;   /* the largest kb_tensor_rms_ratio to accept */
     bool exact;
 };
 
@@ -195,7 +179,7 @@ struct kb_compare {
 double kb_bound_per_scale(const struct kb_bound *b);
 
 /* What dtype and K ask for: u_out of the dtype, u_acc of float32, of float64
- * for f64, c2 = 1, rms_limit = 4. tiny is the smallest normal number, so that
+ * for f64, c2 = 1. tiny is the smallest normal number, so that
  * flushing an output is forgiven; for f16, where that is 6e-5, the smallest
  * denormal. Terms flushed before they are multiplied and summed may cost more:
  * a caller that knows how much adds it. Integers are exact. */
@@ -210,16 +194,5 @@ KB_MUST_USE kb_status kb_tensor_compare(const void *got, enum kb_dtype dtype,
                                         const struct kb_bound *bound,
                                         uint64_t poison_seed,
                                         struct kb_compare *out);
-
-/* How many times larger the candidate's RMS error is than that of a trusted
- * kernel of the same precision on the same inputs:
- *
- *   sqrt(candidate.err_ss) / max(sqrt(baseline.err_ss),
- *                                u_out / 2 * sqrt(baseline.ref_ss))
- *
- * A float32 result computed in tf32 or bf16 has a ratio near 2^13. 0 when the
- * candidate has no error; infinity when only the candidate has one. */
-double kb_tensor_rms_ratio(const struct kb_compare *candidate,
-                           const struct kb_compare *baseline, double u_out);
 
 #endif

@@ -24,7 +24,7 @@ struct kb_bound kb_tensor_bound(enum kb_dtype dtype, double reduction)
 {
     struct kb_bound b = {
         .u_out = kb_dtype_roundoff(dtype), .c2 = 1, .reduction = reduction,
-        .rms_limit = 4, .exact = !kb_dtype_is_float(dtype),
+        .exact = !kb_dtype_is_float(dtype),
     };
     if (b.exact)
         return b;
@@ -204,15 +204,4 @@ kb_status kb_tensor_compare(const void *got, enum kb_dtype dtype,
     }
     *out = j.sum;
     return KB_OK;
-}
-
-double kb_tensor_rms_ratio(const struct kb_compare *candidate,
-                           const struct kb_compare *baseline, double u_out)
-{
-    double floor_ss = u_out / 2 * (u_out / 2) * baseline->ref_ss;
-    double error = sqrt(candidate->err_ss);
-    double yardstick = sqrt(fmax(baseline->err_ss, floor_ss));
-    if (error <= 0)
-        return 0;
-    return yardstick > 0 ? error / yardstick : INFINITY;
 }

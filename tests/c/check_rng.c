@@ -112,6 +112,24 @@ START_TEST(below_has_no_modulo_bias)
 }
 END_TEST
 
+START_TEST(a_hash_sees_every_bit_and_the_length)
+{
+    unsigned char x[40] = { 0 };
+    uint64_t last = kb_hash(0, x, 0);
+    ck_assert(kb_hash(1, x, 0) != last);
+    for (size_t n = 1; n <= sizeof x; n++) {
+        uint64_t h = kb_hash(0, x, n);
+        ck_assert(h != last);
+        for (size_t bit = 0; bit < 8 * n; bit++) {
+            x[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            ck_assert(kb_hash(0, x, n) != h);
+            x[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        }
+        last = h;
+    }
+}
+END_TEST
+
 START_TEST(normal_has_the_moments_of_a_normal)
 {
     struct kb_rng r;
@@ -205,6 +223,7 @@ int main(void)
     tcase_add_loop_test(t, below_stays_below_and_reaches_everything_alike,
                         0, 6);
     tcase_add_test(t, below_has_no_modulo_bias);
+    tcase_add_test(t, a_hash_sees_every_bit_and_the_length);
     tcase_add_test(t, normal_has_the_moments_of_a_normal);
     tcase_add_test(t, a_split_does_not_see_the_draws_made_before);
     tcase_add_test(t, a_split_depends_on_the_seed_the_name_and_the_path);

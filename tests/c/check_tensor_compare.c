@@ -306,8 +306,8 @@ START_TEST(the_gpu_judges_as_the_host_does)
         int gpu = gpu_says(&word, dtype, r, s, &b, &mismatch);
         ck_assert_msg(gpu == (int)host.bad && (b.exact || mismatch
                                                == (int)host.nan_mismatch),
-                      "%s %g for %g, exact %d: host %d %d, GPU %d %d",
-                      kb_dtype_name(dtype), kb_tensor_get(&word, dtype, 0), r,
+                      "dtype %d: %g for %g, exact %d: host %d %d, GPU %d %d",
+                      (int)dtype, kb_tensor_get(&word, dtype, 0), r,
                       b.exact, (int)host.bad, (int)host.nan_mismatch, gpu,
                       mismatch);
         wrong += host.bad;
@@ -333,31 +333,6 @@ START_TEST(a_bound_without_meaning_is_refused)
 }
 END_TEST
 
-/* A float32 sum held in bf16 passes for no float32 sum. */
-START_TEST(a_lower_precision_has_a_large_rms_ratio)
-{
-    float honest[N], cheap[N];
-    fill(KB_F64, KB_FILL_NORMAL, 8);
-    for (size_t i = 0; i < N; i++) {
-        uint16_t low;
-        kb_tensor_set(&low, KB_BF16, 0, values[i]);
-        honest[i] = (float)values[i];
-        cheap[i] = (float)kb_tensor_get(&low, KB_BF16, 0);
-    }
-    struct kb_bound b = kb_tensor_bound(KB_F32, 1);
-    struct kb_compare base = compare(honest, KB_F32, values, N, b);
-    struct kb_compare cand = compare(cheap, KB_F32, values, N, b);
-    double ratio = kb_tensor_rms_ratio(&cand, &base, b.u_out);
-    ck_assert(ratio > 10000 && ratio < 100000);
-    ratio = kb_tensor_rms_ratio(&base, &base, b.u_out);
-    ck_assert(ratio > 0.5 && ratio <= 1);
-    base.err_ss = 0;
-    ck_assert(kb_tensor_rms_ratio(&base, &cand, b.u_out) == 0);
-    base.ref_ss = 0;
-    ck_assert(isinf(kb_tensor_rms_ratio(&cand, &base, b.u_out)));
-}
-END_TEST
-
 #define COUNT(table) (int)(sizeof (table) / sizeof *(table))
 
 static TCase *comparison(void)
@@ -377,7 +352,6 @@ static TCase *comparison(void)
     tcase_add_loop_test(t, the_gpu_judges_as_the_host_does, 0, KB_DTYPES);
     tcase_add_loop_test(t, a_bound_without_meaning_is_refused, 0,
                         COUNT(refused));
-    tcase_add_test(t, a_lower_precision_has_a_large_rms_ratio);
     return t;
 }
 

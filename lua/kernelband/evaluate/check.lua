@@ -165,7 +165,7 @@ function check.run(s, room, program)
 end
 
 -- How large the errors are, as a share of the answer's size. The floor is half
--- a rounding of the outputs, as in kb_tensor_rms_ratio.
+-- a rounding of the outputs.
 function check.share(s, room, totals)
   local u = core.bound(s.task.args[room.outputs[1]].dtype, {}).u_out
   if u == 0 then u = 2 ^ -24 end        -- integers

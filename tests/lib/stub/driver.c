@@ -136,7 +136,7 @@ static void kit_widen(void **params)
 
 static void kit_digest(void **params)
 {
-    *(uint64_t *)POINTER(2) += kb_tensor_hash(POINTER(0), LONG(1));
+    *(uint64_t *)POINTER(2) += kb_hash(0, POINTER(0), LONG(1));
 }
 
 struct bound { double u_out, u_acc, c2, reduction, tiny; int exact; };
