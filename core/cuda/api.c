@@ -3,10 +3,9 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-static const struct {
-    const char *symbol;
-    size_t at;
-} calls[] = {
+#include "toolkit.h"
+
+static const struct kb_symbol calls[] = {
 #define X(field, name, arguments) \
     { #name, offsetof(struct kb_cuda_api, field) },
     KB_CUDA_MAP(X)
@@ -22,15 +21,12 @@ kb_status kb_cuda_api_open(struct kb_cuda_api *api, const char **why)
                "device = \"cpu\"";
         return KB_ENODEV;
     }
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *f = dlsym(api->library, calls[i].symbol);
-        if (!f) {
-            *why = "the NVIDIA driver is too old for this engine: it needs "
-                   "CUDA 11.4 (driver 470) or later";
-            kb_cuda_api_close(api);
-            return KB_ENODEV;
-        }
-        *(void **)((char *)api + calls[i].at) = f;
+    if (kb_toolkit_symbols(api->library, calls, sizeof calls / sizeof *calls,
+                           api)) {
+        *why = "the NVIDIA driver is too old for this engine: it needs "
+               "CUDA 11.4 (driver 470) or later";
+        kb_cuda_api_close(api);
+        return KB_ENODEV;
     }
     return KB_OK;
 }

@@ -3,7 +3,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "toolkit.h"
 
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0 };
 
@@ -24,6 +25,13 @@ struct kb_nvml {
 #undef X
 };
 
+static const struct kb_symbol calls[] = {
+#define X(field, symbol, arguments) \
+    { #symbol, offsetof(struct kb_nvml, field) },
+    CALLS(X)
+#undef X
+};
+
 kb_status kb_nvml_open(const unsigned char uuid[16], kb_nvml **out)
 {
     char name[48] = "GPU-";
@@ -34,15 +42,9 @@ kb_status kb_nvml_open(const unsigned char uuid[16], kb_nvml **out)
     if (!n)
         return KB_ENOMEM;
     n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    int bad = n->library == NULL;
-#define X(field, symbol, arguments)                                     \
-    if (!bad) {                                                         \
-        void *f = dlsym(n->library, #symbol);                           \
-        memcpy(&n->field, &f, sizeof f);                                \
-        bad = f == NULL;                                                \
-    }
-    CALLS(X)
-#undef X
+    int bad = !n->library
+           || kb_toolkit_symbols(n->library, calls,
+                                 sizeof calls / sizeof *calls, n);
     int running = !bad && n->init() == 0;
     if (!running || n->by_uuid(name, &n->device)) {
         if (running)

@@ -1,4 +1,4 @@
-/* Lua face of command.h.
+/* Lua face of child.h's commands.
  *
  *   c = core.command(request)  -> command | nil, text, code
  *     request = { argv = { .. }, input =, timeout_ns =, max_bytes =,
@@ -13,15 +13,15 @@
 #include <string.h>
 
 #include "bind_arg.h"
-#include "system/command.h"
+#include "system/child.h"
 #include "system/files.h"
 
-KB_CLASS(command, kb_command_free);
+KB_CLASS(command, kb_child_free);
 
 enum { MAX_ENVIRONMENT = 4096 };
 
 static int fail_start(lua_State *L, kb_status st,
-                      const struct kb_command_request *r)
+                      const struct kb_child_request *r)
 {
     int error = errno;
     luaL_pushfail(L);
@@ -35,9 +35,9 @@ static int fail_start(lua_State *L, kb_status st,
 
 static int command_new(lua_State *L)
 {
-    const char *argv[KB_COMMAND_WORDS + 1];
+    const char *argv[KB_CHILD_WORDS + 1];
     const char *input = NULL;
-    struct kb_command_request r = {
+    struct kb_child_request r = {
         .argv = argv, .max_bytes = 16 << 20, .timeout_ns = 600000000000
     };
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -51,20 +51,20 @@ static int command_new(lua_State *L)
     });
     r.input = input;
     lua_getfield(L, 1, "argv");                         /* [t argv] */
-    kb_bind_words(L, 2, "'argv'", argv, 1, KB_COMMAND_WORDS);
+    kb_bind_words(L, 2, "'argv'", argv, 1, KB_CHILD_WORDS);
     if (lua_getfield(L, 1, "environment") != LUA_TNIL) {    /* [t argv env] */
         const char **env = lua_newuserdatauv(L, (MAX_ENVIRONMENT + 1) * sizeof *env, 0);
         kb_bind_words(L, 3, "'environment'", env, 0, MAX_ENVIRONMENT);
         r.env = env;
     }
-    kb_command **slot = kb_bind_new(L, &kb_class_command, 0);
-    kb_status st = kb_command_start(&r, slot);
+    kb_child **slot = kb_bind_new(L, &kb_class_command, 0);
+    kb_status st = kb_child_start(&r, slot);
     return st ? fail_start(L, st, &r) : 1;
 }
 
-static int push_result(lua_State *L, const kb_command *c)
+static int push_result(lua_State *L, const kb_child *c)
 {
-    struct kb_command_result r = kb_command_look(c);
+    struct kb_child_result r = kb_child_look(c);
     lua_newtable(L);                                    /* [result] */
     kb_bind_set_integer(L, "status", r.status);
     if (r.signal)
@@ -78,8 +78,8 @@ static int push_result(lua_State *L, const kb_command *c)
 
 static int command_result(lua_State *L)
 {
-    kb_command *c = kb_bind_self(L, 1, &kb_class_command);
-    if (kb_command_done(c))
+    kb_child *c = kb_bind_self(L, 1, &kb_class_command);
+    if (kb_child_done(c))
         return push_result(L, c);
     lua_pushboolean(L, 0);
     return 1;
@@ -88,7 +88,7 @@ static int command_result(lua_State *L)
 static int command_close(lua_State *L)
 {
     push_result(L, kb_bind_self(L, 1, &kb_class_command));
-    kb_command_free(kb_bind_take(L, 1, &kb_class_command));
+    kb_child_free(kb_bind_take(L, 1, &kb_class_command));
     return 1;
 }
 

@@ -1,4 +1,4 @@
-/* Lua face of worker.h and, on a worker's side, of frame.h.
+/* Lua face of child.h's workers and, on a worker's side, of frame.h.
  *
  *   w = core.worker(argv)              -> worker | nil, text, code
  *     w:send(text)                     -> true | nil, text, code
@@ -21,21 +21,20 @@
 
 #include "clock.h"
 #include "net/http.h"
-#include "system/command.h"
+#include "system/child.h"
 #include "system/frame.h"
 #include "system/wait.h"
-#include "system/worker.h"
 
 enum { MAX_ARGS = 64, MAX_SOURCES = 4096 };
 
 struct channel {
     int in, out;
-    struct kb_frame_buffer frames;
+    struct kb_bytes frames;
 };
 
-KB_CLASS(worker, kb_worker_stop);
+KB_CLASS(worker, kb_child_free);
 
-static kb_worker *check_worker(lua_State *L)
+static kb_child *check_worker(lua_State *L)
 {
     return kb_bind_self(L, 1, &kb_class_worker);
 }
@@ -43,16 +42,17 @@ static kb_worker *check_worker(lua_State *L)
 static int worker_new(lua_State *L)
 {
     const char *argv[MAX_ARGS + 1] = { NULL };
+    struct kb_child_request request = { .argv = argv, .worker = true };
     kb_bind_words(L, 1, "argv", argv, 1, MAX_ARGS);
-    kb_worker **slot = kb_bind_new(L, &kb_class_worker, 0);
-    kb_status st = kb_worker_start(argv, slot);
+    kb_child **slot = kb_bind_new(L, &kb_class_worker, 0);
+    kb_status st = kb_child_start(&request, slot);
     return st ? kb_bind_fail(L, st) : 1;
 }
 
 static int worker_quit(lua_State *L)
 {
     lua_Integer ns = kb_bind_integer(L, 2, "timeout_ns", 0, INT64_MAX / 2);
-    kb_worker_quit(kb_bind_take(L, 1, &kb_class_worker),
+    kb_child_quit(kb_bind_take(L, 1, &kb_class_worker),
                    kb_clock_now_ns() + ns);
     return 0;
 }
@@ -60,37 +60,37 @@ static int worker_quit(lua_State *L)
 static int worker_send(lua_State *L)
 {
     size_t n;
-    kb_worker *w = check_worker(L);
+    kb_child *w = check_worker(L);
     const char *text = luaL_checklstring(L, 2, &n);
-    return kb_bind_done(L, kb_worker_send(w, text, n));
+    return kb_bind_done(L, kb_child_send(w, text, n));
 }
 
 static int worker_log(lua_State *L)
 {
-    lua_pushstring(L, kb_worker_log(check_worker(L)));
+    lua_pushstring(L, kb_child_look(check_worker(L)).errors);
     return 1;
 }
 
 static int worker_pid(lua_State *L)
 {
-    lua_pushinteger(L, kb_worker_pid(check_worker(L)));
+    lua_pushinteger(L, kb_child_pid(check_worker(L)));
     return 1;
 }
 
 static int worker_receive(lua_State *L)
 {
-    kb_worker *w = check_worker(L);
+    kb_child *w = check_worker(L);
     size_t n;
-    kb_status st = kb_worker_listen(w);
+    kb_status st = kb_child_listen(w);
     if (st == KB_EEMPTY) {
         lua_pushboolean(L, 0);
         return 1;
     }
     if (st)
         return kb_bind_fail(L, st);
-    const char *reply = kb_worker_reply(w, &n);
+    const char *reply = kb_child_reply(w, &n);
     lua_pushlstring(L, reply, n);
-    kb_worker_next(w);
+    kb_child_next(w);
     return 1;
 }
 
@@ -101,9 +101,9 @@ static const struct kb_source_kind *kind_of(lua_State *L, void **object)
         const struct kb_class *c;
         const struct kb_source_kind *kind;
     } speakers[] = {
-        { &kb_class_worker, &kb_worker_source },
+        { &kb_class_worker, &kb_child_source },
         { &kb_class_http, &kb_http_source },
-        { &kb_class_command, &kb_command_source },
+        { &kb_class_command, &kb_child_source },
     };
     for (size_t i = 0; i < sizeof speakers / sizeof *speakers; i++)
         if (luaL_testudata(L, -1, speakers[i].c->type)) {
@@ -146,7 +146,7 @@ static void channel_free(struct channel *c)
 {
     if (!c)
         return;
-    kb_frame_free(&c->frames);
+    kb_bytes_free(&c->frames);
     close(c->out);
     free(c);
 }

@@ -9,42 +9,33 @@
 #include <stdint.h>
 
 #include "kb.h"
+#include "io.h"
 
 enum { KB_FRAME_HEAD = 4, KB_FRAME_MAX_BYTES = 64 << 20 };
 
-/* A growing buffer of received bytes. Zero it to begin. */
-struct kb_frame_buffer {
-    unsigned char *bytes;
-    size_t used, cap;
-};
-
-/* Appends n bytes. EINVAL, and the buffer is as before, when the frame being
+/* Appends n received bytes. EINVAL, and the buffer is as before, when the frame being
  * received announces more than KB_FRAME_MAX_BYTES: the stream is lost. */
-KB_MUST_USE kb_status kb_frame_feed(struct kb_frame_buffer *b,
+KB_MUST_USE kb_status kb_frame_feed(struct kb_bytes *b,
                                     const void *bytes, size_t n);
 
 /* The payload of the first whole frame, or NULL when there is none yet. It
  * belongs to b and dies at the next feed, drop or free. */
-const unsigned char *kb_frame_first(const struct kb_frame_buffer *b,
+const unsigned char *kb_frame_first(const struct kb_bytes *b,
                                     size_t *n);
 
 /* Whether the frame now first announces more than KB_FRAME_MAX_BYTES. It may
  * have come behind good ones, in one piece with them: the stream is lost. */
-bool kb_frame_broken(const struct kb_frame_buffer *b);
+bool kb_frame_broken(const struct kb_bytes *b);
 
 /* Forgets the first whole frame. There must be one. */
-void kb_frame_drop(struct kb_frame_buffer *b);
+void kb_frame_drop(struct kb_bytes *b);
 
-void kb_frame_free(struct kb_frame_buffer *b);
-
-/* Writes one frame to fd, a pipe, blocking or not. What fits is written even
- * after the deadline. ETIME at the deadline, with a part perhaps written; ESYS
- * with errno (EPIPE: the reader is gone); EINVAL: n over the maximum. */
+/* Writes one frame to fd, as kb_io_write. EINVAL: n over the maximum. */
 KB_MUST_USE kb_status kb_frame_write(int fd, const void *bytes, size_t n,
                                      int64_t deadline_ns);
 
 /* Blocks until b holds a whole frame. EEMPTY: the stream ended between
  * frames; EWORKER: it ended inside one, or announced too much. */
-KB_MUST_USE kb_status kb_frame_read(int fd, struct kb_frame_buffer *b);
+KB_MUST_USE kb_status kb_frame_read(int fd, struct kb_bytes *b);
 
 #endif

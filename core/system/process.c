@@ -13,17 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-
-/* Milliseconds until deadline_ns, for poll: 0 when past, rounded up. */
-static int remaining_ms(int64_t deadline_ns)
-{
-    int64_t left = deadline_ns - kb_clock_now_ns();
-    if (left <= 0)
-        return 0;
-    int64_t ms = (left + 999999) / 1000000;
-    return ms > 1000000 ? 1000000 : (int)ms;
-}
+#include "io.h"
 
 /* All 64, by the bare call: the C library keeps two to itself, and a parent
  * may have had those ignored too. A zeroed action is SIG_DFL everywhere. */
@@ -84,6 +74,10 @@ static void child(const struct kb_process_spec *spec, int report, pid_t parent)
     /* A 0 says that only exec is left to fail: a child that dies sooner, in
      * enter, must not look as if it had exec'd. */
     if (!why && write(fd, &why, sizeof why) == sizeof why) {
+        if (spec->run) {
+            close(fd);
+            _exit(spec->run(spec->arg));
+        }
         execve(spec->argv[0], (char *const *)spec->argv, env);
         why = errno;
     }
@@ -97,14 +91,9 @@ static void child(const struct kb_process_spec *spec, int report, pid_t parent)
 static int exec_error(int fd)
 {
     int why = ECHILD, word;
-    for (;;) {
-        ssize_t n = read(fd, &word, sizeof word);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n != sizeof word)
-            return why;
+    while (kb_io_read(fd, &word, sizeof word) == sizeof word)
         why = word;
-    }
+    return why;
 }
 
 static int reap(pid_t pid)
@@ -118,7 +107,8 @@ static int reap(pid_t pid)
 kb_status kb_process_start(const struct kb_process_spec *spec, pid_t *pid)
 {
     int report[2];
-    if (spec->fds < 3 || spec->fds > KB_PROCESS_FDS || !spec->argv[0])
+    if (spec->fds < 3 || spec->fds > KB_PROCESS_FDS
+        || (!spec->run && !spec->argv[0]))
         return KB_EINVAL;
     if (pipe2(report, O_CLOEXEC))
         return KB_ESYS;
@@ -126,15 +116,11 @@ kb_status kb_process_start(const struct kb_process_spec *spec, pid_t *pid)
     pid_t parent = getpid(), p = fork();
     if (p == 0)
         child(spec, report[1], parent);
-    int saved = errno;
-    close(report[1]);
-    if (p < 0) {
-        close(report[0]);
-        errno = saved;
+    kb_io_close(&report[1]);
+    int why = p < 0 ? 0 : exec_error(report[0]);
+    kb_io_close(&report[0]);
+    if (p < 0)
         return KB_ESYS;
-    }
-    int why = exec_error(report[0]);
-    close(report[0]);
     if (why) {
         reap(p);
         errno = why;
@@ -149,17 +135,10 @@ kb_status kb_process_wait(pid_t pid, int64_t deadline_ns, int *wstatus)
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return KB_ESYS;
-    struct pollfd ended = { .fd = fd, .events = POLLIN };
-    int rc, ms;
-    do {
-        ms = remaining_ms(deadline_ns);
-        rc = poll(&ended, 1, ms);
-    } while (rc == 0 ? ms > 0 : rc < 0 && errno == EINTR);
-    close(fd);
-    if (rc < 0)
-        return KB_ESYS;
-    if (rc == 0)
-        return KB_ETIME;
+    kb_status st = kb_io_poll(fd, POLLIN, deadline_ns);
+    kb_io_close(&fd);
+    if (st)
+        return st;
     *wstatus = reap(pid);
     return KB_OK;
 }
@@ -172,7 +151,7 @@ static long session_of(const char *pid)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    ssize_t n = read(fd, text, sizeof text - 1);
+    ssize_t n = kb_io_read(fd, text, sizeof text - 1);
     close(fd);
     if (n <= 0)
         return -1;
@@ -216,15 +195,10 @@ static kb_status drain(int fd, int64_t deadline_ns, char *out, size_t cap,
     *used = 0;
     out[0] = '\0';
     for (;;) {
-        struct pollfd p = { .fd = fd, .events = POLLIN };
-        int ms = remaining_ms(deadline_ns), rc = poll(&p, 1, ms);
-        if (rc == 0 ? ms > 0 : rc < 0 && errno == EINTR)
-            continue;
-        if (rc <= 0)
-            return rc ? KB_ESYS : KB_ETIME;
-        ssize_t n = read(fd, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR)
-            continue;
+        kb_status st = kb_io_poll(fd, POLLIN, deadline_ns);
+        if (st)
+            return st;
+        ssize_t n = kb_io_read(fd, chunk, sizeof chunk);
         if (n <= 0)
             return n ? KB_ESYS : KB_OK;
         size_t keep = cap - 1 - *used;
@@ -250,20 +224,19 @@ kb_status kb_process_run(const struct kb_process_spec *spec,
     own.fd[1] = own.fd[2] = ends[1];
     pid_t pid;
     kb_status st = kb_process_start(&own, &pid);
-    int saved = errno;
-    close(ends[1]);
+    kb_io_close(&ends[1]);
     if (!st) {
         st = drain(ends[0], deadline_ns, out, cap, used);
         if (!st)
             st = kb_process_wait(pid, deadline_ns, wstatus);
-        saved = errno;
+        int saved = errno;
         if (st)
             *wstatus = kb_process_kill(pid, own.session);
         else
             kill(-pid, SIGKILL);        /* what it left behind in its group */
+        errno = saved;
     }
-    close(ends[0]);
-    errno = saved;
+    kb_io_close(&ends[0]);
     return st;
 }
 

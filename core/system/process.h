@@ -26,7 +26,10 @@ struct kb_process_spec {
     bool session;               /* lead a session of its own */
     /* Runs in the child before exec, NULL for none. Returns 0 or an errno. */
     int (*enter)(void *arg);
-    void *arg;
+    /* Runs instead of exec, in a copy of this process; argv is not used. What
+     * it returns is the exit status. */
+    int (*run)(void *arg);
+    void *arg;                  /* of both */
 };
 
 /* Returns once the child has exec'd. ESYS with the child's errno when exec or

@@ -4,18 +4,11 @@
 
 #include "clock.h"
 #include "interrupt.h"
+#include "io.h"
 
 /* A signal may reach a thread that resolves a name: the count is looked at
  * this often. */
 static const int64_t look_ns = 250000000;
-
-static int milliseconds(int64_t now, int64_t until)
-{
-    if (until <= now)
-        return 0;
-    int64_t left = until - now < 0 || until - now > look_ns ? look_ns : until - now;
-    return (int)((left + 999999) / 1000000);
-}
 
 /* Asks every source what to watch; returns how many descriptors and lowers
  * *until to the first time a source named. */
@@ -53,9 +46,9 @@ kb_status kb_wait(struct kb_source *sources, size_t n, struct pollfd *scratch,
 {
     int before = kb_interrupt_count();
     for (;;) {
-        int64_t until = deadline_ns, now = kb_clock_now_ns();
+        int64_t until = deadline_ns, look = kb_clock_now_ns() + look_ns;
         nfds_t fds = gather(sources, n, scratch, &until);
-        int rc = poll(scratch, fds, milliseconds(now, until));
+        int rc = poll(scratch, fds, kb_io_left_ms(until < look ? until : look));
         if (rc < 0)
             return errno == EINTR ? KB_EINTR : KB_ESYS;
         if (listen_to(sources, n, scratch))

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "system/command.h"
+#include "system/child.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
-static kb_command *command;
+static kb_child *command;
 
 static void begin(void)
 {
@@ -22,26 +22,26 @@ static void begin(void)
 
 static void end(void)
 {
-    kb_command_free(command);
+    kb_child_free(command);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);   /* none is left */
 }
 
-static struct kb_command_request shell(const char *text)
+static struct kb_child_request shell(const char *text)
 {
     static const char *argv[4] = { "sh", "-c" };
     argv[2] = text;
-    return (struct kb_command_request){ .argv = argv, .max_bytes = 1000,
+    return (struct kb_child_request){ .argv = argv, .max_bytes = 1000,
                                         .timeout_ns = 10 * second };
 }
 
-static struct kb_command_result run(const struct kb_command_request *r)
+static struct kb_child_result run(const struct kb_child_request *r)
 {
-    ck_assert_int_eq(kb_command_start(r, &command), KB_OK);
-    struct kb_source s = { .kind = &kb_command_source, .object = command };
+    ck_assert_int_eq(kb_child_start(r, &command), KB_OK);
+    struct kb_source s = { .kind = &kb_child_source, .object = command };
     struct pollfd scratch[KB_SOURCE_FDS];
     ck_assert_int_eq(kb_wait(&s, 1, scratch, kb_clock_now_ns() + 20 * second), KB_OK);
-    ck_assert(kb_command_done(command));
-    return kb_command_look(command);
+    ck_assert(kb_child_done(command));
+    return kb_child_look(command);
 }
 
 static bool gone(pid_t pid)
@@ -71,11 +71,11 @@ START_TEST(what_cannot_be_started_is_esys_with_errno)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char *const argv[] = { bad[i].path, NULL };
-        struct kb_command_request r = shell("");
+        struct kb_child_request r = shell("");
         r.argv = argv;
         r.dir = bad[i].dir;
         errno = 0;
-        ck_assert_int_eq(kb_command_start(&r, &command), KB_ESYS);
+        ck_assert_int_eq(kb_child_start(&r, &command), KB_ESYS);
         ck_assert_int_eq(errno, bad[i].why);
         ck_assert_ptr_null(command);
     }
@@ -84,23 +84,23 @@ END_TEST
 
 START_TEST(no_words_or_too_many_are_einval)
 {
-    const char *words[KB_COMMAND_WORDS + 2] = { NULL };
-    struct kb_command_request r = shell("");
+    const char *words[KB_CHILD_WORDS + 2] = { NULL };
+    struct kb_child_request r = shell("");
     r.argv = words;
-    ck_assert_int_eq(kb_command_start(&r, &command), KB_EINVAL);
-    for (size_t i = 0; i <= KB_COMMAND_WORDS; i++)
+    ck_assert_int_eq(kb_child_start(&r, &command), KB_EINVAL);
+    for (size_t i = 0; i <= KB_CHILD_WORDS; i++)
         words[i] = "true";
-    ck_assert_int_eq(kb_command_start(&r, &command), KB_EINVAL);
+    ck_assert_int_eq(kb_child_start(&r, &command), KB_EINVAL);
     ck_assert_ptr_null(command);
 }
 END_TEST
 
 START_TEST(a_text_goes_in_and_two_come_out)
 {
-    struct kb_command_request req = shell("cat; echo err >&2; exit 7");
+    struct kb_child_request req = shell("cat; echo err >&2; exit 7");
     req.input = "in";
     req.input_bytes = 2;
-    struct kb_command_result r = run(&req);
+    struct kb_child_result r = run(&req);
     ck_assert_int_eq(r.result, KB_OK);
     ck_assert_int_eq(r.status, 7);
     ck_assert_int_eq(r.signal, 0);
@@ -115,8 +115,8 @@ START_TEST(each_signal_is_repeated)
 {
     static const char *const text[] = { "kill -KILL $$", "kill -SEGV $$", "kill -INT $$" };
     static const int sig[] = { SIGKILL, SIGSEGV, SIGINT };
-    struct kb_command_request req = shell(text[_i]);
-    struct kb_command_result r = run(&req);
+    struct kb_child_request req = shell(text[_i]);
+    struct kb_child_result r = run(&req);
     ck_assert_int_eq(r.result, KB_OK);
     ck_assert_int_eq(r.signal, sig[_i]);
 }
@@ -124,15 +124,15 @@ END_TEST
 
 START_TEST(the_bound_is_exact)
 {
-    struct kb_command_request req = shell("printf 0123456789");
+    struct kb_child_request req = shell("printf 0123456789");
     req.max_bytes = 10;
     ck_assert_int_eq(run(&req).result, KB_OK);
-    kb_command_free(command);
+    kb_child_free(command);
     req.max_bytes = 9;
-    struct kb_command_result r = run(&req);
+    struct kb_child_result r = run(&req);
     ck_assert_int_eq(r.result, KB_EFULL);
     ck_assert_uint_eq(r.output_bytes, 9);
-    kb_command_free(command);
+    kb_child_free(command);
     req.max_bytes = 0;
     ck_assert_uint_eq(run(&req).output_bytes, 0);
 }
@@ -140,9 +140,9 @@ END_TEST
 
 START_TEST(the_deadline_takes_the_children_too)
 {
-    struct kb_command_request req = shell("sleep 60 & echo $!; wait");
+    struct kb_child_request req = shell("sleep 60 & echo $!; wait");
     req.timeout_ns = 150 * ms;
-    struct kb_command_result r = run(&req);
+    struct kb_child_result r = run(&req);
     ck_assert_int_eq(r.result, KB_ETIME);
     ck_assert_int_eq(r.signal, SIGKILL);
     ck_assert_uint_gt(r.output_bytes, 1);
@@ -152,14 +152,14 @@ END_TEST
 
 START_TEST(freeing_one_that_runs_kills_it)
 {
-    struct kb_command_request r = shell("exec sleep 60");
-    ck_assert_int_eq(kb_command_start(&r, &command), KB_OK);
-    ck_assert(!kb_command_done(command));
+    struct kb_child_request r = shell("exec sleep 60");
+    ck_assert_int_eq(kb_child_start(&r, &command), KB_OK);
+    ck_assert(!kb_child_done(command));
     int64_t begun = kb_clock_now_ns();
-    kb_command_free(command);
+    kb_child_free(command);
     command = NULL;
     ck_assert_int_lt(kb_clock_now_ns() - begun, 5 * second);
-    kb_command_free(NULL);
+    kb_child_free(NULL);
 }
 END_TEST
 

@@ -13,20 +13,20 @@
 
 static const int64_t ms = 1000000, second = 1000000000;
 
-static struct kb_frame_buffer buffer;
+static struct kb_bytes buffer;
 
 static void begin(void)
 {
-    buffer = (struct kb_frame_buffer){ 0 };
+    buffer = (struct kb_bytes){ 0 };
     signal(SIGPIPE, SIG_IGN);
 }
 
 static void end(void)
 {
-    kb_frame_free(&buffer);
-    ck_assert_ptr_null(buffer.bytes);
+    kb_bytes_free(&buffer);
+    ck_assert_ptr_null(buffer.at);
     ck_assert_uint_eq(buffer.used, 0);
-    kb_frame_free(&buffer);             /* twice is fine */
+    kb_bytes_free(&buffer);             /* twice is fine */
 }
 
 static void feed(const void *bytes, size_t n)
@@ -123,7 +123,7 @@ START_TEST(an_announcement_over_the_maximum_is_einval)
     ck_assert_int_eq(kb_frame_feed(&buffer, over[_i] + 3, 1), KB_EINVAL);
     ck_assert_uint_eq(buffer.used, 3);
     expect_none();
-    kb_frame_free(&buffer);
+    kb_bytes_free(&buffer);
     ck_assert_int_eq(kb_frame_feed(&buffer, over[_i], 4), KB_EINVAL);
     ck_assert_uint_eq(buffer.used, 0);
 }

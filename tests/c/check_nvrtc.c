@@ -29,14 +29,37 @@ static void close_server(void)
     toolkit_remove(cache);
 }
 
+/* A number that changes when a file of the cache is made or made anew. */
+static uint64_t cache_state(size_t *files)
+{
+    char dir[128];
+    uint64_t state = 0;
+    *files = 0;
+    snprintf(dir, sizeof dir, "%s/kernelband", cache);
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d)); )
+        if (e->d_name[0] != '.') {
+            state += e->d_ino * 0x9e3779b97f4a7c15u;
+            ++*files;
+        }
+    if (d)
+        closedir(d);
+    return state;
+}
+
+static bool cached;             /* the last make left the cache as it was */
+
 static kb_status make(const char *source, const char *arch, int64_t timeout_ns,
                       char *log)
 {
+    size_t files;
+    uint64_t before = cache_state(&files);
     struct kb_nvrtc_build b = { source, strlen(source), arch, timeout_ns };
     unsigned char *cubin = NULL;
     size_t n = 0;
     kb_status st = kb_nvrtc_make(server, &b, log, KB_NVRTC_LOG_BYTES, &cubin,
                                  &n);
+    cached = cache_state(&files) == before && files > 0;
     if (st == KB_OK) {
         ck_assert_uint_gt(n, 64);
         ck_assert_mem_eq(cubin, "\177ELF", 4);
@@ -97,7 +120,6 @@ START_TEST(a_good_kernel_compiles_for_every_architecture)
                         log);
     ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
     ck_assert_ptr_nonnull(strstr(log, "Function properties for k"));
-    ck_assert_uint_eq(kb_nvrtc_spill_bytes(log, "k"), 0);
 }
 END_TEST
 
@@ -240,17 +262,19 @@ START_TEST(the_cache_answers_what_was_compiled_and_nothing_else)
     char log[KB_NVRTC_LOG_BYTES], again[KB_NVRTC_LOG_BYTES], path[512];
     const char *source = KERNEL("y[2] = n;");
     ck_assert_int_eq(make(source, "sm_80", 20 * second, log), KB_OK);
-    ck_assert(!kb_nvrtc_cached(server));
+    ck_assert(!cached);
     ck_assert_int_eq(make(source, "sm_80", 20 * second, again), KB_OK);
-    ck_assert(kb_nvrtc_cached(server));
+    ck_assert(cached);
     ck_assert_str_eq(log, again);
     cache_file(path, sizeof path);
 
     ck_assert_int_eq(make(source, "sm_90", 20 * second, log), KB_OK);
-    ck_assert(!kb_nvrtc_cached(server));
-    ck_assert_int_eq(make(KERNEL("!"), "sm_80", 20 * second, log), KB_EBUILD);
-    ck_assert_int_eq(make(KERNEL("!"), "sm_80", 20 * second, log), KB_EBUILD);
-    ck_assert(!kb_nvrtc_cached(server));
+    ck_assert(!cached);
+    for (int i = 0; i < 2; i++) {       /* a failure is not kept */
+        ck_assert_int_eq(make(KERNEL("!"), "sm_80", 20 * second, log),
+                         KB_EBUILD);
+        ck_assert(cached);
+    }
 }
 END_TEST
 
@@ -284,9 +308,9 @@ START_TEST(a_damaged_file_of_the_cache_is_not_used)
         close(fd);
     }
     ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
-    ck_assert(!kb_nvrtc_cached(server));
+    ck_assert(!cached);
     ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
-    ck_assert(kb_nvrtc_cached(server));
+    ck_assert(cached);
 }
 END_TEST
 
@@ -298,12 +322,12 @@ START_TEST(a_cache_that_others_write_or_that_cannot_be_written_is_not_used)
     ck_assert_int_eq(chmod(dir, 0777), 0);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
-        ck_assert(!kb_nvrtc_cached(server));
+        ck_assert(!cached);
     }
     setenv("XDG_CACHE_HOME", "/proc/none", 1);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
-        ck_assert(!kb_nvrtc_cached(server));
+        ck_assert(!cached);
     }
 }
 END_TEST
@@ -347,7 +371,7 @@ START_TEST(the_cache_forgets_what_was_used_longest_ago)
     struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
     ck_assert_int_eq(utimensat(AT_FDCWD, first, old, 0), 0);
     ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
-    ck_assert(kb_nvrtc_cached(server));         /* used, so the newest now */
+    ck_assert(cached);         /* used, so the newest now */
     ck_assert_int_eq(make(KERNEL(), "sm_80", 20 * second, log), KB_OK);
     ck_assert_int_eq(access(first, F_OK), 0);
     for (int i = 0; i < 8; i++)
@@ -372,47 +396,44 @@ START_TEST(another_build_of_the_engine_is_not_answered_from_the_cache)
     kb_nvrtc_close(server);
     server = other;
     ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
-    ck_assert(!kb_nvrtc_cached(server));
+    ck_assert(!cached);
     ck_assert_int_eq(make(KERNEL(), "sm_90", 20 * second, log), KB_OK);
-    ck_assert(kb_nvrtc_cached(server));
+    ck_assert(cached);
     close_server();
     toolkit_remove(dir);
 }
 END_TEST
 
-START_TEST(two_servers_compile_at_once)
+START_TEST(two_servers_compile_in_turns)
 {
-    const char *why = "?", *source = KERNEL("y[3] = n;");
-    kb_nvrtc *other = NULL;
-    ck_assert_int_eq(kb_nvrtc_open(exe, &other, &why), KB_OK);
-    struct kb_nvrtc_build b = { source, strlen(source), "sm_80", 20 * second };
-    struct kb_nvrtc_build d = b;
-    d.arch = "sm_90";
     char log[KB_NVRTC_LOG_BYTES];
-    unsigned char *cubin = NULL, *second_cubin = NULL;
-    size_t n = 0, m = 0;
-    ck_assert_int_eq(kb_nvrtc_begin(server, &b), KB_OK);
-    ck_assert_int_eq(kb_nvrtc_begin(other, &d), KB_OK);
-    ck_assert_int_ge(kb_nvrtc_fd(server), 0);
-    ck_assert_int_eq(kb_nvrtc_end(other, log, sizeof log, &cubin, &n), KB_OK);
-    ck_assert_int_eq(kb_nvrtc_end(server, log, sizeof log, &second_cubin, &m),
-                     KB_OK);
-    free(cubin);
-    free(second_cubin);
+    const char *why = "?";
+    kb_nvrtc *other = NULL, *first = server;
+    ck_assert_int_eq(kb_nvrtc_open(exe, &other, &why), KB_OK);
+    for (int i = 0; i < 4; i++) {
+        server = i % 2 ? other : first;
+        ck_assert_int_eq(make(KERNEL("y[3] = n;"), archs[i], 20 * second, log),
+                         KB_OK);
+    }
+    server = first;
     kb_nvrtc_close(other);
 }
 END_TEST
 
-/* The first child of a process of one thread. */
+/* The only child of a process of one thread, once it has no other. */
 static pid_t child_of(pid_t parent)
 {
     char path[64];
-    int pid = -1;
+    int pid = -1, other, found = 0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);
-    FILE *f = fopen(path, "r");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_int_eq(fscanf(f, "%d", &pid), 1);
-    fclose(f);
+    for (int i = 0; i < 2000 && found != 1; i++) {
+        FILE *f = fopen(path, "r");
+        ck_assert_ptr_nonnull(f);
+        found = fscanf(f, "%d %d", &pid, &other);
+        fclose(f);
+        usleep(1000);
+    }
+    ck_assert_int_eq(found, 1);
     return pid;
 }
 
@@ -462,34 +483,30 @@ END_TEST
 
 START_TEST(without_a_toolkit_it_is_enodev_with_a_sentence)
 {
-    char lib[KB_NVRTC_PATH_BYTES], include[KB_NVRTC_PATH_BYTES];
-    char log[KB_NVRTC_LOG_BYTES];
     const char *why = NULL;
     kb_nvrtc *none = NULL;
     setenv("KERNELBAND_CUDA", "/nonexistent", 1);
-    ck_assert_int_eq(kb_nvrtc_find(&why, lib, sizeof lib, include,
-                                   sizeof include), KB_ENODEV);
-    ck_assert_ptr_nonnull(strstr(why, "KERNELBAND_CUDA"));
-    why = NULL;
     ck_assert_int_eq(kb_nvrtc_open("/bin/true", &none, &why), KB_ENODEV);
-    ck_assert_ptr_nonnull(why);
+    ck_assert_ptr_nonnull(strstr(why, "KERNELBAND_CUDA"));
     ck_assert_ptr_null(none);
-    struct kb_nvrtc_build b = { "x", 1, "sm_80", second };
-    unsigned char *cubin = NULL;
-    size_t n = 0;
-    ck_assert_int_eq(kb_nvrtc_compile("/bin/true", &b, log, sizeof log,
-                                      &cubin, &n), KB_ENODEV);
-    ck_assert_ptr_nonnull(strstr(log, "KERNELBAND_CUDA"));
-    ck_assert_ptr_null(cubin);
 }
 END_TEST
+
+/* A server for one source. */
+static kb_status compile_by(const char *program, char *log)
+{
+    const char *why = "";
+    kb_status st = kb_nvrtc_open(program, &server, &why);
+    ck_assert_int_eq(st, KB_OK);
+    st = make("x", "sm_80", second, log);
+    kb_nvrtc_close(server);
+    return st;
+}
 
 START_TEST(a_library_that_is_none_is_enodev_and_a_program_that_is_none_esys)
 {
     const char *why = NULL;
     char path[128], log[KB_NVRTC_LOG_BYTES];
-    unsigned char *cubin = NULL;
-    size_t n = 0;
     ck_assert(toolkit_exe(exe, sizeof exe));
     ck_assert(toolkit_cache(cache, sizeof cache));
     snprintf(path, sizeof path, "%s/lib", cache);
@@ -499,36 +516,11 @@ START_TEST(a_library_that_is_none_is_enodev_and_a_program_that_is_none_esys)
     ck_assert_int_eq(write(fd, "x", 1), 1);
     close(fd);
     setenv("KERNELBAND_CUDA", cache, 1);
-    struct kb_nvrtc_build b = { "x", 1, "sm_80", second };
-    ck_assert_int_eq(kb_nvrtc_compile(exe, &b, log, sizeof log, &cubin, &n),
-                     KB_ENODEV);
+    ck_assert_int_eq(compile_by(exe, log), KB_ENODEV);
     ck_assert_ptr_nonnull(strstr(log, "libnvrtc.so.13"));
     ck_assert_int_eq(kb_nvrtc_open("/nonexistent/x", &server, &why), KB_ESYS);
-    ck_assert_int_eq(kb_nvrtc_compile("/bin/true", &b, log, sizeof log, &cubin,
-                                      &n), KB_EWORKER);
+    ck_assert_int_eq(compile_by("/bin/true", log), KB_EWORKER);
     toolkit_remove(cache);
-}
-END_TEST
-
-static const struct {
-    const char *log, *kernel;
-    uint64_t bytes;
-} spills[] = {
-    { "", "k", 0 },
-    { "Function properties for k\n.  8 bytes stack frame, 12 bytes spill "
-      "stores, 30 bytes spill loads\n", "k", 42 },
-    { "Function properties for kk\n.  8 bytes stack frame, 12 bytes spill "
-      "stores, 30 bytes spill loads\n", "k", 0 },
-    { "Function properties for a\n. 0 bytes stack frame, 1 bytes spill "
-      "stores, 1 bytes spill loads\nFunction properties for k\n. 0 bytes "
-      "stack frame, 2 bytes spill stores, 3 bytes spill loads\n", "k", 5 },
-    { "Function properties for k\n", "k", 0 },
-};
-
-START_TEST(spills_are_read_from_the_log)
-{
-    ck_assert_uint_eq(kb_nvrtc_spill_bytes(spills[_i].log, spills[_i].kernel),
-                      spills[_i].bytes);
 }
 END_TEST
 
@@ -536,13 +528,13 @@ END_TEST
 
 int main(void)
 {
+    signal(SIGPIPE, SIG_IGN);           /* as in the engine */
     Suite *s = suite_create("nvrtc");
     TCase *t = tcase_create("anywhere");
     tcase_set_timeout(t, 30);
     tcase_add_test(t, without_a_toolkit_it_is_enodev_with_a_sentence);
     tcase_add_test(t,
         a_library_that_is_none_is_enodev_and_a_program_that_is_none_esys);
-    tcase_add_loop_test(t, spills_are_read_from_the_log, 0, COUNT(spills));
     tcase_add_test(t, address_space_that_is_only_reserved_is_no_memory);
     tcase_add_test(t, the_driver_behind_the_compiler_is_shown_no_gpu);
     tcase_add_test(t, the_cache_forgets_what_was_used_longest_ago);
@@ -576,7 +568,7 @@ int main(void)
         tcase_add_test(t, a_server_that_died_is_replaced);
         tcase_add_test(t,
                        a_compiler_that_died_while_it_waited_costs_no_request);
-        tcase_add_test(t, two_servers_compile_at_once);
+        tcase_add_test(t, two_servers_compile_in_turns);
         suite_add_tcase(s, t);
     }
     SRunner *r = srunner_create(s);

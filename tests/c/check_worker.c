@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "system/worker.h"
+#include "system/child.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
 enum { MOST = 4 };
-static kb_worker *worker[MOST];
+static kb_child *worker[MOST];
 
 static void begin(void)
 {
@@ -26,18 +26,19 @@ static void begin(void)
 static void end(void)
 {
     for (size_t i = 0; i < MOST; i++)
-        kb_worker_stop(worker[i]);
+        kb_child_free(worker[i]);
 }
 
 static void start(size_t i, const char *command)
 {
     const char *const argv[] = { "/bin/sh", "-c", command, NULL };
-    ck_assert_int_eq(kb_worker_start(argv, &worker[i]), KB_OK);
+    ck_assert_int_eq(kb_child_start(&(struct kb_child_request){ .argv = argv,
+                         .worker = true }, &worker[i]), KB_OK);
 }
 
 static void ask(size_t i, const char *text)
 {
-    ck_assert_int_eq(kb_worker_send(worker[i], text, strlen(text)), KB_OK);
+    ck_assert_int_eq(kb_child_send(worker[i], text, strlen(text)), KB_OK);
 }
 
 static kb_status wait_for(size_t n, int64_t timeout_ns, size_t *which)
@@ -45,13 +46,13 @@ static kb_status wait_for(size_t n, int64_t timeout_ns, size_t *which)
     struct kb_source source[MOST];
     struct pollfd scratch[MOST * KB_SOURCE_FDS];
     for (size_t i = 0; i < n; i++)
-        source[i] = (struct kb_source){ .kind = &kb_worker_source,
+        source[i] = (struct kb_source){ .kind = &kb_child_source,
                                         .object = worker[i] };
     kb_status st = kb_wait(source, n, scratch, kb_clock_now_ns() + timeout_ns);
     for (size_t i = 0; !st && i < n; i++)
         if (source[i].ready) {
             *which = i;
-            return kb_worker_listen(worker[i]);
+            return kb_child_listen(worker[i]);
         }
     return st;
 }
@@ -59,7 +60,7 @@ static kb_status wait_for(size_t n, int64_t timeout_ns, size_t *which)
 static void expect(size_t i, const char *text)
 {
     size_t n = 0;
-    const char *got = kb_worker_reply(worker[i], &n);
+    const char *got = kb_child_reply(worker[i], &n);
     ck_assert_ptr_nonnull(got);
     ck_assert_uint_eq(n, strlen(text));
     ck_assert_int_eq(memcmp(got, text, n), 0);
@@ -71,15 +72,16 @@ static void expect_from(size_t n, size_t i, const char *text)
     ck_assert_int_eq(wait_for(n, second, &which), KB_OK);
     ck_assert_uint_eq(which, i);
     expect(i, text);
-    kb_worker_next(worker[i]);
+    kb_child_next(worker[i]);
 }
 
 START_TEST(a_missing_program_is_esys)
 {
     const char *const argv[] = { "/nonexistent/worker", NULL };
-    kb_worker *w = NULL;
+    kb_child *w = NULL;
     errno = 0;
-    ck_assert_int_eq(kb_worker_start(argv, &w), KB_ESYS);
+    ck_assert_int_eq(kb_child_start(&(struct kb_child_request){ .argv = argv,
+                         .worker = true }, &w), KB_ESYS);
     ck_assert_int_eq(errno, ENOENT);
     ck_assert_ptr_null(w);
 }
@@ -94,7 +96,7 @@ START_TEST(replies_come_back_in_order)
     expect_from(1, 0, "one");
     expect_from(1, 0, "");
     expect_from(1, 0, "three");
-    ck_assert_ptr_null(kb_worker_reply(worker[0], &(size_t){ 0 }));
+    ck_assert_ptr_null(kb_child_reply(worker[0], &(size_t){ 0 }));
 }
 END_TEST
 
@@ -125,7 +127,7 @@ START_TEST(all_that_have_a_reply_are_named)
     struct pollfd scratch[3 * KB_SOURCE_FDS];
     for (size_t i = 0; i < 3; i++) {
         start(i, "exec cat");
-        source[i] = (struct kb_source){ .kind = &kb_worker_source,
+        source[i] = (struct kb_source){ .kind = &kb_child_source,
                                         .object = worker[i] };
     }
     ask(0, "a");
@@ -163,9 +165,9 @@ START_TEST(a_large_reply_arrives_whole)
     /* A peer that reads all before it answers, as workers do. */
     start(0, "f=/tmp/kb-$$; head -c 3000004 >$f; exec 3<$f; rm $f; cat <&3; "
              "exec cat");
-    ck_assert_int_eq(kb_worker_send(worker[0], text, SIZE), KB_OK);
+    ck_assert_int_eq(kb_child_send(worker[0], text, SIZE), KB_OK);
     ck_assert_int_eq(wait_for(1, second, &which), KB_OK);
-    const char *got = kb_worker_reply(worker[0], &n);
+    const char *got = kb_child_reply(worker[0], &n);
     ck_assert_uint_eq(n, SIZE);
     ck_assert_int_eq(memcmp(got, text, SIZE), 0);
     free(text);
@@ -180,7 +182,7 @@ START_TEST(a_death_is_eworker_with_its_index)
     start(2, "exec cat");
     ck_assert_int_eq(wait_for(3, second, &which), KB_EWORKER);
     ck_assert_uint_eq(which, 1);
-    ck_assert_str_eq(kb_worker_log(worker[1]), "last words\n");
+    ck_assert_str_eq(kb_child_look(worker[1]).errors, "last words\n");
 }
 END_TEST
 
@@ -190,13 +192,13 @@ START_TEST(a_killed_worker_is_eworker_and_cannot_be_asked)
     start(0, "exec cat");
     start(1, "exec cat");
     siginfo_t info;
-    kill(kb_worker_pid(worker[1]), SIGKILL);
-    ck_assert_int_eq(waitid(P_PID, (id_t)kb_worker_pid(worker[1]), &info,
+    kill(kb_child_pid(worker[1]), SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)kb_child_pid(worker[1]), &info,
                             WEXITED | WNOWAIT), 0);
     ck_assert_int_eq(wait_for(2, second, &which), KB_EWORKER);
     ck_assert_uint_eq(which, 1);
     errno = 0;
-    ck_assert_int_eq(kb_worker_send(worker[1], "a", 1), KB_ESYS);
+    ck_assert_int_eq(kb_child_send(worker[1], "a", 1), KB_ESYS);
     ck_assert_int_eq(errno, EPIPE);
     ask(0, "alive");
     expect_from(1, 0, "alive");
@@ -238,16 +240,16 @@ START_TEST(the_log_keeps_the_last_bytes)
     start(0, "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i + 1)); "
              "done >&2; printf end >&2");
     ck_assert_int_eq(wait_for(1, 2 * second, &which), KB_EWORKER);
-    const char *log = kb_worker_log(worker[0]);
-    ck_assert_uint_eq(strlen(log), KB_WORKER_LOG);
-    ck_assert_str_eq(log + KB_WORKER_LOG - 23, "line 2998\nline 2999\nend");
+    const char *log = kb_child_look(worker[0]).errors;
+    ck_assert_uint_eq(strlen(log), KB_CHILD_WORKER_ERRORS);
+    ck_assert_str_eq(log + KB_CHILD_WORKER_ERRORS - 23, "line 2998\nline 2999\nend");
 }
 END_TEST
 
 START_TEST(the_log_is_empty_before_a_word)
 {
     start(0, "exec cat");
-    ck_assert_str_eq(kb_worker_log(worker[0]), "");
+    ck_assert_str_eq(kb_child_look(worker[0]).errors, "");
 }
 END_TEST
 
@@ -317,15 +319,15 @@ START_TEST(stop_takes_the_children_too)
     size_t which = 99;
     start(0, "sleep 60 & echo $! >&2; printf '\\0\\0\\0\\0'; wait");
     ck_assert_int_eq(wait_for(1, second, &which), KB_OK);
-    pid_t pid = kb_worker_pid(worker[0]);
-    pid_t child = (pid_t)atoi(kb_worker_log(worker[0]));
+    pid_t pid = kb_child_pid(worker[0]);
+    pid_t child = (pid_t)atoi(kb_child_look(worker[0]).errors);
     for (int i = 0; i < 100 && child == 0; i++) {
-        kb_worker_next(worker[0]);      /* the frame came before the line */
+        kb_child_next(worker[0]);      /* the frame came before the line */
         ck_assert_int_eq(wait_for(1, 10 * ms, &which), KB_ETIME);
-        child = (pid_t)atoi(kb_worker_log(worker[0]));
+        child = (pid_t)atoi(kb_child_look(worker[0]).errors);
     }
     ck_assert_int_gt(child, 1);
-    kb_worker_stop(worker[0]);
+    kb_child_free(worker[0]);
     worker[0] = NULL;
     ck_assert(gone(pid));
     ck_assert(gone(child));
@@ -339,7 +341,7 @@ START_TEST(quit_waits_for_an_idle_worker_to_end)
     snprintf(command, sizeof command, "cat >/dev/null; rmdir %s", dir);
     start(0, command);
     int64_t begun = kb_clock_now_ns();
-    kb_worker_quit(worker[0], begun + second);
+    kb_child_quit(worker[0], begun + second);
     worker[0] = NULL;
     ck_assert_int_lt(kb_clock_now_ns() - begun, second);
     ck_assert_int_eq(access(dir, F_OK), -1);
@@ -349,17 +351,17 @@ END_TEST
 START_TEST(quit_kills_one_that_does_not_end)
 {
     start(0, "sleep 9");
-    pid_t pid = kb_worker_pid(worker[0]);
-    kb_worker_quit(worker[0], kb_clock_now_ns() + 50 * ms);
+    pid_t pid = kb_child_pid(worker[0]);
+    kb_child_quit(worker[0], kb_clock_now_ns() + 50 * ms);
     worker[0] = NULL;
     ck_assert_int_eq(kill(pid, 0), -1);
-    kb_worker_quit(NULL, 0);
+    kb_child_quit(NULL, 0);
 }
 END_TEST
 
 START_TEST(stop_accepts_null_and_the_dead)
 {
-    kb_worker_stop(NULL);
+    kb_child_free(NULL);
     start(0, "exit 0");
     usleep(20000);
 }

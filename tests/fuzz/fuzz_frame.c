@@ -45,13 +45,13 @@ static void require(bool fine)
 }
 
 /* The buffer and the model say the same of the first frame. */
-static bool agree(const struct kb_frame_buffer *b, const struct model *m)
+static bool agree(const struct kb_bytes *b, const struct model *m)
 {
     size_t n = 12345;
     const unsigned char *first = kb_frame_first(b, &n);
     require((first != NULL) == whole(m));
     require(kb_frame_broken(b) == oversized(m));
-    require(b->used == m->fed - m->at && b->used <= b->cap);
+    require(b->used == m->fed - m->at && b->used <= b->room);
     if (!first)
         return n == 12345;
     require(n == head(m));
@@ -60,7 +60,7 @@ static bool agree(const struct kb_frame_buffer *b, const struct model *m)
     return true;
 }
 
-static void drop_all(struct kb_frame_buffer *b, struct model *m)
+static void drop_all(struct kb_bytes *b, struct model *m)
 {
     size_t n;
     while (kb_frame_first(b, &n)) {
@@ -73,7 +73,7 @@ static void drop_all(struct kb_frame_buffer *b, struct model *m)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct kb_frame_buffer b = { 0 };
+    struct kb_bytes b = { 0 };
     if (size < 1)
         return 0;
     size_t step = (size_t)(data[0] & 127) + 1;
@@ -98,6 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
     }
     drop_all(&b, &m);
-    kb_frame_free(&b);
+    kb_bytes_free(&b);
     return 0;
 }

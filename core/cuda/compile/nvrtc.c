@@ -2,41 +2,31 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "cuda/toolkit.h"
 #include "nvrtc_parts.h"
-#include "system/frame.h"
-#include "system/process.h"
+#include "system/child.h"
+#include "system/io.h"
 
-/* What the server may take over the compile itself. */
+/* What the worker may take over the compile itself. */
 static const int64_t start_ns = 60000000000, slack_ns = 3000000000;
 
 struct kb_nvrtc {
-    char exe[KB_NVRTC_PATH_BYTES], lib[KB_NVRTC_PATH_BYTES],
-         include[KB_NVRTC_PATH_BYTES];
+    char exe[KB_NVRTC_PATH_BYTES], lib[KB_TOOLKIT_PATH],
+         include[KB_TOOLKIT_PATH];
     char toolkit[2 * KB_NVRTC_PATH_BYTES + 256];  /* see struct kb_nvrtc_key */
-    pid_t pid;                  /* 0: no server */
-    int to_fd, from_fd;         /* its pipes */
-    struct kb_frame_buffer in;
+    kb_child *worker;           /* NULL: it died */
     bool ready;                 /* it has said so */
-    bool cached;
-    bool busy;                  /* between begin and end */
-    struct kb_nvrtc_build build;
-    struct kb_nvrtc_key key;
-    char *log;                  /* from the cache, with the cubin */
-    unsigned char *cubin;
-    size_t cubin_bytes;
 };
 
 const char *kb_nvrtc_flags(void)
@@ -44,47 +34,94 @@ const char *kb_nvrtc_flags(void)
     return "-std=c++17 --ptxas-options=-v";
 }
 
+/* Where it lies ---------------------------------------------------------------- */
+
+static bool has_headers(const char *root, const char *folder, char *include)
+{
+    char dir[KB_TOOLKIT_PATH], probe[KB_TOOLKIT_PATH + 16];
+    int n = snprintf(dir, sizeof dir, "%s/%s", root, folder);
+    snprintf(probe, sizeof probe, "%s/cuda_fp16.h", dir);
+    return n > 0 && (size_t)n < sizeof dir && access(probe, R_OK) == 0
+        && realpath(dir, include);
+}
+
+static bool take(const char *path, const char *root, void *arg)
+{
+    kb_nvrtc *c = arg;
+    if (!realpath(path, c->lib))
+        return false;
+    if (!has_headers(root, "include", c->include)
+        && !has_headers(root, "targets/x86_64-linux/include", c->include)
+        && !has_headers(root, "targets/sbsa-linux/include", c->include))
+        c->include[0] = '\0';
+    return true;
+}
+
+/* Headers of one that the dynamic linker finds lie beside its folder, or in
+ * /usr/include. */
+static bool ask_linker(kb_nvrtc *c)
+{
+    char root[KB_TOOLKIT_PATH];
+    struct link_map *map = NULL;
+    void *lib = kb_toolkit_open("nvrtc", RTLD_LAZY | RTLD_LOCAL);
+    if (!lib)
+        return false;
+    bool good = dlinfo(lib, RTLD_DI_LINKMAP, &map) == 0
+             && realpath(map->l_name, root);
+    dlclose(lib);
+    if (!good)
+        return false;
+    char path[KB_TOOLKIT_PATH];
+    memcpy(path, root, sizeof path);
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(root, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    good = take(path, root, c);
+    if (good && !c->include[0])
+        (void)has_headers("/usr", "include", c->include);
+    return good;
+}
+
+static kb_status find(kb_nvrtc *c, const char **why)
+{
+    const char *only = getenv("KERNELBAND_CUDA");
+    if (kb_toolkit_search(KB_TOOLKIT_NAMED, "nvrtc", take, c))
+        return KB_OK;
+    if (only && *only) {
+        *why = "there is no libnvrtc.so.13 or .12 in lib or lib64 of the "
+               "folder that KERNELBAND_CUDA names: set it to the folder of a "
+               "CUDA toolkit 12 or later, by its whole path";
+        return KB_ENODEV;
+    }
+    if (kb_toolkit_search(KB_TOOLKIT_INSTALLED, "nvrtc", take, c)
+        || ask_linker(c))
+        return KB_OK;
+    *why = "NVRTC (libnvrtc.so.13 or .12) is not found: install the CUDA "
+           "toolkit, or set KERNELBAND_CUDA to the folder that holds its "
+           "lib and include";
+    return KB_ENODEV;
+}
+
+/* Its worker ------------------------------------------------------------------- */
+
 static void stop(kb_nvrtc *c)
 {
-    if (c->pid) {
-        kb_process_kill(c->pid, true);
-        close(c->to_fd);
-        close(c->from_fd);
-    }
-    kb_frame_free(&c->in);
-    c->pid = 0;
-    c->to_fd = c->from_fd = -1;
+    int saved = errno;
+    kb_child_free(c->worker);
+    c->worker = NULL;
     c->ready = false;
+    errno = saved;
 }
 
 static kb_status start(kb_nvrtc *c)
 {
-    int to[2], from[2];
-    if (pipe2(to, O_CLOEXEC))
-        return KB_ESYS;
-    if (pipe2(from, O_CLOEXEC)) {
-        close(to[0]);
-        close(to[1]);
-        return KB_ESYS;
-    }
+    static const char *const no_env[] = { NULL };
     const char *const argv[] = { c->exe, "_nvrtc", c->lib, c->include, NULL };
-    struct kb_process_spec spec = {
-        .argv = argv, .dir = "/", .fd = { to[0], from[1], -1 }, .fds = 3,
-        .session = true
-    };
-    kb_status st = kb_process_start(&spec, &c->pid);
-    int saved = errno;
-    close(to[0]);
-    close(from[1]);
-    c->to_fd = to[1];
-    c->from_fd = from[0];
-    if (st) {
-        c->pid = 0;
-        close(to[1]);
-        close(from[0]);
-        errno = saved;
-    }
-    return st;
+    const struct kb_child_request r = { .argv = argv, .env = no_env,
+                                        .dir = "/", .worker = true };
+    return kb_child_start(&r, &c->worker);
 }
 
 /* "12345 1700000000.000000000": another file in its place has others. */
@@ -113,48 +150,33 @@ kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why)
     if (!c)
         return KB_ENOMEM;
     kb_status st = KB_EINVAL;
-    c->to_fd = c->from_fd = -1;
     const char *sentence = "the path of kernelband is too long";
-    if (strlen(exe) >= sizeof c->exe)
-        goto fail;
-    strcpy(c->exe, exe);
-    st = kb_nvrtc_find(&sentence, c->lib, sizeof c->lib, c->include,
-                       sizeof c->include);
-    if (st)
-        goto fail;
-    describe_toolkit(c);
-    sentence = "the compiler's process did not start";
-    st = start(c);
-    if (st)
-        goto fail;
+    if (strlen(exe) < sizeof c->exe) {
+        strcpy(c->exe, exe);
+        st = find(c, &sentence);
+    }
+    if (!st) {
+        describe_toolkit(c);
+        sentence = "the compiler's process did not start";
+        st = start(c);
+    }
+    if (st) {
+        *why = sentence;
+        kb_nvrtc_close(c);
+        return st;
+    }
     *out = c;
     return KB_OK;
-
-fail:
-    *why = sentence;
-    kb_nvrtc_close(c);
-    return st;
 }
 
 void kb_nvrtc_close(kb_nvrtc *c)
 {
-    if (!c)
-        return;
-    stop(c);
-    free(c->log);
-    free(c->cubin);
+    if (c)
+        stop(c);
     free(c);
 }
 
-int kb_nvrtc_cached(const kb_nvrtc *c)
-{
-    return c->cached;
-}
-
-int kb_nvrtc_fd(const kb_nvrtc *c)
-{
-    return c->cached ? -1 : c->from_fd;
-}
+/* One compile ------------------------------------------------------------------ */
 
 /* sm_80, sm_90a, sm_120f: it becomes an option of the compiler. */
 static bool good_arch(const char *arch)
@@ -168,95 +190,40 @@ static bool good_arch(const char *arch)
                                       && !tail[1]));
 }
 
-static kb_status send_request(kb_nvrtc *c)
+static kb_status send_request(kb_nvrtc *c, const struct kb_nvrtc_build *b)
 {
-    const struct kb_nvrtc_build *b = &c->build;
-    size_t arch = strlen(b->arch) + 1, head = sizeof b->timeout_ns + arch;
-    unsigned char *request = calloc(1, head + b->bytes + 1);
-    if (!request)
-        return KB_ENOMEM;
-    memcpy(request, &b->timeout_ns, sizeof b->timeout_ns);
-    memcpy(request + sizeof b->timeout_ns, b->arch, arch);
-    memcpy(request + head, b->source, b->bytes);
-    sigset_t pipe, old;                 /* a dead server is a status */
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, &old);
-    kb_status st = kb_frame_write(c->to_fd, request, head + b->bytes + 1,
-                                  kb_clock_now_ns() + start_ns);
+    struct kb_bytes request = { 0 };
+    kb_status st = kb_bytes_add(&request, &b->timeout_ns,
+                                sizeof b->timeout_ns);
+    if (!st)
+        st = kb_bytes_add(&request, b->arch, strlen(b->arch) + 1);
+    if (!st)
+        st = kb_bytes_add(&request, b->source, b->bytes);
+    if (!st)
+        st = kb_child_send(c->worker, request.at, request.used + 1);
     int saved = errno;
-    struct timespec none = { 0 };
-    if (st == KB_ESYS && !sigismember(&old, SIGPIPE))
-        sigtimedwait(&pipe, NULL, &none);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    free(request);
+    kb_bytes_free(&request);
     errno = saved;
     return st;
 }
 
-/* Sends the request. A server found dead that once worked is replaced; one
- * that never did has left a sentence, which end will read. */
-static kb_status ask(kb_nvrtc *c)
+/* Sends the request. A worker found dead that once worked is replaced; one
+ * that never did has left a sentence, which receive will read. */
+static kb_status ask(kb_nvrtc *c, const struct kb_nvrtc_build *b)
 {
-    kb_status st = c->pid ? KB_OK : start(c);
+    kb_status st = c->worker ? KB_OK : start(c);
     if (!st)
-        st = send_request(c);
+        st = send_request(c, b);
     if (st == KB_ESYS && errno == EPIPE && c->ready) {
         stop(c);
         st = start(c);
         if (!st)
-            st = send_request(c);
+            st = send_request(c, b);
     }
     if (!st || (st == KB_ESYS && errno == EPIPE))
         return KB_OK;
-    int saved = errno;
     stop(c);
-    errno = saved;
     return st == KB_ETIME ? KB_EWORKER : st;
-}
-
-kb_status kb_nvrtc_begin(kb_nvrtc *c, const struct kb_nvrtc_build *b)
-{
-    assert(!c->busy);
-    if (!good_arch(b->arch) || b->bytes == 0
-        || b->bytes > KB_NVRTC_SOURCE_BYTES || b->timeout_ns <= 0
-        || memchr(b->source, '\0', b->bytes))
-        return KB_EINVAL;
-    c->build = *b;
-    c->key = (struct kb_nvrtc_key){ b->arch, c->toolkit, b->source, b->bytes };
-    c->cached = kb_nvrtc_recall(&c->key, &c->log, &c->cubin, &c->cubin_bytes)
-             == KB_OK;
-    kb_status st = c->cached ? KB_OK : ask(c);
-    c->busy = !st;
-    return st;
-}
-
-/* The next frame of the server, or ETIME, or EWORKER when it is gone. */
-static kb_status next_frame(kb_nvrtc *c, int64_t deadline_ns,
-                            const unsigned char **frame, size_t *n)
-{
-    unsigned char chunk[65536];
-    while (!(*frame = kb_frame_first(&c->in, n))) {
-        int64_t left = deadline_ns - kb_clock_now_ns();
-        if (left <= 0)
-            return KB_ETIME;
-        struct pollfd ready = { .fd = c->from_fd, .events = POLLIN };
-        int rc = poll(&ready, 1, left > 1000000000 ? 1000
-                                 : (int)(left / 1000000) + 1);
-        if (rc < 0 && errno != EINTR)
-            return KB_ESYS;
-        if (rc <= 0)
-            continue;
-        ssize_t got = read(c->from_fd, chunk, sizeof chunk);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0 || kb_frame_broken(&c->in))
-            return KB_EWORKER;
-        kb_status st = kb_frame_feed(&c->in, chunk, (size_t)got);
-        if (st)
-            return st == KB_EINVAL ? KB_EWORKER : st;
-    }
-    return KB_OK;
 }
 
 /* Printable text of at most cap, whatever the source made the compiler say. */
@@ -276,57 +243,38 @@ static void set_log(char *log, size_t cap, const char *text, size_t n)
 
 static kb_status await_ready(kb_nvrtc *c, char *log, size_t cap)
 {
-    const unsigned char *frame;
     size_t n = 0;
     if (c->ready)
         return KB_OK;
-    kb_status st = next_frame(c, kb_clock_now_ns() + start_ns, &frame, &n);
+    kb_status st = kb_child_await(c->worker, kb_clock_now_ns() + start_ns);
     if (st)
-        return st == KB_ETIME ? KB_EWORKER : st;
+        return st;
+    const char *sentence = kb_child_reply(c->worker, &n);
     if (n) {
-        set_log(log, cap, (const char *)frame, n);
+        set_log(log, cap, sentence, n);
         return KB_ENODEV;
     }
-    kb_frame_drop(&c->in);
+    kb_child_next(c->worker);
     c->ready = true;
     return KB_OK;
 }
 
-static kb_status stopped(const kb_nvrtc *c, const struct kb_nvrtc_answer *a,
-                         char *log, size_t cap)
+/* Takes a reply apart; the log is set, and the cubin copied. */
+static kb_status read_reply(const char *reply, size_t n, char *log, size_t cap,
+                            unsigned char **cubin, size_t *cubin_bytes)
 {
-    char text[160];
-    if (a->late)
-        snprintf(text, sizeof text, "the compiler did not finish in %lld ms",
-                 (long long)(c->build.timeout_ns / 1000000));
-    else
-        snprintf(text, sizeof text, "the compiler was stopped (status %d): it "
-                 "may use 8 GiB and 60 s of processor time", a->wstatus);
-    set_log(log, cap, text, strlen(text));
-    return a->late ? KB_ETIME : KB_EBUILD;
-}
-
-/* Takes an answer apart; the log is set, and the cubin copied. */
-static kb_status read_answer(const kb_nvrtc *c, const unsigned char *frame,
-                             size_t n, char *log, size_t cap,
-                             unsigned char **cubin, size_t *cubin_bytes)
-{
-    struct kb_nvrtc_answer a;
-    if (n < sizeof a)
+    const char *end = n > 1 ? memchr(reply + 1, '\0', n - 1) : NULL;
+    if (!end)
         return KB_EWORKER;
-    memcpy(&a, frame, sizeof a);
-    const char *text = (const char *)frame + sizeof a;
-    const char *end = n > sizeof a + 1
-                    ? memchr(text + 1, '\0', n - sizeof a - 1) : NULL;
-    if (a.late || !WIFEXITED(a.wstatus) || WEXITSTATUS(a.wstatus) || !end)
-        return stopped(c, &a, log, cap);
-    set_log(log, cap, text + 1, (size_t)(end - text - 1));
-    if (text[0] == KB_NVRTC_UNABLE)
+    set_log(log, cap, reply + 1, (size_t)(end - reply - 1));
+    if (reply[0] == KB_NVRTC_UNABLE)
         return KB_ENODEV;
-    if (text[0] == KB_NVRTC_FORBIDDEN)
+    if (reply[0] == KB_NVRTC_FORBIDDEN)
         return KB_EDENIED;
-    size_t bytes = n - (size_t)(end + 1 - (const char *)frame);
-    if (text[0] != KB_NVRTC_DONE || bytes == 0)
+    if (reply[0] == KB_NVRTC_LATE)
+        return KB_ETIME;
+    size_t bytes = n - (size_t)(end + 1 - reply);
+    if (reply[0] != KB_NVRTC_DONE || bytes == 0)
         return KB_EBUILD;
     unsigned char *copy = malloc(bytes);
     if (!copy)
@@ -337,84 +285,47 @@ static kb_status read_answer(const kb_nvrtc *c, const unsigned char *frame,
     return KB_OK;
 }
 
-static kb_status receive(kb_nvrtc *c, char *log, size_t cap,
-                         unsigned char **cubin, size_t *n)
+static kb_status receive(kb_nvrtc *c, const struct kb_nvrtc_build *b,
+                         char *log, size_t cap, unsigned char **cubin,
+                         size_t *n)
 {
-    const unsigned char *frame;
     size_t bytes = 0;
     kb_status st = await_ready(c, log, cap);
     if (!st)
-        st = next_frame(c, kb_clock_now_ns() + c->build.timeout_ns + slack_ns,
-                        &frame, &bytes);
+        st = kb_child_await(c->worker,
+                            kb_clock_now_ns() + b->timeout_ns + slack_ns);
     if (st) {
         stop(c);                /* what may still come is nobody's answer */
         return st == KB_ETIME ? KB_EWORKER : st;
     }
-    st = read_answer(c, frame, bytes, log, cap, cubin, n);
-    kb_frame_drop(&c->in);
-    if (!st)
-        kb_nvrtc_keep(&c->key, log, *cubin, *n);
+    const char *reply = kb_child_reply(c->worker, &bytes);
+    st = read_reply(reply, bytes, log, cap, cubin, n);
+    kb_child_next(c->worker);
     return st;
-}
-
-kb_status kb_nvrtc_end(kb_nvrtc *c, char *log, size_t cap,
-                       unsigned char **cubin, size_t *n)
-{
-    assert(c->busy && cap > 0);
-    c->busy = false;
-    log[0] = '\0';
-    if (!c->cached)
-        return receive(c, log, cap, cubin, n);
-    set_log(log, cap, c->log, strlen(c->log));
-    free(c->log);
-    c->log = NULL;
-    *cubin = c->cubin;
-    *n = c->cubin_bytes;
-    c->cubin = NULL;
-    return KB_OK;
 }
 
 kb_status kb_nvrtc_make(kb_nvrtc *c, const struct kb_nvrtc_build *b,
                         char *log, size_t cap, unsigned char **cubin,
                         size_t *n)
 {
+    const struct kb_nvrtc_key key = { b->arch, c->toolkit, b->source,
+                                      b->bytes };
+    char *kept = NULL;
+    assert(cap > 0);
     log[0] = '\0';
-    kb_status st = kb_nvrtc_begin(c, b);
-    return st ? st : kb_nvrtc_end(c, log, cap, cubin, n);
-}
-
-kb_status kb_nvrtc_compile(const char *exe, const struct kb_nvrtc_build *b,
-                           char *log, size_t cap, unsigned char **cubin,
-                           size_t *n)
-{
-    const char *why = "";
-    kb_nvrtc *c = NULL;
-    log[0] = '\0';
-    kb_status st = kb_nvrtc_open(exe, &c, &why);
-    if (st) {
-        set_log(log, cap, why, strlen(why));
-        return st;
+    if (!good_arch(b->arch) || b->bytes == 0
+        || b->bytes > KB_NVRTC_SOURCE_BYTES || b->timeout_ns <= 0
+        || memchr(b->source, '\0', b->bytes))
+        return KB_EINVAL;
+    if (kb_nvrtc_recall(&key, &kept, cubin, n) == KB_OK) {
+        set_log(log, cap, kept, strlen(kept));
+        free(kept);
+        return KB_OK;
     }
-    st = kb_nvrtc_make(c, b, log, cap, cubin, n);
-    kb_nvrtc_close(c);
+    kb_status st = ask(c, b);
+    if (!st)
+        st = receive(c, b, log, cap, cubin, n);
+    if (!st)
+        kb_nvrtc_keep(&key, log, *cubin, *n);
     return st;
-}
-
-/* "Function properties for NAME\n .. stack frame, N bytes spill stores, M
- * bytes spill loads". */
-uint64_t kb_nvrtc_spill_bytes(const char *log, const char *kernel)
-{
-    static const char mark[] = "Function properties for ";
-    size_t n = strlen(kernel);
-    for (const char *at = log; (at = strstr(at, mark)); ) {
-        unsigned long long stores = 0, loads = 0;
-        at += sizeof mark - 1;
-        if (strncmp(at, kernel, n) != 0 || at[n] != '\n')
-            continue;
-        const char *figures = strstr(at, "stack frame, ");
-        if (figures && sscanf(figures, "stack frame, %llu bytes spill stores, "
-                              "%llu bytes spill loads", &stores, &loads) == 2)
-            return stores + loads;
-    }
-    return 0;
 }

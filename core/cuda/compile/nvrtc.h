@@ -1,8 +1,8 @@
 /* nvrtc.h - CUDA C++ to a cubin, by NVRTC in a process that can do no more.
  *
- * kernelband _nvrtc LIB INCLUDE is a server: it loads NVRTC and compiles one
- * empty kernel, so that all is warm, and keeps one forked child ahead of the
- * next source; it gets ready while another compiles. The child gives up
+ * kernelband _nvrtc LIB INCLUDE is a worker (child.h): it loads NVRTC and
+ * compiles one empty kernel, so that all is warm, and keeps one forked child
+ * ahead of the next source; it gets ready while another compiles. The child gives up
  * everything (limits, user, files, calls: jail.h; its root is the include
  * folder wherever a chroot or a user namespace is allowed), warms up once
  * more, and only then reads the one source it is for. So #include, #embed and
@@ -65,30 +65,7 @@ KB_MUST_USE kb_status kb_nvrtc_make(kb_nvrtc *c,
                                     char *log, size_t cap,
                                     unsigned char **cubin, size_t *n);
 
-/* The same in two halves, so that the caller has its hands free meanwhile.
- * One compile at a time a server: begin must be followed by end. What begin
- * borrows it borrows until end. fd for poll: readable when end will not wait
- * (-1: it will not wait anyway, the cache had it). */
-KB_MUST_USE kb_status kb_nvrtc_begin(kb_nvrtc *c,
-                                     const struct kb_nvrtc_build *b);
-int kb_nvrtc_fd(const kb_nvrtc *c);
-KB_MUST_USE kb_status kb_nvrtc_end(kb_nvrtc *c, char *log, size_t cap,
-                                   unsigned char **cubin, size_t *n);
-
-/* Whether the last compile was answered from the cache. */
-int kb_nvrtc_cached(const kb_nvrtc *c);
-
 void kb_nvrtc_close(kb_nvrtc *c);
-
-/* open, make and close in one: for a single source. */
-KB_MUST_USE kb_status kb_nvrtc_compile(const char *exe,
-                                       const struct kb_nvrtc_build *b,
-                                       char *log, size_t cap,
-                                       unsigned char **cubin, size_t *n);
-
-/* Bytes of spill stores and loads a log tells of kernel; 0 when it does not
- * mention it. */
-uint64_t kb_nvrtc_spill_bytes(const char *log, const char *kernel);
 
 /* "-std=c++17 ..", what every source is compiled with besides its -arch. */
 const char *kb_nvrtc_flags(void);

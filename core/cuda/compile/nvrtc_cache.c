@@ -1,5 +1,4 @@
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -10,29 +9,32 @@
 #include <unistd.h>
 
 #include "nvrtc_parts.h"
+#include "rng.h"
 #include "system/files.h"
+#include "system/io.h"
 
-/* A file is the head, then arch, toolkit, source, log, each with its NUL, and
- * the cubin; check covers all that follows the head. */
+/* A file is the key, then this, the log with its NUL, and the cubin; check is
+ * of all that follows it. */
 struct head {
-    char magic[8];
-    uint64_t arch_bytes, toolkit_bytes, source_bytes, log_bytes, cubin_bytes;
-    uint64_t check;
+    uint64_t check, log_bytes;
 };
 
-static const char magic[8] = "KBCUBIN1";
 enum { FILE_BYTES = 80 << 20, NAME_BYTES = 32 };
 
-/* FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv */
-static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+/* The bytes a file begins with: no key is the beginning of another. */
+static kb_status add_key(struct kb_bytes *b, const struct kb_nvrtc_key *k)
 {
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001b3u;
-    return h;
+    const uint64_t source_bytes = k->bytes;
+    const struct { const void *bytes; size_t n; } part[] = {
+        { "KBCUBIN2", 8 }, { &source_bytes, sizeof source_bytes },
+        { k->arch, strlen(k->arch) + 1 },
+        { k->toolkit, strlen(k->toolkit) + 1 }, { k->source, k->bytes }
+    };
+    kb_status st = KB_OK;
+    for (size_t i = 0; !st && i < sizeof part / sizeof *part; i++)
+        st = kb_bytes_add(b, part[i].bytes, part[i].n);
+    return st;
 }
-
-static const uint64_t hash_start = 0xcbf29ce484222325u;
 
 /* Ours alone, or it is not used: who writes here chooses what runs. */
 static bool open_folder(char *dir, size_t cap)
@@ -51,75 +53,57 @@ static bool open_folder(char *dir, size_t cap)
         && !(s.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static bool name_file(const struct kb_nvrtc_key *k, char *path, size_t cap)
+static bool name_file(const struct kb_bytes *key, char *path, size_t cap)
 {
     char dir[KB_NVRTC_PATH_BYTES];
     if (!open_folder(dir, sizeof dir))
         return false;
-    uint64_t h = hash(hash_start, k->arch, strlen(k->arch) + 1);
-    h = hash(h, k->toolkit, strlen(k->toolkit) + 1);
-    h = hash(h, k->source, k->bytes);
-    int n = snprintf(path, cap, "%s/%016" PRIx64 ".cubin", dir, h);
+    int n = snprintf(path, cap, "%s/%016" PRIx64 ".cubin", dir,
+                     kb_hash(0, key->at, key->used));
     return n > 0 && (size_t)n < cap;
 }
 
-static bool same_key(const struct head *h, const char *body,
-                     const struct kb_nvrtc_key *k)
+/* Whether the n bytes of a file are that key and what its head tells. */
+static bool whole(const char *data, size_t n, const struct kb_bytes *key,
+                  struct head *h)
 {
-    const char *toolkit = body + h->arch_bytes;
-    const char *source = toolkit + h->toolkit_bytes;
-    return h->arch_bytes == strlen(k->arch) + 1
-        && h->toolkit_bytes == strlen(k->toolkit) + 1
-        && h->source_bytes == k->bytes
-        && memcmp(body, k->arch, h->arch_bytes) == 0
-        && memcmp(toolkit, k->toolkit, h->toolkit_bytes) == 0
-        && memcmp(source, k->source, k->bytes) == 0;
-}
-
-/* Whether the n bytes of body are what head tells, with no overflow. */
-static bool whole(const struct head *h, const char *body, size_t n)
-{
-    const uint64_t part[] = { h->arch_bytes, h->toolkit_bytes,
-                              h->source_bytes, h->log_bytes, h->cubin_bytes };
-    uint64_t left = n;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        if (part[i] > left)
-            return false;
-        left -= part[i];
-    }
-    return left == 0 && memcmp(h->magic, magic, sizeof magic) == 0
-        && h->log_bytes && hash(hash_start, body, n) == h->check
-        && body[n - h->cubin_bytes - 1] == '\0';
+    size_t from = key->used + sizeof *h;
+    if (n < from || memcmp(data, key->at, key->used) != 0)
+        return false;
+    memcpy(h, data + key->used, sizeof *h);
+    return h->log_bytes && h->log_bytes <= n - from
+        && data[from + h->log_bytes - 1] == '\0'
+        && kb_hash(h->log_bytes, data + from, n - from) == h->check;
 }
 
 kb_status kb_nvrtc_recall(const struct kb_nvrtc_key *k, char **log,
                           unsigned char **cubin, size_t *n)
 {
     char path[KB_NVRTC_PATH_BYTES], *data = NULL;
+    struct kb_bytes key = { 0 };
     struct head h;
     size_t used = 0;
-    if (!name_file(k, path, sizeof path)
-        || kb_files_read(path, FILE_BYTES, &data, &used))
+    unsigned char *copy = NULL;
+    if (!add_key(&key, k) && name_file(&key, path, sizeof path)
+        && !kb_files_read(path, FILE_BYTES, &data, &used)
+        && whole(data, used, &key, &h)) {
+        size_t from = key.used + sizeof h, bytes = used - from - h.log_bytes;
+        copy = malloc(bytes ? bytes : 1);
+        if (copy) {
+            memcpy(copy, data + from + h.log_bytes, bytes);
+            memmove(data, data + from, h.log_bytes);
+            utimensat(AT_FDCWD, path, NULL, 0);         /* see evict */
+            *n = bytes;
+        }
+    }
+    kb_bytes_free(&key);
+    if (!copy) {
+        free(data);
         return KB_EEMPTY;
-    if (used < sizeof h)
-        goto fail;
-    memcpy(&h, data, sizeof h);
-    if (!whole(&h, data + sizeof h, used - sizeof h)
-        || !same_key(&h, data + sizeof h, k))
-        goto fail;
-    *cubin = malloc(h.cubin_bytes ? h.cubin_bytes : 1);
-    if (!*cubin)
-        goto fail;
-    *n = h.cubin_bytes;
-    memcpy(*cubin, data + used - *n, *n);
-    memmove(data, data + used - *n - h.log_bytes, h.log_bytes);
+    }
+    *cubin = copy;
     *log = data;
-    utimensat(AT_FDCWD, path, NULL, 0);         /* used now: see evict */
     return KB_OK;
-
-fail:
-    free(data);
-    return KB_EEMPTY;
 }
 
 struct file {
@@ -144,42 +128,29 @@ static bool is_ours(const char *name)
         && strncmp(name + 16, ".cubin", 6) == 0;
 }
 
-/* The files of ours in the folder, in no order; malloc'd. Those of a writer
- * that died count too. */
-static struct file *list_files(DIR *d, size_t *n)
-{
-    struct file *file = NULL;
-    size_t room = 0;
-    *n = 0;
-    for (struct dirent *e; (e = readdir(d)); ) {
-        struct stat s;
-        if (!is_ours(e->d_name)
-            || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW))
-            continue;
-        if (*n == room) {
-            room = room ? 2 * room : 256;
-            struct file *more = realloc(file, room * sizeof *more);
-            if (!more)
-                break;
-            file = more;
-        }
-        file[*n].used = s.st_mtim;
-        file[*n].bytes = (uint64_t)s.st_size;
-        strcpy(file[(*n)++].name, e->d_name);
-    }
-    return file;
-}
-
-/* Removes what was used longest ago until the rest is within the bounds. */
+/* Removes what was used longest ago until the rest is within the bounds. Files
+ * of a writer that died count too. */
 static void evict(char *path)
 {
-    size_t n = 0;
+    struct kb_bytes list = { 0 };
+    struct dirent *e;
+    struct stat s;
     uint64_t bytes = 0;
     *strrchr(path, '/') = '\0';
     DIR *d = opendir(path);
-    if (!d)
-        return;
-    struct file *file = list_files(d, &n);
+    while (d && (e = readdir(d))) {
+        struct file one = { .bytes = 0 };
+        if (!is_ours(e->d_name)
+            || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW))
+            continue;
+        one.used = s.st_mtim;
+        one.bytes = (uint64_t)s.st_size;
+        strcpy(one.name, e->d_name);
+        if (kb_bytes_add(&list, &one, sizeof one))
+            break;
+    }
+    struct file *file = (void *)list.at;
+    size_t n = list.used / sizeof *file;
     if (n)
         qsort(file, n, sizeof *file, by_last_use);
     for (size_t i = 0; i < n; i++) {
@@ -187,23 +158,9 @@ static void evict(char *path)
         if (i >= KB_NVRTC_CACHE_FILES || bytes > KB_NVRTC_CACHE_BYTES)
             unlinkat(dirfd(d), file[i].name, 0);
     }
-    free(file);
-    closedir(d);
-}
-
-static bool write_whole(int fd, const void *bytes, size_t n)
-{
-    const char *p = bytes;
-    while (n) {
-        ssize_t w = write(fd, p, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return false;
-        p += w;
-        n -= (size_t)w;
-    }
-    return true;
+    kb_bytes_free(&list);
+    if (d)
+        closedir(d);
 }
 
 /* Not synced: a file that a crash left short fails its check. */
@@ -211,28 +168,26 @@ void kb_nvrtc_keep(const struct kb_nvrtc_key *k, const char *log,
                    const unsigned char *cubin, size_t n)
 {
     char path[KB_NVRTC_PATH_BYTES], temp[KB_NVRTC_PATH_BYTES + 16];
-    struct { const void *bytes; size_t n; } part[] = {
-        { k->arch, strlen(k->arch) + 1 },
-        { k->toolkit, strlen(k->toolkit) + 1 }, { k->source, k->bytes },
-        { log, strlen(log) + 1 }, { cubin, n }
-    };
-    struct head h = { .arch_bytes = part[0].n, .toolkit_bytes = part[1].n,
-                      .source_bytes = part[2].n, .log_bytes = part[3].n,
-                      .cubin_bytes = n, .check = hash_start };
-    if (!name_file(k, path, sizeof path))
-        return;
-    memcpy(h.magic, magic, sizeof magic);
-    for (size_t i = 0; i < 5; i++)
-        h.check = hash(h.check, part[i].bytes, part[i].n);
+    struct kb_bytes b = { 0 };
+    struct head h = { .log_bytes = strlen(log) + 1 };
+    int fd = -1;
+    if (add_key(&b, k) || !name_file(&b, path, sizeof path))
+        goto done;
+    size_t at = b.used, from = at + sizeof h;
+    if (kb_bytes_add(&b, &h, sizeof h) || kb_bytes_add(&b, log, h.log_bytes)
+        || kb_bytes_add(&b, cubin, n))
+        goto done;
+    h.check = kb_hash(h.log_bytes, b.at + from, b.used - from);
+    memcpy(b.at + at, &h, sizeof h);
     snprintf(temp, sizeof temp, "%s.XXXXXX", path);
-    int fd = mkostemp(temp, O_CLOEXEC);
+    fd = mkostemp(temp, O_CLOEXEC);
     if (fd < 0)
-        return;
-    bool good = write_whole(fd, &h, sizeof h);
-    for (size_t i = 0; good && i < 5; i++)
-        good = write_whole(fd, part[i].bytes, part[i].n);
+        goto done;
+    bool good = kb_io_write(fd, b.at, b.used, INT64_MAX) == KB_OK;
     good = close(fd) == 0 && good;
     if (!good || rename(temp, path))
         unlink(temp);
     evict(path);
+done:
+    kb_bytes_free(&b);
 }

@@ -1,10 +1,9 @@
 /* nvrtc_parts.h - what the files of nvrtc share. Nobody else includes it.
  *
- * The server's frames (frame.h). It sends an empty one when it is ready, or
- * one with a sentence when it cannot work, and ends. A request is int64_t
- * timeout_ns, the arch, '\0' and the source. The answer is struct
- * kb_nvrtc_answer, then what the forked child wrote: a byte, the code, then
- * the log, '\0', and the cubin.
+ * The worker's first reply is empty when it is ready, or a sentence when it
+ * cannot work. A request is int64_t timeout_ns, the arch, '\0', the source and
+ * '\0'. A reply is a byte, the code, then the log, '\0', and the cubin; that of
+ * the forked child is passed on as it came.
  */
 #ifndef KB_NVRTC_PARTS_H
 #define KB_NVRTC_PARTS_H
@@ -15,12 +14,8 @@ enum kb_nvrtc_code {
     KB_NVRTC_DONE = 'd',        /* log and cubin follow */
     KB_NVRTC_REFUSED = 'r',     /* log follows */
     KB_NVRTC_FORBIDDEN = 'f',   /* ptx.h: a sentence */
-    KB_NVRTC_UNABLE = 'u'       /* the jail or NVRTC failed; a sentence */
-};
-
-struct kb_nvrtc_answer {
-    int32_t late;               /* killed at the deadline */
-    int32_t wstatus;            /* as waitpid gives it */
+    KB_NVRTC_UNABLE = 'u',      /* the jail or NVRTC failed; a sentence */
+    KB_NVRTC_LATE = 'l'         /* killed at the deadline; a sentence */
 };
 
 /* What a cubin depends on. Files of the cache hold it whole and are compared

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "system/io.h"
 #include "system/process.h"
 #include "system/tool.h"
 
@@ -26,11 +27,8 @@ static kb_status write_file(const char *dir, const void *bytes, size_t n)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return KB_ESYS;
-    const char *from = bytes;
-    ssize_t put = 1;
-    for (; n > 0 && put > 0; from += put, n -= (size_t)put)
-        put = write(fd, from, n);
-    bool bad = put <= 0 || (geteuid() == 0 && fchmod(fd, 0444));
+    bool bad = kb_io_write(fd, bytes, n, INT64_MAX) != KB_OK
+            || (geteuid() == 0 && fchmod(fd, 0444));
     return close(fd) || bad ? KB_ESYS : KB_OK;
 }
 

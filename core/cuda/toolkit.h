@@ -1,0 +1,40 @@
+/* toolkit.h - where the CUDA toolkit's libraries lie, and the functions of a
+ * library that was opened with dlopen.
+ */
+#ifndef KB_TOOLKIT_H
+#define KB_TOOLKIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kb.h"
+
+enum { KB_TOOLKIT_PATH = 4096 };        /* PATH_MAX, as realpath wants */
+
+/* Calls take with the path of every lib<stem>.so.13 and .12 that is found in a
+ * toolkit's folder, and with that folder, until it says true.
+ *   NAMED      $KERNELBAND_CUDA, and when that is set no other; else ../cuda of
+ *              this program's folder (a bundle), $CUDA_HOME, $CUDA_PATH and
+ *              $CONDA_PREFIX
+ *   INSTALLED  /usr/local/cuda and the newest of /usr/local/cuda-*
+ * Libraries lie in lib64, lib, targets/.../lib or extras/CUPTI/lib64. */
+enum kb_toolkit_place { KB_TOOLKIT_NAMED, KB_TOOLKIT_INSTALLED };
+bool kb_toolkit_search(enum kb_toolkit_place place, const char *stem,
+                       bool (*take)(const char *path, const char *root,
+                                    void *arg), void *arg);
+
+/* The same library where the dynamic linker finds it (LD_LIBRARY_PATH, a
+ * distribution's package), opened with these flags of dlopen; NULL: nowhere. */
+void *kb_toolkit_open(const char *stem, int flags);
+
+/* A function and where its pointer goes, bytes from a structure's start. */
+struct kb_symbol {
+    const char *name;
+    size_t at;
+};
+
+/* Looks all n of them up. Returns NULL or the name of one that is missing. */
+const char *kb_toolkit_symbols(void *library, const struct kb_symbol *symbol,
+                               size_t n, void *to);
+
+#endif

@@ -1,0 +1,387 @@
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "frame.h"
+#include "io.h"
+#include "process.h"
+
+/* Read at one go, so that a flood keeps nobody from the clock. */
+enum { CHUNK = 65536, READS = 16 };
+
+/* Our ends of its pipes, -1 when closed. Nothing is written to LIFE: its end
+ * tells the guard that we are gone. */
+enum { IN, OUT, ERR, LIFE, PIPES };
+
+struct kb_child {
+    pid_t pid;                          /* of a command the guard; 0: reaped */
+    int fd[PIPES], ended;               /* ended: its pidfd */
+    bool worker, done;
+    int64_t deadline_ns;
+    struct kb_bytes input, output, errors;
+    size_t sent, max_bytes, max_errors;
+    struct kb_child_result result;
+};
+
+/* The guard: in the child, after fork. ----------------------------------------- */
+
+/* Ends as the command ended, so that whoever waits for the guard sees that. */
+static void repeat(int wstatus)
+{
+    if (WIFSIGNALED(wstatus)) {
+        signal(WTERMSIG(wstatus), SIG_DFL);
+        prctl(PR_SET_DUMPABLE, 0);
+        raise(WTERMSIG(wstatus));
+    }
+    _exit(WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 127);
+}
+
+/* Runs in the child before exec; descriptor 3 is the pipe whose other end only
+ * the engine has. The fork's child goes on to exec, its parent stays here. */
+static int guard(void *arg)
+{
+    (void)arg;
+    pid_t own = getpid(), pid = fork();
+    if (pid < 0)
+        return errno;
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != own)
+            _exit(127);
+        close(3);
+        return 0;
+    }
+    prctl(PR_SET_PDEATHSIG, 0);
+    syscall(SYS_close_range, 4U, ~0U, 0);
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    int ended = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p[2] = { { 3, POLLIN, 0 }, { ended, POLLIN, 0 } };
+    while (poll(p, ended < 0 ? 1 : 2, ended < 0 ? 20 : -1) <= 0)
+        if (ended < 0 && waitpid(pid, NULL, WNOHANG | WNOWAIT) == pid)
+            break;
+    if (p[0].revents)
+        kill(0, SIGKILL);
+    int wstatus = 0;
+    while (waitpid(pid, &wstatus, 0) < 0 && errno == EINTR)
+        ;
+    repeat(wstatus);
+    return 0;
+}
+
+/* Starting --------------------------------------------------------------------- */
+
+/* A whole path for argv[0] into out; false with errno. */
+static bool find_program(const char *name, char out[PATH_MAX])
+{
+    if (strchr(name, '/'))
+        return realpath(name, out) != NULL;
+    const char *path = getenv("PATH");
+    int why = ENOENT;
+    for (const char *at = path ? path : "/usr/bin:/bin"; *at; ) {
+        size_t n = strcspn(at, ":");
+        int made = snprintf(out, PATH_MAX, "%.*s/%s", (int)n, n ? at : ".", name);
+        if (made < PATH_MAX && access(out, X_OK) == 0)
+            return true;
+        if (errno == EACCES)
+            why = EACCES;
+        at += n + (at[n] == ':');
+    }
+    errno = why;
+    return false;
+}
+
+static kb_status open_pipes(kb_child *c, int theirs[PIPES])
+{
+    for (int i = 0; i < PIPES; i++)
+        theirs[i] = -1;
+    for (int i = 0; i < (c->worker ? LIFE : PIPES); i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC))
+            return KB_ESYS;
+        bool ours = i == IN || i == LIFE;       /* to write to */
+        theirs[i] = ends[ours ? 0 : 1];
+        c->fd[i] = ends[ours ? 1 : 0];
+        if (i != LIFE)
+            fcntl(c->fd[i], F_SETFL, fcntl(c->fd[i], F_GETFL) | O_NONBLOCK);
+    }
+    return KB_OK;
+}
+
+static kb_status launch(kb_child *c, const struct kb_child_request *r)
+{
+    extern char **environ;
+    char program[PATH_MAX];
+    const char *argv[KB_CHILD_WORDS + 1] = { NULL };
+    int theirs[PIPES];
+    size_t n = 0;
+    while (!r->run && n < KB_CHILD_WORDS && r->argv[n])
+        n++;
+    if (!r->run && (n == 0 || r->argv[n]))
+        return KB_EINVAL;
+    if (n)
+        memcpy(argv, r->argv, n * sizeof *argv);
+    if (!c->worker && !find_program(argv[0], program))
+        return KB_ESYS;
+    if (!c->worker)
+        argv[0] = program;
+    kb_status st = open_pipes(c, theirs);
+    if (!st) {
+        struct kb_process_spec spec = {
+            .argv = argv, .dir = r->dir, .fds = c->worker ? 3 : 4,
+            .session = true, .enter = c->worker ? NULL : guard,
+            .env = r->env ? r->env : (const char *const *)environ,
+            .fd = { theirs[IN], theirs[OUT], theirs[ERR], theirs[LIFE] },
+            .run = r->run, .arg = r->arg
+        };
+        st = kb_process_start(&spec, &c->pid);
+    }
+    for (int i = 0; i < PIPES; i++)
+        kb_io_close(&theirs[i]);
+    return st;
+}
+
+kb_status kb_child_start(const struct kb_child_request *r, kb_child **out)
+{
+    kb_child *c = calloc(1, sizeof *c);
+    if (!c)
+        return KB_ENOMEM;
+    for (int i = 0; i < PIPES; i++)
+        c->fd[i] = -1;
+    c->ended = -1;
+    c->worker = r->worker;
+    c->max_bytes = r->max_bytes;
+    c->max_errors = r->worker ? KB_CHILD_WORKER_ERRORS
+                              : KB_CHILD_COMMAND_ERRORS;
+    c->deadline_ns = kb_clock_now_ns() + r->timeout_ns;
+    kb_status st = kb_bytes_add(&c->input, r->input, r->input_bytes);
+    if (!st)
+        st = kb_bytes_reserve(&c->errors, 0);
+    if (!st)
+        st = launch(c, r);
+    if (!st) {
+        c->ended = (int)syscall(SYS_pidfd_open, c->pid, 0);
+        st = c->ended < 0 ? KB_ESYS : KB_OK;
+    }
+    if (st) {
+        int saved = errno;
+        kb_child_free(c);
+        errno = saved;
+        return st;
+    }
+    *out = c;
+    return KB_OK;
+}
+
+/* While it runs ---------------------------------------------------------------- */
+
+static int end(kb_child *c, kb_status result)
+{
+    int wstatus = c->pid > 0 ? kb_process_kill(c->pid, true) : 0;
+    c->pid = 0;
+    c->done = true;
+    c->result.result = result;
+    c->result.status = WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 0;
+    c->result.signal = WIFSIGNALED(wstatus) ? WTERMSIG(wstatus) : 0;
+    for (int i = 0; i < PIPES; i++)
+        kb_io_close(&c->fd[i]);
+    kb_io_close(&c->ended);
+    return wstatus;
+}
+
+/* SIGPIPE is ignored in an engine; elsewhere the caller's. */
+static void feed(kb_child *c)
+{
+    while (c->fd[IN] >= 0 && c->sent < c->input.used) {
+        ssize_t n = write(c->fd[IN], c->input.at + c->sent,
+                          c->input.used - c->sent);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0)
+            break;                      /* it does not want the rest */
+        c->sent += (size_t)n;
+    }
+    kb_io_close(&c->fd[IN]);
+}
+
+static kb_status keep_output(kb_child *c, const char *bytes, size_t n)
+{
+    size_t fits = c->max_bytes - c->output.used;
+    kb_status st = kb_bytes_add(&c->output, bytes, n > fits ? fits : n);
+    return st ? st : n > fits ? KB_EFULL : KB_OK;
+}
+
+static kb_status keep_errors(kb_child *c, const char *bytes, size_t n)
+{
+    kb_status st = kb_bytes_add(&c->errors, bytes, n);
+    if (!st && c->errors.used > c->max_errors)
+        kb_bytes_drop(&c->errors, c->errors.used - c->max_errors);
+    return st;
+}
+
+static kb_status drain(kb_child *c, int which,
+                       kb_status (*keep)(kb_child *, const char *, size_t))
+{
+    char chunk[CHUNK];
+    for (int i = 0; i < READS && c->fd[which] >= 0; i++) {
+        ssize_t n = kb_io_read(c->fd[which], chunk, sizeof chunk);
+        if (n < 0 && errno == EAGAIN)
+            return KB_OK;
+        if (n <= 0)
+            kb_io_close(&c->fd[which]);
+        kb_status st = n > 0 ? keep(c, chunk, (size_t)n) : KB_OK;
+        if (st)
+            return st;
+    }
+    return KB_OK;
+}
+
+static void listen_to_command(kb_child *c)
+{
+    /* Before the pipes: what it wrote before its end is then in them. */
+    bool ended = kb_io_poll(c->ended, POLLIN, 0) == KB_OK;
+    feed(c);
+    kb_status st = drain(c, OUT, keep_output);
+    if (!st)
+        st = drain(c, ERR, keep_errors);
+    if (!st && !ended && kb_clock_now_ns() >= c->deadline_ns)
+        st = KB_ETIME;
+    if (st || ended)
+        end(c, st);
+}
+
+/* Stops at the first whole frame: the pipe then holds the rest back. */
+static void read_frames(kb_child *c)
+{
+    char chunk[CHUNK];
+    size_t bytes;
+    while (!c->done && !kb_frame_first(&c->output, &bytes)) {
+        ssize_t n = kb_frame_broken(&c->output) ? 0
+                  : kb_io_read(c->fd[OUT], chunk, sizeof chunk);
+        if (n < 0 && errno == EAGAIN)
+            return;
+        c->done = n <= 0 || kb_frame_feed(&c->output, chunk, (size_t)n);
+    }
+}
+
+kb_status kb_child_listen(kb_child *c)
+{
+    size_t bytes;
+    kb_status st = drain(c, ERR, keep_errors);
+    read_frames(c);
+    if (c->done && !st)                 /* its last words came before its end */
+        st = drain(c, ERR, keep_errors);
+    if (kb_frame_first(&c->output, &bytes))
+        return KB_OK;
+    return c->done ? KB_EWORKER : st ? st : KB_EEMPTY;
+}
+
+static bool listens(void *object)
+{
+    kb_child *c = object;
+    if (c->worker)
+        return kb_child_listen(c) != KB_EEMPTY;
+    if (!c->done)
+        listen_to_command(c);
+    return c->done;
+}
+
+static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS], int64_t *by_ns)
+{
+    kb_child *c = object;
+    size_t bytes;
+    if (c->done || (c->worker && (kb_frame_first(&c->output, &bytes)
+                                  || kb_frame_broken(&c->output))))
+        *by_ns = INT64_MIN;
+    else if (!c->worker)
+        *by_ns = c->deadline_ns;
+    p[0] = (struct pollfd){ c->fd[OUT], POLLIN, 0 };
+    p[1] = (struct pollfd){ c->fd[ERR], POLLIN, 0 };
+    p[2] = (struct pollfd){ c->ended, POLLIN, 0 };
+    p[3] = (struct pollfd){ c->fd[IN], POLLOUT, 0 };
+    return c->worker ? 2 : 4;
+}
+
+const struct kb_source_kind kb_child_source = { watch, listens };
+
+bool kb_child_done(const kb_child *c)
+{
+    return c->done;
+}
+
+struct kb_child_result kb_child_look(const kb_child *c)
+{
+    struct kb_child_result r = c->result;
+    r.output = c->output.at;
+    r.output_bytes = c->output.used;
+    r.errors = c->errors.at;
+    r.errors_bytes = c->errors.used;
+    return r;
+}
+
+kb_status kb_child_send(kb_child *c, const void *bytes, size_t n)
+{
+    return kb_frame_write(c->fd[IN], bytes, n, kb_clock_now_ns() + 10000000000);
+}
+
+kb_status kb_child_await(kb_child *c, int64_t deadline_ns)
+{
+    struct kb_source source = { .kind = &kb_child_source, .object = c };
+    struct pollfd scratch[KB_SOURCE_FDS];
+    kb_status st;
+    do {
+        st = kb_wait(&source, 1, scratch, deadline_ns);
+    } while (st == KB_EINTR);
+    return st ? st : kb_child_listen(c);
+}
+
+const void *kb_child_reply(const kb_child *c, size_t *n)
+{
+    return kb_frame_first(&c->output, n);
+}
+
+void kb_child_next(kb_child *c)
+{
+    kb_frame_drop(&c->output);
+}
+
+pid_t kb_child_pid(const kb_child *c)
+{
+    return c->pid;
+}
+
+int kb_child_free(kb_child *c)
+{
+    if (!c)
+        return 0;
+    int wstatus = end(c, KB_OK);
+    kb_bytes_free(&c->input);
+    kb_bytes_free(&c->output);
+    kb_bytes_free(&c->errors);
+    free(c);
+    return wstatus;
+}
+
+void kb_child_quit(kb_child *c, int64_t deadline_ns)
+{
+    int wstatus;
+    if (!c)
+        return;
+    kb_io_close(&c->fd[IN]);
+    if (c->pid > 0 && kb_process_wait(c->pid, deadline_ns, &wstatus) == KB_OK)
+        c->pid = 0;             /* reaped; its children die with it */
+    kb_child_free(c);
+}
