@@ -163,7 +163,7 @@ int luaopen_kernelband_core(lua_State *L)
         kb_bind_stats,    kb_bind_device,  kb_bind_process,
         kb_bind_store,    kb_bind_system,  kb_bind_compile,
         kb_bind_http,     kb_bind_command, kb_bind_gzip,
-        kb_bind_markdown, kb_bind_serve,   kb_bind_source,
+        kb_bind_markdown, kb_bind_serve,  
     };
     lua_newtable(L);                                    /* [core] */
     kb_bind_class(L, &kb_class_block, NULL, NULL);

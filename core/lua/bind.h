@@ -37,7 +37,6 @@ void kb_bind_gzip(lua_State *L);
 void kb_bind_compile(lua_State *L);
 void kb_bind_process(lua_State *L);
 void kb_bind_serve(lua_State *L);
-void kb_bind_source(lua_State *L);
 void kb_bind_store(lua_State *L);
 void kb_bind_system(lua_State *L);
 

@@ -49,7 +49,7 @@ for _, kind in ipairs(streams) do
   local began = os.clock()
   for i = 1, n do
     local c = assert(g.propose(parent, strategy, rng, { pull = i }))
-    core.normal(c.source)
+    require "kernelband.base.source".normal(c.source)
   end
   print(("llm: %.2f ms of CPU a proposal (1,001 events as %s are, %d KiB)"):format(
     (os.clock() - began) / n * 1e3, kind[1], #stream // 1024))

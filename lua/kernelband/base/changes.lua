@@ -4,8 +4,8 @@
 --
 --   changes.of(old, new [, old_params, new_params [, constants]]) -> text
 --     constants: the parameters are constants of the sources, which may differ in more
-local core = require "kernelband.core"
 local diff = require "kernelband.base.diff"
+local normal = require "kernelband.base.source".normal
 
 local changes = {}
 
@@ -83,8 +83,8 @@ function changes.of(old, new, old_params, new_params, constants)
   if #old > most_bytes or #new > most_bytes then return "another source" end
   local list = diff.lines(old, new)
   local plus, minus = diff.count(list)
-  local before, was = names_of(core.normal(old))        -- without comments
-  local now, is = names_of(core.normal(new))
+  local before, was = names_of(normal(old))        -- without comments
+  local now, is = names_of(normal(new))
   local came, went = missing_in(is, now, before), missing_in(was, before, now)
   local out = { ("+%d -%d lines"):format(plus, minus) }
   if #came > 0 then out[#out + 1] = "new: " .. table.concat(came, " ") end

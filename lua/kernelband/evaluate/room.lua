@@ -1,9 +1,9 @@
 -- evaluate/room.lua - sources made into kernels, and rooms: the buffers and programs that
 -- one shape of a task needs, kept for as long as a session lives.
-local core    = require "kernelband.core"
 local schema  = require "kernelband.base.schema"
 local task    = require "kernelband.task"
 local verdict = require "kernelband.evaluate.verdict"
+local normal = require "kernelband.base.source".normal
 
 local rooms = {}
 
@@ -45,7 +45,7 @@ end
 -- type. (Python's // would be taken for a comment.)
 function rooms.has_atomics(s, source)
   if s.language ~= "cuda" then return false end
-  local text = source:find("# kb: triton", 1, true) and source or core.normal(source)
+  local text = source:find("# kb: triton", 1, true) and source or normal(source)
   return text:find("atom", 1, true) ~= nil or text:find("reduce.async", 1, true) ~= nil
          or text:find "%f[%w_]red%." ~= nil
 end

@@ -9,6 +9,7 @@
 local core  = require "kernelband.core"
 local patch = require "kernelband.llm.patch"
 local reply = require "kernelband.llm.reply"
+local normal = require "kernelband.base.source".normal
 
 local answer = {}
 
@@ -57,7 +58,7 @@ end
 -- Does it define what the task asks for?
 local function defines(source, spec)
   if spec.language == "triton" then return source:find("@triton.jit", 1, true) ~= nil end
-  local code = core.normal(source)      -- has no comments but those for the engine
+  local code = normal(source)      -- has no comments but those for the engine
   if code:find("//", 1, true) then code = ("\n" .. code):gsub("\n//[^\n]*", "") end
   if spec.language == "cuda" then return code:find("__global__", 1, true) ~= nil end
   local at = 1
@@ -169,15 +170,15 @@ function answer.read(text, spec)
   end
   local source, why = source_of(text, spec)
   local words = declined(text)
-  if words and (not source or spec.base and core.normal(source) == core.normal(spec.base)) then
+  if words and (not source or spec.base and normal(source) == normal(spec.base)) then
     return nil, words, "EDECLINED"
   end
   if not source then return nil, why end
   return tidy(source)
 end
 
--- What a compiler does not see is out, what the engine reads stays (core.normal).
-answer.normal = core.normal
+-- What a compiler does not see is out, what the engine reads stays (base/source.lua).
+answer.normal = normal
 
 function answer.hash(source) return core.system.hash(answer.normal(source)) end
 

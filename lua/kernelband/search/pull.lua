@@ -15,6 +15,7 @@ local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
 local tuning = require "kernelband.search.tuning"
+local normal = require "kernelband.base.source".normal
 
 local pull = {}
 
@@ -26,7 +27,7 @@ local final = { build_failed = true, launch_failed = true, wrong = true, cheated
 -- Sources --------------------------------------------------------------------------
 
 function pull.hash(S, source)
-  return core.system.hash(S.task.environment and source or core.normal(source))
+  return core.system.hash(S.task.environment and source or normal(source))
 end
 
 local function known(S, p, source)

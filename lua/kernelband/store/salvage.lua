@@ -10,6 +10,7 @@
 
 local core   = require "kernelband.core"
 local format = require "kernelband.store.run_format"
+local normal = require "kernelband.base.source".normal
 
 local salvage = {}
 
@@ -31,7 +32,7 @@ end
 
 -- Sources are hashed as they stand, or without what does not change their meaning.
 local function is_hash(hash, text)
-  return hash == core.system.hash(text) or hash == core.system.hash(core.normal(text))
+  return hash == core.system.hash(text) or hash == core.system.hash(normal(text))
 end
 
 -- A text whose hash another has already is kept with a number after it.
