@@ -1,4 +1,4 @@
-#include "device_impl.h"
+#include "device.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -22,11 +22,6 @@ const char *kb_device_language(const char *name)
 {
     return is_family(name, "cpu") ? "c"
          : is_family(name, "cuda") ? "cuda" : NULL;
-}
-
-int kb_device_gpus(void)
-{
-    return kb_cuda_count();
 }
 
 kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
@@ -66,31 +61,6 @@ void kb_device_close(kb_device *d)
         let_go(d);
 }
 
-const struct kb_device_info *kb_device_about(const kb_device *d)
-{
-    return &d->info;
-}
-
-const char *kb_device_lost(const kb_device *d)
-{
-    return d->lost[0] ? d->lost : NULL;
-}
-
-kb_status kb_device_claim(kb_device *d, bool on)
-{
-    return d->ops->claim ? d->ops->claim(d, on) : KB_OK;
-}
-
-kb_status kb_device_read_state(kb_device *d, struct kb_device_state *out)
-{
-    return d->ops->state ? d->ops->state(d, out) : KB_ENODEV;
-}
-
-kb_status kb_device_roofline(kb_device *d, struct kb_roofline *out)
-{
-    return d->ops->roofline(d, out);
-}
-
 kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
                           size_t cap, kb_object **out)
 {
@@ -104,30 +74,25 @@ kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
     return st;
 }
 
+kb_status kb_device_adopt(kb_device *d, const void *cubin, size_t n, char *log,
+                          size_t cap, kb_object **out)
+{
+    assert(cap > 0);
+    log[0] = '\0';
+    kb_status st = d->ops->adopt ? d->ops->adopt(d, cubin, n, log, cap, out)
+                                 : KB_EINVAL;
+    if (!st)
+        (*out)->device = hold(d);
+    return st;
+}
+
 void kb_object_free(kb_object *o)
 {
     if (!o)
         return;
     kb_device *d = o->device;
-    o->ops->object_free(o);
+    o->ops->free(o);
     let_go(d);
-}
-
-kb_status kb_object_text(const kb_object *o, char *text, size_t cap,
-                         size_t *used)
-{
-    return o->ops->object_text(o, text, cap, used);
-}
-
-const char *kb_object_remarks(const kb_object *o)
-{
-    return o->ops->object_remarks ? o->ops->object_remarks(o) : NULL;
-}
-
-kb_status kb_object_facts(const kb_object *o, const char *entry,
-                          struct kb_facts *out)
-{
-    return o->ops->object_facts(o, entry, out);
 }
 
 kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
@@ -149,75 +114,8 @@ void kb_buffers_free(kb_buffers *b)
     if (!b)
         return;
     kb_device *d = b->device;
-    b->ops->buffers_free(b);
+    b->ops->free(b);
     let_go(d);
-}
-
-size_t kb_buffers_args(const kb_buffers *b)
-{
-    return b->args;
-}
-
-size_t kb_buffers_slots(const kb_buffers *b)
-{
-    return b->slots;
-}
-
-const struct kb_arg *kb_buffers_arg(const kb_buffers *b, size_t arg)
-{
-    assert(arg < b->args);
-    return &b->arg[arg];
-}
-
-static bool is_array(const kb_buffers *b, size_t arg, size_t slot)
-{
-    return arg < b->args && slot < b->slots && b->arg[arg].mode != KB_SCALAR;
-}
-
-void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
-{
-    assert(arg < b->args && slot < b->slots);
-    return b->ops->at && is_array(b, arg, slot) ? b->ops->at(b, arg, slot)
-                                                : NULL;
-}
-
-kb_status kb_buffers_fill(kb_buffers *b, size_t arg, size_t slot,
-                          enum kb_fill fill, uint64_t below, uint64_t seed)
-{
-    assert(is_array(b, arg, slot));
-    return b->ops->fill(b, arg, slot, fill, below, seed);
-}
-
-kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
-                         double *out)
-{
-    assert(is_array(b, arg, slot) && i < b->arg[arg].count);
-    return b->ops->get(b, arg, slot, i, out);
-}
-
-kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
-                         double value)
-{
-    assert(is_array(b, arg, slot) && i < b->arg[arg].count);
-    return b->ops->set(b, arg, slot, i, value);
-}
-
-kb_status kb_buffers_copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
-                          size_t from)
-{
-    assert(is_array(b, arg, slot) && to < b->arg[arg].count
-           && from < b->arg[arg].count);
-    if (b->ops->copy)
-        return b->ops->copy(b, arg, to, from);
-    double value;
-    kb_status st = b->ops->get(b, arg, slot, from, &value);
-    return st ? st : b->ops->set(b, arg, slot, to, value);
-}
-
-void kb_buffers_use(kb_buffers *b, size_t slots)
-{
-    assert(slots >= 1);
-    b->used = slots < b->slots ? slots : b->slots;
 }
 
 kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
@@ -240,7 +138,7 @@ kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
 kb_status kb_buffers_denormals(kb_buffers *b, size_t arg, enum kb_dtype dtype,
                                size_t *out)
 {
-    assert(is_array(b, arg, 0));
+    assert(kb_is_array(b, arg, 0));
     const void *at = kb_buffers_at(b, arg, 0);
     if (!at || b->arg[arg].dtype != KB_F64)
         return KB_ENODEV;
@@ -262,7 +160,7 @@ kb_status kb_buffers_mutate(kb_buffers *b, size_t arg, enum kb_mutant kind,
                             size_t from, size_t rows, size_t cols,
                             uint64_t seed, size_t *other)
 {
-    assert(is_array(b, arg, 0) && is_array(b, from, 0));
+    assert(kb_is_array(b, arg, 0) && kb_is_array(b, from, 0));
     const struct kb_arg *a = &b->arg[arg], *f = &b->arg[from];
     void *right = malloc(a->count * kb_dtype_bytes(a->dtype));
     void *wrong = malloc(a->count * kb_dtype_bytes(a->dtype));
@@ -302,7 +200,7 @@ kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot)
 kb_status kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
                            uint64_t seed)
 {
-    assert(is_array(b, arg, 0) && kb_is_given(b, arg));
+    assert(kb_is_array(b, arg, 0) && kb_is_given(b, arg));
     const struct kb_arg *a = &b->arg[arg];
     void *host = malloc(a->count * kb_dtype_bytes(a->dtype));
     kb_status st = host ? move(b, arg, host, false) : KB_ENOMEM;
@@ -346,45 +244,16 @@ kb_status kb_buffers_spread(kb_buffers *b, size_t arg, kb_buffers *want,
     return st;
 }
 
-kb_status kb_buffers_absolute(kb_buffers *b, size_t arg)
-{
-    assert(is_array(b, arg, 0));
-    return b->ops->absolute(b, arg);
-}
-
-kb_status kb_buffers_keep(kb_buffers *b)
-{
-    return b->ops->keep(b);
-}
-
-kb_status kb_buffers_poison(kb_buffers *b, uint64_t seed)
-{
-    b->seed = seed;
-    return b->ops->poison(b, seed);
-}
-
-kb_status kb_buffers_damaged(kb_buffers *b, int *arg, size_t *slot)
-{
-    *arg = -1;
-    return b->ops->damaged(b, arg, slot);
-}
-
-kb_status kb_buffers_digest(kb_buffers *b, size_t slot, uint64_t *out)
-{
-    assert(slot < b->slots);
-    return b->ops->digest(b, slot, out);
-}
-
 kb_status kb_buffers_compare(kb_buffers *b, size_t arg, size_t slot,
                              kb_buffers *want, kb_buffers *scale,
                              const struct kb_bound *bound,
                              struct kb_compare *out)
 {
-    assert(is_array(b, arg, slot));
+    assert(kb_is_array(b, arg, slot));
     uint64_t n = b->arg[arg].count;
     if (want->device != b->device || (scale && scale->device != b->device)
-        || !is_array(want, arg, 0) || want->arg[arg].count != n
-        || (scale && (!is_array(scale, arg, 0) || scale->arg[arg].count != n)))
+        || !kb_is_array(want, arg, 0) || want->arg[arg].count != n
+        || (scale && (!kb_is_array(scale, arg, 0) || scale->arg[arg].count != n)))
         return KB_EINVAL;
     return b->ops->compare(b, arg, slot, want, scale, bound, out);
 }
@@ -404,31 +273,6 @@ kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
     if (!st)
         (*out)->device = hold(d);
     return st;
-}
-
-kb_status kb_program_launch(kb_program *p, uint64_t iterations,
-                            int64_t timeout_ns, int64_t *elapsed_ns)
-{
-    return p->ops->launch(p, iterations, timeout_ns, elapsed_ns);
-}
-
-kb_status kb_program_profile(kb_program *p, const char *set,
-                             struct kb_metric *metric, size_t *n, char *why,
-                             size_t cap)
-{
-    assert(cap > 0);
-    why[0] = '\0';
-    return p->ops->profile(p, set, metric, n, why, cap);
-}
-
-kb_status kb_program_occupancy(kb_program *p, size_t i, double *out)
-{
-    return p->ops->occupancy(p, i, out);
-}
-
-const char *kb_program_why(const kb_program *p)
-{
-    return p->why;
 }
 
 void kb_program_stop(kb_program *p)

@@ -21,97 +21,120 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "device_types.h"
 #include "kb.h"
 #include "measure/mutant.h"
-#include "measure/tensor.h"
-
-enum { KB_DEVICE_ARGS = 32, KB_DEVICE_SLOTS = 4096, KB_DEVICE_ALIGN = 64 };
-
-/* What a device can do at most; cpu/roofline.h says how it is measured. */
-struct kb_roofline {
-    double f32_flops_per_s, f64_flops_per_s;
-    double bf16_flops_per_s;    /* of matrix units; 0: not measured */
-    double l1_bytes_per_s, l2_bytes_per_s;
-    double dram_bytes_per_s, dram_copy_bytes_per_s;
-    double clock_hz;            /* 0: not measured */
-    size_t l1d_bytes, l2_bytes, l3_bytes;   /* l3 0: there is none */
-    size_t vector_bytes;        /* of isa; 0: none */
-    const char *isa;            /* of the f32 peak: "avx512f", "avx2+fma",
-                                 * "baseline"; static */
-};
 
 typedef struct kb_device kb_device;
 typedef struct kb_object kb_object;
 typedef struct kb_buffers kb_buffers;
 typedef struct kb_program kb_program;
 
-enum kb_mode { KB_SCALAR, KB_IN, KB_OUT, KB_INOUT };
+/* ---- what an implementation provides ---------------------------------------
+ *
+ * Each of its objects starts with one of the heads below. Contracts are those
+ * of the functions that follow; what is NULL says ENODEV, or nothing. */
 
-struct kb_arg {
-    enum kb_mode mode;
-    enum kb_dtype dtype;
-    uint64_t count;             /* elements of an array */
-    int64_t integer;            /* value of an integer scalar */
-    double real;                /* value of a floating one */
-    bool front;                 /* CPU: the array starts where its pages do, so
-                                 * that reading before it is a fault; what lies
-                                 * behind an input is then all ones (NaN) */
-};
-
-struct kb_build {
-    const char *source;         /* the candidate, NUL-terminated */
-    const char *entry;          /* the function's name, a C identifier */
-    const struct kb_arg *arg;   /* modes and dtypes are used, values are not */
-    size_t args;
-    int64_t timeout_ns;
-    bool sanitized;             /* CPU: undefined behaviour ends the kernel */
+struct kb_device_ops {
+    void (*close)(kb_device *);
+    kb_status (*claim)(kb_device *, bool);      /* or NULL */
+    kb_status (*state)(kb_device *, struct kb_device_state *);  /* or NULL */
+    kb_status (*roofline)(kb_device *, struct kb_roofline *);
+    kb_status (*build)(kb_device *, const struct kb_build *, char *, size_t,
+                       kb_object **);
+    kb_status (*adopt)(kb_device *, const void *, size_t, char *, size_t,
+                       kb_object **);                   /* or NULL */
+    kb_status (*buffers_new)(kb_device *, const struct kb_arg *, size_t,
+                             size_t, kb_buffers **);
+    kb_status (*start)(kb_device *, const kb_object *, kb_buffers *,
+                       const struct kb_plan *, kb_program **, char *, size_t);
 };
 
-/* What a device is. Numbers a device has no use for are 0. */
-struct kb_device_info {
-    char name[128];             /* "NVIDIA H200", "cpu" */
-    char compiler[256], flags[160], driver[64];
-    char target[16];            /* CUDA: what it compiles for, "sm_90a" */
-    const char *language;       /* "c" or "cuda": what it builds */
-    bool fresh_outputs;         /* every call of a launch finds its outputs
-                                 * poisoned: they need no slots */
-    int sm_count, sm_threads, sm_registers, sm_blocks;
-    int arch;                   /* compute capability, 90 for 9.0 */
-    uint64_t sm_shared_bytes, block_shared_bytes, l2_bytes, memory_bytes;
+struct kb_object_ops {
+    void (*free)(kb_object *);
+    kb_status (*text)(const kb_object *, char *, size_t, size_t *); /* or NULL */
+    const char *(*remarks)(const kb_object *);          /* or NULL */
+    kb_status (*facts)(const kb_object *, const char *, /* or NULL */
+                       struct kb_facts *);
+    const void *(*cubin)(const kb_object *, size_t *);  /* or NULL */
 };
 
-/* One step of a launch plan, its expressions worked out. CUDA. */
-struct kb_launch {
-    char kernel[128];
-    uint32_t grid[3], block[3], shared_bytes, args;
-    struct {
-        enum { KB_PASS_ARG, KB_PASS_SCRATCH, KB_PASS_INTEGER } kind;
-        uint32_t index;         /* of the task's argument or the scratch */
-        int64_t value;
-    } arg[KB_DEVICE_ARGS];
+struct kb_buffers_ops {
+    void (*free)(kb_buffers *);
+    void *(*at)(kb_buffers *, size_t, size_t);          /* or NULL */
+    kb_status (*fill)(kb_buffers *, size_t, size_t, enum kb_fill, uint64_t,
+                      uint64_t);
+    kb_status (*get)(kb_buffers *, size_t, size_t, size_t, double *);
+    kb_status (*copy)(kb_buffers *, size_t, size_t, size_t, size_t);
+    /* A whole array to or from host memory; NULL where `at` gives it. */
+    kb_status (*move)(kb_buffers *, size_t, void *, bool);
+    kb_status (*take)(kb_buffers *, kb_buffers *, size_t);
+    kb_status (*absolute)(kb_buffers *, size_t);
+    kb_status (*keep)(kb_buffers *);
+    kb_status (*poison)(kb_buffers *);                  /* by b->seed */
+    kb_status (*damaged)(kb_buffers *, int *, size_t *);
+    kb_status (*digest)(kb_buffers *, size_t, uint64_t *);
+    kb_status (*compare)(kb_buffers *, size_t, size_t, kb_buffers *,
+                         kb_buffers *, const struct kb_bound *,
+                         struct kb_compare *);
 };
 
-struct kb_plan {
-    const struct kb_launch *launch;
-    const struct kb_arg *scratch;       /* dtype and count are used */
-    size_t launches, scratches;
+struct kb_program_ops {
+    kb_status (*launch)(kb_program *, uint64_t, int64_t, int64_t *);
+    kb_status (*profile)(kb_program *, const char *, struct kb_metric *,
+                         size_t *, char *, size_t);
+    kb_status (*occupancy)(kb_program *, size_t, double *);     /* or NULL */
+    void (*stop)(kb_program *);
 };
 
-/* What the compiler says of one kernel of an object. */
-struct kb_facts {
-    uint32_t registers, shared_bytes, local_bytes, max_threads;
+struct kb_device {
+    const struct kb_device_ops *ops;
+    struct kb_device_info info;
+    char lost[256];             /* "" while all is well */
+    size_t users;               /* itself until it is closed, and what was
+                                 * made of it until that is freed */
 };
 
-/* One counter; value is meaningless unless present. */
-struct kb_metric {
-    const char *name;           /* static */
-    double value;
-    bool present;
+/* device.c fills in the device of what an implementation has made. */
+struct kb_object {
+    const struct kb_object_ops *ops;
+    kb_device *device;
 };
-enum {
-    KB_DEVICE_METRICS = 64,
-    KB_DEVICE_WHY = 512         /* enough for why, whatever it says */
+
+struct kb_buffers {
+    const struct kb_buffers_ops *ops;
+    kb_device *device;
+    size_t args, slots;
+    struct kb_arg arg[KB_DEVICE_ARGS];
+    uint64_t seed;              /* of the last poison */
+    size_t used;                /* slots that launches use: kb_buffers_use */
 };
+
+struct kb_program {
+    const struct kb_program_ops *ops;
+    kb_device *device;
+    char why[256];              /* how it died, "killed by signal 11 .." */
+};
+
+/* Is there such an array? */
+static inline bool kb_is_array(const kb_buffers *b, size_t arg, size_t slot)
+{
+    return arg < b->args && slot < b->slots && b->arg[arg].mode != KB_SCALAR;
+}
+
+/* Is arg i an array that kernels write to? */
+static inline bool kb_is_output(const kb_buffers *b, size_t i)
+{
+    return b->arg[i].mode == KB_OUT || b->arg[i].mode == KB_INOUT;
+}
+
+/* Is arg i an array whose contents come from us? */
+static inline bool kb_is_given(const kb_buffers *b, size_t i)
+{
+    return b->arg[i].mode == KB_IN || b->arg[i].mode == KB_INOUT;
+}
+
+/* ---- devices ------------------------------------------------------------- */
 
 /* name: "cpu", or "cpu:N" to run kernels on processor N; else they get the
  * last one this process may use, and this process keeps to the others until
@@ -126,56 +149,92 @@ KB_MUST_USE kb_status kb_device_open(const char *name, const char *exe,
                                      kb_device **out, const char **why);
 void kb_device_close(kb_device *d);
 
+/* The implementations; name is in its right form. */
+KB_MUST_USE kb_status kb_cpu_open(const char *name, const char *exe,
+                                  kb_device **out, const char **why);
+KB_MUST_USE kb_status kb_cuda_open(const char *name, const char *exe,
+                                   kb_device **out, const char **why);
+
+/* How many GPUs there are: "cuda:0" .. are devices. 0 without a driver. */
+int kb_cuda_count(void);
+
 /* "c" or "cuda": what the device of that name builds; NULL for no device's
  * name ("cuda:x"). Does not ask whether it is there. */
 const char *kb_device_language(const char *name);
 
-/* How many GPUs there are: "cuda:0" .. are devices. 0 without a driver. */
-int kb_device_gpus(void);
-
-const struct kb_device_info *kb_device_about(const kb_device *d);
-
 /* Measures this device's roofs with kernels of our own. */
-KB_MUST_USE kb_status kb_device_roofline(kb_device *d,
-                                         struct kb_roofline *out);
+KB_MUST_USE static inline kb_status kb_device_roofline(kb_device *d,
+                                                       struct kb_roofline *out)
+{
+    return d->ops->roofline(d, out);
+}
 
 /* Waits for the sole right among all engines to use this hardware, or gives it
  * back. ESYS. */
-KB_MUST_USE kb_status kb_device_claim(kb_device *d, bool on);
-
-/* Clocks and temperature now; 0 what is not known. */
-struct kb_device_state {
-    uint32_t sm_mhz, memory_mhz, temperature_c;
-    uint64_t held_back;         /* reasons for lower clocks, NVML's bits */
-};
+KB_MUST_USE static inline kb_status kb_device_claim(kb_device *d, bool on)
+{
+    return d->ops->claim ? d->ops->claim(d, on) : KB_OK;
+}
 
 /* ENODEV: this device does not say. */
-KB_MUST_USE kb_status kb_device_read_state(kb_device *d,
-                                           struct kb_device_state *out);
+KB_MUST_USE static inline kb_status
+kb_device_read_state(kb_device *d, struct kb_device_state *out)
+{
+    return d->ops->state ? d->ops->state(d, out) : KB_ENODEV;
+}
 
 /* Why the device can do nothing more in this process (a kernel hung it or
  * broke its context), or NULL. Only a fresh process helps then. */
-const char *kb_device_lost(const kb_device *d);
+static inline const char *kb_device_lost(const kb_device *d)
+{
+    return d->lost[0] ? d->lost : NULL;
+}
 
 /* EBUILD: log (cap bytes, NUL-terminated) says why. ETIME: it took too long. */
 KB_MUST_USE kb_status kb_device_build(kb_device *d, const struct kb_build *b,
                                       char *log, size_t cap, kb_object **out);
+
+/* A kernel that another compiler made, Triton's say, as an object of a CUDA
+ * device: launched, timed, checked and profiled like ours. It goes through
+ * cubin.h's inspection. PTX is not there to be read (ptx.h): who hands a cubin
+ * in has looked at it, or lets it pass. EINVAL: no CUDA device, or n is out of
+ * bounds. EDENIED: refused; log says why. ENOMEM. */
+KB_MUST_USE kb_status kb_device_adopt(kb_device *d, const void *cubin,
+                                      size_t n, char *log, size_t cap,
+                                      kb_object **out);
 void kb_object_free(kb_object *o);
+
+/* The cubin of an object, as long as that lives; NULL where it is no GPU's. */
+static inline const void *kb_object_cubin(const kb_object *o, size_t *n)
+{
+    return o->ops->cubin ? o->ops->cubin(o, n) : NULL;
+}
 
 /* Sections, dynamic section, relocations and symbols as readelf prints them,
  * of the object and of the source's part of it, then dynamic symbols and
  * disassembly as objdump does, at most cap bytes; made in jailed children.
  * ENODEV: there is no objdump or readelf, or it is a GPU's. */
-KB_MUST_USE kb_status kb_object_text(const kb_object *o, char *text,
-                                     size_t cap, size_t *used);
+KB_MUST_USE static inline kb_status kb_object_text(const kb_object *o,
+                                                   char *text, size_t cap,
+                                                   size_t *used)
+{
+    return o->ops->text ? o->ops->text(o, text, cap, used) : KB_ENODEV;
+}
 
 /* What the compiler told of the loops it vectorised and of those it did not,
  * as it told it; NULL: nothing. Valid as long as the object. */
-const char *kb_object_remarks(const kb_object *o);
+static inline const char *kb_object_remarks(const kb_object *o)
+{
+    return o->ops->remarks ? o->ops->remarks(o) : NULL;
+}
 
 /* EINVAL: no such kernel. ENODEV: this device's compiler does not say. */
-KB_MUST_USE kb_status kb_object_facts(const kb_object *o, const char *entry,
-                                      struct kb_facts *out);
+KB_MUST_USE static inline kb_status kb_object_facts(const kb_object *o,
+                                                    const char *entry,
+                                                    struct kb_facts *out)
+{
+    return o->ops->facts ? o->ops->facts(o, entry, out) : KB_ENODEV;
+}
 
 /* Room for the arguments, slots copies of each array. Everything is zero.
  * EINVAL: too many arguments or slots, or a count of 0. ENOMEM: too large. */
@@ -184,30 +243,40 @@ KB_MUST_USE kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg,
                                      kb_buffers **out);
 void kb_buffers_free(kb_buffers *b);
 
-size_t kb_buffers_args(const kb_buffers *b);
-size_t kb_buffers_slots(const kb_buffers *b);
-const struct kb_arg *kb_buffers_arg(const kb_buffers *b, size_t arg);
-
 /* The array of an argument in a slot. NULL for scalars, and on a device whose
  * memory this process cannot reach. */
-void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot);
+static inline void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
+{
+    return b->ops->at && kb_is_array(b, arg, slot) ? b->ops->at(b, arg, slot)
+                                                   : NULL;
+}
 
 /* The rest works on every device; args and slots are in range, arg an array.
  * ECRASH: the device is lost.
  *
  * Fills a slot as kb_tensor_fill does; below > 0 asks for whole numbers in
  * [0, below) instead, for arrays of indices. */
-KB_MUST_USE kb_status kb_buffers_fill(kb_buffers *b, size_t arg,
-                                      size_t slot, enum kb_fill fill, uint64_t below,
-                                      uint64_t seed);
-KB_MUST_USE kb_status kb_buffers_get(kb_buffers *b, size_t arg, size_t slot,
-                                     size_t i, double *out);
-KB_MUST_USE kb_status kb_buffers_set(kb_buffers *b, size_t arg, size_t slot,
-                                     size_t i, double value);
+KB_MUST_USE static inline kb_status kb_buffers_fill(kb_buffers *b, size_t arg,
+                                                    size_t slot,
+                                                    enum kb_fill fill,
+                                                    uint64_t below,
+                                                    uint64_t seed)
+{
+    return b->ops->fill(b, arg, slot, fill, below, seed);
+}
+KB_MUST_USE static inline kb_status kb_buffers_get(kb_buffers *b, size_t arg,
+                                                   size_t slot, size_t i,
+                                                   double *out)
+{
+    return b->ops->get(b, arg, slot, i, out);
+}
 
 /* Launches from now on use the first `slots` slots (>= 1; more than there are:
  * all, as at first): poison and stir leave the others as they are. */
-void kb_buffers_use(kb_buffers *b, size_t slots);
+static inline void kb_buffers_use(kb_buffers *b, size_t slots)
+{
+    b->used = slots < b->slots ? slots : b->slots;
+}
 
 /* In every input of every slot in use an element becomes what another of its
  * array is, `least` times in all at least, by draws from seed: what was
@@ -222,8 +291,12 @@ KB_MUST_USE kb_status kb_buffers_denormals(kb_buffers *b, size_t arg,
 
 /* Element to becomes what element from is. Need not have happened before the
  * next thing that looks. */
-KB_MUST_USE kb_status kb_buffers_copy(kb_buffers *b, size_t arg, size_t slot,
-                                      size_t to, size_t from);
+KB_MUST_USE static inline kb_status kb_buffers_copy(kb_buffers *b, size_t arg,
+                                                    size_t slot, size_t to,
+                                                    size_t from)
+{
+    return b->ops->copy(b, arg, slot, to, from);
+}
 
 /* Puts a mutant of output arg of slot 0, which holds the right answer, in its
  * place; from: the input of a copy; rows, cols: as in kb_mutation. *other is
@@ -240,7 +313,11 @@ KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from,
                                       size_t slot);
 
 /* An input or in-out array becomes its absolute value. */
-KB_MUST_USE kb_status kb_buffers_absolute(kb_buffers *b, size_t arg);
+KB_MUST_USE static inline kb_status kb_buffers_absolute(kb_buffers *b,
+                                                        size_t arg)
+{
+    return b->ops->absolute(b, arg);
+}
 
 /* Every element of a floating input or in-out array of slot 0 moves up or down by a rounding of
  * dtype (twice its unit roundoff), by draws from seed. */
@@ -256,8 +333,12 @@ KB_MUST_USE kb_status kb_buffers_spread(kb_buffers *b, size_t arg,
                                         double times, kb_buffers *base);
 
 /* A number that two slots share when their outputs have the same bits. */
-KB_MUST_USE kb_status kb_buffers_digest(kb_buffers *b, size_t slot,
-                                        uint64_t *out);
+KB_MUST_USE static inline kb_status kb_buffers_digest(kb_buffers *b,
+                                                      size_t slot,
+                                                      uint64_t *out)
+{
+    return b->ops->digest(b, slot, out);
+}
 
 /* kb_tensor_compare of an output with the same argument of want, float64 or of
  * the candidate's own type; the scale s of an element is that of scale (NULL:
@@ -272,16 +353,28 @@ KB_MUST_USE kb_status kb_buffers_compare(kb_buffers *b, size_t arg,
 /* Fills every output of the slots in use and all red zones with a new pattern. An
  * in-out array gets its red zones filled and the contents of slot 0's pristine
  * copy, see kb_buffers_keep. */
-KB_MUST_USE kb_status kb_buffers_poison(kb_buffers *b, uint64_t seed);
+KB_MUST_USE static inline kb_status kb_buffers_poison(kb_buffers *b,
+                                                      uint64_t seed)
+{
+    b->seed = seed;
+    return b->ops->poison(b);
+}
 
 /* Remembers the in-out arrays of slot 0 as their pristine copies. */
-KB_MUST_USE kb_status kb_buffers_keep(kb_buffers *b);
+KB_MUST_USE static inline kb_status kb_buffers_keep(kb_buffers *b)
+{
+    return b->ops->keep(b);
+}
 
 /* The first output whose red zone was written to since the last poison, or -1;
  * *slot says where. On a GPU, where nothing keeps a kernel from its inputs, also
  * the first input that was changed, or written beside. */
-KB_MUST_USE kb_status kb_buffers_damaged(kb_buffers *b, int *arg,
-                                         size_t *slot);
+KB_MUST_USE static inline kb_status kb_buffers_damaged(kb_buffers *b, int *arg,
+                                                       size_t *slot)
+{
+    *arg = -1;
+    return b->ops->damaged(b, arg, slot);
+}
 
 /* Starts a process that maps the buffers, closes its jail, then loads o. The
  * inputs cannot be written to from there, and from the first start on the
@@ -305,29 +398,38 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
  * beyond our clock's difference and a wake-up is added: a kernel can reach its
  * caller and say too early that it is done.
  * ETIME: killed at the deadline; a kernel that had the processor for less than
- * half of the time gets up to five times as long. ECRASH, EDENIED: it died; kb_program_why
+ * half of the time gets up to five times as long. ECRASH, EDENIED: it died; why
  * says how. After any of these the program can only be stopped.
  * elapsed_ns may be NULL: a run that is not timed, for which no cache is
  * emptied. */
-KB_MUST_USE kb_status kb_program_launch(kb_program *p, uint64_t iterations,
-                                        int64_t timeout_ns,
-                                        int64_t *elapsed_ns);
+KB_MUST_USE static inline kb_status kb_program_launch(kb_program *p,
+                                                      uint64_t iterations,
+                                                      int64_t timeout_ns,
+                                                      int64_t *elapsed_ns)
+{
+    return p->ops->launch(p, iterations, timeout_ns, elapsed_ns);
+}
 
 /* Hardware counters under set ("search", "full"; devices may have one for
  * both) of the launches since the last call, or of launches made for it.
  * *n of metric[KB_DEVICE_METRICS] are written. ENODEV: why (cap bytes) says
  * what keeps them from us. */
-KB_MUST_USE kb_status kb_program_profile(kb_program *p, const char *set,
-                                         struct kb_metric *metric, size_t *n,
-                                         char *why, size_t cap);
+KB_MUST_USE static inline kb_status
+kb_program_profile(kb_program *p, const char *set, struct kb_metric *metric,
+                   size_t *n, char *why, size_t cap)
+{
+    why[0] = '\0';
+    return p->ops->profile(p, set, metric, n, why, cap);
+}
 
 /* Blocks of launch i of the plan that fit on an SM at once, as a share of its
  * threads. ENODEV where there are no SMs. */
-KB_MUST_USE kb_status kb_program_occupancy(kb_program *p, size_t i,
-                                           double *out);
+KB_MUST_USE static inline kb_status kb_program_occupancy(kb_program *p,
+                                                         size_t i, double *out)
+{
+    return p->ops->occupancy ? p->ops->occupancy(p, i, out) : KB_ENODEV;
+}
 
-/* How it died, e.g. "killed by signal 11 (Segmentation fault)"; or "". */
-const char *kb_program_why(const kb_program *p);
 void kb_program_stop(kb_program *p);
 
 #endif

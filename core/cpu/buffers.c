@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -59,59 +60,6 @@ static kb_status open_memory(const char *name, size_t bytes, int *fd,
     return KB_OK;
 }
 
-kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
-                             size_t args, size_t slots, kb_buffers **out)
-{
-    (void)d;
-    cpu_buffers *b = calloc(1, sizeof *b);
-    if (!b)
-        return KB_ENOMEM;
-    b->in_fd = b->out_fd = -1;
-    b->head.ops = &kb_cpu_ops;
-    b->head.args = args;
-    b->head.slots = slots;
-    memcpy(b->head.arg, arg, args * sizeof *arg);
-
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < args && !st; i++)
-        if (arg[i].mode != KB_SCALAR)
-            st = lay_out(&b->span[i], &arg[i], slots,
-                         is_input(&arg[i]) ? &b->in_bytes : &b->out_bytes);
-    if (st)
-        goto fail;
-    st = open_memory("kb-in", b->in_bytes, &b->in_fd, &b->in);
-    if (!st)
-        st = open_memory("kb-out", b->out_bytes, &b->out_fd, &b->out);
-    if (st)
-        goto fail;
-    if (args > 0 && arg[0].front)
-        memset(b->in, 0xff, b->in_bytes);
-    *out = &b->head;
-    return KB_OK;
-
-fail:
-    kb_cpu_buffers_free(&b->head);
-    return st;
-}
-
-void kb_cpu_buffers_free(kb_buffers *base)
-{
-    cpu_buffers *b = (cpu_buffers *)base;
-    int saved = errno;
-    if (b->in)
-        munmap(b->in, b->in_bytes ? b->in_bytes : page_bytes());
-    if (b->out)
-        munmap(b->out, b->out_bytes ? b->out_bytes : page_bytes());
-    if (b->in_fd >= 0)
-        close(b->in_fd);
-    if (b->out_fd >= 0)
-        close(b->out_fd);
-    for (size_t i = 0; i < b->head.args; i++)
-        free(b->pristine[i]);
-    free(b);
-    errno = saved;
-}
-
 static unsigned char *span_start(const cpu_buffers *b, size_t i)
 {
     return (is_input(&b->head.arg[i]) ? b->in : b->out) + b->span[i].first;
@@ -123,18 +71,18 @@ static unsigned char *slot_at(const cpu_buffers *b, size_t arg, size_t slot)
          + slot * b->span[arg].stride;
 }
 
-void *kb_cpu_at(kb_buffers *b, size_t arg, size_t slot)
+static void *array_at(kb_buffers *b, size_t arg, size_t slot)
 {
     return slot_at((const cpu_buffers *)b, arg, slot);
 }
 
-const void *kb_cpu_pristine(const kb_buffers *base, size_t arg, size_t slot)
+static const void *pristine(const kb_buffers *base, size_t arg, size_t slot)
 {
     const cpu_buffers *b = (const cpu_buffers *)base;
     return b->pristine[arg] ? b->pristine[arg] : slot_at(b, arg, slot);
 }
 
-kb_status kb_cpu_keep(kb_buffers *base)
+static kb_status keep(kb_buffers *base)
 {
     cpu_buffers *b = (cpu_buffers *)base;
     for (size_t i = 0; i < base->args; i++) {
@@ -173,7 +121,7 @@ static unsigned char *zone_at(const cpu_buffers *b, size_t arg, size_t zone,
     return end;
 }
 
-kb_status kb_cpu_poison(kb_buffers *base, uint64_t seed)
+static kb_status poison(kb_buffers *base)
 {
     cpu_buffers *b = (cpu_buffers *)base;
     for (size_t i = 0; i < base->args; i++) {
@@ -188,7 +136,7 @@ kb_status kb_cpu_poison(kb_buffers *base, uint64_t seed)
             void *at = slot_at(b, i, s);
             if (base->arg[i].mode == KB_OUT)
                 kb_tensor_poison(at, b->span[i].bytes, base->arg[i].dtype,
-                                 seed);
+                                 base->seed);
             else if (b->pristine[i])
                 memcpy(at, b->pristine[i], b->span[i].bytes);
         }
@@ -196,7 +144,7 @@ kb_status kb_cpu_poison(kb_buffers *base, uint64_t seed)
     return KB_OK;
 }
 
-kb_status kb_cpu_damaged(kb_buffers *base, int *arg, size_t *slot)
+static kb_status damaged(kb_buffers *base, int *arg, size_t *slot)
 {
     const cpu_buffers *b = (const cpu_buffers *)base;
     for (size_t i = 0; i < base->args; i++) {
@@ -214,4 +162,171 @@ kb_status kb_cpu_damaged(kb_buffers *base, int *arg, size_t *slot)
         }
     }
     return KB_OK;
+}
+
+/* What goes into the arrays and is read out of them. -------------------------- */
+
+static size_t array_bytes(const kb_buffers *b, size_t i)
+{
+    return b->arg[i].count * kb_dtype_bytes(b->arg[i].dtype);
+}
+
+static kb_status fill(kb_buffers *b, size_t arg, size_t slot,
+                      enum kb_fill fill, uint64_t below, uint64_t seed)
+{
+    struct kb_rng rng;
+    const struct kb_arg *a = &b->arg[arg];
+    void *at = array_at(b, arg, slot);
+    kb_rng_seed(&rng, seed);
+    if (!below)
+        kb_tensor_fill(at, a->dtype, a->count, fill, &rng);
+    for (uint64_t i = 0; below && i < a->count; i++)
+        kb_tensor_set(at, a->dtype, i, (double)kb_rng_below(&rng, below));
+    return KB_OK;
+}
+
+static kb_status get(kb_buffers *b, size_t arg, size_t slot, size_t i,
+                     double *out)
+{
+    *out = kb_tensor_get(array_at(b, arg, slot), b->arg[arg].dtype, i);
+    return KB_OK;
+}
+
+static kb_status copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
+                      size_t from)
+{
+    char *at = array_at(b, arg, slot);
+    size_t size = kb_dtype_bytes(b->arg[arg].dtype);
+    memmove(at + to * size, at + from * size, size);
+    return KB_OK;
+}
+
+static kb_status take(kb_buffers *b, kb_buffers *from, size_t slot)
+{
+    for (size_t i = 0; i < b->args; i++) {
+        if (!kb_is_given(b, i))
+            continue;
+        const void *src = pristine(from, i, slot);
+        void *dst = array_at(b, i, 0);
+        if (from->arg[i].dtype == b->arg[i].dtype)
+            memcpy(dst, src, array_bytes(b, i));
+        else
+            kb_tensor_widen(dst, src, b->arg[i].count, from->arg[i].dtype);
+    }
+    return KB_OK;
+}
+
+static kb_status absolute(kb_buffers *b, size_t arg)
+{
+    void *at = array_at(b, arg, 0);
+    kb_tensor_abs(at, at, b->arg[arg].count, b->arg[arg].dtype);
+    return KB_OK;
+}
+
+static kb_status digest(kb_buffers *b, size_t slot, uint64_t *out)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < b->args; i++)
+        if (kb_is_output(b, i))
+            digest = digest * 0x9e3779b97f4a7c15u
+                   + kb_hash(0, array_at(b, i, slot), array_bytes(b, i));
+    *out = digest;
+    return KB_OK;
+}
+
+/* Argument i of b as float64: itself, or widened into *keep, which is the
+ * caller's to free. NULL: out of memory. */
+static double *as_f64(kb_buffers *b, size_t i, double **keep)
+{
+    const struct kb_arg *a = &b->arg[i];
+    *keep = NULL;
+    if (a->dtype == KB_F64)
+        return array_at(b, i, 0);
+    *keep = malloc(a->count * sizeof **keep);
+    if (*keep)
+        kb_tensor_widen(*keep, array_at(b, i, 0), a->count, a->dtype);
+    return *keep;
+}
+
+static kb_status compare(kb_buffers *b, size_t arg, size_t slot,
+                         kb_buffers *want, kb_buffers *scale,
+                         const struct kb_bound *bound,
+                         struct kb_compare *out)
+{
+    const struct kb_arg *a = &b->arg[arg];
+    double *keep_w, *keep_s = NULL, *s = NULL;
+    double *w = as_f64(want, arg, &keep_w);
+    kb_status st = KB_ENOMEM;
+    if (w && scale)
+        s = as_f64(scale, arg, &keep_s);
+    if (!w || (scale && !s))
+        goto done;
+    for (uint64_t j = 0; s && j < a->count; j++)
+        s[j] = fmax(fabs(s[j]), fabs(w[j]));
+    st = kb_tensor_compare(array_at(b, arg, slot), a->dtype, w, s, a->count,
+                           bound, b->seed, out);
+done:
+    free(keep_w);
+    free(keep_s);
+    return st;
+}
+
+static void free_buffers(kb_buffers *base)
+{
+    cpu_buffers *b = (cpu_buffers *)base;
+    int saved = errno;
+    if (b->in)
+        munmap(b->in, b->in_bytes ? b->in_bytes : page_bytes());
+    if (b->out)
+        munmap(b->out, b->out_bytes ? b->out_bytes : page_bytes());
+    if (b->in_fd >= 0)
+        close(b->in_fd);
+    if (b->out_fd >= 0)
+        close(b->out_fd);
+    for (size_t i = 0; i < b->head.args; i++)
+        free(b->pristine[i]);
+    free(b);
+    errno = saved;
+}
+
+static const struct kb_buffers_ops ops = {
+    .free = free_buffers, .at = array_at, .fill = fill, .get = get,
+    .copy = copy, .take = take, .absolute = absolute, .keep = keep,
+    .poison = poison, .damaged = damaged, .digest = digest,
+    .compare = compare
+};
+
+kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
+                             size_t args, size_t slots, kb_buffers **out)
+{
+    (void)d;
+    cpu_buffers *b = calloc(1, sizeof *b);
+    if (!b)
+        return KB_ENOMEM;
+    b->in_fd = b->out_fd = -1;
+    b->head.ops = &ops;
+    b->head.args = args;
+    b->head.slots = slots;
+    memcpy(b->head.arg, arg, args * sizeof *arg);
+
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < args && !st; i++)
+        if (arg[i].mode != KB_SCALAR)
+            st = lay_out(&b->span[i], &arg[i], slots,
+                         is_input(&arg[i]) ? &b->in_bytes : &b->out_bytes);
+    if (st)
+        goto fail;
+    st = open_memory("kb-in", b->in_bytes, &b->in_fd, &b->in);
+    if (!st)
+        st = open_memory("kb-out", b->out_bytes, &b->out_fd, &b->out);
+    if (st)
+        goto fail;
+    if (args > 0 && arg[0].front)
+        memset(b->in, 0xff, b->in_bytes);
+    *out = &b->head;
+    return KB_OK;
+
+fail:
+    free_buffers(&b->head);
+    return st;
 }

@@ -194,42 +194,13 @@ static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
     return st ? st : close_folder(o);
 }
 
-const char *kb_cpu_object_remarks(const kb_object *base)
+static const char *remarks(const kb_object *base)
 {
     const cpu_object *o = (const cpu_object *)base;
     return o->remarks;
 }
 
-kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,
-                       size_t cap, kb_object **out)
-{
-    cpu_device *d = (cpu_device *)base;
-    if (!is_identifier(b->entry))
-        return KB_EINVAL;
-    cpu_object *o = calloc(1, sizeof *o);
-    if (!o)
-        return KB_ENOMEM;
-    o->head.ops = &kb_cpu_ops;
-    o->device = d;
-    snprintf(o->dir, sizeof o->dir, "%s/%llu", d->scratch,
-             (unsigned long long)++d->objects);
-    snprintf(o->path, sizeof o->path, "%s/kernel.so", o->dir);
-    kb_status st = open_folder(o);
-    if (!st)
-        st = write_sources(o, b);
-    if (!st)
-        st = compile(o, b, log, cap);
-    if (st)
-        goto fail;
-    *out = &o->head;
-    return KB_OK;
-
-fail:
-    kb_cpu_object_free(&o->head);
-    return st;
-}
-
-void kb_cpu_object_free(kb_object *base)
+static void free_object(kb_object *base)
 {
     cpu_object *o = (cpu_object *)base;
     int saved = errno;
@@ -254,7 +225,7 @@ static kb_status print_object(const cpu_object *o, const char *const *argv,
     return st;
 }
 
-kb_status kb_cpu_object_text(const kb_object *base, char *text, size_t cap,
+static kb_status object_text(const kb_object *base, char *text, size_t cap,
                              size_t *used)
 {
     const cpu_object *o = (const cpu_object *)base;
@@ -274,6 +245,39 @@ kb_status kb_cpu_object_text(const kb_object *base, char *text, size_t cap,
         st = print_object(o, then, text, cap, &n);
     if (!st)
         *used = n;
+    return st;
+}
+
+static const struct kb_object_ops ops = {
+    .free = free_object, .text = object_text, .remarks = remarks
+};
+
+kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,
+                       size_t cap, kb_object **out)
+{
+    cpu_device *d = (cpu_device *)base;
+    if (!is_identifier(b->entry))
+        return KB_EINVAL;
+    cpu_object *o = calloc(1, sizeof *o);
+    if (!o)
+        return KB_ENOMEM;
+    o->head.ops = &ops;
+    o->device = d;
+    snprintf(o->dir, sizeof o->dir, "%s/%llu", d->scratch,
+             (unsigned long long)++d->objects);
+    snprintf(o->path, sizeof o->path, "%s/kernel.so", o->dir);
+    kb_status st = open_folder(o);
+    if (!st)
+        st = write_sources(o, b);
+    if (!st)
+        st = compile(o, b, log, cap);
+    if (st)
+        goto fail;
+    *out = &o->head;
+    return KB_OK;
+
+fail:
+    free_object(&o->head);
     return st;
 }
 

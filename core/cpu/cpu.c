@@ -223,19 +223,6 @@ static kb_status roofline(kb_device *d, struct kb_roofline *out)
     return kb_roofline_measure(out);
 }
 
-static kb_status no_facts(const kb_object *o, const char *entry,
-                          struct kb_facts *out)
-{
-    (void)o, (void)entry, (void)out;
-    return KB_ENODEV;
-}
-
-static kb_status no_occupancy(kb_program *p, size_t i, double *out)
-{
-    (void)p, (void)i, (void)out;
-    return KB_ENODEV;
-}
-
 static void close_device(kb_device *base)
 {
     cpu_device *d = (cpu_device *)base;
@@ -247,19 +234,9 @@ static void close_device(kb_device *base)
     free(d);
 }
 
-const struct kb_device_ops kb_cpu_ops = {
-    .close = close_device, .roofline = roofline,
-    .build = kb_cpu_build, .object_free = kb_cpu_object_free,
-    .object_text = kb_cpu_object_text, .object_facts = no_facts,
-    .object_remarks = kb_cpu_object_remarks,
-    .buffers_new = kb_cpu_buffers_new, .buffers_free = kb_cpu_buffers_free,
-    .at = kb_cpu_at, .fill = kb_cpu_fill, .get = kb_cpu_get,
-    .set = kb_cpu_set, .take = kb_cpu_take, .absolute = kb_cpu_absolute,
-    .keep = kb_cpu_keep, .poison = kb_cpu_poison,
-    .damaged = kb_cpu_damaged, .digest = kb_cpu_digest,
-    .compare = kb_cpu_compare, .start = kb_cpu_start,
-    .launch = kb_cpu_launch, .profile = kb_cpu_profile,
-    .occupancy = no_occupancy, .stop = kb_cpu_stop
+static const struct kb_device_ops ops = {
+    .close = close_device, .roofline = roofline, .build = kb_cpu_build,
+    .buffers_new = kb_cpu_buffers_new, .start = kb_cpu_start
 };
 
 kb_status kb_cpu_open(const char *name, const char *exe, kb_device **out,
@@ -273,7 +250,7 @@ kb_status kb_cpu_open(const char *name, const char *exe, kb_device **out,
     cpu_device *d = calloc(1, sizeof *d);
     if (!d)
         return KB_ENOMEM;
-    d->head.ops = &kb_cpu_ops;
+    d->head.ops = &ops;
     d->lock_fd = -1;
     kb_status st = find_tools(d, why);
     if (st)

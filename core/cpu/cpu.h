@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "device_impl.h"
+#include "device.h"
 
 enum {
     KB_CPU_WIRE_FD = 3,         /* descriptors of a kernel's process */
@@ -79,51 +79,15 @@ typedef struct cpu_buffers {
     bool sealed;
 } cpu_buffers;
 
-/* The operations of kb_cpu_ops, by file. */
-extern const struct kb_device_ops kb_cpu_ops;
-
 kb_status kb_cpu_build(kb_device *d, const struct kb_build *b, char *log,
                        size_t cap, kb_object **out);
-void kb_cpu_object_free(kb_object *o);
-kb_status kb_cpu_object_text(const kb_object *o, char *text, size_t cap,
-                             size_t *used);
-const char *kb_cpu_object_remarks(const kb_object *o);
 /* Writes info.flags, the options every source is built with. */
 void kb_cpu_name_flags(cpu_device *d);
-
 kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
                              size_t args, size_t slots, kb_buffers **out);
-void kb_cpu_buffers_free(kb_buffers *b);
-void *kb_cpu_at(kb_buffers *b, size_t arg, size_t slot);
-/* An input array of a slot, or what was kept of an in-out one. */
-const void *kb_cpu_pristine(const kb_buffers *b, size_t arg, size_t slot);
-kb_status kb_cpu_keep(kb_buffers *b);
-kb_status kb_cpu_poison(kb_buffers *b, uint64_t seed);
-kb_status kb_cpu_damaged(kb_buffers *b, int *arg, size_t *slot);
-
-kb_status kb_cpu_fill(kb_buffers *b, size_t arg, size_t slot,
-                      enum kb_fill fill, uint64_t below, uint64_t seed);
-kb_status kb_cpu_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
-                     double *out);
-kb_status kb_cpu_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
-                     double value);
-kb_status kb_cpu_take(kb_buffers *b, kb_buffers *from, size_t slot);
-kb_status kb_cpu_absolute(kb_buffers *b, size_t arg);
-kb_status kb_cpu_digest(kb_buffers *b, size_t slot, uint64_t *out);
-kb_status kb_cpu_compare(kb_buffers *b, size_t arg, size_t slot,
-                         kb_buffers *want, kb_buffers *scale,
-                         const struct kb_bound *bound,
-                         struct kb_compare *out);
-
 kb_status kb_cpu_start(kb_device *d, const kb_object *o, kb_buffers *b,
                        const struct kb_plan *plan, kb_program **out,
                        char *why, size_t cap);
-kb_status kb_cpu_launch(kb_program *p, uint64_t iterations,
-                        int64_t timeout_ns, int64_t *elapsed_ns);
-kb_status kb_cpu_profile(kb_program *p, const char *set,
-                         struct kb_metric *metric, size_t *n, char *why,
-                         size_t cap);
-void kb_cpu_stop(kb_program *p);
 
 /* kernelband _kernel OBJECT: the process a kernel runs in. Returns only when
  * it could not start; the exit status. */

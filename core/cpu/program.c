@@ -264,55 +264,7 @@ static int open_stat(pid_t pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
-                       const struct kb_plan *plan, kb_program **out,
-                       char *why, size_t cap)
-{
-    int wire_fd = -1;
-    int64_t at_ns;
-    cpu_device *d = (cpu_device *)base;
-    cpu_buffers *b = (cpu_buffers *)to;
-    if (plan)
-        return KB_EINVAL;
-    cpu_program *p = calloc(1, sizeof *p);
-    if (!p)
-        return KB_ENOMEM;
-    p->head.ops = &kb_cpu_ops;
-    for (size_t i = 0; i < KB_PERF_EVENTS; i++)
-        p->perf.fd[i] = -1;
-    p->buffers = b;
-    p->stat_fd = -1;
-    p->patience_ns = load_timeout_ns;
-    kb_status st = open_wire(p, &wire_fd);
-    if (!st)
-        st = seal_inputs(b);
-    if (!st) {
-        write_job(p, 0);
-        st = spawn(d, (const cpu_object *)o, p, wire_fd);
-    }
-    if (wire_fd >= 0)
-        close(wire_fd);
-    if (!st)
-        st = await(p, &p->wire->loaded, 1,
-                   kb_clock_now_ns() + load_timeout_ns, &at_ns);
-    if (st)
-        goto fail;
-    if (kb_perf_open(p->pid, &p->perf))
-        p->perf.fd[0] = -1;
-    p->stat_fd = open_stat(p->pid);
-    (void)settle(p);
-    p->booked = p->settled_ns > 0;
-    p->shared = one_processor(d);
-    *out = &p->head;
-    return KB_OK;
-
-fail:
-    snprintf(why, cap, "%s", p->head.why);
-    kb_cpu_stop(&p->head);
-    return st;
-}
-
-kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
+static kb_status launch(kb_program *base, uint64_t iterations,
                         int64_t timeout_ns, int64_t *elapsed_ns)
 {
     cpu_program *p = (cpu_program *)base;
@@ -354,7 +306,7 @@ kb_status kb_cpu_launch(kb_program *base, uint64_t iterations,
     return KB_OK;
 }
 
-kb_status kb_cpu_profile(kb_program *base, const char *set,
+static kb_status profile(kb_program *base, const char *set,
                          struct kb_metric *metric, size_t *n, char *why,
                          size_t cap)
 {
@@ -377,7 +329,7 @@ kb_status kb_cpu_profile(kb_program *base, const char *set,
     return KB_OK;
 }
 
-void kb_cpu_stop(kb_program *base)
+static void stop(kb_program *base)
 {
     cpu_program *p = (cpu_program *)base;
     int saved = errno;
@@ -390,4 +342,56 @@ void kb_cpu_stop(kb_program *base)
         munmap(p->wire, sizeof *p->wire);
     free(p);
     errno = saved;
+}
+
+static const struct kb_program_ops ops = {
+    .launch = launch, .profile = profile, .stop = stop
+};
+
+kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
+                       const struct kb_plan *plan, kb_program **out,
+                       char *why, size_t cap)
+{
+    int wire_fd = -1;
+    int64_t at_ns;
+    cpu_device *d = (cpu_device *)base;
+    cpu_buffers *b = (cpu_buffers *)to;
+    if (plan)
+        return KB_EINVAL;
+    cpu_program *p = calloc(1, sizeof *p);
+    if (!p)
+        return KB_ENOMEM;
+    p->head.ops = &ops;
+    for (size_t i = 0; i < KB_PERF_EVENTS; i++)
+        p->perf.fd[i] = -1;
+    p->buffers = b;
+    p->stat_fd = -1;
+    p->patience_ns = load_timeout_ns;
+    kb_status st = open_wire(p, &wire_fd);
+    if (!st)
+        st = seal_inputs(b);
+    if (!st) {
+        write_job(p, 0);
+        st = spawn(d, (const cpu_object *)o, p, wire_fd);
+    }
+    if (wire_fd >= 0)
+        close(wire_fd);
+    if (!st)
+        st = await(p, &p->wire->loaded, 1,
+                   kb_clock_now_ns() + load_timeout_ns, &at_ns);
+    if (st)
+        goto fail;
+    if (kb_perf_open(p->pid, &p->perf))
+        p->perf.fd[0] = -1;
+    p->stat_fd = open_stat(p->pid);
+    (void)settle(p);
+    p->booked = p->settled_ns > 0;
+    p->shared = one_processor(d);
+    *out = &p->head;
+    return KB_OK;
+
+fail:
+    snprintf(why, cap, "%s", p->head.why);
+    stop(&p->head);
+    return st;
 }

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "toolkit.h"
+#include "system/toolkit.h"
 
 static const struct kb_symbol calls[] = {
 #define X(field, name, arguments) \

@@ -11,7 +11,7 @@
 
 static const int64_t timeout_ns = 60000000000;
 
-uint64_t kb_cuda_bytes(const kb_buffers *b, size_t arg)
+static uint64_t array_bytes(const kb_buffers *b, size_t arg)
 {
     return b->arg[arg].count * kb_dtype_bytes(b->arg[arg].dtype);
 }
@@ -24,7 +24,7 @@ cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg)
 /* The tail's red zone starts at the array's last byte. */
 static uint64_t room_bytes(const kb_buffers *b, size_t arg)
 {
-    return (kb_cuda_bytes(b, arg) + 255) / 256 * 256 + 2 * CUDA_ZONE;
+    return (array_bytes(b, arg) + 255) / 256 * 256 + 2 * CUDA_ZONE;
 }
 
 static kb_status settle(cuda_device *d)
@@ -32,56 +32,7 @@ static kb_status settle(cuda_device *d)
     return kb_cuda_wait(d, kb_clock_now_ns() + timeout_ns);
 }
 
-kb_status kb_cuda_buffers_new(kb_device *base, const struct kb_arg *arg,
-                              size_t args, size_t slots, kb_buffers **out)
-{
-    cuda_device *d = (cuda_device *)base;
-    if (slots != 1)
-        return KB_EINVAL;
-    cuda_buffers *b = calloc(1, sizeof *b);
-    if (!b)
-        return KB_ENOMEM;
-    b->head.ops = &kb_cuda_ops;
-    b->head.args = args;
-    b->head.slots = 1;
-    b->device = d;
-    memcpy(b->head.arg, arg, args * sizeof *arg);
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < args && !st; i++) {
-        if (arg[i].mode == KB_SCALAR)
-            continue;
-        uint64_t bytes = room_bytes(&b->head, i);
-        if (arg[i].count < 1 || bytes > d->head.info.memory_bytes)
-            st = KB_EINVAL;
-        else
-            st = kb_cuda_check(d, d->api.MemAlloc(&b->base[i], bytes),
-                               "allocating");
-        if (!st)
-            st = kb_cuda_check(d, d->api.MemsetD32Async(b->base[i], 0,
-                                   bytes / 4, d->stream), "clearing");
-    }
-    if (st) {
-        kb_cuda_buffers_free(&b->head);
-        return st;
-    }
-    *out = &b->head;
-    return KB_OK;
-}
-
-void kb_cuda_buffers_free(kb_buffers *base)
-{
-    cuda_buffers *b = (cuda_buffers *)base;
-    cuda_device *d = b->device;
-    for (size_t i = 0; i < base->args && !d->head.lost[0]; i++) {
-        if (b->base[i])
-            d->api.MemFree(b->base[i]);
-        if (b->pristine[i])
-            d->api.MemFree(b->pristine[i]);
-    }
-    free(b);
-}
-
-kb_status kb_cuda_fill(kb_buffers *base, size_t arg, size_t slot,
+static kb_status fill(kb_buffers *base, size_t arg, size_t slot,
                        enum kb_fill fill, uint64_t below, uint64_t seed)
 {
     (void)slot;
@@ -93,7 +44,7 @@ kb_status kb_cuda_fill(kb_buffers *base, size_t arg, size_t slot,
     return kb_cuda_kit_run(b->device, KIT_fill, n, params);
 }
 
-kb_status kb_cuda_get(kb_buffers *base, size_t arg, size_t slot, size_t i,
+static kb_status get(kb_buffers *base, size_t arg, size_t slot, size_t i,
                       double *out)
 {
     cuda_buffers *b = (cuda_buffers *)base;
@@ -110,26 +61,11 @@ kb_status kb_cuda_get(kb_buffers *base, size_t arg, size_t slot, size_t i,
     return st;
 }
 
-kb_status kb_cuda_set(kb_buffers *base, size_t arg, size_t slot, size_t i,
-                      double value)
-{
-    (void)slot;
-    cuda_buffers *b = (cuda_buffers *)base;
-    uint64_t word = 0;
-    enum kb_dtype dtype = base->arg[arg].dtype;
-    size_t size = kb_dtype_bytes(dtype);
-    kb_tensor_set(&word, dtype, 0, value);
-    kb_status st = settle(b->device);
-    return st ? st : kb_cuda_check(b->device, b->device->api.MemcpyHtoD(
-                         kb_cuda_at(b, arg) + i * size, &word, size),
-                         "writing");
-}
-
-kb_status kb_cuda_move(kb_buffers *base, size_t arg, void *host, bool in)
+static kb_status move(kb_buffers *base, size_t arg, void *host, bool in)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     const struct kb_cuda_api *api = &b->device->api;
-    uint64_t bytes = kb_cuda_bytes(base, arg);
+    uint64_t bytes = array_bytes(base, arg);
     kb_status st = settle(b->device);
     if (st)
         return st;
@@ -148,15 +84,17 @@ static kb_status copy_bytes(cuda_device *d, cu_pointer to, cu_pointer from,
                          "copying");
 }
 
-kb_status kb_cuda_copy(kb_buffers *base, size_t arg, size_t to, size_t from)
+static kb_status copy(kb_buffers *base, size_t arg, size_t slot, size_t to,
+                       size_t from)
 {
+    (void)slot;
     cuda_buffers *b = (cuda_buffers *)base;
     size_t size = kb_dtype_bytes(base->arg[arg].dtype);
     cu_pointer at = kb_cuda_at(b, arg);
     return copy_bytes(b->device, at + to * size, at + from * size, size);
 }
 
-kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source, size_t slot)
+static kb_status take(kb_buffers *base, kb_buffers *source, size_t slot)
 {
     (void)slot;
     cuda_buffers *b = (cuda_buffers *)base, *from = (cuda_buffers *)source;
@@ -171,14 +109,14 @@ kb_status kb_cuda_take(kb_buffers *base, kb_buffers *source, size_t slot)
         uint64_t n = base->arg[i].count;
         void *params[] = { &dst, &src, &dtype, &n };
         if (base->arg[i].dtype == source->arg[i].dtype)
-            st = copy_bytes(b->device, dst, src, kb_cuda_bytes(base, i));
+            st = copy_bytes(b->device, dst, src, array_bytes(base, i));
         else
             st = kb_cuda_kit_run(b->device, KIT_widen, n, params);
     }
     return st;
 }
 
-kb_status kb_cuda_absolute(kb_buffers *base, size_t arg)
+static kb_status absolute(kb_buffers *base, size_t arg)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     cu_pointer at = kb_cuda_at(b, arg);
@@ -188,7 +126,7 @@ kb_status kb_cuda_absolute(kb_buffers *base, size_t arg)
     return kb_cuda_kit_run(b->device, KIT_abs, n, params);
 }
 
-kb_status kb_cuda_keep(kb_buffers *base)
+static kb_status keep(kb_buffers *base)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     cuda_device *d = b->device;
@@ -196,7 +134,7 @@ kb_status kb_cuda_keep(kb_buffers *base)
     for (size_t i = 0; i < base->args && !st; i++) {
         if (base->arg[i].mode != KB_INOUT)
             continue;
-        uint64_t bytes = kb_cuda_bytes(base, i);
+        uint64_t bytes = array_bytes(base, i);
         if (!b->pristine[i])
             st = kb_cuda_check(d, d->api.MemAlloc(&b->pristine[i], bytes),
                                "allocating");
@@ -218,7 +156,7 @@ kb_status kb_cuda_refresh(cuda_buffers *b)
             st = kb_cuda_kit_run(b->device, KIT_poison, n, params);
         else if (b->head.arg[i].mode == KB_INOUT && b->pristine[i])
             st = copy_bytes(b->device, at, b->pristine[i],
-                      kb_cuda_bytes(&b->head, i));
+                      array_bytes(&b->head, i));
     }
     return st;
 }
@@ -227,7 +165,7 @@ kb_status kb_cuda_refresh(cuda_buffers *b)
 static cu_pointer zone_at(const cuda_buffers *b, size_t arg, size_t z,
                           uint64_t *bytes)
 {
-    uint64_t used = CUDA_ZONE + kb_cuda_bytes(&b->head, arg);
+    uint64_t used = CUDA_ZONE + array_bytes(&b->head, arg);
     *bytes = z ? room_bytes(&b->head, arg) - used : CUDA_ZONE;
     return b->base[arg] + (z ? used : 0);
 }
@@ -274,13 +212,13 @@ static kb_status clear_results(cuda_device *d)
 
 static kb_status start_digest(cuda_buffers *b, size_t arg)
 {
-    uint64_t bytes = kb_cuda_bytes(&b->head, arg);
+    uint64_t bytes = array_bytes(&b->head, arg);
     cu_pointer at = kb_cuda_at(b, arg), sink = word_at(b->device, arg);
     void *params[] = { &at, &bytes, &sink };
     return kb_cuda_kit_run(b->device, KIT_digest, bytes / 8 + 1, params);
 }
 
-kb_status kb_cuda_digest(kb_buffers *base, size_t slot, uint64_t *out)
+static kb_status digest(kb_buffers *base, size_t slot, uint64_t *out)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     uint64_t digest = 0, word[WORDS];
@@ -299,10 +237,9 @@ kb_status kb_cuda_digest(kb_buffers *base, size_t slot, uint64_t *out)
 
 /* What the inputs are is remembered: nothing keeps a kernel from writing to
  * them, so damaged looks whether one did. */
-kb_status kb_cuda_poison(kb_buffers *base, uint64_t seed)
+static kb_status poison(kb_buffers *base)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    (void)seed;                         /* device.c has put it into base */
     kb_status st = clear_results(b->device);
     for (size_t i = 0; i < base->args && !st; i++) {
         if (base->arg[i].mode != KB_SCALAR)
@@ -315,7 +252,7 @@ kb_status kb_cuda_poison(kb_buffers *base, uint64_t seed)
     return st ? st : kb_cuda_refresh(b);
 }
 
-kb_status kb_cuda_damaged(kb_buffers *base, int *arg, size_t *slot)
+static kb_status damaged(kb_buffers *base, int *arg, size_t *slot)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     uint64_t word[WORDS];
@@ -352,11 +289,11 @@ static kb_status explain(cuda_buffers *b, size_t arg, kb_buffers *want,
                          struct kb_compare *out)
 {
     double s = 0;
-    kb_status st = kb_cuda_get(&b->head, arg, 0, out->first_bad, &out->got);
+    kb_status st = get(&b->head, arg, 0, out->first_bad, &out->got);
     if (!st)
-        st = kb_cuda_get(want, arg, 0, out->first_bad, &out->want);
+        st = get(want, arg, 0, out->first_bad, &out->want);
     if (!st && scale)
-        st = kb_cuda_get(scale, arg, 0, out->first_bad, &s);
+        st = get(scale, arg, 0, out->first_bad, &s);
     if (st)
         return st;
     double k = fmin(8 * sqrt(bound->reduction), bound->reduction);
@@ -366,7 +303,7 @@ static kb_status explain(cuda_buffers *b, size_t arg, kb_buffers *want,
     return KB_OK;
 }
 
-kb_status kb_cuda_compare(kb_buffers *base, size_t arg, size_t slot,
+static kb_status compare(kb_buffers *base, size_t arg, size_t slot,
                           kb_buffers *want, kb_buffers *scale,
                           const struct kb_bound *bound,
                           struct kb_compare *out)
@@ -407,4 +344,60 @@ kb_status kb_cuda_compare(kb_buffers *base, size_t arg, size_t slot,
     if (!st)
         *out = c;
     return st;
+}
+
+static void free_buffers(kb_buffers *base)
+{
+    cuda_buffers *b = (cuda_buffers *)base;
+    cuda_device *d = b->device;
+    for (size_t i = 0; i < base->args && !d->head.lost[0]; i++) {
+        if (b->base[i])
+            d->api.MemFree(b->base[i]);
+        if (b->pristine[i])
+            d->api.MemFree(b->pristine[i]);
+    }
+    free(b);
+}
+
+static const struct kb_buffers_ops ops = {
+    .free = free_buffers, .fill = fill, .get = get, .copy = copy,
+    .move = move, .take = take, .absolute = absolute, .keep = keep,
+    .poison = poison, .damaged = damaged, .digest = digest,
+    .compare = compare
+};
+
+kb_status kb_cuda_buffers_new(kb_device *base, const struct kb_arg *arg,
+                              size_t args, size_t slots, kb_buffers **out)
+{
+    cuda_device *d = (cuda_device *)base;
+    if (slots != 1)
+        return KB_EINVAL;
+    cuda_buffers *b = calloc(1, sizeof *b);
+    if (!b)
+        return KB_ENOMEM;
+    b->head.ops = &ops;
+    b->head.args = args;
+    b->head.slots = 1;
+    b->device = d;
+    memcpy(b->head.arg, arg, args * sizeof *arg);
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < args && !st; i++) {
+        if (arg[i].mode == KB_SCALAR)
+            continue;
+        uint64_t bytes = room_bytes(&b->head, i);
+        if (arg[i].count < 1 || bytes > d->head.info.memory_bytes)
+            st = KB_EINVAL;
+        else
+            st = kb_cuda_check(d, d->api.MemAlloc(&b->base[i], bytes),
+                               "allocating");
+        if (!st)
+            st = kb_cuda_check(d, d->api.MemsetD32Async(b->base[i], 0,
+                                   bytes / 4, d->stream), "clearing");
+    }
+    if (st) {
+        free_buffers(&b->head);
+        return st;
+    }
+    *out = &b->head;
+    return KB_OK;
 }

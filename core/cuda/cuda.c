@@ -105,46 +105,12 @@ static void close_cuda(kb_device *base)
     free(d);
 }
 
-static kb_status build(kb_device *base, const struct kb_build *b, char *log,
-                       size_t cap, kb_object **out)
-{
-    cuda_device *d = (cuda_device *)base;
-    struct kb_nvrtc_build job = { b->source, strlen(b->source), d->arch,
-                                  b->timeout_ns };
-    cuda_object *o = calloc(1, sizeof *o);
-    if (!o)
-        return KB_ENOMEM;
-    o->head.ops = &kb_cuda_ops;
-    o->device = d;
-    kb_status st = kb_nvrtc_make(d->nvrtc, &job, log, cap, &o->cubin,
-                                 &o->bytes);
-    if (!st) {
-        st = kb_cubin_open(o->cubin, o->bytes, (uint32_t)base->info.arch,
-                           &o->facts, log, cap);
-        if (st == KB_EINVAL)            /* admission: log says what is wrong */
-            st = KB_EDENIED;
-    }
-    if (st) {
-        base->ops->object_free(&o->head);
-        return st;
-    }
-    *out = &o->head;
-    return KB_OK;
-}
-
 static void object_free(kb_object *base)
 {
     cuda_object *o = (cuda_object *)base;
     kb_cubin_close(o->facts);
     free(o->cubin);
     free(o);
-}
-
-static kb_status object_text(const kb_object *base, char *text, size_t cap,
-                             size_t *used)
-{
-    (void)base, (void)text, (void)cap, (void)used;
-    return KB_ENODEV;                   /* of its cubin: sass.h */
 }
 
 static kb_status object_facts(const kb_object *base, const char *entry,
@@ -157,6 +123,64 @@ static kb_status object_facts(const kb_object *base, const char *entry,
         *out = (struct kb_facts){ e.registers, e.shared_bytes, e.local_bytes,
                                   e.max_threads };
     return st;
+}
+
+static const void *object_cubin(const kb_object *base, size_t *n)
+{
+    const cuda_object *o = (const cuda_object *)base;
+    *n = o->bytes;
+    return o->cubin;
+}
+
+/* The text of a cubin: sass.h. */
+static const struct kb_object_ops object_ops = {
+    .free = object_free, .facts = object_facts, .cubin = object_cubin
+};
+
+/* An object of a malloc'd cubin, which is its own from now on whatever comes. */
+static kb_status object_new(cuda_device *d, unsigned char *cubin, size_t n,
+                            char *log, size_t cap, kb_object **out)
+{
+    cuda_object *o = calloc(1, sizeof *o);
+    if (!o) {
+        free(cubin);
+        return KB_ENOMEM;
+    }
+    o->head.ops = &object_ops;
+    o->cubin = cubin;
+    o->bytes = n;
+    kb_status st = kb_cubin_open(cubin, n, (uint32_t)d->head.info.arch,
+                                 &o->facts, log, cap);
+    if (st) {
+        object_free(&o->head);  /* EINVAL is admission: log says why */
+        return st == KB_EINVAL ? KB_EDENIED : st;
+    }
+    *out = &o->head;
+    return KB_OK;
+}
+
+static kb_status build(kb_device *base, const struct kb_build *b, char *log,
+                       size_t cap, kb_object **out)
+{
+    cuda_device *d = (cuda_device *)base;
+    struct kb_nvrtc_build job = { b->source, strlen(b->source), d->arch,
+                                  b->timeout_ns };
+    unsigned char *cubin;
+    size_t n;
+    kb_status st = kb_nvrtc_make(d->nvrtc, &job, log, cap, &cubin, &n);
+    return st ? st : object_new(d, cubin, n, log, cap, out);
+}
+
+static kb_status adopt(kb_device *base, const void *cubin, size_t n,
+                       char *log, size_t cap, kb_object **out)
+{
+    if (n < 1 || n > KB_CUBIN_BYTES)
+        return KB_EINVAL;
+    unsigned char *copy = malloc(n);
+    if (!copy)
+        return KB_ENOMEM;
+    memcpy(copy, cubin, n);
+    return object_new((cuda_device *)base, copy, n, log, cap, out);
 }
 
 static int attribute(cuda_device *d, int which)
@@ -239,21 +263,11 @@ static kb_status claim(kb_device *base, bool on)
     return KB_OK;
 }
 
-const struct kb_device_ops kb_cuda_ops = {
-    .close = close_cuda, .claim = claim, .state = state,
-    .build = build,
-    .roofline = kb_cuda_roofline,
-    .object_free = object_free, .object_text = object_text,
-    .object_facts = object_facts, .buffers_new = kb_cuda_buffers_new,
-    .buffers_free = kb_cuda_buffers_free, .at = NULL, .fill = kb_cuda_fill,
-    .get = kb_cuda_get, .set = kb_cuda_set,
-    .copy = kb_cuda_copy, .move = kb_cuda_move, .take = kb_cuda_take,
-    .absolute = kb_cuda_absolute, .keep = kb_cuda_keep,
-    .poison = kb_cuda_poison, .damaged = kb_cuda_damaged,
-    .digest = kb_cuda_digest, .compare = kb_cuda_compare,
-    .start = kb_cuda_start, .launch = kb_cuda_launch,
-    .profile = kb_cuda_profile, .occupancy = kb_cuda_occupancy,
-    .stop = kb_cuda_stop
+static const struct kb_device_ops ops = {
+    .close = close_cuda, .claim = claim, .state = state, .build = build,
+    .adopt = adopt,
+    .roofline = kb_cuda_roofline, .buffers_new = kb_cuda_buffers_new,
+    .start = kb_cuda_start
 };
 
 static kb_status open_context(cuda_device *d, const char **why)
@@ -351,7 +365,7 @@ kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,
     cuda_device *d = calloc(1, sizeof *d);
     if (!d)
         return KB_ENOMEM;
-    d->head.ops = &kb_cuda_ops;
+    d->head.ops = &ops;
     d->lock_fd = -1;
     if (name[4] == ':')
         d->ordinal = atoi(name + 5);

@@ -12,7 +12,7 @@
 #include "cuda/compile/cubin.h"
 #include "cuda/compile/nvrtc.h"
 #include "cuda/counters/cupti.h"
-#include "device_impl.h"
+#include "device.h"
 #include "nvml.h"
 
 #define KB_CUDA_KIT_MAP(X)                                                   \
@@ -53,7 +53,6 @@ typedef struct cuda_device {
 
 typedef struct cuda_object {
     struct kb_object head;
-    cuda_device *device;
     kb_cubin *facts;
     unsigned char *cubin;
     size_t bytes;
@@ -66,8 +65,6 @@ typedef struct cuda_buffers {
     cu_pointer pristine[KB_DEVICE_ARGS];
     uint64_t given[KB_DEVICE_ARGS];     /* digests of the inputs at poison */
 } cuda_buffers;
-
-extern const struct kb_device_ops kb_cuda_ops;
 
 /* OK when code is; else ECRASH, and unless it is an error of the one call
  * (out of memory: ENOMEM) the device is lost. */
@@ -85,43 +82,15 @@ kb_status kb_cuda_flush_l2(cuda_device *d);
 
 kb_status kb_cuda_roofline(kb_device *d, struct kb_roofline *out);
 
-/* Bytes of an array, and where it lies. */
-uint64_t kb_cuda_bytes(const kb_buffers *b, size_t arg);
+/* Where an array lies. */
 cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg);
 
 kb_status kb_cuda_buffers_new(kb_device *d, const struct kb_arg *arg,
                               size_t args, size_t slots, kb_buffers **out);
-void kb_cuda_buffers_free(kb_buffers *b);
-kb_status kb_cuda_fill(kb_buffers *b, size_t arg, size_t slot,
-                       enum kb_fill fill, uint64_t below, uint64_t seed);
-kb_status kb_cuda_move(kb_buffers *b, size_t arg, void *host, bool in);
-kb_status kb_cuda_get(kb_buffers *b, size_t arg, size_t slot, size_t i,
-                      double *out);
-kb_status kb_cuda_copy(kb_buffers *b, size_t arg, size_t to, size_t from);
-kb_status kb_cuda_set(kb_buffers *b, size_t arg, size_t slot, size_t i,
-                      double value);
-kb_status kb_cuda_take(kb_buffers *b, kb_buffers *from, size_t slot);
-kb_status kb_cuda_absolute(kb_buffers *b, size_t arg);
-kb_status kb_cuda_keep(kb_buffers *b);
-kb_status kb_cuda_poison(kb_buffers *b, uint64_t seed);
-kb_status kb_cuda_damaged(kb_buffers *b, int *arg, size_t *slot);
-kb_status kb_cuda_digest(kb_buffers *b, size_t slot, uint64_t *out);
-kb_status kb_cuda_compare(kb_buffers *b, size_t arg, size_t slot,
-                          kb_buffers *want, kb_buffers *scale,
-                          const struct kb_bound *bound,
-                          struct kb_compare *out);
 /* Outputs alone: poisoned anew, in-out arrays pristine. */
 kb_status kb_cuda_refresh(cuda_buffers *b);
-
 kb_status kb_cuda_start(kb_device *d, const kb_object *o, kb_buffers *b,
                         const struct kb_plan *plan, kb_program **out,
                         char *why, size_t cap);
-kb_status kb_cuda_launch(kb_program *p, uint64_t iterations,
-                         int64_t timeout_ns, int64_t *elapsed_ns);
-kb_status kb_cuda_profile(kb_program *p, const char *set,
-                          struct kb_metric *metric, size_t *n, char *why,
-                          size_t cap);
-kb_status kb_cuda_occupancy(kb_program *p, size_t i, double *out);
-void kb_cuda_stop(kb_program *p);
 
 #endif

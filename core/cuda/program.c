@@ -144,44 +144,6 @@ static kb_status open_scratch(cuda_program *p, const struct kb_plan *plan,
     return KB_OK;
 }
 
-kb_status kb_cuda_start(kb_device *base, const kb_object *object,
-                        kb_buffers *b, const struct kb_plan *plan,
-                        kb_program **out, char *why, size_t cap)
-{
-    cuda_device *d = (cuda_device *)base;
-    const cuda_object *o = (const cuda_object *)object;
-    if (!plan || plan->launches < 1 || plan->launches > MAX_LAUNCHES
-        || plan->scratches > MAX_SCRATCH) {
-        snprintf(why, cap, "there is no launch plan");
-        return KB_EINVAL;
-    }
-    if (d->head.lost[0])
-        return KB_ECRASH;
-    cuda_program *p = calloc(1, sizeof *p);
-    if (!p)
-        return KB_ENOMEM;
-    p->head.ops = &kb_cuda_ops;
-    p->device = d;
-    p->buffers = (cuda_buffers *)b;
-    cu_result code = d->api.ModuleLoadData(&p->module, o->cubin);
-    kb_status st = code ? KB_EINVAL : KB_OK;
-    if (code)
-        kb_cuda_api_say(&d->api, code, why, cap);
-    if (!st)
-        st = open_scratch(p, plan, why, cap);
-    for (size_t i = 0; i < plan->launches && !st; i++) {
-        p->step[i].plan = plan->launch[i];
-        p->steps = i + 1;
-        st = bind_step(p, &p->step[i], o, why, cap);
-    }
-    if (st) {
-        kb_cuda_stop(&p->head);
-        return st;
-    }
-    *out = &p->head;
-    return KB_OK;
-}
-
 /* Scratch holds something else every time, and never zeros. */
 static kb_status dirty_scratch(cuda_program *p, uint64_t salt)
 {
@@ -250,7 +212,7 @@ static kb_status run_some(cuda_program *p, uint64_t from, uint64_t n,
     return st;
 }
 
-kb_status kb_cuda_launch(kb_program *base, uint64_t iterations,
+static kb_status launch(kb_program *base, uint64_t iterations,
                          int64_t timeout_ns, int64_t *elapsed_ns)
 {
     cuda_program *p = (cuda_program *)base;
@@ -293,7 +255,7 @@ static kb_status replay_launch(void *arg)
                                   + 10 * second_ns);
 }
 
-kb_status kb_cuda_profile(kb_program *base, const char *set,
+static kb_status profile(kb_program *base, const char *set,
                           struct kb_metric *metric, size_t *n, char *why,
                           size_t cap)
 {
@@ -325,7 +287,7 @@ kb_status kb_cuda_profile(kb_program *base, const char *set,
     return KB_OK;
 }
 
-kb_status kb_cuda_occupancy(kb_program *base, size_t i, double *out)
+static kb_status occupancy(kb_program *base, size_t i, double *out)
 {
     cuda_program *p = (cuda_program *)base;
     cuda_device *d = p->device;
@@ -344,7 +306,7 @@ kb_status kb_cuda_occupancy(kb_program *base, size_t i, double *out)
     return st;
 }
 
-void kb_cuda_stop(kb_program *base)
+static void stop(kb_program *base)
 {
     cuda_program *p = (cuda_program *)base;
     cuda_device *d = p->device;
@@ -355,4 +317,47 @@ void kb_cuda_stop(kb_program *base)
             d->api.ModuleUnload(p->module);
     }
     free(p);
+}
+
+static const struct kb_program_ops ops = {
+    .launch = launch, .profile = profile, .occupancy = occupancy,
+    .stop = stop
+};
+
+kb_status kb_cuda_start(kb_device *base, const kb_object *object,
+                        kb_buffers *b, const struct kb_plan *plan,
+                        kb_program **out, char *why, size_t cap)
+{
+    cuda_device *d = (cuda_device *)base;
+    const cuda_object *o = (const cuda_object *)object;
+    if (!plan || plan->launches < 1 || plan->launches > MAX_LAUNCHES
+        || plan->scratches > MAX_SCRATCH) {
+        snprintf(why, cap, "there is no launch plan");
+        return KB_EINVAL;
+    }
+    if (d->head.lost[0])
+        return KB_ECRASH;
+    cuda_program *p = calloc(1, sizeof *p);
+    if (!p)
+        return KB_ENOMEM;
+    p->head.ops = &ops;
+    p->device = d;
+    p->buffers = (cuda_buffers *)b;
+    cu_result code = d->api.ModuleLoadData(&p->module, o->cubin);
+    kb_status st = code ? KB_EINVAL : KB_OK;
+    if (code)
+        kb_cuda_api_say(&d->api, code, why, cap);
+    if (!st)
+        st = open_scratch(p, plan, why, cap);
+    for (size_t i = 0; i < plan->launches && !st; i++) {
+        p->step[i].plan = plan->launch[i];
+        p->steps = i + 1;
+        st = bind_step(p, &p->step[i], o, why, cap);
+    }
+    if (st) {
+        stop(&p->head);
+        return st;
+    }
+    *out = &p->head;
+    return KB_OK;
 }

@@ -105,8 +105,8 @@ int kb_bind_new_buffers(lua_State *L, kb_device *d)
 static size_t check_array(lua_State *L, int idx, const kb_buffers *b)
 {
     size_t i = (size_t)kb_bind_integer(L, idx, "argument", 1,
-                                       (lua_Integer)kb_buffers_args(b)) - 1;
-    luaL_argcheck(L, kb_buffers_arg(b, i)->mode != KB_SCALAR, idx,
+                                       (lua_Integer)b->args) - 1;
+    luaL_argcheck(L, b->arg[i].mode != KB_SCALAR, idx,
                   "this argument is a scalar");
     return i;
 }
@@ -114,7 +114,7 @@ static size_t check_array(lua_State *L, int idx, const kb_buffers *b)
 static size_t check_slot(lua_State *L, int idx, const kb_buffers *b)
 {
     return (size_t)kb_bind_opt_integer(L, idx, "slot", 1,
-                                       (lua_Integer)kb_buffers_slots(b), 1) - 1;
+                                       (lua_Integer)b->slots, 1) - 1;
 }
 
 static size_t check_place(lua_State *L, int idx, const struct kb_arg *a)
@@ -158,7 +158,7 @@ static int buffers_get(lua_State *L)
 {
     kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
-    size_t at = check_place(L, 3, kb_buffers_arg(b, i));
+    size_t at = check_place(L, 3, &b->arg[i]);
     size_t slot = check_slot(L, 4, b);
     double value = 0;
     must(L, kb_buffers_get(b, i, slot, at, &value));
@@ -170,8 +170,8 @@ static int buffers_copy(lua_State *L)
 {
     kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
-    size_t to = check_place(L, 3, kb_buffers_arg(b, i));
-    size_t from = check_place(L, 4, kb_buffers_arg(b, i));
+    size_t to = check_place(L, 3, &b->arg[i]);
+    size_t from = check_place(L, 4, &b->arg[i]);
     return must(L, kb_buffers_copy(b, i, check_slot(L, 5, b), to, from));
 }
 
@@ -179,7 +179,7 @@ static int buffers_turn(lua_State *L)
 {
     kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b), slot = check_slot(L, 4, b);
-    const struct kb_arg *a = kb_buffers_arg(b, i);
+    const struct kb_arg *a = &b->arg[i];
     lua_Integer by = check_least(L, 3, 0);
     void *at = kb_buffers_at(b, i, slot);
     luaL_argcheck(L, at, 1, "memory out of this process's reach");
@@ -219,7 +219,7 @@ static int buffers_mutate(lua_State *L)
         return luaL_argerror(L, 3, "no such mutant");
     lua_Integer rows = luaL_checkinteger(L, 5);
     lua_Integer cols = luaL_checkinteger(L, 6);
-    uint64_t n = kb_buffers_arg(b, i)->count;
+    uint64_t n = b->arg[i].count;
     luaL_argcheck(L, rows >= 1 && cols >= 1 && (uint64_t)rows <= n
                   && (uint64_t)cols <= n / (uint64_t)rows
                   && n % ((uint64_t)rows * (uint64_t)cols) == 0, 5,
@@ -249,7 +249,7 @@ static int buffers_nudge(lua_State *L)
 {
     kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
-    luaL_argcheck(L, kb_buffers_arg(b, i)->mode != KB_OUT, 2, "an output alone");
+    luaL_argcheck(L, b->arg[i].mode != KB_OUT, 2, "an output alone");
     return must(L, kb_buffers_nudge(b, i, check_dtype(L, 3), check_seed(L, 4)));
 }
 
@@ -364,7 +364,7 @@ static int buffers_compare(lua_State *L)
     kb_buffers *scale = lua_isnoneornil(L, 5)
                       ? NULL : buffers_at(L, 5);
     lua_settop(L, 6);
-    struct kb_bound bound = read_bound(L, 6, kb_buffers_arg(b, i)->dtype);
+    struct kb_bound bound = read_bound(L, 6, b->arg[i].dtype);
     struct kb_compare r;
     kb_status st = kb_buffers_compare(b, i, slot, want, scale, &bound, &r);
     if (st == KB_EINVAL)

@@ -1,4 +1,4 @@
-/* Lua face of cubin.h, nvrtc.h, sass.h and cuda/adopt.h.
+/* Lua face of cubin.h, nvrtc.h, sass.h and device.h's adopt.
  *
  *   core.cubin(bytes, sm)    -> { { name =, registers =, shared_bytes =,
  *                                   local_bytes =, params = } .. } | nil, why, code
@@ -14,10 +14,10 @@
 
 #include <stdlib.h>
 
-#include "cuda/adopt.h"
 #include "cuda/compile/cubin.h"
 #include "cuda/compile/nvrtc.h"
 #include "cuda/compile/sass.h"
+#include "device.h"
 #include "system/host.h"
 
 enum { SASS_BYTES = 4 << 20 };

@@ -70,7 +70,7 @@ static int device_language(lua_State *L)
 
 static int device_gpus(lua_State *L)
 {
-    lua_pushinteger(L, kb_device_gpus());
+    lua_pushinteger(L, kb_cuda_count());
     return 1;
 }
 
@@ -81,7 +81,7 @@ static void set_size(lua_State *L, const char *key, uint64_t value)
 
 static int device_describe(lua_State *L)
 {
-    const struct kb_device_info *i = kb_device_about(check_device(L));
+    const struct kb_device_info *i = &check_device(L)->info;
     lua_newtable(L);                                    /* [d t] */
     kb_bind_set_flag(L, "fresh_outputs", i->fresh_outputs);
     kb_bind_set_text(L, "name", i->name);
@@ -231,7 +231,7 @@ static int program_launch(lua_State *L)
     int64_t elapsed_ns;
     kb_status st = kb_program_launch(p, (uint64_t)n, timeout_ns, &elapsed_ns);
     if (st)
-        return kb_bind_fail_text(L, st, kb_program_why(p));
+        return kb_bind_fail_text(L, st, p->why);
     lua_pushinteger(L, elapsed_ns);
     return 1;
 }
@@ -241,7 +241,7 @@ static int program_run(lua_State *L)
     kb_program *p = check_program(L);
     kb_status st = kb_program_launch(p, 1, check_timeout(L, 2), NULL);
     if (st)
-        return kb_bind_fail_text(L, st, kb_program_why(p));
+        return kb_bind_fail_text(L, st, p->why);
     lua_pushboolean(L, 1);
     return 1;
 }

@@ -88,12 +88,12 @@ START_TEST(a_gpu_is_opened_by_its_number)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         kb_device *d = open_named(all[i].name);
-        ck_assert_str_eq(kb_device_about(d)->name, all[i].is);
-        ck_assert_str_eq(kb_device_about(d)->target, "sm_90a");
+        ck_assert_str_eq(d->info.name, all[i].is);
+        ck_assert_str_eq(d->info.target, "sm_90a");
         kb_device_close(d);
         check_nothing_left();
     }
-    ck_assert_int_eq(kb_device_gpus(), 2);
+    ck_assert_int_eq(kb_cuda_count(), 2);
 }
 END_TEST
 
@@ -166,7 +166,7 @@ START_TEST(a_machine_without_gpus_says_so)
     const char *why = "";
     kb_device *d = NULL;
     setenv("STUB_GPUS", "0", 1);
-    ck_assert_int_eq(kb_device_gpus(), 0);
+    ck_assert_int_eq(kb_cuda_count(), 0);
     ck_assert_int_eq(kb_device_open("cuda:0", exe, &d, &why), KB_ENODEV);
     ck_assert_ptr_nonnull(strstr(why, "CUDA_VISIBLE_DEVICES"));
 }
@@ -407,6 +407,29 @@ START_TEST(a_source_that_does_not_compile_is_ebuild)
 }
 END_TEST
 
+/* It outlives its device, as all that is made of one. */
+START_TEST(an_adopted_cubin_is_an_object_of_the_device)
+{
+    char log[512] = "?";
+    size_t n = 0;
+    kb_object *own = build_named(device, "scale"), *adopted = NULL;
+    const void *cubin = kb_object_cubin(own, &n);
+    ck_assert_ptr_nonnull(cubin);
+    ck_assert_int_eq(kb_device_adopt(device, cubin, n, log, sizeof log,
+                                     &adopted), KB_OK);
+    ck_assert_str_eq(log, "");
+    kb_object_free(own);
+    struct kb_facts facts;
+    ck_assert_int_eq(kb_object_facts(adopted, "scale", &facts), KB_OK);
+    kb_device *other = open_named("cuda:0");
+    ck_assert_int_eq(kb_device_adopt(other, "no cubin", 8, log, sizeof log,
+                                     &own), KB_EDENIED);
+    ck_assert_str_ne(log, "");
+    kb_device_close(other);
+    kb_object_free(adopted);
+}
+END_TEST
+
 START_TEST(no_memory_is_no_loss)
 {
     struct kb_arg arg = { .mode = KB_IN, .dtype = KB_F32,
@@ -512,7 +535,7 @@ START_TEST(a_broken_driver_is_left_alone)
     int64_t elapsed_ns = 0;
     ck_assert_int_eq(kb_program_launch(l.program, 1, second, &elapsed_ns),
                      KB_ECRASH);
-    ck_assert_ptr_nonnull(strstr(kb_program_why(l.program),
+    ck_assert_ptr_nonnull(strstr(l.program->why,
                                  "CUDA_ERROR_ILLEGAL_ADDRESS"));
     ck_assert_ptr_nonnull(strstr(kb_device_lost(l.device), "illegal"));
     unsigned long calls = driver->calls;
@@ -607,6 +630,7 @@ int main(void)
     tcase_add_test(t, numbers_arrive_in_their_own_types);
     tcase_add_test(t, a_plan_that_does_not_fit_is_refused);
     tcase_add_test(t, a_source_that_does_not_compile_is_ebuild);
+    tcase_add_test(t, an_adopted_cubin_is_an_object_of_the_device);
     tcase_add_test(t, no_memory_is_no_loss);
     tcase_add_loop_test(t, what_is_written_beside_or_into_an_input_is_found,
                         0, 3);

@@ -37,7 +37,7 @@ local core_layers = { "core", "bandit", "measure", "system", "device", "cpu", "c
 -- Files of core/ itself that are above its other files.
 local core_homes = {
   ["core/device.c"] = "device", ["core/device.h"] = "device",
-  ["core/device_impl.h"] = "device", ["core/main.c"] = "main",
+  ["core/device_types.h"] = "device", ["core/main.c"] = "main",
 }
 
 local function walk(folder, ext, found)

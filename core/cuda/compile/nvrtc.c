@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "cuda/toolkit.h"
 #include "nvrtc_parts.h"
 #include "system/child.h"
 #include "system/io.h"
+#include "system/toolkit.h"
 
 /* What the worker may take over the compile itself. */
 static const int64_t start_ns = 60000000000, slack_ns = 3000000000;

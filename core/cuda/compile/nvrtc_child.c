@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "cuda/toolkit.h"
 #include "nvrtc_parts.h"
 #include "ptx.h"
 #include "system/child.h"
 #include "system/frame.h"
 #include "system/jail.h"
+#include "system/toolkit.h"
 
 static const uint64_t memory_bytes = (uint64_t)8 << 30;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "system/host.h"
+#include "host.h"
 
 static const char *const folders[] = {
     "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib",
