@@ -29,7 +29,7 @@ static kb_store *self(lua_State *L)
     return kb_bind_self(L, 1, &kb_class_store);
 }
 
-static int fail(lua_State *L, const kb_store *store, kb_status st)
+static int fail(lua_State *L, kb_store *store, kb_status st)
 {
     return st == KB_ESTORE ? kb_bind_fail_text(L, st, kb_store_error(store))
                            : kb_bind_fail(L, st);
@@ -42,7 +42,7 @@ static int store_new(lua_State *L)
     bool read = luaL_checkoption(L, 2, "write", modes) == 1;
     char why[WHY_BYTES];
     kb_store **slot = kb_bind_new(L, &kb_class_store, 0);
-    kb_status st = (read ? kb_store_open_read : kb_store_open)(path, why, sizeof why, slot);
+    kb_status st = kb_store_open(path, read, why, sizeof why, slot);
     if (st == KB_ESTORE) {
         lua_pushfstring(L, "%s: %s", path, why);
         return kb_bind_fail_text(L, st, lua_tostring(L, -1));
@@ -50,38 +50,38 @@ static int store_new(lua_State *L)
     return st ? kb_bind_fail(L, st) : 1;
 }
 
-/* Binds the value at stack index idx; raises when it has no type in SQL. */
-static kb_status bind_value(lua_State *L, int idx, kb_query *q, size_t i)
+/* [.. v] -> [.. v]; the value at idx, which lives as long as it. */
+static struct kb_value value_at(lua_State *L, int idx)
 {
-    size_t bytes;
-    const char *text;
-    kb_status st;
+    struct kb_value v = { .type = KB_STORE_NULL };
     switch (lua_type(L, idx)) {
     case LUA_TNIL:
-        return kb_query_null(q, i);
+        break;
     case LUA_TBOOLEAN:
-        return kb_query_integer(q, i, lua_toboolean(L, idx));
+        v.type = KB_STORE_INTEGER;
+        v.integer = lua_toboolean(L, idx);
+        break;
     case LUA_TNUMBER:
-        if (lua_isinteger(L, idx))
-            return kb_query_integer(q, i, lua_tointeger(L, idx));
-        return kb_query_real(q, i, lua_tonumber(L, idx));
+        v.type = lua_isinteger(L, idx) ? KB_STORE_INTEGER : KB_STORE_REAL;
+        v.integer = lua_tointeger(L, idx);
+        v.real = lua_tonumber(L, idx);
+        break;
     case LUA_TSTRING:
-        text = lua_tolstring(L, idx, &bytes);
-        return kb_query_text(q, i, text, bytes);
-    case LUA_TTABLE:
-        if (lua_getfield(L, idx, "blob") == LUA_TSTRING) {  /* [.. blob] */
-            text = lua_tolstring(L, -1, &bytes);
-            st = kb_query_blob(q, i, text, bytes);
-            lua_pop(L, 1);
-            return st;
-        }
+        v.type = KB_STORE_TEXT;
+        v.bytes = lua_tolstring(L, idx, &v.n);
         break;
     default:
-        break;
+        if (lua_istable(L, idx)
+            && lua_getfield(L, idx, "blob") == LUA_TSTRING) {   /* [.. blob] */
+            v.type = KB_STORE_BLOB;
+            v.bytes = lua_tolstring(L, -1, &v.n);
+            lua_replace(L, idx);
+            break;
+        }
+        luaL_argerror(L, idx, "nil, boolean, number, string or { blob = string } "
+                      "expected");
     }
-    luaL_argerror(L, idx, "nil, boolean, number, string or { blob = string } "
-                  "expected");
-    return KB_EINVAL;
+    return v;
 }
 
 /* [store sql args..] -> [store sql args.. query]. *out is NULL with a status
@@ -100,8 +100,11 @@ static kb_status prepare(lua_State *L, kb_store *store, kb_query **out)
     if ((size_t)args != want)
         luaL_error(L, "the statement has %d parameters, %d values were given",
                    (int)want, args);
-    for (int i = 0; i < args && !st; i++)
-        st = bind_value(L, i + 3, *slot, (size_t)i);
+    for (int i = 0; i < args && !st; i++) {
+        struct kb_value v = value_at(L, i + 3);
+        self(L);                        /* a metamethod may have closed it */
+        st = kb_query_bind(*slot, (size_t)i, &v);
+    }
     *out = *slot;
     return st;
 }
@@ -132,30 +135,18 @@ static int store_last_id(lua_State *L)
     return 1;
 }
 
-static void push_row(lua_State *L, const kb_query *query)
+static void push_row(lua_State *L, kb_query *query)
 {
-    size_t columns = kb_query_columns(query), bytes;
-    lua_createtable(L, 0, (int)columns);                /* [.. row] */
-    for (size_t c = 0; c < columns; c++) {
-        const char *text;
-        switch (kb_query_type(query, c)) {
-        case KB_STORE_INTEGER:
-            lua_pushinteger(L, kb_query_get_integer(query, c));
-            break;
-        case KB_STORE_REAL:
-            lua_pushnumber(L, kb_query_get_real(query, c));
-            break;
-        case KB_STORE_TEXT:
-        case KB_STORE_BLOB:
-            text = kb_query_get_bytes(query, c, &bytes);
-            lua_pushlstring(L, text, bytes);
-            break;
-        default:
-            lua_pushnil(L);
-            break;
-        }
-        lua_setfield(L, -2, kb_query_name(query, c));
-    }
+    struct kb_value v;
+    const char *name;
+    lua_newtable(L);                                    /* [.. row] */
+    for (size_t c = 0; (name = kb_query_column(query, c, &v)); c++)
+        if (v.type == KB_STORE_INTEGER)
+            kb_bind_set_integer(L, name, (lua_Integer)v.integer);
+        else if (v.type == KB_STORE_REAL)
+            kb_bind_set_number(L, name, v.real);
+        else if (v.type != KB_STORE_NULL)
+            kb_bind_set_bytes(L, name, v.bytes, v.n);
 }
 
 static int store_rows(lua_State *L)

@@ -24,72 +24,63 @@
 
 #include "kb.h"
 
-typedef struct kb_store kb_store;       /* an open file */
-typedef struct kb_query kb_query;       /* one prepared statement of a store */
+typedef struct sqlite3 kb_store;        /* an open file */
+typedef struct sqlite3_stmt kb_query;   /* one prepared statement of a store */
 
-enum kb_store_type {
-    KB_STORE_NULL, KB_STORE_INTEGER, KB_STORE_REAL, KB_STORE_TEXT,
-    KB_STORE_BLOB
+/* A value of SQLite: type says which of the other fields counts. */
+struct kb_value {
+    enum {
+        KB_STORE_NULL, KB_STORE_INTEGER, KB_STORE_REAL, KB_STORE_TEXT,
+        KB_STORE_BLOB
+    } type;
+    int64_t integer;
+    double real;
+    const void *bytes;          /* of a text or blob; never NULL when read */
+    size_t n;                   /* without the terminator */
 };
 
-/* Opens path, creating it when absent. ESTORE: not a database, no permission,
- * no such folder, disk full; then why, a buffer of size bytes, holds a
- * sentence (always terminated; size 0 is allowed). */
-KB_MUST_USE kb_status kb_store_open(const char *path, char *why, size_t size,
-                                    kb_store **out);
-
-/* Opens an existing file to read it and nothing else: a search may be writing to
- * it meanwhile. A file in a folder that cannot be written, which no one can be
- * writing to, is read as it stands. Statuses as above. */
-KB_MUST_USE kb_status kb_store_open_read(const char *path, char *why, size_t size,
-                                         kb_store **out);
+/* Opens path: to write it, creating it when absent; or an existing one to read
+ * it and nothing else, while a search may be writing to it. A file to read in a
+ * folder that cannot be written, which no one can be writing to, is read as it
+ * stands. ESTORE: not a database, no permission, no such folder, disk full; then
+ * why, a buffer of size bytes, holds a sentence (always terminated; size 0 is
+ * allowed). ENOMEM. */
+KB_MUST_USE kb_status kb_store_open(const char *path, bool read, char *why,
+                                    size_t size, kb_store **out);
 
 /* Queries still alive keep the file open until they are freed too. */
 void kb_store_close(kb_store *store);
 
 /* The sentence of the last ESTORE; valid until the next call on the store. */
-const char *kb_store_error(const kb_store *store);
+const char *kb_store_error(kb_store *store);
 
-/* Rows the last INSERT, UPDATE or DELETE touched. */
-int64_t kb_store_changes(const kb_store *store);
-
-/* The number of the row that was inserted last. */
-int64_t kb_store_last_id(const kb_store *store);
+/* Rows the last INSERT, UPDATE or DELETE touched; the number of the row that
+ * was inserted last. */
+int64_t kb_store_changes(kb_store *store);
+int64_t kb_store_last_id(kb_store *store);
 
 /* Runs every statement of sql in turn and drops their rows. ESTORE at the
  * first that fails; those before it stand. */
 KB_MUST_USE kb_status kb_store_exec(kb_store *store, const char *sql);
 
-/* Prepares exactly one statement, or takes one of the same text that was freed: the
- * latest are kept. EINVAL when sql holds none or more than
- * one, ESTORE when SQLite does not understand it. */
+/* Prepares exactly one statement. EINVAL when sql holds none or more than one,
+ * ESTORE when SQLite does not understand it. */
 KB_MUST_USE kb_status kb_query_new(kb_store *store, const char *sql,
                                    kb_query **out);
 void kb_query_free(kb_query *query);
 
-/* Parameters of the statement ("?"), and the value of each, 0-based. Text and
+/* Parameters of the statement ("?"), and the value of one, 0-based. Text and
  * blobs are copied. EINVAL when i is not below kb_query_parameters. */
-size_t kb_query_parameters(const kb_query *query);
-KB_MUST_USE kb_status kb_query_null(kb_query *query, size_t i);
-KB_MUST_USE kb_status kb_query_integer(kb_query *query, size_t i, int64_t v);
-KB_MUST_USE kb_status kb_query_real(kb_query *query, size_t i, double v);
-KB_MUST_USE kb_status kb_query_text(kb_query *query, size_t i,
-                                    const char *v, size_t bytes);
-KB_MUST_USE kb_status kb_query_blob(kb_query *query, size_t i,
-                                    const void *v, size_t bytes);
+size_t kb_query_parameters(kb_query *query);
+KB_MUST_USE kb_status kb_query_bind(kb_query *query, size_t i,
+                                    const struct kb_value *v);
 
 /* Advances. *row: a row is there to be read; false: the statement is done.
  * ESTORE when it failed, and then it is done as well. */
 KB_MUST_USE kb_status kb_query_step(kb_query *query, bool *row);
 
-/* The row at hand, 0-based; col must be below kb_query_columns. Strings are
- * valid until the next step; *bytes leaves out the terminator. */
-size_t kb_query_columns(const kb_query *query);
-const char *kb_query_name(const kb_query *query, size_t col);
-enum kb_store_type kb_query_type(const kb_query *query, size_t col);
-int64_t kb_query_get_integer(const kb_query *query, size_t col);
-double kb_query_get_real(const kb_query *query, size_t col);
-const void *kb_query_get_bytes(const kb_query *query, size_t col,
-                               size_t *bytes);
+/* Column col of the row at hand, 0-based, and its name; NULL: there are no more.
+ * Both are valid until the next step. */
+const char *kb_query_column(kb_query *query, size_t col, struct kb_value *out);
 
 #endif

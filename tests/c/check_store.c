@@ -24,7 +24,7 @@ static void make_folder(void)
 static void open_file(void)
 {
     char why[200];
-    ck_assert_int_eq(kb_store_open(path, why, sizeof why, &store), KB_OK);
+    ck_assert_int_eq(kb_store_open(path, false, why, sizeof why, &store), KB_OK);
 }
 
 static void open_fresh(void)
@@ -62,13 +62,26 @@ static bool step(kb_query *q)
     return row;
 }
 
+static struct kb_value read_column(kb_query *q, size_t col)
+{
+    struct kb_value v = { .type = KB_STORE_NULL };
+    ck_assert_ptr_nonnull(kb_query_column(q, col, &v));
+    return v;
+}
+
+static kb_status bind_integer(kb_query *q, size_t i, int64_t n)
+{
+    return kb_query_bind(q, i, &(struct kb_value){ .type = KB_STORE_INTEGER,
+                                                   .integer = n });
+}
+
 static int64_t number(const char *sql)
 {
     kb_query *q = ask(sql);
     ck_assert(step(q));
-    int64_t v = kb_query_get_integer(q, 0);
+    int64_t n = read_column(q, 0).integer;
     kb_query_free(q);
-    return v;
+    return n;
 }
 
 START_TEST(every_type_comes_back_as_it_went)
@@ -76,29 +89,32 @@ START_TEST(every_type_comes_back_as_it_went)
     static const char text[] = "a\0b";
     kb_query *q = ask("INSERT INTO t (n, i, r, s, b) VALUES (1, ?, ?, ?, ?)");
     ck_assert_uint_eq(kb_query_parameters(q), 4);
-    ck_assert_int_eq(kb_query_integer(q, 0, INT64_MIN), KB_OK);
-    ck_assert_int_eq(kb_query_real(q, 1, 0.1), KB_OK);
-    ck_assert_int_eq(kb_query_text(q, 2, text, 3), KB_OK);
-    ck_assert_int_eq(kb_query_blob(q, 3, text, 3), KB_OK);
+    const struct kb_value in[] = {
+        { .type = KB_STORE_INTEGER, .integer = INT64_MIN },
+        { .type = KB_STORE_REAL, .real = 0.1 },
+        { .type = KB_STORE_TEXT, .bytes = text, .n = 3 },
+        { .type = KB_STORE_BLOB, .bytes = text, .n = 3 },
+        { .type = KB_STORE_NULL },
+    };
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(kb_query_bind(q, i, &in[i]), KB_OK);
     ck_assert(!step(q));
     kb_query_free(q);
     ck_assert_int_eq(kb_store_changes(store), 1);
 
-    size_t bytes;
+    struct kb_value v;
     q = ask("SELECT i, r, s, b, k FROM t");
     ck_assert(step(q));
-    ck_assert_uint_eq(kb_query_columns(q), 5);
-    ck_assert_str_eq(kb_query_name(q, 2), "s");
-    ck_assert_int_eq(kb_query_get_integer(q, 0), INT64_MIN);
-    ck_assert_double_eq(kb_query_get_real(q, 1), 0.1);
-    ck_assert_mem_eq(kb_query_get_bytes(q, 2, &bytes), text, 3);
-    ck_assert_uint_eq(bytes, 3);
+    ck_assert_str_eq(kb_query_column(q, 2, &v), "s");
+    ck_assert_ptr_null(kb_query_column(q, 5, &v));
     for (size_t c = 0; c < 5; c++) {
-        static const enum kb_store_type want[] = {
-            KB_STORE_INTEGER, KB_STORE_REAL, KB_STORE_TEXT, KB_STORE_BLOB,
-            KB_STORE_NULL,
-        };
-        ck_assert_int_eq(kb_query_type(q, c), want[c]);
+        v = read_column(q, c);
+        ck_assert_int_eq(v.type, in[c].type);
+        ck_assert_int_eq(v.integer, in[c].integer);
+        ck_assert_double_eq(v.real, in[c].real);
+        ck_assert_uint_eq(v.n, in[c].n);
+        if (v.n)
+            ck_assert_mem_eq(v.bytes, text, 3);
     }
     ck_assert(!step(q));
     kb_query_free(q);
@@ -108,11 +124,8 @@ END_TEST
 START_TEST(parameters_out_of_range_are_refused)
 {
     kb_query *q = ask("SELECT ?");
-    ck_assert_int_eq(kb_query_null(q, 1), KB_EINVAL);
-    ck_assert_int_eq(kb_query_integer(q, SIZE_MAX, 1), KB_EINVAL);
-    ck_assert_int_eq(kb_query_real(q, 1, 1), KB_EINVAL);
-    ck_assert_int_eq(kb_query_text(q, 1, "", 0), KB_EINVAL);
-    ck_assert_int_eq(kb_query_blob(q, 1, "", 0), KB_EINVAL);
+    ck_assert_int_eq(bind_integer(q, 1, 1), KB_EINVAL);
+    ck_assert_int_eq(bind_integer(q, SIZE_MAX, 1), KB_EINVAL);
     kb_query_free(q);
 }
 END_TEST
@@ -160,9 +173,8 @@ START_TEST(the_settings_are_those_of_the_header)
     ck_assert_int_eq(number("PRAGMA foreign_keys"), 1);
     ck_assert_int_eq(number("PRAGMA busy_timeout"), 5000);
     kb_query *q = ask("PRAGMA journal_mode");
-    size_t bytes;
     ck_assert(step(q));
-    ck_assert_str_eq(kb_query_get_bytes(q, 0, &bytes), "wal");
+    ck_assert_str_eq(read_column(q, 0).bytes, "wal");
     kb_query_free(q);
 }
 END_TEST
@@ -184,7 +196,7 @@ START_TEST(what_was_committed_survives_a_kill)
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         char why[10];
-        if (kb_store_open(path, why, sizeof why, &store)
+        if (kb_store_open(path, false, why, sizeof why, &store)
             || kb_store_exec(store, "INSERT INTO t (n) VALUES (1); BEGIN; "
                                     "INSERT INTO t (n) VALUES (2)"))
             _exit(1);
@@ -228,7 +240,7 @@ START_TEST(what_is_no_database_is_refused)
           "............................................................\n", f);
     fclose(f);
     char why[200] = "";
-    ck_assert_int_eq(kb_store_open(path, why, sizeof why, &store), KB_ESTORE);
+    ck_assert_int_eq(kb_store_open(path, false, why, sizeof why, &store), KB_ESTORE);
     ck_assert_ptr_null(store);
     ck_assert_ptr_nonnull(strstr(why, "not a"));
 }
@@ -238,13 +250,13 @@ START_TEST(a_file_opened_to_read_is_not_changed)
 {
     char why[200];
     kb_store *reader = NULL;
-    ck_assert_int_eq(kb_store_open_read(path, why, sizeof why, &reader), KB_OK);
+    ck_assert_int_eq(kb_store_open(path, true, why, sizeof why, &reader), KB_OK);
     ck_assert_int_eq(kb_store_exec(reader, "INSERT INTO t (n) VALUES (7)"), KB_ESTORE);
     ck_assert_int_eq(kb_store_exec(store, "INSERT INTO t (n) VALUES (8)"), KB_OK);
     ck_assert_int_eq(kb_store_exec(reader, "SELECT n FROM t"), KB_OK);
     kb_store_close(reader);
     reader = NULL;
-    ck_assert_int_eq(kb_store_open_read("/tmp/kb-no-such.db", why, sizeof why, &reader),
+    ck_assert_int_eq(kb_store_open("/tmp/kb-no-such.db", true, why, sizeof why, &reader),
                      KB_ESTORE);
     ck_assert_ptr_null(reader);
 }
@@ -255,9 +267,10 @@ START_TEST(a_statement_that_comes_again_has_no_values_of_before)
     bool row;
     for (int64_t n = 1; n <= 3; n++) {
         kb_query *q = ask("INSERT INTO t (n, s) VALUES (?, ?)");
-        ck_assert_int_eq(kb_query_integer(q, 0, n), KB_OK);
+        ck_assert_int_eq(bind_integer(q, 0, n), KB_OK);
         if (n == 1)
-            ck_assert_int_eq(kb_query_text(q, 1, "one", 3), KB_OK);
+            ck_assert_int_eq(kb_query_bind(q, 1, &(struct kb_value){
+                .type = KB_STORE_TEXT, .bytes = "one", .n = 3 }), KB_OK);
         ck_assert(!step(q));
         kb_query_free(q);
         ck_assert_int_eq(kb_store_last_id(store), n);
@@ -288,21 +301,7 @@ START_TEST(a_statement_half_read_holds_no_lock_once_freed)
     kb_query_free(other);
     ck_assert_int_eq(kb_store_exec(store, "ALTER TABLE t ADD COLUMN later INTEGER"), KB_OK);
     ck_assert_int_eq(kb_store_exec(store, "DROP TABLE t"), KB_OK);
-    ck_assert_int_eq(kb_query_new(store, "SELECT n FROM t", &q), KB_OK);
-    bool row;
-    ck_assert_int_eq(kb_query_step(q, &row), KB_ESTORE);
-    kb_query_free(q);
-}
-END_TEST
-
-START_TEST(more_statements_than_are_kept_all_work)
-{
-    for (int round = 0; round < 2; round++)
-        for (int i = 0; i < 100; i++) {
-            char sql[32];
-            snprintf(sql, sizeof sql, "SELECT %d", i);
-            ck_assert_int_eq(number(sql), i);
-        }
+    ck_assert_int_eq(kb_query_new(store, "SELECT n FROM t", &q), KB_ESTORE);
 }
 END_TEST
 
@@ -316,7 +315,7 @@ START_TEST(a_pragma_is_read_anew)
     ck_assert_int_eq(number("PRAGMA foreign_keys"), 0);
     int64_t version = number("PRAGMA data_version");
     kb_store *other = NULL;
-    ck_assert_int_eq(kb_store_open(path, NULL, 0, &other), KB_OK);
+    ck_assert_int_eq(kb_store_open(path, false, NULL, 0, &other), KB_OK);
     ck_assert_int_eq(kb_store_exec(other, "INSERT INTO t (n) VALUES (1)"), KB_OK);
     kb_store_close(other);
     ck_assert_int_ne(number("PRAGMA data_version"), version);
@@ -337,10 +336,10 @@ END_TEST
 START_TEST(a_folder_that_is_not_there_is_refused)
 {
     char why[8] = "";
-    ck_assert_int_eq(kb_store_open("/nowhere/at/all.db", why, sizeof why,
+    ck_assert_int_eq(kb_store_open("/nowhere/at/all.db", false, why, sizeof why,
                                    &store), KB_ESTORE);
     ck_assert_uint_eq(strlen(why), 7);          /* cut, and terminated */
-    ck_assert_int_eq(kb_store_open("/nowhere/at/all.db", NULL, 0, &store),
+    ck_assert_int_eq(kb_store_open("/nowhere/at/all.db", false, NULL, 0, &store),
                      KB_ESTORE);
     ck_assert_ptr_null(store);
 }
@@ -361,7 +360,6 @@ int main(void)
     tcase_add_test(t, a_script_stops_at_its_first_error);
     tcase_add_test(t, a_statement_that_comes_again_has_no_values_of_before);
     tcase_add_test(t, a_statement_half_read_holds_no_lock_once_freed);
-    tcase_add_test(t, more_statements_than_are_kept_all_work);
     tcase_add_test(t, a_pragma_is_read_anew);
     tcase_add_test(t, a_query_may_outlive_its_store);
     tcase_add_test(t, what_was_committed_survives_a_kill);
