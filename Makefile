@@ -45,7 +45,7 @@ ABSENT  := $(if $(filter-out asan,$(MODE)),$(if $(CUPTI),core/cuda/counters/cupt
 
 # What a Python child loads to record its kernels: a library of its own.
 INJECT_C := core/cuda/inject/inject.c $(CUPTI_C) core/cuda/counters/cupti_sets.c \
-            core/cuda/inject/activity.c core/kb.c
+            core/cuda/inject/activity.c core/system/toolkit.c core/system/host.c core/kb.c
 INJECT   := $(if $(filter $(CUPTI_C),$(ABSENT)),,$(B)/libkb_inject.so)
 
 SRC     := $(filter-out core/main.c core/cuda/inject/inject.c $(ABSENT),$(wildcard core/*.c core/*/*.c core/*/*/*.c))

@@ -79,7 +79,8 @@ static kb_status enable(kb_cupti *c)
     return st;
 }
 
-kb_status kb_cupti_rest(kb_cupti *c)
+/* Disables the profiler until the next collect enables it again. */
+static kb_status rest(kb_cupti *c)
 {
     kb_status st;
     if (c->dead)
@@ -176,7 +177,7 @@ void kb_cupti_close(kb_cupti *c)
 {
     if (!c)
         return;
-    if (kb_cupti_rest(c) != KB_OK)
+    if (rest(c) != KB_OK)
         c->profiler = NULL;
     while (c->plans) {
         struct kb_cupti_plan *p = c->plans;
@@ -191,11 +192,6 @@ struct kb_cupti_available kb_cupti_known(const kb_cupti *c)
 {
     return (struct kb_cupti_available){ c->availability,
                                         c->availability_bytes };
-}
-
-const char *kb_cupti_chip(const kb_cupti *c)
-{
-    return c->chip;
 }
 
 const char *kb_cupti_why(const kb_cupti *c)
@@ -220,16 +216,6 @@ static kb_status plan_of(kb_cupti *c, const struct kb_cupti_set *set,
     p->next = c->plans;
     c->plans = *out = p;
     return KB_OK;
-}
-
-kb_status kb_cupti_passes(kb_cupti *c, const struct kb_cupti_set *set,
-                          size_t *passes)
-{
-    struct kb_cupti_plan *p;
-    kb_status st = plan_of(c, set, &p);
-    if (!st)
-        *passes = p->passes;
-    return st;
 }
 
 /* Room for the counters of one range, empty. */
@@ -355,7 +341,7 @@ kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
     struct kb_cupti_plan *p;
     kb_status st = plan_of(c, set, &p);
     if (!st && c->configured && c->configured != p)
-        st = kb_cupti_rest(c);  /* SetConfig alone keeps the set before it */
+        st = rest(c);  /* SetConfig alone keeps the set before it */
     if (!st)
         st = enable(c);
     if (!st)

@@ -35,24 +35,18 @@ struct kb_cupti_set {
     size_t passes;              /* the most any of the chips above needs */
 };
 
-/* The sets, cheapest first (cupti_sets.c; they need no CUPTI).
- *   search      1 pass   times, DRAM and L2 traffic, L2 hits by tag, issue,
- *                        occupancy, active threads, tensor cores, conflicts
- *   lean        2        and L1 hits, issue slots, tensor instructions: what
- *                        every candidate is counted with
- *   flop        3        and flops by type, spills, bytes used a sector, L2
- *                        hits by sector
- *   stalls      4        what warps wait for
- *   throughput  9        the busiest unit of SM, L1, L2 and DRAM
- *   full       14        flop, stalls and throughput */
-extern const struct kb_cupti_set kb_cupti_search, kb_cupti_lean, kb_cupti_flop,
-    kb_cupti_stalls, kb_cupti_throughput, kb_cupti_full;
+/* The sets (cupti_sets.c; they need no CUPTI), each the beginning of the next.
+ *   search   1 pass   times, DRAM and L2 traffic, L2 hits by tag, issue,
+ *                     occupancy, active threads, tensor cores, conflicts
+ *   lean     2        and L1 hits, issue slots, tensor instructions: what
+ *                     every candidate is counted with
+ *   full    14        and flops by type, spills, bytes used a sector, L2 hits
+ *                     by sector, what warps wait for, the busiest unit of SM,
+ *                     L1, L2 and DRAM */
+extern const struct kb_cupti_set kb_cupti_search, kb_cupti_lean, kb_cupti_full;
 
-/* "search", "lean", ...; NULL for any other name. */
+/* "search", "lean", "full"; NULL for any other name. */
 const struct kb_cupti_set *kb_cupti_set(const char *name);
-
-/* The next one in the order above; of NULL the first, of the last NULL. */
-const struct kb_cupti_set *kb_cupti_next(const struct kb_cupti_set *set);
 
 typedef struct kb_cupti kb_cupti;
 
@@ -87,29 +81,16 @@ void kb_cupti_close(kb_cupti *c);
 /* Valid until close. */
 struct kb_cupti_available kb_cupti_known(const kb_cupti *c);
 
-/* "GH100". */
-const char *kb_cupti_chip(const kb_cupti *c);
-
-/* How many passes a set takes here. Makes and keeps its configuration (some
- * milliseconds, once). The set must outlive c: its address is its key.
- * ENODEV: none of its metrics exists here. */
-KB_MUST_USE kb_status kb_cupti_passes(kb_cupti *c,
-                                      const struct kb_cupti_set *set,
-                                      size_t *passes);
-
 /* Counts what replay launches: value[i] belongs to set->metric[i] and is NaN
  * when this chip has no such metric or the counter gave nothing (a ratio with
  * nothing below it, too). A callback's status ends the collection and is
  * returned; after one of launch, or an ENODEV, the profiler is not touched any
- * more: every later call is ENODEV. kb_cupti_why says why. */
+ * more: every later call is ENODEV. kb_cupti_why says why. The set must outlive
+ * c: its address is its key. */
 KB_MUST_USE kb_status kb_cupti_collect(kb_cupti *c,
                                        const struct kb_cupti_set *set,
                                        const struct kb_cupti_replay *replay,
                                        double *value);
-
-/* Disables the profiler until the next collect enables it again, for when its
- * mere presence slows launches down. ENODEV: it could not be. */
-KB_MUST_USE kb_status kb_cupti_rest(kb_cupti *c);
 
 /* What the last failure was; "" when there was none. */
 const char *kb_cupti_why(const kb_cupti *c);
@@ -121,10 +102,5 @@ KB_MUST_USE kb_status kb_cupti_host_passes(const char *chip,
                                            const struct kb_cupti_set *set,
                                            size_t *passes,
                                            char *why, size_t cap);
-
-/* Where libcupti was found, into path. ENODEV: nowhere; why says where it was
- * looked for. */
-KB_MUST_USE kb_status kb_cupti_find(char *path, size_t cap,
-                                    char *why, size_t why_cap);
 
 #endif

@@ -1,11 +1,12 @@
 #include "cupti_host.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "system/toolkit.h"
 
 #define PARAMS KB_CUPTI_PARAMS
 #define CALL KB_CUPTI_CALL
@@ -21,90 +22,42 @@ kb_status kb_cupti_refuse(char *why, size_t cap, const char *format, ...)
 
 /* The library -------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    size_t at;
-} functions[] = {
+static const struct kb_symbol functions[] = {
 #define X(name) { #name, offsetof(struct kb_cupti_lib, name) },
     KB_CUPTI_FUNCTIONS(X)
 #undef X
 };
 
-static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12" };
-static const char *const folders[] = { "lib64", "lib", "extras/CUPTI/lib64",
-                                       "targets/x86_64-linux/lib", "." };
+enum { OPEN = RTLD_NOW | RTLD_NODELETE };
 
-static int open_at(struct kb_cupti_lib *lib, const char *root)
+static bool take(const char *path, const char *root, void *arg)
 {
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        for (size_t k = 0; k < sizeof sonames / sizeof sonames[0]; k++) {
-            snprintf(lib->path, sizeof lib->path, "%s/%s/%s", root, folders[i],
-                     sonames[k]);
-            lib->handle = dlopen(lib->path, RTLD_NOW | RTLD_NODELETE);
-            if (lib->handle)
-                return 1;
-        }
-    return 0;
+    struct kb_cupti_lib *lib = arg;
+    (void)root;
+    lib->handle = dlopen(path, OPEN);
+    if (lib->handle)
+        snprintf(lib->path, sizeof lib->path, "%s", path);
+    return lib->handle != NULL;
 }
 
-static int open_by_name(struct kb_cupti_lib *lib)
-{
-    for (size_t k = 0; k < sizeof sonames / sizeof sonames[0]; k++) {
-        lib->handle = dlopen(sonames[k], RTLD_NOW | RTLD_NODELETE);
-        if (lib->handle) {
-            snprintf(lib->path, sizeof lib->path, "%s", sonames[k]);
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static int open_versions(struct kb_cupti_lib *lib)
-{
-    glob_t found = { 0 };
-    int ok = 0;
-    if (glob("/usr/local/cuda-*", 0, NULL, &found) == 0)
-        for (size_t i = found.gl_pathc; i-- > 0 && !ok;)
-            ok = open_at(lib, found.gl_pathv[i]);
-    globfree(&found);
-    return ok;
-}
-
-/* One that the process has already, as under torch: two would not go together. */
-static int open_present(struct kb_cupti_lib *lib)
-{
-    for (size_t k = 0; k < sizeof sonames / sizeof sonames[0]; k++) {
-        lib->handle = dlopen(sonames[k], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-        if (lib->handle) {
-            snprintf(lib->path, sizeof lib->path, "%s", sonames[k]);
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Then a folder the user names, then the loader's own path (a bundle brings the
- * library along), then where toolkits are installed. */
+/* First one that the process has already, as under torch: two would not go
+ * together. Then a folder the user names, then the loader's own path (a bundle
+ * brings the library along), then where toolkits are installed. */
 kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib, char *why, size_t cap)
 {
-    static const char *const variables[] = { "KERNELBAND_CUDA", "CUDA_HOME",
-                                             "CUDA_PATH" };
-    if (open_present(lib))
-        return KB_OK;
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        const char *root = getenv(variables[i]);
-        if (root && *root && open_at(lib, root))
-            break;
-    }
-    if (!lib->handle && !open_by_name(lib) && !open_at(lib, "/usr/local/cuda")
-        && !open_versions(lib))
-        return kb_cupti_refuse(
-            why, cap, "libcupti.so.13 or .12 was found neither by the loader "
-            "nor below $KERNELBAND_CUDA, $CUDA_HOME, $CUDA_PATH, "
-            "/usr/local/cuda or /usr/local/cuda-*: install the toolkit's "
-            "CUPTI (package cuda-cupti) or set KERNELBAND_CUDA to the "
-            "toolkit's folder");
-    return KB_OK;
+    snprintf(lib->path, sizeof lib->path, "libcupti.so");
+    lib->handle = kb_toolkit_open("cupti", OPEN | RTLD_NOLOAD);
+    if (!lib->handle)
+        (void)kb_toolkit_search(KB_TOOLKIT_NAMED, "cupti", take, lib);
+    if (!lib->handle)
+        lib->handle = kb_toolkit_open("cupti", OPEN);
+    if (!lib->handle)
+        (void)kb_toolkit_search(KB_TOOLKIT_INSTALLED, "cupti", take, lib);
+    return lib->handle ? KB_OK : kb_cupti_refuse(
+        why, cap, "libcupti.so.13 or .12 was found neither by the loader nor "
+        "below $KERNELBAND_CUDA, $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX, "
+        "/usr/local/cuda or /usr/local/cuda-*: install the toolkit's CUPTI "
+        "(package cuda-cupti) or set KERNELBAND_CUDA to the toolkit's folder");
 }
 
 kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why, size_t cap)
@@ -112,24 +65,11 @@ kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why, size_t cap)
     kb_status st = kb_cupti_lib_find(lib, why, cap);
     if (st)
         return st;
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *symbol = dlsym(lib->handle, functions[i].name);
-        if (!symbol)
-            return kb_cupti_refuse(
-                why, cap, "%s has no %s: it is older than CUDA 12.6; install "
-                "a newer CUPTI", lib->path, functions[i].name);
-        memcpy((char *)lib + functions[i].at, &symbol, sizeof symbol);
-    }
-    return KB_OK;
-}
-
-kb_status kb_cupti_find(char *path, size_t cap, char *why, size_t why_cap)
-{
-    struct kb_cupti_lib lib = { 0 };
-    kb_status st = kb_cupti_lib_open(&lib, why, why_cap);
-    if (!st)
-        snprintf(path, cap, "%s", lib.path);
-    return st;
+    const char *missing = kb_toolkit_symbols(lib->handle, functions,
+        sizeof functions / sizeof *functions, lib);
+    return !missing ? KB_OK : kb_cupti_refuse(
+        why, cap, "%s has no %s: it is older than CUDA 12.6; install a newer "
+        "CUPTI", lib->path, missing);
 }
 
 /* What is in the way ------------------------------------------------------- */

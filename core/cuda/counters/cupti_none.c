@@ -31,30 +31,11 @@ void kb_cupti_close(kb_cupti *c)
     (void)c;
 }
 
-const char *kb_cupti_chip(const kb_cupti *c)
-{
-    (void)c;
-    return "";
-}
-
-kb_status kb_cupti_passes(kb_cupti *c, const struct kb_cupti_set *set,
-                          size_t *passes)
-{
-    (void)c, (void)set, (void)passes;
-    return KB_ENODEV;
-}
-
 kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
                            const struct kb_cupti_replay *replay,
                            double *value)
 {
     (void)c, (void)set, (void)replay, (void)value;
-    return KB_ENODEV;
-}
-
-kb_status kb_cupti_rest(kb_cupti *c)
-{
-    (void)c;
     return KB_ENODEV;
 }
 
@@ -69,10 +50,4 @@ kb_status kb_cupti_host_passes(const char *chip, const struct kb_cupti_set *set,
 {
     (void)chip, (void)set, (void)passes;
     return absent(why, cap);
-}
-
-kb_status kb_cupti_find(char *path, size_t cap, char *why, size_t why_cap)
-{
-    (void)path, (void)cap;
-    return absent(why, why_cap);
 }

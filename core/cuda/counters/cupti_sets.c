@@ -10,7 +10,7 @@
  * an H200: those of the second-level cache 11 ms, of DRAM 5 ms, those inside an
  * SM 2 ms, and 7 ms for the end of any pass. So the second pass of LEAN stays
  * inside the SMs, 4 ms; its L2 hit rate is that of tags, of the first pass,
- * and the one of sectors, which would make the second pass 22 ms, is in FLOP. */
+ * and the one of sectors, which would make the second pass 22 ms, is in FULL. */
 #define SEARCH                                                              \
     { "time_ns", "gpu__time_duration.sum" },                                \
     { "cycles", "sm__cycles_elapsed.max" },                                 \
@@ -46,75 +46,45 @@
 #define SASS(key, op)                                                       \
     { key, "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum" }
 
-#define FLOP LEAN,                                                          \
-    { "l2_hit_pct", "lts__t_sector_hit_rate.pct" },                         \
-    { "load_sector_pct",                                                    \
-      "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct" },    \
-    { "store_sector_pct",                                                   \
-      "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct" },    \
-    { "spill_loads", "smsp__sass_inst_executed_op_local_ld.sum" },          \
-    { "spill_stores", "smsp__sass_inst_executed_op_local_st.sum" },         \
-    SASS("f32_add", "fadd"), SASS("f32_mul", "fmul"),                       \
-    SASS("f32_fma", "ffma"), SASS("f16_add", "hadd"),                       \
-    SASS("f16_mul", "hmul"), SASS("f16_fma", "hfma"),                       \
-    SASS("f64_add", "dadd"), SASS("f64_mul", "dmul"),                       \
-    SASS("f64_fma", "dfma")
-
 #define STALL(reason)                                                       \
     { "stall_" reason, "smsp__warps_issue_stalled_" reason ".sum" }
-
-#define STALLS                                                              \
-    STALL("long_scoreboard"), STALL("short_scoreboard"), STALL("barrier"),  \
-    STALL("math_pipe_throttle"), STALL("mio_throttle"),                     \
-    STALL("lg_throttle"), STALL("wait"), STALL("not_selected"),             \
-    STALL("no_instruction")
 
 #define BUSIEST(key, unit)                                                  \
     { key, unit "_throughput.avg.pct_of_peak_sustained_elapsed" }
 
-#define THROUGHPUT                                                          \
-    BUSIEST("sm_throughput_pct", "sm_"),                                    \
-    BUSIEST("l1_throughput_pct", "l1tex_"),                                 \
-    BUSIEST("l2_throughput_pct", "lts_"),                                   \
-    BUSIEST("memory_throughput_pct", "gpu__compute_memory")
-
 static const struct kb_cupti_metric search[] = { SEARCH };
 static const struct kb_cupti_metric lean[] = { LEAN };
-static const struct kb_cupti_metric flop[] = { FLOP };
-static const struct kb_cupti_metric stalls[] = { STALLS };
-static const struct kb_cupti_metric throughput[] = {
-    BUSIEST("dram_pct", "dram_"), THROUGHPUT
+static const struct kb_cupti_metric full[] = {
+    LEAN,
+    { "l2_hit_pct", "lts__t_sector_hit_rate.pct" },
+    { "load_sector_pct",
+      "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct" },
+    { "store_sector_pct",
+      "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct" },
+    { "spill_loads", "smsp__sass_inst_executed_op_local_ld.sum" },
+    { "spill_stores", "smsp__sass_inst_executed_op_local_st.sum" },
+    SASS("f32_add", "fadd"), SASS("f32_mul", "fmul"), SASS("f32_fma", "ffma"),
+    SASS("f16_add", "hadd"), SASS("f16_mul", "hmul"), SASS("f16_fma", "hfma"),
+    SASS("f64_add", "dadd"), SASS("f64_mul", "dmul"), SASS("f64_fma", "dfma"),
+    STALL("long_scoreboard"), STALL("short_scoreboard"), STALL("barrier"),
+    STALL("math_pipe_throttle"), STALL("mio_throttle"),
+    STALL("lg_throttle"), STALL("wait"), STALL("not_selected"),
+    STALL("no_instruction"),
+    BUSIEST("sm_throughput_pct", "sm_"),
+    BUSIEST("l1_throughput_pct", "l1tex_"),
+    BUSIEST("l2_throughput_pct", "lts_"),
+    BUSIEST("memory_throughput_pct", "gpu__compute_memory")
 };
-static const struct kb_cupti_metric full[] = { FLOP, STALLS, THROUGHPUT };
 
 #define SET(table, most)                                                    \
     { #table, table, sizeof table / sizeof table[0], most }
 const struct kb_cupti_set kb_cupti_search = SET(search, 1);
 const struct kb_cupti_set kb_cupti_lean = SET(lean, 2);
-const struct kb_cupti_set kb_cupti_flop = SET(flop, 3);
-const struct kb_cupti_set kb_cupti_stalls = SET(stalls, 4);
-const struct kb_cupti_set kb_cupti_throughput = SET(throughput, 9);
 const struct kb_cupti_set kb_cupti_full = SET(full, 14);
-
-static const struct kb_cupti_set *const order[] = {
-    &kb_cupti_search, &kb_cupti_lean, &kb_cupti_flop, &kb_cupti_stalls,
-    &kb_cupti_throughput, &kb_cupti_full, NULL
-};
 
 const struct kb_cupti_set *kb_cupti_set(const char *name)
 {
-    for (size_t i = 0; order[i]; i++)
-        if (!strcmp(order[i]->name, name))
-            return order[i];
-    return NULL;
-}
-
-const struct kb_cupti_set *kb_cupti_next(const struct kb_cupti_set *set)
-{
-    if (!set)
-        return order[0];
-    for (size_t i = 0; order[i]; i++)
-        if (order[i] == set)
-            return order[i + 1];
-    return NULL;
+    return strcmp(name, "search") == 0 ? &kb_cupti_search
+         : strcmp(name, "lean") == 0 ? &kb_cupti_lean
+         : strcmp(name, "full") == 0 ? &kb_cupti_full : NULL;
 }

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include "cuda/counters/cupti_host.h"
+#include "system/toolkit.h"
 
 #include <cupti_activity.h>
 
@@ -24,7 +25,7 @@ enum { BUFFER = 1 << 20 };
 
 /* One a process: CUPTI's callbacks carry no pointer of ours. Buffers may come
  * back on a thread of CUPTI's. */
-static struct {
+static struct recorder {
     struct kb_cupti_lib lib;
 #define X(name) __typeof__(name) *name;
     FUNCTIONS(X)
@@ -42,7 +43,7 @@ static struct {
 } it = { .lock = PTHREAD_MUTEX_INITIALIZER, .home = KB_ACTIVITY_NOWHERE };
 
 /* Of the driver, which whoever loads this library has loaded as well. */
-static struct {
+static struct driver {
     CUresult (*cuCtxGetCurrent)(CUcontext *);
     CUresult (*cuMemAlloc_v2)(CUdeviceptr *, size_t);
     CUresult (*cuMemFree_v2)(CUdeviceptr);
@@ -63,23 +64,28 @@ static int explain(CUptiResult r, const char *call, char *why, size_t cap)
     return -1;
 }
 
-static void *function(void *handle, const char *name, void *at)
-{
-    void *symbol = handle ? dlsym(handle, name) : NULL;
-    memcpy(at, &symbol, sizeof symbol);
-    return symbol;
-}
+static const struct kb_symbol functions[] = {
+#define X(name) { #name, offsetof(struct recorder, name) },
+    FUNCTIONS(X)
+#undef X
+};
+
+static const struct kb_symbol calls[] = {
+#define X(name) { #name, offsetof(struct driver, name) },
+    X(cuCtxGetCurrent) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD8Async)
+    X(cuStreamSynchronize)
+#undef X
+};
 
 /* The current context; NULL for none. */
 static CUcontext current_context(void)
 {
     CUcontext context = NULL;
-    void *handle = driver.cuCtxGetCurrent ? NULL
-                                          : dlopen("libcuda.so.1", RTLD_NOW);
-#define X(name) if (handle) function(handle, #name, &driver.name);
-    X(cuCtxGetCurrent) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD8Async)
-    X(cuStreamSynchronize)
-#undef X
+    void *handle = driver.cuStreamSynchronize ? NULL
+                 : dlopen("libcuda.so.1", RTLD_NOW);
+    if (handle)
+        (void)kb_toolkit_symbols(handle, calls, sizeof calls / sizeof *calls,
+                                 &driver);
     if (!driver.cuCtxGetCurrent || driver.cuCtxGetCurrent(&context))
         return NULL;
     return context;
@@ -161,28 +167,17 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
 
 /* The library -------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    void *at;
-} functions[] = {
-#define X(name) { #name, &it.name },
-    FUNCTIONS(X)
-#undef X
-};
-
 int kb_inject_open(char *why, size_t cap)
 {
     if (it.open)
         return 0;
     if (kb_cupti_lib_find(&it.lib, why, cap) != KB_OK)
         return -1;
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *symbol = dlsym(it.lib.handle, functions[i].name);
-        if (!symbol) {
-            snprintf(why, cap, "%s has no %s", it.lib.path, functions[i].name);
-            return -1;
-        }
-        memcpy(functions[i].at, &symbol, sizeof symbol);
+    const char *missing = kb_toolkit_symbols(it.lib.handle, functions,
+        sizeof functions / sizeof *functions, &it);
+    if (missing) {
+        snprintf(why, cap, "%s has no %s", it.lib.path, missing);
+        return -1;
     }
     CUptiResult r = it.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
     if (r)
@@ -217,8 +212,7 @@ static int32_t id_of_a_fill(CUstream stream)
 {
     int32_t id = KB_ACTIVITY_NOWHERE;
     CUdeviceptr at = 0;
-    if (!driver.cuMemAlloc_v2 || !driver.cuMemFree_v2 || !driver.cuMemsetD8Async
-        || !driver.cuStreamSynchronize || driver.cuMemAlloc_v2(&at, 256))
+    if (!driver.cuStreamSynchronize || driver.cuMemAlloc_v2(&at, 256))
         return id;
     if (!driver.cuMemsetD8Async(at, 0, 256, stream))
         (void)driver.cuStreamSynchronize(stream);
@@ -239,14 +233,15 @@ static int32_t id_of(uint64_t handle)
             return it.stream[i].id;
     CUcontext context = current_context();
     CUstream stream = (CUstream)(uintptr_t)handle;
-    __typeof__(cuptiGetStreamIdEx) *ask = NULL;
+    struct { __typeof__(cuptiGetStreamIdEx) *ask; } id_ex = { NULL };
+    static const struct kb_symbol ask = { "cuptiGetStreamIdEx", 0 };
     uint32_t told = 0;
     if (!context)
         return KB_ACTIVITY_NOWHERE;
     int32_t id = id_of_a_fill(stream);
     if (id == KB_ACTIVITY_NOWHERE
-        && function(it.lib.handle, "cuptiGetStreamIdEx", &ask)
-        && ask(context, stream, 0, &told) == CUPTI_SUCCESS)
+        && !kb_toolkit_symbols(it.lib.handle, &ask, 1, &id_ex)
+        && id_ex.ask(context, stream, 0, &told) == CUPTI_SUCCESS)
         id = narrow(told);
     if (id != KB_ACTIVITY_NOWHERE && it.streams < KB_INJECT_STREAMS) {
         it.stream[it.streams].handle = handle;

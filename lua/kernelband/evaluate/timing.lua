@@ -199,24 +199,12 @@ local function share_of_peak(s, r)
   r.roof = r.compute_share >= r.bandwidth_share and "compute" or "bandwidth"
 end
 
--- The sets of counters an evaluation asks for; the CPU has one and takes any
--- name for it.
-local function sets(options)
-  if options.profile then return { "lean", "flop", "stalls", "throughput" } end
-  return { "lean" }
-end
-
 -- Counters of one run on the first timed shape, and what is known without them.
 local function count(s, out, kernel, program, options)
-  local facts = { device = s.machine, metrics = {} }
-  for _, set in ipairs(sets(options)) do
-    local metrics, why = program:profile(set)
-    if not metrics then
-      facts.metrics, facts.why = nil, why
-      break
-    end
-    for name, value in pairs(metrics) do facts.metrics[name] = value end
-  end
+  local facts = { device = s.machine }
+  -- The CPU has one set of counters and takes any name for it.
+  local metrics, why = program:profile(options.profile and "full" or "lean")
+  facts.metrics, facts.why = metrics, why
   if kernel.plan then
     local resolved = s.planner.resolve(kernel.plan, s.task, s.timed[1].shape,
                                   { sm_count = s.machine.sm_count })
