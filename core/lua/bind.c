@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "system/files.h"
+
 static const char *name_of(const struct kb_class *c)
 {
     return strchr(c->type, '.') + 1;
@@ -114,6 +116,18 @@ int kb_bind_fail(lua_State *L, kb_status status)
     if (status == KB_ESYS && saved)
         text = strerror(saved);
     return kb_bind_fail_text(L, status, text);
+}
+
+int kb_bind_fail_about(lua_State *L, kb_status status, const char *what)
+{
+    int error = errno;
+    bool by_errno = status == KB_ESYS;
+    luaL_pushfail(L);
+    lua_pushfstring(L, "%s: %s", what, by_errno ? strerror(error)
+                                                : kb_status_text(status));
+    lua_pushstring(L, by_errno ? kb_files_errno_name(error)
+                               : kb_status_name(status));
+    return 3;
 }
 
 int kb_bind_done(lua_State *L, kb_status status)

@@ -90,6 +90,9 @@ int kb_bind_push_block(lua_State *L, char **slot, size_t n);
 int kb_bind_fail(lua_State *L, kb_status status);
 int kb_bind_fail_text(lua_State *L, kb_status status, const char *text);
 
+/* The same with "what: why" and, of an ESYS, the name of errno. */
+int kb_bind_fail_about(lua_State *L, kb_status status, const char *what);
+
 /* Pushes true and returns 1, or fails with status. */
 int kb_bind_done(lua_State *L, kb_status status);
 

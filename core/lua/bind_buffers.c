@@ -2,7 +2,6 @@
  *
  *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
  *   b:get(arg, i [, slot])
- *   b:copy(arg, to, from [, slot])  one element becomes what another is
  *   b:turn(arg, by [, slot])  turns an array by that many places; not on a GPU
  *   b:use(slots)          see kb_buffers_use
  *   b:stir(least, seed)   see kb_buffers_stir
@@ -164,15 +163,6 @@ static int buffers_get(lua_State *L)
     must(L, kb_buffers_get(b, i, slot, at, &value));
     lua_pushnumber(L, value);
     return 1;
-}
-
-static int buffers_copy(lua_State *L)
-{
-    kb_buffers *b = self(L);
-    size_t i = check_array(L, 2, b);
-    size_t to = check_place(L, 3, &b->arg[i]);
-    size_t from = check_place(L, 4, &b->arg[i]);
-    return must(L, kb_buffers_copy(b, i, check_slot(L, 5, b), to, from));
 }
 
 static int buffers_turn(lua_State *L)
@@ -377,7 +367,6 @@ static int buffers_compare(lua_State *L)
 static const luaL_Reg methods[] = {
     { "fill",     buffers_fill     },
     { "get",      buffers_get      },
-    { "copy",     buffers_copy     },
     { "turn",     buffers_turn     },
     { "use",      buffers_use      },
     { "stir",     buffers_stir     },

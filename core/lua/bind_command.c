@@ -10,11 +10,9 @@
  *                                 is killed
  */
 #include <errno.h>
-#include <string.h>
 
 #include "bind_arg.h"
 #include "system/child.h"
-#include "system/files.h"
 
 KB_CLASS(command, kb_child_free);
 
@@ -24,13 +22,10 @@ static int fail_start(lua_State *L, kb_status st,
                       const struct kb_child_request *r)
 {
     int error = errno;
-    luaL_pushfail(L);
-    lua_pushfstring(L, "%s cannot be started%s%s: %s", r->argv[0],
-                    r->dir ? " in " : "", r->dir ? r->dir : "",
-                    st == KB_ESYS ? strerror(error) : kb_status_text(st));
-    lua_pushstring(L, st == KB_ESYS ? kb_files_errno_name(error)
-                                    : kb_status_name(st));
-    return 3;
+    lua_pushfstring(L, "%s cannot be started%s%s", r->argv[0],
+                    r->dir ? " in " : "", r->dir ? r->dir : "");
+    errno = error;
+    return kb_bind_fail_about(L, st, lua_tostring(L, -1));
 }
 
 static int command_new(lua_State *L)

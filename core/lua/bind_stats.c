@@ -34,34 +34,22 @@ static double check_share(lua_State *L, int arg)
     return q;
 }
 
-static int statistic(lua_State *L,
-                     kb_status (*of)(double *x, size_t n, double *out))
+typedef kb_status statistic(double *x, size_t n, double *out);
+
+static const struct { const char *name; statistic *of; } statistics[] = {
+    { "median", kb_sample_median }, { "mean", kb_sample_mean },
+    { "mad", kb_sample_mad }, { "geomean", kb_sample_geomean },
+};
+
+/* Which of them is the upvalue. */
+static int stats_of(lua_State *L)
 {
     size_t n;
     double out = 0, *x = copy_list(L, MOST, &n);            /* [.. tmp] */
+    statistic *of = statistics[lua_tointeger(L, lua_upvalueindex(1))].of;
     luaL_argcheck(L, of(x, n, &out) == KB_OK, 1, "expected numbers > 0");
     lua_pushnumber(L, out);
     return 1;
-}
-
-static int stats_median(lua_State *L)
-{
-    return statistic(L, kb_sample_median);
-}
-
-static int stats_mad(lua_State *L)
-{
-    return statistic(L, kb_sample_mad);
-}
-
-static int stats_mean(lua_State *L)
-{
-    return statistic(L, kb_sample_mean);
-}
-
-static int stats_geomean(lua_State *L)
-{
-    return statistic(L, kb_sample_geomean);
 }
 
 static int stats_quantile(lua_State *L)
@@ -97,11 +85,14 @@ static int stats_paired(lua_State *L)
 void kb_bind_stats(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "median", stats_median },     { "mad", stats_mad },
-        { "mean", stats_mean },         { "geomean", stats_geomean },
         { "quantile", stats_quantile }, { "paired", stats_paired },
         { NULL, NULL },
     };
     luaL_newlib(L, functions);                              /* [core stats] */
+    for (int i = 0; i < 4; i++) {
+        lua_pushinteger(L, i);
+        lua_pushcclosure(L, stats_of, 1);
+        lua_setfield(L, -2, statistics[i].name);
+    }
     lua_setfield(L, -2, "stats");
 }

@@ -18,23 +18,18 @@
 enum { MAX_RANDOM_BYTES = 64 };
 static const size_t max_file_bytes = (size_t)256 << 20;
 
-static int fail_path(lua_State *L, kb_status st, const char *path)
-{
-    int error = errno;
-    luaL_pushfail(L);
-    if (st == KB_ESYS) {
-        lua_pushfstring(L, "%s: %s", path, strerror(error));
-        lua_pushstring(L, kb_files_errno_name(error));
-    } else {
-        lua_pushfstring(L, "%s: %s", path, kb_status_text(st));
-        lua_pushstring(L, kb_status_name(st));
-    }
-    return 3;
-}
-
 static int done_path(lua_State *L, kb_status st, const char *path)
 {
-    return st ? fail_path(L, st, path) : kb_bind_done(L, KB_OK);
+    return st ? kb_bind_fail_about(L, st, path) : kb_bind_done(L, KB_OK);
+}
+
+static int push_path(lua_State *L, kb_status st, const char *path,
+                     const char *what)
+{
+    if (st)
+        return kb_bind_fail_about(L, st, what);
+    lua_pushstring(L, path);
+    return 1;
 }
 
 static int now_ns(lua_State *L)
@@ -100,7 +95,7 @@ static int list(lua_State *L)
     char **slot = kb_bind_block(L);
     kb_status st = kb_files_list(path, slot, &count);
     if (st)
-        return fail_path(L, st, path);
+        return kb_bind_fail_about(L, st, path);
     lua_newtable(L);                                    /* [path block list] */
     const char *at = *slot;
     for (size_t i = 1; i <= count; i++) {
@@ -133,7 +128,7 @@ static int real_path(lua_State *L)
     char **slot = kb_bind_block(L);
     *slot = realpath(path, NULL);
     if (!*slot)
-        return fail_path(L, KB_ESYS, path);
+        return kb_bind_fail_about(L, KB_ESYS, path);
     return kb_bind_push_block(L, slot, strlen(*slot));
 }
 
@@ -144,7 +139,7 @@ static int read_file(lua_State *L)
     char **slot = kb_bind_block(L);
     kb_status st = kb_files_read(path, max_file_bytes, slot, &n);
     if (st)
-        return fail_path(L, st, path);
+        return kb_bind_fail_about(L, st, path);
     return kb_bind_push_block(L, slot, n);
 }
 
@@ -180,17 +175,14 @@ static int lock(lua_State *L)
     const char *path = luaL_checkstring(L, 1);
     FILE **slot = kb_bind_new(L, &kb_class_lock, 0);
     kb_status st = kb_files_lock(path, slot);
-    return st ? fail_path(L, st, path) : 1;
+    return st ? kb_bind_fail_about(L, st, path) : 1;
 }
 
 static int temp_dir(lua_State *L)
 {
     char path[KB_HOST_PATH_BYTES];
-    kb_status st = kb_files_temp_dir(path, sizeof path);
-    if (st)
-        return fail_path(L, st, "temporary folder");
-    lua_pushstring(L, path);
-    return 1;
+    return push_path(L, kb_files_temp_dir(path, sizeof path), path,
+                     "temporary folder");
 }
 
 static int disk_free(lua_State *L)
@@ -199,7 +191,7 @@ static int disk_free(lua_State *L)
     uint64_t bytes = 0;
     kb_status st = kb_host_disk_free_bytes(path, &bytes);
     if (st)
-        return fail_path(L, st, path);
+        return kb_bind_fail_about(L, st, path);
     lua_pushinteger(L, bytes > INT64_MAX ? INT64_MAX : (lua_Integer)bytes);
     return 1;
 }
@@ -266,21 +258,15 @@ static int has_library(lua_State *L)
 static int exe(lua_State *L)
 {
     char path[KB_HOST_PATH_BYTES];
-    kb_status st = kb_host_exe(path, sizeof path);
-    if (st)
-        return fail_path(L, st, "/proc/self/exe");
-    lua_pushstring(L, path);
-    return 1;
+    return push_path(L, kb_host_exe(path, sizeof path), path,
+                     "/proc/self/exe");
 }
 
 static int lib_dir(lua_State *L)
 {
     char path[KB_HOST_PATH_BYTES];
-    kb_status st = kb_host_lib_dir(path, sizeof path);
-    if (st)
-        return fail_path(L, st, "lua/kernelband/init.lua");
-    lua_pushstring(L, path);
-    return 1;
+    return push_path(L, kb_host_lib_dir(path, sizeof path), path,
+                     "lua/kernelband/init.lua");
 }
 
 static int interrupts(lua_State *L)

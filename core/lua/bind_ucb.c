@@ -64,31 +64,6 @@ static size_t listed_arm(lua_State *L, lua_Integer i, size_t arms)
     return (size_t)(arm - 1);
 }
 
-static double listed_bias(lua_State *L, lua_Integer i)
-{
-    int type = lua_geti(L, 3, i);                           /* [.. bias] */
-    double bias = lua_tonumber(L, -1);
-    if (type != LUA_TNUMBER || !(bias >= -KB_UCB_LIMIT && bias <= KB_UCB_LIMIT))
-        luaL_argerror(L, 3, lua_pushfstring(L,
-            "element %I must be a finite number, got %s", (LUAI_UACINT)i,
-            luaL_tolstring(L, -1, NULL)));
-    lua_pop(L, 1);
-    return bias;
-}
-
-/* Whether there are biases; they must be as many as the arms, n. */
-static bool biased_by(lua_State *L, size_t n)
-{
-    if (lua_isnoneornil(L, 3))
-        return false;
-    size_t biases = kb_bind_length(L, 3, MAX_CANDIDATES);
-    if (biases != n)
-        luaL_argerror(L, 3, lua_pushfstring(L,
-            "expected %I biases, one a listed arm, got %I", (LUAI_UACINT)n,
-            (LUAI_UACINT)biases));
-    return true;
-}
-
 /* Pulls of the arm that are under way, by the table at 4. */
 static double waiting_for(lua_State *L, size_t arm)
 {
@@ -107,7 +82,7 @@ static int ucb_select(lua_State *L)
 {
     size_t arms = kb_ucb_arms(self(L));
     size_t n = kb_bind_length(L, 2, MAX_CANDIDATES);
-    bool biased = biased_by(L, n), counted = !lua_isnoneornil(L, 4);
+    bool biased = !lua_isnoneornil(L, 3), counted = !lua_isnoneornil(L, 4);
     if (counted)
         luaL_checktype(L, 4, LUA_TTABLE);
     lua_Integer under_way = kb_bind_opt_integer(L, 5, "under_way", 0,
@@ -115,15 +90,17 @@ static int ucb_select(lua_State *L)
     lua_settop(L, 4);
 
     struct kb_ucb_cand few[FEW], *cand = few;
-    double few_waiting[FEW], *waiting = few_waiting;
+    double few_numbers[2 * FEW], *bias = few_numbers;
     if (n > FEW) {
         cand = lua_newuserdatauv(L, n * sizeof *cand, 0);
-        waiting = lua_newuserdatauv(L, n * sizeof *waiting, 0);
+        bias = lua_newuserdatauv(L, 2 * n * sizeof *bias, 0);
     }                                                   /* [u a b w tmp tmp] */
+    double *waiting = bias + n;
+    if (biased)
+        kb_bind_vector(L, 3, n, KB_UCB_LIMIT, bias);
     for (size_t i = 0; i < n; i++) {
-        lua_Integer at = (lua_Integer)i + 1;
-        cand[i].arm = listed_arm(L, at, arms);
-        cand[i].bias = biased ? listed_bias(L, at) : 0;
+        cand[i].arm = listed_arm(L, (lua_Integer)i + 1, arms);
+        cand[i].bias = biased ? bias[i] : 0;
         if (counted)
             waiting[i] = waiting_for(L, cand[i].arm);
     }

@@ -1,8 +1,8 @@
 #include "script.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <lua.h>
 #include <lauxlib.h>
@@ -14,9 +14,9 @@
 struct kb_script {
     lua_State *L;
     size_t used_bytes, max_bytes;
-    char *error;                /* NULL or malloc'd */
-    const char *fixed_error;    /* shown when error is NULL */
 };
+
+/* Index 1 of the stack is the message of the last call, nil if it succeeded. */
 
 static void *limit(void *ud, void *ptr, size_t osize, size_t nsize)
 {
@@ -39,52 +39,32 @@ static void *limit(void *ud, void *ptr, size_t osize, size_t nsize)
     return p;
 }
 
-static void keep_error(kb_script *s, const char *msg, size_t n)
+/* [err] -> [text]; joined here, because luaL_traceback would cut the message at
+ * a zero byte, which becomes a '?'. */
+static int explain(lua_State *L)
 {
-    char *copy = malloc(n + 1);
-    if (!copy) {
-        s->fixed_error = "out of memory while reporting an error";
-        return;
-    }
+    luaL_Buffer b;
+    size_t n;
+    const char *msg = luaL_tolstring(L, 1, &n);
+    luaL_buffinit(L, &b);
     for (size_t i = 0; i < n; i++)
-        copy[i] = msg[i] ? msg[i] : '?';
-    copy[n] = '\0';
-    s->error = copy;
-}
-
-static void clear_error(kb_script *s)
-{
-    free(s->error);
-    s->error = NULL;
-    s->fixed_error = "";
-}
-
-static int explain(lua_State *L)                        /* [err] -> [text] */
-{
-    luaL_tolstring(L, 1, NULL);     /* joined here: luaL_traceback would cut */
-    luaL_traceback(L, L, "", 1);    /* the message at a zero byte */
+        luaL_addchar(&b, msg[i] ? msg[i] : '?');
+    luaL_pushresult(&b);
+    luaL_traceback(L, L, "", 1);
     lua_concat(L, 2);
     return 1;
 }
 
-/* [f a1..an] -> []; on failure the message is copied out of the state. The
- * only place where C enters Lua. */
+/* [old f a1..an] -> [message]. The only place where C enters Lua. */
 static kb_status call(kb_script *s, int nargs)
 {
     lua_State *L = s->L;
-    int base = lua_gettop(L) - nargs;
-    clear_error(s);
     lua_pushcfunction(L, explain);
-    lua_insert(L, base);                                /* [explain f a1..an] */
-    int rc = lua_pcall(L, nargs, 0, base);
-    if (rc != LUA_OK && lua_type(L, -1) == LUA_TSTRING) {
-        size_t n = 0;
-        const char *msg = lua_tolstring(L, -1, &n);
-        keep_error(s, msg, n);
-    } else if (rc != LUA_OK) {
-        s->fixed_error = "error without a message";
-    }
-    lua_settop(L, base - 1);
+    lua_replace(L, 1);                          /* [explain f a1..an] */
+    int rc = lua_pcall(L, nargs, 0, 1);
+    if (rc == LUA_OK)
+        lua_pushnil(L);
+    lua_replace(L, 1);
     return rc == LUA_OK ? KB_OK : rc == LUA_ERRMEM ? KB_ENOMEM : KB_EINVAL;
 }
 
@@ -165,12 +145,12 @@ kb_status kb_script_new(const char *lib_dir, size_t max_bytes, kb_script **out)
     kb_script *s = calloc(1, sizeof *s);
     if (!s)
         goto fail;
-    s->fixed_error = "";
     s->max_bytes = max_bytes;
     s->L = lua_newstate(limit, s);
     if (!s->L)
         goto fail;
-    lua_pushcfunction(s->L, boot);                      /* cannot raise */
+    lua_pushnil(s->L);                                  /* cannot raise */
+    lua_pushcfunction(s->L, boot);
     lua_pushlightuserdata(s->L, (void *)lib_dir);
     st = call(s, 1);
     if (st)
@@ -190,7 +170,6 @@ void kb_script_free(kb_script *s)
     if (s->L)
         lua_close(s->L);
     assert(s->used_bytes == 0);
-    clear_error(s);
     free(s);
 }
 
@@ -226,7 +205,7 @@ static int enter(lua_State *L)                          /* [job] -> [] */
 kb_status kb_script_main(kb_script *s, int argc, char **argv, int *exit_code)
 {
     struct job job = { argc, argv, 0 };
-    assert(lua_gettop(s->L) == 0);
+    assert(lua_gettop(s->L) == 1);
     lua_pushcfunction(s->L, enter);
     lua_pushlightuserdata(s->L, &job);
     kb_status st = call(s, 1);
@@ -237,10 +216,8 @@ kb_status kb_script_main(kb_script *s, int argc, char **argv, int *exit_code)
 
 const char *kb_script_error(const kb_script *s)
 {
-    return s->error ? s->error : s->fixed_error;
-}
-
-size_t kb_script_used_bytes(const kb_script *s)
-{
-    return s->used_bytes;
+    if (lua_isnil(s->L, 1))
+        return "";
+    bool said = lua_type(s->L, 1) == LUA_TSTRING;
+    return said ? lua_tostring(s->L, 1) : "error without a message";
 }

@@ -37,7 +37,4 @@ KB_MUST_USE kb_status kb_script_main(kb_script *s, int argc, char **argv,
  * call. */
 const char *kb_script_error(const kb_script *s);
 
-/* Bytes the state holds now. */
-size_t kb_script_used_bytes(const kb_script *s);
-
 #endif

@@ -155,9 +155,9 @@ static void collect(kb_http *h)
 /* When what has come of a stream is told; INT64_MAX: nothing has. */
 static int64_t tell_by(const struct transfer *t)
 {
-    if (!t->r.stream || !t->body_used)
+    if (!t->r.stream || !t->body.used)
         return INT64_MAX;
-    return t->body_used >= KB_HTTP_PIECE_BYTES ? 0 : t->told_ns + t->r.gather_ns;
+    return t->body.used >= KB_HTTP_PIECE_BYTES ? 0 : t->told_ns + t->r.gather_ns;
 }
 
 static void lower(int64_t *by_ns, int64_t ns)
@@ -275,10 +275,10 @@ size_t kb_http_next(kb_http *h)
 const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
 {
     struct transfer *t = h->slot[id - 1];
-    t->answer.head = t->head;
-    t->answer.head_bytes = t->head_used;
-    t->answer.body = t->body;
-    t->answer.body_bytes = t->body_used;
+    t->answer.head = t->head.at;
+    t->answer.head_bytes = t->head.used;
+    t->answer.body = t->body.at;
+    t->answer.body_bytes = t->body.used;
     t->answer.first_s = t->bodied ? (double)(t->first_ns - t->begun_ns) / 1e9 : -1;
     if (!t->answer.done)
         ask_status(t);
@@ -287,7 +287,7 @@ const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
 
 void kb_http_taken(kb_http *h, size_t id)
 {
-    h->slot[id - 1]->body_used = 0;
+    h->slot[id - 1]->body.used = 0;
     h->slot[id - 1]->told_ns = kb_clock_now_ns();
 }
 

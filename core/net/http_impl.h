@@ -4,6 +4,7 @@
 
 #include "curl_api.h"
 #include "http.h"
+#include "system/io.h"
 
 enum kb_http_stop { STOP_NONE, STOP_HEAD, STOP_BODY, STOP_MEMORY };
 
@@ -20,8 +21,8 @@ struct transfer {
     int64_t told_ns;                /* of the last piece, or the first byte */
     curl_off_t sent;
     size_t seen_bytes;              /* of the body */
-    char *head, *body;
-    size_t head_used, head_seen, body_used, body_cap;
+    struct kb_bytes head, body;
+    size_t head_seen;
     const char *ca, *ca_from;
     char host[256];                 /* host:port, for texts */
     char why[CURL_ERROR_SIZE], text[1024];
@@ -39,8 +40,7 @@ void kb_http_discard(struct transfer *t);
 void kb_http_explain(struct transfer *t, CURLcode code);
 void kb_http_late(struct transfer *t, const char *reason);
 
-/* Sets t's ca and ca_from; both NULL: libcurl's own. Whether either is a file. */
+/* Sets t's ca, NULL: libcurl's own store, and what named it, NULL: libcurl. */
 void kb_http_find_ca(struct transfer *t, const char *given);
-bool kb_http_has_ca(const struct transfer *t);
 
 #endif

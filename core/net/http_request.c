@@ -11,27 +11,30 @@
 
 /* One header line into name '\0' value '\0'. A line that is none is skipped:
  * libcurl has refused what would make an answer ambiguous. */
-static void keep_header(struct transfer *t, const char *line, size_t n)
+static kb_status keep_header(struct transfer *t, const char *line, size_t n)
 {
     const char *colon = memchr(line, ':', n);
     if (!colon || colon == line)
-        return;
+        return KB_OK;
     for (const char *c = line; c < colon; c++)
         if (*c <= ' ' || *c == 127)
-            return;
+            return KB_OK;
     const char *value = colon + 1, *end = line + n;
     while (value < end && (*value == ' ' || *value == '\t'))
         value++;
     while (end > value && isspace((unsigned char)end[-1]))
         end--;
-    char *to = t->head + t->head_used;
+    if (kb_bytes_reserve(&t->head, n + 2))
+        return KB_ENOMEM;
+    char *to = t->head.at + t->head.used;
     for (const char *c = line; c < colon; c++)
         *to++ = (char)tolower((unsigned char)*c);
     *to++ = '\0';
     for (const char *c = value; c < end; c++)
         *to++ = (unsigned char)*c < ' ' || *c == 127 ? ' ' : *c;
     *to++ = '\0';
-    t->head_used = (size_t)(to - t->head);
+    t->head.used = (size_t)(to - t->head.at);
+    return KB_OK;
 }
 
 static size_t on_header(char *line, size_t one, size_t n, void *arg)
@@ -44,15 +47,11 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
         t->stop = STOP_HEAD;
         return 0;
     }
-    if (!t->head && !(t->head = malloc(KB_HTTP_HEAD_BYTES + 2))) {
-        t->stop = STOP_MEMORY;
-        return 0;
-    }
     if (n >= 5 && memcmp(line, "HTTP/", 5) == 0 && !t->bodied)
-        t->head_used = 0;               /* of an interim answer, or a proxy's */
-    else if (!t->bodied)                /* and none of a trailer */
-        keep_header(t, line, n);
-    return n;
+        t->head.used = 0;               /* of an interim answer, or a proxy's */
+    else if (!t->bodied && keep_header(t, line, n))     /* none of a trailer */
+        t->stop = STOP_MEMORY;
+    return t->stop ? 0 : n;
 }
 
 static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
@@ -67,21 +66,10 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
     if (n > fits)
         t->stop = STOP_BODY;
     size_t keep = n > fits ? fits : n;
-    if (keep > t->body_cap - t->body_used) {
-        size_t cap = t->body_cap ? t->body_cap : 1024;
-        while (cap - t->body_used < keep)
-            cap *= 2;
-        char *grown = realloc(t->body, cap);
-        if (!grown) {
-            t->stop = STOP_MEMORY;
-            return 0;
-        }
-        t->body = grown;
-        t->body_cap = cap;
+    if (kb_bytes_add(&t->body, bytes, keep)) {
+        t->stop = STOP_MEMORY;
+        return 0;
     }
-    if (keep)
-        memcpy(t->body + t->body_used, bytes, keep);
-    t->body_used += keep;
     t->seen_bytes += keep;
     return t->stop ? 0 : n;
 }
@@ -168,7 +156,7 @@ static CURLcode set_trust(struct transfer *t, const struct kb_http_request *r)
     }
     bool file_first = t->ca_from && strcmp(t->ca_from, "SSL_CERT_FILE") != 0;
     bool wants_dir = dir && *dir && !file_first;
-    if (!code && (wants_dir || kb_http_has_ca(t))) {
+    if (!code && (wants_dir || t->ca)) {
         code = t->curl->easy_setopt(t->easy, CURLOPT_CAPATH, wants_dir ? dir : NULL);
         if (!code)
             code = t->curl->easy_setopt(t->easy, CURLOPT_PROXY_CAPATH,
@@ -223,8 +211,8 @@ void kb_http_discard(struct transfer *t)
         return;
     t->curl->easy_cleanup(t->easy);
     t->curl->slist_free_all(t->send);
-    free(t->head);
-    free(t->body);
+    kb_bytes_free(&t->head);
+    kb_bytes_free(&t->body);
     free(t);
 }
 

@@ -155,34 +155,22 @@ void kb_http_late(struct transfer *t, const char *reason)
              t->seen_bytes);
 }
 
-/* The file that libcurl was built with; NULL when it is not here. */
-static const char *built_in_ca(const struct transfer *t)
+/* The file that libcurl was built with or, when a binary brought from elsewhere
+ * does not find it here, the distribution's own. A libcurl without one has
+ * another store. */
+static const char *installed_ca(const struct transfer *t)
 {
     const curl_version_info_data *v = t->curl->version_info(CURLVERSION_NOW);
-    bool named = v->age >= CURLVERSION_SEVENTH && v->cainfo;
-    return named && !access(v->cainfo, R_OK) ? v->cainfo : NULL;
-}
-
-/* A binary brought from elsewhere finds its own distribution's path missing. */
-static const char *usual_ca(const struct transfer *t)
-{
-    static const char *const places[] = {
+    const char *const places[] = {
+        v->age >= CURLVERSION_SEVENTH ? v->cainfo : NULL,
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     };
-    const curl_version_info_data *v = t->curl->version_info(CURLVERSION_NOW);
-    if (v->age < CURLVERSION_SEVENTH || !v->cainfo || built_in_ca(t))
-        return NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    for (size_t i = 0; places[0] && i < sizeof places / sizeof *places; i++)
         if (!access(places[i], R_OK))
             return places[i];
     return NULL;
-}
-
-bool kb_http_has_ca(const struct transfer *t)
-{
-    return t->ca || built_in_ca(t);
 }
 
 void kb_http_find_ca(struct transfer *t, const char *given)
@@ -198,5 +186,5 @@ void kb_http_find_ca(struct transfer *t, const char *given)
         }
     }
     if (!t->ca && !getenv("SSL_CERT_DIR"))
-        t->ca = usual_ca(t);
+        t->ca = installed_ca(t);
 }

@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 
 #include "clock.h"
+#include "system/io.h"
 
 enum { MOST_CONNECTIONS = 32, CONNECTION_BYTES = 16384, SILENCE_S = 10 };
 
@@ -31,25 +32,10 @@ struct kb_serve {
     struct text texts[KB_SERVE_MOST];
     size_t count;
     uint64_t requests;
-    struct MHD_Response *refusal[3];
 };
 
-static const struct { unsigned status; const char *text; } refusals[3] = {
-    { MHD_HTTP_FORBIDDEN, "403: not without the address that was printed\n" },
-    { MHD_HTTP_NOT_FOUND, "404: there is nothing here\n" },
-    { MHD_HTTP_METHOD_NOT_ALLOWED, "405: this page can only be read\n" },
-};
-
-static bool is_word(const char *s, const char *others)
-{
-    for (; *s; s++) {
-        bool plain = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z')
-                     || (*s >= '0' && *s <= '9');
-        if (!plain && !strchr(others, *s))
-            return false;
-    }
-    return true;
-}
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789-_/";
 
 /* Headers that every answer has; false when there is no memory. */
 static bool add_headers(struct MHD_Response *r, const char *type,
@@ -109,10 +95,16 @@ static struct text *find(kb_serve *s, const char *path)
     return NULL;
 }
 
-static enum MHD_Result refuse(kb_serve *s, struct MHD_Connection *c, size_t why)
+static enum MHD_Result refuse(kb_serve *s, struct MHD_Connection *c,
+                              unsigned status, const char *text)
 {
+    struct MHD_Response *r = make(text, strlen(text), "text/plain; charset=utf-8",
+                                  NULL);
+    enum MHD_Result done = r ? MHD_queue_response(c, status, r) : MHD_NO;
+    if (r)
+        MHD_destroy_response(r);
     s->requests++;
-    return MHD_queue_response(c, refusals[why].status, s->refusal[why]);
+    return done;
 }
 
 static enum MHD_Result answer(void *self, struct MHD_Connection *c,
@@ -131,16 +123,18 @@ static enum MHD_Result answer(void *self, struct MHD_Connection *c,
     }
     const char *host =
         MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    if (!host || (strcasecmp(host, s->host[0]) && strcasecmp(host, s->host[1])))
-        return refuse(s, c, 0);
-    const char *path = below_token(s, url);
+    bool ours = host && (!strcasecmp(host, s->host[0])
+                         || !strcasecmp(host, s->host[1]));
+    const char *path = ours ? below_token(s, url) : NULL;
     if (!path)
-        return refuse(s, c, 0);
+        return refuse(s, c, MHD_HTTP_FORBIDDEN,
+                      "403: not without the address that was printed\n");
     if (!reads)
-        return refuse(s, c, 2);
+        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED,
+                      "405: this page can only be read\n");
     const struct text *t = find(s, path);
     if (!t)
-        return refuse(s, c, 1);
+        return refuse(s, c, MHD_HTTP_NOT_FOUND, "404: there is nothing here\n");
     s->requests++;
     return MHD_queue_response(c, MHD_HTTP_OK, t->response);
 }
@@ -179,27 +173,19 @@ static kb_status start(kb_serve *s, uint16_t port)
 kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out)
 {
     size_t n = strlen(token);
-    if (n < 16 || n > KB_SERVE_TOKEN_BYTES || !is_word(token, "-_"))
+    if (n < 16 || n > KB_SERVE_TOKEN_BYTES || strspn(token, letters) != n
+        || strchr(token, '/'))
         return KB_EINVAL;
-    kb_status st = KB_ENOMEM;
     kb_serve *s = calloc(1, sizeof *s);
     if (!s)
-        goto fail;
+        return KB_ENOMEM;
     memcpy(s->token, token, n + 1);
     s->token_bytes = n;
-    for (size_t i = 0; i < 3; i++) {
-        s->refusal[i] = make(refusals[i].text, strlen(refusals[i].text),
-                             "text/plain; charset=utf-8", NULL);
-        if (!s->refusal[i])
-            goto fail;
-    }
-    st = start(s, port);
+    kb_status st = start(s, port);
     if (st)
-        goto fail;
-    *out = s;
-    return KB_OK;
-fail:
-    kb_serve_close(s);
+        kb_serve_close(s);
+    else
+        *out = s;
     return st;
 }
 
@@ -212,9 +198,6 @@ void kb_serve_close(kb_serve *s)
         MHD_stop_daemon(s->daemon);
     for (size_t i = 0; i < s->count; i++)
         MHD_destroy_response(s->texts[i].response);
-    for (size_t i = 0; i < 3; i++)
-        if (s->refusal[i])
-            MHD_destroy_response(s->refusal[i]);
     free(s);
     errno = saved;
 }
@@ -232,7 +215,7 @@ uint64_t kb_serve_requests(const kb_serve *s)
 kb_status kb_serve_publish(kb_serve *s, const char *path, const char *type,
                            const char *policy, const void *bytes, size_t n)
 {
-    if (strlen(path) >= KB_SERVE_PATH_BYTES || !is_word(path, "_-/"))
+    if (strlen(path) >= KB_SERVE_PATH_BYTES || path[strspn(path, letters)])
         return KB_EINVAL;
     struct text *t = find(s, path);
     if (!t && s->count == KB_SERVE_MOST)
@@ -250,26 +233,21 @@ kb_status kb_serve_publish(kb_serve *s, const char *path, const char *type,
     return KB_OK;
 }
 
-/* Milliseconds until the library wants its turn, at most limit_ms. */
-static int wait_ms(kb_serve *s, int64_t limit_ms)
-{
-    MHD_UNSIGNED_LONG_LONG own;
-    if (MHD_get_timeout(s->daemon, &own) == MHD_YES && (int64_t)own < limit_ms)
-        return (int)own;
-    return (int)limit_ms;
-}
-
 kb_status kb_serve_turn(kb_serve *s, int64_t timeout_ns)
 {
     int64_t end_ns = kb_clock_now_ns() + timeout_ns;
     for (;;) {
         if (MHD_run(s->daemon) != MHD_YES)
             return KB_ESYS;
-        int64_t left_ms = (end_ns - kb_clock_now_ns() + 999999) / 1000000;
-        if (left_ms <= 0)
+        int wait_ms = kb_io_left_ms(end_ns);
+        if (wait_ms == 0)
             return KB_OK;
+        MHD_UNSIGNED_LONG_LONG own;
+        if (MHD_get_timeout(s->daemon, &own) == MHD_YES
+            && own < (unsigned)wait_ms)
+            wait_ms = (int)own;
         struct pollfd fd = { .fd = s->epoll_fd, .events = POLLIN };
-        if (poll(&fd, 1, wait_ms(s, left_ms < 60000 ? left_ms : 60000)) < 0)
+        if (poll(&fd, 1, wait_ms) < 0)
             return errno == EINTR ? KB_EINTR : KB_ESYS;
     }
 }
