@@ -201,27 +201,13 @@ static double square_apart(const double *a, const double *b, size_t dim)
     return square;
 }
 
-/* Rows of f->z = (x - mean) / deviation, by the same Welford pass as observe,
- * so that both forms agree on what varies. */
-static void standardise(struct fit *f, const double *x)
+/* Rows of f->z = (x - mean) / deviation, of a state that has observed all. */
+static void standardise(struct fit *f, const kb_cluster *c, const double *x)
 {
-    double mean[KB_CLUSTER_MAX_DIM] = { 0 };
-    double spread[KB_CLUSTER_MAX_DIM] = { 0 };
-    for (size_t i = 0; i < f->n; i++) {
-        const double *row = x + i * f->dim;
-        double share = 1 / (double)(i + 1);
-        for (size_t d = 0; d < f->dim; d++) {
-            double before = row[d] - mean[d];
-            mean[d] += before * share;
-            spread[d] += before * (row[d] - mean[d]);
-        }
-    }
-    for (size_t d = 0; d < f->dim; d++)
-        spread[d] = sqrt(weight_of(spread[d] / (double)f->n));
     for (size_t i = 0; i < f->n; i++)
         for (size_t d = 0; d < f->dim; d++) {
             size_t at = i * f->dim + d;
-            f->z[at] = (x[at] - mean[d]) * spread[d];
+            f->z[at] = (x[at] - c->mean[d]) * sqrt(c->weight[d]);
         }
 }
 
@@ -340,14 +326,12 @@ static void adopt(kb_cluster *c, const struct fit *f, const double *x)
     size_t name[KB_CLUSTER_MAX_K];
     for (size_t id = 0; id < f->live; id++)
         name[id] = f->live;
-    forget(c);
     for (size_t i = 0; i < f->n; i++) {
         size_t old = f->id[i];
         if (name[old] == f->live)
             name[old] = c->live++;
         f->id[i] = name[old];
         join(c, f->id[i], x + i * c->dim);
-        observe(c, x + i * c->dim);
     }
 }
 
@@ -368,7 +352,10 @@ kb_status kb_cluster_fit(kb_cluster *c, const double *x, size_t n, size_t *ids)
     f.z = work;
     f.near = f.z + n * c->dim;
     f.centre = f.near + n;
-    standardise(&f, x);
+    forget(c);
+    for (size_t i = 0; i < n; i++)
+        observe(c, x + i * c->dim);
+    standardise(&f, c, x);
     seed_centres(&f, c->k, c->seed);
     lloyd(&f);
     adopt(c, &f, x);

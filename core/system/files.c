@@ -12,15 +12,9 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "io.h"
 
-enum { TEMP_TAIL_BYTES = 24, FIRST_READ_BYTES = 1 << 14 };
-
-static void close_keeping_errno(int fd)
-{
-    int saved = errno;
-    close(fd);
-    errno = saved;
-}
+enum { TEMP_TAIL_BYTES = 24 };
 
 enum kb_files_kind kb_files_kind(const char *path)
 {
@@ -65,151 +59,58 @@ kb_status kb_files_mkdir_p(const char *path)
     return st;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-struct names {
-    char **at;
-    size_t count, room, bytes;
-};
-
-static void free_names(struct names *list)
+static int not_dots(const struct dirent *e)
 {
-    for (size_t i = 0; i < list->count; i++)
-        free(list->at[i]);
-    free(list->at);
-}
-
-static kb_status add_name(struct names *list, const char *name)
-{
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 32;
-        char **at = realloc(list->at, room * sizeof *at);
-        if (!at)
-            return KB_ENOMEM;
-        list->at = at;
-        list->room = room;
-    }
-    char *copy = strdup(name);
-    if (!copy)
-        return KB_ENOMEM;
-    list->at[list->count++] = copy;
-    list->bytes += strlen(name) + 1;
-    return KB_OK;
-}
-
-static kb_status read_names(const char *path, struct names *list)
-{
-    kb_status st = KB_OK;
-    DIR *dir = opendir(path);
-    if (!dir)
-        return KB_ESYS;
-    while (!st) {
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (!entry) {
-            st = errno ? KB_ESYS : KB_OK;
-            break;
-        }
-        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-            st = add_name(list, entry->d_name);
-    }
-    int saved = errno;
-    closedir(dir);
-    errno = saved;
-    return st;
+    return strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
 }
 
 kb_status kb_files_list(const char *path, char **names, size_t *count)
 {
-    struct names list = { NULL, 0, 0, 0 };
-    kb_status st = read_names(path, &list);
-    if (st)
-        goto done;
-    st = KB_ENOMEM;
-    char *block = malloc(list.bytes + 1);
-    if (!block)
-        goto done;
-    if (list.count)
-        qsort(list.at, list.count, sizeof *list.at, by_name);
-    char *at = block;
-    for (size_t i = 0; i < list.count; i++)
-        at = stpcpy(at, list.at[i]) + 1;
-    *at = '\0';
-    *names = block;
-    *count = list.count;
-    st = KB_OK;
-
-done:;
-    int saved = errno;
-    free_names(&list);
-    errno = saved;
-    return st;
-}
-
-/* Reads to the end; *data grows by doubling and is the caller's even on
- * failure. */
-static kb_status read_all(int fd, size_t max_bytes, char **data, size_t *n)
-{
-    size_t room = 0;
-    for (;;) {
-        if (*n == room) {
-            room = room ? 2 * room : FIRST_READ_BYTES;
-            char *more = realloc(*data, room);
-            if (!more)
-                return KB_ENOMEM;
-            *data = more;
-        }
-        ssize_t got = read(fd, *data + *n, room - *n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return KB_ESYS;
-        if (got == 0)
-            return KB_OK;
-        *n += (size_t)got;
-        if (*n > max_bytes) {
-            errno = EFBIG;
-            return KB_ESYS;
-        }
+    struct dirent **entry;
+    struct kb_bytes all = { 0 };
+    int n = scandir(path, &entry, not_dots, by_bytes);
+    if (n < 0)
+        return errno == ENOMEM ? KB_ENOMEM : KB_ESYS;
+    kb_status st = kb_bytes_reserve(&all, 0);
+    for (int i = 0; i < n; i++) {
+        if (!st)
+            st = kb_bytes_add(&all, entry[i]->d_name,
+                              strlen(entry[i]->d_name) + 1);
+        free(entry[i]);
     }
+    free(entry);
+    if (st) {
+        kb_bytes_free(&all);
+        return st;
+    }
+    *names = all.at;
+    *count = (size_t)n;
+    return KB_OK;
 }
 
 kb_status kb_files_read(const char *path, size_t max_bytes, char **data,
                         size_t *n)
 {
-    char *block = NULL;
-    size_t length = 0;
+    struct kb_bytes b = { 0 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return KB_ESYS;
-    kb_status st = read_all(fd, max_bytes, &block, &length);
-    close_keeping_errno(fd);
+    kb_status st = kb_io_read_all(fd, max_bytes, INT64_MAX, &b);
+    kb_io_close(&fd);
     if (st) {
-        int saved = errno;
-        free(block);
+        int saved = st == KB_EFULL ? EFBIG : errno;
+        kb_bytes_free(&b);
         errno = saved;
-        return st;
+        return st == KB_EFULL ? KB_ESYS : st;
     }
-    *data = block;
-    *n = length;
+    *data = b.at;
+    *n = b.used;
     return KB_OK;
-}
-
-static kb_status write_all(int fd, const char *data, size_t n)
-{
-    while (n > 0) {
-        ssize_t put = write(fd, data, n);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return KB_ESYS;
-        data += put;
-        n -= (size_t)put;
-    }
-    return fsync(fd) ? KB_ESYS : KB_OK;
 }
 
 /* Some file systems cannot sync a folder and say EINVAL; the rename stands. */
@@ -219,7 +120,7 @@ static kb_status sync_folder(const char *path)
     if (fd < 0)
         return KB_ESYS;
     kb_status st = fsync(fd) && errno != EINVAL ? KB_ESYS : KB_OK;
-    close_keeping_errno(fd);
+    kb_io_close(&fd);
     return st;
 }
 
@@ -243,16 +144,17 @@ static kb_status write_temp(const char *temp, const void *data, size_t n)
     int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return KB_ESYS;
-    kb_status st = write_all(fd, data, n);
-    if (st)
-        close_keeping_errno(fd);
-    else if (close(fd))
+    kb_status st = kb_io_write(fd, data, n, INT64_MAX);
+    if (!st && fsync(fd))
         st = KB_ESYS;
-    if (st) {
-        int saved = errno;
-        unlink(temp);
-        errno = saved;
+    int saved = errno;
+    if (close(fd) && !st) {
+        st = KB_ESYS;
+        saved = errno;
     }
+    if (st)
+        unlink(temp);
+    errno = saved;
     return st;
 }
 
@@ -314,21 +216,6 @@ kb_status kb_files_lock(const char *path, FILE **lock)
 
 const char *kb_files_errno_name(int error)
 {
-    static const struct {
-        int error;
-        const char *name;
-    } known[] = {
-        { ENOENT,  "ENOENT"  }, { EACCES,       "EACCES"       },
-        { EEXIST,  "EEXIST"  }, { ENOTDIR,      "ENOTDIR"      },
-        { EISDIR,  "EISDIR"  }, { ENOSPC,       "ENOSPC"       },
-        { EDQUOT,  "EDQUOT"  }, { EFBIG,        "EFBIG"        },
-        { EROFS,   "EROFS"   }, { EPERM,        "EPERM"        },
-        { EMFILE,  "EMFILE"  }, { ENAMETOOLONG, "ENAMETOOLONG" },
-        { ELOOP,   "ELOOP"   }, { EIO,          "EIO"          },
-        { EAGAIN,  "EAGAIN"  },
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].error == error)
-            return known[i].name;
-    return "ESYS";
+    const char *name = strerrorname_np(error);
+    return name ? name : "ESYS";
 }

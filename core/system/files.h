@@ -45,8 +45,7 @@ KB_MUST_USE kb_status kb_files_temp_dir(char *path, size_t max_bytes);
  * fclose or the process ends, however it ends. ESYS; EAGAIN: another has it. */
 KB_MUST_USE kb_status kb_files_lock(const char *path, FILE **lock);
 
-/* "ENOSPC" for the errno values a script may want to tell apart, else
- * "ESYS". */
+/* "ENOSPC" for that value of errno; "ESYS" for none. */
 const char *kb_files_errno_name(int error);
 
 #endif

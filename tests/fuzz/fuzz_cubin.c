@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     kb_cubin *c = NULL;
-    char why[KB_CUBIN_WHY], names[256];
+    char why[KB_CUBIN_WHY];
     struct kb_cubin_entry entry;
     kb_status st = kb_cubin_open(bytes, n, 0, &c, why, sizeof why);
     if (st) {
@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
             abort();
         return 0;
     }
-    kb_cubin_names(c, names, sizeof names);
     for (size_t i = 0; i < kb_cubin_entries(c); i++) {
         const struct kb_cubin_entry *e = kb_cubin_at(c, i);
         if (kb_cubin_entry(c, e->name, &entry) || e->params > KB_CUBIN_PARAMS)

@@ -439,11 +439,6 @@ void kb_cubin_close(kb_cubin *c)
     free(c);
 }
 
-uint32_t kb_cubin_sm(const kb_cubin *c)
-{
-    return c->sm;
-}
-
 size_t kb_cubin_entries(const kb_cubin *c)
 {
     return c->entries;
@@ -464,12 +459,4 @@ kb_status kb_cubin_entry(const kb_cubin *c, const char *name,
             return KB_OK;
         }
     return KB_EINVAL;
-}
-
-void kb_cubin_names(const kb_cubin *c, char *text, size_t cap)
-{
-    text[0] = '\0';
-    for (size_t i = 0, used = 0; i < c->entries && used < cap; i++)
-        used += (size_t)snprintf(text + used, cap - used, "%s%s",
-                                 i ? ", " : "", c->entry[i].is.name);
 }

@@ -51,9 +51,6 @@ KB_MUST_USE kb_status kb_cubin_open(const void *bytes, size_t n, uint32_t sm,
                                     kb_cubin **out, char *why, size_t cap);
 void kb_cubin_close(kb_cubin *c);
 
-/* Its architecture: 90. */
-uint32_t kb_cubin_sm(const kb_cubin *c);
-
 /* In the order of the file. i < entries. */
 size_t kb_cubin_entries(const kb_cubin *c);
 const struct kb_cubin_entry *kb_cubin_at(const kb_cubin *c, size_t i);
@@ -61,8 +58,5 @@ const struct kb_cubin_entry *kb_cubin_at(const kb_cubin *c, size_t i);
 /* EINVAL: there is no kernel of that name. */
 KB_MUST_USE kb_status kb_cubin_entry(const kb_cubin *c, const char *name,
                                      struct kb_cubin_entry *out);
-
-/* "saxpy, two", cut to cap, for a message. */
-void kb_cubin_names(const kb_cubin *c, char *text, size_t cap);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "system/files.h"
 #include "system/io.h"
 #include "system/process.h"
 #include "system/tool.h"
@@ -51,12 +52,9 @@ kb_status kb_sass_text(const char *tool, const void *cubin, size_t n,
                        char *text, size_t cap, size_t *used)
 {
     char real[PATH_BYTES], dir[PATH_BYTES];
-    const char *tmp = getenv("TMPDIR");
     if (!realpath(tool, real) || access(real, X_OK))
         return KB_EINVAL;
-    snprintf(dir, sizeof dir, "%.3000s/kernelband-sass-XXXXXX",
-             tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir))
+    if (kb_files_temp_dir(dir, sizeof dir))
         return KB_ESYS;
     kb_status st = write_file(dir, cubin, n);
     if (!st)
