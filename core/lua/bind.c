@@ -138,6 +138,18 @@ int kb_bind_done(lua_State *L, kb_status status)
     return 1;
 }
 
+int kb_bind_push_integer(lua_State *L, lua_Integer x)
+{
+    lua_pushinteger(L, x);
+    return 1;
+}
+
+int kb_bind_push_number(lua_State *L, double x)
+{
+    lua_pushnumber(L, x);
+    return 1;
+}
+
 void kb_bind_set_integer(lua_State *L, const char *key, lua_Integer value)
 {
     lua_pushinteger(L, value);

@@ -96,6 +96,10 @@ int kb_bind_fail_about(lua_State *L, kb_status status, const char *what);
 /* Pushes true and returns 1, or fails with status. */
 int kb_bind_done(lua_State *L, kb_status status);
 
+/* [] -> [x]; returns 1. */
+int kb_bind_push_integer(lua_State *L, lua_Integer x);
+int kb_bind_push_number(lua_State *L, double x);
+
 /* [t] -> [t]; t[key] = value. */
 void kb_bind_set_integer(lua_State *L, const char *key, lua_Integer value);
 void kb_bind_set_number(lua_State *L, const char *key, double value);

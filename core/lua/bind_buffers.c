@@ -30,6 +30,7 @@
 #include "bind_device.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 KB_CLASS(buffers, kb_buffers_free);
@@ -44,12 +45,17 @@ static kb_buffers *self(lua_State *L)
     return buffers_at(L, 1);
 }
 
-static enum kb_dtype check_dtype(lua_State *L, int idx)
+static enum kb_dtype to_dtype(lua_State *L, const char *name)
 {
     enum kb_dtype dtype = KB_F32;
-    if (kb_dtype_parse(luaL_checkstring(L, idx), &dtype))
-        luaL_error(L, "unknown dtype '%s'", lua_tostring(L, idx));
+    if (kb_dtype_parse(name, &dtype))
+        luaL_error(L, "unknown dtype '%s'", name);
     return dtype;
+}
+
+static enum kb_dtype check_dtype(lua_State *L, int idx)
+{
+    return to_dtype(L, luaL_checkstring(L, idx));
 }
 
 static void check_one_arg(lua_State *L, int idx, struct kb_arg *a)
@@ -161,8 +167,7 @@ static int buffers_get(lua_State *L)
     size_t slot = check_slot(L, 4, b);
     double value = 0;
     must(L, kb_buffers_get(b, i, slot, at, &value));
-    lua_pushnumber(L, value);
-    return 1;
+    return kb_bind_push_number(L, value);
 }
 
 static int buffers_turn(lua_State *L)
@@ -193,11 +198,11 @@ static int buffers_denormals(lua_State *L)
 {
     kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b), found = 0;
-    if (kb_buffers_denormals(b, i, check_dtype(L, 3), &found))
+    if (kb_buffers_denormals(b, i, check_dtype(L, 3), &found)) {
         luaL_pushfail(L);
-    else
-        lua_pushinteger(L, (lua_Integer)found);
-    return 1;
+        return 1;
+    }
+    return kb_bind_push_integer(L, (lua_Integer)found);
 }
 
 static int buffers_mutate(lua_State *L)
@@ -216,8 +221,7 @@ static int buffers_mutate(lua_State *L)
                   "dimensions that are not the array's");
     must(L, kb_buffers_mutate(b, i, kind, from, (size_t)rows, (size_t)cols,
                               check_seed(L, 7), &other));
-    lua_pushinteger(L, (lua_Integer)other);
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)other);
 }
 
 static int buffers_take(lua_State *L)
@@ -273,31 +277,28 @@ static int buffers_digest(lua_State *L)
     kb_buffers *b = self(L);
     uint64_t digest = 0;
     must(L, kb_buffers_digest(b, check_slot(L, 2, b), &digest));
-    lua_pushinteger(L, (lua_Integer)digest);
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)digest);
 }
 
 static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
 {
+    double terms = 1, c2 = NAN, tolerance = NAN, underflow = 1;
+    const char *sum = NULL;
+    bool exact = false;
     luaL_checktype(L, idx, LUA_TTABLE);
-    lua_getfield(L, idx, "reduction");                  /* [.. k] */
-    struct kb_bound b = kb_tensor_bound(dtype, luaL_optnumber(L, -1, 1));
-    const double smallest_normal = dtype == KB_F64 ? DBL_MIN : FLT_MIN;
-    lua_getfield(L, idx, "c2");                         /* [.. c2] */
-    b.c2 = luaL_optnumber(L, -1, b.c2);
-    lua_getfield(L, idx, "exact");                      /* [.. exact] */
-    b.exact = b.exact || lua_toboolean(L, -1);
-    lua_getfield(L, idx, "tolerance");                  /* [.. tolerance] */
-    if (!lua_isnil(L, -1)) {    /* a task's own absolute slack */
-        b.tiny = luaL_checknumber(L, -1);
-        b.exact = false;
-    }
-    lua_getfield(L, idx, "underflow");                  /* [.. times] */
-    b.tiny += (luaL_optnumber(L, -1, 1) - 1) * smallest_normal;
-    lua_getfield(L, idx, "accumulate");                 /* [.. dtype] */
-    if (!lua_isnil(L, -1))
-        b.u_acc = kb_dtype_roundoff(check_dtype(L, -1));
-    lua_pop(L, 6);
+    kb_bind_options(L, idx, (const struct kb_option[]) {
+        { .name = "reduction", .number = &terms }, { .name = "c2", .number = &c2 },
+        { .name = "exact", .flag = &exact }, { .name = "accumulate", .text = &sum },
+        { .name = "tolerance", .number = &tolerance },
+        { .name = "underflow", .number = &underflow }, { 0 }
+    });
+    struct kb_bound b = kb_tensor_bound(dtype, terms);
+    b.c2 = isnan(c2) ? b.c2 : c2;
+    b.exact = (b.exact || exact) && isnan(tolerance);
+    b.tiny = isnan(tolerance) ? b.tiny : tolerance;     /* a task's own slack */
+    b.tiny += (underflow - 1) * (dtype == KB_F64 ? DBL_MIN : FLT_MIN);
+    if (sum)
+        b.u_acc = kb_dtype_roundoff(to_dtype(L, sum));
     return b;
 }
 

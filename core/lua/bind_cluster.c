@@ -44,8 +44,7 @@ static int push_id(lua_State *L, kb_status st, size_t id)
 {
     if (st)
         return kb_bind_fail(L, st);
-    lua_pushinteger(L, (lua_Integer)id + 1);
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)id + 1);
 }
 
 /* Reading a list can run its metamethods, which may close the cluster: hence
@@ -85,8 +84,7 @@ static int cluster_count(lua_State *L)
 {
     const kb_cluster *c = self(L);
     size_t id = check_id(L, kb_cluster_k(c));
-    lua_pushinteger(L, (lua_Integer)kb_cluster_count(c, id));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_cluster_count(c, id));
 }
 
 /* Point i of the list at 2 into x. */
@@ -124,8 +122,7 @@ static int cluster_fit(lua_State *L)
 
 static int cluster_len(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_cluster_live(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_cluster_live(self(L)));
 }
 
 void kb_bind_cluster(lua_State *L)

@@ -70,8 +70,7 @@ static int device_language(lua_State *L)
 
 static int device_gpus(lua_State *L)
 {
-    lua_pushinteger(L, kb_cuda_count());
-    return 1;
+    return kb_bind_push_integer(L, kb_cuda_count());
 }
 
 static void set_size(lua_State *L, const char *key, uint64_t value)
@@ -232,8 +231,7 @@ static int program_launch(lua_State *L)
     kb_status st = kb_program_launch(p, (uint64_t)n, timeout_ns, &elapsed_ns);
     if (st)
         return kb_bind_fail_text(L, st, p->why);
-    lua_pushinteger(L, elapsed_ns);
-    return 1;
+    return kb_bind_push_integer(L, elapsed_ns);
 }
 
 static int program_run(lua_State *L)
@@ -286,8 +284,7 @@ static int program_occupancy(lua_State *L)
     kb_status st = kb_program_occupancy(p, (size_t)i - 1, &share);
     if (st)
         return kb_bind_fail(L, st);
-    lua_pushnumber(L, share);
-    return 1;
+    return kb_bind_push_number(L, share);
 }
 
 static const luaL_Reg device_methods[] = {

@@ -88,8 +88,7 @@ static int gp_track(lua_State *L)
     kb_status st = kb_gp_track(self(L), x, &place);
     if (st)
         return kb_bind_fail(L, st);
-    lua_pushinteger(L, (lua_Integer)place + 1);
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)place + 1);
 }
 
 static size_t check_place(lua_State *L, const kb_gp *g)
@@ -112,8 +111,7 @@ static int gp_improvement(lua_State *L)
 {
     kb_gp *g = self(L);
     size_t place = check_place(L, g);
-    lua_pushnumber(L, kb_gp_improvement(g, place, number(L, 3, "best")));
-    return 1;
+    return kb_bind_push_number(L, kb_gp_improvement(g, place, number(L, 3, "best")));
 }
 
 static int gp_means(lua_State *L)
@@ -152,8 +150,7 @@ static int gp_forget(lua_State *L)
 
 static int gp_len(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_gp_count(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_gp_count(self(L)));
 }
 
 void kb_bind_gp(lua_State *L)

@@ -40,44 +40,22 @@ static int http_new(lua_State *L)
     return st ? kb_bind_fail_text(L, st, why) : 1;
 }
 
-/* Element i of the pair at the top. Values are never part of an error. */
-static const char *header_part(lua_State *L, lua_Integer at, lua_Integer i)
-{
-    size_t n = 0;
-    bool good = lua_geti(L, -1, i) == LUA_TSTRING;      /* [.. pair text] */
-    const char *text = good ? lua_tolstring(L, -1, &n) : "";
-    if (!good || strlen(text) != n)
-        luaL_argerror(L, 2, lua_pushfstring(L,
-            "header %I: its %s must be a string without NUL", (LUAI_UACINT)at,
-            i == 1 ? "name" : "value"));
-    lua_pop(L, 1);
-    return text;
-}
-
 static size_t read_headers(lua_State *L, const char **out)
 {
-    int type = lua_getfield(L, 2, "headers");           /* [.. headers] */
-    if (type == LUA_TNIL) {
-        lua_pop(L, 1);
+    if (lua_getfield(L, 2, "headers") == LUA_TNIL)      /* [.. headers] */
         return 0;
-    }
-    luaL_argcheck(L, type == LUA_TTABLE, 2, "'headers' must be a table");
-    lua_Integer n = luaL_len(L, -1);
-    luaL_argcheck(L, n <= MAX_HEADERS, 2, "'headers' has more than 64");
-    for (lua_Integer i = 0; i < n; i++) {
-        luaL_argcheck(L, lua_geti(L, -1, i + 1) == LUA_TTABLE, 2,
-                      "'headers' must hold pairs { name, value }");
-        out[2 * i] = header_part(L, i + 1, 1);          /* [.. headers pair] */
-        out[2 * i + 1] = header_part(L, i + 1, 2);
+    size_t n = kb_bind_length(L, lua_gettop(L), MAX_HEADERS);
+    for (size_t i = 0; i < n; i++) {
+        lua_geti(L, -1, (lua_Integer)i + 1);            /* [.. headers pair] */
+        kb_bind_words(L, lua_gettop(L), "a header", out + 2 * i, 2, 2);
         lua_pop(L, 1);
     }
-    lua_pop(L, 1);
-    return (size_t)n;
+    return n;
 }
 
 static int http_start(lua_State *L)
 {
-    const char *headers[2 * MAX_HEADERS], *body = NULL, *why;
+    const char *headers[2 * MAX_HEADERS + 1], *body = NULL, *why;
     kb_http *h = self(L);
     struct kb_http_request r = {
         .method = "POST", .headers = headers, .max_bytes = 16 << 20,
@@ -106,8 +84,7 @@ static int http_start(lua_State *L)
     kb_status st = kb_http_start(h, &r, &id, &why);
     if (st)
         return kb_bind_fail_text(L, st, why);
-    lua_pushinteger(L, (lua_Integer)id);
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)id);
 }
 
 /* [answer] -> [answer]; a name that comes twice is one, with a comma between. */
@@ -175,8 +152,7 @@ static int http_cancel(lua_State *L)
 
 static int http_len(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_http_count(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_http_count(self(L)));
 }
 
 void kb_bind_http(lua_State *L)

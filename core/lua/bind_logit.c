@@ -47,8 +47,7 @@ static int logit_p(lua_State *L)
     kb_status st = kb_logit_p(self(L), x, &p);
     if (st)
         return kb_bind_fail(L, st);
-    lua_pushnumber(L, p);
-    return 1;
+    return kb_bind_push_number(L, p);
 }
 
 static int logit_learn(lua_State *L)
@@ -62,8 +61,7 @@ static int logit_learn(lua_State *L)
 
 static int logit_fit(lua_State *L)
 {
-    lua_pushinteger(L, kb_logit_fit(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, kb_logit_fit(self(L)));
 }
 
 static int logit_weights(lua_State *L)
@@ -77,8 +75,7 @@ static int logit_weights(lua_State *L)
 
 static int logit_len(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_logit_count(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_logit_count(self(L)));
 }
 
 void kb_bind_logit(lua_State *L)

@@ -45,10 +45,32 @@ static void read_three(lua_State *L, const char *key, uint32_t out[3])
     lua_pop(L, 1);
 }
 
-/* The table on top: one argument of a launch. */
-static void read_pass(lua_State *L, struct kb_launch *l, uint32_t i)
+/* Calls read for each table of the list called key of the table on top; returns
+ * how many, at most most. */
+static uint32_t each(lua_State *L, const char *key, lua_Integer most,
+                     void (*read)(lua_State *L, void *to, lua_Integer i),
+                     void *to)
+{
+    if (lua_getfield(L, -1, key) != LUA_TTABLE)         /* [.. t list] */
+        luaL_error(L, "launch plan: %s is missing", key);
+    lua_Integer n = luaL_len(L, -1);
+    if (n > most)
+        luaL_error(L, "launch plan: too many %s", key);
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_geti(L, -1, i + 1);                         /* [.. t list one] */
+        luaL_checktype(L, -1, LUA_TTABLE);
+        read(L, to, i);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return (uint32_t)n;
+}
+
+/* The table on top: argument i of a launch. */
+static void read_pass(lua_State *L, void *to, lua_Integer i)
 {
     static const char *const kinds[] = { "arg", "scratch", "int", NULL };
+    struct kb_launch *l = to;
     lua_getfield(L, -1, "kind");                        /* [.. t kind] */
     int kind = luaL_checkoption(L, -1, NULL, kinds);
     lua_pop(L, 1);
@@ -60,9 +82,10 @@ static void read_pass(lua_State *L, struct kb_launch *l, uint32_t i)
         l->arg[i].index = (uint32_t)field(L, "index", 1, KB_DEVICE_ARGS) - 1;
 }
 
-/* The table on top: one launch. */
-static void read_launch(lua_State *L, struct kb_launch *l)
+/* The table on top: launch i. */
+static void read_launch(lua_State *L, void *to, lua_Integer i)
 {
+    struct kb_launch *l = &((struct keeper *)to)->launch[i];
     lua_getfield(L, -1, "kernel");                      /* [.. t name] */
     const char *name = luaL_checkstring(L, -1);
     if (strlen(name) >= sizeof l->kernel)
@@ -72,24 +95,13 @@ static void read_launch(lua_State *L, struct kb_launch *l)
     read_three(L, "grid", l->grid);
     read_three(L, "block", l->block);
     l->shared_bytes = (uint32_t)field(L, "shared", 0, 1 << 30);
-    if (lua_getfield(L, -1, "args") != LUA_TTABLE)      /* [.. t args] */
-        luaL_error(L, "launch plan: args is missing");
-    lua_Integer n = luaL_len(L, -1);
-    if (n > KB_DEVICE_ARGS)
-        luaL_error(L, "launch plan: too many arguments");
-    l->args = (uint32_t)n;
-    for (uint32_t i = 0; i < l->args; i++) {
-        lua_geti(L, -1, i + 1);                         /* [.. args one] */
-        luaL_checktype(L, -1, LUA_TTABLE);
-        read_pass(L, l, i);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
+    l->args = each(L, "args", KB_DEVICE_ARGS, read_pass, l);
 }
 
-/* The table on top: one scratch buffer. */
-static void read_scratch(lua_State *L, struct kb_arg *a)
+/* The table on top: scratch buffer i. */
+static void read_scratch(lua_State *L, void *to, lua_Integer i)
 {
+    struct kb_arg *a = &((struct keeper *)to)->scratch[i];
     lua_getfield(L, -1, "dtype");                       /* [.. t dtype] */
     if (kb_dtype_parse(luaL_checkstring(L, -1), &a->dtype))
         luaL_error(L, "launch plan: unknown dtype");
@@ -105,22 +117,8 @@ void kb_bind_check_plan(lua_State *L, int idx, struct kb_plan *plan)
     struct keeper *k = lua_newuserdatauv(L, sizeof *k, 0);  /* [.. keeper] */
     memset(k, 0, sizeof *k);
     *plan = (struct kb_plan){ .launch = k->launch, .scratch = k->scratch };
-    static const char *const lists[] = { "launches", "scratch" };
-    for (int which = 0; which < 2; which++) {
-        lua_getfield(L, idx, lists[which]);             /* [.. list] */
-        luaL_checktype(L, -1, LUA_TTABLE);
-        lua_Integer n = luaL_len(L, -1);
-        if (n > (which ? MAX_SCRATCH : MAX_LAUNCHES))
-            luaL_error(L, "launch plan: too many %s", lists[which]);
-        for (lua_Integer i = 0; i < n; i++) {
-            lua_geti(L, -1, i + 1);                     /* [.. list one] */
-            luaL_checktype(L, -1, LUA_TTABLE);
-            if (which)
-                read_scratch(L, &k->scratch[plan->scratches++]);
-            else
-                read_launch(L, &k->launch[plan->launches++]);
-            lua_pop(L, 1);
-        }
-        lua_pop(L, 1);
-    }
+    lua_pushvalue(L, idx);                              /* [.. keeper plan] */
+    plan->launches = each(L, "launches", MAX_LAUNCHES, read_launch, k);
+    plan->scratches = each(L, "scratch", MAX_SCRATCH, read_scratch, k);
+    lua_pop(L, 1);
 }

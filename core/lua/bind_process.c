@@ -73,8 +73,7 @@ static int worker_log(lua_State *L)
 
 static int worker_pid(lua_State *L)
 {
-    lua_pushinteger(L, kb_child_pid(check_worker(L)));
-    return 1;
+    return kb_bind_push_integer(L, kb_child_pid(check_worker(L)));
 }
 
 static int worker_receive(lua_State *L)

@@ -40,22 +40,19 @@ static int rng_new(lua_State *L)
 
 static int rng_uniform(lua_State *L)
 {
-    lua_pushnumber(L, kb_rng_uniform(self(L)));
-    return 1;
+    return kb_bind_push_number(L, kb_rng_uniform(self(L)));
 }
 
 static int rng_below(lua_State *L)
 {
     struct kb_rng *r = self(L);
     lua_Integer n = kb_bind_integer(L, 2, "n", 1, LUA_MAXINTEGER);
-    lua_pushinteger(L, (lua_Integer)kb_rng_below(r, (uint64_t)n));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_rng_below(r, (uint64_t)n));
 }
 
 static int rng_normal(lua_State *L)
 {
-    lua_pushnumber(L, kb_rng_normal(self(L)));
-    return 1;
+    return kb_bind_push_number(L, kb_rng_normal(self(L)));
 }
 
 static int rng_split(lua_State *L)

@@ -54,14 +54,12 @@ static int serve_turn(lua_State *L)
 
 static int serve_port(lua_State *L)
 {
-    lua_pushinteger(L, kb_serve_port(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, kb_serve_port(self(L)));
 }
 
 static int serve_requests(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_serve_requests(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_serve_requests(self(L)));
 }
 
 void kb_bind_serve(lua_State *L)

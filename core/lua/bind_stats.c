@@ -48,8 +48,7 @@ static int stats_of(lua_State *L)
     double out = 0, *x = copy_list(L, MOST, &n);            /* [.. tmp] */
     statistic *of = statistics[lua_tointeger(L, lua_upvalueindex(1))].of;
     luaL_argcheck(L, of(x, n, &out) == KB_OK, 1, "expected numbers > 0");
-    lua_pushnumber(L, out);
-    return 1;
+    return kb_bind_push_number(L, out);
 }
 
 static int stats_quantile(lua_State *L)
@@ -60,8 +59,7 @@ static int stats_quantile(lua_State *L)
     kb_status st = kb_sample_quantile(x, n, q, &out);
     if (st)
         return luaL_error(L, "%s", kb_status_text(st));
-    lua_pushnumber(L, out);
-    return 1;
+    return kb_bind_push_number(L, out);
 }
 
 static int stats_paired(lua_State *L)

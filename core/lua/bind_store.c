@@ -125,14 +125,12 @@ static int store_exec(lua_State *L)
     }
     if (st)
         return fail(L, store, st);
-    lua_pushinteger(L, (lua_Integer)kb_store_changes(store));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_store_changes(store));
 }
 
 static int store_last_id(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_store_last_id(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_store_last_id(self(L)));
 }
 
 static void push_row(lua_State *L, kb_query *query)

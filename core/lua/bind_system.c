@@ -34,14 +34,12 @@ static int push_path(lua_State *L, kb_status st, const char *path,
 
 static int now_ns(lua_State *L)
 {
-    lua_pushinteger(L, kb_clock_now_ns());
-    return 1;
+    return kb_bind_push_integer(L, kb_clock_now_ns());
 }
 
 static int wall_s(lua_State *L)
 {
-    lua_pushnumber(L, kb_host_wall_s());
-    return 1;
+    return kb_bind_push_number(L, kb_host_wall_s());
 }
 
 static int sleep_ns(lua_State *L)
@@ -192,8 +190,7 @@ static int disk_free(lua_State *L)
     kb_status st = kb_host_disk_free_bytes(path, &bytes);
     if (st)
         return kb_bind_fail_about(L, st, path);
-    lua_pushinteger(L, bytes > INT64_MAX ? INT64_MAX : (lua_Integer)bytes);
-    return 1;
+    return kb_bind_push_integer(L, bytes > INT64_MAX ? INT64_MAX : (lua_Integer)bytes);
 }
 
 static int is_tty(lua_State *L)
@@ -206,14 +203,12 @@ static int is_tty(lua_State *L)
 
 static int columns(lua_State *L)
 {
-    lua_pushinteger(L, kb_host_columns());
-    return 1;
+    return kb_bind_push_integer(L, kb_host_columns());
 }
 
 static int cpu_count(lua_State *L)
 {
-    lua_pushinteger(L, kb_host_usable_cores());
-    return 1;
+    return kb_bind_push_integer(L, kb_host_usable_cores());
 }
 
 static int cpus(lua_State *L)
@@ -271,8 +266,7 @@ static int lib_dir(lua_State *L)
 
 static int interrupts(lua_State *L)
 {
-    lua_pushinteger(L, kb_interrupt_count());
-    return 1;
+    return kb_bind_push_integer(L, kb_interrupt_count());
 }
 
 void kb_bind_system(lua_State *L)                       /* [core] -> [core] */

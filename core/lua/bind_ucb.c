@@ -111,8 +111,7 @@ static int ucb_select(lua_State *L)
                                  (uint64_t)under_way, &best);
     if (st)
         return kb_bind_fail(L, st);
-    lua_pushinteger(L, (lua_Integer)best + 1);
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)best + 1);
 }
 
 static int ucb_update(lua_State *L)
@@ -128,8 +127,7 @@ static int ucb_update(lua_State *L)
 static int ucb_mean(lua_State *L)
 {
     const kb_ucb *u = self(L);
-    lua_pushnumber(L, kb_ucb_mean(u, check_arm(L, u)));
-    return 1;
+    return kb_bind_push_number(L, kb_ucb_mean(u, check_arm(L, u)));
 }
 
 /* An integer wherever it is one, so that it prints as a count. */
@@ -139,29 +137,24 @@ static int ucb_pulls(lua_State *L)
     double pulls = kb_ucb_pulls(u, check_arm(L, u));
     lua_Integer whole;
     if (lua_numbertointeger(pulls, &whole) && (double)whole == pulls)
-        lua_pushinteger(L, whole);
-    else
-        lua_pushnumber(L, pulls);
-    return 1;
+        return kb_bind_push_integer(L, whole);
+    return kb_bind_push_number(L, pulls);
 }
 
 static int ucb_score(lua_State *L)
 {
     const kb_ucb *u = self(L);
-    lua_pushnumber(L, kb_ucb_score(u, check_arm(L, u)));
-    return 1;
+    return kb_bind_push_number(L, kb_ucb_score(u, check_arm(L, u)));
 }
 
 static int ucb_t(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_ucb_t(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_ucb_t(self(L)));
 }
 
 static int ucb_len(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)kb_ucb_arms(self(L)));
-    return 1;
+    return kb_bind_push_integer(L, (lua_Integer)kb_ucb_arms(self(L)));
 }
 
 void kb_bind_ucb(lua_State *L)

@@ -74,26 +74,6 @@ static int refuse_random(lua_State *L)
                          "require \"kernelband.core\".rng(seed)");
 }
 
-static void open_libraries(lua_State *L)
-{
-    static const luaL_Reg libs[] = {
-        { LUA_GNAME,       luaopen_base      },
-        { LUA_LOADLIBNAME, luaopen_package   },
-        { LUA_COLIBNAME,   luaopen_coroutine },
-        { LUA_TABLIBNAME,  luaopen_table     },
-        { LUA_IOLIBNAME,   luaopen_io        },
-        { LUA_OSLIBNAME,   luaopen_os        },
-        { LUA_STRLIBNAME,  luaopen_string    },
-        { LUA_MATHLIBNAME, luaopen_math      },
-        { LUA_UTF8LIBNAME, luaopen_utf8      },
-        { LUA_DBLIBNAME,   luaopen_debug     },
-    };
-    for (size_t i = 0; i < sizeof libs / sizeof *libs; i++) {
-        luaL_requiref(L, libs[i].name, libs[i].func, 1);
-        lua_pop(L, 1);
-    }
-}
-
 /* dump is reachable from every string, so no fence could hide it. */
 static void remove_unwanted(lua_State *L)
 {
@@ -133,7 +113,7 @@ static void set_package(lua_State *L, const char *dir)
 static int boot(lua_State *L)                           /* [lib_dir] -> [] */
 {
     const char *dir = lua_touserdata(L, 1);
-    open_libraries(L);
+    luaL_openlibs(L);
     remove_unwanted(L);
     set_package(L, dir);
     return 0;

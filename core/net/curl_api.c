@@ -3,10 +3,9 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-static const struct {
-    const char *symbol;
-    size_t at;
-} calls[] = {
+#include "system/toolkit.h"
+
+static const struct kb_symbol calls[] = {
 #define X(name) { "curl_" #name, offsetof(struct kb_curl, name) },
     KB_CURL_MAP(X)
 #undef X
@@ -23,15 +22,11 @@ kb_status kb_curl_open(struct kb_curl *curl, const char **why)
                "Ubuntu the package libcurl4)";
         return KB_ENODEV;
     }
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *f = dlsym(curl->library, calls[i].symbol);
-        *(void **)((char *)curl + calls[i].at) = f;
-        if (!f) {
-            *why = "the libcurl.so.4 here is too old: 7.62 or later is needed";
-            dlclose(curl->library);
-            curl->library = NULL;
-            return KB_ENODEV;
-        }
+    if (kb_toolkit_symbols(curl->library, calls, sizeof calls / sizeof *calls, curl)) {
+        *why = "the libcurl.so.4 here is too old: 7.62 or later is needed";
+        dlclose(curl->library);
+        curl->library = NULL;
+        return KB_ENODEV;
     }
     if (curl->global_init(CURL_GLOBAL_DEFAULT)) {
         dlclose(curl->library);
