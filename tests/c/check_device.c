@@ -119,7 +119,7 @@ static kb_buffers *axpy_buffers(uint64_t n, size_t slots)
 
 static kb_program *load(const kb_object *o, kb_buffers *b)
 {
-    char why[200] = "";
+    char why[KB_DEVICE_WHY] = "";
     kb_program *p = NULL;
     kb_status st = kb_program_start(device, o, b, NULL, &p, why, sizeof why);
     ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), why);
@@ -574,7 +574,7 @@ static void close_misdeeds(void)
 
 START_TEST(every_death_has_its_status_and_reason)
 {
-    char why[200] = "";
+    char why[KB_DEVICE_WHY] = "";
     kb_status st = fate(death_object, (float)_i, why, sizeof why);
     ck_assert_msg(st == deaths[_i].status, "%s: %s (%s)", deaths[_i].body,
                   kb_status_name(st), why);
@@ -630,7 +630,7 @@ START_TEST(a_constructor_is_jailed_as_well)
           "if (open(\"/etc/passwd\", 0) >= 0) return;"
           "extern void abort(void); abort();", KB_ECRASH },
     };
-    char source[500], why[200] = "";
+    char source[500], why[KB_DEVICE_WHY] = "";
     snprintf(source, sizeof source, "__attribute__((constructor)) "
              "static void early(void) {%s}" AXPY(LOOP), all[_i].body);
     kb_object *o = build_axpy(source);
