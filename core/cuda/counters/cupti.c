@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAMS KB_CUPTI_PARAMS
-#define CALL(st, c, name, params)                                           \
-    KB_CUPTI_CALL(st, &(c)->lib, name, params, (c)->why, sizeof (c)->why)
+/* Calls a function of CUPTI with the parameters p, whose fields are set; st is
+ * KB_OK or ENODEV, with why. */
+#define CALL(st, c, type, p, name, ...)                                     \
+    KB_CUPTI_PARAMS(type, p, __VA_ARGS__);                                  \
+    st = AGAIN(c, p, name)
+#define AGAIN(c, p, name)                                                   \
+    kb_cupti_done(&(c)->lib, (c)->lib.name(&(p)), #name, (c)->why,          \
+                  sizeof (c)->why)
 
 struct kb_cupti {
     struct kb_cupti_lib lib;
@@ -25,11 +30,9 @@ struct kb_cupti {
 static kb_status supported(kb_cupti *c, int device)
 {
     kb_status st;
-    CUpti_Profiler_DeviceSupported_Params p =
-        PARAMS(CUpti_Profiler_DeviceSupported_Params);
-    p.cuDevice = device;
-    p.api = CUPTI_PROFILER_RANGE_PROFILING;
-    CALL(st, c, cuptiProfilerDeviceSupported, &p);
+    CALL(st, c, Profiler_DeviceSupported, p,
+         cuptiProfilerDeviceSupported, .cuDevice = device,
+         .api = CUPTI_PROFILER_RANGE_PROFILING);
     if (st || p.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
         return st;
     const CUptiResult cause =
@@ -50,7 +53,7 @@ static kb_status supported(kb_cupti *c, int device)
         return kb_cupti_refuse(c->why, sizeof c->why, "the GPU is too old: "
                                "CUPTI's Range Profiler needs compute "
                                "capability 7.5 or later");
-    return kb_cupti_explain(&c->lib, cause, "cuptiProfilerDeviceSupported",
+    return kb_cupti_done(&c->lib, cause, "cuptiProfilerDeviceSupported",
                             c->why, sizeof c->why);
 }
 
@@ -70,10 +73,8 @@ static kb_status enable(kb_cupti *c)
         return KB_ENODEV;
     if (c->profiler)
         return KB_OK;
-    CUpti_RangeProfiler_Enable_Params p =
-        PARAMS(CUpti_RangeProfiler_Enable_Params);
-    p.ctx = c->context;
-    CALL(st, c, cuptiRangeProfilerEnable, &p);
+    CALL(st, c, RangeProfiler_Enable, p,
+         cuptiRangeProfilerEnable, .ctx = c->context);
     if (!st)
         c->profiler = p.pRangeProfilerObject;
     return st;
@@ -87,15 +88,14 @@ static kb_status rest(kb_cupti *c)
         return KB_ENODEV;
     if (!c->profiler)
         return KB_OK;
-    CUpti_RangeProfiler_Disable_Params p =
-        PARAMS(CUpti_RangeProfiler_Disable_Params);
-    p.pRangeProfilerObject = c->profiler;
+    CUpti_RangeProfiler_Object *old = c->profiler;
     c->profiler = NULL;
     for (struct kb_cupti_plan *plan = c->plans; plan; plan = plan->next) {
         free(plan->counters);   /* they belonged to that profiler: using */
         plan->counters = NULL;  /* them under another ends the process */
     }
-    CALL(st, c, cuptiRangeProfilerDisable, &p);
+    CALL(st, c, RangeProfiler_Disable, p,
+         cuptiRangeProfilerDisable, .pRangeProfilerObject = old);
     return st ? lost(c, st) : KB_OK;
 }
 
@@ -109,35 +109,29 @@ static kb_status keep_available(kb_cupti *c, size_t bytes)
 static kb_status find_available(kb_cupti *c)
 {
     kb_status st;
-    CUpti_Profiler_GetCounterAvailability_Params p =
-        PARAMS(CUpti_Profiler_GetCounterAvailability_Params);
-    p.ctx = c->context;
-    CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
+    CALL(st, c, Profiler_GetCounterAvailability, p,
+         cuptiProfilerGetCounterAvailability, .ctx = c->context);
     if (!st)
         st = keep_available(c, p.counterAvailabilityImageSize);
     if (st)
         return st;
     p.pCounterAvailabilityImage = c->availability;
-    CALL(st, c, cuptiProfilerGetCounterAvailability, &p);
-    return st;
+    return AGAIN(c, p, cuptiProfilerGetCounterAvailability);
 }
 
 static kb_status open_target(kb_cupti *c, int device,
                              const struct kb_cupti_available *known)
 {
     kb_status st;
-    CUpti_Profiler_Initialize_Params init =
-        PARAMS(CUpti_Profiler_Initialize_Params);
-    CALL(st, c, cuptiProfilerInitialize, &init);
+    CALL(st, c, Profiler_Initialize, init,
+         cuptiProfilerInitialize, .pPriv = NULL);
     if (st)
         return st;
     st = supported(c, device);
     if (st)
         return st;
-    CUpti_Device_GetChipName_Params chip =
-        PARAMS(CUpti_Device_GetChipName_Params);
-    chip.deviceIndex = (size_t)device;
-    CALL(st, c, cuptiDeviceGetChipName, &chip);
+    CALL(st, c, Device_GetChipName, chip,
+         cuptiDeviceGetChipName, .deviceIndex = (size_t)device);
     if (st)
         return st;
     snprintf(c->chip, sizeof c->chip, "%s", chip.pChipName);
@@ -223,13 +217,11 @@ static kb_status prepare_counters(kb_cupti *c, struct kb_cupti_plan *p)
 {
     kb_status st;
     if (!p->counters) {
-        CUpti_RangeProfiler_GetCounterDataSize_Params size =
-            PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params);
-        size.pRangeProfilerObject = c->profiler;
-        size.pMetricNames = p->name;
-        size.numMetrics = p->names;
-        size.maxNumOfRanges = size.maxNumRangeTreeNodes = 1;
-        CALL(st, c, cuptiRangeProfilerGetCounterDataSize, &size);
+        CALL(st, c, RangeProfiler_GetCounterDataSize, size,
+             cuptiRangeProfilerGetCounterDataSize,
+             .pRangeProfilerObject = c->profiler, .pMetricNames = p->name,
+             .numMetrics = p->names, .maxNumOfRanges = 1,
+             .maxNumRangeTreeNodes = 1);
         if (st)
             return st;
         p->counters_bytes = size.counterDataSize;
@@ -237,26 +229,19 @@ static kb_status prepare_counters(kb_cupti *c, struct kb_cupti_plan *p)
         if (!p->counters)
             return KB_ENOMEM;
     }
-    CUpti_RangeProfiler_CounterDataImage_Initialize_Params init =
-        PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
-    init.pRangeProfilerObject = c->profiler;
-    init.counterDataSize = p->counters_bytes;
-    init.pCounterData = p->counters;
-    CALL(st, c, cuptiRangeProfilerCounterDataImageInitialize, &init);
+    CALL(st, c, RangeProfiler_CounterDataImage_Initialize, init,
+         cuptiRangeProfilerCounterDataImageInitialize,
+         .pRangeProfilerObject = c->profiler,
+         .counterDataSize = p->counters_bytes, .pCounterData = p->counters);
     if (st)
         return st;
-    CUpti_RangeProfiler_SetConfig_Params set =
-        PARAMS(CUpti_RangeProfiler_SetConfig_Params);
-    set.pRangeProfilerObject = c->profiler;
-    set.configSize = p->config_bytes;
-    set.pConfig = p->config;
-    set.counterDataImageSize = p->counters_bytes;
-    set.pCounterDataImage = p->counters;
-    set.range = CUPTI_UserRange;
-    set.replayMode = CUPTI_UserReplay;
-    set.maxRangesPerPass = 1;
-    set.numNestingLevels = set.minNestingLevel = set.targetNestingLevel = 1;
-    CALL(st, c, cuptiRangeProfilerSetConfig, &set);
+    CALL(st, c, RangeProfiler_SetConfig, set,
+         cuptiRangeProfilerSetConfig, .pRangeProfilerObject = c->profiler,
+         .configSize = p->config_bytes, .pConfig = p->config,
+         .counterDataImageSize = p->counters_bytes,
+         .pCounterDataImage = p->counters, .range = CUPTI_UserRange,
+         .replayMode = CUPTI_UserReplay, .maxRangesPerPass = 1,
+         .numNestingLevels = 1, .minNestingLevel = 1, .targetNestingLevel = 1);
     return st;
 }
 
@@ -264,17 +249,13 @@ static kb_status one_pass(kb_cupti *c, const struct kb_cupti_replay *replay,
                           int *done)
 {
     kb_status st;
-    CUpti_RangeProfiler_Start_Params start =
-        PARAMS(CUpti_RangeProfiler_Start_Params);
-    start.pRangeProfilerObject = c->profiler;
-    CALL(st, c, cuptiRangeProfilerStart, &start);
+    CALL(st, c, RangeProfiler_Start, start,
+         cuptiRangeProfilerStart, .pRangeProfilerObject = c->profiler);
     if (st)
         return st;
-    CUpti_RangeProfiler_PushRange_Params push =
-        PARAMS(CUpti_RangeProfiler_PushRange_Params);
-    push.pRangeProfilerObject = c->profiler;
-    push.pRangeName = "kernel";
-    CALL(st, c, cuptiRangeProfilerPushRange, &push);
+    CALL(st, c, RangeProfiler_PushRange, push,
+         cuptiRangeProfilerPushRange, .pRangeProfilerObject = c->profiler,
+         .pRangeName = "kernel");
     if (st)
         return st;
     st = replay->launch(replay->arg);
@@ -282,16 +263,12 @@ static kb_status one_pass(kb_cupti *c, const struct kb_cupti_replay *replay,
         snprintf(c->why, sizeof c->why, "the kernel failed while counted");
         return st;
     }
-    CUpti_RangeProfiler_PopRange_Params pop =
-        PARAMS(CUpti_RangeProfiler_PopRange_Params);
-    pop.pRangeProfilerObject = c->profiler;
-    CALL(st, c, cuptiRangeProfilerPopRange, &pop);
+    CALL(st, c, RangeProfiler_PopRange, pop,
+         cuptiRangeProfilerPopRange, .pRangeProfilerObject = c->profiler);
     if (st)
         return st;
-    CUpti_RangeProfiler_Stop_Params stop =
-        PARAMS(CUpti_RangeProfiler_Stop_Params);
-    stop.pRangeProfilerObject = c->profiler;
-    CALL(st, c, cuptiRangeProfilerStop, &stop);
+    CALL(st, c, RangeProfiler_Stop, stop,
+         cuptiRangeProfilerStop, .pRangeProfilerObject = c->profiler);
     *done = !st && stop.isAllPassSubmitted;
     return st;
 }
@@ -301,31 +278,24 @@ static kb_status read_values(kb_cupti *c, struct kb_cupti_plan *p,
 {
     kb_status st;
     double got[KB_CUPTI_METRICS];
-    CUpti_RangeProfiler_DecodeData_Params decode =
-        PARAMS(CUpti_RangeProfiler_DecodeData_Params);
-    decode.pRangeProfilerObject = c->profiler;
-    CALL(st, c, cuptiRangeProfilerDecodeData, &decode);
+    CALL(st, c, RangeProfiler_DecodeData, decode,
+         cuptiRangeProfilerDecodeData, .pRangeProfilerObject = c->profiler);
     if (st)
         return st;
-    CUpti_RangeProfiler_GetCounterDataInfo_Params info =
-        PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params);
-    info.pCounterDataImage = p->counters;
-    info.counterDataImageSize = p->counters_bytes;
-    CALL(st, c, cuptiRangeProfilerGetCounterDataInfo, &info);
+    CALL(st, c, RangeProfiler_GetCounterDataInfo, info,
+         cuptiRangeProfilerGetCounterDataInfo,
+         .pCounterDataImage = p->counters,
+         .counterDataImageSize = p->counters_bytes);
     if (st)
         return st;
     if (decode.numOfRangeDropped || info.numTotalRanges != 1)
         return kb_cupti_refuse(c->why, sizeof c->why, "the profiler lost its "
                                "data: %zu ranges of 1", info.numTotalRanges);
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params evaluate =
-        PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
-    evaluate.pHostObject = p->host;
-    evaluate.pCounterDataImage = p->counters;
-    evaluate.counterDataImageSize = p->counters_bytes;
-    evaluate.ppMetricNames = p->name;
-    evaluate.numMetrics = p->names;
-    evaluate.pMetricValues = got;
-    CALL(st, c, cuptiProfilerHostEvaluateToGpuValues, &evaluate);
+    CALL(st, c, Profiler_Host_EvaluateToGpuValues, evaluate,
+         cuptiProfilerHostEvaluateToGpuValues, .pHostObject = p->host,
+         .pCounterDataImage = p->counters,
+         .counterDataImageSize = p->counters_bytes, .ppMetricNames = p->name,
+         .numMetrics = p->names, .pMetricValues = got);
     if (st)
         return st;
     for (size_t i = 0; i < p->set->metrics; i++)

@@ -8,8 +8,11 @@
 
 #include "system/toolkit.h"
 
-#define PARAMS KB_CUPTI_PARAMS
-#define CALL KB_CUPTI_CALL
+/* Calls a function of CUPTI with the parameters p, whose fields are set; st is
+ * KB_OK or ENODEV, with why (cap bytes). */
+#define CALL(st, lib, type, p, name, ...)                                   \
+    KB_CUPTI_PARAMS(type, p, __VA_ARGS__);                                  \
+    st = kb_cupti_done(lib, (lib)->name(&(p)), #name, why, cap)
 
 kb_status kb_cupti_refuse(char *why, size_t cap, const char *format, ...)
 {
@@ -132,9 +135,11 @@ static const char *remedy(CUptiResult r)
     }
 }
 
-kb_status kb_cupti_explain(const struct kb_cupti_lib *lib, CUptiResult r,
-                           const char *call, char *why, size_t cap)
+kb_status kb_cupti_done(const struct kb_cupti_lib *lib, CUptiResult r,
+                        const char *call, char *why, size_t cap)
 {
+    if (r == CUPTI_SUCCESS)
+        return KB_OK;
     const char *text = NULL, *cure = remedy(r);
     if (cure)
         return kb_cupti_refuse(why, cap, "%s (%s: CUPTI error %d)", cure, call,
@@ -153,12 +158,10 @@ static kb_status host_open(const struct kb_cupti_lib *lib, const char *chip,
                            size_t cap)
 {
     kb_status st;
-    CUpti_Profiler_Host_Initialize_Params p =
-        PARAMS(CUpti_Profiler_Host_Initialize_Params);
-    p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    p.pChipName = chip;
-    p.pCounterAvailabilityImage = availability;
-    CALL(st, lib, cuptiProfilerHostInitialize, &p, why, cap);
+    CALL(st, lib, Profiler_Host_Initialize, p,
+         cuptiProfilerHostInitialize,
+         .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = chip,
+         .pCounterAvailabilityImage = availability);
     if (!st)
         *out = p.pHostObject;
     return st;
@@ -167,9 +170,7 @@ static kb_status host_open(const struct kb_cupti_lib *lib, const char *chip,
 static void host_close(const struct kb_cupti_lib *lib,
                        CUpti_Profiler_Host_Object *host)
 {
-    CUpti_Profiler_Host_Deinitialize_Params p =
-        PARAMS(CUpti_Profiler_Host_Deinitialize_Params);
-    p.pHostObject = host;
+    KB_CUPTI_PARAMS(Profiler_Host_Deinitialize, p, .pHostObject = host);
     if (host)
         (void)lib->cuptiProfilerHostDeinitialize(&p);
 }
@@ -178,11 +179,8 @@ static CUptiResult host_add(const struct kb_cupti_lib *lib,
                             CUpti_Profiler_Host_Object *host,
                             const char **name, size_t names)
 {
-    CUpti_Profiler_Host_ConfigAddMetrics_Params p =
-        PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params);
-    p.pHostObject = host;
-    p.ppMetricNames = name;
-    p.numMetrics = names;
+    KB_CUPTI_PARAMS(Profiler_Host_ConfigAddMetrics, p, .pHostObject = host,
+                    .ppMetricNames = name, .numMetrics = names);
     return lib->cuptiProfilerHostConfigAddMetrics(&p);
 }
 
@@ -203,29 +201,22 @@ static kb_status plan_image(const struct kb_cupti_lib *lib,
                             struct kb_cupti_plan *p, char *why, size_t cap)
 {
     kb_status st;
-    CUpti_Profiler_Host_GetConfigImageSize_Params size =
-        PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params);
-    size.pHostObject = p->host;
-    CALL(st, lib, cuptiProfilerHostGetConfigImageSize, &size, why, cap);
+    CALL(st, lib, Profiler_Host_GetConfigImageSize, size,
+         cuptiProfilerHostGetConfigImageSize, .pHostObject = p->host);
     if (st)
         return st;
     p->config_bytes = size.configImageSize;
     p->config = malloc(p->config_bytes);
     if (!p->config)
         return KB_ENOMEM;
-    CUpti_Profiler_Host_GetConfigImage_Params image =
-        PARAMS(CUpti_Profiler_Host_GetConfigImage_Params);
-    image.pHostObject = p->host;
-    image.configImageSize = p->config_bytes;
-    image.pConfigImage = p->config;
-    CALL(st, lib, cuptiProfilerHostGetConfigImage, &image, why, cap);
+    CALL(st, lib, Profiler_Host_GetConfigImage, image,
+         cuptiProfilerHostGetConfigImage, .pHostObject = p->host,
+         .configImageSize = p->config_bytes, .pConfigImage = p->config);
     if (st)
         return st;
-    CUpti_Profiler_Host_GetNumOfPasses_Params passes =
-        PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params);
-    passes.configImageSize = p->config_bytes;
-    passes.pConfigImage = p->config;
-    CALL(st, lib, cuptiProfilerHostGetNumOfPasses, &passes, why, cap);
+    CALL(st, lib, Profiler_Host_GetNumOfPasses, passes,
+         cuptiProfilerHostGetNumOfPasses, .configImageSize = p->config_bytes,
+         .pConfigImage = p->config);
     p->passes = passes.numOfPasses;
     return st;
 }
@@ -265,10 +256,10 @@ kb_status kb_cupti_plan_new(const struct kb_cupti_lib *lib, const char *chip,
                              "the set '%s'", set->name);
         goto fail;
     }
-    CUptiResult r = host_add(lib, p->host, p->name, p->names);
-    st = r ? kb_cupti_explain(lib, r, "cuptiProfilerHostConfigAddMetrics", why,
-                              cap)
-           : plan_image(lib, p, why, cap);
+    st = kb_cupti_done(lib, host_add(lib, p->host, p->name, p->names),
+                       "cuptiProfilerHostConfigAddMetrics", why, cap);
+    if (!st)
+        st = plan_image(lib, p, why, cap);
     if (st)
         goto fail;
     host_close(lib, spent);

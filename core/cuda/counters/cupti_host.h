@@ -63,22 +63,19 @@ struct kb_cupti_plan {
     size_t config_bytes, counters_bytes;
 };
 
-/* Every structure of CUPTI begins with its size. */
-#define KB_CUPTI_PARAMS(type) { .structSize = type##_STRUCT_SIZE }
+/* Declares the parameters p of a call. Every structure of CUPTI begins with its
+ * size. */
+#define KB_CUPTI_PARAMS(type, p, ...)                                       \
+    CUpti_##type##_Params p = {                                             \
+        .structSize = CUpti_##type##_Params_STRUCT_SIZE, __VA_ARGS__        \
+    }
 
-/* Calls a function of CUPTI; sets st to KB_OK or ENODEV, with why. */
-#define KB_CUPTI_CALL(st, lib, name, params, why, cap)                      \
-    do {                                                                    \
-        CUptiResult r_ = (lib)->name(params);                               \
-        (st) = r_ ? kb_cupti_explain(lib, r_, #name, why, cap) : KB_OK;     \
-    } while (0)
-
-/* Both write a sentence and return ENODEV; explain has a remedy for what can be
- * remedied. */
+/* Both write a sentence and return ENODEV; done has a remedy for what can be
+ * remedied, and is KB_OK when r is success. */
 kb_status kb_cupti_refuse(char *why, size_t cap, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-kb_status kb_cupti_explain(const struct kb_cupti_lib *lib, CUptiResult r,
-                           const char *call, char *why, size_t cap);
+kb_status kb_cupti_done(const struct kb_cupti_lib *lib, CUptiResult r,
+                        const char *call, char *why, size_t cap);
 
 /* find opens the library alone, open looks its functions up as well. ENODEV: no
  * libcupti, or one without a function above. */
