@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "clock.h"
 
@@ -157,11 +156,6 @@ static size_t cache_of(int i, int *level)
     return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
 }
 
-static size_t or_else(size_t known, long guess, size_t otherwise)
-{
-    return known ? known : guess > 0 ? (size_t)guess : otherwise;
-}
-
 void kb_roofline_caches(size_t *l1d_bytes, size_t *l2_bytes, size_t *l3_bytes)
 {
     size_t size[4] = { 0 };
@@ -171,15 +165,9 @@ void kb_roofline_caches(size_t *l1d_bytes, size_t *l2_bytes, size_t *l3_bytes)
         if (bytes && level >= 1 && level <= 3)
             size[level] = bytes;
     }
-    long guess[4] = { 0 };
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-    guess[1] = sysconf(_SC_LEVEL1_DCACHE_SIZE);
-    guess[2] = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    guess[3] = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    *l1d_bytes = or_else(size[1], guess[1], 32 << 10);
-    *l2_bytes = or_else(size[2], guess[2], 512 << 10);
-    *l3_bytes = or_else(size[3], guess[3], 0);
+    *l1d_bytes = size[1] ? size[1] : 32 << 10;
+    *l2_bytes = size[2] ? size[2] : 512 << 10;
+    *l3_bytes = size[3];
 }
 
 /* ---- measuring ----------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -105,11 +104,8 @@ void kb_host_describe(struct kb_host *host)
 
 int kb_host_usable_cores(void)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return CPU_COUNT(&set);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? (int)cores : 1;
+    int id[KB_HOST_CPUS];
+    return (int)kb_host_cpus(id, KB_HOST_CPUS);
 }
 
 size_t kb_host_cpus(int *id, size_t most)
@@ -190,17 +186,7 @@ kb_status kb_host_lib_dir(char *path, size_t max_bytes)
 
 kb_status kb_host_random(void *bytes, size_t n)
 {
-    unsigned char *at = bytes;
-    while (n > 0) {
-        ssize_t got = getrandom(at, n, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return KB_ESYS;
-        at += got;
-        n -= (size_t)got;
-    }
-    return KB_OK;
+    return getentropy(bytes, n) ? KB_ESYS : KB_OK;
 }
 
 double kb_host_wall_s(void)

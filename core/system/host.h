@@ -46,7 +46,7 @@ KB_MUST_USE kb_status kb_host_exe(char *path, size_t max_bytes);
  * or carried tree). ESYS with errno ENOENT: none has it. */
 KB_MUST_USE kb_status kb_host_lib_dir(char *path, size_t max_bytes);
 
-/* Fills bytes from the kernel's generator. ESYS: it has none. */
+/* Fills n <= 256 bytes from the kernel's generator. ESYS: it has none. */
 KB_MUST_USE kb_status kb_host_random(void *bytes, size_t n);
 
 /* The calendar clock, in seconds since 1970. */

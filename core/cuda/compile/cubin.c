@@ -46,6 +46,8 @@ struct reader {
     kb_cubin *cubin;
     Elf *elf;
     size_t names;               /* section of section names */
+    Elf_Data *symbols;          /* the one table of them */
+    size_t symbol_count, symbol_names;
     char *why;
     size_t cap;
 };
@@ -166,44 +168,49 @@ static kb_status check_undefined(const struct reader *r, const char *name)
     return refuse(r, "it needs %.80s, which it does not define", name);
 }
 
-static kb_status read_symbols(const struct reader *r, Elf_Scn *scn,
-                              const GElf_Shdr *h)
+/* Symbol i >= 1 and its name; false for a bad one. */
+static bool get_symbol(const struct reader *r, size_t i, GElf_Sym *s,
+                       const char **name)
 {
-    Elf_Data *data = elf_getdata(scn, NULL);
-    size_t n = h->sh_entsize == sizeof(Elf64_Sym) && data && data->d_buf
-             ? data->d_size / sizeof(Elf64_Sym) : 0;
-    if (n == 0 || n > SYMBOLS || h->sh_link > SECTIONS)
-        return refuse(r, "a cubin with a bad table of symbols");
-    for (size_t i = 1; i < n; i++) {
-        GElf_Sym s;
-        if (!gelf_getsym(data, (int)i, &s))
+    if (!gelf_getsym(r->symbols, (int)i, s))
+        return false;
+    *name = elf_strptr(r->elf, r->symbol_names, s->st_name);
+    return *name != NULL;
+}
+
+static kb_status find_symbols(struct reader *r)
+{
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(r->elf, scn)); ) {
+        GElf_Shdr h;
+        if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_SYMTAB)
+            continue;
+        if (r->symbols)
+            return refuse(r, "a cubin with two tables of symbols");
+        r->symbols = elf_getdata(scn, NULL);
+        r->symbol_names = h.sh_link;
+        r->symbol_count = h.sh_entsize == sizeof(Elf64_Sym) && r->symbols
+                       && r->symbols->d_buf
+                        ? r->symbols->d_size / sizeof(Elf64_Sym) : 0;
+        if (r->symbol_count == 0 || r->symbol_count > SYMBOLS
+            || h.sh_link > SECTIONS)
             return refuse(r, "a cubin with a bad table of symbols");
-        const char *name = elf_strptr(r->elf, h->sh_link, s.st_name);
-        kb_status st = KB_OK;
-        if (!name)
-            return refuse(r, "a cubin with a symbol without a name");
-        if (s.st_shndx == SHN_UNDEF)
-            st = check_undefined(r, name);
-        else if (GELF_ST_TYPE(s.st_info) == STT_FUNC
-                 && (s.st_other & OTHER_ENTRY))
-            st = add_entry(r, name, i);
-        if (st)
-            return st;
     }
     return KB_OK;
 }
 
 static kb_status find_entries(const struct reader *r)
 {
-    bool found = false;
-    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(r->elf, scn)); ) {
-        GElf_Shdr h;
-        if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_SYMTAB)
-            continue;
-        if (found)
-            return refuse(r, "a cubin with two tables of symbols");
-        found = true;
-        kb_status st = read_symbols(r, scn, &h);
+    for (size_t i = 1; i < r->symbol_count; i++) {
+        GElf_Sym s;
+        const char *name;
+        kb_status st = KB_OK;
+        if (!get_symbol(r, i, &s, &name))
+            return refuse(r, "a cubin with a symbol without a name");
+        if (s.st_shndx == SHN_UNDEF)
+            st = check_undefined(r, name);
+        else if (GELF_ST_TYPE(s.st_info) == STT_FUNC
+                 && (s.st_other & OTHER_ENTRY))
+            st = add_entry(r, name, i);
         if (st)
             return st;
     }
@@ -309,26 +316,15 @@ static bool toolkit_constant(const char *name, uint64_t bytes)
 static void name_variable(const struct reader *r, size_t section, char *out,
                           size_t cap)
 {
+    GElf_Sym s;
+    const char *name;
     out[0] = '\0';
-    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(r->elf, scn)); ) {
-        GElf_Shdr h;
-        if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_SYMTAB)
-            continue;
-        Elf_Data *data = elf_getdata(scn, NULL);
-        size_t n = data ? data->d_size / sizeof(Elf64_Sym) : 0;
-        for (size_t i = 1; i < n; i++) {
-            GElf_Sym s;
-            if (!gelf_getsym(data, (int)i, &s) || s.st_shndx != section
-                || GELF_ST_TYPE(s.st_info) == STT_SECTION)
-                continue;
-            const char *name = elf_strptr(r->elf, h.sh_link, s.st_name);
-            if (name && (toolkit_table(name, s.st_size)
-                         || toolkit_constant(name, s.st_size)))
-                continue;
-            snprintf(out, cap, "%s", name && *name ? name : "?");
-            return;
-        }
-    }
+    for (size_t i = 1; i < r->symbol_count && !*out; i++)
+        if (get_symbol(r, i, &s, &name) && s.st_shndx == section
+            && GELF_ST_TYPE(s.st_info) != STT_SECTION
+            && !toolkit_table(name, s.st_size)
+            && !toolkit_constant(name, s.st_size))
+            snprintf(out, cap, "%s", *name ? name : "?");
 }
 
 static kb_status check_global(const struct reader *r, size_t section,
@@ -395,7 +391,9 @@ static kb_status read_all(struct reader *r, uint32_t sm)
         return st;
     if (elf_getshdrstrndx(r->elf, &r->names))
         return refuse(r, "a cubin without names of sections");
-    st = find_entries(r);
+    st = find_symbols(r);
+    if (!st)
+        st = find_entries(r);
     for (Elf_Scn *scn = NULL; !st && (scn = elf_nextscn(r->elf, scn)); )
         st = read_section(r, scn);
     return st ? st : finish(r);
