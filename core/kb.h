@@ -5,7 +5,8 @@
  *             (incremental k-means++), logit.h (compatibility), gp.h
  *   measure/  arrays and numbers: tensor*.c (types, fills, the bound on an
  *             error), sample.h (robust statistics), mutant.h (wrong answers)
- *   system/   processes, files, SQLite; jail.c (the table of system calls)
+ *   system/   child.h (commands, workers), io.h (bytes that grow, deadlines),
+ *             files, SQLite; jail.c (the table of system calls)
  *   device.h  the contract between the engine and what it measures on
  *   cpu/      kernel.c (the kernel's process: one go, n timed calls),
  *             program.c (its parent: kb_program_launch reads the clock)

@@ -12,12 +12,11 @@ kb_status kb_mutant_parse(const char *text, enum kb_mutant *out)
         KB_MUTANT_MAP(X)
 #undef X
     };
-    for (int i = 0; i < KB_MUTANTS; i++)
-        if (text && strcmp(text, names[i]) == 0) {
-            *out = (enum kb_mutant)i;
-            return KB_OK;
-        }
-    return KB_EINVAL;
+    size_t i = kb_name_index(text, names, KB_MUTANTS);
+    if (i == KB_MUTANTS)
+        return KB_EINVAL;
+    *out = (enum kb_mutant)i;
+    return KB_OK;
 }
 
 static void fill_with(void *out, const struct kb_mutation *m, double v)

@@ -4,24 +4,44 @@
 #include <math.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    size_t bytes;
-    double roundoff;
-} types[] = {
-#define X(id, name, bytes, roundoff) { name, bytes, roundoff },
+static const char *const names[] = {
+#define X(id, name, c_type, bytes, roundoff, normal) name,
     KB_DTYPE_MAP(X)
 #undef X
 };
 
+static const struct {
+    const char *c_type;
+    size_t bytes;
+    double roundoff, normal;
+} types[] = {
+#define X(id, name, c_type, bytes, roundoff, normal) \
+    { c_type, bytes, roundoff, normal },
+    KB_DTYPE_MAP(X)
+#undef X
+};
+
+size_t kb_name_index(const char *text, const char *const *all, size_t n)
+{
+    for (size_t i = 0; text && i < n; i++)
+        if (strcmp(text, all[i]) == 0)
+            return i;
+    return n;
+}
+
 kb_status kb_dtype_parse(const char *text, enum kb_dtype *out)
 {
-    for (unsigned i = 0; text && i < KB_DTYPES; i++)
-        if (!strcmp(text, types[i].name)) {
-            *out = (enum kb_dtype)i;
-            return KB_OK;
-        }
-    return KB_EINVAL;
+    size_t i = kb_name_index(text, names, KB_DTYPES);
+    if (i == KB_DTYPES)
+        return KB_EINVAL;
+    *out = (enum kb_dtype)i;
+    return KB_OK;
+}
+
+const char *kb_dtype_c_type(enum kb_dtype dtype)
+{
+    assert((unsigned)dtype < KB_DTYPES);
+    return types[dtype].c_type;
 }
 
 size_t kb_dtype_bytes(enum kb_dtype dtype)
@@ -38,17 +58,8 @@ double kb_dtype_roundoff(enum kb_dtype dtype)
 
 double kb_dtype_smallest_normal(enum kb_dtype dtype)
 {
-    switch (dtype) {
-    case KB_F64:
-        return 0x1p-1022;
-    case KB_F32:
-    case KB_BF16:
-        return 0x1p-126;
-    case KB_F16:
-        return 0x1p-14;
-    default:
-        return 0;
-    }
+    assert((unsigned)dtype < KB_DTYPES);
+    return types[dtype].normal;
 }
 
 bool kb_dtype_is_float(enum kb_dtype dtype)

@@ -17,21 +17,22 @@
 
 /* ---- element types -------------------------------------------------------
  *
- * The last column is the unit roundoff u: the largest relative error of one
- * rounding to nearest (Higham, Accuracy and Stability of Numerical Algorithms,
- * 2nd ed., sec. 2.2). Integers have none. */
-#define KB_DTYPE_MAP(X)     \
-    X(F64,  "f64",  8, 0x1p-53)  \
-    X(F32,  "f32",  4, 0x1p-24)  \
-    X(F16,  "f16",  2, 0x1p-11)  \
-    X(BF16, "bf16", 2, 0x1p-8)   \
-    X(I8,   "i8",   1, 0)        \
-    X(U8,   "u8",   1, 0)        \
-    X(I32,  "i32",  4, 0)        \
-    X(I64,  "i64",  8, 0)
+ * The columns are the type in C (f16 and bf16 are bits), its bytes, the unit
+ * roundoff u, which is the largest relative error of one rounding to nearest
+ * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 2.2),
+ * and the smallest normal number. Integers have neither of the last two. */
+#define KB_DTYPE_MAP(X)                                             \
+    X(F64,  "f64",  "double",         8, 0x1p-53, 0x1p-1022)        \
+    X(F32,  "f32",  "float",          4, 0x1p-24, 0x1p-126)         \
+    X(F16,  "f16",  "unsigned short", 2, 0x1p-11, 0x1p-14)          \
+    X(BF16, "bf16", "unsigned short", 2, 0x1p-8,  0x1p-126)         \
+    X(I8,   "i8",   "signed char",    1, 0, 0)                      \
+    X(U8,   "u8",   "unsigned char",  1, 0, 0)                      \
+    X(I32,  "i32",  "int",            4, 0, 0)                      \
+    X(I64,  "i64",  "long long",      8, 0, 0)
 
 enum kb_dtype {
-#define X(id, name, bytes, roundoff) KB_##id,
+#define X(id, name, c_type, bytes, roundoff, normal) KB_##id,
     KB_DTYPE_MAP(X)
 #undef X
     KB_DTYPES
@@ -40,6 +41,10 @@ enum kb_dtype {
 /* EINVAL when text, which may be NULL, names no dtype. */
 KB_MUST_USE kb_status kb_dtype_parse(const char *text, enum kb_dtype *out);
 
+/* The number of text, which may be NULL, among n names; n when it is none. */
+size_t kb_name_index(const char *text, const char *const *names, size_t n);
+
+const char *kb_dtype_c_type(enum kb_dtype dtype);
 size_t kb_dtype_bytes(enum kb_dtype dtype);
 double kb_dtype_roundoff(enum kb_dtype dtype);
 bool kb_dtype_is_float(enum kb_dtype dtype);

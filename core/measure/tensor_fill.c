@@ -128,12 +128,11 @@ static const char *const fills[] = {
 
 kb_status kb_fill_parse(const char *text, enum kb_fill *out)
 {
-    for (unsigned i = 0; text && i < KB_FILLS; i++)
-        if (!strcmp(text, fills[i])) {
-            *out = (enum kb_fill)i;
-            return KB_OK;
-        }
-    return KB_EINVAL;
+    size_t i = kb_name_index(text, fills, KB_FILLS);
+    if (i == KB_FILLS)
+        return KB_EINVAL;
+    *out = (enum kb_fill)i;
+    return KB_OK;
 }
 
 void kb_tensor_fill(void *dst, enum kb_dtype dtype, size_t n,

@@ -58,5 +58,7 @@ kb_status kb_tool_run(const char *dir, const char *own,
     struct kb_process_spec spec = {
         .argv = argv, .env = env, .dir = dir, .enter = enter, .arg = &room
     };
-    return kb_process_run(&spec, deadline_ns, text, cap, used, wstatus);
+    int own_status = 0, *to = wstatus ? wstatus : &own_status;
+    kb_status st = kb_process_run(&spec, deadline_ns, text, cap, used, to);
+    return st ? st : own_status ? KB_EWORKER : KB_OK;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -38,14 +37,10 @@ static kb_status print(const char *tool, const char *dir, char *text,
 {
     const char *const argv[] = { tool, "-c", "-ndf", "cubin", NULL };
     char own[PATH_BYTES];
-    int wstatus = 0;
     strcpy(own, tool);
     *strrchr(own, '/') = '\0';
-    kb_status st = kb_tool_run(dir, own, argv, kb_clock_now_ns() + limit_ns,
-                               text, cap, used, &wstatus);
-    if (!st && (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus)))
-        st = KB_EWORKER;
-    return st;
+    return kb_tool_run(dir, own, argv, kb_clock_now_ns() + limit_ns, text,
+                       cap, used, NULL);
 }
 
 kb_status kb_sass_text(const char *tool, const void *cubin, size_t n,
