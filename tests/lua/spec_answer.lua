@@ -2,6 +2,7 @@ package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
 local answer = require "kernelband.llm.answer"
+local markdown = require "kernelband.llm.markdown"
 
 local c = { language = "c", entry = "axpy" }
 local code = "void axpy(const float *x, float *y, int n)\n{\n    y[0] = x[0];\n}\n"
@@ -142,7 +143,7 @@ end)
 t.test("fences are read as CommonMark says", function()
   local function blocks(text)
     local out = {}
-    for i, b in ipairs(core.markdown(text)) do
+    for i, b in ipairs(markdown.blocks(text)) do
       out[i] = ("%s|%s|%d|%s"):format(b.info, b.text, b.line, b.closed)
     end
     return out
@@ -156,7 +157,7 @@ t.test("fences are read as CommonMark says", function()
   t.equal(blocks "```", { "||1|false" })
   t.equal(blocks "\xEF\xBB\xBF```c\nx\n```", { "c|x\n|1|true" })
   t.equal(blocks "", {})
-  t.equal({ core.markdown(("x"):rep((1 << 20) + 1)) }, { [2] = "the text is larger than 1 MiB",
+  t.equal({ markdown.blocks(("x"):rep((1 << 20) + 1)) }, { [2] = "the text is larger than 1 MiB",
     [3] = "EINVAL" })
 end)
 
@@ -165,7 +166,7 @@ t.test("no text of a megabyte keeps the reader busy", function()
                            "> - ", "\t- ", "~~~ ` \n", "- - -\n", "  - ```\n", "1. a\n   ",
                            "\r" } do
     local began = core.system.now_ns()
-    core.markdown(piece:rep((1 << 20) // #piece))
+    markdown.blocks(piece:rep((1 << 20) // #piece))
     local ms = (core.system.now_ns() - began) / 1e6
     assert(ms < 2000, ("%q took %.0f ms"):format(piece, ms))
   end
@@ -255,7 +256,7 @@ t.test("ten megabytes, control characters and a thousand blocks are read quickly
   local blocks = {}
   local block = "```c\nvoid axpy(float *y)\n{\n    y[0] = %d;\n}\n```\n"
   for i = 1, 1000 do blocks[i] = block:format(i) end
-  -- As many blocks are looked at as core.markdown gives.
+  -- As many blocks are looked at as markdown.blocks gives.
   t.contains(answer.read(table.concat(blocks, "text\n"), spec), "y[0] = 256;")
   assert((core.system.now_ns() - began) / 1e9 < 5)
 end)

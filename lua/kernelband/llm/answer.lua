@@ -7,6 +7,7 @@
 --   answer.normal(source)    the source without what a compiler does not see
 --   answer.hash(source)      a hash of that: equal for two spellings of one program
 local core  = require "kernelband.core"
+local markdown = require "kernelband.llm.markdown"
 local patch = require "kernelband.llm.patch"
 local reply = require "kernelband.llm.reply"
 local normal = require "kernelband.base.source".normal
@@ -44,7 +45,7 @@ end
 
 -- All fenced blocks, those within fenced Markdown too, in the order they stand.
 local function collect(text, depth, out)
-  for _, b in ipairs(core.markdown(text) or {}) do
+  for _, b in ipairs(markdown.blocks(text) or {}) do
     local tag = (b.info:match "^%S+" or ""):lower():gsub("^{?%.?", ""):gsub("[},].*$", "")
     if depth < most_depth and wrappers[tag] and b.text:find "\n?%s*```" then
       collect(b.text, depth + 1, out)

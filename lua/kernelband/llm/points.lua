@@ -4,6 +4,7 @@
 --   points.ask(parameters, file) -> the fresh part's end: what is asked, and in which form
 --   points.read(text, parameters) -> list of { name = value }, how many were left out
 local core  = require "kernelband.core"
+local markdown = require "kernelband.llm.markdown"
 local reply = require "kernelband.llm.reply"
 
 local points = {}
@@ -56,7 +57,7 @@ end
 
 -- The list that an answer holds: in its last block that is one, or bare.
 local function list_of(text)
-  local blocks, found = core.markdown(text) or {}, nil
+  local blocks, found = markdown.blocks(text) or {}, nil
   for _, b in ipairs(blocks) do
     local list = b.text:find "^%s*%[" and reply.decode(b.text)
     if list and list[1] then found = list end
