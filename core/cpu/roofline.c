@@ -172,120 +172,105 @@ void kb_roofline_caches(size_t *l1d_bytes, size_t *l2_bytes, size_t *l3_bytes)
 
 /* ---- measuring ----------------------------------------------------------- */
 
-enum { RUNS = 15, PASSES = 7, ROUNDS = 40000, MAX_ISAS = 3 };
-enum { PASS_BUDGET_NS = 50000000, TOUCH_BUDGET_NS = 100000000 };
+enum { RUNS = 15, ROUNDS = 40000, MAX_ISAS = 3 };
+enum { RUN_BUDGET_NS = 50000000, TOUCH_BUDGET_NS = 100000000 };
 
 static const size_t cached_run_bytes = 8 << 20;
 
 struct bench {
     const struct isa *isa;
+    double (*peak)(size_t rounds, double factor, double addend);
     char *buffer;
-    size_t buffer_bytes;
-    volatile uint64_t sink;     /* what the loops computed ends here */
+    size_t bytes, passes;
+    volatile double sum;        /* what the loops computed ends in these two */
+    volatile uint64_t sink;
 };
 
-static double per_second(double amount, int64_t from_ns)
+/* The best of several runs, fewer where they are slow; amount a second. */
+static double best_rate(struct bench *b, void (*run)(struct bench *),
+                        double amount)
 {
-    int64_t ns = kb_clock_own_ns() - from_ns;
-    return amount * 1e9 / (double)(ns > 0 ? ns : 1);
+    double best = 0;
+    int64_t start = kb_clock_now_ns();
+    for (int i = 0; i < RUNS && kb_clock_now_ns() - start < RUN_BUDGET_NS; i++) {
+        int64_t from = kb_clock_own_ns();
+        run(b);
+        int64_t ns = kb_clock_own_ns() - from;
+        best = fmax(best, amount * 1e9 / (double)(ns > 0 ? ns : 1));
+    }
+    return best;
 }
 
 /* The factor is so near to 1 and the addend so small that neither overflow nor
  * denormals come up, whose cost is another. */
+static void run_peak(struct bench *b)
+{
+    volatile double factor = 0.999999, addend = 1e-6;
+    b->sum = b->peak(ROUNDS, factor, addend);
+}
+
 static double peak(const struct isa *isa, size_t element,
                    double (*run)(size_t, double, double))
 {
-    double best = 0, lanes = (double)(isa->vector_bytes / element);
-    volatile double factor = 0.999999, addend = 1e-6, sink;
-    for (int i = 0; i < RUNS; i++) {
-        int64_t from = kb_clock_own_ns();
-        sink = run(ROUNDS, factor, addend);
-        (void)sink;
-        best = fmax(best, per_second(2 * lanes * CHAINS * ROUNDS, from));
-    }
-    return best;
+    struct bench b = { .isa = isa, .peak = run };
+    double lanes = (double)(isa->vector_bytes / element);
+    return best_rate(&b, run_peak, 2 * lanes * CHAINS * ROUNDS);
 }
 
 /* The barrier keeps the compiler from folding the chain, and two registers keep
  * the processor from doing so. */
-static double clock_rate(void)
+static void run_clock(struct bench *b)
 {
     volatile uint64_t start = 1;
     uint64_t x = start, step = start;
-    double best = 0;
-    for (int i = 0; i < RUNS; i++) {
-        int64_t from = kb_clock_own_ns();
-        for (int k = 0; k < ROUNDS; k++) {
+    for (int k = 0; k < ROUNDS; k++) {
 #define ADD x += step; __asm__ volatile("" : "+r"(x), "+r"(step));
-            ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD
+        ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD
 #undef ADD
-        }
-        best = fmax(best, per_second(16.0 * ROUNDS, from));
     }
-    return best;
+    b->sink = x;
 }
 
-static double cached(struct bench *b, size_t cache_bytes)
+static void run_read(struct bench *b)
 {
-    size_t line = LOADS * b->isa->vector_bytes;
-    size_t bytes = cache_bytes / 2 / line * line;
-    if (bytes > b->buffer_bytes)
-        bytes = b->buffer_bytes;
-    size_t passes = cached_run_bytes / bytes + 1;
-    double best = 0;
-    for (int i = 0; i < RUNS; i++) {
-        int64_t from = kb_clock_own_ns();
-        for (size_t k = 0; k < passes; k++)
-            b->sink = b->isa->read(b->buffer, bytes);
-        best = fmax(best, per_second((double)bytes * (double)passes, from));
-    }
-    return best;
+    for (size_t k = 0; k < b->passes; k++)
+        b->sink = b->isa->read(b->buffer, b->bytes);
 }
 
-static void read_once(struct bench *b)
+static void run_copy(struct bench *b)
 {
-    b->sink = b->isa->read(b->buffer, b->buffer_bytes);
-}
-
-static void copy_once(struct bench *b)
-{
-    size_t half_bytes = b->buffer_bytes / 2;
+    size_t half_bytes = b->bytes / 2;
     memcpy(b->buffer + half_bytes, b->buffer, half_bytes);
-    b->sink = (uint64_t)b->buffer[b->buffer_bytes - 1];
+    b->sink = (uint64_t)b->buffer[b->bytes - 1];
 }
 
-/* The best of several passes, fewer where memory is slow. Either pass touches
- * every byte of the buffer once. */
-static double streamed(struct bench *b, void (*pass)(struct bench *))
+/* Loads from half of a cache, again and again. */
+static double cached(const struct bench *whole, size_t cache_bytes)
 {
-    double best = 0;
-    int64_t start = kb_clock_now_ns();
-    for (int i = 0; i < PASSES; i++) {
-        int64_t from = kb_clock_own_ns();
-        pass(b);
-        best = fmax(best, per_second((double)b->buffer_bytes, from));
-        if (kb_clock_now_ns() - start > PASS_BUDGET_NS)
-            break;
-    }
-    return best;
+    struct bench b = *whole;
+    size_t line = LOADS * b.isa->vector_bytes;
+    size_t bytes = cache_bytes / 2 / line * line;
+    b.bytes = bytes < b.bytes ? bytes : b.bytes;
+    b.passes = cached_run_bytes / b.bytes + 1;
+    return best_rate(&b, run_read, (double)b.bytes * (double)b.passes);
 }
 
 /* Writes the buffer once, so that its pages exist. A virtual machine may get
  * them from its host only now and slowly: past the budget half is enough. */
 static void touch(struct bench *b)
 {
-    const size_t step = 4 << 20, enough = b->buffer_bytes / 2;
+    const size_t step = 4 << 20, enough = b->bytes / 2;
     int64_t start = kb_clock_now_ns();
     size_t done = 0;
-    while (done < b->buffer_bytes) {
+    while (done < b->bytes) {
         if (done >= enough && kb_clock_now_ns() - start > TOUCH_BUDGET_NS)
             break;
-        size_t part = b->buffer_bytes - done;
+        size_t part = b->bytes - done;
         part = part < step ? part : step;
         memset(b->buffer + done, 1, part);
         done += part;
     }
-    b->buffer_bytes = done;
+    b->bytes = done;
 }
 
 static size_t buffer_size(size_t l2_bytes, size_t l3_bytes)
@@ -305,10 +290,11 @@ static kb_status memory_roofs(const struct isa *isa, struct kb_roofline *r)
     if (buffer == MAP_FAILED)
         return KB_ENOMEM;
     madvise(buffer, bytes, MADV_HUGEPAGE);
-    struct bench b = { .isa = isa, .buffer = buffer, .buffer_bytes = bytes };
+    struct bench b = { .isa = isa, .buffer = buffer, .bytes = bytes,
+                       .passes = 1 };
     touch(&b);
-    r->dram_bytes_per_s = streamed(&b, read_once);
-    r->dram_copy_bytes_per_s = streamed(&b, copy_once);
+    r->dram_bytes_per_s = best_rate(&b, run_read, (double)b.bytes);
+    r->dram_copy_bytes_per_s = best_rate(&b, run_copy, (double)b.bytes);
     r->l1_bytes_per_s = cached(&b, r->l1d_bytes);
     r->l2_bytes_per_s = cached(&b, r->l2_bytes);
     munmap(buffer, bytes);
@@ -334,7 +320,7 @@ kb_status kb_roofline_measure(struct kb_roofline *out)
         r.f32_flops_per_s = fmax(r.f32_flops_per_s, f32);
         r.f64_flops_per_s = fmax(r.f64_flops_per_s, f64);
     }
-    r.clock_hz = clock_rate();
+    r.clock_hz = best_rate(&(struct bench){ 0 }, run_clock, 16.0 * ROUNDS);
     *out = r;
     return KB_OK;
 }
