@@ -165,9 +165,9 @@ t.test("no text of a megabyte keeps the reader busy", function()
   for _, piece in ipairs { "[", "`", "```\n", "> ", "- ", "*_", "<!--", "![[](", "* a\n\n", "\n",
                            "> - ", "\t- ", "~~~ ` \n", "- - -\n", "  - ```\n", "1. a\n   ",
                            "\r" } do
-    local began = core.system.now_ns()
+    local began = os.clock()
     markdown.blocks(piece:rep((1 << 20) // #piece))
-    local ms = (core.system.now_ns() - began) / 1e6
+    local ms = (os.clock() - began) * 1e3
     assert(ms < 2000, ("%q took %.0f ms"):format(piece, ms))
   end
 end)
