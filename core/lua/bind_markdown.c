@@ -1,11 +1,14 @@
 /* core.code_blocks(text) -> { { text =, first =, last = }, .. }
  *
  * The code blocks of a Markdown text as libcmark has them, those made by an
- * indent too, with their first and last lines, from 1. See llm/markdown.lua.
+ * indent too, with their first and last lines, from 1; MOST_BLOCKS at most. See
+ * llm/markdown.lua.
  */
 #include "bind.h"
 
 #include <cmark.h>
+
+enum { MOST_BLOCKS = 4096 };
 
 static void tree_free(cmark_node *tree)
 {
@@ -34,15 +37,14 @@ static int code_blocks(lua_State *L)
     *tree = cmark_parse_document(text, n, CMARK_OPT_DEFAULT);
     cmark_node *at = *tree ? cmark_node_first_child(*tree) : NULL;
     lua_newtable(L);                                    /* [.. list] */
-    while (at) {
+    for (int found = 0; at && found < MOST_BLOCKS; at = after(at)) {
         if (cmark_node_get_type(at) == CMARK_NODE_CODE_BLOCK) {
             lua_newtable(L);                            /* [.. list block] */
             kb_bind_set_text(L, "text", cmark_node_get_literal(at));
             kb_bind_set_integer(L, "first", cmark_node_get_start_line(at));
             kb_bind_set_integer(L, "last", cmark_node_get_end_line(at));
-            lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+            lua_rawseti(L, -2, ++found);
         }
-        at = after(at);
     }
     return 1;
 }

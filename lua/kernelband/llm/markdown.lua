@@ -20,16 +20,21 @@ local most_lead <const> = 64            -- bytes of a line that may open contain
 
 -- Where the marker of a quote or a list item at i ends, nil: there is none.
 local function marker_end(line, i)
-  local stop = line:match("^>()", i)
-  if stop then return stop end
-  stop = line:match("^[-+*]()", i) or line:match("^%d+[.)]()", i)
-  local stands = stop and stop - i <= 10 and (stop > #line or line:find("^[ \t]", stop))
-  return stands and stop or nil
+  local c, stop = line:byte(i), i + 1
+  if c == 62 then return stop end                               -- >
+  if not c or c > 57 then return nil end
+  if c >= 48 then
+    stop = line:match("^%d+[.)]()", i)
+    if not stop or stop - i > 10 then return nil end
+  elseif c ~= 45 and c ~= 43 and c ~= 42 then                   -- - + *
+    return nil
+  end
+  return (stop > #line or line:find("^[ \t]", stop)) and stop or nil
 end
 
 -- Where what follows a line's blanks and markers begins.
 local function lead_end(line)
-  local i, stop = nil, 1
+  local stop, i = 1
   repeat
     i = line:find("[^ \t]", stop) or #line + 1
     stop = marker_end(line, i)
@@ -45,7 +50,10 @@ local function read(text)
     lines[n], shadow[n] = line, line
     if line ~= "" and line:find "^[ \t]*[-+*>%d`~]" then
       local i = lead_end(line)
-      fence[n] = (line:find("^```", i) or line:find("^~~~", i)) and i
+      local c = line:byte(i)
+      if c == 96 or c == 126 then       -- ` or ~
+        fence[n] = (line:find("^```", i) or line:find("^~~~", i)) and i
+      end
       local hidden = line:sub(i):gsub(fence[n] and "[^ \t`~]" or "[^ \t]", "x")
       shadow[n] = line:sub(1, i - 1) .. hidden
     elseif line ~= "" then
