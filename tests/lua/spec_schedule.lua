@@ -303,6 +303,21 @@ t.test("a first point that names every parameter comes first, whatever the strat
   t.equal(g.propose(kernel(1, g.first), tiling, core.rng(1)).source, "m32 n0 w1")
 end)
 
+t.test("what first points say of a strategy's parameters is tried once, not from every parent",
+       function()
+  local g = advised(function() return { { width = 8 } } end)
+  local other = kernel(2, { tile_m = 32, tile_n = 16, width = 1 })
+  local function narrow(list)           -- a policy that wants 4
+    for n, p in ipairs(list) do if p.width == 4 then return n end end
+  end
+  t.equal(g.propose(kernel(1, g.first), vector, core.rng(1), { prefer = narrow }).source,
+          "m0 n0 w8")
+  t.equal(g.propose(other, vector, core.rng(1), { prefer = narrow }).source, "m32 n16 w4")
+  local resumed = advised(function() return { { width = 8 } } end)
+  resumed.seen { source = "m0 n0 w8", params = { tile_m = 0, tile_n = 0, width = 8 } }
+  t.equal(resumed.propose(other, vector, core.rng(1), { prefer = narrow }).source, "m32 n16 w4")
+end)
+
 t.test("after the first points, and where none is valid or new, children are drawn", function()
   local g = advised(function() return { { tile_n = 16 }, { tile_m = 16 }, { width = 3 } } end)
   local got = all(g, kernel(1, g.first), tiling)

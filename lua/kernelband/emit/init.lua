@@ -67,12 +67,18 @@ function emit.block(cache_bytes, bytes_each, values)
   return largest
 end
 
--- first_points of a schedule that only knows vectors: as wide as a register.
+-- first_points of a schedule that only knows vectors: as wide as a register, and with a
+-- polynomial for exponentials, as a call of libm takes one float at a time.
 function emit.wide(parameters)
   return function(machine)
+    local point = {}
     for _, p in ipairs(parameters) do
-      if p[1] == "vector" then return { { vector = emit.vector_width(machine, p[2]) } } end
+      for _, v in ipairs(p[1] == "exp" and p[2] or {}) do
+        if v == "poly" then point.exp = v end
+      end
+      if p[1] == "vector" then point.vector = emit.vector_width(machine, p[2]) end
     end
+    return point.vector and { point }
   end
 end
 

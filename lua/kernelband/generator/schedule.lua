@@ -68,6 +68,7 @@ local function start(task, limit, draws, identity, model, device)
   end
   local parameters, at = schedule.parameters, positions(schedule.parameters)
   local proposed, sources = {}, {}  -- keys of points, hashes of sources
+  local known_points, is_first = {}, {}         -- proposed or seen; keys of first points
   local hashes, points, spans = {}, {}, {}  -- memos
   local witness, closed = {}, {}
 
@@ -205,20 +206,39 @@ local function start(task, limit, draws, identity, model, device)
     return first_points or {}
   end
 
-  -- A fresh point: one of the first points, else base with the owned parameters of one.
+  -- What values say of the owned parameters: position of a parameter -> of its value.
+  local function owned_by(span, values)
+    local out = {}
+    for _, i in ipairs(span) do
+      for j, value in ipairs(parameters[i][2]) do
+        if value == values[parameters[i][1]] then out[i] = j end
+      end
+    end
+    return out
+  end
+
+  -- Whether a known point has all of these, other than the first points themselves.
+  local function tried(owned)
+    for _, point in ipairs(known_points) do
+      local all = not is_first[key_of(point)]
+      for i, j in pairs(owned) do all = all and point[i] == j end
+      if all then return true end
+    end
+    return false
+  end
+
+  -- A fresh point: one of the first points, else base with the owned parameters of one, once:
+  -- from the next parent on the policy decides.
   local function suggested(base, span)
     for _, values in ipairs(suggestions()) do
       local point = locate(values)
+      if point then is_first[key_of(point)] = true end
       if point and fresh(point) then return point end
     end
     for _, values in ipairs(suggestions()) do
-      local point = table.move(base, 1, #base, 1, {})
-      for _, i in ipairs(span) do
-        for j, value in ipairs(parameters[i][2]) do
-          if value == values[parameters[i][1]] then point[i] = j end
-        end
-      end
-      if fresh(point) then return point end
+      local point, owned = table.move(base, 1, #base, 1, {}), owned_by(span, values)
+      for i, j in pairs(owned) do point[i] = j end
+      if next(owned) and not tried(owned) and fresh(point) then return point end
     end
   end
 
@@ -336,8 +356,14 @@ local function start(task, limit, draws, identity, model, device)
     return params, false, draws
   end
 
+  local function know(point)
+    local key = key_of(point)
+    if not proposed[key] then known_points[#known_points + 1] = point end
+    proposed[key] = true
+  end
+
   local function take(point, source)
-    proposed[key_of(point)] = true
+    know(point)
     sources[core.system.hash(source)] = true
   end
 
@@ -371,7 +397,7 @@ local function start(task, limit, draws, identity, model, device)
 
   function instance.seen(candidate)
     local point = locate(candidate.params)
-    if point then proposed[key_of(point)] = true end
+    if point then know(point) end
     sources[core.system.hash(candidate.source)] = true
   end
 
