@@ -326,6 +326,18 @@ end)
 
 -- A browser ----------------------------------------------------------------------
 
+t.test("a picture of a run stands alone, and several runs have none", function()
+  t.equal(shell("%s report %s -o %s/x.svg", exe, made, made), 0)
+  local svg, drawings = core.system.read_file(made .. "/x.svg"), 0
+  for _, tag in ipairs(markup.read(svg)) do drawings = drawings + (tag.name == "svg" and 1 or 0) end
+  t.equal(drawings, 4)                  -- the whole, the curve, the legend, the tree
+  t.contains(svg, "<style>")
+  t.contains(svg, 'xmlns="http://www.w3.org/2000/svg"')
+  local code, out = shell("%s report %s %s -o %s/x.svg", exe, made, made, made)
+  t.equal(code, 2, out)
+  t.contains(out, "is of one run")
+end)
+
 t.test("in a browser nothing is wider than its page, and nothing complains", function()
   if shell "command -v chromium" ~= 0 then
     return print "the page in a browser: chromium is not installed: skipped"

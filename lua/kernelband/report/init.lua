@@ -3,6 +3,7 @@
 --   report.html { "runs/a" }               one run, with everything there is; a list of what
 --                                          was told of damaged files comes with it
 --   report.html { "runs/a", "runs/b" }     several, side by side
+--   report.svg "runs/a"                    best so far and the search tree, one picture
 --   report.sections(m)                     of one model, for the live page
 local chart  = require "kernelband.report.chart"
 local format = require "kernelband.report.format"
@@ -71,6 +72,11 @@ function report.html(folders)
   local m = models[1]
   return page.html { title = report.title(m), lead = report.lead(m), foot = page.foot(),
                      sections = report.sections(m) }, damage
+end
+
+function report.svg(folder)
+  local m = model.load(folder)
+  return require "kernelband.report.picture"(m), { m.damage }
 end
 
 return report

@@ -33,7 +33,7 @@ local function spread_of(m)
   return low, high
 end
 
-local function curve(m, key, label, last, with_dots)
+local function drawn_curve(m, key, label, last, with_dots)
   local unit = 1
   if key == "at_s" then label, unit = format.span(last) end
   local low, high = spread_of(m)
@@ -66,8 +66,13 @@ local function curve(m, key, label, last, with_dots)
   end
   c:line(line, { series = 1, step = true, name = "best so far, 95 % interval" })
   c:rule("y", 1, "baseline")
-  return format.figure(c:svg())
+  return c:svg()
 end
+
+local function curve(...) return format.figure(drawn_curve(...)) end
+
+-- Best so far against pulls, as SVG.
+function search.curve(m) return drawn_curve(m, "landed", "pulls", m.pulls, true) end
 
 function search.progress(m)
   if m.pulls == 0 then return format.p "No pull has landed yet." end

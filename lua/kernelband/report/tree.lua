@@ -79,8 +79,8 @@ local function node(k, winner, out)
   return x
 end
 
--- The HTML of the section.
-function tree.section(m)
+-- The legend and the tree, as SVG; nil where there is no kernel.
+function tree.drawing(m)
   if #m.tree == 0 then return nil end
   local rows, on_path = rows_of(m.tree), {}
   for _, k in ipairs(m.path or {}) do on_path[k.id] = true end
@@ -99,10 +99,16 @@ function tree.section(m)
   local bottom = chart.draw_legend(legend, 0, 340, 12, above)
   local key = chart.open("heat", 340, bottom, "Colours of the search tree") .. table.concat(above)
               .. "</svg>"
-  local svg = chart.open("wide", math.ceil(wide) + 4, ROW * #rows + 6, "Search tree")
-              .. table.concat(body) .. "</svg>"
-  local note = #rows < m.kernels and (" %s of %s kernels: the path of the best and the "
-    .. "fastest with all that lead to them."):format(format.count(#rows),
+  return key, chart.open("wide", math.ceil(wide) + 4, ROW * #rows + 6, "Search tree")
+              .. table.concat(body) .. "</svg>", #rows
+end
+
+-- The HTML of the section.
+function tree.section(m)
+  local key, svg, rows = tree.drawing(m)
+  if not key then return nil end
+  local note = rows < m.kernels and (" %s of %s kernels: the path of the best and the "
+    .. "fastest with all that lead to them."):format(format.count(rows),
     format.count(m.kernels)) or ""
   return key .. '<figure><div class="scroll tree" tabindex="0">' .. svg .. "</div><figcaption>"
     .. escape("A row a kernel, below the one it was made from. Squares count its pulls that "
