@@ -1,4 +1,4 @@
--- The tables of README's section on policies: how near the searches come to the optimum of
+-- The tables on policies of README.md here: how near the searches come to the optimum of
 -- the six recorded spaces of benchmark_hub (../shared/data), from a random start. Means
 -- over seeds, a column a space, then their geometric mean with a 95 % bootstrap interval.
 --   kernelband run tests/bench/policies.lua DATA [seeds=20] [jobs=1] [out=FOLDER] [part ...]
@@ -10,7 +10,7 @@
 -- a process; what is in its files is not searched again, so that a call which was cut off goes
 -- on, and jobs=0 only prints.
 -- seeds: of T = 20 and 60; a quarter of them for T = 200 and a tenth for T = 512. The figures
--- of README are of seeds=200 where it does not say otherwise.
+-- of it are of seeds=200 where it does not say otherwise.
 -- The default policy was tuned on the first three spaces alone; the others were held out.
 local kb   = require "kernelband"
 local core = kb.core

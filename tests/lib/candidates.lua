@@ -7,7 +7,7 @@
 --       { { name =, folder =, task =, source =, want = { verdict, .. }, most =, slow = }, .. }
 --   tally = candidates.judge(list, device, times, note)
 --       { hostile =, caught =, honest =, alarms =, rows = { text }, seconds = }
---   candidates.table(tallies)     the lines that README has
+--   candidates.table(tallies)     the lines that tests/bench/README.md has
 --   candidates.before_launch(root, c, compiler)     a CUDA candidate's verdict without a GPU
 --
 -- expect: wrong.                one verdict
@@ -148,7 +148,7 @@ function candidates.judge(root, list, device, times, after)
   return tally
 end
 
--- The table of README: lists = { { "C", hostile, honest, tally }, .. }.
+-- The table of tests/bench/README.md: lists = { { "C", hostile, honest, tally }, .. }.
 function candidates.table(lists)
   local out = {
     "| language | hostile candidates, caught | honest candidates, false alarms | runs each |",

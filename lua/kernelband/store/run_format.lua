@@ -1,5 +1,5 @@
 -- store/run_format.lua - the tables of a run.db, and how those of older formats
--- become them. README (A run folder) says what the columns mean.
+-- become them.
 
 local core = require "kernelband.core"
 local schema = require "kernelband.base.schema"
