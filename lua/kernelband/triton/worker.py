@@ -72,6 +72,7 @@ BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
 PAIR_NS = 40                        # what a call of one file takes more in one process than in
                                     # another: standard deviation (H200, kernels of 4 and 14 us)
+SHORT_NS = 20e3                     # of a call that is timed on all streams, twice at least
 AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
 OPINIONS = 3                        # new pairs of processes that must share it
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
@@ -2946,10 +2947,12 @@ class Session:
         most, narrow = (2 * LANES, NARROW / 2) if s["baseline"] else (LANES, NARROW)
         # Of six one honest call would be enough for the parent's clock to say nothing.
         n = 3 if cost > 5e8 else int(max(8, min(most, budget / cost)))
-        few = s.get("least", 0)             # no end comes before so many
+        short = max(s["first"], s["baseline_first"]) < SHORT_NS and self.device != "cpu"
+        few = max(s.get("least", 0), 2 * LANES if short else 0)     # no end comes before so many
         n = max(few, n)
-        # A stream's first call of a size asks for memory and is made again: few for a candidate.
-        turn = turns(LANES if s["baseline"] or options.get("confirm") else LANES // 4)
+        # A stream's first call of a size asks for memory and is made again: few for a candidate
+        # whose calls are long beside what streams differ in.
+        turn = turns(LANES if s["baseline"] or options.get("confirm") or short else LANES // 4)
         t = {x: {"A": [], "B": []} for x in ("times", "walls", "hosts")}
         # No one can tell beforehand which call is recorded or looked at.
         look, at, late, t["seen"] = secret() % min(n, 6), secret() % min(n, 6), 0, None
