@@ -184,8 +184,8 @@ void kb_bind_set_flag(lua_State *L, const char *key, bool value)
 int luaopen_kernelband_core(lua_State *L)
 {
     static void (*const nouns[])(lua_State *) = {
-        kb_bind_rng,      kb_bind_ucb,     kb_bind_cluster, kb_bind_logit, kb_bind_gp,
-        kb_bind_overtime,
+        kb_bind_rng,      kb_bind_ucb,     kb_bind_cluster, kb_bind_logit,
+        kb_bind_gp,       kb_bind_overtime,
         kb_bind_stats,    kb_bind_device,  kb_bind_process,
         kb_bind_store,    kb_bind_system,  kb_bind_compile,
         kb_bind_http,     kb_bind_command, kb_bind_gzip,

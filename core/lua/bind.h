@@ -50,8 +50,8 @@ struct kb_class {
 };
 
 /* Those that more than one file knows. */
-extern const struct kb_class kb_class_buffers, kb_class_command, kb_class_device,
-    kb_class_http, kb_class_object;
+extern const struct kb_class kb_class_buffers, kb_class_command,
+    kb_class_device, kb_class_http, kb_class_object;
 
 /* Defines kb_class_NAME, whose objects are freed by release. */
 #define KB_CLASS(name, release) KB_CLASS_OF(name, release, NULL)

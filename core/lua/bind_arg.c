@@ -83,8 +83,8 @@ static void read_integer(lua_State *L, int arg, const struct kb_option *o)
     if (lua_type(L, -1) != LUA_TNUMBER || !whole)
         refuse_option(L, arg, o->name, "an integer");
     if (o->least < o->most && (x < o->least || x > o->most))
-        luaL_argerror(L, arg, lua_pushfstring(L, "option '%s' must be in %I .. %I",
-            o->name, (LUAI_UACINT)o->least, (LUAI_UACINT)o->most));
+        luaL_argerror(L, arg, lua_pushfstring(L,
+            "option '%s' must be in %I .. %I", o->name, (LUAI_UACINT)o->least, (LUAI_UACINT)o->most));
     if (o->size)
         *o->size = (size_t)x;
     else
@@ -110,7 +110,8 @@ static void read_option(lua_State *L, int arg, const struct kb_option *o)
         if (o->bytes)
             *o->bytes = n;
         else if (strlen(*o->text) != n)
-            luaL_argerror(L, arg, lua_pushfstring(L, "'%s' holds a NUL", o->name));
+            luaL_argerror(L, arg, lua_pushfstring(L, "'%s' holds a NUL",
+                                                  o->name));
     } else if (o->flag) {
         *o->flag = lua_toboolean(L, -1);
     }

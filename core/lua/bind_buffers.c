@@ -178,7 +178,8 @@ static int buffers_turn(lua_State *L)
     lua_Integer by = check_least(L, 3, 0);
     void *at = kb_buffers_at(b, i, slot);
     luaL_argcheck(L, at, 1, "memory out of this process's reach");
-    return must(L, kb_tensor_turn(at, a->dtype, a->count, (uint64_t)by % a->count));
+    return must(L, kb_tensor_turn(at, a->dtype, a->count,
+                                  (uint64_t)by % a->count));
 }
 
 static int buffers_use(lua_State *L)
@@ -229,7 +230,8 @@ static int buffers_take(lua_State *L)
     kb_buffers *b = self(L);
     kb_buffers *from = buffers_at(L, 2);
     kb_status st = kb_buffers_take(b, from, check_slot(L, 3, from));
-    luaL_argcheck(L, st != KB_EINVAL, 2, "buffers of another device, shape or type");
+    luaL_argcheck(L, st != KB_EINVAL, 2,
+                  "buffers of another device, shape or type");
     return must(L, st);
 }
 
@@ -287,8 +289,9 @@ static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
     bool exact = false;
     luaL_checktype(L, idx, LUA_TTABLE);
     kb_bind_options(L, idx, (const struct kb_option[]) {
-        { .name = "reduction", .number = &terms }, { .name = "c2", .number = &c2 },
-        { .name = "exact", .flag = &exact }, { .name = "accumulate", .text = &sum },
+        { .name = "reduction", .number = &terms },
+        { .name = "c2", .number = &c2 }, { .name = "exact", .flag = &exact },
+        { .name = "accumulate", .text = &sum },
         { .name = "tolerance", .number = &tolerance },
         { .name = "underflow", .number = &underflow }, { 0 }
     });

@@ -48,7 +48,8 @@ static int command_new(lua_State *L)
     lua_getfield(L, 1, "argv");                         /* [t argv] */
     kb_bind_words(L, 2, "'argv'", argv, 1, KB_CHILD_WORDS);
     if (lua_getfield(L, 1, "environment") != LUA_TNIL) {    /* [t argv env] */
-        const char **env = lua_newuserdatauv(L, (MAX_ENVIRONMENT + 1) * sizeof *env, 0);
+        const char **env
+            = lua_newuserdatauv(L, (MAX_ENVIRONMENT + 1) * sizeof *env, 0);
         kb_bind_words(L, 3, "'environment'", env, 0, MAX_ENVIRONMENT);
         r.env = env;
     }

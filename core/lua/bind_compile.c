@@ -116,7 +116,9 @@ static int nvrtc_make(lua_State *L)
 
 void kb_bind_compile(lua_State *L)
 {
-    static const luaL_Reg methods[] = { { "make", nvrtc_make }, { NULL, NULL } };
+    static const luaL_Reg methods[] = {
+        { "make", nvrtc_make }, { NULL, NULL }
+    };
     static const luaL_Reg functions[] = {
         { "adopt", adopt }, { "sass", sass }, { NULL, NULL }
     };

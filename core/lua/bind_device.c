@@ -103,7 +103,8 @@ static int device_describe(lua_State *L)
 
 static int device_claim(lua_State *L)
 {
-    return kb_bind_done(L, kb_device_claim(check_device(L), lua_toboolean(L, 2)));
+    bool on = lua_toboolean(L, 2);
+    return kb_bind_done(L, kb_device_claim(check_device(L), on));
 }
 
 static int device_state(lua_State *L)
@@ -159,8 +160,8 @@ static int device_build(lua_State *L)
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     kb_bind_options(L, 2, (const struct kb_option[]) {
-        { .name = "source", .text = &b.source, .bytes = &n }, { .name = "args" },
-        { .name = "entry", .text = &b.entry },
+        { .name = "source", .text = &b.source, .bytes = &n },
+        { .name = "args" }, { .name = "entry", .text = &b.entry },
         { .name = "timeout_ns", .integer = &b.timeout_ns },
         { .name = "sanitized", .flag = &b.sanitized }, { 0 }
     });

@@ -111,7 +111,8 @@ static int gp_improvement(lua_State *L)
 {
     kb_gp *g = self(L);
     size_t place = check_place(L, g);
-    return kb_bind_push_number(L, kb_gp_improvement(g, place, number(L, 3, "best")));
+    double best = number(L, 3, "best");
+    return kb_bind_push_number(L, kb_gp_improvement(g, place, best));
 }
 
 static int gp_means(lua_State *L)

@@ -65,12 +65,16 @@ static int http_start(lua_State *L)
     const int64_t most_ns = 1000000 * second_ns;
     luaL_checktype(L, 2, LUA_TTABLE);
     kb_bind_options(L, 2, (const struct kb_option[]) {
-        { .name = "url", .text = &r.url }, { .name = "method", .text = &r.method },
-        { .name = "headers" }, { .name = "stream", .flag = &r.stream },
+        { .name = "url", .text = &r.url },
+        { .name = "method", .text = &r.method }, { .name = "headers" },
+        { .name = "stream", .flag = &r.stream },
         { .name = "body", .text = &body, .bytes = &r.body_bytes },
-        { .name = "connect_ns", .integer = &r.connect_ns, .least = 1, .most = most_ns },
-        { .name = "idle_ns", .integer = &r.idle_ns, .least = 1, .most = most_ns },
-        { .name = "total_ns", .integer = &r.total_ns, .least = 1, .most = most_ns },
+        { .name = "connect_ns", .integer = &r.connect_ns, .least = 1,
+          .most = most_ns },
+        { .name = "idle_ns", .integer = &r.idle_ns, .least = 1,
+          .most = most_ns },
+        { .name = "total_ns", .integer = &r.total_ns, .least = 1,
+          .most = most_ns },
         { .name = "gather_ns", .integer = &r.gather_ns, .most = most_ns },
         { .name = "max_bytes", .size = &r.max_bytes, .most = 1 << 30 },
         { .name = "ca_file", .text = &r.ca_file }, { 0 }

@@ -123,7 +123,7 @@ static int wait_any(lua_State *L)
     for (size_t i = 0; i < count; i++) {
         lua_geti(L, 1, (lua_Integer)i + 1);             /* [t timeout s p w] */
         sources[i].kind = kind_of(L, &sources[i].object);
-        luaL_argcheck(L, sources[i].kind, 1, "each must be open and able to speak");
+        luaL_argcheck(L, sources[i].kind, 1, "each must be able to speak");
         lua_pop(L, 1);
     }
     if (timeout_ns > INT64_MAX / 2)

@@ -190,7 +190,8 @@ static int disk_free(lua_State *L)
     kb_status st = kb_host_disk_free_bytes(path, &bytes);
     if (st)
         return kb_bind_fail_about(L, st, path);
-    return kb_bind_push_integer(L, bytes > INT64_MAX ? INT64_MAX : (lua_Integer)bytes);
+    return kb_bind_push_integer(L, bytes > INT64_MAX ? INT64_MAX
+                                                     : (lua_Integer)bytes);
 }
 
 static int is_tty(lua_State *L)

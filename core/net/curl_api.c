@@ -22,7 +22,8 @@ kb_status kb_curl_open(struct kb_curl *curl, const char **why)
                "Ubuntu the package libcurl4)";
         return KB_ENODEV;
     }
-    if (kb_toolkit_symbols(curl->library, calls, sizeof calls / sizeof *calls, curl)) {
+    const size_t n = sizeof calls / sizeof *calls;
+    if (kb_toolkit_symbols(curl->library, calls, n, curl)) {
         *why = "the libcurl.so.4 here is too old: 7.62 or later is needed";
         dlclose(curl->library);
         curl->library = NULL;

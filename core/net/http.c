@@ -157,7 +157,8 @@ static int64_t tell_by(const struct transfer *t)
 {
     if (!t->r.stream || !t->body.used)
         return INT64_MAX;
-    return t->body.used >= KB_HTTP_PIECE_BYTES ? 0 : t->told_ns + t->r.gather_ns;
+    return t->body.used >= KB_HTTP_PIECE_BYTES ? 0
+         : t->told_ns + t->r.gather_ns;
 }
 
 static void lower(int64_t *by_ns, int64_t ns)
@@ -166,7 +167,8 @@ static void lower(int64_t *by_ns, int64_t ns)
         *by_ns = ns;
 }
 
-static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS], int64_t *by_ns)
+static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS],
+                    int64_t *by_ns)
 {
     kb_http *h = object;
     p[0] = (struct pollfd){ h->epoll, POLLIN, 0 };

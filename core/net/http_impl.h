@@ -14,7 +14,7 @@ struct transfer {
     struct curl_slist *send;
     struct kb_http_request r;       /* but what its pointers named */
     size_t id;
-    uint64_t waits, news;           /* its turn for a place, to be fetched; 0: no */
+    uint64_t waits, news;           /* its turn for a place, for a look; 0: no */
     bool active, bodied;
     enum kb_http_stop stop;         /* why a callback broke it off */
     int64_t begun_ns, last_ns, first_ns;

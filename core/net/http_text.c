@@ -10,8 +10,8 @@
 
 #include "clock.h"
 
-static const char no_http[] = "what it answers is not HTTP as the standards have "
-                              "it; is this the address of an API?";
+static const char no_http[] = "what it answers is not HTTP as the standards "
+                              "have it; is this the address of an API?";
 
 __attribute__((format(printf, 4, 5)))
 static void tell(struct transfer *t, kb_status result, const char *reason,
@@ -109,7 +109,8 @@ void kb_http_explain(struct transfer *t, CURLcode code)
     }
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (plain[i].code == code) {
-            tell(t, KB_EHTTP, plain[i].reason, "%s: %s", t->host, plain[i].text);
+            tell(t, KB_EHTTP, plain[i].reason, "%s: %s", t->host,
+                 plain[i].text);
             return;
         }
     switch (code) {
@@ -163,7 +164,8 @@ static const char *installed_ca(const struct transfer *t)
     const curl_version_info_data *v = t->curl->version_info(CURLVERSION_NOW);
     const char *const places[] = {
         v->age >= CURLVERSION_SEVENTH ? v->cainfo : NULL,
-        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     };

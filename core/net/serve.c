@@ -34,8 +34,8 @@ struct kb_serve {
     uint64_t requests;
 };
 
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                              "0123456789-_/";
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_/"
+                              "abcdefghijklmnopqrstuvwxyz0123456789";
 
 /* Headers that every answer has; false when there is no memory. */
 static bool add_headers(struct MHD_Response *r, const char *type,
@@ -98,8 +98,8 @@ static struct text *find(kb_serve *s, const char *path)
 static enum MHD_Result refuse(kb_serve *s, struct MHD_Connection *c,
                               unsigned status, const char *text)
 {
-    struct MHD_Response *r = make(text, strlen(text), "text/plain; charset=utf-8",
-                                  NULL);
+    struct MHD_Response *r = make(text, strlen(text),
+                                  "text/plain; charset=utf-8", NULL);
     enum MHD_Result done = r ? MHD_queue_response(c, status, r) : MHD_NO;
     if (r)
         MHD_destroy_response(r);
