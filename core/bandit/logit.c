@@ -15,8 +15,10 @@ struct kb_logit {
     double *weights, *trial;
     double *slope, *step;       /* gradient of J, Newton's step */
     double *curve, *root;       /* Hessian of J, its Cholesky factor */
-    double *x;                  /* buffer rows of dim */
+    double *x;                  /* order columns of buffer, the first all 1 */
     double *yes;                /* buffer: 1 or 0 */
+    double *residual, *share;   /* buffer: p - yes and p (1 - p) */
+    double *shared;             /* buffer: a column of x times share */
     double data[];
 };
 
@@ -35,7 +37,8 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
         return KB_EINVAL;
 
     size_t order = dim + 1;
-    size_t doubles = 4 * order + 2 * order * order + how->buffer * order;
+    size_t doubles = 4 * order + 2 * order * order
+                   + how->buffer * (order + 4);
     kb_logit *h = calloc(1, sizeof *h + doubles * sizeof h->data[0]);
     if (!h)
         return KB_ENOMEM;
@@ -49,7 +52,12 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
     h->curve = h->step + order;
     h->root = h->curve + order * order;
     h->x = h->root + order * order;
-    h->yes = h->x + how->buffer * dim;
+    h->yes = h->x + how->buffer * order;
+    h->residual = h->yes + how->buffer;
+    h->share = h->residual + how->buffer;
+    h->shared = h->share + how->buffer;
+    for (size_t s = 0; s < how->buffer; s++)
+        h->x[s] = 1;
     *out = h;
     return KB_OK;
 }
@@ -105,7 +113,8 @@ kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
 {
     if (!usable_features(x, h->dim))
         return KB_EINVAL;
-    memcpy(h->x + h->next * h->dim, x, h->dim * sizeof *x);
+    for (size_t i = 0; i < h->dim; i++)
+        h->x[(i + 1) * h->how.buffer + h->next] = x[i];
     h->yes[h->next] = yes;
     h->next = (h->next + 1) % h->how.buffer;
     if (h->count < h->how.buffer)
@@ -114,43 +123,53 @@ kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
     return KB_OK;
 }
 
-/* Adds one sample of weight v = p (1 - p) and residual r = p - yes. */
-static void accumulate(kb_logit *h, const double *x, double r, double v)
+static double dot(const double *a, const double *b, size_t n)
 {
-    h->slope[0] += r;
-    h->curve[0] += v;
-    for (size_t i = 0; i < h->dim; i++) {
-        double *row = h->curve + (i + 1) * h->order;
-        double vx = v * x[i];
-        h->slope[i + 1] += r * x[i];
-        row[0] += vx;
-        for (size_t j = 0; j <= i; j++)
-            row[j + 1] += vx * x[j];
-    }
+    double sum[4] = { 0 };
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (; i < n; i++)
+        sum[0] += a[i] * b[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* J at the given weights; leaves its slope and curve in h. A log-loss is
- * max(0, -m) + ln(1 + exp(-|m|)) for the margin m towards the answer. */
+/* J at the given weights; leaves its slope X' r and its curve X' V X in h, with
+ * the residuals r = p - yes and the diagonal V of p (1 - p). A log-loss is
+ * max(0, -m) + ln(1 + exp(-|m|)) for the margin m towards the answer; arguments
+ * of the logarithm, each at most 2, are multiplied up and share one. */
 static double evaluate(kb_logit *h, const double *weights)
 {
-    memset(h->slope, 0, h->order * sizeof *h->slope);
-    memset(h->curve, 0, h->order * h->order * sizeof *h->curve);
-    double loss = 0;
-    for (size_t s = 0; s < h->count; s++) {
-        const double *x = h->x + s * h->dim;
-        double z = margin(weights, x, h->dim);
-        double e = exp(-fabs(z));
+    size_t n = h->count, column = h->how.buffer;
+    double loss = 0, product = 1, *z = h->shared;
+    memset(z, 0, n * sizeof *z);
+    for (size_t i = 0; i < h->order; i++)
+        for (size_t s = 0; s < n; s++)
+            z[s] += weights[i] * h->x[i * column + s];
+    for (size_t s = 0; s < n; s++) {
+        double e = exp(-fabs(z[s]));
         double share = 1 / (1 + e);
-        if ((z >= 0) != (h->yes[s] > 0))
-            loss += fabs(z);
-        loss += log1p(e);
-        accumulate(h, x, (z >= 0 ? share : e * share) - h->yes[s],
-                   e * share * share);
+        if ((z[s] >= 0) != (h->yes[s] > 0))
+            loss += fabs(z[s]);
+        product *= 1 + e;
+        if (product > 1e100) {
+            loss += log(product);
+            product = 1;
+        }
+        h->residual[s] = (z[s] >= 0 ? share : e * share) - h->yes[s];
+        h->share[s] = e * share * share;
     }
+    loss += log(product);
     for (size_t i = 0; i < h->order; i++) {
+        const double *x = h->x + i * column;
         double l2 = i == 0 ? KB_LOGIT_BIAS_L2 : h->how.l2;
         loss += l2 / 2 * weights[i] * weights[i];
-        h->slope[i] += l2 * weights[i];
+        h->slope[i] = dot(h->residual, x, n) + l2 * weights[i];
+        for (size_t s = 0; s < n; s++)
+            h->shared[s] = h->share[s] * x[s];
+        for (size_t j = 0; j <= i; j++)
+            h->curve[i * h->order + j] = dot(h->shared, h->x + j * column, n);
         h->curve[i * h->order + i] += l2;
     }
     return loss;
