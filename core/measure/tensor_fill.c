@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A fill under way: what must outlive one block of it. */
+/* A fill under way. */
 enum { BLOCK = 512, POWERS = 256, LEVELS = 4 };
 
 struct filler {
@@ -48,28 +48,25 @@ static void filler_start(struct filler *f, enum kb_dtype dtype,
     f->smallest = kb_dtype_smallest_normal(dtype);
 }
 
-static void fill_spikes(struct filler *f, double *x, size_t n)
+static double spiked(struct filler *f)
 {
-    for (size_t i = 0; i < n; i++)
-        x[i] = normal(f);
-    size_t at = f->to_spike;
-    for (; at < n; at += 1 + spike_gap(&f->rng))
-        x[at] *= 100;
-    f->to_spike = at - n;
+    double x = normal(f);
+    if (f->to_spike--)
+        return x;
+    f->to_spike = spike_gap(&f->rng);
+    return 100 * x;
 }
 
-static void fill_ties(struct filler *f, double *x, size_t n)
+static double tied(struct filler *f)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (f->run == 0) {
-            uint64_t bits = kb_rng_next(&f->rng);
-            unsigned most = 1u << (bits >> 32) % 12;
-            f->run = 1 + (bits >> 40) % most;
-            f->value = f->level[bits % LEVELS];
-        }
-        f->run--;
-        x[i] = f->value;
+    if (f->run == 0) {
+        uint64_t bits = kb_rng_next(&f->rng);
+        unsigned most = 1u << (bits >> 32) % 12;
+        f->run = 1 + (bits >> 40) % most;
+        f->value = f->level[bits % LEVELS];
     }
+    f->run--;
+    return f->value;
 }
 
 static double some_denormal(struct filler *f)
@@ -83,40 +80,26 @@ static double some_denormal(struct filler *f)
     return bits & 1 ? sign * 0 : sign * f->smallest * kb_rng_uniform(&f->rng);
 }
 
-static void fill_block(struct filler *f, enum kb_fill fill, double *x, size_t n)
+static double element(struct filler *f, enum kb_fill fill)
 {
-    struct kb_rng *r = &f->rng;
     switch (fill) {
     case KB_FILL_WIDE:
-        for (size_t i = 0; i < n; i++)
-            x[i] = normal(f) * f->power[kb_rng_next(r) % POWERS];
-        return;
+        return normal(f) * f->power[kb_rng_next(&f->rng) % POWERS];
     case KB_FILL_UNIFORM:
-        for (size_t i = 0; i < n; i++)
-            x[i] = kb_rng_uniform(r);
-        return;
+        return kb_rng_uniform(&f->rng);
     case KB_FILL_LOGNORMAL:
-        for (size_t i = 0; i < n; i++)
-            x[i] = exp(1.5 * normal(f));
-        return;
+        return exp(1.5 * normal(f));
     case KB_FILL_SPIKES:
-        fill_spikes(f, x, n);
-        return;
+        return spiked(f);
     case KB_FILL_TIES:
-        fill_ties(f, x, n);
-        return;
+        return tied(f);
     case KB_FILL_INTEGERS:
-        for (size_t i = 0; i < n; i++)
-            x[i] = (double)((kb_rng_next(r) >> 32) * 17 >> 32) - 8;
-        return;
+        return (double)((kb_rng_next(&f->rng) >> 32) * 17 >> 32) - 8;
     case KB_FILL_DENORMAL:
-        for (size_t i = 0; i < n; i++)
-            x[i] = some_denormal(f);
-        return;
+        return some_denormal(f);
     default:
         assert(fill == KB_FILL_NORMAL);
-        for (size_t i = 0; i < n; i++)
-            x[i] = normal(f);
+        return normal(f);
     }
 }
 
@@ -140,18 +123,15 @@ void kb_tensor_fill(void *dst, enum kb_dtype dtype, size_t n,
 {
     struct filler f;
     double x[BLOCK];
-    size_t element = kb_dtype_bytes(dtype);
-    bool integer = !kb_dtype_is_float(dtype);
+    size_t size = kb_dtype_bytes(dtype);
+    bool scaled = !kb_dtype_is_float(dtype) && fill != KB_FILL_INTEGERS;
     filler_start(&f, dtype, fill, kb_rng_next(rng));
     for (size_t at = 0; at < n; at += BLOCK) {
         size_t part = n - at < BLOCK ? n - at : BLOCK;
-        fill_block(&f, fill, x, part);
-        if (integer && fill != KB_FILL_INTEGERS)
-            for (size_t i = 0; i < part; i++)
-                x[i] *= 16;
-        if (dtype == KB_U8)
-            for (size_t i = 0; i < part; i++)
-                x[i] = fabs(x[i]);
-        kb_tensor_narrow((char *)dst + at * element, x, part, dtype);
+        for (size_t i = 0; i < part; i++) {
+            x[i] = element(&f, fill) * (scaled ? 16 : 1);
+            x[i] = dtype == KB_U8 ? fabs(x[i]) : x[i];
+        }
+        kb_tensor_narrow((char *)dst + at * size, x, part, dtype);
     }
 }
