@@ -1,126 +1,124 @@
 -- HybridVNDX (Willemsen, van Stein and van Werkhoven, arXiv 2510.17899, 2025; in Kernel Tuner
--- since 1.4): variable neighbourhood descent with a surrogate, recombination, a tabu list and
--- annealing, an optimiser that a language model wrote. From the paper's description.
+-- since 1.4): variable neighbourhood descent with a surrogate, recombination, a tabu list (here
+-- without an end) and annealing, which a language model wrote. From the paper's description.
 --
--- One kernel is current. A neighbourhood, here a strategy, is drawn by weights that follow
--- what each improved. Of its children some are drawn, others recombine the current kernel
--- with one of the elites; the one that the k nearest measured points, by the number of
--- parameters that differ, forecast to be fastest is measured. It becomes current when it is
--- faster, or else with the probability of annealing. After a while without a new best the
--- search goes on from an elite.
+-- One kernel is current. A neighbourhood, here a strategy, is drawn by how many parameters it
+-- owns times a weight that follows what it improved. Of some of its children the one is
+-- measured that its k nearest measured points, by the number of parameters that differ, say is
+-- fastest. It becomes current when it is faster, or else with the probability of annealing.
+-- After a while without a new best the search goes on from an elite.
 --
 --   k            neighbours of a forecast
---   candidates   children that a forecast chooses from; where the generator draws or asks a
---                model, one comes and nothing is forecast
---   recombined   share of them made with an elite
+--   candidates   children that a forecast chooses from, where they are listed
+--   near         share of them that differ least from the current kernel (the paper: a half)
+--   recombined   share of them that differ least from a cross of two elites
 --   elites       fastest kernels kept for that, and for going on from
 --   patience     pulls without a new best before that (the paper: 100 of thousands)
 --   temperature  of annealing at first, in units of 10 % of speed-up
 --   cooling      what a pull leaves of it
 --   adapt        how fast a neighbourhood's weight follows; none falls below a tenth
--- A known child is never measured again: the paper's tabu list, without an end.
 
-local exp, log, max, min = math.exp, math.log, math.max, math.min
+local log, max, min = math.log, math.max, math.min
 
 local function new(params, ctx)
-  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
-  local elites, current, best, since, heat = {}, nil, 1, 0, params.temperature
-  local weight, points, known, least = {}, {}, {}, 0
-  local names                           -- of parameters, sorted
-  for i = 1, n do weight[i] = 1 end
+  local open, rng, all = ctx.open, ctx.rng, 0
+  local policy, elites, current, since, heat = {}, {}, nil, 0, params.temperature
+  local weight, owned, points, known, least, coded = {}, {}, {}, {}, 0, {}
+  for _, s in ipairs(ctx.strategies) do all = all + #(s.moves or {}) end
+  for i, s in ipairs(ctx.strategies) do
+    weight[i], owned[i] = 1, max(1, s.moves and s.moves[1] == "*" and all or #(s.moves or {}))
+  end
 
-  local function key_of(p)
-    local key, list = "", {}
-    for name in pairs(names and {} or p) do list[#list + 1] = name end
-    table.sort(list)
-    names = names or list
-    for _, name in ipairs(names) do key = key .. tostring(p[name]) .. " " end
-    return key
+  -- The values in the order of their names, and all as one word.
+  local function words(p)
+    if coded[p] then return coded[p] end
+    local list, names = {}, {}
+    for name in pairs(p) do names[#names + 1] = name end
+    table.sort(names)
+    for d, name in ipairs(names) do list[d] = tostring(p[name]) end
+    coded[p], list.key = list, table.concat(list, " ")
+    return list
   end
 
   local function apart(p, q)
     local count = 0
-    for _, name in ipairs(names) do if p[name] ~= q[name] then count = count + 1 end end
+    for d, word in ipairs(p) do count = count + (word == q[d] and 0 or 1) end
     return count
   end
 
-  -- A failure is as slow as the slowest kernel.
-  local function measured(p, value)
+  local function measured(p, value)     -- no value: a failure, as slow as the slowest
     if not p then return end
-    least = min(least, value or 0)
-    known[key_of(p)] = true
-    points[#points + 1] = { p, value }
+    p, least = words(p), min(least, value or 0)
+    known[p.key], points[#points + 1] = true, { p, value }
   end
 
   local function forecast(p)
-    local near = {}                     -- the k nearest so far, nearest first
-    for _, point in ipairs(points) do
-      local far, at = apart(p, point[1]), #near + 1
-      while at > 1 and near[at - 1][1] > far do at = at - 1 end
-      if at <= params.k then
-        table.insert(near, at, { far, point[2] or least })
-        near[params.k + 1] = nil
-      end
-    end
-    local sum, weights = 0, 0
-    for _, e in ipairs(near) do
-      sum, weights = sum + e[2] / (1 + e[1]), weights + 1 / (1 + e[1])
-    end
-    return weights > 0 and sum / weights or 0
+    local near, sum = {}, 0
+    for n, point in ipairs(points) do near[n] = { apart(p, point[1]), n } end
+    table.sort(near, function(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end)
+    for n = 1, min(params.k, #near) do sum = sum + (points[near[n][2]][2] or least) end
+    return sum / max(1, min(params.k, #near))
   end
-
-  local policy = {}
 
   function policy.admit(kernel)
     current = current or kernel
     measured(kernel.params, log(kernel.speedup))
-    local at = #elites + 1
-    while at > 1 and elites[at - 1].speedup < kernel.speedup do at = at - 1 end
-    table.insert(elites, at, kernel)    -- all of them, the fastest first
+    elites[#elites + 1] = kernel        -- all of them, the fastest first
+    table.sort(elites, function(a, b) return a.speedup > b.speedup end)
   end
 
   local function elite() return elites[1 + rng:below(min(params.elites, #elites))] end
 
+  local function cross(a, b)
+    local p, q, child = words(a.params), words(b.params), {}
+    for d in ipairs(p) do child[d] = (rng:below(2) == 0 and p or q)[d] end
+    return child
+  end
+
+  -- Of these the ones with the fewest values that differ from p's.
+  local function nearest(children, p)
+    local near, least_far = {}, math.huge
+    for _, child in ipairs(children) do
+      local far = apart(child, p)
+      if far < least_far then near, least_far = {}, far end
+      if far == least_far then near[#near + 1] = child end
+    end
+    return near
+  end
+
   function policy.prefer(children)
-    local fresh, pool, best_child, top = {}, {}, nil, -math.huge
+    local fresh, picked, top = {}, nil, -math.huge
     for j, p in ipairs(children) do
-      if not known[key_of(p)] then fresh[#fresh + 1] = j end
+      local w = words(p)
+      if not known[w.key] then fresh[#fresh + 1], w.number = w, j end
     end
-    for _ = 1, min(params.candidates, #fresh) do
-      local pick = 1 + rng:below(#fresh)
-      if rng:uniform() < params.recombined then    -- the one most like an elite
-        local like = elite().params
-        for m, j in ipairs(fresh) do
-          if apart(children[j], like) < apart(children[fresh[pick]], like) then pick = m end
-        end
-      end
-      pool[#pool + 1] = table.remove(fresh, pick)
+    local near = nearest(fresh, words(current.params))
+    for _ = 1, fresh[1] and params.candidates or 0 do
+      local lot, from = rng:uniform() - params.near, fresh
+      if lot < 0 then from = near
+      elseif lot < params.recombined then from = nearest(fresh, cross(elite(), elite())) end
+      local child = from[1 + rng:below(#from)]
+      local value = forecast(child)
+      if value > top then picked, top = child.number, value end
     end
-    for _, j in ipairs(pool) do
-      local value = forecast(children[j])
-      if value > top then best_child, top = j, value end
-    end
-    return best_child
+    return picked
   end
 
   local function neighbourhood(kernel)
-    local list, total = {}, 0
-    for i = 1, n do
-      if open(kernel, i) then list[#list + 1], total = i, total + max(weight[i], 0.1) end
+    local picked, total = nil, 0
+    for i in ipairs(owned) do
+      local w = open(kernel, i) and owned[i] * max(weight[i], 0.1) or 0
+      total = total + w
+      if rng:uniform() * total < w then picked = i end
     end
-    local left = rng:uniform() * total
-    for at, i in ipairs(list) do
-      left = left - max(weight[i], 0.1)
-      if left < 0 or at == #list then return i end
-    end
+    return picked
   end
 
   function policy.choose()
     if since >= params.patience then current, since = elite(), 0 end
     local i = neighbourhood(current)
-    for at = 1, #elites do              -- where nothing is left of it, of the fastest
-      if i then break end
-      current, i = elites[at], neighbourhood(elites[at])
+    for at = 1, i and 0 or #elites do   -- where nothing is left of it, of the fastest
+      if not i then current, i = elites[at], neighbourhood(elites[at]) end
     end
     if i then return current, i end
   end
@@ -131,8 +129,8 @@ local function new(params, ctx)
     local gain = child and log(child.speedup / current.speedup) or -1
     weight[i] = (1 - params.adapt) * weight[i] + params.adapt * (gain > 0 and 2 or 0)
     since, heat = since + 1, heat * params.cooling
-    if child and child.speedup > best then best, since = child.speedup, 0 end
-    if child and (gain > 0 or rng:uniform() < exp(gain / max(0.1 * heat, 1e-9))) then
+    if child and child.speedup > elites[1].speedup then since = 0 end
+    if child and (gain > 0 or rng:uniform() < math.exp(gain / max(0.1 * heat, 1e-9))) then
       current = child
     end
   end
@@ -141,10 +139,11 @@ local function new(params, ctx)
 end
 
 return {
-  name = "hybrid_vndx", summary = "neighbourhoods by weight, a forecast, elites, annealing",
-  new = new,
-  defaults = { k = 5, candidates = 8, recombined = 0.25, elites = 5, patience = 12,
-               temperature = 1, cooling = 0.95, adapt = 0.2 },
-  limits = { k = { 1, 64 }, candidates = { 1, 256 }, recombined = { 0, 1 }, elites = { 1, 64 },
-             patience = { 1 }, temperature = { 0 }, cooling = { 0, 1 }, adapt = { 0, 1 } },
+  name = "hybrid_vndx", new = new,
+  summary = "neighbourhoods by weight, a forecast, elites, annealing",
+  defaults = { k = 5, candidates = 8, near = 0.25, recombined = 0.125, elites = 5, patience = 12,
+    temperature = 1, cooling = 0.95, adapt = 0.2 },
+  limits = { k = { 1, 64 }, candidates = { 1, 256 }, near = { 0, 1 }, recombined = { 0, 1 },
+    elites = { 1, 64 }, patience = { 1 }, temperature = { 0 }, cooling = { 0, 1 },
+    adapt = { 0, 1 } },
 }

@@ -23,9 +23,11 @@
 --   shrinkage  an arm starts with `shrink` pulls at its strategy's mean, and that with as
 --              many at the mean of all; n counts pulls of the strategy in other clusters for
 --              `share`: a new cluster costs no sweep.
+--   finish     once no pair is worth `enough`, listed children of the best kernel that differ
+--              from it in one parameter are measured, whatever they are worth.
 --   delays     a pull under way counts in n and t (Joulani, Gyorgy and Szepesvari, 2013).
 
-local most_parents = 32                 -- the fastest kernels
+local most_parents, enough = 32, 0.003  -- the fastest kernels; log time
 
 local function new(params, ctx)
   local core, n, open, log, sqrt = ctx.core, #ctx.strategies, ctx.open, math.log, math.sqrt
@@ -44,7 +46,7 @@ local function new(params, ctx)
 
   local function arm(k, i) return (cluster[k] - 1) * n + i end
 
-  -- Clusters and the statistics of the arms anew, from the kernels and the log.
+  -- Clusters and arms anew, from the kernels and the log.
   local function regroup()
     clusters, c = params.clusters, params.c
     local each, points = clusters == "each", {}
@@ -60,7 +62,6 @@ local function new(params, ctx)
   local function shrunk(s, mean) return (s.sum + params.shrink * mean) / (s.n + params.shrink) end
 
   local policy = { remember = model.remember, prefer = model.prefer }
-
   function policy.admit(kernel)
     local at = #kernels + 1
     while at > 1 and kernels[at - 1].speedup < kernel.speedup do at = at - 1 end
@@ -70,9 +71,15 @@ local function new(params, ctx)
     cluster[kernel] = near and near:assign(kernel.rho) or math.min(kernel.id, 65536 // n)
   end
 
+  local function finish(k, pending)     -- a strategy
+    for _, i in ipairs(order) do
+      if open(k, i) and model.neighbour(k, i, pending) then return i end
+    end
+  end
+
   -- The best of the open pairs of the `most` fastest kernels, masked ones among them or not.
   local function pick(most, masked, pending)
-    local list, arms, bias, waiting, mean = {}, {}, {}, {}, shrunk(all, 0.5)
+    local list, arms, bias, waiting, mean, top = {}, {}, {}, {}, shrunk(all, 0.5), 0
     for at = 1, math.min(most, #kernels) do
       local k = kernels[at]
       for _, i in ipairs(order) do
@@ -81,6 +88,7 @@ local function new(params, ctx)
           local a, j, s = arm(k, i), #arms + 1, by_strategy[i]
           local own, p, worth = ucb:pulls(a), psi[i]:p(k.phi), model.worth(k, i, pending)
           local prior = params.shrink * shrunk(s, mean) / own
+          top = math.max(top, worth)
           arms[j], waiting[a] = a, params.share * (s.n + params.shrink - own)
           bias[j] = prior + params.alpha * p + params.trust * log(worth + 1e-30)
           list[j] = { k, i, { mean = prior + ucb:mean(a), psi = p, worth = worth, best = best,
@@ -97,13 +105,15 @@ local function new(params, ctx)
     local k, i, terms = table.unpack(list[j])
     local pulls = ucb:pulls(arms[j]) + waiting[arms[j]]
     terms.exploration = c * sqrt(log(math.max(1, ucb:t() + #pending)) / pulls)
-    return k, i, terms
+    return k, i, terms, top
   end
 
   function policy.choose(_, pending)
     if params.clusters ~= clusters or params.c ~= c then regroup() end
     for step = 0, 3 do
-      local k, i, terms = pick(step < 2 and most_parents or #kernels, step % 2 == 1, pending or {})
+      local k, i, terms, top = pick(step < 2 and most_parents or #kernels, step % 2 == 1, pending)
+      local last = k and top < enough and finish(kernels[1], pending)
+      if last then return kernels[1], last, { worth = enough, cluster = cluster[kernels[1]] } end
       if k then return k, i, terms end
     end
   end

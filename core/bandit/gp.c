@@ -18,6 +18,7 @@ struct kb_gp {
     size_t dim, count, places, room;
     double *rate;               /* dim: inverse length scales */
     double *prior_rate, prior_signal;   /* where a fit starts */
+    double correlation[KB_GP_MAX_GROUPS];       /* with group 0 */
     double *x;                  /* capacity rows of dim */
     double *y;                  /* capacity */
     double *root;               /* Cholesky factor, packed lower triangle */
@@ -79,6 +80,8 @@ kb_status kb_gp_new(size_t dim, const double *rate,
     g->y = g->white + most;
     g->spare = g->y + most;
     g->prior_signal = how->signal;
+    for (size_t i = 0; i < KB_GP_MAX_GROUPS; i++)
+        g->correlation[i] = i ? how->correlation : 1;
     memcpy(g->rate, rate, dim * sizeof *rate);
     memcpy(g->prior_rate, rate, dim * sizeof *rate);
     *out = g;
@@ -135,7 +138,7 @@ static double solve(const kb_gp *g, const double *x, size_t group, size_t j,
     if (group == g->group[j])
         left += g->how.level * g->how.level;
     else
-        left *= g->how.correlation;
+        left *= g->correlation[group] * g->correlation[g->group[j]];
     for (size_t k = 0; k < j; k++)
         left -= row[k] * rj[k];
     return left / rj[j];
@@ -277,6 +280,15 @@ double kb_gp_improvement(kb_gp *g, size_t place, double best)
     return value > 0 ? value : 0;
 }
 
+double kb_gp_density(const kb_gp *g, size_t first)
+{
+    double sum = 0;
+    for (size_t i = first; i < g->count; i++)
+        sum -= g->white[i] * g->white[i] / 2
+             + log(g->root[i * (i + 1) / 2 + i]);
+    return sum;
+}
+
 /* The fit: coordinate ascent on the log density of a group's points. ---------- */
 
 struct fit {
@@ -286,11 +298,13 @@ struct fit {
     double spread;
 };
 
-/* Factors all points anew, as rates or signal have moved. */
+/* Factors all points anew, as rates, signal or a correlation have moved. */
 static void refactor(kb_gp *g)
 {
     for (size_t i = 0; i < g->count; i++)
         factor(g, i);
+    for (size_t i = 0; i < g->places; i++)
+        rewind_place(g, &g->place[i], 0);
 }
 
 /* Axis d moves to z; d == dim is the signal. */
@@ -307,11 +321,8 @@ static void move(struct fit *f, size_t d, double z)
  * z under its prior. */
 static double evidence(struct fit *f)
 {
-    double sum = 0;
     refactor(f->own);
-    for (size_t i = 0; i < f->own->count; i++)
-        sum -= f->own->white[i] * f->own->white[i] / 2
-             + log(f->own->root[i * (i + 1) / 2 + i]);
+    double sum = kb_gp_density(f->own, 0);
     for (size_t d = 0; d <= f->own->dim; d++)
         sum -= f->z[d] * f->z[d] / 2;
     return sum;
@@ -376,7 +387,15 @@ kb_status kb_gp_fit(kb_gp *g, size_t group, double spread)
         g->prior_signal = g->how.signal;
     }
     refactor(g);
-    for (size_t i = 0; i < g->places; i++)
-        rewind_place(g, &g->place[i], 0);
+    return KB_OK;
+}
+
+kb_status kb_gp_correlate(kb_gp *g, size_t group, double correlation)
+{
+    if (group == 0 || group >= KB_GP_MAX_GROUPS
+        || !(correlation >= 0 && correlation <= 1))
+        return KB_EINVAL;
+    g->correlation[group] = correlation;
+    refactor(g);
     return KB_OK;
 }

@@ -4,11 +4,13 @@
  *   y(x) = mean + c + f(x) + noise,   c ~ N(0, level^2), one a group
  *   cov(f(x), f(z)) = signal^2 exp(-sum over d of rate[d] |x[d] - z[d]|)
  *
- * rate[d] is an inverse length scale. f and noise are normal. The covariance is that of an Ornstein-Uhlenbeck
- * process along every axis (the Matern kernel with nu = 1/2): rough, so that a
- * neighbour says much and a far point little. A point belongs to a group, 0
- * being the one asked about: the covariance of f between groups is multiplied
- * by `correlation`, so that what another kernel showed counts, but for less.
+ * rate[d] is an inverse length scale. f and noise are normal. The covariance is
+ * that of an Ornstein-Uhlenbeck process along every axis (the Matern kernel with
+ * nu = 1/2): rough, so that a neighbour says much and a far point little. A
+ * point belongs to a group, 0 being the one asked about: the covariance of f
+ * between groups 0 and g is multiplied by correlation(g), that between g and h by
+ * both, so that what another kernel showed counts, but for less (the multi-task
+ * process of Bonilla, Chai and Williams, 2008, with one factor).
  *
  * There may be `capacity` points; the latest can be forgotten again, which is
  * how results that are only imagined are taken back. A place is a point of
@@ -45,7 +47,7 @@ struct kb_gp_options {
     double mean, level;         /* level > 0 */
     double noise;               /* standard deviation, at least 1e-4 of signal,
                                  * so that equal points do no harm */
-    double correlation;         /* 0 .. 1 */
+    double correlation;         /* 0 .. 1, of every group at first */
     size_t capacity;            /* 1 .. KB_GP_MAX_CAPACITY */
 };
 
@@ -77,6 +79,14 @@ void kb_gp_forget(kb_gp *g, size_t count);
  * 4 dim factorings: O(dim n^3), and every place is forecast anew. EINVAL,
  * ENOMEM. */
 KB_MUST_USE kb_status kb_gp_fit(kb_gp *g, size_t group, double spread);
+
+/* Sets correlation(group), group > 0; every place is forecast anew. EINVAL. */
+KB_MUST_USE kb_status kb_gp_correlate(kb_gp *g, size_t group,
+                                      double correlation);
+
+/* Log density of the points from number `first` (from 0) on, each given all
+ * before it, but for a constant a point: how well they were forecast. */
+double kb_gp_density(const kb_gp *g, size_t first);
 
 /* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are
  * KB_GP_MAX_PLACES; ENOMEM. */

@@ -4,6 +4,8 @@
  *                     correlation =, capacity = })  rates: inverse length scales
  *   g:learn(x, y [, group]) -> true | nil, text, "EEMPTY" when it is full
  *   g:fit(spread [, group]) -> true | nil, text, "ENOMEM"
+ *   g:correlate(group, correlation)   of one group, 1 .. 63
+ *   g:density(n)            -> log density of all points but the first n
  *   g:track(x)              -> place
  *   g:at(place)             -> mean, deviation
  *   g:improvement(place, best)  -> expected improvement over best
@@ -78,6 +80,22 @@ static int gp_fit(lua_State *L)
                                             KB_GP_MAX_GROUPS - 1, 0);
     kb_status st = kb_gp_fit(self(L), (size_t)group, spread);
     return kb_bind_done(L, st);
+}
+
+static int gp_correlate(lua_State *L)
+{
+    lua_Integer group = kb_bind_integer(L, 2, "group", 1, KB_GP_MAX_GROUPS - 1);
+    double correlation = number(L, 3, "correlation");
+    kb_status st = kb_gp_correlate(self(L), (size_t)group, correlation);
+    luaL_argcheck(L, st == KB_OK, 3, "expected 0 <= correlation <= 1");
+    return 0;
+}
+
+static int gp_density(lua_State *L)
+{
+    lua_Integer n = kb_bind_integer(L, 2, "n", 0, KB_GP_MAX_CAPACITY);
+    lua_pushnumber(L, kb_gp_density(self(L), (size_t)n));
+    return 1;
 }
 
 static int gp_track(lua_State *L)
@@ -160,6 +178,8 @@ void kb_bind_gp(lua_State *L)
         { "__len",  gp_len    },
         { "learn",  gp_learn  },
         { "fit",    gp_fit    },
+        { "correlate", gp_correlate },
+        { "density", gp_density },
         { "track",  gp_track  },
         { "at",     gp_at     },
         { "improvement", gp_improvement },

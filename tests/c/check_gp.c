@@ -122,6 +122,37 @@ START_TEST(another_group_counts_for_less)
 }
 END_TEST
 
+/* A doubling here is a halving there: the less the group counts, the better
+ * these points are forecast. */
+START_TEST(a_group_that_forecasts_badly_explains_less)
+{
+    double mean, deviation, before, without, density;
+    size_t place = track(3, 0);
+    for (int i = 0; i < 3; i++)
+        learn(i, 0, 1, i);
+    for (int i = 0; i < 3; i++)
+        learn(i, 0, 0, -i);
+    density = kb_gp_density(g, 3);
+    kb_gp_at(g, place, &before, &deviation);
+    ck_assert_int_eq(kb_gp_correlate(g, 1, 0), KB_OK);
+    kb_gp_at(g, place, &mean, &deviation);
+    ck_assert_double_gt(kb_gp_density(g, 3), density);
+    density = kb_gp_density(g, 3);
+    ck_assert_int_eq(kb_gp_correlate(g, 0, 1), KB_EINVAL);
+    ck_assert_int_eq(kb_gp_correlate(g, 1, 1.5), KB_EINVAL);
+
+    teardown();
+    setup();
+    place = track(3, 0);
+    for (int i = 0; i < 3; i++)
+        learn(i, 0, 0, -i);
+    kb_gp_at(g, place, &without, &deviation);
+    ck_assert_double_lt(fabs(mean - without), 1e-12);
+    ck_assert_double_lt(fabs(density - kb_gp_density(g, 0)), 1e-12);
+    ck_assert_double_gt(fabs(before - without), 1e-3);
+}
+END_TEST
+
 START_TEST(improvement_is_the_mean_of_what_is_above_best)
 {
     size_t place = track(0, 0);
@@ -336,6 +367,7 @@ int main(void)
     tcase_add_test(tc, two_points_match_the_inverse_of_their_covariance);
     tcase_add_test(tc, a_place_looked_at_late_equals_one_looked_at_always);
     tcase_add_test(tc, another_group_counts_for_less);
+    tcase_add_test(tc, a_group_that_forecasts_badly_explains_less);
     tcase_add_test(tc, improvement_is_the_mean_of_what_is_above_best);
     tcase_add_test(tc, equal_points_do_no_harm);
     tcase_add_test(tc, a_full_process_takes_no_more);

@@ -79,7 +79,7 @@ t.test("what is remembered of axes of the same name changes the forecast", funct
          excess(nil), 1e-12)
 end)
 
-t.test("a space that shares less than three quarters of the moving axes is not recalled", function()
+t.test("a space counts for the more the more of the moving axes it has", function()
   local surrogate = require "kernelband.policy.surrogate"
   local moves = { all("x", { 1, 2, 4, 8 }), {} }
   for i, p in ipairs(moves[1]) do p.y, p.z, moves[2][i] = 1, 1, { x = 1, y = 2 ^ i, z = 2 ^ i } end
@@ -95,9 +95,59 @@ t.test("a space that shares less than three quarters of the moving axes is not r
     model.admit(k)
     return model.worth(k, 1)
   end
-  t.near(excess { "x" }, excess { "w" }, 1e-12)
-  t.near(excess { "x", "y" }, excess { "w" }, 1e-12)
-  assert(excess { "x", "y", "z" } > excess { "w" }, "all three count")
+  local none, one, two, three = excess { "w" }, excess { "x" }, excess { "x", "y" },
+                                excess { "x", "y", "z" }
+  assert(none < one and one < two and two < three, "all three count most")
+end)
+
+-- What a remembered space that is faster by 2 for each doubling of BLOCK_X counts for after
+-- points of a search in which a doubling gives `factor`.
+local function weight_after(factor, count)
+  local transfer, gp = require "kernelband.policy.transfer", core.gp
+  local points, own = {}, {}
+  for i = 1, 5 do
+    points[i] = { params = { BLOCK_X = 2 ^ (i + 2) }, time_ns = 1e6 / 2.0 ^ i }
+  end
+  local function encode(p) return { math.log(p.block_x, 2) } end
+  local remembered = { { name = "other", points = points } }
+  local space = transfer.spaces(remembered, { "block_x" }, { true }, { block_x = 8 }, encode)[1]
+  local first = space.weight
+  for i = 1, count do own[i] = { x = { i + 2 }, y = i * math.log(factor) } end
+  transfer.weigh(space, own, 0.9, function()
+    return gp({ 0.3 }, { signal = 1, noise = 0.05, level = 1, mean = 0.2, correlation = 0.9 })
+  end, function() end)
+  return space.weight, first
+end
+
+t.test("a memory that forecasts badly loses its weight, one that does well gains", function()
+  local good, first = weight_after(2, 4)
+  local bad = weight_after(0.5, 4)
+  assert(good > first and first > 0.5, good)
+  assert(bad < 0.1, bad)
+  assert(weight_after(0.5, 2) < first, "after two points already")
+end)
+
+t.test("a search with a wrong memory ends where one without ends", function()
+  local surrogate = require "kernelband.policy.surrogate"
+  local values, points = {}, {}
+  for i = 0, 23 do values[i + 1] = { x = 2 ^ (i % 6), y = 2 ^ (i // 6) } end
+  for i, p in ipairs(values) do         -- slower where it is faster here
+    points[i] = { params = p, time_ns = 1e6 * p.x ^ 0.5 * p.y ^ 0.5 }
+  end
+  local function found(remembered)
+    local model = surrogate.new({}, function() return values, true end, remembered, 1)
+    local root, best = kernel(1, values[1], 1), 1
+    model.admit(root)
+    for n = 2, 12 do
+      model.worth(root, 1, {})
+      local p = values[model.prefer(values)]
+      local speedup = p.x ^ 0.5 * p.y ^ 0.5
+      best = math.max(best, speedup)
+      model.admit(kernel(n, p, speedup))
+    end
+    return best
+  end
+  t.equal(found { { name = "wrong", points = points } }, found(nil))
 end)
 
 t.test("the content of a memory is part of what a run is", function()

@@ -374,6 +374,7 @@ local function start(def, params, file, ctx)
   local p = schema.check(inner, hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
+  local lists = setmetatable({}, { __mode = "k" })      -- the policy's copies of lists of children
 
   running.hand_over = m.hand_over
 
@@ -400,7 +401,9 @@ local function start(def, params, file, ctx)
   -- Of children that a generator has drawn, a list of their parameters, the number of the
   -- one to propose; nil: the first. Only of a policy that has a word in it.
   running.prefer = p.prefer and function(points)
-    local at = fence.call(call_steps, p.prefer, own[p.prefer] and points or copy(points))
+    local given = own[p.prefer] and points or lists[points] or copy(points)
+    lists[points] = given
+    local at = fence.call(call_steps, p.prefer, given)
     local i = type(at) == "number" and math.tointeger(at)
     if at ~= nil and not (i and i >= 1 and i <= #points) then
       error(("%s: prefer must return the number of a point, 1..%d, or nil, got %s"):format(

@@ -9,6 +9,9 @@
 --                          children ranked by the policy that of the best, of `draws` drawn
 --                          at random the mean of the best of so many; where moves are not
 --                          listed what gains.lua says. pending: as choose got it
+--   model.neighbour(kernel, i, pending)  whether all children of strategy i are listed and one
+--                          that differs in one parameter is neither measured nor under way
+--                          to be: prefer(its list) then says which, whatever it is worth
 --   model.prefer(list)     the number of the child worth most; nil when all are known
 --   model.admit(kernel)  model.learn(pull)
 --   model.remember() -> list of { params =, time_ns = or nil }
@@ -117,12 +120,13 @@ function surrogate.new(options, moves, remembered, strategies)
   local o = schema.options(options, rules, "ctx.surrogate")
   local law = gains.new(o)
   local model, axes, encode, speed, valid, rates = {}, nil, nil, nil, nil, {}
-  local moving, middle = {}, nil
+  local moving, middle, spaces = {}, nil, {}
   local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
   local known = {}                      -- keys of what was measured or is under way
   local place, xs, keys, placed, looks = {}, {}, {}, 0, 0       -- key -> number in either model
   local drawn = false                   -- whether children are drawn, not ranked
   local lists, values, first = {}, {}, {}       -- list -> places; worth, best child now
+  local offered = {}                    -- keys that neighbour found: a generator may refuse one
   local imagined = {}                   -- keys of what is under way, as learnt
   local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
 
@@ -159,14 +163,46 @@ function surrogate.new(options, moves, remembered, strategies)
     valid:learn(point.x, point.y and 1 or 0)
   end
 
+  local capacity = most_points + transfer.most_points + 64
+  local function new_speed()
+    return core.gp(rates, { signal = 1, noise = 0.05, level = 1, mean = 0.2,
+                            correlation = o.kin, capacity = capacity })
+  end
+
+  local function fitted(of, group, count)
+    if o.fit > 0 and count > 8 then of:fit(o.fit, group) end
+  end
+
+  -- Remembered spaces as groups of the models, each for what it counts for. Rates are those of
+  -- the spaces that count for half or more.
   local function recall()
-    transfer.recall(remembered, axes, moving, middle, function(own, y, group)
-      local x = encode(own)
-      if y then speed:learn(x, 0.2 + y, group) end
-      valid:learn(x, y and 1 or 0, group)
-    end, function(group, count)
-      if o.fit > 0 and count > 8 then speed:fit(o.fit, group) end
-    end)
+    for g, space in ipairs(spaces) do
+      local count = 0
+      for _, p in ipairs(space.points) do
+        if p.y then
+          speed:learn(p.x, p.y, g)
+          count = count + 1
+        end
+        valid:learn(p.x, p.y and 1 or 0, g)
+      end
+      if space.weight >= 0.5 then fitted(speed, g, count) end
+      space.used = space.weight
+      speed:correlate(g, o.kin * space.weight)
+      valid:correlate(g, o.kin * space.weight)
+    end
+  end
+
+  -- What the spaces count for, by the points of this search; true when that has moved.
+  local function weigh()
+    local own, moved = {}, false
+    for _, p in ipairs(points) do
+      if p.y then own[#own + 1] = p end
+    end
+    for _, space in ipairs(spaces) do
+      transfer.weigh(space, own, o.kin, new_speed, fitted)
+      moved = moved or math.abs(space.weight - space.used) > 0.1
+    end
+    return moved
   end
 
   -- The fastest and the latest of the points, when there are too many.
@@ -186,9 +222,7 @@ function surrogate.new(options, moves, remembered, strategies)
 
   -- The models anew, from memory and the points.
   local function rebuild()
-    local capacity = most_points + transfer.most_points + 64
-    speed = core.gp(rates, { signal = 1, noise = 0.05, level = 1, mean = 0.2,
-                             correlation = o.kin, capacity = capacity })
+    speed = new_speed()
     valid = core.gp(rates, { signal = 0.4, noise = 0.1, level = 0.2, mean = 0.85,
                              correlation = o.kin, capacity = capacity })
     place, xs, keys, placed, looks, lists, worths = {}, {}, {}, 0, 0, {}, nil
@@ -221,7 +255,10 @@ function surrogate.new(options, moves, remembered, strategies)
       axes, encode = encoder(params)
       middle = params
       guess(kernel or { params = params })
-      if #axes > 0 and #axes <= 64 then rebuild() end
+      if #axes > 0 and #axes <= 64 then
+        spaces = transfer.spaces(remembered, axes, moving, middle, encode)
+        rebuild()
+      end
     end
     if not speed then return end
     for _, name in ipairs(axes) do      -- another generator's: no point of this space
@@ -231,8 +268,10 @@ function surrogate.new(options, moves, remembered, strategies)
     local x = encode(params)
     counted, known[table.concat(x, ",")] = counted + 1, true
     points[#points + 1] = { x = x, y = y, n = counted, params = params, time_ns = time_ns }
-    if #points == most_points then rebuild() else take(points[#points]) end
     local n = #points
+    local moved = spaces[1] and n % (n <= 8 and 2 or 4) == 0 and n <= 64 and weigh()
+    if n == most_points or moved then rebuild() else take(points[n]) end
+    n = #points
     local enough = n >= (drawn and 8 or 24)
     if o.fit > 0 and y and enough and n % (n <= 32 and 2 or 8) == 0 then speed:fit(o.fit) end
   end
@@ -307,7 +346,10 @@ function surrogate.new(options, moves, remembered, strategies)
     local list, again, draws = moves(kernel, i)
     if not speed or not list then return law.worth(kernel) end
     drawn = draws ~= nil
-    if placed > most_places then rebuild() end          -- without moves that are long gone
+    if placed > most_places then        -- without moves that are long gone
+      forget_imagined()
+      rebuild()
+    end
     imagine(pending)
     lists[list] = lists[list] or places_of(list)
     if not worths then value_all() end
@@ -319,6 +361,26 @@ function surrogate.new(options, moves, remembered, strategies)
       end
     end
     return values[list]
+  end
+
+  function model.neighbour(kernel, i, pending)
+    local list, _, draws = moves(kernel, i)
+    if not speed or not list or draws then return false end
+    imagine(pending)
+    lists[list] = lists[list] or places_of(list)
+    if not worths then value_all() end
+    local own, most, best = encode(kernel.params, true), -1, nil
+    for n, p in ipairs(lists[list]) do
+      local apart = 0
+      for d, v in ipairs(own) do apart = apart + (xs[p][d] == v and 0 or 1) end
+      local key = keys[p]
+      if apart == 1 and not known[key] and not offered[key] and worths[p] > most then
+        most, best = worths[p], n
+      end
+    end
+    if not best then return false end
+    first[list], offered[keys[lists[list][best]]] = best, true
+    return true
   end
 
   -- A resumed search asks it of no pull that the journal knows: it must change nothing.

@@ -1,23 +1,28 @@
 -- policy/transfer.lua - what earlier searches on other kernels and devices measured
--- (memory.lua), as points of the space at hand.
+-- (memory.lua), as points of the space at hand, and what they count for.
 --
--- Names of parameters are compared without case and without a leading use_. A space
--- counts when it shares at least three quarters of the axes that move here, as the same
--- kernel on another device does: with half of them, points of other kernels cost more
--- than they gave (tests/bench/policies.lua). A parameter that it lacks is put at its
--- middle here.
--- Times become log speed-ups over the mean of their space, as times of another kernel
--- say nothing by themselves. Every space is a group of its own in the models: what was
--- measured there counts for `kin` of what is measured here (core.gp).
+-- Names of parameters are compared without case and without a leading use_; a parameter that
+-- a remembered space lacks is put at its middle here. Times become log speed-ups over the
+-- mean of their space, as times of another kernel say nothing by themselves.
+--
+-- Every space is a group of its own in the models: what was measured there counts for
+-- kin(group) of what is measured here (core.gp): 0, 1/3, 2/3 or all of `kin`. At first it is 0
+-- with a chance of 1 - 0.8 share^2, share being the part of the axes moving here that the
+-- space has too; then Bayes' rule holds that against how well each point of the running search
+-- was forecast from those before (the log predictive density; Bonilla, Chai and Williams,
+-- "Multi-task Gaussian process prediction", 2008). The mean of the four is used, so that a
+-- memory which forecasts badly loses its weight.
 
 local transfer = {}
 
 local most_points = 192                 -- of all spaces, taken evenly from each
 local most_spaces = 63
+local steps = 3                         -- of kin
+local mean_here = 0.2                   -- of a log speed-up over the start
 
 local function plain(name) return (tostring(name):lower():gsub("^use_", "")) end
 
--- params as a point of these axes; nil when too little is shared.
+-- params as a point of these axes, and the part of those that move which it has.
 local function translated(params, axes, moving, middle)
   local by_name, own, shared, all = {}, {}, 0, 0
   for name, v in pairs(params) do by_name[plain(name)] = v end
@@ -28,7 +33,7 @@ local function translated(params, axes, moving, middle)
     end
     if own[name] == nil then own[name] = middle[name] end
   end
-  return shared > 0 and 4 * shared >= 3 * all and own or nil
+  return own, all > 0 and shared / all or 0
 end
 
 local function mean_log_time(points)
@@ -39,25 +44,61 @@ local function mean_log_time(points)
   return n > 0 and sum / n or 0
 end
 
--- spaces: a list of { name, points = { { params, time_ns or nil }, .. } } or nil. Calls
--- take(own params, log speed-up or nil, group) for every point that is of use, and
--- ended(group, how many of them are valid) after each space.
-function transfer.recall(spaces, axes, moving, middle, take, ended)
-  local count = math.min(#(spaces or {}), most_spaces)
+-- How likely kin is j steps of `kin`, before anything was measured here.
+local function prior(share, j)
+  local any = 0.8 * share ^ 2
+  return j == 0 and 1 - any or any * 2 * j / (steps * (steps + 1))
+end
+
+-- remembered: a list of { name, points = { { params, time_ns or nil }, .. } } or nil. Returns
+-- a list of { share =, weight = of kin, points = { { x =, y = log speed-up or nil }, .. } } of
+-- the spaces that share an axis; encode turns parameters into coordinates.
+function transfer.spaces(remembered, axes, moving, middle, encode)
+  local out, count = {}, math.min(#(remembered or {}), most_spaces)
   for g = 1, count do
-    local points, valid = spaces[g].points, 0
+    local points, space = remembered[g].points, { share = 1, weight = 0, points = {} }
     local level, step, at = mean_log_time(points), math.max(1, #points / (most_points // count)), 1
     while at // 1 <= #points do
       local point = points[at // 1]
-      local own, t = translated(point.params, axes, moving, middle), point.time_ns
-      if own then
-        take(own, t and level - math.log(t) or nil, g)
-        valid = valid + (t and 1 or 0)
-      end
-      at = at + step
+      local own, share = translated(point.params, axes, moving, middle)
+      local t = point.time_ns
+      local y = t and mean_here + level - math.log(t) or nil
+      table.insert(space.points, { x = encode(own), y = y })
+      space.share, at = math.min(space.share, share), at + step
     end
-    ended(g, valid)
+    for j = 1, steps do space.weight = space.weight + prior(space.share, j) * j / steps end
+    if space.points[1] and space.share > 0 then out[#out + 1] = space end
   end
+  return out
+end
+
+-- Sets space.weight by the valid points { x =, y = } of the running search, in their order.
+-- new_model() -> a Gaussian process; fitted(model, group, count) after a group's points.
+function transfer.weigh(space, own, kin, new_model, fitted)
+  if not space.model then
+    space.model, space.count = new_model(), 0
+    for _, p in ipairs(space.points) do
+      if p.y then
+        space.model:learn(p.x, p.y, 1)
+        space.count = space.count + 1
+      end
+    end
+    fitted(space.model, 1, space.count)
+  end
+  local law, most = {}, -math.huge
+  for _, p in ipairs(own) do space.model:learn(p.x, p.y) end
+  for j = 0, steps do
+    space.model:correlate(1, kin * j / steps)
+    law[j] = space.model:density(space.count) + math.log(prior(space.share, j))
+    most = math.max(most, law[j])
+  end
+  space.model:forget(space.count)
+  local sum, mean = 0, 0
+  for j = 0, steps do
+    local p = math.exp(law[j] - most)
+    sum, mean = sum + p, mean + p * j / steps
+  end
+  space.weight = mean / sum
 end
 
 transfer.most_points = most_points
