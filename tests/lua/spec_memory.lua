@@ -45,6 +45,17 @@ t.test("a search leaves its points, failures among them", function()
     { params = { BLOCK_X = 64 }, time_ns = 250000 } } } })
 end)
 
+t.test("a kernel that was timed once more leaves its second time", function()
+  local again = dir .. "/again.json"
+  local brain = started { remember = again }
+  brain.admit(kernel(1, { BLOCK_X = 8 }, 1))
+  brain.admit(kernel(2, { BLOCK_X = 64 }, 4))
+  brain.finish { { params = { BLOCK_X = 64 }, time_ns = 300000 } }
+  t.equal(memory.load(again), { { name = "one", points = {
+    { params = { BLOCK_X = 8 }, time_ns = 1000000 },
+    { params = { BLOCK_X = 64 }, time_ns = 300000 } } } })
+end)
+
 t.test("a second search on another space is laid beside it, on the same one over it", function()
   local brain = started({ remember = file }, "two")
   brain.admit(kernel(1, { BLOCK_X = 16 }, 1))

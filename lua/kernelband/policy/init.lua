@@ -416,10 +416,12 @@ local function start(def, params, file, ctx)
     fence.call(call_steps, p.learn, m.pull(pull))
   end
 
-  -- At the end of a search that was not broken off: true | nil, why nothing was saved.
-  function running.finish()
+  -- At the end of a search that was not broken off: true | nil, why nothing was saved. What was
+  -- timed once more, a list of { params, time_ns }, replaces the first times.
+  function running.finish(retimed)
     if not p.remember or params.remember == "" then return true end
     local points = fence.call(call_steps, p.remember)
+    for _, again in ipairs(retimed or {}) do points[#points + 1] = again end
     local ok, why = pcall(memory.save, params.remember, ctx.name or "?", points)
     return ok or nil, why
   end

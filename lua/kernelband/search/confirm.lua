@@ -69,6 +69,7 @@ end
 -- looked at again; nothing when interrupted. A run that was finished before and to
 -- which nothing was added has its confirmations already.
 function confirm.run(S)
+  S.retimed = {}
   local recorded = S.journal.resumed and S.landed == #S.journal.order and S.journal.confirmed
   for _, k in ipairs(confirm.ranking(S.pool)) do
     local evaluation = recorded and recorded[k.id]
@@ -78,6 +79,9 @@ function confirm.run(S)
       if not evaluation then return end
       S.journal.confirm(k, evaluation)
       if not verdict.gains(evaluation) then tell_refuted(S, k, evaluation) end
+    end
+    if evaluation.verdict == "ok" and k.params and evaluation.speedup then
+      table.insert(S.retimed, { params = k.params, time_ns = S.baseline_ns / evaluation.speedup })
     end
     if verdict.gains(evaluation) then return k, evaluation end
   end

@@ -351,7 +351,7 @@ function search.finish(S)
   end
   S.journal.close()
   if ok and not S.stopping then
-    local kept, why = S.brain.finish()
+    local kept, why = S.brain.finish(S.retimed)
     if not kept then
       io.stderr:write("kernelband: what was learned is not kept: ", tostring(why), "\n")
     end
