@@ -786,10 +786,10 @@ def sample(who, seed, cycles):
 s.sample, s.verify_shape = sample, lambda *a: None
 s.record = lambda *a: {"why": "not here"}
 s.check_records = lambda *a: None
-def shape(ns=3e4):
+def shape():
     s.left_s, out = 1.0, {"shapes": []}
-    s.time_shape("B", {"i": 0, "k": 0, "label": "x", "host": 60e3, "first": ns,
-                       "baseline_first": ns, "left": 1, "seed": 5, "baseline": False}, out, {})
+    s.time_shape("B", {"i": 0, "k": 0, "label": "x", "host": 60e3, "first": 1e4,
+                       "baseline_first": 1e4, "left": 1, "seed": 5, "baseline": False}, out, {})
     return out["shapes"][0]
 row = shape()
 most = max(row["samples"]["candidate"])
@@ -816,10 +816,14 @@ s.sample = cold
 spins.clear()
 row = shape()
 print(row["host_bound"], row["blocks"] > 24, len(warm), max(spins) == min(spins))
-warm.clear()                            # as short as what streams differ in: on all, twice
-print(shape(1e4)["blocks"], len(warm) / 2)
+warm.clear()                # so short that streams differ: on every one of them, several times
+def short(*a):
+    ns, *rest = cold(*a)
+    return ns / 4, *rest
+s.sample = short
+print(shape()["blocks"], len(warm) / 2)
 ]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\nFalse True True\n"
-    .. "False True 16 True\n64 32.0\n")
+    .. "False True 16 True\n128 32.0\n")
 end)
 
 t.test("a candidate is timed for as long as its share of the time allows, by eight pairs at least",

@@ -72,7 +72,7 @@ BOUND_LEAST_S = 0.5                 # and of one shape of it
 EXACT = 64                          # pairs whose interval is exact
 PAIR_NS = 40                        # what a call of one file takes more in one process than in
                                     # another: standard deviation (H200, kernels of 4 and 14 us)
-SHORT_NS = 20e3                     # of a call that is timed on all streams, twice at least
+SHORT_NS, SHORT_TURNS = 8e3, 4      # of a call that is timed on every stream, so often
 AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
 OPINIONS = 3                        # new pairs of processes that must share it
 PAIRS_S = 100                       # of more pairs of processes that time a baseline
@@ -2947,12 +2947,11 @@ class Session:
         most, narrow = (2 * LANES, NARROW / 2) if s["baseline"] else (LANES, NARROW)
         # Of six one honest call would be enough for the parent's clock to say nothing.
         n = 3 if cost > 5e8 else int(max(8, min(most, budget / cost)))
-        short = max(s["first"], s["baseline_first"]) < SHORT_NS and self.device != "cpu"
-        few = max(s.get("least", 0), 2 * LANES if short else 0)     # no end comes before so many
+        few = s.get("least", 0)             # no end comes before so many
         n = max(few, n)
         # A stream's first call of a size asks for memory and is made again: few for a candidate
         # whose calls are long beside what streams differ in.
-        turn = turns(LANES if s["baseline"] or options.get("confirm") or short else LANES // 4)
+        turn = turns(LANES if s["baseline"] or options.get("confirm") else LANES // 4)
         t = {x: {"A": [], "B": []} for x in ("times", "walls", "hosts")}
         # No one can tell beforehand which call is recorded or looked at.
         look, at, late, t["seen"] = secret() % min(n, 6), secret() % min(n, 6), 0, None
@@ -2988,6 +2987,7 @@ class Session:
                     continue
                 bound = True
                 self.share_cpu(child, True)
+                few = s.get("least", 0)
                 spin, n = 0, min(n, 24)
                 t.update((x, {"A": [], "B": []}) for x in ("times", "walls", "hosts"))
                 if s["baseline"]:       # the host is a noisier clock: what all are held against
@@ -2999,6 +2999,10 @@ class Session:
             for who, sample in got.items():
                 for x, value in zip(("times", "walls", "hosts"), sample):
                     t[x][who].append(value)
+            if k == 3 and not bound and self.device != "cpu" and max(
+                    median(t["times"][who]) for who in "AB") < SHORT_NS:
+                few = n = max(n, SHORT_TURNS * LANES)
+                turn = turns(LANES)
             if k + 1 >= max(few, min(6, n)) and look < 0 and (at < 0 or t["seen"]) \
                     and self.screen.slower(s["k"], median(t["times"]["B"])):
                 break
