@@ -17,7 +17,13 @@ local function sh(script, log)
     :format(dir, system.exe():match "^(.*)/", root, script, log))
 end
 
-t.test("README has its examples", function() t.equal(#blocks >= 6, true) end)
+t.test("README shows each of these by commands that run here", function()
+  for _, title in ipairs { "Two commands", "An experiment", "A task", "A policy", "An ablation" } do
+    local section = text:match("\n## " .. title .. "\n(.-)\n## ")
+    t.equal(section and section:find("\n```sh\n", 1, true) ~= nil, true, title)
+  end
+  t.contains(text, "kernelband run examples/llm.lua\n")
+end)
 for _, name in ipairs { "examples", "policies", "strategies", "README.md" } do
   assert(os.execute(("cp -R %s/%s %s/%s"):format(root, name, dir, name)))
 end
