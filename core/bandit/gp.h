@@ -84,8 +84,8 @@ KB_MUST_USE kb_status kb_gp_fit(kb_gp *g, size_t group, double spread);
 KB_MUST_USE kb_status kb_gp_correlate(kb_gp *g, size_t group,
                                       double correlation);
 
-/* Log density of the points from number `first` (from 0) on, each given all
- * before it, but for a constant a point: how well they were forecast. */
+/* Log density of the points from number `first` (counted from 0) on, each given
+ * all before it, up to a constant for each point: how well they were forecast. */
 double kb_gp_density(const kb_gp *g, size_t first);
 
 /* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are

@@ -11,9 +11,9 @@
  *   bounds    max_bytes of body, KB_HTTP_HEAD_BYTES of headers over all
  *             answers a server gives before the last
  *   clocks    all begin when the transfer gets one of the `limit` places:
- *             connect_ns for name, connection and TLS and total_ns for all,
- *             which libcurl keeps; idle_ns without a byte either way once
- *             connected, which it has in whole seconds only
+ *             connect_ns for name, connection and TLS, and total_ns for all:
+ *             libcurl measures both. idle_ns without a byte either way once
+ *             connected: measured here, as libcurl's has whole seconds only
  *   pieces    of one that streams are told when gather_ns has passed since the
  *             last or KB_HTTP_PIECE_BYTES have come
  *
