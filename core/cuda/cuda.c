@@ -254,12 +254,21 @@ static kb_status state(kb_device *base, struct kb_device_state *out)
     return KB_OK;
 }
 
+/* A kernel that faulted or hangs is cleared away when its process ends, and that
+ * stops, or breaks, what runs beside it: until then the lock is kept. Whoever
+ * has the lock next waits until the GPU answers, then starts a candidate. */
 static kb_status claim(kb_device *base, bool on)
 {
     cuda_device *d = (cuda_device *)base;
+    if (!on && d->head.lost[0])
+        return KB_OK;
     while (flock(d->lock_fd, on ? LOCK_EX : LOCK_UN))
         if (errno != EINTR)
             return KB_ESYS;
+    if (on && !d->head.lost[0]
+        && !kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, 1, d->stream),
+                          "memset"))
+        kb_cuda_wait(d, kb_clock_now_ns() + 30 * second_ns);
     return KB_OK;
 }
 

@@ -547,6 +547,20 @@ START_TEST(a_broken_driver_is_left_alone)
 }
 END_TEST
 
+START_TEST(a_claim_is_kept_until_a_faulted_kernel_is_cleared_away)
+{
+    char zero[96];
+    lock_path(0, zero, sizeof zero);
+    struct life l = live("scale_fault");
+    ck_assert_int_eq(kb_device_claim(l.device, true), KB_OK);
+    ck_assert_int_eq(kb_program_launch(l.program, 1, second, NULL), KB_ECRASH);
+    ck_assert_int_eq(kb_device_claim(l.device, false), KB_OK);
+    ck_assert(!is_free(zero));
+    end_all(&l, 0);
+    ck_assert(is_free(zero));
+}
+END_TEST
+
 START_TEST(a_kernel_that_does_not_end_costs_the_device_and_no_more_than_its_time)
 {
     struct life l = live("scale_hang");
@@ -643,6 +657,8 @@ int main(void)
     tcase_add_loop_test(e, a_broken_driver_is_left_alone, 0, 24);
     tcase_add_test(e,
         a_kernel_that_does_not_end_costs_the_device_and_no_more_than_its_time);
+    tcase_add_test(e,
+        a_claim_is_kept_until_a_faulted_kernel_is_cleared_away);
     suite_add_tcase(s, e);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_NORMAL);

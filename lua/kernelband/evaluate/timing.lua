@@ -27,12 +27,13 @@ local slow_pair_ns = 4e7        -- a pair that takes longer is a round
 -- GPU's samples are short: from the third launch that is queued on, all launches of a sample
 -- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
 -- two launches say more than few of fifty. width: half of a 95 percent interval's that is asked
--- for. A confirmation has more of all.
+-- for. late_ns: the least limit of a launch; a GPU stops for some hundred milliseconds while
+-- other processes open and close their contexts. A confirmation has more of all.
 local pace = {
   c    = { sample_ns = 5e5, samples_ns = 4e8, looks_ns = 1.5e8, pairs = 8,
-           rounds = 8, most = 32, width = 0.02 },
+           rounds = 8, most = 32, width = 0.02, late_ns = 2e8 },
   cuda = { sample_ns = 8e3, samples_ns = 6e7, looks_ns = 2e7, pairs = 8,
-           rounds = 8, most = 64, width = 0.01 },
+           rounds = 8, most = 64, width = 0.01, late_ns = 1e9 },
 }
 local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
                   cuda = { rounds = 16, most = 64, width = 0.005 } }
@@ -421,7 +422,7 @@ function timing.baseline(s)
     local n, ns = calibrate(room.baseline, room, pace[s.language].sample_ns)
     if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
     room.baseline_n, room.baseline_ns = n, ns
-    room.limit_ns = math.floor(math.max(20 * room.baseline_ns, 2e8))
+    room.limit_ns = math.floor(math.max(20 * room.baseline_ns, pace[s.language].late_ns))
   end
 end
 
