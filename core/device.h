@@ -170,7 +170,8 @@ KB_MUST_USE static inline kb_status kb_device_roofline(kb_device *d,
 }
 
 /* Waits for the sole right among all engines to use this hardware, or gives it
- * back. ESYS. */
+ * back: a lost device keeps it until it is closed. ESYS; ECRASH, ETIME: lost
+ * while others used it. */
 KB_MUST_USE static inline kb_status kb_device_claim(kb_device *d, bool on)
 {
     return d->ops->claim ? d->ops->claim(d, on) : KB_OK;

@@ -256,20 +256,21 @@ static kb_status state(kb_device *base, struct kb_device_state *out)
 
 /* A kernel that faulted or hangs is cleared away when its process ends, and that
  * stops, or breaks, what runs beside it: until then the lock is kept. Whoever
- * has the lock next waits until the GPU answers, then starts a candidate. */
+ * has the lock next waits until the GPU answers; ECRASH, or ETIME after half a
+ * minute, says that the context was lost before a candidate was started. */
 static kb_status claim(kb_device *base, bool on)
 {
     cuda_device *d = (cuda_device *)base;
-    if (!on && d->head.lost[0])
-        return KB_OK;
+    if (d->head.lost[0])
+        return on ? KB_ECRASH : KB_OK;
     while (flock(d->lock_fd, on ? LOCK_EX : LOCK_UN))
         if (errno != EINTR)
             return KB_ESYS;
-    if (on && !d->head.lost[0]
-        && !kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, 1, d->stream),
-                          "memset"))
-        kb_cuda_wait(d, kb_clock_now_ns() + 30 * second_ns);
-    return KB_OK;
+    if (!on)
+        return KB_OK;
+    kb_status st = kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, 1,
+                                    d->stream), "lost to another process");
+    return st ? st : kb_cuda_wait(d, kb_clock_now_ns() + 30 * second_ns);
 }
 
 static const struct kb_device_ops ops = {

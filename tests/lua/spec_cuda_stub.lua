@@ -26,7 +26,8 @@ done
   os.execute(("ln -s %s/lib/libnvrtc.so.13 %s/lib && ln -s %s/lib/libcuda.so.1 "
               .. "%s/lib/libcupti.so.13"):format(stub, toolkit, stub, toolkit))
   local ok = os.execute(("LD_LIBRARY_PATH=%s/lib KERNELBAND_CUDA=%s XDG_CACHE_HOME=%s STUB_UUID=%s"
-                         .. " %s run %s"):format(stub, toolkit, cache, uuid, exe, arg[0]))
+                         .. " STUB_NEIGHBOUR=%s/fault %s run %s"):format(stub, toolkit, cache, uuid,
+                                                                        cache, exe, arg[0]))
   local hex = uuid:gsub(".", function(c) return ("%02x"):format(c:byte()) end)
   os.execute(("rm -rf '%s' /tmp/kernelband-gpu-%s*"):format(cache, hex))
   assert(ok, "a test failed")
@@ -128,6 +129,17 @@ t.test("after a candidate that breaks, hangs or kills the worker the next one is
     t.contains(out.reason, case[3])
     t.equal(judge(e, "scale_fast").verdict, "ok")
   end
+  e.close()
+end)
+
+-- Measured on an H200: another process's fault may break a context that only waits.
+t.test("a context that others broke before a candidate began is no verdict on it", function()
+  local e = worker.start { task = scale, device = "cuda:0" }
+  e.baseline()
+  assert(core.system.write_file(os.getenv "STUB_NEIGHBOUR", ""))
+  local out = judge(e, "scale_fast")
+  t.equal({ out.verdict, out.reason }, { "ok" })
+  t.equal(core.system.exists(os.getenv "STUB_NEIGHBOUR"), nil)
   e.close()
 end)
 

@@ -82,6 +82,7 @@ local function judge(s, source, options, out)
 
   start = now()
   assert(s.device:claim(true))          -- others may compile meanwhile
+  s.started = true
   for _, room in ipairs(s.rooms) do
     bad = check.room(s, room, function() return rooms.load(s, kernel, room.buffers, room.shape) end)
     if bad then break end
@@ -112,19 +113,19 @@ end
 local session = {}
 session.__index = session
 
--- Never raises for what a candidate does.
+-- Never raises for what a candidate does; raises when the device was lost before it began.
 function session:evaluate(source, options)
   local start = now()
   local out = { verdict = "ok", shapes = {}, screened = false, seconds = {},
                 tier = self.language == "cuda" and "device-only" or nil }
   options = options or {}
   self.ran, self.drawn, self.again, self.strict = {}, {}, options.inputs, options.strict
-  self.warnings = {}
+  self.warnings, self.started = {}, false
   local done, bad = pcall(judge, self, source, options, out)
   self.device:claim(false)
   if not done then
     local lost = self.device:lost()
-    if not lost then error(bad, 0) end
+    if not lost or not self.started then error(bad, 0) end
     bad = fail("crashed", "%s", lost)
   end
   if bad then

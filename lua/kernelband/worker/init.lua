@@ -24,9 +24,11 @@ local MOST_BUILDERS = 7                 -- by default
 
 -- The process ------------------------------------------------------------------
 
+-- nil: the device was lost before the candidate began.
 local function answer(session, request)
   if request.op == "evaluate" then
     local ok, out = pcall(session.evaluate, session, request.source, request.options)
+    if not ok and session.device:lost() then return nil end
     if not ok then return { failed = tostring(out) } end
     return { ticket = request.ticket, evaluation = out }
   end
@@ -58,6 +60,7 @@ function worker.serve(name)
     else
       assert(channel:write(json.encode { took = request.ticket }))
       reply = answer(session, request)
+      if not reply then return 1 end    -- the engine tries it once more on a fresh worker
     end
     assert(channel:write(json.encode(reply)))
   end
