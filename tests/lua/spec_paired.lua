@@ -54,6 +54,12 @@ local function rule_of(rng, more)
   return rule
 end
 
+-- At one shape.
+local function measure(rig, rule)
+  local results, bad = paired.measure { { rig = rig, rule = rule } }
+  return results and results[1], bad
+end
+
 local function estimate(logs) return core.stats.paired(logs, 0.95) end
 
 -- Mean estimate of many measurements, and the share whose interval holds 0.
@@ -68,7 +74,7 @@ local function over(name, measure, effect)
   return sum, covered, above
 end
 
-local function ours(rng, m) return paired.measure(rig_on(m, rng, 0.3), rule_of(rng)).logs end
+local function ours(rng, m) return measure(rig_on(m, rng, 0.3), rule_of(rng)).logs end
 
 -- A block of four samples, looked at in the middle and not warmed up after.
 local function looks_inside(rng, m)
@@ -122,7 +128,7 @@ end
 t.test("only what B wrote as the second of a pair is looked at", function()
   local rng = core.rng(3)
   local m = machine("chase", rng)
-  paired.measure(rig_on(m, rng, 1), rule_of(rng, { most = 8 }))
+  measure(rig_on(m, rng, 1), rule_of(rng, { most = 8 }))
   t.equal(m.looks > 16, true, m.looks)
   for i, word in ipairs(m.log) do
     if word == "look" then t.equal({ m.log[i - 2], m.log[i - 1] }, { "A", "B" }) end
@@ -132,7 +138,7 @@ end)
 t.test("a slow baseline runs once beside several runs of the other, first or last", function()
   local rng = core.rng(4)
   local m = machine("chase", rng)
-  paired.measure(rig_on(m, rng, 0), rule_of(rng, { rounds = 6, most = 6, pairs = 1, repeats = 3 }))
+  measure(rig_on(m, rng, 0), rule_of(rng, { rounds = 6, most = 6, pairs = 1, repeats = 3 }))
   local orders = {}
   for round in table.concat(m.log, " "):gmatch "begin ([AB ]+)" do
     orders[(round:gsub(" ", ""))] = true
@@ -140,10 +146,36 @@ t.test("a slow baseline runs once beside several runs of the other, first or las
   t.equal(orders, { ABBB = true, BBBA = true })
 end)
 
+t.test("times of a slow baseline that are known take the place of its samples", function()
+  local rng = core.rng(9)
+  local m = machine("chase", rng)
+  local out = measure(rig_on(m, rng, 1), rule_of(rng, { rounds = 3, most = 3, pairs = 1,
+                                                         repeats = 2, known = { 5, 7 } }))
+  t.equal({ out.a[1], out.a[2] }, { 5, 7 })
+  t.equal(math.abs(out.logs[2] - math.log(7 / out.b[2])) < 1e-12, true)
+  local text = table.concat(m.log, " ")
+  t.equal(select(2, text:gsub("A", "")), 1)             -- the third round's
+  t.equal(text:find("begin B B look begin B B look begin", 1, true), 1)
+end)
+
+t.test("shapes take turns until each has what it needs", function()
+  local rng = core.rng(10)
+  local order, list = {}, {}
+  for i, name in ipairs { "x", "y" } do
+    local rig = rig_on(machine("gemv_4m", rng), rng, 0)
+    local begin = rig.begin
+    function rig.begin() order[#order + 1] = name return begin() end
+    list[i] = { rig = rig, rule = rule_of(rng, { rounds = i + 1, most = i + 1 }) }
+  end
+  local results = paired.measure(list)
+  t.equal(table.concat(order), "xyxyy")
+  t.equal({ #results[1].logs, #results[2].logs }, { 2, 3 })
+end)
+
 t.test("rounds double while the interval is wide and there is time, and no longer", function()
   local rng = core.rng(5)
   local function rounds(more)
-    return #paired.measure(rig_on(machine("gemv_4m", rng), rng, 0), rule_of(rng, more)).logs
+    return #measure(rig_on(machine("gemv_4m", rng), rng, 0), rule_of(rng, more)).logs
   end
   t.equal(rounds { width = 1 }, 8)
   t.equal(rounds { width = 0 }, 32)
@@ -154,7 +186,7 @@ t.test("what is slower for certain ends after five rounds, what is faster does n
   local rng = core.rng(6)
   local function rounds(effect)
     local m = machine("chase", rng, effect)
-    return #paired.measure(rig_on(m, rng, 0), rule_of(rng, { width = 1 })).logs
+    return #measure(rig_on(m, rng, 0), rule_of(rng, { width = 1 })).logs
   end
   t.equal(rounds(-1), 5)
   t.equal(rounds(1), 8)
@@ -169,7 +201,7 @@ t.test("whoever ends a measurement is heard", function()
       if part == "sample" then return nil, bad end
       return bad
     end
-    local out, why = paired.measure(r, rule_of(rng))
+    local out, why = measure(r, rule_of(rng))
     t.equal(out, nil, part)
     t.equal(why, bad, part)
   end

@@ -1,5 +1,6 @@
--- evaluate/paired.lua - two kernels side by side: in which order they run, when their outputs are
--- looked at, and when that is enough. It has no clock and no device: those are the rig's.
+-- evaluate/paired.lua - two kernels side by side, at one shape or several: in which order they
+-- run, when their outputs are looked at, and when that is enough. It has no clock and no device:
+-- those are the rigs'.
 --
 -- A round starts new processes on new inputs and has pairs of samples, one of the baseline (A)
 -- and one of the candidate (B); a coin decides which comes first. The value of a round is the
@@ -7,6 +8,9 @@
 -- with an exact Wilcoxon interval. So what belongs to one pair of processes (where their pages
 -- lie, how old they are) counts as noise, and the interval knows of it: repeat at the highest
 -- level that varies (Kalibera & Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
+-- The shapes take turns, a round each, so that each one's rounds are spread over the whole
+-- measurement: what slows a machine for a second and not for the next (another guest on the same
+-- core) differs between the rounds of a shape, and its interval knows of that, too.
 --
 -- Outputs are looked at when a pair is complete and B was its second; then both sides run untimed
 -- before the next pair. While outputs are compared the kernels' processor idles and its caches are
@@ -33,10 +37,10 @@ local function narrow(logs, width)
   return (p.high - p.low) / 2 <= math.max(width, relative_width * math.abs(p.estimate))
 end
 
--- One pair: a baseline's time and a candidate's, and whether B was its second.
-local function one_pair(rig, repeats, first)
-  local b, a, bad = {}
-  if first == "A" then
+-- One pair: a baseline's time and a candidate's. known: the baseline's, where it need not run.
+local function one_pair(rig, repeats, first, known)
+  local b, a, bad = {}, known
+  if first == "A" and not known then
     a, bad = rig.sample "A"
     if not a then return nil, bad end
   end
@@ -44,7 +48,7 @@ local function one_pair(rig, repeats, first)
     b[i], bad = rig.sample "B"
     if not b[i] then return nil, bad end
   end
-  if first == "B" then
+  if first == "B" and not known then
     a, bad = rig.sample "A"
     if not a then return nil, bad end
   end
@@ -52,21 +56,36 @@ local function one_pair(rig, repeats, first)
 end
 
 -- The medians of both sides' times and the estimate of the log ratio, or nil and what ended it.
-local function one_round(rig, rule)
+local function one_round(rig, rule, known)
   local a, b, logs = {}, {}, {}
   local bad = rig.begin()
   if bad then return nil, bad end
   for i = 1, rule.pairs do
     local first = rule.coin() and "A" or "B"
-    local base, mine = one_pair(rig, rule.repeats or 1, first)
+    local base, mine = one_pair(rig, rule.repeats or 1, first, known)
     if not base then return nil, mine end
     a[i], b[i], logs[i] = base, mine, math.log(base / mine)
-    bad = first == "A" and rig.look(i == rule.pairs)
+    bad = (first == "A" or known) and rig.look(i == rule.pairs)
     if bad then return nil, bad end
   end
   return core.stats.median(a), core.stats.median(b), core.stats.paired(logs, 0.5).estimate
 end
 
+-- One more round of one of them. done: it was the last. nil, evaluation: what ended it.
+local function turn(one)
+  local rule, out = one.rule, one.out
+  local i = #out.logs + 1
+  local a, b, log = one_round(one.rig, rule, rule.known and rule.known[i])
+  if not a then return nil, b end
+  out.a[i], out.b[i], out.logs[i] = a, b, log
+  if i == one.goal and not narrow(out.logs, rule.width) and not (rule.late and rule.late()) then
+    one.goal = math.min(2 * one.goal, rule.most)
+  end
+  one.done = i == one.goal or hopeless(out.logs, rule.slower)
+  return true
+end
+
+-- list: { rig =, rule = }, one a shape.
 -- rig.begin()        new inputs, new processes, and what warms them up
 -- rig.sample(who)    -> ns a call of "A" or "B"
 -- rig.look(last)     what B has just written; last: no pair of this round follows
@@ -78,23 +97,28 @@ end
 -- rule.width         half of the interval's width that is asked for, as a log
 -- rule.late()        -> true when there is no time for more rounds; optional
 -- rule.slower        a log; optional: ends when the candidate is below that for certain
--- Returns { a =, b =, logs = }, an entry a round; or nil, evaluation.
-function paired.measure(rig, rule)
-  local out = { a = {}, b = {}, logs = {} }
-  local goal = rule.rounds
-  while #out.logs < goal do
-    local a, b, log = one_round(rig, rule)
-    if not a then return nil, b end
-    local i = #out.logs + 1
-    out.a[i], out.b[i], out.logs[i] = a, b, log
-    if hopeless(out.logs, rule.slower) then break end
-    if i == goal and not narrow(out.logs, rule.width) and not (rule.late and rule.late()) then
-      goal = math.min(2 * goal, rule.most)
+-- rule.known         times of A, optional: taken for its samples in the first rounds
+-- Returns of each { a =, b =, logs = }, an entry a round; or nil, evaluation.
+function paired.measure(list)
+  local open, results = #list, {}
+  for i, one in ipairs(list) do
+    results[i] = { a = {}, b = {}, logs = {} }
+    one.out, one.goal, one.done = results[i], one.rule.rounds, false
+  end
+  while open > 0 do
+    for _, one in ipairs(list) do
+      if not one.done then
+        local ok, bad = turn(one)
+        if not ok then return nil, bad end
+        open = open - (one.done and 1 or 0)
+      end
     end
   end
-  local bad = rig.finish()
-  if bad then return nil, bad end
-  return out
+  for _, one in ipairs(list) do
+    local bad = one.rig.finish()
+    if bad then return nil, bad end
+  end
+  return results
 end
 
 return paired

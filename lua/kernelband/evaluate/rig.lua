@@ -109,7 +109,7 @@ end
 -- a, b: sides, { kernel =, program =, n = calls a sample, ns = about the time of one }. The
 -- programs are the caller's; on a CPU every round has its own. pairs_expected: of the whole
 -- measurement. looks_ns: time for comparing outputs, half of it for the last sample; 0: none
--- are, for a kernel that is trusted.
+-- are, for a kernel that is trusted. The caller ends it with close().
 function rig.new(s, room, a, b, pairs_expected, looks_ns)
   local function side(of)
     return { kernel = of.kernel, program = of.program, n = of.n, ns = of.ns }
@@ -124,7 +124,8 @@ function rig.new(s, room, a, b, pairs_expected, looks_ns)
   return {
     begin = function() return begin(r) end, sample = function(who) return sample(r, who) end,
     look = function(last) return look(r, last) end, finish = function() return finish(r) end,
-  }, setmetatable({}, { __close = function() close_programs(r) end })
+    close = function() close_programs(r) end,
+  }
 end
 
 return rig

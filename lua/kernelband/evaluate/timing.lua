@@ -21,6 +21,7 @@ local screen_ratio = 1.25       -- slower than this: not measured further
 local contender_ratio = 1.03    -- slower than this: not a new best
 local far_apart = 3             -- times as fast: fewer rounds say it
 local slow_pair_ns = 4e7        -- a pair that takes longer is a round
+local recent_times = 2          -- of a slow baseline, kept for the next evaluation
 
 -- By language: how long a sample lasts where slots allow; time for the samples of an evaluation
 -- and for comparing what they wrote, all shapes together; rounds, and pairs in one at most. A
@@ -108,10 +109,11 @@ local function settle_calls(s, room, base, run)
   if alike(base.ns, run.ns) then run.n = base.n end
 end
 
--- How two sides are measured: a rule of paired.measure, and the time for comparing outputs.
--- mode: nil; "confirm"; "again", with more looks; or "noise", with none, for a kernel that is
--- trusted. Where the baseline takes long, the other side runs several times beside it; where the
--- two are far apart, few rounds say so.
+-- How two sides are measured: a rule of paired.measure, the time for comparing outputs, and the
+-- time the measurement may take. mode: nil; "confirm"; "again", with more looks; "best", beside
+-- the best kernel so far; or "noise", with no looks, for a kernel that is trusted. Where the
+-- baseline takes long, the other side runs several times beside it; where the two are far apart,
+-- few rounds say so, and for most of them the baseline's times are those of earlier evaluations.
 local function plan(s, a, b, mode)
   local p = pace[s.language]
   local more = mode == "confirm" and confirm[s.language] or p
@@ -125,34 +127,51 @@ local function plan(s, a, b, mode)
              * (mode == "confirm" and 2 or 1)
     most = 2 * rounds
   end
-  local start = now()
+  local often = mode == "confirm" or mode == "again"
   return {
     coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
     pairs = math.max(1, math.min(p.pairs, budget_ns / rounds / pair_ns // 1)),
     most = mode == "noise" and math.min(most, 2 * rounds) or most,
-    late = function() return now() - start > 3 * budget_ns end,
-    slower = not mode and math.log(0.97) or nil,
-  }, mode == "noise" and 0 or p.looks_ns / #s.timed * (mode and 2 or 1)
+    slower = (not mode or mode == "best") and math.log(0.97) or nil,
+    known = slow and apart and not often and a.recent or nil,
+  }, mode == "noise" and 0 or p.looks_ns / #s.timed * (often and 2 or 1),
+     math.max((mode == "best" and 1 or 3) * budget_ns, 2 * rounds * pair_ns)
 end
 
--- base, run: as prepare gives them, the baseline first. mode: see plan.
-local function one_shape(s, room, base, run, mode)
-  local bad = settle_calls(s, room, base, run)
-  if bad then return nil, bad end
-  local rule, looks_ns = plan(s, base, run, mode)
-  local parts, closing = rig.new(s, room, base, run, rule.rounds * rule.pairs, looks_ns)
-  local _ <close> = closing
-  local m, wrong = paired.measure(parts, rule)
-  if not m then return nil, wrong end
-  wrong = #room.inputs == 0 and not s.machine.fresh_outputs
-          and keeps_answers(room, run.program, run.n, core.stats.median(m.b))
-  if wrong then return nil, wrong end
+-- Both sides at all timed shapes. mode: see plan. Returns of each shape what paired.measure does,
+-- with its pairs a round; or nil, evaluation.
+local function side_by_side(s, bases, runs, mode)
+  local list, most_ns, start = {}, 0, now()
+  local rigs <close> = setmetatable({}, { __close = function(t)
+    for _, r in ipairs(t) do r.close() end
+  end })
+  local function late() return now() - start > most_ns end
+  for i, room in ipairs(s.timed) do
+    local rule, looks_ns, ns = plan(s, bases[i], runs[i], mode)
+    most_ns, rule.late = most_ns + ns, late
+    rigs[i] = rig.new(s, room, bases[i], runs[i], rule.rounds * rule.pairs, looks_ns)
+    list[i] = { rig = rigs[i], rule = rule }
+  end
+  local results, bad = paired.measure(list)
+  if not results then return nil, bad end
+  for i, m in ipairs(results) do m.pairs = list[i].rule.pairs end
+  return results
+end
+
+-- The baseline of a room as a side. recent: its newest times, for plan.
+local function baseline_side(s, room)
+  return { kernel = s.baseline_kernel, program = room.baseline, n = room.baseline_n,
+           ns = room.baseline_ns, recent = room.recent }
+end
+
+-- What a measurement says of one shape.
+local function summary(room, base, run, m)
   local by = core.stats.paired(m.logs, 0.95)
   local sure = core.stats.paired(m.logs, win.confidence)
   return {
     shape = room.shape, label = room.label, role = "timed", iterations = run.n,
     time_ns = core.stats.median(m.b), baseline_ns = core.stats.median(m.a),
-    speedup = math.exp(by.estimate), blocks = #m.logs, pairs = rule.pairs,
+    speedup = math.exp(by.estimate), blocks = #m.logs, pairs = m.pairs,
     speedup_low = by.method ~= "none" and math.exp(by.low) or nil,
     speedup_high = by.method ~= "none" and math.exp(by.high) or nil,
     sure_low = sure.method ~= "none" and math.exp(sure.low) or nil,
@@ -161,10 +180,22 @@ local function one_shape(s, room, base, run, mode)
   }
 end
 
--- The baseline of a room as a side.
-local function baseline_side(s, room)
-  return { kernel = s.baseline_kernel, program = room.baseline, n = room.baseline_n,
-           ns = room.baseline_ns }
+-- bases, runs: sides as prepare gives them, one a shape, the baseline's first. Fills shapes;
+-- returns nil, or an evaluation.
+local function compare(s, shapes, bases, runs, mode)
+  for i, room in ipairs(s.timed) do
+    local bad = settle_calls(s, room, bases[i], runs[i])
+    if bad then return bad end
+  end
+  local results, bad = side_by_side(s, bases, runs, mode)
+  if not results then return bad end
+  for i, room in ipairs(s.timed) do
+    local run, m = runs[i], results[i]
+    bad = #room.inputs == 0 and not s.machine.fresh_outputs
+          and keeps_answers(room, run.program, run.n, core.stats.median(m.b))
+    if bad then return bad end
+    shapes[i] = summary(room, bases[i], run, m)
+  end
 end
 
 -- Is it clearly slower than the best so far? Two quick samples a shape, beside as many of that
@@ -252,16 +283,15 @@ end
 -- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this
 -- task must be to be one. Measured once a session, as a candidate is.
 function timing.noise(s)
-  local lists = {}
+  local sides, lists = {}, {}
   for i, room in ipairs(s.timed) do
-    local a = baseline_side(s, room)
-    local rule, looks_ns = plan(s, a, a, "noise")
-    local parts, closing = rig.new(s, room, a, a, rule.rounds * rule.pairs, looks_ns)
-    local _ <close> = closing
     inputs.fill_timed(s, room)
-    local m, bad = paired.measure(parts, rule)
-    if not m then error(s.task.file .. ": the baseline: " .. bad.reason, 0) end
-    lists[i] = m.logs
+    sides[i] = baseline_side(s, room)
+  end
+  local results, bad = side_by_side(s, sides, sides, "noise")
+  if not results then error(s.task.file .. ": the baseline: " .. bad.reason, 0) end
+  for i, room in ipairs(s.timed) do
+    room.recent, lists[i] = table.move(results[i].a, 1, recent_times, 1, {}), results[i].logs
   end
   return win.noise(lists)
 end
@@ -318,15 +348,13 @@ end
 local function against(s, out, runs, source)
   local kernel = incumbent_of(s, source)
   if not kernel then return nil end
-  local pair = { shapes = {} }
+  local pair, best <close> = { shapes = {} }, check.closing {}
   for i, room in ipairs(s.timed) do
-    local best = prepare(s, room, kernel)
-    if not best then return nil end     -- that is not this candidate's fault
-    local _ <close> = best.program
-    local r, wrong = one_shape(s, room, best, runs[i])
-    if not r then return wrong end
-    pair.shapes[i] = r
+    best[i] = prepare(s, room, kernel)
+    if not best[i] then return nil end  -- that is not this candidate's fault
   end
+  local bad = compare(s, pair.shapes, best, runs, "best")
+  if bad then return bad end
   win.overall(pair)
   out.against = { speedup = pair.speedup, low = pair.speedup_low, high = pair.speedup_high }
   verdict.ran(s, "side by side with the best kernel so far")
@@ -334,11 +362,14 @@ end
 
 -- All timed shapes. Returns nil, or an evaluation.
 local function measure(s, out, runs, mode)
+  local bases = {}
+  for i, room in ipairs(s.timed) do bases[i] = baseline_side(s, room) end
+  local bad = compare(s, out.shapes, bases, runs, mode)
+  if bad then return bad end
   for i, room in ipairs(s.timed) do
-    local r, bad = one_shape(s, room, baseline_side(s, room), runs[i], mode)
-    if not r then return bad end
-    share_of_peak(s, r)
-    out.shapes[i] = r
+    local times = out.shapes[i].samples.baseline
+    room.recent = table.move(times, math.max(1, #times - recent_times + 1), #times, 1, {})
+    share_of_peak(s, out.shapes[i])
   end
   win.overall(out)
 end

@@ -13,8 +13,9 @@ local least_low    = math.log(1.01)     -- the lower end of a win is above that
 local too_good     = 10                 -- times the baseline
 local floor_slack  = 1.25               -- roofs are measured, and clocks move
 
--- The geometric mean over shapes. Shapes are timed independently, so the
--- half-widths of their log intervals add in quadrature.
+-- The geometric mean over shapes. They are timed in turns, so what disturbs the machine for a
+-- while disturbs all of them: the half-widths of their log intervals are averaged, as those of
+-- errors that go together, and not divided by the root of their number.
 function win.overall(out)
   local log, low, high, sure, time, base = 0, 0, 0, 0, 0, 0
   local n, known = #out.shapes, true
@@ -24,16 +25,16 @@ function win.overall(out)
     base = base + math.log(r.baseline_ns) / n
     known = known and r.speedup_low ~= nil
     if known then
-      low = low + (e - math.log(r.speedup_low)) ^ 2
-      high = high + (math.log(r.speedup_high) - e) ^ 2
-      sure = sure + (e - math.log(r.sure_low or r.speedup_low)) ^ 2
+      low = low + (e - math.log(r.speedup_low)) / n
+      high = high + (math.log(r.speedup_high) - e) / n
+      sure = sure + (e - math.log(r.sure_low or r.speedup_low)) / n
     end
   end
   out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
   if known then
-    out.speedup_low = math.exp(log - math.sqrt(low) / n)
-    out.speedup_high = math.exp(log + math.sqrt(high) / n)
-    out.sure_low = math.exp(log - math.sqrt(sure) / n)
+    out.speedup_low = math.exp(log - low)
+    out.speedup_high = math.exp(log + high)
+    out.sure_low = math.exp(log - sure)
   end
 end
 
