@@ -63,10 +63,10 @@ end
 local function estimate(logs) return core.stats.paired(logs, 0.95) end
 
 -- Mean estimate of many measurements, and the share whose interval holds 0.
-local function over(name, measure, effect)
+local function over(name, how, effect)
   local rng, sum, covered, above = core.rng(7):split(name), 0, 0, 0
   for _ = 1, draws do
-    local r = estimate(measure(rng, machine(name, rng, effect)))
+    local r = estimate(how(rng, machine(name, rng, effect)))
     sum = sum + r.estimate / draws
     covered = covered + (r.low <= 0 and 0 <= r.high and 1 or 0) / draws
     above = above + (r.low > 0 and 1 or 0) / draws
