@@ -4,8 +4,8 @@
 --   kernelband run tests/bench/policies.lua DATA [seeds=20] [jobs=1] [out=FOLDER] [part ...]
 --   parts: one (a child drawn a pull), all (all children listed, and the strategy anew),
 --          tuners (Kernel Tuner's strategies, from tuners.tsv), shipped (every policy, one
---          draw, T = 60), flight (many pulls in flight), memory, times; without any: all
---          of them but shipped
+--          draw, T = 60), flight (many pulls in flight), memory, product (recorded
+--          on two GPUs), times; without any: all of them but shipped
 -- jobs: processes that share the searches. out: a folder for what each search reached, a file
 -- a process; what is in its files is not searched again, so that a call which was cut off goes
 -- on, and jobs=0 only prints.
@@ -321,16 +321,21 @@ if wanted "flight" then
   flight("All children listed", whole, 512, 64, math.max(2, seeds // 20))
 end
 
--- What ten searches of 60 pulls leave of every space, and a file with those of some.
+-- The file that ten searches of 60 pulls leave of a space.
+local function remember_searches(space)
+  local file = os.tmpname()
+  os.remove(file)
+  for seed = 5001, 5010 do
+    kb.search { task = space, budget = { steps = 60 }, seed = seed, confirm = false,
+                quiet = true, policy = kb.policy(default, { remember = file }) }
+  end
+  return file
+end
+
 local function remembered()
   local out = {}
   for n in ipairs(files) do
-    local file = os.tmpname()
-    os.remove(file)
-    for seed = 5001, 5010 do
-      kb.search { task = whole[n], budget = { steps = 60 }, seed = seed, confirm = false,
-                  quiet = true, policy = kb.policy(default, { remember = file }) }
-    end
+    local file = remember_searches(whole[n])
     out[n] = memory.load(file)[1]
     os.remove(file)
   end
@@ -363,6 +368,33 @@ if wanted "memory" then
     end)
   end
   print "\ndedispersion and gemm are there on one GPU alone: the last rows are without a memory"
+end
+
+-- The tiled product of examples/traces, recorded on two GPUs: each space with what ten searches of
+-- 60 pulls on the other left.
+if wanted "product" and jobs > 0 and not mine then
+  local gpus, spaces = { "h200", "h100" }, {}
+  for n, gpu in ipairs(gpus) do
+    spaces[n] = kb.trace(("examples/traces/gemm_f32_1024-%s.jsonl.gz"):format(gpu),
+                         { draws = "all", anew = true })
+  end
+  print(("\n## A product on two GPUs, all children listed, %d seeds\n"):format(seeds))
+  print "| space | memory of | T = 20 | least | T = 60 | least |"
+  print "|---|---|---|---|---|---|"
+  for n, gpu in ipairs(gpus) do
+    local of = remember_searches(spaces[3 - n])
+    for _, known in ipairs { false, of } do
+      local policy, shares = kb.policy(default, known and { memory = known } or {}), { {}, {} }
+      for seed = 1, seeds do
+        local got = shares_of(spaces[n], policy, { 20, 60 }, seed)
+        shares[1][seed], shares[2][seed] = got[1], got[2]
+      end
+      print(("| %s | %s | %.3f | %.3f | %.3f | %.3f |"):format(gpu, known and gpus[3 - n] or "nothing",
+            core.stats.mean(shares[1]), math.min(table.unpack(shares[1])),
+            core.stats.mean(shares[2]), math.min(table.unpack(shares[2]))))
+    end
+    os.remove(of)
+  end
 end
 
 if wanted "times" and not mine then
