@@ -1,7 +1,5 @@
-#include <check.h>
-#include <stdlib.h>
-
 #include "cuda/inject/activity.h"
+#include "../lib/check_main.h"
 
 static struct kb_activity at(int64_t start, int64_t end, int32_t stream)
 {
@@ -78,7 +76,7 @@ START_TEST(without_a_home_nothing_is_away)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *suite = suite_create("activity");
     TCase *tcase = tcase_create("sums");
@@ -88,9 +86,7 @@ int main(void)
     tcase_add_test(tcase, without_a_home_nothing_is_away);
     tcase_add_test(tcase, records_without_times_are_dropped);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite;
 }
+
+TEST_MAIN(tests)

@@ -1,9 +1,8 @@
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "bandit/cluster.h"
 #include "rng.h"
+#include "../lib/check_main.h"
 
 enum { K = 3, DIM = 2 };
 
@@ -287,7 +286,7 @@ static TCase *online(void)
     return t;
 }
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("cluster");
     suite_add_tcase(s, online());
@@ -296,10 +295,7 @@ int main(void)
                         sizeof refused / sizeof *refused);
     tcase_add_test(t, the_largest_works);
     suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

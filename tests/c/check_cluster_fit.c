@@ -1,12 +1,11 @@
 /* kb_cluster_fit; the online form is in check_cluster.c. */
-#include <check.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bandit/cluster.h"
 #include "rng.h"
+#include "../lib/check_main.h"
 
 enum { K = 3, DIM = 2 };
 
@@ -285,14 +284,11 @@ static TCase *batch(void)
     return t;
 }
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("cluster_fit");
     suite_add_tcase(s, batch());
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

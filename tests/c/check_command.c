@@ -1,4 +1,3 @@
-#include <check.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 
 #include "clock.h"
 #include "system/child.h"
+#include "../lib/check_main.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -163,7 +163,7 @@ START_TEST(freeing_one_that_runs_kills_it)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("command");
     TCase *t = tcase_create("command");
@@ -177,10 +177,7 @@ int main(void)
     tcase_add_test(t, the_deadline_takes_the_children_too);
     tcase_add_test(t, freeing_one_that_runs_kills_it);
     suite_add_tcase(s, t);
-
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -1,6 +1,5 @@
-#include <check.h>
-
 #include "cuda/compile/cubin.h"
+#include "../lib/check_main.h"
 #include "../lib/toolkit.h"
 
 static const int64_t second = 1000000000;
@@ -252,7 +251,7 @@ END_TEST
 
 #define COUNT(a) ((int)(sizeof (a) / sizeof *(a)))
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("cubin");
     TCase *t = tcase_create("anywhere");
@@ -273,9 +272,7 @@ int main(void)
             a_cubin_with_any_bytes_changed_is_read_within_bounds);
         suite_add_tcase(s, t);
     }
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

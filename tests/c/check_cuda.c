@@ -1,6 +1,5 @@
 /* The CUDA device on the driver of tests/lib/stub: what a GPU is not needed for.
  * The library is loaded by its path here; its name then finds it again. */
-#include <check.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -8,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "device.h"
+#include "../lib/check_main.h"
 #include "../lib/stub/stub.h"
 #include "../lib/toolkit.h"
 
@@ -629,10 +629,20 @@ static void add_opening(Suite *s)
     suite_add_tcase(s, t);
 }
 
-int main(void)
+static void remove_remains(void)
+{
+    char path[96];
+    for (int i = 0; i < 2; i++) {
+        lock_path(i, path, sizeof path);
+        unlink(path);
+    }
+    toolkit_remove(cache);
+}
+
+static Suite *tests(void)
 {
     if (!load_stub())
-        return EXIT_FAILURE;
+        exit(EXIT_FAILURE);
     Suite *s = suite_create("cuda");
     add_opening(s);
     TCase *t = tcase_create("launches");
@@ -659,16 +669,9 @@ int main(void)
         a_kernel_that_does_not_end_costs_the_device_and_no_more_than_its_time);
     tcase_add_test(e,
         a_claim_is_kept_until_a_faulted_kernel_is_cleared_away);
+    tcase_add_unchecked_fixture(e, NULL, remove_remains);
     suite_add_tcase(s, e);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    char path[96];
-    for (int i = 0; i < 2; i++) {
-        lock_path(i, path, sizeof path);
-        unlink(path);
-    }
-    toolkit_remove(cache);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

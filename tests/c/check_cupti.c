@@ -1,9 +1,8 @@
-#include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/counters/cupti.h"
+#include "../lib/check_main.h"
 
 /* Compute capability 8.0, 8.6, 8.9, 9.0, 10.0 and 12.0. */
 static const char *const chips[] = { "GA100", "GA102", "AD102", "GH100",
@@ -113,7 +112,7 @@ START_TEST(without_a_context_there_are_no_counters)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("cupti");
     TCase *t = tcase_create("sets");
@@ -125,9 +124,7 @@ int main(void)
     tcase_add_test(t, what_a_chip_lacks_is_named);
     tcase_add_test(t, without_a_context_there_are_no_counters);
     suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -1,6 +1,5 @@
 /* Counters of kernels whose counts are known, on a real GPU; what each set
  * costs. Skipped, with the reason, where there is no GPU or no counters. */
-#include <check.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 
 #include "cuda/counters/cupti.h"
+#include "../lib/check_main.h"
 
 #define DRIVER(X)                                                           \
     X(cuInit, cuInit, (unsigned))                                           \
@@ -317,11 +317,11 @@ START_TEST(a_callback_that_fails_ends_the_collection)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     if (!dlopen("libcuda.so.1", RTLD_NOW)) {
         puts("cupti on a GPU: skipped: no driver (libcuda.so.1)");
-        return EXIT_SUCCESS;
+        return NULL;
     }
     Suite *s = suite_create("cupti on a GPU");
     TCase *t = tcase_create("cupti");
@@ -332,9 +332,7 @@ int main(void)
     tcase_add_test(t, launches_cost_the_same_beside_the_profiler);
     tcase_add_test(t, a_callback_that_fails_ends_the_collection);
     suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

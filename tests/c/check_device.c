@@ -1,4 +1,3 @@
-#include <check.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,6 +18,7 @@
 #include "clock.h"
 #include "device.h"
 #include "system/jail.h"
+#include "../lib/check_main.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -1041,15 +1041,15 @@ START_TEST(stopping_leaves_no_process)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     if (!find_exe()) {
         fprintf(stderr, "check_device: no %s: build it first\n", exe);
-        return EXIT_FAILURE;
+        exit(EXIT_FAILURE);
     }
     if (kb_jail_landlock_abi() < 1) {
         fprintf(stderr, "check_device: skipped: no Landlock here\n");
-        return EXIT_SUCCESS;
+        return NULL;
     }
     Suite *s = suite_create("device");
     /* Tests are forks of one process that opened the device: to open it costs
@@ -1104,10 +1104,7 @@ int main(void)
     tcase_add_test(t, a_fresh_folder_is_not_lost_to_one_that_clears_stale_ones);
     tcase_add_test(t, folders_of_dead_workers_are_removed);
     suite_add_tcase(s, t);
-
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

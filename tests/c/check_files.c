@@ -1,5 +1,4 @@
 /* Files and folders: writes are all or nothing, lists are in order. */
-#include <check.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "system/files.h"
 #include "system/host.h"
+#include "../lib/check_main.h"
 
 enum { PATH_BYTES = 512 };
 
@@ -187,7 +187,7 @@ START_TEST(a_given_library_folder_is_the_only_one)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *suite = suite_create("files");
     TCase *t = tcase_create("files");
@@ -203,9 +203,7 @@ int main(void)
     tcase_add_test(t, the_machine_describes_itself);
     tcase_add_test(t, a_given_library_folder_is_the_only_one);
     suite_add_tcase(suite, t);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite;
 }
+
+TEST_MAIN(tests)

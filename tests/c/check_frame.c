@@ -1,4 +1,3 @@
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,6 +9,7 @@
 
 #include "clock.h"
 #include "system/frame.h"
+#include "../lib/check_main.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -259,7 +259,7 @@ START_TEST(a_bad_descriptor_is_esys)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("frame");
     TCase *t = tcase_create("buffer");
@@ -283,10 +283,7 @@ int main(void)
     tcase_add_test(t, more_than_the_maximum_is_not_written);
     tcase_add_test(t, a_bad_descriptor_is_esys);
     suite_add_tcase(s, t);
-
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

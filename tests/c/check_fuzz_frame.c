@@ -1,9 +1,9 @@
 /* The fuzz target of the frame reader on its corpus and on random bytes: brief,
  * and with any compiler. make fuzz does it at length. */
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 
+#include "../lib/check_main.h"
 #include "../fuzz/fuzz_frame.c"
 #include "rng.h"
 
@@ -46,16 +46,14 @@ START_TEST(random_streams_are_read)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("fuzz_frame");
     TCase *t = tcase_create("streams");
     tcase_add_test(t, the_corpus_is_read);
     tcase_add_test(t, random_streams_are_read);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

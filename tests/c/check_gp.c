@@ -1,9 +1,8 @@
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "bandit/gp.h"
+#include "../lib/check_main.h"
 #include "../lib/toolkit.h"
 
 static const double rates[2] = { 0.5, 2 };
@@ -356,7 +355,7 @@ START_TEST(what_is_forgotten_leaves_no_trace)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     TCase *tc = tcase_create("gp");
     tcase_set_timeout(tc, 30);
@@ -382,9 +381,7 @@ int main(void)
     tcase_add_test(tc, what_is_forgotten_leaves_no_trace);
     Suite *s = suite_create("gp");
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -2,9 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <check.h>
-
 #include "system/gzip.h"
+#include "../lib/check_main.h"
 
 static char text[300000];
 static char *packed, *out;
@@ -98,7 +97,7 @@ START_TEST(levels_are_one_to_nine)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *suite = suite_create("gzip");
     TCase *tc = tcase_create("gzip");
@@ -111,9 +110,7 @@ int main(void)
     tcase_add_test(tc, damage_and_foreign_data_are_told);
     tcase_add_test(tc, levels_are_one_to_nine);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite;
 }
+
+TEST_MAIN(tests)

@@ -1,4 +1,3 @@
-#include <check.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -10,6 +9,7 @@
 
 #include "clock.h"
 #include "net/http.h"
+#include "../lib/check_main.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -246,7 +246,7 @@ START_TEST(what_is_in_flight_can_be_freed)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("http");
     TCase *t = tcase_create("http");
@@ -264,10 +264,7 @@ int main(void)
     tcase_add_test(t, silence_and_length_are_etime);
     tcase_add_test(t, what_is_in_flight_can_be_freed);
     suite_add_tcase(s, t);
-
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

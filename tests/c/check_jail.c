@@ -1,5 +1,4 @@
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "system/jail.h"
+#include "../lib/check_main.h"
 
 /* Every step runs in a forked child, which gives up its rights for good. It
  * returns 0 when all is as promised, else a line number. */
@@ -687,7 +687,7 @@ START_TEST(calls_have_names)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("jail");
     TCase *t = tcase_create("files");
@@ -713,10 +713,7 @@ int main(void)
     tcase_add_test(t, a_kernel_may_end_itself);
     tcase_add_test(t, calls_have_names);
     suite_add_tcase(s, t);
-
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -1,10 +1,9 @@
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bandit/logit.h"
 #include "rng.h"
+#include "../lib/check_main.h"
 
 enum { DIM = 2, MAX = 600 };
 
@@ -488,7 +487,7 @@ static TCase *one_head(void)
     return t;
 }
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("logit");
     suite_add_tcase(s, one_head());
@@ -497,10 +496,7 @@ int main(void)
                         sizeof refused / sizeof *refused);
     tcase_add_test(t, the_largest_and_the_smallest_work);
     suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

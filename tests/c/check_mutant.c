@@ -1,9 +1,8 @@
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "measure/mutant.h"
+#include "../lib/check_main.h"
 
 static const float right[16] = { 1.0009765625f, -2, 3.3333333f, 4, 5, 6, 7, 8,
                                  9, 10, 11, 12, 13, 14, 15, 16.000002f };
@@ -87,7 +86,7 @@ START_TEST(names_are_read)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("mutant");
     TCase *t = tcase_create("kinds");
@@ -96,9 +95,7 @@ int main(void)
     tcase_add_test(t, arrays_turn);
     tcase_add_test(t, names_are_read);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -1,4 +1,3 @@
-#include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,6 +7,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "../lib/check_main.h"
 #include "../lib/toolkit.h"
 
 static const int64_t second = 1000000000, ms = 1000000;
@@ -526,7 +526,7 @@ END_TEST
 
 #define COUNT(a) ((int)(sizeof (a) / sizeof *(a)))
 
-int main(void)
+static Suite *tests(void)
 {
     signal(SIGPIPE, SIG_IGN);           /* as in the engine */
     Suite *s = suite_create("nvrtc");
@@ -571,9 +571,7 @@ int main(void)
         tcase_add_test(t, two_servers_compile_in_turns);
         suite_add_tcase(s, t);
     }
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -6,7 +6,6 @@
  * memory is poisoned.
  *
  * The modules are compiled into this program, so that their calloc is ours. */
-#include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <lualib.h>
 
 #include "lua/bind.h"
+#include "../lib/check_main.h"
 
 static struct {
     long grants;                /* allocations left to grant; < 0 no limit */
@@ -339,7 +339,7 @@ START_TEST(a_fit_without_memory_changes_nothing)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("oom");
     TCase *t = tcase_create("bindings");
@@ -349,10 +349,7 @@ int main(void)
     tcase_add_test(t, a_module_without_memory_answers_enomem);
     tcase_add_test(t, a_fit_without_memory_changes_nothing);
     suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -1,4 +1,3 @@
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 
 #include "clock.h"
 #include "system/process.h"
+#include "../lib/check_main.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -473,7 +473,7 @@ START_TEST(clear_removes_files_and_follows_nothing)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("process");
     TCase *t = tcase_create("start");
@@ -505,10 +505,7 @@ int main(void)
     tcase_add_test(t, run_takes_what_a_finished_child_left_behind);
     tcase_add_test(t, clear_removes_files_and_follows_nothing);
     suite_add_tcase(s, t);
-
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

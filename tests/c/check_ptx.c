@@ -1,7 +1,5 @@
-#include <check.h>
-#include <stdlib.h>
-
 #include "cuda/compile/ptx.h"
+#include "../lib/check_main.h"
 
 static const char *const bad[] = {
     "ld.global.L2::evict_last.v8.b32 {%r1}, [%rd1];",
@@ -39,7 +37,7 @@ START_TEST(other_text_passes)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("ptx");
     TCase *t = tcase_create("words");
@@ -47,9 +45,7 @@ int main(void)
                         sizeof bad / sizeof *bad);
     tcase_add_loop_test(t, other_text_passes, 0, sizeof good / sizeof *good);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

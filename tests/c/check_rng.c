@@ -1,10 +1,9 @@
-#include <check.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "rng.h"
+#include "../lib/check_main.h"
 
 static struct kb_rng child(const struct kb_rng *r, const char *name)
 {
@@ -212,7 +211,7 @@ START_TEST(named_streams_are_the_same_in_every_release)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("rng");
     TCase *t = tcase_create("rng");
@@ -230,10 +229,7 @@ int main(void)
     tcase_add_test(t, a_name_is_all_of_its_bytes);
     tcase_add_test(t, named_streams_are_the_same_in_every_release);
     suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

@@ -1,8 +1,7 @@
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "cpu/roofline.h"
+#include "../lib/check_main.h"
 
 /* Bounds no machine that can run this leaves: they catch a loop the compiler
  * removed, a count that is off by a factor of vector lanes, a unit. */
@@ -33,7 +32,7 @@ START_TEST(caches_grow_outward)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("roofline");
     TCase *t = tcase_create("roofline");
@@ -41,9 +40,7 @@ int main(void)
     tcase_add_test(t, the_roofs_are_those_of_a_real_machine);
     tcase_add_test(t, caches_grow_outward);
     suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

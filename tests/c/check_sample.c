@@ -1,4 +1,3 @@
-#include <check.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,6 +5,7 @@
 
 #include "clock.h"
 #include "measure/sample.h"
+#include "../lib/check_main.h"
 
 static struct kb_paired paired(const double *x, size_t n, double confidence)
 {
@@ -342,14 +342,12 @@ static TCase *pairs(void)
     return t;
 }
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("sample");
     suite_add_tcase(s, order());
     suite_add_tcase(s, pairs());
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

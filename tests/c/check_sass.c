@@ -1,5 +1,4 @@
 /* A disassembler in its jail: most of the tests bring one of their own. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "cuda/compile/sass.h"
+#include "../lib/check_main.h"
 
 static char dir[64], tool[96];
 static char text[1 << 16];
@@ -115,7 +115,7 @@ START_TEST(the_machines_own_prints_a_cubin)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("sass");
     TCase *t = tcase_create("tool");
@@ -126,9 +126,7 @@ int main(void)
     tcase_add_test(t, one_that_fails_or_is_none_gives_nothing);
     tcase_add_test(t, the_machines_own_prints_a_cubin);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

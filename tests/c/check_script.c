@@ -1,7 +1,6 @@
 /* The host: its limits, its messages, and memory running out everywhere. The
  * cap of kb_script_new is a failing allocator that stays failed, as it must:
  * on a first refusal Lua collects and asks again. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "lua/script.h"
 #include "system/files.h"
+#include "../lib/check_main.h"
 
 enum { PATH_BYTES = 512, MEGABYTE = 1 << 20, STEP_BYTES = 64 };
 
@@ -196,7 +196,7 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *suite = suite_create("script");
     TCase *t = tcase_create("host");
@@ -212,9 +212,7 @@ int main(void)
     tcase_add_test(t, json_and_core_are_linked_in);
     tcase_add_test(t, every_allocation_may_fail);
     suite_add_tcase(suite, t);
-    SRunner *sr = srunner_create(suite);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite;
 }
+
+TEST_MAIN(tests)

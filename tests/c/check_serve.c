@@ -1,6 +1,5 @@
 /* The page server from outside: raw sockets, one process, no thread. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -13,6 +12,7 @@
 
 #include "clock.h"
 #include "net/serve.h"
+#include "../lib/check_main.h"
 
 static const char TOKEN[] = "0123456789abcdef0123456789abcdef";
 static const int64_t turn_ns = 20 * 1000000;
@@ -229,7 +229,7 @@ START_TEST(a_bad_token_or_a_taken_port_is_told)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     TCase *tc = tcase_create("serve");
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -246,9 +246,7 @@ int main(void)
     tcase_add_test(tc, a_bad_token_or_a_taken_port_is_told);
     Suite *s = suite_create("serve");
     suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return s;
 }
+
+TEST_MAIN(tests)

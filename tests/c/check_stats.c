@@ -1,4 +1,3 @@
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include <lualib.h>
 
 #include "lua/bind.h"
+#include "../lib/check_main.h"
 
 static lua_State *L;
 
@@ -78,7 +78,7 @@ START_TEST(a_mistake_raises_and_says_what_it_is)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     int n_truths = (int)(sizeof truths / sizeof *truths);
     int n_mistakes = (int)(sizeof mistakes / sizeof *mistakes);
@@ -89,9 +89,7 @@ int main(void)
     tcase_add_loop_test(t, a_mistake_raises_and_says_what_it_is, 0,
                         n_mistakes);
     suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

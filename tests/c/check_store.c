@@ -1,4 +1,3 @@
-#include <check.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "system/store.h"
+#include "../lib/check_main.h"
 
 static char dir[64], path[96];
 static kb_store *store;
@@ -345,7 +345,7 @@ START_TEST(a_folder_that_is_not_there_is_refused)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("store");
     TCase *t = tcase_create("a table");
@@ -371,10 +371,7 @@ int main(void)
     tcase_add_test(t, what_is_no_database_is_refused);
     tcase_add_test(t, a_folder_that_is_not_there_is_refused);
     suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

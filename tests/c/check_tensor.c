@@ -1,11 +1,10 @@
-#include <check.h>
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "measure/tensor.h"
 #include "rng.h"
+#include "../lib/check_main.h"
 
 enum { N = 4096 };
 
@@ -413,14 +412,12 @@ static TCase *memory(void)
     return t;
 }
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("tensor");
     suite_add_tcase(s, elements());
     suite_add_tcase(s, memory());
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

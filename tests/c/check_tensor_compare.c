@@ -1,7 +1,5 @@
-#include <check.h>
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "measure/tensor.h"
@@ -9,6 +7,7 @@
 
 #define DEVICE static
 #include "cuda/judge.h"
+#include "../lib/check_main.h"
 
 enum { N = 4096 };
 
@@ -355,14 +354,11 @@ static TCase *comparison(void)
     return t;
 }
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("tensor comparison");
     suite_add_tcase(s, comparison());
-    suite_add_tcase(s, comparison());
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

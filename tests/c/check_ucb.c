@@ -1,9 +1,8 @@
-#include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "bandit/ucb.h"
 #include "rng.h"
+#include "../lib/check_main.h"
 
 static const double c = 1.4142135623730951;     /* sqrt 2 */
 
@@ -363,7 +362,7 @@ static TCase *three_arms(void)
     return t;
 }
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("ucb");
     suite_add_tcase(s, three_arms());
@@ -372,10 +371,7 @@ int main(void)
                         sizeof refused / sizeof *refused);
     tcase_add_test(t, the_ends_of_the_ranges_are_accepted);
     suite_add_tcase(s, t);
-
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_ENV);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)

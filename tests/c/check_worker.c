@@ -1,4 +1,3 @@
-#include <check.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -10,6 +9,7 @@
 
 #include "clock.h"
 #include "system/child.h"
+#include "../lib/check_main.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
@@ -367,7 +367,7 @@ START_TEST(stop_accepts_null_and_the_dead)
 }
 END_TEST
 
-int main(void)
+static Suite *tests(void)
 {
     Suite *s = suite_create("worker");
     TCase *t = tcase_create("worker");
@@ -397,10 +397,7 @@ int main(void)
     tcase_add_checked_fixture(t, note_signals, end);
     tcase_add_test(t, a_signal_is_eintr);
     suite_add_tcase(s, t);
-
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s;
 }
+
+TEST_MAIN(tests)
