@@ -66,21 +66,10 @@ kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
 {
     assert(cap > 0);
     log[0] = '\0';
-    if (b->args < 1 || b->args > KB_DEVICE_ARGS)
+    if (b->cubin ? strcmp(d->info.language, "cuda") != 0
+                 : b->args < 1 || b->args > KB_DEVICE_ARGS)
         return KB_EINVAL;
     kb_status st = d->ops->build(d, b, log, cap, out);
-    if (!st)
-        (*out)->device = hold(d);
-    return st;
-}
-
-kb_status kb_device_adopt(kb_device *d, const void *cubin, size_t n, char *log,
-                          size_t cap, kb_object **out)
-{
-    assert(cap > 0);
-    log[0] = '\0';
-    kb_status st = d->ops->adopt ? d->ops->adopt(d, cubin, n, log, cap, out)
-                                 : KB_EINVAL;
     if (!st)
         (*out)->device = hold(d);
     return st;
@@ -127,7 +116,7 @@ kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
         uint64_t n = b->arg[i].count;
         for (size_t k = 0; b->arg[i].mode == KB_IN && k < moves; k++) {
             size_t to = kb_rng_below(&rng, n), from = kb_rng_below(&rng, n);
-            kb_status st = kb_buffers_copy(b, i, k % b->used, to, from);
+            kb_status st = b->ops->copy(b, i, k % b->used, to, from);
             if (st)
                 return st;
         }

@@ -12,7 +12,7 @@
  * Arguments are described as the kernel's parameters, in order. On the CPU an
  * array is 64-byte aligned and lies between unmapped pages; the bytes between
  * it and those pages, and between slots, are red zones. On a GPU it is 256-byte
- * aligned between two red zones. kb_buffers_damaged reads those of outputs.
+ * aligned between two red zones. damaged reads those of outputs.
  */
 #ifndef KB_DEVICE_H
 #define KB_DEVICE_H
@@ -32,18 +32,27 @@ typedef struct kb_program kb_program;
 
 /* ---- what an implementation provides ---------------------------------------
  *
- * Each of its objects starts with one of the heads below. Contracts are those
- * of the functions that follow; what is NULL says ENODEV, or nothing. */
+ * Each of its objects starts with one of the heads below. What has a contract
+ * here is called through the table, d->ops->roofline(d, &r); the rest through
+ * the function of its name that follows. Args and slots are in range, arg is
+ * an array. ECRASH: the device is lost. */
 
 struct kb_device_ops {
     void (*close)(kb_device *);
-    kb_status (*claim)(kb_device *, bool);      /* or NULL */
-    kb_status (*state)(kb_device *, struct kb_device_state *);  /* or NULL */
-    kb_status (*roofline)(kb_device *, struct kb_roofline *);
+
+    /* Waits for the sole right among all engines to use this hardware, or
+     * gives it back: a lost device keeps it until it is closed. NULL: nobody
+     * else uses it. ESYS; ECRASH, ETIME: lost while others used it. */
+    kb_status (*claim)(kb_device *, bool on);
+
+    /* NULL, ENODEV: this device does not say. */
+    kb_status (*state)(kb_device *, struct kb_device_state *out);
+
+    /* Measures this device's roofs with kernels of our own. */
+    kb_status (*roofline)(kb_device *, struct kb_roofline *out);
+
     kb_status (*build)(kb_device *, const struct kb_build *, char *, size_t,
                        kb_object **);
-    kb_status (*adopt)(kb_device *, const void *, size_t, char *, size_t,
-                       kb_object **);                   /* or NULL */
     kb_status (*buffers_new)(kb_device *, const struct kb_arg *, size_t,
                              size_t, kb_buffers **);
     kb_status (*start)(kb_device *, const kb_object *, kb_buffers *,
@@ -52,45 +61,95 @@ struct kb_device_ops {
 
 struct kb_object_ops {
     void (*free)(kb_object *);
-    kb_status (*text)(const kb_object *, char *, size_t, size_t *); /* or NULL */
-    const char *(*remarks)(const kb_object *);          /* or NULL */
-    kb_status (*facts)(const kb_object *, const char *, /* or NULL */
-                       struct kb_facts *);
-    const void *(*cubin)(const kb_object *, size_t *);  /* or NULL */
+
+    /* Sections, dynamic section, relocations and symbols as readelf prints
+     * them, of the object and of the source's part of it, then dynamic symbols
+     * and disassembly as objdump does, at most cap bytes; made in jailed
+     * children. ENODEV: there is no objdump or readelf. NULL: a GPU's. */
+    kb_status (*text)(const kb_object *, char *text, size_t cap, size_t *used);
+
+    /* EINVAL: no such kernel. NULL: this device's compiler does not say. */
+    kb_status (*facts)(const kb_object *, const char *entry,
+                       struct kb_facts *out);
 };
 
 struct kb_buffers_ops {
     void (*free)(kb_buffers *);
     void *(*at)(kb_buffers *, size_t, size_t);          /* or NULL */
-    kb_status (*fill)(kb_buffers *, size_t, size_t, enum kb_fill, uint64_t,
-                      uint64_t);
-    kb_status (*get)(kb_buffers *, size_t, size_t, size_t, double *);
-    kb_status (*copy)(kb_buffers *, size_t, size_t, size_t, size_t);
+
+    /* Fills a slot as kb_tensor_fill does; below > 0 asks for whole numbers in
+     * [0, below) instead, for arrays of indices. */
+    kb_status (*fill)(kb_buffers *, size_t arg, size_t slot, enum kb_fill,
+                      uint64_t below, uint64_t seed);
+    kb_status (*get)(kb_buffers *, size_t arg, size_t slot, size_t i,
+                     double *out);
+
+    /* Element to becomes what element from is. Need not have happened before
+     * the next thing that looks. */
+    kb_status (*copy)(kb_buffers *, size_t arg, size_t slot, size_t to,
+                      size_t from);
+
     /* A whole array to or from host memory; NULL where `at` gives it. */
-    kb_status (*move)(kb_buffers *, size_t, void *, bool);
+    kb_status (*move)(kb_buffers *, size_t arg, void *host, bool in);
     kb_status (*take)(kb_buffers *, kb_buffers *, size_t);
-    kb_status (*absolute)(kb_buffers *, size_t);
+
+    /* An input or in-out array becomes its absolute value. */
+    kb_status (*absolute)(kb_buffers *, size_t arg);
+
+    /* Remembers the in-out arrays of slot 0 as their pristine copies. */
     kb_status (*keep)(kb_buffers *);
     kb_status (*poison)(kb_buffers *);                  /* by b->seed */
-    kb_status (*damaged)(kb_buffers *, int *, size_t *);
-    kb_status (*digest)(kb_buffers *, size_t, uint64_t *);
+
+    /* *arg and *slot become the first output whose red zone was written to
+     * since the last poison; on a GPU, where nothing keeps a kernel from its
+     * inputs, also the first input that was changed, or written beside. Both
+     * stay as they were when there is none. */
+    kb_status (*damaged)(kb_buffers *, int *arg, size_t *slot);
+
+    /* A number that two slots share when their outputs have the same bits. */
+    kb_status (*digest)(kb_buffers *, size_t slot, uint64_t *out);
     kb_status (*compare)(kb_buffers *, size_t, size_t, kb_buffers *,
                          kb_buffers *, const struct kb_bound *,
                          struct kb_compare *);
 };
 
 struct kb_program_ops {
-    kb_status (*launch)(kb_program *, uint64_t, int64_t, int64_t *);
-    kb_status (*profile)(kb_program *, const char *, struct kb_metric *,
-                         size_t *, char *, size_t);
-    kb_status (*occupancy)(kb_program *, size_t, double *);     /* or NULL */
+    /* Calls the kernel iterations times, call i on slot i mod slots, and waits.
+     * *elapsed_ns is the time from opening the gate to the end of the last
+     * call, less the time in which the processor was given to others: the
+     * smaller of our clock's difference and the processor time the system
+     * booked on the program since the launch before, which is out of its reach.
+     * A kernel is one thread, so what it does not use a processor for it does
+     * not do. What it used beyond our clock's difference and a wake-up is
+     * added: a kernel can reach its caller and say too early that it is done.
+     * ETIME: killed at the deadline; a kernel that had the processor for less
+     * than half of the time gets up to five times as long. ECRASH, EDENIED: it
+     * died; p->why says how. After any of these the program can only be
+     * stopped. elapsed_ns may be NULL: a run that is not timed, for which no
+     * cache is emptied. */
+    kb_status (*launch)(kb_program *, uint64_t iterations, int64_t timeout_ns,
+                        int64_t *elapsed_ns);
+
+    /* Hardware counters under set ("search", "full"; devices may have one for
+     * both) of the launches since the last call, or of launches made for it.
+     * *n of metric[KB_DEVICE_METRICS] are written. ENODEV: why (cap bytes)
+     * says what keeps them from us. */
+    kb_status (*profile)(kb_program *, const char *set,
+                         struct kb_metric *metric, size_t *n, char *why,
+                         size_t cap);
+
+    /* Blocks of launch i of the plan that fit on an SM at once, as a share of
+     * its threads. NULL: there are no SMs. */
+    kb_status (*occupancy)(kb_program *, size_t i, double *out);
     void (*stop)(kb_program *);
 };
 
 struct kb_device {
     const struct kb_device_ops *ops;
     struct kb_device_info info;
-    char lost[256];             /* "" while all is well */
+    char lost[256];             /* why it can do nothing more in this process (a
+                                 * kernel hung it or broke its context; only a
+                                 * fresh process helps), "" while all is well */
     size_t users;               /* itself until it is closed, and what was
                                  * made of it until that is freed */
 };
@@ -99,6 +158,11 @@ struct kb_device {
 struct kb_object {
     const struct kb_object_ops *ops;
     kb_device *device;
+    char *remarks;              /* what the compiler told of the loops it
+                                 * vectorised and of those it did not, as it
+                                 * told it; NULL: nothing */
+    const void *cubin;          /* NULL: it is no GPU's */
+    size_t cubin_bytes;
 };
 
 struct kb_buffers {
@@ -162,80 +226,14 @@ int kb_cuda_count(void);
  * name ("cuda:x"). Does not ask whether it is there. */
 const char *kb_device_language(const char *name);
 
-/* Measures this device's roofs with kernels of our own. */
-KB_MUST_USE static inline kb_status kb_device_roofline(kb_device *d,
-                                                       struct kb_roofline *out)
-{
-    return d->ops->roofline(d, out);
-}
-
-/* Waits for the sole right among all engines to use this hardware, or gives it
- * back: a lost device keeps it until it is closed. ESYS; ECRASH, ETIME: lost
- * while others used it. */
-KB_MUST_USE static inline kb_status kb_device_claim(kb_device *d, bool on)
-{
-    return d->ops->claim ? d->ops->claim(d, on) : KB_OK;
-}
-
-/* ENODEV: this device does not say. */
-KB_MUST_USE static inline kb_status
-kb_device_read_state(kb_device *d, struct kb_device_state *out)
-{
-    return d->ops->state ? d->ops->state(d, out) : KB_ENODEV;
-}
-
-/* Why the device can do nothing more in this process (a kernel hung it or
- * broke its context), or NULL. Only a fresh process helps then. */
-static inline const char *kb_device_lost(const kb_device *d)
-{
-    return d->lost[0] ? d->lost : NULL;
-}
-
-/* EBUILD: log (cap bytes, NUL-terminated) says why. ETIME: it took too long. */
+/* EBUILD: log (cap bytes, NUL-terminated) says why. ETIME: it took too long.
+ * A cubin goes through cubin.h's inspection; PTX is not there to be read
+ * (ptx.h): who hands a cubin in has looked at it, or lets it pass. EINVAL: an
+ * argument, or a cubin for another device than CUDA. EDENIED: refused; log
+ * says why. ENOMEM. */
 KB_MUST_USE kb_status kb_device_build(kb_device *d, const struct kb_build *b,
                                       char *log, size_t cap, kb_object **out);
-
-/* A kernel that another compiler made, Triton's say, as an object of a CUDA
- * device: launched, timed, checked and profiled like ours. It goes through
- * cubin.h's inspection. PTX is not there to be read (ptx.h): who hands a cubin
- * in has looked at it, or lets it pass. EINVAL: no CUDA device, or n is out of
- * bounds. EDENIED: refused; log says why. ENOMEM. */
-KB_MUST_USE kb_status kb_device_adopt(kb_device *d, const void *cubin,
-                                      size_t n, char *log, size_t cap,
-                                      kb_object **out);
 void kb_object_free(kb_object *o);
-
-/* The cubin of an object, as long as that lives; NULL where it is no GPU's. */
-static inline const void *kb_object_cubin(const kb_object *o, size_t *n)
-{
-    return o->ops->cubin ? o->ops->cubin(o, n) : NULL;
-}
-
-/* Sections, dynamic section, relocations and symbols as readelf prints them,
- * of the object and of the source's part of it, then dynamic symbols and
- * disassembly as objdump does, at most cap bytes; made in jailed children.
- * ENODEV: there is no objdump or readelf, or it is a GPU's. */
-KB_MUST_USE static inline kb_status kb_object_text(const kb_object *o,
-                                                   char *text, size_t cap,
-                                                   size_t *used)
-{
-    return o->ops->text ? o->ops->text(o, text, cap, used) : KB_ENODEV;
-}
-
-/* What the compiler told of the loops it vectorised and of those it did not,
- * as it told it; NULL: nothing. Valid as long as the object. */
-static inline const char *kb_object_remarks(const kb_object *o)
-{
-    return o->ops->remarks ? o->ops->remarks(o) : NULL;
-}
-
-/* EINVAL: no such kernel. ENODEV: this device's compiler does not say. */
-KB_MUST_USE static inline kb_status kb_object_facts(const kb_object *o,
-                                                    const char *entry,
-                                                    struct kb_facts *out)
-{
-    return o->ops->facts ? o->ops->facts(o, entry, out) : KB_ENODEV;
-}
 
 /* Room for the arguments, slots copies of each array. Everything is zero.
  * EINVAL: too many arguments or slots, or a count of 0. ENOMEM: too large. */
@@ -250,26 +248,6 @@ static inline void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
 {
     return b->ops->at && kb_is_array(b, arg, slot) ? b->ops->at(b, arg, slot)
                                                    : NULL;
-}
-
-/* The rest works on every device; args and slots are in range, arg an array.
- * ECRASH: the device is lost.
- *
- * Fills a slot as kb_tensor_fill does; below > 0 asks for whole numbers in
- * [0, below) instead, for arrays of indices. */
-KB_MUST_USE static inline kb_status kb_buffers_fill(kb_buffers *b, size_t arg,
-                                                    size_t slot,
-                                                    enum kb_fill fill,
-                                                    uint64_t below,
-                                                    uint64_t seed)
-{
-    return b->ops->fill(b, arg, slot, fill, below, seed);
-}
-KB_MUST_USE static inline kb_status kb_buffers_get(kb_buffers *b, size_t arg,
-                                                   size_t slot, size_t i,
-                                                   double *out)
-{
-    return b->ops->get(b, arg, slot, i, out);
 }
 
 /* Launches from now on use the first `slots` slots (>= 1; more than there are:
@@ -290,15 +268,6 @@ KB_MUST_USE kb_status kb_buffers_stir(kb_buffers *b, size_t least,
 KB_MUST_USE kb_status kb_buffers_denormals(kb_buffers *b, size_t arg,
                                            enum kb_dtype dtype, size_t *out);
 
-/* Element to becomes what element from is. Need not have happened before the
- * next thing that looks. */
-KB_MUST_USE static inline kb_status kb_buffers_copy(kb_buffers *b, size_t arg,
-                                                    size_t slot, size_t to,
-                                                    size_t from)
-{
-    return b->ops->copy(b, arg, slot, to, from);
-}
-
 /* Puts a mutant of output arg of slot 0, which holds the right answer, in its
  * place; from: the input of a copy; rows, cols: as in kb_mutation. *other is
  * what kb_mutant_make returns. ENOMEM. */
@@ -308,38 +277,24 @@ KB_MUST_USE kb_status kb_buffers_mutate(kb_buffers *b, size_t arg,
                                         uint64_t seed, size_t *other);
 
 /* Copies the inputs of a slot, and the pristine in-out arrays, of from to our
- * slot 0: arrays of the same modes and counts. In-out arrays of a reference are float64, and are
- * widened on the way. EINVAL: another device, shape or type. */
+ * slot 0: arrays of the same modes and counts. In-out arrays of a reference are
+ * float64, and are widened on the way. EINVAL: another device, shape or type. */
 KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from,
                                       size_t slot);
 
-/* An input or in-out array becomes its absolute value. */
-KB_MUST_USE static inline kb_status kb_buffers_absolute(kb_buffers *b,
-                                                        size_t arg)
-{
-    return b->ops->absolute(b, arg);
-}
-
-/* Every element of a floating input or in-out array of slot 0 moves up or down by a rounding of
- * dtype (twice its unit roundoff), by draws from seed. */
+/* Every element of a floating input or in-out array of slot 0 moves up or down
+ * by a rounding of dtype (twice its unit roundoff), by draws from seed. */
 KB_MUST_USE kb_status kb_buffers_nudge(kb_buffers *b, size_t arg,
                                        enum kb_dtype dtype, uint64_t seed);
 
-/* Output arg of b, float64, is the scale of a comparison: each element grows by what lets its
- * limit under bound grow by times |near - want|. base: it starts as the larger of |base| and
- * |want|; NULL: as it is. ENODEV: another type; EINVAL: another shape. */
+/* Output arg of b, float64, is the scale of a comparison: each element grows by
+ * what lets its limit under bound grow by times |near - want|. base: it starts
+ * as the larger of |base| and |want|; NULL: as it is. ENODEV: another type;
+ * EINVAL: another shape. */
 KB_MUST_USE kb_status kb_buffers_spread(kb_buffers *b, size_t arg,
                                         kb_buffers *want, kb_buffers *near,
                                         const struct kb_bound *bound,
                                         double times, kb_buffers *base);
-
-/* A number that two slots share when their outputs have the same bits. */
-KB_MUST_USE static inline kb_status kb_buffers_digest(kb_buffers *b,
-                                                      size_t slot,
-                                                      uint64_t *out)
-{
-    return b->ops->digest(b, slot, out);
-}
 
 /* kb_tensor_compare of an output with the same argument of want, float64 or of
  * the candidate's own type; the scale s of an element is that of scale (NULL:
@@ -353,7 +308,7 @@ KB_MUST_USE kb_status kb_buffers_compare(kb_buffers *b, size_t arg,
 
 /* Fills every output of the slots in use and all red zones with a new pattern. An
  * in-out array gets its red zones filled and the contents of slot 0's pristine
- * copy, see kb_buffers_keep. */
+ * copy, see keep. */
 KB_MUST_USE static inline kb_status kb_buffers_poison(kb_buffers *b,
                                                       uint64_t seed)
 {
@@ -361,75 +316,18 @@ KB_MUST_USE static inline kb_status kb_buffers_poison(kb_buffers *b,
     return b->ops->poison(b);
 }
 
-/* Remembers the in-out arrays of slot 0 as their pristine copies. */
-KB_MUST_USE static inline kb_status kb_buffers_keep(kb_buffers *b)
-{
-    return b->ops->keep(b);
-}
-
-/* The first output whose red zone was written to since the last poison, or -1;
- * *slot says where. On a GPU, where nothing keeps a kernel from its inputs, also
- * the first input that was changed, or written beside. */
-KB_MUST_USE static inline kb_status kb_buffers_damaged(kb_buffers *b, int *arg,
-                                                       size_t *slot)
-{
-    *arg = -1;
-    return b->ops->damaged(b, arg, slot);
-}
-
 /* Starts a process that maps the buffers, closes its jail, then loads o. The
  * inputs cannot be written to from there, and from the first start on the
  * program sees what we write to them. ECRASH, EDENIED or ETIME: it died while
  * loading (constructors run then); EINVAL: the plan asks for what the object
  * or the device has not, or one of them is another device's; why (cap bytes)
- * says how. The program borrows d and b
- * until it is stopped, o and plan for the call only. plan: NULL for C. */
+ * says how. The program borrows d and b until it is stopped, o and plan for the
+ * call only. plan: NULL for C. */
 KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
                                        kb_buffers *b,
                                        const struct kb_plan *plan,
                                        kb_program **out, char *why,
                                        size_t cap);
-
-/* Calls the kernel iterations times, call i on slot i mod slots, and waits.
- * *elapsed_ns is the time from opening the gate to the end of the last call,
- * less the time in which the processor was given to others: the smaller of
- * our clock's difference and the processor time the system booked on the
- * program since the launch before, which is out of its reach. A kernel is one
- * thread, so what it does not use a processor for it does not do. What it used
- * beyond our clock's difference and a wake-up is added: a kernel can reach its
- * caller and say too early that it is done.
- * ETIME: killed at the deadline; a kernel that had the processor for less than
- * half of the time gets up to five times as long. ECRASH, EDENIED: it died; why
- * says how. After any of these the program can only be stopped.
- * elapsed_ns may be NULL: a run that is not timed, for which no cache is
- * emptied. */
-KB_MUST_USE static inline kb_status kb_program_launch(kb_program *p,
-                                                      uint64_t iterations,
-                                                      int64_t timeout_ns,
-                                                      int64_t *elapsed_ns)
-{
-    return p->ops->launch(p, iterations, timeout_ns, elapsed_ns);
-}
-
-/* Hardware counters under set ("search", "full"; devices may have one for
- * both) of the launches since the last call, or of launches made for it.
- * *n of metric[KB_DEVICE_METRICS] are written. ENODEV: why (cap bytes) says
- * what keeps them from us. */
-KB_MUST_USE static inline kb_status
-kb_program_profile(kb_program *p, const char *set, struct kb_metric *metric,
-                   size_t *n, char *why, size_t cap)
-{
-    why[0] = '\0';
-    return p->ops->profile(p, set, metric, n, why, cap);
-}
-
-/* Blocks of launch i of the plan that fit on an SM at once, as a share of its
- * threads. ENODEV where there are no SMs. */
-KB_MUST_USE static inline kb_status kb_program_occupancy(kb_program *p,
-                                                         size_t i, double *out)
-{
-    return p->ops->occupancy ? p->ops->occupancy(p, i, out) : KB_ENODEV;
-}
 
 void kb_program_stop(kb_program *p);
 

@@ -38,6 +38,9 @@ struct kb_arg {
 
 struct kb_build {
     const char *source;         /* the candidate, NUL-terminated */
+    const char *cubin;          /* CUDA: a kernel that another compiler made,
+                                 * Triton's say; then nothing else is used */
+    size_t cubin_bytes;
     const char *entry;          /* the function's name, a C identifier */
     const struct kb_arg *arg;   /* modes and dtypes are used, values are not */
     size_t args;
@@ -77,7 +80,7 @@ struct kb_plan {
 
 /* What the compiler says of one kernel of an object. */
 struct kb_facts {
-    uint32_t registers, shared_bytes, local_bytes, max_threads;
+    uint32_t registers, shared_bytes, local_bytes;
 };
 
 /* One counter; value is meaningless unless present. */
@@ -94,7 +97,8 @@ enum {
 /* Clocks and temperature now; 0 what is not known. */
 struct kb_device_state {
     uint32_t sm_mhz, memory_mhz, temperature_c;
-    uint64_t held_back;         /* reasons for lower clocks, NVML's bits */
+    uint64_t held_back;         /* reasons for lower clocks, bits of NVML's
+                                 * nvmlClocksEventReasons; 0 or 1 (idle): none */
 };
 
 #endif

@@ -159,7 +159,7 @@ static kb_status compile_unit(cpu_object *o, const struct kb_build *b,
     char *text = b->sanitized ? NULL : malloc(KB_CPU_REMARKS);
     if (text && run_compiler(o, b, more, make, deadline_ns, text,
                              KB_CPU_REMARKS) == KB_OK) {
-        o->remarks = text;
+        o->head.remarks = text;
         return KB_OK;
     }
     free(text);
@@ -181,18 +181,12 @@ static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
     return st ? st : close_folder(o);
 }
 
-static const char *remarks(const kb_object *base)
-{
-    const cpu_object *o = (const cpu_object *)base;
-    return o->remarks;
-}
-
 static void free_object(kb_object *base)
 {
     cpu_object *o = (cpu_object *)base;
     int saved = errno;
     kb_process_clear(o->dir);
-    free(o->remarks);
+    free(o->head.remarks);
     free(o);
     errno = saved;
 }
@@ -233,7 +227,7 @@ static kb_status object_text(const kb_object *base, char *text, size_t cap,
 }
 
 static const struct kb_object_ops ops = {
-    .free = free_object, .text = object_text, .remarks = remarks
+    .free = free_object, .text = object_text
 };
 
 kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,

@@ -35,7 +35,6 @@ typedef struct cpu_object {
     struct kb_object head;
     const cpu_device *device;
     char dir[4096 + 32], path[4096 + 64];
-    char *remarks;              /* NULL: there are none */
 } cpu_object;
 
 /* Where one array lies, the same in the parent's and the child's view of the

@@ -54,8 +54,8 @@ static kb_status get(kb_buffers *base, size_t arg, size_t slot, size_t i,
     (void)slot;
     kb_status st = settle(b->device);
     if (!st)
-        st = kb_cuda_check(b->device, b->device->api.MemcpyDtoH(&word,
-                               kb_cuda_at(b, arg) + i * size, size), "reading");
+        st = KB_CUDA(b->device, "reading", MemcpyDtoH, &word,
+                     kb_cuda_at(b, arg) + i * size, size);
     if (!st)
         *out = kb_tensor_get(&word, dtype, 0);
     return st;
@@ -64,24 +64,18 @@ static kb_status get(kb_buffers *base, size_t arg, size_t slot, size_t i,
 static kb_status move(kb_buffers *base, size_t arg, void *host, bool in)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    const struct kb_cuda_api *api = &b->device->api;
     uint64_t bytes = array_bytes(base, arg);
+    cu_pointer at = kb_cuda_at(b, arg);
     kb_status st = settle(b->device);
-    if (st)
-        return st;
-    return kb_cuda_check(b->device,
-                         in ? api->MemcpyHtoD(kb_cuda_at(b, arg), host, bytes)
-                            : api->MemcpyDtoH(host, kb_cuda_at(b, arg), bytes),
-                         "moving an array");
+    return st ? st
+         : in ? KB_CUDA(b->device, "writing", MemcpyHtoD, at, host, bytes)
+              : KB_CUDA(b->device, "reading", MemcpyDtoH, host, at, bytes);
 }
 
 static kb_status copy_bytes(cuda_device *d, cu_pointer to, cu_pointer from,
                       uint64_t bytes)
 {
-    if (d->head.lost[0])
-        return KB_ECRASH;
-    return kb_cuda_check(d, d->api.MemcpyDtoDAsync(to, from, bytes, d->stream),
-                         "copying");
+    return KB_CUDA(d, "copying", MemcpyDtoDAsync, to, from, bytes, d->stream);
 }
 
 static kb_status copy(kb_buffers *base, size_t arg, size_t slot, size_t to,
@@ -136,8 +130,7 @@ static kb_status keep(kb_buffers *base)
             continue;
         uint64_t bytes = array_bytes(base, i);
         if (!b->pristine[i])
-            st = kb_cuda_check(d, d->api.MemAlloc(&b->pristine[i], bytes),
-                               "allocating");
+            st = kb_cuda_alloc(d, &b->pristine[i], bytes);
         if (!st)
             st = copy_bytes(d, b->pristine[i], kb_cuda_at(b, i), bytes);
     }
@@ -198,16 +191,13 @@ static kb_status guards(cuda_buffers *b, size_t arg, enum kb_cuda_kit which)
 static kb_status read_results(cuda_device *d, void *to, size_t bytes)
 {
     kb_status st = settle(d);
-    return st ? st : kb_cuda_check(d, d->api.MemcpyDtoH(to, d->results,
-                                       bytes), "reading results");
+    return st ? st : KB_CUDA(d, "reading results", MemcpyDtoH, to, d->results,
+                             bytes);
 }
 
 static kb_status clear_results(cuda_device *d)
 {
-    if (d->head.lost[0])
-        return KB_ECRASH;
-    return kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, 2 * WORDS,
-                             d->stream), "clearing results");
+    return kb_cuda_set(d, d->results, 0, WORDS * sizeof(uint64_t));
 }
 
 static kb_status start_digest(cuda_buffers *b, size_t arg)
@@ -326,7 +316,7 @@ static kb_status compare(kb_buffers *base, size_t arg, size_t slot,
     (void)slot;
     kb_status st = settle(d);
     if (!st)
-        st = kb_cuda_check(d, d->api.MemcpyHtoD(to, &r, sizeof r), "writing");
+        st = KB_CUDA(d, "writing", MemcpyHtoD, to, &r, sizeof r);
     if (!st)
         st = kb_cuda_kit_run(d, KIT_compare, n, params);
     if (!st)
@@ -349,12 +339,9 @@ static kb_status compare(kb_buffers *base, size_t arg, size_t slot,
 static void free_buffers(kb_buffers *base)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    cuda_device *d = b->device;
-    for (size_t i = 0; i < base->args && !d->head.lost[0]; i++) {
-        if (b->base[i])
-            d->api.MemFree(b->base[i]);
-        if (b->pristine[i])
-            d->api.MemFree(b->pristine[i]);
+    for (size_t i = 0; i < base->args; i++) {
+        kb_cuda_free(b->device, b->base[i]);
+        kb_cuda_free(b->device, b->pristine[i]);
     }
     free(b);
 }
@@ -388,11 +375,9 @@ kb_status kb_cuda_buffers_new(kb_device *base, const struct kb_arg *arg,
         if (arg[i].count < 1 || bytes > d->head.info.memory_bytes)
             st = KB_EINVAL;
         else
-            st = kb_cuda_check(d, d->api.MemAlloc(&b->base[i], bytes),
-                               "allocating");
+            st = kb_cuda_alloc(d, &b->base[i], bytes);
         if (!st)
-            st = kb_cuda_check(d, d->api.MemsetD32Async(b->base[i], 0,
-                                   bytes / 4, d->stream), "clearing");
+            st = kb_cuda_set(d, b->base[i], 0, bytes);
     }
     if (st) {
         free_buffers(&b->head);

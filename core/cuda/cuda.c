@@ -36,11 +36,26 @@ kb_status kb_cuda_kit_run(cuda_device *d, enum kb_cuda_kit which, uint64_t n,
     uint64_t most = (uint64_t)d->head.info.sm_count * 16;
     uint64_t blocks = (n + KIT_THREADS - 1) / KIT_THREADS;
     unsigned grid = (unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks);
-    if (d->head.lost[0])
-        return KB_ECRASH;
-    return kb_cuda_check(d, d->api.LaunchKernel(d->kit[which], grid, 1, 1,
-                             KIT_THREADS, 1, 1, 0, d->stream, params, NULL),
-                         "starting a kernel of ours");
+    return KB_CUDA(d, "starting a kernel of ours", LaunchKernel, d->kit[which],
+                   grid, 1, 1, KIT_THREADS, 1, 1, 0, d->stream, params, NULL);
+}
+
+kb_status kb_cuda_alloc(cuda_device *d, cu_pointer *at, size_t bytes)
+{
+    return KB_CUDA(d, "allocating", MemAlloc, at, bytes);
+}
+
+kb_status kb_cuda_set(cuda_device *d, cu_pointer at, unsigned word,
+                      size_t bytes)
+{
+    return KB_CUDA(d, "filling", MemsetD32Async, at, word, bytes / 4,
+                   d->stream);
+}
+
+void kb_cuda_free(cuda_device *d, cu_pointer at)
+{
+    if (at && !d->head.lost[0])
+        d->api.MemFree(at);
 }
 
 kb_status kb_cuda_wait(cuda_device *d, int64_t deadline_ns)
@@ -67,35 +82,30 @@ kb_status kb_cuda_flush_l2(cuda_device *d)
     uint64_t items = d->flush_bytes / 16;
     cu_pointer sink = d->results;
     void *params[] = { &d->flush, &items, &sink };
-    if (d->head.lost[0])
-        return KB_ECRASH;
-    kb_status st = kb_cuda_check(d, d->api.MemsetD32Async(d->flush, 0x5eed,
-                                     d->flush_bytes / 4, d->stream), "memset");
+    kb_status st = kb_cuda_set(d, d->flush, 0x5eed, d->flush_bytes);
     return st ? st : kb_cuda_kit_run(d, KIT_read, items, params);
+}
+
+static void close_context(cuda_device *d)
+{
+    kb_cupti_close(d->cupti);
+    for (size_t i = 0; i < 2 * CUDA_PAIRS; i++)
+        if (d->event[i])
+            d->api.EventDestroy(d->event[i]);
+    kb_cuda_free(d, d->flush);
+    kb_cuda_free(d, d->results);
+    if (d->kit_module)
+        d->api.ModuleUnload(d->kit_module);
+    if (d->stream)
+        d->api.StreamDestroy(d->stream);
+    d->api.PrimaryRelease(d->device);
 }
 
 static void close_cuda(kb_device *base)
 {
     cuda_device *d = (cuda_device *)base;
-    bool alive = d->context && !d->head.lost[0];
-    if (alive)
-        kb_cupti_close(d->cupti);
-    for (size_t i = 0; alive && i < CUDA_PAIRS; i++) {
-        if (d->start[i])
-            d->api.EventDestroy(d->start[i]);
-        if (d->stop[i])
-            d->api.EventDestroy(d->stop[i]);
-    }
-    if (alive && d->flush)
-        d->api.MemFree(d->flush);
-    if (alive && d->results)
-        d->api.MemFree(d->results);
-    if (alive && d->kit_module)
-        d->api.ModuleUnload(d->kit_module);
-    if (alive && d->stream)
-        d->api.StreamDestroy(d->stream);
-    if (alive)
-        d->api.PrimaryRelease(d->device);
+    if (d->context && !d->head.lost[0])
+        close_context(d);
     kb_nvrtc_close(d->nvrtc);
     kb_nvml_close(d->nvml);
     if (d->lock_fd >= 0)
@@ -108,8 +118,7 @@ static void close_cuda(kb_device *base)
 static void object_free(kb_object *base)
 {
     cuda_object *o = (cuda_object *)base;
-    kb_cubin_close(o->facts);
-    free(o->cubin);
+    kb_cubin_close(o->inspected);
     free(o);
 }
 
@@ -117,44 +126,33 @@ static kb_status object_facts(const kb_object *base, const char *entry,
                               struct kb_facts *out)
 {
     const cuda_object *o = (const cuda_object *)base;
-    struct kb_cubin_entry e;
-    kb_status st = kb_cubin_entry(o->facts, entry, &e);
-    if (!st)
-        *out = (struct kb_facts){ e.registers, e.shared_bytes, e.local_bytes,
-                                  e.max_threads };
-    return st;
-}
-
-static const void *object_cubin(const kb_object *base, size_t *n)
-{
-    const cuda_object *o = (const cuda_object *)base;
-    *n = o->bytes;
-    return o->cubin;
+    const struct kb_cubin_entry *e = kb_cubin_find(o->inspected, entry);
+    if (!e)
+        return KB_EINVAL;
+    *out = (struct kb_facts){ e->registers, e->shared_bytes, e->local_bytes };
+    return KB_OK;
 }
 
 /* The text of a cubin: sass.h. */
 static const struct kb_object_ops object_ops = {
-    .free = object_free, .facts = object_facts, .cubin = object_cubin
+    .free = object_free, .facts = object_facts
 };
 
-/* An object of a malloc'd cubin, which is its own from now on whatever comes. */
-static kb_status object_new(cuda_device *d, unsigned char *cubin, size_t n,
+static kb_status object_new(cuda_device *d, const void *cubin, size_t n,
                             char *log, size_t cap, kb_object **out)
 {
     cuda_object *o = calloc(1, sizeof *o);
-    if (!o) {
-        free(cubin);
+    if (!o)
         return KB_ENOMEM;
-    }
     o->head.ops = &object_ops;
-    o->cubin = cubin;
-    o->bytes = n;
     kb_status st = kb_cubin_open(cubin, n, (uint32_t)d->head.info.arch,
-                                 &o->facts, log, cap);
+                                 &o->inspected, log, cap);
     if (st) {
-        object_free(&o->head);  /* EINVAL is admission: log says why */
+        free(o);                /* EINVAL is admission: log says why */
         return st == KB_EINVAL ? KB_EDENIED : st;
     }
+    o->head.cubin = o->inspected->bytes;
+    o->head.cubin_bytes = n;
     *out = &o->head;
     return KB_OK;
 }
@@ -163,24 +161,18 @@ static kb_status build(kb_device *base, const struct kb_build *b, char *log,
                        size_t cap, kb_object **out)
 {
     cuda_device *d = (cuda_device *)base;
+    if (b->cubin)
+        return object_new(d, b->cubin, b->cubin_bytes, log, cap, out);
     struct kb_nvrtc_build job = { b->source, strlen(b->source), d->arch,
                                   b->timeout_ns };
-    unsigned char *cubin;
+    char *cubin;
     size_t n;
     kb_status st = kb_nvrtc_make(d->nvrtc, &job, log, cap, &cubin, &n);
-    return st ? st : object_new(d, cubin, n, log, cap, out);
-}
-
-static kb_status adopt(kb_device *base, const void *cubin, size_t n,
-                       char *log, size_t cap, kb_object **out)
-{
-    if (n < 1 || n > KB_CUBIN_BYTES)
-        return KB_EINVAL;
-    unsigned char *copy = malloc(n);
-    if (!copy)
-        return KB_ENOMEM;
-    memcpy(copy, cubin, n);
-    return object_new((cuda_device *)base, copy, n, log, cap, out);
+    if (st)
+        return st;
+    st = object_new(d, cubin, n, log, cap, out);
+    free(cubin);
+    return st;
 }
 
 static int attribute(cuda_device *d, int which)
@@ -246,12 +238,7 @@ static kb_status open_lock(cuda_device *d)
 static kb_status state(kb_device *base, struct kb_device_state *out)
 {
     cuda_device *d = (cuda_device *)base;
-    struct kb_nvml_state s;
-    if (!d->nvml || kb_nvml_read(d->nvml, &s))
-        return KB_ENODEV;
-    *out = (struct kb_device_state){ s.sm_mhz, s.memory_mhz, s.temperature_c,
-                                     s.held_back };
-    return KB_OK;
+    return d->nvml ? kb_nvml_read(d->nvml, out) : KB_ENODEV;
 }
 
 /* A kernel that faulted or hangs is cleared away when its process ends, and that
@@ -268,14 +255,13 @@ static kb_status claim(kb_device *base, bool on)
             return KB_ESYS;
     if (!on)
         return KB_OK;
-    kb_status st = kb_cuda_check(d, d->api.MemsetD32Async(d->results, 0, 1,
-                                    d->stream), "lost to another process");
+    kb_status st = KB_CUDA(d, "lost to another process", MemsetD32Async,
+                           d->results, 0, 1, d->stream);
     return st ? st : kb_cuda_wait(d, kb_clock_now_ns() + 30 * second_ns);
 }
 
 static const struct kb_device_ops ops = {
     .close = close_cuda, .claim = claim, .state = state, .build = build,
-    .adopt = adopt,
     .roofline = kb_cuda_roofline, .buffers_new = kb_cuda_buffers_new,
     .start = kb_cuda_start
 };
@@ -321,9 +307,9 @@ static kb_status open_kit(cuda_device *d, const char **why)
 #undef X
     };
     char log[KB_NVRTC_LOG_BYTES];
-    unsigned char *cubin;
+    char *cubin;
     size_t n;
-    struct kb_nvrtc_build job = { kb_cuda_kit_source, kb_cuda_kit_bytes(),
+    struct kb_nvrtc_build job = { kb_cuda_kit_source, strlen(kb_cuda_kit_source),
                                   d->arch, 60 * second_ns };
     *why = "NVRTC cannot compile for this GPU: is the toolkit older than it?";
     if (kb_nvrtc_make(d->nvrtc, &job, log, sizeof log, &cubin, &n))
@@ -344,11 +330,8 @@ static kb_status open_memory(cuda_device *d, const char **why)
     d->flush_bytes = 2 * (size_t)d->head.info.l2_bytes;
     if (d->flush_bytes < (size_t)64 << 20)
         d->flush_bytes = (size_t)64 << 20;
-    for (size_t i = 0; i < CUDA_PAIRS && !code; i++) {
-        code = d->api.EventCreate(&d->start[i], 0);
-        if (!code)
-            code = d->api.EventCreate(&d->stop[i], 0);
-    }
+    for (size_t i = 0; i < 2 * CUDA_PAIRS && !code; i++)
+        code = d->api.EventCreate(&d->event[i], 0);
     if (!code)
         code = d->api.MemAlloc(&d->flush, d->flush_bytes);
     if (!code)
@@ -379,10 +362,9 @@ kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,
     d->lock_fd = -1;
     if (name[4] == ':')
         d->ordinal = atoi(name + 5);
-    snprintf(d->exe, sizeof d->exe, "%s", exe);
     kb_status st = kb_cuda_api_open(&d->api, why);
     if (!st)            /* its start passes while the driver's does */
-        st = kb_nvrtc_open(d->exe, &d->nvrtc, why);
+        st = kb_nvrtc_open(exe, &d->nvrtc, why);
     if (!st)
         st = open_context(d, why);
     if (!st) {

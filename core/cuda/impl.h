@@ -34,14 +34,14 @@ enum {
 typedef struct cuda_device {
     struct kb_device head;
     struct kb_cuda_api api;
-    char exe[4096], arch[16];
+    char arch[16];
     int ordinal, lock_fd;
     cu_device device;
     cu_context context;
     cu_stream stream;
     cu_module kit_module;
     cu_function kit[KITS];
-    cu_event start[CUDA_PAIRS], stop[CUDA_PAIRS];
+    cu_event event[2 * CUDA_PAIRS];     /* start and end of a launch, .. */
     cu_pointer flush;           /* of flush_bytes */
     size_t flush_bytes;
     cu_pointer results;         /* a page for what kit kernels return */
@@ -53,9 +53,7 @@ typedef struct cuda_device {
 
 typedef struct cuda_object {
     struct kb_object head;
-    kb_cubin *facts;
-    unsigned char *cubin;
-    size_t bytes;
+    kb_cubin *inspected;        /* its bytes are head.cubin */
 } cuda_object;
 
 typedef struct cuda_buffers {
@@ -69,6 +67,18 @@ typedef struct cuda_buffers {
 /* OK when code is; else ECRASH, and unless it is an error of the one call
  * (out of memory: ENOMEM) the device is lost. */
 kb_status kb_cuda_check(cuda_device *d, cu_result code, const char *doing);
+
+/* The same of a call of api.h, which is not made on a lost device: ECRASH. */
+#define KB_CUDA(d, doing, name, ...)                                         \
+    ((d)->head.lost[0] ? KB_ECRASH                                           \
+     : kb_cuda_check(d, (d)->api.name(__VA_ARGS__), doing))
+
+/* Memory: taken, filled with a word (bytes: a multiple of 4), given back unless
+ * the device is lost. 0 is none. */
+kb_status kb_cuda_alloc(cuda_device *d, cu_pointer *at, size_t bytes);
+kb_status kb_cuda_set(cuda_device *d, cu_pointer at, unsigned word,
+                      size_t bytes);
+void kb_cuda_free(cuda_device *d, cu_pointer at);
 
 /* Starts a kit kernel over n items; params as cuLaunchKernel takes them. */
 kb_status kb_cuda_kit_run(cuda_device *d, enum kb_cuda_kit which, uint64_t n,

@@ -4,15 +4,9 @@
 
 __asm__(".section .rodata\n"
         ".global kb_cuda_kit_source\n"
-        ".global kb_cuda_kit_end\n"
         "kb_cuda_kit_source:\n"
         ".incbin \"core/cuda/judge.h\"\n"
         ".incbin \"core/cuda/kit.cu\"\n"
-        "kb_cuda_kit_end: .byte 0\n"
+        ".byte 0\n"
         ".section .note.GNU-stack,\"\",%progbits\n"
         ".text\n");
-
-size_t kb_cuda_kit_bytes(void)
-{
-    return (size_t)(kb_cuda_kit_end - kb_cuda_kit_source);
-}

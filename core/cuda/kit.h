@@ -3,10 +3,7 @@
 #ifndef KB_CUDA_KIT_H
 #define KB_CUDA_KIT_H
 
-#include <stddef.h>
-
 /* NUL-terminated. */
-extern const char kb_cuda_kit_source[], kb_cuda_kit_end[];
-size_t kb_cuda_kit_bytes(void);
+extern const char kb_cuda_kit_source[];
 
 #endif

@@ -67,7 +67,7 @@ void kb_nvml_close(kb_nvml *n)
     free(n);
 }
 
-kb_status kb_nvml_read(kb_nvml *n, struct kb_nvml_state *out)
+kb_status kb_nvml_read(kb_nvml *n, struct kb_device_state *out)
 {
     unsigned sm, memory, temperature;
     unsigned long long why = 0;
@@ -77,6 +77,6 @@ kb_status kb_nvml_read(kb_nvml *n, struct kb_nvml_state *out)
         return KB_ENODEV;
     if (n->reasons(n->device, &why))
         why = 0;
-    *out = (struct kb_nvml_state){ sm, memory, temperature, why };
+    *out = (struct kb_device_state){ sm, memory, temperature, why };
     return KB_OK;
 }

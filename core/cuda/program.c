@@ -35,37 +35,26 @@ static kb_status bind_argument(cuda_program *p, struct step *s, uint32_t i,
                                uint32_t bytes, char *why, size_t cap)
 {
     const kb_buffers *b = &p->buffers->head;
-    uint32_t at = s->plan.arg[i].index;
-    int64_t number = s->plan.arg[i].value;
-    bool pointer = true;
+    const uint32_t at = s->plan.arg[i].index;
+    const bool scratch = s->plan.arg[i].kind == KB_PASS_SCRATCH;
+    const struct kb_arg *a = s->plan.arg[i].kind == KB_PASS_ARG && at < b->args
+                           ? &b->arg[at] : NULL;
+    const bool pointer = scratch || (a && a->mode != KB_SCALAR);
+    if (scratch ? at >= p->scratches
+                : !a && s->plan.arg[i].kind != KB_PASS_INTEGER)
+        return KB_EINVAL;
     s->param[i] = &s->value[i];
-    switch (s->plan.arg[i].kind) {
-    case KB_PASS_SCRATCH:
-        if (at >= p->scratches)
-            return KB_EINVAL;
-        s->value[i] = p->scratch[at];
-        break;
-    case KB_PASS_ARG:
-        if (at >= b->args)
-            return KB_EINVAL;
-        s->value[i] = b->arg[at].mode == KB_SCALAR
-                    ? 0 : kb_cuda_at(p->buffers, at);
-        pointer = b->arg[at].mode != KB_SCALAR;
-        number = b->arg[at].integer;
-        if (!pointer && kb_dtype_is_float(b->arg[at].dtype)) {
-            float f = (float)b->arg[at].real;
-            if (bytes == 8)
-                memcpy(&s->value[i], &b->arg[at].real, 8);
-            else
-                memcpy(&s->value[i], &f, 4);
-            return KB_OK;
-        }
-        break;
-    default:
-        pointer = false;
+    if (pointer) {
+        s->value[i] = scratch ? p->scratch[at] : kb_cuda_at(p->buffers, at);
+    } else if (a && kb_dtype_is_float(a->dtype)) {
+        const float f = (float)a->real;
+        memcpy(&s->value[i], &a->real, 8);
+        if (bytes != 8)
+            memcpy(&s->value[i], &f, 4);
+        return KB_OK;
+    } else {
+        s->value[i] = (uint64_t)(a ? a->integer : s->plan.arg[i].value);
     }
-    if (!pointer)
-        memcpy(&s->value[i], &number, sizeof number);
     if (bytes == 8 || (bytes == 4 && !pointer))
         return KB_OK;
     snprintf(why, cap, "%s: parameter %u has %u bytes, the plan passes %s",
@@ -97,31 +86,32 @@ static kb_status check_resources(cuda_program *p, struct step *s,
         return KB_EINVAL;
     }
     if (s->plan.shared_bytes > 48 * 1024)
-        return kb_cuda_check(p->device, p->device->api.FuncSetAttribute(
-                   s->function, CU_FUNC_MAX_DYNAMIC_SHARED,
-                   (int)s->plan.shared_bytes), "asking for shared memory");
+        return KB_CUDA(p->device, "asking for shared memory", FuncSetAttribute,
+                       s->function, CU_FUNC_MAX_DYNAMIC_SHARED,
+                       (int)s->plan.shared_bytes);
     return KB_OK;
 }
 
 static kb_status bind_step(cuda_program *p, struct step *s,
                            const cuda_object *o, char *why, size_t cap)
 {
-    struct kb_cubin_entry e;
-    if (kb_cubin_entry(o->facts, s->plan.kernel, &e)) {
+    const struct kb_cubin_entry *e = kb_cubin_find(o->inspected,
+                                                   s->plan.kernel);
+    if (!e) {
         snprintf(why, cap, "the source has no extern \"C\" __global__ %s",
                  s->plan.kernel);
         return KB_EINVAL;
     }
-    if (e.params != s->plan.args) {
+    if (e->params != s->plan.args) {
         snprintf(why, cap, "%s takes %u parameters, the plan passes %u",
-                 s->plan.kernel, e.params, s->plan.args);
+                 s->plan.kernel, e->params, s->plan.args);
         return KB_EINVAL;
     }
-    kb_status st = kb_cuda_check(p->device, p->device->api.ModuleGetFunction(
-                       &s->function, p->module, s->plan.kernel), "a function");
+    kb_status st = KB_CUDA(p->device, "a function", ModuleGetFunction,
+                           &s->function, p->module, s->plan.kernel);
     for (uint32_t i = 0; i < s->plan.args && !st; i++)
-        st = bind_argument(p, s, i, e.param[i].bytes, why, cap);
-    return st ? st : check_resources(p, s, &e, why, cap);
+        st = bind_argument(p, s, i, e->param_bytes[i], why, cap);
+    return st ? st : check_resources(p, s, e, why, cap);
 }
 
 static kb_status open_scratch(cuda_program *p, const struct kb_plan *plan,
@@ -131,9 +121,7 @@ static kb_status open_scratch(cuda_program *p, const struct kb_plan *plan,
         uint64_t bytes = plan->scratch[i].count
                        * kb_dtype_bytes(plan->scratch[i].dtype);
         bytes = (bytes + 255) / 256 * 256;
-        kb_status st = kb_cuda_check(p->device, p->device->api.MemAlloc(
-                           &p->scratch[i], bytes), "allocating scratch");
-        if (st) {
+        if (kb_cuda_alloc(p->device, &p->scratch[i], bytes)) {
             snprintf(why, cap, "%llu bytes of scratch memory are not to be had",
                      (unsigned long long)bytes);
             return KB_EINVAL;
@@ -147,13 +135,10 @@ static kb_status open_scratch(cuda_program *p, const struct kb_plan *plan,
 /* Scratch holds something else every time, and never zeros. */
 static kb_status dirty_scratch(cuda_program *p, uint64_t salt)
 {
-    cuda_device *d = p->device;
     kb_status st = KB_OK;
     unsigned word = 0x7fc00001u | (unsigned)((salt * 0x9e3779b9u) & 0x3ffffc);
     for (size_t i = 0; i < p->scratches && !st; i++)
-        st = kb_cuda_check(d, d->api.MemsetD32Async(p->scratch[i], word,
-                               p->scratch_bytes[i] / 4, d->stream),
-                           "poisoning scratch");
+        st = kb_cuda_set(p->device, p->scratch[i], word, p->scratch_bytes[i]);
     return st;
 }
 
@@ -164,9 +149,9 @@ static kb_status start_steps(cuda_program *p)
     for (size_t i = 0; i < p->steps && !st; i++) {
         const struct step *s = &p->step[i];
         const uint32_t *g = s->plan.grid, *b = s->plan.block;
-        st = kb_cuda_check(d, d->api.LaunchKernel(s->function, g[0], g[1],
-                 g[2], b[0], b[1], b[2], s->plan.shared_bytes, d->stream,
-                 (void **)s->param, NULL), s->plan.kernel);
+        st = KB_CUDA(d, s->plan.kernel, LaunchKernel, s->function, g[0], g[1],
+                     g[2], b[0], b[1], b[2], s->plan.shared_bytes, d->stream,
+                     (void **)s->param, NULL);
     }
     return st;
 }
@@ -190,23 +175,22 @@ static kb_status run_some(cuda_program *p, uint64_t from, uint64_t n,
 {
     cuda_device *d = p->device;
     for (uint64_t i = 0; i < n; i++) {
+        const cu_event *pair = &d->event[2 * i];
         kb_status st = prepare(p, from + i + p->buffers->head.seed, cold);
         if (!st)
-            st = kb_cuda_check(d, d->api.EventRecord(d->start[i], d->stream),
-                               "event");
+            st = KB_CUDA(d, "event", EventRecord, pair[0], d->stream);
         if (!st)
             st = start_steps(p);
         if (!st)
-            st = kb_cuda_check(d, d->api.EventRecord(d->stop[i], d->stream),
-                               "event");
+            st = KB_CUDA(d, "event", EventRecord, pair[1], d->stream);
         if (st)
             return st;
     }
     kb_status st = kb_cuda_wait(d, deadline_ns);
     for (uint64_t i = 0; i < n && !st; i++) {
         float one = 0;
-        st = kb_cuda_check(d, d->api.EventElapsedTime(&one, d->start[i],
-                                                      d->stop[i]), "event");
+        st = KB_CUDA(d, "event", EventElapsedTime, &one, d->event[2 * i],
+                     d->event[2 * i + 1]);
         *ms += (double)one;
     }
     return st;
@@ -239,18 +223,12 @@ static kb_status launch(kb_program *base, uint64_t iterations,
     return KB_OK;
 }
 
-static kb_status replay_prepare(void *arg)
+/* One step of a replay, see kb_cupti_replay. */
+static kb_status replay(void *arg, bool counted)
 {
     cuda_program *p = arg;
-    kb_status st = prepare(p, p->buffers->head.seed, true);
-    return st ? st : kb_cuda_wait(p->device, kb_clock_now_ns()
-                                  + 10 * second_ns);
-}
-
-static kb_status replay_launch(void *arg)
-{
-    cuda_program *p = arg;
-    kb_status st = start_steps(p);
+    kb_status st = counted ? start_steps(p)
+                           : prepare(p, p->buffers->head.seed, true);
     return st ? st : kb_cuda_wait(p->device, kb_clock_now_ns()
                                   + 10 * second_ns);
 }
@@ -273,8 +251,7 @@ static kb_status profile(kb_program *base, const char *set,
         snprintf(why, cap, "%s", d->no_cupti);
         return KB_ENODEV;
     }
-    struct kb_cupti_replay replay = { replay_prepare, replay_launch, p };
-    kb_status st = kb_cupti_collect(d->cupti, which, &replay, value);
+    kb_status st = kb_cupti_collect(d->cupti, which, replay, p, value);
     if (st) {
         snprintf(why, cap, "%s", d->head.lost[0] ? d->head.lost
                                                  : kb_cupti_why(d->cupti));
@@ -294,13 +271,10 @@ static kb_status occupancy(kb_program *base, size_t i, double *out)
     int blocks = 0;
     if (i >= p->steps)
         return KB_EINVAL;
-    if (d->head.lost[0])
-        return KB_ECRASH;
     const struct kb_launch *l = &p->step[i].plan;
     int threads = (int)(l->block[0] * l->block[1] * l->block[2]);
-    kb_status st = kb_cuda_check(d, d->api.MaxActiveBlocks(&blocks,
-                       p->step[i].function, threads, l->shared_bytes),
-                       "occupancy");
+    kb_status st = KB_CUDA(d, "occupancy", MaxActiveBlocks, &blocks,
+                           p->step[i].function, threads, l->shared_bytes);
     if (!st)
         *out = (double)blocks * threads / d->head.info.sm_threads;
     return st;
@@ -310,12 +284,10 @@ static void stop(kb_program *base)
 {
     cuda_program *p = (cuda_program *)base;
     cuda_device *d = p->device;
-    if (!d->head.lost[0]) {
-        for (size_t i = 0; i < p->scratches; i++)
-            d->api.MemFree(p->scratch[i]);
-        if (p->module)
-            d->api.ModuleUnload(p->module);
-    }
+    for (size_t i = 0; i < p->scratches; i++)
+        kb_cuda_free(d, p->scratch[i]);
+    if (p->module && !d->head.lost[0])
+        d->api.ModuleUnload(p->module);
     free(p);
 }
 
@@ -343,7 +315,7 @@ kb_status kb_cuda_start(kb_device *base, const kb_object *object,
     p->head.ops = &ops;
     p->device = d;
     p->buffers = (cuda_buffers *)b;
-    cu_result code = d->api.ModuleLoadData(&p->module, o->cubin);
+    cu_result code = d->api.ModuleLoadData(&p->module, o->head.cubin);
     kb_status st = code ? KB_EINVAL : KB_OK;
     if (code)
         kb_cuda_api_say(&d->api, code, why, cap);

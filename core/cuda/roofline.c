@@ -14,11 +14,11 @@ static double time_kit(cuda_device *d, enum kb_cuda_kit which, uint64_t n,
                        void **params)
 {
     float ms = 0;
-    if (d->api.EventRecord(d->start[0], d->stream)
+    if (d->api.EventRecord(d->event[0], d->stream)
         || kb_cuda_kit_run(d, which, n, params)
-        || d->api.EventRecord(d->stop[0], d->stream)
+        || d->api.EventRecord(d->event[1], d->stream)
         || kb_cuda_wait(d, kb_clock_now_ns() + timeout_ns)
-        || d->api.EventElapsedTime(&ms, d->start[0], d->stop[0]))
+        || d->api.EventElapsedTime(&ms, d->event[0], d->event[1]))
         return 0;
     return (double)ms;
 }
@@ -44,9 +44,8 @@ kb_status kb_cuda_roofline(kb_device *base, struct kb_roofline *out)
     cu_pointer from = 0, to = 0, sink = d->results;
     uint64_t items = copy_bytes / 16;
     kb_status st = KB_ENOMEM;
-    if (d->api.MemAlloc(&from, copy_bytes) || d->api.MemAlloc(&to, copy_bytes))
-        goto done;
-    if (d->api.MemsetD32Async(from, 0x5eed, copy_bytes / 4, d->stream))
+    if (kb_cuda_alloc(d, &from, copy_bytes) || kb_cuda_alloc(d, &to, copy_bytes)
+        || kb_cuda_set(d, from, 0x5eed, copy_bytes))
         goto done;              /* a sanitizer minds what nobody wrote */
     memset(out, 0, sizeof *out);
     out->isa = "cuda";
@@ -69,9 +68,7 @@ kb_status kb_cuda_roofline(kb_device *base, struct kb_roofline *out)
                                  8.0 * 4096 * ROUNDS * (double)threads / 32);
     st = d->head.lost[0] ? KB_ECRASH : KB_OK;
 done:
-    if (from && !d->head.lost[0])
-        d->api.MemFree(from);
-    if (to && !d->head.lost[0])
-        d->api.MemFree(to);
+    kb_cuda_free(d, from);
+    kb_cuda_free(d, to);
     return st;
 }

@@ -181,6 +181,26 @@ void kb_bind_set_flag(lua_State *L, const char *key, bool value)
     lua_setfield(L, -2, key);
 }
 
+int kb_bind_push_fields(lua_State *L, const struct kb_field *f,
+                        const void *object)
+{
+    lua_newtable(L);                                    /* [t] */
+    for (; f->name; f++) {
+        const void *at = (const char *)object + f->at;
+        switch (f->type) {
+        case KB_FIELD_FLAG:  lua_pushboolean(L, *(const bool *)at); break;
+        case KB_FIELD_INT:   lua_pushinteger(L, *(const int *)at); break;
+        case KB_FIELD_U32:   lua_pushinteger(L, *(const uint32_t *)at); break;
+        case KB_FIELD_U64:   lua_pushinteger(L, *(const lua_Integer *)at); break;
+        case KB_FIELD_REAL:  lua_pushnumber(L, *(const double *)at); break;
+        case KB_FIELD_TEXT:  lua_pushstring(L, *(const char *const *)at); break;
+        case KB_FIELD_CHARS: lua_pushstring(L, at); break;
+        }
+        lua_setfield(L, -2, f->name);
+    }
+    return 1;
+}
+
 int luaopen_kernelband_core(lua_State *L)
 {
     static void (*const nouns[])(lua_State *) = {

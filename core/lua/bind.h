@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <lua.h>
 #include <lauxlib.h>
@@ -107,5 +108,26 @@ void kb_bind_set_text(lua_State *L, const char *key, const char *value);
 void kb_bind_set_bytes(lua_State *L, const char *key, const char *value,
                        size_t n);
 void kb_bind_set_flag(lua_State *L, const char *key, bool value);
+
+/* A member of a structure of C, of one of the types below. */
+struct kb_field {
+    const char *name;
+    enum kb_field_type {
+        KB_FIELD_FLAG, KB_FIELD_INT, KB_FIELD_U32, KB_FIELD_U64, KB_FIELD_REAL,
+        KB_FIELD_TEXT, KB_FIELD_CHARS
+    } type;
+    size_t at;
+};
+#define KB_FIELD(structure, member)                                         \
+    { #member, _Generic(&((structure *)0)->member,                          \
+        bool *: KB_FIELD_FLAG, int *: KB_FIELD_INT,                         \
+        uint32_t *: KB_FIELD_U32, uint64_t *: KB_FIELD_U64,                 \
+        double *: KB_FIELD_REAL, const char **: KB_FIELD_TEXT,              \
+        default: KB_FIELD_CHARS), offsetof(structure, member) }
+
+/* [] -> [t]; t[name] = value for each of the fields, ended by one without name.
+ * Returns 1. */
+int kb_bind_push_fields(lua_State *L, const struct kb_field *fields,
+                        const void *object);
 
 #endif

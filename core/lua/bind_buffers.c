@@ -156,7 +156,7 @@ static int buffers_fill(lua_State *L)
     uint64_t seed = check_seed(L, 4);
     lua_Integer below = lua_isnoneornil(L, 5) ? 0 : check_least(L, 5, 0);
     size_t slot = check_slot(L, 6, b);
-    return must(L, kb_buffers_fill(b, i, slot, fill, (uint64_t)below, seed));
+    return must(L, b->ops->fill(b, i, slot, fill, (uint64_t)below, seed));
 }
 
 static int buffers_get(lua_State *L)
@@ -166,7 +166,7 @@ static int buffers_get(lua_State *L)
     size_t at = check_place(L, 3, &b->arg[i]);
     size_t slot = check_slot(L, 4, b);
     double value = 0;
-    must(L, kb_buffers_get(b, i, slot, at, &value));
+    must(L, b->ops->get(b, i, slot, at, &value));
     return kb_bind_push_number(L, value);
 }
 
@@ -238,7 +238,7 @@ static int buffers_take(lua_State *L)
 static int buffers_absolute(lua_State *L)
 {
     kb_buffers *b = self(L);
-    return must(L, kb_buffers_absolute(b, check_array(L, 2, b)));
+    return must(L, b->ops->absolute(b, check_array(L, 2, b)));
 }
 
 static int buffers_nudge(lua_State *L)
@@ -251,7 +251,8 @@ static int buffers_nudge(lua_State *L)
 
 static int buffers_keep(lua_State *L)
 {
-    return must(L, kb_buffers_keep(self(L)));
+    kb_buffers *b = self(L);
+    return must(L, b->ops->keep(b));
 }
 
 static int buffers_poison(lua_State *L)
@@ -262,9 +263,10 @@ static int buffers_poison(lua_State *L)
 
 static int buffers_damaged(lua_State *L)
 {
+    kb_buffers *b = self(L);
     size_t slot = 0;
     int arg = -1;
-    must(L, kb_buffers_damaged(self(L), &arg, &slot));
+    must(L, b->ops->damaged(b, &arg, &slot));
     if (arg < 0) {
         luaL_pushfail(L);
         return 1;
@@ -278,7 +280,7 @@ static int buffers_digest(lua_State *L)
 {
     kb_buffers *b = self(L);
     uint64_t digest = 0;
-    must(L, kb_buffers_digest(b, check_slot(L, 2, b), &digest));
+    must(L, b->ops->digest(b, check_slot(L, 2, b), &digest));
     return kb_bind_push_integer(L, (lua_Integer)digest);
 }
 
@@ -307,29 +309,24 @@ static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
 
 static int bound_of(lua_State *L)
 {
+#define F(member) KB_FIELD(struct kb_bound, member)
+    static const struct kb_field fields[] = {
+        F(u_out), F(u_acc), F(c2), F(tiny), F(exact), { 0 }
+    };
+#undef F
     struct kb_bound b = read_bound(L, 2, check_dtype(L, 1));
-    lua_newtable(L);                                    /* [.. t] */
-    kb_bind_set_number(L, "u_out", b.u_out);
-    kb_bind_set_number(L, "u_acc", b.u_acc);
-    kb_bind_set_number(L, "c2", b.c2);
-    kb_bind_set_number(L, "tiny", b.tiny);
-    kb_bind_set_flag(L, "exact", b.exact);
-    return 1;
+    return kb_bind_push_fields(L, fields, &b);
 }
 
 static int push_comparison(lua_State *L, const struct kb_compare *r)
 {
-    lua_newtable(L);                                    /* [.. t] */
-    kb_bind_set_number(L, "n", (double)r->n);
-    kb_bind_set_number(L, "bad", (double)r->bad);
-    kb_bind_set_number(L, "nan_mismatch", (double)r->nan_mismatch);
-    kb_bind_set_number(L, "poison_left", (double)r->poison_left);
-    kb_bind_set_number(L, "got", r->got);
-    kb_bind_set_number(L, "want", r->want);
-    kb_bind_set_number(L, "limit", r->limit);
-    kb_bind_set_number(L, "max_excess", r->max_excess);
-    kb_bind_set_number(L, "err_ss", r->err_ss);
-    kb_bind_set_number(L, "ref_ss", r->ref_ss);
+#define F(member) KB_FIELD(struct kb_compare, member)
+    static const struct kb_field fields[] = {
+        F(n), F(bad), F(nan_mismatch), F(poison_left), F(got), F(want),
+        F(limit), F(max_excess), F(err_ss), F(ref_ss), { 0 }
+    };
+#undef F
+    kb_bind_push_fields(L, fields, r);                  /* [.. t] */
     if (r->first_bad != SIZE_MAX)                       /* from 0, as in C */
         kb_bind_set_integer(L, "first_bad", (lua_Integer)r->first_bad);
     return 1;

@@ -9,10 +9,11 @@
  *     d:state()                      -> { sm_mhz = .. } | nil, text, "ENODEV"
  *     d:claim(on)                    -> true; waits until other engines let go
  *     d:build { source =, entry =, args =, timeout_ns =, sanitized = }
- *                                    -> object | nil, log, code
+ *     d:build { cubin = }            -> object | nil, log, code
  *     d:buffers(args, slots)         -> buffers, see bind_buffers.c
  *     d:load(object, buffers [, plan])   -> program | nil, why, code
- *   o:text()                         -> objdump's text | nil, text, code
+ *   o:text([nvdisasm])               -> objdump's text, or what that program
+ *                                       prints of a GPU's | nil, text, code
  *   o:remarks()                      -> the compiler's own on vectorisation | nil
  *   o:facts(kernel)                  -> { registers = .. } | nil, text, code
  *   p:launch(iterations, timeout_ns) -> elapsed_ns | nil, why, code
@@ -28,6 +29,7 @@
 
 #include <string.h>
 
+#include "cuda/compile/sass.h"
 #include "system/host.h"
 
 enum { LOG_BYTES = 4096, TEXT_BYTES = 4 << 20 };
@@ -73,81 +75,60 @@ static int device_gpus(lua_State *L)
     return kb_bind_push_integer(L, kb_cuda_count());
 }
 
-static void set_size(lua_State *L, const char *key, uint64_t value)
-{
-    kb_bind_set_integer(L, key, (lua_Integer)value);
-}
-
 static int device_describe(lua_State *L)
 {
-    const struct kb_device_info *i = &check_device(L)->info;
-    lua_newtable(L);                                    /* [d t] */
-    kb_bind_set_flag(L, "fresh_outputs", i->fresh_outputs);
-    kb_bind_set_text(L, "name", i->name);
-    kb_bind_set_text(L, "language", i->language);
-    kb_bind_set_text(L, "compiler", i->compiler);
-    kb_bind_set_text(L, "flags", i->flags);
-    kb_bind_set_text(L, "driver", i->driver);
-    kb_bind_set_text(L, "target", i->target);
-    kb_bind_set_integer(L, "sm_count", i->sm_count);
-    kb_bind_set_integer(L, "sm_threads", i->sm_threads);
-    kb_bind_set_integer(L, "sm_registers", i->sm_registers);
-    kb_bind_set_integer(L, "sm_blocks", i->sm_blocks);
-    set_size(L, "sm_shared_bytes", i->sm_shared_bytes);
-    set_size(L, "block_shared_bytes", i->block_shared_bytes);
-    set_size(L, "l2_bytes", i->l2_bytes);
-    set_size(L, "memory_bytes", i->memory_bytes);
-    kb_bind_set_integer(L, "arch", i->arch);
-    return 1;
+#define F(member) KB_FIELD(struct kb_device_info, member)
+    static const struct kb_field fields[] = {
+        F(fresh_outputs), F(name), F(language), F(compiler), F(flags),
+        F(driver), F(target), F(sm_count), F(sm_threads), F(sm_registers),
+        F(sm_blocks), F(sm_shared_bytes), F(block_shared_bytes), F(l2_bytes),
+        F(memory_bytes), F(arch), { 0 }
+    };
+#undef F
+    return kb_bind_push_fields(L, fields, &check_device(L)->info);
 }
 
 static int device_claim(lua_State *L)
 {
+    kb_device *d = check_device(L);
     bool on = lua_toboolean(L, 2);
-    return kb_bind_done(L, kb_device_claim(check_device(L), on));
+    return kb_bind_done(L, d->ops->claim ? d->ops->claim(d, on) : KB_OK);
 }
 
 static int device_state(lua_State *L)
 {
+#define F(member) KB_FIELD(struct kb_device_state, member)
+    static const struct kb_field fields[] = {
+        F(sm_mhz), F(memory_mhz), F(temperature_c), F(held_back), { 0 }
+    };
+#undef F
     struct kb_device_state s;
-    kb_status st = kb_device_read_state(check_device(L), &s);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_newtable(L);                                    /* [d t] */
-    kb_bind_set_integer(L, "sm_mhz", s.sm_mhz);
-    kb_bind_set_integer(L, "memory_mhz", s.memory_mhz);
-    kb_bind_set_integer(L, "temperature_c", s.temperature_c);
-    set_size(L, "held_back", s.held_back);
-    return 1;
+    kb_device *d = check_device(L);
+    kb_status st = d->ops->state ? d->ops->state(d, &s) : KB_ENODEV;
+    return st ? kb_bind_fail(L, st) : kb_bind_push_fields(L, fields, &s);
 }
 
 static int device_lost(lua_State *L)
 {
-    lua_pushstring(L, kb_device_lost(check_device(L)));
+    const char *why = check_device(L)->lost;
+    lua_pushstring(L, *why ? why : NULL);
     return 1;
 }
 
 static int device_roofline(lua_State *L)
 {
+#define F(member) KB_FIELD(struct kb_roofline, member)
+    static const struct kb_field fields[] = {
+        F(f32_flops_per_s), F(f64_flops_per_s), F(bf16_flops_per_s),
+        F(l1_bytes_per_s), F(l2_bytes_per_s), F(dram_bytes_per_s),
+        F(dram_copy_bytes_per_s), F(clock_hz), F(vector_bytes), F(l1d_bytes),
+        F(l2_bytes), F(l3_bytes), F(isa), { 0 }
+    };
+#undef F
     struct kb_roofline r;
-    kb_status st = kb_device_roofline(check_device(L), &r);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_newtable(L);                                    /* [d t] */
-    kb_bind_set_number(L, "f32_flops_per_s", r.f32_flops_per_s);
-    kb_bind_set_number(L, "f64_flops_per_s", r.f64_flops_per_s);
-    kb_bind_set_number(L, "bf16_flops_per_s", r.bf16_flops_per_s);
-    kb_bind_set_number(L, "l1_bytes_per_s", r.l1_bytes_per_s);
-    kb_bind_set_number(L, "l2_bytes_per_s", r.l2_bytes_per_s);
-    kb_bind_set_number(L, "dram_bytes_per_s", r.dram_bytes_per_s);
-    kb_bind_set_number(L, "dram_copy_bytes_per_s", r.dram_copy_bytes_per_s);
-    kb_bind_set_number(L, "clock_hz", r.clock_hz);
-    kb_bind_set_number(L, "vector_bytes", (double)r.vector_bytes);
-    kb_bind_set_number(L, "l1d_bytes", (double)r.l1d_bytes);
-    kb_bind_set_number(L, "l2_bytes", (double)r.l2_bytes);
-    kb_bind_set_number(L, "l3_bytes", (double)r.l3_bytes);
-    kb_bind_set_text(L, "isa", r.isa);
-    return 1;
+    kb_device *d = check_device(L);
+    kb_status st = d->ops->roofline(d, &r);
+    return st ? kb_bind_fail(L, st) : kb_bind_push_fields(L, fields, &r);
 }
 
 static int device_build(lua_State *L)
@@ -156,22 +137,24 @@ static int device_build(lua_State *L)
     struct kb_build b = { .arg = args };
     char log[LOG_BYTES] = "";
     kb_device *d = check_device(L);
-    size_t n;
+    size_t n = 0;
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     kb_bind_options(L, 2, (const struct kb_option[]) {
         { .name = "source", .text = &b.source, .bytes = &n },
         { .name = "args" }, { .name = "entry", .text = &b.entry },
         { .name = "timeout_ns", .integer = &b.timeout_ns },
-        { .name = "sanitized", .flag = &b.sanitized }, { 0 }
+        { .name = "sanitized", .flag = &b.sanitized },
+        { .name = "cubin", .text = &b.cubin, .bytes = &b.cubin_bytes }, { 0 }
     });
-    luaL_argcheck(L, b.source && b.entry && b.timeout_ns, 2,
+    luaL_argcheck(L, b.cubin || (b.source && b.entry && b.timeout_ns), 2,
                   "source, entry and timeout_ns are needed");
-    if (strlen(b.source) != n)
+    if (b.source && strlen(b.source) != n)
         return kb_bind_fail_text(L, KB_EBUILD, "the source holds a NUL byte");
-    lua_getfield(L, 2, "args");                         /* [d t args] */
-    b.args = kb_bind_check_args(L, 3, args);
-
+    if (!b.cubin) {
+        lua_getfield(L, 2, "args");                     /* [d t args] */
+        b.args = kb_bind_check_args(L, 3, args);
+    }
     kb_object **slot = kb_bind_new(L, &kb_class_object, 1);
     kb_status st = kb_device_build(d, &b, log, sizeof log, slot);
     bool told = st == KB_EBUILD || st == KB_EDENIED;
@@ -203,9 +186,15 @@ static int device_load(lua_State *L)
 static int object_text(lua_State *L)
 {
     kb_object *o = check_object(L, 1);
+    const char *tool = luaL_optstring(L, 2, NULL);
     size_t used;
-    char *text = lua_newuserdatauv(L, TEXT_BYTES, 0);   /* [o text] */
-    kb_status st = kb_object_text(o, text, TEXT_BYTES, &used);
+    char *text = lua_newuserdatauv(L, TEXT_BYTES, 0);   /* [o tool text] */
+    kb_status st = KB_ENODEV;
+    if (tool && o->cubin)
+        st = kb_sass_text(tool, o->cubin, o->cubin_bytes, text, TEXT_BYTES,
+                          &used);
+    else if (!tool && o->ops->text)
+        st = o->ops->text(o, text, TEXT_BYTES, &used);
     if (st)
         return kb_bind_fail(L, st);
     lua_pushlstring(L, text, used);
@@ -214,8 +203,22 @@ static int object_text(lua_State *L)
 
 static int object_remarks(lua_State *L)
 {
-    lua_pushstring(L, kb_object_remarks(check_object(L, 1)));
+    lua_pushstring(L, check_object(L, 1)->remarks);
     return 1;
+}
+
+static int object_facts(lua_State *L)
+{
+#define F(member) KB_FIELD(struct kb_facts, member)
+    static const struct kb_field fields[] = {
+        F(registers), F(shared_bytes), F(local_bytes), { 0 }
+    };
+#undef F
+    struct kb_facts f;
+    kb_object *o = check_object(L, 1);
+    const char *entry = luaL_checkstring(L, 2);
+    kb_status st = o->ops->facts ? o->ops->facts(o, entry, &f) : KB_ENODEV;
+    return st ? kb_bind_fail(L, st) : kb_bind_push_fields(L, fields, &f);
 }
 
 static lua_Integer check_timeout(lua_State *L, int idx)
@@ -229,7 +232,7 @@ static int program_launch(lua_State *L)
     lua_Integer n = kb_bind_integer(L, 2, "iterations", 1, LUA_MAXINTEGER);
     lua_Integer timeout_ns = check_timeout(L, 3);
     int64_t elapsed_ns;
-    kb_status st = kb_program_launch(p, (uint64_t)n, timeout_ns, &elapsed_ns);
+    kb_status st = p->ops->launch(p, (uint64_t)n, timeout_ns, &elapsed_ns);
     if (st)
         return kb_bind_fail_text(L, st, p->why);
     return kb_bind_push_integer(L, elapsed_ns);
@@ -238,36 +241,18 @@ static int program_launch(lua_State *L)
 static int program_run(lua_State *L)
 {
     kb_program *p = check_program(L);
-    kb_status st = kb_program_launch(p, 1, check_timeout(L, 2), NULL);
-    if (st)
-        return kb_bind_fail_text(L, st, p->why);
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
-static int object_facts(lua_State *L)
-{
-    struct kb_facts f;
-    kb_status st = kb_object_facts(check_object(L, 1), luaL_checkstring(L, 2),
-                                   &f);
-    if (st)
-        return kb_bind_fail(L, st);
-    lua_newtable(L);                                    /* [o entry t] */
-    kb_bind_set_integer(L, "registers", f.registers);
-    kb_bind_set_integer(L, "shared_bytes", f.shared_bytes);
-    kb_bind_set_integer(L, "local_bytes", f.local_bytes);
-    kb_bind_set_integer(L, "max_threads", f.max_threads);
-    return 1;
+    kb_status st = p->ops->launch(p, 1, check_timeout(L, 2), NULL);
+    return st ? kb_bind_fail_text(L, st, p->why) : kb_bind_done(L, KB_OK);
 }
 
 static int program_profile(lua_State *L)
 {
     struct kb_metric metric[KB_DEVICE_METRICS];
-    char why[KB_DEVICE_WHY];
+    char why[KB_DEVICE_WHY] = "";
     size_t n = 0;
     kb_program *p = check_program(L);
     const char *set = luaL_optstring(L, 2, "search");
-    kb_status st = kb_program_profile(p, set, metric, &n, why, sizeof why);
+    kb_status st = p->ops->profile(p, set, metric, &n, why, sizeof why);
     if (st)
         return kb_bind_fail_text(L, st, why);
     lua_newtable(L);                                    /* [p set t] */
@@ -282,10 +267,9 @@ static int program_occupancy(lua_State *L)
     kb_program *p = check_program(L);
     lua_Integer i = kb_bind_integer(L, 2, "launch", 1, LUA_MAXINTEGER);
     double share;
-    kb_status st = kb_program_occupancy(p, (size_t)i - 1, &share);
-    if (st)
-        return kb_bind_fail(L, st);
-    return kb_bind_push_number(L, share);
+    kb_status st = p->ops->occupancy
+                 ? p->ops->occupancy(p, (size_t)i - 1, &share) : KB_ENODEV;
+    return st ? kb_bind_fail(L, st) : kb_bind_push_number(L, share);
 }
 
 static const luaL_Reg device_methods[] = {

@@ -21,11 +21,11 @@ static void close_server(void)
     toolkit_remove(cache);
 }
 
-static unsigned char *compile(const char *source, const char *arch, size_t *n)
+static char *compile(const char *source, const char *arch, size_t *n)
 {
     struct kb_nvrtc_build b = { source, strlen(source), arch, 30 * second };
     char log[KB_NVRTC_LOG_BYTES];
-    unsigned char *cubin = NULL;
+    char *cubin = NULL;
     kb_status st = kb_nvrtc_make(server, &b, log, sizeof log, &cubin, n);
     ck_assert_msg(st == KB_OK, "%s: %s", kb_status_name(st), log);
     return cubin;
@@ -36,6 +36,8 @@ static kb_status open_bytes(const void *bytes, size_t n, uint32_t sm,
 {
     kb_status st = kb_cubin_open(bytes, n, sm, c, why, KB_CUBIN_WHY);
     ck_assert_int_eq(st == KB_OK, why[0] == '\0');
+    if (st == KB_OK)
+        ck_assert_mem_eq((*c)->bytes, bytes, n);
     return st;
 }
 
@@ -63,42 +65,36 @@ static const struct {
 
 START_TEST(entries_tell_what_they_need)
 {
-    static const uint32_t offset[] = { 0, 8, 16, 24, 32 };
     static const uint32_t bytes[] = { 8, 8, 1, 8, 24 };
     size_t n = 0;
     char why[KB_CUBIN_WHY];
     kb_cubin *c = NULL;
-    struct kb_cubin_entry e;
-    unsigned char *cubin = compile(two, archs[_i].arch, &n);
+    const struct kb_cubin_entry *e;
+    char *cubin = compile(two, archs[_i].arch, &n);
     kb_status st = open_bytes(cubin, n, archs[_i].sm, &c, why);
     ck_assert_msg(st == KB_OK, "%s", why);
-    ck_assert_uint_eq(kb_cubin_entries(c), 3);
+    ck_assert_uint_eq(c->entries, 3);
 
-    ck_assert_int_eq(kb_cubin_entry(c, "first", &e), KB_OK);
-    ck_assert_uint_eq(e.params, 5);
+    ck_assert_ptr_nonnull(e = kb_cubin_find(c, "first"));
+    ck_assert_uint_eq(e->params, 5);
     for (size_t i = 0; i < 5; i++) {
-        ck_assert_uint_eq(e.param[i].offset, offset[i]);
-        ck_assert_uint_eq(e.param[i].bytes, bytes[i]);
+        ck_assert_uint_eq(e->param_bytes[i], bytes[i]);
     }
-    ck_assert_uint_eq(e.shared_bytes, 1200);
-    ck_assert_uint_eq(e.max_threads, 128);
-    ck_assert_uint_eq(e.local_bytes, 0);
-    ck_assert(e.registers >= 4 && e.registers <= 255);
+    ck_assert_uint_eq(e->shared_bytes, 1200);
+    ck_assert_uint_eq(e->local_bytes, 0);
+    ck_assert(e->registers >= 4 && e->registers <= 255);
 
-    ck_assert_int_eq(kb_cubin_entry(c, "second", &e), KB_OK);
-    ck_assert_uint_eq(e.params, 1);
-    ck_assert_uint_eq(e.shared_bytes, 0);
-    ck_assert_uint_ge(e.local_bytes, 160);
-    ck_assert_uint_eq(e.max_threads, 0);
+    ck_assert_ptr_nonnull(e = kb_cubin_find(c, "second"));
+    ck_assert_uint_eq(e->params, 1);
+    ck_assert_uint_eq(e->shared_bytes, 0);
+    ck_assert_uint_ge(e->local_bytes, 160);
 
-    ck_assert_int_eq(kb_cubin_entry(c, "none", &e), KB_OK);
-    ck_assert_uint_eq(e.params, 0);
-    e.params = 77;
-    ck_assert_int_eq(kb_cubin_entry(c, "third", &e), KB_EINVAL);
-    ck_assert_uint_eq(e.params, 77);
+    ck_assert_ptr_nonnull(e = kb_cubin_find(c, "none"));
+    ck_assert_uint_eq(e->params, 0);
+    ck_assert_ptr_null(kb_cubin_find(c, "third"));
     size_t first = 0;
-    for (size_t i = 0; i < kb_cubin_entries(c); i++)
-        first += strcmp(kb_cubin_at(c, i)->name, "first") == 0;
+    for (size_t i = 0; i < c->entries; i++)
+        first += strcmp(c->entry[i].name, "first") == 0;
     ck_assert_uint_eq(first, 1);
     kb_cubin_close(c);
     free(cubin);
@@ -143,7 +139,7 @@ START_TEST(admission_tells_what_it_refuses)
     size_t n = 0;
     char why[KB_CUBIN_WHY];
     kb_cubin *c = NULL;
-    unsigned char *cubin = compile(admission[_i].source, "sm_90a", &n);
+    char *cubin = compile(admission[_i].source, "sm_90a", &n);
     kb_status st = open_bytes(cubin, n, 90, &c, why);
     if (*admission[_i].why) {
         ck_assert_int_eq(st, KB_EINVAL);
@@ -162,7 +158,7 @@ START_TEST(a_cubin_for_another_architecture_is_refused)
     size_t n = 0;
     char why[KB_CUBIN_WHY];
     kb_cubin *c = NULL;
-    unsigned char *cubin = compile(KERNEL(), "sm_80", &n);
+    char *cubin = compile(KERNEL(), "sm_80", &n);
     ck_assert_int_eq(open_bytes(cubin, n, 90, &c, why), KB_EINVAL);
     ck_assert_str_eq(why, "a cubin for sm_80, and the device is sm_90");
     ck_assert_int_eq(open_bytes(cubin, n, 0, &c, why), KB_OK);
@@ -175,7 +171,7 @@ START_TEST(a_cubin_cut_anywhere_is_refused_or_read_within_bounds)
 {
     size_t n = 0;
     char why[KB_CUBIN_WHY];
-    unsigned char *cubin = compile(two, "sm_90a", &n);
+    char *cubin = compile(two, "sm_90a", &n);
     for (size_t cut = 0; cut < n; cut += cut < 512 || n - cut < 600 ? 1 : 37) {
         kb_cubin *c = NULL;
         unsigned char *part = malloc(cut + 1);  /* its end is a red zone */
@@ -194,7 +190,7 @@ START_TEST(a_cubin_with_any_bytes_changed_is_read_within_bounds)
     size_t n = 0, opened = 0;
     char why[KB_CUBIN_WHY];
     uint64_t seed = 88172645463325252u;         /* Marsaglia's xorshift64 */
-    unsigned char *cubin = compile(two, "sm_80", &n), *other = malloc(n);
+    char *cubin = compile(two, "sm_80", &n), *other = malloc(n);
     for (int round = 0; round < 4000; round++) {
         memcpy(other, cubin, n);
         for (int k = 0; k < 1 + round % 8; k++) {
@@ -202,7 +198,7 @@ START_TEST(a_cubin_with_any_bytes_changed_is_read_within_bounds)
             seed ^= seed >> 7;
             seed ^= seed << 17;
             size_t at = round % 2 ? seed % n : seed % 3000 % n;
-            other[at] = (unsigned char)(seed >> 40);
+            other[at] = (char)(seed >> 40);
         }
         kb_cubin *c = NULL;
         if (open_bytes(other, n, 0, &c, why) == KB_OK)

@@ -55,7 +55,7 @@ static kb_status make(const char *source, const char *arch, int64_t timeout_ns,
     size_t files;
     uint64_t before = cache_state(&files);
     struct kb_nvrtc_build b = { source, strlen(source), arch, timeout_ns };
-    unsigned char *cubin = NULL;
+    char *cubin = NULL;
     size_t n = 0;
     kb_status st = kb_nvrtc_make(server, &b, log, KB_NVRTC_LOG_BYTES, &cubin,
                                  &n);

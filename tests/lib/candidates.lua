@@ -90,11 +90,17 @@ function candidates.before_launch(root, c, compiler)
   if not launches then return "launch_failed", text end
   local made, code
   made, text, code = compiler:make(c.source, "sm_90a")
+  if made then
+    made, text = core.cubin(made)
+    code = "EDENIED"
+  end
   if not made then return of_code[code] or code, text end
   local resolved
   resolved, text = plan.resolve(launches, own, own.shapes.timed[1], { sm_count = 132 })
   if not resolved then return "launch_failed", text end
-  return "ok", table.concat(made, " ")
+  local names = {}
+  for i, entry in ipairs(made) do names[i] = entry.name end
+  return "ok", table.concat(names, " ")
 end
 
 -- The evaluation of what was submitted, however long it takes.

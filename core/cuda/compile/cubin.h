@@ -31,19 +31,30 @@ enum {
     KB_CUBIN_WHY = 200          /* enough for every sentence of open */
 };
 
-typedef struct kb_cubin kb_cubin;
-
 struct kb_cubin_entry {
     const char *name;           /* lives as long as the cubin */
     uint32_t registers;         /* per thread */
     uint32_t shared_bytes;      /* static, without what the driver reserves */
     uint32_t local_bytes;       /* stack frame per thread */
-    uint32_t max_threads;       /* from __launch_bounds__; 0: none given */
     uint32_t params;
-    struct {
-        uint32_t offset, bytes;
-    } param[KB_CUBIN_PARAMS];   /* in order */
+    uint32_t param_bytes[KB_CUBIN_PARAMS];      /* in order */
+    size_t symbol;              /* of cubin.c: its number in the table */
+    uint64_t seen;              /* and ordinals of parameters, as bits */
 };
+
+typedef struct kb_cubin {
+    size_t entries;
+    struct kb_cubin_entry entry[KB_CUBIN_ENTRIES];      /* as in the file */
+    char *bytes;                /* a copy of what was given */
+    /* The rest is cubin.c's. */
+    uint32_t sm;
+    struct Elf *elf;            /* lives as long: names are in it */
+    size_t names;               /* section of section names */
+    void *symbols;              /* the one table of them, libelf's */
+    size_t symbol_count, symbol_names;
+    char *why;                  /* open's */
+    size_t cap;
+} kb_cubin;
 
 /* sm: the architecture it must be for, 90 for sm_90 and sm_90a; 0 for any.
  * EINVAL: not such a cubin, or refused; why tells. ENOMEM. */
@@ -51,12 +62,7 @@ KB_MUST_USE kb_status kb_cubin_open(const void *bytes, size_t n, uint32_t sm,
                                     kb_cubin **out, char *why, size_t cap);
 void kb_cubin_close(kb_cubin *c);
 
-/* In the order of the file. i < entries. */
-size_t kb_cubin_entries(const kb_cubin *c);
-const struct kb_cubin_entry *kb_cubin_at(const kb_cubin *c, size_t i);
-
-/* EINVAL: there is no kernel of that name. */
-KB_MUST_USE kb_status kb_cubin_entry(const kb_cubin *c, const char *name,
-                                     struct kb_cubin_entry *out);
+/* NULL: there is no kernel of that name. */
+struct kb_cubin_entry *kb_cubin_find(kb_cubin *c, const char *name);
 
 #endif

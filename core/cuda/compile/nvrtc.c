@@ -261,7 +261,7 @@ static kb_status await_ready(kb_nvrtc *c, char *log, size_t cap)
 
 /* Takes a reply apart; the log is set, and the cubin copied. */
 static kb_status read_reply(const char *reply, size_t n, char *log, size_t cap,
-                            unsigned char **cubin, size_t *cubin_bytes)
+                            char **cubin, size_t *cubin_bytes)
 {
     const char *end = n > 1 ? memchr(reply + 1, '\0', n - 1) : NULL;
     if (!end)
@@ -276,7 +276,7 @@ static kb_status read_reply(const char *reply, size_t n, char *log, size_t cap,
     size_t bytes = n - (size_t)(end + 1 - reply);
     if (reply[0] != KB_NVRTC_DONE || bytes == 0)
         return KB_EBUILD;
-    unsigned char *copy = malloc(bytes);
+    char *copy = malloc(bytes);
     if (!copy)
         return KB_ENOMEM;
     memcpy(copy, end + 1, bytes);
@@ -286,8 +286,8 @@ static kb_status read_reply(const char *reply, size_t n, char *log, size_t cap,
 }
 
 static kb_status receive(kb_nvrtc *c, const struct kb_nvrtc_build *b,
-                         char *log, size_t cap, unsigned char **cubin,
-                         size_t *n)
+                         const struct kb_nvrtc_key *key, char *log, size_t cap,
+                         char **cubin, size_t *n)
 {
     size_t bytes = 0;
     kb_status st = await_ready(c, log, cap);
@@ -300,32 +300,31 @@ static kb_status receive(kb_nvrtc *c, const struct kb_nvrtc_build *b,
     }
     const char *reply = kb_child_reply(c->worker, &bytes);
     st = read_reply(reply, bytes, log, cap, cubin, n);
+    if (!st)
+        kb_nvrtc_keep(key, reply, bytes);
     kb_child_next(c->worker);
     return st;
 }
 
 kb_status kb_nvrtc_make(kb_nvrtc *c, const struct kb_nvrtc_build *b,
-                        char *log, size_t cap, unsigned char **cubin,
-                        size_t *n)
+                        char *log, size_t cap, char **cubin, size_t *n)
 {
     const struct kb_nvrtc_key key = { b->arch, c->toolkit, b->source,
                                       b->bytes };
     char *kept = NULL;
+    size_t bytes = 0;
     assert(cap > 0);
     log[0] = '\0';
     if (!good_arch(b->arch) || b->bytes == 0
         || b->bytes > KB_NVRTC_SOURCE_BYTES || b->timeout_ns <= 0
         || memchr(b->source, '\0', b->bytes))
         return KB_EINVAL;
-    if (kb_nvrtc_recall(&key, &kept, cubin, n) == KB_OK) {
-        set_log(log, cap, kept, strlen(kept));
+    kb_status st = kb_nvrtc_recall(&key, &kept, &bytes);
+    if (!st) {
+        st = read_reply(kept, bytes, log, cap, cubin, n);
         free(kept);
-        return KB_OK;
+        return st;
     }
-    kb_status st = ask(c, b);
-    if (!st)
-        st = receive(c, b, log, cap, cubin, n);
-    if (!st)
-        kb_nvrtc_keep(&key, log, *cubin, *n);
-    return st;
+    st = ask(c, b);
+    return st ? st : receive(c, b, &key, log, cap, cubin, n);
 }

@@ -35,19 +35,13 @@ struct kb_nvrtc_build {
     int64_t timeout_ns;         /* of the compile alone */
 };
 
-/* Where NVRTC lies, and the folder of its headers ("" when there is none:
- * then sources must do without #include). Looked for in $KERNELBAND_CUDA, and
- * when that is set nowhere else; else in ../cuda of this program's folder (a
- * bundle), $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX, /usr/local/cuda, the newest
- * of /usr/local/cuda-*, and where the dynamic linker looks. ENODEV: why, a
- * static string, says what to do. */
-KB_MUST_USE kb_status kb_nvrtc_find(const char **why,
-                                    char *lib, size_t lib_bytes,
-                                    char *include, size_t include_bytes);
-
 /* Starts a server and does not wait for it: its 0.1 to 0.3 s pass while the
- * caller does other things. exe is the path of kernelband. ENODEV with why, a
- * static string, as kb_nvrtc_find; ESYS, ENOMEM. */
+ * caller does other things. exe is the path of kernelband. NVRTC is looked for in
+ * $KERNELBAND_CUDA, and when that is set nowhere else; else in ../cuda of this
+ * program's folder (a bundle), $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX,
+ * /usr/local/cuda, the newest of /usr/local/cuda-*, and where the dynamic linker
+ * looks. Where its headers are not found, sources must do without #include.
+ * ENODEV: why, a static string, says what to do; ESYS, ENOMEM. */
 KB_MUST_USE kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out,
                                     const char **why);
 
@@ -63,7 +57,7 @@ KB_MUST_USE kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out,
 KB_MUST_USE kb_status kb_nvrtc_make(kb_nvrtc *c,
                                     const struct kb_nvrtc_build *b,
                                     char *log, size_t cap,
-                                    unsigned char **cubin, size_t *n);
+                                    char **cubin, size_t *n);
 
 void kb_nvrtc_close(kb_nvrtc *c);
 

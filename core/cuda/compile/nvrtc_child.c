@@ -21,33 +21,34 @@ static const uint64_t memory_bytes = (uint64_t)8 << 30;
 
 /* The part of nvrtc.h that is used; the same in CUDA 12 and 13. */
 typedef void *program;
+#define CALLS(X)                                                             \
+    X(create, nvrtcCreateProgram, int,                                       \
+      (program *, const char *source, const char *name, int headers,         \
+       const char *const *header, const char *const *include_name))          \
+    X(compile, nvrtcCompileProgram, int,                                     \
+      (program, int options, const char *const *option))                     \
+    X(log_size, nvrtcGetProgramLogSize, int, (program, size_t *))            \
+    X(log, nvrtcGetProgramLog, int, (program, char *))                       \
+    X(cubin_size, nvrtcGetCUBINSize, int, (program, size_t *))               \
+    X(cubin, nvrtcGetCUBIN, int, (program, char *))                          \
+    X(ptx_size, nvrtcGetPTXSize, int, (program, size_t *))                   \
+    X(ptx, nvrtcGetPTX, int, (program, char *))                              \
+    X(destroy, nvrtcDestroyProgram, int, (program *))                        \
+    X(error, nvrtcGetErrorString, const char *, (int))
+
 struct nvrtc {
-    int (*create)(program *, const char *source, const char *name, int headers,
-                  const char *const *header, const char *const *include_name);
-    int (*compile)(program, int options, const char *const *option);
-    int (*log_size)(program, size_t *);
-    int (*log)(program, char *);
-    int (*cubin_size)(program, size_t *);
-    int (*cubin)(program, char *);
-    int (*ptx_size)(program, size_t *);
-    int (*ptx)(program, char *);
-    int (*destroy)(program *);
-    const char *(*error)(int);
+#define X(field, name, result, arguments) result (*field) arguments;
+    CALLS(X)
+#undef X
     char missing[256];          /* why the builtins did not load; "" */
 };
 enum { ERROR_INVALID_OPTION = 5 };
 
 static const struct kb_symbol calls[] = {
-    { "nvrtcCreateProgram", offsetof(struct nvrtc, create) },
-    { "nvrtcCompileProgram", offsetof(struct nvrtc, compile) },
-    { "nvrtcGetProgramLogSize", offsetof(struct nvrtc, log_size) },
-    { "nvrtcGetProgramLog", offsetof(struct nvrtc, log) },
-    { "nvrtcGetCUBINSize", offsetof(struct nvrtc, cubin_size) },
-    { "nvrtcGetCUBIN", offsetof(struct nvrtc, cubin) },
-    { "nvrtcGetPTXSize", offsetof(struct nvrtc, ptx_size) },
-    { "nvrtcGetPTX", offsetof(struct nvrtc, ptx) },
-    { "nvrtcDestroyProgram", offsetof(struct nvrtc, destroy) },
-    { "nvrtcGetErrorString", offsetof(struct nvrtc, error) },
+#define X(field, name, result, arguments) \
+    { #name, offsetof(struct nvrtc, field) },
+    CALLS(X)
+#undef X
 };
 
 /* NVRTC opens its builtins by their bare name, which only finds them where
@@ -179,15 +180,15 @@ static kb_status enter_jail(const char *dir, bool *rooted)
 static const char empty_kernel[] = "extern \"C\" __global__ void k() {}";
 
 /* One request: nanoseconds, arch, source; the last two NUL-terminated. */
-static bool parse(const unsigned char *request, size_t n, int64_t *timeout_ns,
+static bool parse(const char *request, size_t n, int64_t *timeout_ns,
                   const char **arch, const char **source)
 {
     if (n <= sizeof *timeout_ns || request[n - 1] != '\0')
         return false;
     memcpy(timeout_ns, request, sizeof *timeout_ns);
-    *arch = (const char *)request + sizeof *timeout_ns;
+    *arch = request + sizeof *timeout_ns;
     *source = *arch + strlen(*arch) + 1;
-    return *source < (const char *)request + n;
+    return *source < request + n;
 }
 
 /* The process that compiles, from its fork to its end. --------------------------- */
@@ -218,7 +219,7 @@ static int compile(void *arg)
     size_t n = 0;
     if (kb_frame_read(STDIN_FILENO, &in))
         return 1;
-    const unsigned char *request = kb_frame_first(&in, &n);
+    const char *request = (const char *)kb_frame_first(&in, &n);
     if (!parse(request, n, &timeout_ns, &arch, &source))
         return 1;
     if (st) {
@@ -244,7 +245,7 @@ static kb_child *start_child(struct server *s)
 /* Hands the request to the child that waits, or to a new one where there is
  * none or it has died. */
 static bool send_request(struct server *s, kb_child **hand,
-                         const unsigned char *request, size_t n)
+                         const char *request, size_t n)
 {
     for (int tries = 0; tries < 2; tries++) {
         if (!*hand)
@@ -262,7 +263,7 @@ static bool send_request(struct server *s, kb_child **hand,
 /* *hand gets the request; the next one gets ready meanwhile, and is *hand
  * afterwards. */
 static kb_status answer(struct server *s, kb_child **hand,
-                        const unsigned char *request, size_t n)
+                        const char *request, size_t n)
 {
     int64_t timeout_ns;
     const char *arch, *source;
@@ -307,7 +308,7 @@ static kb_status serve(struct server *s)
             hand = start_child(s);
         st = kb_frame_read(STDIN_FILENO, &in);
         if (!st) {
-            const unsigned char *request = kb_frame_first(&in, &n);
+            const char *request = (const char *)kb_frame_first(&in, &n);
             st = answer(s, &hand, request, n);
             kb_frame_drop(&in);
         }

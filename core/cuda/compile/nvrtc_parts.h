@@ -29,16 +29,15 @@ struct kb_nvrtc_key {
     size_t bytes;
 };
 
-/* The cache is a folder of files below $XDG_CACHE_HOME/kernelband or
- * ~/.cache/kernelband that only this user writes. Without one, or when
- * anything in it is not as it was written, there is nothing found and nothing
- * kept. Beyond these bounds what was used longest ago goes. log and cubin are
- * malloc'd. */
+/* The cache keeps the replies that hold a cubin, in a folder of files below
+ * $XDG_CACHE_HOME/kernelband or ~/.cache/kernelband that only this user writes.
+ * Without one, or when anything in it is not as it was written, there is nothing
+ * found and nothing kept. Beyond these bounds what was used longest ago goes.
+ * *reply is malloc'd. */
 enum { KB_NVRTC_CACHE_FILES = 4096, KB_NVRTC_CACHE_BYTES = 256 << 20 };
 KB_MUST_USE kb_status kb_nvrtc_recall(const struct kb_nvrtc_key *key,
-                                      char **log, unsigned char **cubin,
-                                      size_t *n);      /* EEMPTY: not there */
-void kb_nvrtc_keep(const struct kb_nvrtc_key *key, const char *log,
-                   const unsigned char *cubin, size_t n);
+                                      char **reply, size_t *n);
+                                                /* EEMPTY: not there */
+void kb_nvrtc_keep(const struct kb_nvrtc_key *key, const char *reply, size_t n);
 
 #endif

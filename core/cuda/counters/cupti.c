@@ -5,14 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls a function of CUPTI with the parameters p, whose fields are set; st is
- * KB_OK or ENODEV, with why. */
-#define CALL(st, c, type, p, name, ...)                                     \
-    KB_CUPTI_PARAMS(type, p, __VA_ARGS__);                                  \
-    st = AGAIN(c, p, name)
-#define AGAIN(c, p, name)                                                   \
-    kb_cupti_done(&(c)->lib, (c)->lib.name(&(p)), #name, (c)->why,          \
-                  sizeof (c)->why)
+#define TRY(c, type, p, name, ...)                                          \
+    KB_CUPTI_TRY(&(c)->lib, type, p, name, __VA_ARGS__)
 
 struct kb_cupti {
     struct kb_cupti_lib lib;
@@ -24,17 +18,14 @@ struct kb_cupti {
     const struct kb_cupti_plan *configured;     /* what is being counted */
     int dead;                               /* touch it no more */
     char chip[32];
-    char why[KB_CUPTI_WHY];
 };
 
 static kb_status supported(kb_cupti *c, int device)
 {
-    kb_status st;
-    CALL(st, c, Profiler_DeviceSupported, p,
-         cuptiProfilerDeviceSupported, .cuDevice = device,
-         .api = CUPTI_PROFILER_RANGE_PROFILING);
-    if (st || p.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
-        return st;
+    TRY(c, Profiler_DeviceSupported, p, cuptiProfilerDeviceSupported,
+        .cuDevice = device, .api = CUPTI_PROFILER_RANGE_PROFILING);
+    if (p.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
+        return KB_OK;
     const CUptiResult cause =
         p.architecture == CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED
             ? CUPTI_SUCCESS
@@ -50,11 +41,10 @@ static kb_status supported(kb_cupti *c, int device)
             ? CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED
             : CUPTI_ERROR_NOT_SUPPORTED;
     if (cause == CUPTI_SUCCESS)
-        return kb_cupti_refuse(c->why, sizeof c->why, "the GPU is too old: "
-                               "CUPTI's Range Profiler needs compute "
-                               "capability 7.5 or later");
-    return kb_cupti_done(&c->lib, cause, "cuptiProfilerDeviceSupported",
-                            c->why, sizeof c->why);
+        return kb_cupti_refuse(&c->lib, "the GPU is too old: CUPTI's Range "
+                               "Profiler needs compute capability 7.5 or "
+                               "later");
+    return kb_cupti_done(&c->lib, cause, "cuptiProfilerDeviceSupported");
 }
 
 /* The profiler ------------------------------------------------------------- */
@@ -68,22 +58,19 @@ static kb_status lost(kb_cupti *c, kb_status st)
 
 static kb_status enable(kb_cupti *c)
 {
-    kb_status st;
     if (c->dead)
         return KB_ENODEV;
     if (c->profiler)
         return KB_OK;
-    CALL(st, c, RangeProfiler_Enable, p,
-         cuptiRangeProfilerEnable, .ctx = c->context);
-    if (!st)
-        c->profiler = p.pRangeProfilerObject;
-    return st;
+    TRY(c, RangeProfiler_Enable, p, cuptiRangeProfilerEnable,
+        .ctx = c->context);
+    c->profiler = p.pRangeProfilerObject;
+    return KB_OK;
 }
 
 /* Disables the profiler until the next collect enables it again. */
 static kb_status rest(kb_cupti *c)
 {
-    kb_status st;
     if (c->dead)
         return KB_ENODEV;
     if (!c->profiler)
@@ -94,9 +81,11 @@ static kb_status rest(kb_cupti *c)
         free(plan->counters);   /* they belonged to that profiler: using */
         plan->counters = NULL;  /* them under another ends the process */
     }
-    CALL(st, c, RangeProfiler_Disable, p,
-         cuptiRangeProfilerDisable, .pRangeProfilerObject = old);
-    return st ? lost(c, st) : KB_OK;
+    c->dead = 1;                /* unless that is done */
+    TRY(c, RangeProfiler_Disable, p, cuptiRangeProfilerDisable,
+        .pRangeProfilerObject = old);
+    c->dead = 0;
+    return KB_OK;
 }
 
 static kb_status keep_available(kb_cupti *c, size_t bytes)
@@ -108,32 +97,25 @@ static kb_status keep_available(kb_cupti *c, size_t bytes)
 
 static kb_status find_available(kb_cupti *c)
 {
-    kb_status st;
-    CALL(st, c, Profiler_GetCounterAvailability, p,
-         cuptiProfilerGetCounterAvailability, .ctx = c->context);
-    if (!st)
-        st = keep_available(c, p.counterAvailabilityImageSize);
+    TRY(c, Profiler_GetCounterAvailability, p,
+        cuptiProfilerGetCounterAvailability, .ctx = c->context);
+    kb_status st = keep_available(c, p.counterAvailabilityImageSize);
     if (st)
         return st;
     p.pCounterAvailabilityImage = c->availability;
-    return AGAIN(c, p, cuptiProfilerGetCounterAvailability);
+    KB_CUPTI_AGAIN(&c->lib, p, cuptiProfilerGetCounterAvailability);
+    return KB_OK;
 }
 
 static kb_status open_target(kb_cupti *c, int device,
                              const struct kb_cupti_available *known)
 {
-    kb_status st;
-    CALL(st, c, Profiler_Initialize, init,
-         cuptiProfilerInitialize, .pPriv = NULL);
+    TRY(c, Profiler_Initialize, init, cuptiProfilerInitialize, .pPriv = NULL);
+    kb_status st = supported(c, device);
     if (st)
         return st;
-    st = supported(c, device);
-    if (st)
-        return st;
-    CALL(st, c, Device_GetChipName, chip,
-         cuptiDeviceGetChipName, .deviceIndex = (size_t)device);
-    if (st)
-        return st;
+    TRY(c, Device_GetChipName, chip, cuptiDeviceGetChipName,
+        .deviceIndex = (size_t)device);
     snprintf(c->chip, sizeof c->chip, "%s", chip.pChipName);
     if (!known || !known->image)
         return find_available(c);
@@ -151,18 +133,18 @@ kb_status kb_cupti_open(void *cu_context, int device,
     if (!c)
         return KB_ENOMEM;
     c->context = cu_context;
-    snprintf(c->why, sizeof c->why, "%s", kb_status_text(KB_ENOMEM));
-    kb_status st = kb_cupti_lib_open(&c->lib, c->why, sizeof c->why);
+    (void)kb_cupti_refuse(&c->lib, "%s", kb_status_text(KB_ENOMEM));
+    kb_status st = kb_cupti_lib_open(&c->lib);
     if (!st)
         st = open_target(c, device, known);
     if (!st)
         st = enable(c);
     if (st) {
-        snprintf(why, cap, "%s", c->why);
+        snprintf(why, cap, "%s", c->lib.why);
         kb_cupti_close(c);
         return st;
     }
-    c->why[0] = '\0';
+    c->lib.why[0] = '\0';
     *out = c;
     return KB_OK;
 }
@@ -171,8 +153,7 @@ void kb_cupti_close(kb_cupti *c)
 {
     if (!c)
         return;
-    if (rest(c) != KB_OK)
-        c->profiler = NULL;
+    (void)rest(c);
     while (c->plans) {
         struct kb_cupti_plan *p = c->plans;
         c->plans = p->next;
@@ -190,114 +171,91 @@ struct kb_cupti_available kb_cupti_known(const kb_cupti *c)
 
 const char *kb_cupti_why(const kb_cupti *c)
 {
-    return c->why;
+    return c->lib.why;
 }
 
 static kb_status plan_of(kb_cupti *c, const struct kb_cupti_set *set,
                          struct kb_cupti_plan **out)
 {
-    const char *missing = NULL;
     for (struct kb_cupti_plan *p = c->plans; p; p = p->next)
         if (p->set == set) {
             *out = p;
             return KB_OK;
         }
-    struct kb_cupti_plan *p = NULL;
-    kb_status st = kb_cupti_plan_new(&c->lib, c->chip, c->availability, set, &p,
-                                     &missing, c->why, sizeof c->why);
+    kb_status st = kb_cupti_plan_new(&c->lib, c->chip, c->availability, set,
+                                     out);
     if (st)
         return st;
-    p->next = c->plans;
-    c->plans = *out = p;
+    (*out)->next = c->plans;
+    c->plans = *out;
     return KB_OK;
 }
 
 /* Room for the counters of one range, empty. */
 static kb_status prepare_counters(kb_cupti *c, struct kb_cupti_plan *p)
 {
-    kb_status st;
     if (!p->counters) {
-        CALL(st, c, RangeProfiler_GetCounterDataSize, size,
-             cuptiRangeProfilerGetCounterDataSize,
-             .pRangeProfilerObject = c->profiler, .pMetricNames = p->name,
-             .numMetrics = p->names, .maxNumOfRanges = 1,
-             .maxNumRangeTreeNodes = 1);
-        if (st)
-            return st;
+        TRY(c, RangeProfiler_GetCounterDataSize, size,
+            cuptiRangeProfilerGetCounterDataSize,
+            .pRangeProfilerObject = c->profiler, .pMetricNames = p->name,
+            .numMetrics = p->names, .maxNumOfRanges = 1,
+            .maxNumRangeTreeNodes = 1);
         p->counters_bytes = size.counterDataSize;
         p->counters = malloc(p->counters_bytes);
         if (!p->counters)
             return KB_ENOMEM;
     }
-    CALL(st, c, RangeProfiler_CounterDataImage_Initialize, init,
-         cuptiRangeProfilerCounterDataImageInitialize,
-         .pRangeProfilerObject = c->profiler,
-         .counterDataSize = p->counters_bytes, .pCounterData = p->counters);
-    if (st)
-        return st;
-    CALL(st, c, RangeProfiler_SetConfig, set,
-         cuptiRangeProfilerSetConfig, .pRangeProfilerObject = c->profiler,
-         .configSize = p->config_bytes, .pConfig = p->config,
-         .counterDataImageSize = p->counters_bytes,
-         .pCounterDataImage = p->counters, .range = CUPTI_UserRange,
-         .replayMode = CUPTI_UserReplay, .maxRangesPerPass = 1,
-         .numNestingLevels = 1, .minNestingLevel = 1, .targetNestingLevel = 1);
-    return st;
+    TRY(c, RangeProfiler_CounterDataImage_Initialize, init,
+        cuptiRangeProfilerCounterDataImageInitialize,
+        .pRangeProfilerObject = c->profiler,
+        .counterDataSize = p->counters_bytes, .pCounterData = p->counters);
+    TRY(c, RangeProfiler_SetConfig, set, cuptiRangeProfilerSetConfig,
+        .pRangeProfilerObject = c->profiler,
+        .configSize = p->config_bytes, .pConfig = p->config,
+        .counterDataImageSize = p->counters_bytes,
+        .pCounterDataImage = p->counters, .range = CUPTI_UserRange,
+        .replayMode = CUPTI_UserReplay, .maxRangesPerPass = 1,
+        .numNestingLevels = 1, .minNestingLevel = 1, .targetNestingLevel = 1);
+    return KB_OK;
 }
 
-static kb_status one_pass(kb_cupti *c, const struct kb_cupti_replay *replay,
+static kb_status one_pass(kb_cupti *c, kb_cupti_replay *replay, void *arg,
                           int *done)
 {
-    kb_status st;
-    CALL(st, c, RangeProfiler_Start, start,
-         cuptiRangeProfilerStart, .pRangeProfilerObject = c->profiler);
-    if (st)
-        return st;
-    CALL(st, c, RangeProfiler_PushRange, push,
-         cuptiRangeProfilerPushRange, .pRangeProfilerObject = c->profiler,
-         .pRangeName = "kernel");
-    if (st)
-        return st;
-    st = replay->launch(replay->arg);
+    TRY(c, RangeProfiler_Start, start, cuptiRangeProfilerStart,
+        .pRangeProfilerObject = c->profiler);
+    TRY(c, RangeProfiler_PushRange, push, cuptiRangeProfilerPushRange,
+        .pRangeProfilerObject = c->profiler, .pRangeName = "kernel");
+    kb_status st = replay(arg, true);
     if (st) {
-        snprintf(c->why, sizeof c->why, "the kernel failed while counted");
+        (void)kb_cupti_refuse(&c->lib, "the kernel failed while counted");
         return st;
     }
-    CALL(st, c, RangeProfiler_PopRange, pop,
-         cuptiRangeProfilerPopRange, .pRangeProfilerObject = c->profiler);
-    if (st)
-        return st;
-    CALL(st, c, RangeProfiler_Stop, stop,
-         cuptiRangeProfilerStop, .pRangeProfilerObject = c->profiler);
-    *done = !st && stop.isAllPassSubmitted;
-    return st;
+    TRY(c, RangeProfiler_PopRange, pop, cuptiRangeProfilerPopRange,
+        .pRangeProfilerObject = c->profiler);
+    TRY(c, RangeProfiler_Stop, stop, cuptiRangeProfilerStop,
+        .pRangeProfilerObject = c->profiler);
+    *done = stop.isAllPassSubmitted;
+    return KB_OK;
 }
 
 static kb_status read_values(kb_cupti *c, struct kb_cupti_plan *p,
                              double *value)
 {
-    kb_status st;
     double got[KB_CUPTI_METRICS];
-    CALL(st, c, RangeProfiler_DecodeData, decode,
-         cuptiRangeProfilerDecodeData, .pRangeProfilerObject = c->profiler);
-    if (st)
-        return st;
-    CALL(st, c, RangeProfiler_GetCounterDataInfo, info,
-         cuptiRangeProfilerGetCounterDataInfo,
-         .pCounterDataImage = p->counters,
-         .counterDataImageSize = p->counters_bytes);
-    if (st)
-        return st;
+    TRY(c, RangeProfiler_DecodeData, decode, cuptiRangeProfilerDecodeData,
+        .pRangeProfilerObject = c->profiler);
+    TRY(c, RangeProfiler_GetCounterDataInfo, info,
+        cuptiRangeProfilerGetCounterDataInfo, .pCounterDataImage = p->counters,
+        .counterDataImageSize = p->counters_bytes);
     if (decode.numOfRangeDropped || info.numTotalRanges != 1)
-        return kb_cupti_refuse(c->why, sizeof c->why, "the profiler lost its "
-                               "data: %zu ranges of 1", info.numTotalRanges);
-    CALL(st, c, Profiler_Host_EvaluateToGpuValues, evaluate,
-         cuptiProfilerHostEvaluateToGpuValues, .pHostObject = p->host,
-         .pCounterDataImage = p->counters,
-         .counterDataImageSize = p->counters_bytes, .ppMetricNames = p->name,
-         .numMetrics = p->names, .pMetricValues = got);
-    if (st)
-        return st;
+        return kb_cupti_refuse(&c->lib, "the profiler lost its data: %zu "
+                               "ranges of 1", info.numTotalRanges);
+    TRY(c, Profiler_Host_EvaluateToGpuValues, evaluate,
+        cuptiProfilerHostEvaluateToGpuValues, .pHostObject = p->host,
+        .pCounterDataImage = p->counters,
+        .counterDataImageSize = p->counters_bytes, .ppMetricNames = p->name,
+        .numMetrics = p->names, .pMetricValues = got);
     for (size_t i = 0; i < p->set->metrics; i++)
         value[i] = NAN;
     for (size_t i = 0; i < p->names; i++)
@@ -306,7 +264,7 @@ static kb_status read_values(kb_cupti *c, struct kb_cupti_plan *p,
 }
 
 kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
-                           const struct kb_cupti_replay *replay, double *value)
+                           kb_cupti_replay *replay, void *arg, double *value)
 {
     struct kb_cupti_plan *p;
     kb_status st = plan_of(c, set, &p);
@@ -321,18 +279,16 @@ kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
     c->configured = p;
     int done = 0;
     for (size_t i = 0; !done && i < p->passes + 1; i++) {
-        st = replay->prepare(replay->arg);
+        st = replay(arg, false);
         if (st)
             return st;
-        st = one_pass(c, replay, &done);
+        st = one_pass(c, replay, arg, &done);
         if (st)
             return lost(c, st);
     }
-    if (!done) {
-        snprintf(c->why, sizeof c->why, "the profiler asks for more than its "
-                 "%zu passes", p->passes);
-        return lost(c, KB_ENODEV);
-    }
+    if (!done)
+        return lost(c, kb_cupti_refuse(&c->lib, "the profiler asks for more "
+                                       "than its %zu passes", p->passes));
     st = read_values(c, p, value);
     return st ? lost(c, st) : KB_OK;
 }

@@ -17,6 +17,7 @@
 #ifndef KB_CUPTI_H
 #define KB_CUPTI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kb.h"
@@ -50,15 +51,11 @@ const struct kb_cupti_set *kb_cupti_set(const char *name);
 
 typedef struct kb_cupti kb_cupti;
 
-/* Both run with the context current and return KB_OK, or any status to stop.
- * prepare restores the inputs, poisons the outputs, flushes the L2 and waits
- * for all of it; launch starts the kernels and waits for them. Only what
- * launch does is counted. */
-struct kb_cupti_replay {
-    kb_status (*prepare)(void *arg);
-    kb_status (*launch)(void *arg);
-    void *arg;
-};
+/* A step of a replay, with the context current. counted: starts the kernels and
+ * waits for them; only what it does then is counted. Else: restores the inputs,
+ * poisons the outputs, flushes the L2 and waits for all of it. KB_OK, or any
+ * status to stop. */
+typedef kb_status kb_cupti_replay(void *arg, bool counted);
 
 /* What a device has to count with, in CUPTI's own bytes. To find it out takes
  * 0.15 to 0.2 s on an H200, most of what opening a profiler does. */
@@ -81,15 +78,15 @@ void kb_cupti_close(kb_cupti *c);
 /* Valid until close. */
 struct kb_cupti_available kb_cupti_known(const kb_cupti *c);
 
-/* Counts what replay launches: value[i] belongs to set->metric[i] and is NaN
+/* Counts what replay(arg, true) launches: value[i] belongs to set->metric[i] and is NaN
  * when this chip has no such metric or the counter gave nothing (a ratio with
- * nothing below it, too). A callback's status ends the collection and is
- * returned; after one of launch, or an ENODEV, the profiler is not touched any
+ * nothing below it, too). A status of replay ends the collection and is
+ * returned; after one while counted, or an ENODEV, the profiler is not touched any
  * more: every later call is ENODEV. kb_cupti_why says why. The set must outlive
  * c: its address is its key. */
 KB_MUST_USE kb_status kb_cupti_collect(kb_cupti *c,
                                        const struct kb_cupti_set *set,
-                                       const struct kb_cupti_replay *replay,
+                                       kb_cupti_replay *replay, void *arg,
                                        double *value);
 
 /* What the last failure was; "" when there was none. */

@@ -8,17 +8,11 @@
 
 #include "system/toolkit.h"
 
-/* Calls a function of CUPTI with the parameters p, whose fields are set; st is
- * KB_OK or ENODEV, with why (cap bytes). */
-#define CALL(st, lib, type, p, name, ...)                                   \
-    KB_CUPTI_PARAMS(type, p, __VA_ARGS__);                                  \
-    st = kb_cupti_done(lib, (lib)->name(&(p)), #name, why, cap)
-
-kb_status kb_cupti_refuse(char *why, size_t cap, const char *format, ...)
+kb_status kb_cupti_refuse(struct kb_cupti_lib *lib, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vsnprintf(why, cap, format, list);
+    vsnprintf(lib->why, sizeof lib->why, format, list);
     va_end(list);
     return KB_ENODEV;
 }
@@ -46,7 +40,7 @@ static bool take(const char *path, const char *root, void *arg)
 /* First one that the process has already, as under torch: two would not go
  * together. Then a folder the user names, then the loader's own path (a bundle
  * brings the library along), then where toolkits are installed. */
-kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib, char *why, size_t cap)
+kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib)
 {
     snprintf(lib->path, sizeof lib->path, "libcupti.so");
     lib->handle = kb_toolkit_open("cupti", OPEN | RTLD_NOLOAD);
@@ -57,21 +51,21 @@ kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib, char *why, size_t cap)
     if (!lib->handle)
         (void)kb_toolkit_search(KB_TOOLKIT_INSTALLED, "cupti", take, lib);
     return lib->handle ? KB_OK : kb_cupti_refuse(
-        why, cap, "libcupti.so.13 or .12 was found neither by the loader nor "
+        lib, "libcupti.so.13 or .12 was found neither by the loader nor "
         "below $KERNELBAND_CUDA, $CUDA_HOME, $CUDA_PATH, $CONDA_PREFIX, "
         "/usr/local/cuda or /usr/local/cuda-*: install the toolkit's CUPTI "
         "(package cuda-cupti) or set KERNELBAND_CUDA to the toolkit's folder");
 }
 
-kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why, size_t cap)
+kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib)
 {
-    kb_status st = kb_cupti_lib_find(lib, why, cap);
+    kb_status st = kb_cupti_lib_find(lib);
     if (st)
         return st;
     const char *missing = kb_toolkit_symbols(lib->handle, functions,
         sizeof functions / sizeof *functions, lib);
     return !missing ? KB_OK : kb_cupti_refuse(
-        why, cap, "%s has no %s: it is older than CUDA 12.6; install a newer "
+        lib, "%s has no %s: it is older than CUDA 12.6; install a newer "
         "CUPTI", lib->path, missing);
 }
 
@@ -135,39 +129,35 @@ static const char *remedy(CUptiResult r)
     }
 }
 
-kb_status kb_cupti_done(const struct kb_cupti_lib *lib, CUptiResult r,
-                        const char *call, char *why, size_t cap)
+kb_status kb_cupti_done(struct kb_cupti_lib *lib, CUptiResult r,
+                        const char *call)
 {
     if (r == CUPTI_SUCCESS)
         return KB_OK;
     const char *text = NULL, *cure = remedy(r);
     if (cure)
-        return kb_cupti_refuse(why, cap, "%s (%s: CUPTI error %d)", cure, call,
+        return kb_cupti_refuse(lib, "%s (%s: CUPTI error %d)", cure, call,
                                (int)r);
     if (lib->cuptiGetResultString(r, &text) != CUPTI_SUCCESS || !text)
         text = "unknown";
-    return kb_cupti_refuse(why, cap, "%s: %s (CUPTI error %d, %s)", call, text,
+    return kb_cupti_refuse(lib, "%s: %s (CUPTI error %d, %s)", call, text,
                            (int)r, lib->path);
 }
 
 /* Sets --------------------------------------------------------------------- */
 
-static kb_status host_open(const struct kb_cupti_lib *lib, const char *chip,
+static kb_status host_open(struct kb_cupti_lib *lib, const char *chip,
                            const uint8_t *availability,
-                           CUpti_Profiler_Host_Object **out, char *why,
-                           size_t cap)
+                           CUpti_Profiler_Host_Object **out)
 {
-    kb_status st;
-    CALL(st, lib, Profiler_Host_Initialize, p,
-         cuptiProfilerHostInitialize,
-         .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = chip,
-         .pCounterAvailabilityImage = availability);
-    if (!st)
-        *out = p.pHostObject;
-    return st;
+    KB_CUPTI_TRY(lib, Profiler_Host_Initialize, p, cuptiProfilerHostInitialize,
+                 .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER,
+                 .pChipName = chip, .pCounterAvailabilityImage = availability);
+    *out = p.pHostObject;
+    return KB_OK;
 }
 
-static void host_close(const struct kb_cupti_lib *lib,
+static void host_close(struct kb_cupti_lib *lib,
                        CUpti_Profiler_Host_Object *host)
 {
     KB_CUPTI_PARAMS(Profiler_Host_Deinitialize, p, .pHostObject = host);
@@ -175,7 +165,7 @@ static void host_close(const struct kb_cupti_lib *lib,
         (void)lib->cuptiProfilerHostDeinitialize(&p);
 }
 
-static CUptiResult host_add(const struct kb_cupti_lib *lib,
+static CUptiResult host_add(struct kb_cupti_lib *lib,
                             CUpti_Profiler_Host_Object *host,
                             const char **name, size_t names)
 {
@@ -185,43 +175,37 @@ static CUptiResult host_add(const struct kb_cupti_lib *lib,
 }
 
 /* Finds the names the chip has, with a host object that is then spent. */
-static void plan_names(const struct kb_cupti_lib *lib, struct kb_cupti_plan *p,
-                       CUpti_Profiler_Host_Object *host, const char **missing)
+static void plan_names(struct kb_cupti_lib *lib, struct kb_cupti_plan *p,
+                       CUpti_Profiler_Host_Object *host)
 {
     for (size_t i = 0; i < p->set->metrics; i++) {
         p->name[p->names] = p->set->metric[i].name;
         if (host_add(lib, host, &p->name[p->names], 1) == CUPTI_SUCCESS)
             p->at[p->names++] = i;
-        else if (!*missing)
-            *missing = p->set->metric[i].name;
+        else if (!p->missing)
+            p->missing = p->set->metric[i].name;
     }
 }
 
-static kb_status plan_image(const struct kb_cupti_lib *lib,
-                            struct kb_cupti_plan *p, char *why, size_t cap)
+static kb_status plan_image(struct kb_cupti_lib *lib, struct kb_cupti_plan *p)
 {
-    kb_status st;
-    CALL(st, lib, Profiler_Host_GetConfigImageSize, size,
-         cuptiProfilerHostGetConfigImageSize, .pHostObject = p->host);
-    if (st)
-        return st;
+    KB_CUPTI_TRY(lib, Profiler_Host_GetConfigImageSize, size,
+                 cuptiProfilerHostGetConfigImageSize, .pHostObject = p->host);
     p->config_bytes = size.configImageSize;
     p->config = malloc(p->config_bytes);
     if (!p->config)
         return KB_ENOMEM;
-    CALL(st, lib, Profiler_Host_GetConfigImage, image,
-         cuptiProfilerHostGetConfigImage, .pHostObject = p->host,
-         .configImageSize = p->config_bytes, .pConfigImage = p->config);
-    if (st)
-        return st;
-    CALL(st, lib, Profiler_Host_GetNumOfPasses, passes,
-         cuptiProfilerHostGetNumOfPasses, .configImageSize = p->config_bytes,
-         .pConfigImage = p->config);
+    KB_CUPTI_TRY(lib, Profiler_Host_GetConfigImage, image,
+                 cuptiProfilerHostGetConfigImage, .pHostObject = p->host,
+                 .configImageSize = p->config_bytes, .pConfigImage = p->config);
+    KB_CUPTI_TRY(lib, Profiler_Host_GetNumOfPasses, passes,
+                 cuptiProfilerHostGetNumOfPasses,
+                 .configImageSize = p->config_bytes, .pConfigImage = p->config);
     p->passes = passes.numOfPasses;
-    return st;
+    return KB_OK;
 }
 
-void kb_cupti_plan_free(const struct kb_cupti_lib *lib, struct kb_cupti_plan *p)
+void kb_cupti_plan_free(struct kb_cupti_lib *lib, struct kb_cupti_plan *p)
 {
     if (!p)
         return;
@@ -232,11 +216,10 @@ void kb_cupti_plan_free(const struct kb_cupti_lib *lib, struct kb_cupti_plan *p)
 }
 
 /* All names are added in one call: each call gets passes of its own. */
-kb_status kb_cupti_plan_new(const struct kb_cupti_lib *lib, const char *chip,
+kb_status kb_cupti_plan_new(struct kb_cupti_lib *lib, const char *chip,
                             const uint8_t *availability,
                             const struct kb_cupti_set *set,
-                            struct kb_cupti_plan **out, const char **missing,
-                            char *why, size_t cap)
+                            struct kb_cupti_plan **out)
 {
     if (set->metrics == 0 || set->metrics > KB_CUPTI_METRICS)
         return KB_EINVAL;
@@ -245,29 +228,24 @@ kb_status kb_cupti_plan_new(const struct kb_cupti_lib *lib, const char *chip,
     if (!p)
         return KB_ENOMEM;
     p->set = set;
-    kb_status st = host_open(lib, chip, availability, &spent, why, cap);
+    kb_status st = host_open(lib, chip, availability, &spent);
     if (!st)
-        st = host_open(lib, chip, availability, &p->host, why, cap);
-    if (st)
-        goto fail;
-    plan_names(lib, p, spent, missing);
-    if (p->names == 0) {
-        st = kb_cupti_refuse(why, cap, "the GPU has none of the counters of "
-                             "the set '%s'", set->name);
-        goto fail;
+        st = host_open(lib, chip, availability, &p->host);
+    if (!st) {
+        plan_names(lib, p, spent);
+        st = p->names == 0
+           ? kb_cupti_refuse(lib, "the GPU has none of the counters of the set "
+                             "'%s'", set->name)
+           : kb_cupti_done(lib, host_add(lib, p->host, p->name, p->names),
+                           "cuptiProfilerHostConfigAddMetrics");
     }
-    st = kb_cupti_done(lib, host_add(lib, p->host, p->name, p->names),
-                       "cuptiProfilerHostConfigAddMetrics", why, cap);
     if (!st)
-        st = plan_image(lib, p, why, cap);
+        st = plan_image(lib, p);
+    host_close(lib, spent);
     if (st)
-        goto fail;
-    host_close(lib, spent);
-    *out = p;
-    return KB_OK;
-fail:
-    host_close(lib, spent);
-    kb_cupti_plan_free(lib, p);
+        kb_cupti_plan_free(lib, p);
+    else
+        *out = p;
     return st;
 }
 
@@ -276,16 +254,17 @@ kb_status kb_cupti_host_passes(const char *chip, const struct kb_cupti_set *set,
 {
     struct kb_cupti_lib lib = { 0 };
     struct kb_cupti_plan *p = NULL;
-    const char *missing = NULL;
-    kb_status st = kb_cupti_lib_open(&lib, why, cap);
+    kb_status st = kb_cupti_lib_open(&lib);
+    if (!st) {
+        st = kb_cupti_plan_new(&lib, chip, NULL, set, &p);
+        if (!st && p->missing)
+            st = kb_cupti_refuse(&lib, "%s has no metric %s", chip, p->missing);
+        if (!st)
+            *passes = p->passes;
+        kb_cupti_plan_free(&lib, p);
+        st = st == KB_ENODEV ? KB_EINVAL : st;
+    }
     if (st)
-        return st;
-    st = kb_cupti_plan_new(&lib, chip, NULL, set, &p, &missing, why, cap);
-    if (!st && !missing)
-        *passes = p->passes;
-    kb_cupti_plan_free(&lib, p);
-    if (missing)
-        kb_cupti_refuse(why, cap, "%s has no metric %s", chip, missing);
-    return missing || st == KB_ENODEV ? KB_EINVAL : st;
+        snprintf(why, cap, "%s", lib.why);
+    return st;
 }
-

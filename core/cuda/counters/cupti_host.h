@@ -42,13 +42,14 @@
     X(cuptiRangeProfilerDecodeData)         \
     X(cuptiRangeProfilerGetCounterDataInfo)
 
-/* The library and its functions, called by their own names: lib->name(...). */
+/* The library, its functions, called by their own names: lib->name(...), and what
+ * was in the way last. */
 struct kb_cupti_lib {
     void *handle;
 #define X(name) __typeof__(name) *name;
     KB_CUPTI_FUNCTIONS(X)
 #undef X
-    char path[512];
+    char path[512], why[KB_CUPTI_WHY];
 };
 
 /* One set on one chip: what CUPTI needs to count it. */
@@ -58,6 +59,7 @@ struct kb_cupti_plan {
     CUpti_Profiler_Host_Object *host;
     const char *name[KB_CUPTI_METRICS];     /* those that exist here */
     size_t at[KB_CUPTI_METRICS];            /* and their places in the set */
+    const char *missing;                    /* the first that does not */
     size_t names, passes;
     uint8_t *config, *counters;
     size_t config_bytes, counters_bytes;
@@ -70,30 +72,37 @@ struct kb_cupti_plan {
         .structSize = CUpti_##type##_Params_STRUCT_SIZE, __VA_ARGS__        \
     }
 
-/* Both write a sentence and return ENODEV; done has a remedy for what can be
- * remedied, and is KB_OK when r is success. */
-kb_status kb_cupti_refuse(char *why, size_t cap, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-kb_status kb_cupti_done(const struct kb_cupti_lib *lib, CUptiResult r,
-                        const char *call, char *why, size_t cap);
+/* Calls a function of CUPTI with the parameters p, whose fields are set, and
+ * returns from this function with ENODEV and lib->why when it fails. */
+#define KB_CUPTI_TRY(lib, type, p, name, ...)                               \
+    KB_CUPTI_PARAMS(type, p, __VA_ARGS__);                                  \
+    KB_CUPTI_AGAIN(lib, p, name)
+#define KB_CUPTI_AGAIN(lib, p, name)                                        \
+    do {                                                                    \
+        kb_status tried = kb_cupti_done(lib, (lib)->name(&(p)), #name);     \
+        if (tried)                                                          \
+            return tried;                                                   \
+    } while (0)
+
+/* Both write a sentence into lib->why and return ENODEV; done has a remedy for
+ * what can be remedied, and is KB_OK when r is success. */
+kb_status kb_cupti_refuse(struct kb_cupti_lib *lib, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+kb_status kb_cupti_done(struct kb_cupti_lib *lib, CUptiResult r,
+                        const char *call);
 
 /* find opens the library alone, open looks its functions up as well. ENODEV: no
  * libcupti, or one without a function above. */
-KB_MUST_USE kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib, char *why,
-                                        size_t cap);
-KB_MUST_USE kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib, char *why,
-                                        size_t cap);
+KB_MUST_USE kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib);
+KB_MUST_USE kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib);
 
-/* Metrics the chip lacks are left out; *missing is the first of them.
+/* Metrics the chip lacks are left out; p->missing is the first of them.
  * availability is NULL offline. ENODEV: no such chip, or no metric left. */
-KB_MUST_USE kb_status kb_cupti_plan_new(const struct kb_cupti_lib *lib,
+KB_MUST_USE kb_status kb_cupti_plan_new(struct kb_cupti_lib *lib,
                                         const char *chip,
                                         const uint8_t *availability,
                                         const struct kb_cupti_set *set,
-                                        struct kb_cupti_plan **out,
-                                        const char **missing,
-                                        char *why, size_t cap);
-void kb_cupti_plan_free(const struct kb_cupti_lib *lib,
-                        struct kb_cupti_plan *p);
+                                        struct kb_cupti_plan **out);
+void kb_cupti_plan_free(struct kb_cupti_lib *lib, struct kb_cupti_plan *p);
 
 #endif

@@ -32,10 +32,9 @@ void kb_cupti_close(kb_cupti *c)
 }
 
 kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
-                           const struct kb_cupti_replay *replay,
-                           double *value)
+                           kb_cupti_replay *replay, void *arg, double *value)
 {
-    (void)c, (void)set, (void)replay, (void)value;
+    (void)c, (void)set, (void)replay, (void)arg, (void)value;
     return KB_ENODEV;
 }
 

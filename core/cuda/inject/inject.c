@@ -43,12 +43,17 @@ static struct recorder {
 } it = { .lock = PTHREAD_MUTEX_INITIALIZER, .home = KB_ACTIVITY_NOWHERE };
 
 /* Of the driver, which whoever loads this library has loaded as well. */
+#define DRIVER(X)                                                            \
+    X(cuCtxGetCurrent, (CUcontext *))                                        \
+    X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                \
+    X(cuMemFree_v2, (CUdeviceptr))                                           \
+    X(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))       \
+    X(cuStreamSynchronize, (CUstream))
+
 static struct driver {
-    CUresult (*cuCtxGetCurrent)(CUcontext *);
-    CUresult (*cuMemAlloc_v2)(CUdeviceptr *, size_t);
-    CUresult (*cuMemFree_v2)(CUdeviceptr);
-    CUresult (*cuMemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
-    CUresult (*cuStreamSynchronize)(CUstream);
+#define X(name, arguments) CUresult (*name) arguments;
+    DRIVER(X)
+#undef X
 } driver;
 
 static const CUpti_ActivityKind kinds[] = {
@@ -71,9 +76,8 @@ static const struct kb_symbol functions[] = {
 };
 
 static const struct kb_symbol calls[] = {
-#define X(name) { #name, offsetof(struct driver, name) },
-    X(cuCtxGetCurrent) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemsetD8Async)
-    X(cuStreamSynchronize)
+#define X(name, arguments) { #name, offsetof(struct driver, name) },
+    DRIVER(X)
 #undef X
 };
 
@@ -105,13 +109,18 @@ static int32_t narrow(uint64_t x)
     return x > INT32_MAX ? INT32_MAX : (int32_t)x;
 }
 
+/* What the records of all kinds have under the same names. */
+#define KEEP(r, of, what)                                                    \
+    (*(r) = (struct kb_activity){                                            \
+        .start_ns = (int64_t)(of)->start, .end_ns = (int64_t)(of)->end,      \
+        .kind = (what), .device = narrow((of)->deviceId),                    \
+        .stream = narrow((of)->streamId) })
+
 /* The fields read are those that every version of these structures begins
  * with: a library older than the headers writes fewer after them. */
 static void keep_kernel(const CUpti_ActivityKernel10 *k, struct kb_activity *r)
 {
-    r->kind = KB_ACTIVITY_KERNEL;
-    r->start_ns = (int64_t)k->start, r->end_ns = (int64_t)k->end;
-    r->device = narrow(k->deviceId), r->stream = narrow(k->streamId);
+    KEEP(r, k, KB_ACTIVITY_KERNEL);
     r->registers = k->registersPerThread;
     r->shared_bytes = k->staticSharedMemory + k->dynamicSharedMemory;
     r->local_bytes = narrow(k->localMemoryPerThread);
@@ -122,24 +131,20 @@ static void keep_kernel(const CUpti_ActivityKernel10 *k, struct kb_activity *r)
 
 static int keep(const CUpti_Activity *a, struct kb_activity *r)
 {
-    memset(r, 0, sizeof *r);
-    if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
-        || a->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
+    switch (a->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+    case CUPTI_ACTIVITY_KIND_KERNEL:
         keep_kernel((const void *)a, r);
-    } else if (a->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
-        const CUpti_ActivityMemcpy6 *m = (const void *)a;
-        r->kind = KB_ACTIVITY_COPY;
-        r->start_ns = (int64_t)m->start, r->end_ns = (int64_t)m->end;
-        r->device = narrow(m->deviceId), r->stream = narrow(m->streamId);
-    } else if (a->kind == CUPTI_ACTIVITY_KIND_MEMSET) {
-        const CUpti_ActivityMemset4 *m = (const void *)a;
-        r->kind = KB_ACTIVITY_FILL;
-        r->start_ns = (int64_t)m->start, r->end_ns = (int64_t)m->end;
-        r->device = narrow(m->deviceId), r->stream = narrow(m->streamId);
-    } else {
+        return 1;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        KEEP(r, (const CUpti_ActivityMemcpy6 *)(const void *)a, KB_ACTIVITY_COPY);
+        return 1;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        KEEP(r, (const CUpti_ActivityMemset4 *)(const void *)a, KB_ACTIVITY_FILL);
+        return 1;
+    default:
         return 0;
     }
-    return 1;
 }
 
 static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
@@ -171,12 +176,13 @@ int kb_inject_open(char *why, size_t cap)
 {
     if (it.open)
         return 0;
-    if (kb_cupti_lib_find(&it.lib, why, cap) != KB_OK)
-        return -1;
-    const char *missing = kb_toolkit_symbols(it.lib.handle, functions,
-        sizeof functions / sizeof *functions, &it);
-    if (missing) {
-        snprintf(why, cap, "%s has no %s", it.lib.path, missing);
+    kb_status st = kb_cupti_lib_find(&it.lib);
+    const char *missing = st ? NULL : kb_toolkit_symbols(it.lib.handle,
+        functions, sizeof functions / sizeof *functions, &it);
+    if (missing)
+        st = kb_cupti_refuse(&it.lib, "%s has no %s", it.lib.path, missing);
+    if (st) {
+        snprintf(why, cap, "%s", it.lib.why);
         return -1;
     }
     CUptiResult r = it.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
@@ -299,16 +305,10 @@ struct callbacks {
     void *arg;
 };
 
-static kb_status prepare(void *arg)
+static kb_status replay(void *arg, bool counted)
 {
     const struct callbacks *c = arg;
-    return c->prepare(c->arg) ? KB_ECRASH : KB_OK;
-}
-
-static kb_status launch(void *arg)
-{
-    const struct callbacks *c = arg;
-    return c->launch(c->arg) ? KB_ECRASH : KB_OK;
+    return (counted ? c->launch : c->prepare)(c->arg) ? KB_ECRASH : KB_OK;
 }
 
 int kb_inject_count(const char *set, int device, int (*before)(void *),
@@ -317,7 +317,6 @@ int kb_inject_count(const char *set, int device, int (*before)(void *),
 {
     const struct kb_cupti_set *s = kb_cupti_set(set);
     struct callbacks c = { before, call, arg };
-    const struct kb_cupti_replay replay = { prepare, launch, &c };
     CUcontext context = NULL;
     kb_cupti *profiler = NULL;
     if (!s || values < s->metrics || it.on) {
@@ -336,7 +335,7 @@ int kb_inject_count(const char *set, int device, int (*before)(void *),
         known = kb_cupti_known(profiler);
         kb_inject_know(known.image, known.bytes);
     }
-    kb_status st = kb_cupti_collect(profiler, s, &replay, value);
+    kb_status st = kb_cupti_collect(profiler, s, replay, &c, value);
     if (st)
         snprintf(why, cap, "%s", kb_cupti_why(profiler)[0]
                  ? kb_cupti_why(profiler) : kb_status_text(st));

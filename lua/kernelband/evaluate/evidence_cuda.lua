@@ -10,7 +10,7 @@
 --   evaluation  shapes[1] = { shape=, time_ns=, speedup= }
 --   facts       metrics = { key -> number } (keys of core/cuda/counters/cupti_sets.c,
 --                         nil where a counter gave nothing), or nil and why = text
---               entry   = { registers, shared_bytes, local_bytes, max_threads }
+--               entry   = { registers, shared_bytes, local_bytes }
 --               launch  = { grid, block, shared } of that entry
 --               device  = { sm_count, regs_per_sm, smem_per_sm,
 --                           max_threads_per_sm, max_blocks_per_sm, warp }

@@ -4,7 +4,6 @@
 --
 -- A loop is a branch backwards that can be reached from its target without leaving what lies
 -- between the two: code moved behind a kernel's end, which jumps back into it, is none.
-local core    = require "kernelband.core"
 local toolkit = require "kernelband.base.toolkit"
 
 local sass = {}
@@ -128,7 +127,7 @@ function sass.tool() return toolkit.program "nvdisasm" end
 -- Of a built object; nil where there is no nvdisasm, or it does not know what to do with it.
 function sass.of(object, kernel)
   local tool = sass.tool()
-  local text = tool and core.sass(object, tool)
+  local text = tool and object:text(tool)
   return text and sass.hot(text, kernel)
 end
 

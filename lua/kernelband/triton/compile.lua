@@ -147,7 +147,7 @@ function compile.build(s, source)
   if not launches then return nil, why, "EPLAN" end
   if not s.device then return { plan = launches, entries = entries } end
   local object
-  object, text, code = core.adopt(s.device, k.cubin)
+  object, text, code = s.device:build { cubin = k.cubin }
   if not object then return nil, text, code end
   return { object = object, plan = launches }
 end
