@@ -13,26 +13,28 @@
  * NULL as an absent field. A wrong number or type of arguments is a bug of the
  * script and raises; everything SQLite refuses is returned.
  */
-#include <stdbool.h>
+#include <string.h>
+
+#include <sqlite3.h>
 
 #include "bind.h"
-
 #include "system/store.h"
 
-KB_CLASS(store, kb_store_close);
-KB_CLASS(query, kb_query_free);
+KB_CLASS(store, sqlite3_close_v2);
+KB_CLASS(query, sqlite3_finalize);
 
 enum { WHY_BYTES = 512 };
 
-static kb_store *self(lua_State *L)
+static sqlite3 *self(lua_State *L)
 {
     return kb_bind_self(L, 1, &kb_class_store);
 }
 
-static int fail(lua_State *L, kb_store *store, kb_status st)
+static int fail(lua_State *L, sqlite3 *store)
 {
-    return st == KB_ESTORE ? kb_bind_fail_text(L, st, kb_store_error(store))
-                           : kb_bind_fail(L, st);
+    return (sqlite3_errcode(store) & 0xff) == SQLITE_NOMEM
+         ? kb_bind_fail(L, KB_ENOMEM)
+         : kb_bind_fail_text(L, KB_ESTORE, kb_store_error(store));
 }
 
 static int store_new(lua_State *L)
@@ -41,7 +43,7 @@ static int store_new(lua_State *L)
     const char *path = luaL_checkstring(L, 1);
     bool read = luaL_checkoption(L, 2, "write", modes) == 1;
     char why[WHY_BYTES];
-    kb_store **slot = kb_bind_new(L, &kb_class_store, 0);
+    sqlite3 **slot = kb_bind_new(L, &kb_class_store, 0);
     kb_status st = kb_store_open(path, read, why, sizeof why, slot);
     if (st == KB_ESTORE) {
         lua_pushfstring(L, "%s: %s", path, why);
@@ -50,121 +52,119 @@ static int store_new(lua_State *L)
     return st ? kb_bind_fail(L, st) : 1;
 }
 
-/* [.. v] -> [.. v]; the value at idx, which lives as long as it. */
-static struct kb_value value_at(lua_State *L, int idx)
+/* Binds the value at idx, which SQLite copies, to a parameter; its code. */
+static int bind_value(lua_State *L, sqlite3_stmt *q, int parameter, int idx)
 {
-    struct kb_value v = { .type = KB_STORE_NULL };
+    size_t n = 0;
+    const char *bytes;
     switch (lua_type(L, idx)) {
     case LUA_TNIL:
-        break;
+        return sqlite3_bind_null(q, parameter);
     case LUA_TBOOLEAN:
-        v.type = KB_STORE_INTEGER;
-        v.integer = lua_toboolean(L, idx);
-        break;
+        return sqlite3_bind_int(q, parameter, lua_toboolean(L, idx));
     case LUA_TNUMBER:
-        v.type = lua_isinteger(L, idx) ? KB_STORE_INTEGER : KB_STORE_REAL;
-        v.integer = lua_tointeger(L, idx);
-        v.real = lua_tonumber(L, idx);
-        break;
+        if (lua_isinteger(L, idx))
+            return sqlite3_bind_int64(q, parameter, lua_tointeger(L, idx));
+        return sqlite3_bind_double(q, parameter, lua_tonumber(L, idx));
     case LUA_TSTRING:
-        v.type = KB_STORE_TEXT;
-        v.bytes = lua_tolstring(L, idx, &v.n);
-        break;
-    default:
-        if (lua_istable(L, idx)
-            && lua_getfield(L, idx, "blob") == LUA_TSTRING) {   /* [.. blob] */
-            v.type = KB_STORE_BLOB;
-            v.bytes = lua_tolstring(L, -1, &v.n);
-            lua_replace(L, idx);
-            break;
+        bytes = lua_tolstring(L, idx, &n);
+        return sqlite3_bind_text64(q, parameter, bytes, n, SQLITE_TRANSIENT,
+                                   SQLITE_UTF8);
+    case LUA_TTABLE:
+        lua_pushliteral(L, "blob");
+        if (lua_rawget(L, idx) == LUA_TSTRING) {        /* [.. blob] */
+            bytes = lua_tolstring(L, -1, &n);
+            return sqlite3_bind_blob64(q, parameter, bytes, n,
+                                       SQLITE_TRANSIENT);
         }
-        luaL_argerror(L, idx, "nil, boolean, number, string or { blob = string } "
-                      "expected");
     }
-    return v;
+    return luaL_argerror(L, idx, "nil, boolean, number, string or "
+                         "{ blob = string } expected");
 }
 
-/* [store sql args..] -> [store sql args.. query]. *out is NULL with a status
- * when SQLite refuses. */
-static kb_status prepare(lua_State *L, kb_store *store, kb_query **out)
+/* [store sql args..] -> [.. query ..]. NULL when SQLite refuses. */
+static sqlite3_stmt *prepare(lua_State *L, sqlite3 *store)
 {
-    const char *sql = luaL_checkstring(L, 2);
-    int args = lua_gettop(L) - 2;
-    kb_query **slot = kb_bind_new(L, &kb_class_query, 0);
-    kb_status st = kb_query_new(store, sql, slot);
-    if (st == KB_EINVAL)
-        luaL_argerror(L, 2, "exactly one statement expected");
-    if (st)
-        return st;
-    size_t want = kb_query_parameters(*slot);
-    if ((size_t)args != want)
+    const char *tail, *sql = luaL_checkstring(L, 2);
+    int args = lua_gettop(L) - 2, code = SQLITE_OK;
+    sqlite3_stmt **slot = kb_bind_new(L, &kb_class_query, 0);
+    lua_insert(L, 3);                           /* [store sql query args..] */
+    if (sqlite3_prepare_v2(store, sql, -1, slot, &tail))
+        return NULL;
+    luaL_argcheck(L, *slot && !tail[strspn(tail, " \t\r\n;")], 2,
+                  "exactly one statement expected");
+    int want = sqlite3_bind_parameter_count(*slot);
+    if (args != want)
         luaL_error(L, "the statement has %d parameters, %d values were given",
-                   (int)want, args);
-    for (int i = 0; i < args && !st; i++) {
-        struct kb_value v = value_at(L, i + 3);
-        self(L);                        /* a metamethod may have closed it */
-        st = kb_query_bind(*slot, (size_t)i, &v);
-    }
-    *out = *slot;
-    return st;
+                   want, args);
+    for (int i = 1; i <= args && !code; i++)
+        code = bind_value(L, *slot, i, i + 3);
+    return code ? NULL : *slot;
+}
+
+/* Frees the statement that prepare made. */
+static void end_query(lua_State *L)
+{
+    sqlite3_finalize(kb_bind_take(L, 3, &kb_class_query));
 }
 
 static int store_exec(lua_State *L)
 {
-    kb_store *store = self(L);
-    kb_status st;
+    sqlite3 *store = self(L);
+    int code = SQLITE_ERROR;
     if (lua_gettop(L) == 2) {
-        st = kb_store_exec(store, luaL_checkstring(L, 2));
+        code = sqlite3_exec(store, luaL_checkstring(L, 2), NULL, NULL, NULL);
     } else {
-        kb_query *query = NULL;
-        st = prepare(L, store, &query);                 /* [.. query] */
-        bool row = true;
-        while (!st && row)
-            st = kb_query_step(query, &row);
-        kb_query_free(kb_bind_take(L, -1, &kb_class_query));
+        sqlite3_stmt *q = prepare(L, store);
+        while (q && (code = sqlite3_step(q)) == SQLITE_ROW)
+            ;
+        end_query(L);
     }
-    if (st)
-        return fail(L, store, st);
-    return kb_bind_push_integer(L, (lua_Integer)kb_store_changes(store));
+    if (code != SQLITE_OK && code != SQLITE_DONE)
+        return fail(L, store);
+    return kb_bind_push_integer(L, sqlite3_changes64(store));
 }
 
 static int store_last_id(lua_State *L)
 {
-    return kb_bind_push_integer(L, (lua_Integer)kb_store_last_id(self(L)));
+    return kb_bind_push_integer(L, sqlite3_last_insert_rowid(self(L)));
 }
 
-static void push_row(lua_State *L, kb_query *query)
+static void push_row(lua_State *L, sqlite3_stmt *q)
 {
-    struct kb_value v;
-    const char *name;
     lua_newtable(L);                                    /* [.. row] */
-    for (size_t c = 0; (name = kb_query_column(query, c, &v)); c++)
-        if (v.type == KB_STORE_INTEGER)
-            kb_bind_set_integer(L, name, (lua_Integer)v.integer);
-        else if (v.type == KB_STORE_REAL)
-            kb_bind_set_number(L, name, v.real);
-        else if (v.type != KB_STORE_NULL)
-            kb_bind_set_bytes(L, name, v.bytes, v.n);
+    for (int c = 0; c < sqlite3_column_count(q); c++) {
+        const char *name = sqlite3_column_name(q, c);
+        name = name ? name : "";
+        switch (sqlite3_column_type(q, c)) {
+        case SQLITE_NULL:
+            break;
+        case SQLITE_INTEGER:
+            kb_bind_set_integer(L, name, sqlite3_column_int64(q, c));
+            break;
+        case SQLITE_FLOAT:
+            kb_bind_set_number(L, name, sqlite3_column_double(q, c));
+            break;
+        default:
+            kb_bind_set_bytes(L, name, sqlite3_column_blob(q, c),
+                              (size_t)sqlite3_column_bytes(q, c));
+        }
+    }
 }
 
 static int store_rows(lua_State *L)
 {
-    kb_store *store = self(L);
-    kb_query *query = NULL;
-    kb_status st = prepare(L, store, &query);           /* [.. query] */
-    lua_replace(L, 2);
-    lua_settop(L, 2);                                   /* [store query] */
-    lua_newtable(L);                                    /* [store query rows] */
-    bool row = false;
-    if (!st)
-        st = kb_query_step(query, &row);
-    for (lua_Integer n = 1; !st && row; n++) {
-        push_row(L, query);
-        lua_rawseti(L, 3, n);
-        st = kb_query_step(query, &row);
+    sqlite3 *store = self(L);
+    int code = SQLITE_ERROR;
+    sqlite3_stmt *q = prepare(L, store);
+    lua_settop(L, 3);                                   /* [store sql query] */
+    lua_newtable(L);                                    /* [.. rows] */
+    for (lua_Integer n = 1; q && (code = sqlite3_step(q)) == SQLITE_ROW; n++) {
+        push_row(L, q);
+        lua_rawseti(L, 4, n);
     }
-    kb_query_free(kb_bind_take(L, 2, &kb_class_query));
-    return st ? fail(L, store, st) : 1;
+    end_query(L);
+    return code == SQLITE_DONE ? 1 : fail(L, store);
 }
 
 void kb_bind_store(lua_State *L)
