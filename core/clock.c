@@ -16,6 +16,11 @@ int64_t kb_clock_now_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t kb_clock_wall_ns(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
 int64_t kb_clock_own_ns(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);

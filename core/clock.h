@@ -16,6 +16,9 @@
 /* Nanoseconds since some moment before boot ended; never runs back. */
 int64_t kb_clock_now_ns(void);
 
+/* The calendar clock, since 1970: for dates, never for durations. */
+int64_t kb_clock_wall_ns(void);
+
 /* Processor time the calling thread has used. */
 int64_t kb_clock_own_ns(void);
 

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "system/io.h"
+
 static const uint64_t events[KB_PERF_EVENTS] = {
     PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS,
     PERF_COUNT_HW_CACHE_REFERENCES, PERF_COUNT_HW_CACHE_MISSES
@@ -46,9 +48,6 @@ kb_status kb_perf_read(const struct kb_perf *p, uint64_t value[KB_PERF_EVENTS])
 
 void kb_perf_close(struct kb_perf *p)
 {
-    for (int i = 0; i < KB_PERF_EVENTS; i++) {
-        if (p->fd[i] >= 0)
-            close(p->fd[i]);
-        p->fd[i] = -1;
-    }
+    for (int i = 0; i < KB_PERF_EVENTS; i++)
+        kb_io_close(&p->fd[i]);
 }

@@ -15,8 +15,8 @@ struct kb_perf {
     int fd[KB_PERF_EVENTS];
 };
 
-/* Counts pid's user-mode work from now on. ENODEV: not here, or not allowed;
- * then *p is closed. */
+/* Counts pid's user-mode work from now on; 0 is this thread's. ENODEV: not
+ * here, or not allowed (errno says why); then *p is closed. */
 KB_MUST_USE kb_status kb_perf_open(pid_t pid, struct kb_perf *p);
 
 /* Totals since open, scaled when the counters were shared. ENODEV: none. */

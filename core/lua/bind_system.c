@@ -1,19 +1,28 @@
 /* core.system - clocks, files, this machine. Files fail with nil, text, code,
  * where code is errno's name ("ENOENT", "ENOSPC") or a kb_status name. */
+#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
 
 #include "bind.h"
 #include "clock.h"
+#include "cpu/perf.h"
 #include "system/files.h"
 #include "system/host.h"
 #include "system/interrupt.h"
+#include "system/jail.h"
 
 enum { MAX_RANDOM_BYTES = 64 };
 static const size_t max_file_bytes = (size_t)256 << 20;
@@ -39,7 +48,7 @@ static int now_ns(lua_State *L)
 
 static int wall_s(lua_State *L)
 {
-    return kb_bind_push_number(L, kb_host_wall_s());
+    return kb_bind_push_number(L, (double)kb_clock_wall_ns() / 1e9);
 }
 
 static int sleep_ns(lua_State *L)
@@ -55,9 +64,8 @@ static int random_hex(lua_State *L)
     char text[2 * MAX_RANDOM_BYTES + 1];
     lua_Integer n = luaL_checkinteger(L, 1);
     luaL_argcheck(L, n >= 1 && n <= MAX_RANDOM_BYTES, 1, "must be 1 to 64");
-    kb_status st = kb_host_random(bytes, (size_t)n);
-    if (st)
-        return kb_bind_fail(L, st);
+    if (getentropy(bytes, sizeof bytes))
+        return kb_bind_fail(L, KB_ESYS);
     for (lua_Integer i = 0; i < n; i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     lua_pushlstring(L, text, 2 * (size_t)n);
@@ -186,12 +194,10 @@ static int temp_dir(lua_State *L)
 static int disk_free(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    uint64_t bytes = 0;
-    kb_status st = kb_host_disk_free_bytes(path, &bytes);
-    if (st)
-        return kb_bind_fail_about(L, st, path);
-    return kb_bind_push_integer(L, bytes > INT64_MAX ? INT64_MAX
-                                                     : (lua_Integer)bytes);
+    struct statvfs fs;
+    if (statvfs(path, &fs))
+        return kb_bind_fail_about(L, KB_ESYS, path);
+    return kb_bind_push_integer(L, (lua_Integer)(fs.f_bavail * fs.f_frsize));
 }
 
 static int is_tty(lua_State *L)
@@ -202,52 +208,94 @@ static int is_tty(lua_State *L)
     return 1;
 }
 
+/* Of the terminal behind stderr, else $COLUMNS, else 80. */
 static int columns(lua_State *L)
 {
-    return kb_bind_push_integer(L, kb_host_columns());
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return kb_bind_push_integer(L, size.ws_col);
+    const char *text = getenv("COLUMNS");
+    long n = text ? strtol(text, NULL, 10) : 0;
+    return kb_bind_push_integer(L, n > 0 && n < 10000 ? n : 80);
+}
+
+/* Processors this process may run on: one at least. In a cpuset they need not
+ * start at 0, nor follow one another. */
+static cpu_set_t usable_cpus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) || CPU_COUNT(&set) < 1) {
+        CPU_ZERO(&set);
+        CPU_SET(0, &set);
+    }
+    return set;
 }
 
 static int cpu_count(lua_State *L)
 {
-    return kb_bind_push_integer(L, kb_host_usable_cores());
+    cpu_set_t set = usable_cpus();
+    return kb_bind_push_integer(L, CPU_COUNT(&set));
 }
 
 static int cpus(lua_State *L)
 {
-    int id[KB_HOST_CPUS];
-    size_t n = kb_host_cpus(id, KB_HOST_CPUS);
-    lua_createtable(L, (int)n, 0);                      /* [ids] */
-    for (size_t i = 0; i < n; i++) {
-        lua_pushinteger(L, id[i]);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
+    cpu_set_t set = usable_cpus();
+    lua_Integer n = 0;
+    lua_newtable(L);                                    /* [ids] */
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET((size_t)i, &set)) {
+            lua_pushinteger(L, i);
+            lua_rawseti(L, -2, ++n);
+        }
     return 1;
+}
+
+/* [host] -> [host] */
+static void set_cpu_name(lua_State *L)
+{
+    char line[512], name[256] = "unknown";
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f)
+           && sscanf(line, "model name : %255[^\n]", name) != 1)
+        ;
+    if (f)
+        fclose(f);
+    kb_bind_set_text(L, "cpu", name);
 }
 
 static int host(lua_State *L)
 {
-    struct kb_host h;
-    kb_host_describe(&h);
+    struct utsname u = { .sysname = "unknown" };
+    struct kb_perf perf;
+    cpu_set_t set = usable_cpus();
+    uname(&u);
     lua_newtable(L);                                    /* [host] */
-    kb_bind_set_text(L, "cpu", h.cpu);
-    kb_bind_set_text(L, "kernel", h.kernel);
-    kb_bind_set_text(L, "libc", h.libc);
+    set_cpu_name(L);
+    lua_pushfstring(L, "%s %s %s", u.sysname, u.release, u.machine);
+    lua_setfield(L, -2, "kernel");
+    lua_pushfstring(L, "glibc %s", gnu_get_libc_version());
+    lua_setfield(L, -2, "libc");
     kb_bind_set_text(L, "compiler", __VERSION__);
     kb_bind_set_text(L, "sqlite", sqlite3_libversion());
-    kb_bind_set_integer(L, "cores", h.cores);
-    kb_bind_set_integer(L, "usable_cores", h.usable_cores);
-    kb_bind_set_integer(L, "landlock_abi", h.landlock_abi);
-    kb_bind_set_flag(L, "seccomp", h.seccomp);
-    kb_bind_set_flag(L, "root", h.root);
-    kb_bind_set_flag(L, "perf", h.perf_errno == 0);
-    if (h.perf_errno)
-        kb_bind_set_text(L, "perf_error", strerror(h.perf_errno));
+    kb_bind_set_integer(L, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+    kb_bind_set_integer(L, "usable_cores", CPU_COUNT(&set));
+    kb_bind_set_integer(L, "landlock_abi", kb_jail_landlock_abi());
+    kb_bind_set_flag(L, "seccomp", prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0);
+    kb_bind_set_flag(L, "root", geteuid() == 0);
+    bool counts = kb_perf_open(0, &perf) == KB_OK;
+    kb_bind_set_flag(L, "perf", counts);
+    if (!counts)
+        kb_bind_set_text(L, "perf_error", strerror(errno));
+    kb_perf_close(&perf);
     return 1;
 }
 
 static int has_library(lua_State *L)
 {
-    lua_pushboolean(L, kb_host_has_library(luaL_checkstring(L, 1)));
+    void *library = dlopen(luaL_checkstring(L, 1), RTLD_LAZY | RTLD_LOCAL);
+    if (library)
+        dlclose(library);
+    lua_pushboolean(L, library != NULL);
     return 1;
 }
 

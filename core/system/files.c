@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host.h"
 #include "io.h"
 
 enum { TEMP_TAIL_BYTES = 24 };
@@ -164,15 +163,14 @@ kb_status kb_files_write(const char *path, const void *data, size_t n)
     enum kb_files_kind kind = kb_files_kind(path);
     if (kind == KB_FILES_DIR || kind == KB_FILES_OTHER)
         return KB_EINVAL;
-    kb_status st = kb_host_random(&tag, sizeof tag);
-    if (st)
-        return st;
+    if (getentropy(&tag, sizeof tag))
+        return KB_ESYS;
     size_t room = strlen(path) + TEMP_TAIL_BYTES;
     char *temp = malloc(room);
     if (!temp)
         return KB_ENOMEM;
     snprintf(temp, room, "%s.%016llx", path, (unsigned long long)tag);
-    st = write_temp(temp, data, n);
+    kb_status st = write_temp(temp, data, n);
     if (!st && rename(temp, path)) {
         int saved = errno;
         unlink(temp);
