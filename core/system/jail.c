@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "io.h"
+
 /* ABI 4 and 6 additions, absent from Debian 12's header. */
 struct ruleset_attr {
     uint64_t handled_access_fs;
@@ -59,17 +61,16 @@ uint64_t kb_jail_mapped_bytes(void)
 
 kb_status kb_jail_limit(const struct kb_jail_limits *l)
 {
+    const struct { __rlimit_resource_t which; uint64_t value; } some[] = {
+        { RLIMIT_AS, l->memory_bytes }, { RLIMIT_STACK, l->stack_bytes },
+        { RLIMIT_CPU, l->cpu_s }, { RLIMIT_NOFILE, l->open_files },
+    };
     kb_status st = set_limit(RLIMIT_CORE, 0);
     if (!st)
         st = set_limit(RLIMIT_FSIZE, l->file_bytes);
-    if (!st && l->memory_bytes)
-        st = set_limit(RLIMIT_AS, l->memory_bytes);
-    if (!st && l->stack_bytes)
-        st = set_limit(RLIMIT_STACK, l->stack_bytes);
-    if (!st && l->cpu_s)
-        st = set_limit(RLIMIT_CPU, l->cpu_s);
-    if (!st && l->open_files)
-        st = set_limit(RLIMIT_NOFILE, l->open_files);
+    for (size_t i = 0; i < sizeof some / sizeof *some && !st; i++)
+        if (some[i].value)
+            st = set_limit(some[i].which, some[i].value);
     return st;
 }
 
@@ -96,10 +97,11 @@ int kb_jail_landlock_abi(void)
 
 static kb_status allow(int ruleset, const char *path, uint64_t access)
 {
-    struct landlock_path_beneath_attr rule = { .allowed_access = access };
-    rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
-    if (rule.parent_fd < 0)
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
         return errno == ENOENT ? KB_OK : KB_ESYS;
+    struct landlock_path_beneath_attr rule = { .allowed_access = access,
+                                               .parent_fd = fd };
     long rc = syscall(SYS_landlock_add_rule, ruleset,
                       LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     if (rc && errno == EINVAL) {        /* a plain file takes no folder rights */
@@ -109,9 +111,7 @@ static kb_status allow(int ruleset, const char *path, uint64_t access)
         rc = syscall(SYS_landlock_add_rule, ruleset,
                      LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     }
-    int saved = errno;
-    close(rule.parent_fd);
-    errno = saved;
+    kb_io_close(&fd);
     return rc ? KB_ESYS : KB_OK;
 }
 
@@ -147,47 +147,30 @@ kb_status kb_jail_files(const char *const *read, const char *const *write)
     if (!st && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
                 || syscall(SYS_landlock_restrict_self, set, 0)))
         st = KB_ESYS;
-    int saved = errno;
-    close(set);
-    errno = saved;
+    kb_io_close(&set);
     return st;
 }
 
-/* What a candidate may do: this table and nothing else. A call may be listed
- * more than once; every line allows it. One that this architecture lacks is
- * skipped, so one table serves them all. */
-enum { LOAD = KB_JAIL_IN_LOAD, RUN = KB_JAIL_IN_RUN, BOTH = LOAD | RUN };
-
-static const struct kb_jail_rule rules[] = {
+/* What a candidate may do: these calls, with any arguments, and those of
+ * allow_kernel. A call that this architecture lacks is skipped, so one table
+ * serves them all. */
+static const char *const always[] = {
     /* to end, to wait, to know the time and itself */
-    { "exit", BOTH, 0, { { 0 } } },          { "exit_group", BOTH, 0, { { 0 } } },
-    { "rt_sigreturn", BOTH, 0, { { 0 } } },  { "rt_sigprocmask", BOTH, 0, { { 0 } } },
-    { "futex", BOTH, 0, { { 0 } } },         { "sched_yield", BOTH, 0, { { 0 } } },
-    { "clock_gettime", BOTH, 0, { { 0 } } }, { "restart_syscall", BOTH, 0, { { 0 } } },
-    { "getpid", BOTH, 0, { { 0 } } },        { "gettid", BOTH, 0, { { 0 } } },
-    { "getrandom", BOTH, 0, { { 0 } } },
-    /* signals, to itself */
-    { "tgkill", BOTH, 1, { { 0, UINT64_MAX, KB_JAIL_SELF } } },
-    /* memory; once it runs anonymous and never to execute */
-    { "brk", BOTH, 0, { { 0 } } },           { "munmap", BOTH, 0, { { 0 } } },
-    { "mremap", BOTH, 0, { { 0 } } },        { "madvise", BOTH, 0, { { 0 } } },
-    { "mmap", LOAD, 0, { { 0 } } },          { "mprotect", LOAD, 0, { { 0 } } },
-    { "mmap", RUN, 2, { { 2, PROT_EXEC, 0 },
-                        { 3, MAP_ANONYMOUS, MAP_ANONYMOUS } } },
-    { "mprotect", RUN, 1, { { 2, PROT_EXEC, 0 } } },
-    /* what the dynamic linker needs, and the second filter */
-    { "openat", LOAD, 1, { { 2, O_ACCMODE, O_RDONLY } } },
-    { "read", LOAD, 0, { { 0 } } },          { "pread64", LOAD, 0, { { 0 } } },
-    { "fstat", LOAD, 0, { { 0 } } },         { "newfstatat", LOAD, 0, { { 0 } } },
-    { "statx", LOAD, 0, { { 0 } } },         { "lseek", LOAD, 0, { { 0 } } },
-    { "close", LOAD, 0, { { 0 } } },         { "readlink", LOAD, 0, { { 0 } } },
-    { "readlinkat", LOAD, 0, { { 0 } } },    { "access", LOAD, 0, { { 0 } } },
-    { "faccessat", LOAD, 0, { { 0 } } },     { "faccessat2", LOAD, 0, { { 0 } } },
-    { "getcwd", LOAD, 0, { { 0 } } },        { "seccomp", LOAD, 0, { { 0 } } },
-    { "prctl", LOAD, 1, { { 0, UINT64_MAX, PR_SET_NO_NEW_PRIVS } } },
+    "exit", "exit_group", "rt_sigreturn", "rt_sigprocmask", "futex",
+    "sched_yield", "clock_gettime", "restart_syscall", "getpid", "gettid",
+    "getrandom",
+    "brk", "munmap", "mremap", "madvise",               /* memory */
 #if KB_SANITIZED
-    { "sigaltstack", BOTH, 0, { { 0 } } },  /* its longjmp asks where that is */
+    "sigaltstack",                      /* its longjmp asks where that is */
 #endif
+    NULL
+};
+
+/* What the dynamic linker needs, and the second filter. */
+static const char *const loading[] = {
+    "mmap", "mprotect", "read", "pread64", "fstat", "newfstatat", "statx",
+    "lseek", "close", "readlink", "readlinkat", "access", "faccessat",
+    "faccessat2", "getcwd", "seccomp", NULL
 };
 
 /* What a compiler may not, of all there is. */
@@ -196,49 +179,52 @@ static const char *const build_denied[] = {
     "process_vm_writev", "bpf", "perf_event_open", "keyctl", "add_key",
     "request_key", "mount", "umount2", "unshare", "setns", "pivot_root",
     "kexec_load", "init_module", "finit_module", "userfaultfd",
-    "io_uring_setup", "open_by_handle_at", "memfd_create"
+    "io_uring_setup", "open_by_handle_at", "memfd_create", NULL
 };
 
-const struct kb_jail_rule *kb_jail_rules(size_t *n)
+static bool add_rule(scmp_filter_ctx f, uint32_t action, const char *call,
+                     unsigned conditions, const struct scmp_arg_cmp *only)
 {
-    *n = sizeof rules / sizeof *rules;
-    return rules;
+    int number = seccomp_syscall_resolve_name(call);
+    return number < 0
+        || !seccomp_rule_add_array(f, action, number, conditions, only);
 }
 
-static kb_status add_rule(scmp_filter_ctx f, const struct kb_jail_rule *r)
+static bool add_calls(scmp_filter_ctx f, uint32_t action,
+                      const char *const *calls)
 {
-    struct scmp_arg_cmp cmp[KB_JAIL_CONDITIONS];
-    int nr = seccomp_syscall_resolve_name(r->call);
-    if (nr == __NR_SCMP_ERROR || nr < 0)
-        return KB_OK;
-    for (uint32_t i = 0; i < r->conditions; i++) {
-        uint64_t want = r->condition[i].value == KB_JAIL_SELF
-                      ? (uint64_t)getpid() : r->condition[i].value;
-        cmp[i] = SCMP_CMP64(r->condition[i].arg, SCMP_CMP_MASKED_EQ,
-                            r->condition[i].mask, want);
-    }
-    return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, nr, r->conditions, cmp)
-         ? KB_ESYS : KB_OK;
+    while (*calls && add_rule(f, action, *calls, 0, NULL))
+        calls++;
+    return !*calls;
 }
 
-static kb_status add_rules(scmp_filter_ctx f, unsigned in)
+static bool allow_kernel(scmp_filter_ctx f, bool load)
 {
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules && !st; i++)
-        if (rules[i].in & in)
-            st = add_rule(f, &rules[i]);
-    return st;
-}
-
-static kb_status deny_build(scmp_filter_ctx f)
-{
-    for (size_t i = 0; i < sizeof build_denied / sizeof *build_denied; i++) {
-        int nr = seccomp_syscall_resolve_name(build_denied[i]);
-        if (nr != __NR_SCMP_ERROR && nr >= 0
-            && seccomp_rule_add_exact(f, SCMP_ACT_ERRNO(EPERM), nr, 0))
-            return KB_ESYS;
-    }
-    return KB_OK;
+#define ONLY(arg, mask, value) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, mask, value)
+    const struct {
+        enum { LOAD = 1, RUN = 2 } in;
+        const char *call;
+        unsigned conditions;
+        struct scmp_arg_cmp only[2];
+    } rules[] = {
+        /* signals, to itself */
+        { LOAD | RUN, "tgkill", 1,
+          { ONLY(0, UINT64_MAX, (uint64_t)getpid()) } },
+        /* once it runs memory is anonymous and never to execute */
+        { RUN, "mmap", 2, { ONLY(2, PROT_EXEC, 0),
+                            ONLY(3, MAP_ANONYMOUS, MAP_ANONYMOUS) } },
+        { RUN, "mprotect", 1, { ONLY(2, PROT_EXEC, 0) } },
+        { LOAD, "openat", 1, { ONLY(2, O_ACCMODE, O_RDONLY) } },
+        { LOAD, "prctl", 1, { ONLY(0, UINT64_MAX, PR_SET_NO_NEW_PRIVS) } },
+    };
+#undef ONLY
+    bool good = add_calls(f, SCMP_ACT_ALLOW, always)
+             && (!load || add_calls(f, SCMP_ACT_ALLOW, loading));
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && good; i++)
+        if (rules[i].in & (load ? LOAD : RUN))
+            good = add_rule(f, SCMP_ACT_ALLOW, rules[i].call,
+                            rules[i].conditions, rules[i].only);
+    return good;
 }
 
 kb_status kb_jail_calls(enum kb_jail_calls which)
@@ -247,17 +233,13 @@ kb_status kb_jail_calls(enum kb_jail_calls which)
     scmp_filter_ctx f = seccomp_init(build ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
     if (!f)
         return KB_ENOMEM;
-    kb_status st = build ? deny_build(f)
-                 : add_rules(f, which == KB_JAIL_LOAD ? LOAD : RUN);
-    if (!st) {
-        int rc = seccomp_load(f);
-        if (rc) {
-            errno = -rc;
-            st = KB_ESYS;
-        }
-    }
+    int rc = 0;
+    bool good = build ? add_calls(f, SCMP_ACT_ERRNO(EPERM), build_denied)
+              : allow_kernel(f, which == KB_JAIL_LOAD);
+    if (good && (rc = seccomp_load(f)))
+        errno = -rc;
     seccomp_release(f);
-    return st;
+    return good && !rc ? KB_OK : KB_ESYS;
 }
 
 char *kb_jail_call_name(int number)

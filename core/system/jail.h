@@ -51,21 +51,6 @@ KB_MUST_USE kb_status kb_jail_files(const char *const *read,
  * BUILD fails with EPERM. */
 KB_MUST_USE kb_status kb_jail_calls(enum kb_jail_calls which);
 
-/* The one table of what LOAD and RUN allow, for whoever wants to see or try it:
- * a call, in which of the two, and what its arguments must be: argument & mask
- * == value. */
-enum { KB_JAIL_IN_LOAD = 1, KB_JAIL_IN_RUN = 2, KB_JAIL_CONDITIONS = 2 };
-#define KB_JAIL_SELF UINT64_MAX         /* a value: this process's id */
-
-struct kb_jail_rule {
-    const char *call;
-    unsigned in;
-    uint32_t conditions;
-    struct { unsigned arg; uint64_t mask, value; } condition[KB_JAIL_CONDITIONS];
-};
-
-const struct kb_jail_rule *kb_jail_rules(size_t *n);
-
 /* The kernel's Landlock ABI version, 0 when there is none. */
 int kb_jail_landlock_abi(void);
 

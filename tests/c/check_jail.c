@@ -565,21 +565,24 @@ START_TEST(a_call_outside_the_list_raises_sigsys)
 END_TEST
 
 /* Every call of this architecture, with arguments that fit no condition: what
- * the table does not list without one is trapped, all the rest is not. */
+ * a jail does not allow without one is trapped, all the rest is not. */
 enum { CALLS = 470 };
 
-static bool listed_freely(int number, unsigned in)
+static const char *const free_to_run[] = {
+    "exit", "exit_group", "rt_sigreturn", "rt_sigprocmask", "futex", "sched_yield",
+    "clock_gettime", "restart_syscall", "getpid", "gettid", "getrandom", "brk",
+    "munmap", "mremap", "madvise", KB_SANITIZED ? "sigaltstack" : "getpid", NULL
+}, *const free_to_load[] = {
+    "mmap", "mprotect", "read", "pread64", "fstat", "newfstatat", "statx", "lseek",
+    "close", "readlink", "readlinkat", "access", "faccessat", "faccessat2", "getcwd",
+    "seccomp", NULL
+};
+
+static bool among(const char *name, const char *const *list)
 {
-    size_t n;
-    const struct kb_jail_rule *r = kb_jail_rules(&n);
-    for (size_t i = 0; i < n; i++) {
-        char *name = kb_jail_call_name(number);
-        bool same = name && strcmp(name, r[i].call) == 0;
-        free(name);
-        if (same && (r[i].in & in) && r[i].conditions == 0)
-            return true;
-    }
-    return false;
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list;
 }
 
 static int is_trapped_with_ones(void)
@@ -598,6 +601,8 @@ START_TEST(every_call_is_as_the_table_says)
     for (int number = 0; number < CALLS; number++) {
         char *name = kb_jail_call_name(number);
         bool known = name != NULL;
+        bool free_call = known && (among(name, free_to_run)
+                                   || (!_i && among(name, free_to_load)));
         free(name);
         if (!known || number == SYS_rt_sigreturn || number == SYS_seccomp)
             continue;
@@ -612,8 +617,6 @@ START_TEST(every_call_is_as_the_table_says)
         int wstatus = -1;
         ck_assert_int_eq(waitpid(pid, &wstatus, 0), pid);
         bool trapped_now = WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 77;
-        bool free_call = listed_freely(number, _i ? KB_JAIL_IN_RUN
-                                                  : KB_JAIL_IN_LOAD);
         ck_assert_msg(trapped_now != free_call, "call %d, jail %d: %s", number,
                       _i, trapped_now ? "trapped" : "allowed");
     }
