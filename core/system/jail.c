@@ -8,12 +8,12 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +34,8 @@ enum {
     FS_ABI1  = (1 << 13) - 1,
     FS_REFER = 1 << 13,                 /* ABI 2 */
     FS_TRUNC = 1 << 14,                 /* ABI 3 */
+    FS_OF_FILE = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
+               | LANDLOCK_ACCESS_FS_EXECUTE | FS_TRUNC,
     NET_TCP  = 3,                       /* bind and connect */
     SCOPES   = 3                        /* abstract sockets, signals */
 };
@@ -100,17 +102,13 @@ static kb_status allow(int ruleset, const char *path, uint64_t access)
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? KB_OK : KB_ESYS;
+    struct stat s;
+    if (!fstat(fd, &s) && !S_ISDIR(s.st_mode))
+        access &= FS_OF_FILE;
     struct landlock_path_beneath_attr rule = { .allowed_access = access,
                                                .parent_fd = fd };
     long rc = syscall(SYS_landlock_add_rule, ruleset,
                       LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-    if (rc && errno == EINVAL) {        /* a plain file takes no folder rights */
-        rule.allowed_access &= (uint64_t)(LANDLOCK_ACCESS_FS_READ_FILE
-            | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE
-            | FS_TRUNC);
-        rc = syscall(SYS_landlock_add_rule, ruleset,
-                     LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-    }
     kb_io_close(&fd);
     return rc ? KB_ESYS : KB_OK;
 }
@@ -120,23 +118,14 @@ kb_status kb_jail_files(const char *const *read, const char *const *write)
     int abi = kb_jail_landlock_abi();
     if (abi < 1)
         return KB_ENODEV;
-    struct ruleset_attr attr = { .handled_access_fs = FS_ABI1 };
-    uint64_t rw = FS_READ | FS_WRITE;
-    if (abi >= 2)
-        attr.handled_access_fs |= FS_REFER;
-    if (abi >= 3) {
-        attr.handled_access_fs |= FS_TRUNC;
-        rw |= FS_TRUNC;
-    }
-    if (abi >= 4)
-        attr.handled_access_net = NET_TCP;
-    if (abi >= 6)
-        attr.scoped = SCOPES;
-    size_t bytes = abi >= 6 ? sizeof attr
-                 : abi >= 4 ? offsetof(struct ruleset_attr, scoped)
-                 : offsetof(struct ruleset_attr, handled_access_net);
-
-    int set = (int)syscall(SYS_landlock_create_ruleset, &attr, bytes, 0);
+    struct ruleset_attr attr = {        /* an older kernel takes zeros */
+        .handled_access_fs = FS_ABI1 | (abi >= 2 ? (uint64_t)FS_REFER : 0)
+                           | (abi >= 3 ? (uint64_t)FS_TRUNC : 0),
+        .handled_access_net = abi >= 4 ? NET_TCP : 0,
+        .scoped = abi >= 6 ? SCOPES : 0
+    };
+    uint64_t rw = FS_READ | FS_WRITE | (attr.handled_access_fs & FS_TRUNC);
+    int set = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
     if (set < 0)
         return KB_ESYS;
     kb_status st = KB_OK;
