@@ -18,7 +18,7 @@
 #include "process.h"
 
 /* Read at one go, so that a flood keeps nobody from the clock. */
-enum { CHUNK = 65536, READS = 16 };
+enum { READS = 16 };
 
 /* Our ends of its pipes, -1 when closed. Nothing is written to LIFE: its end
  * tells the guard that we are gone. */
@@ -82,26 +82,6 @@ static int guard(void *arg)
 
 /* Starting --------------------------------------------------------------------- */
 
-/* A whole path for argv[0] into out; false with errno. */
-static bool find_program(const char *name, char out[PATH_MAX])
-{
-    if (strchr(name, '/'))
-        return realpath(name, out) != NULL;
-    const char *path = getenv("PATH");
-    int why = ENOENT;
-    for (const char *at = path ? path : "/usr/bin:/bin"; *at; ) {
-        size_t n = strcspn(at, ":");
-        int made = snprintf(out, PATH_MAX, "%.*s/%s", (int)n, n ? at : ".", name);
-        if (made < PATH_MAX && access(out, X_OK) == 0)
-            return true;
-        if (errno == EACCES)
-            why = EACCES;
-        at += n + (at[n] == ':');
-    }
-    errno = why;
-    return false;
-}
-
 static kb_status open_pipes(kb_child *c, int theirs[PIPES])
 {
     for (int i = 0; i < PIPES; i++)
@@ -122,7 +102,7 @@ static kb_status open_pipes(kb_child *c, int theirs[PIPES])
 static kb_status launch(kb_child *c, const struct kb_child_request *r)
 {
     extern char **environ;
-    char program[PATH_MAX];
+    char here[PATH_MAX], program[2 * PATH_MAX];
     const char *argv[KB_CHILD_WORDS + 1] = { NULL };
     int theirs[PIPES];
     size_t n = 0;
@@ -132,10 +112,10 @@ static kb_status launch(kb_child *c, const struct kb_child_request *r)
         return KB_EINVAL;
     if (n)
         memcpy(argv, r->argv, n * sizeof *argv);
-    if (!c->worker && !find_program(argv[0], program))
-        return KB_ESYS;
-    if (!c->worker)
-        argv[0] = program;
+    if (r->dir && n && strchr(argv[0], '/') && getcwd(here, sizeof here)) {
+        snprintf(program, sizeof program, "%s/%s", here, argv[0]);
+        argv[0] = argv[0][0] == '/' ? argv[0] : program;
+    }
     kb_status st = open_pipes(c, theirs);
     if (!st) {
         struct kb_process_spec spec = {
@@ -217,34 +197,26 @@ static void feed(kb_child *c)
     kb_io_close(&c->fd[IN]);
 }
 
-static kb_status keep_output(kb_child *c, const char *bytes, size_t n)
+/* Reads what is there. Of the output the first max_bytes are kept, of what it
+ * says to stderr the last. */
+static kb_status drain(kb_child *c, int which)
 {
-    size_t fits = c->max_bytes - c->output.used;
-    kb_status st = kb_bytes_add(&c->output, bytes, n > fits ? fits : n);
-    return st ? st : n > fits ? KB_EFULL : KB_OK;
-}
-
-static kb_status keep_errors(kb_child *c, const char *bytes, size_t n)
-{
-    kb_status st = kb_bytes_add(&c->errors, bytes, n);
-    if (!st && c->errors.used > c->max_errors)
-        kb_bytes_drop(&c->errors, c->errors.used - c->max_errors);
-    return st;
-}
-
-static kb_status drain(kb_child *c, int which,
-                       kb_status (*keep)(kb_child *, const char *, size_t))
-{
-    char chunk[CHUNK];
+    struct kb_bytes *b = which == OUT ? &c->output : &c->errors;
     for (int i = 0; i < READS && c->fd[which] >= 0; i++) {
-        ssize_t n = kb_io_read(c->fd[which], chunk, sizeof chunk);
-        if (n < 0 && errno == EAGAIN)
-            return KB_OK;
-        if (n <= 0)
-            kb_io_close(&c->fd[which]);
-        kb_status st = n > 0 ? keep(c, chunk, (size_t)n) : KB_OK;
-        if (st)
+        size_t n = 0;
+        kb_status st = kb_io_append(c->fd[which], b, &n);
+        if (st == KB_ENOMEM)
             return st;
+        if (st && errno == EAGAIN)
+            break;
+        if (n == 0)
+            kb_io_close(&c->fd[which]);
+        if (which == ERR && b->used > c->max_errors)
+            kb_bytes_drop(b, b->used - c->max_errors);
+        if (which == OUT && b->used > c->max_bytes) {
+            b->used = c->max_bytes;
+            return KB_EFULL;
+        }
     }
     return KB_OK;
 }
@@ -254,9 +226,9 @@ static void listen_to_command(kb_child *c)
     /* Before the pipes: what it wrote before its end is then in them. */
     bool ended = kb_io_poll(c->ended, POLLIN, 0) == KB_OK;
     feed(c);
-    kb_status st = drain(c, OUT, keep_output);
+    kb_status st = drain(c, OUT);
     if (!st)
-        st = drain(c, ERR, keep_errors);
+        st = drain(c, ERR);
     if (!st && !ended && kb_clock_now_ns() >= c->deadline_ns)
         st = KB_ETIME;
     if (st || ended)
@@ -266,24 +238,24 @@ static void listen_to_command(kb_child *c)
 /* Stops at the first whole frame: the pipe then holds the rest back. */
 static void read_frames(kb_child *c)
 {
-    char chunk[CHUNK];
-    size_t bytes;
-    while (!c->done && !kb_frame_first(&c->output, &bytes)) {
-        ssize_t n = kb_frame_broken(&c->output) ? 0
-                  : kb_io_read(c->fd[OUT], chunk, sizeof chunk);
-        if (n < 0 && errno == EAGAIN)
+    size_t n;
+    while (!c->done && !kb_frame_first(&c->output, &n)) {
+        kb_status st = KB_EWORKER;
+        if (!kb_frame_broken(&c->output))
+            st = kb_io_append(c->fd[OUT], &c->output, &n);
+        if (st == KB_ESYS && errno == EAGAIN)
             return;
-        c->done = n <= 0 || kb_frame_feed(&c->output, chunk, (size_t)n);
+        c->done = st || n == 0;
     }
 }
 
 kb_status kb_child_listen(kb_child *c)
 {
     size_t bytes;
-    kb_status st = drain(c, ERR, keep_errors);
+    kb_status st = drain(c, ERR);
     read_frames(c);
     if (c->done && !st)                 /* its last words came before its end */
-        st = drain(c, ERR, keep_errors);
+        st = drain(c, ERR);
     if (kb_frame_first(&c->output, &bytes))
         return KB_OK;
     return c->done ? KB_EWORKER : st ? st : KB_EEMPTY;

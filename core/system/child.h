@@ -29,8 +29,8 @@ enum { KB_CHILD_COMMAND_ERRORS = 65536, KB_CHILD_WORKER_ERRORS = 4096,
 typedef struct kb_child kb_child;
 
 struct kb_child_request {
-    const char *const *argv;    /* argv[0] with a / is a path from here; of a
-                                 * command one without is looked for in PATH */
+    const char *const *argv;    /* argv[0] with a / is a path from here, one
+                                 * without is looked for in PATH */
     const char *const *env;     /* "K=V" .., NULL; NULL: this process's */
     const char *dir;            /* NULL: this process's */
     bool worker;                /* the rest is for a command alone */

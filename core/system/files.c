@@ -97,15 +97,19 @@ kb_status kb_files_read(const char *path, size_t max_bytes, char **data,
 {
     struct kb_bytes b = { 0 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return KB_ESYS;
-    kb_status st = kb_io_read_all(fd, max_bytes, INT64_MAX, &b);
+    kb_status st = fd < 0 ? KB_ESYS : KB_OK;
+    for (size_t got = 1; !st && got && b.used <= max_bytes; )
+        st = kb_io_append(fd, &b, &got);
     kb_io_close(&fd);
+    if (!st && b.used > max_bytes) {
+        errno = EFBIG;
+        st = KB_ESYS;
+    }
     if (st) {
-        int saved = st == KB_EFULL ? EFBIG : errno;
+        int saved = errno;
         kb_bytes_free(&b);
         errno = saved;
-        return st == KB_EFULL ? KB_ESYS : st;
+        return st;
     }
     *data = b.at;
     *n = b.used;

@@ -14,20 +14,9 @@ bool kb_frame_broken(const struct kb_bytes *b)
     return b->used >= KB_FRAME_HEAD && announced(b->at) > KB_FRAME_MAX_BYTES;
 }
 
-kb_status kb_frame_feed(struct kb_bytes *b, const void *bytes, size_t n)
-{
-    size_t before = b->used;
-    kb_status st = kb_bytes_add(b, bytes, n);
-    if (!st && kb_frame_broken(b)) {
-        b->used = before;
-        return KB_EINVAL;
-    }
-    return st;
-}
-
 const unsigned char *kb_frame_first(const struct kb_bytes *b, size_t *n)
 {
-    if (b->used < KB_FRAME_HEAD)
+    if (b->used < KB_FRAME_HEAD || kb_frame_broken(b))
         return NULL;
     size_t body = announced(b->at);
     if (b->used - KB_FRAME_HEAD < body)
@@ -58,19 +47,15 @@ kb_status kb_frame_write(int fd, const void *bytes, size_t n,
 
 kb_status kb_frame_read(int fd, struct kb_bytes *b)
 {
-    unsigned char chunk[65536];
     size_t n;
     while (!kb_frame_first(b, &n)) {
         if (kb_frame_broken(b))
             return KB_EWORKER;
-        ssize_t r = kb_io_read(fd, chunk, sizeof chunk);
-        if (r < 0)
-            return KB_ESYS;
-        if (r == 0)
-            return b->used ? KB_EWORKER : KB_EEMPTY;
-        kb_status st = kb_frame_feed(b, chunk, (size_t)r);
+        kb_status st = kb_io_append(fd, b, &n);
         if (st)
-            return st == KB_EINVAL ? KB_EWORKER : st;
+            return st;
+        if (n == 0)
+            return b->used ? KB_EWORKER : KB_EEMPTY;
     }
     return KB_OK;
 }

@@ -13,13 +13,8 @@
 
 enum { KB_FRAME_HEAD = 4, KB_FRAME_MAX_BYTES = 64 << 20 };
 
-/* Appends n received bytes. EINVAL, and the buffer is as before, when the frame being
- * received announces more than KB_FRAME_MAX_BYTES: the stream is lost. */
-KB_MUST_USE kb_status kb_frame_feed(struct kb_bytes *b,
-                                    const void *bytes, size_t n);
-
-/* The payload of the first whole frame, or NULL when there is none yet. It
- * belongs to b and dies at the next feed, drop or free. */
+/* The payload of the first whole frame of what was received, or NULL when there
+ * is none yet. It belongs to b and dies at the next change of b. */
 const unsigned char *kb_frame_first(const struct kb_bytes *b,
                                     size_t *n);
 

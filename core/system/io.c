@@ -89,24 +89,18 @@ ssize_t kb_io_read(int fd, void *to, size_t n)
     return got;
 }
 
-kb_status kb_io_read_all(int fd, size_t most, int64_t deadline_ns,
-                         struct kb_bytes *b)
+kb_status kb_io_append(int fd, struct kb_bytes *b, size_t *n)
 {
-    for (;;) {
-        kb_status st = deadline_ns == INT64_MAX ? KB_OK
-                     : kb_io_poll(fd, POLLIN, deadline_ns);
-        if (!st)
-            st = kb_bytes_reserve(b, CHUNK);
-        if (st)
-            return st;
-        ssize_t n = kb_io_read(fd, b->at + b->used, CHUNK);
-        if (n <= 0)
-            return n ? KB_ESYS : KB_OK;
-        b->used += (size_t)n;
-        b->at[b->used] = '\0';
-        if (b->used > most)
-            return KB_EFULL;
-    }
+    kb_status st = kb_bytes_reserve(b, CHUNK);
+    if (st)
+        return st;
+    ssize_t got = kb_io_read(fd, b->at + b->used, CHUNK);
+    if (got < 0)
+        return KB_ESYS;
+    *n = (size_t)got;
+    b->used += *n;
+    b->at[b->used] = '\0';
+    return KB_OK;
 }
 
 /* A blocking pipe that poll calls ready takes PIPE_BUF bytes without blocking,

@@ -34,10 +34,9 @@ KB_MUST_USE kb_status kb_io_poll(int fd, short events, int64_t deadline_ns);
 /* read(2), begun again after a signal. */
 ssize_t kb_io_read(int fd, void *to, size_t n);
 
-/* Appends what comes until the end of the stream. EFULL: more than most bytes,
- * and those are in b; ETIME, ESYS, ENOMEM: what came before is in b. */
-KB_MUST_USE kb_status kb_io_read_all(int fd, size_t most, int64_t deadline_ns,
-                                     struct kb_bytes *b);
+/* Appends what one read gives, *n bytes; 0: the end of the stream. ENOMEM;
+ * ESYS with errno (EAGAIN: nothing there yet). */
+KB_MUST_USE kb_status kb_io_append(int fd, struct kb_bytes *b, size_t *n);
 
 /* Writes all of it, to a blocking descriptor or not. What fits is written even
  * after the deadline. ETIME, with a part perhaps written; ESYS with errno

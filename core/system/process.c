@@ -78,7 +78,7 @@ static void child(const struct kb_process_spec *spec, int report, pid_t parent)
             close(fd);
             _exit(spec->run(spec->arg));
         }
-        execve(spec->argv[0], (char *const *)spec->argv, env);
+        execvpe(spec->argv[0], (char *const *)spec->argv, env);
         why = errno;
     }
     ssize_t told = write(fd < 0 ? report : fd, &why, sizeof why);
@@ -143,26 +143,6 @@ kb_status kb_process_wait(pid_t pid, int64_t deadline_ns, int *wstatus)
     return KB_OK;
 }
 
-/* The session of a process, from field 6 of /proc/PID/stat; -1 if unknown. */
-static long session_of(const char *pid)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t n = kb_io_read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return -1;
-    text[n] = '\0';
-    const char *after = strrchr(text, ')');     /* the name may hold spaces */
-    long session = -1;
-    if (!after || sscanf(after + 1, " %*c %*d %*d %ld", &session) != 1)
-        return -1;
-    return session;
-}
-
 static void kill_session(pid_t leader)
 {
     DIR *proc = opendir("/proc");
@@ -171,7 +151,7 @@ static void kill_session(pid_t leader)
     for (struct dirent *e; (e = readdir(proc)); ) {
         int pid = 0;
         if (sscanf(e->d_name, "%d", &pid) == 1 && pid > 1 && pid != leader
-            && session_of(e->d_name) == (long)leader)
+            && getsid(pid) == leader)
             kill(pid, SIGKILL);
     }
     closedir(proc);
@@ -191,21 +171,19 @@ int kb_process_kill(pid_t pid, bool session)
 static kb_status drain(int fd, int64_t deadline_ns, char *out, size_t cap,
                        size_t *used)
 {
-    char chunk[4096];
+    char rest[4096];
     *used = 0;
     out[0] = '\0';
     for (;;) {
+        size_t room = cap - 1 - *used;
         kb_status st = kb_io_poll(fd, POLLIN, deadline_ns);
         if (st)
             return st;
-        ssize_t n = kb_io_read(fd, chunk, sizeof chunk);
+        ssize_t n = room ? kb_io_read(fd, out + *used, room)
+                         : kb_io_read(fd, rest, sizeof rest);
         if (n <= 0)
             return n ? KB_ESYS : KB_OK;
-        size_t keep = cap - 1 - *used;
-        if ((size_t)n < keep)
-            keep = (size_t)n;
-        memcpy(out + *used, chunk, keep);
-        *used += keep;
+        *used += room ? (size_t)n : 0;
         out[*used] = '\0';
     }
 }
@@ -245,8 +223,7 @@ void kb_process_clear(const char *dir)
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     if (!d) {
-        if (fd >= 0)
-            close(fd);
+        kb_io_close(&fd);
         return;
     }
     for (struct dirent *e; (e = readdir(d)); )

@@ -18,7 +18,8 @@
 enum { KB_PROCESS_FDS = 8 };
 
 struct kb_process_spec {
-    const char *const *argv;    /* argv[0] a path; NULL-terminated */
+    const char *const *argv;    /* argv[0] a path, or a name that is looked for
+                                 * in this process's PATH; NULL-terminated */
     const char *const *env;     /* "K=V", NULL-terminated; NULL for none */
     const char *dir;            /* cwd of the child; NULL: the parent's */
     int fd[KB_PROCESS_FDS];     /* become 0, 1, 2, ..; -1 opens /dev/null */
