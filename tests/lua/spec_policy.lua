@@ -159,9 +159,43 @@ t.test("a policy that loops for ever is stopped", function()
   t.raises("p.lua:7: step budget spent", p.choose, 0)
 end)
 
-t.test("new must return the three functions", function()
+t.test("of the hooks choose alone must be there, and a misspelt one is told", function()
   local p = load "return { name = 'p', defaults = {}, new = function() return {} end }"
-  t.raises("p.lua: new: missing field 'admit'", p.new, { strategies = {} })
+  t.raises("p.lua: new: missing field 'choose'", p.new, { strategies = {} })
+  local text = "return { name = 'p', defaults = {}, new = function() return { %s = function() end } end }"
+  p = load(text:format "choose = function() end, lern")
+  t.raises("unknown field 'lern' (did you mean 'learn'?)", p.new, { strategies = {} })
+  p = load [[return { name = "p", defaults = {}, new = function(_, ctx)
+    return { choose = function() return ctx.pool[1], 1 end } end }]].new { strategies = { {} } }
+  local slow, fast = { id = 1, speedup = 1 }, { id = 2, speedup = 3 }
+  p.admit(slow)
+  t.equal(p.choose(0) == slow, true)
+  p.admit(fast)
+  p.learn { n = 1, parent = slow, strategy = 1, reward = 1, child = fast }
+  t.equal(p.choose(0) == fast, true)
+end)
+
+t.test("ctx.pool is sorted by speed-up, and ctx.pending counts what is under way", function()
+  local p = load([[return { name = "p", defaults = {}, new = function(_, ctx)
+    return { choose = function()
+      local ids = {}
+      for i, kernel in ipairs(ctx.pool) do ids[i] = kernel.id end
+      local slow = ctx.pool[#ctx.pool]
+      ctx.log(table.concat(ids, " "), ctx.pending(), ctx.pending(slow), ctx.pending(nil, 2),
+              ctx.pending(slow, 2), ctx.pending(slow, 1))
+      return slow, 1
+    end } end }]])
+  local said = {}
+  local run = p.new { strategies = { {}, {} }, log = function(text) said[#said + 1] = text end }
+  local kernels = {}
+  for i, speedup in ipairs { 1, 3, 2, 3 } do
+    kernels[i] = { id = i, speedup = speedup }
+    run.admit(kernels[i])
+  end
+  run.choose(0)
+  run.choose(3, { { parent = kernels[1], strategy = 2 }, { parent = kernels[1], strategy = 2 },
+                  { parent = kernels[2], strategy = 2 } })
+  t.equal(said, { "2 4 3 1\t0\t0\t0\t0\t0", "2 4 3 1\t3\t2\t3\t2\t0" })
 end)
 
 t.test("a policy has arithmetic and no machine", function()

@@ -36,9 +36,9 @@ local rules = {
 }
 
 local hooks = {
-  { "admit", "function", doc = "function(kernel)" },
+  { "admit", "function", optional = true, doc = "function(kernel)" },
   { "choose", "function", doc = "function(pending, list) returning kernel, strategy index" },
-  { "learn", "function", doc = "function(pull)" },
+  { "learn", "function", optional = true, doc = "function(pull)" },
   { "prefer", "function", optional = true,
     doc = "function(points) returning the number of one, or nil" },
   { "remember", "function", optional = true, doc = "function() returning measured points" },
@@ -314,8 +314,8 @@ local function check_choice(where, kernel, index, terms, strategies, m)
   return original, i, terms and copy(terms)
 end
 
--- ctx as the policy sees it.
-local function inner_context(ctx, m)
+-- ctx as the policy sees it. pool: its kernels, fastest first; under_way: what choose was told.
+local function inner_context(ctx, m, pool, under_way)
   local originals, answers, index = m.originals, {}, {}
   local static, asked = ctx.static, ctx.open
   for i = 1, #ctx.strategies do index[i] = i end
@@ -340,6 +340,14 @@ local function inner_context(ctx, m)
     local original = m.original(kernel)
     if ctx.moves and original then return ctx.moves(original, i) end
   end
+  -- How many pulls are under way: of a kernel, of a strategy, of the pair; nil stands for any.
+  local function pending(kernel, i)
+    local n = 0
+    for _, e in ipairs(under_way.list) do
+      if (not kernel or e.parent == kernel) and (not i or e.strategy == i) then n = n + 1 end
+    end
+    return n
+  end
   -- Into the journal, as print would show it.
   local function log(...)
     local words = table.pack(...)
@@ -351,14 +359,22 @@ local function inner_context(ctx, m)
     if ctx.log then ctx.log(table.concat(words, "\t"):sub(1, most_logged)) end
   end
   local own = {}                        -- the engine's: they change no list they are given
-  return fence.freeze {
+  local inner = fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open, log = log, surrogate = function(options)
+    open = open, pending = pending, log = log, surrogate = function(options)
       local model = surrogate.new(options, moves, ctx.memory, #ctx.strategies)
       own[model.prefer] = true
       return model
     end,
-  }, own
+  }
+  rawset(inner, "pool", pool)           -- the policy's own kernels, not read-only ones
+  return inner, own
+end
+
+local function insert_sorted(list, kernel)
+  local at = #list + 1
+  while at > 1 and list[at - 1].speedup < kernel.speedup do at = at - 1 end
+  table.insert(list, at, kernel)
 end
 
 local function start(def, params, file, ctx)
@@ -369,7 +385,8 @@ local function start(def, params, file, ctx)
     for _, name in ipairs(list) do live[name] = value(name, pull) end
   end
   at_pull(1)
-  local context, own = inner_context(ctx, m)
+  local pool, under_way = {}, { list = {} }
+  local context, own = inner_context(ctx, m, pool, under_way)
   local inner = fence.call(call_steps, def.new, live, context)
   local p = schema.check(inner, hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
@@ -380,7 +397,8 @@ local function start(def, params, file, ctx)
 
   function running.admit(kernel)
     local c = m.copy_of(kernel)
-    fence.call(call_steps, p.admit, c)
+    insert_sorted(pool, c)
+    if p.admit then fence.call(call_steps, p.admit, c) end
     kernel.note = c.note
   end
 
@@ -392,7 +410,7 @@ local function start(def, params, file, ctx)
       waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy,
                       params = copy(e.params) }
     end
-    n = n + 1
+    n, under_way.list = n + 1, waiting
     if list[1] then at_pull(n) end
     local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
     return check_choice(where, kernel, i, terms, ctx.strategies, m)
@@ -413,7 +431,7 @@ local function start(def, params, file, ctx)
   end or nil
 
   function running.learn(pull)
-    fence.call(call_steps, p.learn, m.pull(pull))
+    if p.learn then fence.call(call_steps, p.learn, m.pull(pull)) end
   end
 
   -- At the end of a search that was not broken off: true | nil, why nothing was saved. What was
