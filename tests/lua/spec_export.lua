@@ -4,10 +4,10 @@ local t = require "harness"
 local core = require "kernelband.core"
 local export = require "kernelband.report.export"
 local import = require "kernelband.report.import"
-local journal = require "kernelband.report.journal"
 local journals = require "journals"
 local json = require "kernelband.base.json"
 local report = require "kernelband.report"
+local run = require "kernelband.store.run"
 local worlds = require "worlds"
 
 local exe = core.system.exe()
@@ -21,7 +21,7 @@ end
 
 local function text_of(folder, format)
   local out = {}
-  local j <close> = journal.open(folder)
+  local j <close> = run.reader(folder, "anyway")
   local ok, why = export[format](j, function(s) out[#out + 1] = s end)
   return table.concat(out), ok, why
 end
@@ -147,7 +147,7 @@ end
 
 t.test("a file of another tool: its first valid configuration is the baseline", function()
   local folder = import_text(foreign)
-  local j <close> = journal.open(folder)
+  local j <close> = run.reader(folder, "anyway")
   local kernels = j:rows "SELECT id, parent, speedup, source FROM kernels ORDER BY id"
   t.equal(#kernels, 2)
   t.equal(kernels[1].source, "x = 2\n")

@@ -67,73 +67,15 @@ end
 
 -- Formats ------------------------------------------------------------------------
 
-local function format_1()
-  local dir = folder() .. "/one"
-  assert(core.system.mkdir_p(dir))
-  local db = assert(core.store(dir .. "/run.db"))
-  assert(db:exec "PRAGMA foreign_keys = OFF")
-  assert(db:exec(assert(core.system.read_file "tests/runs/format1.sql")))
-  db:close()
-  return dir
-end
-
--- policies/random.lua as it was when that run was made.
-local random_of_old = [[
-return { name = "random", defaults = {}, new = function(_, ctx)
-  local kernels = {}
-  return {
-    admit = function(kernel) kernels[#kernels + 1] = kernel end, learn = function() end,
-    choose = function()
-      local open = {}
-      for _, kernel in ipairs(kernels) do
-        for i = 1, #ctx.strategies do
-          if ctx.open(kernel, i) then open[#open + 1] = { kernel, i } end
-        end
-      end
-      if #open == 0 then return nil end
-      local pick = open[1 + ctx.rng:below(#open)]
-      return pick[1], pick[2]
-    end } end }]]
-
-t.test("a run of format 1 is read as it stands", function()
-  local dir = format_1()
-  local r = run.reader(dir)
-  t.equal(#r:pulls(), 14)
-  t.equal(r:pulls()[3].tokens_in, 0)
-  t.equal(r:experiment().identity.task, "synthetic-5")
-  t.equal(r:experiment().hashes, {})
-  t.equal(#r:evaluations "pull", 14)
-  t.equal(r:evaluations("baseline")[1].verdict, "ok")
-  t.equal(r:evaluations("baseline")[1].evaluation.speedup, 1)
-  t.equal({ #r:calls(), #r:profiles() }, { 0, 0 })
-  r:close()
-  t.equal(rows(dir, "PRAGMA user_version"), { { user_version = 1 } })
-end)
-
-t.test("a run of format 1 is brought to format 2 and gone on with", function()
-  local dir, policy = format_1(), worlds.file("%s", random_of_old)
-  local function options(out)
-    return { task = kb.synthetic { seed = 5 }, seed = 2, budget = { steps = 20 }, out = out,
-             policy = policy }
+t.test("a journal of another format is refused, and so is what is none", function()
+  local dir = folder() .. "/run"
+  kb.search { task = kb.synthetic { seed = 5 }, budget = { steps = 2 }, out = dir, quiet = true }
+  for _, version in ipairs { 1, 9 } do
+    local db = assert(core.store(dir .. "/run.db"))
+    assert(db:exec("PRAGMA user_version = " .. version))
+    db:close()
+    t.raises("has format " .. version, run.reader, dir)
   end
-  run.resuming(dir)
-  local r = kb.search(options(dir))
-  local fresh = kb.search(options(folder()))
-  t.equal(r.rows, fresh.rows)
-  t.equal(rows(dir, "PRAGMA user_version"), { { user_version = 2 } })
-  t.equal(rows(dir, "PRAGMA integrity_check"), { { integrity_check = "ok" } })
-  t.equal(#rows(dir, "PRAGMA foreign_key_check"), 0)
-  t.equal(#rows(dir, "SELECT 1 FROM kernels WHERE hash IS NULL"), 0)
-  t.equal(rows(dir, "SELECT count(*) AS n FROM pulls"), { { n = 20 } })
-  t.contains(rows(dir, "SELECT text FROM events WHERE kind = 'warning'")[1].text, "format")
-end)
-
-t.test("a journal of a format to come is refused, and so is what is none", function()
-  local dir = format_1()
-  local db = assert(core.store(dir .. "/run.db"))
-  db:exec "PRAGMA user_version = 9"
-  db:close()
-  t.raises("has format 9", run.reader, dir)
   write(dir .. "/run.db", "this is no database, whatever its name says of it")
   t.raises("not a SQLite database", run.reader, dir)
   t.raises("holds no run", run.reader, "/nowhere")

@@ -53,7 +53,7 @@ end
 
 -- A run's kernels as a row; shares are filled in when all runs are known.
 local function load_run(folder, out)
-  local reader <close> = require("kernelband.store.run_reader").open(folder)
+  local reader <close> = require("kernelband.store.run").reader(folder)
   local e, best, top = reader:experiment(), {}, 0
   local identity = e and e.identity or {}
   for _, k in ipairs(reader:kernels()) do

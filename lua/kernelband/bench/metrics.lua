@@ -108,7 +108,7 @@ end
 -- looked at again at the end, these alone count, with that look's figure: what is slower
 -- was seen once only, and no kernel is left where all of them fell.
 function metrics.row(folder)
-  local reader <close> = require("kernelband.store.run_reader").open(folder)
+  local reader <close> = require("kernelband.store.run").reader(folder)
   local e = reader:experiment()
   local identity = e and e.identity or {}
   local row = { task = identity.task or folder, verdict = "no kernel", run = folder,

@@ -1,7 +1,7 @@
 -- kernelband export RUN - a run for other tools.
 local export  = require "kernelband.report.export"
-local journal = require "kernelband.report.journal"
 local options = require "kernelband.cli.options"
+local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 
 local usage = "kernelband export RUN --jsonl|--csv|--t4|--sft [-o FILE]"
@@ -31,7 +31,7 @@ return {
       chosen = opt[name] and name or chosen
     end
     if not chosen then schema.raise("kernelband: which format?\nusage: %s", usage) end
-    local j <close> = journal.open(rest[1])
+    local j <close> = run.reader(rest[1], "anyway")
     if j.damage then io.stderr:write("kernelband: ", j.damage, "\n") end
     local function must(done, why)
       if not done then schema.stop("kernelband export: " .. why) end

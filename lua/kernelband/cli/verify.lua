@@ -17,24 +17,6 @@ local usage = "kernelband verify RUN [--json] [--strict] [--device cpu|cpu:N|cud
 local slack = math.log(1.1)
 local most_times = 3                    -- a busy machine may say less once; every time is told
 
--- The kernel a run reports and the evaluation its figure is from: of the confirmation that
--- stands, else the best of the pool; where what was looked at again fell, the baseline.
-local function winner(reader)
-  local kernels, best = {}, nil
-  for _, k in ipairs(reader:kernels()) do
-    kernels[k.id] = k
-    if not best or k.speedup_low > math.max(1, best.speedup_low) then best = k end
-  end
-  local looks = reader:evaluations "confirm"
-  local look = verdict.winner(looks)
-  if look and kernels[look.kernel] then return kernels[look.kernel], look.evaluation, true end
-  if #looks > 0 then best = kernels[1] end
-  for _, row in ipairs(best and reader:evaluations() or {}) do
-    if row.kernel == best.id and row.evaluation then return best, row.evaluation, false end
-  end
-  return best, nil, false
-end
-
 local function figures(e)
   return { speedup = e.speedup, low = e.speedup_low, high = e.speedup_high, time_ns = e.time_ns,
            baseline_ns = e.baseline_ns }
@@ -54,13 +36,13 @@ local function disagreement(old, out, same_machine)
 end
 
 local function note_differences(experiment, machine, say)
-  local then_ = type(experiment.machine) == "table" and experiment.machine.device or {}
+  local then_ = experiment.machine.device or {}
   for _, what in ipairs { "compiler", "flags", "driver" } do
     local a, b = then_[what], machine[what]
     if a and b and a ~= b then say(("%s then: %s; now: %s"):format(what, a, b)) end
   end
   local host = core.system.host()
-  local old_cpu = type(experiment.machine) == "table" and experiment.machine.cpu
+  local old_cpu = experiment.machine.cpu
   local same = machine.language == "c" and old_cpu == host.cpu
                or machine.language == "cuda" and then_.name == machine.name
   if not same then
@@ -76,17 +58,18 @@ local function verify(folder, opt, dir)
   local function say(text) report.notes[#report.notes + 1] = text end
   local t, why = archive.restore_task(reader, dir, task.load)
   if not t then schema.raise("%s: %s", folder, why) end
-  local kernel, recorded, confirmed = winner(reader)
-  if not kernel then schema.raise("%s: there is no kernel in it", folder) end
+  local winner = verdict.winner(reader)
+  if not winner then schema.raise("%s: there is no kernel in it", folder) end
+  local kernel, recorded = winner.kernel, winner.row and winner.row.evaluation
   if type(recorded) ~= "table" then
     schema.raise("%s: kernel %d has no evaluation", folder, kernel.id)
   end
   local experiment = reader:experiment()
-  local then_ = type(experiment.machine) == "table" and experiment.machine.device or {}
+  local then_ = experiment.machine.device or {}
   local name = opt.device or (then_.language == "cuda" and "cuda:0" or "cpu")
   local device = evaluate.device(name)
   local same = note_differences(experiment, device:describe(), say)
-  if not confirmed then say "the run did not confirm this kernel itself" end
+  if not winner.confirmed then say "the run did not confirm this kernel itself" end
   local s = evaluate.open(t, device)
   local out, less
   for _ = 1, most_times do

@@ -5,6 +5,7 @@
 local chart = require "kernelband.report.chart"
 local cjson = require "cjson"
 local core  = require "kernelband.core"
+local format = require "kernelband.store.run_format"
 local json  = require "kernelband.base.json"
 
 local export = {}
@@ -59,7 +60,7 @@ function export.jsonl(j, write)
     write(encode(row) .. "\n")
   end
   local e = j:experiment()
-  e.format = j.format
+  e.format = format.version
   line("experiment", e)
   for _, row in ipairs(j:rows "SELECT * FROM kernels WHERE id = 1") do
     row.params = decode(row.params)

@@ -5,7 +5,7 @@
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local exchanges = require "kernelband.report.exchanges"
-local journal = require "kernelband.report.journal"
+local run     = require "kernelband.store.run"
 local verdict = require "kernelband.evaluate.verdict"
 
 local model = {}
@@ -101,12 +101,11 @@ local function kernel(m, id)
   return k.id and k or nil
 end
 
-local function evaluation(m, sql, ...)
-  local r = one(m, "SELECT id, kind, json FROM evaluations WHERE " .. sql
-                   .. " ORDER BY id DESC LIMIT 1", ...)
-  local e = decode(r.json)
-  if not e then return nil end
-  e.row, e.kind = r.id, r.kind
+-- What a row of the table evaluations says, with its number and kind; nil where it is broken.
+local function evaluation(row)
+  local e = row and row.evaluation
+  if type(e) ~= "table" then return nil end
+  e.row, e.kind = row.id, row.kind
   e.shapes = type(e.shapes) == "table" and e.shapes or {}
   return e
 end
@@ -114,19 +113,13 @@ end
 -- The confirmed kernel, else the best so far; and the figures that stand for it. Where
 -- none stood that was looked at again, it is the baseline.
 local function winner(m)
-  local looks = rows(m, "SELECT kernel, json FROM evaluations WHERE kind = 'confirm' ORDER BY id")
-  for _, look in ipairs(looks) do look.evaluation = decode(look.json) end
-  local best = verdict.winner(looks) or #looks == 0 and m.curve[#m.curve] or {}
-  m.baseline = kernel(m, 1)
-  m.winner = m.baseline and (kernel(m, best.kernel or best.id or 1) or m.baseline)
-  m.confirmed = #looks > 0
-  if not m.baseline then return end     -- it has not been measured yet
-  m.baseline_evaluation = evaluation(m, "kind = 'baseline'")
-  local w = m.winner
-  m.evaluation = w.id == 1 and m.baseline_evaluation
-                 or evaluation(m, "pull = ? AND kernel = ?", w.pull, w.id)
-  m.final = w.id > 1 and m.confirmed and evaluation(m, "kind = 'confirm' AND kernel = ?", w.id)
-            or m.evaluation or { shapes = {} }
+  local found = verdict.winner(m.journal)
+  if not found then return end          -- the baseline has not been measured yet
+  local w = found.kernel
+  m.winner, m.baseline, m.confirmed = w, kernel(m, 1), found.confirmed
+  m.baseline_evaluation = evaluation(m.journal:evaluations("baseline")[1])
+  m.evaluation = evaluation(found.search_row)
+  m.final = evaluation(found.row) or { shapes = {} }
   for _, name in ipairs { "speedup", "speedup_low", "speedup_high" } do
     if type(m.final[name]) ~= "number" then m.final[name] = w[name] end
   end
@@ -138,19 +131,6 @@ local function winner(m)
   end
 end
 
--- rho, h or the DRAM bytes moved of a kernel, wherever the format keeps them.
-local function evidence_sql(m, what)
-  if m.format > 1 then
-    local column = what == "moved" and "CASE WHEN json_valid(profile) THEN "
-      .. "json_extract(profile, '$.traffic.dram_bytes') END" or what
-    return ("(SELECT %s FROM profiles WHERE kernel = k.id)"):format(column)
-  end
-  return ("(SELECT json_extract(e.json, '$.%s') FROM evaluations e WHERE "
-          .. "e.kind = CASE WHEN k.id = 1 THEN 'baseline' ELSE 'pull' END "
-          .. "AND e.pull IS k.pull AND json_valid(e.json) LIMIT 1)"):format(
-          what == "moved" and "profile.traffic.dram_bytes" or "evidence." .. what)
-end
-
 -- A sample of the pool with its features; those on the path always.
 local function sample(m)
   local stride = math.max(1, math.ceil(m.kernels / DOTS))
@@ -158,11 +138,11 @@ local function sample(m)
   for i, k in ipairs(m.path or {}) do keep[i] = ("%d"):format(k.id) end
   m.sample = rows(m, ([[WITH c AS (SELECT parent, cluster, max(n) FROM pulls
       WHERE cluster IS NOT NULL GROUP BY parent)
-    SELECT k.id, k.speedup, k.strategy, %s AS rho, %s AS h,
-    %s AS moved, c.cluster
-    FROM kernels k LEFT JOIN c ON c.parent = k.id
-    WHERE k.id %% %d = 0 OR k.id IN (%s) ORDER BY k.id]]):format(evidence_sql(m, "rho"),
-    evidence_sql(m, "h"), evidence_sql(m, "moved"), stride, table.concat(keep, ",")))
+    SELECT k.id, k.speedup, k.strategy, f.rho, f.h, CASE WHEN json_valid(f.profile)
+      THEN json_extract(f.profile, '$.traffic.dram_bytes') END AS moved, c.cluster
+    FROM kernels k LEFT JOIN c ON c.parent = k.id LEFT JOIN profiles f ON f.kernel = k.id
+    WHERE k.id %% %d = 0 OR k.id IN (%s) ORDER BY k.id]]):format(stride,
+    table.concat(keep, ",")))
   for _, s in ipairs(m.sample) do s.rho, s.h = decode(s.rho), decode(s.h) end
 end
 
@@ -347,9 +327,9 @@ local function collect(m)
 end
 
 local function open(folder, how)
-  local j = journal.open(folder, how)
+  local j = run.reader(folder, how or "anyway")
   return { folder = j.folder, name = j.folder:match "([^/]+)$" or j.folder, journal = j,
-           format = j.format, damage = j.damage }
+           damage = j.damage }
 end
 
 -- Everything of the run in a folder, or what is left of it; raises when there is none.

@@ -112,7 +112,7 @@ function origin.section(m)
     { "task", m.task }, { "policy", m.policy }, { "generator", m.generator },
     { "seed", ("%d"):format(m.seed) },
     { "kernelband", e.version or "not recorded" },
-    { "journal", ("run.db, format %d"):format(m.format) },
+    { "journal", ("run.db, format %d"):format(require("kernelband.store.run_format").version) },
     { "processor", e.machine.cpu or "-" },
     { "device", m.device and tostring(m.device.name) or e.options.device or "-" },
     { "system", ("%s, %s"):format(tostring(e.machine.kernel or "-"),

@@ -31,33 +31,36 @@ local function files_of(t)
   return out
 end
 
--- The hash under which the store has these bytes; they are put there when they
--- are not. A hash that other bytes have already gets a number.
-local function keep(store, bytes)
+-- The hash under which db's table blobs has these bytes; they are put there when they are
+-- not. Equal texts are kept once, and a hash that other bytes have already gets a number.
+function archive.blob(db, bytes)
   local plain = core.system.hash(bytes)
   local hash, n = plain, 1
   while true do
-    local rows = assert(store:rows("SELECT bytes FROM blobs WHERE hash = ?", hash))
-    if rows[1] and rows[1].bytes == bytes then return hash end
+    local rows = assert(db:rows("SELECT bytes FROM blobs WHERE hash = ?", hash))
     if not rows[1] then
-      assert(store:exec("INSERT INTO blobs VALUES (?, ?)", hash, { blob = bytes }))
-      return hash
+      assert(db:exec("INSERT INTO blobs VALUES (?, ?)", hash, { blob = bytes }))
     end
+    if not rows[1] or rows[1].bytes == bytes then return hash end
     n = n + 1
     hash = plain .. "-" .. n
   end
 end
 
+-- Notes in the experiment's row under which hash, or hashes, something is kept.
+local function note(db, name, value)
+  assert(db:exec("UPDATE experiment SET hashes = json_set(hashes, ?, json(?))", "$." .. name,
+                 json.encode(value)))
+end
+
 -- The memory of earlier searches that a policy was given (policy/init.lua).
 function archive.keep_memory(store, text)
-  assert(store:exec("UPDATE experiment SET hashes = json_set(hashes, '$.memory', ?)",
-                    keep(store, text)))
+  note(store, "memory", archive.blob(store, text))
 end
 
 -- ... of a run folder; nil where none was kept.
 function archive.memory(reader)
-  local hashes = reader:experiment().hashes
-  local hash = type(hashes) == "table" and hashes.memory
+  local hash = reader:experiment().hashes.memory
   return type(hash) == "string" and reader:blob(hash) or nil
 end
 
@@ -67,10 +70,9 @@ function archive.keep_task(store, t)
   if not files then return nil end
   local hashes = {}
   for _, f in ipairs(files) do
-    hashes[f.name] = keep(store, assert(core.system.read_file(f.file)))
+    hashes[f.name] = archive.blob(store, assert(core.system.read_file(f.file)))
   end
-  assert(store:exec("UPDATE experiment SET hashes = json_set(hashes, '$.task_files', json(?))",
-                    json.encode(hashes)))
+  note(store, "task_files", hashes)
   return hashes
 end
 
@@ -91,8 +93,7 @@ local function sorted_names(files)
 end
 
 function archive.restore_task(reader, into, load)
-  local experiment = reader:experiment()
-  local files = experiment.hashes and experiment.hashes.task_files
+  local files = reader:experiment().hashes.task_files
   if type(files) ~= "table" or not files["task.lua"] then
     return nil, "this run was recorded without its task's files"
   end

@@ -25,6 +25,7 @@
 --   j.best(source) j.script(text) j.state(state) j.finish(state, result)
 --   j.fail(state, why) j.close()
 
+local archive = require "kernelband.store.archive"
 local core = require "kernelband.core"
 local json = require "kernelband.base.json"
 
@@ -65,9 +66,8 @@ local function text(v) return v ~= nil and tostring(v) or nil end
 
 -- Reading back -----------------------------------------------------------------
 
-local function rows_of(db, folder, sql, ...)
-  local rows, why
-  if select("#", ...) > 0 then rows, why = db:rows(sql, ...) else rows, why = db:rows(sql) end
+local function rows_of(db, folder, ...)
+  local rows, why = db:rows(...)
   if not rows then journal.broken(folder, why) end
   return rows
 end
@@ -182,20 +182,12 @@ local function add_rows(j, exec)
 end
 
 local function add_calls(j, db, exec)
-  -- Equal texts are kept once. Two texts of one hash are told apart.
   local function blob(bytes)
     if not bytes then return nil end
-    local plain = core.system.hash(bytes)
-    local hash, n = plain, 1
-    while true do
-      if exec("INSERT OR IGNORE INTO blobs VALUES (?, ?)", hash, { blob = bytes }) == 1 then
-        return hash
-      end
-      local row = rows_of(db, j.folder, "SELECT bytes FROM blobs WHERE hash = ?", hash)[1]
-      if row and row.bytes == bytes then return hash end
-      n = n + 1
-      hash = plain .. "-" .. n
-    end
+    local ok, hash = pcall(archive.blob, db, bytes)
+    if ok then return hash end
+    db:exec "ROLLBACK"
+    journal.broken(j.folder, hash)
   end
 
   function j.call(r)

@@ -71,26 +71,25 @@ function run.fresh(stem)
   return last or path
 end
 
+function run.reader(folder, how) return require("kernelband.store.run_reader").open(folder, how) end
+
 -- The recorded experiment of a folder, for `kernelband resume`; nil, why.
 function run.experiment(folder)
-  local ok, reader = pcall(run.reader, folder)
-  if not ok then return nil, tostring(reader) end
-  local experiment = reader:experiment()
-  reader:close()
-  return experiment
+  local ok, r = pcall(run.reader, folder)
+  if not ok then return nil, tostring(r) end
+  local _ <close> = r
+  return r:experiment()
 end
-
-function run.reader(folder, how) return require("kernelband.store.run_reader").open(folder, how) end
 
 -- The memory that a policy was given when the run in `out`, which is gone on with, was
 -- begun; nil where there is none. What is wrong with the run is for open to say.
 function run.memory(out)
   local folder, on = run.place(out)
   if not on then return nil end
-  local ok, reader = pcall(run.reader, folder)
+  local ok, r = pcall(run.reader, folder)
   if not ok then return nil end
-  local _ <close> = reader
-  return archive.memory(reader)
+  local _ <close> = r
+  return archive.memory(r)
 end
 
 -- Adds to the journal of a run that no search is writing to: write(db). Returns
@@ -105,13 +104,9 @@ function run.add(folder, write)
   db, why = core.store(folder .. "/run.db")
   if not db then return nil, why end
   local _ <close> = db
-  local version
-  version, why = format.of(db, folder)
-  if version ~= format.version then
-    return nil, why or ("its journal has the older format %d"):format(version)
-  end
   local ok
-  ok, why = db:exec "BEGIN"
+  ok, why = pcall(format.check, db, folder)
+  if ok then ok, why = db:exec "BEGIN" end
   if ok then ok, why = pcall(write, db) end
   if ok then ok, why = db:exec "COMMIT" end
   if not ok then
@@ -123,18 +118,17 @@ end
 
 -- A run that leaves no trace on disk, for ablations.
 local function memory()
-  local function nothing() end
   local calls = 0
-  return {
-    order = {}, last = 0, logged = 0, steers = {}, confirmed = {}, past = nothing, asked = nothing,
-    steered = nothing, baseline = nothing, pull = nothing, confirm = nothing,
-    machine = nothing, event = nothing, best = nothing, state = nothing, finish = nothing,
-    fail = nothing, close = nothing,
-    call = function()
-      calls = calls + 1
-      return calls
-    end,
-  }
+  local j = { order = {}, last = 0, logged = 0, steers = {}, confirmed = {} }
+  for _, name in ipairs { "past", "asked", "steered", "baseline", "pull", "confirm", "machine",
+                          "event", "best", "state", "finish", "fail", "close" } do
+    j[name] = function() end
+  end
+  function j.call()
+    calls = calls + 1
+    return calls
+  end
+  return j
 end
 
 -- What is said first of two differing texts is what differs, not the whole.
@@ -143,18 +137,12 @@ local function short(text)
   return #text > 60 and text:sub(1, 57) .. "..." or text
 end
 
--- Older runs named the address of a model too, which says where it is, not what.
-local function without_address(text)
-  return type(text) == "string" and text:gsub('\\*"base\\*":\\*"[^"\\]*\\*",', "") or text
-end
-
 -- Why the journal cannot be gone on with: the first thing that is not what it was
--- recorded with; nil when there is none. What an older format did not record is
--- not compared.
+-- recorded with; nil when there is none.
 local function difference(was, now)
   for _, key in ipairs { "task", "baseline", "strategies", "policy", "params",
                          "generator", "parallel", "seed" } do
-    local a, b = without_address(was.identity[key]), without_address(now.identity[key])
+    local a, b = was.identity[key], now.identity[key]
     if a ~= b then
       return ("was recorded with %s %s, and this is %s"):format(key, short(a), short(b))
     end
@@ -201,10 +189,7 @@ end
 
 -- The journal of a run that is there already; notes: what its reader should know.
 local function reopen(db, folder, spec, on, notes)
-  if format.migrate(db, folder) < format.version then
-    notes[#notes + 1] = { "warning", "the journal was brought to the present format; files "
-                          .. "of task, policy and strategies were not recorded before" }
-  end
+  format.check(db, folder)
   local rows = assert(db:rows "SELECT * FROM experiment")
   if not rows[1] then schema.raise("%s/run.db is not the journal of a run", folder) end
   local was = { identity = json.decode(rows[1].identity), hashes = json.decode(rows[1].hashes) }
@@ -227,10 +212,6 @@ local function reopen(db, folder, spec, on, notes)
   end
   assert(db:exec("UPDATE experiment SET state = 'running', options = ?, args = ?", options,
                  json.encode(spec.args)))
-  if not was.hashes.task then           -- an older format; from here on it is known
-    assert(db:exec("UPDATE experiment SET hashes = ?, script_text = ?, version = ?",
-                   json.encode(spec.hashes), spec.script_text, spec.version))
-  end
   return why ~= nil
 end
 
@@ -254,8 +235,8 @@ local function open_db(folder, spec, on, notes)
   local ok, forced = pcall(function()
     if resume then return reopen(db, folder, spec, on, notes) end
     if held and assert(db:rows "PRAGMA user_version")[1].user_version > 0 then
+      format.check(db, folder)
       assert(db:exec "DELETE FROM events; DELETE FROM experiment")
-      format.migrate(db, folder)
     else
       assert(db:exec("BEGIN;" .. format.tables .. "PRAGMA user_version = "
                      .. format.version .. ";COMMIT"))

@@ -1,21 +1,21 @@
--- store/run_reader.lua - what a run folder holds, as tables, for whoever reports,
--- exports or verifies. Reads run.db of any format, while a search writes to it too.
+-- store/run_reader.lua - what a run folder holds, as tables, for whoever reports, exports or
+-- verifies. One transaction, so that what is read belongs together while a search goes on.
 --
---   local r = run.reader(folder)          raises a configuration error, where the file is
---                                         damaged too
+--   local r = run.reader(folder)          raises a configuration error, also where the file is
+--                                         damaged
 --   run.reader(folder, "anyway")          reads what is left of a damaged one, in memory;
 --                                         r.damage says in a sentence what is wrong
 --   run.reader(folder, "unchecked")       for who looks often
 --   r:experiment()      the one row; args, identity, options, machine, hashes and
---                       clocks decoded
+--                       clocks decoded, {} where they are broken
 --   r:kernels() r:pulls() r:calls() r:events() r:profiles()
---                       lists of rows as run.db has them, by id; an absent column
---                       is NULL; params and the profiles' columns decoded
---   r:evaluations(kind) kind: nil for all; row.evaluation is row.json decoded when
---                       first asked for
+--                       lists of rows as run.db has them, by id; params and the profiles'
+--                       columns decoded
+--   r:evaluations(kind, kernel)   nil: all; row.evaluation is row.json decoded when first
+--                       asked for
 --   r:blob(hash)        its bytes          r:rows(sql, ...)   anything else
---   r:changes()         a number that differs once somebody has written
 --   r:close()
+--   run_reader.decode(text)   JSON of a journal; nil for what is absent or broken
 
 local core = require "kernelband.core"
 local format = require "kernelband.store.run_format"
@@ -27,11 +27,9 @@ local reader = {}
 reader.__index = reader
 reader.__close = function(self) self:close() end
 
--- nil for what is no JSON: the file may have been damaged, and reading goes on.
 local function decode(text)
-  if not text then return nil end
   local ok, value = pcall(json.decode, text)
-  if ok then return value end
+  return ok and value or nil
 end
 
 local lazy = { __index = function(row, key)
@@ -41,10 +39,8 @@ local lazy = { __index = function(row, key)
   return value
 end }
 
-function reader:rows(sql, ...)
-  local rows, why
-  if select("#", ...) > 0 then rows, why = self.db:rows(sql, ...)
-  else rows, why = self.db:rows(sql) end
+function reader:rows(...)
+  local rows, why = self.db:rows(...)
   if not rows then schema.raise("%s/run.db: %s", self.folder, why) end
   return rows
 end
@@ -57,8 +53,12 @@ local function decoded(rows, ...)
 end
 
 function reader:experiment()
-  return decoded(self:rows "SELECT * FROM experiment", "args", "identity", "options",
-                 "machine", "hashes", "clocks")[1]
+  local e = self:rows("SELECT * FROM experiment")[1]
+  for _, name in ipairs { "args", "identity", "options", "machine", "hashes", "clocks" } do
+    local value = decode(e[name])
+    e[name] = type(value) == "table" and value or {}
+  end
+  return e
 end
 
 function reader:kernels()
@@ -74,14 +74,10 @@ function reader:profiles()
                  "signature", "profile")
 end
 
-function reader:evaluations(kind)
-  local rows = kind
-    and self:rows("SELECT * FROM evaluations WHERE kind = ? ORDER BY id", kind)
-    or self:rows "SELECT * FROM evaluations ORDER BY id"
-  for _, row in ipairs(rows) do
-    row.params = decode(row.params)
-    setmetatable(row, lazy)
-  end
+function reader:evaluations(kind, kernel)
+  local rows = decoded(self:rows([[SELECT * FROM evaluations WHERE (?1 IS NULL OR kind = ?1)
+    AND (?2 IS NULL OR kernel = ?2) ORDER BY id]], kind, kernel), "params")
+  for _, row in ipairs(rows) do setmetatable(row, lazy) end
   return rows
 end
 
@@ -90,32 +86,32 @@ function reader:blob(hash)
   return row and row.bytes
 end
 
-function reader:changes() return self:rows("PRAGMA data_version")[1].data_version end
-
 function reader:close()
   if self.db then self.db:close() end
   self.db = nil
 end
 
--- What is left of a damaged file, and a sentence that says so.
-local function rest_of(file, folder, damage, how)
+-- The database and, where it is damaged and something could be read, a sentence that says so.
+local function open_db(file, folder, how)
+  local db, damage = core.store(file, "read")
+  if db then
+    damage = how ~= "unchecked" and salvage.damage(db) or nil
+    if not damage then return db end
+    db:close()
+  else
+    if damage:sub(1, #file + 2) == file .. ": " then damage = damage:sub(#file + 3) end
+    if not salvage.is_damage(damage) then schema.raise("%s: %s", file, damage) end
+  end
   if how ~= "anyway" then
     schema.raise("%s is damaged (%s); kernelband export %s --jsonl writes what can be read of it",
                  file, damage, folder)
   end
-  local db, what = salvage.read(file)
-  if not db then schema.raise("%s is damaged (%s), and nothing of it can be read", file, damage) end
-  return db, ("%s is damaged (%s): %s, and what they say may have changed"):format(file, damage,
-                                                                                what)
-end
-
--- A database whose damage, if there is any, is nil or a clause.
-local function store_of(file, how)
-  local db, why = core.store(file, "read")
-  if db then return db, how ~= "unchecked" and salvage.damage(db) or nil end
-  why = why:sub(1, #file + 2) == file .. ": " and why:sub(#file + 3) or why
-  if not salvage.is_damage(why) then schema.raise("%s: %s", file, why) end
-  return nil, why
+  local left, what = salvage.read(file)
+  if left then
+    return left, ("%s is damaged (%s): %s, and what they say may have changed"):format(file,
+                                                                                     damage, what)
+  end
+  schema.raise("%s is damaged (%s), and nothing of it can be read", file, damage)
 end
 
 local function open(folder, how)
@@ -124,23 +120,18 @@ local function open(folder, how)
   if core.system.exists(file) ~= "file" then
     schema.raise("%s holds no run (there is no run.db in it)", folder)
   end
-  local db, damage = store_of(file, how)
-  if damage then
-    if db then db:close() end
-    db, damage = rest_of(file, folder, damage, how)
-  end
+  local db, damage = open_db(file, folder, how)
   local self = setmetatable({ db = db, folder = folder, damage = damage }, reader)
-  local found = db:rows "SELECT id FROM experiment"
-  if not found or not found[1] then
-    db:close()
-    schema.raise("%s/run.db is not the journal of a run", folder)
-  end
-  local ok, why = pcall(format.present, db, folder)
-  if not ok then
-    db:close()
-    error(why, 0)
-  end
-  return self
+  local ok, why = pcall(function()
+    local found = db:exec "BEGIN" and db:rows "SELECT id FROM experiment"
+    if not found or not found[1] then
+      schema.raise("%s/run.db is not the journal of a run", folder)
+    end
+    format.check(db, folder)
+  end)
+  if ok then return self end
+  db:close()
+  error(why, 0)
 end
 
-return { open = open }
+return { open = open, decode = decode }

@@ -18,10 +18,9 @@ local MOST_TRIES = 50000                -- failed reads of a table
 local PAGE = 4096
 
 local function schema_of(db)
-  local rows = db:rows "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
-  local out = {}
-  for i, row in ipairs(rows or {}) do out[i] = row.sql end
-  return table.concat(out, "\n")
+  local rows = db:rows [[SELECT group_concat(sql, char(10)) AS sql FROM (SELECT sql
+    FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name)]]
+  return rows and rows[1].sql
 end
 
 local function fresh(file)
@@ -38,34 +37,31 @@ end
 -- A text whose hash another has already is kept with a number after it.
 local function is_blob(row) return core.system.hash(row.bytes) == row.hash:match "^[^-]*" end
 
--- Calls fn(row) for each row of a query by rowid, a few at a time; stops at true.
+-- Calls fn(row) for each row of a query by rowid, a few at a time; stops at what it returns.
 local function each(db, what, fn)
   local at = 0
   while true do
     local rows = db:rows(("SELECT rowid AS row, %s AND rowid > ? ORDER BY rowid LIMIT 64")
                          :format(what), at)
     for _, row in ipairs(rows or {}) do
-      if fn(row) then return true end
+      local found = fn(row)
+      if found then return found end
     end
-    if not rows or #rows == 0 then return false end
+    if not rows or #rows == 0 then return nil end
     at = rows[#rows].row
   end
 end
 
-local function changed_source(db)
-  local id
-  each(db, "id, hash, source FROM kernels WHERE hash IS NOT NULL", function(k)
-    id = not is_hash(k.hash, k.source) and k.id or nil
-    return id
-  end)
-  return id and ("the source of kernel %d is not what was recorded"):format(id)
-end
-
-local function changed_blob(db)
-  local changed = each(db, "hash, bytes FROM blobs WHERE true", function(b)
+-- Calls fn(table, rowid, sentence) for each text that is not what its hash says, until it
+-- returns something.
+local function changed(db, fn)
+  return each(db, "id, hash, source FROM kernels WHERE hash IS NOT NULL", function(k)
+    return not is_hash(k.hash, k.source) and fn("kernels", k.row,
+      ("the source of kernel %d is not what was recorded"):format(k.id))
+  end) or each(db, "hash, bytes FROM blobs WHERE true", function(b)
     return not is_blob(b)
+           and fn("blobs", b.row, "a recorded text (table blobs) is not what was recorded")
   end)
-  return changed and "a recorded text (table blobs) is not what was recorded"
 end
 
 local function broken_json(db)
@@ -91,15 +87,13 @@ function salvage.damage(db)
     return (found[1].integrity_check:gsub("%s*%*+ in database main %*+%s*", ""):gsub("\n.*", ""))
   end
   if db:rows "PRAGMA user_version"[1].user_version ~= format.version then return nil end
-  local model <close> = setmetatable({ db = fresh ":memory:" }, { __close = function(m)
-    m.db:close()
-  end })
-  if schema_of(db) ~= schema_of(model.db) then return "its tables are not those of a run" end
+  local model <close> = fresh ":memory:"
+  if schema_of(db) ~= schema_of(model) then return "its tables are not those of a run" end
   found = db:rows "PRAGMA foreign_key_check"
   if found and found[1] then
     return ("a row of table %s refers to none"):format(found[1].table)
   end
-  return broken_json(db) or changed_source(db) or changed_blob(db) or nil
+  return broken_json(db) or changed(db, function(_, _, what) return what end) or nil
 end
 
 -- Reading -------------------------------------------------------------------------
@@ -163,12 +157,7 @@ local implausible = [[
 
 local function drop_changed(db)
   local bad = {}
-  each(db, "id, hash, source FROM kernels WHERE hash IS NOT NULL", function(k)
-    if not is_hash(k.hash, k.source) then bad[#bad + 1] = { "kernels", k.row } end
-  end)
-  each(db, "hash, bytes FROM blobs WHERE true", function(b)
-    if not is_blob(b) then bad[#bad + 1] = { "blobs", b.row } end
-  end)
+  changed(db, function(name, row) bad[#bad + 1] = { name, row } end)
   for _, b in ipairs(bad) do
     assert(db:exec(("DELETE FROM %s WHERE rowid = ?"):format(b[1]), b[2]))
   end
@@ -178,32 +167,24 @@ end
 local names = { "experiment", "kernels", "pulls", "evaluations", "profiles", "calls", "blobs",
                 "events" }
 
--- What old, attached, gives, in the database db; how many rows.
-local function copy_all(db, bytes)
-  local sum = 0
-  for _, name in ipairs(names) do
-    copy_rows(db, name, 1, math.max(1, bytes // 16), { tries = MOST_TRIES })
-  end
-  drop_changed(db)
-  for _, name in ipairs(names) do
-    sum = sum + assert(db:rows(("SELECT count(*) AS n FROM %s"):format(name)))[1].n
-  end
-  return sum
+local function count(db, name)
+  return assert(db:rows(("SELECT count(*) AS n FROM %s"):format(name)))[1].n
 end
 
-local function counts(db)
-  local function n(name) return db:rows(("SELECT count(*) AS n FROM %s"):format(name))[1].n end
-  return ("%d pulls, %d kernels and %d evaluations can be read"):format(n "pulls", n "kernels",
-                                                                      n "evaluations")
-end
-
+-- The rows that can be read of a file, in a database in memory; nil: none.
 local function whole_copy(dir, text)
   local file = dir .. "/old.db"
   assert(core.system.write_file(file, text))
   local db = fresh ":memory:"
   assert(db:exec "PRAGMA foreign_keys = OFF")
   local sum = 0
-  if db:exec("ATTACH ? AS old", file) then sum = copy_all(db, #text) end
+  if db:exec("ATTACH ? AS old", file) then
+    for _, name in ipairs(names) do
+      copy_rows(db, name, 1, math.max(1, #text // 16), { tries = MOST_TRIES })
+    end
+    drop_changed(db)
+    for _, name in ipairs(names) do sum = sum + count(db, name) end
+  end
   db:exec "DETACH old"
   if sum > 0 then return db end
   db:close()
@@ -225,7 +206,8 @@ function salvage.read(file)
   if not db then return nil end
   assert(db:exec [[INSERT OR IGNORE INTO experiment VALUES (1, NULL, NULL, '[]', '?', '{}', '{}',
     '{}', '?', '{}', '{}', 0, '?', 'failed')]])
-  return db, counts(db)
+  return db, ("%d pulls, %d kernels and %d evaluations can be read"):format(count(db, "pulls"),
+    count(db, "kernels"), count(db, "evaluations"))
 end
 
 return salvage
