@@ -163,17 +163,17 @@ t.test("a file that is not T4, or hostile, is refused with the place", function(
      "correctness": 1, "objectives": ["time"],
      "measurements": [{"name": "time", "value": 4.0, "unit": "ms"}]}]}]]
   import_text(huge)                     -- a number that is none names no machine
-  t.raises("no JSON", import_text, "{")
-  t.raises("no JSON", import_text, ("["):rep(100000))
+  t.raises("not JSON", import_text, "{")
+  t.raises("not JSON", import_text, ("["):rep(100000))
   t.raises("expected T4", import_text, "[1]")
   t.raises("expected T4", import_text, '{"results": 7}')
   t.raises("none of its results is correct", import_text, '{"results": []}')
   t.raises("results[0]", import_text, '{"results": [7]}')
   t.raises("results[1]: 'invalidity' must be one of T4's, got \"odd\"", import_text,
            (foreign:gsub('"correct"', '"odd"', 1)))
-  t.raises("a time above 0", import_text, (foreign:gsub("%[2%.0%]", "[-1]")))
+  t.raises("above 0", import_text, (foreign:gsub("%[2%.0%]", "[-1]")))
   t.raises("finite", import_text, (foreign:gsub('"x": 3', '"x": [1e999]')))
-  t.raises("timeunit", import_text, (foreign:gsub('"miliseconds"', '"fortnights"')))
+  t.raises("unknown unit of time", import_text, (foreign:gsub('"miliseconds"', '"fortnights"')))
   local folder = import_text((foreign:gsub('"correctness": 1}',
     '"correctness": 1, "kernelband": {"child": {}, "parent": 1e300, "strategy": 7, '
     .. '"depth": "x", "reward": "y", "speedup": false, "source": ["no"]}}')))

@@ -20,6 +20,7 @@
 --   j.call(record) -> id       a model call, its request and answer by their hash
 --   j.answer(kind)             the first answer of calls of that kind, nil: none. A folder's
 --   j.confirm(kernel, evaluation)        j.event(kind, text)
+--   j.at_once(fn)              what fn writes, in one transaction
 --   j.asked() -> list | nil    steering that was asked for: { id, text }
 --   j.steered(id, text)        ... and has been heeded
 --   j.best(source) j.script(text) j.state(state) j.finish(state, result)
@@ -144,11 +145,11 @@ local function add_rows(j, exec)
   end
 
   function j.baseline(k, evaluation)
-    exec "BEGIN"
+    exec "SAVEPOINT one"
     kernel(k, nil, evaluation)
     exec(insert.evaluations, nil, "baseline", nil, k.id, encoded(k.params), nil,
          evaluation.verdict, json.encode(evaluation))
-    exec "COMMIT"
+    exec "RELEASE one"
   end
 
   function j.machine(machine)
@@ -159,7 +160,7 @@ local function add_rows(j, exec)
   function j.pull(p, attempts)
     local terms, child = p.terms or {}, p.child
     journal.check_room(j.folder)
-    exec "BEGIN"
+    exec "SAVEPOINT one"
     if child then kernel(child, p.n, p.evaluation) end
     exec(insert.pulls, p.n, p.landed, p.parent.id, p.strategy_name, p.verdict, p.reason,
          child and child.id, p.reward + 0.0, real(terms.mean), real(terms.exploration),
@@ -170,12 +171,19 @@ local function add_rows(j, exec)
       exec(insert.evaluations, nil, a.kind, p.n, child and a == p.kept and child.id or nil,
            encoded(a.candidate.params), a.candidate.source, a.evaluation.verdict, a.text)
     end
-    exec "COMMIT"
+    exec "RELEASE one"
   end
 
   function j.confirm(k, evaluation)
     exec(insert.evaluations, nil, "confirm", nil, k.id, encoded(k.params), nil,
          evaluation.verdict, json.encode(evaluation))
+  end
+
+  -- All that fn writes in one transaction; else each of the above has its own.
+  function j.at_once(fn)
+    exec "BEGIN"
+    fn()
+    exec "COMMIT"
   end
 
   function j.event(kind, what) exec(insert.events, nil, j.elapsed_s(), kind, what) end

@@ -182,7 +182,7 @@ local function insert_experiment(db, spec)
     json.encode(spec.identity), json.encode(spec.options), json.encode(spec.machine),
     spec.version, json.encode(spec.hashes),
     json.encode { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
-    spec.seed, os.date "!%Y-%m-%dT%H:%M:%SZ"))
+    spec.seed, spec.started or os.date "!%Y-%m-%dT%H:%M:%SZ"))
   if spec.task then archive.keep_task(db, spec.task) end
   if spec.memory then archive.keep_memory(db, spec.memory) end
 end
@@ -252,7 +252,7 @@ local function open_db(folder, spec, on, notes)
 end
 
 -- Opens spec.out (nil: in memory); see journal.lua for what comes back. spec: out,
--- ext, seed, version, script, script_text, args, options, machine, identity, hashes.
+-- ext, seed, version, script, script_text, args, options, machine, identity, hashes, started.
 function run.open(spec)
   if not spec.out then return memory() end
   local folder, on = run.place(spec.out)

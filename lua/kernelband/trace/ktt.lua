@@ -136,18 +136,17 @@ function ktt.read(file, d, read)
     local config, names = configuration(file, where, result, read)
     space = space or read.space(file, "ktt", names)
     local status = read.field(file, where, result, "Status", "string")
-    local row = { verdict = status == "Ok" and "ok" or verdicts[status] or "launch_failed",
-                  reason = status ~= "Ok" and "recorded as " .. status or nil }
+    local parts, sum = {}, 0
     if status == "Ok" then
-      local parts, sum = read.field(file, where, result, "ComputationResults", "table"), 0
-      for j, part in ipairs(parts) do
-        sum = sum + unit * read.time(file, where, ("ComputationResults[%d].Duration"):format(j - 1),
-                                     type(part) == "table" and part.Duration or nil)
-      end
-      row.time_ns = sum
-      row.evidence = sum > 0 and evidence(parts, sum) or nil
+      parts = read.field(file, where, result, "ComputationResults", "table")
     end
-    space.add(where, config, row)
+    for j, part in ipairs(parts) do
+      sum = sum + read.time(file, where, ("ComputationResults[%d].Duration"):format(j - 1),
+                            type(part) == "table" and part.Duration or nil, unit)
+    end
+    space.add(where, config, read.row(file, where, { told = status, time = sum,
+      verdict = status == "Ok" and "ok" or verdicts[status] or "launch_failed",
+      evidence = sum > 0 and evidence(parts, sum) or nil }))
   end
   if not space then require("kernelband.base.schema").raise("%s: Results is empty", file) end
   space.device = type(d.Metadata.Device) == "string" and d.Metadata.Device or nil

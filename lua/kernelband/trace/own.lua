@@ -82,9 +82,8 @@ function own.read(file, text, read)
       if not known_verdicts[row.v] then
         schema.raise("%s: %s: unknown verdict %s", file, where, schema.show(row.v))
       end
-      space.add(where, config, { verdict = row.v, time_ns = row.t, samples_ns = row.s,
-        reason = row.v ~= "ok" and "recorded as " .. row.v or nil,
-        evidence = row.v == "ok" and evidence(file, where, row) or nil })
+      space.add(where, config, read.row(file, where, { verdict = row.v, time = row.t,
+        samples = row.s, evidence = row.v == "ok" and evidence(file, where, row) or nil }))
     end
   end
   if #space.rows == 0 then schema.raise("%s: no row was recorded", file) end

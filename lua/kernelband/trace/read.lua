@@ -81,30 +81,41 @@ function read.space(file, kind, axes)
                  name, v == nil and "nothing" or schema.show(v))
   end
 
-  -- where: "results[12]"; config: axis name -> value; row: the rest.
+  -- where: "results[12]"; config: axis name -> value; row: of read.row.
   function space.add(where, config, row)
     if #space.rows >= most_rows then
       schema.raise("%s: more than %d rows", file, most_rows)
     end
     row.values, row.where = {}, where
     for i, name in ipairs(axes) do row.values[i] = value_of(where, name, config[name]) end
-    if row.verdict == "ok" then
-      row.time_ns = read.time(file, where, "its time", row.time_ns)
-      for i, t in ipairs(row.samples_ns or {}) do
-        row.samples_ns[i] = read.time(file, where, "sample " .. i, t)
-      end
-    end
     space.rows[#space.rows + 1] = row
   end
 
   return space
 end
 
--- A time as it may be: finite and above 0.
-function read.time(file, where, what, t)
-  if type(t) == "number" and t > 0 and t < 1e18 then return t end
+-- Nanoseconds of a time as it may be: finite and above 0. unit: nanoseconds of one.
+function read.time(file, where, what, t, unit)
+  local ns = type(t) == "number" and t * (unit or 1)
+  if ns and ns > 0 and ns < 1e18 then return ns end
   schema.raise("%s: %s: %s must be a number above 0, got %s", file, where, what,
                t == nil and "nothing" or schema.show(t))
+end
+
+-- A row of a space from what a file says: { verdict =, told = its own word for that, time =,
+-- samples = list or nil, unit = nanoseconds of one, time_unit = of the time, where it differs,
+-- evidence = }. A row without a time has the median of its samples.
+function read.row(file, where, r)
+  if r.verdict ~= "ok" then
+    return { verdict = r.verdict, reason = "recorded as " .. (r.told or r.verdict) }
+  end
+  local samples = {}
+  for i, t in ipairs(type(r.samples) == "table" and r.samples or {}) do
+    samples[i] = read.time(file, where, "sample " .. i, t, r.unit)
+  end
+  local median = r.time == nil and #samples > 0 and core.stats.median(samples)
+  return { verdict = "ok", samples_ns = #samples > 0 and samples or nil, evidence = r.evidence,
+    time_ns = median or read.time(file, where, "its time", r.time, r.time_unit or r.unit) }
 end
 
 -- A table's field of the wanted type, or an error that says where.

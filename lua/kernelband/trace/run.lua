@@ -47,8 +47,8 @@ function source.read(folder, read)
     for _, name in ipairs(axes) do
       if type(params) ~= "table" or params[name] == nil then return end
     end
-    space.add(where, params, { verdict = verdict, time_ns = time_ns, evidence = profiles[kernel],
-                               reason = verdict ~= "ok" and "recorded as " .. verdict or nil })
+    space.add(where, params, read.row(file, where, { verdict = verdict, time = time_ns,
+                                                     evidence = profiles[kernel] }))
   end
   add("kernel 1", first.params, "ok", first.time_ns, 1)
   for _, e in ipairs(reader:evaluations()) do

@@ -35,17 +35,9 @@ function tuner.read(file, d, read)
     local value = entry[objective]
     local failure = type(entry.__error__) == "string" and entry.__error__
                     or type(value) == "string" and value
-    local row = { verdict = "ok" }
-    if failure then
-      row.verdict, row.reason = verdicts[failure] or "launch_failed", "recorded as " .. failure
-    else
-      row.time_ns = type(value) == "number" and value * 1e6 or value
-      row.samples_ns = {}
-      for i, t in ipairs(type(entry.times) == "table" and entry.times or {}) do
-        row.samples_ns[i] = type(t) == "number" and t * 1e6 or t
-      end
-    end
-    space.add(where, entry, row)
+    space.add(where, entry, read.row(file, where, {
+      verdict = failure and (verdicts[failure] or "launch_failed") or "ok", told = failure,
+      time = value, samples = entry.times, unit = 1e6 }))
   end
   if #space.rows == 0 then schema.raise("%s: the cache is empty", file) end
   return space
