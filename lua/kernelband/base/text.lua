@@ -1,0 +1,152 @@
+-- base/text.lua - pieces of text that every layer writes: tables of columns, cut and quoted
+-- words, sorted keys, numbers with units. No function depends on the locale.
+local text = {}
+
+-- Characters -----------------------------------------------------------------------
+
+-- s with every byte that is not UTF-8 replaced by U+FFFD.
+function text.utf8(s)
+  local _, bad = utf8.len(s)
+  if not bad then return s end
+  local out, at = {}, 1
+  while bad do
+    out[#out + 1] = s:sub(at, bad - 1)
+    at = bad + 1
+    _, bad = utf8.len(s, math.min(at, #s + 1))
+  end
+  return table.concat(out, "\u{FFFD}") .. "\u{FFFD}" .. s:sub(at)
+end
+
+-- Characters of s; its bytes where it is not UTF-8.
+function text.width(s) return utf8.len(s) or #s end
+
+-- At most so many characters of s, tail ("..", say) included, never a part of one.
+function text.cut(s, most, tail)
+  if #s <= most then return s end
+  s = text.utf8(s)
+  if utf8.len(s) <= most then return s end
+  tail = tail or ""
+  return s:sub(1, utf8.offset(s, math.max(0, most - text.width(tail)) + 1) - 1) .. tail
+end
+
+-- Text of others as one line: no control character reaches a terminal.
+function text.one_line(s) return (tostring(s):gsub("[%c\127]+", " ")) end
+
+function text.first_line(s) return tostring(s):match "[^\n]*" end
+
+-- Words ----------------------------------------------------------------------------
+
+-- A word as a POSIX shell takes it.
+function text.quote(word)
+  word = tostring(word)
+  if word:find "^[%w%._/=:,+-]+$" then return word end
+  return "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+-- "1 pull", "3 pulls"; "2 policies" with a plural of its own.
+function text.plural(n, one, several)
+  return ("%d %s"):format(n, n == 1 and one or several or one .. "s")
+end
+
+-- The keys of a table, sorted as text.
+function text.keys(t)
+  local keys = {}
+  for k in pairs(t) do keys[#keys + 1] = k end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  return keys
+end
+
+-- "cols=64 rows=128".
+function text.fields(t, separator)
+  local out = {}
+  for i, k in ipairs(text.keys(t)) do
+    local v = t[k]
+    out[i] = ("%s=%s"):format(k, type(v) == "number" and ("%.14g"):format(v) or tostring(v))
+  end
+  return table.concat(out, separator or " ")
+end
+
+-- Tables ---------------------------------------------------------------------------
+
+-- Rows of cells as lines of equal columns, two blanks apart, no blanks at their ends.
+--   right  all columns but the first are set to the right
+--   rule   a line of dashes below the first row
+--   most   the widest that the first column pads others to
+function text.columns(rows, how)
+  how = how or {}
+  local width, lines = {}, {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do
+      local w = text.width(cell)
+      width[i] = math.max(width[i] or 0, i == 1 and how.most and math.min(w, how.most) or w)
+    end
+  end
+  for n, row in ipairs(rows) do
+    local cells = {}
+    for i, cell in ipairs(row) do
+      local pad = (" "):rep(width[i] - text.width(cell))
+      cells[i] = how.right and i > 1 and pad .. cell or cell .. pad
+    end
+    lines[#lines + 1] = table.concat(cells, "  "):gsub("%s+$", "")
+    if n == 1 and how.rule then lines[2] = ("-"):rep(text.width(lines[1])) end
+  end
+  return lines
+end
+
+-- The same as one text that ends with a newline; "" where there is no row.
+function text.table(rows, how)
+  local lines = text.columns(rows, how)
+  return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
+end
+
+-- Numbers --------------------------------------------------------------------------
+
+-- A number that can be shown, or nil: no text, no NaN, no infinity.
+function text.finite(v)
+  return type(v) == "number" and v == v and math.abs(v) ~= math.huge and v or nil
+end
+
+local function scaled(v, units)
+  for _, unit in ipairs(units) do
+    if v >= unit[1] or unit[1] == 1 then return unit[3]:format(v / unit[1], unit[2]) end
+  end
+end
+
+local times <const> = { { 1e9, "s", "%.2f %s" }, { 1e6, "ms", "%.2f %s" },
+                        { 1e3, "us", "%.2f %s" }, { 1, "ns", "%.0f %s" } }
+local sizes <const> = { { 1 << 30, "GiB", "%.4g %s" }, { 1 << 20, "MiB", "%.4g %s" },
+                        { 1 << 10, "KiB", "%.4g %s" }, { 1, "bytes", "%.0f %s" } }
+local counts <const> = { { 1e6, "M", "%.1f%s" }, { 1e3, "k", "%.0f%s" }, { 1, "", "%.0f%s" } }
+
+-- "1.20 us", "-" for nil and what is no number.
+function text.time(ns)
+  ns = text.finite(ns)
+  return ns and scaled(ns, times) or "-"
+end
+
+-- "1.5 GiB".
+function text.bytes(n) return scaled(n, sizes) end
+
+-- "950", "12k", "3.4M".
+function text.count(n) return scaled(n, counts) end
+
+-- 12345678 -> "12,345,678".
+function text.thousands(n)
+  local sign, digits = ("%.0f"):format(n):match "^(%-?)(%d+)$"
+  return sign .. digits:reverse():gsub("%d%d%d", "%0,"):reverse():gsub("^,", "")
+end
+
+-- 0.256 -> "26 %", "-" for nil.
+function text.percent(share)
+  share = text.finite(share)
+  return share and ("%.0f %%"):format(100 * share) or "-"
+end
+
+-- "01:05", "1:00:05".
+function text.clock(seconds)
+  local s = math.max(0, math.floor(seconds))
+  if s < 3600 then return ("%02d:%02d"):format(s // 60, s % 60) end
+  return ("%d:%02d:%02d"):format(s // 3600, s // 60 % 60, s % 60)
+end
+
+return text
