@@ -12,7 +12,7 @@ local function help(golden)
   end
   add ""
   add "--help"
-  for _, verb in ipairs(cli.available()) do add(verb .. " --help") end
+  for _, verb in ipairs(cli.verbs) do add(verb .. " --help") end
   golden.file("interface/help.txt", table.concat(out, "\n"))
 end
 

@@ -260,7 +260,7 @@ t.test("doctor does not say that searches can run without Landlock", function()
     core.system.host = function() return host end
     print(require("kernelband.cli.doctor").run {})]]
   local _, out = kernelband "run s.lua"
-  t.contains(out, "landlock  missing")
+  t.contains(out, "landlock   missing")
   t.contains(out, "this machine cannot run searches until the above is mended\n1\n")
 end)
 

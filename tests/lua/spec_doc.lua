@@ -42,8 +42,8 @@ t.test("an option table is what is parsed", function()
 end)
 
 t.test("every verb says what it does, and its usage names its options", function()
-  for _, name in ipairs(cli.available()) do
-    local verb = require("kernelband.cli." .. name)
+  for _, name in ipairs(cli.verbs) do
+    local verb = cli.verb(name)
     assert(#verb.summary > 10 and verb.usage:find("kernelband " .. name, 1, true), name)
     for _, o in ipairs(verb.options or {}) do
       assert(verb.usage:find("--" .. o[1], 1, true) or o.short
@@ -58,9 +58,9 @@ end)
 
 t.test("the manual has every verb and option, and roff takes it", function()
   local page = man.page()
-  for _, name in ipairs(cli.available()) do
+  for _, name in ipairs(cli.verbs) do
     t.contains(page, ".SS kernelband " .. name)
-    for _, o in ipairs(require("kernelband.cli." .. name).options or {}) do
+    for _, o in ipairs(cli.verb(name).options or {}) do
       t.contains(page, "\\-\\-" .. o[1]:gsub("%-", "\\-"))
     end
   end
@@ -87,13 +87,13 @@ t.test("bash completes verbs, options and values", function()
   t.equal(complete("export", "--s"), "--sft")
   t.equal(complete("profile", "--device", "cp"), "cpu")
   t.equal(complete("list", "st"), "strategies")
-  t.equal(complete("doc", ""), "man bash zsh meta")
+  t.equal(complete("doc", ""), "api man bash zsh meta changes")
 end)
 
 t.test("zsh takes its completion", function()
   local text = completion.zsh()
   t.equal(text:sub(1, 20), "#compdef kernelband\n")
-  for _, name in ipairs(cli.available()) do t.contains(text, "    '" .. name .. ":") end
+  for _, name in ipairs(cli.verbs) do t.contains(text, "    '" .. name .. ":") end
   if not has "zsh" then return print "completion: zsh is not installed: its syntax is unchecked" end
   t.equal(shell("zsh -n %s", worlds.file("%s", text)), 0)
 end)

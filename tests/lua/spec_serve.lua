@@ -146,7 +146,7 @@ end)
 t.test("a port that is none is refused", function()
   local code, text = shell("%s serve x --port 70000", exe)
   t.equal(code, 2)
-  t.contains(text, "--port: expected 1..65535, got '70000'")
+  t.contains(text, "--port must be a whole number from 0 to 65535, got '70000'")
   t.equal(shell("%s serve", exe), 2)
 end)
 

@@ -157,7 +157,7 @@ t.test("what is said between two sessions is heeded when the run goes on", funct
   pcall(search, dir, {}, { on_pull = function(p) if p.n == 6 then error "enough" end end })
   local code, text = shell("%s steer %s veto tiling", exe, dir)
   t.equal(code, 0)
-  t.contains(text, "heeded when the run goes on")
+  t.contains(text, "the run follows when it goes on")
   run.resuming(dir)
   for _, row in ipairs(search(dir, {}).rows) do
     if row.n > 6 then assert(row.strategy ~= "tiling") end
@@ -194,7 +194,7 @@ t.test("what cannot be done is told at once", function()
   for _, case in ipairs {
     { "veto tilling", "has no strategy 'tilling' (did you mean 'tiling'?)" },
     { "pin 99", "has no kernel 99" }, { "halt", "'halt' is no command" },
-    { "stop", "no search is writing to " }, { "", "steer what, and how?" },
+    { "stop", "no search is writing to " }, { "", "COMMAND is missing" },
   } do
     local code, text = shell("%s steer %s %s", exe, dir, case[1])
     t.equal(code, 2)

@@ -1,26 +1,23 @@
 -- kernelband compare ROWS|RUN...: which policy is better, and is it more than chance.
-local core    = require "kernelband.core"
 local compare = require "kernelband.bench.compare"
 local json    = require "kernelband.base.json"
 local options = require "kernelband.cli.options"
-local schema  = require "kernelband.base.schema"
 
-local usage = "kernelband compare ROWS|RUN... [--at 20,60] [--against CELL] [--json] [--tsv]\n"
-  .. "                          [--html FILE] [--paper]"
+local verb
 
-local function pulls(text)
+local function pulls(list)
   local out = {}
-  for word in text:gmatch "[^,]+" do
+  for word in list:gmatch "[^,]+" do
     local n = math.tointeger(tonumber(word))
     if not n or n < 1 then
-      schema.raise("kernelband: --at takes numbers of pulls such as 20,60, got '%s'\nusage: %s",
-                   text, usage)
+      options.misuse(verb, "--at takes numbers of pulls such as 20,60, got '%s'", list)
     end
     out[#out + 1] = n
   end
   return out
 end
 
+-- JSON has no numbers as keys and no infinity.
 local function print_json(t)
   for _, c in ipairs(t.cells) do
     local at = {}
@@ -31,27 +28,29 @@ local function print_json(t)
   print(json.encode(t))
 end
 
-local opts = {
-  { "json", doc = "print one JSON object" },
-  { "tsv", doc = "print tab-separated values" },
-  { "at", "N,N..", doc = "the numbers of pulls to compare at" },
-  { "against", "CELL", doc = "the policy the others are compared with" },
-  { "html", "FILE", doc = "write the same as a page, with curves" },
-  { "paper", doc = "the papers' metrics over tasks instead" },
-}
-
-return {
+verb = options.verb { "compare",
   summary = "compare policies by the rows of kb.sweep, or by runs",
-  usage = usage, options = opts,
+  args = "ROWS|RUN...",
+  options = {
+    { "at", "N,N..", doc = "the numbers of pulls to compare at" },
+    { "against", "CELL", doc = "the policy the others are compared with; else the first" },
+    options.json,
+    { "tsv", doc = "print tab-separated values" },
+    { "html", "FILE", file = true, doc = "write the same as a page, with curves" },
+    { "paper", doc = "print the papers' metrics over tasks instead" },
+  },
   help = [[
-ROWS are files that kb.sweep wrote, RUN folders of searches. Shares of the optimum
-after so many pulls, with 95 % intervals over seeds; area, the mean share; the
-median pull that reached 90 %; regret against the best fixed arm; the difference to
-the first policy, or to --against, over the seeds both have. A run's share is of the
-best of the runs given on its task. --paper: correct, Fast@1, geometric means and
-fast_p over tasks instead, of the best kernel of every run, by generator and policy.]],
-  run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1 })
+ROWS is a file that kb.sweep wrote, RUN the folder of a search. A row of the table is
+a policy with its parameters:
+  T = N     share of the optimum after N pulls, with a 95 % interval over seeds;
+            for runs: share of the best of the runs given on that task
+  area      mean share over all pulls
+  to 90 %   the median pull that reached 90 % of the optimum
+  regret    how far the area lies below that of the best fixed strategy
+  against   the difference to the reference policy, over the seeds both have
+--paper prints correct, Fast@1, geometric means and fast_p over tasks, of the best
+kernel of every run, by generator and policy.]],
+  run = function(opt, rest)
     if opt.paper then
       local metrics = require "kernelband.bench.metrics"
       io.write(metrics.text(metrics.of_runs(rest)))
@@ -61,9 +60,7 @@ fast_p over tasks instead, of the best kernel of every run, by generator and pol
     local rows = compare.load(rest)
     local t = compare.table(rows, { at = at, against = opt.against })
     if opt.html then
-      local text = require("kernelband.report.compare_page").html(t, rows)
-      local ok, why = core.system.write_file(opt.html, text)
-      if not ok then schema.raise("kernelband compare: %s", why) end
+      options.write("compare", require("kernelband.report.compare_page").html(t, rows), opt.html)
     end
     if opt.json then
       print_json(t)
@@ -75,3 +72,4 @@ fast_p over tasks instead, of the best kernel of every run, by generator and pol
     return 0
   end,
 }
+return verb

@@ -1,44 +1,34 @@
--- kernelband doc man|bash|zsh|meta - texts that are made from the program's own
--- tables: the manual page, the shells' completion, the editors' definitions.
-local core    = require "kernelband.core"
+-- kernelband doc WHAT - texts made from the program's own tables: manuals, the shells' completion,
+-- the editors' definitions, what changed.
 local options = require "kernelband.cli.options"
-local schema  = require "kernelband.base.schema"
 
-local usage = "kernelband doc man|bash|zsh|meta [-o FILE]"
-
-local opts = {
-  { "out", "FILE", short = "o", file = true, doc = "where to write; standard output unless given" },
-}
-
+local doc = "kernelband.cli.doc."
 local texts = {
-  man  = function() return require("kernelband.cli.doc.man").page() end,
-  bash = function() return (require("kernelband.cli.doc.completion").bash()) end,
-  zsh  = function() return (require("kernelband.cli.doc.completion").zsh()) end,
-  meta = function() return require("kernelband.cli.doc.meta").text() end,
+  api = function(opt) return require(doc .. "api")[opt.man and "man" or "markdown"]() end,
+  man = function() return require(doc .. "man").page() end,
+  bash = function() return require(doc .. "completion").bash() end,
+  zsh = function() return require(doc .. "completion").zsh() end,
+  meta = function() return require(doc .. "meta").text() end,
+  changes = function() return require(doc .. "changes") end,
 }
-local names = { "man", "bash", "zsh", "meta" }
 
-return {
-  summary = "prints the manual page, shell completion or editor definitions",
-  usage = usage, options = opts, words = names,
+return options.verb { "doc",
+  summary = "print a manual, a shell's completion or editor definitions",
+  args = "api|man|bash|zsh|meta|changes",
+  options = { options.out "where to write; standard output unless given",
+              { "man", doc = "with api: a manual page (roff) instead of Markdown" } },
   help = [[
-In a shell:
-  source <(kernelband doc bash)
-  kernelband doc man | man -l -
-meta is LuaCATS: what an editor with the Lua language server knows of experiments.]],
-  run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
-    if not texts[rest[1]] then
-      schema.raise("kernelband: cannot print '%s'%s\nusage: %s", rest[1],
-                   schema.hint(rest[1], names), usage)
+  api       every function, option, task field, policy hook and core object, with type,
+            unit, default and an example, as Markdown
+  man       the manual page of the command line:  kernelband doc man | man -l -
+  bash zsh  completion:  source <(kernelband doc bash)
+  meta      definitions of the Lua interface for editors (LuaCATS)
+  changes   what changed in this version, with old and new names]],
+  run = function(opt, rest)
+    if opt.man and rest[1] ~= "api" then
+      options.misuse(require "kernelband.cli.doc", "--man goes with api")
     end
-    local text = texts[rest[1]]()
-    if not opt.out then
-      io.write(text)
-      return 0
-    end
-    local ok, why = core.system.write_file(opt.out, text)
-    if not ok then schema.stop("kernelband doc: " .. why) end
+    options.write("doc", texts[rest[1]](opt), opt.out)
     return 0
   end,
 }

@@ -2,9 +2,9 @@
 local core    = require "kernelband.core"
 local cjson   = require "cjson"
 local options = require "kernelband.cli.options"
+local text    = require "kernelband.base.text"
 local toolkit = require "kernelband.base.toolkit"
 
-local usage = "kernelband doctor [--json]"
 local host = core.system.host()
 
 local least_free_bytes = 1 << 30
@@ -44,8 +44,8 @@ end
 
 -- "580.65.06", of the driver in the kernel.
 local function driver_version()
-  local text = core.system.read_file "/proc/driver/nvidia/version"
-  return text and text:match "Kernel Module[%a%s]*%s([%d.]+)"
+  local version = core.system.read_file "/proc/driver/nvidia/version"
+  return version and version:match "Kernel Module[%a%s]*%s([%d.]+)"
 end
 
 local function find_driver()
@@ -103,9 +103,9 @@ local probes = {
     find = function()
       local bytes = core.system.disk_free "."
       if not bytes then return nil end
-      local text = ("%.1f GiB free here"):format(bytes / 2 ^ 30)
-      if bytes < least_free_bytes then return nil, text end
-      return text
+      local free = ("%.1f GiB free here"):format(bytes / 2 ^ 30)
+      if bytes < least_free_bytes then return nil, free end
+      return free
     end,
     means = "a long run may not fit", mend = "free 1 GiB or use another folder" },
   { name = "cuda", find = find_driver,
@@ -131,11 +131,11 @@ local probes = {
       local python = require "kernelband.triton.python"
       local found, why = python.probe()
       if not found then return nil, why end
-      local text = ("%s %s, torch %s, triton %s"):format(found.executable, found.python,
+      local versions = ("%s %s, torch %s, triton %s"):format(found.executable, found.python,
         found.torch or "missing", found.triton or "missing")
-      if not found.torch or not found.triton then return nil, text end
-      if found.why then return nil, text .. ": " .. found.why end
-      return text
+      if not found.torch or not found.triton then return nil, versions end
+      if found.why then return nil, versions .. ": " .. found.why end
+      return versions
     end,
     means = "Triton kernels cannot be judged: TritonBench and KernelBench tasks will not run",
     mend = "install torch and triton in a Python 3, or set KERNELBAND_PYTHON to one that has "
@@ -170,33 +170,30 @@ local function examine()
 end
 
 local function show(report, fit)
+  local rows = {}
   for _, r in ipairs(report) do
-    print(("%-9s %-8s %s"):format(r.name, r.ok and "ok" or "missing", r.found or ""))
+    rows[#rows + 1] = { r.name, r.ok and "ok" or "missing", r.found or "" }
     if not r.ok then
-      print(("%-18s %s"):format("", r.means))
-      print(("%-18s to do: %s"):format("", r.mend))
+      rows[#rows + 1] = { "", "", r.means }
+      rows[#rows + 1] = { "", "", "to do: " .. r.mend }
     end
   end
+  io.write(text.table(rows))
   print(fit and "this machine can run searches"
              or "this machine cannot run searches until the above is mended")
 end
 
-local opts = { { "json", doc = "print one JSON object" } }
-
-local function run(args)
-  local opt = options.parse(args, { usage = usage, options = opts, most = 0 })
-  local report, fit = examine()
-  if opt.json then
-    print(cjson.encode { ok = fit, probes = report })
-  else
-    show(report, fit)
-  end
-  return fit and 0 or 1
-end
-
-return {
-  summary = "says what this machine can do and what to install",
-  usage = usage, options = opts,
-  help = "Exit status 1 when something is missing without which nothing runs.",
-  run = run,
+return options.verb { "doctor",
+  summary = "report what this machine can do and what to install",
+  options = { options.json },
+  help = "Exit status 1 when something is missing without which no search runs.",
+  run = function(opt)
+    local report, fit = examine()
+    if opt.json then
+      print(cjson.encode { ok = fit, probes = report })
+    else
+      show(report, fit)
+    end
+    return fit and 0 or 1
+  end,
 }

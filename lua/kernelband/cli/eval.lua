@@ -8,9 +8,6 @@ local progress = require "kernelband.search.progress"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
 
-local usage = "kernelband eval TASK SOURCE [--json] [--confirm] [--strict] "
-              .. "[--device cpu|cpu:N|cuda:N]"
-
 -- Fields that are always there, null where there is nothing to say.
 local always = { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "speedup_low",
                  "speedup_high", "shapes" }
@@ -27,12 +24,13 @@ local function print_json(t, source, out)
   print(json.encode(object))
 end
 
+local function print_failure(out)
+  print(("%s: %s"):format(out.verdict, out.reason))
+  if out.log and out.log ~= out.reason then io.stderr:write(out.log, "\n") end
+end
+
 local function print_text(out)
-  if out.verdict ~= "ok" then
-    print(("%s: %s"):format(out.verdict, out.reason))
-    if out.log and out.log ~= out.reason then io.stderr:write(out.log, "\n") end
-    return
-  end
+  if out.verdict ~= "ok" then return print_failure(out) end
   io.write(progress.table(out, "candidate"))
   if out.noise then
     print(("the baseline against itself: %.4f +- %.2f %%; a win here is more than %.2f %%"):format(
@@ -77,33 +75,38 @@ local function evaluate(t, source, opt, file)
   end
 end
 
-local opts = {
-  { "json", doc = "print one JSON object" },
-  { "confirm", doc = "time in more blocks, for a narrower interval" },
-  { "strict", doc = "slow checks too" },
-  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
-}
+-- The source of a verb's second word.
+local function read_source(verb, file)
+  local source, why = core.system.read_file(file)
+  return source or schema.raise("kernelband %s: %s", verb, why)
+end
 
-return {
+return options.verb { "eval",
   summary = "judge one source: build, check, time, profile",
-  usage = usage, options = opts, evaluate = evaluate, print_json = print_json,
-  help = "Exit status: 0 when the verdict is ok, 1 for any other. --json prints one object.\n"
-         .. "--confirm times in more blocks, for a narrower interval. --strict adds slow checks:\n"
-         .. "arrays at the start of a page, ten runs under load, a build that stops at undefined\n"
-         .. "behaviour; on a GPU compute-sanitizer, where it is installed. A source that ends in\n"
-         .. ".cu is judged on the first GPU, any other on the CPU, unless --device says.",
-  run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 2, most = 2 })
-    local t = task.load(rest[1])
-    local source, why = core.system.read_file(rest[2])
-    if not source then schema.raise("kernelband eval: %s", why) end
-    local out = evaluate(t, source, opt, rest[2])
+  args = "TASK SOURCE",
+  options = {
+    options.json,
+    { "confirm", doc = "time in more blocks, for a narrower interval" },
+    { "strict", doc = "run the slow checks too" },
+    options.device,
+  },
+  evaluate = evaluate, print_json = print_json, print_failure = print_failure,
+  read_source = read_source,
+  help = [[
+Exit status: 0 when the verdict is ok, 1 for any other. --strict adds slow checks: arrays at
+the start of a page, ten runs under load, a build that stops at undefined behaviour; on a
+GPU compute-sanitizer, where it is installed. A source whose name ends in .cu is judged on
+the first GPU, any other on the CPU, unless --device names a device.]],
+  run = function(opt, rest)
+    local t, file = task.load(rest[1]), rest[2]
+    local source = read_source("eval", file)
+    local out = evaluate(t, source, opt, file)
     if not out then return 130 end
-    out = strictly(t, out, opt, rest[2])
+    out = strictly(t, out, opt, file)
     if out.reason then          -- the compiler was given a copy
-      out.reason = out.reason:gsub("^kernel%.c:", function() return rest[2] .. ":" end)
+      out.reason = out.reason:gsub("^kernel%.c:", function() return file .. ":" end)
     end
-    if opt.json then print_json(t, rest[2], out) else print_text(out) end
+    if opt.json then print_json(t, file, out) else print_text(out) end
     return out.verdict == "ok" and 0 or 1
   end,
 }

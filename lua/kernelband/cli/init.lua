@@ -1,14 +1,10 @@
 -- cli - the command line: finds the verb, runs it, turns its end into an exit
--- code and its errors into messages on stderr.
---
--- A verb is lua/kernelband/cli/<verb>.lua:
---   return { summary =, usage =, run = function(args) return exit_code end }
--- and options = the table of options.lua; help =, more text below the usage;
--- script = true when the words after its first argument are not its own (so
--- --help among them is not ours).
-local kb     = require "kernelband"       -- and its searcher
-local core   = require "kernelband.core"
-local schema = require "kernelband.base.schema"
+-- code and its errors into messages on stderr. A verb is lua/kernelband/cli/<verb>.lua, a table
+-- made by options.lua, whose run(opt, rest) gets the parsed options and the other words.
+local kb      = require "kernelband"      -- and its searcher
+local core    = require "kernelband.core"
+local options = require "kernelband.cli.options"
+local schema  = require "kernelband.base.schema"
 
 local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
 
@@ -17,28 +13,25 @@ cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "
               "profile", "verify", "record", "compare", "lab", "list", "new", "doctor",
               "doc", "worker" }
 
-function cli.available()
-  local out = {}
-  for _, name in ipairs(cli.verbs) do
-    if package.searchpath("kernelband.cli." .. name, package.path) then
-      out[#out + 1] = name
-    end
-  end
-  return out
-end
+function cli.verb(name) return require("kernelband.cli." .. name) end
 
 local function overview()
   local out = {
-    "kernelband makes a compute kernel faster: a bandit over verified kernels",
-    "and optimisation strategies. Scripts, strategies and policies are Lua.",
+    "kernelband makes a compute kernel faster: a bandit over verified kernels and",
+    "optimisation strategies. Experiments, strategies and policies are Lua files.",
     "", "usage: kernelband VERB [ARGS]", "" }
-  for _, name in ipairs(cli.available()) do
-    out[#out + 1] = ("  %-9s%s"):format(name, require("kernelband.cli." .. name).summary)
+  for _, name in ipairs(cli.verbs) do
+    out[#out + 1] = ("  %-9s%s"):format(name, cli.verb(name).summary)
   end
-  out[#out + 1] = ""
-  out[#out + 1] = "kernelband VERB --help says more; kernelband doctor says "
-                  .. "what this machine can do."
+  out[#out + 1] = "\nkernelband VERB --help explains a verb; kernelband doctor tests this machine."
   return table.concat(out, "\n")
+end
+
+local function help(verb)
+  local parts = { "usage: " .. verb.usage, verb.summary }
+  parts[3] = verb.options and options.help(verb.options)
+  parts[#parts + 1] = verb.help
+  return table.concat(parts, "\n\n")
 end
 
 local function wants_help(verb, args)
@@ -78,7 +71,9 @@ local function explain(err)
 end
 
 local function guarded(verb, args)
-  local ok, code = xpcall(verb.run, explain, table.move(args, 2, #args, 1, {}))
+  local ok, code = xpcall(function()
+    return verb.run(options.parse(table.move(args, 2, #args, 1, {}), verb))
+  end, explain)
   if not ok then
     io.stdout:flush()
     io.stderr:write(tostring(code), "\n")
@@ -97,25 +92,20 @@ function cli.main(args)
     print("kernelband " .. kb.version)
     return cli.done
   end
-  local names = cli.available()
-  local known = {}
-  for _, v in ipairs(names) do known[v] = true end
-  if not known[name] then
+  local known = false
+  for _, v in ipairs(cli.verbs) do known = known or v == name end
+  if not known then
     io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name,
-                    schema.hint(name, names)))
+                    schema.hint(name, cli.verbs)))
     return cli.usage
   end
-  local verb = require("kernelband.cli." .. name)
+  local verb = cli.verb(name)
   if wants_help(verb, args) then
-    local list = require("kernelband.cli.options").help(verb.options)
-    print("usage: " .. verb.usage .. "\n\n" .. verb.summary
-          .. (list ~= "" and "\n\n" .. list or "")
-          .. (verb.help and "\n\n" .. verb.help or ""))
+    print(help(verb))
     return cli.done
   end
   local code = guarded(verb, args)
-  if core.system.interrupts() > 0 then return cli.interrupted end
-  return code
+  return core.system.interrupts() > 0 and cli.interrupted or code
 end
 
 return cli

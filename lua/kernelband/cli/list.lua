@@ -1,12 +1,11 @@
 -- kernelband list tasks|strategies|policies - what can be named in a script.
 local core    = require "kernelband.core"
 local fence   = require "kernelband.base.fence"
+local json    = require "kernelband.base.json"
 local options = require "kernelband.cli.options"
 local path    = require "kernelband.base.path"
-local schema  = require "kernelband.base.schema"
 local tasks   = require "kernelband.task"
-
-local usage = "kernelband list tasks|strategies|policies [--json]"
+local text    = require "kernelband.base.text"
 
 -- Folders that may hold them: below the current folder, then the installed.
 local function roots()
@@ -77,38 +76,30 @@ local function collect(kind)
 end
 
 local function show(found, kind)
-  local width = 0
-  for _, e in ipairs(found) do width = math.max(width, #e.path) end
-  for _, e in ipairs(found) do
-    local text = e.error and "cannot be loaded: " .. e.error or e.summary or ""
-    if e.target then text = ("[%s] %s"):format(e.target, text) end
-    print(("%-" .. math.min(width, 60) .. "s  %s"):format(e.path, text))
+  local rows = {}
+  for i, e in ipairs(found) do
+    local words = e.error and "cannot be loaded: " .. e.error or e.summary or ""
+    rows[i] = { e.path, e.target and ("[%s] %s"):format(e.target, words) or words }
   end
+  io.write(text.table(rows, { most = 60 }))
   if #found == 0 then
-    io.stderr:write(("no %s here; kernelband new makes a first one\n"):format(kind))
+    io.stderr:write(("no %s here; kernelband new writes a first one\n"):format(kind))
   end
 end
 
-local opts = { { "json", doc = "print one JSON object" } }
-
-local function run(args)
-  local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
-  local kind = rest[1]
-  if not kinds[kind] then
-    schema.raise("kernelband: cannot list '%s'%s\nusage: %s", kind,
-                 schema.hint(kind, { "tasks", "strategies", "policies" }), usage)
-  end
-  local found = collect(kind)
-  if not opt.json then
-    show(found, kind)
+return options.verb { "list",
+  summary = "list tasks, strategies or policies",
+  args = "tasks|strategies|policies", options = { options.json },
+  help = "Looks below the current folder and where kernelband is installed: examples/tasks,\n"
+         .. "strategies, policies. A script can name what is listed by its path.",
+  run = function(opt, rest)
+    local kind = rest[1]
+    local found = collect(kind)
+    if opt.json then
+      print(json.encode { [kind] = #found > 0 and found or json.empty_list })
+    else
+      show(found, kind)
+    end
     return 0
-  end
-  local cjson = require "cjson"
-  local parts = {}      -- joined here because cjson writes an empty list as {}
-  for i, e in ipairs(found) do parts[i] = cjson.encode(e) end
-  print(("{%q:[%s]}"):format(kind, table.concat(parts, ",")))
-  return 0
-end
-
-return { summary = "lists tasks, strategies or policies", usage = usage, options = opts,
-         words = { "tasks", "strategies", "policies" }, run = run }
+  end,
+}

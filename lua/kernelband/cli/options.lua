@@ -1,64 +1,101 @@
--- cli/options.lua - the command line of a verb, from one table: what is parsed, what
--- --help says, the manual page and the shells' completion all come from it.
+-- cli/options.lua - a verb as one table: what is parsed, what --help says, the manual page and
+-- the shells' completion all come from it.
 --
---   local opts = { { "json", doc = "print one JSON object" },
---                  { "out", "FILE", short = "o", doc = "where to write" },
---                  { "device", "D", one_of = { "cpu" }, doc = "where to run" } }
---   local opt, rest = options.parse(args, { usage = "kernelband eval TASK SOURCE [--json]",
---                                           options = opts, least = 2, most = 2 })
+--   return options.verb { "eval",
+--     summary = "judge one source: build, check, time, profile",
+--     args = "TASK SOURCE", options = { options.json, options.device },
+--     help = "Exit status: 0 when the verdict is ok, 1 for any other.",
+--     run = function(opt, rest) ... return exit_code end }
 --
--- An option with a second item takes a value; one_of lists what a completion may
--- offer, strict = true refuses anything else. flags = { "json" } and values =
--- { "device" } are short for options without a text. --name, --name=VALUE, --name VALUE
--- and -o VALUE are understood, "--" ends options; anything else is an error that
--- main turns into exit 2.
+-- args     the words that are no options: [X] may be missing, X... may be repeated, of a|b one
+--          is meant
+-- options  { "json", doc = "print one JSON object" }, or with a value
+--          { "out", "FILE", short = "o", file = true, doc = "where to write" }
+--            one_of = { .. }  what a completion offers; strict = true refuses anything else
+--            number = true, whole = true, least =, most =   the value is a number
+--            file = true      the value is a path
+-- script   true: options end at the first other word, and what follows it is not checked
+-- folders  true: a completion offers folders
+--
+-- --name, --name=VALUE, --name VALUE and -o VALUE are understood, "--" ends options. A mistake
+-- is an error that main turns into exit 2.
+local core   = require "kernelband.core"
 local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 
-local options = {}
+local options = {
+  json = { "json", doc = "print one JSON object" },
+  device = { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
+  progress = { "progress", "HOW", one_of = { "auto", "always", "never", "json" },
+               doc = "auto, always, never or json" },
+}
 
--- One list of options, whichever way they were declared.
-local function declared(spec)
-  local out = {}
-  for _, o in ipairs(spec.options or {}) do out[#out + 1] = o end
-  for _, name in ipairs(spec.flags or {}) do out[#out + 1] = { name } end
-  for _, name in ipairs(spec.values or {}) do out[#out + 1] = { name, "VALUE" } end
-  return out
+function options.out(doc, name)
+  return { "out", name or "FILE", short = "o", file = true, doc = doc }
+end
+
+-- Raises about the command line of a verb.
+function options.misuse(spec, message, ...)
+  schema.raise("kernelband: %s\nusage: %s", message:format(...), spec.usage)
 end
 
 local function find(list, word)
   local long = word:match "^%-%-([%w_-]+)$"
   local short = word:match "^%-(%a)$"
-  for _, o in ipairs(list) do
+  for _, o in ipairs(list or {}) do
     if o[1] == long or short and o.short == short then return o end
   end
 end
 
 local function unknown(name, spec)
   local names = { "--help" }
-  for _, o in ipairs(declared(spec)) do names[#names + 1] = "--" .. o[1] end
-  schema.raise("kernelband: unknown option '%s'%s\nusage: %s", name,
-               schema.hint(name, names), spec.usage)
+  for _, o in ipairs(spec.options or {}) do names[#names + 1] = "--" .. o[1] end
+  options.misuse(spec, "unknown option '%s'%s", name, schema.hint(name, names))
 end
 
-local function check(o, value, spec)
-  if not (o.strict and o.one_of) then return end
-  for _, known in ipairs(o.one_of) do if known == value then return end end
-  schema.raise("kernelband: --%s: expected %s, got '%s'%s\nusage: %s", o[1],
-    table.concat(o.one_of, "|"), value, schema.nearest(value, o.one_of)
-    and schema.hint(value, o.one_of) or "", spec.usage)
+local function one_of(list, word)
+  for _, known in ipairs(list) do if known == word then return true end end
+end
+
+local function near(word, list)
+  return schema.nearest(word, list) and schema.hint(word, list) or ""
+end
+
+local function number(o, word)
+  local n = tonumber(word)
+  n = n and math.tointeger(n) or n
+  local fits = n and n == n and n >= (o.least or 0) and n <= (o.most or math.maxinteger)
+  return fits and (o.number or math.type(n) == "integer") and n or nil
+end
+
+-- "a whole number from 1 to 65535".
+local function range(o)
+  return ("a %snumber from %d%s"):format(o.whole and "whole " or "", o.least or 0,
+    o.most and " to " .. o.most or " up")
+end
+
+-- The value of an option, checked.
+local function value_of(o, word, spec)
+  if o.number or o.whole then
+    local n = number(o, word)
+    if not n then options.misuse(spec, "--%s must be %s, got '%s'", o[1], range(o), word) end
+    return n
+  elseif o.strict and not one_of(o.one_of, word) then
+    options.misuse(spec, "--%s: expected %s, got '%s'%s", o[1], table.concat(o.one_of, "|"), word,
+                   near(word, o.one_of))
+  end
+  return word
 end
 
 -- Reads the option at args[i] into opt; returns the index of what follows.
 local function take(args, i, spec, opt)
   local word, value = args[i]:match "^(%-%-[%w_-]+)=(.*)$"
   word = word or args[i]
-  local o = find(declared(spec), word)
+  local o = find(spec.options, word)
   if not o then unknown(word:match "^[^=]*", spec) end
   local key = o[1]:gsub("-", "_")
   if not o[2] then
-    if value then
-      schema.raise("kernelband: --%s takes no value\nusage: %s", o[1], spec.usage)
-    end
+    if value then options.misuse(spec, "--%s takes no value", o[1]) end
     opt[key] = true
     return i + 1
   end
@@ -66,15 +103,40 @@ local function take(args, i, spec, opt)
     i = i + 1
     value = args[i]
   end
-  if not value then
-    schema.raise("kernelband: --%s needs a value\nusage: %s", o[1], spec.usage)
-  end
-  check(o, value, spec)
-  opt[key] = value
+  if not value then options.misuse(spec, "--%s needs a value", o[1]) end
+  opt[key] = value_of(o, value, spec)
   return i + 1
 end
 
--- "-o, --out FILE", and its text, for --help and the manual.
+function options.parse(args, spec)
+  local opt, rest, i = {}, {}, 1
+  while i <= #args do
+    local word = args[i]
+    local plain = word:sub(1, 1) ~= "-" or word == "-"
+    if word == "--" or plain and spec.script then
+      table.move(args, word == "--" and i + 1 or i, #args, #rest + 1, rest)
+      break
+    elseif plain then
+      rest[#rest + 1] = word
+      i = i + 1
+    else
+      i = take(args, i, spec, opt)
+    end
+  end
+  if #rest < (spec.least or 0) then
+    local names = {}
+    for name in spec.args:gmatch "%S+" do names[#names + 1] = name end
+    options.misuse(spec, "%s is missing", names[#rest + 1])
+  elseif #rest > (spec.most or math.huge) then
+    options.misuse(spec, "'%s' is one argument too many", rest[spec.most + 1])
+  elseif spec.words and not one_of(spec.words, rest[1]) then
+    options.misuse(spec, "expected %s, got '%s'%s", table.concat(spec.words, "|"), rest[1], near(
+                   rest[1], spec.words))
+  end
+  return opt, rest
+end
+
+-- "-o, --out FILE", for --help and the manual.
 function options.title(o)
   return (o.short and "-" .. o.short .. ", " or "") .. "--" .. o[1]
          .. (o[2] and " " .. o[2] or "")
@@ -82,35 +144,47 @@ end
 
 -- The options of a verb as lines of --help; "" when it declares none.
 function options.help(list)
-  local out, width = {}, 0
-  for _, o in ipairs(list or {}) do width = math.max(width, #options.title(o)) end
-  for i, o in ipairs(list or {}) do
-    out[i] = ("  %-" .. width .. "s  %s"):format(options.title(o), o.doc or "")
-  end
-  return table.concat(out, "\n")
+  local rows = {}
+  for i, o in ipairs(list or {}) do rows[i] = { "  " .. options.title(o), o.doc or "" } end
+  return table.concat(text.columns(rows), "\n")
 end
 
-function options.parse(args, spec)
-  local opt, rest, i = {}, {}, 1
-  while i <= #args do
-    local word = args[i]
-    if word == "--" then
-      table.move(args, i + 1, #args, #rest + 1, rest)
-      break
-    elseif word:sub(1, 1) == "-" and word ~= "-" then
-      i = take(args, i, spec, opt)
-    else
-      rest[#rest + 1] = word
-      i = i + 1
-    end
+-- "kernelband eval TASK SOURCE [--json] ..", in lines of 80 columns behind "usage: ".
+local function usage_of(verb)
+  local words, lines = {}, { "kernelband " .. verb[1] }
+  for _, o in ipairs(verb.options or {}) do
+    local name = (o.short and "-" .. o.short or "--" .. o[1]) .. (o[2] and " " .. o[2] or "")
+    words[#words + 1] = o.required and name or "[" .. name .. "]"
   end
-  if #rest < (spec.least or 0) then
-    schema.raise("kernelband: too few arguments\nusage: %s", spec.usage)
-  elseif #rest > (spec.most or math.huge) then
-    schema.raise("kernelband: '%s' is one argument too many\nusage: %s",
-                 rest[spec.most + 1], spec.usage)
+  if verb.args then table.insert(words, verb.script and #words + 1 or 1, verb.args) end
+  local indent = (" "):rep(#lines[1] + 7)
+  for _, word in ipairs(words) do
+    if #lines[#lines] + #word > 71 then lines[#lines + 1] = indent .. word
+    else lines[#lines] = lines[#lines] .. " " .. word end
   end
-  return opt, rest
+  return table.concat(lines, "\n")
+end
+
+function options.verb(verb)
+  verb.least, verb.most = 0, verb.script and math.huge or 0
+  for word in (verb.args or ""):gmatch "%S+" do
+    if not word:find "^%[" then verb.least = verb.least + 1 end
+    verb.most = word:find "%.%.%.$" and math.huge or verb.most + 1
+  end
+  local first = (verb.args or ""):match "^%S+"
+  if first and first:find "^%l+|[%l|]+$" then
+    verb.words = {}
+    for word in first:gmatch "[^|]+" do table.insert(verb.words, word) end
+  end
+  verb.usage = usage_of(verb)
+  return verb
+end
+
+-- Writes a text to a file, or to standard output where there is none.
+function options.write(verb, content, file)
+  if not file then return io.write(content) end
+  local ok, why = core.system.write_file(file, content)
+  if not ok then schema.stop(("kernelband %s: %s"):format(verb, why)) end
 end
 
 return options

@@ -1,13 +1,10 @@
 -- kernelband profile TASK SOURCE: what is known about how one kernel runs.
 local cjson    = require "cjson"
-local core     = require "kernelband.core"
 local eval     = require "kernelband.cli.eval"
 local options  = require "kernelband.cli.options"
 local progress = require "kernelband.search.progress"
-local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
-
-local usage = "kernelband profile TASK SOURCE [--json] [--device cpu|cpu:N|cuda:N]"
+local text     = require "kernelband.base.text"
 
 -- phi of evidence.lua and of evidence_cuda.lua, in words.
 local on_cpu = { "cache hits", "bandwidth of the level its data fit in", "flops of one core",
@@ -18,24 +15,10 @@ local on_gpu = { "L2 hits", "DRAM bandwidth", "SM, its busiest pipe", "active th
                  "occupancy", "registers, of 255", "bank conflicts in shared memory",
                  "bytes used of those moved", "tensor pipe" }
 
-local function percent(x) return x and ("%.0f %%"):format(100 * x) or "-" end
+local percent = text.percent
 
--- Rows of cells as lines: the first column to the left, the others to the right.
-local function columns(rows)
-  local width, out = {}, {}
-  for _, r in ipairs(rows) do
-    for i, cell in ipairs(r) do width[i] = math.max(width[i] or 0, #cell) end
-  end
-  for n, r in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(r) do
-      cells[i] = ((i == 1 and "%-" or "%") .. width[i] .. "s"):format(cell)
-    end
-    out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""))
-    if n == 1 then out[#out + 1] = ("-"):rep(#out[1]) end
-  end
-  return table.concat(out, "\n") .. "\n"
-end
+-- The first column to the left, the others to the right.
+local function columns(rows) return text.table(rows, { right = true, rule = true }) end
 
 local function roofs(out)
   local rows = { { "roof", "of peak", "kind" } }
@@ -69,11 +52,9 @@ local function occupancy(p)
     rows[#rows + 1] = { l.name .. (l.name == o.limiter and " (limits)" or ""),
                         ("%d"):format(l.blocks) }
   end
-  local text = ("occupancy %s of a possible %s"):format(percent(o.achieved), percent(o.possible))
-  if o.waves then
-    text = text .. ("; %d blocks are %.1f waves of the GPU"):format(o.blocks, o.waves)
-  end
-  return text .. "\n" .. (#rows > 1 and columns(rows) or "")
+  local waves = o.waves and ("; %d blocks are %.1f waves of the GPU"):format(o.blocks, o.waves)
+  return ("occupancy %s of a possible %s%s\n%s"):format(percent(o.achieved), percent(o.possible),
+    waves or "", #rows > 1 and columns(rows) or "")
 end
 
 -- "spills 16 bytes a thread (120 loads, 40 stores)"
@@ -100,15 +81,13 @@ local function stalls(p)
 end
 
 local function counters(values)
-  local names, rows = {}, { { "counter", "value" } }
-  for name, value in pairs(values or {}) do
-    if type(value) == "number" then names[#names + 1] = name end
+  local rows = { { "counter", "value" } }
+  for _, name in ipairs(text.keys(values or {})) do
+    if type(values[name]) == "number" then
+      rows[#rows + 1] = { name, ("%.6g"):format(values[name]) }
+    end
   end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    rows[#rows + 1] = { name, ("%.6g"):format(values[name]) }
-  end
-  return #names > 0 and columns(rows) or nil
+  return #rows > 1 and columns(rows) or nil
 end
 
 -- What binds it, in a sentence.
@@ -121,7 +100,7 @@ end
 
 local function text_of(out, machine)
   local p, parts = out.profile, {}
-  local function add(text) if text and text ~= "" then parts[#parts + 1] = text end end
+  local function add(part) if part and part ~= "" then parts[#parts + 1] = part end end
   add(progress.table(out, "candidate") .. progress.peak(machine))
   add(("bottleneck, %s: %s\n"):format(out.shapes[1].label, bottleneck(out)))
   add(roofs(out))
@@ -135,31 +114,23 @@ local function text_of(out, machine)
   return table.concat(parts, "\n")
 end
 
-local opts = {
-  { "json", doc = "print one JSON object" },
-  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
-}
-
-return {
-  summary = "counters, bottleneck and limits of one source",
-  usage = usage, options = opts, text_of = text_of,
-  help = "What is measured, derived or missing is marked so. Without hardware counters it tells\n"
-         .. "what the object, the launch and the clock say. Exit status: 0 when the verdict is\n"
-         .. "ok, 1 for any other. --json prints one object.",
-  run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 2, most = 2 })
-    local t = task.load(rest[1])
-    local source, why = core.system.read_file(rest[2])
-    if not source then schema.raise("kernelband profile: %s", why) end
-    local out, machine = eval.evaluate(t, source, { device = opt.device, profile = true },
-                                       rest[2])
+return options.verb { "profile",
+  summary = "show counters, bottleneck and limits of one source",
+  args = "TASK SOURCE", options = { options.json, options.device }, text_of = text_of,
+  help = [[
+Every figure is marked measured, derived or missing. Without hardware counters the figures
+follow from the object code, the launch and the clock. Exit status: 0 when the verdict is ok,
+1 for any other.]],
+  run = function(opt, rest)
+    local t, file = task.load(rest[1]), rest[2]
+    local source = eval.read_source("profile", file)
+    local out, machine = eval.evaluate(t, source, { device = opt.device, profile = true }, file)
     if not out then return 130 end
     if opt.json then
       out.profile, out.evidence = out.profile or cjson.null, out.evidence or cjson.null
-      eval.print_json(t, rest[2], out)
+      eval.print_json(t, file, out)
     elseif out.verdict ~= "ok" then
-      print(("%s: %s"):format(out.verdict, out.reason))
-      if out.log and out.log ~= out.reason then io.stderr:write(out.log, "\n") end
+      eval.print_failure(out)
     else
       io.write(text_of(out, machine))
     end

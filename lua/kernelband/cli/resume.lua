@@ -4,30 +4,13 @@ local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 
-local usage = "kernelband resume RUN [--steps N] [--minutes M] [--usd X] [--tokens N] "
-              .. "[--force] [--script FILE] [--progress auto|always|never|json]"
-
 local amounts = { "steps", "minutes", "usd", "tokens" }
 
 -- What stands in place of the script's budget; nil when nothing was said.
 local function budget_of(opt)
-  local out
-  for _, name in ipairs(amounts) do
-    local word = opt[name]
-    if word then
-      local n = tonumber(word)
-      n = n and math.tointeger(n) or n
-      local fits = n and n >= 0 and n == n and n < math.huge
-      if (name == "steps" or name == "tokens") and math.type(n) ~= "integer" then fits = false end
-      if not fits then
-        schema.raise("kernelband: --%s: expected a number, got '%s'\nusage: %s", name, word,
-                     usage)
-      end
-      out = out or {}
-      out[name] = n
-    end
-  end
-  return out
+  local out = {}
+  for _, name in ipairs(amounts) do out[name] = opt[name] end
+  return next(out) and out
 end
 
 local function script_of(opt, experiment, folder)
@@ -47,21 +30,8 @@ local function script_of(opt, experiment, folder)
       .. "kernelband resume %s --script %s"):format(kept, folder, kept) or "")
 end
 
-local opts = {
-  { "steps", "N", doc = "a new budget of pulls" },
-  { "minutes", "M", doc = "a new budget of time" },
-  { "usd", "X", doc = "a new budget of money" },
-  { "tokens", "N", doc = "a new budget of tokens" },
-  { "force", doc = "go on though task, policy or strategies changed" },
-  { "script", "FILE", file = true, doc = "the script, where it is elsewhere now" },
-  { "progress", "HOW", one_of = { "auto", "always", "never", "json" },
-    doc = "auto, always, never or json" },
-}
-
-local function resume(args)
-  local opt, rest = options.parse(args, { usage = usage, options = opts, least = 0, most = 1 })
+local function resume(opt, rest)
   local folder = rest[1]
-  if not folder then schema.raise("kernelband: which run folder?\nusage: %s", usage) end
   local experiment, why = run.experiment(folder)
   if not experiment then schema.raise("kernelband: %s", why) end
   folder = core.system.realpath(folder)
@@ -75,7 +45,8 @@ local function resume(args)
                      .. "from here\n"):format(experiment.directory))
   end
   require("kernelband.search.progress").mode(opt.progress)
-  local words = table.move(experiment.args or {}, 1, #(experiment.args or {}), 2, { script })
+  local args = experiment.args or {}
+  local words = table.move(args, 1, #args, 2, { script })
   local code = require("kernelband.cli.run").start(words)
   if not run.resuming().met then
     schema.raise("kernelband: the script %s ran, but no search of it writes to %s", script,
@@ -84,16 +55,21 @@ local function resume(args)
   return code
 end
 
-return {
-  summary = "goes on with a run that was stopped",
-  usage = usage, options = opts, folders = true,
+return options.verb { "resume",
+  summary = "go on with a run that was stopped",
+  args = "RUN", folders = true, run = resume,
+  options = {
+    { "steps", "N", whole = true, doc = "a new budget of pulls" },
+    { "minutes", "M", number = true, doc = "a new budget of time" },
+    { "usd", "X", number = true, doc = "a new budget of money" },
+    { "tokens", "N", whole = true, doc = "a new budget of tokens" },
+    { "force", doc = "go on though task, policy or strategies changed; the journal says so" },
+    { "script", "FILE", file = true, doc = "in place of the script that started the run" },
+    options.progress,
+  },
   help = [[
-RUN is the folder a search wrote to (its `out`). The script that started it is
-run again with the same arguments, in the folder it was started in; its recorded
-pulls are replayed from the journal, and the search goes on where it stopped.
-  --steps N ..    a budget in place of the script's: a finished run goes on too
-  --force         go on though task, policy or strategies changed; the journal
-                  says so
-  --script FILE   in place of the script it was started with]],
-  run = resume,
+RUN is the folder a search wrote to (its `out`). The script that started the search is run
+again with the same arguments, in the folder it was started in. Its recorded pulls are
+replayed from the journal, and the search goes on where it stopped. With a new budget a
+finished run goes on too.]],
 }

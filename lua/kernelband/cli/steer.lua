@@ -1,11 +1,9 @@
 -- kernelband steer RUN .. - a word to a search that is running, or will go on.
-local core   = require "kernelband.core"
-local run    = require "kernelband.store.run"
-local schema = require "kernelband.base.schema"
-local steer  = require "kernelband.search.steer"
-
-local usage = "kernelband steer RUN pause|continue|stop|veto STRATEGY|allow STRATEGY|"
-              .. "pin KERNEL|pin none|hint TEXT"
+local core    = require "kernelband.core"
+local options = require "kernelband.cli.options"
+local run     = require "kernelband.store.run"
+local schema  = require "kernelband.base.schema"
+local steer   = require "kernelband.search.steer"
 
 -- What the search would refuse is told here, where somebody reads it.
 local function check(folder, command, argument)
@@ -32,15 +30,13 @@ local function is_running(folder)
   return not lock
 end
 
-local function say(args)
-  local folder = args[1]
-  if not folder or not args[2] or folder:sub(1, 1) == "-" then
-    schema.raise("kernelband: steer what, and how?\nusage: %s", usage)
-  end
-  local text = table.concat(args, " ", 2)
+local verb
+
+local function say(_, args)
+  local folder, text = args[1], table.concat(args, " ", 2)
   local command, argument = steer.parse(text)
   if not command then
-    schema.raise("kernelband: %s%s\nusage: %s", argument, schema.hint(args[2], steer.words), usage)
+    options.misuse(verb, "%s%s", argument, schema.hint(args[2], steer.words))
   end
   local experiment, why = run.experiment(folder)
   if not experiment then schema.raise("kernelband: %s", why) end
@@ -55,22 +51,23 @@ local function say(args)
   ok, why = db:exec("INSERT INTO events VALUES (NULL, 0.0, 'asked', ?)", text)
   db:close()
   if not ok then error(why, 0) end
-  io.stderr:write(running and "the search heeds it within a second\n"
-                  or "no search is running; it will be heeded when the run goes on\n")
+  io.stderr:write(running and "the search follows within a second\n"
+                  or "no search is running; the run follows when it goes on\n")
   return 0
 end
 
-return {
-  summary = "says something to a running search",
-  usage = usage, folders = true,
+verb = options.verb { "steer",
+  summary = "give a running search a command",
+  args = "RUN COMMAND", folders = true, script = true, run = say,
   help = [[
-RUN is the folder the search writes to. What is said is kept in its journal, so a
-replay heeds it at the same pull.
-  pause, continue   no pull is started while it rests
-  stop              ends in good order; kernelband resume RUN goes on
-  veto, allow       a strategy is not used, or again
-  pin KERNEL        every child is made of this kernel (its number); pin none
-  hint TEXT         goes into the generator's prompts from then on]],
-  script = true,
-  run = say,
+RUN is the folder the search writes to. The journal keeps every command, so that a replay
+follows it at the same pull. COMMAND is one of
+  pause, continue   start no more pulls; start them again
+  stop              end in good order; kernelband resume RUN goes on
+  veto STRATEGY     do not use a strategy
+  allow STRATEGY    use it again
+  pin KERNEL        make every child from this kernel (its number)
+  pin none          choose freely again
+  hint TEXT         add TEXT to the generator's prompts from now on]],
 }
+return verb

@@ -8,9 +8,8 @@ local options  = require "kernelband.cli.options"
 local run      = require "kernelband.store.run"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
+local text     = require "kernelband.base.text"
 local verdict  = require "kernelband.evaluate.verdict"
-
-local usage = "kernelband verify RUN [--json] [--strict] [--device cpu|cpu:N|cuda:N]"
 
 -- Two measurements of one ratio on one machine may differ by that besides their
 -- intervals: memory lies elsewhere in every process, and others use the machine.
@@ -55,7 +54,7 @@ end
 local function verify(folder, opt, dir)
   local reader <close> = run.reader(folder)
   local report = { run = folder, notes = {} }
-  local function say(text) report.notes[#report.notes + 1] = text end
+  local function say(words) report.notes[#report.notes + 1] = words end
   local t, why = archive.restore_task(reader, dir, task.load)
   if not t then schema.raise("%s: %s", folder, why) end
   local winner = verdict.winner(reader)
@@ -109,40 +108,38 @@ local function record(r)
   if not ok then r.notes[#r.notes + 1] = "not written to its journal: " .. why end
 end
 
-local function line(what, f)
-  if not f.speedup then return ("%-9s no figure"):format(what) end
-  return ("%-9s %.4g times the baseline%s"):format(what, f.speedup, f.low
+local function figure(f)
+  if not f.speedup then return "no figure" end
+  return ("%.4g times the baseline%s"):format(f.speedup, f.low
          and (" (%.4g to %.4g)"):format(f.low, f.high) or "")
 end
 
 local function show(r)
+  local rows = { { "recorded", figure(r.recorded) }, { "now", figure(r.measured) },
+                 { "checked", table.concat(r.evaluation.checks, "; ") } }
+  local function add(name, list)
+    for _, words in ipairs(list) do rows[#rows + 1] = { name, words } end
+  end
+  add("weakened", r.evaluation.weakened)
+  add("twice", { r.evaluation.quarantined })
+  add("note", r.notes)
   print(("%s: kernel %d of task %s, on %s"):format(r.run, r.kernel, r.task, r.device))
-  print(line("recorded", r.recorded))
-  print(line("now", r.measured))
-  print("checked   " .. table.concat(r.evaluation.checks, "; "))
-  for _, text in ipairs(r.evaluation.weakened) do print("weakened  " .. text) end
-  if r.evaluation.quarantined then print("twice     " .. r.evaluation.quarantined) end
-  for _, text in ipairs(r.notes) do print("note      " .. text) end
+  io.write(text.table(rows))
   print(r.confirmed and "confirmed" or "not confirmed: " .. r.reason)
 end
 
-local opts = {
-  { "json", doc = "print one JSON object" },
-  { "strict", doc = "the slow checks as well" },
-  { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
-}
-
-return {
+return options.verb { "verify",
   summary = "build, check and time a run's winner once more",
-  usage = usage, options = opts, folders = true,
-  help = "Needs the run's folder alone: the task's files, the kernels and the inputs' seeds are\n"
-         .. "in it. What comes out is written to its journal (kind verify), where that can be\n"
-         .. "written. Exit status: 0 confirmed, 1 not confirmed.",
-  run = function(args)
-    local opt, rest = options.parse(args, { usage = usage, options = opts, least = 1, most = 1 })
+  args = "RUN", folders = true,
+  options = { options.json, { "strict", doc = "run the slow checks too" }, options.device },
+  help = [[
+Needs the run's folder alone: it holds the task's files, the kernels and the seeds of the
+inputs. The result is added to the run's journal, where that can be written. Exit status:
+0 confirmed, 1 not confirmed.]],
+  run = function(opt, rest)
     local dir = assert(core.system.temp_dir())
     local ok, report = pcall(verify, rest[1], opt, dir)
-    os.execute("rm -rf '" .. dir:gsub("'", "'\\''") .. "'")
+    os.execute("rm -rf " .. text.quote(dir))
     if not ok then error(report, 0) end
     record(report)
     if opt.json then print(json.encode(report)) else show(report) end

@@ -3,14 +3,6 @@ local cli = require "kernelband.cli"
 
 local completion = {}
 
-local function verbs()
-  local out = {}
-  for _, name in ipairs(cli.available()) do
-    out[#out + 1] = { name = name, verb = require("kernelband.cli." .. name) }
-  end
-  return out
-end
-
 local function option_words(verb)
   local out = { "--help" }
   for _, o in ipairs(verb.options or {}) do
@@ -34,18 +26,18 @@ local function values(verb, out)
 end
 
 function completion.bash()
-  local names, cases = {}, {}
-  for _, v in ipairs(verbs()) do
-    names[#names + 1] = v.name
-    cases[#cases + 1] = "    " .. v.name .. ")"
-    values(v.verb, cases)
+  local cases = {}
+  for _, name in ipairs(cli.verbs) do
+    local verb = cli.verb(name)
+    cases[#cases + 1] = "    " .. name .. ")"
+    values(verb, cases)
     cases[#cases + 1] = ('      case $word in -*) COMPREPLY=($(compgen -W "%s" -- "$word")); '
-                         .. "return ;; esac"):format(option_words(v.verb))
-    local rest = v.verb.words and ('-W "%s"'):format(table.concat(v.verb.words, " "))
-                 or v.verb.folders and "-d" or "-f"
+                         .. "return ;; esac"):format(option_words(verb))
+    local rest = verb.words and ('-W "%s"'):format(table.concat(verb.words, " "))
+                 or verb.folders and "-d" or "-f"
     cases[#cases + 1] = ('      COMPREPLY=($(compgen %s -- "$word")) ;;'):format(rest)
   end
-  return ([[# bash completion for kernelband; written by kernelband doc bash
+  return (([[# bash completion for kernelband; written by kernelband doc bash
 _kernelband() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -57,7 +49,7 @@ _kernelband() {
   esac
 }
 complete -o filenames -F _kernelband kernelband
-]]):gsub("@(%u+)@", { NAMES = table.concat(names, " "), CASES = table.concat(cases, "\n") })
+]]):gsub("@(%u+)@", { NAMES = table.concat(cli.verbs, " "), CASES = table.concat(cases, "\n") }))
 end
 
 -- A text within single quotes and brackets of _arguments.
@@ -67,23 +59,23 @@ end
 
 function completion.zsh()
   local list, cases = {}, {}
-  for _, v in ipairs(verbs()) do
-    list[#list + 1] = ("    '%s:%s'"):format(v.name, quoted(v.verb.summary))
-    local lines = { ("    %s) _arguments '--help[say more]'"):format(v.name) }
-    for _, o in ipairs(v.verb.options or {}) do
+  for _, name in ipairs(cli.verbs) do
+    local verb = cli.verb(name)
+    list[#list + 1] = ("    '%s:%s'"):format(name, quoted(verb.summary))
+    local lines = { ("    %s) _arguments '--help[say more]'"):format(name) }
+    for _, o in ipairs(verb.options or {}) do
       local known = o.one_of and "(" .. table.concat(o.one_of, " ") .. ")"
       local action = o[2] and (":%s:%s"):format(o[2], known or o.file and "_files" or "") or ""
       action = action:gsub("cuda:", "cuda\\:")
-      for _, name in ipairs { "--" .. o[1], o.short and "-" .. o.short } do
-        lines[#lines + 1] = ("      '%s[%s]%s'"):format(name, quoted(o.doc or ""), action)
+      for _, word in ipairs { "--" .. o[1], o.short and "-" .. o.short } do
+        lines[#lines + 1] = ("      '%s[%s]%s'"):format(word, quoted(o.doc or ""), action)
       end
     end
-    lines[#lines + 1] = ("      '*: :%s'"):format(v.verb.words
-      and "(" .. table.concat(v.verb.words, " ") .. ")" or v.verb.folders and "_files -/"
-      or "_files")
+    lines[#lines + 1] = ("      '*: :%s'"):format(verb.words
+      and "(" .. table.concat(verb.words, " ") .. ")" or verb.folders and "_files -/" or "_files")
     cases[#cases + 1] = table.concat(lines, " \\\n") .. " ;;"
   end
-  return ([[#compdef kernelband
+  return (([[#compdef kernelband
 # zsh completion for kernelband; written by kernelband doc zsh
 _kernelband() {
   local -a verbs
@@ -102,7 +94,7 @@ _kernelband() {
   esac
 }
 _kernelband "$@"
-]]):gsub("@(%u+)@", { VERBS = table.concat(list, "\n"), CASES = table.concat(cases, "\n") })
+]]):gsub("@(%u+)@", { VERBS = table.concat(list, "\n"), CASES = table.concat(cases, "\n") }))
 end
 
 return completion

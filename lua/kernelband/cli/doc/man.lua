@@ -53,9 +53,9 @@ function man.page()
     "optimisation strategy with a bandit, has a child made of the two, and builds, checks, times",
     "and profiles it. Experiments, strategies and policies are Lua files.",
     ".SH VERBS" }
-  for _, name in ipairs(cli.available()) do
-    local verb = require("kernelband.cli." .. name)
-    out[#out + 1] = ".SS " .. roff(verb.usage)
+  for _, name in ipairs(cli.verbs) do
+    local verb = cli.verb(name)
+    out[#out + 1] = ".SS " .. roff((verb.usage:gsub("\n%s+", " ")))
     out[#out + 1] = roff(verb.summary:sub(1, 1):upper() .. verb.summary:sub(2)) .. "."
     for _, o in ipairs(verb.options or {}) do
       out[#out + 1] = ".TP\n.B " .. roff(options.title(o)) .. "\n" .. roff(o.doc or "")
