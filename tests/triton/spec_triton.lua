@@ -110,8 +110,8 @@ t.test("a module that does not exist is no cheat, one that no kernel needs is, t
        function()
   t.equal(assert(python.run({ interpreter, "-B", "-c", [[
 import sys
-sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
-import worker
+sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
+from whole import worker
 for source in ("import no_such_module", "from no_such_module.inner import x",
                "from .utils import x", "from . import x", "import __main__", "import os",
                "from os import path", "import no_such_module\nimport os", "import worker",
@@ -311,8 +311,8 @@ end
 t.test("a Triton that is too old is told from one that is not", function()
   t.equal(assert(python.run({ interpreter, "-B", "-c", [[
 import sys
-sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
-import worker
+sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
+from whole import worker
 print([worker.too_old(x) for x in ("2.1.0", "3.3.1", "3.4.0", "3.6.0+git12", "4.0rc1", "x")])
 ]], python.worker() }, "")), "[True, True, False, False, False, True]\n")
 end)
@@ -320,8 +320,8 @@ end)
 t.test("the interval of a short call knows that processes differ", function()
   local text = assert(python.run({ interpreter, "-B", "-c", [[
 import sys
-sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
-import worker
+sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
+from whole import worker
 for ns in (4e3, 4e5):
     print("%.4f %.4f" % worker.of_processes(0.017, 0.005, 0.029, ns))
 ]], python.worker() }, ""))
@@ -332,8 +332,8 @@ end)
 t.test("what a record shows is held against a candidate, and an honest one is let be", function()
   local text = assert(python.run({ interpreter, "-B", "-c", [[
 import sys
-sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
-import worker
+sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
+from whole import worker
 s = worker.Session.__new__(worker.Session)
 s.functions = {"own_kernel"}
 mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvif"

@@ -1,4 +1,4 @@
--- What worker.py makes of whole files: that are not determined everywhere, that read what no one
+-- What the Triton worker makes of whole files: that are not determined everywhere, that read what no one
 -- wrote, that cannot do what they are timed by. On Triton's CPU interpreter, where python3 (or
 -- KERNELBAND_PYTHON) has torch and triton.
 package.path = "tests/lib/?.lua;" .. package.path
@@ -88,7 +88,7 @@ t.test("a shape that the untouched file can't do is left out, unwritten inputs a
   t.equal(type(out.host_speedup), "number")
   -- Past the end of what it was given, where only that shows it.
   out = judge((base.source:gsub("mask=mask%)\n\n\ndef", [[mask=mask)
-    tl.store(y_ptr + n + offsets * 0, 1.5, mask=n > 255)
+    tl.store(y_ptr + n + offsets * 0, 1.5, mask=offsets * 0 + n > 255)
 
 
 def]])))

@@ -1,4 +1,4 @@
--- The parts of worker.py that compare, lay out memory, draw inputs and time: on tensors of a CPU,
+-- The parts of the Triton worker that compare, lay out memory, draw inputs and time: on tensors of a CPU,
 -- where python3 (or KERNELBAND_PYTHON) has torch and triton. Whole files: spec_triton_files.lua.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
@@ -18,8 +18,8 @@ local function run(script, ...)
   return assert(python.run({ interpreter, "-B", "-c", ([[
 import sys, tempfile
 tempfile.tempdir = "%s"
-sys.path.insert(0, sys.argv[1].rsplit("/", 1)[0])
-import worker
+sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
+from whole import worker
 ]]):format(folder) .. script, python.worker(), ... }, ""))
 end
 
@@ -365,8 +365,8 @@ t.test("the id of the stream a call is on is learned from a fill on it", functio
   local text = assert(python.run({ "-u", "CUDA_HOME", "-u", "CUDA_PATH", "-u", "KERNELBAND_CUDA",
     "LD_LIBRARY_PATH=" .. dir, interpreter, "-B", "-c", [[
 import sys, ctypes
-sys.path.insert(0, sys.argv[2].rsplit('/', 1)[0])
-import worker
+sys.path[:0] = sys.argv[2].rsplit('/', 1)[0], "tests/triton"
+from whole import worker
 r = worker.Recorder(sys.argv[1])
 print(r.why, r.start())
 fill = ctypes.CDLL("libcuda.so.1").cuMemsetD8Async
@@ -1216,11 +1216,12 @@ end)
 
 t.test("no name is given to two functions of a class or module", function()
   t.equal(run [[
-import ast
-tree = ast.parse(open(worker.__file__).read())
-for space in [tree] + [n for n in tree.body if isinstance(n, ast.ClassDef)]:
-    names = [n.name for n in space.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
-    print(*sorted({x for x in names if names.count(x) > 1}), end="")
+import ast, glob
+for name in glob.glob(sys.argv[1] + "/*.py"):
+    tree = ast.parse(open(name).read())
+    for space in [tree] + [n for n in tree.body if isinstance(n, ast.ClassDef)]:
+        names = [n.name for n in space.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+        print(*sorted({x for x in names if names.count(x) > 1}), end="")
 ]], "")
 end)
 

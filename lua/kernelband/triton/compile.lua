@@ -1,5 +1,5 @@
 -- triton/compile.lua - device code in Triton for the native CUDA worker: one
--- @triton.jit kernel, compiled by worker.py in a jail, its cubin inspected, launched,
+-- @triton.jit kernel, compiled by worker/ in a jail, its cubin inspected, launched,
 -- timed, checked and profiled by our own code like any CUDA kernel. The line
 --
 --   # kb: triton softmax_rows grid=(rows) args=(x, y, cols) BLOCK=1024 warps=8 stages=2

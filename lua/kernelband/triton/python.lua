@@ -2,7 +2,7 @@
 --
 --   python.name(given)   the option's, else KERNELBAND_PYTHON, else python3: a path,
 --                        or nil when there is none on PATH
---   python.worker()      path of worker.py
+--   python.worker()      the folder that Python runs to judge Triton kernels
 --   python.inject()      path of libkb_inject.so, or nil where it was not built
 --   python.probe(name)   { python =, torch =, triton = } | nil, why
 --   python.run(argv, input) -> output | nil, why
@@ -16,7 +16,7 @@ local LIMIT_NS = 60 * 10 ^ 9 // 1
 local MOST_BYTES = 8 << 20
 
 function python.worker()
-  return core.system.lib_dir() .. "/lua/kernelband/triton/worker.py"
+  return core.system.lib_dir() .. "/lua/kernelband/triton/worker"
 end
 
 -- What records kernels in a child: beside the binary, in a bundle's lib, or installed.

@@ -1,4 +1,4 @@
--- triton/task.lua - a Python file with Triton kernels as a task: judged by worker.py
+-- triton/task.lua - a Python file with Triton kernels as a task: judged by worker/
 -- in the user's interpreter, searched like any other.
 --
 --   t = triton.new { name =, module =, kind = "tritonbench" | "kernelbench", file =,
@@ -13,7 +13,7 @@ local tunables = require "kernelband.triton.tunables"
 
 local triton = {}
 
--- Of worker.py: its own deadlines, and what it may take beyond them: two minutes of waiting for
+-- Of worker/: its own deadlines, and what it may take beyond them: two minutes of waiting for
 -- other sessions on the GPU, one for what is compiled ahead, the end of a child whose kernel hangs,
 -- the start of the next.
 local OPEN_S, EVALUATE_S, BEYOND_S, PAIRS_S = 240, 100, 220, 120

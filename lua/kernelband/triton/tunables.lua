@@ -1,6 +1,6 @@
 -- triton/tunables.lua - the meta-parameters of a Triton source as a schedule: block
 -- sizes, num_warps and num_stages at launch sites, in defaults, in constants that go
--- to launches and in autotune configurations. worker.py finds them by Python's own
+-- to launches and in autotune configurations. worker/tunables.py finds them by Python's own
 -- parser; here values are put in their places.
 --
 --   schedule = tunables.schedule(source, interpreter, file)  -> a table as schedule.lua's,

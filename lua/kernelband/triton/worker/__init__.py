@@ -1,0 +1,1 @@
+"""Judges Triton candidates: see __main__.py."""

@@ -1,0 +1,178 @@
+"""Takes hold of what the judging needs of torch and Triton before a file is loaded."""
+import json
+import os
+import sys
+import time
+import types
+
+from .inputs import CLEAN, LANES
+
+
+def some(t):
+    """What a tensor without contents might hold: so that a test goes on."""
+    return 1.0 if t.dtype.is_floating_point or t.dtype.is_complex else 1
+
+
+class Hold:
+    def pretend(self, where="cpu", capability=(9, 0)):
+        """Triton's interpreter on CPU tensors: what asks for a GPU gets the CPU; or nothing but
+        shapes, on the device meta."""
+        torch = self.torch
+        there = torch.device(where)
+        asked = {torch.Tensor.cpu: lambda t: t, torch.Tensor.item: some,    # of contents
+                 torch.Tensor.__bool__: lambda t: True, torch.Tensor.__int__: lambda t: 1,
+                 torch.Tensor.__float__: lambda t: 1.0, torch.Tensor.__index__: lambda t: 1}
+
+        def plain(x):
+            return there if isinstance(x, (str, torch.device)) and str(x).startswith("cuda") else x
+
+        class Elsewhere(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types_, args=(), kwargs=None):
+                if func is torch.Tensor.cuda:
+                    return args[0].to(there)
+                if where == "meta" and func in asked:
+                    return asked[func](args[0])
+                if getattr(func, "__name__", "") == "__get__" \
+                        and func == torch.Tensor.is_cuda.__get__:
+                    return True
+                return func(*(plain(a) for a in args),
+                            **{k: plain(v) for k, v in (kwargs or {}).items()})
+        Elsewhere().__enter__()
+        torch.cuda.current_device = lambda: 0
+        torch.cuda.synchronize = lambda *a: None
+        torch.cuda.is_available = lambda: True
+        torch.cuda.get_device_capability = lambda *a: tuple(capability)
+        torch.cuda.device = __import__("contextlib").nullcontext
+        torch.nn.Module.cuda = lambda self, *a: self
+
+    def count_launches(self):
+        import triton
+        launches, names, streams = self.launches, self.names, self.streams
+        if self.cpu:
+            from triton.runtime import interpreter
+            call = interpreter.GridExecutor.__call__
+
+            def counted(grid, *args, **kwargs):
+                launches[0] += 1
+                names.add(grid.fn.__name__)
+                return call(grid, *args, **kwargs)
+            interpreter.GridExecutor.__call__ = counted
+        else:
+            def enter(metadata):
+                m = metadata.get()
+                launches[0] += 1
+                names.add(str(m["name"]))
+                if m.get("stream"):                 # the one that is timed is 0
+                    streams.add(m["stream"])
+            self.enter, self.knobs = enter, triton.knobs.runtime
+
+    def counting(self, on):
+        if not self.cpu:
+            (self.knobs.launch_enter_hook.add if on else self.knobs.launch_enter_hook.remove)(
+                self.enter)
+
+    def hold(self):
+        torch, cpu, device = self.torch, self.cpu, self.device
+        self.zeros, self.real_empty = torch.zeros, torch.empty
+        # The zeros that fresh() leaves around what is made are not given back by a file.
+        self.empty_cache = torch.cuda.empty_cache
+        torch.cuda.empty_cache = torch.cuda.memory.empty_cache = lambda: None
+        try:                                # which calls a default device is put into is found
+            from torch.utils import _device  # out once: before some are wrapped
+            _device._device_constructors()
+        except (ImportError, AttributeError):
+            pass
+        self.wrap_empty()
+        # torch.manual_seed also keeps a call, with a traceback, for each kind of device it has not.
+        self.generators = [g.manual_seed for g in (torch.default_generator,)
+                           + (() if cpu else tuple(torch.cuda.default_generators))]
+        if not cpu:
+            import triton
+            Event, record, elapsed = torch.cuda.Event, torch.cuda.Event.record, \
+                torch.cuda.Event.elapsed_time
+            query = torch.cuda.Event.query
+            sync, sleep = torch._C._cuda_synchronize, torch.cuda._sleep
+            stream, index = torch.cuda.default_stream(device), torch.cuda.current_device()
+            current, switch = torch._C._cuda_getCurrentStream, torch._C._cuda_setStream
+            lanes = [stream] + [torch.cuda.Stream(device) for _ in range(LANES)]
+            self.lanes = lanes
+
+            def onto(s):
+                switch(stream_id=s.stream_id, device_index=s.device_index,
+                       device_type=s.device_type)
+            self.onto = onto
+            bench = triton.testing.do_bench     # tuning runs of a file are short
+            triton.runtime.driver.active.get_benchmarker = lambda: (
+                lambda call, quantiles: bench(call, warmup=2, rep=8, quantiles=quantiles))
+        now, threads = time.perf_counter_ns, sys.modules["_thread"]._count
+
+        def timed(call, cycles, lane=0):
+            if cpu:
+                start = now()
+                out = call()
+                ns = now() - start
+                return out, ns, ns, True
+            a, b, s = Event(enable_timing=True), Event(enable_timing=True), lanes[lane]
+            if lane:
+                onto(s)
+            try:
+                if cycles:
+                    sleep(cycles)
+                start = now()
+                record(a, s)
+                out = call()
+                record(b, s)
+                host = now() - start
+                ahead = not query(a)        # the GPU still waits: no gap between launches
+                self.strayed = self.strayed or current(index)[0] != s.stream_id
+            finally:
+                if lane:
+                    onto(stream)
+            sync()
+            return out, elapsed(a, b) * 1e6, host, ahead
+        self.timed = timed
+        self.sync = (lambda: None) if cpu else sync
+        self.threads = threads
+        self.other_stream = (lambda: False) if cpu else (
+            lambda: self.strayed or current(torch.cuda.current_device())[0] != stream.stream_id)
+        spaces = [torch, torch.cuda, torch.cuda.Event, torch.Tensor, torch.nn.functional, torch.nn,
+                  torch.nn.Module, time, json, os, sys, torch.autograd, torch.linalg, torch.random]
+        if not cpu:
+            import triton
+            spaces += [triton, triton.runtime, triton.testing, triton.language,
+                       triton.runtime.JITFunction, triton.runtime.driver]
+        fixed = types.FunctionType, types.BuiltinFunctionType, type
+        self.before = [(getattr(s, "__name__", "?"), s, {k: v for k, v in list(vars(s).items())
+                       if isinstance(v, fixed) or type(v).__name__.endswith("_descriptor")})
+                       for s in spaces]
+        self.threads_before = threads()
+
+    def wrap_empty(self):
+        """Memory that no one wrote holds NaN, a number or an integer in the runs that are checked,
+        zeros where inputs are drawn."""
+        torch = self.torch
+
+        def fill(t):
+            if self.poison is None or not t.numel():
+                return t
+            if self.poison == CLEAN:
+                with torch.no_grad():
+                    t.zero_()
+            elif t.dtype.is_floating_point or t.dtype.is_complex:
+                with torch.no_grad():
+                    t.fill_(float("nan") if self.poison % 2 else 777.25)
+            elif t.dtype is not torch.bool:
+                t.fill_(self.poison % 100 + 1)
+            return t
+
+        def wrap(space, name):
+            real = getattr(space, name)
+
+            def made(*args, **kwargs):
+                t = real(*args, **kwargs)
+                return fill(t) if self.poison is not None else t
+            made.__name__ = name
+            setattr(space, name, made)
+        for name in ("empty", "empty_like", "empty_strided"):
+            wrap(torch, name)
+        wrap(torch.Tensor, "new_empty")

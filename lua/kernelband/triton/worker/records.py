@@ -1,0 +1,139 @@
+"""What records of a call show of a candidate."""
+
+from .children import Lost, Redraw
+from .frames import finite
+from .inputs import secret
+from .recorder import SUMS
+
+STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
+
+
+def readable(name):
+    """The identifiers of a mangled C++ name, joined; any other name as it is."""
+    if not name.startswith("_Z"):
+        return name
+    out, i = [], 2
+    while i < len(name):
+        if not name[i].isdigit():
+            i += 1
+            continue
+        j = i
+        while j < len(name) and name[j].isdigit():
+            j += 1
+        n = int(name[i:j][:4])
+        if name[i - 2] != "L" and name[j:j + n].isidentifier():     # no number that is meant
+            out.append(name[j:j + n])
+            i = j + n
+        else:
+            i = j
+    return "::".join(out)
+
+
+class Records:
+    def record(self, who, s):
+        """One call's record: { ns = what its events say, kernels, union_ns .., by_name }."""
+        seed = secret()
+        who.ask("prepare", seed=seed)
+        reply = who.ask("go", record=True)
+        r = reply.get("recorded")
+        if self.device == "cpu":
+            return {"why": "Triton's interpreter launches nothing on a GPU"}
+        if not isinstance(r, dict) or r.get("why"):
+            return {"why": str((r or {}).get("why") or "the child gave no record")[:300]}
+        out = {k: int(r[k]) for k in SUMS}
+        out["ns"] = float(reply["ns"])
+        out["by_name"] = [{"name": str(k["name"])[:200], "ns": int(k["ns"]), "n": int(k["n"]),
+                           "registers": int(k["registers"]), "shared": int(k["shared"]),
+                           "block": [int(x) for x in k["block"][:3]],
+                           "grid": [int(x) for x in k["grid"][:3]]} for k in r["by_name"][:64]]
+        if out["dropped"]:
+            return {"why": "%d records of a call were lost" % out["dropped"]}
+        return out
+
+    def check_records(self, child, s, seen, timed_ns, base_ns, row):
+        """What was recorded must bear the events out. What looks wrong is recorded twice more:
+        only what is wrong each time is held against a candidate. Other processes on the GPU
+        stretch kernels: as much as the reference's own are just then is no one's fault."""
+        known = self.recorded.get(s["i"])
+        if known is None and not seen.get("why"):
+            known = self.record(self.reference, s)
+            if not known.get("why"):
+                self.recorded[s["i"]] = known
+                if known["away_ns"] and self.lanes and s["baseline"]:
+                    self.lanes = False      # it names a stream itself: all calls are on that
+                    raise Redraw()
+        why = seen.get("why") or known.get("why")
+        if why:
+            self.unrecorded = why
+            return
+        bad, stretch = None, 1.0
+        for again in range(3):
+            bad = self.suspicion(seen, known, timed_ns * stretch)
+            if not bad or again == 2:
+                break
+            seen, now = self.record(child, s), self.record(self.reference, s)
+            if seen.get("why") or now.get("why"):
+                self.unrecorded = seen.get("why") or now["why"]
+                return
+            stretch = max(stretch, now["union_ns"] / max(base_ns, known["union_ns"]))
+        if bad:
+            raise Lost("cheated", "%s: %s" % (s["label"], bad))
+        row["recorded"] = {k: seen[k] for k in ("kernels", "copies", "union_ns", "span_ns",
+                                                "streams")}
+        row["recorded"].update(events_ns=seen["ns"], baseline_union_ns=known["union_ns"],
+                               strange_share=self.strangers(seen, known)[0],
+                               names=[readable(k["name"]) for k in seen["by_name"][:4]])
+        s["by_name"] = seen["by_name"]
+
+    def suspicion(self, seen, known, timed_ns):
+        busy, us = seen["union_ns"], 1e-3
+        if seen["kernels"] + seen["copies"] == 0 and known["kernels"]:
+            return "nothing ran on the GPU in a recorded call: its answer is kept from before"
+        if seen["span_ns"] > 1.05 * seen["ns"] + 20000:
+            return "the GPU worked for %.0f us from first to last kernel, its events say %.0f us" \
+                % (seen["span_ns"] * us, seen["ns"] * us)
+        if seen["away_ns"] and not known["away_ns"]:
+            return "%.0f us of work ran on a stream of its own" % (seen["away_ns"] * us)
+        if seen["home"] < 0 and seen["streams"] > max(1, known["streams"]):
+            return "it ran on %d streams" % seen["streams"]
+        if seen["devices"] > max(1, known["devices"]):
+            return "it ran on %d GPUs" % seen["devices"]
+        if 0.6 * busy > timed_ns + 10000:
+            return "a recorded call kept the GPU busy for %.0f us, timed ones say %.0f us" % (
+                busy * us, timed_ns * us)
+        share, name = self.strangers(seen, known)
+        if share > STRANGE:
+            return "%.0f %% of its kernel time is %s, which is no Triton kernel of the file and " \
+                "none that the reference starts" % (100 * share, readable(name))
+        return None
+
+    def strangers(self, seen, known):
+        """Share of kernel time in kernels that are neither functions of the candidate's own file
+        nor started by the reference, copies and fills aside; and the longest of them."""
+        usual = {readable(k["name"]) for k in known["by_name"]}
+        strange = [k for k in seen["by_name"]
+                   if (k["name"].startswith("_Z") or k["name"] not in self.functions)
+                   and readable(k["name"]) not in usual
+                   and not any(w in k["name"].lower() for w in ("copy", "fill"))]
+        whole = sum(k["ns"] for k in seen["by_name"])
+        return (sum(k["ns"] for k in strange) / whole if whole else 0.0,
+                strange[0]["name"] if strange else "")
+
+    counters_known = None       # what the GPU has to count with, as the untouched file's child says
+
+    def counters(self, child, out, baseline):
+        """Counters of the longest shape, after everything else: none is ever a verdict."""
+        big = max(out["shapes"], key=lambda r: r["time_ns"])["shape"]["i"]
+        try:
+            if self.shape["i"] != big:          # else its inputs still lie there
+                child.ask("shape", seconds=20, i=big, seed=secret(), room=self.has_room(big))
+            r = child.ask("count", seconds=20, seed=secret(), known=self.counters_known)
+            if baseline and isinstance(r.get("known"), str):
+                self.counters_known = r["known"]
+            values = r.get("values")
+            if not isinstance(values, dict):
+                return {}, str(r.get("why") or "the child gave none")[:300]
+            return {str(k)[:40]: v for k, v in list(values.items())[:64]
+                    if finite(v) is not None and v >= 0}, None
+        except Lost as e:
+            return {}, str(e.args[1])[:300]

@@ -1,0 +1,155 @@
+"""Compiles ahead what a file will ask for, on no GPU."""
+import ctypes
+import os
+import select
+import signal
+import struct
+import time
+import types
+
+from .jail import landlock
+from .runner import Runner
+
+JOBS_MOST = 4096                    # kernels
+
+
+def target_of(machine):
+    from triton.backends.compiler import GPUTarget
+    major, minor = machine["capability"]
+    return GPUTarget("cuda", 10 * major + minor, 32)
+
+
+class NoGpu:
+    """What Triton asks of a driver before it compiles, for a GPU that is not opened."""
+
+    def __init__(self, torch, machine):
+        self.target, self.meta = target_of(machine), torch.device("meta")
+        self.facts = {"max_shared_mem": int(machine["smem_per_sm"]) - 1024, "warpSize": 32,
+                      "max_num_regs": 65536, "multiprocessor_count": machine["sm_count"]}
+        self.utils = self
+
+    def get_device_properties(self, device=0):
+        return self.facts
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device=0):
+        return 0
+
+    def get_current_target(self):
+        return self.target
+
+    def get_active_torch_device(self):
+        return self.meta
+
+
+class Scout(Runner):
+    """Runs a file's tests and timed calls on tensors that have shapes and no contents, on no GPU,
+    and notes the kernels they would start. Those are compiled ahead by several processes into the
+    cache of the child that will ask for them: while others time, and not one after another. What
+    can't be foreseen so (grids that hang on contents) is compiled when it is asked for. Nothing
+    of this is believed or judged: what is foreseen wrongly is compiled in vain."""
+
+    def __init__(self, scratch, cache, machine, trusted):
+        import torch
+        import triton
+        self.torch, self.scratch, self.cpu, self.device = torch, scratch, True, "meta"
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""     # what we don't pretend is not to be had
+        if not trusted:
+            landlock({"root", "home"}, scratch, cache)
+        self.generators, self.distinct = (torch.default_generator.manual_seed,), False
+        self.left_by_tests, self.poison, self.jobs, self.compiled = (), None, {}, set()
+        self.inputs, self.sync = [], lambda: None
+        self.pretend("meta", machine["capability"])
+        facts = types.SimpleNamespace(
+            name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
+            multi_processor_count=machine["sm_count"], total_memory=machine["memory_bytes"])
+        torch.cuda.get_device_properties = lambda *a: facts
+        triton.runtime.driver.set_active(NoGpu(torch, machine))
+        self.note(triton.runtime.JITFunction, triton.runtime.Autotuner)
+
+    def integrity(self):
+        return {}
+
+    def note(self, JITFunction, Autotuner):
+        jobs, compiles, keys = self.jobs, JITFunction._do_compile, set()
+
+        def noted(fn, key, *args):
+            if len(jobs) < JOBS_MOST:
+                jobs.setdefault((id(fn), key), lambda: compiles(fn, key, *args))
+
+        def tuned(tuner, *args, **kwargs):
+            tuner.nargs = dict(zip(tuner.arg_names, args))
+            given = {**tuner.nargs, **kwargs}       # it is tuned once for each of these
+            key = str([id(tuner)] + [given.get(k) for k in tuner.keys]
+                      + [str(x.dtype) for x in given.values() if hasattr(x, "dtype")])
+            if key in keys and len(tuner.configs) > 1:
+                return
+            keys.add(key)
+            for config in tuner.prune_configs(kwargs):
+                tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+        JITFunction._do_compile, Autotuner.run = noted, tuned   # nothing is launched that is None
+
+    def do_ahead(self, processes, **what):
+        """Loads, notes and starts to compile. { tests = kernels that the tests ask for, all =,
+        seconds = that it took to find out }"""
+        begun = time.monotonic()
+        self.do_load(**what)
+
+        def tried(call):
+            try:
+                call()
+            except Exception:
+                pass                    # it asks for contents: that is all that can be foreseen
+        tried(lambda: self.run_tests(1, None))
+        tests = len(self.jobs)
+        if self.perf or self.kind == "kernelbench":
+            tried(lambda: self.draw("meta", 1, None))
+            for drawn in self.inputs:
+                tried(lambda: self.model(1, drawn) if self.kind == "kernelbench" else
+                      self.perf.call_op(self.perf.to_cuda(drawn)))
+        self.start(processes)
+        return {"tests": tests, "all": len(self.jobs), "seconds": time.monotonic() - begun}
+
+    def start(self, processes):
+        (todo, into), (done, told) = os.pipe(), os.pipe()
+        jobs = list(self.jobs.values())
+        os.write(into, b"".join(struct.pack("<H", i) for i in range(len(jobs))))
+        os.close(into)
+        for _ in range(min(processes, len(jobs))):
+            if os.fork() == 0:
+                try:
+                    os.close(done)
+                    self.compile_some(jobs, todo, told)
+                finally:
+                    os._exit(0)         # whatever befell it: it is no scout
+        os.close(todo), os.close(told)
+        self.done = done
+
+    def compile_some(self, jobs, todo, told):
+        from triton.backends.nvidia.driver import CudaLauncher
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # a fork does not inherit it
+        os.nice(10)                     # others are timed
+        while True:
+            which = os.read(todo, 2)
+            if len(which) < 2:
+                return
+            try:
+                kernel = jobs[struct.unpack("<H", which)[0]]()
+                CudaLauncher(kernel.src, kernel.metadata)   # C of its own, a compiler's work too
+            except Exception:
+                pass                    # who asks for it will be told
+            os.write(told, which)
+
+    def do_await(self, n, stall=None):
+        """Until the first n are compiled, whatever else was before them, or all that can be, or
+        none was for stall seconds."""
+        while not self.compiled.issuperset(range(n)):
+            if not select.select([self.done], [], [], stall)[0]:
+                return {"stalled": True}
+            more = os.read(self.done, 4096)
+            if not more:
+                break
+            self.compiled.update(i for i, in struct.iter_unpack("<H", more))
+        return {}

@@ -1,0 +1,124 @@
+"""Answers the engine's frames."""
+import ctypes
+import fcntl
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+
+from . import recorder
+from .children import SWEEP_S, Child, Lost, remove
+from .frames import read_frame, write_frame
+from .gpu import get_ready
+from .jail import clean_start
+from .session import OPEN_S, Session
+
+
+def remove_remains():
+    """Folders of workers that were killed: their names tell whose they were."""
+    top = tempfile.gettempdir()
+    for name in os.listdir(top):
+        part = name.split("-")
+        if name.startswith("kernelband-triton-") and len(part) == 4 and part[2].isdigit() \
+                and not os.path.exists("/proc/" + part[2]):
+            remove(os.path.join(top, name))
+
+
+def serve(device, library=None):
+    recorder.library = library
+    clean_start()
+    remove_remains()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
+    os.dup2(2, 1)
+    libc = ctypes.CDLL(None)
+    libc.prctl(36, 1, 0, 0, 0)
+    libc.prctl(1, signal.SIGKILL)
+    device = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else \
+        "cuda:" + (device.split(":") + ["0"])[1]
+    session = None
+    try:
+        while True:
+            end = time.monotonic() + SWEEP_S        # some never end
+            while session and session.dying and time.monotonic() < end \
+                    and not select.select([0], [], [], 0.002)[0]:
+                session.bury(wait=False)
+            try:
+                request = read_frame(0)
+            except EOFError:
+                return 0
+            op = request.get("op")
+            if op in ("open", "warm"):
+                write_frame(out, refuse_or(lambda: open_task(device, request)))
+                session = open_task.session
+            elif op == "evaluate" and session:
+                write_frame(out, {"took": request["ticket"]})
+                write_frame(out, {"ticket": request["ticket"], "evaluation": session.evaluate(
+                    request["source"], request.get("options") or {})})
+            else:
+                write_frame(out, {"refused": "unknown request"})
+    finally:
+        if session:
+            session.close()
+
+
+def open_task(device, request):
+    import torch
+    import triton
+    if too_old(triton.__version__):
+        return {"refused": "triton %s is too old: 3.4 or later is needed" % triton.__version__,
+                "config": True}
+    if device != "cpu" and not torch.backends.cuda.is_built():
+        return {"refused": "this torch is built without CUDA", "config": True}
+    if device != "cpu":
+        get_ready()
+    if request["op"] == "warm":
+        return {"warm": True}
+    task, begun = request["task"], time.monotonic()
+    Child.deadline = begun + (task.get("open_s") or OPEN_S)
+    try:
+        session = Session(device, task)
+    except Lost as e:
+        if e.args[0] != "timeout":
+            raise
+        return {"machine": {"language": "triton"}, "ready": dict(
+            verdict="timeout", reason=e.args[1], shapes=[], screened=False,
+            seconds={"total": time.monotonic() - begun})}
+    open_task.session = session
+    ready = session.open(request.get("known"))
+    return {"ready": ready, "machine": session.machine}
+
+
+open_task.session = None
+
+
+def refuse_or(call):
+    try:
+        return call()
+    except ImportError as e:
+        return {"refused": "%s cannot import %s: %s" % (sys.executable, e.name, e), "config": True}
+    except Lost as e:
+        what = str(e.args[1])
+        if len(e.args) > 2 and e.args[2]:
+            what = "it needs the Python package %s, which %s has not" % (e.args[2], sys.executable)
+        return {"refused": what, "config": True}
+
+
+def too_old(version):
+    return tuple(int("".join(c for c in x if c.isdigit()) or 0)
+                 for x in version.split(".")[:2]) < (3, 4)
+
+
+def probe():
+    out = {"python": sys.version.split()[0], "executable": sys.executable}
+    import importlib.metadata as meta
+    for name in ("torch", "triton"):
+        try:
+            out[name] = meta.version(name)
+        except meta.PackageNotFoundError:
+            pass
+    if "triton" in out and too_old(out["triton"]):
+        out["why"] = "triton %s is too old: 3.4 or later is needed" % out["triton"]
+    return out

@@ -1,0 +1,60 @@
+"""Intervals of paired times."""
+import math
+
+EXACT = 64                          # pairs whose interval is exact
+PAIR_NS = 40                        # what a call of one file takes more in one process than in
+                                    # another: standard deviation (H200, kernels of 4 and 14 us)
+
+
+def paired(logs):
+    """Hodges-Lehmann estimate and the Wilcoxon signed-rank interval, at 95 %: exact, of more than
+    EXACT pairs by its normal approximation (Hollander, Wolfe, Chicken: Nonparametric Statistical
+    Methods, 3.1 and 3.3)."""
+    n = len(logs)
+    walsh = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
+    middle = (walsh[(len(walsh) - 1) // 2] + walsh[len(walsh) // 2]) / 2
+    if n > EXACT:
+        k = int(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+        return middle, walsh[k - 1], walsh[-k]
+    ways = [1]
+    for rank in range(1, n + 1):
+        ways = [(ways[s] if s < len(ways) else 0)
+                + (ways[s - rank] if 0 <= s - rank < len(ways) else 0)
+                for s in range(len(ways) + rank)]
+    below, k = 0, 0
+    while k < len(ways) and below + ways[k] <= 0.025 * 2 ** n:
+        below, k = below + ways[k], k + 1
+    return (middle, walsh[k - 1], walsh[-k]) if k else (middle, None, None)
+
+
+def of_processes(e, low, high, ns):
+    """The interval of calls that take ns, with what two processes differ in for as long as they
+    live: repetition within a pair does not average that."""
+    own = 1.96 * PAIR_NS / ns
+    return e - math.hypot(e - low, own), e + math.hypot(high - e, own)
+
+
+def log_ratios(times):
+    return [math.log(a / b) for a, b in zip(times["A"], times["B"])]
+
+
+def median(values):
+    v = sorted(values)
+    return (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2
+
+
+class Screen:
+    """Whether a candidate is clearly slower than the best so far: by three shapes, or all there
+    are, and as many calls of each as give an interval: later shapes may be where it is faster.
+    First calls don't say: most of one is the host's, which the best's times are without."""
+
+    def __init__(self, best):
+        self.best, self.logs, self.slow = best, {}, False
+
+    def slower(self, k, ns):
+        """As seen with shape k, which takes ns so far, and those before it."""
+        if self.best:
+            self.logs[k] = math.log(ns / self.best[k])
+            self.slow = len(self.logs) >= min(3, len(self.best)) and \
+                sum(self.logs.values()) / len(self.logs) > math.log(1.25)
+        return self.slow
