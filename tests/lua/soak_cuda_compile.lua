@@ -35,10 +35,10 @@ for _, name in ipairs(assert(system.list(folder))) do
       for i, source in ipairs(sources(own, name)) do
         assert(plan.parse(source, own))
         for _, arch in ipairs(archs) do
-          local cubin, why = compiler:make(source, arch)
+          local cubin, problem = compiler:make(source, arch)
           local kernels
-          if cubin then kernels, why = core.cubin(cubin) end
-          if not kernels then error(("source %d for %s: %s"):format(i, arch, why), 0) end
+          if cubin then kernels, problem = core.cubin(cubin) end
+          if not kernels then error(("source %d for %s: %s"):format(i, arch, problem), 0) end
           t.equal(#kernels >= 1, true)
         end
       end

@@ -162,7 +162,8 @@ end)
 t.test("of the hooks choose alone must be there, and a misspelt one is told", function()
   local p = load "return { name = 'p', defaults = {}, new = function() return {} end }"
   t.raises("p.lua: new: missing field 'choose'", p.new, { strategies = {} })
-  local text = "return { name = 'p', defaults = {}, new = function() return { %s = function() end } end }"
+  local text = "return { name = 'p', defaults = {}, "
+               .. "new = function() return { %s = function() end } end }"
   p = load(text:format "choose = function() end, lern")
   t.raises("unknown field 'lern' (did you mean 'learn'?)", p.new, { strategies = {} })
   p = load [[return { name = "p", defaults = {}, new = function(_, ctx)

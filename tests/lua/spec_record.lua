@@ -144,7 +144,7 @@ t.test("what the verb is told wrongly is an error", function()
     t.equal(code, 2)
     return out
   end
-  t.contains(said "", "too few arguments")
+  t.contains(said "", "TASK is missing")
   t.contains(said "examples/tasks/matmul --limit x", "--limit must be a number")
   t.contains(said "examples/tasks/matmul --limit 2.5", "whole number")
   t.contains(said "examples/tasks/absent", "absent")

@@ -151,7 +151,7 @@ t.test("resume wants a budget it can read, and a search that writes there", func
   t.equal(shell("cd %s && STOP=11 %s run x.lua out", dir, exe), 137)
   local code, text = shell("cd %s && %s resume out --steps many", dir, exe)
   t.equal(code, 2)
-  t.contains(text, "--steps: expected a number, got 'many'")
+  t.contains(text, "--steps must be a whole number from 0 up, got 'many'")
   write(dir .. "/y.lua", "print 'no search'")
   code, text = shell("cd %s && %s resume out --script y.lua", dir, exe)
   t.equal(code, 2)

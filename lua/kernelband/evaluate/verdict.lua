@@ -20,7 +20,7 @@ end
 
 -- looks: a run's evaluations of kind confirm, in their order. The last that shows its kernel to
 -- be faster, and that no later one takes back; or nil.
-local function last_gain(looks)
+function verdict.last_gain(looks)
   local later = {}
   for i = #looks, 1, -1 do
     local look = looks[i]
@@ -37,7 +37,7 @@ end
 -- baseline does. nil: the baseline is not measured yet.
 function verdict.winner(reader)
   local looks = reader:evaluations "confirm"
-  local look = last_gain(looks)
+  local look = verdict.last_gain(looks)
   local best = look and { id = look.kernel } or #looks == 0 and reader:rows [[SELECT id
     FROM kernels WHERE speedup_low > 1 ORDER BY speedup_low DESC, id LIMIT 1]] [1] or { id = 1 }
   local kernels = reader:rows("SELECT * FROM kernels WHERE id IN (1, ?) ORDER BY id", best.id)

@@ -137,12 +137,17 @@ local function short(text)
   return #text > 60 and text:sub(1, 57) .. "..." or text
 end
 
+-- Runs of version 0.1 named the address of a model too, which says where it is, not what.
+local function without_address(text)
+  return type(text) == "string" and text:gsub('\\*"base\\*":\\*"[^"\\]*\\*",', "") or text
+end
+
 -- Why the journal cannot be gone on with: the first thing that is not what it was
 -- recorded with; nil when there is none.
 local function difference(was, now)
   for _, key in ipairs { "task", "baseline", "strategies", "policy", "params",
                          "generator", "parallel", "seed" } do
-    local a, b = was.identity[key], now.identity[key]
+    local a, b = without_address(was.identity[key]), without_address(now.identity[key])
     if a ~= b then
       return ("was recorded with %s %s, and this is %s"):format(key, short(a), short(b))
     end
