@@ -155,10 +155,10 @@ START_TEST(freeing_one_that_runs_kills_it)
     struct kb_child_request r = shell("exec sleep 60");
     ck_assert_int_eq(kb_child_start(&r, &command), KB_OK);
     ck_assert(!kb_child_done(command));
-    int64_t begun = kb_clock_now_ns();
+    pid_t pid = kb_child_pid(command);
     kb_child_free(command);
     command = NULL;
-    ck_assert_int_lt(kb_clock_now_ns() - begun, 5 * second);
+    ck_assert_int_eq(kill(pid, 0), -1);
     kb_child_free(NULL);
 }
 END_TEST
@@ -168,7 +168,6 @@ static Suite *tests(void)
     Suite *s = suite_create("command");
     TCase *t = tcase_create("command");
     tcase_add_checked_fixture(t, begin, end);
-    tcase_set_timeout(t, 20);
     tcase_add_test(t, what_cannot_be_started_is_esys_with_errno);
     tcase_add_test(t, no_words_or_too_many_are_einval);
     tcase_add_test(t, a_text_goes_in_and_two_come_out);

@@ -256,7 +256,6 @@ static Suite *tests(void)
     suite_add_tcase(s, t);
     if (toolkit_present("check_cubin")) {
         t = tcase_create("toolkit");
-        tcase_set_timeout(t, 60);
         tcase_add_checked_fixture(t, open_server, close_server);
         tcase_add_loop_test(t, entries_tell_what_they_need, 0, COUNT(archs));
         tcase_add_loop_test(t, admission_tells_what_it_refuses, 0,

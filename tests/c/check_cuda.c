@@ -616,7 +616,6 @@ END_TEST
 static void add_opening(Suite *s)
 {
     TCase *t = tcase_create("opening");
-    tcase_set_timeout(t, 30);
     tcase_add_test(t, a_gpu_is_opened_by_its_number);
     tcase_add_loop_test(t, a_name_that_is_no_gpus_opens_none, 0,
                         sizeof no_gpus / sizeof *no_gpus);
@@ -647,7 +646,6 @@ static Suite *tests(void)
     Suite *s = suite_create("cuda");
     add_opening(s);
     TCase *t = tcase_create("launches");
-    tcase_set_timeout(t, 30);
     tcase_add_checked_fixture(t, open_device, close_device);
     tcase_add_test(t, a_claim_is_on_one_gpu_and_ends_with_the_device);
     tcase_add_test(t,
@@ -662,7 +660,6 @@ static Suite *tests(void)
     tcase_add_test(t, things_of_two_devices_do_not_go_together);
     suite_add_tcase(s, t);
     TCase *e = tcase_create("the end");
-    tcase_set_timeout(e, 30);
     tcase_add_loop_test(e, things_are_freed_in_any_order, 0, 24);
     tcase_add_test(e, a_program_runs_on_after_its_device_was_closed);
     tcase_add_loop_test(e, a_broken_driver_is_left_alone, 0, 24);

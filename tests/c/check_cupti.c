@@ -116,7 +116,6 @@ static Suite *tests(void)
 {
     Suite *s = suite_create("cupti");
     TCase *t = tcase_create("sets");
-    tcase_set_timeout(t, 30);
     tcase_add_test(t, sets_are_found_by_name);
     tcase_add_test(t, keys_and_names_of_a_set_differ);
     tcase_add_test(t, a_larger_set_begins_with_the_smaller);

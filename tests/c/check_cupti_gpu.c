@@ -323,7 +323,6 @@ static Suite *tests(void)
     }
     Suite *s = suite_create("cupti on a GPU");
     TCase *t = tcase_create("cupti");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, a_set_costs_its_passes);
     tcase_add_test(t, a_saxpy_is_counted_right);
     tcase_add_test(t, what_one_profiler_found_out_opens_another);

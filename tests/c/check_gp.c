@@ -358,7 +358,6 @@ END_TEST
 static Suite *tests(void)
 {
     TCase *tc = tcase_create("gp");
-    tcase_set_timeout(tc, 30);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, covariance_fades_along_every_axis);
     tcase_add_test(tc, before_any_point_the_prior_holds);

@@ -252,7 +252,6 @@ static Suite *tests(void)
     TCase *t = tcase_create("http");
     tcase_add_unchecked_fixture(t, start_server, stop_server);
     tcase_add_checked_fixture(t, begin, end);
-    tcase_set_timeout(t, 20);
     tcase_add_test(t, a_bad_limit_is_einval);
     tcase_add_test(t, a_bad_request_is_einval_and_begins_nothing);
     tcase_add_test(t, an_answer_has_status_headers_and_body);

@@ -702,13 +702,11 @@ static Suite *tests(void)
     suite_add_tcase(s, t);
 
     t = tcase_create("user");
-    tcase_set_timeout(t, 60);           /* a loaded machine */
     tcase_add_loop_test(t, user, 0, 2);
     tcase_add_test(t, processor_time_is_limited);
     suite_add_tcase(s, t);
 
     t = tcase_create("calls");
-    tcase_set_timeout(t, 60);           /* a loaded machine */
     tcase_add_loop_test(t, calls_that_stay, 0, 2);
     tcase_add_loop_test(t, a_call_outside_the_list_raises_sigsys, 0, TRAPPED);
     tcase_add_loop_test(t, every_call_is_as_the_table_says, 0, 2);

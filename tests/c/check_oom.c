@@ -343,7 +343,6 @@ static Suite *tests(void)
 {
     Suite *s = suite_create("oom");
     TCase *t = tcase_create("bindings");
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, the_script_passes_when_memory_suffices, 0, SCRIPTS);
     tcase_add_loop_test(t, every_allocation_may_fail, 0, SCRIPTS);
     tcase_add_test(t, a_module_without_memory_answers_enomem);

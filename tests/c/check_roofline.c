@@ -36,7 +36,6 @@ static Suite *tests(void)
 {
     Suite *s = suite_create("roofline");
     TCase *t = tcase_create("roofline");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, the_roofs_are_those_of_a_real_machine);
     tcase_add_test(t, caches_grow_outward);
     suite_add_tcase(s, t);

@@ -119,7 +119,6 @@ static Suite *tests(void)
 {
     Suite *s = suite_create("sass");
     TCase *t = tcase_create("tool");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, open_folder, close_folder);
     tcase_add_test(t, a_tool_is_given_the_cubin_and_its_words_are_kept);
     tcase_add_test(t, it_reads_and_writes_nothing_else);

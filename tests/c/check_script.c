@@ -200,7 +200,6 @@ static Suite *tests(void)
 {
     Suite *suite = suite_create("script");
     TCase *t = tcase_create("host");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, set_up, tear_down);
     tcase_add_test(t, main_gets_its_arguments_and_gives_the_exit_code);
     tcase_add_loop_test(t, a_failure_is_explained_and_leaves_the_exit_code, 0,

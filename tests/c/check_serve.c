@@ -233,7 +233,6 @@ static Suite *tests(void)
 {
     TCase *tc = tcase_create("serve");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 20);
     tcase_add_test(tc, what_is_published_is_served);
     tcase_add_test(tc, nothing_is_told_without_the_token);
     tcase_add_test(tc, nothing_else_is_there);

