@@ -1,6 +1,5 @@
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
-local core = require "kernelband.core"
 local answer = require "kernelband.llm.answer"
 local markdown = require "kernelband.llm.markdown"
 

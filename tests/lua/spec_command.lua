@@ -134,8 +134,8 @@ t.test("sixteen commands run beside one another", function()
   for i = 1, 16 do
     L:spawn(function()
       t.equal(L:command({ argv = { "sh", "-c", "touch $0/$$; while "
-        .. "[ $(ls $0 | wc -l) -lt 16 ]; do sleep 0.02; done; cat", dir }, input = "n" .. i }).output,
-              "n" .. i)
+        .. "[ $(ls $0 | wc -l) -lt 16 ]; do sleep 0.02; done; cat", dir },
+        input = "n" .. i }).output, "n" .. i)
       left = left - 1
     end)
   end

@@ -106,7 +106,6 @@ t.test("an object that cannot be shown is refused, a missing objdump is not", fu
 end)
 
 t.test("overlapping loops by the thousand cost little", function()
-  local core = require "kernelband.core"
   for _, back in ipairs { function(i) return i end, function() return 0 end,
                           function(i) return i // 2 end } do
     local lines = { "0000000000000000 <f>:" }

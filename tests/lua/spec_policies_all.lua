@@ -3,10 +3,10 @@ package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
 
-local files = { "beam", "best_of_n", "epsilon_greedy", "gp_ucb", "greedy", "hybrid_vndx",
-  "islands", "kernelband", "kernelband_v1", "kernelband_v2", "map_elites", "mcts",
-  "one_plus_one", "priority_epsilon_net", "random", "softmax", "thompson", "ucb1",
-  "world_model" }
+local files = {}
+for _, file in ipairs(assert(kb.core.system.list "policies")) do
+  files[#files + 1] = assert(file:match "^(.+)%.lua$", file)
+end
 
 local function kernel(id, speedup, parent, more)
   local k = { id = id, parent = parent, speedup = speedup, speedup_low = speedup * 0.99,
