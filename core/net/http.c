@@ -1,11 +1,8 @@
 #include "http_impl.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "clock.h"
 
@@ -17,9 +14,9 @@ struct kb_http {
     CURLM *multi;
     int epoll;                      /* the descriptors of libcurl */
     int64_t timer_ns;               /* when libcurl wants a call */
-    size_t limit, active, count, cap;
+    size_t limit, active, count, last_id;
     uint64_t turns;
-    struct transfer **slot;         /* slot[id - 1]; NULL is free */
+    struct transfer *all;           /* in no order */
 };
 
 /* The one that has waited longest for a place or, with news, to be fetched. */
@@ -27,15 +24,22 @@ static struct transfer *first(const kb_http *h, bool news)
 {
     struct transfer *best = NULL;
     uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i < h->cap; i++) {
-        struct transfer *t = h->slot[i];
-        uint64_t turn = !t ? 0 : news ? t->news : t->waits;
+    for (struct transfer *t = h->all; t; t = t->next) {
+        uint64_t turn = news ? t->news : t->waits;
         if (turn && turn < least) {
             least = turn;
             best = t;
         }
     }
     return best;
+}
+
+static struct transfer *find(const kb_http *h, size_t id)
+{
+    struct transfer *t = h->all;
+    while (t && t->id != id)
+        t = t->next;
+    return t;
 }
 
 static void make_ready(kb_http *h, struct transfer *t)
@@ -50,18 +54,15 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg,
                      void *unused)
 {
     kb_http *h = arg;
-    struct epoll_event e = {
-        .events = (what & CURL_POLL_IN ? EPOLLIN : 0)
-                | (what & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = fd
-    };
+    struct epoll_event e = { .data.fd = fd };
     (void)easy;
     (void)unused;
     if (what == CURL_POLL_REMOVE)
-        epoll_ctl(h->epoll, EPOLL_CTL_DEL, fd, &e);
-    else if (epoll_ctl(h->epoll, EPOLL_CTL_MOD, fd, &e)
-             && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e))
-        return -1;
-    return 0;
+        return epoll_ctl(h->epoll, EPOLL_CTL_DEL, fd, &e) && false;
+    e.events = (what & CURL_POLL_IN ? EPOLLIN : 0)
+             | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
+    return epoll_ctl(h->epoll, EPOLL_CTL_MOD, fd, &e)
+        && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e) ? -1 : 0;
 }
 
 static int on_timer(CURLM *multi, long timeout_ms, void *arg)
@@ -87,13 +88,11 @@ static void leave(kb_http *h, struct transfer *t)
 
 static void ask_status(struct transfer *t)
 {
+    static const int named[] = { 0, 10, 11, 20 };       /* else as it is: 30 */
     long version = 0;
     t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer.status);
     t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
-    t->answer.version = version == CURL_HTTP_VERSION_1_0 ? 10
-                      : version == CURL_HTTP_VERSION_1_1 ? 11
-                      : version == CURL_HTTP_VERSION_2_0 ? 20
-                      : version == CURL_HTTP_VERSION_3 ? 30 : 0;
+    t->answer.version = version < 4 ? named[version] : (int)version;
 }
 
 static void finish(kb_http *h, struct transfer *t)
@@ -161,26 +160,20 @@ static int64_t tell_by(const struct transfer *t)
          : t->told_ns + t->r.gather_ns;
 }
 
-static void lower(int64_t *by_ns, int64_t ns)
-{
-    if (ns < *by_ns)
-        *by_ns = ns;
-}
-
 static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS],
                     int64_t *by_ns)
 {
     kb_http *h = object;
     p[0] = (struct pollfd){ h->epoll, POLLIN, 0 };
     *by_ns = h->timer_ns;
-    for (size_t i = 0; i < h->cap; i++) {
-        struct transfer *t = h->slot[i];
-        if (t && t->news)
+    for (struct transfer *t = h->all; t; t = t->next) {
+        if (t->news)
             *by_ns = INT64_MIN;
-        if (!t || !t->active)
+        if (!t->active)
             continue;
-        lower(by_ns, t->last_ns + t->r.idle_ns);
-        lower(by_ns, tell_by(t));
+        int64_t silent = t->last_ns + t->r.idle_ns, tell = tell_by(t);
+        int64_t next = silent < tell ? silent : tell;
+        *by_ns = next < *by_ns ? next : *by_ns;
     }
     return 1;
 }
@@ -207,12 +200,11 @@ static bool work(void *object)
     read_all(h);
     collect(h);
     int64_t now = kb_clock_now_ns();
-    for (size_t i = 0; i < h->cap; i++) {
-        struct transfer *t = h->slot[i];
-        if (t && t->active && is_silent(t, now)) {
+    for (struct transfer *t = h->all; t; t = t->next) {
+        if (t->active && is_silent(t, now)) {
             kb_http_late(t, "idle");
             finish(h, t);
-        } else if (t && tell_by(t) <= now) {
+        } else if (tell_by(t) <= now) {
             make_ready(h, t);
         }
     }
@@ -224,27 +216,6 @@ const struct kb_source_kind kb_http_source = { watch, work };
 
 /* Starting ------------------------------------------------------------------------ */
 
-/* A free place for t; grows by doubling. */
-static kb_status place(kb_http *h, struct transfer *t)
-{
-    size_t i = 0;
-    while (i < h->cap && h->slot[i])
-        i++;
-    if (i == h->cap) {
-        size_t cap = h->cap ? 2 * h->cap : 16;
-        struct transfer **grown = realloc(h->slot, cap * sizeof *grown);
-        if (!grown)
-            return KB_ENOMEM;
-        memset(grown + h->cap, 0, (cap - h->cap) * sizeof *grown);
-        h->slot = grown;
-        h->cap = cap;
-    }
-    h->slot[i] = t;
-    t->id = i + 1;
-    h->count++;
-    return KB_OK;
-}
-
 kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
                         const char **why)
 {
@@ -252,11 +223,10 @@ kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
     kb_status st = kb_http_prepare(&h->curl, r, &t, why);
     if (st)
         return st;
-    st = place(h, t);
-    if (st) {
-        kb_http_discard(t);
-        return st;
-    }
+    t->next = h->all;
+    h->all = t;
+    h->count++;
+    t->id = ++h->last_id;
     t->waits = ++h->turns;
     admit(h);
     *id = t->id;
@@ -276,7 +246,7 @@ size_t kb_http_next(kb_http *h)
 
 const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
 {
-    struct transfer *t = h->slot[id - 1];
+    struct transfer *t = find(h, id);
     t->answer.head = t->head.at;
     t->answer.head_bytes = t->head.used;
     t->answer.body = t->body.at;
@@ -289,15 +259,18 @@ const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
 
 void kb_http_taken(kb_http *h, size_t id)
 {
-    h->slot[id - 1]->body.used = 0;
-    h->slot[id - 1]->told_ns = kb_clock_now_ns();
+    struct transfer *t = find(h, id);
+    t->body.used = 0;
+    t->told_ns = kb_clock_now_ns();
 }
 
 void kb_http_end(kb_http *h, size_t id)
 {
-    struct transfer *t = h->slot[id - 1];
+    struct transfer *t = find(h, id), **at = &h->all;
     leave(h, t);
-    h->slot[id - 1] = NULL;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
     h->count--;
     kb_http_discard(t);
     admit(h);
@@ -310,7 +283,7 @@ size_t kb_http_count(const kb_http *h)
 
 bool kb_http_has(const kb_http *h, size_t id)
 {
-    return id >= 1 && id <= h->cap && h->slot[id - 1];
+    return find(h, id) != NULL;
 }
 
 /* The whole ------------------------------------------------------------------------- */
@@ -351,14 +324,11 @@ void kb_http_free(kb_http *h)
     if (!h)
         return;
     h->limit = 0;                       /* nothing new begins */
-    for (size_t i = 0; i < h->cap; i++)
-        if (h->slot[i])
-            kb_http_end(h, i + 1);
-    free(h->slot);
+    while (h->all)
+        kb_http_end(h, h->all->id);
     if (h->multi)
         h->curl.multi_cleanup(h->multi);
     kb_curl_close(&h->curl);
-    if (h->epoll >= 0)
-        close(h->epoll);
+    kb_io_close(&h->epoll);
     free(h);
 }

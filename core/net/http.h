@@ -70,7 +70,7 @@ struct kb_http_answer {
 KB_MUST_USE kb_status kb_http_new(size_t limit, kb_http **out, const char **why);
 void kb_http_free(kb_http *h);
 
-/* Copies what it needs of request. *id >= 1 until kb_http_end. EINVAL with a
+/* Copies what it needs of request. *id >= 1, never given again. EINVAL with a
  * static text in *why; ENOMEM. */
 KB_MUST_USE kb_status kb_http_start(kb_http *h,
                                     const struct kb_http_request *request,

@@ -9,6 +9,7 @@
 enum kb_http_stop { STOP_NONE, STOP_HEAD, STOP_BODY, STOP_MEMORY };
 
 struct transfer {
+    struct transfer *next;
     const struct kb_curl *curl;
     CURL *easy;
     struct curl_slist *send;
@@ -23,7 +24,8 @@ struct transfer {
     size_t seen_bytes;              /* of the body */
     struct kb_bytes head, body;
     size_t head_seen;
-    const char *ca, *ca_from;
+    const char *ca, *ca_from;       /* the file of certificates, NULL: libcurl's
+                                     * own store; what named it, NULL: libcurl */
     char host[256];                 /* host:port, for texts */
     char why[CURL_ERROR_SIZE], text[1024];
     struct kb_http_answer answer;
@@ -39,8 +41,5 @@ void kb_http_discard(struct transfer *t);
 /* Fills result, reason and text of t's answer. */
 void kb_http_explain(struct transfer *t, CURLcode code);
 void kb_http_late(struct transfer *t, const char *reason);
-
-/* Sets t's ca, NULL: libcurl's own store, and what named it, NULL: libcurl. */
-void kb_http_find_ca(struct transfer *t, const char *given);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "clock.h"
 
@@ -114,13 +115,11 @@ static kb_status add_header(struct transfer *t, const char *name,
                    "character; does the variable that holds it end in one?";
             return KB_EINVAL;
         }
-    size_t room = strlen(name) + strlen(value) + 3;
-    char *line = malloc(room);
-    if (!line)
+    char *line;
+    if (asprintf(&line, *value ? "%s: %s" : "%s;", name, value) < 0)
         return KB_ENOMEM;
-    snprintf(line, room, *value ? "%s: %s" : "%s;", name, value);
     bool added = append(t, line);
-    explicit_bzero(line, room);
+    explicit_bzero(line, strlen(line));
     free(line);
     return added ? KB_OK : KB_ENOMEM;
 }
@@ -142,29 +141,63 @@ static kb_status set_headers(struct transfer *t,
     return good ? KB_OK : KB_ENOMEM;
 }
 
+/* The file that libcurl was built with or, when a binary brought from elsewhere
+ * does not find it here, the distribution's own. A libcurl without one has
+ * another store. */
+static const char *installed_ca(const struct transfer *t)
+{
+    const curl_version_info_data *v = t->curl->version_info(CURLVERSION_NOW);
+    const char *const places[] = {
+        v->age >= CURLVERSION_SEVENTH ? v->cainfo : NULL,
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+    };
+    for (size_t i = 0; places[0] && i < sizeof places / sizeof *places; i++)
+        if (!access(places[i], R_OK))
+            return places[i];
+    return NULL;
+}
+
+static void find_ca(struct transfer *t, const char *given)
+{
+    const char *const named[][2] = {
+        { "ca_file", given }, { "CURL_CA_BUNDLE", getenv("CURL_CA_BUNDLE") },
+        { "SSL_CERT_FILE", getenv("SSL_CERT_FILE") },
+    };
+    for (size_t i = 0; i < sizeof named / sizeof *named && !t->ca; i++)
+        if (named[i][1] && *named[i][1]) {
+            t->ca_from = named[i][0];
+            t->ca = named[i][1];
+        }
+    if (!t->ca && !getenv("SSL_CERT_DIR"))
+        t->ca = installed_ca(t);
+}
+
+#define SET(option, value)                                                  \
+    bad |= t->curl->easy_setopt(t->easy, CURLOPT_##option, value) != CURLE_OK
+
 /* libcurl keeps one parsed store for all transfers where certificates come from
  * a file alone: else each connection parses the whole bundle again, 20 ms. */
-static CURLcode set_trust(struct transfer *t, const struct kb_http_request *r)
+static bool set_trust(struct transfer *t, const struct kb_http_request *r)
 {
+    bool bad = false;
     const char *dir = getenv("SSL_CERT_DIR");
-    CURLcode code = CURLE_OK;
-    kb_http_find_ca(t, r->ca_file);
+    find_ca(t, r->ca_file);
     if (t->ca) {
-        code = t->curl->easy_setopt(t->easy, CURLOPT_CAINFO, t->ca);
-        if (!code)
-            code = t->curl->easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, t->ca);
+        SET(CAINFO, t->ca);
+        SET(PROXY_CAINFO, t->ca);
     }
-    bool file_first = t->ca_from && strcmp(t->ca_from, "SSL_CERT_FILE") != 0;
-    bool wants_dir = dir && *dir && !file_first;
-    if (!code && (wants_dir || t->ca)) {
-        code = t->curl->easy_setopt(t->easy, CURLOPT_CAPATH, wants_dir ? dir : NULL);
-        if (!code)
-            code = t->curl->easy_setopt(t->easy, CURLOPT_PROXY_CAPATH,
-                                        wants_dir ? dir : NULL);
+    if (!dir || !*dir || (t->ca_from && strcmp(t->ca_from, "SSL_CERT_FILE")))
+        dir = NULL;
+    if (dir || t->ca) {
+        SET(CAPATH, dir);
+        SET(PROXY_CAPATH, dir);
     }
     if (t->ca && r->ca_file)
         t->ca = "given";                /* the caller's text may be gone later */
-    return code;
+    return !bad;
 }
 
 static long milliseconds(int64_t ns)
@@ -175,10 +208,7 @@ static long milliseconds(int64_t ns)
 
 static kb_status set_up(struct transfer *t, const struct kb_http_request *r)
 {
-    CURL *e = t->easy;
-    int bad = set_trust(t, r) != CURLE_OK;
-#define SET(option, value) \
-    bad |= t->curl->easy_setopt(e, CURLOPT_##option, value) != CURLE_OK
+    bool bad = !set_trust(t, r);
     SET(URL, r->url);
     SET(PRIVATE, t);
     SET(NOSIGNAL, 1L);
@@ -201,7 +231,6 @@ static kb_status set_up(struct transfer *t, const struct kb_http_request *r)
         SET(POSTFIELDSIZE_LARGE, (curl_off_t)r->body_bytes);
         SET(COPYPOSTFIELDS, r->body_bytes ? r->body : "");
     }
-#undef SET
     return bad ? KB_ENOMEM : KB_OK;
 }
 
@@ -225,28 +254,25 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
         *why = "the method must be GET or POST";
         return KB_EINVAL;
     }
-    kb_status st = KB_ENOMEM;
     struct transfer *t = calloc(1, sizeof *t);
     if (!t)
-        return st;
+        return KB_ENOMEM;
     t->curl = curl;
-    if (!(t->easy = curl->easy_init()))
-        goto fail;
-    st = KB_EINVAL;
-    if (!read_address(t, r->url)) {
-        *why = "the address must be a whole http:// or https:// one";
-        goto fail;
-    }
     t->r = *r;
     t->answer.text = t->answer.reason = "";
-    st = set_headers(t, r, why);
+    t->easy = curl->easy_init();
+    kb_status st = t->easy ? KB_OK : KB_ENOMEM;
+    if (!st && !read_address(t, r->url)) {
+        *why = "the address must be a whole http:// or https:// one";
+        st = KB_EINVAL;
+    }
+    if (!st)
+        st = set_headers(t, r, why);
     if (!st)
         st = set_up(t, r);
     if (st)
-        goto fail;
-    *out = t;
-    return KB_OK;
-fail:
-    kb_http_discard(t);
+        kb_http_discard(t);
+    else
+        *out = t;
     return st;
 }
