@@ -19,10 +19,10 @@ $(error unknown MODE '$(MODE)': debug, release, asan, ubsan or cov)
 endif
 
 # What is needed, as pkg-config names and as Debian's and Ubuntu's packages.
-USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib libcmark \
-            libmicrohttpd
-# Its headers alone: core/net/curl_api.c opens it when it is wanted.
-OPENS    := libcurl
+USES     := lua5.4 lua5.4-cjson sqlite3 libseccomp libelf zlib libcmark
+# Their headers alone: core/net opens them when they are wanted.
+OPENS    := libcurl libmicrohttpd
+OPENED   := libcurl.so.4 libmicrohttpd.so.12
 PACKAGES := gcc libc6-dev binutils pkg-config liblua5.4-dev lua-cjson-dev \
             libsqlite3-dev libseccomp-dev libelf-dev libcurl4-openssl-dev \
             zlib1g-dev libcmark-dev libmicrohttpd-dev libssl-dev check
@@ -247,8 +247,8 @@ bundle-run: all
 	  for l in libcupti.so.1[23] libnvperf_host.so libnvperf_target.so; do \
 	    for f in $(CUDA)/lib64/$$l $(CUDA)/extras/CUPTI/lib64/$$l; do \
 	      if [ -e $$f ]; then cp -L $$f $(BUNDLE)/lib/; fi; done; done; fi
-	$(Q)cp -L "$$($(CC) -print-file-name=libcurl.so.4)" $(BUNDLE)/lib/
-	$(Q)for f in $(BUNDLE)/bin/kernelband $(BUNDLE)/lib/libcurl.so.4 $(BUNDLE)/cuda/lib/*; do [ ! -e $$f ] || ldd $$f; done \
+	$(Q)for f in $(OPENED); do cp -L "$$($(CC) -print-file-name=$$f)" $(BUNDLE)/lib/ || exit 1; done
+	$(Q)for f in $(BUNDLE)/bin/kernelband $(addprefix $(BUNDLE)/lib/,$(OPENED)) $(BUNDLE)/cuda/lib/*; do [ ! -e $$f ] || ldd $$f; done \
 	  | awk '$$2 == "=>" && $$3 ~ /^\// { print $$3 }' | sort -u | grep -Ev '/($(GLIBC))' \
 	  | grep -v '$(BUNDLE)' | xargs -r cp -L -t $(BUNDLE)/lib
 	$(Q)cp -R lua strategies policies examples $(BUNDLE)/share/kernelband/

@@ -22,12 +22,12 @@ static kb_serve *self(lua_State *L)
 static int serve_new(lua_State *L)
 {
     lua_Integer port = kb_bind_integer(L, 1, "port", 0, 65535);
-    const char *token = luaL_checkstring(L, 2);
+    const char *token = luaL_checkstring(L, 2), *why;
     kb_serve **slot = kb_bind_new(L, &kb_class_serve, 0);
-    kb_status st = kb_serve_open((uint16_t)port, token, slot);
+    kb_status st = kb_serve_open((uint16_t)port, token, slot, &why);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 2, "expected 16 to 128 letters and digits");
-    return st ? kb_bind_fail(L, st) : 1;
+    return st ? kb_bind_fail_text(L, st, why) : 1;
 }
 
 static int serve_publish(lua_State *L)

@@ -1,7 +1,5 @@
-/* curl_api.h - libcurl, opened when the first transfer is wanted.
- *
- * Not linked: it brings thirty libraries, whose loading would cost each
- * candidate's process, which is this same binary, six milliseconds.
+/* curl_api.h - libcurl, opened when the first transfer is wanted: it brings
+ * thirty libraries, whose loading takes six milliseconds.
  */
 #ifndef KB_CURL_API_H
 #define KB_CURL_API_H
@@ -32,8 +30,8 @@ struct kb_curl {
 #undef X
 };
 
-/* Opens and initialises libcurl. ENODEV with *why (static) when there is none,
- * or one older than 7.62. The library stays: it has handlers for exit. */
+/* Opens and initialises libcurl; *curl is zeroed. ENODEV with *why (static)
+ * when there is none, or one older than 7.62. ENOMEM. */
 KB_MUST_USE kb_status kb_curl_open(struct kb_curl *curl, const char **why);
 void kb_curl_close(struct kb_curl *curl);
 

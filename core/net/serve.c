@@ -10,12 +10,40 @@
 #include <string.h>
 #include <strings.h>
 
+#include <dlfcn.h>
 #include <microhttpd.h>
 
 #include "clock.h"
 #include "system/io.h"
+#include "system/toolkit.h"
 
 enum { MOST_CONNECTIONS = 32, CONNECTION_BYTES = 16384, SILENCE_S = 10 };
+
+#define MHD_MAP(X)                                                          \
+    X(start_daemon) X(stop_daemon) X(get_daemon_info) X(get_timeout) X(run) \
+    X(create_response_from_buffer) X(add_response_header) X(queue_response) \
+    X(destroy_response) X(lookup_connection_value)
+
+struct mhd {
+    void *library;
+#define X(name) __typeof__(MHD_##name) *name;
+    MHD_MAP(X)
+#undef X
+};
+
+static const struct kb_symbol symbols[] = {
+#define X(name) { "MHD_" #name, offsetof(struct mhd, name) },
+    MHD_MAP(X)
+#undef X
+};
+
+static const struct kb_library libmicrohttpd = {
+    { "libmicrohttpd.so.12", "libmicrohttpd.so" },
+    "there is no libmicrohttpd.so.12 here: install libmicrohttpd (on Debian "
+    "and Ubuntu the package libmicrohttpd12)",
+    "the libmicrohttpd here is too old", symbols,
+    sizeof symbols / sizeof *symbols
+};
 
 struct text {
     char path[KB_SERVE_PATH_BYTES];
@@ -23,6 +51,7 @@ struct text {
 };
 
 struct kb_serve {
+    struct mhd mhd;
     struct MHD_Daemon *daemon;
     int epoll_fd;
     uint16_t port;
@@ -38,8 +67,8 @@ static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_/"
                               "abcdefghijklmnopqrstuvwxyz0123456789";
 
 /* Headers that every answer has; false when there is no memory. */
-static bool add_headers(struct MHD_Response *r, const char *type,
-                        const char *policy)
+static bool add_headers(const kb_serve *s, struct MHD_Response *r,
+                        const char *type, const char *policy)
 {
     const char *const headers[][2] = {
         { "Content-Type", type },
@@ -53,20 +82,21 @@ static bool add_headers(struct MHD_Response *r, const char *type,
         { "Referrer-Policy", "no-referrer" },
     };
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        if (MHD_add_response_header(r, headers[i][0], headers[i][1]) != MHD_YES)
+        if (s->mhd.add_response_header(r, headers[i][0], headers[i][1])
+            != MHD_YES)
             return false;
     return true;
 }
 
-static struct MHD_Response *make(const void *bytes, size_t n, const char *type,
-                                 const char *policy)
+static struct MHD_Response *make(const kb_serve *s, const void *bytes, size_t n,
+                                 const char *type, const char *policy)
 {
     /* The library copies; it only lacks the const. */
     union { const void *in; void *out; } cast = { bytes };
     struct MHD_Response *r =
-        MHD_create_response_from_buffer(n, cast.out, MHD_RESPMEM_MUST_COPY);
-    if (r && !add_headers(r, type, policy)) {
-        MHD_destroy_response(r);
+        s->mhd.create_response_from_buffer(n, cast.out, MHD_RESPMEM_MUST_COPY);
+    if (r && !add_headers(s, r, type, policy)) {
+        s->mhd.destroy_response(r);
         r = NULL;
     }
     return r;
@@ -98,11 +128,11 @@ static struct text *find(kb_serve *s, const char *path)
 static enum MHD_Result refuse(kb_serve *s, struct MHD_Connection *c,
                               unsigned status, const char *text)
 {
-    struct MHD_Response *r = make(text, strlen(text),
+    struct MHD_Response *r = make(s, text, strlen(text),
                                   "text/plain; charset=utf-8", NULL);
-    enum MHD_Result done = r ? MHD_queue_response(c, status, r) : MHD_NO;
+    enum MHD_Result done = r ? s->mhd.queue_response(c, status, r) : MHD_NO;
     if (r)
-        MHD_destroy_response(r);
+        s->mhd.destroy_response(r);
     s->requests++;
     return done;
 }
@@ -122,7 +152,7 @@ static enum MHD_Result answer(void *self, struct MHD_Connection *c,
         return MHD_YES;
     }
     const char *host =
-        MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+        s->mhd.lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
     bool ours = host && (!strcasecmp(host, s->host[0])
                          || !strcasecmp(host, s->host[1]));
     const char *path = ours ? below_token(s, url) : NULL;
@@ -136,7 +166,7 @@ static enum MHD_Result answer(void *self, struct MHD_Connection *c,
     if (!t)
         return refuse(s, c, MHD_HTTP_NOT_FOUND, "404: there is nothing here\n");
     s->requests++;
-    return MHD_queue_response(c, MHD_HTTP_OK, t->response);
+    return s->mhd.queue_response(c, MHD_HTTP_OK, t->response);
 }
 
 static kb_status start(kb_serve *s, uint16_t port)
@@ -147,7 +177,7 @@ static kb_status start(kb_serve *s, uint16_t port)
     at.sin_port = htons(port);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     errno = 0;
-    s->daemon = MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, answer, s,
+    s->daemon = s->mhd.start_daemon(MHD_USE_EPOLL, port, NULL, NULL, answer, s,
         MHD_OPTION_SOCK_ADDR, &at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
@@ -158,9 +188,9 @@ static kb_status start(kb_serve *s, uint16_t port)
         return KB_ESYS;
     }
     const union MHD_DaemonInfo *fd =
-        MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+        s->mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     const union MHD_DaemonInfo *bound =
-        MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+        s->mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     if (!fd || !bound)
         return KB_ESYS;
     s->epoll_fd = fd->listen_fd;
@@ -170,8 +200,10 @@ static kb_status start(kb_serve *s, uint16_t port)
     return KB_OK;
 }
 
-kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out)
+kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out,
+                        const char **why)
 {
+    *why = "";
     size_t n = strlen(token);
     if (n < 16 || n > KB_SERVE_TOKEN_BYTES || strspn(token, letters) != n
         || strchr(token, '/'))
@@ -181,7 +213,10 @@ kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out)
         return KB_ENOMEM;
     memcpy(s->token, token, n + 1);
     s->token_bytes = n;
-    kb_status st = start(s, port);
+    kb_status st = kb_library_open(&libmicrohttpd, &s->mhd, &s->mhd.library,
+                                   why);
+    if (!st)
+        st = start(s, port);
     if (st)
         kb_serve_close(s);
     else
@@ -195,9 +230,11 @@ void kb_serve_close(kb_serve *s)
         return;
     int saved = errno;
     if (s->daemon)
-        MHD_stop_daemon(s->daemon);
+        s->mhd.stop_daemon(s->daemon);
     for (size_t i = 0; i < s->count; i++)
-        MHD_destroy_response(s->texts[i].response);
+        s->mhd.destroy_response(s->texts[i].response);
+    if (s->mhd.library)
+        dlclose(s->mhd.library);
     free(s);
     errno = saved;
 }
@@ -220,11 +257,11 @@ kb_status kb_serve_publish(kb_serve *s, const char *path, const char *type,
     struct text *t = find(s, path);
     if (!t && s->count == KB_SERVE_MOST)
         return KB_EINVAL;
-    struct MHD_Response *r = make(bytes, n, type, policy);
+    struct MHD_Response *r = make(s, bytes, n, type, policy);
     if (!r)
         return KB_ENOMEM;
     if (t) {
-        MHD_destroy_response(t->response);  /* one under way has its own hold */
+        s->mhd.destroy_response(t->response);  /* one under way has its own hold */
     } else {
         t = &s->texts[s->count++];
         memcpy(t->path, path, strlen(path) + 1);
@@ -237,13 +274,13 @@ kb_status kb_serve_turn(kb_serve *s, int64_t timeout_ns)
 {
     int64_t end_ns = kb_clock_now_ns() + timeout_ns;
     for (;;) {
-        if (MHD_run(s->daemon) != MHD_YES)
+        if (s->mhd.run(s->daemon) != MHD_YES)
             return KB_ESYS;
         int wait_ms = kb_io_left_ms(end_ns);
         if (wait_ms == 0)
             return KB_OK;
         MHD_UNSIGNED_LONG_LONG own;
-        if (MHD_get_timeout(s->daemon, &own) == MHD_YES
+        if (s->mhd.get_timeout(s->daemon, &own) == MHD_YES
             && own < (unsigned)wait_ms)
             wait_ms = (int)own;
         struct pollfd fd = { .fd = s->epoll_fd, .events = POLLIN };

@@ -104,3 +104,19 @@ const char *kb_toolkit_symbols(void *library, const struct kb_symbol *symbol,
     }
     return NULL;
 }
+
+kb_status kb_library_open(const struct kb_library *l, void *to, void **library,
+                          const char **why)
+{
+    void *opened = NULL;
+    for (size_t i = 0; i < 2 && l->names[i] && !opened; i++)
+        opened = dlopen(l->names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (opened && !kb_toolkit_symbols(opened, l->symbols, l->n, to)) {
+        *library = opened;
+        return KB_OK;
+    }
+    *why = opened ? l->old : l->absent;
+    if (opened)
+        dlclose(opened);
+    return KB_ENODEV;
+}

@@ -1,5 +1,8 @@
-/* toolkit.h - where the CUDA toolkit's libraries lie, and the functions of a
- * library that was opened with dlopen.
+/* toolkit.h - libraries that are opened with dlopen when they are wanted: where
+ * the CUDA toolkit's lie, and the functions of any.
+ *
+ * What is linked costs every process its loading, and a candidate's process is
+ * this same binary.
  */
 #ifndef KB_TOOLKIT_H
 #define KB_TOOLKIT_H
@@ -36,5 +39,16 @@ struct kb_symbol {
 /* Looks all n of them up. Returns NULL or the name of one that is missing. */
 const char *kb_toolkit_symbols(void *library, const struct kb_symbol *symbol,
                                size_t n, void *to);
+
+/* Opens the first of two names, *library, and fills *to with its n functions.
+ * ENODEV, with a static text in *why: absent or old. It is not unloaded when it
+ * is closed: it may have handlers for exit. */
+struct kb_library {
+    const char *names[2], *absent, *old;
+    const struct kb_symbol *symbols;
+    size_t n;
+};
+KB_MUST_USE kb_status kb_library_open(const struct kb_library *l, void *to,
+                                      void **library, const char **why);
 
 #endif

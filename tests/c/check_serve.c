@@ -18,12 +18,13 @@ static const char TOKEN[] = "0123456789abcdef0123456789abcdef";
 static const int64_t turn_ns = 20 * 1000000;
 
 static kb_serve *serve;
+static const char *why;
 
 static void setup(void)
 {
     signal(SIGPIPE, SIG_IGN);
     serve = NULL;
-    ck_assert_int_eq(kb_serve_open(0, TOKEN, &serve), KB_OK);
+    ck_assert_int_eq(kb_serve_open(0, TOKEN, &serve, &why), KB_OK);
     ck_assert_int_eq(kb_serve_publish(serve, "", "text/html", NULL, "page", 4),
                      KB_OK);
     ck_assert_int_eq(kb_serve_publish(serve, "state", "application/json", NULL,
@@ -220,9 +221,10 @@ END_TEST
 START_TEST(a_bad_token_or_a_taken_port_is_told)
 {
     kb_serve *other = serve;
-    ck_assert_int_eq(kb_serve_open(0, "short", &other), KB_EINVAL);
-    ck_assert_int_eq(kb_serve_open(0, "0123456789abcdef/", &other), KB_EINVAL);
-    ck_assert_int_eq(kb_serve_open(kb_serve_port(serve), TOKEN, &other), KB_ESYS);
+    ck_assert_int_eq(kb_serve_open(0, "short", &other, &why), KB_EINVAL);
+    ck_assert_int_eq(kb_serve_open(0, "0123456789abcdef/", &other, &why), KB_EINVAL);
+    ck_assert_int_eq(kb_serve_open(kb_serve_port(serve), TOKEN, &other, &why),
+                     KB_ESYS);
     ck_assert_int_eq(errno, EADDRINUSE);
     ck_assert_ptr_eq(other, serve);
     kb_serve_close(NULL);
