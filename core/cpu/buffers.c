@@ -130,7 +130,7 @@ static kb_status poison(kb_buffers *base)
         for (size_t z = 0; z <= base->slots; z++) {
             size_t bytes;
             unsigned char *zone = zone_at(b, i, z, &bytes);
-            kb_tensor_guard_fill(zone, bytes, zone_seed(b, i, z));
+            kb_tensor_poison(zone, bytes, KB_U8, zone_seed(b, i, z));
         }
         for (size_t s = 0; s < base->used; s++) {
             void *at = slot_at(b, i, s);

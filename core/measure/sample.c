@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool usable(const double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return n > 0;
-}
-
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -25,15 +17,26 @@ static void sort(double *x, size_t n)
     qsort(x, n, sizeof *x, ascending);
 }
 
+/* Sorts x; false when there is none of it or a value is not finite. */
+static bool sorted(double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return false;
+    if (n > 0)
+        sort(x, n);
+    return n > 0;
+}
+
 /* Halves first: the sum of two large numbers may overflow. */
 static double between(double a, double b)
 {
     return a / 2 + b / 2;
 }
 
-static double middle(const double *sorted, size_t n)
+static double middle(const double *x, size_t n)
 {
-    return between(sorted[(n - 1) / 2], sorted[n / 2]);
+    return between(x[(n - 1) / 2], x[n / 2]);
 }
 
 static double mean(const double *x, size_t n)
@@ -48,18 +51,16 @@ static double mean(const double *x, size_t n)
 
 kb_status kb_sample_median(double *x, size_t n, double *out)
 {
-    if (!usable(x, n))
+    if (!sorted(x, n))
         return KB_EINVAL;
-    sort(x, n);
     *out = middle(x, n);
     return KB_OK;
 }
 
 kb_status kb_sample_quantile(double *x, size_t n, double q, double *out)
 {
-    if (!usable(x, n) || !(q >= 0 && q <= 1))
+    if (!sorted(x, n) || !(q >= 0 && q <= 1))
         return KB_EINVAL;
-    sort(x, n);
     double h = (double)(n - 1) * q;
     size_t below = (size_t)h;
     size_t above = below + 1 < n ? below + 1 : below;
@@ -70,9 +71,8 @@ kb_status kb_sample_quantile(double *x, size_t n, double q, double *out)
 
 kb_status kb_sample_mean(double *x, size_t n, double *out)
 {
-    if (!usable(x, n))
+    if (!sorted(x, n))
         return KB_EINVAL;
-    sort(x, n);
     *out = mean(x, n);
     return KB_OK;
 }
@@ -81,27 +81,20 @@ kb_status kb_sample_mad(double *x, size_t n, double *out)
 {
     double centre;
     kb_status st = kb_sample_median(x, n, &centre);
-    if (st)
-        return st;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; !st && i < n; i++)
         x[i] = fabs(x[i] - centre);
-    sort(x, n);
-    *out = middle(x, n);
-    return KB_OK;
+    return st ? st : kb_sample_median(x, n, out);
 }
 
 kb_status kb_sample_geomean(double *x, size_t n, double *out)
 {
-    if (!usable(x, n))
-        return KB_EINVAL;
+    double centre;
     for (size_t i = 0; i < n; i++)
-        if (x[i] <= 0)
-            return KB_EINVAL;
-    for (size_t i = 0; i < n; i++)
-        x[i] = log(x[i]);
-    sort(x, n);
-    *out = exp(mean(x, n));
-    return KB_OK;
+        x[i] = x[i] > 0 ? log(x[i]) : NAN;
+    kb_status st = kb_sample_mean(x, n, &centre);
+    if (!st)
+        *out = exp(centre);
+    return st;
 }
 
 enum { MAX_SUM = KB_SAMPLE_MAX_PAIRS * (KB_SAMPLE_MAX_PAIRS + 1) / 2 };
@@ -187,21 +180,21 @@ static void student(const double *x, size_t n, double confidence,
 kb_status kb_sample_paired(const double *x, size_t n, double confidence,
                            struct kb_paired *out)
 {
-    if (n > KB_SAMPLE_MAX_PAIRS || !usable(x, n)
-        || !(confidence > 0 && confidence < 1))
+    double values[KB_SAMPLE_MAX_PAIRS], below;
+    if (n < 1 || n > KB_SAMPLE_MAX_PAIRS || !(confidence > 0 && confidence < 1))
+        return KB_EINVAL;
+    memcpy(values, x, n * sizeof *x);
+    if (!sorted(values, n))
         return KB_EINVAL;
     struct kb_paired r = {
         .estimate = x[0], .low = -INFINITY, .high = INFINITY, .confidence = 1,
         .method = KB_PAIRED_NONE, .n = (uint32_t)n,
     };
-    double sorted[KB_SAMPLE_MAX_PAIRS], below;
     size_t d;
-    memcpy(sorted, x, n * sizeof *x);
-    sort(sorted, n);
     if (n > 1 && rank_cutoff(n, (1 - confidence) / 2, &d, &below))
-        wilcoxon(sorted, n, d, below, &r);
+        wilcoxon(values, n, d, below, &r);
     else if (n > 1)
-        student(sorted, n, confidence, &r);
+        student(values, n, confidence, &r);
     *out = r;
     return KB_OK;
 }

@@ -26,12 +26,11 @@ KB_MUST_USE kb_status kb_sample_quantile(double *x, size_t n, double q,
 KB_MUST_USE kb_status kb_sample_mean(double *x, size_t n, double *out);
 
 /* median |x - median x|, not scaled: times 1.4826 it estimates the standard
- * deviation of a normal (Rousseeuw & Croux 1993). Leaves in x the deviations,
- * sorted. */
+ * deviation of a normal (Rousseeuw & Croux 1993). Leaves in x the deviations. */
 KB_MUST_USE kb_status kb_sample_mad(double *x, size_t n, double *out);
 
 /* exp of the mean of logarithms: no product that could underflow to a perfect
- * score. EINVAL for a value <= 0. Leaves in x the logarithms, sorted. */
+ * score. EINVAL for a value <= 0. Leaves in x the logarithms. */
 KB_MUST_USE kb_status kb_sample_geomean(double *x, size_t n, double *out);
 
 /* ---- paired comparison ---------------------------------------------------

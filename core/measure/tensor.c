@@ -4,17 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {
-#define X(id, name, c_type, bytes, roundoff, normal) name,
-    KB_DTYPE_MAP(X)
-#undef X
-};
-
-static const struct {
-    const char *c_type;
-    size_t bytes;
-    double roundoff, normal;
-} types[] = {
+const struct kb_dtype_info kb_dtype_table[KB_DTYPES] = {
 #define X(id, name, c_type, bytes, roundoff, normal) \
     { c_type, bytes, roundoff, normal },
     KB_DTYPE_MAP(X)
@@ -31,40 +21,16 @@ size_t kb_name_index(const char *text, const char *const *all, size_t n)
 
 kb_status kb_dtype_parse(const char *text, enum kb_dtype *out)
 {
+    static const char *const names[] = {
+#define X(id, name, c_type, bytes, roundoff, normal) name,
+        KB_DTYPE_MAP(X)
+#undef X
+    };
     size_t i = kb_name_index(text, names, KB_DTYPES);
     if (i == KB_DTYPES)
         return KB_EINVAL;
     *out = (enum kb_dtype)i;
     return KB_OK;
-}
-
-const char *kb_dtype_c_type(enum kb_dtype dtype)
-{
-    assert((unsigned)dtype < KB_DTYPES);
-    return types[dtype].c_type;
-}
-
-size_t kb_dtype_bytes(enum kb_dtype dtype)
-{
-    assert((unsigned)dtype < KB_DTYPES);
-    return types[dtype].bytes;
-}
-
-double kb_dtype_roundoff(enum kb_dtype dtype)
-{
-    assert((unsigned)dtype < KB_DTYPES);
-    return types[dtype].roundoff;
-}
-
-double kb_dtype_smallest_normal(enum kb_dtype dtype)
-{
-    assert((unsigned)dtype < KB_DTYPES);
-    return types[dtype].normal;
-}
-
-bool kb_dtype_is_float(enum kb_dtype dtype)
-{
-    return kb_dtype_roundoff(dtype) > 0;
 }
 
 static float float_of(uint32_t bits)
@@ -143,46 +109,24 @@ static int64_t to_integer(double x, double low, double high)
     return (int64_t)nearbyint(x);
 }
 
-static int8_t to_i8(double x)
-{
-    return (int8_t)to_integer(x, INT8_MIN, INT8_MAX);
-}
-
-static uint8_t to_u8(double x)
-{
-    return (uint8_t)to_integer(x, 0, UINT8_MAX);
-}
-
-static int32_t to_i32(double x)
-{
-    return (int32_t)to_integer(x, INT32_MIN, INT32_MAX);
-}
-
-static int64_t to_i64(double x)
-{
-    return to_integer(x, -0x1p63, 0x1p63);
-}
-
-static double of_f64(double x) { return x; }
-static double of_f32(float x) { return x; }
-static double of_i8(int8_t x) { return x; }
-static double of_u8(uint8_t x) { return x; }
-static double of_i32(int32_t x) { return x; }
-static double of_i64(int64_t x) { return (double)x; }
-static double to_f64(double x) { return x; }
-static float to_f32(double x) { return (float)x; }
+#define DEFINE_TO(name, type, low, high)                                    \
+    static type name(double x) { return (type)to_integer(x, low, high); }
+DEFINE_TO(to_i8, int8_t, INT8_MIN, INT8_MAX)
+DEFINE_TO(to_u8, uint8_t, 0, UINT8_MAX)
+DEFINE_TO(to_i32, int32_t, INT32_MIN, INT32_MAX)
+DEFINE_TO(to_i64, int64_t, -0x1p63, 0x1p63)
 
 /* One switch for the four functions below: dtype, its C type, its reader and
  * its writer. */
 #define EACH_TYPE(X)                       \
-    X(F64,  double,   of_f64,    to_f64)   \
-    X(F32,  float,    of_f32,    to_f32)   \
+    X(F64,  double,   (double),  (double)) \
+    X(F32,  float,    (double),  (float))  \
     X(F16,  uint16_t, of_half,   to_half)  \
     X(BF16, uint16_t, of_bfloat, to_bfloat)\
-    X(I8,   int8_t,   of_i8,     to_i8)    \
-    X(U8,   uint8_t,  of_u8,     to_u8)    \
-    X(I32,  int32_t,  of_i32,    to_i32)   \
-    X(I64,  int64_t,  of_i64,    to_i64)
+    X(I8,   int8_t,   (double),  to_i8)    \
+    X(U8,   uint8_t,  (double),  to_u8)    \
+    X(I32,  int32_t,  (double),  to_i32)   \
+    X(I64,  int64_t,  (double),  to_i64)
 
 void kb_tensor_widen(double *restrict dst, const void *restrict src, size_t n,
                      enum kb_dtype dtype)

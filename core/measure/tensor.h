@@ -44,11 +44,36 @@ KB_MUST_USE kb_status kb_dtype_parse(const char *text, enum kb_dtype *out);
 /* The number of text, which may be NULL, among n names; n when it is none. */
 size_t kb_name_index(const char *text, const char *const *names, size_t n);
 
-const char *kb_dtype_c_type(enum kb_dtype dtype);
-size_t kb_dtype_bytes(enum kb_dtype dtype);
-double kb_dtype_roundoff(enum kb_dtype dtype);
-bool kb_dtype_is_float(enum kb_dtype dtype);
-double kb_dtype_smallest_normal(enum kb_dtype dtype);   /* 0 for integers */
+extern const struct kb_dtype_info {
+    const char *c_type;
+    size_t bytes;
+    double roundoff, normal;
+} kb_dtype_table[KB_DTYPES];
+
+static inline const char *kb_dtype_c_type(enum kb_dtype dtype)
+{
+    return kb_dtype_table[dtype].c_type;
+}
+
+static inline size_t kb_dtype_bytes(enum kb_dtype dtype)
+{
+    return kb_dtype_table[dtype].bytes;
+}
+
+static inline double kb_dtype_roundoff(enum kb_dtype dtype)
+{
+    return kb_dtype_table[dtype].roundoff;
+}
+
+static inline bool kb_dtype_is_float(enum kb_dtype dtype)
+{
+    return kb_dtype_table[dtype].roundoff > 0;
+}
+
+static inline double kb_dtype_smallest_normal(enum kb_dtype dtype)
+{
+    return kb_dtype_table[dtype].normal;                /* 0 for integers */
+}
 
 /* Reading is exact, save for i64 beyond 2^53, which rounds to nearest.
  * Writing rounds to nearest, ties to even, once; floats overflow to infinity,
@@ -134,9 +159,8 @@ void kb_tensor_poison(void *dst, size_t bytes, enum kb_dtype dtype,
 bool kb_tensor_is_poison(const void *src, enum kb_dtype dtype, size_t i,
                          uint64_t seed);
 
-/* A red zone: random bytes, and the offset of the first that changed, SIZE_MAX
- * when none did. */
-void kb_tensor_guard_fill(void *dst, size_t bytes, uint64_t seed);
+/* The offset of the first byte of a red zone, which was poisoned as U8, that
+ * changed; SIZE_MAX when none did. */
 size_t kb_tensor_guard_check(const void *src, size_t bytes, uint64_t seed);
 
 /* ---- comparison ----------------------------------------------------------

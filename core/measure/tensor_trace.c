@@ -1,6 +1,5 @@
 #include "tensor.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Word i of a random sequence named by seed. */
@@ -29,28 +28,16 @@ void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
 /* Neighbouring seeds are neighbouring sequences until they are mixed. */
 static struct poison poison_of(enum kb_dtype dtype, uint64_t seed)
 {
-    struct poison p = { word_at(seed, 0), UINT64_MAX, 0 };
-    switch (dtype) {
-    case KB_F64:
-        p.keep = UINT64_C(0x0007fffffffffffc);
-        p.set = UINT64_C(0x7ff8000000000001);
-        break;
-    case KB_F32:
-        p.keep = UINT64_C(0x003ffffc003ffffc);
-        p.set = UINT64_C(0x7fc000017fc00001);
-        break;
-    case KB_F16:
-        p.keep = UINT64_C(0x01fc01fc01fc01fc);
-        p.set = UINT64_C(0x7e017e017e017e01);
-        break;
-    case KB_BF16:
-        p.keep = UINT64_C(0x003c003c003c003c);
-        p.set = UINT64_C(0x7fc17fc17fc17fc1);
-        break;
-    default:
-        break;
-    }
-    return p;
+    static const struct { uint64_t keep, set; } nan[KB_DTYPES] = {
+        [KB_F64] = { 0x0007fffffffffffc, 0x7ff8000000000001 },
+        [KB_F32] = { 0x003ffffc003ffffc, 0x7fc000017fc00001 },
+        [KB_F16] = { 0x01fc01fc01fc01fc, 0x7e017e017e017e01 },
+        [KB_BF16] = { 0x003c003c003c003c, 0x7fc17fc17fc17fc1 },
+    };
+    return (struct poison){
+        word_at(seed, 0), nan[dtype].set ? nan[dtype].keep : UINT64_MAX,
+        nan[dtype].set
+    };
 }
 
 static uint64_t poison_at(const struct poison *p, uint64_t i)
@@ -58,24 +45,14 @@ static uint64_t poison_at(const struct poison *p, uint64_t i)
     return (word_at(p->seed, i) & p->keep) | p->set;
 }
 
-static void lay(char *dst, size_t bytes, const struct poison *p)
-{
-    size_t words = bytes / 8;
-    for (size_t i = 0; i < words; i++) {
-        uint64_t w = poison_at(p, i);
-        memcpy(dst + 8 * i, &w, 8);
-    }
-    if (bytes % 8) {
-        uint64_t w = poison_at(p, words);
-        memcpy(dst + 8 * words, &w, bytes % 8);
-    }
-}
-
 void kb_tensor_poison(void *dst, size_t bytes, enum kb_dtype dtype,
                       uint64_t seed)
 {
     struct poison p = poison_of(dtype, seed);
-    lay(dst, bytes, &p);
+    for (size_t at = 0; at < bytes; at += 8) {
+        uint64_t w = poison_at(&p, at / 8);
+        memcpy((char *)dst + at, &w, bytes - at < 8 ? bytes - at : 8);
+    }
 }
 
 bool kb_tensor_is_poison(const void *src, enum kb_dtype dtype, size_t i,
@@ -87,20 +64,10 @@ bool kb_tensor_is_poison(const void *src, enum kb_dtype dtype, size_t i,
     return !memcmp((const char *)src + at, (char *)&w + at % 8, element);
 }
 
-void kb_tensor_guard_fill(void *dst, size_t bytes, uint64_t seed)
-{
-    struct poison p = poison_of(KB_U8, seed);
-    lay(dst, bytes, &p);
-}
-
 size_t kb_tensor_guard_check(const void *src, size_t bytes, uint64_t seed)
 {
-    struct poison p = poison_of(KB_U8, seed);
-    const unsigned char *from = src;
-    for (size_t at = 0; at < bytes; at++) {
-        uint64_t laid = poison_at(&p, at / 8);
-        if (memcmp(from + at, (char *)&laid + at % 8, 1) != 0)
+    for (size_t at = 0; at < bytes; at++)
+        if (!kb_tensor_is_poison(src, KB_U8, at, seed))
             return at;
-    }
     return SIZE_MAX;
 }

@@ -366,7 +366,7 @@ START_TEST(a_red_zone_names_the_first_damaged_byte)
 {
     unsigned char *zone = (unsigned char *)room + 1;
     for (size_t bytes = 0; bytes < 70; bytes++) {
-        kb_tensor_guard_fill(zone, bytes, 5);
+        kb_tensor_poison(zone, bytes, KB_U8, 5);
         ck_assert(kb_tensor_guard_check(zone, bytes, 5) == SIZE_MAX);
         for (size_t i = bytes; i-- > 0;) {
             zone[i] ^= 0x10;

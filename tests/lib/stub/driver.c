@@ -115,7 +115,7 @@ static void kit_poison(void **params)
 
 static void kit_guard(void **params)
 {
-    kb_tensor_guard_fill(POINTER(0), LONG(1), LONG(2));
+    kb_tensor_poison(POINTER(0), LONG(1), KB_U8, LONG(2));
 }
 
 static void kit_guard_check(void **params)
