@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cpu.h"
+#include "system/io.h"
 
 enum { ZONE = 64 };                     /* red zone between two slots */
 
@@ -44,11 +45,8 @@ static kb_status lay_out(struct kb_cpu_span *s, const struct kb_arg *a,
     return KB_OK;
 }
 
-static kb_status open_memory(const char *name, size_t bytes, int *fd,
-                             unsigned char **at)
+kb_status kb_cpu_map(const char *name, size_t bytes, int *fd, void **at)
 {
-    if (bytes == 0)
-        bytes = page_bytes();
     *fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0 || ftruncate(*fd, (off_t)bytes))
         return KB_ESYS;
@@ -62,7 +60,8 @@ static kb_status open_memory(const char *name, size_t bytes, int *fd,
 
 static unsigned char *span_start(const cpu_buffers *b, size_t i)
 {
-    return (is_input(&b->head.arg[i]) ? b->in : b->out) + b->span[i].first;
+    void *memory = is_input(&b->head.arg[i]) ? b->in : b->out;
+    return (unsigned char *)memory + b->span[i].first;
 }
 
 static unsigned char *slot_at(const cpu_buffers *b, size_t arg, size_t slot)
@@ -276,13 +275,11 @@ static void free_buffers(kb_buffers *base)
     cpu_buffers *b = (cpu_buffers *)base;
     int saved = errno;
     if (b->in)
-        munmap(b->in, b->in_bytes ? b->in_bytes : page_bytes());
+        munmap(b->in, b->in_bytes);
     if (b->out)
-        munmap(b->out, b->out_bytes ? b->out_bytes : page_bytes());
-    if (b->in_fd >= 0)
-        close(b->in_fd);
-    if (b->out_fd >= 0)
-        close(b->out_fd);
+        munmap(b->out, b->out_bytes);
+    kb_io_close(&b->in_fd);
+    kb_io_close(&b->out_fd);
     for (size_t i = 0; i < b->head.args; i++)
         free(b->pristine[i]);
     free(b);
@@ -304,6 +301,7 @@ kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
     if (!b)
         return KB_ENOMEM;
     b->in_fd = b->out_fd = -1;
+    b->in_bytes = b->out_bytes = page_bytes();  /* none of no bytes */
     b->head.ops = &ops;
     b->head.args = args;
     b->head.slots = slots;
@@ -316,9 +314,9 @@ kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
                          is_input(&arg[i]) ? &b->in_bytes : &b->out_bytes);
     if (st)
         goto fail;
-    st = open_memory("kb-in", b->in_bytes, &b->in_fd, &b->in);
+    st = kb_cpu_map("kb-in", b->in_bytes, &b->in_fd, &b->in);
     if (!st)
-        st = open_memory("kb-out", b->out_bytes, &b->out_fd, &b->out);
+        st = kb_cpu_map("kb-out", b->out_bytes, &b->out_fd, &b->out);
     if (st)
         goto fail;
     if (args > 0 && arg[0].front)

@@ -68,22 +68,24 @@ static void write_call(FILE *f, const struct kb_build *b)
     fprintf(f, ");\n}\n");
 }
 
+static FILE *create(const cpu_object *o, const char *name)
+{
+    char path[sizeof o->path];
+    snprintf(path, sizeof path, "%s/%s", o->dir, name);
+    return fopen(path, "w");
+}
+
 static kb_status write_sources(const cpu_object *o, const struct kb_build *b)
 {
-    char path[4300];
-    snprintf(path, sizeof path, "%s/kernel.c", o->dir);
-    FILE *f = fopen(path, "w");
-    if (!f)
-        return KB_ESYS;
-    fputs(b->source, f);
-    int bad = fclose(f);
-    snprintf(path, sizeof path, "%s/call.c", o->dir);
-    f = fopen(path, "w");
-    if (!f)
-        return KB_ESYS;
-    write_call(f, b);
-    bad |= fclose(f);
-    return bad ? KB_ESYS : KB_OK;
+    FILE *kernel = create(o, "kernel.c"), *call = create(o, "call.c");
+    bool good = kernel && call;
+    if (good) {
+        fputs(b->source, kernel);
+        write_call(call, b);
+    }
+    good &= kernel && !fclose(kernel);
+    good &= call && !fclose(call);
+    return good ? KB_OK : KB_ESYS;
 }
 
 static bool is_identifier(const char *s)

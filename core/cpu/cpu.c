@@ -14,19 +14,20 @@
 
 #include "clock.h"
 #include "roofline.h"
+#include "system/io.h"
 #include "system/jail.h"
 #include "system/process.h"
 
 /* Of scratch folders and of nothing else: stale ones are removed by name. */
 static const char prefix[] = "kernelband-objects-";
 
-static bool find_tool(const char *const *names, char *out, size_t cap)
+static bool find_tool(const char *const *names, char out[KB_CPU_TOOL])
 {
     static const char *const dirs[] = { "/usr/bin", "/bin", "/usr/local/bin" };
     for (; *names; names++)
         for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-            int n = snprintf(out, cap, "%s/%s", dirs[i], *names);
-            if (n > 0 && (size_t)n < cap && access(out, X_OK) == 0)
+            int n = snprintf(out, KB_CPU_TOOL, "%s/%s", dirs[i], *names);
+            if (n > 0 && n < KB_CPU_TOOL && access(out, X_OK) == 0)
                 return true;
         }
     out[0] = '\0';
@@ -114,44 +115,32 @@ static bool jail_may_enter(const char *dir)
     int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     setfsuid(user);
     setfsgid(group);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
+    bool entered = fd >= 0;
+    kb_io_close(&fd);
+    return entered;
 }
 
-/* A folder of our own, locked. EEMPTY: another process took it for a stale one
- * between its making and its locking, and has removed it. */
-static kb_status make_scratch(cpu_device *d, const char *tmp)
-{
-    snprintf(d->scratch, sizeof d->scratch, "%.3000s/%sXXXXXX", tmp, prefix);
-    if (!mkdtemp(d->scratch)) {
-        d->scratch[0] = '\0';
-        return KB_ESYS;
-    }
-    d->lock_fd = open(d->scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->lock_fd < 0)
-        return errno == ENOENT ? KB_EEMPTY : KB_ESYS;
-    while (flock(d->lock_fd, LOCK_EX))  /* whoever has it removes it */
-        if (errno != EINTR)
-            return KB_ESYS;
-    if (access(d->scratch, F_OK)) {
-        close(d->lock_fd);
-        d->lock_fd = -1;
-        return KB_EEMPTY;
-    }
-    return chmod(d->scratch, 0711) ? KB_ESYS : KB_OK;
-}
-
+/* A folder of our own, locked before it has a name that others clear. */
 static kb_status open_scratch(cpu_device *d)
 {
+    char fresh[sizeof d->scratch], name[sizeof d->scratch];
     const char *tmp = getenv("TMPDIR");
     if (!tmp || tmp[0] != '/' || strlen(tmp) > 3000)
         tmp = "/tmp";
     clear_stale(tmp);
-    kb_status st = make_scratch(d, tmp);
-    for (int tries = 0; st == KB_EEMPTY && tries < 100; tries++)
-        st = make_scratch(d, tmp);
-    return st;
+    snprintf(fresh, sizeof fresh, "%.3000s/kernelband-new-XXXXXX", tmp);
+    if (!mkdtemp(fresh))
+        return KB_ESYS;
+    snprintf(name, sizeof name, "%.3000s/%s%s", tmp, prefix,
+             fresh + strlen(fresh) - 6);
+    d->lock_fd = open(fresh, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->lock_fd < 0 || flock(d->lock_fd, LOCK_EX) || chmod(fresh, 0711)
+        || rename(fresh, name)) {
+        rmdir(fresh);
+        return KB_ESYS;
+    }
+    memcpy(d->scratch, name, sizeof name);
+    return KB_OK;
 }
 
 /* Chooses the processor for kernels and leaves the others to this process,
@@ -194,8 +183,6 @@ static void join_processors(const cpu_device *d)
 static kb_status find_tools(cpu_device *d, const char **why)
 {
     static const char *const compilers[] = { "cc", "gcc", "clang", NULL };
-    static const char *const dumpers[] = { "objdump", NULL };
-    static const char *const readers[] = { "readelf", NULL };
     const char *own = getenv("KERNELBAND_CC");
     if (own && *own) {
         if (own[0] != '/' || strlen(own) >= sizeof d->cc
@@ -204,13 +191,13 @@ static kb_status find_tools(cpu_device *d, const char **why)
             return KB_ENODEV;
         }
         memcpy(d->cc, own, strlen(own) + 1);
-    } else if (!find_tool(compilers, d->cc, sizeof d->cc)) {
+    } else if (!find_tool(compilers, d->cc)) {
         *why = "no C compiler (cc, gcc or clang) in /usr/bin: install gcc, or "
                "set KERNELBAND_CC to the path of one";
         return KB_ENODEV;
     }
-    find_tool(dumpers, d->objdump, sizeof d->objdump);
-    find_tool(readers, d->readelf, sizeof d->readelf);
+    find_tool((const char *const[]){ "objdump", NULL }, d->objdump);
+    find_tool((const char *const[]){ "readelf", NULL }, d->readelf);
     find_toolchain(d);
     ask_version(d);
     kb_cpu_name_flags(d);
@@ -228,8 +215,7 @@ static void close_device(kb_device *base)
     cpu_device *d = (cpu_device *)base;
     if (d->scratch[0])
         clear_scratch(d->scratch);
-    if (d->lock_fd >= 0)
-        close(d->lock_fd);
+    kb_io_close(&d->lock_fd);
     join_processors(d);
     free(d);
 }

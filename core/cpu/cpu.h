@@ -14,7 +14,10 @@ enum {
     KB_CPU_WIRE_FD = 3,         /* descriptors of a kernel's process */
     KB_CPU_IN_FD = 4,
     KB_CPU_OUT_FD = 5,
+    KB_CPU_EXIT_STARTUP = 125,  /* exit statuses of its trusted part */
+    KB_CPU_EXIT_DENIED = 126,
     KB_CPU_WHY = 160,
+    KB_CPU_TOOL = 256,          /* bytes of a path */
     KB_CPU_REMARKS = 16 << 10   /* bytes of a compiler's remarks that are kept */
 };
 
@@ -22,7 +25,8 @@ enum {
 
 typedef struct cpu_device {
     struct kb_device head;
-    char exe[4096], cc[256], objdump[256], readelf[256];
+    char exe[4096];
+    char cc[KB_CPU_TOOL], objdump[KB_CPU_TOOL], readelf[KB_CPU_TOOL];
     char toolchain[4096];       /* where cc really lies, when not in /usr */
     char scratch[4096];         /* folder for objects */
     int lock_fd;                /* on scratch, for as long as we live */
@@ -73,7 +77,7 @@ typedef struct cpu_buffers {
     struct kb_cpu_span span[KB_DEVICE_ARGS];
     void *pristine[KB_DEVICE_ARGS];     /* of in-out arrays, or NULL */
     int in_fd, out_fd;
-    unsigned char *in, *out;
+    void *in, *out;
     uint64_t in_bytes, out_bytes;
     bool sealed;
 } cpu_buffers;
@@ -87,6 +91,10 @@ kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
 kb_status kb_cpu_start(kb_device *d, const kb_object *o, kb_buffers *b,
                        const struct kb_plan *plan, kb_program **out,
                        char *why, size_t cap);
+
+/* Shared memory for that process, which may be sealed; *fd and *at are the
+ * caller's, *fd also on failure. ESYS, ENOMEM. */
+kb_status kb_cpu_map(const char *name, size_t bytes, int *fd, void **at);
 
 /* kernelband _kernel OBJECT: the process a kernel runs in. Returns only when
  * it could not start; the exit status. */

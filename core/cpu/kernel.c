@@ -22,14 +22,13 @@
 
 enum { SPINS = 2000, ROUNDS = 3 };
 static const size_t FENCE = (size_t)64 << 20;   /* bytes of unmapped pages */
-enum { EXIT_STARTUP = 125, EXIT_DENIED = 126 };
 
 static struct kb_cpu_wire *wire;        /* the SIGSYS handler needs it */
 
 static int give_up(const char *step)
 {
     snprintf(wire->why, sizeof wire->why, "%s: %s", step, strerror(errno));
-    return EXIT_STARTUP;
+    return KB_CPU_EXIT_STARTUP;
 }
 
 /* Maps an array's pages from fd with a fence of unmapped pages on either side,
@@ -52,7 +51,7 @@ static void on_denied(int sig, siginfo_t *info, void *context)
     (void)sig;
     (void)context;
     atomic_store(&wire->denied, info->si_syscall + 1);
-    syscall(SYS_exit_group, EXIT_DENIED);
+    syscall(SYS_exit_group, KB_CPU_EXIT_DENIED);
 }
 
 static kb_status enter_jail(const char *object)
@@ -144,11 +143,11 @@ int kb_cpu_kernel_main(int argc, char **argv)
 {
     unsigned char *base[KB_DEVICE_ARGS] = { NULL };
     if (argc != 3)
-        return EXIT_STARTUP;
+        return KB_CPU_EXIT_STARTUP;
     wire = mmap(NULL, sizeof *wire, PROT_READ | PROT_WRITE, MAP_SHARED,
                 KB_CPU_WIRE_FD, 0);
     if (wire == MAP_FAILED)
-        return EXIT_STARTUP;
+        return KB_CPU_EXIT_STARTUP;
     if (map_all(base))
         return give_up("mapping the arguments");
     if (enter_jail(argv[2]))
@@ -158,7 +157,7 @@ int kb_cpu_kernel_main(int argc, char **argv)
     if (!object) {
         const char *text = dlerror();
         snprintf(wire->why, sizeof wire->why, "%s", text ? text : "dlopen");
-        return EXIT_STARTUP;
+        return KB_CPU_EXIT_STARTUP;
     }
     kernel_call call;
     *(void **)&call = dlsym(object, KB_CPU_CALL);

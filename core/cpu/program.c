@@ -15,15 +15,17 @@
 #include "clock.h"
 #include "cpu.h"
 #include "perf.h"
+#include "system/io.h"
 #include "system/jail.h"
 #include "system/process.h"
 
-enum { SPINS = 256, EXIT_STARTUP = 125, EXIT_DENIED = 126 };
+enum { SPINS = 256 };
 
 static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
 static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
 static const int64_t spin_ns = 5000000;         /* a wait's first part */
+static const struct timespec nap = { 0, 20000 }, late = { 0, 100000 };
 
 typedef struct cpu_program {
     struct kb_program head;
@@ -50,14 +52,6 @@ static int64_t processor_ns(pid_t pid)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void write_scalar(unsigned char *to, const struct kb_arg *a)
-{
-    if (kb_dtype_is_float(a->dtype))
-        kb_tensor_set(to, a->dtype, 0, a->real);
-    else
-        memcpy(to, &a->integer, sizeof a->integer);
-}
-
 /* Written anew for every launch: the candidate can reach the page. */
 static void write_job(cpu_program *p, uint64_t iterations)
 {
@@ -68,21 +62,12 @@ static void write_job(cpu_program *p, uint64_t iterations)
     for (size_t i = 0; i < b->head.args; i++) {
         p->wire->arg[i].mode = (uint32_t)b->head.arg[i].mode;
         p->wire->arg[i].span = b->span[i];
-        write_scalar(p->wire->arg[i].value, &b->head.arg[i]);
+        const struct kb_arg *a = &b->head.arg[i];
+        if (kb_dtype_is_float(a->dtype))
+            kb_tensor_set(p->wire->arg[i].value, a->dtype, 0, a->real);
+        else
+            memcpy(p->wire->arg[i].value, &a->integer, sizeof a->integer);
     }
-}
-
-static kb_status open_wire(cpu_program *p, int *fd)
-{
-    *fd = memfd_create("kb-wire", MFD_CLOEXEC);
-    if (*fd < 0 || ftruncate(*fd, sizeof *p->wire))
-        return KB_ESYS;
-    void *at = mmap(NULL, sizeof *p->wire, PROT_READ | PROT_WRITE, MAP_SHARED,
-                    *fd, 0);
-    if (at == MAP_FAILED)
-        return KB_ESYS;
-    p->wire = at;
-    return KB_OK;
 }
 
 /* From here on nobody can map the inputs writable; our own mapping stays. */
@@ -135,28 +120,28 @@ static kb_status spawn(cpu_device *d, const cpu_object *o, cpu_program *p,
 /* Says in p->head.why how the process ended, and what kind of end it was. */
 static kb_status judge_end(cpu_program *p, int wstatus)
 {
+    char *why = p->head.why;
+    const size_t cap = sizeof p->head.why;
     int code = WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : -1;
     int denied = atomic_load(&p->wire->denied);
     p->pid = 0;
     if (WIFSIGNALED(wstatus)) {
         int sig = WTERMSIG(wstatus);
-        snprintf(p->head.why, sizeof p->head.why, "killed by signal %d (%s)", sig,
-                 strsignal(sig));
+        snprintf(why, cap, "killed by signal %d (%s)", sig, strsignal(sig));
         return sig == SIGSYS ? KB_EDENIED : KB_ECRASH;
     }
-    if (code == EXIT_DENIED && denied > 0) {
+    if (code == KB_CPU_EXIT_DENIED && denied > 0) {
         char *name = kb_jail_call_name(denied - 1);
-        snprintf(p->head.why, sizeof p->head.why, "made the system call %s (%d), which "
-                 "a kernel may not", name ? name : "?", denied - 1);
+        snprintf(why, cap, "made the system call %s (%d), which a kernel may "
+                 "not", name ? name : "?", denied - 1);
         free(name);
         return KB_EDENIED;
     }
-    if (code == EXIT_STARTUP && !atomic_load(&p->wire->loaded)) {
-        snprintf(p->head.why, sizeof p->head.why, "%.*s", KB_CPU_WHY - 1, p->wire->why);
+    if (code == KB_CPU_EXIT_STARTUP && !atomic_load(&p->wire->loaded)) {
+        snprintf(why, cap, "%.*s", KB_CPU_WHY - 1, p->wire->why);
         return KB_EWORKER;
     }
-    snprintf(p->head.why, sizeof p->head.why,
-             "exited with status %d before it returned", code);
+    snprintf(why, cap, "exited with status %d before it returned", code);
     return KB_ECRASH;
 }
 
@@ -178,6 +163,16 @@ static void relax(void)
 #endif
 }
 
+/* A turn of a wait that has taken that long. */
+static void rest(const cpu_program *p, int64_t waited_ns)
+{
+    if (p->shared)
+        sched_yield();
+    else if (waited_ns > spin_ns)
+        nanosleep(&nap, NULL);
+    relax();
+}
+
 /* Waits until *word == value. Spins at first: the end of a short sample is seen
  * as it comes. Later it looks every now and then, because a spinning parent
  * heats the machine and a long sample's share of the delay is small. With one
@@ -185,7 +180,6 @@ static void relax(void)
 static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
                        int64_t deadline_ns, int64_t *at_ns)
 {
-    static const struct timespec nap = { 0, 20000 };
     int again = 0;
     int64_t now_ns = kb_clock_now_ns(), begun_ns = now_ns;
     for (unsigned spins = 1; atomic_load(word) != value; spins++) {
@@ -204,10 +198,7 @@ static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
             snprintf(p->head.why, sizeof p->head.why, "did not return in time");
             return KB_ETIME;
         }
-        if (p->shared)
-            sched_yield();
-        else if (now_ns - begun_ns > spin_ns)
-            nanosleep(&nap, NULL);
+        rest(p, now_ns - begun_ns);
     }
     *at_ns = kb_clock_now_ns();
     return KB_OK;
@@ -233,35 +224,14 @@ static bool asleep(const cpu_program *p)
  * what it uses is its sample's. */
 static int64_t settle(cpu_program *p)
 {
-    static const struct timespec nap = { 0, 20000 };
     int64_t begun_ns = kb_clock_now_ns(), now_ns = begun_ns;
     while (!asleep(p) && now_ns - begun_ns < p->patience_ns) {
-        if (p->shared)
-            sched_yield();
-        else if (now_ns - begun_ns > spin_ns)
-            nanosleep(&nap, NULL);
-        relax();
+        rest(p, now_ns - begun_ns);
         now_ns = kb_clock_now_ns();
     }
     int64_t used_ns = processor_ns(p->pid) - p->settled_ns;
     p->settled_ns += used_ns;
     return used_ns;
-}
-
-/* A process is called asleep a moment before it leaves its processor, and only
- * then is its time booked. Where less was used than passed, this may be why. */
-static int64_t settle_late(cpu_program *p)
-{
-    static const struct timespec nap = { 0, 100000 };
-    nanosleep(&nap, NULL);
-    return settle(p);
-}
-
-static int open_stat(pid_t pid)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 static kb_status launch(kb_program *base, uint64_t iterations,
@@ -289,8 +259,12 @@ static kb_status launch(kb_program *base, uint64_t iterations,
         return st;
     int64_t passed_ns = end_ns - start_ns;
     int64_t used_ns = settle(p);
-    if (used_ns < passed_ns - passed_ns / 8 - wake_cost_ns)
-        used_ns += settle_late(p);
+    /* A process is called asleep a moment before it leaves its processor, and
+     * only then is its time booked. */
+    if (used_ns < passed_ns - passed_ns / 8 - wake_cost_ns) {
+        nanosleep(&late, NULL);
+        used_ns += settle(p);
+    }
     if (!elapsed_ns)
         return KB_OK;
     *elapsed_ns = passed_ns;
@@ -335,8 +309,7 @@ static void stop(kb_program *base)
     int saved = errno;
     if (p->pid)
         kb_process_kill(p->pid, false);
-    if (p->stat_fd >= 0)
-        close(p->stat_fd);
+    kb_io_close(&p->stat_fd);
     kb_perf_close(&p->perf);
     if (p->wire)
         munmap(p->wire, sizeof *p->wire);
@@ -353,6 +326,7 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
                        char *why, size_t cap)
 {
     int wire_fd = -1;
+    char stat[64];
     int64_t at_ns;
     cpu_device *d = (cpu_device *)base;
     cpu_buffers *b = (cpu_buffers *)to;
@@ -367,15 +341,16 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
     p->buffers = b;
     p->stat_fd = -1;
     p->patience_ns = load_timeout_ns;
-    kb_status st = open_wire(p, &wire_fd);
+    void *wire = NULL;
+    kb_status st = kb_cpu_map("kb-wire", sizeof *p->wire, &wire_fd, &wire);
+    p->wire = wire;
     if (!st)
         st = seal_inputs(b);
     if (!st) {
         write_job(p, 0);
         st = spawn(d, (const cpu_object *)o, p, wire_fd);
     }
-    if (wire_fd >= 0)
-        close(wire_fd);
+    kb_io_close(&wire_fd);
     if (!st)
         st = await(p, &p->wire->loaded, 1,
                    kb_clock_now_ns() + load_timeout_ns, &at_ns);
@@ -383,7 +358,8 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
         goto fail;
     if (kb_perf_open(p->pid, &p->perf))
         p->perf.fd[0] = -1;
-    p->stat_fd = open_stat(p->pid);
+    snprintf(stat, sizeof stat, "/proc/%d/stat", (int)p->pid);
+    p->stat_fd = open(stat, O_RDONLY | O_CLOEXEC);
     (void)settle(p);
     p->booked = p->settled_ns > 0;
     p->shared = one_processor(d);

@@ -125,49 +125,37 @@ static size_t usable(const struct isa **list)
 
 /* ---- caches -------------------------------------------------------------- */
 
-static bool read_line(const char *path, char *line, int bytes)
+/* Reads a file of cache i of the first processor; how many were found. */
+static int scan_cache(int i, const char *file, const char *format, void *first,
+                      void *second)
 {
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s",
+             i, file);
     FILE *f = fopen(path, "r");
-    if (!f)
-        return false;
-    bool ok = fgets(line, bytes, f) != NULL;
-    fclose(f);
-    return ok;
+    int found = f ? fscanf(f, format, first, second) : 0;
+    if (f)
+        fclose(f);
+    return found;
 }
 
-/* Size of cache index i of the first processor and its level; 0 at the end of
- * the list and for a cache of instructions. */
-static size_t cache_of(int i, int *level)
-{
-    static const char dir[] = "/sys/devices/system/cpu/cpu0/cache/index";
-    char path[96], line[32], unit = 0;
-    size_t size = 0;
-    *level = 0;
-    snprintf(path, sizeof path, "%s%d/level", dir, i);
-    if (!read_line(path, line, sizeof line) || sscanf(line, "%d", level) != 1)
-        return 0;
-    snprintf(path, sizeof path, "%s%d/type", dir, i);
-    if (!read_line(path, line, sizeof line) || line[0] == 'I')
-        return 0;
-    snprintf(path, sizeof path, "%s%d/size", dir, i);
-    if (!read_line(path, line, sizeof line)
-        || sscanf(line, "%zu%c", &size, &unit) < 1)
-        return 0;
-    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
-}
-
-void kb_roofline_caches(size_t *l1d_bytes, size_t *l2_bytes, size_t *l3_bytes)
+/* From sysfs; 32 KiB, 512 KiB and 0 where it has none. */
+static void cache_sizes(struct kb_roofline *r)
 {
     size_t size[4] = { 0 };
-    int level;
     for (int i = 0; i < 8; i++) {
-        size_t bytes = cache_of(i, &level);
-        if (bytes && level >= 1 && level <= 3)
-            size[level] = bytes;
+        int level = 0;
+        char type = 'I', unit = 0;
+        size_t n = 0;
+        if (scan_cache(i, "level", "%d", &level, NULL) == 1
+            && scan_cache(i, "type", "%c", &type, NULL) == 1 && type != 'I'
+            && scan_cache(i, "size", "%zu%c", &n, &unit) >= 1
+            && level >= 1 && level <= 3)
+            size[level] = n << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0);
     }
-    *l1d_bytes = size[1] ? size[1] : 32 << 10;
-    *l2_bytes = size[2] ? size[2] : 512 << 10;
-    *l3_bytes = size[3];
+    r->l1d_bytes = size[1] ? size[1] : 32 << 10;
+    r->l2_bytes = size[2] ? size[2] : 512 << 10;
+    r->l3_bytes = size[3];
 }
 
 /* ---- measuring ----------------------------------------------------------- */
@@ -306,7 +294,7 @@ kb_status kb_roofline_measure(struct kb_roofline *out)
     struct kb_roofline r = { 0 };
     const struct isa *list[MAX_ISAS];
     size_t n = usable(list);
-    kb_roofline_caches(&r.l1d_bytes, &r.l2_bytes, &r.l3_bytes);
+    cache_sizes(&r);
     kb_status st = memory_roofs(list[0], &r);
     if (st)
         return st;

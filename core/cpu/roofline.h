@@ -34,8 +34,4 @@
  * is pinned. */
 KB_MUST_USE kb_status kb_roofline_measure(struct kb_roofline *out);
 
-/* The three sizes alone, from sysfs; 32 KiB, 512 KiB and 0 where it has none. */
-void kb_roofline_caches(size_t *l1d_bytes, size_t *l2_bytes,
-                        size_t *l3_bytes);
-
 #endif

@@ -52,9 +52,7 @@ kb_status kb_files_mkdir_p(const char *path)
     }
     if (!st)
         st = make_one(copy);
-    int saved = errno;
-    free(copy);
-    errno = saved;
+    free(copy);                         /* which leaves errno as it is */
     return st;
 }
 
@@ -106,9 +104,7 @@ kb_status kb_files_read(const char *path, size_t max_bytes, char **data,
         st = KB_ESYS;
     }
     if (st) {
-        int saved = errno;
         kb_bytes_free(&b);
-        errno = saved;
         return st;
     }
     *data = b.at;
@@ -136,9 +132,7 @@ static kb_status sync_folder_of(const char *path)
     if (!dir)
         return KB_ENOMEM;
     kb_status st = sync_folder(dir);
-    int saved = errno;
     free(dir);
-    errno = saved;
     return st;
 }
 
@@ -183,9 +177,7 @@ kb_status kb_files_write(const char *path, const void *data, size_t n)
     }
     if (!st)
         st = sync_folder_of(path);
-    int saved = errno;
     free(temp);
-    errno = saved;
     return st;
 }
 
