@@ -145,7 +145,7 @@ t.test("what the verb is told wrongly is an error", function()
     return out
   end
   t.contains(said "", "TASK is missing")
-  t.contains(said "examples/tasks/matmul --limit x", "--limit must be a number")
+  t.contains(said "examples/tasks/matmul --limit x", "--limit must be a whole number")
   t.contains(said "examples/tasks/matmul --limit 2.5", "whole number")
   t.contains(said "examples/tasks/absent", "absent")
 end)

@@ -1,5 +1,6 @@
--- The parts of the Triton worker that compare, lay out memory, draw inputs and time: on tensors of
--- a CPU, where python3 (or KERNELBAND_PYTHON) has torch and triton. Whole files: spec_triton_files.lua.
+-- The parts of the Triton worker that compare, lay out memory, draw inputs and time: on
+-- tensors of a CPU, where python3 (or KERNELBAND_PYTHON) has torch and triton. Whole files:
+-- spec_triton_files.lua.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
