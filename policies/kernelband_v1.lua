@@ -7,7 +7,6 @@
 -- synthetic pairs. Every arm is pulled once first. A ring of `buffer` samples a
 -- head. clusters: a number, or "each" for one a kernel. warm_start: pairs.
 local max = math.max
-local first = 1e6                       -- of an arm never pulled: every one is, once
 
 -- How likely a strategy is to help, by roofline rules on phi: what it would
 -- improve is low, or what it relieves is high. By name, else by target.
@@ -47,61 +46,71 @@ local function new_heads(params, ctx)
 end
 
 local function new(params, ctx)
-  local core, strategies, open = ctx.core, #ctx.strategies, ctx.open
+  local core, n, open = ctx.core, #ctx.strategies, ctx.open
   local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
-  local kernels, psi, log = {}, {}, {}          -- psi[i][k]: strategy i, kernel k
-  for i = 1, strategies do psi[i] = {} end
+  local kernels, cluster, psi, log = {}, {}, {}, {}     -- psi[strategy][kernel]
+  local near, ucb, clusters, c
   local policy = {}
+  for i = 1, n do psi[i] = {} end
 
-  function policy.admit(kernel)
-    kernel.note.at = #kernels + 1
-    kernels[kernel.note.at] = kernel
+  local function arm(k, i) return (cluster[k] - 1) * n + i end
+
+  local function join(k, at)
+    cluster[k] = near and near:assign(k.rho) or math.min(at, 65536 // n)
   end
 
+  -- Clusters and arms from the kernels and the pulls up to now.
+  local function regroup()
+    clusters, c = params.clusters, params.c
+    local most = clusters == "each" and 65536 // n or clusters // 1
+    near = clusters ~= "each" and core.cluster(most, 6, { seed = seed })
+    ucb = core.ucb(most * n, { c = c })
+    for at, k in ipairs(kernels) do join(k, at) end
+    for _, pull in ipairs(log) do ucb:update(arm(pull.parent, pull.strategy), pull.reward) end
+  end
+
+  function policy.admit(k)
+    kernels[#kernels + 1] = k
+    join(k, #kernels)
+    for i, head in ipairs(heads) do psi[i][k] = head:p(k.phi) end
+  end
+
+  -- Of the kernels that share an arm the one of the highest psi has the highest score.
   function policy.choose(under_way, pending)
-    local clusters, ln_t = params.clusters, math.log(max(1, #log + (under_way or 0)))
-    local near = clusters ~= "each" and core.cluster(clusters // 1, 6, { seed = seed })
-    local cluster, n, sum, waiting, value = {}, {}, {}, {}, {}  -- the last four by arm
-    for k, kernel in ipairs(kernels) do cluster[k] = near and near:assign(kernel.rho) or k end
-    for i, head in ipairs(heads) do
-      for k, kernel in ipairs(kernels) do psi[i][k] = head:p(kernel.phi) end
-    end
-    for _, e in ipairs(log) do
-      local a = cluster[e.k] * strategies + e.i
-      n[a], sum[a] = (n[a] or 0) + 1, (sum[a] or 0) + e.reward
-    end
-    for _, e in ipairs(pending or {}) do        -- a pull under way counts as one more
-      local a = cluster[e.parent.note.at] * strategies + e.strategy
-      waiting[a] = (waiting[a] or 0) + 1
-    end
-
-    local function mean(a) return n[a] and sum[a] / n[a] or 0 end
-    local function exploration(a)
-      local pulls = (n[a] or 0) + (waiting[a] or 0)
-      return pulls > 0 and params.c * (ln_t / pulls) ^ 0.5 or nil
-    end
-
-    local best, k, i = -math.huge, nil, nil
-    for at = 1, #kernels do
-      for s = 1, strategies do
-        local a = cluster[at] * strategies + s
-        value[a] = value[a] or mean(a) + (exploration(a) or first)
-        local score = value[a] + params.alpha * psi[s][at]
-        if score > best and open(kernels[at], s) then best, k, i = score, at, s end
+    if params.clusters ~= clusters or params.c ~= c then regroup() end
+    local arms, bias, parent, at, waiting = {}, {}, {}, {}, {}     -- at: arm -> place in arms
+    for _, k in ipairs(kernels) do
+      for i = 1, n do
+        local a, value = arm(k, i), params.alpha * psi[i][k]
+        local j = at[a]
+        if (not j or value > bias[j]) and open(k, i) then
+          j = j or #arms + 1
+          at[a], arms[j], bias[j], parent[j] = j, a, value, k
+        end
       end
     end
-    if not k then return nil end
-    local a = cluster[k] * strategies + i
-    return kernels[k], i, { mean = mean(a), exploration = exploration(a), psi = psi[i][k],
-                            cluster = cluster[k] }
+    for _, e in ipairs(pending or {}) do          -- a pull under way counts as one more
+      local a = arm(e.parent, e.strategy)
+      waiting[a] = (waiting[a] or 0) + 1
+    end
+    local j = ucb:select(arms, bias, waiting, under_way)
+    if not j then return nil end
+    local k, a = parent[j], arms[j]
+    local i, mean = (a - 1) % n + 1, ucb:mean(a)
+    return k, i, { mean = mean, psi = psi[i][k], cluster = cluster[k],
+                   exploration = ucb:pulls(a) > 0 and ucb:score(a) - mean or nil }
   end
 
   function policy.learn(pull)
-    log[#log + 1] = { k = pull.parent.note.at, i = pull.strategy, reward = pull.reward }
-    heads[pull.strategy]:learn(pull.parent.phi, pull.reward > 0)
-    heads[pull.strategy]:fit()
+    local k, i = pull.parent, pull.strategy
+    log[#log + 1] = pull
+    ucb:update(arm(k, i), pull.reward)
+    heads[i]:learn(k.phi, pull.reward > 0)
+    heads[i]:fit()
+    for _, other in ipairs(kernels) do psi[i][other] = heads[i]:p(other.phi) end
   end
 
+  regroup()
   return policy
 end
 

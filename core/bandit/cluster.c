@@ -7,42 +7,24 @@
 #include <string.h>
 
 #include "rng.h"
-
-struct kb_cluster {
-    size_t k, dim, live;
-    uint64_t seed, seen;
-    double *mean, *spread;      /* dim: Welford's mean and sum of squares */
-    double *weight;             /* dim: 1 / variance, or 0 */
-    double *sum, *centre;       /* k rows of dim, raw */
-    double *first;              /* k rows of dim: who opened the cluster */
-    uint64_t count[KB_CLUSTER_MAX_K];
-    double data[];
-};
-
-/* What a fit needs and forgets. Rows are standardised points. */
-struct fit {
-    size_t n, dim, live;
-    double *z;                  /* n rows */
-    double *near;               /* n: distance^2 to the own centre */
-    double *centre;             /* k rows */
-    size_t count[KB_CLUSTER_MAX_K];
-    size_t *id;                 /* n, the caller's */
-};
+#include "within.h"
 
 static const double least_variance = 1e-100;
+
+static size_t doubles(const kb_cluster *c)
+{
+    return 3 * c->dim + 3 * c->k * c->dim;
+}
 
 kb_status kb_cluster_new(size_t k, size_t dim, uint64_t seed, kb_cluster **out)
 {
     if (k < 1 || k > KB_CLUSTER_MAX_K || dim < 1 || dim > KB_CLUSTER_MAX_DIM)
         return KB_EINVAL;
-
-    size_t doubles = 3 * dim + 3 * k * dim;
-    kb_cluster *c = calloc(1, sizeof *c + doubles * sizeof c->data[0]);
+    const kb_cluster head = { .k = k, .dim = dim, .seed = seed };
+    kb_cluster *c = calloc(1, sizeof *c + doubles(&head) * sizeof c->data[0]);
     if (!c)
         return KB_ENOMEM;
-    c->k = k;
-    c->dim = dim;
-    c->seed = seed;
+    *c = head;
     c->mean = c->data;
     c->spread = c->mean + dim;
     c->weight = c->spread + dim;
@@ -58,42 +40,6 @@ void kb_cluster_free(kb_cluster *c)
     free(c);
 }
 
-size_t kb_cluster_k(const kb_cluster *c)
-{
-    return c->k;
-}
-
-size_t kb_cluster_dim(const kb_cluster *c)
-{
-    return c->dim;
-}
-
-size_t kb_cluster_live(const kb_cluster *c)
-{
-    return c->live;
-}
-
-uint64_t kb_cluster_count(const kb_cluster *c, size_t id)
-{
-    assert(id < c->k);
-    return c->count[id];
-}
-
-const double *kb_cluster_centre(const kb_cluster *c, size_t id)
-{
-    assert(id < c->live);
-    return c->centre + id * c->dim;
-}
-
-/* False when a coordinate is NaN too. */
-static bool usable_points(const double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs(x[i]) <= KB_CLUSTER_LIMIT))
-            return false;
-    return true;
-}
-
 static bool same_point(const double *a, const double *b, size_t dim)
 {
     for (size_t d = 0; d < dim; d++)
@@ -102,19 +48,27 @@ static bool same_point(const double *a, const double *b, size_t dim)
     return true;
 }
 
-static size_t nearest_live(const kb_cluster *c, const double *x)
+/* Distance of x from centre, squared; see the header. */
+static double square_apart(const kb_cluster *c, const double *x,
+                           const double *centre)
+{
+    double square = 0;
+    for (size_t d = 0; d < c->dim; d++) {
+        double apart = x[d] - centre[d];
+        square += apart * apart * c->weight[d];
+    }
+    return square;
+}
+
+/* The live cluster whose centre is nearest to x, and how far that is, squared. */
+static size_t nearest_live(const kb_cluster *c, const double *x, double *least)
 {
     size_t best = 0;
-    double least = INFINITY;
+    *least = INFINITY;
     for (size_t id = 0; id < c->live; id++) {
-        const double *centre = c->centre + id * c->dim;
-        double square = 0;
-        for (size_t d = 0; d < c->dim; d++) {
-            double apart = x[d] - centre[d];
-            square += apart * apart * c->weight[d];
-        }
-        if (square < least) {
-            least = square;
+        double square = square_apart(c, x, c->centre + id * c->dim);
+        if (square < *least) {
+            *least = square;
             best = id;
         }
     }
@@ -134,11 +88,6 @@ static void join(kb_cluster *c, size_t id, const double *x)
     }
 }
 
-static double weight_of(double variance)
-{
-    return variance > least_variance ? 1 / variance : 0;
-}
-
 /* Welford's update: no cancellation, and exactly 0 for a constant. */
 static void observe(kb_cluster *c, const double *x)
 {
@@ -147,68 +96,53 @@ static void observe(kb_cluster *c, const double *x)
         double before = x[d] - c->mean[d];
         c->mean[d] += before / n;
         c->spread[d] += before * (x[d] - c->mean[d]);
-        c->weight[d] = weight_of(c->spread[d] / n);
+        double variance = c->spread[d] / n;
+        c->weight[d] = variance > least_variance ? 1 / variance : 0;
     }
-}
-
-static size_t place(const kb_cluster *c, const double *x)
-{
-    if (c->live == c->k)
-        return nearest_live(c, x);
-    size_t id = 0;
-    while (id < c->live && !same_point(c->first + id * c->dim, x, c->dim))
-        id++;
-    return id;
 }
 
 kb_status kb_cluster_assign(kb_cluster *c, const double *x, size_t *id)
 {
-    if (!usable_points(x, c->dim))
+    double apart;
+    if (!kb_within(x, c->dim, KB_CLUSTER_LIMIT))
         return KB_EINVAL;
-    size_t to = place(c, x);
-    if (to == c->live)
+    *id = 0;
+    if (c->live == c->k)
+        *id = nearest_live(c, x, &apart);
+    else
+        while (*id < c->live && !same_point(c->first + *id * c->dim, x, c->dim))
+            ++*id;
+    if (*id == c->live)
         c->live++;
-    join(c, to, x);
+    join(c, *id, x);
     observe(c, x);
-    *id = to;
     return KB_OK;
 }
 
 kb_status kb_cluster_nearest(const kb_cluster *c, const double *x, size_t *id)
 {
-    if (!usable_points(x, c->dim))
+    double apart;
+    if (!kb_within(x, c->dim, KB_CLUSTER_LIMIT))
         return KB_EINVAL;
     if (c->live == 0)
         return KB_EEMPTY;
-    *id = nearest_live(c, x);
+    *id = nearest_live(c, x, &apart);
     return KB_OK;
 }
 
-static void forget(kb_cluster *c)
-{
-    size_t doubles = 3 * c->dim + 3 * c->k * c->dim;
-    memset(c->data, 0, doubles * sizeof c->data[0]);
-    memset(c->count, 0, sizeof c->count);
-    c->live = 0;
-    c->seen = 0;
-}
+/* The fit: n points, row after row, and of each its cluster and the square of
+ * its distance from that one's centre. ---------------------------------------- */
 
-static double square_apart(const double *a, const double *b, size_t dim)
-{
-    double square = 0;
-    for (size_t d = 0; d < dim; d++)
-        square += (a[d] - b[d]) * (a[d] - b[d]);
-    return square;
-}
+struct fit {
+    kb_cluster *c;
+    const double *x;
+    size_t n, *id;
+    double *apart;
+};
 
-/* Rows of f->z = (x - mean) / deviation, of a state that has observed all. */
-static void standardise(struct fit *f, const kb_cluster *c, const double *x)
+static const double *point(const struct fit *f, size_t i)
 {
-    for (size_t i = 0; i < f->n; i++)
-        for (size_t d = 0; d < f->dim; d++) {
-            size_t at = i * f->dim + d;
-            f->z[at] = (x[at] - c->mean[d]) * sqrt(c->weight[d]);
-        }
+    return f->x + i * f->c->dim;
 }
 
 /* The index that a draw of u in [0, 1) lands on when index i is as wide as
@@ -228,27 +162,26 @@ static size_t land(const double *width, size_t n, double total, double u)
     return last;
 }
 
-static void seed_centres(struct fit *f, size_t k, uint64_t seed)
+static void seed_centres(struct fit *f)
 {
+    kb_cluster *c = f->c;
     struct kb_rng rng;
-    kb_rng_seed(&rng, seed);
+    kb_rng_seed(&rng, c->seed);
     for (size_t i = 0; i < f->n; i++)
-        f->near[i] = INFINITY;
+        f->apart[i] = INFINITY;
 
     size_t at = (size_t)kb_rng_below(&rng, f->n);
-    for (f->live = 0; f->live < k;) {
-        double *centre = f->centre + f->live++ * f->dim;
-        memcpy(centre, f->z + at * f->dim, f->dim * sizeof *centre);
+    while (c->live < c->k) {
+        double *centre = c->centre + c->live++ * c->dim;
+        memcpy(centre, point(f, at), c->dim * sizeof *centre);
         double total = 0;
         for (size_t i = 0; i < f->n; i++) {
-            double square = square_apart(f->z + i * f->dim, centre, f->dim);
-            if (square < f->near[i])
-                f->near[i] = square;
-            total += f->near[i];
+            f->apart[i] = fmin(f->apart[i], square_apart(c, point(f, i), centre));
+            total += f->apart[i];
         }
         if (!(total > 0))
             break;
-        at = land(f->near, f->n, total, kb_rng_uniform(&rng));
+        at = land(f->apart, f->n, total, kb_rng_uniform(&rng));
     }
 }
 
@@ -256,20 +189,12 @@ static void seed_centres(struct fit *f, size_t k, uint64_t seed)
 static bool reassign(struct fit *f)
 {
     bool moved = false;
-    memset(f->count, 0, sizeof f->count);
+    memset(f->c->count, 0, sizeof f->c->count);
     for (size_t i = 0; i < f->n; i++) {
-        const double *z = f->z + i * f->dim;
-        size_t best = 0;
-        double least = INFINITY;
-        for (size_t id = 0; id < f->live; id++) {
-            double square = square_apart(z, f->centre + id * f->dim, f->dim);
-            best = square < least ? id : best;
-            least = square < least ? square : least;
-        }
+        size_t best = nearest_live(f->c, point(f, i), &f->apart[i]);
         moved |= best != f->id[i];
         f->id[i] = best;
-        f->near[i] = least;
-        f->count[best]++;
+        f->c->count[best]++;
     }
     return moved;
 }
@@ -278,87 +203,79 @@ static bool reassign(struct fit *f)
  * empty another holds two that differ, and a point worth taking exists. */
 static void refill(struct fit *f)
 {
-    for (size_t id = 0; id < f->live; id++) {
-        if (f->count[id] > 0)
+    uint64_t *count = f->c->count;
+    for (size_t id = 0; id < f->c->live; id++) {
+        if (count[id] > 0)
             continue;
         size_t far = f->n;
         for (size_t i = 0; i < f->n; i++)
-            if (f->count[f->id[i]] > 1
-                && (far == f->n || f->near[i] > f->near[far]))
+            if (count[f->id[i]] > 1
+                && (far == f->n || f->apart[i] > f->apart[far]))
                 far = i;
         assert(far < f->n);
-        f->count[f->id[far]]--;
-        f->count[id] = 1;
+        count[f->id[far]]--;
+        count[id] = 1;
         f->id[far] = id;
-        f->near[far] = 0;
+        f->apart[far] = 0;
     }
 }
 
-static void recentre(struct fit *f)
+/* Clusters of the points as they are assigned, and no others. */
+static void gather(struct fit *f)
 {
-    memset(f->centre, 0, f->live * f->dim * sizeof *f->centre);
-    for (size_t i = 0; i < f->n; i++) {
-        double *centre = f->centre + f->id[i] * f->dim;
-        for (size_t d = 0; d < f->dim; d++)
-            centre[d] += f->z[i * f->dim + d];
-    }
-    for (size_t id = 0; id < f->live; id++)
-        for (size_t d = 0; d < f->dim; d++)
-            f->centre[id * f->dim + d] /= (double)f->count[id];
+    kb_cluster *c = f->c;
+    memset(c->count, 0, sizeof c->count);
+    memset(c->sum, 0, c->k * c->dim * sizeof *c->sum);
+    for (size_t i = 0; i < f->n; i++)
+        join(c, f->id[i], point(f, i));
 }
 
 static void lloyd(struct fit *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        f->id[i] = f->live;
+        f->id[i] = f->c->live;
     for (int round = 0; round < KB_CLUSTER_MAX_ROUNDS; round++) {
         bool moved = reassign(f);
         refill(f);
         if (!moved)
             break;
-        recentre(f);
+        gather(f);
     }
 }
 
-/* Takes the found grouping over into c, clusters in order of first member. */
-static void adopt(kb_cluster *c, const struct fit *f, const double *x)
+/* Numbers the clusters in order of their first members. */
+static void rename_clusters(struct fit *f)
 {
-    size_t name[KB_CLUSTER_MAX_K];
-    for (size_t id = 0; id < f->live; id++)
-        name[id] = f->live;
+    size_t name[KB_CLUSTER_MAX_K], next = 0;
+    for (size_t id = 0; id < f->c->live; id++)
+        name[id] = f->c->live;
     for (size_t i = 0; i < f->n; i++) {
-        size_t old = f->id[i];
-        if (name[old] == f->live)
-            name[old] = c->live++;
-        f->id[i] = name[old];
-        join(c, f->id[i], x + i * c->dim);
+        size_t *own = &name[f->id[i]];
+        if (*own == f->c->live)
+            *own = next++;
+        f->id[i] = *own;
     }
+    gather(f);
 }
 
 kb_status kb_cluster_fit(kb_cluster *c, const double *x, size_t n, size_t *ids)
 {
-    if (n > KB_CLUSTER_MAX_POINTS || !usable_points(x, n * c->dim))
+    if (n > KB_CLUSTER_MAX_POINTS || !kb_within(x, n * c->dim, KB_CLUSTER_LIMIT))
         return KB_EINVAL;
-    if (n == 0) {
-        forget(c);
-        return KB_OK;
-    }
-
-    size_t doubles = n * c->dim + n + c->k * c->dim;
-    double *work = calloc(doubles, sizeof *work);
-    if (!work)
+    struct fit f = { c, x, n, ids, calloc(n + 1, sizeof *f.apart) };
+    if (!f.apart)
         return KB_ENOMEM;
-    struct fit f = { .n = n, .dim = c->dim, .id = ids };
-    f.z = work;
-    f.near = f.z + n * c->dim;
-    f.centre = f.near + n;
-    forget(c);
+    memset(c->data, 0, doubles(c) * sizeof c->data[0]);
+    memset(c->count, 0, sizeof c->count);
+    c->live = 0;
+    c->seen = 0;
     for (size_t i = 0; i < n; i++)
-        observe(c, x + i * c->dim);
-    standardise(&f, c, x);
-    seed_centres(&f, c->k, c->seed);
-    lloyd(&f);
-    adopt(c, &f, x);
-    free(work);
+        observe(c, point(&f, i));
+    if (n > 0) {
+        seed_centres(&f);
+        lloyd(&f);
+        rename_clusters(&f);
+    }
+    free(f.apart);
     return KB_OK;
 }

@@ -47,26 +47,23 @@ enum {
     KB_CLUSTER_MAX_ROUNDS = 100
 };
 
-typedef struct kb_cluster kb_cluster;
+/* Read by all, written by the functions below alone. Ids are 0 .. live - 1. */
+typedef struct kb_cluster {
+    size_t k, dim, live;        /* clusters at most, and opened so far */
+    uint64_t count[KB_CLUSTER_MAX_K];   /* members */
+    double *centre;             /* k rows of dim, raw units */
+    double *sum, *first;        /* k rows: of all members; who opened it */
+    double *mean, *spread;      /* dim: Welford's mean and sum of squares */
+    double *weight;             /* dim: 1 / variance, or 0 */
+    uint64_t seed, seen;
+    double data[];
+} kb_cluster;
 
 /* EINVAL unless 1 <= k <= KB_CLUSTER_MAX_K, 1 <= dim <= KB_CLUSTER_MAX_DIM;
  * ENOMEM. The seed serves fit alone. */
 KB_MUST_USE kb_status kb_cluster_new(size_t k, size_t dim, uint64_t seed,
                                      kb_cluster **out);
 void kb_cluster_free(kb_cluster *c);
-
-size_t kb_cluster_k(const kb_cluster *c);
-size_t kb_cluster_dim(const kb_cluster *c);
-
-/* Clusters opened so far, at most k; their ids are 0 .. live - 1. */
-size_t kb_cluster_live(const kb_cluster *c);
-
-/* Members of cluster id < k; 0 for one not yet live. */
-uint64_t kb_cluster_count(const kb_cluster *c, size_t id);
-
-/* dim numbers, raw units, for id < live; borrowed until the next assign or
- * fit. */
-const double *kb_cluster_centre(const kb_cluster *c, size_t id);
 
 /* Takes the point x[0 .. dim-1] in and writes its id. EINVAL. */
 KB_MUST_USE kb_status kb_cluster_assign(kb_cluster *c, const double *x,

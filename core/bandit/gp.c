@@ -6,44 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A place and its row of the factor as far as it is known: solved[0 .. n-1]. */
-struct place {
-    size_t n, room;             /* elements of solved known, and kept */
-    double variance, mean;      /* given the first n points */
-    double *row;                /* dim coordinates, then room of solved */
-};
-
-struct kb_gp {
-    struct kb_gp_options how;
-    size_t dim, count, places, room;
-    double *rate;               /* dim: inverse length scales */
-    double *prior_rate, prior_signal;   /* where a fit starts */
-    double correlation[KB_GP_MAX_GROUPS];       /* with group 0 */
-    double *x;                  /* capacity rows of dim */
-    double *y;                  /* capacity */
-    double *root;               /* Cholesky factor, packed lower triangle */
-    double *white;              /* root^-1 (y - mean) */
-    double *spare;              /* capacity: a row that is not kept */
-    size_t *group;              /* capacity */
-    size_t kept;                /* elements of all rows that are */
-    struct place *place;
-    double data[];
-};
+#include "within.h"
 
 const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0.5, 256 };
 
-static bool within_limit(const double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs(x[i]) <= KB_GP_LIMIT))
-            return false;
-    return true;
-}
-
-static bool usable(const struct kb_gp_options *how)
+static bool usable(size_t dim, const double *rate,
+                   const struct kb_gp_options *how)
 {
     const double given[] = { how->signal, how->mean, how->level, how->noise };
-    return within_limit(given, sizeof given / sizeof given[0])
+    if (dim < 1 || dim > KB_GP_MAX_DIM || !kb_within(rate, dim, KB_GP_LIMIT))
+        return false;
+    for (size_t d = 0; d < dim; d++)
+        if (rate[d] < 0)
+            return false;
+    return kb_within(given, 4, KB_GP_LIMIT)
         && how->signal >= 1e-6 && how->level >= 1e-6
         && how->noise >= 1e-4 * how->signal
         && how->correlation >= 0 && how->correlation <= 1
@@ -53,32 +29,22 @@ static bool usable(const struct kb_gp_options *how)
 kb_status kb_gp_new(size_t dim, const double *rate,
                     const struct kb_gp_options *how, kb_gp **out)
 {
-    if (dim < 1 || dim > KB_GP_MAX_DIM || !usable(how)
-        || !within_limit(rate, dim))
+    if (!usable(dim, rate, how))
         return KB_EINVAL;
-    for (size_t d = 0; d < dim; d++)
-        if (rate[d] < 0)
-            return KB_EINVAL;
-
     size_t most = how->capacity, packed = most * (most + 1) / 2;
-    size_t doubles = 2 * dim + most * dim + packed + 3 * most;
-    kb_gp *g = calloc(1, sizeof *g + doubles * sizeof g->data[0]);
+    kb_gp *g = calloc(1, sizeof *g + (most * (dim + 1) + packed) * sizeof(double));
     if (!g)
         return KB_ENOMEM;
-    g->group = calloc(most, sizeof *g->group);
-    if (!g->group) {
-        free(g);
+    g->point = calloc(most, sizeof *g->point);
+    g->place = calloc(KB_GP_MAX_PLACES, sizeof *g->place);
+    if (!g->point || !g->place) {
+        kb_gp_free(g);
         return KB_ENOMEM;
     }
     g->how = *how;
     g->dim = dim;
-    g->rate = g->data;
-    g->prior_rate = g->rate + dim;
-    g->x = g->prior_rate + dim;
     g->root = g->x + most * dim;
-    g->white = g->root + packed;
-    g->y = g->white + most;
-    g->spare = g->y + most;
+    g->spare = g->root + packed;
     g->prior_signal = how->signal;
     for (size_t i = 0; i < KB_GP_MAX_GROUPS; i++)
         g->correlation[i] = i ? how->correlation : 1;
@@ -95,23 +61,8 @@ void kb_gp_free(kb_gp *g)
     for (size_t i = 0; i < g->places; i++)
         free(g->place[i].row);
     free(g->place);
-    free(g->group);
+    free(g->point);
     free(g);
-}
-
-size_t kb_gp_dim(const kb_gp *g)
-{
-    return g->dim;
-}
-
-size_t kb_gp_count(const kb_gp *g)
-{
-    return g->count;
-}
-
-size_t kb_gp_places(const kb_gp *g)
-{
-    return g->places;
 }
 
 double kb_gp_covariance(const kb_gp *g, const double *x, const double *z)
@@ -134,11 +85,12 @@ static double solve(const kb_gp *g, const double *x, size_t group, size_t j,
                     const double *row)
 {
     const double *rj = g->root + j * (j + 1) / 2;
+    size_t other = g->point[j].group;
     double left = kb_gp_covariance(g, x, g->x + j * g->dim);
-    if (group == g->group[j])
+    if (group == other)
         left += g->how.level * g->how.level;
     else
-        left *= g->correlation[group] * g->correlation[g->group[j]];
+        left *= g->correlation[group] * g->correlation[other];
     for (size_t k = 0; k < j; k++)
         left -= row[k] * rj[k];
     return left / rj[j];
@@ -148,29 +100,30 @@ static double solve(const kb_gp *g, const double *x, size_t group, size_t j,
 static void factor(kb_gp *g, size_t n)
 {
     double *row = g->root + n * (n + 1) / 2;
-    double left = prior_variance(g) + g->how.noise * g->how.noise;
-    double white = g->y[n] - g->how.mean;
+    double noise2 = g->how.noise * g->how.noise;
+    double left = prior_variance(g) + noise2;
+    struct kb_gp_point *p = &g->point[n];
+    double white = p->y - g->how.mean;
     for (size_t j = 0; j < n; j++) {
-        row[j] = solve(g, g->x + n * g->dim, g->group[n], j, row);
+        row[j] = solve(g, g->x + n * g->dim, p->group, j, row);
         left -= row[j] * row[j];
-        white -= row[j] * g->white[j];
+        white -= row[j] * g->point[j].white;
     }
     /* Noise alone keeps the pivot above its square, but for rounding. */
-    row[n] = sqrt(fmax(left, g->how.noise * g->how.noise / 2));
-    g->white[n] = white / row[n];
+    row[n] = sqrt(fmax(left, noise2 / 2));
+    p->white = white / row[n];
 }
 
 kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group, double y)
 {
-    if (!within_limit(x, g->dim) || !within_limit(&y, 1)
+    size_t n = g->count;
+    if (!kb_within(x, g->dim, KB_GP_LIMIT) || !kb_within(&y, 1, KB_GP_LIMIT)
         || group >= KB_GP_MAX_GROUPS)
         return KB_EINVAL;
-    size_t n = g->count;
     if (n == g->how.capacity)
         return KB_EEMPTY;
     memcpy(g->x + n * g->dim, x, g->dim * sizeof *x);
-    g->group[n] = group;
-    g->y[n] = y;
+    g->point[n] = (struct kb_gp_point){ .y = y, .group = group };
     factor(g, n);
     g->count++;
     return KB_OK;
@@ -178,29 +131,19 @@ kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group, double y)
 
 kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
 {
-    if (!within_limit(x, g->dim) || g->places == KB_GP_MAX_PLACES)
+    if (!kb_within(x, g->dim, KB_GP_LIMIT) || g->places == KB_GP_MAX_PLACES)
         return KB_EINVAL;
-    if (g->places == g->room) {
-        size_t room = g->room ? 2 * g->room : 64;
-        struct place *more = realloc(g->place, room * sizeof *more);
-        if (!more)
-            return KB_ENOMEM;
-        g->place = more;
-        g->room = room;
-    }
     double *row = malloc(g->dim * sizeof *row);
     if (!row)
         return KB_ENOMEM;
     memcpy(row, x, g->dim * sizeof *x);
-    g->place[g->places] = (struct place){
-        .variance = prior_variance(g), .mean = g->how.mean, .row = row
-    };
+    g->place[g->places] = (struct kb_gp_place){ .row = row };
     *place = g->places++;
     return KB_OK;
 }
 
 /* Whether the place's row has room for all points; it grows as they come. */
-static bool grow(kb_gp *g, struct place *p)
+static bool grow(kb_gp *g, struct kb_gp_place *p)
 {
     size_t room = p->room ? p->room : 16;
     if (g->count <= p->room)
@@ -223,47 +166,31 @@ static bool grow(kb_gp *g, struct place *p)
 void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation)
 {
     assert(place < g->places);
-    struct place *p = &g->place[place], now = *p;
+    struct kb_gp_place *p = &g->place[place];
     bool keeps = grow(g, p);
     double *row = keeps ? p->row + g->dim : g->spare;
     if (!keeps)
         memcpy(row, p->row + g->dim, p->n * sizeof *row);
-    for (; now.n < g->count; now.n++) {
-        double v = solve(g, p->row, 0, now.n, row);
-        row[now.n] = v;
-        now.variance -= v * v;
-        now.mean += v * g->white[now.n];
+    for (size_t j = p->n; j < g->count; j++)
+        row[j] = solve(g, p->row, 0, j, row);
+    if (keeps)
+        p->n = g->count;
+    double variance = prior_variance(g);
+    *mean = g->how.mean;
+    for (size_t j = 0; j < g->count; j++) {
+        variance -= row[j] * row[j];
+        *mean += row[j] * g->point[j].white;
     }
-    *mean = now.mean;
-    *deviation = now.variance > 0 ? sqrt(now.variance) : 0;
-    if (keeps) {
-        p->n = now.n;
-        p->variance = now.variance;
-        p->mean = now.mean;
-    }
-}
-
-/* A place as it was when the first n points were known. */
-static void rewind_place(const kb_gp *g, struct place *p, size_t n)
-{
-    p->n = n;
-    p->variance = prior_variance(g);
-    p->mean = g->how.mean;
-    for (size_t j = 0; j < n; j++) {
-        double v = p->row[g->dim + j];
-        p->variance -= v * v;
-        p->mean += v * g->white[j];
-    }
+    *deviation = variance > 0 ? sqrt(variance) : 0;
 }
 
 void kb_gp_forget(kb_gp *g, size_t count)
 {
-    if (count >= g->count)
-        return;
-    g->count = count;
+    if (count < g->count)
+        g->count = count;
     for (size_t i = 0; i < g->places; i++)
-        if (g->place[i].n > count)
-            rewind_place(g, &g->place[i], count);
+        if (g->place[i].n > g->count)
+            g->place[i].n = g->count;
 }
 
 double kb_gp_improvement(kb_gp *g, size_t place, double best)
@@ -284,9 +211,18 @@ double kb_gp_density(const kb_gp *g, size_t first)
 {
     double sum = 0;
     for (size_t i = first; i < g->count; i++)
-        sum -= g->white[i] * g->white[i] / 2
+        sum -= g->point[i].white * g->point[i].white / 2
              + log(g->root[i * (i + 1) / 2 + i]);
     return sum;
+}
+
+/* Factors all points anew, as rates, signal or a correlation have moved. */
+static void refactor(kb_gp *g)
+{
+    size_t n = g->count;
+    kb_gp_forget(g, 0);
+    for (; g->count < n; g->count++)
+        factor(g, g->count);
 }
 
 /* The fit: coordinate ascent on the log density of a group's points. ---------- */
@@ -297,15 +233,6 @@ struct fit {
     double z[KB_GP_MAX_DIM + 1];        /* moves, in deviations of the prior */
     double spread;
 };
-
-/* Factors all points anew, as rates, signal or a correlation have moved. */
-static void refactor(kb_gp *g)
-{
-    for (size_t i = 0; i < g->count; i++)
-        factor(g, i);
-    for (size_t i = 0; i < g->places; i++)
-        rewind_place(g, &g->place[i], 0);
-}
 
 /* Axis d moves to z; d == dim is the signal. */
 static void move(struct fit *f, size_t d, double z)
@@ -360,8 +287,8 @@ static kb_status own_points(const kb_gp *g, size_t group, kb_gp **out)
     how.capacity = g->count ? g->count : 1;
     kb_status st = kb_gp_new(g->dim, g->prior_rate, &how, out);
     for (size_t i = 0; !st && i < g->count; i++)
-        if (g->group[i] == group)
-            st = kb_gp_learn(*out, g->x + i * g->dim, 0, g->y[i]);
+        if (g->point[i].group == group)
+            st = kb_gp_learn(*out, g->x + i * g->dim, 0, g->point[i].y);
     return st;
 }
 
@@ -379,11 +306,11 @@ kb_status kb_gp_fit(kb_gp *g, size_t group, double spread)
         for (size_t d = 0; d <= g->dim; d++)
             if (varies(f.own, d))
                 climb(&f, d, step);
-    memcpy(g->rate, f.own->rate, g->dim * sizeof *g->rate);
+    memcpy(g->rate, f.own->rate, sizeof g->rate);
     g->how.signal = f.own->how.signal;
     kb_gp_free(f.own);
     if (group != 0) {
-        memcpy(g->prior_rate, g->rate, g->dim * sizeof *g->rate);
+        memcpy(g->prior_rate, g->rate, sizeof g->rate);
         g->prior_signal = g->how.signal;
     }
     refactor(g);

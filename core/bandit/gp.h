@@ -40,8 +40,6 @@ enum {
     KB_GP_KEPT_BYTES = 64 << 20
 };
 
-typedef struct kb_gp kb_gp;
-
 struct kb_gp_options {
     double signal;              /* standard deviation of f, > 0 */
     double mean, level;         /* level > 0 */
@@ -54,14 +52,31 @@ struct kb_gp_options {
 /* { 1, 0, 1, 0.1, 0.5, 256 } */
 extern const struct kb_gp_options kb_gp_defaults;
 
+/* Read by all, written by the functions below alone. */
+typedef struct kb_gp {
+    struct kb_gp_options how;
+    size_t dim, count, places;  /* count: points learnt */
+    double rate[KB_GP_MAX_DIM]; /* inverse length scales */
+    double prior_rate[KB_GP_MAX_DIM], prior_signal;     /* where a fit starts */
+    double correlation[KB_GP_MAX_GROUPS];       /* with group 0 */
+    struct kb_gp_point {
+        double y, white;        /* white: of root^-1 (y - mean) */
+        size_t group;
+    } *point;                   /* capacity */
+    struct kb_gp_place {
+        size_t n, room;         /* elements of its row known, and kept */
+        double *row;            /* dim coordinates, then its row of the factor */
+    } *place;                   /* KB_GP_MAX_PLACES */
+    size_t kept;                /* elements of all places' rows */
+    double *root;               /* Cholesky factor, packed lower triangle */
+    double *spare;              /* capacity: a row that is not kept */
+    double x[];                 /* capacity rows of dim */
+} kb_gp;
+
 /* rate[0 .. dim-1] >= 0, the inverse length scales, copied. EINVAL, ENOMEM. */
 KB_MUST_USE kb_status kb_gp_new(size_t dim, const double *rate,
                                 const struct kb_gp_options *how, kb_gp **out);
 void kb_gp_free(kb_gp *g);
-
-size_t kb_gp_dim(const kb_gp *g);
-size_t kb_gp_count(const kb_gp *g);         /* points learnt */
-size_t kb_gp_places(const kb_gp *g);
 
 /* Takes the measured point in. EINVAL; EEMPTY when there is no room left. */
 KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,

@@ -5,22 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Vectors below have order = dim + 1 entries, the bias first. Matrices are
- * order x order, row after row, lower triangle only. */
-struct kb_logit {
-    struct kb_logit_options how;
-    size_t dim, order;
-    size_t count, next;         /* samples held; where the next one goes */
-    bool stale;
-    double *weights, *trial;
-    double *slope, *step;       /* gradient of J, Newton's step */
-    double *curve, *root;       /* Hessian of J, its Cholesky factor */
-    double *x;                  /* order columns of buffer, the first all 1 */
-    double *yes;                /* buffer: 1 or 0 */
-    double *residual, *share;   /* buffer: p - yes and p (1 - p) */
-    double *shared;             /* buffer: a column of x times share */
-    double data[];
-};
+#include "within.h"
 
 static const double ln2 = 0.6931471805599453;
 
@@ -36,9 +21,8 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
     if (how->buffer < 1 || how->buffer > KB_LOGIT_MAX_BUFFER)
         return KB_EINVAL;
 
-    size_t order = dim + 1;
-    size_t doubles = 4 * order + 2 * order * order
-                   + how->buffer * (order + 4);
+    size_t order = dim + 1, buffer = how->buffer;
+    size_t doubles = 4 * order + 2 * order * order + buffer * (order + 4);
     kb_logit *h = calloc(1, sizeof *h + doubles * sizeof h->data[0]);
     if (!h)
         return KB_ENOMEM;
@@ -52,11 +36,11 @@ kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
     h->curve = h->step + order;
     h->root = h->curve + order * order;
     h->x = h->root + order * order;
-    h->yes = h->x + how->buffer * order;
-    h->residual = h->yes + how->buffer;
-    h->share = h->residual + how->buffer;
-    h->shared = h->share + how->buffer;
-    for (size_t s = 0; s < how->buffer; s++)
+    h->yes = h->x + buffer * order;
+    h->residual = h->yes + buffer;
+    h->share = h->residual + buffer;
+    h->shared = h->share + buffer;
+    for (size_t s = 0; s < buffer; s++)
         h->x[s] = 1;
     *out = h;
     return KB_OK;
@@ -67,43 +51,13 @@ void kb_logit_free(kb_logit *h)
     free(h);
 }
 
-size_t kb_logit_dim(const kb_logit *h)
-{
-    return h->dim;
-}
-
-size_t kb_logit_count(const kb_logit *h)
-{
-    return h->count;
-}
-
-const double *kb_logit_weights(const kb_logit *h)
-{
-    return h->weights;
-}
-
-/* False when a feature is NaN too. */
-static bool usable_features(const double *x, size_t dim)
-{
-    for (size_t i = 0; i < dim; i++)
-        if (!(fabs(x[i]) <= KB_LOGIT_LIMIT))
-            return false;
-    return true;
-}
-
-static double margin(const double *weights, const double *x, size_t dim)
-{
-    double z = weights[0];
-    for (size_t i = 0; i < dim; i++)
-        z += weights[i + 1] * x[i];
-    return z;
-}
-
 kb_status kb_logit_p(const kb_logit *h, const double *x, double *p)
 {
-    if (!usable_features(x, h->dim))
+    if (!kb_within(x, h->dim, KB_LOGIT_LIMIT))
         return KB_EINVAL;
-    double z = margin(h->weights, x, h->dim);
+    double z = h->weights[0];
+    for (size_t i = 0; i < h->dim; i++)
+        z += h->weights[i + 1] * x[i];
     double e = exp(-fabs(z));
     *p = (z >= 0 ? 1 : e) / (1 + e);
     return KB_OK;
@@ -111,7 +65,7 @@ kb_status kb_logit_p(const kb_logit *h, const double *x, double *p)
 
 kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
 {
-    if (!usable_features(x, h->dim))
+    if (!kb_within(x, h->dim, KB_LOGIT_LIMIT))
         return KB_EINVAL;
     for (size_t i = 0; i < h->dim; i++)
         h->x[(i + 1) * h->how.buffer + h->next] = x[i];

@@ -41,8 +41,6 @@ enum {
     KB_LOGIT_MAX_STEPS = 25
 };
 
-typedef struct kb_logit kb_logit;
-
 struct kb_logit_options {
     double l2;                  /* KB_LOGIT_LEAST_L2 .. KB_LOGIT_MOST_L2 */
     size_t buffer;              /* samples kept, 1 .. KB_LOGIT_MAX_BUFFER */
@@ -51,20 +49,30 @@ struct kb_logit_options {
 /* { 1.0, 500 } */
 extern const struct kb_logit_options kb_logit_defaults;
 
+/* dim, count and weights may be read by all. Vectors have order = dim + 1
+ * entries, the bias first; matrices are order x order, row after row, lower
+ * triangle only. */
+typedef struct kb_logit {
+    struct kb_logit_options how;
+    size_t dim, order;
+    size_t count, next;         /* samples held; where the next one goes */
+    bool stale;                 /* a sample came since the last fit */
+    double *weights, *trial;    /* { b, w[0] .. w[dim-1] } of the last fit */
+    double *slope, *step;       /* gradient of J, Newton's step */
+    double *curve, *root;       /* Hessian of J, its Cholesky factor */
+    double *x;                  /* order columns of buffer, the first all 1 */
+    double *yes;                /* buffer: 1 or 0 */
+    double *residual, *share;   /* buffer: p - yes and p (1 - p) */
+    double *shared;             /* buffer: a column of x times share */
+    double data[];
+} kb_logit;
+
 /* EINVAL unless 1 <= dim <= KB_LOGIT_MAX_DIM and the options are in range;
  * ENOMEM. All weights start at 0, so that p is 1/2. */
 KB_MUST_USE kb_status kb_logit_new(size_t dim,
                                    const struct kb_logit_options *how,
                                    kb_logit **out);
 void kb_logit_free(kb_logit *h);
-
-size_t kb_logit_dim(const kb_logit *h);
-
-/* Samples held, at most buffer. */
-size_t kb_logit_count(const kb_logit *h);
-
-/* { b, w[0] .. w[dim-1] }, borrowed; the next fit rewrites them. */
-const double *kb_logit_weights(const kb_logit *h);
 
 /* Writes p(x) under the weights of the last fit; it never fits by itself.
  * EINVAL. */

@@ -5,35 +5,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct arm {
-    double pulls, sum;          /* both with the prior */
-};
-
-struct kb_ucb {
-    struct kb_ucb_options how;
-    uint64_t t;
-    double log_t;               /* ln max(t, 1), once an update */
-    size_t arms;
-    struct arm arm[];
-};
+#include "within.h"
 
 const struct kb_ucb_options kb_ucb_defaults = { 1.4142135623730951, 0, 0 };
-
-/* False for NaN too. */
-static bool within_limit(double x)
-{
-    return fabs(x) <= KB_UCB_LIMIT;
-}
 
 kb_status kb_ucb_new(size_t arms, const struct kb_ucb_options *how,
                      kb_ucb **out)
 {
     double pulls = how->prior_pulls;
-    if (arms < 1 || arms > KB_UCB_MAX_ARMS)
-        return KB_EINVAL;
-    if (!within_limit(how->c) || how->c < 0 || !within_limit(how->prior_mean))
-        return KB_EINVAL;
-    if (!within_limit(pulls) || (pulls != 0 && pulls < 1 / KB_UCB_LIMIT))
+    const double given[] = { how->c, how->prior_mean, pulls };
+    if (arms < 1 || arms > KB_UCB_MAX_ARMS
+        || !kb_within(given, 3, KB_UCB_LIMIT) || how->c < 0
+        || (pulls != 0 && pulls < 1 / KB_UCB_LIMIT))
         return KB_EINVAL;
 
     kb_ucb *u = calloc(1, sizeof *u + arms * sizeof u->arm[0]);
@@ -41,10 +24,8 @@ kb_status kb_ucb_new(size_t arms, const struct kb_ucb_options *how,
         return KB_ENOMEM;
     u->how = *how;
     u->arms = arms;
-    for (size_t i = 0; i < arms; i++) {
-        u->arm[i].pulls = pulls;
-        u->arm[i].sum = how->prior_mean * pulls;
-    }
+    for (size_t i = 0; i < arms; i++)
+        u->arm[i] = (struct kb_ucb_arm){ pulls, how->prior_mean * pulls };
     *out = u;
     return KB_OK;
 }
@@ -54,63 +35,48 @@ void kb_ucb_free(kb_ucb *u)
     free(u);
 }
 
-size_t kb_ucb_arms(const kb_ucb *u)
-{
-    return u->arms;
-}
-
-uint64_t kb_ucb_t(const kb_ucb *u)
-{
-    return u->t;
-}
-
-double kb_ucb_pulls(const kb_ucb *u, size_t arm)
-{
-    assert(arm < u->arms);
-    return u->arm[arm].pulls;
-}
-
 double kb_ucb_mean(const kb_ucb *u, size_t arm)
 {
     assert(arm < u->arms);
-    const struct arm *a = &u->arm[arm];
+    const struct kb_ucb_arm *a = &u->arm[arm];
     return a->pulls > 0 ? a->sum / a->pulls : u->how.prior_mean;
+}
+
+static double score(const kb_ucb *u, size_t arm, double waiting, double log_t)
+{
+    double pulls = u->arm[arm].pulls + waiting;
+    if (!(pulls > 0))
+        return INFINITY;
+    return kb_ucb_mean(u, arm) + u->how.c * sqrt(log_t / pulls);
 }
 
 double kb_ucb_score(const kb_ucb *u, size_t arm)
 {
     assert(arm < u->arms);
-    const struct arm *a = &u->arm[arm];
-    if (!(a->pulls > 0))
-        return INFINITY;
-    return a->sum / a->pulls + u->how.c * sqrt(u->log_t / a->pulls);
+    return score(u, arm, 0, u->log_t);
 }
 
 kb_status kb_ucb_select(const kb_ucb *u, const struct kb_ucb_cand *cand,
-                        size_t n, const double *waiting, uint64_t under_way,
-                        size_t *best)
+                        size_t n, uint64_t under_way, size_t *best)
 {
     double log_t = under_way ? log((double)(u->t + under_way)) : u->log_t;
+    bool best_fresh = false;
+    double best_value = 0;
     size_t pick = n;
-    bool pick_fresh = false;
-    double pick_value = 0;
-
     for (size_t i = 0; i < n; i++) {
-        double more = waiting ? waiting[i] : 0;
-        if (cand[i].arm >= u->arms || !within_limit(cand[i].bias)
-            || !within_limit(more) || more < 0)
+        const struct kb_ucb_cand *k = &cand[i];
+        const double given[] = { k->bias, k->waiting };
+        if (k->arm >= u->arms || !kb_within(given, 2, KB_UCB_LIMIT)
+            || k->waiting < 0)
             return KB_EINVAL;
-        double pulls = u->arm[cand[i].arm].pulls + more;
-        bool fresh = !(pulls > 0);
-        double value = cand[i].bias;
-        if (!fresh)
-            value += kb_ucb_mean(u, cand[i].arm)
-                     + u->how.c * sqrt(log_t / pulls);
-        bool better = fresh != pick_fresh ? fresh : value > pick_value;
-        if (pick == n || better) {
+        double value = score(u, k->arm, k->waiting, log_t);
+        bool fresh = isinf(value);
+        value = fresh ? k->bias : k->bias + value;
+        if (pick == n || (fresh && !best_fresh)
+            || (fresh == best_fresh && value > best_value)) {
             pick = i;
-            pick_fresh = fresh;
-            pick_value = value;
+            best_fresh = fresh;
+            best_value = value;
         }
     }
     if (pick == n)
@@ -121,7 +87,7 @@ kb_status kb_ucb_select(const kb_ucb *u, const struct kb_ucb_cand *cand,
 
 kb_status kb_ucb_update(kb_ucb *u, size_t arm, double reward)
 {
-    if (arm >= u->arms || !within_limit(reward))
+    if (arm >= u->arms || !kb_within(&reward, 1, KB_UCB_LIMIT))
         return KB_EINVAL;
     u->arm[arm].pulls += 1;
     u->arm[arm].sum += reward;

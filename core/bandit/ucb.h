@@ -32,8 +32,6 @@
 
 enum { KB_UCB_MAX_ARMS = 1 << 16 };
 
-typedef struct kb_ucb kb_ucb;
-
 struct kb_ucb_options {
     double c;                   /* 0 .. KB_UCB_LIMIT */
     double prior_mean;          /* at most KB_UCB_LIMIT in magnitude */
@@ -41,13 +39,25 @@ struct kb_ucb_options {
                                  * a fraction */
 };
 
+/* { sqrt 2, 0, 0 } */
+extern const struct kb_ucb_options kb_ucb_defaults;
+
+/* Read by all, written by the functions below alone. */
+typedef struct kb_ucb {
+    struct kb_ucb_options how;
+    size_t arms;
+    uint64_t t;                 /* updates so far, over all arms */
+    double log_t;               /* ln max(t, 1) */
+    struct kb_ucb_arm {
+        double pulls, sum;      /* both with the prior */
+    } arm[];
+} kb_ucb;
+
 struct kb_ucb_cand {
     size_t arm;
     double bias;
+    double waiting;             /* pulls of the arm that are under way, >= 0 */
 };
-
-/* { sqrt 2, 0, 0 } */
-extern const struct kb_ucb_options kb_ucb_defaults;
 
 /* EINVAL unless 1 <= arms <= KB_UCB_MAX_ARMS and the options are in range;
  * ENOMEM. */
@@ -55,24 +65,16 @@ KB_MUST_USE kb_status kb_ucb_new(size_t arms, const struct kb_ucb_options *how,
                                  kb_ucb **out);
 void kb_ucb_free(kb_ucb *u);
 
-size_t kb_ucb_arms(const kb_ucb *u);
-
-/* t of the formula: updates so far, over all arms. */
-uint64_t kb_ucb_t(const kb_ucb *u);
-
-/* The formulas above, for arm < kb_ucb_arms(u). Of an arm with pulls 0 the
- * mean is prior_mean and the score +inf. */
-double kb_ucb_pulls(const kb_ucb *u, size_t arm);
+/* The formulas above, for arm < u->arms. Of an arm with pulls 0 the mean is
+ * prior_mean and the score +inf. */
 double kb_ucb_mean(const kb_ucb *u, size_t arm);
 double kb_ucb_score(const kb_ucb *u, size_t arm);
 
-/* Writes the position in cand of the best of n candidates. waiting[i] pulls, 0 or
- * more, of the arm of candidate i are under way (NULL: none of any), under_way in
- * all. EEMPTY when n == 0; EINVAL on a bad arm, bias or number waiting. */
+/* Writes the position in cand of the best of n candidates; under_way pulls are,
+ * over all arms. EEMPTY when n == 0; EINVAL on a bad candidate. */
 KB_MUST_USE kb_status kb_ucb_select(const kb_ucb *u,
                                     const struct kb_ucb_cand *cand, size_t n,
-                                    const double *waiting, uint64_t under_way,
-                                    size_t *best);
+                                    uint64_t under_way, size_t *best);
 
 /* One pull of arm paid reward. EINVAL on a bad arm or reward, and then u is
  * unchanged. */

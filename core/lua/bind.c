@@ -32,6 +32,8 @@ void kb_bind_class(lua_State *L, const struct kb_class *c,
                    const luaL_Reg *methods, lua_CFunction make)
 {
     luaL_newmetatable(L, c->type);                      /* [core mt] */
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, c);
     set_close(L, c, "__gc");
     set_close(L, c, "__close");
     lua_newtable(L);                                    /* [core mt index] */
@@ -64,7 +66,16 @@ void *kb_bind_new(lua_State *L, const struct kb_class *c, int owner)
 
 void *kb_bind_self(lua_State *L, int idx, const struct kb_class *c)
 {
-    void **slot = luaL_checkudata(L, idx, c->type);
+    /* By address: of a method's cost its type's name would be the most. */
+    void **slot = lua_touserdata(L, idx);
+    bool same = slot && lua_getmetatable(L, idx);
+    if (same) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, c);
+        same = lua_rawequal(L, -1, -2);
+        lua_pop(L, 2);
+    }
+    if (!same)
+        slot = luaL_checkudata(L, idx, c->type);            /* raises */
     if (!*slot)
         luaL_argerror(L, idx, lua_pushfstring(L, "closed %s",
                                               name_of(c)));

@@ -40,51 +40,48 @@ static size_t check_id(lua_State *L, size_t most)
     return (size_t)kb_bind_integer(L, 2, "id", 1, (lua_Integer)most) - 1;
 }
 
-static int push_id(lua_State *L, kb_status st, size_t id)
+/* k:assign(x) and k:nearest(x). Reading a list can run its metamethods, which
+ * may close the cluster: hence self() once more after kb_bind_vector. */
+static int id_of_point(lua_State *L, bool join)
 {
+    double x[KB_CLUSTER_MAX_DIM];
+    size_t id = 0;
+    kb_bind_vector(L, 2, self(L)->dim, KB_CLUSTER_LIMIT, x);
+    kb_cluster *c = self(L);
+    kb_status st = join ? kb_cluster_assign(c, x, &id)
+                        : kb_cluster_nearest(c, x, &id);
+    if (st == KB_EEMPTY)
+        return kb_bind_fail_text(L, st, "no cluster is live yet");
     if (st)
         return kb_bind_fail(L, st);
     return kb_bind_push_integer(L, (lua_Integer)id + 1);
 }
 
-/* Reading a list can run its metamethods, which may close the cluster: hence
- * self() once more after each kb_bind_vector. */
 static int cluster_assign(lua_State *L)
 {
-    double x[KB_CLUSTER_MAX_DIM];
-    size_t id = 0;
-    kb_bind_vector(L, 2, kb_cluster_dim(self(L)), KB_CLUSTER_LIMIT, x);
-    kb_status st = kb_cluster_assign(self(L), x, &id);
-    return push_id(L, st, id);
+    return id_of_point(L, true);
 }
 
 static int cluster_nearest(lua_State *L)
 {
-    double x[KB_CLUSTER_MAX_DIM];
-    size_t id = 0;
-    kb_bind_vector(L, 2, kb_cluster_dim(self(L)), KB_CLUSTER_LIMIT, x);
-    const kb_cluster *c = self(L);
-    if (kb_cluster_live(c) == 0)
-        return kb_bind_fail_text(L, KB_EEMPTY, "no cluster is live yet");
-    kb_status st = kb_cluster_nearest(c, x, &id);
-    return push_id(L, st, id);
+    return id_of_point(L, false);
 }
 
 static int cluster_centre(lua_State *L)
 {
     const kb_cluster *c = self(L);
-    size_t id = check_id(L, kb_cluster_live(c));
-    size_t dim = kb_cluster_dim(c);
+    size_t id = check_id(L, c->live);
+    size_t dim = c->dim;
     double copy[KB_CLUSTER_MAX_DIM];
-    memcpy(copy, kb_cluster_centre(c, id), dim * sizeof *copy);
+    memcpy(copy, c->centre + id * dim, dim * sizeof *copy);
     return kb_bind_push_numbers(L, copy, dim);
 }
 
 static int cluster_count(lua_State *L)
 {
     const kb_cluster *c = self(L);
-    size_t id = check_id(L, kb_cluster_k(c));
-    return kb_bind_push_integer(L, (lua_Integer)kb_cluster_count(c, id));
+    size_t id = check_id(L, c->k);
+    return kb_bind_push_integer(L, (lua_Integer)c->count[id]);
 }
 
 /* Point i of the list at 2 into x. */
@@ -101,7 +98,7 @@ static void read_point(lua_State *L, size_t i, size_t dim, double *x)
 
 static int cluster_fit(lua_State *L)
 {
-    size_t dim = kb_cluster_dim(self(L));
+    size_t dim = self(L)->dim;
     size_t n = kb_bind_length(L, 2, KB_CLUSTER_MAX_POINTS);
     lua_settop(L, 2);
     double *x = lua_newuserdatauv(L, n * dim * sizeof *x, 0);
@@ -122,7 +119,7 @@ static int cluster_fit(lua_State *L)
 
 static int cluster_len(lua_State *L)
 {
-    return kb_bind_push_integer(L, (lua_Integer)kb_cluster_live(self(L)));
+    return kb_bind_push_integer(L, (lua_Integer)self(L)->live);
 }
 
 void kb_bind_cluster(lua_State *L)

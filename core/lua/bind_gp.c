@@ -14,6 +14,8 @@
  *   g:forget(n)             all points learnt but the first n
  *   #g                      -> points learnt
  */
+#include <stdio.h>
+
 #include "bandit/gp.h"
 #include "bind_arg.h"
 
@@ -24,9 +26,20 @@ static kb_gp *self(lua_State *L)
     return kb_bind_self(L, 1, &kb_class_gp);
 }
 
+/* Options of the version before, for one version more. Each is told once. */
+static void tell_replaced(lua_State *L, const char *old, const char *now)
+{
+    if (lua_type(L, 2) != LUA_TTABLE || lua_getfield(L, 2, old) == LUA_TNIL)
+        return;
+    lua_pushfstring(L, "core.gp: option '%s' %s", old, now);
+    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, lua_tostring(L, -1)))
+        fprintf(stderr, "kernelband: %s\n", lua_tostring(L, -2));
+    lua_settop(L, 2);
+}
+
 static int gp_new(lua_State *L)
 {
-    double rate[KB_GP_MAX_DIM];
+    double rate[KB_GP_MAX_DIM], keep;
     size_t dim = kb_bind_length(L, 1, KB_GP_MAX_DIM);
     if (dim < 1)
         return luaL_argerror(L, 1, "expected a rate a dimension");
@@ -39,8 +52,15 @@ static int gp_new(lua_State *L)
         { .name = "level", .number = &how.level },
         { .name = "mean", .number = &how.mean },
         { .name = "noise", .number = &how.noise },
-        { .name = "signal", .number = &how.signal }, { 0 }
+        { .name = "signal", .number = &how.signal },
+        { .name = "scale", .number = &how.signal },
+        { .name = "kin", .number = &how.correlation },
+        { .name = "keep", .number = &keep }, { 0 }
     });
+    lua_settop(L, 2);
+    tell_replaced(L, "scale", "is called signal now");
+    tell_replaced(L, "kin", "is called correlation now");
+    tell_replaced(L, "keep", "does nothing any more: it was 0");
     kb_gp **slot = kb_bind_new(L, &kb_class_gp, 0);
     kb_status st = kb_gp_new(dim, rate, &how, slot);
     if (st == KB_EINVAL)
@@ -59,27 +79,32 @@ static double number(lua_State *L, int arg, const char *what)
     return v;
 }
 
-/* Reading a list can run its metamethods, which may close g: hence self()
- * once more after each kb_bind_vector. */
+/* The point at 2. Reading a list can run its metamethods, which may close g:
+ * so self() comes after it. */
+static kb_gp *with_point(lua_State *L, double x[KB_GP_MAX_DIM])
+{
+    kb_bind_vector(L, 2, self(L)->dim, KB_GP_LIMIT, x);
+    return self(L);
+}
+
+static size_t group_at(lua_State *L, int arg)
+{
+    return (size_t)kb_bind_opt_integer(L, arg, "group", 0,
+                                       KB_GP_MAX_GROUPS - 1, 0);
+}
+
 static int gp_learn(lua_State *L)
 {
-    double x[KB_GP_MAX_DIM];
-    kb_bind_vector(L, 2, kb_gp_dim(self(L)), KB_GP_LIMIT, x);
-    double y = number(L, 3, "y");
-    lua_Integer group = kb_bind_opt_integer(L, 4, "group", 0,
-                                            KB_GP_MAX_GROUPS - 1, 0);
-    kb_status st = kb_gp_learn(self(L), x, (size_t)group, y);
-    return kb_bind_done(L, st);
+    double x[KB_GP_MAX_DIM], y = number(L, 3, "y");
+    size_t group = group_at(L, 4);
+    return kb_bind_done(L, kb_gp_learn(with_point(L, x), x, group, y));
 }
 
 static int gp_fit(lua_State *L)
 {
     double spread = number(L, 2, "spread");
     luaL_argcheck(L, spread > 0 && spread <= 2, 2, "expected 0 < spread <= 2");
-    lua_Integer group = kb_bind_opt_integer(L, 3, "group", 0,
-                                            KB_GP_MAX_GROUPS - 1, 0);
-    kb_status st = kb_gp_fit(self(L), (size_t)group, spread);
-    return kb_bind_done(L, st);
+    return kb_bind_done(L, kb_gp_fit(self(L), group_at(L, 3), spread));
 }
 
 static int gp_correlate(lua_State *L)
@@ -94,16 +119,14 @@ static int gp_correlate(lua_State *L)
 static int gp_density(lua_State *L)
 {
     lua_Integer n = kb_bind_integer(L, 2, "n", 0, KB_GP_MAX_CAPACITY);
-    lua_pushnumber(L, kb_gp_density(self(L), (size_t)n));
-    return 1;
+    return kb_bind_push_number(L, kb_gp_density(self(L), (size_t)n));
 }
 
 static int gp_track(lua_State *L)
 {
     double x[KB_GP_MAX_DIM];
-    kb_bind_vector(L, 2, kb_gp_dim(self(L)), KB_GP_LIMIT, x);
     size_t place;
-    kb_status st = kb_gp_track(self(L), x, &place);
+    kb_status st = kb_gp_track(with_point(L, x), x, &place);
     if (st)
         return kb_bind_fail(L, st);
     return kb_bind_push_integer(L, (lua_Integer)place + 1);
@@ -112,7 +135,7 @@ static int gp_track(lua_State *L)
 static size_t check_place(lua_State *L, const kb_gp *g)
 {
     return (size_t)kb_bind_integer(L, 2, "place", 1,
-                                   (lua_Integer)kb_gp_places(g)) - 1;
+                                   (lua_Integer)g->places) - 1;
 }
 
 static int gp_at(lua_State *L)
@@ -133,31 +156,33 @@ static int gp_improvement(lua_State *L)
     return kb_bind_push_number(L, kb_gp_improvement(g, place, best));
 }
 
-static int gp_means(lua_State *L)
+/* g:means(list) and g:improvements(best, list): of every place. */
+static int at_all_places(lua_State *L, int list, const double *best)
 {
     kb_gp *g = self(L);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 2);
-    for (size_t i = 0; i < kb_gp_places(g); i++) {
-        double mean, deviation;
-        kb_gp_at(g, i, &mean, &deviation);
-        lua_pushnumber(L, mean);
-        lua_rawseti(L, 2, (lua_Integer)i + 1);
+    luaL_checktype(L, list, LUA_TTABLE);
+    lua_settop(L, list);
+    for (size_t i = 0; i < g->places; i++) {
+        double value, deviation;
+        if (best)
+            value = kb_gp_improvement(g, i, *best);
+        else
+            kb_gp_at(g, i, &value, &deviation);
+        lua_pushnumber(L, value);
+        lua_rawseti(L, list, (lua_Integer)i + 1);
     }
     return 1;
 }
 
+static int gp_means(lua_State *L)
+{
+    return at_all_places(L, 2, NULL);
+}
+
 static int gp_improvements(lua_State *L)
 {
-    kb_gp *g = self(L);
     double best = number(L, 2, "best");
-    luaL_checktype(L, 3, LUA_TTABLE);
-    lua_settop(L, 3);
-    for (size_t i = 0; i < kb_gp_places(g); i++) {
-        lua_pushnumber(L, kb_gp_improvement(g, i, best));
-        lua_rawseti(L, 3, (lua_Integer)i + 1);
-    }
-    return 1;
+    return at_all_places(L, 3, &best);
 }
 
 static int gp_forget(lua_State *L)
@@ -169,7 +194,7 @@ static int gp_forget(lua_State *L)
 
 static int gp_len(lua_State *L)
 {
-    return kb_bind_push_integer(L, (lua_Integer)kb_gp_count(self(L)));
+    return kb_bind_push_integer(L, (lua_Integer)self(L)->count);
 }
 
 void kb_bind_gp(lua_State *L)
@@ -183,6 +208,8 @@ void kb_bind_gp(lua_State *L)
         { "track",  gp_track  },
         { "at",     gp_at     },
         { "improvement", gp_improvement },
+        { "excess", gp_improvement },           /* as they were called before */
+        { "excesses", gp_improvements },
         { "improvements", gp_improvements },
         { "means",  gp_means  },
         { "forget", gp_forget },

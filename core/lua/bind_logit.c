@@ -43,7 +43,7 @@ static int logit_new(lua_State *L)
 static int logit_p(lua_State *L)
 {
     double x[KB_LOGIT_MAX_DIM], p = 0;
-    kb_bind_vector(L, 2, kb_logit_dim(self(L)), KB_LOGIT_LIMIT, x);
+    kb_bind_vector(L, 2, self(L)->dim, KB_LOGIT_LIMIT, x);
     kb_status st = kb_logit_p(self(L), x, &p);
     if (st)
         return kb_bind_fail(L, st);
@@ -53,7 +53,7 @@ static int logit_p(lua_State *L)
 static int logit_learn(lua_State *L)
 {
     double x[KB_LOGIT_MAX_DIM];
-    kb_bind_vector(L, 2, kb_logit_dim(self(L)), KB_LOGIT_LIMIT, x);
+    kb_bind_vector(L, 2, self(L)->dim, KB_LOGIT_LIMIT, x);
     luaL_checktype(L, 3, LUA_TBOOLEAN);
     kb_status st = kb_logit_learn(self(L), x, lua_toboolean(L, 3));
     return st ? kb_bind_fail(L, st) : 0;
@@ -67,15 +67,14 @@ static int logit_fit(lua_State *L)
 static int logit_weights(lua_State *L)
 {
     const kb_logit *h = self(L);
-    size_t n = kb_logit_dim(h) + 1;
     double copy[KB_LOGIT_MAX_DIM + 1];
-    memcpy(copy, kb_logit_weights(h), n * sizeof *copy);
-    return kb_bind_push_numbers(L, copy, n);
+    memcpy(copy, h->weights, h->order * sizeof *copy);
+    return kb_bind_push_numbers(L, copy, h->order);
 }
 
 static int logit_len(lua_State *L)
 {
-    return kb_bind_push_integer(L, (lua_Integer)kb_logit_count(self(L)));
+    return kb_bind_push_integer(L, (lua_Integer)self(L)->count);
 }
 
 void kb_bind_logit(lua_State *L)

@@ -12,14 +12,14 @@
  *   u:t()                     -> updates so far, the prior not included
  *   #u                        -> arms
  */
-#include <stdbool.h>
+#include <math.h>
 
 #include "bandit/ucb.h"
 #include "bind_arg.h"
 
 KB_CLASS(ucb, kb_ucb_free);
 
-enum { FEW = 64, MAX_CANDIDATES = 1 << 20 };
+enum { MAX_CANDIDATES = 1 << 20 };
 
 static kb_ucb *self(lua_State *L)
 {
@@ -28,8 +28,7 @@ static kb_ucb *self(lua_State *L)
 
 static size_t check_arm(lua_State *L, const kb_ucb *u)
 {
-    return (size_t)kb_bind_integer(L, 2, "arm", 1,
-                                   (lua_Integer)kb_ucb_arms(u)) - 1;
+    return (size_t)kb_bind_integer(L, 2, "arm", 1, (lua_Integer)u->arms) - 1;
 }
 
 static int ucb_new(lua_State *L)
@@ -49,66 +48,52 @@ static int ucb_new(lua_State *L)
     return st ? kb_bind_fail(L, st) : 1;
 }
 
-/* The arm, 0-based, at position i of the list at 2. */
-static size_t listed_arm(lua_State *L, lua_Integer i, size_t arms)
+/* The number under key in the table at arg, least .. most; 0 where there is no
+ * table, or nothing in it. */
+static double number_at(lua_State *L, int arg, lua_Integer key, double least,
+                        double most, const char *what)
 {
-    int whole = 0;
-    int type = lua_geti(L, 2, i);                           /* [.. arm] */
-    lua_Integer arm = lua_tointegerx(L, -1, &whole);
-    if (type != LUA_TNUMBER || !whole || arm < 1
-        || (lua_Unsigned)arm > arms)
-        luaL_argerror(L, 2, lua_pushfstring(L,
-            "element %I must be an arm in 1 .. %I, got %s", (LUAI_UACINT)i,
-            (LUAI_UACINT)arms, luaL_tolstring(L, -1, NULL)));
+    if (lua_isnil(L, arg))
+        return 0;
+    int type = lua_geti(L, arg, key);                       /* [.. x] */
+    double x = lua_tonumber(L, -1);
+    if (type != LUA_TNIL && (type != LUA_TNUMBER || !(x >= least && x <= most)))
+        luaL_argerror(L, arg, lua_pushfstring(L,
+            "element %I: expected %s, got %s", (LUAI_UACINT)key, what,
+            luaL_tolstring(L, -1, NULL)));
     lua_pop(L, 1);
-    return (size_t)(arm - 1);
-}
-
-/* Pulls of the arm that are under way, by the table at 4. */
-static double waiting_for(lua_State *L, size_t arm)
-{
-    int type = lua_geti(L, 4, (lua_Integer)arm + 1);        /* [.. pulls] */
-    double pulls = lua_tonumber(L, -1);
-    if (type != LUA_TNIL
-        && (type != LUA_TNUMBER || !(pulls >= 0 && pulls <= KB_UCB_LIMIT)))
-        luaL_argerror(L, 4, lua_pushfstring(L,
-            "of arm %I: expected a number of pulls, got %s",
-            (LUAI_UACINT)arm + 1, luaL_tolstring(L, -1, NULL)));
-    lua_pop(L, 1);
-    return pulls;
+    return x;
 }
 
 static int ucb_select(lua_State *L)
 {
-    size_t arms = kb_ucb_arms(self(L));
+    double arms = (double)self(L)->arms;
     size_t n = kb_bind_length(L, 2, MAX_CANDIDATES);
-    bool biased = !lua_isnoneornil(L, 3), counted = !lua_isnoneornil(L, 4);
-    if (counted)
-        luaL_checktype(L, 4, LUA_TTABLE);
     lua_Integer under_way = kb_bind_opt_integer(L, 5, "under_way", 0,
                                                 MAX_CANDIDATES, 0);
     lua_settop(L, 4);
+    for (int list = 3; list <= 4; list++)
+        if (!lua_isnil(L, list))
+            luaL_checktype(L, list, LUA_TTABLE);
+    if (!lua_isnil(L, 3) && (size_t)luaL_len(L, 3) != n)
+        luaL_argerror(L, 3, "expected a bias for each candidate");
 
-    struct kb_ucb_cand few[FEW], *cand = few;
-    double few_numbers[2 * FEW], *bias = few_numbers;
-    if (n > FEW) {
-        cand = lua_newuserdatauv(L, n * sizeof *cand, 0);
-        bias = lua_newuserdatauv(L, 2 * n * sizeof *bias, 0);
-    }                                                   /* [u a b w tmp tmp] */
-    double *waiting = bias + n;
-    if (biased)
-        kb_bind_vector(L, 3, n, KB_UCB_LIMIT, bias);
-    for (size_t i = 0; i < n; i++) {
-        cand[i].arm = listed_arm(L, (lua_Integer)i + 1, arms);
-        cand[i].bias = biased ? bias[i] : 0;
-        if (counted)
-            waiting[i] = waiting_for(L, cand[i].arm);
+    struct kb_ucb_cand *cand = lua_newuserdatauv(L, n * sizeof *cand, 0);
+    for (size_t i = 0; i < n; i++) {                    /* [u a b w tmp] */
+        lua_Integer at = (lua_Integer)i + 1;
+        double arm = number_at(L, 2, at, 1, arms, "an arm");
+        luaL_argcheck(L, arm >= 1 && arm == floor(arm), 2,
+                      "arms are integers from 1 on");
+        cand[i].arm = (size_t)arm - 1;
+        cand[i].bias = number_at(L, 3, at, -KB_UCB_LIMIT, KB_UCB_LIMIT,
+                                 "a finite number");
+        cand[i].waiting = number_at(L, 4, (lua_Integer)arm, 0, KB_UCB_LIMIT,
+                                    "a number of pulls");
     }
     /* Reading runs the lists' metamethods, and these may have closed us: so
      * nothing was kept above but a number. */
     size_t best;
-    kb_status st = kb_ucb_select(self(L), cand, n, counted ? waiting : NULL,
-                                 (uint64_t)under_way, &best);
+    kb_status st = kb_ucb_select(self(L), cand, n, (uint64_t)under_way, &best);
     if (st)
         return kb_bind_fail(L, st);
     return kb_bind_push_integer(L, (lua_Integer)best + 1);
@@ -130,31 +115,31 @@ static int ucb_mean(lua_State *L)
     return kb_bind_push_number(L, kb_ucb_mean(u, check_arm(L, u)));
 }
 
-/* An integer wherever it is one, so that it prints as a count. */
-static int ucb_pulls(lua_State *L)
-{
-    const kb_ucb *u = self(L);
-    double pulls = kb_ucb_pulls(u, check_arm(L, u));
-    lua_Integer whole;
-    if (lua_numbertointeger(pulls, &whole) && (double)whole == pulls)
-        return kb_bind_push_integer(L, whole);
-    return kb_bind_push_number(L, pulls);
-}
-
 static int ucb_score(lua_State *L)
 {
     const kb_ucb *u = self(L);
     return kb_bind_push_number(L, kb_ucb_score(u, check_arm(L, u)));
 }
 
+/* An integer wherever it is one, so that it prints as a count. */
+static int ucb_pulls(lua_State *L)
+{
+    const kb_ucb *u = self(L);
+    double pulls = u->arm[check_arm(L, u)].pulls;
+    lua_Integer whole;
+    if (lua_numbertointeger(pulls, &whole) && (double)whole == pulls)
+        return kb_bind_push_integer(L, whole);
+    return kb_bind_push_number(L, pulls);
+}
+
 static int ucb_t(lua_State *L)
 {
-    return kb_bind_push_integer(L, (lua_Integer)kb_ucb_t(self(L)));
+    return kb_bind_push_integer(L, (lua_Integer)self(L)->t);
 }
 
 static int ucb_len(lua_State *L)
 {
-    return kb_bind_push_integer(L, (lua_Integer)kb_ucb_arms(self(L)));
+    return kb_bind_push_integer(L, (lua_Integer)self(L)->arms);
 }
 
 void kb_bind_ucb(lua_State *L)

@@ -78,10 +78,10 @@ static void choose(void *context, int calls)
     kb_ucb *u = context;
     static struct kb_ucb_cand cand[ARMS];
     for (size_t i = 0; i < ARMS; i++)
-        cand[i] = (struct kb_ucb_cand) { i, (double)(i % 5) * 0.1 };
+        cand[i] = (struct kb_ucb_cand) { i, (double)(i % 5) * 0.1, 0 };
     for (int i = 0; i < calls; i++) {
         size_t best = 0;
-        must(kb_ucb_select(u, cand, ARMS, NULL, 0, &best));
+        must(kb_ucb_select(u, cand, ARMS, 0, &best));
         must(kb_ucb_update(u, cand[best].arm, (double)(i % 7) * 0.1));
     }
     sink += kb_ucb_score(u, 0);

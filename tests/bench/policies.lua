@@ -334,10 +334,16 @@ end
 
 local function remembered()
   local out = {}
-  for n in ipairs(files) do
-    local file = remember_searches(whole[n])
-    out[n] = memory.load(file)[1]
-    os.remove(file)
+  for n in ipairs(files) do             -- kept in `out`, for a call that goes on
+    local file = out_folder and ("%s/memory-%d.json"):format(out_folder, n)
+    if not file or not core.system.exists(file) then
+      local fresh = remember_searches(whole[n])
+      if file then assert(core.system.write_file(file, core.system.read_file(fresh))) end
+      out[n] = memory.load(fresh)[1]
+      os.remove(fresh)
+    else
+      out[n] = memory.load(file)[1]
+    end
   end
   return out
 end
