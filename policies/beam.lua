@@ -4,37 +4,23 @@
 -- come first. Members with nothing open leave the beam to the next fastest.
 
 local function new(params, ctx)
-  local n, open = #ctx.strategies, ctx.open
-  local kernels, tried = {}, {}         -- kernels: fastest first
-  local agenda = {}                     -- pairs this generation has still to try
+  local tried, agenda = {}, {}          -- agenda: pairs this generation has still to try
   local policy = {}
-
-  function policy.admit(kernel)
-    local at = #kernels + 1
-    while at > 1 and kernels[at - 1].speedup < kernel.speedup do at = at - 1 end
-    table.insert(kernels, at, kernel)
-    tried[kernel] = {}
-  end
 
   -- Open strategies of a kernel, those tried least first, equals by index.
   local function strategies_of(kernel)
-    local list = {}
-    for i = 1, n do
-      if open(kernel, i) then
-        local at = #list + 1
-        while at > 1 and (tried[kernel][list[at - 1]] or 0) > (tried[kernel][i] or 0) do
-          at = at - 1
-        end
-        table.insert(list, at, i)
-      end
-    end
+    local list, count = ctx.open_strategies(kernel), tried[kernel] or {}
+    table.sort(list, function(a, b)
+      local x, y = count[a] or 0, count[b] or 0
+      return x < y or x == y and a < b
+    end)
     return list
   end
 
   -- Round robin over members, so that a budget cut short has tried them all.
   local function generation()
     local members, lists = 0, {}
-    for _, kernel in ipairs(kernels) do
+    for _, kernel in ipairs(ctx.pool) do
       if members == params.width then break end
       local list = strategies_of(kernel)
       if #list > 0 then
@@ -53,7 +39,8 @@ local function new(params, ctx)
     for _ = 1, 2 do
       while agenda[1] do
         local kernel, i = table.unpack(table.remove(agenda, 1))
-        if open(kernel, i) then
+        if ctx.open(kernel, i) then
+          tried[kernel] = tried[kernel] or {}
           tried[kernel][i] = (tried[kernel][i] or 0) + 1
           return kernel, i
         end
@@ -61,8 +48,6 @@ local function new(params, ctx)
       generation()
     end
   end
-
-  function policy.learn() end
 
   return policy
 end

@@ -24,8 +24,6 @@ local function new(_, ctx)
     end
   end
 
-  function policy.learn() end
-
   return policy
 end
 

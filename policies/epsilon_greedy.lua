@@ -6,51 +6,29 @@
 -- and of equal ones the one with fewer under way is taken.
 
 local function new(params, ctx)
-  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
-  local kernels = {}                    -- fastest first
+  local n, rng = #ctx.strategies, ctx.rng
   local stats = ctx.core.ucb(n, { c = 0, prior_mean = params.start_mean, prior_pulls = 1 })
   local policy = {}
 
-  function policy.admit(kernel)
-    local at = #kernels + 1
-    while at > 1 and kernels[at - 1].speedup < kernel.speedup do at = at - 1 end
-    table.insert(kernels, at, kernel)
-  end
-
-  local function fastest(i)
-    for _, kernel in ipairs(kernels) do
-      if open(kernel, i) then return kernel end
-    end
-  end
-
   -- Of the arms the one with the highest mean; the first listed of equals.
-  local function best(arms, pending)
-    local under_way, top = {}, arms[1]
-    for i = 1, n do under_way[i] = 0 end
-    for _, pair in ipairs(pending or {}) do
-      under_way[pair.strategy] = under_way[pair.strategy] + 1
-    end
+  local function best(arms)
+    local top = arms[1]
     for _, i in ipairs(arms) do
       local mean, most = stats:mean(i), stats:mean(top)
-      if mean > most or mean == most and under_way[i] < under_way[top] then top = i end
+      local fewer = ctx.pending(nil, i) < ctx.pending(nil, top)
+      if mean > most or mean == most and fewer then top = i end
     end
     return top
   end
 
-  function policy.choose(_, pending)
-    local parents, arms = {}, {}
+  function policy.choose()
+    local arms = {}
     for i = 1, n do
-      parents[i] = fastest(i) or false
-      if parents[i] then arms[#arms + 1] = i end
+      if ctx.fastest(i) then arms[#arms + 1] = i end
     end
     if #arms == 0 then return nil end
-    local i
-    if rng:uniform() < params.epsilon then
-      i = arms[1 + rng:below(#arms)]
-    else
-      i = best(arms, pending)
-    end
-    return parents[i], i, { mean = stats:mean(i) }
+    local i = rng:uniform() < params.epsilon and arms[1 + rng:below(#arms)] or best(arms)
+    return ctx.fastest(i), i, { mean = stats:mean(i) }
   end
 
   function policy.learn(pull) stats:update(pull.strategy, pull.reward) end

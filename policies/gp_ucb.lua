@@ -14,8 +14,7 @@ local capacity = 128
 
 local function new(params, ctx)
   local n, open = #ctx.strategies, ctx.open
-  local kernels, log = {}, {}           -- kernels: fastest first
-  local gp, point, lies
+  local gp, point, log = nil, nil, {}
   local rates = {}
   for d = 1, 7 + n do rates[d] = d <= 7 and params.rate or params.apart / 2 end
 
@@ -51,27 +50,15 @@ local function new(params, ctx)
 
   local policy = {}
 
-  function policy.admit(kernel)
-    local at = #kernels + 1
-    while at > 1 and kernels[at - 1].speedup < kernel.speedup do at = at - 1 end
-    table.insert(kernels, at, kernel)
-  end
-
-  function policy.choose(_, pending)
-    lies = {}
-    for _, pair in ipairs(pending or {}) do
-      local key = pair.parent.id * n + pair.strategy
-      lies[key] = (lies[key] or 0) + 1
-    end
+  function policy.choose()
     local top, parent, index, terms, seen = -math.huge, nil, nil, nil, 0
-    for _, kernel in ipairs(kernels) do
+    for _, kernel in ipairs(ctx.pool) do
       local any = false
       for i = 1, n do
         if open(kernel, i) then
           any = true
           local mean, deviation = forecast(kernel, i)
-          local lie = lies[kernel.id * n + i] or 0
-          local bonus = math.sqrt(params.beta / (1 + lie)) * deviation
+          local bonus = math.sqrt(params.beta / (1 + ctx.pending(kernel, i))) * deviation
           local value = math.log(kernel.speedup) + mean + bonus
           if value > top then
             top, parent, index = value, kernel, i

@@ -22,7 +22,7 @@ local log, max, min = math.log, math.max, math.min
 
 local function new(params, ctx)
   local open, rng, all = ctx.open, ctx.rng, 0
-  local policy, elites, current, since, heat = {}, {}, nil, 0, params.temperature
+  local policy, elites, current, since, heat = {}, ctx.pool, nil, 0, params.temperature
   local weight, owned, points, known, least, coded = {}, {}, {}, {}, 0, {}
   for _, s in ipairs(ctx.strategies) do all = all + #(s.moves or {}) end
   for i, s in ipairs(ctx.strategies) do
@@ -63,8 +63,6 @@ local function new(params, ctx)
   function policy.admit(kernel)
     current = current or kernel
     measured(kernel.params, log(kernel.speedup))
-    elites[#elites + 1] = kernel        -- all of them, the fastest first
-    table.sort(elites, function(a, b) return a.speedup > b.speedup end)
   end
 
   local function elite() return elites[1 + rng:below(min(params.elites, #elites))] end

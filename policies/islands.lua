@@ -5,7 +5,7 @@
 -- rank, with chance ~ 1 / rank^pressure; the strategy is drawn evenly.
 
 local function new(params, ctx)
-  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
+  local rng = ctx.rng
   local island, home, pulls = {}, {}, 0
   for at = 1, params.islands do island[at] = {} end   -- each fastest first
   local policy = {}
@@ -31,32 +31,21 @@ local function new(params, ctx)
     end
   end
 
-  local function moves(kernel)
-    local out = {}
-    for i = 1, n do
-      if open(kernel, i) then out[#out + 1] = i end
-    end
-    return out
-  end
-
+  -- A kernel of the list, drawn by rank among those with a move left; with its moves.
   local function parent_on(list)
-    local left, sum = {}, 0
+    local left, weight = {}, {}
     for _, kernel in ipairs(list) do
-      local m = moves(kernel)
-      if #m > 0 then
-        left[#left + 1] = { kernel, m, (#left + 1) ^ -params.pressure }
-        sum = sum + left[#left][3]
+      local moves = ctx.open_strategies(kernel)
+      if moves[1] then
+        left[#left + 1] = { kernel, moves }
+        weight[#left] = (#left) ^ -params.pressure
       end
     end
-    local at = rng:uniform() * sum
-    for _, e in ipairs(left) do
-      if at < e[3] or e == left[#left] then return e[1], e[2] end
-      at = at - e[3]
-    end
+    if left[1] then return table.unpack(left[ctx.draw(weight)]) end
   end
 
-  function policy.choose(under_way)
-    local turn = pulls + (under_way or 0)
+  function policy.choose()
+    local turn = pulls + ctx.pending()
     for step = 0, #island - 1 do
       local where = (turn + step) % #island + 1
       local kernel, m = parent_on(island[where])

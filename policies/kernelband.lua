@@ -33,7 +33,7 @@ local function new(params, ctx)
   local core, n, open, log, sqrt = ctx.core, #ctx.strategies, ctx.open, math.log, math.sqrt
   local model = ctx.surrogate { rate = params.rate, fit = params.fit, kin = params.kin,
                                 gain = params.gain, spread = params.spread }
-  local kernels, cluster, past, psi, presses = {}, {}, {}, {}, {}       -- fastest first
+  local kernels, cluster, past, psi, presses = ctx.pool, {}, {}, {}, {}
   local best, seed, near, ucb, clusters, c = 1, ctx.rng:below(1 << 31), nil, nil, nil, nil
   local all, by_strategy = { n = 0, sum = 0 }, {}
   local order, draw = {}, ctx.rng:split "order"     -- ties go by lot, not by name
@@ -63,9 +63,6 @@ local function new(params, ctx)
 
   local policy = { remember = model.remember, prefer = model.prefer }
   function policy.admit(kernel)
-    local at = #kernels + 1
-    while at > 1 and kernels[at - 1].speedup < kernel.speedup do at = at - 1 end
-    table.insert(kernels, at, kernel)
     model.admit(kernel)
     best = math.max(best, kernel.speedup)
     cluster[kernel] = near and near:assign(kernel.rho) or math.min(kernel.id, 65536 // n)

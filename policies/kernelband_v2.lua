@@ -85,7 +85,7 @@ local function new(params, ctx)
 
   local function draw_parent(c, i)
     local list, rep = groups[c], not defects and reps[c] or nil
-    local candidates, weight, top, total, name = {}, {}, -huge, 0, target[i]
+    local candidates, weight, top, name = {}, {}, -huge, target[i]
     for _, k in ipairs(list) do
       if open(k, i) then
         local h, j = k.h[name] or rep and rep.h[name], #candidates + 1
@@ -94,10 +94,7 @@ local function new(params, ctx)
       end
     end
     for j, w in ipairs(weight) do weight[j] = exp(w - top) end
-    for _, w in ipairs(weight) do total = total + w end
-    local left, j = rng:uniform() * total, 1
-    while j < #candidates and left >= weight[j] do left, j = left - weight[j], j + 1 end
-    return candidates[j]
+    return candidates[ctx.draw(weight)]
   end
 
   local policy = {}

@@ -9,8 +9,8 @@
 -- pulls under way are nothing to it.
 
 local function new(params, ctx)
-  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
-  local elite, cells, best = {}, {}, nil      -- by cell; cells in order of discovery
+  local rng, moves = ctx.rng, ctx.open_strategies
+  local elite, cells = {}, {}                 -- by cell; cells in order of discovery
   local kernels = {}
   local policy = {}
 
@@ -28,15 +28,6 @@ local function new(params, ctx)
     kernels[#kernels + 1] = kernel
     if not elite[cell] then cells[#cells + 1] = cell end
     if not elite[cell] or kernel.speedup > elite[cell].speedup then elite[cell] = kernel end
-    if not best or kernel.speedup > best.speedup then best = kernel end
-  end
-
-  local function moves(kernel)
-    local out = {}
-    for i = 1, n do
-      if open(kernel, i) then out[#out + 1] = i end
-    end
-    return out
   end
 
   -- A kernel of the list with a move left, all alike; with its moves.
@@ -53,13 +44,11 @@ local function new(params, ctx)
     local list = {}
     for at, cell in ipairs(cells) do list[at] = elite[cell] end
     local parent, m
-    if rng:uniform() < params.exploit then parent, m = any { best } end
+    if rng:uniform() < params.exploit then parent, m = any { ctx.pool[1] } end
     if not parent then parent, m = any(list) end
     if not parent then parent, m = any(kernels) end
     if parent then return parent, m[1 + rng:below(#m)] end
   end
-
-  function policy.learn() end
 
   return policy
 end

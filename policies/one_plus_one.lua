@@ -5,40 +5,17 @@
 -- it, and many at once are as many children of one kernel, (1+n) evolution.
 
 local function new(_, ctx)
-  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
-  local kernels, kept = {}, nil
   local policy = {}
 
-  function policy.admit(kernel)
-    kernels[#kernels + 1] = kernel
-    if not kept or kernel.speedup >= kept.speedup then kept = kernel end
-  end
-
-  local function moves(kernel)
-    local out = {}
-    for i = 1, n do
-      if open(kernel, i) then out[#out + 1] = i end
-    end
-    return out
-  end
-
   function policy.choose()
-    local list = moves(kept)
-    if #list == 0 then
-      kept = nil
-      for _, kernel in ipairs(kernels) do
-        if (not kept or kernel.speedup >= kept.speedup) and #moves(kernel) > 0 then
-          kept = kernel
-        end
-      end
-      kept = kept or kernels[1]
-      list = moves(kept)
-      if #list == 0 then return nil end
+    local kept, list
+    for _, kernel in ipairs(ctx.pool) do        -- of equals the latest
+      if kept and kernel.speedup < kept.speedup then break end
+      local moves = ctx.open_strategies(kernel)
+      if moves[1] then kept, list = kernel, moves end
     end
-    return kept, list[1 + rng:below(#list)]
+    if kept then return kept, list[1 + ctx.rng:below(#list)] end
   end
-
-  function policy.learn() end
 
   return policy
 end

@@ -8,8 +8,8 @@
 -- the model's part and not here.
 
 local function new(params, ctx)
-  local n, open = #ctx.strategies, ctx.open
-  local queue, kernels = {}, {}
+  local n = #ctx.strategies
+  local queue = {}
   local tries, total = {}, 0
   local stats = ctx.core.ucb(n, { c = 0, prior_mean = params.start_mean, prior_pulls = 1 })
   local policy = {}
@@ -22,7 +22,7 @@ local function new(params, ctx)
 
   -- The net: a newcomer drops slower neighbours, or is dropped by a faster one.
   function policy.admit(kernel)
-    kernels[#kernels + 1], tries[kernel] = kernel, {}
+    tries[kernel] = {}
     local kept = {}
     for _, other in ipairs(queue) do
       local near = distance(kernel, other) < params.epsilon
@@ -41,11 +41,9 @@ local function new(params, ctx)
 
   local function strategy_of(kernel)
     local best, most
-    for i = 1, n do
-      if open(kernel, i) then
-        local value = stats:mean(i) - (tries[kernel][i] or 0)
-        if not best or value > most then best, most = i, value end
-      end
+    for _, i in ipairs(ctx.open_strategies(kernel)) do
+      local value = stats:mean(i) - (tries[kernel][i] or 0)
+      if not best or value > most then best, most = i, value end
     end
     return best
   end
@@ -66,7 +64,7 @@ local function new(params, ctx)
   -- The try is counted when it starts, so pulls under way are in the bonus.
   function policy.choose()
     local parent, i = first(queue)
-    if not parent then parent, i = first(kernels) end
+    if not parent then parent, i = first(ctx.pool) end
     if not parent then return nil end
     tries[parent][i], total = (tries[parent][i] or 0) + 1, total + 1
     return parent, i, { mean = stats:mean(i) }

@@ -18,18 +18,14 @@ local function new(_, ctx)
     end
     local parent, index = {}, {}
     for _, kernel in ipairs(kernels) do
-      for i = 1, n do
-        if open(kernel, i) then
-          parent[#parent + 1], index[#index + 1] = kernel, i
-        end
+      for _, i in ipairs(ctx.open_strategies(kernel)) do
+        parent[#parent + 1], index[#index + 1] = kernel, i
       end
     end
     if #parent == 0 then return nil end
     local at = 1 + rng:below(#parent)
     return parent[at], index[at]
   end
-
-  function policy.learn() end
 
   return policy
 end

@@ -8,24 +8,16 @@
 local most_parents = 200
 
 local function new(params, ctx)
-  local n, open, rng = #ctx.strategies, ctx.open, ctx.rng
+  local n, open = #ctx.strategies, ctx.open
   local kernels = {}
   local stats = ctx.core.ucb(n, { c = 0, prior_mean = params.start_mean, prior_pulls = 1 })
   local policy = {}
 
   -- A position of list, drawn with chance ~ exp(list[at]).
   local function draw(list)
-    local top, sum, weight = math.max(table.unpack(list)), 0, {}
-    for at, x in ipairs(list) do
-      weight[at] = math.exp(x - top)
-      sum = sum + weight[at]
-    end
-    local left = rng:uniform() * sum
-    for at, w in ipairs(weight) do
-      if left < w then return at end
-      left = left - w
-    end
-    return #list
+    local top, weight = math.max(table.unpack(list)), {}
+    for at, x in ipairs(list) do weight[at] = math.exp(x - top) end
+    return ctx.draw(weight)
   end
 
   function policy.admit(kernel) kernels[#kernels + 1] = kernel end

@@ -12,14 +12,14 @@
 
 local function new(params, ctx)
   local n, open = #ctx.strategies, ctx.open
-  local kernels, idle, gains = {}, {}, {}
+  local idle, gains = {}, {}
   for i = 1, n do gains[i] = { n = 0, sum = 0 } end
   local policy = {}
 
-  function policy.admit(kernel)
-    kernels[#kernels + 1] = kernel
-    idle[kernel] = {}
-    for i = 1, n do idle[kernel][i] = 0 end
+  -- Tries of a kernel that brought nothing, by strategy.
+  local function idle_of(kernel)
+    idle[kernel] = idle[kernel] or {}
+    return idle[kernel]
   end
 
   local function gain(i)
@@ -30,11 +30,11 @@ local function new(params, ctx)
   -- The best leaf among those with fewer than `limit` idle tries.
   local function leaf(limit)
     local parent, index, top = nil, nil, -math.huge
-    for _, kernel in ipairs(kernels) do
-      local base = math.log(kernel.speedup)
+    for _, kernel in ipairs(ctx.pool) do
+      local base, own = math.log(kernel.speedup), idle_of(kernel)
       for i = 1, n do
         local value = base + gain(i)
-        if value > top and idle[kernel][i] < limit and open(kernel, i) then
+        if value > top and (own[i] or 0) < limit and open(kernel, i) then
           parent, index, top = kernel, i, value
         end
       end
@@ -51,7 +51,8 @@ local function new(params, ctx)
     end
     if not parent then parent, i = leaf(math.huge) end
     if not parent then return nil end
-    idle[parent][i] = idle[parent][i] + 1
+    local own = idle_of(parent)
+    own[i] = (own[i] or 0) + 1
     return parent, i, { mean = gain(i) }
   end
 
@@ -59,7 +60,7 @@ local function new(params, ctx)
     local parent, i, child = pull.parent, pull.strategy, pull.child
     local g = child and math.log(child.speedup / parent.speedup) or -params.hope
     gains[i].n, gains[i].sum = gains[i].n + 1, gains[i].sum + math.max(-1, g)
-    if child and child.speedup_low > parent.speedup_high then idle[parent][i] = 0 end
+    if child and child.speedup_low > parent.speedup_high then idle_of(parent)[i] = 0 end
   end
 
   return policy

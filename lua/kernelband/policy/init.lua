@@ -348,6 +348,30 @@ local function inner_context(ctx, m, pool, under_way)
     end
     return n
   end
+  -- The open strategies of a kernel, and the fastest kernel that has strategy i open, or nil.
+  local function open_strategies(kernel)
+    local list = {}
+    for i = 1, #index do
+      if open(kernel, i) then list[#list + 1] = i end
+    end
+    return list
+  end
+  local function fastest(i)
+    for _, kernel in ipairs(pool) do
+      if open(kernel, i) then return kernel end
+    end
+  end
+  -- A position of the list, drawn with a chance in proportion to its weight there.
+  local function draw(weights)
+    local sum = 0
+    for _, w in ipairs(weights) do sum = sum + w end
+    local left = ctx.rng:uniform() * sum
+    for at, w in ipairs(weights) do
+      if left < w then return at end
+      left = left - w
+    end
+    return #weights
+  end
   -- Into the journal, as print would show it.
   local function log(...)
     local words = table.pack(...)
@@ -361,7 +385,8 @@ local function inner_context(ctx, m, pool, under_way)
   local own = {}                        -- the engine's: they change no list they are given
   local inner = fence.freeze {
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
-    open = open, pending = pending, log = log, surrogate = function(options)
+    open = open, open_strategies = open_strategies, fastest = fastest, draw = draw,
+    pending = pending, log = log, surrogate = function(options)
       local model = surrogate.new(options, moves, ctx.memory, #ctx.strategies)
       own[model.prefer] = true
       return model
