@@ -60,7 +60,7 @@ static double square_apart(const kb_cluster *c, const double *x,
     return square;
 }
 
-/* The live cluster whose centre is nearest to x, and how far that is, squared. */
+/* The live cluster whose centre is nearest to x, and its distance, squared. */
 static size_t nearest_live(const kb_cluster *c, const double *x, double *least)
 {
     size_t best = 0;
@@ -131,7 +131,7 @@ kb_status kb_cluster_nearest(const kb_cluster *c, const double *x, size_t *id)
 }
 
 /* The fit: n points, row after row, and of each its cluster and the square of
- * its distance from that one's centre. ---------------------------------------- */
+ * its distance from that one's centre. -------------------------------------- */
 
 struct fit {
     kb_cluster *c;
@@ -176,7 +176,8 @@ static void seed_centres(struct fit *f)
         memcpy(centre, point(f, at), c->dim * sizeof *centre);
         double total = 0;
         for (size_t i = 0; i < f->n; i++) {
-            f->apart[i] = fmin(f->apart[i], square_apart(c, point(f, i), centre));
+            double square = square_apart(c, point(f, i), centre);
+            f->apart[i] = fmin(f->apart[i], square);
             total += f->apart[i];
         }
         if (!(total > 0))
@@ -260,7 +261,8 @@ static void rename_clusters(struct fit *f)
 
 kb_status kb_cluster_fit(kb_cluster *c, const double *x, size_t n, size_t *ids)
 {
-    if (n > KB_CLUSTER_MAX_POINTS || !kb_within(x, n * c->dim, KB_CLUSTER_LIMIT))
+    if (n > KB_CLUSTER_MAX_POINTS
+        || !kb_within(x, n * c->dim, KB_CLUSTER_LIMIT))
         return KB_EINVAL;
     struct fit f = { c, x, n, ids, calloc(n + 1, sizeof *f.apart) };
     if (!f.apart)

@@ -32,7 +32,8 @@ kb_status kb_gp_new(size_t dim, const double *rate,
     if (!usable(dim, rate, how))
         return KB_EINVAL;
     size_t most = how->capacity, packed = most * (most + 1) / 2;
-    kb_gp *g = calloc(1, sizeof *g + (most * (dim + 1) + packed) * sizeof(double));
+    size_t doubles = most * (dim + 1) + packed;
+    kb_gp *g = calloc(1, sizeof *g + doubles * sizeof g->x[0]);
     if (!g)
         return KB_ENOMEM;
     g->point = calloc(most, sizeof *g->point);
@@ -145,13 +146,9 @@ kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
 /* Whether the place's row has room for all points; it grows as they come. */
 static bool grow(kb_gp *g, struct kb_gp_place *p)
 {
-    size_t room = p->room ? p->room : 16;
+    size_t room = (g->count / 64 + 1) * 64;
     if (g->count <= p->room)
         return true;
-    while (room < g->count)
-        room *= 2;
-    if (room > g->how.capacity)
-        room = g->how.capacity;
     if (g->kept - p->room + room > KB_GP_KEPT_BYTES / sizeof *p->row)
         return false;
     double *row = realloc(p->row, (g->dim + room) * sizeof *row);
@@ -225,7 +222,7 @@ static void refactor(kb_gp *g)
         factor(g, g->count);
 }
 
-/* The fit: coordinate ascent on the log density of a group's points. ---------- */
+/* The fit: coordinate ascent on the log density of a group's points. -------- */
 
 struct fit {
     kb_gp *own;                 /* the points of the group, and no others */

@@ -5,11 +5,11 @@
  *   cov(f(x), f(z)) = signal^2 exp(-sum over d of rate[d] |x[d] - z[d]|)
  *
  * rate[d] is an inverse length scale. f and noise are normal. The covariance is
- * that of an Ornstein-Uhlenbeck process along every axis (the Matern kernel with
- * nu = 1/2): rough, so that a neighbour says much and a far point little. A
+ * that of an Ornstein-Uhlenbeck process along every axis (the Matern kernel
+ * with nu = 1/2): rough, so that a neighbour says much and a far point little. A
  * point belongs to a group, 0 being the one asked about: the covariance of f
- * between groups 0 and g is multiplied by correlation(g), that between g and h by
- * both, so that what another kernel showed counts, but for less (the multi-task
+ * between groups 0 and g is multiplied by correlation(g), that between g and h
+ * by both, so that what another kernel showed counts, but for less (the multi-task
  * process of Bonilla, Chai and Williams, 2008, with one factor).
  *
  * There may be `capacity` points; the latest can be forgotten again, which is
@@ -65,7 +65,7 @@ typedef struct kb_gp {
     } *point;                   /* capacity */
     struct kb_gp_place {
         size_t n, room;         /* elements of its row known, and kept */
-        double *row;            /* dim coordinates, then its row of the factor */
+        double *row;            /* dim coordinates, then that row */
     } *place;                   /* KB_GP_MAX_PLACES */
     size_t kept;                /* elements of all places' rows */
     double *root;               /* Cholesky factor, packed lower triangle */
@@ -82,8 +82,8 @@ void kb_gp_free(kb_gp *g);
 KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,
                                   double y);
 
-/* Forgets all but the first `count` points, to the bit; nothing when there are no
- * more than that. */
+/* Forgets all but the first `count` points, to the bit; nothing when there are
+ * no more than that. */
 void kb_gp_forget(kb_gp *g, size_t count);
 
 /* Moves rates and signal to where the points of the group are most
@@ -100,7 +100,8 @@ KB_MUST_USE kb_status kb_gp_correlate(kb_gp *g, size_t group,
                                       double correlation);
 
 /* Log density of the points from number `first` (counted from 0) on, each given
- * all before it, up to a constant for each point: how well they were forecast. */
+ * all before it, up to a constant for each point: how well they were
+ * forecast. */
 double kb_gp_density(const kb_gp *g, size_t first);
 
 /* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are

@@ -8,6 +8,7 @@
 #include "within.h"
 
 static const double ln2 = 0.6931471805599453;
+static const double least_pivot = 1e-14;        /* of the diagonal */
 
 const struct kb_logit_options kb_logit_defaults = { 1.0, 500 };
 
@@ -129,56 +130,34 @@ static double evaluate(kb_logit *h, const double *weights)
     return loss;
 }
 
-/* root root' = curve with its diagonal scaled by 1 + damping; false when that
- * is not positive definite in double precision. */
-static bool factor(kb_logit *h, double damping)
+/* Solves curve * step = slope by the Cholesky factor of the curve; returns the
+ * square of the Newton decrement, slope . step. Of features of wild scale a
+ * pivot may be lost in rounding: a least one takes its place. */
+static double newton(kb_logit *h)
 {
-    size_t n = h->order;
-    for (size_t i = 0; i < n; i++) {
-        double *ri = h->root + i * n;
-        for (size_t j = 0; j <= i; j++) {
-            const double *rj = h->root + j * n;
-            double left = h->curve[i * n + j];
-            if (i == j)
-                left *= 1 + damping;
-            for (size_t k = 0; k < j; k++)
-                left -= ri[k] * rj[k];
-            if (i == j && !(left > 0))
-                return false;
-            ri[j] = i == j ? sqrt(left) : left / rj[j];
-        }
-    }
-    return true;
-}
-
-/* Solves curve * step = slope and writes the square of the Newton decrement,
- * slope . step. Features of wild scale can cost the curve its definiteness;
- * damping restores it and shortens the step. */
-static bool newton(kb_logit *h, double *decrement2)
-{
-    double damping = 0;
-    while (!factor(h, damping)) {
-        damping = damping > 0 ? damping * 100 : 1e-14;
-        if (damping > 1)
-            return false;
-    }
     size_t n = h->order;
     double square = 0;
     for (size_t i = 0; i < n; i++) {
-        double left = h->slope[i];
+        double *ri = h->root + i * n, step = h->slope[i];
+        for (size_t j = 0; j <= i; j++) {
+            const double *rj = h->root + j * n;
+            double left = h->curve[i * n + j];
+            for (size_t k = 0; k < j; k++)
+                left -= ri[k] * rj[k];
+            ri[j] = i == j ? sqrt(fmax(left, least_pivot * h->curve[i * n + i]))
+                           : left / rj[j];
+        }
         for (size_t k = 0; k < i; k++)
-            left -= h->root[i * n + k] * h->step[k];
-        h->step[i] = left / h->root[i * n + i];
+            step -= ri[k] * h->step[k];
+        h->step[i] = step / ri[i];
         square += h->step[i] * h->step[i];
     }
     for (size_t i = n; i-- > 0;) {
-        double left = h->step[i];
         for (size_t k = i + 1; k < n; k++)
-            left -= h->root[k * n + i] * h->step[k];
-        h->step[i] = left / h->root[i * n + i];
+            h->step[i] -= h->root[k * n + i] * h->step[k];
+        h->step[i] /= h->root[i * n + i];
     }
-    *decrement2 = square;
-    return isfinite(square);
+    return square;
 }
 
 /* So near the minimum Newton's next decrement is about the square of this one:
@@ -217,18 +196,17 @@ int kb_logit_fit(kb_logit *h)
         memset(h->weights, 0, h->order * sizeof *h->weights);
         loss = evaluate(h, h->weights);
     }
-    int steps = 0;
-    double decrement2;
-    while (steps < KB_LOGIT_MAX_STEPS && newton(h, &decrement2)
-           && decrement2 > 1e-16) {
+    for (int steps = 0; steps < KB_LOGIT_MAX_STEPS; steps++) {
+        double decrement2 = newton(h);
+        if (!(decrement2 > 1e-16 && isfinite(decrement2)))
+            return steps;
         if (decrement2 <= last_decrement2) {
             for (size_t i = 0; i < h->order; i++)
                 h->weights[i] -= h->step[i];
             return steps + 1;
         }
         if (!descend(h, decrement2, &loss))
-            break;
-        steps++;
+            return steps;
     }
-    return steps;
+    return KB_LOGIT_MAX_STEPS;
 }

@@ -1,6 +1,7 @@
 #include "bind_arg.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 size_t kb_bind_length(lua_State *L, int arg, size_t most)
@@ -59,9 +60,12 @@ static void refuse_unknown(lua_State *L, int arg, const struct kb_option *o)
         return;
     luaL_Buffer text;
     luaL_buffinit(L, &text);
-    for (const char *sep = ""; o->name; o++, sep = ", ") {
+    for (const char *sep = ""; o->name; o++) {
+        if (o->now)
+            continue;
         luaL_addstring(&text, sep);
         luaL_addstring(&text, o->name);
+        sep = ", ";
     }
     luaL_pushresult(&text);
     luaL_argerror(L, arg, lua_pushfstring(L, "unknown option '%s' (known: %s)",
@@ -117,6 +121,14 @@ static void read_option(lua_State *L, int arg, const struct kb_option *o)
     }
 }
 
+/* An option of the version before is taken for one version more. */
+static void tell_once(lua_State *L, const char *text)
+{
+    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, text))
+        fprintf(stderr, "kernelband: %s\n", text);
+    lua_pop(L, 1);
+}
+
 void kb_bind_options(lua_State *L, int arg, const struct kb_option *o)
 {
     if (lua_isnoneornil(L, arg))
@@ -124,8 +136,11 @@ void kb_bind_options(lua_State *L, int arg, const struct kb_option *o)
     luaL_checktype(L, arg, LUA_TTABLE);
     refuse_unknown(L, arg, o);
     for (; o->name; o++) {
-        if (lua_getfield(L, arg, o->name) != LUA_TNIL)      /* [.. value] */
+        if (lua_getfield(L, arg, o->name) != LUA_TNIL) {    /* [.. value] */
             read_option(L, arg, o);
+            if (o->now)
+                tell_once(L, o->now);
+        }
         lua_pop(L, 1);
     }
 }

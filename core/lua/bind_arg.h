@@ -30,6 +30,7 @@ struct kb_option {
     const char **text;          /* lives as long as the table */
     size_t *bytes;              /* of text; NULL: it must not hold a NUL */
     bool *flag;
+    const char *now;            /* of an old name: what is told, once */
 };
 
 /* Reads the options, ended by one without name, of the table at arg, which may

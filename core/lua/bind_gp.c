@@ -14,8 +14,6 @@
  *   g:forget(n)             all points learnt but the first n
  *   #g                      -> points learnt
  */
-#include <stdio.h>
-
 #include "bandit/gp.h"
 #include "bind_arg.h"
 
@@ -24,17 +22,6 @@ KB_CLASS(gp, kb_gp_free);
 static kb_gp *self(lua_State *L)
 {
     return kb_bind_self(L, 1, &kb_class_gp);
-}
-
-/* Options of the version before, for one version more. Each is told once. */
-static void tell_replaced(lua_State *L, const char *old, const char *now)
-{
-    if (lua_type(L, 2) != LUA_TTABLE || lua_getfield(L, 2, old) == LUA_TNIL)
-        return;
-    lua_pushfstring(L, "core.gp: option '%s' %s", old, now);
-    if (!luaL_getsubtable(L, LUA_REGISTRYINDEX, lua_tostring(L, -1)))
-        fprintf(stderr, "kernelband: %s\n", lua_tostring(L, -2));
-    lua_settop(L, 2);
 }
 
 static int gp_new(lua_State *L)
@@ -53,14 +40,13 @@ static int gp_new(lua_State *L)
         { .name = "mean", .number = &how.mean },
         { .name = "noise", .number = &how.noise },
         { .name = "signal", .number = &how.signal },
-        { .name = "scale", .number = &how.signal },
-        { .name = "kin", .number = &how.correlation },
-        { .name = "keep", .number = &keep }, { 0 }
+        { .name = "scale", .number = &how.signal,
+          .now = "core.gp: option scale is called signal now" },
+        { .name = "kin", .number = &how.correlation,
+          .now = "core.gp: option kin is called correlation now" },
+        { .name = "keep", .number = &keep,
+          .now = "core.gp: option keep does nothing any more: it was 0" }, { 0 }
     });
-    lua_settop(L, 2);
-    tell_replaced(L, "scale", "is called signal now");
-    tell_replaced(L, "kin", "is called correlation now");
-    tell_replaced(L, "keep", "does nothing any more: it was 0");
     kb_gp **slot = kb_bind_new(L, &kb_class_gp, 0);
     kb_status st = kb_gp_new(dim, rate, &how, slot);
     if (st == KB_EINVAL)

@@ -214,10 +214,10 @@ START_TEST(places_take_the_memory_of_what_was_learnt_not_of_what_may_be)
 }
 END_TEST
 
-/* Rows of 4 KiB: the last of these places find no room for theirs. */
+/* Rows of 320 numbers: the last of these places find no room for theirs. */
 START_TEST(a_place_without_room_for_its_row_is_forecast_the_same)
 {
-    enum { POINTS = 257, PLACES = KB_GP_KEPT_BYTES / 4096 + 2 };
+    enum { POINTS = 257, PLACES = KB_GP_KEPT_BYTES / (320 * 8) + 2 };
     struct kb_gp_options how = options();
     double mean[3], deviation[3];
     how.capacity = KB_GP_MAX_CAPACITY;
