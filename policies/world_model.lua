@@ -11,9 +11,8 @@
 -- every leaf is closed. A try under way counts as one that brought nothing.
 
 local function new(params, ctx)
-  local n, open = #ctx.strategies, ctx.open
-  local idle, gains = {}, {}
-  for i = 1, n do gains[i] = { n = 0, sum = 0 } end
+  local n, open, idle = #ctx.strategies, ctx.open, {}
+  local gains = ctx.core.ucb(n, { c = 0, prior_mean = params.hope, prior_pulls = params.trust })
   local policy = {}
 
   -- Tries of a kernel that brought nothing, by strategy.
@@ -22,18 +21,13 @@ local function new(params, ctx)
     return idle[kernel]
   end
 
-  local function gain(i)
-    local g = gains[i]
-    return (params.hope * params.trust + g.sum) / (params.trust + g.n)
-  end
-
   -- The best leaf among those with fewer than `limit` idle tries.
   local function leaf(limit)
     local parent, index, top = nil, nil, -math.huge
     for _, kernel in ipairs(ctx.pool) do
       local base, own = math.log(kernel.speedup), idle_of(kernel)
       for i = 1, n do
-        local value = base + gain(i)
+        local value = base + gains:mean(i)
         if value > top and (own[i] or 0) < limit and open(kernel, i) then
           parent, index, top = kernel, i, value
         end
@@ -53,13 +47,13 @@ local function new(params, ctx)
     if not parent then return nil end
     local own = idle_of(parent)
     own[i] = (own[i] or 0) + 1
-    return parent, i, { mean = gain(i) }
+    return parent, i, { mean = gains:mean(i) }
   end
 
   function policy.learn(pull)
     local parent, i, child = pull.parent, pull.strategy, pull.child
     local g = child and math.log(child.speedup / parent.speedup) or -params.hope
-    gains[i].n, gains[i].sum = gains[i].n + 1, gains[i].sum + math.max(-1, g)
+    gains:update(i, math.max(-1, g))
     if child and child.speedup_low > parent.speedup_high then idle_of(parent)[i] = 0 end
   end
 
