@@ -389,15 +389,15 @@ if wanted "product" and jobs > 0 and not mine then
   print "|---|---|---|---|---|---|"
   for n, gpu in ipairs(gpus) do
     local of = remember_searches(spaces[3 - n])
-    for _, left in ipairs { false, of } do
-      local policy, shares = kb.policy(default, left and { memory = left } or {}), { {}, {} }
+    for _, file in ipairs { false, of } do
+      local policy, shares = kb.policy(default, file and { memory = file } or {}), { {}, {} }
+      local name = file and gpus[3 - n] or "nothing"
       for seed = 1, seeds do
         local got = shares_of(spaces[n], policy, { 20, 60 }, seed)
         shares[1][seed], shares[2][seed] = got[1], got[2]
       end
-      print(("| %s | %s | %.3f | %.3f | %.3f | %.3f |"):format(gpu,
-            left and gpus[3 - n] or "nothing", core.stats.mean(shares[1]),
-            math.min(table.unpack(shares[1])),
+      print(("| %s | %s | %.3f | %.3f | %.3f | %.3f |"):format(gpu, name,
+            core.stats.mean(shares[1]), math.min(table.unpack(shares[1])),
             core.stats.mean(shares[2]), math.min(table.unpack(shares[2]))))
     end
     os.remove(of)

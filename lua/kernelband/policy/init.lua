@@ -184,11 +184,6 @@ local function copy(v)
   return out
 end
 
--- Engine kernels and the policy's copies of them, both ways. A kernel without
--- id has no other place than its own table.
-local vectors = { phi = true, rho = true, signature = true }       -- of numbers alone
-local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
-
 -- A kernel's table made with room for all that kernels have.
 local function shell(k)
   return {
@@ -200,38 +195,20 @@ local function shell(k)
   }
 end
 
+-- Engine kernels and the policy's copies of them, both ways. A kernel without
+-- id has no other place than its own table.
+local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
+
 local function mirror()
   local copies, originals, shared = {}, {}, {}
   local m = { originals = originals }
   local given = false                   -- the engine's tables are the policy's to keep
 
   -- Kernels share what says the kinds of their evidence, and so do the copies.
-  local function copy_kind(v)
-    local c = shared[v]
-    if not c then
-      c = copy(v)
-      shared[v] = c
-    end
-    return c
-  end
-
   local function copy_field(k, v)
-    if vectors[k] then return { table.unpack(v) } end
-    return kinds[k] and copy_kind(v) or copy(v)
-  end
-
-  local function fill(c, kernel)
-    if given then
-      for k in next, kinds do c[k] = copy_kind(c[k]) end
-      return
-    end
-    for k, v in next, kernel do
-      if type(v) ~= "table" then
-        c[k] = v
-      elseif k ~= "note" then
-        c[k] = copy_field(k, v)
-      end
-    end
+    if not kinds[k] then return (given or k == "note") and v or copy(v) end
+    shared[v] = shared[v] or copy(v)
+    return shared[v]
   end
 
   function m.copy_of(kernel)
@@ -240,7 +217,7 @@ local function mirror()
     if not c then
       kernel.note = kernel.note or {}
       c = shell(kernel)
-      fill(c, kernel)
+      for k, v in next, given and kinds or kernel do c[k] = copy_field(k, given and c[k] or v) end
       copies[kernel], originals[c] = c, kernel
     end
     return c
@@ -254,22 +231,14 @@ local function mirror()
 
   -- The parameters of a child are those of its pull: one table there, one here.
   function m.pull(pull)
-    local child = pull.child
-    if given then
-      pull.parent, pull.child, pull.terms = m.copy_of(pull.parent), m.copy_of(child),
-                                            copy(pull.terms)
-      return pull
-    end
-    local out = {}
+    local child, out = pull.child, given and pull or {}
+    local same = child and child.params == pull.params
     for k, v in next, pull do
       if k == "parent" or k == "child" then
-        v = m.copy_of(v)
-      elseif k == "params" and child and child.params == v then
-        v = m.copy_of(child).params
-      else
-        v = copy(v)
+        out[k] = m.copy_of(v)
+      elseif not given or k == "terms" then
+        out[k] = k == "params" and same and m.copy_of(child).params or copy(v)
       end
-      out[k] = v
     end
     return out
   end
