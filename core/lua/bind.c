@@ -215,12 +215,10 @@ int kb_bind_push_fields(lua_State *L, const struct kb_field *f,
 int luaopen_kernelband_core(lua_State *L)
 {
     static void (*const nouns[])(lua_State *) = {
-        kb_bind_rng,      kb_bind_ucb,     kb_bind_cluster, kb_bind_logit,
-        kb_bind_gp,       kb_bind_overtime,
-        kb_bind_stats,    kb_bind_device,  kb_bind_process,
-        kb_bind_store,    kb_bind_system,  kb_bind_compile,
-        kb_bind_http,     kb_bind_command, kb_bind_gzip,
-        kb_bind_markdown, kb_bind_serve,  
+        kb_bind_rng,      kb_bind_ucb,    kb_bind_cluster, kb_bind_logit,
+        kb_bind_gp,       kb_bind_stats,  kb_bind_overtime, kb_bind_device,
+        kb_bind_compile,  kb_bind_store,  kb_bind_process, kb_bind_system,
+        kb_bind_http,     kb_bind_serve,  kb_bind_gzip,    kb_bind_markdown,
     };
     lua_newtable(L);                                    /* [core] */
     kb_bind_class(L, &kb_class_block, NULL, NULL);

@@ -32,7 +32,6 @@ void kb_bind_gp(lua_State *L);
 void kb_bind_stats(lua_State *L);
 void kb_bind_overtime(lua_State *L);
 void kb_bind_device(lua_State *L);
-void kb_bind_command(lua_State *L);
 void kb_bind_http(lua_State *L);
 void kb_bind_gzip(lua_State *L);
 void kb_bind_compile(lua_State *L);
@@ -51,8 +50,7 @@ struct kb_class {
 };
 
 /* Those that more than one file knows. */
-extern const struct kb_class kb_class_buffers, kb_class_command,
-    kb_class_device, kb_class_http, kb_class_object;
+extern const struct kb_class kb_class_buffers, kb_class_device, kb_class_http;
 
 /* Defines kb_class_NAME, whose objects are freed by release. */
 #define KB_CLASS(name, release) KB_CLASS_OF(name, release, NULL)
@@ -100,6 +98,11 @@ int kb_bind_done(lua_State *L, kb_status status);
 /* [] -> [x]; returns 1. */
 int kb_bind_push_integer(lua_State *L, lua_Integer x);
 int kb_bind_push_number(lua_State *L, double x);
+
+/* Defines a function for Lua that pushes x, an expression in which L may be, by
+ * lua_pushinteger or another. */
+#define KB_GETTER(function, push, x)                                        \
+    static int function(lua_State *L) { push(L, x); return 1; }
 
 /* [t] -> [t]; t[key] = value. */
 void kb_bind_set_integer(lua_State *L, const char *key, lua_Integer value);

@@ -64,16 +64,10 @@ static int device_new(lua_State *L)
     return st ? kb_bind_fail_text(L, st, why) : 1;
 }
 
-static int device_language(lua_State *L)
-{
-    lua_pushstring(L, kb_device_language(luaL_checkstring(L, 1)));
-    return 1;
-}
+KB_GETTER(device_language, lua_pushstring,
+          kb_device_language(luaL_checkstring(L, 1)))
 
-static int device_gpus(lua_State *L)
-{
-    return kb_bind_push_integer(L, kb_cuda_count());
-}
+KB_GETTER(device_gpus, lua_pushinteger, kb_cuda_count())
 
 static int device_describe(lua_State *L)
 {
@@ -201,11 +195,7 @@ static int object_text(lua_State *L)
     return 1;
 }
 
-static int object_remarks(lua_State *L)
-{
-    lua_pushstring(L, check_object(L, 1)->remarks);
-    return 1;
-}
+KB_GETTER(object_remarks, lua_pushstring, check_object(L, 1)->remarks)
 
 static int object_facts(lua_State *L)
 {

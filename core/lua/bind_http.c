@@ -154,10 +154,7 @@ static int http_cancel(lua_State *L)
     return 1;
 }
 
-static int http_len(lua_State *L)
-{
-    return kb_bind_push_integer(L, (lua_Integer)kb_http_count(self(L)));
-}
+KB_GETTER(http_len, lua_pushinteger, (lua_Integer)kb_http_count(self(L)))
 
 void kb_bind_http(lua_State *L)
 {

@@ -1,115 +1,167 @@
-/* Lua face of child.h's workers and, on a worker's side, of frame.h.
+/* Lua face of child.h and, on a worker's side, of frame.h.
  *
- *   w = core.worker(argv)              -> worker | nil, text, code
- *     w:send(text)                     -> true | nil, text, code
- *     w:log()  w:pid()
- *     w:quit(timeout_ns)               -- lets an idle one end by itself
- *     w:receive()                      -> text | false: nothing yet
- *                                       | nil, text, "EWORKER": it is dead
+ *   c = core.command(request)  -> command | nil, text, code
+ *     request = { argv = { .. }, input =, timeout_ns =, max_bytes =,
+ *                 directory =, environment = { "K=V", .. }, worker = }
+ *     c:result()               -> false: it runs
+ *                               | { status =, signal =, output =, errors = } and,
+ *                                 of one that was killed, code = "ETIME" | "EFULL"
+ *     c:close()                -> the same of what it has said so far; what runs
+ *                                 is killed
+ *   one that is a worker answers frames until its stdin ends:
+ *     c:send(text)             -> true | nil, text, code
+ *     c:receive()              -> text | false: nothing yet
+ *                               | nil, text, "EWORKER": it is dead
+ *     c:log()                  -> the last it wrote to stderr
+ *     c:quit(timeout_ns)       -- lets an idle one end by itself
  *   core.wait(sources, timeout_ns)     -> indices of those that have something
  *                                       | nil, text, "ETIME" | "EINTR" | ..
- *     a source is a worker, a core.http or a core.command
+ *     a source is a command or a core.http
  *   ch = core.channel()                -- this process's own stdin and stdout
  *     ch:read()                        -> text | nil, text, "EEMPTY" at the end
  *     ch:write(text)                   -> true | nil, text, code
  */
-#include "bind_arg.h"
-
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bind_arg.h"
 #include "clock.h"
 #include "net/http.h"
 #include "system/child.h"
 #include "system/frame.h"
 #include "system/wait.h"
 
-enum { MAX_ARGS = 64, MAX_SOURCES = 4096 };
+enum { MAX_ENVIRONMENT = 4096, MAX_SOURCES = 4096 };
 
 struct channel {
     int in, out;
     struct kb_bytes frames;
 };
 
-KB_CLASS(worker, kb_child_free);
+KB_CLASS(command, kb_child_free);
 
-static kb_child *check_worker(lua_State *L)
+static kb_child *self(lua_State *L)
 {
-    return kb_bind_self(L, 1, &kb_class_worker);
+    return kb_bind_self(L, 1, &kb_class_command);
 }
 
-static int worker_new(lua_State *L)
+static int fail_start(lua_State *L, kb_status st,
+                      const struct kb_child_request *r)
 {
-    const char *argv[MAX_ARGS + 1] = { NULL };
-    struct kb_child_request request = { .argv = argv, .worker = true };
-    kb_bind_words(L, 1, "argv", argv, 1, MAX_ARGS);
-    kb_child **slot = kb_bind_new(L, &kb_class_worker, 0);
-    kb_status st = kb_child_start(&request, slot);
-    return st ? kb_bind_fail(L, st) : 1;
+    int error = errno;
+    lua_pushfstring(L, "%s cannot be started%s%s", r->argv[0],
+                    r->dir ? " in " : "", r->dir ? r->dir : "");
+    errno = error;
+    return kb_bind_fail_about(L, st, lua_tostring(L, -1));
 }
 
-static int worker_quit(lua_State *L)
+static int command_new(lua_State *L)
 {
-    lua_Integer ns = kb_bind_integer(L, 2, "timeout_ns", 0, INT64_MAX / 2);
-    kb_child_quit(kb_bind_take(L, 1, &kb_class_worker),
-                   kb_clock_now_ns() + ns);
-    return 0;
+    const char *argv[KB_CHILD_WORDS + 1];
+    const char *input = NULL;
+    struct kb_child_request r = {
+        .argv = argv, .max_bytes = 16 << 20, .timeout_ns = 600000000000
+    };
+    luaL_checktype(L, 1, LUA_TTABLE);
+    kb_bind_options(L, 1, (const struct kb_option[]) {
+        { .name = "argv" }, { .name = "environment" },
+        { .name = "directory", .text = &r.dir },
+        { .name = "input", .text = &input, .bytes = &r.input_bytes },
+        { .name = "max_bytes", .size = &r.max_bytes, .most = 1 << 30 },
+        { .name = "timeout_ns", .integer = &r.timeout_ns,
+          .most = INT64_MAX / 4 },
+        { .name = "worker", .flag = &r.worker }, { 0 }
+    });
+    r.input = input;
+    lua_getfield(L, 1, "argv");                         /* [t argv] */
+    kb_bind_words(L, 2, "'argv'", argv, 1, KB_CHILD_WORDS);
+    if (lua_getfield(L, 1, "environment") != LUA_TNIL) {    /* [t argv env] */
+        const char **env
+            = lua_newuserdatauv(L, (MAX_ENVIRONMENT + 1) * sizeof *env, 0);
+        kb_bind_words(L, 3, "'environment'", env, 0, MAX_ENVIRONMENT);
+        r.env = env;
+    }
+    kb_child **slot = kb_bind_new(L, &kb_class_command, 0);
+    kb_status st = kb_child_start(&r, slot);
+    return st ? fail_start(L, st, &r) : 1;
 }
 
-static int worker_send(lua_State *L)
+static int push_result(lua_State *L, const kb_child *c)
 {
-    size_t n;
-    kb_child *w = check_worker(L);
-    const char *text = luaL_checklstring(L, 2, &n);
-    return kb_bind_done(L, kb_child_send(w, text, n));
-}
-
-static int worker_log(lua_State *L)
-{
-    lua_pushstring(L, kb_child_look(check_worker(L)).errors);
+    struct kb_child_result r = kb_child_look(c);
+    lua_newtable(L);                                    /* [result] */
+    kb_bind_set_integer(L, "status", r.status);
+    if (r.signal)
+        kb_bind_set_integer(L, "signal", r.signal);
+    kb_bind_set_bytes(L, "output", r.output, r.output_bytes);
+    kb_bind_set_bytes(L, "errors", r.errors, r.errors_bytes);
+    if (r.result)
+        kb_bind_set_text(L, "code", kb_status_name(r.result));
     return 1;
 }
 
-static int worker_pid(lua_State *L)
+static int command_result(lua_State *L)
 {
-    return kb_bind_push_integer(L, kb_child_pid(check_worker(L)));
+    kb_child *c = self(L);
+    if (kb_child_done(c))
+        return push_result(L, c);
+    lua_pushboolean(L, 0);
+    return 1;
 }
 
-static int worker_receive(lua_State *L)
+static int command_close(lua_State *L)
 {
-    kb_child *w = check_worker(L);
+    push_result(L, self(L));
+    kb_child_free(kb_bind_take(L, 1, &kb_class_command));
+    return 1;
+}
+
+static int command_quit(lua_State *L)
+{
+    lua_Integer ns = kb_bind_integer(L, 2, "timeout_ns", 0, INT64_MAX / 2);
+    kb_child_quit(kb_bind_take(L, 1, &kb_class_command),
+                  kb_clock_now_ns() + ns);
+    return 0;
+}
+
+static int command_send(lua_State *L)
+{
     size_t n;
-    kb_status st = kb_child_listen(w);
+    kb_child *c = self(L);
+    const char *text = luaL_checklstring(L, 2, &n);
+    return kb_bind_done(L, kb_child_send(c, text, n));
+}
+
+KB_GETTER(command_log, lua_pushstring, kb_child_look(self(L)).errors)
+
+static int command_receive(lua_State *L)
+{
+    kb_child *c = self(L);
+    size_t n;
+    kb_status st = kb_child_listen(c);
     if (st == KB_EEMPTY) {
         lua_pushboolean(L, 0);
         return 1;
     }
     if (st)
         return kb_bind_fail(L, st);
-    const char *reply = kb_child_reply(w, &n);
+    const char *reply = kb_child_reply(c, &n);
     lua_pushlstring(L, reply, n);
-    kb_child_next(w);
+    kb_child_next(c);
     return 1;
 }
 
-/* The source at the top of the stack, or NULL when it is none. */
-static const struct kb_source_kind *kind_of(lua_State *L, void **object)
+/* The source at the top of the stack; raises when it is none. */
+static void read_source(lua_State *L, struct kb_source *s)
 {
-    static const struct {
-        const struct kb_class *c;
-        const struct kb_source_kind *kind;
-    } speakers[] = {
-        { &kb_class_worker, &kb_child_source },
-        { &kb_class_http, &kb_http_source },
-        { &kb_class_command, &kb_child_source },
-    };
-    for (size_t i = 0; i < sizeof speakers / sizeof *speakers; i++)
-        if (luaL_testudata(L, -1, speakers[i].c->type)) {
-            *object = kb_bind_self(L, lua_gettop(L), speakers[i].c);
-            return speakers[i].kind;
-        }
-    return NULL;
+    bool command = luaL_testudata(L, -1, kb_class_command.type) != NULL;
+    luaL_argcheck(L, command || luaL_testudata(L, -1, kb_class_http.type), 1,
+                  "each must be a command or a core.http");
+    s->kind = command ? &kb_child_source : &kb_http_source;
+    s->object = kb_bind_self(L, lua_gettop(L), command ? &kb_class_command
+                                                       : &kb_class_http);
 }
 
 static int wait_any(lua_State *L)
@@ -122,8 +174,7 @@ static int wait_any(lua_State *L)
         = lua_newuserdatauv(L, (count + 1) * KB_SOURCE_FDS * sizeof *scratch, 0);
     for (size_t i = 0; i < count; i++) {
         lua_geti(L, 1, (lua_Integer)i + 1);             /* [t timeout s p w] */
-        sources[i].kind = kind_of(L, &sources[i].object);
-        luaL_argcheck(L, sources[i].kind, 1, "each must be able to speak");
+        read_source(L, &sources[i]);
         lua_pop(L, 1);
     }
     if (timeout_ns > INT64_MAX / 2)
@@ -195,15 +246,15 @@ static int channel_write(lua_State *L)
 
 void kb_bind_process(lua_State *L)
 {
-    static const luaL_Reg worker_methods[] = {
-        { "quit", worker_quit }, { "send", worker_send },
-        { "receive", worker_receive },
-        { "log", worker_log }, { "pid", worker_pid }, { NULL, NULL }
+    static const luaL_Reg command_methods[] = {
+        { "result", command_result }, { "close", command_close },
+        { "send", command_send }, { "receive", command_receive },
+        { "log", command_log }, { "quit", command_quit }, { NULL, NULL }
     };
     static const luaL_Reg channel_methods[] = {
         { "read", channel_read }, { "write", channel_write }, { NULL, NULL }
     };
-    kb_bind_class(L, &kb_class_worker, worker_methods, worker_new);
+    kb_bind_class(L, &kb_class_command, command_methods, command_new);
     kb_bind_class(L, &kb_class_channel, channel_methods, channel_new);
     lua_pushcfunction(L, wait_any);
     lua_setfield(L, -2, "wait");

@@ -38,10 +38,7 @@ static int rng_new(lua_State *L)
     return 1;
 }
 
-static int rng_uniform(lua_State *L)
-{
-    return kb_bind_push_number(L, kb_rng_uniform(self(L)));
-}
+KB_GETTER(rng_uniform, lua_pushnumber, kb_rng_uniform(self(L)))
 
 static int rng_below(lua_State *L)
 {
@@ -50,10 +47,7 @@ static int rng_below(lua_State *L)
     return kb_bind_push_integer(L, (lua_Integer)kb_rng_below(r, (uint64_t)n));
 }
 
-static int rng_normal(lua_State *L)
-{
-    return kb_bind_push_number(L, kb_rng_normal(self(L)));
-}
+KB_GETTER(rng_normal, lua_pushnumber, kb_rng_normal(self(L)))
 
 static int rng_split(lua_State *L)
 {

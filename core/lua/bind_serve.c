@@ -52,15 +52,9 @@ static int serve_turn(lua_State *L)
     return kb_bind_done(L, st);
 }
 
-static int serve_port(lua_State *L)
-{
-    return kb_bind_push_integer(L, kb_serve_port(self(L)));
-}
-
-static int serve_requests(lua_State *L)
-{
-    return kb_bind_push_integer(L, (lua_Integer)kb_serve_requests(self(L)));
-}
+KB_GETTER(serve_port, lua_pushinteger, kb_serve_port(self(L)))
+KB_GETTER(serve_requests, lua_pushinteger,
+          (lua_Integer)kb_serve_requests(self(L)))
 
 void kb_bind_serve(lua_State *L)
 {

@@ -125,10 +125,8 @@ static int store_exec(lua_State *L)
     return kb_bind_push_integer(L, sqlite3_changes64(store));
 }
 
-static int store_last_id(lua_State *L)
-{
-    return kb_bind_push_integer(L, sqlite3_last_insert_rowid(self(L)));
-}
+KB_GETTER(store_last_id, lua_pushinteger,
+          sqlite3_last_insert_rowid(self(L)))
 
 static void push_row(lua_State *L, sqlite3_stmt *q)
 {

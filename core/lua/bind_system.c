@@ -32,24 +32,8 @@ static int done_path(lua_State *L, kb_status st, const char *path)
     return st ? kb_bind_fail_about(L, st, path) : kb_bind_done(L, KB_OK);
 }
 
-static int push_path(lua_State *L, kb_status st, const char *path,
-                     const char *what)
-{
-    if (st)
-        return kb_bind_fail_about(L, st, what);
-    lua_pushstring(L, path);
-    return 1;
-}
-
-static int now_ns(lua_State *L)
-{
-    return kb_bind_push_integer(L, kb_clock_now_ns());
-}
-
-static int wall_s(lua_State *L)
-{
-    return kb_bind_push_number(L, (double)kb_clock_wall_ns() / 1e9);
-}
+KB_GETTER(now_ns, lua_pushinteger, kb_clock_now_ns())
+KB_GETTER(wall_s, lua_pushnumber, (double)kb_clock_wall_ns() / 1e9)
 
 static int sleep_ns(lua_State *L)
 {
@@ -184,12 +168,21 @@ static int lock(lua_State *L)
     return st ? kb_bind_fail_about(L, st, path) : 1;
 }
 
-static int temp_dir(lua_State *L)
-{
-    char path[KB_HOST_PATH_BYTES];
-    return push_path(L, kb_files_temp_dir(path, sizeof path), path,
-                     "temporary folder");
-}
+/* Defines a function that returns the path that find gives. */
+#define PATH(function, find, what)                                           \
+    static int function(lua_State *L)                                        \
+    {                                                                        \
+        char path[KB_HOST_PATH_BYTES];                                       \
+        kb_status st = find(path, sizeof path);                              \
+        if (st)                                                              \
+            return kb_bind_fail_about(L, st, what);                          \
+        lua_pushstring(L, path);                                             \
+        return 1;                                                            \
+    }
+
+PATH(temp_dir, kb_files_temp_dir, "temporary folder")
+PATH(exe, kb_host_exe, "/proc/self/exe")
+PATH(lib_dir, kb_host_lib_dir, "lua/kernelband/init.lua")
 
 static int disk_free(lua_State *L)
 {
@@ -299,24 +292,7 @@ static int has_library(lua_State *L)
     return 1;
 }
 
-static int exe(lua_State *L)
-{
-    char path[KB_HOST_PATH_BYTES];
-    return push_path(L, kb_host_exe(path, sizeof path), path,
-                     "/proc/self/exe");
-}
-
-static int lib_dir(lua_State *L)
-{
-    char path[KB_HOST_PATH_BYTES];
-    return push_path(L, kb_host_lib_dir(path, sizeof path), path,
-                     "lua/kernelband/init.lua");
-}
-
-static int interrupts(lua_State *L)
-{
-    return kb_bind_push_integer(L, kb_interrupt_count());
-}
+KB_GETTER(interrupts, lua_pushinteger, kb_interrupt_count())
 
 void kb_bind_system(lua_State *L)                       /* [core] -> [core] */
 {

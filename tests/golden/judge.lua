@@ -103,7 +103,7 @@ end
 
 -- Requests and what comes: verdicts and reasons as they are, the keys of what is new.
 local function transcript(golden, title, argv, requests)
-  local process, out, known = assert(core.worker(argv)), { title }, {}
+  local process, out, known = assert(core.command { argv = argv, worker = true }), { title }, {}
   for _, request in ipairs(requests) do
     local text = type(request) == "string" and request or json.encode(request)
     out[#out + 1] = "> " .. golden.paths(#text < 200 and text or text:sub(1, 197) .. "...")

@@ -18,15 +18,14 @@
 #include "system/io.h"
 #include "system/toolkit.h"
 
-/* What the worker may take over the compile itself. */
-static const int64_t start_ns = 60000000000, slack_ns = 3000000000;
+/* What the worker may take over the compile itself, for its start above all. */
+static const int64_t slack_ns = 60000000000;
 
 struct kb_nvrtc {
     char exe[KB_NVRTC_PATH_BYTES], lib[KB_TOOLKIT_PATH],
          include[KB_TOOLKIT_PATH];
     char toolkit[2 * KB_NVRTC_PATH_BYTES + 256];  /* see struct kb_nvrtc_key */
     kb_child *worker;           /* NULL: it died */
-    bool ready;                 /* it has said so */
 };
 
 const char *kb_nvrtc_flags(void)
@@ -111,7 +110,6 @@ static void stop(kb_nvrtc *c)
     int saved = errno;
     kb_child_free(c->worker);
     c->worker = NULL;
-    c->ready = false;
     errno = saved;
 }
 
@@ -207,23 +205,23 @@ static kb_status send_request(kb_nvrtc *c, const struct kb_nvrtc_build *b)
     return st;
 }
 
-/* Sends the request. A worker found dead that once worked is replaced; one
- * that never did has left a sentence, which receive will read. */
+/* Sends the request. A worker found dead is replaced, once. */
 static kb_status ask(kb_nvrtc *c, const struct kb_nvrtc_build *b)
 {
-    kb_status st = c->worker ? KB_OK : start(c);
-    if (!st)
-        st = send_request(c, b);
-    if (st == KB_ESYS && errno == EPIPE && c->ready) {
-        stop(c);
-        st = start(c);
+    kb_status st = KB_ESYS;
+    errno = EPIPE;
+    for (int tries = 0; tries < 2 && st == KB_ESYS && errno == EPIPE; tries++) {
+        if (tries)
+            stop(c);
+        st = c->worker ? KB_OK : start(c);
         if (!st)
             st = send_request(c, b);
     }
-    if (!st || (st == KB_ESYS && errno == EPIPE))
+    if (!st)
         return KB_OK;
+    bool gone = st == KB_ETIME || (st == KB_ESYS && errno == EPIPE);
     stop(c);
-    return st == KB_ETIME ? KB_EWORKER : st;
+    return gone ? KB_EWORKER : st;
 }
 
 /* Printable text of at most cap, whatever the source made the compiler say. */
@@ -239,24 +237,6 @@ static void set_log(char *log, size_t cap, const char *text, size_t n)
     log[keep] = '\0';
     if (long_one)
         strcpy(log + keep, cut);
-}
-
-static kb_status await_ready(kb_nvrtc *c, char *log, size_t cap)
-{
-    size_t n = 0;
-    if (c->ready)
-        return KB_OK;
-    kb_status st = kb_child_await(c->worker, kb_clock_now_ns() + start_ns);
-    if (st)
-        return st;
-    const char *sentence = kb_child_reply(c->worker, &n);
-    if (n) {
-        set_log(log, cap, sentence, n);
-        return KB_ENODEV;
-    }
-    kb_child_next(c->worker);
-    c->ready = true;
-    return KB_OK;
 }
 
 /* Takes a reply apart; the log is set, and the cubin copied. */
@@ -290,10 +270,8 @@ static kb_status receive(kb_nvrtc *c, const struct kb_nvrtc_build *b,
                          char **cubin, size_t *n)
 {
     size_t bytes = 0;
-    kb_status st = await_ready(c, log, cap);
-    if (!st)
-        st = kb_child_await(c->worker,
-                            kb_clock_now_ns() + b->timeout_ns + slack_ns);
+    kb_status st = kb_child_await(c->worker, kb_clock_now_ns() + b->timeout_ns
+                                  + slack_ns);
     if (st) {
         stop(c);                /* what may still come is nobody's answer */
         return st == KB_ETIME ? KB_EWORKER : st;

@@ -196,6 +196,7 @@ static bool parse(const char *request, size_t n, int64_t *timeout_ns,
 struct server {
     struct nvrtc v;
     const char *lib, *include;
+    const char *why;            /* it cannot compile anything; NULL: it can */
 };
 
 /* It enters its jail and compiles nothing much, so that the pages a compile
@@ -260,6 +261,16 @@ static bool send_request(struct server *s, kb_child **hand,
     return false;
 }
 
+static kb_status reply_with(enum kb_nvrtc_code code, const char *sentence)
+{
+    struct kb_bytes t = { 0 };
+    kb_status st = say(&t, code, sentence)
+                 ? kb_frame_write(STDOUT_FILENO, t.at, t.used, INT64_MAX)
+                 : KB_ENOMEM;
+    kb_bytes_free(&t);
+    return st;
+}
+
 /* *hand gets the request; the next one gets ready meanwhile, and is *hand
  * afterwards. */
 static kb_status answer(struct server *s, kb_child **hand,
@@ -268,7 +279,6 @@ static kb_status answer(struct server *s, kb_child **hand,
     int64_t timeout_ns;
     const char *arch, *source;
     char sentence[160];
-    struct kb_bytes t = { 0 };
     if (!parse(request, n, &timeout_ns, &arch, &source)
         || !send_request(s, hand, request, n))
         return KB_EWORKER;
@@ -289,27 +299,25 @@ static kb_status answer(struct server *s, kb_child **hand,
     else
         snprintf(sentence, sizeof sentence, "the compiler was stopped (status "
                  "%d): it may use 8 GiB and 60 s of processor time", wstatus);
-    if (!say(&t, st == KB_ETIME ? KB_NVRTC_LATE : KB_NVRTC_REFUSED, sentence))
-        return KB_ENOMEM;
-    st = kb_frame_write(STDOUT_FILENO, t.at, t.used, INT64_MAX);
-    kb_bytes_free(&t);
-    return st;
+    return reply_with(st == KB_ETIME ? KB_NVRTC_LATE : KB_NVRTC_REFUSED,
+                      sentence);
 }
 
 static kb_status serve(struct server *s)
 {
     struct kb_bytes in = { 0 };
     kb_child *hand = NULL;
+    kb_status st = KB_OK;
     signal(SIGPIPE, SIG_IGN);
-    kb_status st = kb_frame_write(STDOUT_FILENO, "", 0, INT64_MAX);
     while (!st) {
         size_t n;
-        if (!hand)              /* the first, or no process was to be had */
+        if (!hand && !s->why)   /* the first, or no process was to be had */
             hand = start_child(s);
         st = kb_frame_read(STDIN_FILENO, &in);
         if (!st) {
             const char *request = (const char *)kb_frame_first(&in, &n);
-            st = answer(s, &hand, request, n);
+            st = s->why ? reply_with(KB_NVRTC_UNABLE, s->why)
+                        : answer(s, &hand, request, n);
             kb_frame_drop(&in);
         }
     }
@@ -326,7 +334,6 @@ int kb_nvrtc_main(int argc, char **argv)
     static const char devices[] = "CUDA_VISIBLE_DEVICES";
     struct server s = { 0 };
     struct kb_bytes t = { 0 };
-    const char *why = NULL;
     if (argc != 4 || argv[2][0] != '/') {
         fputs("kernelband _nvrtc LIB INCLUDE: what compiles CUDA sources; "
               "started by kernelband itself\n", stderr);
@@ -337,16 +344,11 @@ int kb_nvrtc_main(int argc, char **argv)
     setenv(devices, "", 1);
     if (!load(s.lib, &s.v)) {
         const char *said = dlerror();
-        why = said ? said : "it lacks functions of NVRTC";
+        s.why = said ? said : "it lacks functions of NVRTC";
     } else if (!translate(&s.v, empty_kernel, NULL, NULL, &t)
                || t.at[0] != KB_NVRTC_DONE) {
-        why = *s.v.missing ? s.v.missing
-            : t.used > 1 ? t.at + 1 : "it cannot compile an empty kernel";
-    }
-    if (why) {
-        kb_status st = kb_frame_write(STDOUT_FILENO, why, strlen(why),
-                                      INT64_MAX);
-        _exit(st ? 3 : 1);
+        s.why = *s.v.missing ? s.v.missing
+              : t.used > 1 ? t.at + 1 : "it cannot compile an empty kernel";
     }
     unsetenv(devices);          /* sources see no environment at all */
     kb_status st = serve(&s);

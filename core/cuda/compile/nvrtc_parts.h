@@ -1,7 +1,6 @@
 /* nvrtc_parts.h - what the files of nvrtc share. Nobody else includes it.
  *
- * The worker's first reply is empty when it is ready, or a sentence when it
- * cannot work. A request is int64_t timeout_ns, the arch, '\0', the source and
+ * A request is int64_t timeout_ns, the arch, '\0', the source and
  * '\0'. A reply is a byte, the code, then the log, '\0', and the cubin; that of
  * the forked child is passed on as it came.
  */
@@ -14,7 +13,8 @@ enum kb_nvrtc_code {
     KB_NVRTC_DONE = 'd',        /* log and cubin follow */
     KB_NVRTC_REFUSED = 'r',     /* log follows */
     KB_NVRTC_FORBIDDEN = 'f',   /* ptx.h: a sentence */
-    KB_NVRTC_UNABLE = 'u',      /* the jail or NVRTC failed; a sentence */
+    KB_NVRTC_UNABLE = 'u',      /* NVRTC is of no use or the jail failed; a
+                                 * sentence */
     KB_NVRTC_LATE = 'l'         /* killed at the deadline; a sentence */
 };
 

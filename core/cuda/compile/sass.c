@@ -1,6 +1,5 @@
 #include "sass.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 
 #include "clock.h"
 #include "system/files.h"
-#include "system/io.h"
 #include "system/process.h"
 #include "system/tool.h"
 
@@ -22,14 +20,10 @@ static kb_status write_file(const char *dir, const void *bytes, size_t n)
 {
     char path[PATH_BYTES + 16];
     snprintf(path, sizeof path, "%s/cubin", dir);
-    if (geteuid() == 0 && chmod(dir, 0755))
-        return KB_ESYS;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return KB_ESYS;
-    bool bad = kb_io_write(fd, bytes, n, INT64_MAX) != KB_OK
-            || (geteuid() == 0 && fchmod(fd, 0444));
-    return close(fd) || bad ? KB_ESYS : KB_OK;
+    kb_status st = kb_files_write(path, bytes, n);
+    if (!st && geteuid() == 0 && (chmod(dir, 0755) || chmod(path, 0444)))
+        st = KB_ESYS;
+    return st;
 }
 
 static kb_status print(const char *tool, const char *dir, char *text,

@@ -59,8 +59,8 @@ end
 function builders:offer(job)
   for _, slot in ipairs(self.slots) do
     if not slot.job then
-      slot.process = slot.process or core.worker { core.system.exe(), "worker", "--device",
-                                                   "builder" }
+      slot.process = slot.process or core.command {
+        argv = { core.system.exe(), "worker", "--device", "builder" }, worker = true }
       local sent = slot.process and slot.process:send(json.encode {
         op = "build", source = job.source, target = self.target })
       if not sent then

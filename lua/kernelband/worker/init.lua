@@ -100,8 +100,8 @@ local function retire(self, slot)
 end
 
 local function spawn(slot)
-  local process, why = core.worker(slot.argv or { core.system.exe(), "worker", "--device",
-                                                       slot.device })
+  local argv = slot.argv or { core.system.exe(), "worker", "--device", slot.device }
+  local process, why = core.command { argv = argv, worker = true }
   if not process then error("cannot start a worker: " .. why, 0) end
   return process
 end
