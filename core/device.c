@@ -145,24 +145,29 @@ static kb_status move(kb_buffers *b, size_t arg, void *host, bool in)
     return KB_OK;
 }
 
+/* The array in malloc'd memory, to be freed whatever comes. */
+static kb_status fetch(kb_buffers *b, size_t arg, void **out)
+{
+    const struct kb_arg *a = &b->arg[arg];
+    *out = malloc(a->count * kb_dtype_bytes(a->dtype));
+    return *out ? move(b, arg, *out, false) : KB_ENOMEM;
+}
+
 kb_status kb_buffers_mutate(kb_buffers *b, size_t arg, enum kb_mutant kind,
                             size_t from, size_t rows, size_t cols,
                             uint64_t seed, size_t *other)
 {
     assert(kb_is_array(b, arg, 0) && kb_is_array(b, from, 0));
     const struct kb_arg *a = &b->arg[arg], *f = &b->arg[from];
-    void *right = malloc(a->count * kb_dtype_bytes(a->dtype));
+    void *right = NULL, *input = NULL;
     void *wrong = malloc(a->count * kb_dtype_bytes(a->dtype));
-    void *input = malloc(f->count * kb_dtype_bytes(f->dtype));
-    struct kb_mutation m = { .kind = kind, .dtype = a->dtype, .n = a->count,
-        .input = input, .input_dtype = f->dtype, .input_n = f->count,
-        .rows = rows, .cols = cols, .seed = seed };
-    kb_status st = right && wrong && input ? KB_OK : KB_ENOMEM;
-    if (!st)
-        st = move(b, arg, right, false);
+    kb_status st = wrong ? fetch(b, arg, &right) : KB_ENOMEM;
     if (!st && kind == KB_MUTANT_COPY)
-        st = move(b, from, input, false);
+        st = fetch(b, from, &input);
     if (!st) {
+        struct kb_mutation m = { .kind = kind, .dtype = a->dtype,
+            .n = a->count, .input = input, .input_dtype = f->dtype,
+            .input_n = f->count, .rows = rows, .cols = cols, .seed = seed };
         *other = kb_mutant_make(wrong, right, &m);
         st = move(b, arg, wrong, true);
     }
@@ -191,8 +196,8 @@ kb_status kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
 {
     assert(kb_is_array(b, arg, 0) && kb_is_given(b, arg));
     const struct kb_arg *a = &b->arg[arg];
-    void *host = malloc(a->count * kb_dtype_bytes(a->dtype));
-    kb_status st = host ? move(b, arg, host, false) : KB_ENOMEM;
+    void *host;
+    kb_status st = fetch(b, arg, &host);
     if (!st) {
         kb_tensor_nudge(host, a->count, a->dtype,
                         2 * kb_dtype_roundoff(dtype), seed);
@@ -208,26 +213,22 @@ kb_status kb_buffers_spread(kb_buffers *b, size_t arg, kb_buffers *want,
 {
     uint64_t n = b->arg[arg].count;
     kb_buffers *const all[] = { base ? base : b, want, near };
-    double *x[3] = { NULL };
+    void *x[3] = { NULL };
     kb_status st = b->arg[arg].dtype == KB_F64 ? KB_OK : KB_ENODEV;
-    for (size_t k = 0; k < 3 && !st; k++) {
-        if (arg >= all[k]->args || all[k]->arg[arg].count != n)
-            st = KB_EINVAL;
-        else if (all[k]->arg[arg].dtype != KB_F64)
-            st = KB_ENODEV;
-        else if (!(x[k] = malloc(n * sizeof **x)))
-            st = KB_ENOMEM;
-        else
-            st = move(all[k], arg, x[k], false);
-    }
+    for (size_t k = 0; k < 3 && !st; k++)
+        st = arg >= all[k]->args || all[k]->arg[arg].count != n ? KB_EINVAL
+           : all[k]->arg[arg].dtype != KB_F64 ? KB_ENODEV
+           : fetch(all[k], arg, &x[k]);
+    double *scale = x[0], *right = x[1], *other = x[2];
     for (uint64_t i = 0; i < n && !st; i++) {
-        double more = times * fabs(x[2][i] - x[1][i]) / kb_bound_per_scale(bound);
+        double more = times * fabs(other[i] - right[i])
+                    / kb_bound_per_scale(bound);
         if (base)
-            x[0][i] = fmax(fabs(x[0][i]), fabs(x[1][i]));
-        x[0][i] += isfinite(more) ? more : 0;
+            scale[i] = fmax(fabs(scale[i]), fabs(right[i]));
+        scale[i] += isfinite(more) ? more : 0;
     }
     if (!st)
-        st = move(b, arg, x[0], true);
+        st = move(b, arg, scale, true);
     for (size_t k = 0; k < 3; k++)
         free(x[k]);
     return st;

@@ -286,10 +286,9 @@ static kb_status explain(cuda_buffers *b, size_t arg, kb_buffers *want,
         st = get(scale, arg, 0, out->first_bad, &s);
     if (st)
         return st;
-    double k = fmin(8 * sqrt(bound->reduction), bound->reduction);
     s = fmax(isfinite(s) ? fabs(s) : 0, fabs(out->want));
     out->limit = bound->exact ? 0 : 4 * bound->u_out * fabs(out->want)
-               + bound->c2 * k * bound->u_acc * s + bound->tiny;
+               + kb_bound_per_scale(bound) * s + bound->tiny;
     return KB_OK;
 }
 

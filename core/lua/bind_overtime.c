@@ -13,7 +13,6 @@
  * one thread that runs it.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -69,26 +68,17 @@ static void expired(int signal)
     errno = before;
 }
 
-static void forked(void)
-{
-    it.made = 0, it.armed = 0;          /* timers stay with the parent */
-}
-
+/* For this process: timers stay with the parent, and what it forks has no Lua. */
 static void make(void)
 {
-    static int asked;
     struct sigaction act = { .sa_handler = expired, .sa_flags = SA_RESTART };
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
                               .sigev_signo = SIGVTALRM };
     event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
     sigemptyset(&act.sa_mask);
-    it.made = -1;
-    if (!asked && pthread_atfork(NULL, NULL, forked))
-        return;
-    asked = 1;
-    if (sigaction(SIGVTALRM, &act, NULL) == 0
-        && timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &it.timer) == 0)
-        it.made = 1;
+    bool made = sigaction(SIGVTALRM, &act, NULL) == 0
+        && timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &it.timer) == 0;
+    it.made = made ? 1 : -1;
 }
 
 static int begin(lua_State *L)

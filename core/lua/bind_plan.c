@@ -6,9 +6,11 @@
  *                      { kind = "int", value = 7 } } }, .. },
  *     scratch = { { dtype = "f32", count = n }, .. } }
  */
-#include "bind_device.h"
-
+#include <math.h>
 #include <string.h>
+
+#include "bind_arg.h"
+#include "bind_device.h"
 
 enum { MAX_LAUNCHES = 16, MAX_SCRATCH = 8 };
 
@@ -32,15 +34,13 @@ static lua_Integer field(lua_State *L, const char *key, lua_Integer least,
 
 static void read_three(lua_State *L, const char *key, uint32_t out[3])
 {
-    if (lua_getfield(L, -1, key) != LUA_TTABLE)         /* [.. t list] */
-        luaL_error(L, "launch plan: %s is missing", key);
+    double v[3];
+    lua_getfield(L, -1, key);                           /* [.. t list] */
+    kb_bind_vector(L, lua_gettop(L), 3, 0x7fffffff, v);
     for (int i = 0; i < 3; i++) {
-        lua_geti(L, -1, i + 1);                         /* [.. t list v] */
-        lua_Integer v = luaL_optinteger(L, -1, 1);
-        if (v < 1 || v > 0x7fffffff)
+        if (v[i] < 1 || v[i] != floor(v[i]))
             luaL_error(L, "launch plan: %s is out of range", key);
-        out[i] = (uint32_t)v;
-        lua_pop(L, 1);
+        out[i] = (uint32_t)v[i];
     }
     lua_pop(L, 1);
 }
@@ -72,10 +72,8 @@ static void read_pass(lua_State *L, void *to, lua_Integer i)
     static const char *const kinds[] = { "arg", "scratch", "int", NULL };
     struct kb_launch *l = to;
     lua_getfield(L, -1, "kind");                        /* [.. t kind] */
-    int kind = luaL_checkoption(L, -1, NULL, kinds);
+    l->arg[i].kind = (unsigned)luaL_checkoption(L, -1, NULL, kinds);
     lua_pop(L, 1);
-    l->arg[i].kind = kind == 0 ? KB_PASS_ARG
-                   : kind == 1 ? KB_PASS_SCRATCH : KB_PASS_INTEGER;
     if (l->arg[i].kind == KB_PASS_INTEGER)
         l->arg[i].value = field(L, "value", LUA_MININTEGER, LUA_MAXINTEGER);
     else

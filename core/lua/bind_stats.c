@@ -64,18 +64,18 @@ static int stats_quantile(lua_State *L)
 
 static int stats_paired(lua_State *L)
 {
+#define F(member) KB_FIELD(struct kb_paired, member)
+    static const struct kb_field fields[] = {
+        F(estimate), F(low), F(high), F(confidence), F(n), { 0 }
+    };
+#undef F
     size_t n;
     double confidence = lua_isnoneornil(L, 2) ? 0.95 : check_share(L, 2);
     double *x = copy_list(L, KB_SAMPLE_MAX_PAIRS, &n);      /* [.. tmp] */
     struct kb_paired r;
     if (kb_sample_paired(x, n, confidence, &r))
         return luaL_argerror(L, 2, "a confidence of 0 or 1 is not to be had");
-    lua_createtable(L, 0, 6);                               /* [.. tmp t] */
-    kb_bind_set_number(L, "estimate", r.estimate);
-    kb_bind_set_number(L, "low", r.low);
-    kb_bind_set_number(L, "high", r.high);
-    kb_bind_set_number(L, "confidence", r.confidence);
-    kb_bind_set_integer(L, "n", (lua_Integer)r.n);
+    kb_bind_push_fields(L, fields, &r);                     /* [.. tmp t] */
     kb_bind_set_text(L, "method", kb_paired_method_name(r.method));
     return 1;
 }

@@ -82,7 +82,7 @@ local until_ns = core.system.now_ns() + math.floor(seconds * 1e9)
 while core.system.now_ns() < until_ns do
   local text = damaged(kinds[1 + rng:below(#kinds)]())
   if rng:below(4) == 0 then
-    text = core.gzip(text, 1)
+    text = core.gzip(text)
     if rng:below(2) == 0 then text = damaged(text) end
   end
   assert(core.system.write_file(file, text))

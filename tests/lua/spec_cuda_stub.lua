@@ -169,8 +169,8 @@ t.test("things of two devices do not go together", function()
 end)
 
 t.test("why there are no counters is told to the end of the sentence", function()
-  local plan = { launches = { { kernel = "scale", grid = { 1 }, block = { 32 }, shared = 0,
-    args = { { kind = "arg", index = 1 }, { kind = "arg", index = 2 },
+  local plan = { launches = { { kernel = "scale", grid = { 1, 1, 1 }, block = { 32, 1, 1 },
+    shared = 0, args = { { kind = "arg", index = 1 }, { kind = "arg", index = 2 },
              { kind = "arg", index = 3 } } } }, scratch = {} }
   local d <close> = assert(core.device "cuda:0")
   local o <close> = assert(d:build { source = baseline, entry = "scale", args = args,

@@ -30,7 +30,7 @@ struct kb_nvrtc {
 
 const char *kb_nvrtc_flags(void)
 {
-    return "-std=c++17 --ptxas-options=-v";
+    return KB_NVRTC_STANDARD " " KB_NVRTC_RESOURCES;
 }
 
 /* Where it lies ---------------------------------------------------------------- */
@@ -60,23 +60,18 @@ static bool take(const char *path, const char *root, void *arg)
  * /usr/include. */
 static bool ask_linker(kb_nvrtc *c)
 {
-    char root[KB_TOOLKIT_PATH];
+    char path[KB_TOOLKIT_PATH], root[KB_TOOLKIT_PATH];
     struct link_map *map = NULL;
     void *lib = kb_toolkit_open("nvrtc", RTLD_LAZY | RTLD_LOCAL);
-    if (!lib)
-        return false;
-    bool good = dlinfo(lib, RTLD_DI_LINKMAP, &map) == 0
-             && realpath(map->l_name, root);
-    dlclose(lib);
+    bool good = lib && dlinfo(lib, RTLD_DI_LINKMAP, &map) == 0
+             && realpath(map->l_name, path);
+    if (lib)
+        dlclose(lib);
     if (!good)
         return false;
-    char path[KB_TOOLKIT_PATH];
-    memcpy(path, root, sizeof path);
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(root, '/');
-        if (slash)
-            *slash = '\0';
-    }
+    strcpy(root, path);
+    for (int up = 0; up < 2 && strrchr(root, '/'); up++)
+        *strrchr(root, '/') = '\0';
     good = take(path, root, c);
     if (good && !c->include[0])
         (void)has_headers("/usr", "include", c->include);
@@ -246,21 +241,17 @@ static kb_status read_reply(const char *reply, size_t n, char *log, size_t cap,
     const char *end = n > 1 ? memchr(reply + 1, '\0', n - 1) : NULL;
     if (!end)
         return KB_EWORKER;
+    const size_t bytes = n - (size_t)(end + 1 - reply);
+    const kb_status st = -reply[0];
     set_log(log, cap, reply + 1, (size_t)(end - reply - 1));
-    if (reply[0] == KB_NVRTC_UNABLE)
-        return KB_ENODEV;
-    if (reply[0] == KB_NVRTC_FORBIDDEN)
-        return KB_EDENIED;
-    if (reply[0] == KB_NVRTC_LATE)
-        return KB_ETIME;
-    size_t bytes = n - (size_t)(end + 1 - reply);
-    if (reply[0] != KB_NVRTC_DONE || bytes == 0)
+    if (st == KB_ENODEV || st == KB_EDENIED || st == KB_ETIME)
+        return st;
+    if (st || bytes == 0)
         return KB_EBUILD;
     char *copy = malloc(bytes);
     if (!copy)
         return KB_ENOMEM;
-    memcpy(copy, end + 1, bytes);
-    *cubin = copy;
+    *cubin = memcpy(copy, end + 1, bytes);
     *cubin_bytes = bytes;
     return KB_OK;
 }

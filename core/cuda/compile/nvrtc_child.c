@@ -76,11 +76,10 @@ static bool load(const char *path, struct nvrtc *v)
                                       sizeof calls / sizeof *calls, v);
 }
 
-/* What goes back: a code and a sentence. */
-static bool say(struct kb_bytes *t, enum kb_nvrtc_code code,
-                const char *sentence)
+/* What goes back: a status and a sentence. */
+static bool say(struct kb_bytes *t, kb_status st, const char *sentence)
 {
-    const char first = (char)code;
+    const char first = (char)-st;
     t->used = 0;
     return kb_bytes_add(t, &first, 1) == KB_OK
         && kb_bytes_add(t, sentence, strlen(sentence) + 1) == KB_OK;
@@ -100,20 +99,19 @@ static const char *forbidden(const struct nvrtc *v, program p)
     return why;
 }
 
-/* The code, the log and, when all went well, the cubin. */
+/* The status, the log and, when all went well, the cubin. */
 static bool collect(const struct nvrtc *v, program p, int rc, struct kb_bytes *t)
 {
     size_t log = 0, cubin = 0;
     const char *why = rc ? NULL : forbidden(v, p);
     if (why)
-        return say(t, KB_NVRTC_FORBIDDEN, why);
+        return say(t, KB_EDENIED, why);
     if (v->log_size(p, &log) || (!rc && v->cubin_size(p, &cubin)))
-        return say(t, KB_NVRTC_REFUSED, v->error(rc));
+        return say(t, KB_EBUILD, v->error(rc));
     t->used = 0;
     if (kb_bytes_reserve(t, 1 + log + 1 + cubin) || v->log(p, t->at + 1))
         return false;
-    t->at[0] = rc == ERROR_INVALID_OPTION ? KB_NVRTC_UNABLE
-             : rc ? KB_NVRTC_REFUSED : KB_NVRTC_DONE;
+    t->at[0] = rc == ERROR_INVALID_OPTION ? -KB_ENODEV : rc ? -KB_EBUILD : KB_OK;
     t->at[1 + log] = '\0';
     size_t at = 1 + strlen(t->at + 1) + 1;      /* of the cubin */
     if (!rc && v->cubin(p, t->at + at))
@@ -126,13 +124,8 @@ static bool translate(const struct nvrtc *v, const char *source,
                       const char *arch, const char *include, struct kb_bytes *t)
 {
     char which[64], dir[KB_NVRTC_PATH_BYTES + 24], cccl[sizeof dir + 8];
-    const char *option[16];
-    char fixed[256], *word, *rest = NULL;
-    int n = 0;
-    snprintf(fixed, sizeof fixed, "%s", kb_nvrtc_flags());
-    for (word = strtok_r(fixed, " ", &rest); word;
-         word = strtok_r(NULL, " ", &rest))
-        option[n++] = word;
+    const char *option[5] = { KB_NVRTC_STANDARD, KB_NVRTC_RESOURCES };
+    int n = 2;
     if (arch) {
         snprintf(which, sizeof which, "-arch=%s", arch);
         option[n++] = which;
@@ -146,7 +139,7 @@ static bool translate(const struct nvrtc *v, const char *source,
     program p = NULL;
     int rc = v->create(&p, source, "kernel.cu", 0, NULL, NULL);
     if (rc)
-        return say(t, KB_NVRTC_UNABLE, v->error(rc));
+        return say(t, KB_ENODEV, v->error(rc));
     bool good = collect(v, p, v->compile(p, n, option), t);
     v->destroy(&p);
     return good;
@@ -226,7 +219,7 @@ static int compile(void *arg)
     if (st) {
         snprintf(sentence, sizeof sentence, "the compiler's jail: %s (%s)",
                  kb_status_text(st), strerror(why));
-        good = say(&t, KB_NVRTC_UNABLE, sentence);
+        good = say(&t, KB_ENODEV, sentence);
     } else {
         good = translate(&s->v, source, arch, !*s->include ? NULL
                          : rooted ? "/" : s->include, &t);
@@ -261,12 +254,11 @@ static bool send_request(struct server *s, kb_child **hand,
     return false;
 }
 
-static kb_status reply_with(enum kb_nvrtc_code code, const char *sentence)
+static kb_status reply_with(kb_status st, const char *sentence)
 {
     struct kb_bytes t = { 0 };
-    kb_status st = say(&t, code, sentence)
-                 ? kb_frame_write(STDOUT_FILENO, t.at, t.used, INT64_MAX)
-                 : KB_ENOMEM;
+    st = say(&t, st, sentence)
+       ? kb_frame_write(STDOUT_FILENO, t.at, t.used, INT64_MAX) : KB_ENOMEM;
     kb_bytes_free(&t);
     return st;
 }
@@ -299,8 +291,7 @@ static kb_status answer(struct server *s, kb_child **hand,
     else
         snprintf(sentence, sizeof sentence, "the compiler was stopped (status "
                  "%d): it may use 8 GiB and 60 s of processor time", wstatus);
-    return reply_with(st == KB_ETIME ? KB_NVRTC_LATE : KB_NVRTC_REFUSED,
-                      sentence);
+    return reply_with(st == KB_ETIME ? KB_ETIME : KB_EBUILD, sentence);
 }
 
 static kb_status serve(struct server *s)
@@ -316,7 +307,7 @@ static kb_status serve(struct server *s)
         st = kb_frame_read(STDIN_FILENO, &in);
         if (!st) {
             const char *request = (const char *)kb_frame_first(&in, &n);
-            st = s->why ? reply_with(KB_NVRTC_UNABLE, s->why)
+            st = s->why ? reply_with(KB_ENODEV, s->why)
                         : answer(s, &hand, request, n);
             kb_frame_drop(&in);
         }
@@ -346,7 +337,7 @@ int kb_nvrtc_main(int argc, char **argv)
         const char *said = dlerror();
         s.why = said ? said : "it lacks functions of NVRTC";
     } else if (!translate(&s.v, empty_kernel, NULL, NULL, &t)
-               || t.at[0] != KB_NVRTC_DONE) {
+               || t.at[0] != KB_OK) {
         s.why = *s.v.missing ? s.v.missing
               : t.used > 1 ? t.at + 1 : "it cannot compile an empty kernel";
     }

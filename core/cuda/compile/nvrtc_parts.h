@@ -1,22 +1,20 @@
 /* nvrtc_parts.h - what the files of nvrtc share. Nobody else includes it.
  *
- * A request is int64_t timeout_ns, the arch, '\0', the source and
- * '\0'. A reply is a byte, the code, then the log, '\0', and the cubin; that of
- * the forked child is passed on as it came.
+ * A request is int64_t timeout_ns, the arch, '\0', the source and '\0'. A reply
+ * is a byte, the status without its sign, then the log or a sentence, '\0', and
+ * of KB_OK the cubin; that of the forked child is passed on as it came:
+ *   EBUILD  NVRTC refused the source, or was killed for what it used
+ *   EDENIED ptx.h refused it
+ *   ENODEV  NVRTC is of no use, or the jail failed
+ *   ETIME   killed at the deadline
  */
 #ifndef KB_NVRTC_PARTS_H
 #define KB_NVRTC_PARTS_H
 
 #include "nvrtc.h"
 
-enum kb_nvrtc_code {
-    KB_NVRTC_DONE = 'd',        /* log and cubin follow */
-    KB_NVRTC_REFUSED = 'r',     /* log follows */
-    KB_NVRTC_FORBIDDEN = 'f',   /* ptx.h: a sentence */
-    KB_NVRTC_UNABLE = 'u',      /* NVRTC is of no use or the jail failed; a
-                                 * sentence */
-    KB_NVRTC_LATE = 'l'         /* killed at the deadline; a sentence */
-};
+#define KB_NVRTC_STANDARD  "-std=c++17"
+#define KB_NVRTC_RESOURCES "--ptxas-options=-v"
 
 /* What a cubin depends on. Files of the cache hold it whole and are compared
  * with it, so a collision of names is a miss and not a wrong cubin. */
