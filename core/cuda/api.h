@@ -23,8 +23,7 @@ struct cu_uuid { unsigned char bytes[16]; };
 
 enum {
     CU_OK = 0, CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100,
-    CU_INVALID_IMAGE = 200, CU_NO_BINARY_FOR_GPU = 209, CU_NOT_READY = 600,
-    CU_TOO_MANY_RESOURCES = 701, CU_DRIVER_MISMATCH = 803
+    CU_INVALID_IMAGE = 200, CU_NOT_READY = 600, CU_DRIVER_MISMATCH = 803
 };
 
 enum {                          /* CUdevice_attribute */
@@ -36,8 +35,8 @@ enum {                          /* CUdevice_attribute */
 };
 
 enum {                          /* CUfunction_attribute */
-    CU_FUNC_MAX_THREADS = 0, CU_FUNC_SHARED = 1, CU_FUNC_LOCAL = 3,
-    CU_FUNC_REGISTERS = 4, CU_FUNC_MAX_DYNAMIC_SHARED = 8
+    CU_FUNC_MAX_THREADS = 0, CU_FUNC_REGISTERS = 4,
+    CU_FUNC_MAX_DYNAMIC_SHARED = 8
 };
 
 enum { CU_STREAM_NON_BLOCKING = 1, CU_LIMIT_PERSISTING_L2 = 6 };
@@ -58,7 +57,6 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_LIMIT_PERSISTING_L2 = 6 };
     X(CtxSetCurrent, cuCtxSetCurrent, (cu_context))                           \
     X(CtxSetLimit, cuCtxSetLimit, (int, size_t))                              \
     X(CtxResetPersistingL2, cuCtxResetPersistingL2Cache, (void))              \
-    X(MemGetInfo, cuMemGetInfo_v2, (size_t *, size_t *))                      \
     X(MemAlloc, cuMemAlloc_v2, (cu_pointer *, size_t))                        \
     X(MemFree, cuMemFree_v2, (cu_pointer))                                    \
     X(MemcpyHtoD, cuMemcpyHtoD_v2, (cu_pointer, const void *, size_t))        \

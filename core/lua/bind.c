@@ -161,37 +161,6 @@ int kb_bind_push_number(lua_State *L, double x)
     return 1;
 }
 
-void kb_bind_set_integer(lua_State *L, const char *key, lua_Integer value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, key);
-}
-
-void kb_bind_set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
-void kb_bind_set_text(lua_State *L, const char *key, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
-}
-
-void kb_bind_set_bytes(lua_State *L, const char *key, const char *value,
-                       size_t n)
-{
-    lua_pushlstring(L, value ? value : "", n);
-    lua_setfield(L, -2, key);
-}
-
-void kb_bind_set_flag(lua_State *L, const char *key, bool value)
-{
-    lua_pushboolean(L, value);
-    lua_setfield(L, -2, key);
-}
-
 int kb_bind_push_fields(lua_State *L, const struct kb_field *f,
                         const void *object)
 {

@@ -104,13 +104,9 @@ int kb_bind_push_number(lua_State *L, double x);
 #define KB_GETTER(function, push, x)                                        \
     static int function(lua_State *L) { push(L, x); return 1; }
 
-/* [t] -> [t]; t[key] = value. */
-void kb_bind_set_integer(lua_State *L, const char *key, lua_Integer value);
-void kb_bind_set_number(lua_State *L, const char *key, double value);
-void kb_bind_set_text(lua_State *L, const char *key, const char *value);
-void kb_bind_set_bytes(lua_State *L, const char *key, const char *value,
-                       size_t n);
-void kb_bind_set_flag(lua_State *L, const char *key, bool value);
+/* [t] -> [t]; t[key] = what push, lua_pushinteger or another, makes of the rest. */
+#define KB_SET(L, key, push, ...)                                           \
+    (push(L, __VA_ARGS__), lua_setfield(L, -2, key))
 
 /* A member of a structure of C, of one of the types below. */
 struct kb_field {

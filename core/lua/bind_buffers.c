@@ -328,7 +328,7 @@ static int push_comparison(lua_State *L, const struct kb_compare *r)
 #undef F
     kb_bind_push_fields(L, fields, r);                  /* [.. t] */
     if (r->first_bad != SIZE_MAX)                       /* from 0, as in C */
-        kb_bind_set_integer(L, "first_bad", (lua_Integer)r->first_bad);
+        KB_SET(L, "first_bad", lua_pushinteger, (lua_Integer)r->first_bad);
     return 1;
 }
 

@@ -248,7 +248,7 @@ static int program_profile(lua_State *L)
     lua_newtable(L);                                    /* [p set t] */
     for (size_t i = 0; i < n; i++)
         if (metric[i].present)
-            kb_bind_set_number(L, metric[i].name, metric[i].value);
+            KB_SET(L, metric[i].name, lua_pushnumber, metric[i].value);
     return 1;
 }
 

@@ -111,16 +111,16 @@ static void push_headers(lua_State *L, const struct kb_http_answer *a)
 static void push_answer(lua_State *L, const struct kb_http_answer *a)
 {
     lua_newtable(L);                                    /* [answer] */
-    kb_bind_set_integer(L, "status", a->status);
-    kb_bind_set_integer(L, "version", a->version);
-    kb_bind_set_bytes(L, "body", a->body, a->body_bytes);
-    kb_bind_set_number(L, "total_s", a->total_s);
+    KB_SET(L, "status", lua_pushinteger, a->status);
+    KB_SET(L, "version", lua_pushinteger, a->version);
+    KB_SET(L, "body", lua_pushlstring, a->body, a->body_bytes);
+    KB_SET(L, "total_s", lua_pushnumber, a->total_s);
     if (a->first_s >= 0)
-        kb_bind_set_number(L, "first_s", a->first_s);
+        KB_SET(L, "first_s", lua_pushnumber, a->first_s);
     if (a->result) {
-        kb_bind_set_text(L, "text", a->text);
-        kb_bind_set_text(L, "code", kb_status_name(a->result));
-        kb_bind_set_text(L, "reason", a->reason);
+        KB_SET(L, "text", lua_pushstring, a->text);
+        KB_SET(L, "code", lua_pushstring, kb_status_name(a->result));
+        KB_SET(L, "reason", lua_pushstring, a->reason);
     }
     push_headers(L, a);
 }

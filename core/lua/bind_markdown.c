@@ -40,9 +40,9 @@ static int code_blocks(lua_State *L)
     for (int found = 0; at && found < MOST_BLOCKS; at = after(at)) {
         if (cmark_node_get_type(at) == CMARK_NODE_CODE_BLOCK) {
             lua_newtable(L);                            /* [.. list block] */
-            kb_bind_set_text(L, "text", cmark_node_get_literal(at));
-            kb_bind_set_integer(L, "first", cmark_node_get_start_line(at));
-            kb_bind_set_integer(L, "last", cmark_node_get_end_line(at));
+            KB_SET(L, "text", lua_pushstring, cmark_node_get_literal(at));
+            KB_SET(L, "first", lua_pushinteger, cmark_node_get_start_line(at));
+            KB_SET(L, "last", lua_pushinteger, cmark_node_get_end_line(at));
             lua_rawseti(L, -2, ++found);
         }
     }

@@ -92,13 +92,13 @@ static int push_result(lua_State *L, const kb_child *c)
 {
     struct kb_child_result r = kb_child_look(c);
     lua_newtable(L);                                    /* [result] */
-    kb_bind_set_integer(L, "status", r.status);
+    KB_SET(L, "status", lua_pushinteger, r.status);
     if (r.signal)
-        kb_bind_set_integer(L, "signal", r.signal);
-    kb_bind_set_bytes(L, "output", r.output, r.output_bytes);
-    kb_bind_set_bytes(L, "errors", r.errors, r.errors_bytes);
+        KB_SET(L, "signal", lua_pushinteger, r.signal);
+    KB_SET(L, "output", lua_pushlstring, r.output, r.output_bytes);
+    KB_SET(L, "errors", lua_pushlstring, r.errors, r.errors_bytes);
     if (r.result)
-        kb_bind_set_text(L, "code", kb_status_name(r.result));
+        KB_SET(L, "code", lua_pushstring, kb_status_name(r.result));
     return 1;
 }
 

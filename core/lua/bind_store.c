@@ -138,13 +138,13 @@ static void push_row(lua_State *L, sqlite3_stmt *q)
         case SQLITE_NULL:
             break;
         case SQLITE_INTEGER:
-            kb_bind_set_integer(L, name, sqlite3_column_int64(q, c));
+            KB_SET(L, name, lua_pushinteger, sqlite3_column_int64(q, c));
             break;
         case SQLITE_FLOAT:
-            kb_bind_set_number(L, name, sqlite3_column_double(q, c));
+            KB_SET(L, name, lua_pushnumber, sqlite3_column_double(q, c));
             break;
         default:
-            kb_bind_set_bytes(L, name, sqlite3_column_blob(q, c),
+            KB_SET(L, name, lua_pushlstring, sqlite3_column_blob(q, c),
                               (size_t)sqlite3_column_bytes(q, c));
         }
     }

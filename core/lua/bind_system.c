@@ -253,7 +253,7 @@ static void set_cpu_name(lua_State *L)
         ;
     if (f)
         fclose(f);
-    kb_bind_set_text(L, "cpu", name);
+    KB_SET(L, "cpu", lua_pushstring, name);
 }
 
 static int host(lua_State *L)
@@ -268,17 +268,18 @@ static int host(lua_State *L)
     lua_setfield(L, -2, "kernel");
     lua_pushfstring(L, "glibc %s", gnu_get_libc_version());
     lua_setfield(L, -2, "libc");
-    kb_bind_set_text(L, "compiler", __VERSION__);
-    kb_bind_set_text(L, "sqlite", sqlite3_libversion());
-    kb_bind_set_integer(L, "cores", sysconf(_SC_NPROCESSORS_ONLN));
-    kb_bind_set_integer(L, "usable_cores", CPU_COUNT(&set));
-    kb_bind_set_integer(L, "landlock_abi", kb_jail_landlock_abi());
-    kb_bind_set_flag(L, "seccomp", prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0);
-    kb_bind_set_flag(L, "root", geteuid() == 0);
+    KB_SET(L, "compiler", lua_pushstring, __VERSION__);
+    KB_SET(L, "sqlite", lua_pushstring, sqlite3_libversion());
+    KB_SET(L, "cores", lua_pushinteger, sysconf(_SC_NPROCESSORS_ONLN));
+    KB_SET(L, "usable_cores", lua_pushinteger, CPU_COUNT(&set));
+    KB_SET(L, "landlock_abi", lua_pushinteger, kb_jail_landlock_abi());
+    bool seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    KB_SET(L, "seccomp", lua_pushboolean, seccomp);
+    KB_SET(L, "root", lua_pushboolean, geteuid() == 0);
     bool counts = kb_perf_open(0, &perf) == KB_OK;
-    kb_bind_set_flag(L, "perf", counts);
+    KB_SET(L, "perf", lua_pushboolean, counts);
     if (!counts)
-        kb_bind_set_text(L, "perf_error", strerror(errno));
+        KB_SET(L, "perf_error", lua_pushstring, strerror(errno));
     kb_perf_close(&perf);
     return 1;
 }

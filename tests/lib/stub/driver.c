@@ -381,14 +381,6 @@ cu_result cuCtxResetPersistingL2Cache(void)
     return CU_OK;
 }
 
-cu_result cuMemGetInfo_v2(size_t *left, size_t *total)
-{
-    ENTER(true);
-    *left = memory_bytes - held_bytes;
-    *total = memory_bytes;
-    return CU_OK;
-}
-
 cu_result cuMemAlloc_v2(cu_pointer *out, size_t bytes)
 {
     size_t i = 0;
