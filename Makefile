@@ -48,6 +48,9 @@ INJECT_C := core/cuda/inject/inject.c $(CUPTI_C) core/cuda/counters/cupti_sets.c
             core/cuda/inject/activity.c core/system/toolkit.c core/system/host.c core/kb.c
 INJECT   := $(if $(filter $(CUPTI_C),$(ABSENT)),,$(B)/libkb_inject.so)
 
+# The jail of a Python child: a library as well, and one without a sanitizer.
+JAIL    := $(B)/libkb_jail.so
+
 SRC     := $(filter-out core/main.c core/cuda/inject/inject.c $(ABSENT),$(wildcard core/*.c core/*/*.c core/*/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/c/%.c,$(B)/tests/%,$(wildcard tests/c/check_*.c))
@@ -62,7 +65,7 @@ KB      := $(B)/kernelband
 .SECONDARY:
 .PHONY: all check graph count faults soak soak-aa memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
         uninstall clean
-all: $(KB) $(INJECT)
+all: $(KB) $(INJECT) $(JAIL)
 
 $(KB): $(B)/core/main.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
@@ -94,6 +97,9 @@ $(B)/tests/%: $(B)/tests/c/%.o $(B)/libkernelband.a
 $(B)/libkb_inject.so: $(INJECT_C:%.c=$(B)/pic/%.o)
 	$(Q)$(CC) $(ALL_LD) -shared -o $@ $^ -ldl -lpthread
 
+$(JAIL): $(B)/pic/core/system/jail.o
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-rpath,'$$ORIGIN' -o $@ $^ $(shell $(PKG) --libs libseccomp)
+
 # cupti_profiler_host.h includes <string>, which C does not have.
 $(CUPTI_C:%.c=$(B)/%.o) $(INJECT_C:%.c=$(B)/pic/%.o): HEADERS := -isystem $(B)/shim \
   $(if $(CUPTI),-isystem $(dir $(CUPTI))) -isystem $(CUDA)/include
@@ -106,7 +112,7 @@ $(B)/core/cuda/kit.o: core/cuda/judge.h core/cuda/kit.cu
 
 $(B)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_C) $(HEADERS) -fPIC -c -o $@ $<
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_C)) $(HEADERS) -fPIC -c -o $@ $<
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -239,7 +245,7 @@ bundle-run: all
 	$(Q)$(CC) $(ALL_LD) -Wl,-rpath,'$$ORIGIN/../lib',--disable-new-dtags \
 	  -o $(BUNDLE)/bin/kernelband $(B)/core/main.o $(B)/libkernelband.a $(LIBS)
 	$(Q)strip --strip-debug $(BUNDLE)/bin/kernelband
-	$(Q)for f in $(INJECT); do cp $$f $(BUNDLE)/lib/ && strip --strip-debug $(BUNDLE)/lib/libkb_inject.so; done
+	$(Q)for f in $(INJECT) $(JAIL); do cp $$f $(BUNDLE)/lib/ && strip --strip-debug $(BUNDLE)/lib/$$(basename $$f); done
 	$(Q)if [ "$(WITH_CUDA)" != no ] && [ -e $(CUDA)/lib64/libnvrtc.so ]; then \
 	  mkdir -p $(BUNDLE)/cuda/lib && cp -RL $(CUDA)/include $(BUNDLE)/cuda/ && \
 	  cp -L $(CUDA)/lib64/libnvrtc.so.1[23] $(CUDA)/lib64/libnvrtc-builtins.so.1[23].* \
@@ -261,7 +267,7 @@ DOCS  = man/man1/kernelband.1 bash-completion/completions/kernelband zsh/site-fu
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)
 	install -m 755 $(KB) $(DESTDIR)$(PREFIX)/bin/kernelband
-	for f in $(INJECT); do install -m 755 $$f $(SHARE)/; done
+	for f in $(INJECT) $(JAIL); do install -m 755 $$f $(SHARE)/; done
 	cp -R lua strategies policies examples $(SHARE)/
 	@set -e; for d in $(DOCS); do f=$(DESTDIR)$(PREFIX)/share/$$d; install -d "$$(dirname "$$f")"; \
 	  case $$d in man/*) k=man ;; bash*) k=bash ;; *) k=zsh ;; esac; \

@@ -31,6 +31,8 @@ enum {
              | LANDLOCK_ACCESS_FS_EXECUTE,
     FS_WRITE = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE
              | LANDLOCK_ACCESS_FS_MAKE_REG,
+    FS_USE   = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR
+             | LANDLOCK_ACCESS_FS_WRITE_FILE,
     FS_ABI1  = (1 << 13) - 1,
     FS_REFER = 1 << 13,                 /* ABI 2 */
     FS_TRUNC = 1 << 14,                 /* ABI 3 */
@@ -113,7 +115,12 @@ static kb_status allow(int ruleset, const char *path, uint64_t access)
     return rc ? KB_ESYS : KB_OK;
 }
 
-kb_status kb_jail_files(const char *const *read, const char *const *write)
+struct trees {
+    const char *const *path;
+    uint64_t access;
+};
+
+static kb_status restrict_to(const struct trees *trees, size_t n)
 {
     int abi = kb_jail_landlock_abi();
     if (abi < 1)
@@ -124,20 +131,33 @@ kb_status kb_jail_files(const char *const *read, const char *const *write)
         .handled_access_net = abi >= 4 ? NET_TCP : 0,
         .scoped = abi >= 6 ? SCOPES : 0
     };
-    uint64_t rw = FS_READ | FS_WRITE | (attr.handled_access_fs & FS_TRUNC);
     int set = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
     if (set < 0)
         return KB_ESYS;
     kb_status st = KB_OK;
-    for (; !st && read && *read; read++)
-        st = allow(set, *read, FS_READ);
-    for (; !st && write && *write; write++)
-        st = allow(set, *write, rw);
+    for (size_t i = 0; i < n; i++)
+        for (const char *const *p = trees[i].path; !st && p && *p; p++)
+            st = allow(set, *p, trees[i].access & attr.handled_access_fs);
     if (!st && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
                 || syscall(SYS_landlock_restrict_self, set, 0)))
         st = KB_ESYS;
     kb_io_close(&set);
     return st;
+}
+
+kb_status kb_jail_files(const char *const *read, const char *const *write)
+{
+    struct trees trees[] = { { read, FS_READ },
+                             { write, FS_READ | FS_WRITE | FS_TRUNC } };
+    return restrict_to(trees, 2);
+}
+
+kb_status kb_jail_trees(const char *const *read, const char *const *use,
+                        const char *const *own)
+{
+    struct trees trees[] = { { read, FS_READ }, { use, FS_USE | FS_TRUNC },
+                             { own, FS_ABI1 | FS_REFER | FS_TRUNC } };
+    return restrict_to(trees, 3);
 }
 
 /* What a candidate may do: these calls, with any arguments, and those of
@@ -169,6 +189,12 @@ static const char *const build_denied[] = {
     "request_key", "mount", "umount2", "unshare", "setns", "pivot_root",
     "kexec_load", "init_module", "finit_module", "userfaultfd",
     "io_uring_setup", "open_by_handle_at", "memfd_create", NULL
+};
+
+/* What an interpreter may not. */
+static const char *const group_denied[] = {
+    "setsid", "setpgid", "tkill", "pidfd_send_signal", "pidfd_getfd", "ptrace",
+    "unshare", "setns", "mount", "bpf", NULL
 };
 
 static bool add_rule(scmp_filter_ctx f, uint32_t action, const char *call,
@@ -216,14 +242,48 @@ static bool allow_kernel(scmp_filter_ctx f, bool load)
     return good;
 }
 
+/* Nor what its first or second argument says is done to another process. */
+static bool deny_group(scmp_filter_ctx f)
+{
+#define OTHER(arg, self) SCMP_CMP64(arg, SCMP_CMP_NE, self)
+    uint64_t own = (uint64_t)getpid();
+    uint32_t fails = SCMP_ACT_ERRNO(EPERM), ends = SCMP_ACT_KILL_PROCESS;
+    const struct {
+        const char *call;
+        uint32_t action;
+        struct scmp_arg_cmp only;
+    } rules[] = {
+        { "kill", fails, OTHER(0, own) },   { "tgkill", fails, OTHER(0, own) },
+        { "rt_sigqueueinfo", fails, OTHER(0, own) },
+        { "rt_tgsigqueueinfo", fails, OTHER(0, own) },
+        { "process_vm_readv", fails, OTHER(0, own) },
+        { "process_vm_writev", fails, OTHER(0, own) },
+        { "prlimit64", fails, OTHER(0, 0) },
+        { "ioprio_set", fails, OTHER(1, 0) },
+        { "sched_setaffinity", fails, OTHER(0, 0) },
+        { "sched_setattr", ends, OTHER(0, 0) },
+        { "sched_setparam", ends, OTHER(0, 0) },
+        { "sched_setscheduler", ends, OTHER(0, 0) },
+        { "setpriority", ends, OTHER(1, 0) },
+    };
+#undef OTHER
+    bool good = add_calls(f, fails, group_denied)
+             /* what it computes with is as fast as outside */
+             && !seccomp_attr_set(f, SCMP_FLTATR_CTL_SSB, 1);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && good; i++)
+        good = add_rule(f, rules[i].action, rules[i].call, 1, &rules[i].only);
+    return good;
+}
+
 kb_status kb_jail_calls(enum kb_jail_calls which)
 {
-    bool build = which == KB_JAIL_BUILD;
-    scmp_filter_ctx f = seccomp_init(build ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
+    bool build = which == KB_JAIL_BUILD, group = which == KB_JAIL_GROUP;
+    scmp_filter_ctx f = seccomp_init(build || group ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
     if (!f)
         return KB_ENOMEM;
     int rc = 0;
     bool good = build ? add_calls(f, SCMP_ACT_ERRNO(EPERM), build_denied)
+              : group ? deny_group(f)
               : allow_kernel(f, which == KB_JAIL_LOAD);
     if (good && (rc = seccomp_load(f)))
         errno = -rc;

@@ -32,7 +32,9 @@ struct kb_jail_limits {         /* 0: as inherited, save file_bytes */
 enum kb_jail_calls {
     KB_JAIL_BUILD,  /* a compiler: no sockets, tracing, mounts, keys */
     KB_JAIL_LOAD,   /* a kernel's process while it loads the candidate */
-    KB_JAIL_RUN     /* after that: memory, self-signals, exit */
+    KB_JAIL_RUN,    /* after that: memory, self-signals, exit */
+    KB_JAIL_GROUP   /* an interpreter: it stays in its process group, and leaves
+                     * other processes alone */
 };
 
 KB_MUST_USE kb_status kb_jail_limit(const struct kb_jail_limits *limits);
@@ -47,7 +49,16 @@ KB_MUST_USE kb_status kb_jail_user(void);
 KB_MUST_USE kb_status kb_jail_files(const char *const *read,
                                     const char *const *write);
 
-/* A call outside LOAD or RUN raises SIGSYS (si_syscall names it); one outside
+/* The same for an interpreter, as libkb_jail.so has it: in use, files may be
+ * written and none made, as in /dev; in own, files and folders as it likes. */
+KB_MUST_USE kb_status kb_jail_trees(const char *const *read,
+                                    const char *const *use,
+                                    const char *const *own);
+
+/* In a group that can be killed whole, setsid and setpgid fail with EPERM. So
+ * does what reads, signals or changes another process, but its priority: who
+ * lowers that is killed, as nothing else shows that it was tried. A call
+ * outside LOAD or RUN raises SIGSYS (si_syscall names it); one outside
  * BUILD fails with EPERM. */
 KB_MUST_USE kb_status kb_jail_calls(enum kb_jail_calls which);
 

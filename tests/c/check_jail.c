@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -680,6 +681,59 @@ START_TEST(a_kernel_may_end_itself)
 }
 END_TEST
 
+static int stays_in_its_group(void)
+{
+    cpu_set_t all;
+    EXPECT(sched_getaffinity(0, sizeof all, &all) == 0);
+    EXPECT(kb_jail_calls(KB_JAIL_GROUP) == KB_OK);
+    EXPECT(setsid() == -1 && errno == EPERM);
+    EXPECT(setpgid(0, 0) == -1 && errno == EPERM);
+    EXPECT(kill(getppid(), 0) == -1 && errno == EPERM);
+    EXPECT(kill(-1, 0) == -1 && errno == EPERM);
+    EXPECT(sched_setaffinity(getppid(), sizeof all, &all) == -1);
+    EXPECT(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL) == -1);
+    EXPECT(kill(getpid(), 0) == 0);
+    EXPECT(sched_setaffinity(0, sizeof all, &all) == 0);
+    EXPECT(setpriority(PRIO_PROCESS, 0, 1) == 0);
+    return 0;
+}
+
+static int slows_its_parent(void)
+{
+    EXPECT(kb_jail_calls(KB_JAIL_GROUP) == KB_OK);
+    setpriority(PRIO_PROCESS, (id_t)getppid(), getpriority(PRIO_PROCESS, 0));
+    return __LINE__;
+}
+
+START_TEST(an_interpreter_leaves_others_alone)
+{
+    holds(stays_in_its_group);
+    int wstatus = wstatus_of(slows_its_parent);
+    ck_assert(WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGSYS);
+}
+END_TEST
+
+static int owns_a_folder(void)
+{
+    const char *const use[] = { outside, NULL }, *const own[] = { inside, NULL };
+    char a[96], b[96];
+    snprintf(a, sizeof a, "%s/a", inside);
+    snprintf(b, sizeof b, "%s/a/b", inside);
+    EXPECT(kb_jail_trees(NULL, use, own) == KB_OK);
+    EXPECT(mkdir(a, 0700) == 0 && mkdir(b, 0700) == 0 && rmdir(b) == 0);
+    EXPECT(opened(outside, O_WRONLY) == 0);
+    snprintf(b, sizeof b, "%s/c", dir);
+    EXPECT(mkdir(b, 0700) == -1 && errno == EACCES);
+    return 0;
+}
+
+START_TEST(folders_are_made_where_they_are_its_own)
+{
+    if (!no_landlock(1))
+        holds(owns_a_folder);
+}
+END_TEST
+
 START_TEST(calls_have_names)
 {
     char *name = kb_jail_call_name(SYS_openat);
@@ -698,6 +752,7 @@ static Suite *tests(void)
     tcase_add_loop_test(t, files, 0, 9);
     tcase_add_test(t, no_landlock_is_enodev);
     tcase_add_test(t, an_ordinary_user_is_jailed_too);
+    tcase_add_test(t, folders_are_made_where_they_are_its_own);
     tcase_add_loop_test(t, limits, 0, 6);
     suite_add_tcase(s, t);
 
@@ -712,6 +767,7 @@ static Suite *tests(void)
     tcase_add_loop_test(t, every_call_is_as_the_table_says, 0, 2);
     tcase_add_test(t, loading_opens_nothing_for_writing);
     tcase_add_test(t, a_kernel_may_end_itself);
+    tcase_add_test(t, an_interpreter_leaves_others_alone);
     tcase_add_test(t, calls_have_names);
     suite_add_tcase(s, t);
     return s;
