@@ -32,10 +32,12 @@ class Checks:
         self.stale = ()
 
     def verify(self, shown, op, **request):
+        """What the reference says of what was shown. Files that read where no one wrote fault by
+        chance: it is asked twice, and not for float64 the second time."""
         for last in (False, True):
             try:
                 compared = self.reference.begin(op, leaves=shown.get("leaves"), file=self.file,
-                                                **request)
+                                                exact=not last, **request)
                 self.forget_shown()     # some ms, while the last is compared
                 r = compared()
                 break
@@ -45,19 +47,25 @@ class Checks:
                 if last or self.reference.pid is not None:
                     raise Lost("launch_failed", "the reference: " + e.args[1],
                                *e.args[2:]) from None
-                self.revive()               # files that read where no one wrote fault by chance
+                self.revive()
         if r.get("wrong"):
             raise Lost("wrong", str(r["wrong"])[:500], r.get("path"), r.get("share"))
         if shown.get("beyond") and not r.get("beyond"):
             raise Lost("wrong", "it writes outside of what it was given")
         return r
 
-    def verify_shape(self, child, s, seed, runs):
+    def tell(self, where, told):
+        for what, paths in told.items():
+            self.told.setdefault(what, set()).update("%s of %s" % (p, where) for p in paths[:8])
+
+    def verify_shape(self, child, s, seed, runs, part=False):
+        """The results of a call; part: of what is too large for a second look, a part."""
         i, late = str(s["i"]), None
-        what = {"seed": seed, "show": secret(), "poisons": self.poisons, "runs": runs}
+        what = {"seed": seed, "show": secret(), "poisons": self.poisons, "runs": runs,
+                "part": part}
         expected = self.reference.begin("expect", **what)
         try:
-            shown = self.shown_by(child, "show", seed=what["show"])
+            shown = self.shown_by(child, "show", seed=what["show"], part=part)
         finally:
             try:
                 expected()
@@ -78,6 +86,8 @@ class Checks:
                 pass
             raise
         settled()
+        if s["baseline"] and not part:
+            self.tell("shape " + i, r["told"])
         for key in ("count", "chance", "allowed"):
             s[key] = s.get(key, 0) + r[key]
         return r
@@ -89,21 +99,19 @@ class Checks:
         odd, even = self.poisons
         unknown = []
         for seed, poison in ((first, odd), (first, even), (secret(), odd)):
-            def test():
-                return self.shown_by(child, "test", seed=seed, poison=poison,
-                                     room="tests" in self.room)
-            shown = self.patient(test if poison == odd and seed == first else
-                                 lambda: self.beside(test), 0, child)
+            shown = self.patient(lambda: self.shown_by(child, "test", seed=seed, poison=poison),
+                                 child)
             if not shown.get("launches") and not baseline:
                 raise Lost("cheated", "no Triton kernel ran")
-            r = self.patient(lambda: self.beside(lambda: self.verify_tests(shown, seed, baseline)),
-                             idle=child)
+            r = self.patient(lambda: self.verify_tests(shown, seed, baseline), child)
             total["elements"] += r["count"]
             total["left_to_chance"] += r["chance"]
             total["allowed"] += r["allowed"]
             unknown += [p for p in r["undetermined"] if p not in unknown]
             total["worst_share_of_bound"] = max(total["worst_share_of_bound"], r["worst"] or 0)
             total["launches"] += int(shown.get("launches") or 0)
+            if baseline:
+                self.tell("the tests", r["told"])
         unknown = self.ignore.get("tests", []) + unknown
         if unknown:
             total["ignored"] = unknown[:32]
@@ -115,8 +123,7 @@ class Checks:
             ignore = self.ignore.get("tests", [])
             try:
                 return self.verify(shown, "verify_tests", seed=seed, poisons=self.poisons,
-                                   ignore=ignore, allow=self.allow.get("tests"),
-                                   room="tests" in self.room)
+                                   ignore=ignore, allow=self.allow.get("tests"))
             except Lost as e:
                 if not baseline or e.args[0] != "wrong" or len(e.args) < 4 or not e.args[2] \
                         or len(ignore) + 1 >= len(shown["leaves"]):
@@ -125,9 +132,8 @@ class Checks:
 
     def first_calls(self, child, s):
         """A timed shape's inputs, and what a call takes, roughly."""
-        both, firsts = (self.reference, child), {}
-        self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes,
-                      "room": self.has_room(s["i"])}
+        both, firsts = self.both(child, s), {}
+        self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes}
         prepare = {"seed": s["seed"]}
         self.patient(lambda: together(*((who, "shape", self.shape) for who in both)))
         together(*((who, "prepare", prepare) for who in both))
@@ -141,6 +147,11 @@ class Checks:
         s["first"] = max(1.0, float(firsts[child]["ns"]))
         s["baseline_first"] = max(1.0, float(firsts[self.reference]["ns"]))
         s["host"] = max(float(r["host"]) for r in firsts.values())
+
+    def both(self, child, s):
+        """Who comes first: the candidate, in every second pair of processes."""
+        both = (self.reference, child)
+        return both[::-1] if s.get("pair", 0) % 2 else both
 
     def check_shape(self, child, s, baseline):
         """A timed shape's results, compared."""
@@ -158,10 +169,10 @@ class Checks:
         if s["chance"] and s["chance"] >= s["count"] > 0:
             raise Lost("wrong", "the untouched file gives nothing that it would give again")
 
-    def learn_shape(self, child, s, seed, runs):
+    def learn_shape(self, child, s, seed, runs, part=False):
         for _ in range(8):
             try:
-                return self.verify_shape(child, s, seed, runs)
+                return self.verify_shape(child, s, seed, runs, part)
             except Lost as e:
                 if e.args[0] != "wrong" or len(e.args) < 4 or not e.args[2]:
                     raise

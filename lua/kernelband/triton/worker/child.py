@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 import tempfile
+import traceback
 import types
 
 from .frames import read_frame, write_frame
@@ -14,30 +15,43 @@ from .frames import read_frame, write_frame
 LACKING = "more memory than is free"
 
 
-def child_main(make, scratch, cache, requests, replies):
-    os.setsid()
+class Refusal(Exception):
+    """(verdict, why): what a file is asked for and does not have."""
+
+
+def settle_in(scratch, requests, replies):
+    """A process of its own group, with its two pipes, a log and nothing else open."""
+    os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     os.chdir(scratch)
-    log = os.open(scratch + "/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0), os.dup2(log, 1), os.dup2(log, 2)
     # What is kept is above what the parent has, but for what it was itself given.
-    requests, replies = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200) for fd in (requests, replies))
-    os.closerange(3, min(requests, replies))
+    pipes = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200) for fd in (requests, replies)]
     for fd in map(int, os.listdir("/proc/self/fd")):
-        if fd > 2 and fd not in (requests, replies):
+        if fd > 2 and fd not in pipes:
             os.closerange(fd, fd + 1)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as f:
+            f.write("1000")                 # not our parent is to go for what this one takes
+    except OSError:
+        pass
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 30, 2 << 30))
-    for name in ("HOME", "TMPDIR"):
-        os.environ[name] = scratch
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 30, 8 << 30))
+    os.environ.update(HOME=scratch, TMPDIR=scratch)
     tempfile.tempdir = scratch
+    return pipes
+
+
+def child_main(make, scratch, cache, requests, replies):
+    requests, replies = settle_in(scratch, requests, replies)
     os.environ["TRITON_CACHE_DIR"] = cache
-    sys.modules["__main__"] = types.ModuleType("__main__")
     runner = make()
     for name in [n for n in sys.modules if n.split(".")[0] == __package__]:
         del sys.modules[name]               # what judges a file is none of its modules
+    sys.modules["__main__"] = types.ModuleType("__main__")
     while True:
         request = read_frame(requests)
         try:
@@ -52,16 +66,11 @@ def child_main(make, scratch, cache, requests, replies):
         write_frame(replies, reply)
 
 
-class Refusal(Exception):
-    pass
-
-
 def lacked_memory(reply):
     return reply.get("error") == "launch_failed" and LACKING in str(reply.get("text"))
 
 
 def explain(e):
-    import traceback
     text = "%s: %s" % (type(e).__name__, str(e).strip()[:1500])
     here = os.path.dirname(__file__)
     at = [f for f in traceback.extract_tb(e.__traceback__) if os.path.dirname(f.filename) != here]

@@ -1,4 +1,5 @@
-"""Children as their parent has them: started, asked, killed."""
+"""Children as their parent has them: started, asked, killed as a group."""
+import fcntl
 import os
 import shutil
 import signal
@@ -12,39 +13,66 @@ from .runner import Runner
 from .scout import Scout
 
 CALL_S = 60                 # deadline of one command to a child
-NONSENSE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
-MOVED = "it gave a process that is not its own another priority or other processors"
-SWEEP_S = 5                 # of waiting for what was killed
-hopeless = set()            # pids that did not end in that time: the driver keeps a process, as it
+REAP_S = 5                  # of waiting for what was killed: the driver keeps a process, as it
                             # may while a kernel hangs
+NONSENSE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 
 
 class Redraw(Exception):
     """The inputs of timed shapes are to be drawn otherwise."""
 
 
+class Busy(Exception):
+    """Other sessions have the GPU: no verdict on anyone."""
+
+
 class Lost(Exception):
     """A child that died, hung or broke the protocol: (verdict, reason)."""
 
 
-class Suspicion(Lost):
-    """What a pair of processes looks guilty of, and another pair may not."""
+held = {}                   # by folder: what our lock on it is held by
+
+
+def new_folder():
+    """That it is locked tells other workers, whatever process ids they see, that it is in use."""
+    folder = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
+    held[folder] = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held[folder], fcntl.LOCK_SH)
+    return folder
+
+
+def remove_remains():
+    """Folders of workers that were killed."""
+    top = tempfile.gettempdir()
+    for name in os.listdir(top):
+        if name.startswith("kernelband-triton-"):
+            try:
+                fd = os.open(os.path.join(top, name),
+                             os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            except OSError:
+                continue                    # a lock's file, or another user's
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(os.path.join(top, name))
+            except BlockingIOError:
+                pass
+            os.close(fd)
 
 
 class Child:
-    def __init__(self, device, trusted, template=None):
-        self.scratch = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
+    def __init__(self, device, template=None):
+        self.scratch = new_folder()
         if template and os.path.isdir(template + "/cache"):
             shutil.copytree(template + "/cache", self.scratch + "/cache")
-        self.start(lambda: Runner(device, self.scratch, trusted), self.scratch + "/cache")
+        self.start(lambda: Runner(device, self.scratch), self.scratch + "/cache")
 
     @classmethod
-    def scout(cls, machine, other, trusted):
+    def scout(cls, machine, other):
         """One that compiles ahead what other will ask for."""
         self, cache = cls.__new__(cls), other.scratch + "/cache"
         self.scratch = tempfile.mkdtemp(prefix="ahead-", dir=other.scratch)
         os.makedirs(cache, exist_ok=True)
-        self.start(lambda: Scout(self.scratch, cache, machine, trusted), cache)
+        self.start(lambda: Scout(self.scratch, cache, machine), cache)
         return self
 
     def start(self, make, cache):
@@ -63,13 +91,16 @@ class Child:
             except BaseException as e:
                 os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
             os._exit(1)
-        Child.living.add(self.pid)
+        try:
+            os.setpgid(self.pid, self.pid)      # as it does itself: whoever is first
+        except OSError:
+            pass
         os.close(down[0]), os.close(up[1])
         self.to, self.reply = down[1], up[0]
+        os.set_blocking(self.to, False)
 
     deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
     hurried = ""                        # why the latter is less
-    living = set()                      # pids of all
 
     def ask(self, op, seconds=None, **request):
         return self.begin(op, seconds, **request)()
@@ -83,7 +114,9 @@ class Child:
         until = time.monotonic() + seconds
         try:
             if seconds > 0 and self.pid is not None:
-                write_frame(self.to, dict(request, op=op))
+                write_frame(self.to, dict(request, op=op), until)
+        except TimeoutError:
+            seconds = 0             # it reads no more
         except OSError:
             until = None            # it is gone: its end says how
         return lambda: self.end(op, seconds, wanted, until)
@@ -135,43 +168,48 @@ class Child:
             self.hurried = ", and its kernels were not compiled in the %.0f s before" % waited
 
     def strike(self):
-        """Kills the child and its group. The pid that is then to be waited for is still in
-        Child.living, so that no sweep() does."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except OSError:
-            pass
-        try:
-            os.kill(self.pid, signal.SIGKILL)
-        except OSError:
-            pass
+        """Kills the child's group, which no file of it can leave. Its pid is for reap()."""
+        os.killpg(self.pid, signal.SIGKILL)
         pid, self.pid = self.pid, None
         os.close(self.to), os.close(self.reply)
         return pid
 
     def kill(self):
-        """Ends the child with all it started: its group, its session, and what fled to us."""
         if self.pid is None:
             return "is gone"
-        pid = self.strike()
-        status = reap(pid)
-        Child.living.discard(pid)
-        if status is None:
-            return "ended"
-        return "ended by signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) and \
-            os.WTERMSIG(status) != signal.SIGKILL else "ended"
+        status = reap(self.strike())
+        return "ended by signal %d" % os.WTERMSIG(status) if status and os.WIFSIGNALED(status) \
+            and os.WTERMSIG(status) != signal.SIGKILL else "ended"
 
     def close(self):
         self.kill()
         remove(self.scratch)
 
 
+def reap(group, seconds=REAP_S):
+    """Waits for a group that was killed: its leader's status, 0 if that is not known, or None where
+    some of it does not end. What it started is ours, as we are a subreaper."""
+    end, status = time.monotonic() + seconds, 0
+    while True:
+        try:
+            pid, ended = os.waitpid(-group, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        status = ended if pid == group else status
+        if not pid:
+            if time.monotonic() >= end:
+                return None
+            time.sleep(0.001)
+
+
 def remove(folder):
-    """With all in it; folders that lie too deep in each other for Python are left to rm."""
+    """With all in it, and our lock; what lies too deep for Python is left to rm."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:
         os.spawnlp(os.P_WAIT, "rm", "rm", "-rf", "--", folder)
+    if folder in held:
+        os.close(held.pop(folder))
 
 
 def together(*commands):
@@ -186,92 +224,3 @@ def together(*commands):
     if lost:
         raise lost
     return replies
-
-
-def reap(pid):
-    """Its status; None where it does not end: then a later sweep() collects it."""
-    end = time.monotonic() + SWEEP_S
-    while True:
-        gone, status = os.waitpid(pid, os.WNOHANG)
-        if gone:
-            return status
-        if time.monotonic() > end:
-            hopeless.add(pid)
-            return None
-        time.sleep(0.002)
-
-
-def parents():
-    """{ pid: its parent's } of all there are. A process may have any bytes for a name."""
-    out = {}
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/stat" % entry, "rb") as f:
-                out[int(entry)] = int(f.read().rsplit(b")", 1)[1].split()[1])
-        except (OSError, ValueError, IndexError):
-            pass
-    return out
-
-
-def children_in(of):
-    """Of { pid: its parent's } our children that are not Child.living."""
-    return {p for p, parent in of.items() if parent == os.getpid()} - Child.living
-
-
-def adopted():
-    """Pids of our children, ended ones too, that are not Child.living: by the kernel's own list,
-    which is quick and may leave out some while others end."""
-    out = set()
-    try:
-        for thread in os.listdir("/proc/self/task"):
-            with open("/proc/self/task/%s/children" % thread, "rb") as f:
-                out.update(map(int, f.read().split()))
-    except OSError:             # a kernel that has none
-        return children_in(parents())
-    return out - Child.living
-
-
-def families(of, heads):
-    """Of { pid: its parent's } what these have started, and what that has, with them."""
-    started, found, new = {}, set(heads), list(heads)
-    for pid, parent in of.items():
-        started.setdefault(parent, []).append(pid)
-    while new:
-        fresh = [p for p in started.get(new.pop(), ()) if p not in found]
-        found.update(fresh)
-        new += fresh
-    return found
-
-
-def sweep(struck=None):
-    """Kills what candidates left behind, which as a subreaper we inherit, and all that it has
-    started; and what has the process of pid struck, which was killed and is waited for later. Once
-    all is killed, as nothing that is can start more, it is waited for."""
-    end, killed, looked = time.monotonic() + SWEEP_S, set(), False
-    while True:
-        ours = adopted()
-        fresh = ours - killed
-        if not fresh and not looked:
-            looked, everyone = True, parents()
-            ours = children_in(everyone)
-            fresh = families(everyone, ours | {struck}) - killed - {struck}
-        for pid in fresh:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
-        killed |= fresh
-        for pid in ours:
-            try:
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    killed.discard(pid), hopeless.discard(pid)
-            except ChildProcessError:
-                killed.discard(pid)
-        waiting = adopted() - hopeless
-        if looked and not fresh and not waiting:
-            return
-        if time.monotonic() > end:
-            hopeless.update(waiting)
-            return
-        if not fresh:
-            time.sleep(0.001)

@@ -1,49 +1,94 @@
 """Compares what a candidate gives with what the untouched file gives."""
 import math
 import os
+import re
 import stat
 
 from .frames import finite
 from .inputs import walk
 
-WHOLE = 8 << 20             # bytes of a tensor that are compared whole
-SAMPLE = (1024, 1024)       # of a larger one: blocks, elements a block
+PART = 8 << 20              # bytes of a tensor that is always compared whole
+SAMPLE = (1024, 1024)       # of one that is not: blocks, elements a block
+WHOLE_MOST = 1 << 30        # bytes of what a call returns that are compared whole,
+INPUTS_WHOLE = 256 << 20    # and of that with its inputs
+CHUNK = 1 << 23             # elements that are compared at once
 MORE = 4                    # runs of the reference before it is believed against a candidate
+ROUNDED = 0.02              # share of integers made of floats that may be off by one, at most
+# Half a unit in the last place of what is computed with, and how many a sum may be off.
+UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
+         "tf32": (2 ** -11, 8), "bfloat16": (2 ** -8, 8)}
+FLOAT8 = 2.0 ** -3
+# What compiled code multiplies in or rounds to, as PTX has it.
+PRECISION = re.compile(r"(?:mma|wgmma)\S*?\.(tf32|f16|bf16)\b|cvt\.r\S*?\.(f16|bf16)(?:x2)?\.f32")
+NAMED = {"f16": "float16", "bf16": "bfloat16", "tf32": "tf32"}
+
+
+def sizes(leaves):
+    """Bytes of the tensors of (path, leaf): of what a call returns, and of all."""
+    tensors = [(p, x.numel() * x.element_size()) for p, x in leaves if hasattr(x, "element_size")]
+    own = [n for p, n in tensors if not p.startswith("[1]")]
+    return sum(own or [n for _, n in tensors]), sum(n for _, n in tensors)
+
+
+def whole(path, n, of):
+    """Whether all of a tensor of n bytes is compared, of being what sizes() gave."""
+    returned, everything = of
+    return n <= PART or everything <= INPUTS_WHOLE \
+        or returned <= WHOLE_MOST and (not path.startswith("[1]") or returned == everything)
 
 
 def alike(a, b):
     """Two values that are no tensors: numbers as near as sums of them may be."""
     try:
         if isinstance(a, float):
-            return math.isclose(float(b), a, rel_tol=1e-3) or float(b) != float(b) and a != a
+            return math.isclose(float(b), a, rel_tol=1e-3, abs_tol=1e-6) \
+                or float(b) != float(b) and a != a
         return type(a) is type(b) and a == b
     except (TypeError, ValueError):
         return False
 
 
 class Compare:
-    def keep(self, value, seed, where=None):
+    buffer = None                   # memory that what is read goes through
+
+    def keep(self, value, seed, where=None, part=False):
         """Of tests on the CPU: a run after this one finds the GPU's memory as this one did."""
-        torch = self.torch
+        torch, leaves = self.torch, list(walk(value))
+        of = sizes(leaves)
 
-        def kept(leaf):
-            flat = self.sampled(leaf.detach(), seed)
+        def kept(path, leaf):
+            flat = self.sampled(path, leaf.detach(), seed, of, part)
             return flat.to(where) if where and flat.device.type != where else flat.clone()
-        return [(path, (leaf.dtype, list(leaf.shape), kept(leaf))
-                 if isinstance(leaf, torch.Tensor) else leaf) for path, leaf in walk(value)]
+        return [(path, (leaf.dtype, list(leaf.shape), kept(path, leaf))
+                 if isinstance(leaf, torch.Tensor) else leaf) for path, leaf in leaves]
 
-    def verify(self, runs, leaves, file, run, ignore=(), allow=None):
+    def sampled(self, path, t, seed, of, part=False):
+        """All elements of t, or of a large one blocks that seed draws, the first and the last."""
+        torch, flat = self.torch, t.reshape(-1)
+        n = t.numel() * t.element_size()
+        if t.layout is not torch.strided or n <= PART or not part and whole(path, n, of):
+            return flat
+        (blocks, size), last = SAMPLE, t.numel() - SAMPLE[1]
+        g = torch.Generator()
+        g.manual_seed(seed)
+        starts = torch.randint(0, last + 1, (blocks,), generator=g, device="cpu")
+        starts[0], starts[1] = 0, last
+        return flat[(starts.to(t.device)[:, None]
+                     + torch.arange(size, device=t.device)).reshape(-1)]
+
+    def verify(self, runs, leaves, file, run, ignore=(), allow=None, exact=None):
         """The candidate's leaves against the reference's, every one. What runs of the reference
         on different poison do not agree on is left to chance by the task itself: where a
-        candidate is off, the reference must first agree with itself in MORE further runs. allow
-        is a share of an output that it was found to differ from itself in when it was opened."""
-        first = runs[0]
+        candidate is off, the reference must first agree with itself in MORE further runs, and in
+        one that computes in float64, if exact() gives such a one. allow is a share of an output
+        that it was found to differ from itself in when it was opened."""
+        first, precise = runs[0], None
         if [p for p, _ in first] != [x["path"] for x in leaves]:
             want, got = [p for p, _ in first], [str(x["path"]) for x in leaves]
             gone = [p for p in want if p not in got] or [p for p in got if p not in want] or got
             return {"wrong": "the results differ in keys or lengths: %d expected, %d given, "
                              "first %s" % (len(want), len(got), gone[0])}
-        out = {"count": 0, "chance": 0, "allowed": 0, "worst": 0.0, "undetermined": []}
+        out = {"count": 0, "chance": 0, "allowed": 0, "worst": 0.0, "undetermined": [], "told": {}}
         for k, leaf in enumerate(leaves):
             path = first[k][0]
             if path in ignore:
@@ -53,6 +98,9 @@ class Compare:
             while found.get("path") and len(runs) < 2 + MORE:
                 runs.append(run(len(runs)))
                 found = self.compare(runs, k, leaf, file)
+            if found.get("path") and exact:
+                precise = dict(exact() or ()) if precise is None else precise
+                found = self.compare(runs, k, leaf, file, precise.get(path))
             if found.get("path") and 0 < found["share"] <= (allow or {}).get(path, 0):
                 out["allowed"] += found["off"]
             elif "wrong" in found:
@@ -60,12 +108,14 @@ class Compare:
             out["count"] += found["count"]
             out["chance"] += found["chance"]
             out["worst"] = max(out["worst"], found["worst"])
+            if found.get("told"):
+                out["told"].setdefault(found["told"], []).append(path)
             if found.get("whim") or found["count"] and found["chance"] == found["count"]:
                 out["undetermined"].append(path)
         out["undetermined"] = out["undetermined"][:16]
         return dict(out, worst=finite(out["worst"]))
 
-    def compare(self, runs, k, leaf, file):
+    def compare(self, runs, k, leaf, file, exact=None):
         """One leaf; path is given with what is wrong where a further run may say otherwise."""
         path, a = runs[0][k]
         others = [r[k][1] for r in runs[1:] if k < len(r) and r[k][0] == path]
@@ -87,17 +137,19 @@ class Compare:
         data = self.read(file, leaf["at"], want.numel() * want.element_size())
         if data is None:
             return {"wrong": "%s: its bytes are missing" % path}
-        want = want.to(self.device)
-        got = data.view(dtype)
+        got, want = data.view(dtype), want.to(self.device)
         others = [b[2].to(want.device) for b in others
                   if isinstance(b, tuple) and b[2].shape == want.shape]
-        bad, chance, worst = self.differing(want, others, got)
-        out = {"count": want.numel(), "chance": chance, "worst": worst}
-        if bad is not None:
-            off, i = bad
+        exact = exact[2].to(want.device) if isinstance(exact, tuple) \
+            and exact[2].shape == want.shape and exact[0].is_floating_point else None
+        off, at, chance, worst, told = self.differing(want, others, got, exact)
+        if want.numel() < math.prod(shape):
+            told = "compared in part"
+        out = {"count": want.numel(), "chance": chance, "worst": worst, "told": told}
+        if off:
             out.update(path=path, off=off, share=off / want.numel(), wrong="%s: %d of %d elements "
                        "wrong, first [%d] = %s, expected %s" % (
-                           path, off, want.numel(), i, got[i].item(), want[i].item()))
+                           path, off, want.numel(), at, got[at].item(), want[at].item()))
         return out
 
     def read(self, file, at, n):
@@ -105,7 +157,7 @@ class Compare:
         memory that is kept: that of new pages costs more than to fill them."""
         torch, cpu = self.torch, self.device == "cpu"
         if self.buffer is None or self.buffer.numel() < n:
-            self.buffer = torch.empty(max(n, WHOLE), dtype=torch.uint8, device="cpu",
+            self.buffer = torch.empty(max(n, PART), dtype=torch.uint8, device="cpu",
                                       pin_memory=not cpu)
         data = self.buffer[:n]
         with open(file, "rb", opener=lambda p, f: os.open(
@@ -116,44 +168,86 @@ class Compare:
                 return None
         return data.clone() if cpu else data.to(self.device)
 
-    def roundoff(self, dtype):
-        """Units of a bound: the coarsest type the task computes in, and a factor for sums."""
-        text = self.needs
-        u = {"torch.float16": 2 ** -11, "torch.bfloat16": 2 ** -8, "torch.float64": 2 ** -53}.get(
-            str(dtype), 2 ** -24)
-        if "float8" in str(dtype):
-            return 2.0 ** -3
-        if u < 2 ** -11 and (text["half"] or text["dot"]):
-            u = 2 ** -11
-        if text["bfloat"]:
-            u = max(u, 2 ** -8)
-        return u * (8 if u >= 2 ** -11 else 256)
+    def precision(self):
+        """Floating types that the file's kernels were given or, as compiled, compute in."""
+        for _, kernel in self.compiled():
+            if id(kernel) not in self.looked_at:
+                self.looked_at.add(id(kernel))
+                for found in PRECISION.findall(str(kernel.asm.get("ptx", ""))):
+                    self.types.add(NAMED["".join(found)])
+        return self.types
 
-    def differing(self, want, others, got):
+    def roundoff(self, dtype):
+        """A share of a number of this type, or of the tensor's mean, that is rounding's."""
+        if "float8" in str(dtype):
+            return FLOAT8
+        own = str(dtype).replace("torch.", "").replace("complex64", "float32")
+        u, n = max(UNITS[x] for x in {own if own in UNITS else "float64"}
+                   | self.precision() if x in UNITS)
+        return u * n
+
+    def differing(self, want, others, got, exact=None):
+        """(how many are wrong, the first, how many are chance, the worst share of its bound,
+        what is to be told). The bound follows from the types computed with, from how
+        far the untouched file is from itself, and how far it is from its run in float64."""
+        if not (want.dtype.is_floating_point or want.dtype.is_complex):
+            return self.differing_integers(want, others, got)
+        torch, n = self.torch, want.numel()
+        wide = torch.complex128 if want.dtype.is_complex else torch.float64
+
+        def chunks(*tensors):
+            for at in range(0, n, CHUNK):
+                yield at, *(t[at:at + CHUNK].to(wide) for t in tensors)
+
+        def rms(of):
+            total, count = 0.0, 0
+            for x in of:
+                x = x[torch.isfinite(x)].abs()
+                total, count = total + float(x.square().sum()), count + x.numel()
+            return math.sqrt(total / count) if count else 0.0
+        mean, own = rms(w for _, w in chunks(want)), 0.0
+        if exact is not None:
+            own = rms(w - e for _, w, e in chunks(want, exact))
+            if own > mean / 16:
+                exact = None            # it computes something else in float64
+        u, off, first, chance, worst = self.roundoff(want.dtype), 0, 0, 0, 0.0
+        for at, w, g, *again in chunks(want, got, *others):
+            limit = u * (w.abs() + mean) + 1e-30
+            left, spread = torch.zeros_like(limit, dtype=torch.bool), torch.zeros_like(limit)
+            for x in again:
+                same = (w == x) | (torch.isnan(w) & torch.isnan(x))
+                apart = torch.where(same, 0.0, (w - x).abs())
+                left |= ~same & ~(apart <= torch.maximum(limit, (w.abs() + mean) / 16))
+                spread = torch.maximum(spread, apart.nan_to_num(0.0, 0.0))
+            if exact is not None:
+                e = exact[at:at + CHUNK].to(wide)
+                spread = torch.maximum(spread, (w - e).abs().nan_to_num(0.0, 0.0).clamp(min=own))
+            limit += 4 * torch.where(spread > limit / 4, spread, 0.0)
+            d = (w - g).abs()
+            bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | (d <= limit)) & ~left
+            ratio = (d / limit)[torch.isfinite(d) & ~left & ~bad]
+            worst = max(worst, float(ratio.max()) if ratio.numel() else 0.0)
+            if bool(bad.any()):
+                first = first if off else at + int(bad.to(torch.uint8).argmax())
+                off += int(bad.sum())
+            chance += int(left.sum())
+        return off, first, chance, worst, None
+
+    def differing_integers(self, want, others, got):
+        """Where floats are rounded to small integers, and not to masks, some may be off by one."""
         torch = self.torch
         chance = torch.zeros_like(want, dtype=torch.bool)
-        if not (want.dtype.is_floating_point or want.dtype.is_complex):
-            off = want != got
-            for again in others:
-                chance |= want != again
-            if self.needs["rounds"] and want.dtype in (torch.int8, torch.uint8):
-                off = (want.to(torch.int32) - got.to(torch.int32)).abs() > 1
-            off = off & ~chance
-            bad = (int(off.sum()), int(off.to(torch.uint8).argmax())) if bool(off.any()) else None
-            return bad, int(chance.sum()), 0.0
-        wide = torch.complex128 if want.dtype.is_complex else torch.float64
-        w, g = want.to(wide), got.to(wide)
-        known = torch.isfinite(w)
-        mean = w[known].abs().square().mean().sqrt() if bool(known.any()) else w.new_zeros(()).abs()
-        limit = self.roundoff(want.dtype) * (w.abs() + mean) + 1e-30
-
-        def differ(x, y):
-            same = (x == y) | (torch.isnan(x) & torch.isnan(y))
-            return ~(same | ((x - y).abs() <= limit))
         for again in others:
-            chance |= differ(w, again.to(wide))
-        off = differ(w, g) & ~chance
-        ratio = ((w - g).abs() / limit)[known & ~chance]
-        worst = float(ratio.max()) if ratio.numel() else 0.0
-        bad = (int(off.sum()), int(off.to(torch.uint8).argmax())) if bool(off.any()) else None
-        return bad, int(chance.sum()), worst if math.isfinite(worst) else 0.0
+            chance |= want != again
+        off, told = (want != got) & ~chance, None
+        if want.dtype in (torch.int8, torch.uint8) and self.precision() \
+                and int(want.max()) - int(want.min()) > 2:
+            told = "may be off by one in a few elements, as floats are rounded to them"
+            near = (want.to(torch.int16) - got.to(torch.int16)).abs() <= 1
+            size = float(want.to(torch.float32).abs().mean())
+            u, n = max(UNITS[x] for x in self.precision() if x in UNITS)
+            if int((off & near).sum()) <= max(1, min(ROUNDED, 4 * u * n * size) * want.numel()):
+                off &= ~near
+        count = int(off.sum())
+        return count, int(off.to(torch.uint8).argmax()) if count else 0, int(chance.sum()), 0.0, \
+            told

@@ -8,9 +8,9 @@ import tempfile
 import types
 
 from .child import Refusal, explain
-from .children import remove
+from .children import new_folder, remove
 from .gate import device_only
-from .jail import clean_start, landlock
+from .jail import clean_start, enter
 
 
 def compile_kernel(request):
@@ -67,7 +67,7 @@ def compile_main():
         return 0
     out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
     os.dup2(2, 1)
-    scratch = tempfile.mkdtemp(prefix="kernelband-triton-")
+    scratch = new_folder()
     pid = os.fork()
     if pid:
         status = os.waitpid(pid, 0)[1]
@@ -80,7 +80,7 @@ def compile_main():
         os.environ["TRITON_CACHE_DIR"] = scratch + "/cache"
         tempfile.tempdir = scratch
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-        landlock({"root", "home"}, scratch)
+        enter(scratch)
         try:
             reply = compile_kernel(request)
         except Refusal as e:

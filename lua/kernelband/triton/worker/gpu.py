@@ -1,20 +1,20 @@
-"""The GPU: shared with other sessions, got ready for children."""
+"""The GPU: taken in turn with other sessions, got ready for children."""
 import ctypes
 import fcntl
 import gc
 import os
+import signal
 import sys
 import time
 
 from . import recorder
 from .child import LACKING
-from .children import Child, Lost
+from .children import Busy, Child, Lost
 from .recorder import COUNTERS
 from .scout import target_of
-from .untouched import HASTE_S, KERNEL_S
 
-LOCK_S, BESIDE_S = 120, 5           # of waiting for other sessions on the GPU; of making them wait
-MEMORY_S, MEMORY_OTHERS_S = 10, 40  # of waiting for memory; where other sessions may have it
+LOCK_S = 120                # of waiting for other sessions
+MEMORY_S = 10               # of waiting for memory that some other program has
 CHIPS = {(8, 0): "GA100", (8, 6): "GA102", (8, 9): "AD102", (9, 0): "GH100", (10, 0): "GB100",
          (12, 0): "GB202"}  # by compute capability: the first of each
 
@@ -77,31 +77,39 @@ def lock_file(path):
 
 
 class Sharing:
-    def alone(self):
-        """For a task that asks for it the GPU is its own for more than the timing."""
-        if self.task.get("alone"):
-            self.take(fcntl.LOCK_EX)
+    """One session at a time has the GPU, from its checks to the end of its timing; none has it
+    twice while another waits: who is next holds the lock that all others wait for first."""
+    waited, held = 0.0, False
 
-    waited, slow, noting, judged, held = 0.0, False, 0.0, False, None
-    kernel_s, haste_s = KERNEL_S, HASTE_S
+    def share(self, name):
+        name = "".join(c for c in name if c.isalnum() or c == "-")
+        self.next, self.lock = (lock_file("/tmp/kernelband-triton-%s.%s" % (name, what))
+                                for what in ("next", "lock"))
 
-    def take(self, how):
-        """Waits for other sessions, so long in all and no longer: no time of a candidate's."""
+    def take(self):
+        """Waits for other sessions, so long in all: that is no candidate's time, and
+        no verdict."""
+        if self.held:
+            return
         start = time.monotonic()
-        while True:
-            try:
-                fcntl.flock(self.lock, how | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if self.waited + time.monotonic() - start > LOCK_S:
-                    raise Lost("timeout", "other sessions had the GPU for %d s" % LOCK_S) from None
-                time.sleep(0.002)
-        self.held = how
-        self.has_waited(time.monotonic() - start)
+
+        def late(*_):
+            raise Busy("other sessions had the GPU for %d s" % LOCK_S)
+        before = signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, max(0.01, LOCK_S - self.waited))
+        try:
+            fcntl.flock(self.next, fcntl.LOCK_EX)
+            fcntl.flock(self.lock, fcntl.LOCK_EX)
+            self.held = True
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            fcntl.flock(self.next, fcntl.LOCK_UN)
+            self.has_waited(time.monotonic() - start)
 
     def give(self):
         fcntl.flock(self.lock, fcntl.LOCK_UN)
-        self.held = None
+        self.held = False
 
     def has_waited(self, seconds):
         self.waited += seconds
@@ -112,49 +120,25 @@ class Sharing:
         """Seconds, but for those of waiting for others."""
         return time.monotonic() - self.waited
 
-    def others(self):
-        """Whether there are other sessions on this GPU, as far as can be told at once: each has a
-        shared lock on the file here."""
-        try:
-            fcntl.flock(self.here, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = False
-        except BlockingIOError:
-            found = True
-        for _ in range(100):        # another asks, or someone who is no session has it
-            try:
-                fcntl.flock(self.here, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(0.001)
-        return found
-
-    def patient(self, call, alone_s=MEMORY_S, idle=None):
-        """call(), again while it lacks memory: others may give it back soon. Other sessions can
-        only if the GPU is theirs meanwhile, and what the child idle and the reference don't need;
-        only waiting for them is no time of a candidate's. Where there are none, other programs may
-        have it: they are waited for alone_s."""
-        begun = time.monotonic()
+    def patient(self, call, idle=None):
+        """call(), again while it lacks memory: other programs may give it back soon, and so do the
+        child idle and the reference. Other sessions have the GPU meanwhile."""
+        begun = self.clock()
         while True:
             try:
                 return call()
             except Lost as e:
-                if e.args[0] != "launch_failed" or LACKING not in str(e.args[1]):
+                if e.args[0] != "launch_failed" or LACKING not in str(e.args[1]) \
+                        or self.clock() - begun >= MEMORY_S:
                     raise
-                # One that asks at the same moment may be missed, not twice.
-                others = not self.task.get("alone") and (self.others() or self.others())
-                if self.waited > LOCK_S or \
-                        time.monotonic() - begun >= (MEMORY_OTHERS_S if others else alone_s):
-                    raise
-            held, start = None if self.task.get("alone") else self.held, time.monotonic()
             if idle:
                 self.idle(idle)
+            held = self.held
             if held:
                 self.give()
             time.sleep(2.5)
-            if others:
-                self.has_waited(time.monotonic() - start)
             if held:
-                self.take(held)
+                self.take()
 
     def idle(self, child):
         """Between commands it and the reference give back what they have of the GPU's memory."""
@@ -165,19 +149,3 @@ class Sharing:
             self.revive()
         finally:
             done()
-
-    def beside(self, call):
-        """call while no other session times anything; several may do this at once. What compiles
-        first is not called so, or all would wait for it: the first runs of the untouched file,
-        with all that they tune, and a candidate's first run of the tests go on while others time,
-        as does the opening of contexts, and the tests of a file once they were seen to be slow.
-        EX is only asked for with SH given back: no deadlock."""
-        if self.task.get("alone") or self.slow:
-            return call()
-        self.take(fcntl.LOCK_SH)
-        start = time.monotonic()
-        try:
-            return call()
-        finally:
-            self.slow = time.monotonic() - start > BESIDE_S
-            self.give()

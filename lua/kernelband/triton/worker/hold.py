@@ -1,4 +1,5 @@
 """Takes hold of what the judging needs of torch and Triton before a file is loaded."""
+import contextlib
 import json
 import os
 import sys
@@ -42,7 +43,7 @@ class Hold:
         torch.cuda.synchronize = lambda *a: None
         torch.cuda.is_available = lambda: True
         torch.cuda.get_device_capability = lambda *a: tuple(capability)
-        torch.cuda.device = __import__("contextlib").nullcontext
+        torch.cuda.device = contextlib.nullcontext
         torch.nn.Module.cuda = lambda self, *a: self
 
     def count_launches(self):
@@ -55,6 +56,7 @@ class Hold:
             def counted(grid, *args, **kwargs):
                 launches[0] += 1
                 names.add(grid.fn.__name__)
+                self.note_types((*args, *kwargs.values()))
                 return call(grid, *args, **kwargs)
             interpreter.GridExecutor.__call__ = counted
         else:
@@ -65,11 +67,27 @@ class Hold:
                 if m.get("stream"):                 # the one that is timed is 0
                     streams.add(m["stream"])
             self.enter, self.knobs = enter, triton.knobs.runtime
+            self.JITFunction = triton.runtime.JITFunction
 
-    def counting(self, on):
-        if not self.cpu:
-            (self.knobs.launch_enter_hook.add if on else self.knobs.launch_enter_hook.remove)(
-                self.enter)
+    @contextlib.contextmanager
+    def counting(self):
+        """While calls are checked their launches are counted, and what they are given is noted."""
+        if self.cpu:
+            yield
+            return
+        function, hook = self.JITFunction, self.knobs.launch_enter_hook
+        run = function.run
+
+        def noted(fn, *args, **kwargs):
+            self.note_types((*args, *kwargs.values()))
+            return run(fn, *args, **kwargs)
+        function.run = noted
+        hook.add(self.enter)
+        try:
+            yield
+        finally:
+            hook.remove(self.enter)
+            function.run = run
 
     def hold(self):
         torch, cpu, device = self.torch, self.cpu, self.device

@@ -14,8 +14,8 @@ SHIFTED_MOST = 32 << 20             # how far, at most
 KEPT, KEPT_MOST = 4, 1 << 20        # former results that lie where a new one would; their bytes
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; their inputs' bytes
 CLEAN = 0                   # zeros
-FRONT, TAIL, TAIL_MOST = 64 << 10, 256 << 10, 64 << 20      # bytes around every timed input
-AFAR, AFAR_LEAST, AFAR_MOST = 64, 4 << 20, 256 << 20    # with room: so many times its own
+FRONT = 64 << 10            # bytes before every input; after it, where files reach past its end:
+AROUND, AROUND_LEAST, AROUND_MOST = 64, 4 << 20, 128 << 20      # so many times its own
 MADE = {"empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm", "arange",
         "tensor", "linspace", "eye", "normal", "empty_like", "zeros_like", "ones_like", "full_like",
         "rand_like", "randn_like", "randint_like", "empty_strided", "new_empty", "new_zeros",
@@ -133,12 +133,13 @@ def turns(lanes):
 
 
 class Inputs:
-    def with_room(self, call):
-        """call, where every tensor that is made lies apart, as timed inputs do: what a file reads
-        or writes beyond one is none of another's."""
-        runner, torch, kept = self, self.torch, (self.slack, self.large, self.area)
+    reach = 0       # bytes of a shape's largest input: a file that takes a small one for as large
 
-        class Apart(torch.overrides.TorchFunctionMode):
+    def with_made(self, call, change):
+        """call, where every tensor that is made is what change gives for it."""
+        torch = self.torch
+
+        class Changed(torch.overrides.TorchFunctionMode):
             def __torch_function__(self, func, types_, args=(), kwargs=None):
                 out = func(*args, **(kwargs or {}))
                 if getattr(func, "__name__", "") not in MADE or type(out) is not torch.Tensor \
@@ -149,22 +150,27 @@ class Inputs:
                        and a.untyped_storage().data_ptr() == at for a in args):
                     return out                      # what it was given, or a view of it
                 with torch.no_grad():
-                    out = runner.apart(out, {})
-                runner.slack, runner.large, runner.area = [], {}, {}    # they end with it
-                return out
+                    return change(out)
         space, engine = torch.autograd, torch.autograd._engine_run_backward
 
         def passing(*args, **kwargs):       # what calls it is a function of torch: no mode there
-            with Apart():
+            with Changed():
                 return engine(*args, **kwargs)
-        self.slack, self.large, self.area = [], {}, {}
-        self.room, space._engine_run_backward = True, passing
+        space._engine_run_backward = passing
         try:                                # a backward pass in this thread, where the mode is
-            with space.set_multithreading_enabled(False), Apart():
+            with space.set_multithreading_enabled(False), Changed():
                 return call()
         finally:
+            space._engine_run_backward = engine
+
+    def alone(self, t):
+        """t with room of its own: what a file reads or writes beyond it is none of another's."""
+        kept = self.slack, self.large, self.area
+        self.slack, self.large, self.area = [], {}, {}      # they end with it
+        try:
+            return self.apart(t, {})
+        finally:
             self.slack, self.large, self.area = kept
-            self.room, space._engine_run_backward = False, engine
 
     def fresh(self):
         """Memory as a new process has it, zeros and some of it in a row: files that read past
@@ -185,9 +191,6 @@ class Inputs:
             del held
         except RuntimeError:
             self.empty_cache()
-
-    room = False    # what is made or given has far more behind it: for what reaches far
-    reach = 0       # bytes of a shape's largest input: a file that takes a small one for as large
 
     def apart(self, value, seen):
         """A copy of inputs with zeros before and after every tensor: what is read there is the
@@ -222,11 +225,9 @@ class Inputs:
         start is another in each place, if all of the storage is value's and drawn anew."""
         torch, storage = self.torch, value.untyped_storage()
         n = storage.nbytes()
-        least, far, most = (AFAR_LEAST, AFAR, AFAR_MOST) if self.room else (TAIL, 8, TAIL_MOST)
-        tail = min(most, max(least, far * n, self.reach)) // 512 * 512
+        tail = min(AROUND_MOST, max(AROUND_LEAST, AROUND * n, self.reach)) // 512 * 512
         # What is repeated (a stride of 0) is not drawn anew, and of half a storage as long.
-        whole = value.nbytes == n and 0 not in value.stride()
-        spare = min(tail, SHIFTED_MOST) if whole and not self.room else 0
+        spare = min(tail, SHIFTED_MOST) if value.nbytes == n and 0 not in value.stride() else 0
         at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * len(self.places) if spare else FRONT
         held = self.large if n > LARGE else self.area
         if key not in held:
@@ -283,7 +284,7 @@ class Inputs:
         self.inputs = list(drawn)
         return drawn.labels
 
-    def do_shape(self, i, seed, lanes=False, room=False):
+    def do_shape(self, i, seed, lanes=False):
         torch = self.torch
         with torch.no_grad():               # what lies in the list is as it was drawn
             for t, kept in self.pristine or []:
@@ -306,8 +307,7 @@ class Inputs:
                     return net(*self.work)
             self.call = call
         elif not self.perf:                 # no script of shapes: the tests are what is timed
-            self.call = lambda: self.with_room(lambda: self.results(self.timed_seed)) \
-                if room else self.results(self.timed_seed)
+            self.call = lambda: self.results(self.timed_seed)
         else:
             drawn = self.perf.to_cuda(self.inputs[i])
             self.call = lambda: self.perf.call_op(self.work)
@@ -317,10 +317,9 @@ class Inputs:
         for k in range(PLACES):
             if k % SHIFTS == 0 and several:
                 self.area = {}
-            self.slack, self.room = [], room
+            self.slack = []
             with torch.no_grad():
                 work = self.apart(drawn, {})
-            self.room = False
             tensors, own = {}, True
             for (_, t), (_, old) in zip(walk(work), walk(drawn)):
                 if isinstance(t, torch.Tensor) and 0 not in t.stride():

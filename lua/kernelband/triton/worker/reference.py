@@ -1,13 +1,15 @@
 """Commands to the process of the untouched file alone."""
-
+from .compare import Compare
 from .frames import finite
+from .inputs import walk
 
 
-class Reference:
+class Reference(Compare):
     def do_machine(self):
         torch = self.torch
         import triton
-        out = {"torch": torch.__version__, "triton": triton.__version__, "language": "triton"}
+        out = {"torch": torch.__version__, "triton": triton.__version__, "language": "triton",
+               "unjailed": self.unjailed}
         if self.cpu:
             return dict(out, name="Triton's interpreter on the CPU", interpreter=True)
         p = torch.cuda.get_device_properties(self.device)
@@ -19,6 +21,7 @@ class Reference:
             out["sm_tflops"] = 2 * 128 * p.multi_processor_count * p.clock_rate * 1e3 / 1e12
         return dict(out, name=p.name, sm_count=p.multi_processor_count,
                     memory_bytes=p.total_memory, capability=[p.major, p.minor],
+                    uuid=str(getattr(p, "uuid", "")),
                     max_threads_per_sm=get("max_threads_per_multi_processor"),
                     regs_per_sm=get("regs_per_multiprocessor"),
                     smem_per_sm=get("shared_memory_per_multiprocessor"))
@@ -33,38 +36,84 @@ class Reference:
                 pass
         return out
 
-    def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, room=False):
+    def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, exact=True):
         key = ("tests", seed)
 
         def run(k):
-            return self.keep(self.run_tests(seed, poisons[k % 2], room), seed, "cpu")
+            return self.keep(self.run_tests(seed, poisons[k % 2]), seed, "cpu")
+
+        def in_float64():
+            return self.keep(self.run_tests(seed, None, self.widened), seed, "cpu")
         if key not in self.cache:
             self.cache.clear()
             self.cache[key] = [run(0), run(1)]
-        return self.verify(self.cache[key], leaves, file, run, ignore, allow)
+        return self.verify(self.cache[key], leaves, file, run, ignore, allow,
+                           self.attempt("tests", in_float64) if exact else None)
 
-    expected = buffer = None        # first runs; memory that what is read goes through
+    expected = None                 # first runs
 
-    def run_shape(self, seed, show, poison):
+    def run_shape(self, seed, show, poison, part):
         """(what is kept of a checked call, whether it wrote outside of its inputs)"""
         self.do_prepare(seed)
         self.do_call(poison)
-        return self.keep([self.result, self.work], show), self.beyond()
+        return self.keep([self.result, self.work], show, None, part), self.beyond()
 
-    def do_expect(self, seed, show, poisons, runs):
+    def do_expect(self, seed, show, poisons, runs, part):
         """The first runs that do_verify_shape compares with, made while the other is shown."""
-        self.expected = seed, show, [self.run_shape(seed, show, poisons[k % 2])
+        self.expected = seed, show, [self.run_shape(seed, show, poisons[k % 2], part)
                                      for k in range(runs)]
         return {}
 
-    def do_verify_shape(self, seed, show, leaves, file, poisons, runs=2, ignore=(), allow=None):
+    def do_verify_shape(self, seed, show, leaves, file, poisons, runs=2, ignore=(), allow=None,
+                        part=False, exact=True):
         if not self.expected or self.expected[:2] != (seed, show):
-            self.do_expect(seed, show, poisons, runs)
+            self.do_expect(seed, show, poisons, runs, part)
         done, self.expected = self.expected[2], None
 
         def run(k):
-            done.append(self.run_shape(seed, show, poisons[k % 2]))
+            done.append(self.run_shape(seed, show, poisons[k % 2], part))
             return done[k][0]
-        out = self.verify([kept for kept, _ in done], leaves, file, run, ignore, allow)
+
+        def in_float64():
+            self.do_prepare(seed)
+            self.work = self.wide(self.work)
+            self.result = self.call()
+            return self.keep([self.result, self.work], show, None, part)
+        out = self.verify([kept for kept, _ in done], leaves, file, run, ignore, allow,
+                          self.attempt("shape", in_float64) if exact else None)
         self.do_settle()
         return dict(out, beyond=any(beyond for _, beyond in done))
+
+    def attempt(self, what, call):
+        """call in float64, where the file can do that: it is asked no more where it cannot."""
+        def tried():
+            if what in self.narrow:
+                return None
+            self.narrow.add(what)
+            try:
+                found = call()
+                self.sync()
+            except Exception:
+                return None
+            self.narrow.discard(what)
+            return found
+        return tried
+
+    def wide(self, value):
+        """A copy of inputs in float64, where they are floats."""
+        if type(value) in (tuple, list):
+            return type(value)(self.wide(x) for x in value)
+        if type(value) is dict:
+            return {k: self.wide(x) for k, x in value.items()}
+        return self.widened(value) if type(value) is self.torch.Tensor else value
+
+    def widened(self, t):
+        if not t.dtype.is_floating_point or t.dtype.itemsize == 1:
+            return t
+        return t.detach().double().requires_grad_(t.requires_grad)
+
+    def note_types(self, args):
+        """Floating types of tensors that a kernel is given."""
+        for _, x in walk(list(args)):
+            if isinstance(x, self.torch.Tensor) and x.dtype.is_floating_point:
+                self.types.add(str(x.dtype).replace("torch.", ""))

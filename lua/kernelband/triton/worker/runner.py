@@ -1,16 +1,17 @@
 """Runs a file's tests and timed calls in a child."""
 import ast
 import gc
+import importlib.machinery
 import os
+import random
 import sys
 import types
 
-from . import recorder
+from . import jail, recorder
 from .child import Refusal
-from .compare import SAMPLE, WHOLE, Compare
+from .compare import sizes
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
-from .jail import landlock
 from .recorder import Recorder
 from .reference import Reference
 
@@ -32,15 +33,22 @@ def result_names(tests):
     return out
 
 
-class Runner(Hold, Inputs, Compare, Reference):
+def imports_of(tests):
+    """What the tests' top level imports: their file and the one under test are one module."""
+    part = ast.parse(tests)
+    part.body = [n for n in part.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    return part
+
+
+class Runner(Hold, Inputs, Reference):
     """Runs a file's tests and timed calls. Everything of torch that matters is taken hold of
     before the file is loaded."""
 
-    def __init__(self, device, scratch, trusted):
+    def __init__(self, device, scratch):
         import torch
-        self.torch, self.device, self.scratch, self.trusted = torch, device, scratch, trusted
-        self.recorder = Recorder(recorder.library) if device != "cpu" else None
-        if not self.device == "cpu":
+        self.torch, self.device, self.scratch, self.cpu = torch, device, scratch, device == "cpu"
+        self.recorder = None if self.cpu else Recorder(recorder.library)
+        if not self.cpu:
             try:
                 torch.cuda.set_device(device)
                 torch.zeros(1, device=device)   # the driver opens its files now
@@ -51,12 +59,8 @@ class Runner(Hold, Inputs, Compare, Reference):
                 torch.zeros(1, device=device)
                 torch.cuda.synchronize()
                 self.recorder.stop()
-        if not trusted:
-            landlock({"root", "home"}, scratch)
-        self.cpu = device == "cpu"
-        self.launches, self.names, self.streams, self.poison = [0], set(), set(), None
-        self.cache, self.pristine, self.slack, self.large, self.perf = {}, None, [], {}, None
-        self.plugs, self.lazy, self.places, self.former, self.area = None, None, [], [], {}
+        self.unjailed = jail.enter(scratch)
+        self.begin()
         self.lanes, self.laned, self.lane, self.strayed = [], False, 0, False
         if self.cpu:
             self.pretend()
@@ -64,6 +68,14 @@ class Runner(Hold, Inputs, Compare, Reference):
             self.flush = torch.empty(FLUSH, dtype=torch.int8, device=device)
         self.count_launches()
         self.hold()
+
+    def begin(self):
+        """What is there before a file is."""
+        self.launches, self.names, self.streams, self.poison = [0], set(), set(), None
+        self.cache, self.perf, self.plugs, self.lazy, self.distinct = {}, None, None, None, False
+        self.types, self.looked_at, self.narrow = set(), set(), set()
+        self.left_by_tests, self.timed_seed = (), 0
+        self.forget()
 
     def do_idle(self):
         """Gives back what others may need while nothing is judged."""
@@ -85,35 +97,33 @@ class Runner(Hold, Inputs, Compare, Reference):
         if self.perf:
             self.perf.input_tensors = []
 
-    def do_load(self, source, tests, perf, kind, name, seed, needs):
-        scratch = self.scratch
-        self.kind, self.name, self.needs, self.perf = kind, name, needs, None
-        path = "%s/%s.py" % (scratch, name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(source)
-        self.file = path
+    def do_load(self, source, tests, perf, kind, name, seed):
+        self.kind, self.name = kind, name
         module = types.ModuleType(name)
-        module.__file__ = path
         sys.modules[name] = self.module = module
         self.seed(seed)
         gc.collect()
         gc.freeze()                         # what is ours is not found by gc.get_objects
-        exec(compile(source, path, "exec"), module.__dict__)
-        self.left_by_tests = ()
+        module.__file__ = self.scratch + "/%s.py" % name
+        exec(self.written(name, source), module.__dict__)
         if tests:
             self.left_by_tests = stored_names(tests) - set(module.__dict__)
-            tests_path = "%s/%s_test.py" % (scratch, name)
-            with open(tests_path, "w", encoding="utf-8") as f:
-                f.write(tests)
-            self.tests = compile(tests, tests_path, "exec")
-            self.test_names = result_names(tests)
+            self.tests, self.test_names = self.written(name + "_test", tests), result_names(tests)
+            try:
+                exec(compile(imports_of(tests), "imports", "exec"), module.__dict__)
+            except ImportError:
+                pass                        # the tests themselves will tell
         if perf:
             self.load_perf(perf)
         return self.integrity()
 
-    def load_perf(self, text):
-        stub = types.ModuleType("performance_utils")
+    def written(self, name, text):
+        path = "%s/%s.py" % (self.scratch, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return compile(text, path, "exec")
 
+    def load_perf(self, text):
         class Performance_Metrics:
             def __init__(self, op_name="", dtype=None, is_backward=False, **kwargs):
                 self.op_name, self.dtype, self.is_backward = op_name, dtype, is_backward
@@ -126,31 +136,27 @@ class Runner(Hold, Inputs, Compare, Reference):
             @input_tensors.setter
             def input_tensors(self, value):
                 self.drawn = Drawn(value)
+        stub = types.ModuleType("performance_utils")
         stub.Performance_Metrics = Performance_Metrics
         stub.do_bench_config = type("do_bench_config", (), {})
-        own, module = self.name, self.module
+        real, own = {self.name: self.module, "performance_utils": stub}, self.name
 
         class Finder:
             """The modules a perf script names: the file under test, and the stub above."""
             @staticmethod
             def find_spec(full, path=None, target=None):
-                last = full.split(".")[-1]
-                real = {own: module, "performance_utils": stub}.get(last)
-                if real is None and full.split(".")[0] not in ("TritonBench_v1", "geak_eval"):
-                    return None
-                import importlib.machinery
+                known = full.rpartition(".")[2] in real
+                if known or full.split(".")[0] in ("TritonBench_v1", "geak_eval"):
+                    return importlib.machinery.ModuleSpec(full, Finder, is_package=not known)
+                return None
 
-                class Loader:
-                    def create_module(self, spec):
-                        if real is None:
-                            made = types.ModuleType(full)
-                            made.__path__ = []
-                            return made
-                        return real
+            @staticmethod
+            def create_module(spec):
+                return real.get(spec.name.rpartition(".")[2])
 
-                    def exec_module(self, made):
-                        pass
-                return importlib.machinery.ModuleSpec(full, Loader(), is_package=real is None)
+            @staticmethod
+            def exec_module(made):
+                pass
         sys.meta_path.insert(0, Finder)
         sys.modules["performance_utils"] = stub
         space = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}
@@ -158,7 +164,7 @@ class Runner(Hold, Inputs, Compare, Reference):
             exec(compile(text, self.scratch + "/perf.py", "exec"), space)
         except ImportError as e:
             if e.name and e.name.split(".")[-1] == own:
-                raise Refusal("build_failed", "it does not define what is timed: %s" % e)
+                raise Refusal("build_failed", "it does not define what is timed: %s" % e) from e
             raise
         finally:
             sys.meta_path.remove(Finder)
@@ -169,7 +175,6 @@ class Runner(Hold, Inputs, Compare, Reference):
         self.perf = kinds[-1]()
 
     def seed(self, seed):
-        import random
         random.seed(seed)
         for manual_seed in self.generators:
             manual_seed(seed)
@@ -190,14 +195,16 @@ class Runner(Hold, Inputs, Compare, Reference):
             return {"tampered": "left another stream current"}
         return {}
 
-    def run_tests(self, seed, poison, room=False):
+    def run_tests(self, seed, poison, change=None):
+        """What the tests give, each tensor that they make with room of its own, or changed."""
         for name in self.left_by_tests:
             self.module.__dict__.pop(name, None)
         self.fresh()
         self.poison = poison
+        run = self.model if self.kind == "kernelbench" else self.results
         try:
-            run = self.model if self.kind == "kernelbench" else self.results
-            found = self.with_room(lambda: run(seed)) if room else run(seed)
+            with self.counting():
+                found = self.with_made(lambda: run(seed), change or self.alone)
             self.sync()
             return found
         finally:
@@ -229,54 +236,37 @@ class Runner(Hold, Inputs, Compare, Reference):
     def to(self, x):
         return x.cuda() if isinstance(x, self.torch.Tensor) else x
 
-    def do_test(self, seed, poison, room=False):
+    def do_test(self, seed, poison):
         self.launches[0] = 0
-        self.counting(True)
-        try:
-            out = self.run_tests(seed, poison, room)
-        finally:
-            self.counting(False)
-        reply = self.put(out, seed)
+        reply = self.put(self.run_tests(seed, poison), seed)
         reply.update(self.integrity(), launches=self.launches[0], names=sorted(self.names)[:64])
         return reply
 
-    def put(self, value, seed):
-        """Writes the tensors of value to out.bin; of large ones, blocks that seed draws. It is a
-        new file: what the file under test has mapped or open is another."""
-        torch, leaves, at = self.torch, [], 0
-        name = self.scratch + "/out.bin"
+    def put(self, value, seed, part=False):
+        """Writes the tensors of value to out.bin; of those that are not compared whole, blocks that
+        seed draws. It is a new file: what the file under test has mapped or open is another."""
+        torch, shown, at, leaves = self.torch, [], 0, list(walk(value))
+        name, of = self.scratch + "/out.bin", sizes(leaves)
         if os.path.isfile(name):
             os.unlink(name)
         with open(name, "xb") as f, torch.no_grad():
-            for path, leaf in walk(value):
+            for path, leaf in leaves:
                 if isinstance(leaf, torch.Tensor):
                     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
                         raise Refusal("cheated", "%s is a %s" % (path, type(leaf).__name__))
-                    flat = self.sampled(leaf.detach(), seed)
+                    flat = self.sampled(path, leaf.detach(), seed, of, part)
                     data = flat.contiguous().view(torch.uint8).cpu().numpy().data \
                         if flat.numel() else b""
                     f.write(data)
-                    leaves.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
-                                       at=at, n=flat.numel()))
+                    shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
+                                      at=at, n=flat.numel()))
                     at += len(data)
                 else:
                     plain = leaf if isinstance(leaf, (bool, int, str, type(None))) else \
                         "nan" if isinstance(leaf, float) and leaf != leaf else \
                         str(leaf) if isinstance(leaf, float) else type(leaf).__name__
-                    leaves.append(dict(path=path, value=plain, number=isinstance(leaf, float)))
-        return {"leaves": leaves, "bytes": at}
-
-    def sampled(self, t, seed):
-        torch = self.torch
-        flat = t.reshape(-1)
-        if t.layout is not torch.strided or t.numel() * t.element_size() <= WHOLE:
-            return flat
-        blocks, size = SAMPLE
-        g = torch.Generator()
-        g.manual_seed(seed)
-        starts = torch.randint(0, t.numel() - size, (blocks,), generator=g, device="cpu")
-        return flat[(starts.to(t.device)[:, None]
-                     + torch.arange(size, device=t.device)).reshape(-1)]
+                    shown.append(dict(path=path, value=plain, number=isinstance(leaf, float)))
+        return {"leaves": shown, "bytes": at}
 
     def do_settle(self):
         """After checked calls what no one wrote holds zeros again, in both processes: what a
@@ -317,29 +307,30 @@ class Runner(Hold, Inputs, Compare, Reference):
         self.former = []
         self.poison = poison
         try:
-            self.result, ns, host, _ = self.timed(self.call, 0, self.lane)
+            with self.counting():
+                self.result, ns, host, _ = self.timed(self.call, 0, self.lane)
         finally:
             self.poison = None
         return {"ns": ns, "host": host}
 
-    def do_show(self, seed):
-        reply = self.put([self.result, self.work], seed)
+    def do_show(self, seed, part=False):
+        reply = self.put([self.result, self.work], seed, part)
         return dict(reply, beyond=self.beyond(), **self.integrity())
 
-    def do_facts(self):
-        kernels = []
+    def compiled(self):
+        """(name, kernel) of what the file's functions were compiled to and started."""
         for name, fn in list(self.module.__dict__.items()):
             for _ in range(4):
                 if hasattr(fn, "device_caches"):
                     break
                 fn = getattr(fn, "fn", None)
             for cache in list(getattr(fn, "device_caches", {}).values()):
-                for k in list(cache[0].values()):
-                    m = k.metadata
-                    if getattr(k, "n_regs", None) is None:      # compiled, not launched
-                        continue
-                    kernels.append(dict(name=name, registers=k.n_regs, spills=k.n_spills,
-                                        shared=m.shared, warps=m.num_warps, stages=m.num_stages))
-        out = {"kernels": kernels[:32]}
-        out.update(self.integrity())
-        return out
+                for kernel in list(cache[0].values()):
+                    if getattr(kernel, "n_regs", None) is not None:
+                        yield name, kernel
+
+    def do_facts(self):
+        kernels = [dict(name=name, registers=k.n_regs, spills=k.n_spills, shared=k.metadata.shared,
+                        warps=k.metadata.num_warps, stages=k.metadata.num_stages)
+                   for name, k in self.compiled()]
+        return dict(kernels=kernels[:32], **self.integrity())

@@ -7,7 +7,7 @@ import struct
 import time
 import types
 
-from .jail import landlock
+from . import jail
 from .runner import Runner
 
 JOBS_MOST = 4096                    # kernels
@@ -51,16 +51,15 @@ class Scout(Runner):
     can't be foreseen so (grids that hang on contents) is compiled when it is asked for. Nothing
     of this is believed or judged: what is foreseen wrongly is compiled in vain."""
 
-    def __init__(self, scratch, cache, machine, trusted):
+    def __init__(self, scratch, cache, machine):
         import torch
         import triton
         self.torch, self.scratch, self.cpu, self.device = torch, scratch, True, "meta"
         os.environ["CUDA_VISIBLE_DEVICES"] = ""     # what we don't pretend is not to be had
-        if not trusted:
-            landlock({"root", "home"}, scratch, cache)
-        self.generators, self.distinct = (torch.default_generator.manual_seed,), False
-        self.left_by_tests, self.poison, self.jobs, self.compiled = (), None, {}, set()
-        self.inputs, self.sync = [], lambda: None
+        jail.enter(scratch, cache)
+        self.begin()
+        self.generators, self.sync = (torch.default_generator.manual_seed,), lambda: None
+        self.jobs, self.done = {}, set()
         self.pretend("meta", machine["capability"])
         facts = types.SimpleNamespace(
             name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
@@ -71,6 +70,9 @@ class Scout(Runner):
 
     def integrity(self):
         return {}
+
+    def alone(self, t):
+        return t
 
     def note(self, JITFunction, Autotuner):
         jobs, compiles, keys = self.jobs, JITFunction._do_compile, set()
@@ -106,7 +108,7 @@ class Scout(Runner):
         tests = len(self.jobs)
         if self.perf or self.kind == "kernelbench":
             tried(lambda: self.draw("meta", 1, None))
-            for drawn in self.inputs:
+            for drawn in self.inputs or ():
                 tried(lambda: self.model(1, drawn) if self.kind == "kernelbench" else
                       self.perf.call_op(self.perf.to_cuda(drawn)))
         self.start(processes)
@@ -125,7 +127,7 @@ class Scout(Runner):
                 finally:
                     os._exit(0)         # whatever befell it: it is no scout
         os.close(todo), os.close(told)
-        self.done = done
+        self.told = done
 
     def compile_some(self, jobs, todo, told):
         from triton.backends.nvidia.driver import CudaLauncher
@@ -145,11 +147,11 @@ class Scout(Runner):
     def do_await(self, n, stall=None):
         """Until the first n are compiled, whatever else was before them, or all that can be, or
         none was for stall seconds."""
-        while not self.compiled.issuperset(range(n)):
-            if not select.select([self.done], [], [], stall)[0]:
+        while not self.done.issuperset(range(n)):
+            if not select.select([self.told], [], [], stall)[0]:
                 return {"stalled": True}
-            more = os.read(self.done, 4096)
+            more = os.read(self.told, 4096)
             if not more:
                 break
-            self.compiled.update(i for i, in struct.iter_unpack("<H", more))
+            self.done.update(i for i, in struct.iter_unpack("<H", more))
         return {}

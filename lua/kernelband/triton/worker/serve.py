@@ -1,29 +1,19 @@
 """Answers the engine's frames."""
 import ctypes
 import fcntl
+import importlib.metadata
 import os
 import select
 import signal
 import sys
-import tempfile
 import time
 
 from . import recorder
-from .children import SWEEP_S, Child, Lost, remove
+from .children import REAP_S, Busy, Child, Lost, remove_remains
 from .frames import read_frame, write_frame
 from .gpu import get_ready
 from .jail import clean_start
 from .session import OPEN_S, Session
-
-
-def remove_remains():
-    """Folders of workers that were killed: their names tell whose they were."""
-    top = tempfile.gettempdir()
-    for name in os.listdir(top):
-        part = name.split("-")
-        if name.startswith("kernelband-triton-") and len(part) == 4 and part[2].isdigit() \
-                and not os.path.exists("/proc/" + part[2]):
-            remove(os.path.join(top, name))
 
 
 def serve(device, library=None):
@@ -34,14 +24,14 @@ def serve(device, library=None):
     out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
     os.dup2(2, 1)
     libc = ctypes.CDLL(None)
-    libc.prctl(36, 1, 0, 0, 0)
+    libc.prctl(36, 1, 0, 0, 0)          # what a child started is ours when that ends
     libc.prctl(1, signal.SIGKILL)
     device = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else \
         "cuda:" + (device.split(":") + ["0"])[1]
     session = None
     try:
         while True:
-            end = time.monotonic() + SWEEP_S        # some never end
+            end = time.monotonic() + REAP_S         # some never end
             while session and session.dying and time.monotonic() < end \
                     and not select.select([0], [], [], 0.002)[0]:
                 session.bury(wait=False)
@@ -59,6 +49,9 @@ def serve(device, library=None):
                     request["source"], request.get("options") or {})})
             else:
                 write_frame(out, {"refused": "unknown request"})
+    except Busy as e:
+        print(e, file=sys.stderr)
+        return 1                        # the engine tries it once more on a fresh worker
     finally:
         if session:
             session.close()
@@ -99,6 +92,8 @@ def refuse_or(call):
         return call()
     except ImportError as e:
         return {"refused": "%s cannot import %s: %s" % (sys.executable, e.name, e), "config": True}
+    except Busy as e:
+        return {"refused": str(e)}
     except Lost as e:
         what = str(e.args[1])
         if len(e.args) > 2 and e.args[2]:
@@ -113,11 +108,10 @@ def too_old(version):
 
 def probe():
     out = {"python": sys.version.split()[0], "executable": sys.executable}
-    import importlib.metadata as meta
     for name in ("torch", "triton"):
         try:
-            out[name] = meta.version(name)
-        except meta.PackageNotFoundError:
+            out[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
             pass
     if "triton" in out and too_old(out["triton"]):
         out["why"] = "triton %s is too old: 3.4 or later is needed" % out["triton"]

@@ -1,21 +1,19 @@
 """A task's session: opens it, evaluates candidates."""
 import ast
-import fcntl
 import math
 import os
-import tempfile
 import time
 
 from .checks import Checks
-from .children import CALL_S, MOVED, NONSENSE, Child, Lost, Redraw, reap, remove, sweep
+from .children import CALL_S, NONSENSE, Child, Lost, Redraw, new_folder, reap, remove, together
 from .evidence import Evidence
 from .gate import scan
-from .gpu import Sharing, know_compiler, lock_file, prepare_counters, prepare_dynamo
+from .gpu import Sharing, know_compiler, prepare_counters, prepare_dynamo
 from .inputs import secret
 from .records import Records
 from .stats import Screen
 from .timing import BASELINE_S, CONFIRM_S, TIME_S, Timing
-from .untouched import KERNEL_S, POISONS, Untouched
+from .untouched import HASTE_S, KERNEL_S, POISONS, Untouched
 
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
@@ -25,39 +23,28 @@ AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding o
 class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
     def __init__(self, device, task):
         self.device, self.task = device, task
-        text = task["source"] + task.get("tests", "") + task.get("perf", "")
-        self.needs = {"half": "float16" in text or ".half()" in text, "dot": "tl.dot" in text,
-                      "bfloat": "bfloat16" in text, "rounds": "int8" in text}
-        self.spare, self.scout, self.left_out = None, None, {}
-        self.ignore, self.allow, self.poisons = {}, {}, POISONS
-        self.distinct, self.timed_tests, self.drawn, self.shape = False, False, None, None
-        self.room, self.kept = set(), set()     # what has room: "tests", numbers of shapes; or had
-        self.tested = False
+        self.spare = self.scout = self.baseline = self.drawn = self.shape = self.place = None
+        self.left_out, self.ignore, self.allow, self.told, self.poisons = {}, {}, {}, {}, POISONS
+        self.distinct = self.timed_tests = self.tested = self.judged = False
         self.recorded, self.unrecorded, self.lanes = {}, None, True
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        at = int(device.split(":")[1]) if ":" in device else 0
-        gpu = visible[at] if at < len(visible) and visible[at].strip() else str(at)
-        self.lock, self.here = (lock_file("/tmp/kernelband-triton-%s-%s.%s" % (
-            device.split(":")[0], "".join(c for c in gpu if c.isalnum() or c == "-"), what))
-            for what in ("lock", "here"))
-        self.others()
-        if "torch._" in text:
+        self.noting, self.kernel_s, self.haste_s = 0.0, KERNEL_S, HASTE_S
+        self.dying = []                     # (pid, folder) of children that were killed
+        if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
-        self.alone()
-        self.reference = Child(device, True)
+        self.reference = Child(device)
         self.load(self.reference, task["source"])
         self.machine = self.reference.ask("machine")
+        self.share(self.machine.get("uuid") or device)
         if device != "cpu":
             know_compiler(self.machine)
             if task.get("counters", True):
                 prepare_counters(self.machine)
-        self.baseline = None
-        self.shown = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
+        self.shown = new_folder()
 
     def loading(self, source):
         t = self.task
         return {"source": source, "tests": t.get("tests", ""), "perf": t.get("perf", ""),
-                "kind": t["kind"], "name": t["module"], "seed": secret(), "needs": self.needs}
+                "kind": t["kind"], "name": t["module"], "seed": secret()}
 
     def load(self, child, source):
         child.ask("load", seconds=Child.call_s, **self.loading(source))
@@ -72,7 +59,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             return lambda what: None
         cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) * 3 // 4))
         try:
-            self.scout = scout = Child.scout(self.machine, child, trusted)
+            self.scout = scout = Child.scout(self.machine, child)
         except OSError:
             return lambda what: None
         known, end = {}, time.monotonic() + AHEAD_S
@@ -108,9 +95,11 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         if self.scout:
             self.scout.close()
             self.scout = None
-            sweep()
 
-    dying = None            # of the evaluation before: its child's pid and folder
+    def no_spare(self):
+        if self.spare:
+            self.spare.close()
+            self.spare = None
 
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
@@ -119,117 +108,115 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         if child.pid is None:
             child.close()
         else:
-            self.dying = child.strike(), child.scratch
+            self.dying.append((child.strike(), child.scratch))
 
     def bury(self, wait=True):
-        """What let_die left. Without wait: if it has ended. Whoever is judged next has as much
+        """What let_die left. Without wait: what has ended. Whoever is judged next has as much
         time as without it."""
         begun = time.monotonic()
-        if self.dying and (wait or os.waitpid(self.dying[0], os.WNOHANG)[0]):
-            if wait:
-                reap(self.dying[0])
-            Child.living.discard(self.dying[0])
-            sweep()
-            remove(self.dying[1])
-            self.dying = None
-            if Child.deadline:
-                Child.deadline += time.monotonic() - begun
+        for pid, folder in self.dying[:]:
+            if reap(pid, *([] if wait else [0])) is not None or wait:
+                remove(folder)
+                self.dying.remove((pid, folder))
+        if Child.deadline:
+            Child.deadline += time.monotonic() - begun
 
     def close(self):
         self.bury()
         self.no_scout()
-        for child in (self.reference, self.spare):
-            if child:
-                child.close()
+        self.no_spare()
+        self.reference.close()
         remove(self.shown)
 
     def evaluate(self, source, options, baseline=False):
         start = time.monotonic()
         out = {"verdict": "ok", "shapes": [], "screened": False, "seconds": {},
                "tier": "host-code", "checks": {}}
-        child = None
         opens = self.task.get("open_s") or OPEN_S       # it compiles all that it is tuned over
         Child.call_s = self.task.get("call_s") or (opens if baseline else CALL_S)
         if not (baseline and Child.deadline):           # which runs since it was loaded
             Child.deadline, self.waited = start + (opens if baseline else EVALUATE_S), 0.0
         try:
-            self.alone()
-            start = time.monotonic()
-            if options.get("confirm") and self.judged:
-                self.renew()
-            self.judged = self.judged or not baseline
-            gate = not baseline and self.task.get("gate", True)
-            bad = scan(source, self.task["source"]) if gate else None
-            if bad:
-                raise Lost(*bad)
-            self.revive()
-            if baseline:
-                begun = time.monotonic()
-                try:
-                    self.first_runs()
-                finally:
-                    out["seconds"]["first"] = time.monotonic() - begun
-            while True:
-                child, self.spare = self.spare or Child(self.device, False,
-                                                        self.reference.scratch), None
-                if not baseline:            # the next one opens the GPU while this is checked
-                    self.spare = Child(self.device, False, self.reference.scratch)
-                self.at, self.tested = None, False
-                try:
-                    self.judge(child, source, options, out, baseline)
-                    break
-                except (Redraw, Lost) as e:
-                    where = "shape %s: " % self.at["label"] if self.at else ""
-                    if baseline and e.args[:1] == ("timeout",):
-                        raise Lost("timeout", where + e.args[1]) from None
-                    if not baseline or not self.goes_on(e):
-                        raise
-                    what = "%s: %s" % e.args[:2] if e.args else "inputs that no two writes share"
-                    out.setdefault("begun_again", []).append((where + what)[:300])
-                    child.close()
-                    if not self.task.get("alone"):
-                        self.give()
-                    out["shapes"], self.drawn, self.shape = [], None, None
-                    self.recorded.clear()
-                    self.revive()
-                    try:
-                        self.reference.ask("idle")
-                    except Lost:                # it had faulted too, and only now says so
-                        self.revive()
+            self.judge_any(source, options, out, baseline)
         except Lost as e:
             out.update(verdict=e.args[0], reason=e.args[1], shapes=[])
             if len(e.args) > 2 and e.args[2] and e.args[0] != "wrong":
                 out["missing"] = str(e.args[2])[:100]
+        except OSError as e:
+            out.update(verdict="launch_failed", shapes=[], reason="no process to run it in: %s" % e)
         except NONSENSE as e:
             if baseline:
                 raise
             out.update(verdict="crashed", shapes=[], reason="its process spoke nonsense: %s: %s" % (
                 type(e).__name__, str(e)[:200]))
         finally:
-            self.give()
             self.drawn = self.shape = Child.deadline = None
             self.no_scout()
-            self.bury()
-            if child:
-                self.share_cpu(child, False)
-                if baseline:
-                    child.close()
-                else:
-                    self.let_die(child)
-            sweep(self.dying and self.dying[0])     # what it started must not meet the next one
             self.stale, self.file = (*self.stale, self.file), None
             self.forget_shown()
-            self.end_moved()
             if self.reference.pid is not None:
                 try:
                     (self.resting or self.rest())()
                 except Lost:
                     pass
             self.resting = None
+            self.give()
         if not self.task.get("baseline_only"):
-            self.spare = self.spare or Child(self.device, False, self.reference.scratch)
+            self.make_spare()
         out["seconds"]["total"] = time.monotonic() - start
         return out
+
+    def make_spare(self):
+        """The next candidate's process, which opens the GPU meanwhile; where there is none to be
+        had, that is the next one's matter."""
+        try:
+            self.spare = self.spare or Child(self.device, self.reference.scratch)
+        except OSError:
+            pass
+
+    def judge_any(self, source, options, out, baseline):
+        """A candidate, or the untouched file, which may be judged more than once."""
+        if self.task.get("alone"):      # the GPU is its own for more than checks and timing
+            self.take()
+        if options.get("confirm") and self.judged:
+            self.renew()
+        self.judged = self.judged or not baseline
+        gate = not baseline and self.task.get("gate", True)
+        bad = scan(source, self.task["source"]) if gate else None
+        if bad:
+            raise Lost(*bad)
+        self.revive()
+        if baseline:
+            begun = time.monotonic()
+            try:
+                self.first_runs()
+            finally:
+                out["seconds"]["first"] = time.monotonic() - begun
+        while True:
+            child, self.spare = self.spare or Child(self.device, self.reference.scratch), None
+            if not baseline:            # the next one opens the GPU while this is checked
+                self.make_spare()
+            self.at, self.tested = None, False
+            try:
+                return self.judge(child, source, options, out, baseline)
+            except (Redraw, Lost) as e:
+                where = "shape %s: " % self.at["label"] if self.at else ""
+                if baseline and e.args[:1] == ("timeout",):
+                    raise Lost("timeout", where + e.args[1]) from None
+                if not baseline or not self.goes_on(e):
+                    raise
+                what = "%s: %s" % e.args[:2] if e.args else "inputs that no two writes share"
+                out.setdefault("begun_again", []).append((where + what)[:300])
+                out["shapes"], self.drawn, self.shape = [], None, None
+                self.recorded.clear()
+                self.revive()
+                try:
+                    self.reference.ask("idle")
+                except Lost:                # it had faulted too, and only now says so
+                    self.revive()
+            finally:
+                self.share_cpu(child, False)
+                self.let_die(child)
 
     resting = None          # waits for the reference to have given its memory back
 
@@ -255,23 +242,17 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         until("tests")
         lap("build")
-        in_check = -self.waited                 # of waiting for other sessions
+        self.take()
+        lap("wait")
         if not (baseline and out["checks"]):    # not again for what a shape showed
             self.check_tests(child, out, baseline)
         self.tested = True
         lap("check")
-        in_check += self.waited
         until("all")
         self.no_scout()
         lap("ahead")
         self.await_spare()
-        if self.others():           # whoever has the GPU now may need what the tests took
-            self.idle(child)
-        self.take(fcntl.LOCK_EX)
-        lap("wait")
-        seconds["check"] -= in_check
-        seconds["wait"] += in_check
-        labels = self.draw(child)["labels"]
+        labels = self.draw(self.reference, child)["labels"]
         lap("inputs")
         self.count = len(labels)
         wanted = [i for i in range(len(labels)) if str(i) not in self.left_out]
@@ -287,26 +268,16 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
                  "last": not baseline and (k == last or bool(options.get("confirm")))}
             self.at = s
             try:
-                try:
-                    self.check_shape(child, s, baseline)
-                except Lost as e:
-                    if not baseline or e.args[0] != "wrong" or str(i) in self.kept \
-                            or self.timed_tests:
-                        raise
-                    self.roomy(str(i))
-                    self.check_shape(child, s, baseline)
+                self.check_shape(child, s, baseline)
             except Lost as e:
-                if not baseline or e.args[0] != "wrong" or len(self.left_out) + 1 == len(labels):
-                    raise
                 # The untouched file does not give the same twice: no shape to judge by.
-                self.left_out[str(i)] = "%s: %s" % (labels[i], e.args[1])
-                self.room.discard(str(i))
+                if not baseline or e.args[0] != "wrong" or not self.leave_out(e.args[1]):
+                    raise
                 continue
             seconds["shapes"] += time.monotonic() - begun
-            self.time_shape(child, s, out, options)
+            out["shapes"].append(self.timed(child, s, options))
         self.at = None
-        if self.end_moved():
-            raise Lost("cheated", MOVED)
+        self.time_short(source, out, baseline)
         self.resting = self.rest()      # nothing more is asked of it: meanwhile is counted
         lap("time")
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
@@ -333,14 +304,17 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             lap("count")
         self.evidence(out, facts.get("kernels"), values, why)
 
-    def draw(self, child):
-        """New timed inputs, the same in both processes."""
+    def draw(self, *both):
+        """New timed inputs, the same in both processes: where the script lets us draw them the
+        reference found out."""
         given = {"seed": secret(), "distinct": self.distinct}
-        drawn = self.patient(lambda: self.reference.ask("inputs", **given))
-        self.drawn = dict(given, place=drawn["place"])
+        if not self.place:
+            self.place = self.patient(lambda: self.reference.ask("inputs", **given))["place"]
+        self.drawn = dict(given, place=self.place)
         # Also of one that has less time: this takes long where tensors are large.
-        self.patient(lambda: child.ask("inputs", seconds=Child.call_s, **self.drawn))
-        return drawn
+        replies = self.patient(lambda: together(*(
+            (who, "inputs", dict(self.drawn, seconds=Child.call_s)) for who in both)))
+        return replies[0]
 
     def await_spare(self):
         """Nothing of ours opens a GPU while another is timed."""
@@ -348,8 +322,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             try:
                 self.spare.ask("idle", seconds=20)
             except Lost:
-                self.spare.close()
-                self.spare = None
+                self.no_spare()
 
     def contends(self, out, best, options):
         """Counters cost a second: they are for what may become the best."""

@@ -4,6 +4,7 @@ import math
 EXACT = 64                          # pairs whose interval is exact
 PAIR_NS = 40                        # what a call of one file takes more in one process than in
                                     # another: standard deviation (H200, kernels of 4 and 14 us)
+KNOWN = 8                           # pairs of processes that this counts for
 
 
 def paired(logs):
@@ -32,6 +33,17 @@ def of_processes(e, low, high, ns):
     live: repetition within a pair does not average that."""
     own = 1.96 * PAIR_NS / ns
     return e - math.hypot(e - low, own), e + math.hypot(high - e, own)
+
+
+def of_pairs(logs, ns):
+    """(mean, low, high) of the logarithms that several pairs of new processes gave for calls that
+    take ns, at 95 %: Student's t of how far they are apart, where what such pairs are known to
+    spread by counts like KNOWN more of them."""
+    n, mean = len(logs), sum(logs) / len(logs)
+    freedom = KNOWN + n - 1
+    spread = math.sqrt((KNOWN * (PAIR_NS / ns) ** 2 + sum((x - mean) ** 2 for x in logs)) / freedom)
+    t = 1.96 + 2.4 / freedom + 3 / freedom ** 2         # within 0.5 % from 5 degrees of freedom on
+    return mean, mean - t * spread / math.sqrt(n), mean + t * spread / math.sqrt(n)
 
 
 def log_ratios(times):

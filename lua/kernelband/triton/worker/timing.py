@@ -1,23 +1,23 @@
 """Times a candidate beside the untouched file."""
-import fcntl
 import math
 import os
 import time
 
 from .child import LACKING
-from .children import MOVED, NONSENSE, Child, Lost, Suspicion, sweep
+from .children import NONSENSE, Child, Lost, together
 from .inputs import LANES, place_of, secret, turns
-from .stats import Screen, log_ratios, median, of_processes, paired
+from .stats import Screen, log_ratios, median, of_pairs, of_processes, paired
 
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
 TIME_S, NARROW = 0.6, 0.004         # of timing a candidate; an interval that is narrow enough
 BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
 BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whose clock is noisier;
 BOUND_LEAST_S = 0.5                 # and of one shape of it
-SHORT_NS, SHORT_TURNS = 8e3, 4      # of a call that is timed on every stream, so often
-AGAIN = 16                          # pairs of calls, at least, of processes that judge a suspicion
-OPINIONS = 3                        # new pairs of processes that must share it
-PAIRS_S = 100                       # of more pairs of processes that time a baseline
+SHORT_NS = 8e3                      # of a call that differs between processes by a percent: it is
+SHORT_PAIRS, SHORT_TURNS = 4, 2     # timed in so many pairs of new ones, so often on every stream,
+LOOKS = 32                          # and one result of so many is compared
+HOPELESS = 1.05                     # but for what is so much slower by the first pair's interval
+PAIRS_S = 100                       # of all further pairs of processes
 
 
 class Timing:
@@ -44,8 +44,6 @@ class Timing:
         most, narrow = (2 * LANES, NARROW / 2) if s["baseline"] else (LANES, NARROW)
         # Of six one honest call would be enough for the parent's clock to say nothing.
         n = 3 if cost > 5e8 else int(max(8, min(most, budget / cost)))
-        few = s.get("least", 0)             # no end comes before so many
-        n = max(few, n)
         # A stream's first call of a size asks for memory and is made again: few for a candidate
         # whose calls are long beside what streams differ in.
         turn = turns(LANES if s["baseline"] or options.get("confirm") else LANES // 4)
@@ -70,7 +68,8 @@ class Timing:
                 got[who] = self.sample(child if who == "B" else self.reference, seed,
                                        int(spin * SPIN_GHZ))
                 if who == "B" and k == look:
-                    (self.learn_shape if s["baseline"] else self.verify_shape)(child, s, seed, 1)
+                    (self.learn_shape if s["baseline"] else self.verify_shape)(
+                        child, s, seed, 1, part=True)
                     look = -1
             if not bound and not all(g[3] for g in got.values()):
                 if k != first and k < LANES:    # the first call on a stream asks for its memory
@@ -84,7 +83,6 @@ class Timing:
                     continue
                 bound = True
                 self.share_cpu(child, True)
-                few = s.get("least", 0)
                 spin, n = 0, min(n, 24)
                 t.update((x, {"A": [], "B": []}) for x in ("times", "walls", "hosts"))
                 if s["baseline"]:       # the host is a noisier clock: what all are held against
@@ -96,17 +94,15 @@ class Timing:
             for who, sample in got.items():
                 for x, value in zip(("times", "walls", "hosts"), sample):
                     t[x][who].append(value)
-            if k == 3 and not bound and self.device != "cpu" and max(
-                    median(t["times"][who]) for who in "AB") < SHORT_NS:
-                few = n = max(n, SHORT_TURNS * LANES)
-                turn = turns(LANES)
-            if k + 1 >= max(few, min(6, n)) and look < 0 and (at < 0 or t["seen"]) \
+            if k == 3 and not bound and self.is_short(t["times"]):
+                n = 8                   # new pairs of processes time it
+            if k + 1 >= min(6, n) and look < 0 and (at < 0 or t["seen"]) \
                     and self.screen.slower(s["k"], median(t["times"]["B"])):
                 break
             most_ns = budget if brief and not bound else 2 * budget + 1e8
-            if k + 1 >= max(few, 8) and (self.clock() - start) * 1e9 > most_ns:
+            if k + 1 >= 8 and (self.clock() - start) * 1e9 > most_ns:
                 break
-            if k + 1 >= max(few, 8) and (k + 1) % (4 if k < 64 else 64) == 0 \
+            if k + 1 >= 8 and (k + 1) % (4 if k < 64 else 64) == 0 \
                     and not options.get("confirm"):
                 _, low, high = paired(log_ratios(t["times"]))
                 if low is not None and (high - low) / 2 < narrow:
@@ -117,93 +113,29 @@ class Timing:
                 seed = secret(here)
                 self.sample(child, seed, int(spin * SPIN_GHZ))
                 if k != 1:              # an answer may be kept only once asked for often
-                    self.verify_shape(child, s, seed, 1)
+                    self.verify_shape(child, s, seed, 1, part=True)
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.01 if brief else 0.2, self.left_s - (self.clock() - start))
         return dict(t, bound=bound)
 
-    def time_shape(self, child, s, out, options):
-        try:
-            row = self.timed(child, s, options)
-        except Suspicion as first:
-            row = self.other_opinions(first, s, options)
-        out["shapes"].append(row)
-
-    def other_opinions(self, first, given, options):
-        """The row of a shape that the clocks of a pair of processes disagree about. Of honest
-        files they do so by chance: what two processes differ in, by events or by what the host adds
-        to them, they differ in for as long as they live. A new pair is checked and timed as the
-        first one was, and where its clocks disagree as well another one, up to OPINIONS. What the
-        first to agree shows is all that counts: a file that tells the pairs apart and is honest in
-        this one has the times of this one. Where one fails, the first finding stands, but for want
-        of time or memory, which prove nothing. Its time is the candidate's."""
-        left = self.left_s
-
-        def again(child):
-            self.ahead(child, self.source)("all")
-            self.no_scout()
-            self.check_shape(child, s, s["baseline"])
-            row = self.timed(child, s, options)
-            if self.end_moved():        # its reference ends with it: later no one could tell
-                raise Lost("cheated", MOVED)
-            return row
-        for k in range(1, OPINIONS + 1):
-            # The first process knows whether it was looked at after all that counts, and may tell.
-            s = dict(given, seed=secret(), least=AGAIN, count=0, chance=0, allowed=0,
-                     last=not given["baseline"])
-            try:
-                return self.with_new_pair(self.source, again)
-            except Suspicion as e:
-                if k == OPINIONS:
-                    raise Lost(e.args[0], "%s, and so say all of %d pairs of processes" % (
-                        e.args[1], k + 1)) from None
-            except (Lost, OSError) + NONSENSE as e:
-                found = isinstance(e, Lost) and (e.args[0] in ("cheated", "timeout")
-                                                 or LACKING in str(e.args[1]))
-                raise (e if found else first) from None
-            finally:
-                self.left_s = left
-                sweep()
-
-    def with_new_pair(self, source, call):
-        """call(child) beside a new reference, child being a new process that has source. The GPU
-        is ours from when their inputs are drawn, and stays so; else all is as before afterwards."""
-        before = held, _, _, _ = self.reference, self.drawn, self.shape, Child.deadline
-        pair, waited = [], self.waited
-        try:
-            for trusted in (True, False):
-                pair.append(Child(self.device, trusted, held.scratch))
-            self.reference, child = pair
-            self.load(self.reference, self.task["source"])
-            self.load(child, source)
-            self.take(fcntl.LOCK_EX)
-            self.draw(child)
-            return call(child)
-        finally:
-            if self.reference is not held:
-                pair.append(self.reference)         # it may have been revived
-            self.reference, self.drawn, self.shape, Child.deadline = before
-            if Child.deadline:
-                Child.deadline += self.waited - waited
-            for who in pair:
-                who.close()
+    def is_short(self, times):
+        return self.device != "cpu" and max(median(times[who]) for who in "AB") < SHORT_NS
 
     def timed(self, child, s, options):
         t, row = self.in_turns(child, s, options), {}
         times = t["times"]
         base, mine = median(times["A"]), median(times["B"])
         self.check_records(child, s, t["seen"] or {"why": "no call was recorded"}, mine, base, row)
-        gap = self.cross_check(s, times, t["walls"])
-        e, low, high = paired(log_ratios(times))
+        gap = self.cross_check(times, t["walls"], row)
         row.update(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1,
-                   blocks=len(times["B"]), time_ns=mine, baseline_ns=base, speedup=math.exp(e),
                    interval="wilcoxon", clock_gap_ns=gap, host_bound=t["bound"],
-                   samples={"baseline": times["A"], "candidate": times["B"]},
                    host_ns=median(t["hosts"]["B"]), baseline_host_ns=median(t["hosts"]["A"]))
-        if low is not None:
-            low, high = of_processes(e, low, high, min(base, mine))
-            row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
+        self.fill(row, times, *paired(log_ratios(times)))
+        if "speedup_low" in row:
+            low, high = of_processes(*(math.log(row[k]) for k in (
+                "speedup", "speedup_low", "speedup_high")), min(base, mine))
+            row.update(speedup_low=math.exp(low), speedup_high=math.exp(high))
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
         for name, peak in (("gbps", "dram_gbps"), ("tflops", "sm_tflops")):
             if rates.get(name) and self.machine.get(peak):
@@ -213,46 +145,135 @@ class Timing:
                 row["left_to_" + name if name == "chance" else name] = s[name]
         return row
 
+    def fill(self, row, times, e, low, high):
+        row.update(time_ns=median(times["B"]), baseline_ns=median(times["A"]),
+                   blocks=len(times["B"]), speedup=math.exp(e),
+                   samples={"baseline": times["A"], "candidate": times["B"]})
+        if low is not None:
+            row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
+
+    def with_new_pairs(self, source, n, call):
+        """What call(child, k) gives beside each of n new references, child being a new process that
+        has source. All are made and given their file at once, and in every second pair the
+        candidate comes first: nothing tells one from the other. The GPU is ours from when inputs
+        are drawn; else all is as before afterwards."""
+        before = held, _, _, _ = self.reference, self.drawn, self.shape, Child.deadline
+        begun, made, pairs, out = time.monotonic(), [], [], []
+        try:
+            for k in range(n):
+                pair = {}
+                for who in ("AB", "BA")[k % 2]:
+                    pair[who] = Child(self.device, held.scratch)
+                    made.append(pair[who])
+                pairs.append(pair)
+            together(*((who, "load", dict(self.loading(
+                source if who is pair["B"] else self.task["source"]), seconds=Child.call_s))
+                for pair in pairs for who in pair.values()))
+            self.take()
+            for k, pair in enumerate(pairs):
+                self.reference = pair["A"]
+                self.draw(*pair.values())
+                out.append(call(pair["B"], k))
+            return out
+        finally:
+            if self.reference is not held and self.reference not in made:
+                made.append(self.reference)     # it was revived
+            self.reference, self.drawn, self.shape, Child.deadline = before
+            if Child.deadline:
+                Child.deadline += time.monotonic() - begun
+            for who in made:
+                self.let_die(who)
+
+    def again(self, child, rows, pair, **given):
+        """{ i: times } of shapes that were judged, in a new pair of processes."""
+        found = {}
+        for k, row in enumerate(rows):
+            s = dict({"i": row["shape"]["i"], "label": row["label"], "seed": secret(), "k": k,
+                      "left": len(rows) - k, "known": True, "pair": pair}, **given)
+            self.first_calls(child, s)
+            found[s["i"]] = self.short_turns(child, s) if row.get("pairs") is not None \
+                else self.in_turns(child, s, {})["times"]
+        return found
+
+    def short_turns(self, child, s):
+        """Times of a short call on every stream. No one can tell which results are compared."""
+        times, turn = {"A": [], "B": []}, turns(LANES)
+        spin = min(SPIN_MOST, 2 * s["host"] + 1e5)
+        for k in range((SHORT_TURNS + 1) * LANES):      # a stream's first asks for its memory
+            here, got = next(turn), {}
+            for who in ("AB", "BA")[secret() % 2]:
+                seed = secret(here)
+                got[who] = self.sample(child if who == "B" else self.reference, seed,
+                                       int(spin * SPIN_GHZ))
+                if who == "B" and not s["baseline"] and secret() % LOOKS == 0:
+                    self.verify_shape(child, s, seed, 1, part=True)
+            if k >= LANES and all(g[3] for g in got.values()):
+                for who, sample in got.items():
+                    times[who].append(sample[0])
+        return times
+
+    def time_short(self, source, out, baseline):
+        """Short calls once more, by SHORT_PAIRS pairs of new processes. What two processes differ
+        in for as long as they live (where the driver put what starts a kernel, where their memory
+        lies) is worth a percent and more of them, and repetition in one pair does not average it:
+        their interval is that of the pairs. What befalls a candidate in a new process is its
+        verdict, but for want of time, memory or processes: the first pair's times stand then."""
+        rows = [r for r in out["shapes"] if not r["host_bound"] and self.is_short(
+            {"A": [r["baseline_ns"]], "B": [r["time_ns"]]})
+            and r.get("speedup_high", 1) * HOPELESS > 1]
+        if not rows or self.screen.slow:
+            return
+        for r in rows:
+            r["pairs"] = []
+        self.await_spare()
+        screen, self.screen = self.screen, Screen(None)
+        try:
+            found = self.with_new_pairs(source, SHORT_PAIRS, lambda child, k: self.again(
+                child, rows, k, baseline=baseline))
+        except (Lost, OSError) as e:
+            if isinstance(e, Lost) and e.args[0] != "timeout" and LACKING not in str(e.args[1]) \
+                    and not baseline:
+                raise
+            found = []
+        finally:
+            self.screen = screen
+        for r in rows:
+            several = [f[r["shape"]["i"]] for f in found]
+            several = [t for t in several if len(t["B"]) >= LANES // 2]
+            if len(several) < 2:
+                del r["pairs"]
+                continue
+            logs = [paired(log_ratios(t))[0] for t in several]
+            times = {who: [x for t in several for x in t[who]] for who in "AB"}
+            self.fill(r, times, *of_pairs(logs, min(median(times[who]) for who in "AB")))
+            r.update(interval="pairs of processes", pairs=[math.exp(x) for x in logs])
+
     def more_pairs(self, out, n):
         """The untouched file against itself by n pairs of processes in all, twice as many where
-        the host holds calls up, as its time differs more between processes. Each pair is new: what
-        two processes differ in for as long as they live (where the driver put what starts a
-        kernel, where their memory lies) is worth up to 2 % of a kernel of 5 us, and repetition
-        within them does not average it. Each shape's speed-up becomes the median of all pairs':
-        one that is far off (1.09 once, where five others were within 0.5 %) does not move it, nor
-        that the first may be looked at again for being off. A pair that is not done in time does
-        not count. Of waiting for others they have what the first one left: the engine waits no
-        longer than for that."""
+        the host holds calls up, as its time differs more between processes. Each shape's speed-up
+        becomes the median of all pairs': one that is far off (1.09 once, where five others were
+        within 0.5 %) does not move it. A pair that is not done in time does not count. Of waiting
+        for others they have what the first one left: the engine waits no longer than for that."""
         n = 2 * n if any(r["host_bound"] for r in out["shapes"]) else n
         left = PAIRS_S
         logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
         self.screen, self.count = Screen(None), len(logs)
         self.await_spare()
-
-        def timed(child):
-            found, self.left_s = {}, BASELINE_S
-            for k, row in enumerate(out["shapes"]):
-                if time.monotonic() > Child.deadline:
-                    break
-                s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(),
-                     "left": len(logs) - k, "baseline": True, "known": True, "k": k}
-                self.first_calls(child, s)
-                found[s["i"]] = paired(log_ratios(self.in_turns(child, s, {})["times"]))[0]
-            return found
-        for _ in range(n - 1):
-            begun, found = self.clock(), {}
-            Child.deadline = time.monotonic() + left
+        for k in range(1, n):
+            begun, found = self.clock(), [{}]
+            Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S
             try:
-                found = self.with_new_pair(self.task["source"], timed)
+                found = self.with_new_pairs(self.task["source"], 1, lambda child, _: self.again(
+                    child, out["shapes"], k, baseline=True))
             except (Lost, OSError) + NONSENSE:
                 pass                    # it was judged: what befalls it now is no verdict
             finally:
                 self.give()
                 left -= self.clock() - begun
                 Child.deadline = None
-            if len(found) == len(logs):
-                for i, e in found.items():
-                    logs[i].append(e)
+            if len(found[0]) == len(logs):
+                for i, times in found[0].items():
+                    logs[i].append(paired(log_ratios(times))[0])
             if left <= 0:
                 break
         mean = lambda x: math.exp(sum(x) / len(x))
@@ -270,30 +291,9 @@ class Timing:
             except (OSError, TypeError):
                 pass
 
-    def end_moved(self):
-        """Ends our processes that run with another priority or on other processors than we do,
-        which no jail keeps a candidate from changing: True if there was one."""
-        def place(pid):
-            return (os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid),
-                    os.sched_getaffinity(pid))
-        ours, found = place(0), False
-        for child in (self.reference, self.spare):
-            try:
-                pid = child and child.pid
-                moved = pid and ours != place(pid)
-            except OSError:             # it is gone: that is found out elsewhere
-                moved = False
-            if moved:
-                found = True
-                child.kill()
-        if self.spare and self.spare.pid is None:
-            self.spare.close()
-            self.spare = None
-        return found
-
-    def cross_check(self, s, times, walls):
-        """What its events say it saves must be saved by the parent's clock as well: how much
-        is not, in ns. Less than a share of the call itself is noise of that clock."""
+    def cross_check(self, times, walls, row):
+        """How much less a call saves by the parent's clock than by its events, in ns. Where that is
+        more than noise of that clock its times become longer by it: the smaller gain counts."""
         pairs = list(zip(times["A"], times["B"], walls["A"], walls["B"]))
         if len(pairs) < 6 or self.device == "cpu":
             return None
@@ -302,7 +302,6 @@ class Timing:
         saved = base - median(times["B"])
         if saved > max(20000, 0.05 * base) and low is not None \
                 and low > max(20000, 0.3 * saved, 0.03 * wall):
-            raise Suspicion("cheated", "%s: its own events save %.0f us a call, the parent's clock "
-                            "says %.0f us: work is done outside what is timed" % (
-                                s["label"], saved / 1e3, (saved - gap) / 1e3))
+            times["B"] = [b + gap for b in times["B"]]
+            row["by_parents_clock"] = True
         return gap

@@ -6,33 +6,31 @@ from .children import Child, Lost, Redraw
 from .frames import finite
 from .inputs import secret
 
+ALLOWED = 0.02              # share of an output that the reference may differ from itself in
 POISONS = (11, 48)          # memory that no one wrote: odd NaN, even a number; 12 and 49
 TAME = (101, 100)           # the same with integers that are valid indices: 2 and 1
-ALLOWED = 0.02              # share of an output that the reference may differ from itself in
-KERNEL_S, HASTE_S = 20, 10          # of one kernel of a candidate there; of what then asks for it;
-                                    # both of any command, but for those that load and draw
+KERNEL_S, HASTE_S = 20, 10  # of one kernel of a candidate that is compiled ahead; of what then asks
+                            # for it; both of any command, but for those that load and draw
 
 
 class Untouched:
-    def has_room(self, i):
-        return ("tests" if self.timed_tests else str(i)) in self.room
-
     def weakened(self):
         """What of the judging is weaker than it could be, in sentences; all of it was found out
         with the untouched file alone."""
         out = []
+        if self.machine.get("unjailed"):
+            out.append("%s: files and processes of others are not kept from a candidate"
+                       % self.machine["unjailed"])
         if self.poisons is TAME:
             out.append("the untouched file takes memory that no one wrote for indices: it holds "
                        "valid ones in checked runs")
-        if self.room:
-            out.append("the untouched file reaches past what it is given (%s): more of what lies "
-                       "around it holds zeros" % ", ".join(
-                           x if x == "tests" else "shape " + x for x in sorted(self.room)[:8]))
         if self.timed_tests:
             out.append("the untouched file can do none of its timed shapes: its tests are timed")
         if self.distinct:
             out.append("random integers of timed shapes are drawn without repeats: the untouched "
                        "file writes to one place more than once, in no order")
+        for what, where in sorted(self.told.items()):
+            out.append("%s: %s" % (", ".join(sorted(where))[:200], what))
         for i in sorted(set(self.ignore) | set(self.allow)):
             where = "the tests" if i == "tests" else "shape %s" % i
             if self.ignore.get(i):
@@ -47,7 +45,8 @@ class Untouched:
 
     def judged_by(self):
         return {"left_out": self.left_out, "ignore": self.ignore, "allow": self.allow,
-                "tame": self.poisons is TAME, "distinct": self.distinct, "room": sorted(self.room),
+                "tame": self.poisons is TAME, "distinct": self.distinct,
+                "told": {k: sorted(v) for k, v in self.told.items()},
                 "timed_tests": self.timed_tests, "noting": self.noting,
                 "kernel_s": self.kernel_s, "haste_s": self.haste_s}
 
@@ -56,7 +55,8 @@ class Untouched:
         by = known.get("judged_by") or {}
         self.left_out, self.ignore, self.allow = (
             dict(by.get(k) or {}) for k in ("left_out", "ignore", "allow"))
-        self.distinct, self.room = by.get("distinct") is True, set(by.get("room") or ())
+        self.told = {k: set(v) for k, v in dict(by.get("told") or {}).items()}
+        self.distinct = by.get("distinct") is True
         if by.get("timed_tests") is True:
             self.time_tests()
         if by.get("tame"):
@@ -71,7 +71,7 @@ class Untouched:
             return False
         self.no_scout()
         cache = self.reference.scratch + "/cache"
-        fresh = Child(self.device, True, self.reference.scratch if os.path.isdir(cache) else None)
+        fresh = Child(self.device, self.reference.scratch if os.path.isdir(cache) else None)
         self.reference.close()
         self.reference = fresh
         self.load(self.reference, self.task["source"])
@@ -85,22 +85,20 @@ class Untouched:
         """What confirms a winner are processes that no candidate was beside."""
         self.bury()
         self.reference.kill()
-        if self.spare:
-            self.spare.close()
-            self.spare = None
+        self.no_spare()
 
     def first_runs(self):
         """The untouched file's tests and shapes, once: compiled for all that copy its cache. What
         it cannot do itself is asked of no one: where it reads memory that no one wrote as an
-        index, that memory holds valid ones, where it reaches past what it was given, there are
-        zeros, and shapes that fault all the same, or do not compile, are left out."""
+        index, that memory holds valid ones, and shapes that fault all the same, or do not
+        compile, are left out."""
         until = self.ahead(self.reference, self.task["source"], True)
         until("tests")
         while True:
             begun = self.clock()
             try:
                 self.patient(lambda: self.reference.ask(
-                    "test", seed=secret(), poison=self.poisons[0], room="tests" in self.room))
+                    "test", seed=secret(), poison=self.poisons[0]))
                 self.haste_s = max(HASTE_S, 4 * (self.clock() - begun))
                 break
             except Lost as e:
@@ -110,7 +108,7 @@ class Untouched:
                 self.revive()
         until("all")
         self.no_scout()
-        seed, faults, hopeless = secret(), 0, 0
+        seed, faults = secret(), 0
 
         def inputs():
             return self.patient(lambda: self.reference.ask(
@@ -119,30 +117,24 @@ class Untouched:
         for i, label in enumerate(labels):
             before = self.poisons
             while str(i) not in self.left_out:
-                where = "plain"
+                poisoned = False
                 try:
-                    self.patient(lambda: self.reference.ask(
-                        "shape", i=i, seed=seed, room=str(i) in self.room))
+                    self.patient(lambda: self.reference.ask("shape", i=i, seed=seed))
                     self.reference.ask("prepare", seed=seed)
                     begun = self.clock()
                     self.patient(lambda: self.reference.ask("go"))
                     self.haste_s = max(self.haste_s, 4 * (self.clock() - begun))
-                    where = "poisoned"
+                    poisoned = True
                     self.reference.ask("prepare", seed=seed)
                     self.reference.ask("call", poison=self.poisons[0])
                     break
                 except Lost as e:
-                    gone = self.reference.pid is None
-                    faults += gone
+                    faults += self.reference.pid is None
                     if faults > 16 or e.args[0] == "timeout":
                         raise
-                    if where == "poisoned" and self.poisons is not TAME:
+                    if poisoned and self.poisons is not TAME:
                         self.poisons = TAME
-                    elif gone and str(i) not in self.room and hopeless < 2:
-                        self.room.add(str(i))
                     elif len(self.left_out) + 1 < len(labels):
-                        hopeless += str(i) in self.room
-                        self.room.discard(str(i))
                         self.poisons = before           # it did not help
                         self.left_out[str(i)] = "%s: the untouched file: %s" % (
                             label, e.args[1][:200])
@@ -157,17 +149,14 @@ class Untouched:
 
     def milder(self):
         """What the tests of the untouched file, which faults, are tried with next."""
-        if self.poisons is TAME and "tests" in self.room:
-            return False
         if self.poisons is TAME:
-            self.room.add("tests")
-        self.poisons = TAME if self.poisons is POISONS else POISONS
+            return False
+        self.poisons = TAME
         return True
 
     def time_tests(self):
         """Of timed shapes that the untouched file can't do, not one: its tests are timed."""
         self.task, self.left_out, self.timed_tests = dict(self.task, perf=""), {}, True
-        self.room &= {"tests"}
         self.reference.kill()
         self.revive()
 
@@ -181,25 +170,16 @@ class Untouched:
         if e.args[0] not in ("launch_failed", "crashed", "wrong") \
                 or self.at is None and self.tested:
             return False
-        full = LACKING in str(e.args[1])
-        i = "tests" if self.at is None or self.timed_tests else str(self.at["i"])
-        if i not in self.kept and not full:     # it did run once: what it faults by is chance
-            self.roomy(i)
-            return True
         if self.at is None:
-            return e.args[0] != "wrong" and not full and self.milder()
+            return e.args[0] != "wrong" and LACKING not in str(e.args[1]) and self.milder()
+        return self.leave_out("the untouched file: %s" % str(e.args[1])[:200])
+
+    def leave_out(self, why):
+        """The shape at hand; not the last one, nor many."""
         if len(self.left_out) + 1 >= self.count or len(self.left_out) >= 8:
             return False
-        self.room.discard(i)
-        self.left_out[i] = "%s: the untouched file: %s" % (self.at["label"], str(e.args[1])[:200])
+        self.left_out[str(self.at["i"])] = "%s: %s" % (self.at["label"], why)
         return True
-
-    def roomy(self, i):
-        """Tests or a shape that fault, or that the untouched file gives otherwise each time, are
-        tried once with more that is alike around them; what was learned of them is forgotten."""
-        self.kept.add(i)
-        self.room.add(i)
-        self.allow.pop(i, None), self.ignore.pop(i, None)
 
     def allowed(self):
         """Of timed shapes: an output that a race was seen in is one in all of them."""
