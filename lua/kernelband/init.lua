@@ -49,16 +49,16 @@ end)
 
 -- A table whose names are looked up, once each, in list.
 local function face(who, list)
+  local names = {}
+  for i, part in ipairs(list) do names[i] = part[1] end
   local function lookup(self, name)
-    local names = {}
-    for i, part in ipairs(list) do
+    for _, part in ipairs(list) do
       if part[1] == name then
         local value = require(part[2])
         if part[3] and type(value) == "table" then value = value[part[3]] end
         rawset(self, name, value)
         return value
       end
-      names[i] = part[1]
     end
     schema.raise_at_call(who .. "." .. tostring(name), "no such name%s",
                          schema.hint(name, names))
@@ -66,12 +66,13 @@ local function face(who, list)
   local function refuse(_, name)
     schema.raise_at_call(who .. "." .. tostring(name), "cannot be set")
   end
-  return setmetatable({}, { __index = lookup, __newindex = refuse })
+  return setmetatable({}, { __index = lookup, __newindex = refuse, names = names })
 end
 
 local kb = face("kb", parts)
 rawset(kb, "generator", face("kb.generator", generators))
 rawset(kb, "import", face("kb.import", importers))
 rawset(kb, "version", require "kernelband.base.version")
+getmetatable(kb).old_names = old_names
 
 return kb

@@ -19,6 +19,8 @@
 --   item      rule for each element of a list (type = instead of a name)
 --   rules     rule set of a nested table
 --
+--   doc       what it means, with its unit: kernelband doc api prints it
+--
 -- A rule set with open = true accepts keys it does not list.
 --
 -- Errors are objects { config = true, message = text } whose tostring and ..
@@ -104,6 +106,14 @@ function schema.raise_at_call(who, message, ...)
   local site = schema.call_site()
   local where = site and site .. ": " .. who or who
   schema.raise("%s: %s", where, message)
+end
+
+-- Rule sets of the public interface by name, for kernelband doc: what checks is what is printed.
+schema.declared = {}
+
+function schema.declare(name, rules)
+  schema.declared[name] = rules
+  return rules
 end
 
 -- Names ------------------------------------------------------------------

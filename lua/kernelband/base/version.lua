@@ -1,2 +1,2 @@
 -- base/version.lua - what kernelband --version says.
-return "0.1"
+return "0.2.0"

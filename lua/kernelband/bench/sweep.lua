@@ -26,20 +26,27 @@ local role_variable = "KERNELBAND_SWEEP"
 local least_pulls = 4000                -- fewer are not worth a process
 
 local stage_rules = {
-  { "spaces", "list", at_least = 1, item = { type = "table" } },
-  { "policies", "list", default = {}, item = { type = "any" } },
-  { "grid", "table", default = {} },
-  { "baselines", "list", default = {}, item = { type = "string", one_of = runner.baselines } },
-  { "seeds", { "integer", "list" }, default = 50, at_least = 1 },
-  { "steps", "integer", default = 60, at_least = 1 },
+  { "spaces", "list", at_least = 1, item = { type = "table" },
+    doc = "tasks: kb.trace(FILE), kb.synthetic {}" },
+  { "policies", "list", default = {}, item = { type = "any" },
+    doc = "files, or { file =, params =, name =, reward = }" },
+  { "grid", "table", default = {},
+    doc = "parameter = { value, .. }: each policy with every combination" },
+  { "baselines", "list", default = {}, item = { type = "string", one_of = runner.baselines },
+    doc = "what policies are compared with" },
+  { "seeds", { "integer", "list" }, default = 50, at_least = 1,
+    doc = "how many seeds from 1 up, or a list of them" },
+  { "steps", "integer", default = 60, at_least = 1, doc = "pulls of a search" },
 }
 
-local rules = {
-  { "stages", "list", optional = true, item = { type = "any" } },
-  { "jobs", "integer", optional = true, at_least = 1, at_most = 256 },
-  { "out", "string", optional = true },
-  { "quiet", "boolean", optional = true },
-}
+local rules = schema.declare("kb.sweep", {
+  { "stages", "list", optional = true, item = { type = "any" },
+    doc = "options laid over these, one stage after the other; or function(rows) returning them" },
+  { "jobs", "integer", optional = true, at_least = 1, at_most = 256,
+    doc = "processes; else one a processor" },
+  { "out", "string", optional = true, doc = "the file of rows; what it holds is not run again" },
+  { "quiet", "boolean", optional = true, doc = "true: print nothing" },
+})
 for _, rule in ipairs(stage_rules) do
   local copy = {}
   for k, v in pairs(rule) do copy[k] = v end

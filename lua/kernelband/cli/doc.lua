@@ -9,7 +9,7 @@ local texts = {
   bash = function() return require(doc .. "completion").bash() end,
   zsh = function() return require(doc .. "completion").zsh() end,
   meta = function() return require(doc .. "meta").text() end,
-  changes = function() return require(doc .. "changes") end,
+  changes = function() return require(doc .. "changes").markdown() end,
 }
 
 return options.verb { "doc",

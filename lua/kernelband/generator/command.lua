@@ -17,15 +17,18 @@ local ask    = require "kernelband.generator.ask"
 local who <const> = "kb.generator.command"
 local most_bytes <const> = 4 << 20
 
-local rules = {
-  { "timeout_s", "number", default = 900, at_least = 0.001 },
-  { "attempts", "integer", default = 2, at_least = 1, at_most = 20 },
-  { "retry_s", "number", default = 2, at_least = 0 },
-  { "repair", "integer", default = 1, at_least = 0, at_most = 8 },
-  { "prompt", "table", optional = true, rules = prompt.rules },
-  { "record", "string", optional = true },
-  { "directory", "string", optional = true },
-}
+local rules = schema.declare("kb.generator.command", {
+  { "timeout_s", "number", default = 900, at_least = 0.001, doc = "seconds for one answer" },
+  { "attempts", "integer", default = 2, at_least = 1, at_most = 20,
+    doc = "tries of a command that fails" },
+  { "retry_s", "number", default = 2, at_least = 0, doc = "seconds until the next try" },
+  { "repair", "integer", default = 1, at_least = 0, at_most = 8,
+    doc = "how often a candidate that failed is sent back to be mended" },
+  { "prompt", "table", optional = true, rules = prompt.rules,
+    doc = "parts of the prompt: a text, function(facts) returning one, or false" },
+  { "record", "string", optional = true, doc = "a folder that keeps every exchange, for replay" },
+  { "directory", "string", optional = true, doc = "where the command runs; else here" },
+})
 
 -- The list part is the command, the named part its options.
 local function split(options)

@@ -59,7 +59,7 @@ end
 -- The field of a strategy, for schema.check.
 facts.rule = {
   "facts", "list", optional = true,
-  doc = "what is told below the prompt of the profile, when known",
+  doc = "metrics appended to the prompt, where they are known",
   item = { type = { "string", "number", "table" },
            check = function(fact)
              local fine, must = read(fact)

@@ -13,34 +13,45 @@ local providers = require "kernelband.llm.providers"
 local schema    = require "kernelband.base.schema"
 local ask       = require "kernelband.generator.ask"
 
-local rules = {
-  { "provider", "string", default = "openai", one_of = providers.names },
+local rules = schema.declare("kb.generator.llm", {
+  { "provider", "string", default = "openai", one_of = providers.names,
+    doc = "whose interface the server speaks" },
   { "model", "string", check = function(s) return s ~= "", "a model's name" end,
     doc = "the model's name, as its provider calls it" },
-  { "base_url", "string", optional = true, check = function(s)
+  { "base_url", "string", optional = true, doc = "the server's address; else the provider's",
+    check = function(s)
       return s:find "^https?://[^%s@]+$" ~= nil, "http(s)://host[:port][/path], without a password"
     end },
   { "api_key_env", "string", optional = true,
+    doc = "the environment variable that holds the key; else the provider's",
     check = function(s) return s:find "^[%a_][%w_]*$" ~= nil,
       "the name of an environment variable, not the key itself" end },
-  { "temperature", "number", optional = true, at_least = 0 },
-  { "effort", "string", optional = true },
-  { "max_tokens", "integer", default = 32000, at_least = 16 },
-  { "extra", "table", optional = true },
-  { "stream", "boolean", default = true },
-  { "n_parallel", "integer", default = 16, at_least = 1, at_most = 1024 },
-  { "repair", "integer", default = 1, at_least = 0, at_most = 8 },
-  { "prompt", "table", optional = true, rules = prompt.rules },
-  { "prices", { "table", "string" }, optional = true },
-  { "record", "string", optional = true },
-  { "attempts", "integer", default = 8, at_least = 1, at_most = 100 },
-  { "retry_s", "number", default = 1, at_least = 0 },
-  { "patience_s", "number", default = 900, at_least = 0 },
-  { "connect_s", "number", default = 15, at_least = 0.001 },
-  { "idle_s", "number", default = 180, at_least = 0.001 },
-  { "timeout_s", "number", default = 1200, at_least = 0.001 },
-  { "ca_file", "string", optional = true },
-}
+  { "temperature", "number", optional = true, at_least = 0, doc = "sampling temperature" },
+  { "effort", "string", optional = true, doc = "how much to reason, in the provider's words" },
+  { "max_tokens", "integer", default = 32000, at_least = 16,
+    doc = "the longest answer, in tokens" },
+  { "extra", "table", optional = true, doc = "further fields of the request" },
+  { "stream", "boolean", default = true, doc = "read the answer while it is written" },
+  { "n_parallel", "integer", default = 16, at_least = 1, at_most = 1024,
+    doc = "calls under way at once" },
+  { "repair", "integer", default = 1, at_least = 0, at_most = 8,
+    doc = "how often a candidate that failed is sent back to be mended" },
+  { "prompt", "table", optional = true, rules = prompt.rules,
+    doc = "parts of the prompt: a text, function(facts) returning one, or false" },
+  { "prices", { "table", "string" }, optional = true,
+    doc = "US dollars per million tokens by model, or a JSON file of them" },
+  { "record", "string", optional = true, doc = "a folder that keeps every exchange, for replay" },
+  { "attempts", "integer", default = 8, at_least = 1, at_most = 100,
+    doc = "tries of a call that fails" },
+  { "retry_s", "number", default = 1, at_least = 0,
+    doc = "seconds until the first new try; they double" },
+  { "patience_s", "number", default = 900, at_least = 0,
+    doc = "the longest a call may be retried, in seconds" },
+  { "connect_s", "number", default = 15, at_least = 0.001, doc = "seconds to connect" },
+  { "idle_s", "number", default = 180, at_least = 0.001, doc = "seconds without a byte" },
+  { "timeout_s", "number", default = 1200, at_least = 0.001, doc = "seconds for a whole call" },
+  { "ca_file", "string", optional = true, doc = "certificates to trust, a PEM file" },
+})
 
 local who <const> = "kb.generator.llm"
 

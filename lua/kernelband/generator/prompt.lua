@@ -31,7 +31,8 @@ local parts = { "system", "hardware", "task", "judged", "contract", "parent", "p
 
 prompt.rules = {}
 for i, name in ipairs(parts) do
-  prompt.rules[i] = { name, { "string", "function", "boolean" }, optional = true }
+  prompt.rules[i] = { name, { "string", "function", "boolean" }, optional = true,
+                      doc = "the part '" .. name .. "' of the prompt" }
 end
 
 local methods = {}

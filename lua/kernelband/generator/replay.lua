@@ -14,10 +14,12 @@ local record = require "kernelband.llm.record"
 local schema = require "kernelband.base.schema"
 local ask    = require "kernelband.generator.ask"
 
-local rules = {
-  { "repair", "integer", default = 1, at_least = 0, at_most = 8 },
-  { "prompt", "table", optional = true, rules = prompt.rules },
-}
+local rules = schema.declare("kb.generator.replay", {
+  { "repair", "integer", default = 1, at_least = 0, at_most = 8,
+    doc = "how often a candidate that failed is sent back to be mended" },
+  { "prompt", "table", optional = true, rules = prompt.rules,
+    doc = "parts of the prompt: a text, function(facts) returning one, or false" },
+})
 
 local function place(pull, kind, attempt) return ("%d %s %d"):format(pull, kind, attempt) end
 

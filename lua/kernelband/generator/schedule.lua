@@ -37,11 +37,16 @@ local schema = require "kernelband.base.schema"
 -- other of the first pulls proposes. In turns: where the model knows little of a space the search
 -- is not held up, and where it knows much the search goes on from there at once (on six recorded
 -- spaces 0.89 of the optimum after 16 pulls, and 0.85 with the model's sets first of all).
-local rules = { { "limit", "integer", default = 4096, at_least = 1, at_most = 1048576 },
-                { "draws", "integer", optional = true, at_least = 1, at_most = 64 },
-                { "first", "table", optional = true,
-                  check = function(g) return type(g.start) == "function",
-                    "a generator that asks a model: kb.generator.llm, command or replay" end } }
+local rules = schema.declare("kb.generator.schedule", {
+  { "limit", "integer", default = 4096, at_least = 1, at_most = 1048576,
+    doc = "the most children of a pair that are counted and listed" },
+  { "draws", "integer", optional = true, at_least = 1, at_most = 64,
+    doc = "children drawn for a pull, of which the policy may prefer one; else all that fit" },
+  { "first", "table", optional = true,
+    doc = "a generator that asks a model for the points to start from",
+    check = function(g) return type(g.start) == "function",
+      "a generator that asks a model: kb.generator.llm, command or replay" end },
+})
 
 local most_moves = 512                  -- told to policies of a pair
 local few = 4

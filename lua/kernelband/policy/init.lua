@@ -22,27 +22,30 @@ local load_steps = 1e6
 local call_steps = 5e7
 local most_logged = 500                 -- bytes of what a policy logs at a time
 
-local rules = {
+local rules = schema.declare("policy.lua", {
   { "name", "string", doc = "a short name" },
-  { "summary", "string", optional = true },
+  { "summary", "string", optional = true, doc = "one line for people" },
   { "defaults", "table", doc = "every tunable with its default" },
   { "accepts", "table", optional = true, doc = "types beyond the default's: name = list" },
   { "limits", "table", optional = true,
     doc = "name = { least, most, \"word\", .. }: the numbers and texts it may be" },
   { "removed", "table", optional = true,
     doc = "parameters of the version before: name = what replaced it" },
-  { "reward", "string", optional = true, one_of = { "relative", "improvement" } },
+  { "reward", "string", optional = true, one_of = { "relative", "improvement" },
+    doc = "the reward it learns from unless kb.search names one; else relative" },
   { "new", "function", doc = "function(params, ctx) returning admit, choose, learn" },
-}
+})
 
-local hooks = {
-  { "admit", "function", optional = true, doc = "function(kernel)" },
-  { "choose", "function", doc = "function(pending, list) returning kernel, strategy index" },
-  { "learn", "function", optional = true, doc = "function(pull)" },
+local hooks = schema.declare("policy_hooks", {
+  { "admit", "function", optional = true,
+    doc = "function(kernel): a verified kernel joins the pool" },
+  { "choose", "function",
+    doc = "function(pending, list) returning kernel, strategy index; nil ends the search" },
+  { "learn", "function", optional = true, doc = "function(pull): what came of a choice" },
   { "prefer", "function", optional = true,
-    doc = "function(points) returning the number of one, or nil" },
+    doc = "function(points) returning the number of the child to propose, or nil" },
   { "remember", "function", optional = true, doc = "function() returning measured points" },
-}
+})
 
 -- What a policy may compute with: arithmetic, no device, file or clock.
 local function brain()

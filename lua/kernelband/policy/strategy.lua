@@ -16,7 +16,7 @@ local function is_name(v)
   return v:find "^[%a_][%w_-]*$" ~= nil, "a name of letters, digits, _ and -"
 end
 
-local rules = {
+local rules = schema.declare("strategy.lua", {
   { "name", "string", doc = "a short name, unique in its set", check = is_name },
   { "target", "string", one_of = { "sm", "dram", "l2" },
     doc = "the resource it relieves: 'sm', 'dram' or 'l2'" },
@@ -24,9 +24,11 @@ local rules = {
   { "prompt", { "string", "function" },
     doc = "text for a model, or function(kernel, profile) returning it" },
   facts.rule,
-  { "applies", "function", optional = true },
-  { "moves", "list", default = {}, item = { type = "string" } },
-}
+  { "applies", "function", optional = true,
+    doc = "function(kernel) returning false where it makes no sense" },
+  { "moves", "list", default = {}, item = { type = "string" },
+    doc = "parameters of schedule.lua it may change; \"*\" for all" },
+})
 
 -- Functions of a strategy get read-only faces of what they are given.
 local function fenced(fn)

@@ -19,11 +19,13 @@ local all = {}
 
 local TICK_NS = 200 * 10 ^ 6 // 1
 
-local rules = {
-  { "workers", "integer", default = 1, at_least = 1, at_most = 64 },
-  { "quiet", "boolean", optional = true },
-  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" } },
-}
+local rules = schema.declare("kb.search_all", {
+  { "workers", "integer", default = 1, at_least = 1, at_most = 64,
+    doc = "searches that time kernels on the CPU at once" },
+  { "quiet", "boolean", optional = true, doc = "true: print nothing" },
+  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" },
+    doc = "how progress is shown; else as kernelband run --progress says" },
+})
 
 -- Kernels that share a processor are timed one after the other.
 local function take_turns(S, lane)

@@ -24,20 +24,25 @@ local setup = {}
 
 local budget_rules = {
   { "steps", "integer", optional = true, at_least = 1, doc = "pulls" },
-  { "minutes", "number", optional = true, at_least = 0 },
-  { "usd", "number", optional = true, at_least = 0 },
-  { "tokens", "integer", optional = true, at_least = 0, doc = "sent and received" },
+  { "minutes", "number", optional = true, at_least = 0, doc = "wall-clock time, in minutes" },
+  { "usd", "number", optional = true, at_least = 0, doc = "US dollars paid for model calls" },
+  { "tokens", "integer", optional = true, at_least = 0, doc = "tokens sent and received" },
 }
 
-local rules = {
+local rules = schema.declare("kb.search", {
   { "task", "table", doc = "kb.task(DIR) or kb.synthetic{}", check = function(t)
       return t.environment ~= nil or t.dir ~= nil and t.shapes ~= nil,
         "what kb.task, kb.trace or kb.synthetic returns" end },
-  { "device", "string", default = "auto" },
-  { "strategies", { "string", "table" }, optional = true },
-  { "policy", { "string", "table" }, default = "policies/kernelband.lua" },
-  { "generator", "table", optional = true },
-  { "reward", "function", optional = true },
+  { "device", "string", default = "auto",
+    doc = "\"cpu\", \"cpu:N\", \"cuda:N\", or \"auto\": a GPU that the task has kernels for" },
+  { "strategies", { "string", "table" }, optional = true,
+    doc = "a folder, or a list of files and strategies; else strategies/c or strategies/cuda" },
+  { "policy", { "string", "table" }, default = "policies/kernelband.lua",
+    doc = "a policy file, or what kb.policy returns" },
+  { "generator", "table", optional = true,
+    doc = "who writes candidates, or a list of such; else the task's schedule" },
+  { "reward", "function", optional = true,
+    doc = "function(parent, child, verdict) returning a number; else the policy's" },
   { "budget", "table", rules = budget_rules,
     doc = "{ steps =, minutes =, usd =, tokens = }, at least one of them" },
   { "parallel", "integer", default = 1, at_least = 1, at_most = 1024,
@@ -48,16 +53,20 @@ local rules = {
     doc = "evaluations a pull may spend on constants its source declares" },
   { "patience", "number", default = 5, at_least = 0,
     doc = "minutes to wait for a generator that cannot be reached" },
-  { "seed", "integer", default = 1 },
+  { "seed", "integer", default = 1, doc = "the same seed makes the same choices" },
   { "out", "string", optional = true,
+    doc = "the run folder to write; without it nothing is kept",
     check = function(s) return s ~= "", "the path of a folder" end },
-  { "quiet", "boolean", optional = true },
-  { "retry", "number", default = 5, at_least = 0, doc = "seconds to the first new try of it" },
-  { "confirm", "boolean", default = true },
-  { "on_pull", "function", optional = true },
-  { "lane", "integer", optional = true, doc = "of kb.search_all: a processor" },
-  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" } },
-}
+  { "quiet", "boolean", optional = true, doc = "true: print nothing" },
+  { "retry", "number", default = 5, at_least = 0,
+    doc = "seconds until an unreachable generator is tried again" },
+  { "confirm", "boolean", default = true,
+    doc = "measure the best kernels again at the end, in a fresh process" },
+  { "on_pull", "function", optional = true, doc = "function(pull), called when a pull ends" },
+  { "lane", "integer", optional = true, doc = "the processor to time on; kb.search_all sets it" },
+  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" },
+    doc = "how progress is shown; else as kernelband run --progress says" },
+})
 
 local function names(list)
   local out = {}

@@ -34,41 +34,56 @@ local fence_steps = 1e6
 
 local shape_list = { type = "list", item = { type = "table" } }
 local shapes = {
-  { "smoke",    "list", at_least = 1, item = shape_list.item },
-  { "timed",    "list", at_least = 1, item = shape_list.item },
-  { "held_out", "list", default = {}, item = shape_list.item },
+  { "smoke",    "list", at_least = 1, item = shape_list.item, doc = "small shapes, checked first" },
+  { "timed",    "list", at_least = 1, item = shape_list.item,
+    doc = "the shapes that are checked and timed" },
+  { "held_out", "list", default = {}, item = shape_list.item,
+    doc = "checked, and never shown to a generator" },
 }
-local languages = { { "c", "string", optional = true },
-                    { "cuda", "string", optional = true } }
+local languages = { { "c", "string", optional = true, doc = "the file for the CPU" },
+                    { "cuda", "string", optional = true, doc = "the file for a GPU" } }
 
-local rules = {
-  { "name", "string", check = function(s)
+local rules = schema.declare("task.lua", {
+  { "name", "string", doc = "the kernel's name, a C identifier", check = function(s)
       return s:match "^[%a_][%w_]*$" ~= nil, "a C identifier" end },
-  { "summary", "string" },
-  { "args", "list", at_least = 1, at_most = 32, item = { type = "table" } },
-  { "shapes", "table", rules = shapes },
-  { "shapes_cuda", "table", optional = true, rules = shapes },
-  { "accumulate", "string", optional = true, one_of = dtypes },
-  { "work", "function" },
-  { "tolerance", "number", optional = true, at_least = 0 },
-  { "reduction", "function", optional = true },
-  { "underflow", "function", optional = true },
-  { "scale", "string", optional = true, one_of = { "absolute", "result" } },
-  { "absolute", "list", optional = true, item = { type = "string" } },
+  { "summary", "string", doc = "one line for people and models" },
+  { "args", "list", at_least = 1, at_most = 32, item = { type = "table" },
+    doc = "the kernel's parameters in order: { name, dtype, \"in\"|\"out\", { dimension, .. } }" },
+  { "shapes", "table", rules = shapes, doc = "values of the dimensions: { n = 4096 }" },
+  { "shapes_cuda", "table", optional = true, rules = shapes, doc = "other shapes for a GPU" },
+  { "accumulate", "string", optional = true, one_of = dtypes,
+    doc = "the least precise type a kernel may sum in; else by the outputs' types" },
+  { "work", "function",
+    doc = "function(shape) returning { flops =, bytes = }: the least a kernel must do" },
+  { "tolerance", "number", optional = true, at_least = 0,
+    doc = "relative error allowed; else it follows from dtypes and reduction" },
+  { "reduction", "function", optional = true,
+    doc = "function(shape) returning the terms summed into one output; else 1" },
+  { "underflow", "function", optional = true,
+    doc = "function(shape) returning how many smallest normal numbers of error are allowed" },
+  { "scale", "string", optional = true, one_of = { "absolute", "result" },
+    doc = "what errors are relative to: the terms' absolute sum, or the result" },
+  { "absolute", "list", optional = true, item = { type = "string" },
+    doc = "inputs whose absolute values give that sum; else all" },
   { "distributions", "list", optional = true, at_least = 1,
-    item = { type = "string", one_of = fills } },
-  { "exact", "boolean", optional = true },
-  { "reference", "table", rules = languages },
-  { "baseline", "table", rules = languages },
-  { "schedule", { "string", "table" }, optional = true, rules = languages },
-}
+    item = { type = "string", one_of = fills }, doc = "what inputs are drawn from; else all" },
+  { "exact", "boolean", optional = true, doc = "true: outputs must be equal bit for bit" },
+  { "reference", "table", rules = languages,
+    doc = "trusted source, NAME_f64: slow, clear, in double" },
+  { "baseline", "table", rules = languages,
+    doc = "the kernel to be made faster; speed-ups are measured against it" },
+  { "schedule", { "string", "table" }, optional = true, rules = languages,
+    doc = "a file of what the built-in generator may do, see schedule.lua" },
+})
 
-local schedule_rules = {
-  { "parameters", "list", at_least = 1, item = { type = "list", at_least = 2, at_most = 2 } },
-  { "valid", "function" },
-  { "emit", "function" },
-  { "first_points", "function", optional = true },
-}
+local schedule_rules = schema.declare("schedule.lua", {
+  { "parameters", "list", at_least = 1, item = { type = "list", at_least = 2, at_most = 2 },
+    doc = "{ name, { value, .. } }: the first value is the baseline's" },
+  { "valid", "function", doc = "function(point) returning whether it makes sense" },
+  { "emit", "function", doc = "function(point) returning the source of the candidate" },
+  { "first_points", "function", optional = true,
+    doc = "function(device) returning points to try first" },
+})
 
 -- fenced: the file is a stranger's, and can compute and nothing else.
 local function run_file(file, fenced)

@@ -25,12 +25,15 @@ local kinds = {                         -- name, resource, uses less of it
 }
 local resources = { "sm", "dram", "l2" }
 
-local rules = {
-  { "seed", "integer", default = 1 },
-  { "strategies", "integer", default = 6, at_least = 1, at_most = 64 },
-  { "noise", "number", default = 0.01, at_least = 0, at_most = 1 },
-  { "fail", "number", default = 0.25, at_least = 0, at_most = 1 },
-}
+local rules = schema.declare("kb.synthetic", {
+  { "seed", "integer", default = 1, doc = "draws the landscape" },
+  { "strategies", "integer", default = 6, at_least = 1, at_most = 64,
+    doc = "how many strategies there are" },
+  { "noise", "number", default = 0.01, at_least = 0, at_most = 1,
+    doc = "relative standard deviation of a measured time" },
+  { "fail", "number", default = 0.25, at_least = 0, at_most = 1,
+    doc = "share of candidates that fail" },
+})
 
 local function truths(options)
   local rng = core.rng(options.seed):split "synthetic"

@@ -23,12 +23,12 @@ local walk   = require "kernelband.search.simulate.walk"
 
 local trace = {}
 
-local rules = {
+local rules = schema.declare("kb.trace", {
   { "strategies", "table", optional = true,
     doc = "name = { axes }: groups of axes; else each axis is a strategy" },
   { "start", { "table", "string" }, optional = true,
     doc = "{ axis = value, ... } or \"baseline\"; else drawn by the search's seed" },
-  { "name", "string", optional = true },
+  { "name", "string", optional = true, doc = "the task's name; else from the file" },
   { "counters", "boolean", default = true, doc = "false: forget phi, rho, h and signature" },
   { "noise", "boolean", default = true, doc = "draw measured times from recorded samples" },
   { "draws", { "integer", "string" }, default = 1,
@@ -36,7 +36,7 @@ local rules = {
       "an integer 1..64 or \"all\"" end,
     doc = "children drawn for a pull, of which the policy may prefer one" },
   { "anew", "boolean", default = false, doc = "a strategy more, which owns every axis" },
-}
+})
 
 -- The start -------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
 local triton = require "kernelband.triton.task"
 
-local rules = {
+local rules = schema.declare("kb.import.kernelbench", {
   { "only", "list", optional = true, item = { type = "string" }, doc = "names of problems" },
   { "python", "string", optional = true, doc = "an interpreter with torch and triton" },
-}
+})
 
 local function level_folder(dir, level)
   local wanted = "level" .. level

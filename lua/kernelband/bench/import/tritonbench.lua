@@ -15,14 +15,14 @@ local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
 local triton = require "kernelband.triton.task"
 
-local rules = {
+local rules = schema.declare("kb.import.tritonbench", {
   { "only", "list", optional = true, item = { type = "string" },
     doc = "names of operators" },
   { "python", "string", optional = true, doc = "an interpreter with torch and triton" },
   { "kernels", "string", optional = true, doc = "the folder of operators" },
   { "perf", "string", optional = true, doc = "the folder of perf scripts" },
   { "instructions", "string", optional = true, doc = "a JSON file of instructions" },
-}
+})
 
 local WIDTH, LEAST = 146, 100
 
