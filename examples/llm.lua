@@ -2,9 +2,8 @@
 -- recorded answers of examples/answers and needs no network:
 --   kernelband run examples/llm.lua [model] [steps]
 -- With OPENAI_API_KEY or ANTHROPIC_API_KEY set and a model named, it asks that model.
-local kb       = require "kernelband"
-local progress = require "kernelband.search.progress"
-local run      = require "kernelband.store.run"
+local kb  = require "kernelband"
+local run = require "kernelband.store.run"
 
 local model = arg[1] or "recorded"
 local steps = math.tointeger(tonumber(arg[2] or 8))
@@ -35,6 +34,5 @@ for _, row in ipairs(best.rows) do
     row.speedup and ("%.1fx"):format(row.speedup) or (row.reason or ""):sub(1, 70)))
 end
 print()
-io.write(progress.table(best), progress.peak(best.machine), "\n")
 print("best source  " .. best.source_path)
 print("run folder   " .. best.run)

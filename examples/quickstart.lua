@@ -1,9 +1,8 @@
 -- A faster kernel, found on this machine: a matrix product on the CPU, a softmax
 -- where there is a GPU.
 --   kernelband run examples/quickstart.lua [steps] [task folder]
-local kb       = require "kernelband"
-local progress = require "kernelband.search.progress"
-local run      = require "kernelband.store.run"
+local kb  = require "kernelband"
+local run = require "kernelband.store.run"
 
 local steps = math.tointeger(tonumber(arg[1] or 48))
 local task  = kb.task(arg[2] or kb.gpus() > 0 and "examples/tasks/softmax"
@@ -18,9 +17,7 @@ local best = kb.search {
   out        = run.fresh("runs/" .. task.name),
 }
 
-print()
 print(("%s: %d pulls, %d of them verified kernels"):format(task.name, best.pulls,
                                                         best.verdicts.ok or 0))
-io.write(progress.table(best), progress.peak(best.machine), "\n")
 print("best source  " .. best.source_path)
 print("run folder   " .. best.run)

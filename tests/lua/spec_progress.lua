@@ -1,8 +1,11 @@
 -- What a search shows while it runs.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
+local core = require "kernelband.core"
 local json = require "kernelband.base.json"
 local progress = require "kernelband.search.progress"
+local textual = require "kernelband.base.text"
+local worlds = require "worlds"
 
 local status = { name = "matmul", done = 12, steps = 48, best = 18.4, best_id = 9,
   best_strategy = "tiling", last = 0.97, verdict = "ok", elapsed_s = 42,
@@ -99,26 +102,29 @@ t.test("the line of a pull that failed says why in one clause", function()
   t.equal(#line("wrong", "y[3] is 2", 80) <= 80, true)
 end)
 
-t.test("the block tells the best, the last pull, and what is under way", function()
-  local lines = progress.block(with { best_low = 18.1, best_high = 18.7, last = false,
-    verdict = "wrong", last_n = 12, last_strategy = "pipeline", reason = "y[3]\27[2J is off",
-    flights = { { n = 13, strategy = "tiling", stage = "proposing", seconds = 2 } },
-    workers = { { device = "cpu", state = "busy", seconds = 1 } } }, 100)
-  t.equal(lines, { "[12/48] matmul best 18.40x (18.10 to 18.70, #9 tiling)",
-    "last #12 pipeline wrong: y[3] [2J is off",
-    "ok 9 build_failed 1 wrong 1 | 00:42 eta 02:06",
-    "under way: #13 tiling proposing 2 s", "workers: cpu busy 1 s" })
+t.test("the line of a terminal tells the interval, and what is under way", function()
+  local live = with { best_low = 18.1, best_high = 18.7, last = false, verdict = "wrong",
+    reason = "y[3]\27[2J is off", flights = { { n = 13, strategy = "tiling", stage = "proposing",
+    seconds = 2 } }, workers = { { device = "cpu", state = "busy", seconds = 1 } } }
+  t.equal(progress.line(live, 300, true), "[12/48] matmul best 18.40x (18.10 to 18.70, #9 tiling)"
+    .. " last wrong | ok 9 build_failed 1 wrong 1 | 00:42 eta 02:06 | wrong: y[3] [2J is off"
+    .. " | #13 tiling proposing 2 s, cpu busy 1 s")
+  live.paused = "the model cannot\nbe reached"
+  t.contains(progress.line(live, 300, true), " last wrong | waiting: the model cannot be reached |")
+  live.paused, live.confirming = nil, 9
+  t.contains(progress.line(live, 300, true), " | confirming kernel #9 | ok 9")
 end)
 
 t.test("no line is wider than the terminal, however narrow", function()
-  for width = 8, 60, 13 do
-    for _, line in ipairs(progress.block(with { best_low = 1, best_high = 2 }, width)) do
-      assert(#line <= width, line)
-    end
+  for width = 8, 160, 13 do
+    local line = progress.line(with { best_low = 1, best_high = 2 }, width, true)
+    assert(#line <= width, line)
+    line = progress.line(with { name = ("\u{E9}"):rep(60) }, width, true)
+    assert(utf8.len(line) <= width, line)
   end
 end)
 
-t.test("a terminal gets one block, rewritten, and messages stay", function()
+t.test("a terminal gets one line, rewritten, and messages stay", function()
   local term = terminal(60)
   local p = progress.new { write = term.write, tty = true, columns = function() return 60 end }
   p.pull(status)
@@ -128,8 +134,8 @@ t.test("a terminal gets one block, rewritten, and messages stay", function()
   p.pull(with { done = 21 })
   p.close()
   local text = term.text():gsub("\27%[%d*m", "")
-  t.equal(text, "a message\nan error: the disk is full\n[21/48] matmul best 18.40x\n"
-    .. "last #21 ? 0.97x ok\nok 9 build_failed 1 wrong 1 | 00:42 eta 00:54\n")
+  t.equal(text, "a message\nan error: the disk is full\n"
+    .. "[21/48] matmul best 18.40x (#9 tiling) last 0.97x ok\n")
 end)
 
 t.test("a terminal that was made narrower is redrawn whole", function()
@@ -142,8 +148,7 @@ t.test("a terminal that was made narrower is redrawn whole", function()
   p.pull(with { done = 13, best_low = 18.1, best_high = 18.7 })
   p.close()
   local text = term.text():gsub("\27%[%d*m", "")
-  t.equal(text, "before\n[13/48] matmul best 18.40x (1\nlast #13 ? 0.97x ok\n"
-    .. "ok 9 build_failed 1 wrong 1 |\n")
+  t.equal(text, "before\n[13/48] matmul best 18.40x (1\n")
 end)
 
 t.test("elsewhere a line a pull, and nothing for the time that passes", function()
@@ -177,7 +182,7 @@ t.test("--progress is one of four words", function()
   t.raises("did you mean 'json'?", progress.mode, "jsn")
 end)
 
-t.test("a group of searches shares one block, a line each", function()
+t.test("a group of searches shares one line", function()
   local term = terminal(100)
   local members = progress.new { write = term.write, tty = true, group = true,
                                  columns = function() return 100 end }
@@ -186,9 +191,69 @@ t.test("a group of searches shares one block, a line each", function()
   members[1].pull(with { done = 13 })
   members.close()
   local text = term.text():gsub("\27%[%d*m", "")
-  t.contains(text, "[13/48] matmul best 18.40x")
-  t.contains(text, "[ 3/48] softmax best 18.40x")
-  t.contains(text, "16 pulls in all")
+  t.equal(text, "16 pulls in all | [13/48] matmul best 18.40x | [ 3/48] softmax best 18.40x\n")
 end)
+
+local result = { task = "matmul", gain = true, confirmed = true, run = "runs/a b", pulls = 3,
+  source_path = "runs/a b/best.c", speedup = 3, speedup_low = 2.9, speedup_high = 3.1,
+  baseline_ns = 3e6, time_ns = 1e6, shapes = { { label = "n=64", role = "timed",
+  baseline_ns = 3000, time_ns = 1000, speedup = 3 } } }
+
+t.test("a search ends with the table of its shapes and what to do with the winner", function()
+  local out = {}
+  local function write(x) out[#out + 1] = x end
+  progress.new { write = write, tty = false }.ended(result)
+  local winner = "matmul: take 'runs/a b/best.c', 3.00x (2.90 to 3.10, confirmed); next: "
+    .. "kernelband verify 'runs/a b', kernelband report 'runs/a b'\n"
+  t.equal(table.concat(out), "\n" .. progress.table(result) .. "\n" .. winner)
+  out = {}
+  progress.new { write = write, tty = false, group = true }[1].ended(result)
+  t.equal(table.concat(out), winner)
+  out = {}
+  progress.new { write = write, mode = "json" }.ended(result)
+  t.equal(json.decode(out[1]).source_path, "runs/a b/best.c")
+  progress.new { write = write, quiet = true }.ended(result)
+  progress.new { write = write, tty = false }.ended { gain = false }
+  t.equal(#out, 1)
+  t.contains(progress.winner { task = "t", gain = true, speedup = 2 },
+             "give the search an `out`")
+end)
+
+-- What a search prints to a terminal, by util-linux' script.
+local function on_terminal(environment, words)
+  local dir = worlds.folder()
+  core.system.mkdir_p(dir)
+  assert(core.system.write_file(dir .. "/s.lua", [[
+    local kb = require "kernelband"
+    kb.search { task = kb.synthetic { seed = 3, fail = 0 }, budget = { steps = 6 }, out = "run",
+                quiet = false }]]))
+  local command = ("cd %s && %s %s run %s s.lua"):format(dir, environment, core.system.exe(), words)
+  local pipe = assert(io.popen(("script -qec %s /dev/null </dev/null"):format(
+    textual.quote("stty cols 70; " .. command))))
+  local all = pipe:read "a"
+  pipe:close()
+  return all
+end
+
+t.test("on a real terminal a search writes one line over and over", function()
+  if not os.execute "command -v script >/dev/null" then return print "no script: skipped" end
+  local all = on_terminal("TERM=xterm NO_COLOR=", "")
+  local lines = select(2, all:gsub("\n", ""))
+  assert(lines <= 5, all)
+  t.contains(all, "\r\27[J[6/6] synthetic-3 \27[1mbest ")
+  t.contains(all, "; next: kernelband verify run, kernelband report run")
+  for piece in all:gmatch "%[%d/6%][^\r\n]*" do
+    assert(utf8.len((piece:gsub("\27%[%d*%a", ""))) < 70, piece)
+  end
+  all = on_terminal("TERM=xterm NO_COLOR=1", "")
+  t.contains(all, "\r\27[J[6/6] synthetic-3 best ")
+  t.equal(all:find("\27%[%d+m"), nil)
+  all = on_terminal("TERM=dumb", "")
+  t.equal(all:find "\27", nil)
+  t.equal(select(2, all:gsub("%[%d/6%]", "")), 6)
+  t.equal(on_terminal("TERM=xterm", "--progress json"):find "\27", nil)
+end)
+
+worlds.clean()
 
 t.finish()

@@ -322,6 +322,7 @@ local function body(S)
   local result = result_of(S, kernel, evaluation, confirmed)
   S.progress.close()
   farewell(S, result)
+  S.progress.ended(result)
   return result
 end
 

@@ -1,16 +1,16 @@
--- search/progress.lua - what a search shows while it runs: on a terminal a block of lines,
--- rewritten; elsewhere one plain line a pull, or one JSON object. All of it on
--- stderr, so that stdout stays the script's.
+-- search/progress.lua - what a search shows while it runs and when it ends: on a terminal one line,
+-- rewritten in place; elsewhere one plain line a pull, or one JSON object. All of it on stderr, so
+-- that stdout stays the script's.
 
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 
 local progress = {}
 
 local REDRAW_NS = 100 * 1000 * 1000
-local MOST_LINES = 8                    -- of a group of searches
-local CLAUSE = 100                      -- bytes of a reason on a line that tells more
+local CLAUSE = 100                      -- characters of a reason on a line that tells more
 
 local modes = { "auto", "always", "never", "json" }
 local chosen = "auto"
@@ -31,12 +31,6 @@ end
 
 -- Words ------------------------------------------------------------------------------
 
-local function clock(seconds)
-  local s = math.max(0, math.floor(seconds))
-  if s < 3600 then return ("%02d:%02d"):format(s // 60, s % 60) end
-  return ("%d:%02d:%02d"):format(s // 3600, s // 60 % 60, s % 60)
-end
-
 local groups = { "ok", "no_candidate", "not_applicable", "build_failed", "launch_failed", "wrong",
                  "cheated", "crashed", "timeout" }
 
@@ -51,23 +45,18 @@ function progress.counts(verdicts)
   return table.concat(out, " ")
 end
 
-local function at(s)
+-- "[12/48] matmul best 18.40x".
+local function head(s)
   local total = s.steps and ("%d"):format(s.steps)
-  return total and ("[%" .. #total .. "d/%s]"):format(s.done, total)
-         or ("[%d]"):format(s.done)
-end
-
-local function many(n)
-  if n < 1000 then return ("%d"):format(n) end
-  if n < 1e6 then return ("%.0fk"):format(n / 1e3) end
-  return ("%.1fM"):format(n / 1e6)
+  local at = total and ("[%" .. #total .. "d/%s]"):format(s.done, total) or ("[%d]"):format(s.done)
+  return ("%s %s best %.2fx"):format(at, s.name, s.best)
 end
 
 -- What recorded answers once cost is not spent now.
 local function recorded(s)
   local parts = {}
   if (s.recorded_usd or 0) > 0 then parts[1] = ("$%.2f"):format(s.recorded_usd) end
-  if (s.tokens or 0) > 0 then parts[#parts + 1] = many(s.tokens) .. " tokens" end
+  if (s.tokens or 0) > 0 then parts[#parts + 1] = text.count(s.tokens) .. " tokens" end
   return ("$%.2f (%s)"):format(s.usd or 0, #parts > 0 and "recorded: " .. table.concat(parts, " ")
                                            or "recorded answers")
 end
@@ -81,7 +70,7 @@ local function spent(s)
   elseif s.usd_unknown then
     parts[1] = "price unknown"
   end
-  if (s.tokens or 0) > 0 then parts[#parts + 1] = many(s.tokens) .. " tokens" end
+  if (s.tokens or 0) > 0 then parts[#parts + 1] = text.count(s.tokens) .. " tokens" end
   return #parts > 0 and table.concat(parts, " ") or nil
 end
 
@@ -89,121 +78,144 @@ local function times(s)
   local eta
   if s.steps and s.done > 0 then eta = s.elapsed_s / s.done * (s.steps - s.done) end
   if s.minutes then eta = math.min(eta or math.huge, s.minutes * 60 - s.elapsed_s) end
-  return clock(s.elapsed_s) .. (eta and " eta " .. clock(eta) or "")
+  return text.clock(s.elapsed_s) .. (eta and " eta " .. text.clock(eta) or "")
 end
-
--- Not in the midst of a character.
-local function cut(line, width)
-  if #line <= width then return line end
-  return (line:sub(1, width):gsub("[\xC0-\xFF][\x80-\xBF]*$", ""))
-end
-
--- Text of others in one line of ours: no control character reaches the terminal.
-local function plain(text) return (tostring(text):gsub("[%c\127]+", " ")) end
 
 -- The first clause of a reason, for a line that tells more.
 local function clause(reason)
-  local text = plain(tostring(reason):match "^%s*([^\n;]*)")
-  return #text > CLAUSE and cut(text, CLAUSE) .. ".." or text
+  return text.cut(text.one_line(tostring(reason):match "^%s*([^\n;]*)"), CLAUSE, "..")
 end
 
--- s: status.of(search). What a narrow terminal has no room for is left out from
--- the right.
-function progress.line(s, width)
-  local from = s.best_id and s.best_id > 1
-               and (" (#%d %s)"):format(s.best_id, s.best_strategy) or ""
-  local parts = { ("%s %s best %.2fx%s"):format(at(s), s.name, s.best, from) }
-  if s.verdict then
-    parts[#parts + 1] = s.last and (" last %.2fx %s"):format(s.last, s.verdict)
-                        or " last " .. s.verdict
-  end
-  parts[#parts + 1] = " | " .. progress.counts(s.verdicts)
-  local money = spent(s)
-  if money then parts[#parts + 1] = " | " .. money end
-  parts[#parts + 1] = " | " .. times(s)
-  if s.verdict and not s.last and s.reason then
-    parts[#parts + 1] = (" | %s: %s"):format(s.verdict, clause(s.reason))
-  end
-  local line = ""
-  for _, part in ipairs(parts) do
-    if width and #line + #part > width then break end
-    line = line .. part
-  end
-  if line == "" then line = parts[1]:sub(1, width) end
-  return line
-end
-
-local function last_pull(s)
-  if not s.verdict then return "no pull has landed yet" end
-  local head = ("last #%d %s "):format(s.last_n or s.done, s.last_strategy or "?")
-  if s.last then return head .. ("%.2fx %s"):format(s.last, s.verdict) end
-  return head .. s.verdict .. (s.reason and ": " .. plain(s.reason) or "")
-end
-
+-- What is under way, on a terminal only: it changes faster than pulls end.
 local function doing(s)
   local out = {}
-  for i, w in ipairs(s.workers or {}) do
-    out[i] = ("%s %s %.0f s"):format(w.device, w.state, w.seconds)
+  for _, f in ipairs(s.flights or {}) do
+    out[#out + 1] = ("#%d %s %s %.0f s"):format(f.n, f.strategy, f.stage, f.seconds)
   end
-  return #out > 0 and "workers: " .. table.concat(out, ", ") or nil
+  for _, w in ipairs(s.workers or {}) do
+    out[#out + 1] = ("%s %s %.0f s"):format(w.device, w.state, w.seconds)
+  end
+  return #out > 0 and table.concat(out, ", ") or nil
 end
 
-local function flying(s)
-  local out = {}
-  for i, f in ipairs(s.flights or {}) do
-    out[i] = ("#%d %s %s %.0f s"):format(f.n, f.strategy, f.stage, f.seconds)
+-- s: status.of(search). live: with what is under way. What a narrow terminal has no room for is
+-- left out from the right.
+function progress.line(s, width, live)
+  local sure = live and s.best_low and ("%.2f to %.2f, "):format(s.best_low, s.best_high) or ""
+  local parts = { head(s) .. (s.best_id and s.best_id > 1
+    and (" (%s#%d %s)"):format(sure, s.best_id, s.best_strategy) or "") }
+  local function add(part) if part then parts[#parts + 1] = " | " .. part end end
+  if s.verdict then
+    parts[2] = s.last and (" last %.2fx %s"):format(s.last, s.verdict) or " last " .. s.verdict
   end
-  return #out > 0 and "under way: " .. table.concat(out, ", ") or nil
+  if live then
+    add(s.paused and "waiting: " .. text.one_line(s.paused)
+        or s.confirming and ("confirming kernel #%d"):format(s.confirming))
+  end
+  add(progress.counts(s.verdicts))
+  add(spent(s))
+  add(times(s))
+  if s.verdict and not s.last and s.reason then
+    add(("%s: %s"):format(s.verdict, clause(s.reason)))
+  end
+  if live then add(doing(s)) end
+  local line = ""
+  for _, part in ipairs(parts) do
+    if width and text.width(line) + text.width(part) > width then break end
+    line = line .. part
+  end
+  return line ~= "" and line or text.cut(parts[1], width)
 end
 
--- The lines of a terminal's block, none wider than width.
-function progress.block(s, width)
-  local interval = s.best_low and s.best_id and s.best_id > 1
-    and (" (%.2f to %.2f, #%d %s)"):format(s.best_low, s.best_high, s.best_id, s.best_strategy)
-    or ""
-  local lines = { ("%s %s best %.2fx%s"):format(at(s), s.name, s.best, interval), last_pull(s) }
-  local money = spent(s)
-  lines[3] = progress.counts(s.verdicts) .. (money and " | " .. money or "") .. " | " .. times(s)
-  if s.paused then lines[#lines + 1] = "waiting: " .. plain(s.paused) end
-  lines[#lines + 1] = s.confirming and ("confirming kernel #%d"):format(s.confirming) or flying(s)
-  lines[#lines + 1] = doing(s)
-  for i, line in ipairs(lines) do lines[i] = cut(line, width) end
-  return lines
+-- All searches of a group in one line.
+local function line_of_group(statuses, width)
+  local parts, done = {}, 0
+  for i = 1, 64 do
+    local s = statuses[i]
+    if s then
+      done = done + s.done
+      parts[#parts + 1] = head(s)
+    end
+  end
+  table.insert(parts, 1, text.plural(done, "pull") .. " in all")
+  return text.cut(table.concat(parts, " | "), width, "..")
+end
+
+-- The end of a search ------------------------------------------------------------------
+
+local function times_of(s)
+  return { text.time(s.baseline_ns), text.time(s.time_ns), ("%.2fx"):format(s.speedup),
+           s.speedup_low and ("%.2f to %.2f"):format(s.speedup_low, s.speedup_high) or "-",
+           text.percent(s.share_of_peak) }
+end
+
+-- The final table of a search, as text: a row a timed shape, then the whole.
+-- what: the head of the column that is not the baseline's.
+function progress.table(result, what)
+  local rows = { { "shape", "baseline", what or "best", "speed-up", "95 % interval", "of peak" } }
+  local function row(name, s) rows[#rows + 1] = { name, table.unpack(times_of(s)) } end
+  for _, s in ipairs(result.shapes or {}) do     -- labels have the task's own order
+    if s.role == "timed" then row(s.label or text.fields(s.shape), s) end
+  end
+  row("all", result)
+  return text.table(rows, { right = true, rule = true })
+end
+
+-- One line on what "of peak" is a share of; "" when nothing was measured.
+function progress.peak(machine)
+  local r = machine and machine.roofline
+  if not r then return "" end
+  local tensor = (r.bf16_flops_per_s or 0) > 0
+    and (", %.0f bf16 by mma.sync"):format(r.bf16_flops_per_s / 1e9) or ""
+  return ("peaks measured on %s: %.0f GFLOP/s fp32%s (%s), memory %.0f GB/s\n"):format(
+    machine.name, r.f32_flops_per_s / 1e9, tensor, r.isa,
+    math.max(r.dram_bytes_per_s, r.dram_copy_bytes_per_s) / 1e9)
+end
+
+-- What to do with the winner, in a line; nil where nothing was gained.
+function progress.winner(r)
+  if not r.gain then return nil end
+  local sure = r.speedup_low and (" (%.2f to %.2f%s)"):format(r.speedup_low, r.speedup_high,
+                                                        r.confirmed and ", confirmed" or "") or ""
+  local folder = r.run and text.quote(r.run)
+  if not folder then
+    return ("%s: %.2fx%s; give the search an `out` to keep the winner"):format(r.task, r.speedup,
+                                                                            sure)
+  end
+  return ("%s: take %s, %.2fx%s; next: kernelband verify %s, kernelband report %s"):format(r.task,
+    text.quote(r.source_path), r.speedup, sure, folder, folder)
 end
 
 -- The screen ---------------------------------------------------------------------------
 
--- A block of lines at the foot of a terminal. Its width is asked for each time, so
--- that a terminal may change its size: what was drawn wider now takes more rows.
+-- One line at the foot of a terminal. Its width is asked for each time, so that a terminal may
+-- change its size: what was drawn wider now takes more rows.
 local function new_screen(options)
-  local write, bold = options.write, options.bold
-  local shown, screen = {}, { drawn_ns = 0 }
-
-  local columns = options.columns or core.system.columns
+  local write, bold, columns = options.write, options.bold, options.columns or core.system.columns
+  local shown, screen = nil, { drawn_ns = 0 }   -- shown: characters of the line
 
   function screen.erase()
-    if #shown == 0 then return end
-    local width, rows = math.max(1, columns()), 0
-    for _, n in ipairs(shown) do rows = rows + math.max(1, (n + width - 1) // width) end
+    if not shown then return end
+    local width = math.max(1, columns())
+    local rows = math.max(1, (shown + width - 1) // width)
     write((rows > 1 and ("\r\27[%dA"):format(rows - 1) or "\r") .. "\27[J")
-    shown = {}
+    shown = nil
   end
 
-  -- lines_of(width) -> list of lines
-  function screen.draw(lines_of)
-    local lines = lines_of(math.max(8, columns() - 1))
+  -- line_of(width) -> text
+  function screen.draw(line_of)
+    local line = line_of(math.max(8, columns() - 1))
     screen.erase()
-    for i, line in ipairs(lines) do
-      shown[i] = #line
-      if bold then line = line:gsub("best [%d.]+x", "\27[1m%0\27[0m", 1) end
-      write((i > 1 and "\n" or "") .. line)
-    end
+    shown = text.width(line)
+    write(bold and line:gsub("best [%d.]+x", "\27[1m%0\27[0m") or line)
     screen.drawn_ns = core.system.now_ns()
   end
 
+  function screen.shown() return shown ~= nil end
+
   function screen.leave()
-    if #shown > 0 then write "\n" end
-    shown = {}
+    if shown then write "\n" end
+    shown = nil
   end
 
   return screen
@@ -216,7 +228,8 @@ end
 
 local function silent()
   local function nothing() end
-  return { pull = nothing, tick = nothing, note = nothing, close = nothing, hide = nothing }
+  return { pull = nothing, tick = nothing, note = nothing, close = nothing, hide = nothing,
+           ended = nothing }
 end
 
 local function json_lines(write)
@@ -226,10 +239,27 @@ local function json_lines(write)
     s.event = "pull"
     write(json.encode(s) .. "\n")
   end
-  function p.note(text)
-    write(json.encode { event = "note", text = text } .. "\n")
+  function p.note(words)
+    write(json.encode { event = "note", text = words } .. "\n")
+  end
+  function p.ended(r)
+    write(json.encode { event = "end", task = r.task, gain = r.gain, speedup = r.speedup,
+      speedup_low = r.speedup_low, speedup_high = r.speedup_high, confirmed = r.confirmed,
+      pulls = r.pulls, state = r.state, run = r.run, source_path = r.source_path } .. "\n")
   end
   return p
+end
+
+-- The table, unless there are several searches, and what to do with the winner.
+local function ending(write, group)
+  return function(result)
+    local winner = progress.winner(result)
+    if not winner then return end
+    if not group and result.shapes and result.shapes[1] then
+      write("\n" .. progress.table(result) .. progress.peak(result.machine) .. "\n")
+    end
+    write(winner .. "\n")
+  end
 end
 
 local function plain_lines(write, never)
@@ -237,17 +267,16 @@ local function plain_lines(write, never)
   if not never then
     function p.pull(status) write(progress.line(value(status)) .. "\n") end
   end
-  function p.note(text) write(text .. "\n") end
+  function p.note(words) write(words .. "\n") end
   return p
 end
 
--- On a terminal. lines_of(statuses, width) draws all members' last statuses.
-local function blocks(screen, write, lines_of)
+-- On a terminal. line_of(statuses, width) draws all members' last statuses.
+local function rewritten(screen, write, line_of)
   local statuses, members = {}, {}
   local function draw()
-    screen.draw(function(width) return lines_of(statuses, width) end)
+    screen.draw(function(width) return line_of(statuses, width) end)
   end
-  local function late() return core.system.now_ns() - screen.drawn_ns > REDRAW_NS end
   for i = 1, 64 do
     local p = {}
     function p.pull(status)
@@ -255,13 +284,21 @@ local function blocks(screen, write, lines_of)
       draw()
     end
     function p.tick(status)
-      if late() then p.pull(status) end
+      if core.system.now_ns() - screen.drawn_ns > REDRAW_NS then p.pull(status) end
     end
-    function p.note(text)
+    function p.note(words)
       screen.erase()
-      write(text .. "\n")
+      write(words .. "\n")
     end
-    p.hide, p.close = screen.erase, screen.leave
+    p.hide = screen.erase
+    function p.close()                  -- the line that stays tells of nothing under way
+      local s = screen.shown() and statuses[i]
+      if s then
+        s.confirming, s.flights, s.workers = nil, nil, nil
+        draw()
+      end
+      screen.leave()
+    end
     members[i] = p
   end
   function members.close()
@@ -271,113 +308,39 @@ local function blocks(screen, write, lines_of)
   return members
 end
 
--- One line a search; the searches that do not fit are counted.
-local function lines_of_group(statuses, width)
-  local out, done, more = {}, 0, 0
-  for i = 1, 64 do
-    local s = statuses[i]
-    if s then
-      done = done + s.done
-      if #out < MOST_LINES then out[#out + 1] = progress.line(s, width) else more = more + 1 end
-    end
-  end
-  out[#out + 1] = cut(("%d pulls in all%s"):format(done,
-    more > 0 and (", %d searches more"):format(more) or ""), width)
-  return out
-end
-
 -- write, tty and columns (a function) are for tests; by default stderr and what it is.
 --   pull(status)   a pull landed        tick(status)   time passed
---   note(text)     a line of its own    close()        leaves the block as it is
---   hide()         takes it away: somebody else is about to write
+--   note(text)     a line of its own    close()        leaves the line as it is
+--   ended(result)  the search is over   hide()         takes it away: somebody else writes
 -- status: a table, or a function that makes it. Of a group, options.group = true, a
 -- list of such objects, one a search.
 function progress.new(options)
   options = options or {}
-  local mode = options.mode or chosen
-  local write = options.write or function(text) io.stderr:write(text) end
+  local mode, group = options.mode or chosen, options.group
+  local write = options.write or function(words) io.stderr:write(words) end
   local tty = options.tty
   if tty == nil then
     tty = mode == "always" or core.system.is_tty(2) and os.getenv "TERM" ~= "dumb"
   end
-  local one
-  if options.quiet then one = silent()
-  elseif mode == "json" then one = json_lines(write)
-  elseif mode == "never" or not tty then one = plain_lines(write, mode == "never") end
-  if one then
-    if not options.group then return one end
+  if options.quiet or mode == "json" or mode == "never" or not tty then
+    local one = options.quiet and silent() or mode == "json" and json_lines(write)
+                or plain_lines(write, mode == "never")
+    if not options.quiet and mode ~= "json" then one.ended = ending(write, group) end
+    if not group then return one end
     return setmetatable({ close = one.close }, { __index = function() return one end })
   end
-  local color = os.getenv "NO_COLOR"
   local screen = new_screen { write = write, columns = options.columns,
-                              bold = not (color and color ~= "") }
-  local members = blocks(screen, write, options.group and lines_of_group
-    or function(statuses, width) return progress.block(statuses[1], width) end)
-  if not options.group then return members[1] end
-  for _, p in ipairs(members) do p.close = screen.erase end
-  return members
-end
-
-local function time(ns)
-  if not ns then return "-" end
-  if ns < 1e3 then return ("%.0f ns"):format(ns) end
-  if ns < 1e6 then return ("%.2f us"):format(ns / 1e3) end
-  if ns < 1e9 then return ("%.2f ms"):format(ns / 1e6) end
-  return ("%.2f s"):format(ns / 1e9)
-end
-
--- As the worker writes it, in the task's own order; else by name.
-local function shape_name(s)
-  if s.label then return s.label end
-  local names, out = {}, {}
-  for name in pairs(s.shape) do names[#names + 1] = name end
-  table.sort(names)
-  for i, name in ipairs(names) do out[i] = ("%s=%.14g"):format(name, s.shape[name]) end
-  return table.concat(out, " ")
-end
-
--- The final table of a search, as text: a row a timed shape, then the whole.
--- what: the head of the column that is not the baseline's.
-function progress.table(result, what)
-  local rows = { { "shape", "baseline", what or "best", "speed-up", "95 % interval",
-                   "of peak" } }
-  local function row(name, s)
-    rows[#rows + 1] = {
-      name, time(s.baseline_ns), time(s.time_ns),
-      ("%.2fx"):format(s.speedup),
-      s.speedup_low and ("%.2f to %.2f"):format(s.speedup_low, s.speedup_high)
-        or "-",
-      s.share_of_peak and ("%.0f %%"):format(100 * s.share_of_peak) or "-" }
+    bold = (options.tty or core.system.is_tty(2)) and (os.getenv "NO_COLOR" or "") == "" }
+  local members = rewritten(screen, write, group and line_of_group
+    or function(statuses, width) return progress.line(statuses[1], width, true) end)
+  for _, p in ipairs(members) do
+    p.ended = ending(function(words)
+      screen.erase()
+      write(words)
+    end, group)
+    if group then p.close = screen.erase end
   end
-  for _, s in ipairs(result.shapes or {}) do
-    if s.role == "timed" then row(shape_name(s), s) end
-  end
-  row("all", result)
-  local width, out = {}, {}
-  for _, r in ipairs(rows) do
-    for i, cell in ipairs(r) do width[i] = math.max(width[i] or 0, #cell) end
-  end
-  for n, r in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(r) do
-      cells[i] = (i == 1 and "%-" .. width[i] .. "s" or "%" .. width[i] .. "s")
-        :format(cell)
-    end
-    out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""))
-    if n == 1 then out[#out + 1] = ("-"):rep(#out[1]) end
-  end
-  return table.concat(out, "\n") .. "\n"
-end
-
--- One line on what "of peak" is a share of; "" when nothing was measured.
-function progress.peak(machine)
-  local r = machine and machine.roofline
-  if not r then return "" end
-  local tensor = (r.bf16_flops_per_s or 0) > 0
-    and (", %.0f bf16 by mma.sync"):format(r.bf16_flops_per_s / 1e9) or ""
-  return ("peaks measured on %s: %.0f GFLOP/s fp32%s (%s), memory %.0f GB/s\n"):format(
-    machine.name, r.f32_flops_per_s / 1e9, tensor, r.isa,
-    math.max(r.dram_bytes_per_s, r.dram_copy_bytes_per_s) / 1e9)
+  return group and members or members[1]
 end
 
 return progress
