@@ -6,6 +6,7 @@
 --     constants: the parameters are constants of the sources, which may differ in more
 local diff = require "kernelband.base.diff"
 local normal = require "kernelband.base.source".normal
+local keys = require "kernelband.base.text".keys
 
 local changes = {}
 
@@ -55,10 +56,8 @@ local function missing_in(order, count, other)
 end
 
 local function params(old, new)
-  local names, out = {}, {}
-  for name in pairs(new) do names[#names + 1] = tostring(name) end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  local out = {}
+  for _, name in ipairs(keys(new)) do
     if old[name] ~= nil and old[name] ~= new[name] and #out < most_params then
       out[#out + 1] = code(("%s = %s -> %s"):format(name, tostring(old[name]),
                                                     tostring(new[name])))

@@ -13,6 +13,7 @@
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 
 local compare = {}
 
@@ -41,10 +42,10 @@ local function row_of(file, n, line)
 end
 
 local function load_rows(file, out)
-  local text, why = core.system.read_file(file)
-  if not text then schema.raise("%s", why) end
+  local lines, why = core.system.read_file(file)
+  if not lines then schema.raise("%s", why) end
   local n, before = 0, #out
-  for line in text:gmatch "[^\n]+" do
+  for line in lines:gmatch "[^\n]+" do
     n = n + 1
     out[#out + 1] = row_of(file, n, line)
   end
@@ -121,6 +122,7 @@ end
 
 -- Grouping -------------------------------------------------------------------------
 
+-- Names of cells and of spaces in the order of first sight, and cell -> space -> seed -> row.
 local function group(rows)
   local cells, spaces, by = {}, {}, {}
   for _, row in ipairs(rows) do
@@ -140,50 +142,49 @@ local function group(rows)
   return cells, spaces, by
 end
 
--- The spaces that the cells have.
-local function shared_spaces(spaces, ...)
-  local out, cells = {}, { ... }
+-- What all of the cells have: spaces, and the seeds that are there on each of these, ascending.
+local function shared(spaces, ...)
+  local cells, count, at = { ... }, {}, { spaces = {}, seeds = {} }
   for _, space in ipairs(spaces) do
     local all = true
     for _, cell in ipairs(cells) do all = all and cell[space] ~= nil end
-    if all then out[#out + 1] = space end
+    if all then at.spaces[#at.spaces + 1] = space end
   end
-  return out
-end
-
--- Seeds that the cells have on every space, ascending.
-local function common_seeds(spaces, ...)
-  local cells, count, out = { ... }, {}, {}
-  for _, cell in ipairs(cells) do
-    for _, space in ipairs(spaces) do
-      for seed in pairs(cell[space] or {}) do count[seed] = (count[seed] or 0) + 1 end
+  for _, space in ipairs(at.spaces) do
+    for _, cell in ipairs(cells) do
+      for seed in pairs(cell[space]) do count[seed] = (count[seed] or 0) + 1 end
     end
   end
   for seed, n in pairs(count) do
-    if n == #cells * #spaces then out[#out + 1] = seed end
+    if n == #cells * #at.spaces then at.seeds[#at.seeds + 1] = seed end
   end
-  table.sort(out)
+  table.sort(at.seeds)
+  return at
+end
+
+local function each(cell, at, visit)
+  for _, space in ipairs(at.spaces) do
+    for i, seed in ipairs(at.seeds) do visit(cell[space][seed], space, i) end
+  end
+end
+
+-- f of every row: values[space][place of the seed].
+local function values_of(cell, at, f)
+  local out = {}
+  for _, space in ipairs(at.spaces) do out[space] = {} end
+  each(cell, at, function(row, space, i) out[space][i] = f(row) end)
   return out
 end
 
--- Geometric mean over spaces of the mean over seeds; values[space][i].
-local function geo(values, spaces, pick, n)
-  local log = 0
-  for _, space in ipairs(spaces) do
+-- Geometric mean over spaces of the mean over seeds, or over those picked.
+local function geo(values, at, pick)
+  local log, n = 0, #at.seeds
+  for _, space in ipairs(at.spaces) do
     local sum, list = 0, values[space]
     for i = 1, n do sum = sum + list[pick and pick[i] or i] end
     log = log + math.log(math.max(sum / n, 1e-9))
   end
-  return math.exp(log / #spaces)
-end
-
-local function values_of(cell, spaces, seeds, f)
-  local out = {}
-  for _, space in ipairs(spaces) do
-    out[space] = {}
-    for i, seed in ipairs(seeds) do out[space][i] = f(cell[space][seed]) end
-  end
-  return out
+  return math.exp(log / #at.spaces)
 end
 
 -- The 95 % interval of statistic(pick) over resamples of n seeds.
@@ -207,38 +208,29 @@ local function chance_of(list)
   return math.min(1, 2 * (math.min(below, above) + 0.5) / resamples)
 end
 
-local function estimate(cell, spaces, seeds, f)
-  local values = values_of(cell, spaces, seeds, f)
-  local low, up = bootstrap(#seeds, function(pick) return geo(values, spaces, pick, #seeds) end)
-  return { value = geo(values, spaces, nil, #seeds), low = low, high = up }
+local function estimate(cell, at, f)
+  local values = values_of(cell, at, f)
+  local low, up = bootstrap(#at.seeds, function(pick) return geo(values, at, pick) end)
+  return { value = geo(values, at), low = low, high = up }
 end
 
 -- The summary ----------------------------------------------------------------------
 
-local function median_reached(cell, spaces, seeds)
+local function median_reached(cell, at)
   local list = {}
-  for _, space in ipairs(spaces) do
-    for _, seed in ipairs(seeds) do list[#list + 1] = reached(cell[space][seed], high) end
-  end
+  each(cell, at, function(row) list[#list + 1] = reached(row, high) end)
   table.sort(list)
   return list[(#list + 1) // 2]
 end
 
 -- Mean pulls an arm, over spaces and seeds, by name.
-local function arms_of(cell, spaces, seeds)
-  local sum, names = {}, {}
-  for _, space in ipairs(spaces) do
-    for _, seed in ipairs(seeds) do
-      for name, n in pairs(cell[space][seed].arms or {}) do
-        if not sum[name] then names[#names + 1] = name end
-        sum[name] = (sum[name] or 0) + n
-      end
-    end
-  end
-  table.sort(names)
-  local out = {}
-  for i, name in ipairs(names) do
-    out[i] = { name = name, pulls = sum[name] / (#spaces * #seeds) }
+local function arms_of(cell, at)
+  local sum, out = {}, {}
+  each(cell, at, function(row)
+    for name, n in pairs(row.arms or {}) do sum[name] = (sum[name] or 0) + n end
+  end)
+  for i, name in ipairs(text.keys(sum)) do
+    out[i] = { name = name, pulls = sum[name] / (#at.spaces * #at.seeds) }
   end
   return out
 end
@@ -247,39 +239,32 @@ end
 local function best_arms(cells, spaces, by, steps)
   local best = {}
   for _, name in ipairs(cells) do
-    if name:find "^arm " then
-      for _, space in ipairs(spaces) do
-        local sum, seeds = 0, common_seeds({ space }, by[name])
-        for _, seed in ipairs(seeds) do sum = sum + area(by[name][space][seed], steps) end
-        if #seeds > 0 then best[space] = math.max(best[space] or 0, sum / #seeds) end
-      end
+    for _, space in ipairs(name:find "^arm " and spaces or {}) do
+      local at, sum = shared({ space }, by[name]), 0
+      each(by[name], at, function(row) sum = sum + area(row, steps) end)
+      if #at.seeds > 0 then best[space] = math.max(best[space] or 0, sum / #at.seeds) end
     end
   end
   return best
 end
 
-local function regret(cell, spaces, seeds, best, steps)
+local function regret(cell, at, best, steps)
   local sum, n = 0, 0
-  for _, space in ipairs(spaces) do
-    for _, seed in ipairs(best[space] and seeds or {}) do
-      sum, n = sum + best[space] - area(cell[space][seed], steps), n + 1
-    end
-  end
+  each(cell, at, function(row, space)
+    if best[space] then sum, n = sum + best[space] - area(row, steps), n + 1 end
+  end)
   return n > 0 and sum / n or nil
 end
 
 -- A cell seen before that made the very same choices in all it shares with this one.
 local function same_as(c, list, spaces, by)
   for _, other in ipairs(list) do
-    local both = shared_spaces(spaces, by[c.name], by[other.name])
-    local seeds = common_seeds(both, by[c.name], by[other.name])
-    local same = #seeds > 0 and #both > 0
-    for _, space in ipairs(both) do
-      for _, seed in ipairs(seeds) do
-        local a, b = by[c.name][space][seed], by[other.name][space][seed]
-        same = same and a.choices ~= nil and a.choices == b.choices
-      end
-    end
+    local at = shared(spaces, by[c.name], by[other.name])
+    local same = #at.seeds > 0 and #at.spaces > 0
+    each(by[c.name], at, function(row, space, i)
+      local twin = by[other.name][space][at.seeds[i]]
+      same = same and row.choices ~= nil and row.choices == twin.choices
+    end)
     if same then return other.name end
   end
 end
@@ -288,32 +273,28 @@ end
 local function against(c, reference, spaces, by, steps)
   local a, b = by[c.name], by[reference]
   if c.name == reference or not b then return nil end
-  spaces = shared_spaces(spaces, a, b)
-  local seeds = common_seeds(spaces, a, b)
-  if #seeds == 0 or #spaces == 0 then return nil end
+  local at = shared(spaces, a, b)
+  if #at.seeds == 0 or #at.spaces == 0 then return nil end
   local function f(row) return share_at(row, steps) end
-  local x, y = values_of(a, spaces, seeds, f), values_of(b, spaces, seeds, f)
-  local function difference(pick)
-    return geo(x, spaces, pick, #seeds) - geo(y, spaces, pick, #seeds)
-  end
-  local low, up, list = bootstrap(#seeds, difference)
-  return { value = difference(nil), low = low, high = up, seeds = #seeds, chance = chance_of(list),
-           sure = low ~= nil and (low > 0 or up < 0) }
+  local x, y = values_of(a, at, f), values_of(b, at, f)
+  local function difference(pick) return geo(x, at, pick) - geo(y, at, pick) end
+  local low, up, list = bootstrap(#at.seeds, difference)
+  return { value = difference(nil), low = low, high = up, seeds = #at.seeds,
+           chance = chance_of(list), sure = low ~= nil and (low > 0 or up < 0) }
 end
 
-local function describe(c, cell, spaces, seeds, at)
-  for _, n in ipairs(at) do
+local function describe(c, cell, at, marks)
+  for _, n in ipairs(marks) do
     if n <= c.steps then
-      c.at[n] = estimate(cell, spaces, seeds, function(row) return share_at(row, n) end)
+      c.at[n] = estimate(cell, at, function(row) return share_at(row, n) end)
     end
   end
-  for _, space in ipairs(spaces) do
-    c.space[space] = geo(values_of(cell, { space }, seeds, function(row)
-      return share_at(row, at[#at])
-    end), { space }, nil, #seeds)
+  local last = values_of(cell, at, function(row) return share_at(row, marks[#marks]) end)
+  for _, space in ipairs(at.spaces) do
+    c.space[space] = geo(last, { spaces = { space }, seeds = at.seeds })
   end
-  c.area = estimate(cell, spaces, seeds, function(row) return area(row, c.steps) end)
-  c.to90, c.arms = median_reached(cell, spaces, seeds), arms_of(cell, spaces, seeds)
+  c.area = estimate(cell, at, function(row) return area(row, c.steps) end)
+  c.to90, c.arms = median_reached(cell, at), arms_of(cell, at)
 end
 
 -- The first policy: what others are held against when nobody says.
@@ -345,15 +326,14 @@ function compare.table(rows, options)
   local best = best_arms(cells, spaces, by, steps)
   local reference = reference_of(cells, by, spaces, options.against)
   for _, name in ipairs(cells) do
-    local own = shared_spaces(spaces, by[name])
-    local seeds = common_seeds(own, by[name])
-    local c = { name = name, seeds = #seeds, steps = by[name].steps, at = {}, space = {},
-                spaces = #own }
-    if #seeds > 0 then
-      describe(c, by[name], own, seeds, at)
-      c.regret = regret(by[name], own, seeds, best, c.steps)
-      c.same = same_as(c, out, own, by)
-      c.against = against(c, reference, own, by, at[#at])
+    local own = shared(spaces, by[name])
+    local c = { name = name, seeds = #own.seeds, steps = by[name].steps, at = {}, space = {},
+                spaces = #own.spaces }
+    if #own.seeds > 0 then
+      describe(c, by[name], own, at)
+      c.regret = regret(by[name], own, best, c.steps)
+      c.same = same_as(c, out, own.spaces, by)
+      c.against = against(c, reference, own.spaces, by, at[#at])
     end
     out[#out + 1] = c
   end
@@ -401,20 +381,6 @@ function compare.words(t)
   return out
 end
 
-local function aligned(list)
-  local width = {}
-  for _, words in ipairs(list) do
-    for i, w in ipairs(words) do width[i] = math.max(width[i] or 0, #w) end
-  end
-  local lines = {}
-  for n, words in ipairs(list) do
-    local out = {}
-    for i, w in ipairs(words) do out[i] = w .. (" "):rep(width[i] - #w) end
-    lines[n] = (table.concat(out, "  "):gsub("%s+$", ""))
-  end
-  return lines
-end
-
 -- What each space gave at the last T, a list of words a cell.
 function compare.by_space(t)
   local out = { { "T = " .. t.at[#t.at] } }
@@ -432,28 +398,27 @@ end
 -- { pull, share } of a cell after every pull.
 function compare.curve(t, rows, name)
   local _, spaces, by = group(rows)
-  local cell, out = by[name], {}
-  local seeds = common_seeds(spaces, cell)
+  local cell, at, out = by[name], shared(spaces, by[name]), {}
   for n = 0, math.min(cell.steps, t.steps) do
-    out[n + 1] = { n, geo(values_of(cell, spaces, seeds, function(row)
-      return share_at(row, n)
-    end), spaces, nil, #seeds) }
+    out[n + 1] = { n, geo(values_of(cell, at, function(row) return share_at(row, n) end), at) }
   end
   return out
 end
 
 -- The table, what each space gave at the last T, and pulls an arm.
 function compare.text(t, more)
-  local lines = aligned(compare.words(t))
-  if not more then return table.concat(lines, "\n") end
-  local arms = {}
-  for _, c in ipairs(t.cells) do
-    local list = {}
-    for i, a in ipairs(c.arms or {}) do list[i] = ("%s %.1f"):format(a.name, a.pulls) end
-    if #list > 0 then arms[#arms + 1] = { c.name, table.concat(list, "  ") } end
+  local out = { text.table(compare.words(t)) }
+  if more then
+    local arms = {}
+    for _, c in ipairs(t.cells) do
+      local list = {}
+      for i, a in ipairs(c.arms or {}) do list[i] = ("%s %.1f"):format(a.name, a.pulls) end
+      if #list > 0 then arms[#arms + 1] = { c.name, table.concat(list, "  ") } end
+    end
+    out[2] = text.table(compare.by_space(t))
+    out[3] = #arms > 0 and "pulls an arm\n" .. text.table(arms) or nil
   end
-  return table.concat(lines, "\n") .. "\n\n" .. table.concat(aligned(compare.by_space(t)), "\n")
-         .. (#arms > 0 and "\n\npulls an arm\n" .. table.concat(aligned(arms), "\n") or "")
+  return (table.concat(out, "\n"):gsub("\n$", ""))
 end
 
 return compare

@@ -18,6 +18,7 @@
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 
 local metrics = {}
 
@@ -167,21 +168,6 @@ function metrics.words(sets)
   return out
 end
 
-function metrics.text(sets)
-  local rows, width = metrics.words(sets), {}
-  for _, row in ipairs(rows) do
-    for i, word in ipairs(row) do width[i] = math.max(width[i] or 0, utf8.len(word) or #word) end
-  end
-  local lines = {}
-  for n, row in ipairs(rows) do
-    local cells = {}
-    for i, word in ipairs(row) do
-      local pad = (" "):rep(width[i] - (utf8.len(word) or #word))
-      cells[i] = i == 1 and word .. pad or pad .. word
-    end
-    lines[n] = table.concat(cells, "  ")
-  end
-  return table.concat(lines, "\n") .. "\n"
-end
+function metrics.text(sets) return text.table(metrics.words(sets), { right = true }) end
 
 return metrics

@@ -19,6 +19,7 @@ local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local runner  = require "kernelband.bench.sweep_run"
 local schema  = require "kernelband.base.schema"
+local quote   = require "kernelband.base.text".quote
 
 local sweep = {}
 
@@ -117,13 +118,11 @@ end
 
 -- Children ------------------------------------------------------------------------
 
-local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
-
 local function command(role)
   local a = rawget(_G, "arg")
-  local words = { "exec", "env", quoted(role_variable .. "=" .. role),
-                  quoted(core.system.exe()), "run", quoted(a[0]) }
-  for _, word in ipairs(a) do words[#words + 1] = quoted(tostring(word)) end
+  local words = { "exec", "env", quote(role_variable .. "=" .. role),
+                  quote(core.system.exe()), "run", quote(a[0]) }
+  for _, word in ipairs(a) do words[#words + 1] = quote(tostring(word)) end
   words[#words + 1] = "2>&1 </dev/null"
   return table.concat(words, " ")
 end

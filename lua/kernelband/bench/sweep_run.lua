@@ -8,6 +8,7 @@ local core     = require "kernelband.core"
 local policies = require "kernelband.policy"
 local schema   = require "kernelband.base.schema"
 local search   = require "kernelband.search"
+local keys     = require "kernelband.base.text".keys
 
 local runner = {}
 
@@ -38,10 +39,8 @@ local function label_of(v)
   if type(v) == "function" then
     return "f" .. core.system.hash(text_of(v)):sub(1, 6)
   elseif type(v) == "table" then
-    local keys, out = {}, {}
-    for k in pairs(v) do keys[#keys + 1] = k end
-    table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
-    for i, k in ipairs(keys) do out[i] = k .. ":" .. label_of(v[k]) end
+    local out = {}
+    for i, k in ipairs(keys(v)) do out[i] = k .. ":" .. label_of(v[k]) end
     return "{" .. table.concat(out, ",") .. "}"
   end
   return tostring(v)
@@ -52,17 +51,10 @@ local function value_of(v)
   return v
 end
 
-local function sorted(t)
-  local names = {}
-  for name in pairs(t) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
-
 -- All combinations of a grid: lists of { name, value }.
 local function combinations(grid)
   local out = { {} }
-  for _, name in ipairs(sorted(grid)) do
+  for _, name in ipairs(keys(grid)) do
     local values = grid[name]
     if type(values) ~= "table" or #values == 0 then
       schema.raise_at_call("kb.sweep", "grid.%s must be a list of values, got %s", name,
@@ -96,7 +88,7 @@ local function cells_of(o)
       local params, words, secret = {}, {}, {}
       for name, v in pairs(entry.params) do params[name] = value_of(v) end
       if not entry.name then
-        for _, name in ipairs(sorted(entry.params)) do
+        for _, name in ipairs(keys(entry.params)) do
           words[#words + 1] = name .. "=" .. label_of(entry.params[name])
         end
       end
@@ -104,7 +96,7 @@ local function cells_of(o)
         params[c[1]] = value_of(c[2])
         words[#words + 1] = c[1] .. "=" .. label_of(c[2])
       end
-      for _, name in ipairs(sorted(params)) do
+      for _, name in ipairs(keys(params)) do
         secret[#secret + 1] = name .. "=" .. label_of(params[name])
       end
       local p = policies.load(entry.file, params)
