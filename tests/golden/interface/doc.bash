@@ -62,8 +62,8 @@ _kernelband() {
     compare)
       case $before in --at) COMPREPLY=(); return ;; esac
       case $before in --against) COMPREPLY=(); return ;; esac
-      case $before in --html) COMPREPLY=(); return ;; esac
-      case $word in -*) COMPREPLY=($(compgen -W "--help --json --tsv --at --against --html --paper" -- "$word")); return ;; esac
+      case $before in --html) COMPREPLY=($(compgen -f -- "$word")); return ;; esac
+      case $word in -*) COMPREPLY=($(compgen -W "--help --at --against --json --tsv --html --paper" -- "$word")); return ;; esac
       COMPREPLY=($(compgen -f -- "$word")) ;;
     lab)
       case $before in --seeds) COMPREPLY=(); return ;; esac
@@ -81,8 +81,8 @@ _kernelband() {
       COMPREPLY=($(compgen -f -- "$word")) ;;
     doc)
       case $before in --out|-o) COMPREPLY=($(compgen -f -- "$word")); return ;; esac
-      case $word in -*) COMPREPLY=($(compgen -W "--help --out -o" -- "$word")); return ;; esac
-      COMPREPLY=($(compgen -W "man bash zsh meta" -- "$word")) ;;
+      case $word in -*) COMPREPLY=($(compgen -W "--help --out -o --man" -- "$word")); return ;; esac
+      COMPREPLY=($(compgen -W "api man bash zsh meta changes" -- "$word")) ;;
     worker)
       case $before in --device) COMPREPLY=($(compgen -W "cpu cuda:0" -- "$word")); return ;; esac
       case $word in -*) COMPREPLY=($(compgen -W "--help --device" -- "$word")); return ;; esac
