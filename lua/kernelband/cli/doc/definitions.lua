@@ -333,9 +333,9 @@
 ---@field new fun(params: table, ctx: kernelband.policy_context): kernelband.policy_hooks function(params, ctx) returning admit, choose, learn
 
 ---@class (exact) kernelband.policy_hooks
----@field admit fun(kernel: kernelband.kernel) function(kernel): a verified kernel joins the pool
+---@field admit? fun(kernel: kernelband.kernel) function(kernel): a verified kernel joins the pool
 ---@field choose fun(pending: integer, list: table[]): kernelband.kernel?, integer? function(pending, list) returning kernel, strategy index; nil ends the search
----@field learn fun(pull: kernelband.pull) function(pull): what came of a choice
+---@field learn? fun(pull: kernelband.pull) function(pull): what came of a choice
 ---@field prefer? fun(points: table[]): integer? function(points) returning the number of the child to propose, or nil
 ---@field remember? fun(): table[] function() returning measured points
 
