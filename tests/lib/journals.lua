@@ -57,7 +57,8 @@ function journals.write(folder, o)
       policy = text("policy", 0, o.policy or "kernelband"), parallel = "1",
       seed = tostring(o.seed or 7), baseline = "0",
       params = '{"theta_sat":90,"clusters":3,"presses":["pipeline"]}' } })
-  j.machine { name = "cpu:1", compiler = "cc", roofline = { f32_flops_per_s = 1e11,
+  j.machine { name = "made", compiler = "cc", language = o.profile and "cuda" or "c",
+    roofline = { f32_flops_per_s = 1e11,
     l1_bytes_per_s = 2e11, l2_bytes_per_s = 1e11, dram_bytes_per_s = 3e10,
     dram_copy_bytes_per_s = 3e10, isa = "avx2" } }
   local kernels = { { id = 1, speedup = 1, speedup_low = 1, speedup_high = 1, time_ns = 1e6,

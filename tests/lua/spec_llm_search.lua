@@ -278,7 +278,7 @@ t.test("a recorded answer of a price nobody knew costs nothing either", function
   t.equal({ r.usd, r.recorded.usd }, { 0, nil })
   local spent, calls = told(out)
   t.contains(spent, "$0.00")
-  t.contains(spent, "which cost nobody knows what then")
+  t.contains(spent, "recorded answers, whose price is not known")
   t.contains(calls, "$0.00; unknown when recorded")
 end)
 

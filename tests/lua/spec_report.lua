@@ -5,6 +5,7 @@ local t = require "harness"
 local kb = require "kernelband"
 local chart = require "kernelband.report.chart"
 local diff = require "kernelband.base.diff"
+local html_of = require "kernelband.report.html"
 local journals = require "journals"
 local markup = require "markup"
 local model = require "kernelband.report.model"
@@ -39,11 +40,11 @@ t.test("ticks are round numbers within the axis", function()
 end)
 
 t.test("numbers are short", function()
-  t.equal(chart.number(0), "0")
-  t.equal(chart.number(1234567), "1.23M")
-  t.equal(chart.number(118e9), "118G")
-  t.equal(chart.number(0.25), "0.25")
-  t.equal(chart.number(-2500), "-2.5k")
+  t.equal(html_of.number(0), "0")
+  t.equal(html_of.number(1234567), "1.23M")
+  t.equal(html_of.number(118e9), "118G")
+  t.equal(html_of.number(0.25), "0.25")
+  t.equal(html_of.number(-2500), "-2.5k")
 end)
 
 t.test("what cannot be drawn is left out, and an empty chart is a chart", function()
@@ -61,16 +62,16 @@ t.test("what cannot be drawn is left out, and an empty chart is a chart", functi
 end)
 
 t.test("any text is made harmless, and stays UTF-8", function()
-  t.equal(chart.escape "<a b='c'>&\"", "&lt;a b=&#39;c&#39;&gt;&amp;&quot;")
-  t.equal(chart.escape "a\0b\27c\xff\xfed", "a\u{FFFD}b\u{FFFD}c\u{FFFD}\u{FFFD}d")
-  t.equal(chart.escape "x\u{202E}y", "x[U+202E]y")
-  t.equal(chart.escape "\xED\xA0\x80", "\u{FFFD}\u{FFFD}\u{FFFD}")
-  t.equal(chart.cut("äöüäöü", 4), "äöü\u{2026}")
+  t.equal(html_of.escape "<a b='c'>&\"", "&lt;a b=&#39;c&#39;&gt;&amp;&quot;")
+  t.equal(html_of.escape "a\0b\27c\xff\xfed", "a\u{FFFD}b\u{FFFD}c\u{FFFD}\u{FFFD}d")
+  t.equal(html_of.escape "x\u{202E}y", "x[U+202E]y")
+  t.equal(html_of.escape "\xED\xA0\x80", "\u{FFFD}\u{FFFD}\u{FFFD}")
+  t.equal(html_of.cut("äöüäöü", 4), "äöü\u{2026}")
   local rng = core.rng(3)
   for _ = 1, 300 do
     local bytes = {}
     for i = 1, 30 do bytes[i] = string.char(rng:below(256)) end
-    local text = chart.escape(table.concat(bytes))
+    local text = html_of.escape(table.concat(bytes))
     assert(utf8.len(text) and not text:find "[<>\"']")
   end
 end)
@@ -297,7 +298,7 @@ t.test("several runs: curves with bands, fast_p, intervals, pulls an arm", funct
   local count = markup.harmless(text)
   assert(count.svg >= 4)
   for _, part in ipairs { "6 runs: made", "greedy, 3 runs", "random, 3 runs", "fast_p",
-                          "Pulls an arm", 'class="bd s1"', 'class="bd s2"' } do
+                          "Pulls an arm", 'class="band s1"', 'class="band s2"' } do
     t.contains(text, part)
   end
 end)
@@ -322,6 +323,67 @@ t.test("the command writes the page beside the run, or where it is told", functi
   code, out = shell("%s report %s -o /nowhere/x.html", exe, made)
   t.equal(code, 1)
   t.contains(out, "/nowhere/x.html")
+end)
+
+-- One number ---------------------------------------------------------------------
+
+-- A run of 20 pulls in which sql was done.
+local function edited(sql, o)
+  local folder = worlds.folder()
+  o = o or {}
+  o.pulls = 20
+  journals.write(folder, o)
+  local db = assert(core.store(folder .. "/run.db"))
+  assert(db:exec(sql))
+  db:close()
+  return folder
+end
+
+t.test("the winner's figure is the confirmed one, and the search's is called so", function()
+  local folder = edited [[INSERT INTO evaluations SELECT NULL, 'confirm', NULL, kernel, NULL, NULL,
+    'ok', json_set(json, '$.speedup', 1.23, '$.speedup_low', 1.2, '$.speedup_high', 1.3)
+    FROM evaluations WHERE kernel = (SELECT id FROM kernels ORDER BY speedup_low DESC LIMIT 1)]]
+  local m, text = model.load(folder), report.html { folder }
+  local seen = ("%.2f\u{D7}"):format(m.winner.speedup)
+  assert(seen ~= "1.23\u{D7}")
+  for _, part in ipairs { "<h1>made: 1.23\u{D7} speed-up</h1>", "1.23\u{D7}, confirmed</text>",
+                          "confirmed: 1.23\u{D7}", "confirmed; the search measured " .. seen,
+                          "Improvements, as the search measured them" } do
+    t.contains(text, part)
+  end
+  t.contains(report.html { made }, "as the search measured it, not confirmed")
+end)
+
+t.test("every timed shape is in the roofline", function()
+  local folder = edited [[UPDATE evaluations SET json = json_set(json, '$.shapes', json('[
+    {"role":"timed","label":"n=1","flops":1e6,"bytes":1e6,"baseline_ns":2e6,"time_ns":1e6},
+    {"role":"timed","label":"n=9","flops":9e6,"bytes":1e6,"baseline_ns":3e6,"time_ns":1e6}]'))
+    WHERE verdict = 'ok']]
+  local text = report.html { folder }
+  t.contains(text, "n=1, winner: 1 GFLOP/s")
+  t.contains(text, "n=9, baseline: 3 GFLOP/s")
+  t.contains(text, "n=9, winner: 9 GFLOP/s")
+  t.contains(text, "the winner, on every timed shape")
+end)
+
+t.test("a run on a CPU has no word of GPUs", function()
+  for _, word in ipairs { "occupancy", "DRAM bandwidth", "shared memory", ">sm<",
+                          "utilisation of sm", "block x", "tensor" } do
+    t.equal(html:find(word, 1, true), nil, word)
+  end
+end)
+
+t.test("bars of verdicts stand where something failed alone", function()
+  t.contains(html, "Verdicts of successive pulls")
+  local text = report.html { edited "UPDATE pulls SET verdict = 'ok'" }
+  t.equal(text:find("Verdicts of successive pulls", 1, true), nil)
+  t.contains(text, "All 20 pulls gave a kernel that passed every check.")
+end)
+
+t.test("generators are named in words, not in JSON", function()
+  local text = report.html { edited [[UPDATE experiment SET identity = json_set(identity,
+    '$.generator', '{"kind":"llm","model":"m","provider":"made"}')]] }
+  t.contains(text, "generator llm made m, seed")
 end)
 
 -- A browser ----------------------------------------------------------------------

@@ -4,23 +4,19 @@ local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 
-local formats = {
-  { "jsonl", doc = "JSON lines: the experiment, the baseline, then one object a pull" },
-  { "csv", doc = "one row a pull" },
-  { "t4", doc = "T4, the exchange format of auto-tuning results" },
-  { "sft", doc = "JSON lines of prompt, answer, verdict and reward, for training" },
-}
+local opts = {}
+for i, f in ipairs(export.formats) do opts[i] = { f[1], doc = f[2] } end
+opts[#opts + 1] = options.out "where to write; standard output unless given"
 
 local verb
 
 local function format_of(opt)
   local chosen
-  for _, format in ipairs(formats) do
-    local name = format[1]
-    if opt[name] and chosen then
-      options.misuse(verb, "--%s and --%s: one format at a time", chosen, name)
+  for _, f in ipairs(export.formats) do
+    if opt[f[1]] and chosen then
+      options.misuse(verb, "--%s and --%s: one format at a time", chosen[1], f[1])
     end
-    chosen = opt[name] and name or chosen
+    chosen = opt[f[1]] and f or chosen
   end
   return chosen or options.misuse(verb, "which format?")
 end
@@ -28,8 +24,7 @@ end
 verb = options.verb { "export",
   summary = "write a run as JSON lines, CSV, T4 or training pairs",
   args = "RUN", folders = true,
-  options = { formats[1], formats[2], formats[3], formats[4],
-              options.out "where to write; standard output unless given" },
+  options = opts,
   help = "Give one format. Kernel Tuner's tools and kb.trace read T4; kernelband import makes a\n"
          .. "run of it again.",
   run = function(opt, rest)
@@ -40,7 +35,7 @@ verb = options.verb { "export",
       return done or schema.stop("kernelband export: " .. why)
     end
     local file = opt.out and must(io.open(opt.out, "w")) or io.stdout
-    must(export[format](j, function(text) must(file:write(text)) end))
+    must(format[3](j, function(text) must(file:write(text)) end))
     if opt.out then must(file:close()) else must(file:flush()) end
     return j.damage and 1 or 0
   end,

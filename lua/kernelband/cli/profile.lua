@@ -1,19 +1,11 @@
 -- kernelband profile TASK SOURCE: what is known about how one kernel runs.
 local cjson    = require "cjson"
 local eval     = require "kernelband.cli.eval"
+local in_words = require "kernelband.report.features"
 local options  = require "kernelband.cli.options"
 local progress = require "kernelband.search.progress"
 local task     = require "kernelband.task"
 local text     = require "kernelband.base.text"
-
--- phi of evidence.lua and of evidence_cuda.lua, in words.
-local on_cpu = { "cache hits", "bandwidth of the level its data fit in", "flops of one core",
-                 "SIMD lanes in use", "instructions a cycle, of 4", "vector registers, of 32",
-                 "spills among memory accesses", "contiguous vector accesses",
-                 "multiply-adds among flops" }
-local on_gpu = { "L2 hits", "DRAM bandwidth", "SM, its busiest pipe", "active threads, of 32",
-                 "occupancy", "registers, of 255", "bank conflicts in shared memory",
-                 "bytes used of those moved", "tensor pipe" }
 
 local percent = text.percent
 
@@ -38,7 +30,7 @@ end
 local function features(out)
   local rows = { { "feature", "share", "kind" } }
   local e = out.evidence
-  for i, name in ipairs(out.profile and on_gpu or on_cpu) do
+  for i, name in ipairs(out.profile and in_words.gpu or in_words.cpu) do
     local known = e.phi_kind[i] ~= "missing"
     rows[#rows + 1] = { name, percent(known and e.phi[i] or nil), e.phi_kind[i] }
   end

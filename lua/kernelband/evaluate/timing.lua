@@ -225,6 +225,7 @@ local function share_of_peak(s, r)
   local work = s.task.work(r.shape)
   local flops_per_s, bytes_per_s = evidence.roofs(s, work)
   local seconds = r.time_ns * 1e-9
+  r.flops, r.bytes = work.flops, work.bytes
   r.compute_share = work.flops / seconds / flops_per_s
   r.bandwidth_share = work.bytes / seconds / bytes_per_s
   r.share_of_peak = math.max(r.compute_share, r.bandwidth_share)

@@ -2,6 +2,7 @@
 -- mean share after every pull, and what each space gave.
 local chart   = require "kernelband.report.chart"
 local compare = require "kernelband.bench.compare"
+local html    = require "kernelband.report.html"
 local page    = require "kernelband.report.page"
 
 local compare_page = {}
@@ -9,16 +10,7 @@ local compare_page = {}
 local most_lines = 8                    -- colours there are
 
 local function html_table(list)
-  local out = { '<div class="scroll"><table><thead><tr>' }
-  for _, w in ipairs(list[1]) do out[#out + 1] = "<th>" .. chart.escape(w) .. "</th>" end
-  out[#out + 1] = "</tr></thead><tbody>"
-  for i = 2, #list do
-    out[#out + 1] = "<tr>"
-    for _, w in ipairs(list[i]) do out[#out + 1] = "<td>" .. chart.escape(w) .. "</td>" end
-    out[#out + 1] = "</tr>"
-  end
-  out[#out + 1] = "</tbody></table></div>"
-  return table.concat(out)
+  return html.table(list[1], { table.unpack(list, 2) }, { left = #list[1] })
 end
 
 local function curves(t, rows)
@@ -32,7 +24,7 @@ local function curves(t, rows)
       c:line(compare.curve(t, rows, cell.name), { series = drawn, name = cell.name })
     end
   end
-  return c:svg {}
+  return html.figure(c:svg())
 end
 
 -- Of every cell the share at the last T and its interval, side by side: a drawing of its own.

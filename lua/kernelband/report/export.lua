@@ -2,11 +2,14 @@
 -- auto-tuning results, https://github.com/odgaard/TuningSchema, which Kernel Tuner's
 -- tools read) and pairs of prompt and answer for training. Pulls are read and
 -- written a few hundred at a time, so the length of a run costs no memory.
-local chart = require "kernelband.report.chart"
-local cjson = require "cjson"
-local core  = require "kernelband.core"
+--
+--   export.formats    a list of { name, doc, fn(reader, write) -> true | nil, why }
+--   export.NAME       the function of a format
+local cjson  = require "cjson"
+local core   = require "kernelband.core"
 local format = require "kernelband.store.run_format"
-local json  = require "kernelband.base.json"
+local json   = require "kernelband.base.json"
+local text   = require "kernelband.base.text"
 
 local export = {}
 
@@ -23,66 +26,61 @@ local function finite(v)
 end
 
 -- Sources are hostile and may be no UTF-8; JSON is.
-local function encode(v) return chart.utf8(json.encode(finite(v))) end
+local function encode(v) return text.utf8(json.encode(finite(v))) end
 
-local function decode(text)
-  local ok, value = pcall(json.decode, text)
+local function decode(words)
+  local ok, value = pcall(json.decode, words)
   return ok and type(value) == "table" and value or nil
 end
 
--- Calls fn with each row of a query that has "> ?" on the column `key`.
-local function each(j, sql, key, fn)
+-- Calls fn with each row of a query that has "> ?" on the column `key`, and "LIMIT ?"; what is
+-- JSON in the row is decoded.
+local function each(reader, sql, key, fn)
   local last = -1
   while true do
-    local rows = j:rows(sql, last, CHUNK)
-    for _, row in ipairs(rows) do fn(row) end
+    local rows = reader:rows(sql, last, CHUNK)
+    for _, row in ipairs(rows) do
+      row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
+      fn(row)
+    end
     if #rows < CHUNK then return end
     last = rows[#rows][key]
   end
 end
 
-local function each_pull(j, fn)
-  each(j, [[SELECT p.*, k.speedup, k.speedup_low, k.speedup_high, k.time_ns, k.depth,
+local function each_pull(reader, fn)
+  each(reader, [[SELECT p.*, k.speedup, k.speedup_low, k.speedup_high, k.time_ns, k.depth,
       e.id AS evaluation_id, e.json, e.params, e.source
     FROM (SELECT * FROM pulls WHERE landed > ? ORDER BY landed LIMIT ?) p
     LEFT JOIN kernels k ON k.id = p.child
     LEFT JOIN evaluations e ON e.id = (SELECT id FROM evaluations x WHERE x.pull = p.n
       AND x.kind IN ('pull', 'repair', 'tune') ORDER BY x.kernel IS NULL, x.id DESC LIMIT 1)
-    ORDER BY p.landed]],
-    "landed", fn)
+    ORDER BY p.landed]], "landed", fn)
+end
+
+local function baseline(reader, fn)
+  each(reader, [[SELECT k.*, (SELECT json FROM evaluations WHERE kind = 'baseline') AS json
+    FROM kernels k WHERE id = 1 AND id > ? LIMIT ?]], "id", fn)
 end
 
 -- JSON lines: the experiment, the baseline, then a line a pull; whole evaluations,
 -- calls and events with them.
-function export.jsonl(j, write)
-  local function line(kind, row)
-    row.type = kind
-    write(encode(row) .. "\n")
+function export.jsonl(reader, write)
+  local function line(kind)
+    return function(row)
+      row.type = kind
+      write(encode(row) .. "\n")
+    end
   end
-  local e = j:experiment()
+  local e = reader:experiment()
   e.format = format.version
-  line("experiment", e)
-  for _, row in ipairs(j:rows "SELECT * FROM kernels WHERE id = 1") do
-    row.params = decode(row.params)
-    local told = j:rows("SELECT json FROM evaluations WHERE kind = 'baseline'")[1]
-    row.evaluation = told and decode(told.json)
-    line("baseline", row)
-  end
-  each_pull(j, function(row)
-    row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
-    line("pull", row)
-  end)
-  each(j, "SELECT * FROM evaluations WHERE id > ? AND kind IN ('confirm', 'verify') "
-          .. "ORDER BY id LIMIT ?", "id", function(row)
-    row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
-    line("evaluation", row)
-  end)
-  each(j, "SELECT * FROM calls WHERE id > ? ORDER BY id LIMIT ?", "id", function(row)
-    line("call", row)
-  end)
-  each(j, "SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", "id", function(row)
-    line("event", row)
-  end)
+  line "experiment"(e)
+  baseline(reader, line "baseline")
+  each_pull(reader, line "pull")
+  each(reader, "SELECT * FROM evaluations WHERE id > ? AND kind IN ('confirm', 'verify') "
+               .. "ORDER BY id LIMIT ?", "id", line "evaluation")
+  each(reader, "SELECT * FROM calls WHERE id > ? ORDER BY id LIMIT ?", "id", line "call")
+  each(reader, "SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", "id", line "event")
   return true
 end
 
@@ -103,9 +101,9 @@ local function cell(v)
   return v
 end
 
-function export.csv(j, write)
+function export.csv(reader, write)
   write(table.concat(columns, ",") .. "\r\n")
-  each_pull(j, function(row)
+  each_pull(reader, function(row)
     local out = {}
     for i, name in ipairs(columns) do out[i] = cell(row[name]) end
     write(table.concat(out, ",") .. "\r\n")
@@ -123,35 +121,27 @@ local failed = { compile = "CompilationFailedConfig", runtime = "RuntimeFailedCo
 -- Parameters by name. Where a candidate of the run has none, all are told by their
 -- source: readers want the same axes in every row.
 local function configuration(params, source, nameless)
-  params = not nameless and decode(params)
-  if not params then return { source = core.system.hash(source or "") } end
+  if nameless or not params then return { source = core.system.hash(source or "") } end
   if #params == 0 then return params end
   local out = {}
   for i, v in ipairs(params) do out["x" .. i] = v end
   return out
 end
 
-local function samples_of(shape)
-  local list = type(shape.samples) == "table" and shape.samples.candidate or shape.samples_ns
-  return type(list) == "table" and list or {}
-end
-
 -- Milliseconds of one round over the timed shapes, as many as each has samples for.
 local function runtimes(evaluation)
-  local shapes, least = {}, math.huge
+  local shapes, least, out = {}, math.huge, {}
   for _, s in ipairs(type(evaluation.shapes) == "table" and evaluation.shapes or {}) do
     if s.role == "timed" then
-      shapes[#shapes + 1] = samples_of(s)
+      local list = type(s.samples) == "table" and s.samples.candidate or s.samples_ns
+      shapes[#shapes + 1] = type(list) == "table" and list or {}
       least = math.min(least, #shapes[#shapes])
     end
   end
-  local out = {}
   for i = 1, #shapes > 0 and least or 0 do
-    if #shapes == 1 then out[i] = shapes[1][i] / 1e6 goto next end
-    local sum = 0
-    for _, s in ipairs(shapes) do sum = sum + math.log(s[i]) end
-    out[i] = math.exp(sum / #shapes) / 1e6
-    ::next::
+    local product = 1
+    for _, s in ipairs(shapes) do product = product * s[i] ^ (1 / #shapes) end
+    out[i] = product / 1e6
   end
   if #out == 0 and evaluation.time_ns then out[1] = evaluation.time_ns / 1e6 end
   return out
@@ -195,31 +185,28 @@ local function result(row, evaluation, started, nameless)
 end
 
 -- The baseline, then every pull that had a candidate.
-function export.t4(j, write)
-  local e = j:experiment()
-  local id = e.identity or {}
+function export.t4(reader, write)
+  local e = reader:experiment()
+  local id = e.identity
   local metadata = { timeunit = "miliseconds", kernelband = { task = id.task,
     policy = id.policy, seed = e.seed, strategies = id.strategies, generator = id.generator,
     machine = e.machine, started = e.started } }
   write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
-  local first = true
-  local nameless = j:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
+  local nameless = reader:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
     + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0
-  local function put(row, evaluation)
-    local line = encode(result(row, evaluation or {}, e.started, nameless))
-    write((first and "\n" or ",\n") .. line)
-    first = false
+  local comma = "\n"
+  local function put(row)
+    write(comma .. encode(result(row, row.evaluation or {}, e.started, nameless)))
+    comma = ",\n"
   end
-  local k = j:rows("SELECT * FROM kernels WHERE id = 1")[1]
-  if k then
-    local told = j:rows("SELECT json FROM evaluations WHERE kind = 'baseline'")[1]
-    put({ child = 1, verdict = "ok", params = k.params, source = k.source, depth = 0,
-          time_ns = k.time_ns, speedup = 1, speedup_low = 1, speedup_high = 1 },
-        told and decode(told.json))
-  end
-  each_pull(j, function(row)
+  baseline(reader, function(k)
+    put { child = 1, verdict = "ok", params = k.params, source = k.source, depth = 0,
+          time_ns = k.time_ns, speedup = 1, speedup_low = 1, speedup_high = 1,
+          evaluation = k.evaluation }
+  end)
+  each_pull(reader, function(row)
     local lost = row.verdict == "ok" and not row.time_ns        -- of a damaged journal
-    if not without_candidate[row.verdict] and not lost then put(row, decode(row.json)) end
+    if not without_candidate[row.verdict] and not lost then put(row) end
   end)
   write "\n]}\n"
   return true
@@ -230,11 +217,11 @@ end
 local training = [[
   WITH asked AS (
     SELECT *, row_number() OVER w AS nth, id = max(id) OVER (PARTITION BY pull) AS final
-    FROM calls WHERE error IS NULL AND pull BETWEEN ? AND ?
+    FROM calls WHERE error IS NULL AND pull BETWEEN ?1 AND ?2
     WINDOW w AS (PARTITION BY pull ORDER BY id)),
   judged AS (
     SELECT pull, verdict, row_number() OVER (PARTITION BY pull ORDER BY id) AS nth
-    FROM evaluations WHERE kind IN ('pull', 'repair') AND pull BETWEEN ? AND ?)
+    FROM evaluations WHERE kind IN ('pull', 'repair') AND pull BETWEEN ?1 AND ?2)
   SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup, e.verdict AS before,
     q.bytes AS prompt, a.bytes AS answered
   FROM asked c JOIN blobs q ON q.hash = c.request JOIN blobs a ON a.hash = c.answer
@@ -245,22 +232,31 @@ local training = [[
 -- A line a model call that answered: prompt, answer, and what came of the answer.
 -- Of several calls in one pull the last one made the candidate that was judged;
 -- those before it were repaired, and have the verdict that led to that.
-function export.sft(j, write)
-  local calls = j:rows("SELECT count(*) AS n FROM calls")[1].n
-  if calls == 0 then
+function export.sft(reader, write)
+  local span = reader:rows([[SELECT min(pull) AS low, max(pull) AS high, count(*) AS n
+    FROM calls]])[1]
+  if span.n == 0 then
     return nil, "this run made no model calls, so there is nothing to train on"
   end
-  local span = j:rows("SELECT min(pull) AS low, max(pull) AS high FROM calls")[1]
   for from = span.low or 1, span.high or 0, CHUNK do
-    for _, c in ipairs(j:rows(training, from, from + CHUNK - 1, from, from + CHUNK - 1)) do
+    local to = from + CHUNK - 1
+    for _, c in ipairs(reader:rows(training, from, to)) do
+      local final = c.final ~= 0
       write(encode { prompt = c.prompt, answer = c.answered, kind = c.kind,
-        verdict = c.final ~= 0 and c.verdict or c.before or cjson.null,
-        reward = c.final ~= 0 and c.reward or cjson.null,
-        speedup = c.final ~= 0 and c.speedup or nil, reason = c.final ~= 0 and c.reason or nil,
+        verdict = final and c.verdict or c.before or cjson.null,
+        reward = final and c.reward or cjson.null,
+        speedup = final and c.speedup or nil, reason = final and c.reason or nil,
         strategy = c.strategy, pull = c.pull, provider = c.provider, model = c.model } .. "\n")
     end
   end
   return true
 end
+
+export.formats = {
+  { "jsonl", "JSON lines: the experiment, the baseline, then one object a pull", export.jsonl },
+  { "csv", "one row a pull", export.csv },
+  { "t4", "T4, the exchange format of auto-tuning results", export.t4 },
+  { "sft", "JSON lines of prompt, answer, verdict and reward, for training", export.sft },
+}
 
 return export

@@ -8,6 +8,7 @@ local json   = require "kernelband.base.json"
 local read   = require "kernelband.trace.read"
 local run    = require "kernelband.store.run"
 local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 local t4     = require "kernelband.trace.t4"
 local chart  = require "kernelband.report.chart"
 
@@ -19,7 +20,7 @@ local function number(v)
   return type(v) == "number" and v == v and math.abs(v) < 1e300 and v or nil
 end
 local function integer(v) return math.tointeger(number(v)) end
-local function text(v) return type(v) == "string" and #v <= MOST_TEXT and v or nil end
+local function short(v) return type(v) == "string" and #v <= MOST_TEXT and v or nil end
 local function object(v) return type(v) == "table" and v or {} end
 
 -- Whether JSON can hold it: numbers must be finite.
@@ -35,7 +36,7 @@ end
 -- source where none was recorded.
 local function listing(configuration)
   local out = {}
-  for i, name in ipairs(read.keys(configuration)) do
+  for i, name in ipairs(text.keys(configuration)) do
     local v = configuration[name]
     out[i] = ("%s = %s\n"):format(name, type(v) == "string" and v or json.encode(v))
   end
@@ -66,8 +67,8 @@ local function rows_of(file, document)
     for _, v in ipairs(row.verdict ~= "ok" and chart.verdicts or {}) do
       if own.verdict == v and v ~= "ok" then row.verdict = v end
     end
-    row.reason, row.params, row.own = text(own.reason), configuration, own
-    row.source = text(own.source) or listing(configuration)
+    row.reason, row.params, row.own = short(own.reason), configuration, own
+    row.source = short(own.source) or listing(configuration)
     row.hash = core.system.hash(row.source)
     row.seconds = seconds_of(object(result.times), row, unit)
     rows[#rows + 1] = row
@@ -95,7 +96,7 @@ local function arrange(file, rows)
       local own, parent = row.own, kernels[integer(row.own.parent)] or base
       at_s = at_s + row.seconds.total
       row.at_s = math.max(number(own.at_s) or at_s, 0)
-      row.strategy = text(own.strategy) or "recorded"
+      row.strategy = short(own.strategy) or "recorded"
       if row.verdict == "ok" then
         last = last + 1
         row.id, row.parent, row.depth = last, parent.id, parent.depth + 1
@@ -147,15 +148,15 @@ local function experiment_of(file, own, out, pulls)
     if not seen[name] then names[#names + 1] = name:gsub("%s", "_") end
     seen[name] = true
   end
-  for name in (text(own.strategies) or ""):gmatch "%S+" do add(name) end
+  for name in (short(own.strategies) or ""):gmatch "%S+" do add(name) end
   for _, p in ipairs(pulls) do add(p.row.strategy) end
-  local started = text(own.started) or ""
+  local started = short(own.started) or ""
   return { out = out, ext = "c", args = {}, version = require "kernelband.base.version",
     seed = integer(own.seed) or 0, options = { imported = file }, hashes = {},
     machine = storable(own.machine) and object(own.machine) or {},
     started = started:match "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$",
-    identity = { task = text(own.task) or file:match "([^/]+)$", params = "{}",
-      policy = text(own.policy) or "recorded", generator = text(own.generator) or "recorded",
+    identity = { task = short(own.task) or file:match "([^/]+)$", params = "{}",
+      policy = short(own.policy) or "recorded", generator = short(own.generator) or "recorded",
       strategies = table.concat(names, " "), parallel = "1", seed = "0" } }
 end
 

@@ -5,61 +5,59 @@
 --   report.html { "runs/a", "runs/b" }     several, side by side
 --   report.svg "runs/a"                    best so far and the search tree, one picture
 --   report.sections(m)                     of one model, for the live page
-local chart  = require "kernelband.report.chart"
-local format = require "kernelband.report.format"
-local kernel = require "kernelband.report.kernel"
-local model  = require "kernelband.report.model"
-local page   = require "kernelband.report.page"
-local search = require "kernelband.report.search"
+local checks    = require "kernelband.report.checks"
+local exchanges = require "kernelband.report.exchanges"
+local html      = require "kernelband.report.html"
+local kernel    = require "kernelband.report.kernel"
+local model     = require "kernelband.report.model"
+local origin    = require "kernelband.report.origin"
+local page      = require "kernelband.report.page"
+local search    = require "kernelband.report.search"
+local source    = require "kernelband.report.source"
+local tree      = require "kernelband.report.tree"
 
 local report = {}
 
-local parts = {
+-- The sections there can be: id, title, and the HTML of a model, nil where it has nothing to show.
+report.parts = {
   { "summary", "Summary", kernel.summary },
-  { "checks", "What was checked",
-    function(m) return require("kernelband.report.checks").section(m) end },
+  { "checks", "What was checked", checks.section },
   { "progress", "Best so far", search.progress },
   { "verdicts", "Verdicts", search.verdicts },
   { "strategies", "Strategies and clusters", search.strategies },
-  { "tree", "Search tree", function(m) return require("kernelband.report.tree").section(m) end },
+  { "tree", "Search tree", tree.section },
   { "clusters", "Kernels by behaviour", search.clusters },
   { "roofline", "Roofline", kernel.roofline },
   { "profile", "Profile before and after", kernel.profile },
-  { "source", "Source of the winner",
-    function(m) return require("kernelband.report.source").section(m) end },
-  { "exchanges", "Questions and answers",
-    function(m) return require("kernelband.report.exchanges").section(m) end },
-  { "origin", "Provenance", function(m) return require("kernelband.report.origin").section(m) end },
+  { "source", "Source of the winner", source.section },
+  { "exchanges", "Questions and answers", exchanges.section },
+  { "origin", "Provenance", origin.section },
 }
-
--- The sections there can be: { id, title }.
-function report.parts() return parts end
 
 -- { id, title, html } of each part that has something to show; all: of the others
 -- too, so that a served page has a place for what comes later.
 function report.sections(m, all)
   local out = {}
-  for _, part in ipairs(parts) do
-    local html = part[3](m)
-    if not html and all then html = format.note "Nothing to show yet." end
-    if html then out[#out + 1] = { id = part[1], title = part[2], html = html } end
+  for _, part in ipairs(report.parts) do
+    local text = part[3](m) or all and html.note "Nothing to show yet."
+    if text then out[#out + 1] = { id = part[1], title = part[2], html = text } end
   end
   return out
 end
 
 function report.title(m)
   if not m.winner or m.winner.id == 1 then
-    return ("%s: %s pulls"):format(m.task, format.count(m.pulls))
+    return ("%s: %s pulls"):format(m.task, html.count(m.pulls))
   end
-  local low = format.finite(m.final.speedup_low)
+  local low = html.finite(m.final.speedup_low)
   if not low or low <= 1 then return ("%s: no speed-up shown"):format(m.task) end
-  return ("%s: %s speed-up"):format(m.task, format.times(m.final.speedup))
+  return ("%s: %s speed-up"):format(m.task, html.times(m.final.speedup))
 end
 
 function report.lead(m)
-  return (m.damage and format.note(m.damage) or "") .. ('<p class="q">%s</p>'):format(chart.escape(
-    ("Run %s, policy %s, generator %s, seed %d, %s; started %s."):format(m.name, m.policy,
-    m.generator, m.seed, m.state, m.experiment.started or "?")))
+  return (m.damage and html.note(m.damage) or "")
+    .. html.p(("Run %s, policy %s, generator %s, seed %d, %s; started %s."):format(m.name,
+              m.policy, m.generator_name, m.seed, m.state, m.experiment.started or "?"), "q")
 end
 
 function report.html(folders)
@@ -70,7 +68,7 @@ function report.html(folders)
   end
   if #models > 1 then return require("kernelband.report.many").html(models), damage end
   local m = models[1]
-  return page.html { title = report.title(m), lead = report.lead(m), foot = page.foot(),
+  return page.html { title = report.title(m), lead = report.lead(m),
                      sections = report.sections(m) }, damage
 end
 

@@ -1,12 +1,13 @@
 -- report/live.lua - the page of a run while it goes on. The journal is looked at
 -- every second; sections whose HTML changed are published anew, and the page's
 -- script fetches those alone. Nothing a browser sends reaches this file.
-local chart  = require "kernelband.report.chart"
-local core   = require "kernelband.core"
-local json   = require "kernelband.base.json"
-local model  = require "kernelband.report.model"
-local page   = require "kernelband.report.page"
-local report = require "kernelband.report"
+local core    = require "kernelband.core"
+local html    = require "kernelband.report.html"
+local json    = require "kernelband.base.json"
+local model   = require "kernelband.report.model"
+local page    = require "kernelband.report.page"
+local report  = require "kernelband.report"
+local version = require "kernelband.base.version"
 
 local live = {}
 
@@ -16,9 +17,9 @@ local html_type, json_type = "text/html; charset=utf-8", "application/json"
 -- What the page shows before there is anything to read.
 local function waiting(why)
   local sections = {}
-  for i, part in ipairs(report.parts()) do
-    sections[i] = { id = part[1], title = part[2], html = '<p class="note">'
-                    .. chart.escape(i == 1 and why or "Nothing to show yet.") .. "</p>" }
+  for i, part in ipairs(report.parts) do
+    sections[i] = { id = part[1], title = part[2],
+                    html = html.note(i == 1 and why or "Nothing to show yet.") }
   end
   return sections
 end
@@ -34,10 +35,9 @@ local function publish(server, view)
   end
   view.shown = has
   assert(server:publish("", html_type, page.html { title = view.title, lead = view.lead,
-    sections = view.sections, foot = "Served by kernelband "
-    .. require("kernelband.base.version") .. "; read only.",
-    live = { text = view.text, has = json.encode(has) } }, page.policy(true)
-    .. "; frame-ancestors 'none'"))
+    sections = view.sections, foot = ("Served by kernelband %s; read only."):format(version),
+    live = { text = view.text, has = json.encode(has) } },
+    page.policy(true) .. "; frame-ancestors 'none'"))
   assert(server:publish("state", json_type, json.encode { sections = has, text = view.text,
                                                         title = view.title }))
 end
@@ -56,18 +56,17 @@ local function look(view, folder)
   local there = core.system.exists(folder .. "/run.db") == "file"
   local stamp = there and model.stamp(folder) or nil
   if stamp and stamp == view.stamp then return false end
-  local ok, why = pcall(there and read or function()
-    error("waiting for " .. folder .. ": there is no run in it yet", 0)
-  end, view, folder)
+  local ok, why = false, ("waiting for %s: there is no run in it yet"):format(folder)
+  if there then ok, why = pcall(read, view, folder) end
   if ok then
     view.stamp = stamp
-  else
-    why = tostring(why)
-    if why == view.text then return false end
-    view.text = why
-    if not view.stamp then view.sections = waiting(why) end
+    return true
   end
-  return true
+  why = tostring(why)
+  local new = why ~= view.text
+  view.text = why
+  if not view.stamp then view.sections = waiting(why) end
+  return new
 end
 
 -- Serves the run of a folder until `stopped()`; url(text) is told the address.

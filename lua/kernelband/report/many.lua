@@ -1,16 +1,17 @@
 -- report/many.lua - several runs side by side. Runs that differ by seed alone form
 -- a group: same task, policy and parameters. A group is one curve, the median of
 -- its runs, with a band from the lowest to the highest.
-local chart  = require "kernelband.report.chart"
-local core   = require "kernelband.core"
-local format = require "kernelband.report.format"
-local page   = require "kernelband.report.page"
+local chart = require "kernelband.report.chart"
+local core  = require "kernelband.core"
+local html  = require "kernelband.report.html"
+local page  = require "kernelband.report.page"
+local text  = require "kernelband.base.text"
 
 local many = {}
 
 local stats = core.stats
 
--- Groups in the order their first run was given. Each: label, runs.
+-- Groups in the order their first run was given.
 local function groups_of(models)
   local out, by_key = {}, {}
   for _, m in ipairs(models) do
@@ -18,7 +19,7 @@ local function groups_of(models)
                                m.generator }, "\0")
     if not by_key[key] then
       by_key[key] = { task = m.task, policy = m.policy, runs = {}, params = m.params,
-                      generator = m.generator }
+                      generator = m.generator_name, series = #out % 8 + 1 }
       out[#out + 1] = by_key[key]
     end
     table.insert(by_key[key].runs, m)
@@ -26,77 +27,68 @@ local function groups_of(models)
   return out
 end
 
-local function same(groups, key)
-  for _, g in ipairs(groups) do if g[key] ~= groups[1][key] then return false end end
-  return true
-end
-
--- A parameter that groups of the same policy set differently is part of the name.
-local function differing(groups)
-  local names, seen = {}, {}
+-- Whether not all groups that `of` holds for say the same under a name.
+local function differs(groups, get, of)
+  local first
   for _, g in ipairs(groups) do
-    for _, h in ipairs(groups) do
-      for name, v in pairs(g.params) do
-        if type(v) ~= "table" and g.policy == h.policy and h.params[name] ~= v
-           and not seen[name] then
-          seen[name] = true
-          names[#names + 1] = name
-        end
-      end
+    if of(g) then
+      first = first or { get(g) }
+      if get(g) ~= first[1] then return true end
     end
   end
-  table.sort(names)
-  return names
+  return false
 end
 
+-- A group is called by what tells it from others: task, policy, generator, parameters.
 local function name_groups(groups)
-  local names = differing(groups)
+  local function all() return true end
+  local several_tasks = differs(groups, function(g) return g.task end, all)
+  local several_policies = differs(groups, function(g) return g.policy end, all)
   for i, g in ipairs(groups) do
-    local words = { same(groups, "policy") and #groups > 1 and #names > 0 and "" or g.policy }
-    if not same(groups, "task") then table.insert(words, 1, g.task) end
-    for _, h in ipairs(groups) do
-      if h.task == g.task and h.generator ~= g.generator then
-        words[#words + 1] = g.generator
-        break
+    local words = { several_tasks and g.task or nil }
+    local params = {}
+    for _, name in ipairs(text.keys(g.params)) do
+      if type(g.params[name]) ~= "table"
+         and differs(groups, function(h) return h.params[name] end,
+                     function(h) return h.policy == g.policy end) then
+        params[#params + 1] = name .. "=" .. tostring(g.params[name])
       end
     end
-    for _, name in ipairs(names) do
-      if g.params[name] ~= nil then
-        words[#words + 1] = name .. "=" .. tostring(g.params[name])
-      end
-    end
-    g.label = table.concat(words, " "):gsub("^ +", "")
-    g.series = (i - 1) % 8 + 1
-    if g.label == "" then g.label = ("group %d"):format(i) end
-    g.label = chart.cut(g.label, 40)
+    if several_policies or #params == 0 then words[#words + 1] = g.policy end
+    if differs(groups, function(h) return h.generator end,
+               function(h) return h.task == g.task end) then words[#words + 1] = g.generator end
+    table.move(params, 1, #params, #words + 1, words)
+    g.label = html.cut(#words > 0 and table.concat(words, " ") or ("group %d"):format(i), 40)
   end
 end
 
--- The best so far of a run at x.
-local function value_at(m, key, x)
-  local v, at = 1, m.at[key]
-  while at < #m.curve and (m.curve[at + 1][key] or math.huge) <= x do at = at + 1 end
-  m.at[key] = at
-  if at > 0 then v = m.curve[at].speedup end
-  return v
-end
+local function final_speedup(m) return m.final.speedup or 1 end
+
+-- Curves -------------------------------------------------------------------------
 
 local ends = { landed = "pulls", at_s = "elapsed_s", usd = "usd" }
+
+-- The best so far of a run at ascending places.
+local function follower(m, key)
+  local at = 0
+  return function(x)
+    while at < #m.curve and (m.curve[at + 1][key] or math.huge) <= x do at = at + 1 end
+    return at > 0 and m.curve[at].speedup or 1
+  end
+end
 
 -- Median, lowest and highest of a group's runs on a grid of 120 places, up to where
 -- the first of its runs ends: beyond, fewer runs would speak for all.
 local function curve(g, key, unit)
-  local last = math.huge
-  for _, m in ipairs(g.runs) do
-    last = math.min(last, m[ends[key]] or 0)
-    m.at = { landed = 0, at_s = 0, usd = 0 }
+  local last, best, line, band = math.huge, {}, {}, {}
+  for j, m in ipairs(g.runs) do
+    last, best[j] = math.min(last, m[ends[key]] or 0), follower(m, key)
   end
-  local line, band = {}, {}
   local steps = key == "landed" and math.min(last, 120) or 120
   for i = 0, steps do
-    local x = key == "landed" and math.floor(last * i / math.max(1, steps)) or last * i / steps
-    local values = {}
-    for j, m in ipairs(g.runs) do values[j] = value_at(m, key, x) end
+    local x, values = last * i / math.max(1, steps), {}
+    if key == "landed" then x = math.floor(x) end
+    for j in ipairs(g.runs) do values[j] = best[j](x) end
     line[#line + 1] = { x / unit, stats.median(values) }
     band[#band + 1] = { x / unit, math.min(table.unpack(values)), math.max(table.unpack(values)) }
   end
@@ -104,17 +96,14 @@ local function curve(g, key, unit)
 end
 
 local function overlay(groups, key, label)
-  local unit, longest = 1, 0
-  for _, g in ipairs(groups) do
-    for _, m in ipairs(g.runs) do longest = math.max(longest, m.elapsed_s) end
-  end
-  if key == "at_s" then label, unit = format.span(longest) end
-  local high = 1
+  local unit, longest, high = 1, 0, 1
   for _, g in ipairs(groups) do
     for _, m in ipairs(g.runs) do
+      longest = math.max(longest, m.elapsed_s)
       for _, p in ipairs(m.curve) do high = math.max(high, p.speedup) end
     end
   end
+  if key == "at_s" then label, unit = html.span(longest) end
   local c = chart.new { title = "Best so far against " .. label,
     x = { label = label, min = 0, integer = key == "landed" },
     y = { label = "speed-up over the baseline", log = high > 6 } }
@@ -125,163 +114,145 @@ local function overlay(groups, key, label)
       name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
   end
   c:rule("y", 1, "baseline")
-  return format.figure(c:svg())
+  return html.figure(c:svg())
 end
+
+local function grid(...) return html.tag("div", { class = "grid" }, table.concat { ... }) end
 
 local function curves(groups)
   local priced = true
   for _, g in ipairs(groups) do
     for _, m in ipairs(g.runs) do priced = priced and m.usd and m.usd > 0 end
   end
-  return '<div class="grid">' .. overlay(groups, "landed", "pulls")
-    .. overlay(groups, "at_s", "time")
-    .. (priced and overlay(groups, "usd", "US dollars") or "") .. "</div>"
-    .. format.note("Line: the median of a group's runs; band: its lowest and highest run. A "
-                   .. "group's curve ends where its first run does.")
-    .. format.origin("Improvements of each run, as in its own report; a group has the same task, "
-                     .. "policy, parameters and generator.")
+  return grid(overlay(groups, "landed", "pulls"), overlay(groups, "at_s", "time"),
+              priced and overlay(groups, "usd", "US dollars") or "")
+    .. html.note("As the searches measured it. Line: the median of a group's runs; band: its "
+      .. "lowest and highest run. A group's curve ends where its first run does.")
+    .. html.origin("Improvements of each run, as in its own report; a group has the same task, "
+      .. "policy, parameters and generator.")
 end
 
 -- Shares of runs that are correct and more than p times as fast as the baseline.
 local function fast_p(groups)
   local high = 1.5
   for _, g in ipairs(groups) do
-    for _, m in ipairs(g.runs) do high = math.max(high, m.final and m.final.speedup or 1) end
+    for _, m in ipairs(g.runs) do high = math.max(high, final_speedup(m)) end
   end
+  high = high * 1.05
   local c = chart.new { title = "fast_p", x = { label = "p, speed-up over the baseline",
-      log = high > 6, min = 1, max = high * 1.05 },
+      log = high > 6.3, min = 1, max = high },
     y = { label = "share of runs that are correct and more than p times as fast", min = 0,
-          max = 1, format = function(v) return ("%.0f %%"):format(100 * v) end } }
+          max = 1, format = html.percent } }
   for _, g in ipairs(groups) do
-    local speedups, line = {}, {}
-    for i, m in ipairs(g.runs) do
-      speedups[i] = m.winner and m.winner.id ~= 1 and m.final.speedup or 0
-    end
-    table.sort(speedups)
-    local above = #speedups
-    for _, s in ipairs(speedups) do if s <= 1 then above = above - 1 end end
-    line[1] = { 1, above / #speedups }
-    for _, s in ipairs(speedups) do
-      if s > 1 then
-        above = above - 1
-        line[#line + 1] = { s, above / #speedups }
+    local faster, line = {}, {}
+    for _, m in ipairs(g.runs) do
+      if m.winner and m.winner.id ~= 1 and m.final.speedup > 1 then
+        faster[#faster + 1] = m.final.speedup
       end
     end
-    line[#line + 1] = { high * 1.05, 0 }
+    table.sort(faster)
+    line[1] = { 1, #faster / #g.runs }
+    for i, s in ipairs(faster) do line[i + 1] = { s, (#faster - i) / #g.runs } end
+    line[#line + 1] = { high, 0 }
     c:line(line, { series = g.series, step = true, name = g.label })
   end
-  return '<div class="grid">' .. format.figure(c:svg()) .. "</div>"
-    .. format.origin("The winner of each run; a run without a kernel faster than its baseline "
-                     .. "counts as not fast. fast_p as KernelBench defines it.")
+  return grid(html.figure(c:svg()))
+    .. html.origin("The winner of each run; a run without a kernel faster than its baseline "
+      .. "counts as not fast. fast_p as KernelBench defines it.")
 end
+
+-- Tables -------------------------------------------------------------------------
 
 local function runs(models)
   local rows = {}
   for i, m in ipairs(models) do
-    local f = m.final or {}
+    local f = m.final
     rows[i] = { { m.name, title = m.folder }, m.task, m.policy, ("%d"):format(m.seed),
-      format.count(m.pulls), format.percent(m.pulls > 0 and m.ok / m.pulls or nil),
-      { format.times(f.speedup), class = "h" }, format.interval(f.speedup_low, f.speedup_high),
-      m.confirmed and "yes" or "no", format.time(f.time_ns), format.duration(m.elapsed_s),
-      format.usd(m.usd), m.state }
+      html.count(m.pulls), html.percent(m.pulls > 0 and m.ok / m.pulls or nil),
+      { html.times(f.speedup), class = "h" }, html.interval(f.speedup_low, f.speedup_high),
+      m.confirmed and "yes" or "no", html.time(f.time_ns), html.duration(m.elapsed_s),
+      html.usd(m.usd), m.state }
   end
-  return format.table({ "run", "task", "policy", "seed", "pulls", "valid", "speed-up",
-    "95 % interval", "confirmed", "time", "took", "cost", "state" }, rows,
-    { left = { true, true, true }, sort = true })
-    .. format.origin("Each row is a run folder; its interval is that of the evaluation that "
-    .. "stands for the winner (kind confirm where there is one).",
-    { "SELECT kernel, json FROM evaluations WHERE kind = 'confirm'" })
+  return html.heading "Runs" .. html.table({ "run", "task", "policy", "seed", "pulls", "valid",
+      "speed-up", "95 % interval", "confirmed", "time", "took", "cost", "state" }, rows,
+      { left = 3, sort = true })
+    .. html.origin("Each row is a run folder; its interval is that of the evaluation that stands "
+      .. "for the winner (kind confirm where there is one).",
+      "SELECT kernel, json FROM evaluations WHERE kind = 'confirm'")
 end
 
 local function summary(groups, models)
   local rows = {}
   for i, g in ipairs(groups) do
-    local logs = {}
-    for j, m in ipairs(g.runs) do logs[j] = math.log(m.final and m.final.speedup or 1) end
-    local low, high, method = "", "", nil
-    if #logs > 1 and #logs <= 64 then
-      local p = stats.paired(logs)
-      low, high, method = math.exp(p.low), math.exp(p.high), p.method
+    local logs, pulls, p = {}, 0, {}
+    for j, m in ipairs(g.runs) do
+      logs[j], pulls = math.log(final_speedup(m)), pulls + m.pulls
     end
-    local pulls = 0
-    for _, m in ipairs(g.runs) do pulls = pulls + m.pulls end
-    rows[i] = { { html = ('<span class="dot s%d"></span>%s'):format(g.series,
-      chart.escape(g.label)) }, g.task, format.count(#g.runs), format.count(pulls),
-      { format.times(math.exp(stats.mean(logs))), class = "h" },
-      { format.interval(low, high), title = method } }
+    if #logs > 1 and #logs <= 64 then p = stats.paired(logs) end
+    rows[i] = { { html = html.dot("s" .. g.series) .. html.escape(g.label) }, g.task,
+      html.count(#g.runs), html.count(pulls),
+      { html.times(math.exp(stats.mean(logs))), class = "h" },
+      { html.interval(p.low and math.exp(p.low), p.high and math.exp(p.high)), title = p.method } }
   end
-  return format.table({ "group", "task", "runs", "pulls", "geometric mean of speed-ups",
-    "95 % interval over runs" }, rows, { left = { true, true } })
-    .. format.note("Interval over runs: of the pseudo-median of log speed-ups, exact Wilcoxon, "
-                   .. "Student's where there are too few runs for that.")
-    .. "<h3>Runs</h3>" .. runs(models)
+  return html.table({ "group", "task", "runs", "pulls", "geometric mean of speed-ups",
+      "95 % interval over runs" }, rows, { left = 2 })
+    .. html.note("Interval over runs: of the pseudo-median of log speed-ups, exact Wilcoxon, "
+      .. "Student's where there are too few runs for that.") .. runs(models)
 end
 
 -- Pulls an arm, a bar a group: its runs added up.
 local function arms(groups)
-  local names, seen, rows = {}, {}, {}
+  local names, bars, series, rows, head = {}, {}, {}, {}, { "strategy" }
   for _, g in ipairs(groups) do
     for _, m in ipairs(g.runs) do
       for _, name in ipairs(m.strategies) do
-        if not seen[name] then seen[name] = true names[#names + 1] = name end
+        if not names[name] then names[name], names[#names + 1] = true, name end
       end
     end
   end
-  local bars, series = {}, {}
+  for j, name in ipairs(names) do
+    series[j], rows[j] = { name = html.cut(name, 26), class = "s" .. (j - 1) % 8 + 1 }, { name }
+  end
   for i, g in ipairs(groups) do
-    bars[i] = { name = chart.cut(g.label, 14), title = g.label, parts = {} }
+    bars[i] = { name = html.cut(g.label, 14), title = g.label, parts = {} }
+    head[i + 1] = { html.cut(g.label, 22), title = g.label }
     for j, name in ipairs(names) do
       local n = 0
       for _, m in ipairs(g.runs) do n = n + (m.arms[name] and m.arms[name].n or 0) end
-      bars[i].parts[j] = n
-      rows[j] = rows[j] or { name }
-      rows[j][i + 1] = format.count(n)
+      bars[i].parts[j], rows[j][i + 1] = n, html.count(n)
     end
   end
-  for j, name in ipairs(names) do
-    series[j] = { name = chart.cut(name, 26), class = "s" .. (j - 1) % 8 + 1 }
-  end
-  local head = { "strategy" }
-  for i, g in ipairs(groups) do head[i + 1] = { chart.cut(g.label, 22), title = g.label } end
-  return '<div class="grid">' .. format.figure(chart.bars { title = "Pulls an arm", bars = bars,
-      series = series, y = { label = "pulls", integer = true } })
-    .. format.table(head, rows, { sort = true }) .. "</div>"
-    .. format.origin("Table pulls of every run.",
-                     { "SELECT strategy, count(*) FROM pulls GROUP BY 1" })
+  return grid(html.figure(chart.bars { title = "Pulls an arm", bars = bars, series = series,
+      y = { label = "pulls", integer = true } }), html.table(head, rows, { sort = true }))
+    .. html.origin("Table pulls of every run.", "SELECT strategy, count(*) FROM pulls GROUP BY 1")
 end
 
 local function verdicts(models)
   local head, rows = { "run" }, {}
-  local present = {}
+  for i, m in ipairs(models) do rows[i] = { m.name } end
   for _, v in ipairs(chart.verdicts) do
-    for _, m in ipairs(models) do present[v] = present[v] or m.verdicts[v] end
-    if present[v] then head[#head + 1] = { html = format.verdict(v) } end
-  end
-  for i, m in ipairs(models) do
-    local row = { m.name }
-    for _, v in ipairs(chart.verdicts) do
-      if present[v] then row[#row + 1] = format.count(m.verdicts[v] or 0) end
+    local seen = false
+    for _, m in ipairs(models) do seen = seen or m.verdicts[v] end
+    if seen then
+      head[#head + 1] = html.verdict(v)
+      for i, m in ipairs(models) do rows[i][#head] = html.count(m.verdicts[v] or 0) end
     end
-    rows[i] = row
   end
-  return format.table(head, rows, { sort = true })
+  return html.table(head, rows, { sort = true })
 end
 
 -- models: at least two runs.
 function many.html(models)
-  local groups = groups_of(models)
+  local groups, tasks, damage = groups_of(models), {}, {}
   name_groups(groups)
-  local tasks, names, damage = {}, {}, {}
   for _, m in ipairs(models) do
-    damage[#damage + 1] = m.damage and format.note(m.damage)
-    if not tasks[m.task] then tasks[m.task] = true names[#names + 1] = m.task end
+    damage[#damage + 1] = m.damage and html.note(m.damage)
+    if not tasks[m.task] then tasks[m.task], tasks[#tasks + 1] = true, m.task end
   end
   return page.html {
-    title = ("%d runs: %s"):format(#models, chart.cut(table.concat(names, ", "), 60)),
-    lead = table.concat(damage) .. ('<p class="q">%s</p>'):format(
-           ("%d groups of runs that differ by seed alone.")
-           :format(#groups)),
-    foot = page.foot(),
+    title = ("%d runs: %s"):format(#models, html.cut(table.concat(tasks, ", "), 60)),
+    lead = table.concat(damage) .. html.p(#groups == 1 and "Runs that differ by seed alone."
+      or ("%d groups of runs that differ by seed alone."):format(#groups), "q"),
     sections = {
       { id = "summary", title = "Speed-ups", html = summary(groups, models) },
       { id = "progress", title = "Best so far", html = curves(groups) },

@@ -7,7 +7,7 @@ local MARGIN, GAP = 12, 24
 
 -- A drawing put at (x, y) of another; returns it, its width and its height.
 local function placed(svg, x, y)
-  local wide, high = svg:match 'width="([%d.]+)" height="([%d.]+)"'
+  local wide, high = svg:match ' width="([%d.]+)"', svg:match ' height="([%d.]+)"'
   svg = svg:gsub("^<svg ", ('<svg x="%d" y="%d" '):format(x, y))
   return svg, tonumber(wide), tonumber(high)
 end
@@ -23,6 +23,6 @@ return function(m)
     parts[#parts + 1], wide, high = placed(svg, left, y)
     most, y = math.max(most, wide), y + high
   end
-  return chart.open("wide", left + most + MARGIN, math.max(bottom + MARGIN, y) + MARGIN,
-                    "A search: " .. m.task, true) .. table.concat(parts) .. "</svg>\n"
+  return chart.element("wide", left + most + MARGIN, math.max(bottom + MARGIN, y) + MARGIN,
+                       "A search: " .. m.task, table.concat(parts), true) .. "\n"
 end

@@ -1,13 +1,12 @@
 -- report/source.lua - the winner's source, whole and as a diff to its parent and
 -- to the baseline.
-local chart  = require "kernelband.report.chart"
-local diff   = require "kernelband.base.diff"
-local format = require "kernelband.report.format"
+local diff = require "kernelband.base.diff"
+local html = require "kernelband.report.html"
 
 local source = {}
 
 local SHOWN_BYTES, CONTEXT = 400000, 3
-local escape = chart.escape
+local escape, tag = html.escape, html.tag
 
 local keywords = {}
 for word in ([[auto break case char const continue default do double else enum extern float for
@@ -21,93 +20,76 @@ end
 -- One line of C, coloured a little; a line that is odd is only escaped.
 local function colour(line)
   if #line > 400 or line:find "[%z\1-\8\11-\31\127-\255]" then return escape(line) end
-  local comment
-  local at = line:find("//", 1, true)
+  if line:find "^%s*#" then return tag("i", nil, escape(line)) end
+  local at, comment = line:find("//", 1, true), nil
   if at and not line:sub(1, at):find '"' then line, comment = line:sub(1, at - 1), line:sub(at) end
-  local text = escape(line):gsub("([%w_&#]+)(;?)", function(word, semicolon)
-    if keywords[word] then return "<b>" .. word .. "</b>" .. semicolon end
-    return word .. semicolon
+  local text = escape(line):gsub("[%w_&#]+", function(word)
+    return keywords[word] and "<b>" .. word .. "</b>" or nil
   end)
-  if line:match "^%s*#" then text = "<i>" .. escape(line) .. "</i>" end
-  return comment and text .. "<i>" .. escape(comment) .. "</i>" or text
+  return text .. (comment and tag("i", nil, escape(comment)) or "")
 end
 
+-- Rows of cells: the numbers, then the line.
+local function code(rows)
+  return tag("div", { class = "scroll code" }, tag("table", { class = "src" }, table.concat(rows)))
+end
+
+local function cell(n) return tag("td", { class = "n" }, n and ("%d"):format(n) or "") end
+
 local function listing(text)
-  local out, n = { '<div class="scroll code"><table class="src">' }, 0
-  if text:sub(-1) ~= "\n" then text = text .. "\n" end
-  for line in text:gmatch "([^\n]*)\n" do
-    n = n + 1
-    out[#out + 1] = ('<tr><td class="n">%d</td><td>%s</td></tr>'):format(n, colour(line))
+  local out = {}
+  for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch "([^\n]*)\n" do
+    out[#out + 1] = tag("tr", nil, cell(#out + 1) .. tag("td", nil, colour(line)))
   end
-  out[#out + 1] = "</table></div>"
-  return table.concat(out)
+  return code(out)
 end
 
 local class = { ["+"] = "plus", ["-"] = "minus", [" "] = "same" }
 
-local function changes(old, new)
-  local list = diff.lines(old, new)
-  local near, last = {}, -math.huge
+-- The lines that changed with those around them.
+local function changes(list)
+  local near = {}
   for i, e in ipairs(list) do
-    if e[1] ~= " " then last = i end
-    near[i] = i - last <= CONTEXT
+    for j = e[1] == " " and 1 or i - CONTEXT, e[1] == " " and 0 or i + CONTEXT do near[j] = true end
   end
-  last = math.huge
-  for i = #list, 1, -1 do
-    if list[i][1] ~= " " then last = i end
-    near[i] = near[i] or last - i <= CONTEXT
-  end
-  local out, gap = { '<div class="scroll code"><table class="src">' }, false
+  local out = {}
   for i, e in ipairs(list) do
     if near[i] then
-      out[#out + 1] = ('<tr class="%s"><td class="n">%s</td><td class="n">%s</td><td>%s %s</td>'
-        .. "</tr>"):format(class[e[1]], e[3] or "", e[4] or "", e[1], colour(e[2]))
-      gap = false
-    elseif not gap then
-      out[#out + 1] = '<tr class="gap"><td class="n" colspan="2"></td><td>\u{22EF}</td></tr>'
-      gap = true
+      out[#out + 1] = tag("tr", { class = class[e[1]] }, cell(e[3]) .. cell(e[4])
+                          .. tag("td", nil, e[1] .. " " .. colour(e[2])))
+    elseif i == 1 or near[i - 1] then
+      out[#out + 1] = tag("tr", { class = "gap" }, tag("td", { class = "n", colspan = "2" }, "")
+                          .. tag("td", nil, "\u{22EF}"))
     end
   end
-  out[#out + 1] = "</table></div>"
-  return table.concat(out), diff.count(list)
+  return code(out)
 end
 
-local function block(title, html, open)
-  return ("<details%s><summary>%s</summary>%s</details>"):format(open and " open" or "",
-                                                                escape(title), html)
-end
-
-local function compared(title, old, new, open)
-  local html, plus, minus = changes(old.source, new.source)
-  if plus + minus == 0 then html = format.p "The two are the same." end
-  return block(("%s: %d lines added, %d removed"):format(title, plus, minus), html, open)
+local function compared(title, old, new)
+  local list = diff.lines(old.source, new.source)
+  local plus, minus = diff.count(list)
+  return html.details(("%s: %d lines added, %d removed"):format(title, plus, minus),
+                      plus + minus == 0 and html.p "The two are the same." or changes(list))
 end
 
 function source.section(m)
   local w = m.winner
   if not w then return nil end
   if #w.source > SHOWN_BYTES or #m.baseline.source > SHOWN_BYTES then
-    return format.p(("The source has %s bytes; it is in best.* of the run's folder.")
-                    :format(format.count(#w.source)))
+    return html.p(("The source has %s bytes; it is in best.* of the run's folder.")
+                  :format(html.count(#w.source)))
   end
-  local out, parent = {}, m.path[#m.path - 1]
-  out[1] = block(("Kernel #%d, %s"):format(w.id, w.strategy and "by " .. w.strategy
-                 or "the baseline"), listing(w.source), true)
-  if parent then
-    out[#out + 1] = compared(("Against its parent #%d"):format(parent.id), parent, w)
-  end
-  if w.id ~= 1 and not (parent and parent.id == 1) then
-    out[#out + 1] = compared("Against the baseline", m.baseline, w)
-  end
-  if w.params then
-    out[#out + 1] = block("Parameters of the generator",
-                          "<pre>" .. escape(w.params) .. "</pre>")
-  end
-  out[#out + 1] = format.origin(("Table kernels, rows %d%s and 1. Characters that would reorder "
-    .. "the text are shown by their code."):format(w.id, parent
-    and (", %d"):format(parent.id) or ""),
-    { ("SELECT source FROM kernels WHERE id = %d"):format(w.id) })
-  return table.concat(out)
+  local parent = m.path[#m.path - 1]
+  return html.details(("Kernel #%d, %s"):format(w.id, w.strategy and "by " .. w.strategy
+                      or "the baseline"), listing(w.source), true)
+    .. (parent and compared(("Against its parent #%d"):format(parent.id), parent, w) or "")
+    .. (w.id ~= 1 and not (parent and parent.id == 1)
+        and compared("Against the baseline", m.baseline, w) or "")
+    .. (w.params and html.details("Parameters of the generator", tag("pre", nil,
+                                                                    escape(w.params))) or "")
+    .. html.origin(("Table kernels, rows %d%s and 1. Characters that would reorder the text are "
+      .. "shown by their code."):format(w.id, parent and (", %d"):format(parent.id) or ""),
+      ("SELECT source FROM kernels WHERE id = %d"):format(w.id))
 end
 
 return source

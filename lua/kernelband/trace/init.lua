@@ -18,6 +18,7 @@ local baselines = require "kernelband.trace.baselines"
 local path   = require "kernelband.base.path"
 local read   = require "kernelband.trace.read"
 local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 local space  = require "kernelband.search.simulate.space"
 local walk   = require "kernelband.search.simulate.walk"
 
@@ -53,7 +54,7 @@ local function given_start(W, values, start)
   end
   local axis_of = {}
   for a, name in ipairs(W.axes) do axis_of[name] = a end
-  for _, name in ipairs(read.keys(start)) do
+  for _, name in ipairs(text.keys(start)) do
     if start[name] == nil or not axis_of[name] then
       schema.raise_at_call("kb.trace", "start: %s has no axis '%s'%s", W.file, name,
                            schema.hint(name, W.axes))

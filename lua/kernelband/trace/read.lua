@@ -137,14 +137,6 @@ function read.unit(file, name)
   schema.raise("%s: unknown unit of time %s", file, schema.show(name))
 end
 
--- Sorted keys of an object whose order JSON did not keep.
-function read.keys(t)
-  local names = {}
-  for k in pairs(t) do names[#names + 1] = tostring(k) end
-  table.sort(names)
-  return names
-end
-
 -- The tables of readers, each { claims(document), read(file, document, read) }.
 local kinds = { "ktt", "t4", "tuner" }
 

@@ -3,6 +3,7 @@
 local core   = require "kernelband.core"
 local run    = require "kernelband.store.run"
 local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 
 local source = {}
 
@@ -34,7 +35,7 @@ end
 function source.read(folder, read)
   local reader <close> = run.reader(folder)
   local file, first = folder .. "/run.db", reader:kernels()[1]
-  local axes = first and type(first.params) == "table" and read.keys(first.params) or {}
+  local axes = first and type(first.params) == "table" and text.keys(first.params) or {}
   local function refuse()
     schema.raise("%s: its kernels have no named parameters, so it is no tuning space: a run of "
                  .. "the built-in generator is one", file)

@@ -1,0 +1,191 @@
+-- report/html.lua - HTML and SVG as text, and numbers as a page shows them. Everything that
+-- comes from a run is escaped here.
+--
+--   html.tag("p", { class = "q" }, html.escape(text))    an element; its content is HTML
+--   html.tag("path", { d = d })                          ... without content
+--   html.table(head, rows, options)
+--
+-- Attributes stand in the order of their names; numbers have one digit after the point, and
+-- text_anchor is text-anchor.
+local core = require "kernelband.core"
+local text = require "kernelband.base.text"
+
+local html = {}
+
+-- Text -------------------------------------------------------------------------
+
+local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
+                   ["'"] = "&#39;" }
+
+-- Any text as HTML and XML may hold it, between tags and in quotes. Characters that would
+-- reverse the direction of the text are shown by their code.
+function html.escape(s)
+  s = text.utf8(tostring(s)):gsub("[&<>\"']", entities)
+  s = s:gsub("[%z\1-\8\11-\31\127]", "\u{FFFD}"):gsub("\xEF\xBF[\xBE\xBF]", "\u{FFFD}")
+  return (s:gsub("\xE2[\x80\x81][\xA6-\xAE]", function(c)
+    local code = utf8.codepoint(c)
+    return (code >= 0x202A and code <= 0x202E or code >= 0x2066 and code <= 0x2069)
+           and ("[U+%04X]"):format(code) or nil
+  end))
+end
+local escape = html.escape
+
+-- At most `most` characters of a text.
+function html.cut(s, most) return text.cut(s, most, "\u{2026}") end
+
+-- Elements ---------------------------------------------------------------------
+
+function html.px(v) return (("%.1f"):format(v):gsub("%.0$", "")) end
+
+function html.tag(name, attributes, content)
+  local names, out = {}, { "<", name }
+  for key, value in pairs(attributes or {}) do
+    if value then names[#names + 1] = key end
+  end
+  table.sort(names)
+  for _, key in ipairs(names) do
+    local value = attributes[key]
+    out[#out + 1] = (' %s="%s"'):format(key:gsub("_", "-"),
+                                        type(value) == "number" and html.px(value) or escape(value))
+  end
+  out[#out + 1] = content and ">" .. content .. "</" .. name .. ">" or "/>"
+  return table.concat(out)
+end
+local tag = html.tag
+
+function html.p(words, class) return tag("p", { class = class }, escape(words)) end
+function html.note(words) return html.p(words, "note") end
+function html.heading(words) return tag("h3", nil, escape(words)) end
+function html.dot(class) return tag("span", { class = "dot " .. class }, "") end
+
+function html.list(lines)
+  local out = {}
+  for i, line in ipairs(lines) do out[i] = tag("li", nil, escape(line)) end
+  return tag("ul", nil, table.concat(out))
+end
+
+-- Something to be opened: its title, and HTML.
+function html.details(title, content, open)
+  return ("<details%s><summary>%s</summary>%s</details>"):format(open and " open" or "",
+                                                                escape(title), content)
+end
+
+-- A drawing that may be wider than the page.
+function html.figure(svg, caption)
+  return tag("figure", nil, tag("div", { class = "scroll" }, svg)
+             .. (caption and tag("figcaption", nil, escape(caption)) or ""))
+end
+
+-- Where the figures of a section come from: words, and statements for run.db.
+function html.origin(words, ...)
+  local out = { html.p(words) }
+  for i, sql in ipairs { ... } do out[i + 1] = tag("pre", nil, escape((sql:gsub("%s+", " ")))) end
+  return tag("div", { class = "origin" }, html.details("Where this comes from",
+                                                       table.concat(out)))
+end
+
+-- head: names of the columns. A cell is text, nil (shown as -) or { text, class =, title =,
+-- html = }, with html what is HTML already. options: left, how many columns from the first are
+-- aligned to the left (1), as are those of class "wrap" or "left"; caption; sort.
+function html.table(head, rows, options)
+  options = options or {}
+  local left = {}
+  for i = 1, #head do
+    local first = rows[1] and rows[1][i]
+    local class = type(first) == "table" and first.class
+    left[i] = i <= (options.left or 1) or class == "wrap" or class == "left"
+  end
+  local function row(cells, name)
+    local out = {}
+    for i = 1, #head do
+      local cell = cells[i]
+      local c = type(cell) == "table" and cell or { cell }
+      local class = left[i] and "l" or "r"
+      out[i] = tag(name, { class = class .. (c.class and " " .. c.class or ""), title = c.title },
+                   c.html or escape(c[1] == nil and "-" or c[1]))
+    end
+    return tag("tr", nil, table.concat(out))
+  end
+  local body = {}
+  for i, cells in ipairs(rows) do body[i] = row(cells, "td") end
+  return tag("div", { class = "scroll" }, tag("table", { class = options.sort and "sort" },
+    (options.caption and tag("caption", nil, escape(options.caption)) or "")
+    .. tag("thead", nil, row(head, "th")) .. tag("tbody", nil, table.concat(body))))
+end
+
+-- ... of names and values, without a head.
+function html.values(rows)
+  return html.table({ "", "" }, rows, { left = 2 })
+end
+
+-- A file beside this one.
+function html.asset(name)
+  return assert(core.system.read_file(("%s/lua/kernelband/report/%s"):format(
+    core.system.lib_dir(), name)))
+end
+
+-- A coloured square and the verdict's name.
+function html.verdict(name)
+  return { html = tag("span", { class = "verdict" },
+                      html.dot(name:find "^%l[%l_]*$" and "v-" .. name or "s8") .. escape(name)) }
+end
+
+-- Numbers ----------------------------------------------------------------------
+
+-- 1234567 -> "1.23M", 0.00042 -> "0.00042", 250 -> "250".
+function html.number(v)
+  local size = math.abs(v)
+  if v == 0 then return "0" end
+  for _, unit in ipairs { { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } } do
+    if size >= unit[1] then return (("%.3g"):format(v / unit[1]):gsub("e%+.*", "")) .. unit[2] end
+  end
+  if size < 1e-4 then return (("%.2g"):format(v):gsub("e%-0*", "e-")) end
+  return ("%.3g"):format(v)
+end
+
+html.finite, html.percent = text.finite, text.percent
+
+-- fn of a finite number; what is none is shown as `other`.
+local function shown(other, fn)
+  return function(v, ...)
+    v = html.finite(v)
+    return v and fn(v, ...) or other
+  end
+end
+
+html.times = shown("-", function(v) return ("%.2f\u{D7}"):format(v) end)
+html.rate = shown("-", function(v, unit)
+  return html.number(v):gsub("%a?$", " %0", 1) .. unit
+end)
+
+html.count = shown("-", text.thousands)
+
+function html.time(ns) return (text.time(ns):gsub(" us$", " \u{B5}s")) end
+
+html.usd = shown("unknown", function(v)
+  if v >= 1000 then return "$" .. html.count(v) end
+  return (v < 0.1 and v > 0 and "$%.4f" or "$%.2f"):format(v)
+end)
+
+-- "35.10 to 38.20", "" where there is no interval.
+function html.interval(low, high)
+  low, high = html.finite(low), html.finite(high)
+  return low and high and ("%.2f to %.2f"):format(low, high) or ""
+end
+
+function html.duration(seconds)
+  seconds = math.max(0, html.finite(seconds) or 0)
+  local s = math.floor(seconds)
+  if s < 60 then return ("%.1f s"):format(seconds) end
+  if s < 3600 then return ("%d min %02d s"):format(s // 60, s % 60) end
+  return ("%d h %02d min"):format(s // 3600, s // 60 % 60)
+end
+
+-- The unit a span of seconds is drawn in, and how many seconds it has.
+function html.span(seconds)
+  if seconds > 7200 then return "hours", 3600 end
+  if seconds > 300 then return "minutes", 60 end
+  return "seconds", 1
+end
+
+return html
