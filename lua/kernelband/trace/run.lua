@@ -35,7 +35,8 @@ end
 function source.read(folder, read)
   local reader <close> = run.reader(folder)
   local file, first = folder .. "/run.db", reader:kernels()[1]
-  local axes = first and type(first.params) == "table" and text.keys(first.params) or {}
+  local named = first and type(first.params) == "table" and first.params or {}
+  local axes = #named == 0 and text.keys(named) or {}             -- a list has no names
   local function refuse()
     schema.raise("%s: its kernels have no named parameters, so it is no tuning space: a run of "
                  .. "the built-in generator is one", file)
@@ -43,7 +44,7 @@ function source.read(folder, read)
   if #axes == 0 then refuse() end
   local space, profiles = read.space(file, "run", axes), profiles_of(reader)
   space.start = {}
-  for a, name in ipairs(axes) do space.start[a] = first.params[name] end
+  for a, name in ipairs(axes) do space.start[a] = named[name] end
   local function add(where, params, verdict, time_ns, kernel)
     for _, name in ipairs(axes) do
       if type(params) ~= "table" or params[name] == nil then return end
@@ -51,7 +52,7 @@ function source.read(folder, read)
     space.add(where, params, read.row(file, where, { verdict = verdict, time = time_ns,
                                                      evidence = profiles[kernel] }))
   end
-  add("kernel 1", first.params, "ok", first.time_ns, 1)
+  add("kernel 1", named, "ok", first.time_ns, 1)
   for _, e in ipairs(reader:evaluations()) do
     local found = e.evaluation
     if (e.kind == "pull" or e.kind == "repair" or e.kind == "tune") and found then

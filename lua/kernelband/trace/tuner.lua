@@ -8,15 +8,15 @@ local verdicts = { CompilationFailedConfig = "build_failed",
                    RuntimeFailedConfig = "launch_failed", InvalidConfig = "launch_failed" }
 
 -- A cache still open, as a running or a killed tuner leaves it, ends in a comma.
-function tuner.closed(text)
-  if not text:find('"cache"', 1, true) then return text end
-  local open = text:match "^(.*}),%s*$"
-  return open and open .. "}}" or text
+function tuner.closed(body)
+  if not body:find('"cache"', 1, true) then return body end
+  local open = body:match "^(.*}),%s*$"
+  return open and open .. "}}" or body
 end
 
 function tuner.claims(d) return type(d.cache) == "table" end
 
-local function axes_of(file, d, read)
+local function axes_of(file, d)
   local keys = d.tune_params_keys
   if type(keys) == "table" and #keys > 0 then return keys end
   if type(d.tune_params) == "table" then return text.keys(d.tune_params) end
@@ -24,7 +24,7 @@ local function axes_of(file, d, read)
 end
 
 function tuner.read(file, d, read)
-  local axes = axes_of(file, d, read)
+  local axes = axes_of(file, d)
   local space = read.space(file, "kernel tuner", axes)
   space.device = type(d.device_name) == "string" and d.device_name or nil
   local objective = type(d.objective) == "string" and d.objective or "time"
