@@ -12,7 +12,6 @@
  *   u:t()                     -> updates so far, the prior not included
  *   #u                        -> arms
  */
-#include <math.h>
 
 #include "bandit/ucb.h"
 #include "bind_arg.h"
@@ -81,10 +80,11 @@ static int ucb_select(lua_State *L)
     struct kb_ucb_cand *cand = lua_newuserdatauv(L, n * sizeof *cand, 0);
     for (size_t i = 0; i < n; i++) {                    /* [u a b w tmp] */
         lua_Integer at = (lua_Integer)i + 1;
-        double arm = number_at(L, 2, at, 1, arms, "an arm");
-        luaL_argcheck(L, arm >= 1 && arm == floor(arm), 2,
+        double listed = number_at(L, 2, at, 1, arms, "an arm");
+        size_t arm = (size_t)listed;
+        luaL_argcheck(L, arm >= 1 && (double)arm == listed, 2,
                       "arms are integers from 1 on");
-        cand[i].arm = (size_t)arm - 1;
+        cand[i].arm = arm - 1;
         cand[i].bias = number_at(L, 3, at, -KB_UCB_LIMIT, KB_UCB_LIMIT,
                                  "a finite number");
         cand[i].waiting = number_at(L, 4, (lua_Integer)arm, 0, KB_UCB_LIMIT,
