@@ -61,4 +61,5 @@ local function new(params, ctx)
 end
 
 return { name = "world_model", summary = "the pair of highest utility until it stalls",
-         defaults = { hope = 0.2, trust = 2, patience = 3 }, new = new }
+         defaults = { hope = 0.2, trust = 2, patience = 3 }, limits = { trust = { 0 } },
+         new = new }
