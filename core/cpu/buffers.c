@@ -163,7 +163,7 @@ static kb_status damaged(kb_buffers *base, int *arg, size_t *slot)
     return KB_OK;
 }
 
-/* What goes into the arrays and is read out of them. -------------------------- */
+/* What goes into the arrays and is read out of them. ---------------------- */
 
 static size_t array_bytes(const kb_buffers *b, size_t i)
 {

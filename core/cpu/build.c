@@ -25,7 +25,8 @@ static const char *const flags[] = {
 };
 
 /* Beside those, for a look at undefined behaviour: what it finds traps, so that
- * the jail needs no library for it. Kernels may cast to vectors: no alignment. */
+ * the jail needs no library for it. Alignment is left out: kernels may cast to
+ * vectors. */
 static const char *const sanitized_flags[] = {
     "-fsanitize=undefined", "-fno-sanitize=alignment",
     "-fsanitize-undefined-trap-on-error", "-fstack-protector-all", NULL
@@ -50,7 +51,8 @@ static kb_status run_tool(const cpu_object *o, const char *const *argv,
 }
 
 /* The call of the kernel with its own types, so that one loop can run any
- * signature. It is a unit of its own: the candidate's macros do not reach it. */
+ * signature. It is a unit of its own, which the candidate's macros do not
+ * reach. */
 static void write_call(FILE *f, const struct kb_build *b)
 {
     fprintf(f, "void %s(", b->entry);

@@ -57,27 +57,11 @@ static void ask_version(cpu_device *d)
     struct kb_process_spec spec = { .argv = argv, .env = env };
     size_t used;
     int wstatus;
-    if (kb_process_run(&spec, kb_clock_now_ns() + 10000000000, d->head.info.compiler,
+    char *text = d->head.info.compiler;
+    if (kb_process_run(&spec, kb_clock_now_ns() + 10000000000, text,
                        sizeof d->head.info.compiler, &used, &wstatus))
-        d->head.info.compiler[0] = '\0';
-    d->head.info.compiler[strcspn(d->head.info.compiler, "\n")] = '\0';
-}
-
-/* Removes dir with the object folders in it, whose names are numbers. */
-static void clear_scratch(const char *dir)
-{
-    DIR *d = opendir(dir);
-    if (!d)
-        return;
-    for (struct dirent *e; (e = readdir(d)); ) {
-        char path[4096 + 300];
-        if (e->d_name[strspn(e->d_name, "0123456789")])
-            continue;
-        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        kb_process_clear(path);
-    }
-    closedir(d);
-    rmdir(dir);
+        text[0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
 }
 
 /* Folders of workers that were killed: their lock is free. */
@@ -98,7 +82,7 @@ static void clear_stale(const char *tmp)
         snprintf(path, sizeof path, "%s/%s", tmp, e->d_name);
         if (fstat(fd, &s) == 0 && s.st_uid == geteuid()
             && flock(fd, LOCK_EX | LOCK_NB) == 0)
-            clear_scratch(path);
+            kb_process_clear(path);
         close(fd);
     }
     closedir(d);
@@ -214,7 +198,7 @@ static void close_device(kb_device *base)
 {
     cpu_device *d = (cpu_device *)base;
     if (d->scratch[0])
-        clear_scratch(d->scratch);
+        kb_process_clear(d->scratch);
     kb_io_close(&d->lock_fd);
     join_processors(d);
     free(d);

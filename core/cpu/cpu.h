@@ -18,7 +18,7 @@ enum {
     KB_CPU_EXIT_DENIED = 126,
     KB_CPU_WHY = 160,
     KB_CPU_TOOL = 256,          /* bytes of a path */
-    KB_CPU_REMARKS = 16 << 10   /* bytes of a compiler's remarks that are kept */
+    KB_CPU_REMARKS = 16 << 10   /* bytes of a compiler's remarks, at most */
 };
 
 #define KB_CPU_CALL "kb_cpu_call"       /* the generated call of the kernel */
@@ -53,8 +53,8 @@ struct kb_cpu_span {
 
 /* The page a kernel's process shares with its parent. An idle process sleeps,
  * so that it takes nothing from the one being timed. For batch n the parent
- * writes the job and wake = n; the child answers ready = n and spins a while; the
- * parent stamps and writes go = n; the child runs the batch and writes
+ * writes the job and wake = n; the child answers ready = n and spins a while;
+ * the parent stamps and writes go = n; the child runs the batch and writes
  * done = n. All of it is in the candidate's reach: the parent believes nothing
  * here but ready and done, and that only within a deadline and with the
  * outputs checked. */

@@ -209,7 +209,7 @@ static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
 static bool asleep(const cpu_program *p)
 {
     char text[128];
-    ssize_t n = p->stat_fd < 0 ? -1 : pread(p->stat_fd, text, sizeof text - 1, 0);
+    ssize_t n = pread(p->stat_fd, text, sizeof text - 1, 0);
     if (n <= 0)
         return true;
     text[n] = '\0';
@@ -220,8 +220,8 @@ static bool asleep(const cpu_program *p)
 /* Processor time since the last look, the kernel's process asleep both times.
  * Linux books it when a process stops running or a tick comes, not while it
  * runs: read sooner, it would lack some milliseconds, and the next sample would
- * have them. A kernel that has said it is done and goes on is waited for too, and
- * what it uses is its sample's. */
+ * have them. A kernel that has said it is done and goes on is waited for too,
+ * and what it uses is its sample's. */
 static int64_t settle(cpu_program *p)
 {
     int64_t begun_ns = kb_clock_now_ns(), now_ns = begun_ns;

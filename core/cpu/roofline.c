@@ -59,10 +59,6 @@ enum { CHAINS = 12, LOADS = 8 };
         return total;                                                       \
     }
 
-DEFINE_PEAK(peak_f32, , float, 16, PLAIN)
-DEFINE_PEAK(peak_f64, , double, 16, PLAIN)
-DEFINE_READ(read_all, , 16)
-
 struct isa {
     const char *name;
     size_t vector_bytes;
@@ -71,9 +67,15 @@ struct isa {
     uint64_t (*read)(const void *p, size_t n);
 };
 
-static const struct isa baseline = {
-    "baseline", 16, peak_f32, peak_f64, read_all
-};
+#define DEFINE_ISA(id, name, target, bytes, multiply_add_f32,               \
+                   multiply_add_f64)                                        \
+    DEFINE_PEAK(id##_f32, target, float, bytes, multiply_add_f32)           \
+    DEFINE_PEAK(id##_f64, target, double, bytes, multiply_add_f64)          \
+    DEFINE_READ(id##_read, target, bytes)                                   \
+    static const struct isa id = { name, bytes, id##_f32, id##_f64,         \
+                                   id##_read };
+
+DEFINE_ISA(baseline, "baseline", , 16, PLAIN, PLAIN)
 
 #if defined __x86_64__
 #include <immintrin.h>
@@ -89,19 +91,8 @@ static const struct isa baseline = {
 #define HALF_F64(k) a##k = (vec)_mm256_fmadd_pd((__m256d)a##k, (__m256d)f, \
                                                 (__m256d)c);
 
-DEFINE_PEAK(wide_f32, WIDE, float, 64, WIDE_F32)
-DEFINE_PEAK(wide_f64, WIDE, double, 64, WIDE_F64)
-DEFINE_READ(wide_read, WIDE, 64)
-DEFINE_PEAK(half_f32, HALF, float, 32, HALF_F32)
-DEFINE_PEAK(half_f64, HALF, double, 32, HALF_F64)
-DEFINE_READ(half_read, HALF, 32)
-
-static const struct isa wide = {
-    "avx512f", 64, wide_f32, wide_f64, wide_read
-};
-static const struct isa half = {
-    "avx2+fma", 32, half_f32, half_f64, half_read
-};
+DEFINE_ISA(wide, "avx512f", WIDE, 64, WIDE_F32, WIDE_F64)
+DEFINE_ISA(half, "avx2+fma", HALF, 32, HALF_F32, HALF_F64)
 
 /* What this processor, and its system, can run; returns how many. */
 static size_t usable(const struct isa **list)
@@ -180,7 +171,8 @@ static double best_rate(struct bench *b, void (*run)(struct bench *),
 {
     double best = 0;
     int64_t start = kb_clock_now_ns();
-    for (int i = 0; i < RUNS && kb_clock_now_ns() - start < RUN_BUDGET_NS; i++) {
+    for (int i = 0;
+         i < RUNS && kb_clock_now_ns() - start < RUN_BUDGET_NS; i++) {
         int64_t from = kb_clock_own_ns();
         run(b);
         int64_t ns = kb_clock_own_ns() - from;

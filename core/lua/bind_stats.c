@@ -76,7 +76,7 @@ static int stats_paired(lua_State *L)
     if (kb_sample_paired(x, n, confidence, &r))
         return luaL_argerror(L, 2, "a confidence of 0 or 1 is not to be had");
     kb_bind_push_fields(L, fields, &r);                     /* [.. tmp t] */
-    KB_SET(L, "method", lua_pushstring, kb_paired_method_name(r.method));
+    KB_SET(L, "method", lua_pushstring, r.method);
     return 1;
 }
 

@@ -5,19 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-kb_status kb_mutant_parse(const char *text, enum kb_mutant *out)
-{
-    static const char *const names[KB_MUTANTS] = {
 #define X(id, name) name,
-        KB_MUTANT_MAP(X)
+KB_DEFINE_PARSE(kb_mutant_parse, enum kb_mutant, KB_MUTANT_MAP(X))
 #undef X
-    };
-    size_t i = kb_name_index(text, names, KB_MUTANTS);
-    if (i == KB_MUTANTS)
-        return KB_EINVAL;
-    *out = (enum kb_mutant)i;
-    return KB_OK;
-}
 
 static void fill_with(void *out, const struct kb_mutation *m, double v)
 {

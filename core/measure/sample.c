@@ -1,6 +1,5 @@
 #include "sample.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -131,7 +130,7 @@ static void wilcoxon(const double *x, size_t n, size_t d, double below,
         for (size_t j = i; j < n; j++)
             walsh[m++] = between(x[i], x[j]);
     sort(walsh, m);
-    r->method = KB_PAIRED_WILCOXON;
+    r->method = "wilcoxon";
     r->estimate = middle(walsh, m);
     r->low = walsh[d];
     r->high = walsh[m - 1 - d];
@@ -170,7 +169,7 @@ static void student(const double *x, size_t n, double confidence,
         squares += (x[i] - m) * (x[i] - m);
     double half = student_quantile(confidence, n - 1)
                 * sqrt(squares / (double)(n - 1) / (double)n);
-    r->method = KB_PAIRED_STUDENT;
+    r->method = "student";
     r->estimate = m;
     r->low = m - half;
     r->high = m + half;
@@ -188,7 +187,7 @@ kb_status kb_sample_paired(const double *x, size_t n, double confidence,
         return KB_EINVAL;
     struct kb_paired r = {
         .estimate = x[0], .low = -INFINITY, .high = INFINITY, .confidence = 1,
-        .method = KB_PAIRED_NONE, .n = (uint32_t)n,
+        .method = "none", .n = (uint32_t)n,
     };
     size_t d;
     if (n > 1 && rank_cutoff(n, (1 - confidence) / 2, &d, &below))
@@ -197,11 +196,4 @@ kb_status kb_sample_paired(const double *x, size_t n, double confidence,
         student(values, n, confidence, &r);
     *out = r;
     return KB_OK;
-}
-
-const char *kb_paired_method_name(enum kb_paired_method method)
-{
-    static const char *const names[] = { "none", "student", "wilcoxon" };
-    assert((unsigned)method < sizeof names / sizeof *names);
-    return names[method];
 }

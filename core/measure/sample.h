@@ -26,7 +26,8 @@ KB_MUST_USE kb_status kb_sample_quantile(double *x, size_t n, double q,
 KB_MUST_USE kb_status kb_sample_mean(double *x, size_t n, double *out);
 
 /* median |x - median x|, not scaled: times 1.4826 it estimates the standard
- * deviation of a normal (Rousseeuw & Croux 1993). Leaves in x the deviations. */
+ * deviation of a normal (Rousseeuw & Croux 1993). Leaves the deviations in
+ * x. */
 KB_MUST_USE kb_status kb_sample_mad(double *x, size_t n, double *out);
 
 /* exp of the mean of logarithms: no product that could underflow to a perfect
@@ -54,18 +55,12 @@ KB_MUST_USE kb_status kb_sample_geomean(double *x, size_t n, double *out);
  *           assumes that x is normal. t by bisection on the finite series of
  *           Abramowitz & Stegun 26.7.3 and 26.7.4.
  * NONE      n == 1: an estimate, and the interval is everything. */
-enum kb_paired_method {
-    KB_PAIRED_NONE,
-    KB_PAIRED_STUDENT,
-    KB_PAIRED_WILCOXON
-};
-
 enum { KB_SAMPLE_MAX_PAIRS = 64 };
 
 struct kb_paired {
     double estimate, low, high; /* logs, as x is */
     double confidence;          /* really covered: >= what was asked */
-    enum kb_paired_method method;
+    const char *method;         /* "none", "student", "wilcoxon"; static */
     uint32_t n;
 };
 
@@ -74,8 +69,5 @@ struct kb_paired {
 KB_MUST_USE kb_status kb_sample_paired(const double *x, size_t n,
                                        double confidence,
                                        struct kb_paired *out);
-
-/* "none", "student", "wilcoxon". */
-const char *kb_paired_method_name(enum kb_paired_method method);
 
 #endif

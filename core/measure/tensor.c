@@ -11,27 +11,9 @@ const struct kb_dtype_info kb_dtype_table[KB_DTYPES] = {
 #undef X
 };
 
-size_t kb_name_index(const char *text, const char *const *all, size_t n)
-{
-    for (size_t i = 0; text && i < n; i++)
-        if (strcmp(text, all[i]) == 0)
-            return i;
-    return n;
-}
-
-kb_status kb_dtype_parse(const char *text, enum kb_dtype *out)
-{
-    static const char *const names[] = {
 #define X(id, name, c_type, bytes, roundoff, normal) name,
-        KB_DTYPE_MAP(X)
+KB_DEFINE_PARSE(kb_dtype_parse, enum kb_dtype, KB_DTYPE_MAP(X))
 #undef X
-    };
-    size_t i = kb_name_index(text, names, KB_DTYPES);
-    if (i == KB_DTYPES)
-        return KB_EINVAL;
-    *out = (enum kb_dtype)i;
-    return KB_OK;
-}
 
 static float float_of(uint32_t bits)
 {

@@ -41,8 +41,19 @@ enum kb_dtype {
 /* EINVAL when text, which may be NULL, names no dtype. */
 KB_MUST_USE kb_status kb_dtype_parse(const char *text, enum kb_dtype *out);
 
-/* The number of text, which may be NULL, among n names; n when it is none. */
-size_t kb_name_index(const char *text, const char *const *names, size_t n);
+/* Defines that function of an enumeration: EINVAL when text, which may be NULL,
+ * is none of the names, which are those of its values in order. */
+#define KB_DEFINE_PARSE(function, type, ...)                                \
+    kb_status function(const char *text, type *out)                         \
+    {                                                                       \
+        static const char *const names[] = { __VA_ARGS__ };                 \
+        for (size_t i = 0; text && i < sizeof names / sizeof *names; i++)   \
+            if (strcmp(text, names[i]) == 0) {                              \
+                *out = (type)i;                                             \
+                return KB_OK;                                               \
+            }                                                               \
+        return KB_EINVAL;                                                   \
+    }
 
 extern const struct kb_dtype_info {
     const char *c_type;
@@ -91,8 +102,9 @@ void kb_tensor_narrow(void *dst, const double *src, size_t n,
  * stays NaN. */
 void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype);
 
-/* Element i times 1 + by or 1 - by, by draws from seed: inputs that are a rounding away when by is
- * one. Only F32 and F64; other types stay as they are. */
+/* Element i times 1 + by or 1 - by, by draws from seed: inputs that are a
+ * rounding away when by is one. Only F32 and F64; other types stay as they
+ * are. */
 void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
                      uint64_t seed);
 

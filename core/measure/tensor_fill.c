@@ -103,20 +103,9 @@ static double element(struct filler *f, enum kb_fill fill)
     }
 }
 
-static const char *const fills[] = {
 #define X(id, name) name,
-    KB_FILL_MAP(X)
+KB_DEFINE_PARSE(kb_fill_parse, enum kb_fill, KB_FILL_MAP(X))
 #undef X
-};
-
-kb_status kb_fill_parse(const char *text, enum kb_fill *out)
-{
-    size_t i = kb_name_index(text, fills, KB_FILLS);
-    if (i == KB_FILLS)
-        return KB_EINVAL;
-    *out = (enum kb_fill)i;
-    return KB_OK;
-}
 
 void kb_tensor_fill(void *dst, enum kb_dtype dtype, size_t n,
                     enum kb_fill fill, struct kb_rng *rng)

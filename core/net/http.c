@@ -48,7 +48,7 @@ static void make_ready(kb_http *h, struct transfer *t)
         t->news = ++h->turns;
 }
 
-/* What libcurl calls ---------------------------------------------------------- */
+/* What libcurl calls ------------------------------------------------------ */
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg,
                      void *unused)
@@ -74,7 +74,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *arg)
     return 0;
 }
 
-/* A transfer's life -------------------------------------------------------------- */
+/* A transfer's life ------------------------------------------------------- */
 
 static void leave(kb_http *h, struct transfer *t)
 {
@@ -214,7 +214,7 @@ static bool work(void *object)
 
 const struct kb_source_kind kb_http_source = { watch, work };
 
-/* Starting ------------------------------------------------------------------------ */
+/* Starting ---------------------------------------------------------------- */
 
 kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
                         const char **why)
@@ -233,7 +233,7 @@ kb_status kb_http_start(kb_http *h, const struct kb_http_request *r, size_t *id,
     return KB_OK;
 }
 
-/* Fetching ------------------------------------------------------------------------ */
+/* Fetching ---------------------------------------------------------------- */
 
 size_t kb_http_next(kb_http *h)
 {
@@ -251,7 +251,8 @@ const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
     t->answer.head_bytes = t->head.used;
     t->answer.body = t->body.at;
     t->answer.body_bytes = t->body.used;
-    t->answer.first_s = t->bodied ? (double)(t->first_ns - t->begun_ns) / 1e9 : -1;
+    t->answer.first_s = t->bodied ? (double)(t->first_ns - t->begun_ns) / 1e9
+                                  : -1;
     if (!t->answer.done)
         ask_status(t);
     return &t->answer;
@@ -286,7 +287,7 @@ bool kb_http_has(const kb_http *h, size_t id)
     return find(h, id) != NULL;
 }
 
-/* The whole ------------------------------------------------------------------------- */
+/* The whole --------------------------------------------------------------- */
 
 kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
 {
@@ -299,7 +300,8 @@ kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
         return KB_ENOMEM;
     h->timer_ns = INT64_MAX;
     h->limit = limit;
-    if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < limit + SPARE_FILES)
+    if (!getrlimit(RLIMIT_NOFILE, &files)
+        && files.rlim_cur < limit + SPARE_FILES)
         h->limit = files.rlim_cur > 2 * SPARE_FILES
                  ? (size_t)files.rlim_cur - SPARE_FILES : SPARE_FILES;
     h->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -4,8 +4,8 @@
  *   address   http and https; the peer's certificate is always verified;
  *             redirects are answers like any other; nothing is decompressed
  *   trust     the request's ca_file, else CURL_CA_BUNDLE, else SSL_CERT_FILE
- *             and SSL_CERT_DIR, else the file libcurl was built with, else where
- *             distributions keep theirs, else libcurl's folder
+ *             and SSL_CERT_DIR, else the file libcurl was built with, else
+ *             where distributions keep theirs, else libcurl's folder
  *   proxy     http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY, as libcurl reads
  *             them; what the request says is never told to a CONNECT proxy
  *   bounds    max_bytes of body, KB_HTTP_HEAD_BYTES of headers over all
@@ -67,7 +67,8 @@ struct kb_http_answer {
 /* limit: transfers at once, 1 .. KB_HTTP_LIMIT, less where the process may not
  * open that many files; the rest wait their turn. EINVAL, ENOMEM, ESYS; ENODEV
  * with a static text in *why when there is no libcurl. */
-KB_MUST_USE kb_status kb_http_new(size_t limit, kb_http **out, const char **why);
+KB_MUST_USE kb_status kb_http_new(size_t limit, kb_http **out,
+                                  const char **why);
 void kb_http_free(kb_http *h);
 
 /* Copies what it needs of request. *id >= 1, never given again. EINVAL with a

@@ -15,7 +15,7 @@ struct transfer {
     struct curl_slist *send;
     struct kb_http_request r;       /* but what its pointers named */
     size_t id;
-    uint64_t waits, news;           /* its turn for a place, for a look; 0: no */
+    uint64_t waits, news;           /* its turn for a place, a look; 0: no */
     bool active, bodied;
     enum kb_http_stop stop;         /* why a callback broke it off */
     int64_t begun_ns, last_ns, first_ns;
@@ -24,8 +24,8 @@ struct transfer {
     size_t seen_bytes;              /* of the body */
     struct kb_bytes head, body;
     size_t head_seen;
-    const char *ca, *ca_from;       /* the file of certificates, NULL: libcurl's
-                                     * own store; what named it, NULL: libcurl */
+    const char *ca, *ca_from;       /* the file of certificates and what named
+                                     * it; NULL: libcurl's own store, libcurl */
     char host[256];                 /* host:port, for texts */
     char why[CURL_ERROR_SIZE], text[1024];
     struct kb_http_answer answer;

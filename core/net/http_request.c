@@ -43,7 +43,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
     struct transfer *t = arg;
     (void)one;
     t->last_ns = kb_clock_now_ns();
-    t->head_seen += n + 2;              /* two ends may take more than a colon */
+    t->head_seen += n + 2;          /* two ends may take more than a colon */
     if (t->head_seen > KB_HTTP_HEAD_BYTES) {
         t->stop = STOP_HEAD;
         return 0;
@@ -196,7 +196,7 @@ static bool set_trust(struct transfer *t, const struct kb_http_request *r)
         SET(PROXY_CAPATH, dir);
     }
     if (t->ca && r->ca_file)
-        t->ca = "given";                /* the caller's text may be gone later */
+        t->ca = "given";            /* the caller's text may be gone later */
     return !bad;
 }
 
@@ -246,8 +246,8 @@ void kb_http_discard(struct transfer *t)
 }
 
 kb_status kb_http_prepare(const struct kb_curl *curl,
-                          const struct kb_http_request *r, struct transfer **out,
-                          const char **why)
+                          const struct kb_http_request *r,
+                          struct transfer **out, const char **why)
 {
     *why = "";
     if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "POST") != 0) {

@@ -151,8 +151,8 @@ static enum MHD_Result answer(void *self, struct MHD_Connection *c,
         *state = s;
         return MHD_YES;
     }
-    const char *host =
-        s->mhd.lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *host = s->mhd.lookup_connection_value(c, MHD_HEADER_KIND,
+                                                      MHD_HTTP_HEADER_HOST);
     bool ours = host && (!strcasecmp(host, s->host[0])
                          || !strcasecmp(host, s->host[1]));
     const char *path = ours ? below_token(s, url) : NULL;
@@ -261,7 +261,7 @@ kb_status kb_serve_publish(kb_serve *s, const char *path, const char *type,
     if (!r)
         return KB_ENOMEM;
     if (t) {
-        s->mhd.destroy_response(t->response);  /* one under way has its own hold */
+        s->mhd.destroy_response(t->response);   /* one under way holds it too */
     } else {
         t = &s->texts[s->count++];
         memcpy(t->path, path, strlen(path) + 1);

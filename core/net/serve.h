@@ -29,8 +29,8 @@ enum {
 typedef struct kb_serve kb_serve;
 
 /* port 0: any free one. token: 16 .. 128 letters, digits and '-', '_', else
- * EINVAL. ESYS: the port is taken or may not be used (errno says why). ENODEV, with
- * a static text in *why: there is no libmicrohttpd. */
+ * EINVAL. ESYS: the port is taken or may not be used (errno says why). ENODEV,
+ * with a static text in *why: there is no libmicrohttpd. */
 KB_MUST_USE kb_status kb_serve_open(uint16_t port, const char *token,
                                     kb_serve **out, const char **why);
 void kb_serve_close(kb_serve *serve);

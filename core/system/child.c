@@ -34,7 +34,7 @@ struct kb_child {
     struct kb_child_result result;
 };
 
-/* The guard: in the child, after fork. ----------------------------------------- */
+/* The guard: in the child, after fork. ------------------------------------ */
 
 /* Ends as the command ended, so that whoever waits for the guard sees that. */
 static void repeat(int wstatus)
@@ -80,7 +80,7 @@ static int guard(void *arg)
     return 0;
 }
 
-/* Starting --------------------------------------------------------------------- */
+/* Starting ---------------------------------------------------------------- */
 
 static kb_status open_pipes(kb_child *c, int theirs[PIPES])
 {
@@ -141,7 +141,7 @@ kb_status kb_child_start(const struct kb_child_request *r, kb_child **out)
         c->fd[i] = -1;
     c->ended = -1;
     c->worker = r->worker;
-    c->max_bytes = r->max_bytes;
+    c->max_bytes = r->worker ? SIZE_MAX : r->max_bytes;
     c->max_errors = r->worker ? KB_CHILD_WORKER_ERRORS
                               : KB_CHILD_COMMAND_ERRORS;
     c->deadline_ns = kb_clock_now_ns() + r->timeout_ns;
@@ -164,7 +164,7 @@ kb_status kb_child_start(const struct kb_child_request *r, kb_child **out)
     return KB_OK;
 }
 
-/* While it runs ---------------------------------------------------------------- */
+/* While it runs ----------------------------------------------------------- */
 
 static int end(kb_child *c, kb_status result)
 {
@@ -197,6 +197,15 @@ static void feed(kb_child *c)
     kb_io_close(&c->fd[IN]);
 }
 
+/* A worker's output is read up to the first whole frame: the pipe then holds
+ * the rest back. */
+static bool is_heard(const kb_child *c)
+{
+    size_t n;
+    return c->worker && (kb_frame_first(&c->output, &n)
+                         || kb_frame_broken(&c->output));
+}
+
 /* Reads what is there. Of the output the first max_bytes are kept, of what it
  * says to stderr the last. */
 static kb_status drain(kb_child *c, int which)
@@ -204,6 +213,8 @@ static kb_status drain(kb_child *c, int which)
     struct kb_bytes *b = which == OUT ? &c->output : &c->errors;
     for (int i = 0; i < READS && c->fd[which] >= 0; i++) {
         size_t n = 0;
+        if (which == OUT && is_heard(c))
+            break;
         kb_status st = kb_io_append(c->fd[which], b, &n);
         if (st == KB_ENOMEM)
             return st;
@@ -221,42 +232,31 @@ static kb_status drain(kb_child *c, int which)
     return KB_OK;
 }
 
-static void listen_to_command(kb_child *c)
+/* Reads both streams, errors last: a worker's last words came before its end,
+ * and what a command wrote is in the pipes when its exit is seen. */
+static kb_status hear(kb_child *c)
 {
-    /* Before the pipes: what it wrote before its end is then in them. */
-    bool ended = kb_io_poll(c->ended, POLLIN, 0) == KB_OK;
-    feed(c);
-    kb_status st = drain(c, OUT);
-    if (!st)
-        st = drain(c, ERR);
+    bool ended = !c->worker && kb_io_poll(c->ended, POLLIN, 0) == KB_OK;
+    if (!c->worker)
+        feed(c);
+    kb_status st = drain(c, OUT), err = drain(c, ERR);
+    st = st ? st : err;
+    if (c->worker) {
+        c->done = c->fd[OUT] < 0 || kb_frame_broken(&c->output);
+        return st;
+    }
     if (!st && !ended && kb_clock_now_ns() >= c->deadline_ns)
         st = KB_ETIME;
     if (st || ended)
         end(c, st);
-}
-
-/* Stops at the first whole frame: the pipe then holds the rest back. */
-static void read_frames(kb_child *c)
-{
-    size_t n;
-    while (!c->done && !kb_frame_first(&c->output, &n)) {
-        kb_status st = KB_EWORKER;
-        if (!kb_frame_broken(&c->output))
-            st = kb_io_append(c->fd[OUT], &c->output, &n);
-        if (st == KB_ESYS && errno == EAGAIN)
-            return;
-        c->done = st || n == 0;
-    }
+    return st;
 }
 
 kb_status kb_child_listen(kb_child *c)
 {
-    size_t bytes;
-    kb_status st = drain(c, ERR);
-    read_frames(c);
-    if (c->done && !st)                 /* its last words came before its end */
-        st = drain(c, ERR);
-    if (kb_frame_first(&c->output, &bytes))
+    size_t n;
+    kb_status st = c->done ? KB_OK : hear(c);
+    if (kb_frame_first(&c->output, &n))
         return KB_OK;
     return c->done ? KB_EWORKER : st ? st : KB_EEMPTY;
 }
@@ -267,16 +267,15 @@ static bool listens(void *object)
     if (c->worker)
         return kb_child_listen(c) != KB_EEMPTY;
     if (!c->done)
-        listen_to_command(c);
+        hear(c);
     return c->done;
 }
 
-static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS], int64_t *by_ns)
+static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS],
+                    int64_t *by_ns)
 {
     kb_child *c = object;
-    size_t bytes;
-    if (c->done || (c->worker && (kb_frame_first(&c->output, &bytes)
-                                  || kb_frame_broken(&c->output))))
+    if (c->done || is_heard(c))
         *by_ns = INT64_MIN;
     else if (!c->worker)
         *by_ns = c->deadline_ns;

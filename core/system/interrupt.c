@@ -1,7 +1,6 @@
 #include "interrupt.h"
 
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { LAST_WARNING = 2, EXIT_INTERRUPTED = 130 };
@@ -19,17 +18,11 @@ static void note(int sig)
 
 kb_status kb_interrupt_install(void)
 {
-    struct sigaction act;
-    memset(&act, 0, sizeof act);
-    sigemptyset(&act.sa_mask);
+    struct sigaction act = { .sa_handler = note, .sa_flags = SA_RESTART };
     sigaddset(&act.sa_mask, SIGINT);
     sigaddset(&act.sa_mask, SIGTERM);
-    act.sa_handler = note;
-    act.sa_flags = SA_RESTART;
-    if (sigaction(SIGINT, &act, NULL) || sigaction(SIGTERM, &act, NULL))
-        return KB_ESYS;
-    act.sa_handler = SIG_IGN;
-    return sigaction(SIGPIPE, &act, NULL) ? KB_ESYS : KB_OK;
+    return sigaction(SIGINT, &act, NULL) || sigaction(SIGTERM, &act, NULL)
+        || signal(SIGPIPE, SIG_IGN) == SIG_ERR ? KB_ESYS : KB_OK;
 }
 
 int kb_interrupt_count(void)

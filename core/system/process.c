@@ -162,7 +162,7 @@ int kb_process_kill(pid_t pid, bool session)
     assert(pid > 1);
     kill(-pid, SIGKILL);
     kill(pid, SIGKILL);
-    if (session)                /* before the reap, while the id is still taken */
+    if (session)                /* before the reap: the id is still taken */
         kill_session(pid);
     return reap(pid);
 }
@@ -218,16 +218,24 @@ kb_status kb_process_run(const struct kb_process_spec *spec,
     return st;
 }
 
-void kb_process_clear(const char *dir)
+static void clear_at(int parent, const char *name, int levels)
 {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(parent, name,
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     if (!d) {
         kb_io_close(&fd);
         return;
     }
     for (struct dirent *e; (e = readdir(d)); )
-        unlinkat(dirfd(d), e->d_name, 0);       /* fails on folders: fine */
+        if (unlinkat(fd, e->d_name, 0) && levels > 0
+            && strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+            clear_at(fd, e->d_name, levels - 1);
     closedir(d);
-    rmdir(dir);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void kb_process_clear(const char *dir)
+{
+    clear_at(AT_FDCWD, dir, 1);
 }

@@ -54,8 +54,9 @@ KB_MUST_USE kb_status kb_process_run(const struct kb_process_spec *spec,
                                      int64_t deadline_ns, char *out,
                                      size_t cap, size_t *used, int *wstatus);
 
-/* Removes the files directly in dir, then dir. For private scratch folders:
- * never follows links, never descends. */
+/* Removes dir with the files in it and in its folders; what lies deeper stays,
+ * with the folders above it. For private scratch folders: no link is followed,
+ * whoever else may write there. */
 void kb_process_clear(const char *dir);
 
 #endif

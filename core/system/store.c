@@ -60,7 +60,7 @@ kb_status kb_store_open(const char *path, bool read, char *why, size_t size,
         return st;
     /* SQLite wants to make its -shm file even to read, unless a URI says that
      * nobody writes. A descriptor is a path that needs no escapes there; an
-     * ordinary one, when closed, would free this process's locks on the file. */
+     * ordinary one, when closed, would free this process's locks on it. */
     char uri[64], again[1];
     snprintf(uri, sizeof uri, "file:/proc/self/fd/%d?immutable=1", fd);
     if (!attempt(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, touch, again,

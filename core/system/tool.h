@@ -12,8 +12,8 @@
 #include "kb.h"
 
 /* Runs argv in dir, the folder of its files, with what it prints in text, as
- * kb_process_run; wstatus NULL: EWORKER unless it exits with 0. own: a tree that
- * it reads besides, "" for none. */
+ * kb_process_run; wstatus NULL: EWORKER unless it exits with 0. own: a tree
+ * that it reads besides, "" for none. */
 KB_MUST_USE kb_status kb_tool_run(const char *dir, const char *own,
                                   const char *const *argv,
                                   int64_t deadline_ns, char *text, size_t cap,

@@ -455,15 +455,27 @@ END_TEST
 START_TEST(clear_removes_files_and_follows_nothing)
 {
     char dir[] = "/tmp/kb-clear-XXXXXX", path[64];
-    char kept[] = "/tmp/kb-kept-XXXXXX";
+    char kept[] = "/tmp/kb-kept-XXXXXX", aside[] = "/tmp/kb-aside-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_ptr_nonnull(mkdtemp(aside));
+    snprintf(path, sizeof path, "%s/file", aside);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
     int fd = mkstemp(kept);
     ck_assert_int_ge(fd, 0);
     snprintf(path, sizeof path, "%s/link", dir);
     ck_assert_int_eq(symlink(kept, path), 0);
     snprintf(path, sizeof path, "%s/file", dir);
     close(open(path, O_CREAT | O_WRONLY, 0600));
+    snprintf(path, sizeof path, "%s/folder", dir);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/folder/file", dir);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    snprintf(path, sizeof path, "%s/away", dir);
+    ck_assert_int_eq(symlink(aside, path), 0);
     kb_process_clear(dir);
+    snprintf(path, sizeof path, "%s/file", aside);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(aside), 0);
     ck_assert_int_eq(access(dir, F_OK), -1);
     ck_assert_int_eq(access(kept, F_OK), 0);
     kb_process_clear(dir);                  /* gone already: nothing */
