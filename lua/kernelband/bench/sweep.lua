@@ -16,6 +16,7 @@
 -- may be functions; a script should do nothing before its sweep that it would not do
 -- twice. Searches that out holds already are not run again.
 local core    = require "kernelband.core"
+local jobs    = require "kernelband.base.jobs"
 local json    = require "kernelband.base.json"
 local runner  = require "kernelband.bench.sweep_run"
 local schema  = require "kernelband.base.schema"
@@ -25,6 +26,8 @@ local sweep = {}
 
 local role_variable = "KERNELBAND_SWEEP"
 local least_pulls = 4000                -- fewer are not worth a process
+local most_said   = 16 << 20            -- bytes a child may print
+local longest_ns  = 10 ^ 18 // 1        -- a sweep may take as long as it wants
 
 local stage_rules = {
   { "spaces", "list", at_least = 1, item = { type = "table" },
@@ -118,31 +121,27 @@ end
 
 -- Children ------------------------------------------------------------------------
 
+-- This script once more, as a child with a role.
 local function command(role)
+  local argv = { "/usr/bin/env", role_variable .. "=" .. role, core.system.exe(), "run" }
   local a = rawget(_G, "arg")
-  local words = { "exec", "env", quote(role_variable .. "=" .. role),
-                  quote(core.system.exe()), "run", quote(a[0]) }
-  for _, word in ipairs(a) do words[#words + 1] = quote(tostring(word)) end
-  words[#words + 1] = "2>&1 </dev/null"
-  return table.concat(words, " ")
+  for i = 0, #a do argv[#argv + 1] = tostring(a[i]) end
+  return { argv = argv, timeout_ns = longest_ns, max_bytes = most_said }
 end
 
 local function part_file(base, i) return ("%s.part%d"):format(base, i) end
 
 -- Runs the pending units in n children; their rows are in part files then.
 local function spread(units, base, index, stage, n)
-  local pipes = {}
+  local children, failed = {}, nil
   for i = 1, n do
-    pipes[i] = assert(io.popen(command(("%d %d %d %d %s"):format(index, stage, i, n, base))))
+    children[i] = command(("%d %d %d %d %s"):format(index, stage, i, n, base))
   end
-  local failed
-  for i = 1, n do
-    local text = pipes[i]:read "a"
-    local ok = pipes[i]:close()
-    if not ok and not failed then failed = text end
-  end
-  if core.system.interrupts() > 0 then return end
-  if failed then
+  local whole = jobs.run(n, children, function(_, result, why)
+    if result and result.status == 0 then return end
+    failed = failed or result and result.output .. result.errors or tostring(why)
+  end)
+  if whole and failed then
     schema.stop(("kb.sweep: a child failed while %d searches were under way:\n%s"):format(
                 #units, failed:sub(-2000)))
   end

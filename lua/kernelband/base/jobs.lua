@@ -1,0 +1,69 @@
+-- base/jobs.lua - work of which so much is done at once, and no more.
+--
+--   places = jobs.places(loop, n)
+--   places.use(fn, ...)   in a coroutine: waits for one of n places, in turn, and returns what
+--                         fn returns; nil, text, "ECANCELED" when it is cancelled before
+--   jobs.run(n, requests, done)   requests of loop:command, n of them at once;
+--                         done(i, result | nil, why) as each ends. false: interrupted
+local core = require "kernelband.core"
+local loop = require "kernelband.base.loop"
+
+local jobs = {}
+
+local LOOK_NS = 10 ^ 9 // 5
+
+local function remove(list, value)
+  for i, other in ipairs(list) do
+    if other == value then return table.remove(list, i) end
+  end
+end
+
+function jobs.places(L, n)
+  local places, waiting, free = {}, {}, n
+
+  local function leave()
+    local next_one = table.remove(waiting, 1)
+    if next_one then next_one:resolve(true) else free = free + 1 end
+  end
+
+  function places.use(fn, ...)
+    if free > 0 then
+      free = free - 1
+    else
+      local turn = L:promise()
+      waiting[#waiting + 1] = turn
+      local ok, why, code = turn:await()
+      if not ok then
+        if not remove(waiting, turn) then leave() end   -- its turn came as it was cancelled
+        return nil, why, code
+      end
+    end
+    local r = table.pack(pcall(fn, ...))
+    leave()
+    if not r[1] then error(r[2], 0) end
+    return table.unpack(r, 2, r.n)
+  end
+
+  return places
+end
+
+function jobs.run(n, requests, done)
+  local L, working = loop.new(), {}
+  local places = jobs.places(L, n)
+  for i, request in ipairs(requests) do
+    working[i] = L:spawn(function()
+      places.use(function()
+        if core.system.interrupts() == 0 then done(i, L:command(request)) end
+      end)
+    end)
+  end
+  for _, job in ipairs(working) do
+    while not job:done() do
+      if core.system.interrupts() > 0 then job:cancel() end
+      L:turn(LOOK_NS)
+    end
+  end
+  return core.system.interrupts() == 0
+end
+
+return jobs
