@@ -20,7 +20,6 @@ local jobs    = require "kernelband.base.jobs"
 local json    = require "kernelband.base.json"
 local runner  = require "kernelband.bench.sweep_run"
 local schema  = require "kernelband.base.schema"
-local quote   = require "kernelband.base.text".quote
 
 local sweep = {}
 
