@@ -32,6 +32,13 @@ local function text_at(x, y, text, class, anchor)
   return tag("text", { class = class, x = x, y = y, text_anchor = anchor }, escape(text))
 end
 
+-- A path of a form such as "M%sH%s", filled with numbers.
+local function path(class, form, ...)
+  local at = { ... }
+  for i, v in ipairs(at) do at[i] = html.px(v) end
+  return tag("path", { class = class, d = form:format(table.unpack(at)) })
+end
+
 local function title(text) return text and tag("title", nil, escape(text)) or "" end
 
 -- Axes -------------------------------------------------------------------------
@@ -185,13 +192,9 @@ function drawing:rule(axis, value, text)
   table.insert(self.layers, function()
     local b = self.box
     if not usable(self[axis], value) then return "" end
-    if axis == "x" then
-      return tag("path", { class = "rule", d = ("M%s %sV%s"):format(html.px(self.at_x(value)),
-                           html.px(b.top), html.px(b.bottom)) })
-    end
+    if axis == "x" then return path("rule", "M%s %sV%s", self.at_x(value), b.top, b.bottom) end
     local y = self.at_y(value)
-    return tag("path", { class = "rule", d = ("M%s %sH%s"):format(html.px(b.left), html.px(y),
-                                                               html.px(b.right)) })
+    return path("rule", "M%s %sH%s", b.left, y, b.right)
            .. (text and text_at(b.right - 2, y - 4, text, "q outlined", "end") or "")
   end)
   return self
@@ -212,9 +215,7 @@ function chart.draw_legend(entries, left, right, y)
   for i, e in ipairs(entries) do
     local wide = 16 + text_width(e.name) + 10
     if x > left and x + wide > right then x, y = left, y + 15 end
-    out[i] = (e.dashed
-      and tag("path", { class = "line dashed " .. e.class, d = ("M%s %sh11"):format(html.px(x),
-                                                                                 html.px(y - 4)) })
+    out[i] = (e.dashed and path("line dashed " .. e.class, "M%s %sh11", x, y - 4)
       or tag("rect", { class = "area " .. e.class, x = x, y = y - 9, width = 10, height = 10,
                        rx = 2 })) .. text_at(x + 14, y, e.name, "q")
     x = x + wide
@@ -249,18 +250,15 @@ local function axes(c, xt, yt)
   local b, out, below = c.box, {}, {}
   for _, v in ipairs(yt) do
     local y = c.at_y(v)
-    out[#out + 1] = tag("path", { class = "gridline", d = ("M%s %sH%s"):format(html.px(b.left),
-                                  html.px(y), html.px(b.right)) })
+    out[#out + 1] = path("gridline", "M%s %sH%s", b.left, y, b.right)
       .. text_at(b.left - 5, y + 4, (c.y.format or number)(v), "q", "end")
   end
   for i, v in ipairs(c.x.bare and {} or xt) do
-    out[#out + 1] = tag("path", { class = "axis", d = ("M%s %sv4"):format(html.px(c.at_x(v)),
-                                                                       html.px(b.bottom)) })
+    out[#out + 1] = path("axis", "M%s %sv4", c.at_x(v), b.bottom)
     below[i] = { c.at_x(v), (c.x.format or number)(v) }
   end
   return table.concat(out) .. labels(c, below, b.bottom + 17)
-    .. tag("path", { class = "axis", d = ("M%s %sH%s"):format(html.px(b.left), html.px(b.bottom),
-                                                           html.px(b.right)) })
+    .. path("axis", "M%s %sH%s", b.left, b.bottom, b.right)
     .. (c.x.label and text_at(b.right, c.height - 3, c.x.label, "q", "end") or "")
 end
 

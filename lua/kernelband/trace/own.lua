@@ -35,13 +35,16 @@ local function vector(file, where, row, key, kind_key, n)
   return out, kind
 end
 
+-- The keys of a row's features: values, kinds, how many, the name in evidence.
+local vectors = { { "phi", "pk", 9, "phi" }, { "rho", "rk", 6, "rho" },
+                  { "sig", "sk", 5, "signature" } }
+
 local function evidence(file, where, row)
-  local e = {}
-  e.phi, e.phi_kind = vector(file, where, row, "phi", "pk", 9)
-  e.rho, e.rho_kind = vector(file, where, row, "rho", "rk", 6)
-  e.signature, e.signature_kind = vector(file, where, row, "sig", "sk", 5)
+  local e = { h = {}, h_kind = {} }
+  for _, v in ipairs(vectors) do
+    e[v[4]], e[v[4] .. "_kind"] = vector(file, where, row, v[1], v[2], v[3])
+  end
   local h, kind = vector(file, where, row, "h", "hk", 3)
-  e.h, e.h_kind = {}, {}
   for i, name in ipairs(h_names) do
     e.h_kind[name] = kind and kind[i] or "missing"
     if e.h_kind[name] ~= "missing" then e.h[name] = h[i] end
@@ -112,9 +115,7 @@ function own.row(values, evaluation)
   end
   local e = evaluation.evidence
   if not e then return out end
-  pack(out, "phi", "pk", e.phi, e.phi_kind)
-  pack(out, "rho", "rk", e.rho, e.rho_kind)
-  pack(out, "sig", "sk", e.signature, e.signature_kind)
+  for _, v in ipairs(vectors) do pack(out, v[1], v[2], e[v[4]], e[v[4] .. "_kind"]) end
   local h, kind = {}, {}
   for i, name in ipairs(h_names) do
     h[i], kind[i] = e.h and e.h[name] or 0, e.h and e.h[name] and e.h_kind[name] or "missing"
