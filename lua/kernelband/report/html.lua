@@ -76,6 +76,9 @@ function html.figure(svg, caption)
              .. (caption and tag("figcaption", nil, escape(caption)) or ""))
 end
 
+-- Pieces side by side where there is room.
+function html.grid(...) return tag("div", { class = "grid" }, table.concat { ... }) end
+
 -- Where the figures of a section come from: words, and statements for run.db.
 function html.origin(words, ...)
   local out = { html.p(words) }

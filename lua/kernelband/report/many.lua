@@ -117,14 +117,12 @@ local function overlay(groups, key, label)
   return html.figure(c:svg())
 end
 
-local function grid(...) return html.tag("div", { class = "grid" }, table.concat { ... }) end
-
 local function curves(groups)
   local priced = true
   for _, g in ipairs(groups) do
     for _, m in ipairs(g.runs) do priced = priced and m.usd and m.usd > 0 end
   end
-  return grid(overlay(groups, "landed", "pulls"), overlay(groups, "at_s", "time"),
+  return html.grid(overlay(groups, "landed", "pulls"), overlay(groups, "at_s", "time"),
               priced and overlay(groups, "usd", "US dollars") or "")
     .. html.note("As the searches measured it. Line: the median of a group's runs; band: its "
       .. "lowest and highest run. A group's curve ends where its first run does.")
@@ -156,7 +154,7 @@ local function fast_p(groups)
     line[#line + 1] = { high, 0 }
     c:line(line, { series = g.series, step = true, name = g.label })
   end
-  return grid(html.figure(c:svg()))
+  return html.grid(html.figure(c:svg()))
     .. html.origin("The winner of each run; a run without a kernel faster than its baseline "
       .. "counts as not fast. fast_p as KernelBench defines it.")
 end
@@ -222,7 +220,7 @@ local function arms(groups)
       bars[i].parts[j], rows[j][i + 1] = n, html.count(n)
     end
   end
-  return grid(html.figure(chart.bars { title = "Pulls an arm", bars = bars, series = series,
+  return html.grid(html.figure(chart.bars { title = "Pulls an arm", bars = bars, series = series,
       y = { label = "pulls", integer = true } }), html.table(head, rows, { sort = true }))
     .. html.origin("Table pulls of every run.", "SELECT strategy, count(*) FROM pulls GROUP BY 1")
 end

@@ -9,8 +9,6 @@ local pca      = require "kernelband.report.pca"
 
 local search = {}
 
-local function grid(...) return html.tag("div", { class = "grid" }, table.concat { ... }) end
-
 -- Best so far --------------------------------------------------------------------
 
 -- The best so far against a field of pulls as SVG: a line and its band, the baseline, the winner
@@ -72,7 +70,7 @@ function search.progress(m)
       html.interval(p.speedup_low, p.speedup_high), priced and html.usd(p.usd) }
   end
   local function figure(...) return html.figure(drawn_curve(m, ...)) end
-  return grid(figure("landed", "pulls", m.pulls, true), figure("at_s", "time", m.elapsed_s),
+  return html.grid(figure("landed", "pulls", m.pulls, true), figure("at_s", "time", m.elapsed_s),
               priced and figure("usd", "US dollars", m.usd) or "")
     .. (m.stride > 1 and html.note(("Dots: every %dth of %s pulls; the line and its band are "
         .. "of all."):format(m.stride, html.count(m.pulls))) or "")
@@ -125,7 +123,7 @@ function search.verdicts(m)
     said[i] = { html.verdict(r.verdict), { html.cut(r.reason or "", 160), class = "wrap",
                 title = r.reason }, html.count(r.n), ("%d"):format(r.first) }
   end
-  return grid(html.figure(verdict_bars(m)), html.table({ "verdict", "pulls", "share" }, rows))
+  return html.grid(html.figure(verdict_bars(m)), html.table({ "verdict", "pulls", "share" }, rows))
     .. (#said > 0 and html.table({ "verdict", "reason", "pulls", "first" }, said,
         { caption = "What went wrong most often" }) or "") .. origin
 end
@@ -187,7 +185,7 @@ function search.strategies(m)
       html.count(ok), arm.n > 0 and html.percent(ok / arm.n) or nil,
       arm.n > 0 and ("%.4f"):format(arm.reward / arm.n) or nil }
   end
-  return grid(#m.clusters > 0 and heat(m) or "", html.table({ "strategy", "target", "pulls",
+  return html.grid(#m.clusters > 0 and heat(m) or "", html.table({ "strategy", "target", "pulls",
       "kernels", "valid", "mean reward" }, rows, { left = 2, sort = true }))
     .. html.origin("A pull counts in the cluster its parent was in when it was chosen. The mask "
       .. "is computed again, from the recorded utilisation of the kernels, the policy's theta_sat "
