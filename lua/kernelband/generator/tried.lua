@@ -2,6 +2,7 @@
 -- changed, and what that brought against the parent of that pull, or why it failed. A pull is
 -- told once.
 local changes = require "kernelband.base.changes"
+local keys    = require "kernelband.base.text".keys
 local reply   = require "kernelband.llm.reply"
 local words   = require "kernelband.generator.words"
 
@@ -25,9 +26,7 @@ local function cell(list) return changes.code(table.concat(list, " "), most_cons
 -- values of each with the time.
 local function settings(row)
   if not row.tuned or not row.tuned[1] then return "" end
-  local names, out = {}, {}
-  for name in pairs(row.tuned[1].params or {}) do names[#names + 1] = tostring(name) end
-  table.sort(names)
+  local names, out = keys(row.tuned[1].params or {}), {}
   for i, t in ipairs(row.tuned) do
     local values = {}
     for k, name in ipairs(names) do values[k] = tostring((t.params or {})[name]) end

@@ -2,6 +2,7 @@
 -- figure was measured here or follows from what was; each stands with its unit and, where
 -- it is of one shape, in that shape's line. What is not known is left out.
 local reply = require "kernelband.llm.reply"
+local text  = require "kernelband.base.text"
 
 local words = {}
 
@@ -9,12 +10,7 @@ local function push(out, form, ...) out[#out + 1] = form:format(...) end
 
 local function known(v) return type(v) == "number" and v == v and v > 0 end
 
-function words.bytes(n)
-  for _, unit in ipairs { { 1 << 30, "GiB" }, { 1 << 20, "MiB" }, { 1 << 10, "KiB" } } do
-    if n >= unit[1] then return ("%.4g %s"):format(n / unit[1], unit[2]) end
-  end
-  return ("%d bytes"):format(n)
-end
+words.bytes = text.bytes
 local bytes = words.bytes
 
 -- 1.31 M, 103 G: three figures and a prefix; the unit follows.

@@ -2,6 +2,7 @@
 -- bounded in size, depth and number.
 local core = require "kernelband.core"
 local path = require "kernelband.base.path"
+local schema = require "kernelband.base.schema"
 
 local folder = {}
 
@@ -34,6 +35,34 @@ function folder.read(file)
   if not text then return nil, why end
   if #text > MOST_BYTES then return nil, file .. ": too large" end
   return (text:gsub("^\239\187\191", ""):gsub("\r\n?", "\n"))
+end
+
+-- A checkout that the user named in a call of who.
+function folder.checkout(who, dir)
+  if type(dir) ~= "string" or core.system.exists(dir) ~= "dir" then
+    schema.raise_at_call(who, "there is no folder %s", schema.show(dir))
+  end
+  return core.system.realpath(dir) or dir
+end
+
+-- The Python files of a folder as tasks: make(file, name) -> task | nil, why. only: names, all of
+-- which must be there; noun: what one is. Returns { task .., skipped = { { name =, why = } .. } }.
+function folder.tasks(who, noun, files, only, make)
+  local wanted, tasks = {}, { skipped = {} }
+  for _, name in ipairs(only or {}) do wanted[name] = true end
+  for _, file in ipairs(files) do
+    local name = path.base(file):gsub("%.py$", "")
+    if name ~= "__init__" and (not only or wanted[name]) then
+      wanted[name] = nil
+      local task, why = make(file, name)
+      if task then tasks[#tasks + 1] = task
+      else tasks.skipped[#tasks.skipped + 1] = { name = name, why = why } end
+    end
+  end
+  for _, name in ipairs(only or {}) do
+    if wanted[name] then schema.raise_at_call(who, "there is no %s %s", noun, name) end
+  end
+  return tasks
 end
 
 function folder.is_identifier(name)

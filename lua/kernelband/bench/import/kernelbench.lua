@@ -5,7 +5,6 @@
 --
 -- A candidate defines ModelNew with the same constructor and forward. The reference is
 -- PyTorch, without a Triton kernel to vary, so such a task wants a generator that writes.
-local core   = require "kernelband.core"
 local folder = require "kernelband.bench.import.folder"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
@@ -51,38 +50,29 @@ local function lacking(text)
   end
 end
 
+local who <const> = "kb.import.kernelbench"
+
 local function load(dir, level, options)
-  local opt = schema.options(options or {}, rules, "kb.import.kernelbench")
-  if type(dir) ~= "string" or core.system.exists(dir) ~= "dir" then
-    schema.raise_at_call("kb.import.kernelbench", "there is no folder %s", schema.show(dir))
-  end
+  local opt = schema.options(options or {}, rules, who)
+  dir = folder.checkout(who, dir)
   if not math.tointeger(level) or level < 1 or level > 9 then
-    schema.raise_at_call("kb.import.kernelbench", "expected a level such as 1, got %s",
-                         schema.show(level))
+    schema.raise_at_call(who, "expected a level such as 1, got %s", schema.show(level))
   end
-  dir = core.system.realpath(dir) or dir
   local at = level_folder(dir, math.tointeger(level))
   if not at then
-    schema.raise_at_call("kb.import.kernelbench", "%s holds no folder level%d with problems", dir,
+    schema.raise_at_call(who, "%s holds no folder level%d with problems", dir,
                          math.tointeger(level))
   end
-  local wanted, tasks = {}, { skipped = {}, kernels = at }
-  for _, name in ipairs(opt.only or {}) do wanted[name] = true end
-  for _, file in ipairs(in_order(path.files(at, ".py") or {})) do
-    local name = path.base(file):gsub("%.py$", "")
-    if not opt.only or wanted[name] then
-      local text, why = folder.read(file)
-      why = why or lacking(text)
-      if why then tasks.skipped[#tasks.skipped + 1] = { name = name, why = why }
-      else
-        local module = "kb_" .. name:gsub("[^%w_]", "_")
-        tasks[#tasks + 1] = triton.new {
-          name = module, module = module, kind = "kernelbench", file = file, source = text,
-          python = opt.python, summary = name,
-        }
-      end
-    end
-  end
+  local files = in_order(path.files(at, ".py") or {})
+  local tasks = folder.tasks(who, "problem", files, opt.only, function(file, name)
+    local text, why = folder.read(file)
+    why = why or lacking(text)
+    if why then return nil, why end
+    local module = "kb_" .. name:gsub("[^%w_]", "_")
+    return triton.new { name = module, module = module, kind = "kernelbench", file = file,
+                        source = text, python = opt.python, summary = name }
+  end)
+  tasks.kernels = at
   return tasks
 end
 

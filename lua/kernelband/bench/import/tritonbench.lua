@@ -8,7 +8,6 @@
 -- file: kernels and wrapper, a line of 146 '#', a test. Its timed shapes are in a perf
 -- script <name>_perf.py, its instruction in TritonBench_G_v1.json or the like. Nothing
 -- is copied, and nothing of it is run until a worker does.
-local core   = require "kernelband.core"
 local folder = require "kernelband.bench.import.folder"
 local json   = require "kernelband.base.json"
 local path   = require "kernelband.base.path"
@@ -146,36 +145,23 @@ local function one(file, name, instruction, perf_dir, opt)
   return t
 end
 
+local who <const> = "kb.import.tritonbench"
+
 local function load(dir, options)
-  local opt = schema.options(options or {}, rules, "kb.import.tritonbench")
-  if type(dir) ~= "string" or core.system.exists(dir) ~= "dir" then
-    schema.raise_at_call("kb.import.tritonbench", "there is no folder %s", schema.show(dir))
-  end
-  dir = core.system.realpath(dir) or dir
+  local opt = schema.options(options or {}, rules, who)
+  dir = folder.checkout(who, dir)
   local folders = folder.all(dir)
   local kernels = opt.kernels or kernels_folder(folders)
   if not kernels then
-    schema.raise_at_call("kb.import.tritonbench", "%s holds no operators: Python files with a line "
+    schema.raise_at_call(who, "%s holds no operators: Python files with a line "
       .. "of %d '#' between kernels and test", dir, WIDTH)
   end
   local perf = opt.perf or perf_folder(folders)
   local instruction = find_instructions(kernels, opt.instructions)
-  local wanted, tasks = {}, { skipped = {}, kernels = kernels, perf = perf }
-  for _, name in ipairs(opt.only or {}) do wanted[name] = true end
-  for _, file in ipairs(python_files(kernels)) do
-    local name = path.base(file):gsub("%.py$", "")
-    if name ~= "__init__" and (not opt.only or wanted[name]) then
-      wanted[name] = nil
-      local t, why = one(file, name, instruction, perf, opt)
-      if t then tasks[#tasks + 1] = t
-      else tasks.skipped[#tasks.skipped + 1] = { name = name, why = why } end
-    end
-  end
-  for _, name in ipairs(opt.only or {}) do
-    if wanted[name] then
-      schema.raise_at_call("kb.import.tritonbench", "%s has no operator %s", kernels, name)
-    end
-  end
+  local tasks = folder.tasks(who, "operator", python_files(kernels), opt.only, function(file, name)
+    return one(file, name, instruction, perf, opt)
+  end)
+  tasks.kernels, tasks.perf = kernels, perf
   return tasks
 end
 
