@@ -18,12 +18,14 @@ this version and not in the next.
 - `kernelband doc api` prints the Lua interface, `kernelband doc changes` this text.
 - `kernelband run` ends with a table of the shapes and what to do with the winner. Progress is one
   line on a terminal.
-- Policies get `ctx.pool`, the verified kernels, fastest first, and `ctx.pending`, the pulls under
-  way. Their hooks `admit` and `learn` are optional.
+- Policies get `ctx.pool`, the verified kernels, fastest first, `ctx.pending`, the pulls under way,
+  `ctx.open_strategies`, `ctx.fastest` and `ctx.draw`. Their hooks `admit` and `learn` are optional.
 
 ## Changed
 - `kernelband verify`, `eval` and every other verb name the argument that is missing.
 - `kernelband list --json` prints its keys in order.
+- Options of `core.gp`: `scale` is `signal`, `kin` is `correlation`; `keep` does nothing. Methods
+  `excess` and `excesses` are `improvement` and `improvements`.
 
 ## Policy parameters without effect
 A script may still set them; a message says what replaced each.

@@ -222,6 +222,9 @@
 ---@field pool kernelband.kernel[] the verified kernels, fastest first
 ---@field pending fun(kernel?: kernelband.kernel, strategy?: integer): integer pulls under way of a kernel, of a strategy, of the pair
 ---@field open fun(kernel: kernelband.kernel, strategy: integer): boolean whether there is anything new to try
+---@field open_strategies fun(kernel: kernelband.kernel): integer[] the strategies that are open for a kernel
+---@field fastest fun(strategy: integer): kernelband.kernel? the fastest kernel for which a strategy is open
+---@field draw fun(weights: number[]): integer a position, drawn in proportion to the weights
 ---@field log fun(...) writes a line to the journal
 ---@field rng kernelband.rng randomness that replays
 ---@field core kernelband.core arithmetic
@@ -687,6 +690,18 @@ function gp:means(places) end
 ---@param places integer[]
 ---@return number[]
 function gp:improvements(best, places) end
+
+---The old name of gp:improvement, in this version only.
+---@param place integer
+---@param best number
+---@return number
+function gp:excess(place, best) end
+
+---The old name of gp:improvements, in this version only.
+---@param best number
+---@param places integer[]
+---@return number[]
+function gp:excesses(best, places) end
 
 ---Forgets all points learnt but the first n.
 ---@param n integer
