@@ -19,7 +19,7 @@ this version and not in the next.
 - `kernelband run` ends with a table of the shapes and what to do with the winner. Progress is one
   line on a terminal.
 - Policies get `ctx.pool`, the verified kernels, fastest first, `ctx.pending`, the pulls under way,
-  `ctx.open_strategies`, `ctx.fastest` and `ctx.draw`. Their hooks `admit` and `learn` are optional.
+  `ctx.open_strategies`, `ctx.fastest` and `ctx.draw`. Hooks `admit` and `learn` are optional.
 
 ## Changed
 - `kernelband verify`, `eval` and every other verb name the argument that is missing.
