@@ -18,7 +18,7 @@
 
 KB_CLASS(ucb, kb_ucb_free);
 
-enum { MAX_CANDIDATES = 1 << 20 };
+enum { FEW = 64, MAX_CANDIDATES = 1 << 20 };
 
 static kb_ucb *self(lua_State *L)
 {
@@ -77,7 +77,9 @@ static int ucb_select(lua_State *L)
     if (!lua_isnil(L, 3) && (size_t)luaL_len(L, 3) != n)
         luaL_argerror(L, 3, "expected a bias for each candidate");
 
-    struct kb_ucb_cand *cand = lua_newuserdatauv(L, n * sizeof *cand, 0);
+    struct kb_ucb_cand few[FEW], *cand = few;
+    if (n > FEW)
+        cand = lua_newuserdatauv(L, n * sizeof *cand, 0);
     for (size_t i = 0; i < n; i++) {                    /* [u a b w tmp] */
         lua_Integer at = (lua_Integer)i + 1;
         double listed = number_at(L, 2, at, 1, arms, "an arm");
