@@ -61,31 +61,37 @@ static double square_apart(const kb_cluster *c, const double *x,
 }
 
 /* The live cluster whose centre is nearest to x, and its distance, squared. */
-static size_t nearest_live(const kb_cluster *c, const double *x, double *least)
+static size_t nearest_live(const kb_cluster *c, const double *x, double *apart)
 {
     size_t best = 0;
-    *least = INFINITY;
+    double least = INFINITY;
     for (size_t id = 0; id < c->live; id++) {
         double square = square_apart(c, x, c->centre + id * c->dim);
-        if (square < *least) {
-            *least = square;
+        if (square < least) {
+            least = square;
             best = id;
         }
     }
+    *apart = least;
     return best;
 }
 
 /* Makes x a member of cluster id, opening it when x is its first. */
-static void join(kb_cluster *c, size_t id, const double *x)
+static void add(kb_cluster *c, size_t id, const double *x)
 {
     size_t row = id * c->dim;
     if (c->count[id] == 0)
         memcpy(c->first + row, x, c->dim * sizeof *x);
     c->count[id]++;
-    for (size_t d = 0; d < c->dim; d++) {
+    for (size_t d = 0; d < c->dim; d++)
         c->sum[row + d] += x[d];
+}
+
+static void recentre(kb_cluster *c, size_t id)
+{
+    size_t row = id * c->dim;
+    for (size_t d = 0; d < c->dim; d++)
         c->centre[row + d] = c->sum[row + d] / (double)c->count[id];
-    }
 }
 
 /* Welford's update: no cancellation, and exactly 0 for a constant. */
@@ -114,7 +120,8 @@ kb_status kb_cluster_assign(kb_cluster *c, const double *x, size_t *id)
             ++*id;
     if (*id == c->live)
         c->live++;
-    join(c, *id, x);
+    add(c, *id, x);
+    recentre(c, *id);
     observe(c, x);
     return KB_OK;
 }
@@ -228,7 +235,9 @@ static void gather(struct fit *f)
     memset(c->count, 0, sizeof c->count);
     memset(c->sum, 0, c->k * c->dim * sizeof *c->sum);
     for (size_t i = 0; i < f->n; i++)
-        join(c, f->id[i], point(f, i));
+        add(c, f->id[i], point(f, i));
+    for (size_t id = 0; id < c->live; id++)
+        recentre(c, id);
 }
 
 static void lloyd(struct fit *f)
