@@ -1,5 +1,5 @@
--- The parts of the Triton worker that compare, lay out memory, draw inputs and time: on
--- tensors of a CPU, where python3 (or KERNELBAND_PYTHON) has torch and triton. Whole files:
+-- The parts of the Triton worker that compare, lay out memory, draw inputs and time: on tensors of
+-- a CPU, where python3 (or KERNELBAND_PYTHON) has torch and triton. Whole files are judged in
 -- spec_triton_files.lua.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
@@ -68,14 +68,13 @@ class performance_metrics(Performance_Metrics):
         return op(x)
 import torch
 """
-what = dict(source=SOURCE, tests=TESTS, perf=PERF, kind="tritonbench", name="mine", seed=1,
-            needs={})
+what = dict(source=SOURCE, tests=TESTS, perf=PERF, kind="tritonbench", name="mine", seed=1)
 machine = {"capability": [9, 0], "smem_per_sm": 233472, "sm_count": 132, "memory_bytes": 1 << 37,
            "name": "x"}
 child = types.SimpleNamespace(scratch=tempfile.mkdtemp())
 def compiled():
     return len(glob.glob(child.scratch + "/cache/*/*.cubin"))
-scout = worker.Child.scout(machine, child, False)
+scout = worker.Child.scout(machine, child)
 noted = scout.ask("ahead", 60, processes=2, **what)
 scout.ask("await", 60, n=noted["all"])
 print(noted["tests"], noted["all"], compiled())
@@ -118,12 +117,12 @@ def op(x):
 def what(above="", added="1"):
     return dict(source="import torch, triton, triton.language as tl\n" + above + KERNEL % added,
                 tests="def test_op():\n    return op(torch.ones(9, device='cuda'))\n"
-                "result = test_op()\n", perf="", kind="tritonbench", name="mine", seed=1, needs={})
+                "result = test_op()\n", perf="", kind="tritonbench", name="mine", seed=1)
 machine = {"capability": [9, 0], "smem_per_sm": 233472, "sm_count": 132, "memory_bytes": 1 << 37,
            "name": "x"}
 child = types.SimpleNamespace(scratch=tempfile.mkdtemp(), pid=None)
 def scout_of(*given):
-    scout = worker.Child.scout(machine, child, False)
+    scout = worker.Child.scout(machine, child)
     return scout, scout.ask("ahead", 60, processes=2, **what(*given))
 def living():
     found = 0
@@ -144,9 +143,8 @@ s = worker.Session.__new__(worker.Session)
 s.scout, _ = scout_of("""
 import os, time
 if os.fork() == 0:
-    os.setsid()
     if os.fork() == 0:
-        os.setsid()
+        pass
     time.sleep(60)
     os._exit(0)
 """)
@@ -198,7 +196,7 @@ def compiles(i):
     while i == 0 and len(os.listdir(made)) < 5 or i == 6 and not os.path.exists(made + "/go"):
         time.sleep(0.01)                    # the first after the next five, the last when told
     open("%s/%d" % (made, i), "w").close()
-s.jobs, s.compiled = {i: lambda i=i: compiles(i) for i in range(7)}, set()
+s.jobs, s.done = {i: lambda i=i: compiles(i) for i in range(7)}, set()
 s.start(2)
 for n in 2, 6:
     print(s.do_await(n), sorted(os.listdir(made)))
@@ -297,6 +295,7 @@ down, up = os.pipe(), os.pipe()
 child.pid, child.to, child.reply = os.fork(), down[1], up[0]
 if child.pid == 0:
     time.sleep(60)
+os.setpgid(child.pid, child.pid)
 worker.Child.deadline = None
 child.hurry(0.2, 20.4)
 try:
@@ -389,7 +388,7 @@ t.test("where the reference disagrees with itself no one is judged, and nowhere 
   t.equal(run [[
 import os, tempfile, torch
 r = worker.Runner.__new__(worker.Runner)
-r.torch, r.device, r.needs = torch, "cpu", dict(half=False, dot=False, bfloat=False, rounds=False)
+r.torch, r.device, r.types, r.compiled = torch, "cpu", {"float32"}, lambda: ()
 file = tempfile.mkstemp()[1]
 def leaf(x, path="[0]"):
     with open(file, "wb") as f:
@@ -469,11 +468,11 @@ print(work[2][0][0, 0].item(), whole[0, 0].item(), len(r.slack), r.beyond())
 torch.empty(0).set_(work[0].untyped_storage(), worker.FRONT // 4 + 12, (1,)).fill_(1)
 print(r.beyond())
 torch._foreach_zero_(r.slack)
-print(r.beyond(), r.slack[1].numel())
-r.reach, r.slack, r.area = 3 << 20, [], {}
+print(r.beyond(), r.slack[1].numel() >= 4 << 20)
+r.reach, r.slack, r.area = 30 << 20, [], {}
 r.apart(drawn, {})
-print(r.slack[1].numel())
-]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse 262144\n3145728\n")
+print(r.slack[1].numel() >= 30 << 20)
+]], "True (1, 4) True [3, None]\n50.0 0.0 4 False\nTrue\nFalse True\nTrue\n")
 end)
 
 t.test("in each place inputs are as drawn, rows rolled, whatever the call before left", function()
@@ -542,210 +541,6 @@ print(wiped((torch.ones(3), row.as_strided((1, 50000), (0, 1)))),
 ]], "(16, 0) (16, 0) (16, 0) (16, 0)\n")
 end)
 
-t.test("time saved by events alone is told from a noisy clock", function()
-  t.equal(run [[
-s = worker.Session.__new__(worker.Session)
-s.device = "cuda:0"
-def check(a, b, wall_a, wall_b):
-    n = 12
-    wiggle = [1 + (i * 7 % 5 - 2) * 1e-3 for i in range(n)]
-    def row(x):
-        return [x * w for w in wiggle]
-    try:
-        s.cross_check({"label": "x"}, {"A": row(a), "B": row(b)},
-                      {"A": row(wall_a), "B": row(wall_b)})
-        return "fine"
-    except worker.Lost as e:
-        return e.args[0]
-print(check(10e6, 9.967e6, 11e6, 11.077e6))     # 33 us of 10 ms: noise of that clock
-print(check(500e3, 50e3, 900e3, 900e3))         # nine tenths of the work elsewhere
-print(check(500e3, 50e3, 900e3, 450e3))         # truly faster
-]], "fine\ncheated\nfine\n")
-end)
-
--- A shape timed with a pair of processes whose clocks disagree; second(...) says what a second one
--- is like: us of the reference's calls by its events and by the parent's clock, and the child's.
-local suspected = [[
-import tempfile
-alive, made = set(), []
-class Child:
-    deadline, living, pid, scratch, call_s = None, set(), None, "/reference", 60
-    fails = lambda op: None
-    def __init__(self, device, trusted, template=None):
-        self.us, self.source = second[0 if trusted else 1], None
-        made.append(self), alive.add(self)
-        self.trusted, self.template = trusted, template
-    def ask(self, op, seconds=None, **request):
-        if self.trusted is False:
-            Child.fails(op)
-        if op == "load":
-            self.source = request["source"]
-        return {"place": "cuda", "labels": ["x"]}
-    def close(self):
-        alive.discard(self)
-worker.Child = Child
-def old(us, wall):
-    child = Child.__new__(Child)
-    child.us, child.trusted = (us, wall), None
-    return child
-def session():
-    s = worker.Session.__new__(worker.Session)
-    s.device, s.task, s.source, s.needs = "cuda:0", {"source": "untouched", "kind": "",
-                                                     "module": ""}, "candidate", {}
-    s.screen, s.spare, s.distinct, s.lock = worker.Screen(None), None, False, \
-        open(tempfile.mkstemp()[1], "a")
-    s.reference, s.drawn, s.shape, s.left_s = old(100, 200), {"seed": 1}, {"i": 0}, 0.5
-    s.poisons, s.checked, Child.deadline = worker.POISONS, [], worker.time.monotonic() + 50
-    def first_calls(child, shape):
-        s.shape = {"i": shape["i"], "seed": shape["seed"]}
-    def sample(who, seed, cycles):
-        wiggle = 1 + worker.secret() % 5 * 1e-5
-        return who.us[0] * 1e3 * wiggle, who.us[1] * 1e3 * wiggle, 1e3, True
-    s.first_calls, s.sample = first_calls, sample
-    s.verify_shape = lambda child, *a: s.checked.append(child)
-    s.record, s.check_records = lambda *a: {"why": "not here"}, lambda *a: None
-    s.scout, s.ahead = None, lambda child, source: lambda what: s.checked.append((what, source))
-    return s
-def judged(s, **of_shape):
-    """What becomes of it; all that was there before must be there again."""
-    made.clear(), s.checked.clear()
-    s.waited = 0.0
-    out, shape = {"shapes": []}, dict({"i": 0, "k": 0, "label": "x", "host": 1e3, "first": 6e4,
-        "baseline_first": 1e5, "left": 1, "seed": 5, "baseline": False}, **of_shape)
-    before, given = (s.reference, s.drawn, s.shape, worker.Child.deadline), dict(shape)
-    try:
-        s.time_shape(old(60, 204), shape, out, {})
-        found = "%.2f" % out["shapes"][0]["speedup"], out["shapes"][0]["blocks"] >= 16
-    except worker.Lost as e:
-        found = e.args
-    assert before[:3] == (s.reference, s.drawn, s.shape) and not alive
-    assert abs(worker.Child.deadline - before[3] - s.waited) < 1e-6
-    assert shape == given and 0 < s.left_s <= 0.5
-    return found
-]]
-
-t.test("clocks that disagree in one pair of processes and in no second one are no verdict",
-       function()
-  t.equal(run(suspected .. [[
-second = (100, 200), (98, 198)
-s = session()
-print(judged(s))
-print([(c.trusted, c.source, c.template) for c in made])
-print(("all", "candidate") in s.checked)        # compiled ahead
-print(len(s.checked) >= 3, set(s.checked[-2:]) == {made[1]})    # what it gives is compared, too
-second = (100, 200), (50, 150)                  # truly faster
-print(judged(s, left=1000))                     # in so many calls, however little time it has
-s.first_calls = lambda child, shape: shape.update(first=6e8)
-print(judged(s))
-]]), "('1.02', True)\n[(True, 'untouched', '/reference'), (False, 'candidate', '/reference')]\n"
-    .. "True\nTrue True\n('2.00', True)\n('2.00', True)\n")
-end)
-
-t.test("the calls of a second pair are compared after all that count, whatever the first one saw",
-       function()
-  t.equal(run(suspected .. [[
-second = (100, 200), (98, 198)
-s = session()
-seen, sampled = [], s.sample
-def sample(who, *a):
-    seen.append((who, "call"))
-    return sampled(who, *a)
-s.sample, s.verify_shape = sample, lambda child, *a: seen.append((child, "compared"))
-for last in False, True:            # the first pair's process knows which it was, and may tell
-    seen.clear()
-    judged(s, last=last)
-    second_child = made[1]
-    print(next(what for who, what in reversed(seen) if who is second_child))
-]]), "compared\ncompared\n")
-end)
-
-t.test("clocks that disagree in a second and a third pair of processes, not in a fourth, are none",
-       function()
-  t.equal(run(suspected .. [[
-guilty, honest = ((100, 200), (10, 180)), ((100, 200), (98, 198))
-class Each(Child):                              # a pair is the untouched file, then the candidate
-    def __init__(self, *a):
-        global second
-        second = pairs[len(made) // 2]
-        super().__init__(*a)
-worker.Child, seeds = Each, set()
-s = session()
-first_calls = s.first_calls
-def noted(child, shape):
-    seeds.add(shape["seed"])
-    first_calls(child, shape)
-s.first_calls = noted
-for pairs in [guilty, honest], [guilty, guilty, honest], [guilty] * 3 + [honest]:
-    print(judged(s)[0], len(made) // 2)
-print(len(seeds))                               # each is asked for inputs of its own
-]]), "1.02 2\n1.02 3\ncheated 3\n8\n")
-end)
-
-t.test("clocks that disagree in all pairs of processes are a verdict", function()
-  t.equal(run(suspected .. [[
-second = (100, 200), (10, 180)
-print(judged(session()))
-second = (100, 200), (90, 190)
-s = session()
-s.end_moved = lambda: True
-print(judged(s))
-]]), "('cheated', \"x: its own events save 90 us a call, the parent's clock says 20 us: work is "
-    .. "done outside what is timed, and so say all of 4 pairs of processes\")\n"
-    .. "('cheated', 'it gave a process that is not its own another priority or other "
-    .. "processors')\n")
-end)
-
-t.test("where the second pair of processes fails, what the first one showed stands", function()
-  t.equal(run(suspected .. [[
-second = (100, 200), (100, 200)
-def lost(verdict):
-    raise worker.Lost(verdict, "its own doing")
-def nonsense(*a):
-    raise KeyError("ns")
-for verdict, at in ("crashed", "load"), ("launch_failed", "inputs"):
-    Child.fails = lambda op: op == at and lost(verdict)
-    print(*judged(session()), len(made))
-Child.fails = lambda op: None
-s = session()
-s.verify_shape = lambda child, *a: child in made and lost("wrong")
-print(judged(s)[0])
-s.verify_shape = lambda child, *a: child in made and nonsense()
-print(judged(s)[0])
-class Last(Child):                              # no process is to be had
-    def __init__(self, device, trusted, template=None):
-        if not trusted:
-            raise BlockingIOError(11, "no more processes")
-        super().__init__(device, trusted, template)
-worker.Child = Last
-print(judged(session())[0])
-]]), ("cheated x: its own events save 40 us a call, the parent's clock says -4 us: work is done "
-    .. "outside what is timed 2\n"):rep(2) .. "cheated\ncheated\ncheated\n")
-end)
-
-t.test("a second pair of processes that lacks time or memory proves nothing", function()
-  t.equal(run(suspected .. [[
-second = (100, 200), (100, 200)
-for lost in ("timeout", "it took too long"), ("launch_failed", "more memory than is free"):
-    def fails(op):
-        if op == "prepare":
-            raise worker.Lost(*lost)
-    Child.fails = fails
-    print(*judged(session()))
-]]), "timeout it took too long\nlaunch_failed more memory than is free\n")
-end)
-
-t.test("what was recorded of a first pair counts, whatever its clocks say", function()
-  t.equal(run(suspected .. [[
-second = (100, 200), (98, 198)
-s = session()
-def records(child, *a):
-    if child not in made:
-        raise worker.Lost("cheated", "a recorded call ran nothing")
-s.check_records = records
-print(*judged(s))
-]]), "cheated a recorded call ran nothing\n")
-end)
-
 t.test("a recorded call that others on the GPU stretch is held against no one", function()
   t.equal(run [[
 def judge(mine, others):
@@ -784,14 +579,13 @@ def sample(who, seed, cycles):
     ahead = late[0] <= 0 or who == "A"
     late[0] -= who != "A"
     return (10e3 if ahead else 90e3) * (1 + len(spins) % 3 * 1e-3), 1e6, 60e3, ahead
-s.sample, s.verify_shape = sample, lambda *a: None
+s.sample, s.verify_shape = sample, lambda *a, **k: None
 s.record = lambda *a: {"why": "not here"}
 s.check_records = lambda *a: None
 def shape():
-    s.left_s, out = 1.0, {"shapes": []}
-    s.time_shape("B", {"i": 0, "k": 0, "label": "x", "host": 60e3, "first": 1e4,
-                       "baseline_first": 1e4, "left": 1, "seed": 5, "baseline": False}, out, {})
-    return out["shapes"][0]
+    s.left_s = 1.0
+    return s.timed("B", {"i": 0, "k": 0, "label": "x", "host": 60e3, "first": 1e4,
+                         "baseline_first": 1e4, "left": 1, "seed": 5, "baseline": False}, {})
 row = shape()
 most = max(row["samples"]["candidate"])
 print(row["blocks"], row["host_bound"], "%.2f" % row["speedup"], most < 11e3)
@@ -817,14 +611,8 @@ s.sample = cold
 spins.clear()
 row = shape()
 print(row["host_bound"], row["blocks"] > 24, len(warm), max(spins) == min(spins))
-warm.clear()                # so short that streams differ: on every one of them, several times
-def short(*a):
-    ns, *rest = cold(*a)
-    return ns / 4, *rest
-s.sample = short
-print(shape()["blocks"], len(warm) / 2)
 ]], "8 False 1.00 True\n440000 True 60000.0\nTrue True 0 [True, False]\nFalse True True\n"
-    .. "False True 16 True\n128 32.0\n")
+    .. "False True 16 True\n")
 end)
 
 t.test("a candidate is timed for as long as its share of the time allows, by eight pairs at least",
@@ -842,7 +630,7 @@ def sample(who, seed, cycles):
     now[0] += 2e-3              # what is around a call takes far longer than the call
     return 1e4 * (1 + calls[0] % 7 * 1e-1), 1e6, 1e3, ahead[0]
 s.sample, ahead, slow = sample, [True], [0.0]
-def verify_shape(child, shape, *a):
+def verify_shape(child, shape, *a, **k):
     now[0] += slow[0] if shape["k"] < 2 else 0.0
 s.verify_shape = s.learn_shape = verify_shape
 def pairs(baseline=False, **options):
@@ -855,7 +643,7 @@ for k in ({}, {"baseline": True}, {"confirm": True}):
     print(min(n) >= 8, max(n) < 12, sum(n) > 300)
 slow[0] = 2.0                   # its first shapes take all there is
 print(set(pairs()[2:]))
-def waits(child, shape, *a):    # for memory that others have
+def waits(child, shape, *a, **k):    # for memory that others have
     now[0] += 30.0 if shape["k"] == 2 else 0.0
     s.waited += 30.0 if shape["k"] == 2 else 0.0
 s.verify_shape = s.learn_shape = waits
@@ -871,7 +659,7 @@ t.test("a candidate clearly slower than the best is timed no longer, a slow firs
 s = worker.Session.__new__(worker.Session)
 s.device, s.reference, s.record = "cpu", "A", lambda *a: {"why": "not here"}
 seen = []
-s.verify_shape = lambda *a: seen.append(1)
+s.verify_shape = lambda *a, **k: seen.append(1)
 calls, ns = [0], {}
 def sample(who, seed, cycles):
     calls[0] += 1
@@ -904,7 +692,7 @@ def sample(who, seed, cycles):
         calls.append(worker.place_of(seed))
     return 1e4 * (1 + len(calls) % 7), 1e6, 1e3, True
 s.sample, s.reference, s.record = sample, "A", lambda *a: {"why": "not here"}
-s.verify_shape = lambda child, shape, seed, runs: checked.append(
+s.verify_shape = lambda child, shape, seed, runs, part: checked.append(
     (len(calls), worker.place_of(seed) == 3))
 def looks(last):
     s.left_s = 1.0
@@ -947,17 +735,17 @@ def ask(op, **request):
     return {"leaves": [{"path": "[0]", "dtype": "torch.uint8"}]}
 child = types.SimpleNamespace(ask=ask, begin=begin, scratch=scratch)
 s.reference = child
-s.verify_shape(child, {"i": 0}, 7, 1)
+s.verify_shape(child, {"i": 0, "baseline": False}, 7, 1)
 print(read, order)                      # the reference's first runs are made meanwhile
 os.unlink(scratch + "/out.bin")
 for made in (lambda name: None, os.mkdir, os.mkfifo):
     try:
         made(scratch + "/out.bin")
-        s.verify_shape(child, {"i": 0}, 7, 1)
+        s.verify_shape(child, {"i": 0, "baseline": False}, 7, 1)
     except worker.Lost as e:
         print(e.args)
 r.put(torch.tensor([3], dtype=torch.uint8), 5)
-s.verify_shape(child, {"i": 0}, 7, 1)
+s.verify_shape(child, {"i": 0, "baseline": False}, 7, 1)
 print(read[1:], os.listdir(s.shown))    # what was compared is gone, and what was none
 ]], [[
 [b'\x01\x02'] [('expect', 0), ('show', 0), ('settle', 1), ('verify_shape', 1)]
@@ -973,7 +761,7 @@ t.test("a candidate has 30 s for a command, more where the untouched file needs 
   t.equal(run [[
 import types
 s = worker.Session.__new__(worker.Session)
-s.ahead = lambda *a: None
+s.ahead, s.dying = lambda *a: None, []
 def load(child, source):
     raise worker.Lost("build_failed", "here it ends")
 s.load = load
@@ -986,45 +774,6 @@ def seconds(call_s, baseline=False, haste_s=worker.HASTE_S):
         return child.call_s
 print(seconds(60), seconds(60, haste_s=25), seconds(6), seconds(240, True), seconds(60, haste_s=99))
 ]], "30 45 6 240 60\n")
-end)
-
-t.test("a candidate's end is not waited for, and what it left ends with it", function()
-  t.equal(run(scouting .. [[
-s = worker.Session.__new__(worker.Session)
-def leaves_another():
-    child = worker.Child.__new__(worker.Child)
-    child.scratch = tempfile.mkdtemp()
-    def make():
-        if os.fork() == 0:
-            os.setsid()
-            time.sleep(60)
-            os._exit(0)
-        open(child.scratch + "/forked", "w").close()
-        time.sleep(60)
-    child.start(make, child.scratch + "/cache")
-    while not os.path.exists(child.scratch + "/forked"):
-        time.sleep(0.001)
-    return child
-def ours():
-    with open("/proc/self/task/%d/children" % os.getpid()) as f:
-        return len(f.read().split())
-for wait in (True, False):
-    child = leaves_another()
-    s.let_die(child)
-    worker.sweep()      # as the end of a scout does
-    print(child.pid, ours() >= 1, os.path.exists(child.scratch))
-    while s.dying:
-        s.bury(wait)
-        time.sleep(0.001)
-    print(ours(), os.path.exists(child.scratch))
-s.bury()                # of no one: nothing
-gone = leaves_another()
-gone.kill()             # it ended long before
-s.let_die(gone)
-print(s.dying, os.path.exists(gone.scratch))
-worker.sweep()
-print(ours())
-]]), "None True True\n0 False\nNone True True\n0 False\nNone False\n0\n")
 end)
 
 t.test("what an evaluation was shown is gone when it ends, however it ends", function()
@@ -1106,7 +855,7 @@ s.reference = types.SimpleNamespace(begin=lambda op, **request: late)
 for shows in (lambda *a, **k: {}, lambda *a, **k: {}["nonsense"]):
     s.shown_by = shows
     try:
-        s.verify_shape(None, {"i": 0}, 7, 1)
+        s.verify_shape(None, {"i": 0, "baseline": False}, 7, 1)
     except (worker.Lost, KeyError) as e:
         print(e.args, len(ended))
 ]], [[
@@ -1120,10 +869,10 @@ t.test("what the reference ran ahead is compared with, once, and only with what 
   t.equal(run [[
 import tempfile, torch
 r, ran = worker.Runner.__new__(worker.Runner), []
-r.run_shape = lambda seed, show, poison: (ran.append((seed, show, poison)) or [len(ran)], False)
+r.run_shape = lambda seed, show, poison, part: (ran.append((seed, show, poison)) or [len(ran)], False)
 r.verify = lambda runs, leaves, file, run, *a: dict(of=[k[0] for k in runs], more=run(len(runs))[0])
 r.do_settle = lambda: None
-what = dict(seed=1, show=2, poisons=(11, 48), runs=2)
+what = dict(seed=1, show=2, poisons=(11, 48), runs=2, part=False)
 r.do_expect(**what)
 print(r.do_verify_shape(leaves=[], file="", **what), ran)
 print(r.do_verify_shape(leaves=[], file="", **what)["of"])
@@ -1173,46 +922,6 @@ s.reference, s.lanes, s.room, s.timed_tests = Process(), True, set(), False
 s.first_calls(Process(), {"i": 0, "seed": 1})
 print(most)
 ]], "{'shape': 2, 'prepare': 2, 'go': 1}\n")
-end)
-
-t.test("more pairs of processes end in time, leave nothing behind and are no verdict", function()
-  t.equal(run [[
-import os, tempfile, time
-alive, waits, made, fail = set(), [], [0], [None]
-class Child:
-    deadline, pid, scratch, call_s = None, 1, "/nowhere", 60
-    def __init__(self, device, trusted, template=None):
-        made[0] += 1
-        if fail[0] == "fork" and made[0] % 2 == 0:
-            raise BlockingIOError(11, "no more processes")
-        alive.add(self)
-    def ask(self, op, seconds=None, **request):
-        waits.append(Child.deadline - time.monotonic())
-        if fail[0] == "hang":
-            time.sleep(0.11)
-            raise worker.Lost("timeout", op)
-        return {"place": "cpu"}
-    def close(self):
-        alive.discard(self)
-worker.Child, worker.PAIRS_S = Child, 0.2
-s = worker.Session.__new__(worker.Session)
-s.device, s.task, s.spare, s.distinct, s.needs = "cpu", {"source": "", "kind": "", "module": ""}, \
-    None, False, {}
-held = s.reference = type("held", (), {"scratch": "/nowhere"})
-s.drawn = s.shape = None
-s.lock, s.waited = open(tempfile.mkstemp()[1], "a"), 5.0
-s.first_calls = lambda *a: None
-s.in_turns = lambda *a: {"times": {"A": [2.0] * 6, "B": [1.0] * 6}}
-for how, bound in (None, False), (None, True), ("fork", False), ("hang", False):
-    made[0], fail[0] = 0, how
-    out = {"shapes": [{"shape": {"i": 0}, "label": "x", "speedup": 0.5, "host_bound": bound}]}
-    s.more_pairs(out, 5)
-    print(how, made[0], out["pairs"][:5], "%.3f" % out["speedup"], s.reference is held,
-          len(alive), s.drawn, s.shape, Child.deadline, max(waits) <= 0.2, 5 <= s.waited < 6)
-]], "None 8 [0.5, 2.0, 2.0, 2.0, 2.0] 2.000 True 0 None None None True True\n"
-    .. "None 18 [0.5, 2.0, 2.0, 2.0, 2.0] 2.000 True 0 None None None True True\n"
-    .. "fork 8 [0.5] 0.500 True 0 None None None True True\n"
-    .. "hang 4 [0.5] 0.500 True 0 None None None True True\n")
 end)
 
 t.test("no name is given to two functions of a class or module", function()
@@ -1289,10 +998,10 @@ t.test("a default device is kept by what fills unwritten memory, and none of wha
   function()
   t.equal(run [[
 import tempfile, torch
-r = worker.Runner("cpu", tempfile.mkdtemp(), True)
+r = worker.Runner("cpu", tempfile.mkdtemp())
 torch.set_default_device("meta")
 print([f(3).device.type for f in (torch.empty, torch.zeros)], torch.empty.__name__)
-file = tempfile.mkstemp()[1]
+file = r.scratch + "/shown"
 with open(file, "wb") as f:
     f.write(b"abcd")
 print(r.read(file, 1, 2).tolist(), r.read(file, 3, 2))
@@ -1327,60 +1036,6 @@ r.places, r.result = r.places * 2, torch.zeros(1 << 20)
 r.turn(7 << 12)
 print(r.former)
 ]], "True 0\n[0, 1, 2, 3] [0, 1, 2, 3]\n0 [] None\n[]\n")
-end)
-
-t.test("a race is first drawn away, then allowed in every shape that shows the output", function()
-  t.equal(run [[
-s = worker.Session.__new__(worker.Session)
-s.task, s.distinct, s.allow, s.ignore = {"perf": "torch.randint"}, False, {}, {}
-s.at, s.left_out, s.count, s.tested = None, {}, 3, False
-s.timed_tests = False
-s.room, s.kept, s.poisons = set(), set(), worker.POISONS
-def learn(*args):
-    try:
-        s.learn(*args)
-        return "learned"
-    except worker.Redraw as e:
-        return "again" if s.goes_on(e) else "no"
-    except worker.Lost as e:
-        return e.args[1]
-print(learn("tests", "[0]", .001, True), learn("0", "[0]", 1e-4, False), s.distinct, s.allow)
-print(learn("0", "[0]", 1e-4, False), learn("2", "[0]", .008, False), s.allowed())
-print(learn("2", "[0]", .5, False), "|", learn("2", "[1][0]", .5, True), s.ignore)
-gone = worker.Lost("launch_failed", "an illegal memory access")
-def told(call):
-    return call(), s.poisons, sorted(s.room)
-for _ in range(4):      # when the file is first run: indices, then room, then both
-    print(told(s.milder))
-s.poisons, s.room = worker.POISONS, set()
-for _ in range(3):      # later, when they had run: by chance
-    print(told(lambda: s.goes_on(gone)))
-s.room, s.kept, s.ignore = set(), set(), {"tests": ["[0]"]}
-print(s.goes_on(worker.Lost("wrong", "x")), s.ignore, s.goes_on(worker.Lost("wrong", "x")))
-s.room, s.at = set(), {"i": 1, "label": "4x4"}
-print(s.goes_on(gone), s.room, s.left_out, s.goes_on(worker.Lost("cheated", "x")))
-print(s.goes_on(gone), s.room, s.left_out)
-s.at["i"] = 2
-print(s.goes_on(worker.Lost("wrong", "x")), s.goes_on(worker.Lost("wrong", "x")),
-      sorted(s.left_out))
-print(s.goes_on(gone))
-]], [[
-learned again True {'tests': {'[0]': 0.01}}
-learned learned {'[0]': 0.032}
-the untouched file differs from itself in 50 % of [0] | learned {'2': ['[1][0]']}
-(True, (101, 100), [])
-(True, (11, 48), ['tests'])
-(True, (101, 100), ['tests'])
-(False, (101, 100), ['tests'])
-(True, (11, 48), ['tests'])
-(True, (101, 100), ['tests'])
-(False, (101, 100), ['tests'])
-True {} False
-True {'1'} {} False
-True set() {'1': '4x4: the untouched file: an illegal memory access'}
-True True ['1', '2']
-False
-]])
 end)
 
 t.test("counters are for what may become the best", function()
@@ -1487,11 +1142,11 @@ end)
 t.test("what tests make has room of its own, views and what is given share as they did", function()
   t.equal(run [[
 import tempfile, torch
-r = worker.Runner("cpu", tempfile.mkdtemp(), True)
+r = worker.Runner("cpu", tempfile.mkdtemp())
 def shares(a, b):
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 def room(t):
-    return t.untyped_storage().nbytes() - t.numel() * t.element_size() > worker.AFAR_LEAST
+    return t.untyped_storage().nbytes() - t.numel() * t.element_size() > worker.AROUND_LEAST
 def look():
     x = torch.rand(3, 4, requires_grad=True)
     y = x.detach()
@@ -1511,9 +1166,9 @@ def look():
     Twice.apply(z).sum().backward()
     return [room(x), x.is_leaf and x.requires_grad, shares(x, y), room(z), shares(y, z),
             w.tolist(), room(w), room(made[0]), shares(y.to("cpu"), y), z.grad[0, 0].item()]
-print(r.with_room(look), r.room, r.slack)
+print(r.with_made(look, r.alone), r.slack)
 print(room(torch.zeros(3)), torch.cuda.empty_cache is r.empty_cache, torch.cuda.empty_cache())
-]], "[True, True, True, True, False, [13, 13, 13, 13, 13], True, True, True, 2.0] False []\n"
+]], "[True, True, True, True, False, [13, 13, 13, 13, 13], True, True, True, 2.0] []\n"
     .. "False False None\n")
 end)
 
@@ -1554,155 +1209,6 @@ def verify_shape(*_):
 s.verify_shape, s.learn = verify_shape, lambda *a: asked.append("learned")
 print(s.learn_shape(Child(), {"i": 0, "returns": True}, 7, 2), asked)
 ]], "{} ['learned', 'prepare', 'call']\n")
-end)
-
-t.test("checked runs wait for one that times, not for one another, and not for ever", function()
-  t.equal(run [[
-import fcntl, tempfile
-name = tempfile.mkstemp()[1]
-def session(**task):
-    s = worker.Session.__new__(worker.Session)
-    s.task, s.lock = task, worker.lock_file(name)
-    return s
-a, b = session(), session()
-worker.LOCK_S = 0.1
-worker.Child.deadline = 100.0
-def told(call):
-    try:
-        return call()
-    except worker.Lost as e:
-        return e.args[0]
-print(told(lambda: a.beside(lambda: b.beside(lambda: "both"))))
-print(told(lambda: a.beside(lambda: told(lambda: b.take(fcntl.LOCK_EX)))))
-a.take(fcntl.LOCK_EX)
-b.waited = 0
-print(told(lambda: b.beside(lambda: "ran")),
-      told(lambda: session(alone=True).beside(lambda: "ran")))
-a.lock.close()
-b.waited = 0
-print(told(lambda: b.beside(lambda: "ran")), 100 <= worker.Child.deadline < 101)
-worker.BESIDE_S = 0         # slow ones are not waited for a second time
-c = session()
-b.beside(lambda: None), c.take(fcntl.LOCK_EX)
-print(told(lambda: b.beside(lambda: "ran")))
-]], "both\ntimeout\ntimeout ran\nran True\nran\n")
-end)
-
-t.test("memory that other sessions have is waited for, with the GPU left to them", function()
-  t.equal(run [[
-import fcntl, os, tempfile
-name = tempfile.mkstemp()[1]
-now, free_at, theirs = [0.0], [0.0], []
-class Clock:
-    monotonic = staticmethod(lambda: now[0])
-    @staticmethod
-    def sleep(seconds):
-        now[0] += seconds
-        if seconds > 1:
-            try:
-                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                theirs.append(now[0])
-                fcntl.flock(other, fcntl.LOCK_UN)
-            except BlockingIOError:
-                pass
-worker.time, other = Clock, worker.lock_file(name)
-def session(**task):
-    s = worker.Session.__new__(worker.Session)
-    s.task, s.lock, s.here = task, worker.lock_file(name), worker.lock_file(name + ".here")
-    return s, s.others()
-def call():
-    if now[0] < free_at[0]:
-        raise worker.Lost("launch_failed", "the reference: needs more memory than is free")
-    return "ran"
-def asked(s, seconds, how=None, **alone):
-    """What became of a call that lacks memory for so long, when, and when others had the GPU."""
-    now[0], free_at[0], s.waited, worker.Child.deadline = 0.0, seconds, 0.0, 100.0
-    theirs.clear()
-    if how:
-        s.take(how)
-    try:
-        r = s.patient(lambda: s.beside(call) if how is None else call(), **alone)
-    except worker.Lost as e:
-        r = e.args[0]
-    held = s.held
-    s.give()
-    print(r, now[0], len(theirs), held == how, worker.Child.deadline)
-a, alone = session()
-asked(a, 5), asked(a, 30), asked(a, 5, alone_s=0)
-b, beside = session()
-print(alone, beside, a.others())
-asked(a, 30), asked(a, 30, fcntl.LOCK_EX), asked(a, 1000)
-a.task = {"alone": True}
-asked(a, 5, fcntl.LOCK_EX)
-a.task = {}
-b.here.close()
-asked(a, 30)
-a.here.close()
-outsider = worker.lock_file(name + ".here")
-fcntl.flock(outsider, fcntl.LOCK_EX)
-c, beside = session()
-print(beside)
-free_at[0], c.waited = 1000.0, 121.0            # it has waited long enough
-for verdict in "launch_failed", "crashed", "wrong":     # only the first may be for want of memory
-    def fails():
-        raise worker.Lost(verdict, "it says it needs more memory than is free")
-    try:
-        now[0] = 0.0
-        c.patient(fails)
-    except worker.Lost as e:
-        print(e.args[0], round(now[0]))
-    c.waited = 0.0
-class Child:
-    def __init__(self, name):
-        self.name = name
-    def begin(self, op):
-        told.append((self.name, op))
-        return lambda: told.append((self.name, "done"))
-    def ask(self, op):
-        self.begin(op)()
-told, c.reference = [], Child("reference")
-free_at[0] = now[0] + 5
-print(c.patient(call, idle=Child("child")), told == 2 * [
-    ("child", "idle"), ("reference", "idle"), ("reference", "done"), ("child", "done")])
-]], [[
-ran 5.0 2 True 100.0
-launch_failed 10.0 4 True 100.0
-launch_failed 0.0 0 True 100.0
-False True True
-ran 30.0 12 True 130.0
-ran 30.0 12 True 130.0
-launch_failed 40.0 16 True 140.0
-ran 5.0 0 True 100.0
-launch_failed 10.0 4 True 100.0
-True
-launch_failed 0
-crashed 0
-wrong 0
-ran True
-]])
-end)
-
-t.test("what tests took of memory is given back before others' timing is waited for", function()
-  t.equal(run [[
-class Child:
-    def hurry(self, seconds):
-        pass
-def told(others):
-    """What is done between a candidate's tests and its timed shapes."""
-    out, s = [], worker.Session.__new__(worker.Session)
-    s.ahead, s.others = lambda *a: lambda what: None, lambda: others
-    for name in "bury", "load", "check_tests", "no_scout":
-        setattr(s, name, lambda *a: None)
-    s.await_spare, s.idle = lambda: out.append("spare"), lambda who: out.append(type(who).__name__)
-    def take(how):
-        raise worker.Lost("timeout", "others have it")
-    s.take = take
-    try:
-        s.judge(Child(), "", {}, {"seconds": {}, "checks": {}}, False)
-    except worker.Lost as e:
-        return (*out, e.args[1])
-print(told(True), told(False))
-]], "('spare', 'Child', 'others have it') ('spare', 'others have it')\n")
 end)
 
 t.test("a process that lacked memory lives on, and gives back what it got", function()

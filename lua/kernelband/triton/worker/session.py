@@ -21,13 +21,14 @@ AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding o
 
 
 class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
+    noting, kernel_s, haste_s, judged = 0.0, KERNEL_S, HASTE_S, False
+
     def __init__(self, device, task):
         self.device, self.task = device, task
         self.spare = self.scout = self.baseline = self.drawn = self.shape = self.place = None
         self.left_out, self.ignore, self.allow, self.told, self.poisons = {}, {}, {}, {}, POISONS
-        self.distinct = self.timed_tests = self.tested = self.judged = False
+        self.distinct = self.timed_tests = self.tested = False
         self.recorded, self.unrecorded, self.lanes = {}, None, True
-        self.noting, self.kernel_s, self.haste_s = 0.0, KERNEL_S, HASTE_S
         self.dying = []                     # (pid, folder) of children that were killed
         if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
