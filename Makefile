@@ -97,7 +97,7 @@ $(B)/tests/%: $(B)/tests/c/%.o $(B)/libkernelband.a
 $(B)/libkb_inject.so: $(INJECT_C:%.c=$(B)/pic/%.o)
 	$(Q)$(CC) $(ALL_LD) -shared -o $@ $^ -ldl -lpthread
 
-$(JAIL): $(B)/pic/core/system/jail.o
+$(JAIL): $(addprefix $(B)/pic/core/,system/jail.o system/io.o clock.o kb.o)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-rpath,'$$ORIGIN' -o $@ $^ $(shell $(PKG) --libs libseccomp)
 
 # cupti_profiler_host.h includes <string>, which C does not have.
