@@ -1,6 +1,6 @@
--- What the Triton worker makes of whole files: that are not determined everywhere, that read
--- what no one wrote, that cannot do what they are timed by. On Triton's CPU interpreter, where
--- python3 (or KERNELBAND_PYTHON) has torch and triton.
+-- What the Triton worker makes of whole files: that are not determined everywhere, that read what
+-- no one wrote, that cannot do what they are timed by. On Triton's CPU interpreter, where python3
+-- (or KERNELBAND_PYTHON) has torch and triton.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"

@@ -869,7 +869,8 @@ t.test("what the reference ran ahead is compared with, once, and only with what 
   t.equal(run [[
 import tempfile, torch
 r, ran = worker.Runner.__new__(worker.Runner), []
-r.run_shape = lambda seed, show, poison, part: (ran.append((seed, show, poison)) or [len(ran)], False)
+r.run_shape = lambda seed, show, poison, part: (
+    ran.append((seed, show, poison)) or [len(ran)], False)
 r.verify = lambda runs, leaves, file, run, *a: dict(of=[k[0] for k in runs], more=run(len(runs))[0])
 r.do_settle = lambda: None
 what = dict(seed=1, show=2, poisons=(11, 48), runs=2, part=False)

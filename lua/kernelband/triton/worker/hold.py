@@ -70,8 +70,9 @@ class Hold:
             self.JITFunction = triton.runtime.JITFunction
 
     @contextlib.contextmanager
-    def counting(self):
-        """While calls are checked their launches are counted, and what they are given is noted."""
+    def counting(self, launches=True):
+        """While calls are checked what their kernels are given is noted, and those of tests, which
+        are on no stream of ours, are counted."""
         if self.cpu:
             yield
             return
@@ -82,11 +83,13 @@ class Hold:
             self.note_types((*args, *kwargs.values()))
             return run(fn, *args, **kwargs)
         function.run = noted
-        hook.add(self.enter)
+        if launches:
+            hook.add(self.enter)
         try:
             yield
         finally:
-            hook.remove(self.enter)
+            if launches:
+                hook.remove(self.enter)
             function.run = run
 
     def hold(self):

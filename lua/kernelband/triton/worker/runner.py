@@ -307,7 +307,7 @@ class Runner(Hold, Inputs, Reference):
         self.former = []
         self.poison = poison
         try:
-            with self.counting():
+            with self.counting(launches=False):
                 self.result, ns, host, _ = self.timed(self.call, 0, self.lane)
         finally:
             self.poison = None
