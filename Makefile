@@ -112,7 +112,7 @@ $(B)/core/cuda/kit.o: core/cuda/judge.h core/cuda/kit.cu
 
 $(B)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_C)) $(HEADERS) -fPIC -c -o $@ $<
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_C)) $(HEADERS) -fPIC -c -o $@ $<
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
