@@ -278,7 +278,8 @@ static bool deny_group(scmp_filter_ctx f)
 kb_status kb_jail_calls(enum kb_jail_calls which)
 {
     bool build = which == KB_JAIL_BUILD, group = which == KB_JAIL_GROUP;
-    scmp_filter_ctx f = seccomp_init(build || group ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
+    scmp_filter_ctx f = seccomp_init(build || group ? SCMP_ACT_ALLOW
+                                                    : SCMP_ACT_TRAP);
     if (!f)
         return KB_ENOMEM;
     int rc = 0;

@@ -715,7 +715,8 @@ END_TEST
 
 static int owns_a_folder(void)
 {
-    const char *const use[] = { outside, NULL }, *const own[] = { inside, NULL };
+    const char *const use[] = { outside, NULL };
+    const char *const own[] = { inside, NULL };
     char a[96], b[96];
     snprintf(a, sizeof a, "%s/a", inside);
     snprintf(b, sizeof b, "%s/a/b", inside);
