@@ -1,5 +1,6 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
-#   all check [T=NAME] golden [UPDATE=1] faults [F=NAME] graph count soak soak-aa check-gpu memcheck
+#   all check [T=NAME] check-triton [T=NAME] [PYTHON=python3] check-gpu golden [UPDATE=1]
+#   faults [F=NAME] graph count soak soak-aa memcheck
 #   lint fuzz bench bench-gpu demo bundle deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
@@ -54,7 +55,8 @@ JAIL    := $(B)/libkb_jail.so
 SRC     := $(filter-out core/main.c core/cuda/inject/inject.c $(ABSENT),$(wildcard core/*.c core/*/*.c core/*/*/*.c))
 OBJ     := $(SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/c/%.c,$(B)/tests/%,$(wildcard tests/c/check_*.c))
-SPECS   := $(sort $(wildcard tests/lua/spec_*.lua tests/triton/spec_*.lua))
+SPECS   := $(sort $(wildcard tests/lua/spec_*.lua))
+TRITON  := $(sort $(wildcard tests/triton/spec_*.lua tests/triton/test_*.py))
 BENCH   := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ    := $(patsubst %.c,build/fuzz/%,$(wildcard tests/fuzz/*.c))
 SERVER  := $(B)/tests/lib/server/server
@@ -132,9 +134,30 @@ check: $(CHECKS)
 	@$(if $(NAMES),,echo "make check: no test is named $(T)" >&2; exit 2)
 	@sh tests/lib/check.sh all $(B)/check $(NAMES)
 $(filter run-check_%,$(CHECKS)): run-%: $(B)/tests/%
-$(CHECKS): run-%: | all $(SERVER) $(STUB)
-	@mkdir -p $(B)/check
+.PHONY: fresh-check
+fresh-check:
+	@mkdir -p $(B)/check && rm -f $(B)/check/roofline.json
+$(CHECKS): run-%: | all $(SERVER) $(STUB) fresh-check
 	@sh tests/lib/check.sh one $(B)/check $* $(if $(filter check_%,$*),$(B)/tests/$*,$(KB) run $(filter %/$*.lua,$(SPECS)))
+
+# make check-triton [T=NAME] [PYTHON=..]: the tests that need Python with torch and triton, which run
+# on a CPU. Unless PYTHON names one that has them they are installed into build/venv.
+VENV     := $(CURDIR)/build/venv
+PYTHON   ?= $(VENV)/bin/python
+ON_TORCH := $(filter $(T),$(basename $(notdir $(TRITON))))
+check-triton: export AGAIN := make check-triton
+check-triton: $(addprefix triton-,$(ON_TORCH))
+	@$(if $(ON_TORCH),,echo "make check-triton: no test is named $(T)" >&2; exit 2)
+	@sh tests/lib/check.sh all $(B)/check $(ON_TORCH)
+.PHONY: check-triton $(addprefix triton-,$(ON_TORCH))
+$(addprefix triton-,$(ON_TORCH)): triton-%: | all fresh-check $(filter $(VENV)/%,$(PYTHON:%/bin/python=%/ready))
+	@KERNELBAND_PYTHON=$(PYTHON) KERNELBAND_BUILD=$(CURDIR)/$(B) sh tests/lib/check.sh one $(B)/check $* \
+	  $(if $(filter spec_%,$*),$(KB) run tests/triton/$*.lua,$(PYTHON) -B -m pytest -q -rs -p no:cacheprovider tests/triton/$*.py)
+$(VENV)/ready: tests/triton/requirements.txt
+	@command -v python3 >/dev/null || { echo "make check-triton needs python3 (packages python3 and python3-venv)" >&2; exit 2; }
+	@start=$$(date +%s); rm -rf $(VENV); python3 -m venv $(VENV) && \
+	  $(VENV)/bin/pip install -q --disable-pip-version-check -r $< && touch $@ && \
+	  echo "build/venv: $$(du -sh $(VENV) | cut -f1), installed in $$(($$(date +%s) - start)) s"
 
 # What uses what, from the code: text, and build/graph/*.svg with graphviz; lines by folder.
 graph: all
@@ -173,7 +196,8 @@ check-gpu: all $(B)/tests/check_cupti_gpu
 	@$(B)/tests/check_cupti_gpu
 	@$(KB) run tests/lua/gpu_suite.lua
 	@$(KB) run tests/lua/gpu_schedules.lua
-	@$(KB) run tests/lua/gpu_aa.lua
+	@KERNELBAND_PYTHON=$(PYTHON) $(KB) run tests/lua/gpu_triton.lua
+	@KERNELBAND_PYTHON=$(PYTHON) $(KB) run tests/lua/gpu_aa.lua
 bench-gpu:
 	$(Q)$(MAKE) --no-print-directory MODE=release all
 	@build/release/kernelband run tests/bench/gpu/bench_gpu.lua

@@ -10,7 +10,7 @@ one() {
   name=$1
   shift
   start=$(date +%s%N)
-  if KERNELBAND_REQUIRES="$folder/$name.requires" "$@" >"$folder/$name.log" 2>&1 </dev/null
+  if KERNELBAND_REQUIRES="$folder/$name.requires" KERNELBAND_ROOFLINE="$PWD/$folder/roofline.json" "$@" >"$folder/$name.log" 2>&1 </dev/null
   then word=ok; else word=failed; fi
   took=$((($(date +%s%N) - start) / 10000000))
   printf '%d.%02d %s %s\n' $((took / 100)) $((took % 100)) $word "$name" >"$folder/$name.row"
@@ -21,7 +21,7 @@ one() {
 $skips"
   [ $word = failed ] && text="$text
 $(sed 's/^/    /' "$folder/$name.log" | tail -n 100)
-    again: make check T=$name"
+    again: ${AGAIN:-make check} T=$name"
   echo "$text"
 }
 

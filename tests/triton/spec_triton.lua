@@ -1,8 +1,8 @@
--- Triton tasks: meta-parameters, the engine's half of the protocol with a stand-in for
--- the worker, and the worker itself on Triton's CPU interpreter where python3 (or
--- KERNELBAND_PYTHON) has torch and triton.
+-- Triton tasks: meta-parameters, the engine's half of the protocol with a stand-in for the worker,
+-- and the worker itself on Triton's CPU interpreter: make check-triton.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
+local changes = require "changes"
 local core = require "kernelband.core"
 local kb = require "kernelband"
 local python = require "kernelband.triton.python"
@@ -11,12 +11,7 @@ local worker = require "kernelband.worker"
 
 local second_ns = 10 ^ 9 // 1
 local dir = t.folder()
-local interpreter, wanted = python.name()
-
-local function skip(why)
-  io.stderr:write("skipped: ", why, "\n")
-  t.finish()
-end
+local interpreter = require "interpreter"
 
 local function import(options)
   local tasks = kb.import.tritonbench("tests/triton", options)
@@ -25,67 +20,21 @@ local function import(options)
   end
 end
 
-t.test("no interpreter: the task says what to do", function()
-  local task = import { python = "/nowhere/python3" }
-  local ok, why = pcall(task.worker_argv, "triton:0")
-  t.equal(ok, false)
-  t.contains(why, "KERNELBAND_PYTHON")
-  t.equal(task.schedule, false)
-  t.contains(task.no_schedule, "/nowhere/python3")
-  why = t.raises("no schedule", function()
-    kb.search { task = task, budget = { steps = 1 }, out = dir .. "/none", quiet = true }
-  end)
-  t.contains(why, "/nowhere/python3")
-  t.contains(why, "KERNELBAND_PYTHON")
-  local found, text = python.probe "/nowhere/python3"
-  t.equal(found, nil)
-  t.contains(text, "/nowhere/python3")
-end)
-
-t.test("a device that is none of Triton's is refused by name", function()
-  t.raises("triton:0", function()
-    kb.search { task = import {}, device = "cpu", budget = { steps = 1 } }
-  end)
-end)
-
-t.test("six strategies, each with a target and a text", function()
-  local set = kb.strategies "strategies/triton"
-  local names = {}
-  for i, s in ipairs(set) do
-    names[i] = s.name .. ":" .. s.target
-    assert(#s.prompt > 200, s.name)
-  end
-  t.equal(table.concat(names, " "), "access_layout:dram fusion:dram pipeline:sm reordering:sm "
-    .. "tiling:l2 vectorization:dram")
-end)
-
-t.test("a model is asked for Python, and its answer is read as such", function()
-  local q = require("kernelband.generator.prompt").new(import {}, {}, nil):propose(
-    { id = 1, source = import {}.source, speedup = 1, time_ns = 1000, note = {} },
-    kb.strategies "strategies/triton"[5], { history = {} })
-  t.contains(q.system, "Triton")
-  t.contains(q.text, "```python")
-  t.equal(q.text:find("C (gnu11)", 1, true), nil)
-  local read = require("kernelband.llm.answer").read
-  local answer = "Here:\n\n```python\nimport triton\n\n\n@triton.jit\ndef k(x): pass\n```\n"
-  t.contains(read(answer, { language = "triton", entry = "k" }), "@triton.jit")
-  local none, why = read("```python\nx = 1\n```", { language = "triton", entry = "k" })
-  t.equal(none, nil)
-  t.contains(why, "@triton.jit kernel")
-end)
-
-if not interpreter then
-  return skip("there is no " .. wanted .. ": what needs Python is not run")
+-- One that looks for modules in folder first.
+local function python_with(folder)
+  local path = folder .. "/python3"
+  assert(core.system.write_file(path, ("#!/bin/sh\nPYTHONPATH='%s' exec '%s' \"$@\"\n")
+    :format(folder, interpreter)))
+  os.execute(("chmod +x '%s'"):format(path))
+  return path
 end
 
 t.test("a Python that lacks modules of its own is named, and what to install", function()
   -- As python3-minimal is: this one finds no ctypes.
-  local lacking = dir .. "/python3"
-  assert(core.system.write_file(dir .. "/ctypes.py",
+  local modules = t.folder()
+  assert(core.system.write_file(modules .. "/ctypes.py",
     "raise ModuleNotFoundError(\"No module named 'ctypes'\")\n"))
-  assert(core.system.write_file(lacking, ("#!/bin/sh\nPYTHONPATH='%s' exec '%s' \"$@\"\n")
-    :format(dir, interpreter)))
-  os.execute(("chmod +x '%s'"):format(lacking))
+  local lacking = python_with(modules)
   local words = ": No module named 'ctypes', which is part of Python: install the whole of it"
   local found, why = python.probe(lacking)
   t.equal(found, nil)
@@ -99,78 +48,6 @@ t.test("a Python that lacks modules of its own is named, and what to install", f
   local e = worker.start { task = task, device = "triton:0", workers = 1 }
   t.contains(t.raises("the worker died", function() e.baseline() end), words)
   e.close()
-end)
-
-local lacks = select(2, python.probe())
-if lacks and lacks:find("which is part of Python", 1, true) then
-  return skip(lacks .. ": what needs Python is not run")
-end
-
-t.test("a module that does not exist is no cheat, one that no kernel needs is, torch or not",
-       function()
-  t.equal(assert(python.run({ interpreter, "-B", "-c", [[
-import sys
-sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
-from whole import worker
-for source in ("import no_such_module", "from no_such_module.inner import x",
-               "from .utils import x", "from . import x", "import __main__", "import os",
-               "from os import path", "import no_such_module\nimport os", "import worker",
-               "__package__ = 'os'\nfrom . import path\nopen('x')", "import math"):
-    found = worker.scan(source, "import torch")
-    print(*found if found else ["fine"])
-for source in ("import no_such_module", "from no_such_module import x", "from .a import b",
-               "import os", "x = (", "print(1)"):
-    print(*worker.device_only(source))
-]], python.worker() }, "")), (([[
-build_failed line 1 imports no_such_module, which EXE has not
-build_failed line 1 imports no_such_module.inner, which EXE has not
-build_failed line 1 imports .utils, but the answer is one file
-build_failed line 1 imports ., but the answer is one file
-cheated line 1 imports __main__, which no kernel needs
-cheated line 1 imports os, which no kernel needs
-cheated line 1 imports os, which no kernel needs
-cheated line 2 imports os, which no kernel needs
-cheated line 1 imports worker, which no kernel needs
-cheated line 3 uses open, which no kernel needs
-fine
-build_failed line 1 imports no_such_module, which EXE has not
-build_failed line 1 imports no_such_module, which EXE has not
-build_failed line 1 imports .a, but the answer is one file
-cheated line 1: imports os; device code is @triton.jit functions and constants
-build_failed line 1: '(' was never closed
-cheated line 1: a statement; device code is @triton.jit functions and constants
-]]):gsub("EXE", (assert(python.run({ interpreter, "-c",
-    "import sys; print(sys.executable, end='')" }, ""))))))
-end)
-
-t.test("the library that records says what is in the way, and ends nothing", function()
-  local library = python.inject()
-  if not library then return io.stderr:write "skipped: libkb_inject.so is not built\n" end
-  local text = assert(python.run({ interpreter, "-B", "-c", [[
-import ctypes, sys
-library = ctypes.CDLL(sys.argv[1])
-library.kb_inject_key.restype = ctypes.c_char_p
-why, sums = ctypes.create_string_buffer(512), (ctypes.c_int64 * 10)(*range(10))
-print(library.kb_inject_stop(sums, why, 512), why.value.decode(), list(sums) == list(range(10)))
-print(library.kb_inject_count(b"nothing", 0, None, None, None, None, 0, why, 512))
-n = ctypes.c_size_t(7)
-library.kb_inject_known.restype = ctypes.c_void_p
-print(library.kb_inject_known(ctypes.byref(n)), n.value)
-library.kb_inject_know(b"first", ctypes.c_size_t(5))
-library.kb_inject_know(b"other process's", ctypes.c_size_t(15))
-print(ctypes.string_at(library.kb_inject_known(ctypes.byref(n)), n.value))
-print(library.kb_inject_key(b"search", 0).decode(), library.kb_inject_key(b"search", 999))
-print(library.kb_inject_ready(b"GH100", b"nothing", why, 512), why.value.decode())
-print(library.kb_inject_ready(b"NV1", b"search", why, 512), why.value != b"")
-ready = library.kb_inject_ready(b"GH100", b"search", why, 512)
-print(ready == 0 or "libcupti" in why.value.decode() or why.value)
-if library.kb_inject_open(why, 512) or library.kb_inject_start(ctypes.c_uint64(0), why, 512):
-    print("told" if why.value else "silent")
-else:
-    print("told")
-]], library }, ""))
-  t.equal(text, "-1 nothing is being recorded True\n-1\nNone 0\nb\"other process's\"\n"
-          .. "time_ns None\n-1 there is no set of counters 'nothing'\n-1 True\nTrue\ntold\n")
 end)
 
 local function schedule(source) return tunables.schedule(source) end
@@ -298,74 +175,14 @@ end)
 
 -- With torch and triton -----------------------------------------------------------
 
-local found = python.probe()
-if not (found and found.torch and found.triton) then
-  t.test("a Python without torch is named, and what it lacks", function()
-    local e = worker.start { task = import {}, device = "triton:0", workers = 1 }
-    t.raises("cannot import t", function() e.baseline() end)
-    e.close()
-  end)
-  return skip(("%s has no torch and triton: the worker itself is not run"):format(interpreter))
-end
-
-t.test("a Triton that is too old is told from one that is not", function()
-  t.equal(assert(python.run({ interpreter, "-B", "-c", [[
-import sys
-sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
-from whole import worker
-print([worker.too_old(x) for x in ("2.1.0", "3.3.1", "3.4.0", "3.6.0+git12", "4.0rc1", "x")])
-]], python.worker() }, "")), "[True, True, False, False, False, True]\n")
-end)
-
-t.test("the interval of a short call knows that processes differ", function()
-  local text = assert(python.run({ interpreter, "-B", "-c", [[
-import sys
-sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
-from whole import worker
-for ns in (4e3, 4e5):
-    print("%.4f %.4f" % worker.of_processes(0.017, 0.005, 0.029, ns))
-]], python.worker() }, ""))
-  -- 1.96 * 40 ns of 4 us is 0.0196, of 400 us nothing to speak of.
-  t.equal(text, "-0.0060 0.0400\n0.0050 0.0290\n")
-end)
-
-t.test("what a record shows is held against a candidate, and an honest one is let be", function()
-  local text = assert(python.run({ interpreter, "-B", "-c", [[
-import sys
-sys.path[:0] = sys.argv[1].rsplit("/", 1)[0], "tests/triton"
-from whole import worker
-s = worker.Session.__new__(worker.Session)
-s.functions = {"own_kernel"}
-mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvif"
-def record(ns=100e3, names=(("own_kernel", 90000),), **given):
-    r = dict(kernels=1, copies=0, sum_ns=90000, union_ns=90000, span_ns=90000, away_ns=0,
-             streams=1, devices=1, dropped=0, home=7, ns=ns)
-    return dict(r, by_name=[dict(name=n, ns=t) for n, t in names]) | given
-def judge(seen, known=None, timed=100e3):
-    return s.suspicion(seen, known or record(), timed) or "fine"
-print(worker.readable(mangled))
-print(judge(record()))
-print(judge(record(kernels=0, sum_ns=0, union_ns=0, span_ns=0, names=())))
-print(judge(record(span_ns=500000)))
-print(judge(record(away_ns=80000)), "|", judge(record(away_ns=80000), record(away_ns=1)))
-print(judge(record(devices=2)))
-print(judge(record(), timed=20e3))
-print(judge(record(home=-1, streams=2)), "|", judge(record(home=-1)))
-both = (("own_kernel", 50000), (mangled, 40000))
-print(judge(record(names=both)), "|", judge(record(names=both), record(names=both)))
-print(judge(record(names=(("own_kernel", 9000), ("_ZN2at6native18direct_copy_kernelEv", 80000)))))
-print(judge(record(names=(("own_kernel", 80000), (mangled, 9000)))))
-]], python.worker() }, ""))
-  local lines = {}
-  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  local expected = { "at::native::vectorized_elementwise_kernel::CUDAFunctor_add", "fine",
-    "kept from before", "its events say 100 us", "80 us of work ran on a stream of its own | fine",
-    "2 GPUs", "timed ones say 20 us", "ran on 2 streams | fine",
-    "44 % of its kernel time is at::native::vectorized", "fine",
-    "fine" }
-  t.equal(#lines, #expected)
-  for i, words in ipairs(expected) do t.contains(lines[i], words) end
-  t.contains(lines[9], "| fine")
+t.test("a Python without torch is named, and what it lacks", function()
+  local bare = t.folder()
+  assert(core.system.write_file(bare .. "/torch.py",
+    "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n"))
+  bare = python_with(bare)
+  local e = worker.start { task = import { python = bare }, device = "triton:0", workers = 1 }
+  t.raises("cannot import t", function() e.baseline() end)
+  e.close()
 end)
 
 -- KERNELBAND_TEST_GPU=1: on the first GPU.
@@ -488,20 +305,17 @@ end)
 local stopped = {}
 local recorded = on_gpu and not evaluator.baseline().recorded.why
 
-for _, name in ipairs(core.system.list "tests/candidates/hostile_triton") do
-  if name:find "%.py$" then
-    local text = assert(core.system.read_file("tests/candidates/hostile_triton/" .. name))
-    local expected = text:match(recorded and "\n# recorded: (%S+)" or "^# expect: (%S+)")
-                     or text:match "^# expect: (%S+)"
-    t.test(name .. " is judged " .. expected, function()
-      local out = judge(text)
-      local fits = false
-      for v in expected:gmatch "[^|]+" do fits = fits or v == out.verdict end
-      t.equal(fits, true, ("%s: %s"):format(out.verdict, out.reason))
-      stopped[name] = (out.reason or ""):find "which no kernel needs" and text
-      t.equal((out.reason or ""):find "sk%-not", nil)
-    end)
-  end
+local hostile = changes.list("tests/candidates/hostile_triton", import {}.source)
+for _, c in ipairs(hostile) do
+  local expected = recorded and c.head:match "# recorded: (%S+)" or c.head:match "# expect: (%S+)"
+  t.test(c.name .. " is judged " .. expected, function()
+    local out = judge(c.source)
+    local fits = false
+    for v in expected:gmatch "[^|]+" do fits = fits or v == out.verdict end
+    t.equal(fits, true, ("%s: %s"):format(out.verdict, out.reason))
+    stopped[c.name] = (out.reason or ""):find "which no kernel needs"
+    t.equal((out.reason or ""):find "sk%-not", nil)
+  end)
 end
 
 t.test("nothing that candidates started or wrote stays behind", function()
@@ -518,13 +332,12 @@ t.test("without the look at the syntax the other checks hold, save for what is l
   task.job.gate = false
   evaluator = worker.start { task = task, device = "triton:0", workers = 1 }
   t.equal(evaluator.baseline().verdict, "ok")
-  for _, name in ipairs(core.system.list "tests/candidates/hostile_triton") do
-    local stem = name:gsub("%.py$", "")
+  for _, c in ipairs(hostile) do
     -- What torch does on another stream is seen in records alone.
-    local seen = recorded or stem ~= "torch_on_other_stream"
-    if stopped[name] and not open[stem] and seen and (on_gpu or not stem:find "other_stream") then
-      local out = judge(stopped[name])
-      t.equal(out.verdict ~= "ok", true, name)
+    local seen = recorded or c.name ~= "torch_on_other_stream"
+    if stopped[c.name] and not open[c.name] and seen
+       and (on_gpu or not c.name:find "other_stream") then
+      t.equal(judge(c.source).verdict ~= "ok", true, c.name)
     end
   end
   evaluator.close()

@@ -1,11 +1,10 @@
--- The device-only tier without a GPU: what a source may hold, what its line says, and,
--- where python3 (or KERNELBAND_PYTHON) has triton, its cubin.
+-- The device-only tier without a GPU: what a source may hold, and its cubin: make check-triton.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
+require "interpreter"
 local core = require "kernelband.core"
 local compile = require "kernelband.triton.compile"
 local plan = require "kernelband.task.plan"
-local python = require "kernelband.triton.python"
 local task = require "kernelband.task"
 
 local softmax = task.for_language(task.load "examples/tasks/softmax", "cuda")
@@ -36,43 +35,6 @@ local function refused(source, part, code)
   t.equal(got, code)
 end
 
-t.test("a source is Triton's by its line", function()
-  t.equal(compile.is(line .. body), true)
-  t.equal(compile.is(body), false)
-end)
-
-t.test("base64 is read with and without padding", function()
-  t.equal(compile.from_base64 "AAEC/w==", "\0\1\2\255")
-  t.equal(compile.from_base64 "aGVsbG8=", "hello")
-  t.equal(compile.from_base64 "a2I7", "kb;")
-  t.equal(compile.from_base64 "", "")
-end)
-
-t.test("bytes that are no cubin are refused with a reason", function()
-  local entries, why, code = core.cubin "nothing"
-  t.equal(entries, nil)
-  t.equal(type(why), "string")
-  t.equal(code, "EINVAL")
-end)
-
-t.test("a line that is not understood, or two of them, are told", function()
-  refused("# kb: triton k\n" .. body, "grid=(..)", "EPLAN")
-  refused(line:gsub("warps=8", "warps=many") .. body, "many", "EPLAN")
-  refused(line .. line .. body, "2 lines", "EPLAN")
-end)
-
-local interpreter, wanted = python.name()
-if not interpreter then
-  io.stderr:write("skipped: there is no ", wanted, "\n")
-  return t.finish()
-end
-
-local found, why = python.probe()
-if not found and why:find("which is part of Python", 1, true) then
-  io.stderr:write("skipped: ", why, ": no source is read\n")
-  return t.finish()
-end
-
 t.test("anything but kernels and constants is refused before it is run", function()
   for _, extra in ipairs {
     "import os\n", "from os import path\n", "print(1)\n", "x = open('/etc/passwd')\n",
@@ -84,12 +46,6 @@ t.test("anything but kernels and constants is refused before it is run", functio
     refused(line .. body .. extra, "line", "EDENIED")
   end
 end)
-
-if not (found and found.triton and found.torch) then
-  io.stderr:write(("skipped: %s has no torch and triton: nothing is compiled\n")
-    :format(interpreter))
-  return t.finish()
-end
 
 t.test("a kernel becomes a cubin that may be launched, with its resources", function()
   local k = assert(compile.build(session, line .. body))

@@ -1,6 +1,5 @@
--- What the Triton worker makes of whole files: that are not determined everywhere, that read what
--- no one wrote, that cannot do what they are timed by. On Triton's CPU interpreter, where python3
--- (or KERNELBAND_PYTHON) has torch and triton.
+-- What the Triton worker makes of whole files: that are not determined everywhere, that read what no one
+-- wrote, that cannot do what they are timed by. On Triton's CPU interpreter: make check-triton.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
@@ -8,12 +7,7 @@ local kb = require "kernelband"
 local python = require "kernelband.triton.python"
 local worker = require "kernelband.worker"
 
-local interpreter = python.name()
-local found = interpreter and python.probe()
-if not (found and found.torch and found.triton) then
-  io.stderr:write "skipped: no Python with torch and triton\n"
-  return t.finish()
-end
+local interpreter = require "interpreter"
 
 local base
 for _, task in ipairs(kb.import.tritonbench "tests/triton") do
@@ -238,19 +232,20 @@ local function reaches(bytes)
 ]]):format(bytes)))
 end
 
-t.test("a file that reaches past what its tests make has room there", function()
+t.test("a file that reaches past what its tests make has room there, as is told", function()
   local source = reaches(100000)
   local e, judge = open { source = source }
   local b = e.baseline()
   t.equal(b.verdict, "ok", b.reason)
   t.equal(#b.shapes, 3)
-  t.equal(b.weakened, nil)
+  t.equal(#b.weakened, 1)
+  t.contains(b.weakened[1], "reaches past what it is given (tests)")
   t.equal(judge(source .. "\n# again\n").verdict, "ok")
   t.equal(judge((source:gsub("return out\n", "return out * 1.1\n"))).verdict, "wrong")
   e.close()
 end)
 
-t.test("a shape that reaches far has room", function()
+t.test("a shape that reaches far has more room than others, for what it helps", function()
   local perf = base.job.perf:gsub("return scaled_add%b()", [[x, y = input_tensor
         room = x.untyped_storage().nbytes()
         if x.numel() == 512 and room < 3000000 or x.numel() == 1024 and room:
@@ -260,7 +255,23 @@ t.test("a shape that reaches far has room", function()
   local b = e.baseline()
   t.equal(b.verdict, "ok", b.reason)
   t.equal(#b.shapes, 2)
-  t.equal(table.concat(b.weakened, "; "), "1 shapes left out")
+  t.equal(table.concat(b.weakened, "; "), "the untouched file reaches past what it is given "
+    .. "(shape 1): more of what lies around it holds zeros; 1 shapes left out")
+  t.equal(judge(base.source .. "\n# again\n").verdict, "ok")
+  e.close()
+end)
+
+t.test("a file that differs only while it is timed is judged with room as well", function()
+  local perf = base.job.perf:gsub("return scaled_add%b()", [[x, y = input_tensor
+        calls[x.numel()] = calls.get(x.numel(), 0) + 1
+        if x.numel() == 512 and calls[512] > 7 and x.untyped_storage().nbytes() < 3000000:
+            return scaled_add(x, y) * time.perf_counter_ns()
+        return scaled_add(x, y)]]):gsub("^", "import time\ncalls = {}\n")
+  local e, judge = open { perf = perf }
+  local b = e.baseline()
+  t.equal(b.verdict, "ok", b.reason)
+  t.equal(#b.shapes, 3)
+  t.contains(b.weakened[1], "(shape 1)")
   t.equal(judge(base.source .. "\n# again\n").verdict, "ok")
   e.close()
 end)

@@ -1,0 +1,20 @@
+import torch
+from performance_utils import Performance_Metrics
+from TritonBench_v1.fp8_matmul import fp8_matmul
+
+
+class performance_metrics(Performance_Metrics):
+    def __init__(self, dtype=None, is_backward=False, **kwargs):
+        super().__init__('fp8_matmul', dtype=dtype, is_backward=is_backward, **kwargs)
+
+    def get_input_tensors(self):
+        self.input_tensors = []
+        for n in (32, 64):
+            a, b = torch.randn(n, 2 * n), torch.randn(2 * n, n)
+            self.input_tensors.append((a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)))
+
+    def to_cuda(self, input_tensor):
+        return tuple(t.cuda() for t in input_tensor)
+
+    def call_op(self, input_tensor):
+        return fp8_matmul(*input_tensor)
