@@ -149,7 +149,8 @@ check-triton: export AGAIN := make check-triton
 check-triton: $(addprefix triton-,$(ON_TORCH))
 	@$(if $(ON_TORCH),,echo "make check-triton: no test is named $(T)" >&2; exit 2)
 	@sh tests/lib/check.sh all $(B)/check $(ON_TORCH)
-.PHONY: check-triton $(addprefix triton-,$(ON_TORCH))
+.PHONY: check-triton venv $(addprefix triton-,$(ON_TORCH))
+venv: $(VENV)/ready
 $(addprefix triton-,$(ON_TORCH)): triton-%: | all fresh-check $(filter $(VENV)/%,$(PYTHON:%/bin/python=%/ready))
 	@KERNELBAND_PYTHON=$(PYTHON) KERNELBAND_BUILD=$(CURDIR)/$(B) sh tests/lib/check.sh one $(B)/check $* \
 	  $(if $(filter spec_%,$*),$(KB) run tests/triton/$*.lua,$(PYTHON) -B -m pytest -q -rs -p no:cacheprovider tests/triton/$*.py)

@@ -1,27 +1,35 @@
-"""The package that judges Triton kernels as if it were one module: what a test replaces in it is
-replaced in every module that has the name."""
+"""The Triton worker's names, in whichever of its files they are: what a test sets is set wherever
+the worker has that name."""
 import importlib
+import pathlib
 import pkgutil
 import sys
-import types
 
-import worker as package
-
-modules = [importlib.import_module("worker." + m.name) for m in pkgutil.iter_modules(
-    package.__path__) if m.name != "__main__"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "lua/kernelband/triton"
+PATH = FOLDER / "worker.py" if (FOLDER / "worker.py").exists() else FOLDER / "worker"
 
 
-class Whole(types.ModuleType):
+class Whole:
+    def __init__(self):
+        sys.path.insert(0, str(FOLDER))
+        package = importlib.import_module("worker")
+        parts = [importlib.import_module("worker." + part.name)
+                 for part in pkgutil.iter_modules(getattr(package, "__path__", ()))
+                 if part.name != "__main__"]
+        self.__dict__["parts"] = parts or [package]
+
     def __getattr__(self, name):
-        for module in modules:
-            if name in vars(module):
-                return vars(module)[name]
-        raise AttributeError(name)
+        for part in self.parts:
+            if name in vars(part):
+                return vars(part)[name]
+        raise AttributeError("the worker has no %s" % name)
 
     def __setattr__(self, name, value):
-        for module in modules:
-            if name in vars(module):
-                setattr(module, name, value)
+        getattr(self, name)
+        for part in self.parts:
+            if name in vars(part):
+                setattr(part, name, value)
 
 
-sys.modules["whole.worker"] = worker = Whole("worker")
+worker = Whole()

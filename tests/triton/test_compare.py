@@ -1,0 +1,149 @@
+"""A candidate's results against what the untouched file gives."""
+import os
+import tempfile
+
+import numpy
+import pytest
+import torch
+from conftest import called, perf_of
+
+nan = float("nan")
+base = torch.arange(100).float()
+ints = torch.arange(100)
+# The untouched file returns what is listed, run by run.
+LISTED = """
+import torch
+def op():
+    with open("{0}/ran", "a") as f:
+        f.write("x")
+    runs = torch.load("{0}/runs", weights_only=False)
+    return runs[min(len(open("{0}/ran").read()), len(runs)) - 1]
+"""
+
+
+def with_(x, *changes):
+    x = x.clone()
+    for i, v in changes:
+        x[i] = v
+    return x
+
+
+@pytest.fixture
+def judge(runner, scratch):
+    """judge(runs, mine, ...) -> (what is wrong, what is left to chance, outputs that are
+    undetermined, how many more runs were asked for)"""
+    def of(runs, mine, more=(), **given):
+        runs = list(runs[:2]) + list(more) + 9 * list(runs[len(more) % 2:] + runs[:len(more) % 2])
+        torch.save([[x] for x in runs], scratch + "/runs")
+        r = runner(LISTED.format(scratch), "def test_op():\n    return op()\nresult = test_op()\n")
+        leaves = r.put({"result": [mine]}, 7)["leaves"]
+        out = r.do_verify_tests(seed=3, leaves=leaves, file=scratch + "/out.bin", poisons=(11, 48),
+                                **given)
+        asked = len(open(scratch + "/ran").read()) - 2
+        return out.get("wrong", "fine"), out.get("chance"), out.get("undetermined"), asked
+    return of
+
+
+AT = "['result'][0]"
+ONE = AT + ": %d of 100 elements wrong, first [%d] = %s, expected %s"
+share = {"allow": {AT: .01}}
+
+
+@pytest.mark.parametrize("runs, mine, more, given, expected", [
+    ([base, base], base, [], {}, ("fine", 0, [], 0)),
+    ([with_(base, (3, nan)), with_(base, (3, 777.25))], with_(base, (3, 5)), [], {},
+     ("fine", 1, [], 0)),
+    # Steady, so it is wrong.
+    ([base, base], with_(base, (7, 8)), [], {}, (ONE % (1, 7, 8.0, 7.0), None, None, 4)),
+    # A race that is seen late.
+    ([base, base], with_(base, (7, 8)), [base, with_(base, (7, 1))], {}, ("fine", 1, [], 2)),
+    ([base, base], with_(base, (7, 8), (8, 9.5)), [with_(base, (7, 1))], {},
+     (ONE % (1, 8, 9.5, 8.0), None, None, 4)),
+    ([base, base], with_(base, (7, 8)), [], share, ("fine", 0, [], 4)),
+    ([base, base], with_(base, (7, 8), (9, 1)), [], share, (ONE % (2, 7, 8.0, 7.0), None, None, 4)),
+    ([base * nan, base * 0 + 777.25], base, [], {}, ("fine", 100, [AT], 0)),
+    ([ints, ints], with_(ints, (2, 134145)), [with_(ints, (2, 133121))], {}, ("fine", 1, [], 1)),
+    ([ints, ints], with_(ints, (2, 134145)), [], {}, (ONE % (1, 2, 134145, 2), None, None, 4)),
+    ([1443.8, 5123190272.0], 7.5, [], {}, ("fine", 1, [AT], 0)),
+    ([1443.8, 1443.8], 7.5, [], {}, (AT + " is 7.5, expected 1443.8", None, None, 4)),
+    ([True, True], 1, [], {}, (AT + " is 1, expected True", None, None, 4)),
+    ([3, 3], 3, [], {}, ("fine", 0, [], 0)),
+    (["a", "a"], "b", [], {}, (AT + " is b, expected a", None, None, 4)),
+])
+def test_where_the_reference_disagrees_with_itself_no_one_is_judged_and_nowhere_else(
+        judge, runs, mine, more, given, expected):
+    wrong, chance, undetermined, asked = judge(runs, mine, more, **given)
+    assert (wrong, asked) == (expected[0], expected[3])
+    if wrong == "fine":
+        assert (chance, undetermined) == expected[1:3]
+
+
+def test_numpys_arrays_and_numbers_are_compared_as_torchs_and_pythons_are(worker):
+    given = {"a": numpy.arange(3, dtype=numpy.float32), "b": [numpy.float64(2.5), numpy.bool_(1)],
+             "c": numpy.array(["x"]), "d": numpy.array(7)}
+    assert [(path, type(x).__name__, str(getattr(x, "dtype", x)))
+            for path, x in worker.walk(given)] == [
+        ("['a']", "Tensor", "torch.float32"), ("['b'][0]", "float", "2.5"),
+        ("['b'][1]", "bool", "True"), ("['c']", "ndarray", "<U1"), ("['d']", "Tensor",
+                                                                    "torch.int64")]
+
+
+# What it is timed by, and how often that was called with which inputs.
+COUNTED = """
+def counted(x):
+    with open("{0}/calls", "a") as f:
+        f.write("%.6f\\n" % x.flatten()[0].item())
+    return x * 2
+"""
+
+
+def test_what_the_reference_ran_ahead_is_compared_with_once_and_only_with_what_it_was_run_for(
+        runner, scratch):
+    r = runner(perf=perf_of("torch.rand(64)", call="counted(x)", head=COUNTED.format(scratch)))
+    r.do_inputs(seed=5)
+    r.do_shape(i=0, seed=5)
+
+    def calls():
+        return len(open(scratch + "/calls").read().split())
+    r.do_prepare(seed=1)
+    r.do_call(poison=11)
+    leaves = {show: r.do_show(seed=show)["leaves"] for show in (2, 3)}
+    what = dict(seed=1, show=2, poisons=(11, 48), runs=2, part=False)
+    begun = calls()
+    called(r.do_expect, **what)
+    assert calls() == begun + 2
+
+    def verify(**given):
+        out = called(r.do_verify_shape, file=scratch + "/out.bin", **dict(what, **given),
+                     leaves=leaves[given.get("show", 2)])
+        assert "wrong" not in out and out["beyond"] is False
+    verify()
+    assert calls() == begun + 2                 # these were made ahead
+    verify()
+    assert calls() == begun + 4                 # not for a second time
+    called(r.do_expect, **what)
+    verify(show=3)
+    assert calls() == begun + 8                 # and not for another question
+
+
+def test_a_default_device_is_kept_by_what_fills_unwritten_memory_and_none_of_what_is_compared(
+        runner, scratch):
+    r = runner(bare=True)
+    torch.set_default_device("meta")
+    assert [f(3).device.type for f in (torch.empty, torch.zeros)] == ["meta", "meta"]
+    assert torch.empty.__name__ == "empty"
+    file = tempfile.mkstemp()[1]
+    with open(file, "wb") as f:
+        f.write(b"abcd")
+    assert r.read(file, 1, 2).tolist() == [98, 99]
+    assert r.read(file, 3, 2) is None           # there is no such byte
+    os.unlink(file)
+
+
+def test_what_was_shown_of_a_call_is_not_written_again(runner, scratch):
+    r = runner(bare=True)
+    with open(scratch + "/out.bin", "wb") as early:     # it was held open before
+        early.write(b"aaaa"), early.flush()
+        r.put(torch.tensor([1, 2], dtype=torch.uint8), 5)
+        early.write(b"bbbb")
+    assert open(scratch + "/out.bin", "rb").read() == b"\x01\x02"

@@ -1,0 +1,488 @@
+"""What becomes of an evaluation, on a GPU that is not there: what is tried again, what is learned
+of the untouched file, who waits for whom, what is left when it ends."""
+import json
+import os
+
+import pytest
+
+UNTOUCHED = "untouched = 1"
+FAULT = "CUDA error: an illegal memory access was encountered"
+
+
+def mine(stand):
+    return stand.source != UNTOUCHED
+
+
+def fail(text):
+    raise RuntimeError(text)
+
+
+def off(path, share):
+    """What the reference says of results of which so much is wrong."""
+    return {"wrong": "off", "path": path, "share": share}
+
+
+def test_a_reference_that_faults_by_chance_is_asked_once_more_a_second_time_it_is_told(gpu):
+    s = gpu.session()
+    left = [1]
+
+    def faults(stand, request):
+        if left[0]:
+            left[0] -= 1
+            fail(FAULT)
+    gpu.on["verify_tests"] = faults
+    assert gpu.judge(s)["verdict"] == "ok"
+    left[0] = 2
+    out = gpu.judge(s)
+    assert out["verdict"] == "launch_failed"
+    assert out["reason"].startswith("the reference: ") and FAULT in out["reason"]
+    assert gpu.judge(s)["verdict"] == "ok"
+
+
+def test_an_output_that_is_learned_is_made_again_before_it_is_shown_again(gpu):
+    left = [off("[1][2]", .5)]
+    gpu.on["verify_shape"] = lambda stand, request: left.pop() if left else None
+    s = gpu.session()
+    out = gpu.judge(s, UNTOUCHED, baseline=True)
+    assert out["verdict"] == "ok", out
+    child = next(x for x, op, _ in gpu.log if op == "show")
+    ops = [op for x, op, _ in gpu.log if x is child]
+    first = ops.index("show")
+    assert ops[first:first + 5] == ["show", "settle", "prepare", "call", "show"]
+
+
+# Who waits for whom ---------------------------------------------------------------------
+
+
+def test_checked_runs_do_not_wait_for_one_another_what_is_timed_waits_for_them(gpu):
+    a, b = gpu.session(), gpu.session()
+    found, seen = [], []
+
+    def checks(stand, request):
+        seen.append(stand)
+        if not found:                   # in the middle of a's checked run b is judged
+            found.append(None)
+            found[0] = b.evaluate("candidate = 2", {})
+    gpu.on["verify_tests"] = checks
+    assert gpu.judge(a)["verdict"] == "ok"
+    assert found[0]["verdict"] == "timeout" and "other sessions had the GPU" in found[0]["reason"]
+    assert len(seen) == 6               # its tests were compared, three times as a's were
+    assert "candidate = 2" not in {s.source for s, op, _ in gpu.log if op == "inputs"}
+
+
+def test_checked_runs_wait_for_one_that_times_and_it_for_them_but_not_for_ever(gpu):
+    a, b = gpu.session(), gpu.session()
+    asked = []
+
+    def timed(stand, cycles):
+        if not asked:
+            asked.append(None)
+            asked[0] = b.evaluate("candidate = 2", {})
+    gpu.kernel = timed
+    begun = gpu.clock.now
+    assert gpu.judge(a)["verdict"] == "ok"
+    assert asked[0]["verdict"] == "timeout" and "other sessions had the GPU" in asked[0]["reason"]
+    assert 120 <= gpu.clock.now - begun < 135
+    gpu.kernel = lambda stand, cycles: None
+    assert gpu.judge(b)["verdict"] == "ok"
+
+
+def test_a_session_that_has_the_gpu_alone_has_it_for_its_checked_runs_too(gpu):
+    a, b, found = gpu.session(alone=True), gpu.session(), []
+
+    def checks(stand, request):
+        if not found:
+            found.append(None)
+            found[0] = b.evaluate("candidate = 2", {})["verdict"]
+    gpu.on["verify_tests"] = checks
+    assert gpu.judge(a)["verdict"] == "ok" and found == ["timeout"]
+    gpu.on["test"] = lambda stand, request: fail("not now") if not stand.trusted else None
+    assert gpu.judge(a)["verdict"] == "launch_failed"
+    gpu.on.clear()
+    assert gpu.judge(b)["verdict"] == "ok"      # it is given back, whatever became of it
+
+
+def test_sessions_know_of_one_another(gpu):
+    a = gpu.session()
+    assert not a.others()
+    b = gpu.session()
+    assert a.others() and b.others() and a.others()
+    b.here.close()                              # as its end does
+    assert not a.others()
+
+
+def test_slow_checked_runs_are_not_waited_for_a_second_time(gpu):
+    a, b = gpu.session(), gpu.session()
+    slow, asked = [7.0], []
+    gpu.on["test"] = lambda stand, request: dict(stand.do_test(), lasts=slow[0]) \
+        if stand.source == "slow = 1" else None
+    assert gpu.judge(b, "slow = 1")["verdict"] == "ok"
+
+    def timed(stand, cycles):
+        if not asked and stand.source == "timed = 1":
+            asked.append("begun")
+            before = gpu.clock.now
+            asked[0] = b.beside(lambda: "ran"), gpu.clock.now - before
+    gpu.kernel = timed
+    assert gpu.judge(a, "timed = 1")["verdict"] == "ok"
+    assert asked == [("ran", 0.0)]
+
+
+def lacks(gpu, op, seconds, text="CUDA error: out of memory", how=None):
+    """The candidate's process lacks memory in this command, for so long from when it first asks."""
+    began = []
+
+    def given(stand, request):
+        if mine(stand) and stand.source is not None:
+            began.append(gpu.clock.now)
+            if gpu.clock.now < began[0] + seconds:
+                if how:
+                    raise gpu.worker.Lost(how, text)
+                fail(text)
+    gpu.on[op] = given
+    return began
+
+
+def waited(gpu, s, op, seconds, others=None, **lacking):
+    """(verdict, for how many seconds it asked, how often others had the GPU meanwhile)"""
+    began, had = lacks(gpu, op, seconds, **lacking), []
+
+    def slept(seconds):
+        if others and seconds > 1:
+            gpu.clock.slept = lambda seconds: None      # nor does this one wait for itself
+            before = gpu.clock.now
+            given, log = dict(gpu.on), gpu.log[:]
+            gpu.on.clear()
+            had.append(others.evaluate("candidate = 2", {})["verdict"])
+            gpu.on.update(given)
+            gpu.log[:] = log
+            gpu.clock.now, gpu.clock.slept = before, slept
+    gpu.clock.slept = slept
+    out = gpu.judge(s)
+    gpu.clock.slept = lambda seconds: None
+    gpu.on.pop(op)
+    return out["verdict"], round(began[-1] - began[0], 1), len([x for x in had if x == "ok"])
+
+
+def test_memory_that_other_programs_have_is_waited_for_a_while(gpu):
+    s = gpu.session()
+    assert waited(gpu, s, "inputs", 5) == ("ok", 5.0, 0)
+    assert waited(gpu, s, "inputs", 30) == ("launch_failed", 10.0, 0)
+    assert waited(gpu, s, "test", 5) == ("launch_failed", 0.0, 0)     # at once: it is its own
+    for how in "cheated", "build_failed":               # what only says so is not waited for
+        verdict, seconds, _ = waited(gpu, s, "inputs", 30, how=how,
+                                     text="it says it needs more memory than is free")
+        assert (verdict, seconds) == (how, 0.0)
+
+
+def test_memory_that_other_sessions_have_is_waited_for_with_the_gpu_left_to_them(gpu):
+    a, b = gpu.session(), gpu.session()
+    assert waited(gpu, a, "test", 30, b) == ("ok", 30.0, 12)
+    assert waited(gpu, a, "inputs", 30, b) == ("ok", 30.0, 12)
+    assert waited(gpu, a, "inputs", 1000, b) == ("launch_failed", 40.0, 16)
+
+
+def test_a_session_that_has_the_gpu_alone_leaves_it_to_no_one(gpu):
+    a = gpu.session(alone=True)
+    assert waited(gpu, a, "inputs", 5) == ("ok", 5.0, 0)
+    assert waited(gpu, a, "inputs", 30) == ("launch_failed", 10.0, 0)
+
+
+def test_waiting_for_others_memory_is_no_time_of_a_candidates(gpu):
+    a, b = gpu.session(), gpu.session()
+    gpu.on["show"] = lambda stand, request: dict(stand.do_show(), lasts=20.0)
+    assert gpu.judge(a)["verdict"] == "ok"              # 80 s of its 100
+    assert waited(gpu, a, "inputs", 37, b)[0] == "ok"
+
+
+def test_what_a_candidate_and_the_reference_do_not_need_is_given_back_while_memory_lacks(gpu):
+    a, b = gpu.session(), gpu.session()
+    lacks(gpu, "test", 5)
+    assert gpu.judge(a)["verdict"] == "ok" and b
+    ops = [(mine(stand), op) for stand, op, _ in gpu.log if op in ("idle", "test")
+           and not stand.scout and stand.source]
+    assert ops[:4] == [(True, "test"), (True, "idle"), (False, "idle"), (True, "test")]
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_what_tests_took_of_memory_is_given_back_before_others_timing_is_waited_for(gpu, others):
+    s = gpu.session()
+    held = gpu.session() if others else None
+    assert gpu.judge(s)["verdict"] == "ok"
+    ops = [(stand, op) for stand, op, _ in gpu.log if not stand.scout]
+    child = next(stand for stand, op in ops if mine(stand) and op == "test")
+    between = [op for stand, op in ops[:ops.index((child, "inputs"))] if stand is child]
+    assert ("idle" in between[between.index("test"):]) is others
+    spare = [op for stand, op in ops if stand.source is None]
+    assert "idle" in spare                      # nothing of ours opens a GPU while one is timed
+    assert held or not others
+
+
+# What is shown ---------------------------------------------------------------------
+
+
+def test_results_are_compared_in_a_file_that_their_process_does_not_have(gpu):
+    order = []
+
+    def settles(stand, request):
+        """Its calls run meanwhile."""
+        with open(stand.scratch + "/out.bin", "wb") as f:
+            f.write(b"later")
+
+    def verify(stand, request):
+        order.append(open(request["file"], "rb").read())
+    gpu.on.update(settle=settles, verify_shape=verify)
+    s = gpu.session()
+    assert gpu.judge(s)["verdict"] == "ok"
+    assert set(order) == {b"1234"}
+    # The reference's first runs are made while it is shown, its comparison while it settles.
+    ops = [op for stand, op, _ in gpu.log if op in ("expect", "show", "settle", "verify_shape")]
+    assert ops[:4] == ["expect", "show", "settle", "verify_shape"]
+
+
+def locked(name):               # a folder that others than root can't remove
+    os.makedirs(name + "/in/side"), os.chmod(name + "/in", 0)
+
+
+@pytest.mark.parametrize("make, verdict, reason", [
+    (lambda name: open(name, "w").close(), "cheated", "no Triton kernel ran"),
+    (os.mkfifo, "crashed", "its results are not to be had: no file"),
+    (os.mkdir, "crashed", "its results are not to be had: no file"),
+    (locked, "crashed", "its results are not to be had: no file"),
+    (lambda name: os.symlink("/etc/passwd", name), "crashed",
+     "its results are not to be had: no file"),
+    (lambda name: None, "crashed", "its results are not to be had: No such file or directory")])
+@pytest.mark.parametrize("op", ["test", "show"])
+def test_what_an_evaluation_was_shown_is_gone_when_it_ends_however_it_ends(
+        gpu, op, make, verdict, reason):
+    s = gpu.session()
+
+    def shows(stand, request):
+        if mine(stand):
+            make(stand.scratch + "/out.bin")
+            return {"leaves": [], "beyond": False}
+    gpu.on[op] = shows
+    out = gpu.judge(s)
+    if (op, verdict) == ("show", "cheated"):
+        assert out["verdict"] == "ok"
+    else:
+        assert (out["verdict"], out["reason"]) == (verdict, reason)
+    if os.getuid() == 0:
+        assert os.listdir(s.shown) == []
+    gpu.on.pop(op)
+    assert gpu.judge(s)["verdict"] == "ok" and os.listdir(s.shown) in ([], ["1.bin"])
+
+
+def test_a_candidates_folder_is_there_until_its_process_has_ended(gpu):
+    s = gpu.session()
+    gpu.judge(s)
+    child = next(stand for stand, op, _ in gpu.log if mine(stand) and op == "go")
+    assert child not in gpu.alive() and os.path.exists(child.scratch)   # the driver takes its time
+    gpu.judge(s)
+    assert not os.path.exists(child.scratch)
+    s.close()
+    assert gpu.alive() == []
+
+
+@pytest.mark.parametrize("call_s, haste_s, allowed", [
+    (None, 10, 30), (None, 25, 45), (6, 10, 6), (None, 99, 60)])
+def test_a_candidate_has_30_s_for_a_command_more_where_the_untouched_file_needs_it_or_the_tasks(
+        gpu, call_s, haste_s, allowed):
+    lasts = {True: (haste_s - .5) / 4 if haste_s > 10 else 0.1, False: 0.1}
+    gpu.on["test"] = lambda stand, request: dict(stand.do_test(), lasts=lasts[stand.trusted])
+    s = gpu.session(**({"call_s": call_s} if call_s else {}))
+    gpu.judge(s, UNTOUCHED, baseline=True)
+    slack = 2 if haste_s in (25,) else 0
+    for seconds, verdict in (allowed - 0.5 - slack, "ok"), (allowed + 0.5, "timeout"):
+        tested = []
+
+        def test(stand, request):
+            tested.append(stand)
+            return dict(stand.do_test(), lasts=seconds if len(tested) == 1 else 0.1)
+        gpu.on["test"] = test
+        out = gpu.judge(s)
+        assert out["verdict"] == verdict, (seconds, out)
+
+
+def test_a_baseline_has_all_its_time_for_a_command(gpu):
+    gpu.on["test"] = lambda stand, request: dict(stand.do_test(), lasts=120.0) \
+        if stand.trusted else None
+    assert gpu.judge(gpu.session(), UNTOUCHED, baseline=True)["verdict"] == "ok"
+
+
+def test_a_reference_that_is_late_says_so(gpu):
+    gpu.on["expect"] = lambda stand, request: {"lasts": 70.0}
+    out = gpu.judge(gpu.session())
+    assert (out["verdict"], out["reason"]) == (
+        "timeout", "the reference: expect took more than 60 s")
+
+
+def test_a_candidate_that_gave_a_reason_itself_is_judged_by_that(gpu):
+    s = gpu.session()
+    gpu.on["expect"] = lambda stand, request: {"lasts": 70.0}
+
+    def shows(stand, request):
+        stand.put([])
+        return {"leaves": 1}
+    gpu.on["show"] = shows
+    out = gpu.judge(s)
+    assert (out["verdict"], out["reason"][:24]) in (
+        ("crashed", "its process spoke nonsen"), ("timeout", "the reference: expect to"))
+    gpu.on["show"] = lambda stand, request: fail("its own doing")
+    out = gpu.judge(s)
+    assert out["verdict"] == "launch_failed" and "its own doing" in out["reason"]
+
+
+# What is learned of the untouched file -------------------------------------------------
+
+
+def baseline(gpu, s=None, **task):
+    return gpu.judge(s or gpu.session(**task), UNTOUCHED, baseline=True)
+
+
+def test_a_baseline_says_what_it_was_begun_again_for_and_in_which_shape_its_time_was_up(gpu):
+    gpu.labels, stage, sizes = ["a", "b", "4x4", "c"], [0], {}
+    gpu.on["shape"] = lambda stand, request: sizes.update({stand: request["i"]})
+
+    def verify(stand, request):
+        if stage[0] == 0 and sizes.get(stand) == 2:
+            stage[0] = 1
+            return off("[0]", 1e-4)
+
+    def call(stand, request):
+        if stage[0] and sizes.get(stand) == 2 and not stand.trusted:
+            stage[0] += 1
+            if stage[0] == 2:
+                raise EOFError
+            fail("no such dtype")
+
+    def go(stand, request):
+        if stage[0] == 3 and sizes.get(stand) == 3 and not stand.trusted:
+            return {"lasts": 1e4}
+    gpu.on.update(verify_shape=verify, call=call, go=go)
+    out = baseline(gpu, perf="torch.randint")
+    assert out["verdict"] == "timeout" and out["reason"].startswith("shape c: go took more than")
+    first, second, third = out["begun_again"]
+    assert first == "shape 4x4: inputs that no two writes share"
+    assert second == "shape 4x4: crashed: its process ended"
+    assert third.startswith("shape 4x4: launch_failed: ") and "no such dtype" in third
+    assert out["seconds"]["first"] >= 0 and out["seconds"]["total"] >= 240
+
+
+class Race:
+    """The untouched file gives these outputs otherwise, in tests or in a shape, time after time."""
+
+    def __init__(self, gpu):
+        self.gpu, self.sizes, self.left = gpu, {}, {}
+        gpu.labels = ["2x2", "4x4", "8x8"]
+        gpu.on["shape"] = lambda stand, request: self.sizes.update({stand: request["i"]})
+        gpu.on["verify_tests"] = lambda stand, request: self.of("tests", request)
+        gpu.on["verify_shape"] = lambda stand, request: self.of(self.sizes.get(stand), request)
+        self.asked = []
+
+    def of(self, where, request):
+        self.asked.append((where, request.get("allow"), request.get("ignore")))
+        found = self.left.get(where)
+        return found.pop(0) if found else None
+
+    def baseline(self, **task):
+        return self.gpu.judge(self.gpu.session(**task), UNTOUCHED, baseline=True)
+
+
+def test_a_race_of_random_indices_is_first_drawn_away(gpu):
+    race = Race(gpu)
+    race.left = {"tests": [off("[0]", .001)], 0: [off("[0]", 1e-4)]}
+    out = race.baseline(perf="torch.randint")
+    assert out["verdict"] == "ok"
+    by = out["judged_by"]
+    assert by["distinct"] is True and by["allow"] == {"tests": {"[0]": 0.01}} and not by["ignore"]
+    assert any("without repeats" in x for x in out["weakened"])
+    drawn = [r["distinct"] for _, r in gpu.times("inputs")]
+    assert drawn[0] is False and drawn[-1] is True
+
+
+def test_a_race_that_stays_is_allowed_in_every_shape_that_shows_the_output(gpu):
+    race = Race(gpu)
+    race.left = {0: [off("[0]", 1e-4)], 2: [off("[0]", .008)]}
+    out = race.baseline()
+    assert out["verdict"] == "ok" and out["judged_by"]["distinct"] is False
+    assert out["judged_by"]["allow"] == {"0": {"[0]": 0.01}, "2": {"[0]": 0.032}}
+    assert race.asked[-1][1] == {"[0]": 0.032}
+    # As much is allowed to a candidate, in each of them.
+    race.asked.clear()
+
+
+def test_an_output_of_a_shape_that_differs_by_half_leaves_the_shape_out_one_of_its_inputs_not(gpu):
+    race = Race(gpu)
+    race.left = {1: [off("[0]", .5)] * 2, 2: [off("[1][0]", .5)]}
+    out = race.baseline()
+    assert out["verdict"] == "ok" and out["judged_by"]["ignore"] == {"2": ["[1][0]"]}
+    assert list(out["judged_by"]["left_out"]) == ["1"]
+    assert out["left_out"] == ["4x4: the untouched file differs from itself in 50 % of [0]"]
+    assert race.asked[-1][2] == ["[1][0]"]
+    assert any("1 shapes left out" in x for x in out["weakened"])
+
+
+def test_tests_that_differ_otherwise_are_judged_once_more_with_room_and_what_was_learned_is_gone(
+        gpu):
+    race = Race(gpu)
+    race.left = {"tests": [off("[0]", .5), {"wrong": "the results differ in keys"}]}
+    out = race.baseline()
+    assert out["verdict"] == "ok"
+    assert out["judged_by"]["ignore"] == {} and out["judged_by"]["room"] == ["tests"]
+    assert ["[0]"] in [ignored for _, _, ignored in race.asked]
+    race.left = {"tests": [{"wrong": "the results differ in keys"}] * 2}
+    out = race.baseline()
+    assert (out["verdict"], out["reason"]) == ("wrong", "the results differ in keys")
+
+
+def test_a_file_that_faults_when_it_is_first_run_is_tried_milder_indices_then_room_then_both(gpu):
+    tried = []
+
+    def test(stand, request):
+        tried.append((request["poison"], request.get("room", False)))
+        if len(tried) < need:
+            fail(FAULT)
+    gpu.on["test"] = test
+    modes = [(11, False), (101, False), (11, True), (101, True)]
+    for need in 1, 2, 3, 4:
+        tried.clear()
+        out = baseline(gpu)
+        assert out["verdict"] == "ok" and tried[:need] == modes[:need]
+        assert set(tried[need - 1:]) <= {(p + d, room) for p, room in [modes[need - 1]]
+                                         for d in (0, 37, -1)}
+        told = "; ".join(out.get("weakened", ()))
+        assert ("for indices" in told) is (need in (2, 4))
+        assert ("reaches past what it is given (tests)" in told) is (need > 2)
+    need = 5
+    tried.clear()
+    out = baseline(gpu)
+    assert out["verdict"] == "launch_failed" and tried == modes
+
+
+def test_a_shape_that_faults_by_chance_has_room_then_is_left_out_and_no_cheat_is_let_go(gpu):
+    race = Race(gpu)
+    left = {1: 2}
+
+    def go(stand, request):
+        i = race.sizes.get(stand)
+        if not stand.trusted and left.get(i):
+            left[i] -= 1
+            fail(FAULT)
+    gpu.on["go"] = go
+    out = race.baseline()
+    assert out["verdict"] == "ok", out
+    assert out["judged_by"]["room"] == [] and list(out["judged_by"]["left_out"]) == ["1"]
+    assert out["left_out"][0].startswith("4x4: the untouched file: ")
+    assert FAULT in out["left_out"][0] and len(out["begun_again"]) == 2
+    left[1] = 1                                 # with more room it does what it should
+    out = race.baseline()
+    assert out["verdict"] == "ok" and out["judged_by"]["room"] == ["1"] and "left_out" not in out
+    left.update({0: 9, 1: 9, 2: 9})             # one shape at least is judged by
+    assert race.baseline()["verdict"] == "launch_failed"
+    left.clear()
+    gpu.on["go"] = lambda stand, request: {"tampered": "left a thread running"} \
+        if not stand.trusted and race.sizes.get(stand) == 1 else None
+    out = race.baseline()
+    assert (out["verdict"], out["reason"]) == ("cheated", "it left a thread running")
+    assert json.dumps(out)

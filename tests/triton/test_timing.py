@@ -1,0 +1,451 @@
+"""How long calls take, on a GPU that is not there: what is believed of clocks, how many calls are
+made, on which streams and places, and which of them are looked at."""
+import os
+
+import pytest
+
+UNTOUCHED = "untouched = 1"
+
+
+def mine(stand):
+    return stand.source != UNTOUCHED
+
+
+def clocks(gpu, *pairs):
+    """pairs: us of the reference's calls by its events and by the parent's clock, and of the
+    candidate's; of the first pair of processes, of the second..., the last of all that follow."""
+    def kernel(stand, cycles):
+        us, wall_us = pairs[min(stand.pair, len(pairs) - 1)][mine(stand)]
+        return dict(us=us, wall_us=wall_us)
+    gpu.kernel = kernel
+    gpu.labels = ["x", "y"]             # y is asked for once x is decided
+    sizes = {}
+    gpu.on["shape"] = lambda stand, request: sizes.update({stand: request["i"]})
+    at = gpu.kernel
+    gpu.kernel = lambda stand, cycles: at(stand, cycles) if sizes.get(stand, 0) == 0 else None
+
+
+SUSPECT = (100, 200), (60, 204)
+HONEST = (100, 200), (98, 198)
+GUILTY = (100, 200), (10, 180)
+SAID = "x: its own events save %d us a call, the parent's clock says %d us: work is done outside " \
+    "what is timed"
+
+
+def pairs(gpu):
+    return 1 + len({s.pair for s, op, _ in gpu.log if op == "go" and s.pair > 0})
+
+
+@pytest.mark.parametrize("mine_us, mine_wall, base, base_wall, verdict", [
+    (9967, 11077, 10000, 11000, "ok"),          # 33 us of 10 ms: noise of that clock
+    (50, 900, 500, 900, "cheated"),             # nine tenths of the work elsewhere
+    (50, 450, 500, 900, "ok")])                 # truly faster
+def test_time_saved_by_events_alone_is_told_from_a_noisy_clock(
+        gpu, mine_us, mine_wall, base, base_wall, verdict):
+    gpu.kernel = lambda stand, cycles: dict(
+        us=mine_us if mine(stand) else base, wall_us=mine_wall if mine(stand) else base_wall,
+        wiggle=1e-3)
+    out = gpu.judge(gpu.session())
+    assert out["verdict"] == verdict, out
+    assert pairs(gpu) == (4 if verdict == "cheated" else 1)
+
+
+def test_clocks_that_disagree_in_one_pair_of_processes_and_in_no_second_one_are_no_verdict(gpu):
+    def first(stand, request):          # of the compile cache: each copies the reference's
+        os.makedirs(stand.scratch + "/cache", exist_ok=True)
+        if stand.pair == 0 and stand.trusted:
+            open(stand.scratch + "/cache/compiled", "w").close()
+        assert os.path.exists(stand.scratch + "/cache/compiled")
+    gpu.on["load"] = first
+    clocks(gpu, SUSPECT, HONEST)
+    s = gpu.session()
+    out = gpu.judge(s)
+    x, y = out["shapes"]
+    assert out["verdict"] == "ok" and "%.2f" % x["speedup"] == "1.02" and x["blocks"] >= 16
+    made = [(z.trusted, z.source) for z in gpu.made if z.pair == 1]
+    assert made == [(True, UNTOUCHED), (False, "candidate = 1")]
+    second = [z for z in gpu.made if z.pair == 1]
+    # Its kernels are compiled ahead, and what it gives is compared, too.
+    ahead = [k for k, (z, op, _) in enumerate(gpu.log) if op == "await" and z.scout]
+    assert len(ahead) >= 3 and any(z is second[0] for z, _, _ in gpu.log[:ahead[-1]])
+    shown = [z for z, op, _ in gpu.log if op == "show" and z is second[1]]
+    assert len(shown) >= 2
+    # The first pair goes on with the next shape, and with the next candidate.
+    last = [z for z, op, _ in gpu.log if op == "go"][-1]
+    assert last.pair == 0 and y["blocks"] >= 8 and "%.2f" % y["speedup"] == "1.00"
+    assert second[0] not in gpu.alive() and second[1] not in gpu.alive()
+    clocks(gpu, HONEST)
+    assert gpu.judge(s, "other = 1")["verdict"] == "ok"
+    assert {z.pair for z, op, _ in gpu.log if op == "go"} == {0}
+
+
+def test_a_second_pair_may_show_that_it_is_truly_faster(gpu):
+    clocks(gpu, SUSPECT, ((100, 200), (50, 150)))
+    assert "%.2f" % gpu.judge(gpu.session())["shapes"][0]["speedup"] == "2.00"
+
+
+@pytest.mark.parametrize("confirm", [False, True])
+def test_a_second_pairs_calls_are_compared_after_all_that_count(gpu, confirm):
+    """Whatever the first one saw: its process knows which call was, and may tell."""
+    clocks(gpu, SUSPECT, HONEST)
+    assert gpu.judge(gpu.session(), confirm=confirm)["verdict"] == "ok"
+    ops = [op for z, op, _ in gpu.log if z.pair == 1 and mine(z) and op in ("go", "show")]
+    assert ops[-1] == "show"
+
+
+@pytest.mark.parametrize("all_pairs, verdict, asked", [
+    ((SUSPECT, GUILTY, HONEST), "1.02", 3),
+    ((SUSPECT, GUILTY, GUILTY, HONEST), "1.02", 4),
+    ((SUSPECT, GUILTY, GUILTY, GUILTY, HONEST), "cheated", 4)])
+def test_clocks_that_disagree_in_a_second_and_third_pair_and_not_in_a_fourth_are_none(
+        gpu, all_pairs, verdict, asked):
+    clocks(gpu, *all_pairs)
+    out = gpu.judge(gpu.session())
+    assert pairs(gpu) == asked
+    found = out["verdict"] if out["verdict"] != "ok" else "%.2f" % out["shapes"][0]["speedup"]
+    assert found == verdict
+    seeds = {}
+    for z, op, request in gpu.log:
+        if op == "inputs" and z.pair:
+            seeds.setdefault(request["seed"], set()).add(z.pair)
+    assert len(seeds) == asked - 1 and all(len(x) == 1 for x in seeds.values())
+
+
+def test_clocks_that_disagree_in_all_pairs_of_processes_are_a_verdict(gpu):
+    clocks(gpu, SUSPECT, GUILTY)
+    out = gpu.judge(gpu.session())
+    assert (out["verdict"], out["reason"]) == (
+        "cheated", SAID % (90, 20) + ", and so say all of 4 pairs of processes")
+
+
+def test_a_process_with_another_priority_in_a_second_pair_is_a_verdict(gpu):
+    clocks(gpu, SUSPECT, ((100, 200), (90, 190)))
+
+    def moves(stand, request):
+        if stand.pair == 1 and mine(stand):
+            os.setpriority(os.PRIO_PROCESS, next(
+                z.pid for z in gpu.made if z.pair == 1 and z.trusted), 5)
+    gpu.on["facts"] = gpu.on["call"] = moves
+    out = gpu.judge(gpu.session())
+    assert (out["verdict"], out["reason"]) == (
+        "cheated", "it gave a process that is not its own another priority or other processors")
+
+
+def breaks(gpu, op, with_):
+    """The candidate's process of a second pair fails in this command."""
+    before = gpu.on.get(op)
+
+    def given(stand, request):
+        if stand.pair and mine(stand):
+            with_(stand)
+        return before(stand, request) if before else None
+    gpu.on[op] = given
+
+
+def raises(error):
+    def now(stand):
+        raise error
+    return now
+
+
+@pytest.mark.parametrize("op, how", [
+    ("load", raises(EOFError())), ("inputs", raises(RuntimeError("its own doing"))),
+    ("show", raises(RuntimeError("nothing"))), ("facts", None)])
+def test_where_the_second_pair_of_processes_fails_what_the_first_one_showed_stands(gpu, op, how):
+    clocks(gpu, SUSPECT, HONEST)
+    if how:
+        breaks(gpu, op, how)
+    else:                               # no process is to be had
+        start = gpu.worker.Child.start
+
+        def fails(child, make, cache):
+            if gpu.children() > 3 and "ahead-" not in child.scratch:
+                raise BlockingIOError(11, "no more processes")
+            start(child, make, cache)
+        gpu.worker.Child.start = fails
+    out = gpu.judge(gpu.session())
+    assert (out["verdict"], out["reason"]) == ("cheated", SAID % (40, -4))
+    assert pairs(gpu) <= 2
+
+
+@pytest.mark.parametrize("reply", [{"count": "so many"}, {"wrong": "x", "path": "[0]", "share": 1}])
+def test_where_what_the_second_pair_gives_is_wrong_or_nonsense_the_first_finding_stands(gpu, reply):
+    clocks(gpu, SUSPECT, HONEST)
+    gpu.on["verify_shape"] = lambda stand, request: dict(
+        reply, chance=0, allowed=0) if stand.pair else None
+    out = gpu.judge(gpu.session())
+    assert (out["verdict"], out["reason"]) == ("cheated", SAID % (40, -4))
+
+
+@pytest.mark.parametrize("lasts, error, expected", [
+    (99.0, None, ("timeout", "prepare took more than 30 s")),
+    (0, "CUDA error: out of memory", ("launch_failed", "needs more memory than is free: "
+                                      "RuntimeError: CUDA error: out of memory"))])
+def test_a_second_pair_of_processes_that_lacks_time_or_memory_proves_nothing(
+        gpu, lasts, error, expected):
+    clocks(gpu, SUSPECT, HONEST)
+
+    def prepare(stand, request):
+        if stand.pair and mine(stand):
+            if error:
+                raise RuntimeError(error)
+            return {"lasts": lasts}
+    gpu.on["prepare"] = prepare
+    out = gpu.judge(gpu.session())
+    assert out["verdict"] == expected[0] and expected[1].split(":")[0][:20] in out["reason"], out
+
+
+def test_what_was_recorded_of_a_first_pair_counts_whatever_its_clocks_say(gpu):
+    clocks(gpu, SUSPECT, HONEST)
+    plain = gpu.kernel
+    fields = dict.fromkeys(gpu.worker.SUMS, 0)
+
+    def kernel(stand, cycles):
+        kernels = 0 if mine(stand) else 1
+        return dict(plain(stand, cycles) or {}, recorded=dict(
+            fields, kernels=kernels, union_ns=90000 * kernels, span_ns=90000 * kernels, streams=1,
+            devices=1, home=7, by_name=[]))
+    gpu.kernel = kernel
+    out = gpu.judge(gpu.session())
+    assert out["verdict"] == "cheated" and "kept from before" in out["reason"]
+    assert pairs(gpu) == 1
+
+
+# How many calls, and when they are made again ---------------------------------------
+
+
+def spins(gpu):
+    return [r.get("cycles", 0) for s, op, r in gpu.log if op == "go" and "cycles" in r]
+
+
+def test_a_call_is_timed_again_where_the_host_was_late_and_a_narrow_interval_ends_it(gpu):
+    late = [3]
+
+    def kernel(stand, cycles):
+        ahead = late[0] <= 0 or not mine(stand) or not cycles
+        late[0] -= mine(stand) and bool(cycles)
+        return dict(us=10 if ahead else 90, wall_us=1000, host_us=60, ahead=ahead, wiggle=1e-3)
+    gpu.kernel = kernel
+    row = gpu.judge(gpu.session(), best_times_ns=None)["shapes"][0]
+    assert not row["host_bound"] and "%.2f" % row["speedup"] == "1.00"
+    assert row["blocks"] == 8 and max(row["samples"]["candidate"]) < 11e3
+    assert spins(gpu)[0] == 440000 and row["host_ns"] == 60000.0
+    assert max(spins(gpu)) == 4 * 440000        # once more is free
+
+
+def test_a_call_that_the_host_holds_up_each_time_is_timed_with_it_on_one_processor(gpu):
+    places = []
+
+    def kernel(stand, cycles):
+        if cycles == 0 and stand.turn > 4:
+            places.append(len(os.sched_getaffinity(stand.pid)))
+        return dict(us=90 if mine(stand) else 10, wall_us=1000, host_us=60, ahead=not mine(stand))
+    gpu.kernel = kernel
+    row = gpu.judge(gpu.session())["shapes"][0]
+    assert row["host_bound"] and row["blocks"] <= 24 and spins(gpu)[-1] == 0
+    assert 1 in places and len(os.sched_getaffinity(gpu.made[0].pid)) == os.cpu_count()
+
+
+def test_a_host_that_others_hold_up_now_and_then_is_not_waited_for_each_time(gpu):
+    calls = [0]
+
+    def kernel(stand, cycles):
+        calls[0] += bool(cycles)
+        return dict(us=10 * (1 + calls[0] % 7 * 3e-2), wall_us=1000, host_us=60,
+                    ahead=calls[0] % 5 > 0 or not cycles)
+    gpu.kernel = kernel
+    row = gpu.judge(gpu.session())["shapes"][0]
+    assert not row["host_bound"] and row["blocks"] > 24
+    assert len([x for x in spins(gpu) if x]) > 2 * row["blocks"]
+
+
+@pytest.mark.parametrize("us, streams, blocks", [(10, 8, None), (2.5, 32, 128)])
+def test_a_streams_first_call_in_each_process_is_made_again(gpu, us, streams, blocks):
+    """So short that streams differ: on every one of them, several times."""
+    warm, calls = {}, [0]
+
+    def kernel(stand, cycles):
+        if not cycles:
+            return dict(us=us, wall_us=1000, host_us=60)
+        calls[0] += 1
+        lane = gpu.worker.lane_of(stand.seed)
+        known = lane in warm.setdefault(stand, set())
+        warm[stand].add(lane)
+        return dict(us=us * (1 + calls[0] % 7 * 3e-2), wall_us=1000, host_us=60, ahead=known)
+    gpu.kernel = kernel
+    row = gpu.judge(gpu.session())["shapes"][0]
+    assert not row["host_bound"] and {len(x) for x in warm.values()} == {streams}
+    assert row["blocks"] == blocks if blocks else row["blocks"] > 24
+    assert len({x for x in spins(gpu) if x}) == 1
+
+
+def sixteen(gpu, **options):
+    """Pairs of calls of each of sixteen shapes."""
+    gpu.labels = ["x%d" % i for i in range(16)]
+    out = gpu.judge(gpu.session(), UNTOUCHED if options.get("baseline") else "candidate = 1",
+                    **options)
+    assert out["verdict"] == "ok", out
+    return [row["blocks"] for row in out["shapes"]]
+
+
+def long_around(gpu, ahead=True):
+    """What is around a call takes far longer than the call."""
+    calls = [0]
+
+    def kernel(stand, cycles):
+        calls[0] += 1
+        return dict(us=10 * (1 + calls[0] % 7 * 1e-1), wall_us=2000, host_us=1, ahead=ahead)
+    gpu.kernel = kernel
+
+
+@pytest.mark.parametrize("options, brief", [
+    ({}, True), ({"baseline": True}, False), ({"confirm": True}, False)])
+def test_a_candidate_is_timed_for_as_long_as_its_share_allows_by_eight_pairs_at_least(
+        gpu, options, brief):
+    long_around(gpu)
+    n = sixteen(gpu, **options)
+    assert min(n) >= 8 and (max(n) < 12) is brief and (sum(n) > 300) is not brief
+
+
+def test_shapes_after_those_that_take_all_the_time_have_eight_pairs_each(gpu):
+    long_around(gpu)
+    gpu.on["show"] = lambda stand, request: dict(stand.do_show(), lasts=2.0) \
+        if sizes.get(stand, 0) < 2 else None
+    sizes = {}
+    gpu.on["shape"] = lambda stand, request: sizes.update({stand: request["i"]})
+    assert set(sixteen(gpu)[2:]) == {8}
+
+
+@pytest.mark.parametrize("options, least", [
+    ({}, 8), ({"confirm": True}, 12), ({"baseline": True}, 12)])
+def test_waiting_for_memory_that_others_have_is_no_time_of_timing(gpu, options, least):
+    long_around(gpu)
+    sizes, lacked, waited = {}, [False], gpu.worker.Session
+    gpu.on["shape"] = lambda stand, request: sizes.update({stand: request["i"]})
+
+    def verify(stand, request):
+        if sizes.get(stand) == 2 and not lacked[0] and stand.turn > 20:
+            lacked[0] = gpu.clock.now
+        if lacked[0] and gpu.clock.now < lacked[0] + 30:
+            raise RuntimeError("CUDA error: out of memory")
+    gpu.on["verify_shape"] = verify
+    other = gpu.session()               # which may have it
+    n = sixteen(gpu, **options)
+    assert min(n) >= least and waited
+    other.close()
+
+
+def test_where_the_host_holds_a_call_up_its_clock_is_noisier_and_asked_more_often(gpu):
+    long_around(gpu, ahead=False)
+    assert sixteen(gpu)[0] > 12
+
+
+@pytest.mark.parametrize("b_us, best_us, shapes, last, screened, slow", [
+    (1000, 1000, 4, 1, [0, 0, 0, 0], False), (1200, 1000, 4, 1, [0, 0, 0, 0], False),
+    (2000, 1000, 4, 1, [0, 0, 1, 1], True), (2000, 1000, 1, 1, [1], True),
+    (2000, 1000, 4, 40, [0, 0, 1, 0], False)])      # it is faster in all, with an interval
+def test_a_candidate_clearly_slower_than_the_best_is_timed_no_longer(
+        gpu, b_us, best_us, shapes, last, screened, slow):
+    """A slow first call alone is no sign of that."""
+    turns = {}
+
+    def kernel(stand, cycles):
+        turns[stand] = turns.get(stand, 0) + 1
+        return dict(us=b_us if mine(stand) else 1000, wall_us=1200, wiggle=1e-3)
+    gpu.kernel = kernel
+    gpu.labels = ["x%d" % i for i in range(shapes)]
+    best = [best_us * 1e3] * (shapes - 1) + [last * best_us * 1e3]
+    out = gpu.judge(gpu.session(), best_times_ns=best)
+    assert [int(row["blocks"] == 6) for row in out["shapes"]] == screened
+    assert out["screened"] is slow
+    # Each of its shapes was looked at among those that are timed.
+    assert len([1 for s, op, _ in gpu.log if op == "show"]) >= 2 * shapes
+
+
+def test_calls_are_compared_where_others_were_in_their_turn_and_after_all_others(gpu):
+    s, places, found = gpu.session(), gpu.worker, []
+
+    def timed(last):
+        """(calls that count, places of the candidate's timed calls, what was shown: after how many
+        of them, and whether where its results were checked)"""
+        gpu.labels = ["x"] if last else ["x%d" % i for i in range(40)]
+        out = gpu.judge(s, confirm=last)
+        calls, shown, home, seed = [], [], None, 0
+        for stand, op, request in gpu.log:
+            if not mine(stand) or op not in ("shape", "prepare", "go", "show"):
+                continue
+            if op == "shape":
+                home, calls, shown = places.place_of(request["seed"]), [], []
+                found.append((calls, shown))
+            elif op == "go" and "cycles" in request:
+                calls.append(places.place_of(seed))
+            elif op == "prepare":
+                seed = request["seed"]
+            elif op == "show" and calls:
+                shown.append((len(calls), places.place_of(seed) == home))
+        return out["shapes"][-1]["blocks"]
+    timed(False)
+    looks = [shown for _, shown in found]
+    assert sum(len(x) == 1 for x in looks) == 39                # and one of them more often
+    assert {there for x in looks for _, there in x} == {True, False}
+    found.clear()
+    n = timed(True)
+    calls, shown = found[0]
+    assert [at - n for at, _ in shown][1:] == [1, 3] and shown[0][0] <= 6 and shown[2][1]
+    assert sorted(calls[:16]) == sorted(calls[16:32]) == list(range(16))
+
+
+def test_one_process_at_a_time_makes_its_first_call_which_may_tune_by_the_clock(gpu):
+    busy, most = {}, {}
+    write, read = gpu.worker.write_frame, gpu.worker.read_frame
+
+    def sends(fd, request, deadline=None):
+        busy[gpu.ends[fd]] = request["op"]
+        for op in ("shape", "prepare", "go"):
+            most[op] = max(most.get(op, 0), list(busy.values()).count(op))
+        write(fd, request, deadline)
+
+    def reads(fd, deadline=None):
+        busy.pop(gpu.ends[fd], None)
+        return read(fd, deadline)
+    gpu.worker.write_frame, gpu.worker.read_frame = sends, reads
+    assert gpu.judge(gpu.session())["verdict"] == "ok"
+    assert most == {"shape": 2, "prepare": 2, "go": 1}
+
+
+@pytest.mark.parametrize("bound, fails, found, children", [
+    (False, None, 5, 8), (True, None, 10, 18), (False, "fork", 1, None), (False, "hang", 1, None)])
+def test_more_pairs_of_processes_end_in_time_leave_nothing_behind_and_are_no_verdict(
+        gpu, bound, fails, found, children):
+    def kernel(stand, cycles):
+        # By the first pair it is as fast as itself, by others twice as fast.
+        faster = stand.pair > 0 and not stand.trusted
+        return dict(us=50 if faster else 100, wall_us=150 if faster else 200, ahead=not bound)
+    gpu.kernel = kernel
+
+    def shape(stand, request):
+        if stand.pair and fails == "hang":
+            return {"lasts": 150.0}
+    gpu.on["shape"] = shape
+    start = gpu.worker.Child.start
+
+    def starts(child, make, cache):
+        if fails == "fork" and gpu.children() > 2 and "ahead-" not in child.scratch:
+            raise BlockingIOError(11, "no more processes")
+        start(child, make, cache)
+    gpu.worker.Child.start = starts
+    s = gpu.session(pairs=5, baseline_only=True)
+    made, begun = len(gpu.made), gpu.clock.now
+    out = s.open(None)
+    assert out["verdict"] == "ok", out
+    assert len(out["pairs"]) == found
+    assert "%.2f" % out["pairs"][0] == "1.00" and {"%.2f" % x for x in out["pairs"][1:]} \
+        <= {"2.00"}
+    assert "%.2f" % out["self_speedup"] == ("2.00" if found > 1 else "1.00")
+    if children:
+        assert len([z for z in gpu.made[made:] if z.pair]) == children
+    assert gpu.clock.now - begun < 240
+    assert gpu.alive() == [gpu.made[0]]
+    gpu.worker.Child.start = start
+    gpu.on.clear()
+    assert gpu.judge(s)["verdict"] == "ok"              # as if there had been none
