@@ -14,8 +14,7 @@ local sanitized = assert(core.system.exe()):find("/asan", 1, true) ~= nil
 local function listed(folder)
   local out = {}
   for _, c in ipairs(candidates.list(root .. "/candidates/" .. folder, "c")) do
-    local skip = sanitized and c.name == "eats_memory.c"
-    if skip then print "skipped: eats_memory.c: a sanitized process has no memory limit" end
+    local skip = sanitized and c.name == "eats_memory.c"      -- it has no memory limit
     if c.name:find(word, 1, true) and not skip and (times > 1 or not c.slow) then
       out[#out + 1] = c
     end

@@ -1,5 +1,5 @@
--- What the Triton worker makes of whole files: that are not determined everywhere, that read what no one
--- wrote, that cannot do what they are timed by. On Triton's CPU interpreter: make check-triton.
+-- What the Triton worker makes of whole files: that are not determined everywhere, that read what
+-- no one wrote, that cannot do what they are timed by. On its CPU interpreter: make check-triton.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"

@@ -7,17 +7,16 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "lua/kernelband/triton"
-PATH = FOLDER / "worker.py" if (FOLDER / "worker.py").exists() else FOLDER / "worker"
+PATH = FOLDER / "worker"                # what Python is given
 
 
 class Whole:
     def __init__(self):
         sys.path.insert(0, str(FOLDER))
         package = importlib.import_module("worker")
-        parts = [importlib.import_module("worker." + part.name)
-                 for part in pkgutil.iter_modules(getattr(package, "__path__", ()))
-                 if part.name != "__main__"]
-        self.__dict__["parts"] = parts or [package]
+        self.__dict__["parts"] = [importlib.import_module("worker." + part.name)
+                                  for part in pkgutil.iter_modules(package.__path__)
+                                  if part.name != "__main__"]
 
     def __getattr__(self, name):
         for part in self.parts:
