@@ -54,21 +54,21 @@ share = {"allow": {AT: .01}}
     ([with_(base, (3, nan)), with_(base, (3, 777.25))], with_(base, (3, 5)), [], {},
      ("fine", 1, [], 0)),
     # Steady, so it is wrong.
-    ([base, base], with_(base, (7, 8)), [], {}, (ONE % (1, 7, 8.0, 7.0), None, None, 4)),
+    ([base, base], with_(base, (7, 8)), [], {}, (ONE % (1, 7, 8.0, 7.0), None, None, 5)),
     # A race that is seen late.
     ([base, base], with_(base, (7, 8)), [base, with_(base, (7, 1))], {}, ("fine", 1, [], 2)),
     ([base, base], with_(base, (7, 8), (8, 9.5)), [with_(base, (7, 1))], {},
-     (ONE % (1, 8, 9.5, 8.0), None, None, 4)),
-    ([base, base], with_(base, (7, 8)), [], share, ("fine", 0, [], 4)),
-    ([base, base], with_(base, (7, 8), (9, 1)), [], share, (ONE % (2, 7, 8.0, 7.0), None, None, 4)),
+     (ONE % (1, 8, 9.5, 8.0), None, None, 5)),
+    ([base, base], with_(base, (7, 8)), [], share, ("fine", 0, [], 5)),
+    ([base, base], with_(base, (7, 8), (9, 1)), [], share, (ONE % (2, 7, 8.0, 7.0), None, None, 5)),
     ([base * nan, base * 0 + 777.25], base, [], {}, ("fine", 100, [AT], 0)),
     ([ints, ints], with_(ints, (2, 134145)), [with_(ints, (2, 133121))], {}, ("fine", 1, [], 1)),
-    ([ints, ints], with_(ints, (2, 134145)), [], {}, (ONE % (1, 2, 134145, 2), None, None, 4)),
+    ([ints, ints], with_(ints, (2, 134145)), [], {}, (ONE % (1, 2, 134145, 2), None, None, 5)),
     ([1443.8, 5123190272.0], 7.5, [], {}, ("fine", 1, [AT], 0)),
-    ([1443.8, 1443.8], 7.5, [], {}, (AT + " is 7.5, expected 1443.8", None, None, 4)),
-    ([True, True], 1, [], {}, (AT + " is 1, expected True", None, None, 4)),
+    ([1443.8, 1443.8], 7.5, [], {}, (AT + " is 7.5, expected 1443.8", None, None, 5)),
+    ([True, True], 1, [], {}, (AT + " is 1, expected True", None, None, 5)),
     ([3, 3], 3, [], {}, ("fine", 0, [], 0)),
-    (["a", "a"], "b", [], {}, (AT + " is b, expected a", None, None, 4)),
+    (["a", "a"], "b", [], {}, (AT + " is b, expected a", None, None, 5)),
 ])
 def test_where_the_reference_disagrees_with_itself_no_one_is_judged_and_nowhere_else(
         judge, runs, mine, more, given, expected):

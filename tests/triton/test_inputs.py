@@ -104,43 +104,6 @@ def test_inputs_that_are_repeated_or_seen_as_bytes_are_not_wiped_by_another_plac
     assert len(places) == 16
 
 
-def test_what_tests_make_has_room_of_its_own_views_and_what_is_given_share_as_they_did(
-        runner, worker):
-    found, r = {}, runner(bare=True)
-
-    def room(t):
-        return t.untyped_storage().nbytes() - t.numel() * t.element_size() > worker.AFAR_LEAST
-
-    def look():
-        x = torch.rand(3, 4, requires_grad=True)
-        y = x.detach()
-        z = y.clone().requires_grad_()
-        r.poison = 12
-        w = torch.empty(5, dtype=torch.int64)
-        r.poison = None
-        made = []
-
-        class Twice(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, a):
-                return a * 2
-
-            @staticmethod
-            def backward(ctx, g):
-                made.append(g.new_empty(3))
-                return g * 2
-        Twice.apply(z).sum().backward()
-        assert room(x) and x.is_leaf and x.requires_grad
-        assert bytes_of(x) == bytes_of(y) and bytes_of(y.to("cpu")) == bytes_of(y)
-        assert room(z) and bytes_of(y) != bytes_of(z)
-        assert w.tolist() == [13] * 5 and room(w) and room(made[0])
-        assert z.grad[0, 0].item() == 2.0
-        found["all"] = True
-    r.with_room(look)
-    assert found["all"] and not room(torch.zeros(3))
-    assert not r.beyond() and torch.cuda.empty_cache() is None
-
-
 def test_of_many_bytes_of_inputs_only_one_shapes_are_kept_none_while_nothing_is_judged(
         runner, worker):
     worker.INPUTS_MOST = 5000

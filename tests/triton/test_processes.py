@@ -116,13 +116,11 @@ def test_a_command_that_is_hurried_says_why_and_none_takes_longer_than_others(wo
     assert c.call_s == worker.Child.call_s == worker.CALL_S == 60
 
 
-def leaves_another(child):
-    """A child that has started a process of its own."""
+def test_what_a_child_left_ends_with_it(child):
     folder = tempfile.mkdtemp()
 
     def make():
         if os.fork() == 0:
-            os.setsid()
             time.sleep(60)
             os._exit(0)
         open(folder + "/forked", "w").close()
@@ -130,25 +128,8 @@ def leaves_another(child):
     c = child(make)
     while not os.path.exists(folder + "/forked"):
         time.sleep(0.001)
-    return c
-
-
-def test_what_a_child_left_ends_with_it_though_its_own_end_is_not_waited_for(worker, child):
-    c = leaves_another(child)
-    pid = c.strike()
-    worker.sweep(pid)
-    assert ours() >= 1                          # which was struck
-    worker.reap(pid)
-    worker.sweep()                              # what had not yet become ours
-    assert ours() == 0
-
-
-def test_what_a_child_left_that_ended_long_before_ends(worker, child):
-    c = leaves_another(child)
     c.close()
-    assert not os.path.exists(c.scratch)
-    worker.sweep()
-    assert ours() == 0
+    assert not os.path.exists(c.scratch) and ours() == 0
 
 
 def test_no_name_is_given_to_two_functions_of_a_class_or_module(worker):

@@ -54,78 +54,22 @@ def test_an_output_that_is_learned_is_made_again_before_it_is_shown_again(gpu):
 # Who waits for whom ---------------------------------------------------------------------
 
 
-def test_checked_runs_do_not_wait_for_one_another_what_is_timed_waits_for_them(gpu):
+def test_one_session_at_a_time_has_the_gpu_and_waiting_is_no_verdict(gpu):
     a, b = gpu.session(), gpu.session()
-    found, seen = [], []
+    gpu.worker.LOCK_S, found = 0.2, []
 
     def checks(stand, request):
-        seen.append(stand)
-        if not found:                   # in the middle of a's checked run b is judged
+        if not found:                   # in the middle of a's checked run b wants the GPU
             found.append(None)
-            found[0] = b.evaluate("candidate = 2", {})
+            with pytest.raises(gpu.worker.Busy):
+                b.evaluate("candidate = 2", {})
+            found[0] = "busy"
     gpu.on["verify_tests"] = checks
-    assert gpu.judge(a)["verdict"] == "ok"
-    assert found[0]["verdict"] == "timeout" and "other sessions had the GPU" in found[0]["reason"]
-    assert len(seen) == 6               # its tests were compared, three times as a's were
-    assert "candidate = 2" not in {s.source for s, op, _ in gpu.log if op == "inputs"}
-
-
-def test_checked_runs_wait_for_one_that_times_and_it_for_them_but_not_for_ever(gpu):
-    a, b = gpu.session(), gpu.session()
-    asked = []
-
-    def timed(stand, cycles):
-        if not asked:
-            asked.append(None)
-            asked[0] = b.evaluate("candidate = 2", {})
-    gpu.kernel = timed
-    begun = gpu.clock.now
-    assert gpu.judge(a)["verdict"] == "ok"
-    assert asked[0]["verdict"] == "timeout" and "other sessions had the GPU" in asked[0]["reason"]
-    assert 120 <= gpu.clock.now - begun < 135
-    gpu.kernel = lambda stand, cycles: None
-    assert gpu.judge(b)["verdict"] == "ok"
-
-
-def test_a_session_that_has_the_gpu_alone_has_it_for_its_checked_runs_too(gpu):
-    a, b, found = gpu.session(alone=True), gpu.session(), []
-
-    def checks(stand, request):
-        if not found:
-            found.append(None)
-            found[0] = b.evaluate("candidate = 2", {})["verdict"]
-    gpu.on["verify_tests"] = checks
-    assert gpu.judge(a)["verdict"] == "ok" and found == ["timeout"]
+    assert gpu.judge(a)["verdict"] == "ok" and found == ["busy"]
     gpu.on["test"] = lambda stand, request: fail("not now") if not stand.trusted else None
     assert gpu.judge(a)["verdict"] == "launch_failed"
     gpu.on.clear()
     assert gpu.judge(b)["verdict"] == "ok"      # it is given back, whatever became of it
-
-
-def test_sessions_know_of_one_another(gpu):
-    a = gpu.session()
-    assert not a.others()
-    b = gpu.session()
-    assert a.others() and b.others() and a.others()
-    b.here.close()                              # as its end does
-    assert not a.others()
-
-
-def test_slow_checked_runs_are_not_waited_for_a_second_time(gpu):
-    a, b = gpu.session(), gpu.session()
-    slow, asked = [7.0], []
-    gpu.on["test"] = lambda stand, request: dict(stand.do_test(), lasts=slow[0]) \
-        if stand.source == "slow = 1" else None
-    assert gpu.judge(b, "slow = 1")["verdict"] == "ok"
-
-    def timed(stand, cycles):
-        if not asked and stand.source == "timed = 1":
-            asked.append("begun")
-            before = gpu.clock.now
-            asked[0] = b.beside(lambda: "ran"), gpu.clock.now - before
-    gpu.kernel = timed
-    assert gpu.judge(a, "timed = 1")["verdict"] == "ok"
-    assert asked == [("ran", 0.0)]
 
 
 def lacks(gpu, op, seconds, text="CUDA error: out of memory", how=None):
@@ -164,58 +108,25 @@ def waited(gpu, s, op, seconds, others=None, **lacking):
     return out["verdict"], round(began[-1] - began[0], 1), len([x for x in had if x == "ok"])
 
 
-def test_memory_that_other_programs_have_is_waited_for_a_while(gpu):
-    s = gpu.session()
-    assert waited(gpu, s, "inputs", 5) == ("ok", 5.0, 0)
-    assert waited(gpu, s, "inputs", 30) == ("launch_failed", 10.0, 0)
-    assert waited(gpu, s, "test", 5) == ("launch_failed", 0.0, 0)     # at once: it is its own
+def test_memory_that_others_have_is_waited_for_a_while_with_the_gpu_left_to_them(gpu):
+    a, b = gpu.session(), gpu.session()
+    assert waited(gpu, a, "inputs", 5, b) == ("ok", 5.0, 2)
+    assert waited(gpu, a, "test", 5, b) == ("ok", 5.0, 2)
+    verdict, seconds, had = waited(gpu, a, "inputs", 1000, b)
+    assert verdict == "launch_failed" and seconds >= gpu.worker.MEMORY_S and had
     for how in "cheated", "build_failed":               # what only says so is not waited for
-        verdict, seconds, _ = waited(gpu, s, "inputs", 30, how=how,
+        verdict, seconds, _ = waited(gpu, a, "inputs", 30, how=how,
                                      text="it says it needs more memory than is free")
         assert (verdict, seconds) == (how, 0.0)
 
 
-def test_memory_that_other_sessions_have_is_waited_for_with_the_gpu_left_to_them(gpu):
-    a, b = gpu.session(), gpu.session()
-    assert waited(gpu, a, "test", 30, b) == ("ok", 30.0, 12)
-    assert waited(gpu, a, "inputs", 30, b) == ("ok", 30.0, 12)
-    assert waited(gpu, a, "inputs", 1000, b) == ("launch_failed", 40.0, 16)
-
-
-def test_a_session_that_has_the_gpu_alone_leaves_it_to_no_one(gpu):
-    a = gpu.session(alone=True)
-    assert waited(gpu, a, "inputs", 5) == ("ok", 5.0, 0)
-    assert waited(gpu, a, "inputs", 30) == ("launch_failed", 10.0, 0)
-
-
-def test_waiting_for_others_memory_is_no_time_of_a_candidates(gpu):
-    a, b = gpu.session(), gpu.session()
-    gpu.on["show"] = lambda stand, request: dict(stand.do_show(), lasts=20.0)
-    assert gpu.judge(a)["verdict"] == "ok"              # 80 s of its 100
-    assert waited(gpu, a, "inputs", 37, b)[0] == "ok"
-
-
 def test_what_a_candidate_and_the_reference_do_not_need_is_given_back_while_memory_lacks(gpu):
-    a, b = gpu.session(), gpu.session()
+    a = gpu.session()
     lacks(gpu, "test", 5)
-    assert gpu.judge(a)["verdict"] == "ok" and b
+    assert gpu.judge(a)["verdict"] == "ok"
     ops = [(mine(stand), op) for stand, op, _ in gpu.log if op in ("idle", "test")
            and not stand.scout and stand.source]
     assert ops[:4] == [(True, "test"), (True, "idle"), (False, "idle"), (True, "test")]
-
-
-@pytest.mark.parametrize("others", [True, False])
-def test_what_tests_took_of_memory_is_given_back_before_others_timing_is_waited_for(gpu, others):
-    s = gpu.session()
-    held = gpu.session() if others else None
-    assert gpu.judge(s)["verdict"] == "ok"
-    ops = [(stand, op) for stand, op, _ in gpu.log if not stand.scout]
-    child = next(stand for stand, op in ops if mine(stand) and op == "test")
-    between = [op for stand, op in ops[:ops.index((child, "inputs"))] if stand is child]
-    assert ("idle" in between[between.index("test"):]) is others
-    spare = [op for stand, op in ops if stand.source is None]
-    assert "idle" in spare                      # nothing of ours opens a GPU while one is timed
-    assert held or not others
 
 
 # What is shown ---------------------------------------------------------------------
@@ -352,20 +263,17 @@ def test_a_baseline_says_what_it_was_begun_again_for_and_in_which_shape_its_time
     def call(stand, request):
         if stage[0] and sizes.get(stand) == 2 and not stand.trusted:
             stage[0] += 1
-            if stage[0] == 2:
-                raise EOFError
-            fail("no such dtype")
+            raise EOFError
 
     def go(stand, request):
-        if stage[0] == 3 and sizes.get(stand) == 3 and not stand.trusted:
+        if stage[0] == 2 and sizes.get(stand) == 3 and not stand.trusted:
             return {"lasts": 1e4}
     gpu.on.update(verify_shape=verify, call=call, go=go)
     out = baseline(gpu, perf="torch.randint")
     assert out["verdict"] == "timeout" and out["reason"].startswith("shape c: go took more than")
-    first, second, third = out["begun_again"]
+    first, second = out["begun_again"]
     assert first == "shape 4x4: inputs that no two writes share"
     assert second == "shape 4x4: crashed: its process ended"
-    assert third.startswith("shape 4x4: launch_failed: ") and "no such dtype" in third
     assert out["seconds"]["first"] >= 0 and out["seconds"]["total"] >= 240
 
 
@@ -423,46 +331,28 @@ def test_an_output_of_a_shape_that_differs_by_half_leaves_the_shape_out_one_of_i
     assert any("1 shapes left out" in x for x in out["weakened"])
 
 
-def test_tests_that_differ_otherwise_are_judged_once_more_with_room_and_what_was_learned_is_gone(
-        gpu):
-    race = Race(gpu)
-    race.left = {"tests": [off("[0]", .5), {"wrong": "the results differ in keys"}]}
-    out = race.baseline()
-    assert out["verdict"] == "ok"
-    assert out["judged_by"]["ignore"] == {} and out["judged_by"]["room"] == ["tests"]
-    assert ["[0]"] in [ignored for _, _, ignored in race.asked]
-    race.left = {"tests": [{"wrong": "the results differ in keys"}] * 2}
-    out = race.baseline()
-    assert (out["verdict"], out["reason"]) == ("wrong", "the results differ in keys")
-
-
-def test_a_file_that_faults_when_it_is_first_run_is_tried_milder_indices_then_room_then_both(gpu):
+def test_a_file_that_faults_when_it_is_first_run_is_tried_milder_with_valid_indices(gpu):
     tried = []
 
     def test(stand, request):
-        tried.append((request["poison"], request.get("room", False)))
+        tried.append(request["poison"])
         if len(tried) < need:
             fail(FAULT)
     gpu.on["test"] = test
-    modes = [(11, False), (101, False), (11, True), (101, True)]
-    for need in 1, 2, 3, 4:
+    for need in 1, 2:
         tried.clear()
         out = baseline(gpu)
-        assert out["verdict"] == "ok" and tried[:need] == modes[:need]
-        assert set(tried[need - 1:]) <= {(p + d, room) for p, room in [modes[need - 1]]
-                                         for d in (0, 37, -1)}
-        told = "; ".join(out.get("weakened", ()))
-        assert ("for indices" in told) is (need in (2, 4))
-        assert ("reaches past what it is given (tests)" in told) is (need > 2)
-    need = 5
+        assert out["verdict"] == "ok" and tried[:need] == [11, 101][:need]
+        assert ("for indices" in "; ".join(out.get("weakened", ()))) is (need == 2)
+    need = 3
     tried.clear()
     out = baseline(gpu)
-    assert out["verdict"] == "launch_failed" and tried == modes
+    assert out["verdict"] == "launch_failed" and tried == [11, 101]
 
 
-def test_a_shape_that_faults_by_chance_has_room_then_is_left_out_and_no_cheat_is_let_go(gpu):
+def test_a_shape_that_faults_is_left_out_and_no_cheat_is_let_go(gpu):
     race = Race(gpu)
-    left = {1: 2}
+    left = {1: 1}
 
     def go(stand, request):
         i = race.sizes.get(stand)
@@ -472,12 +362,9 @@ def test_a_shape_that_faults_by_chance_has_room_then_is_left_out_and_no_cheat_is
     gpu.on["go"] = go
     out = race.baseline()
     assert out["verdict"] == "ok", out
-    assert out["judged_by"]["room"] == [] and list(out["judged_by"]["left_out"]) == ["1"]
+    assert list(out["judged_by"]["left_out"]) == ["1"]
     assert out["left_out"][0].startswith("4x4: the untouched file: ")
-    assert FAULT in out["left_out"][0] and len(out["begun_again"]) == 2
-    left[1] = 1                                 # with more room it does what it should
-    out = race.baseline()
-    assert out["verdict"] == "ok" and out["judged_by"]["room"] == ["1"] and "left_out" not in out
+    assert FAULT in out["left_out"][0] and len(out["begun_again"]) == 1
     left.update({0: 9, 1: 9, 2: 9})             # one shape at least is judged by
     assert race.baseline()["verdict"] == "launch_failed"
     left.clear()
