@@ -16,7 +16,7 @@
 local kb      = require "kernelband"
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
-local loop    = require "kernelband.base.loop"
+local jobs    = require "kernelband.base.jobs"
 local run     = require "kernelband.store.run"
 local worker  = require "kernelband.worker"
 
@@ -27,15 +27,15 @@ for i = 2, #arg do
   opt[key] = value
 end
 if not arg[1] then error("which folder? kernelband run examples/tritonbench.lua DIR", 0) end
-local jobs = math.tointeger(tonumber(opt.jobs))
-if not jobs or jobs < 1 then error(("jobs=%s: expected 1 or more"):format(opt.jobs), 0) end
+local at_once = math.tointeger(tonumber(opt.jobs))
+if not at_once or at_once < 1 then error(("jobs=%s: expected 1 or more"):format(opt.jobs), 0) end
 local pairs_most, pairs_from = math.tointeger(tonumber(opt.pairs)), tonumber(opt.pairs_from)
 if not pairs_most or pairs_most < 1 or not pairs_from then
   error(("pairs=%s pairs_from=%s: expected 1 or more, and a number such as 0.005"):format(opt.pairs,
     opt.pairs_from), 0)
 end
 
-local limit = tonumber(opt.limit or jobs > 1 and 480 or 240)
+local limit = tonumber(opt.limit or at_once > 1 and 480 or 240)
 if not limit or limit <= 0 then error(("limit=%s: expected seconds"):format(opt.limit), 0) end
 
 local only
@@ -68,19 +68,22 @@ local function first_line(text) return (tostring(text):match "[^\n]*") end
 -- This script for one operator each, in processes of their own; what they leave in their
 -- folders is then read as if it had been here all along. Returns what each said last.
 local function shared_out(undone)
-  local left, L, working, said = {}, loop.new(), {}, {}
-  for _, task in ipairs(tasks) do
-    if undone(task) then left[#left + 1] = task.name end
-  end
+  local names, children, said = {}, {}, {}
   local shared = { ("limit=%g"):format(limit) }
   for i = 2, #arg do
     local key = arg[i]:match "^[%w_]+"
     if key ~= "jobs" and key ~= "only" and key ~= "limit" then shared[#shared + 1] = arg[i] end
   end
-  local function one(name)
-    local r, why = L:command { argv = { core.system.realpath "/proc/self/exe", "run", arg[0],
-                                        arg[1], "only=" .. name, table.unpack(shared) },
-                               timeout_ns = 3600 * 10 ^ 9 // 1, max_bytes = 4 << 20 }
+  for _, task in ipairs(tasks) do
+    if undone(task) then
+      names[#names + 1] = task.name
+      children[#names] = { argv = { core.system.exe(), "run", arg[0], arg[1],
+                                    "only=" .. task.name, table.unpack(shared) },
+                           timeout_ns = 3600 * 10 ^ 9 // 1, max_bytes = 4 << 20 }
+    end
+  end
+  jobs.run(at_once, children, function(i, r, why)
+    local name = names[i]
     if not r then
       said[name] = why
     elseif r.status ~= 0 then
@@ -89,19 +92,8 @@ local function shared_out(undone)
       said[name] = r.output:match "\n *1 [^ ]+ *([^\n]*)" or "it said nothing"
     end
     print(("%-32s %s"):format(name, said[name]))
-  end
-  for i = 1, math.min(jobs, #left) do
-    working[i] = L:spawn(function()
-      while #left > 0 and core.system.interrupts() == 0 do one(table.remove(left, 1)) end
-    end)
-  end
-  for _, job in ipairs(working) do
-    while not job:done() do
-      if core.system.interrupts() > 0 then job:cancel() end
-      L:turn(10 ^ 9 // 5)
-      io.stdout:flush()
-    end
-  end
+    io.stdout:flush()
+  end)
   return said
 end
 
@@ -112,12 +104,7 @@ local function survey_one(task)
     local e = worker.start { task = task, device = "triton:0", workers = 1 }
     local done, baseline, why = pcall(e.baseline)
     if opt.survey == "again" and done and baseline and baseline.verdict == "ok" then
-      e.submit(1, { source = task.source .. "\n# once more\n" }, {})
-      local ticket, again, code
-      repeat
-        ticket, again, code = e.next(300 * 10 ^ 9 // 1)
-      until ticket or code ~= "EINTR" or core.system.interrupts() > 0
-      baseline.again = ticket and again
+      baseline.again = e.evaluate({ source = task.source .. "\n# once more\n" }, {})
     end
     e.close()
     if not done then error(baseline, 0) end
@@ -157,7 +144,7 @@ local function where(r)
 end
 
 if opt.survey then
-  if jobs > 1 and opt.out then
+  if at_once > 1 and opt.out then
     shared_out(function(task)
       return not core.system.exists(("%s/%s.json"):format(opt.out, task.name))
     end)
@@ -201,7 +188,7 @@ end
 
 run.resuming {}
 local begun_ns = core.system.now_ns()
-local rows, said = {}, jobs > 1 and shared_out(function(task)
+local rows, said = {}, at_once > 1 and shared_out(function(task)
   return state_of(folder_of(task)) ~= "done"
 end) or {}
 local stopped = core.system.interrupts() > 0

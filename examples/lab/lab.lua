@@ -106,8 +106,8 @@ end
 -- Pairs (phi, strategy, gained or not) as a random policy would meet them: n draws
 -- of a valid configuration, a strategy open for it and a neighbour.
 function lab.pairs(task, n, seed)
-  local walk, features = require "kernelband.search.simulate.walk",
-                         require "kernelband.search.simulate.features"
+  local walk, features = require "kernelband.trace.walk",
+                         require "kernelband.trace.features"
   local W, rng, out = task.world, kb.core.rng(seed), {}
   while #out < n do
     local i, s = W.ok[1 + rng:below(#W.ok)], 1 + rng:below(#W.strategies)

@@ -10,15 +10,16 @@ local parts = {
   { "strategies", "kernelband.policy.strategy", "set" },
   { "strategy",   "kernelband.policy.strategy", "load" },
   { "policy",     "kernelband.policy", "load" },
-  { "search",     "kernelband.search", "run" },
-  { "search_all", "kernelband.search.all", "run" },
+  { "search",     "kernelband.search.search", "run" },
+  { "search_all", "kernelband.search.many", "run" },
   { "reward",     "kernelband.policy.reward" },
-  { "gpus",       "kernelband.task.device", "gpus" },
+  { "gpus",       "kernelband.core", "gpus" },
   { "synthetic",  "kernelband.task.synthetic", "new" },
   { "trace",      "kernelband.trace", "new" },
   { "sweep",      "kernelband.bench.sweep", "run" },
   { "compare",    "kernelband.bench.compare" },
   { "metrics",    "kernelband.bench.metrics" },
+  { "version",    "kernelband.base.version" },
 }
 
 local generators = {
@@ -37,9 +38,8 @@ local importers = {
 -- Old names of modules that scripts and schedules may still require.
 local old_names = {
   json = "base.json", loop = "base.loop", path = "base.path", progress = "search.progress",
-  run = "store.run", ["trace.features"] = "search.simulate.features",
-  ["trace.walk"] = "search.simulate.walk", emit_cuda = "emit.cuda", emit_rows = "emit.rows",
-  emit_tile = "emit.tile",
+  search = "search.search", run = "store.run", emit_cuda = "emit.cuda",
+  emit_rows = "emit.rows", emit_tile = "emit.tile",
 }
 
 table.insert(package.searchers, function(name)
@@ -72,7 +72,6 @@ end
 local kb = face("kb", parts)
 rawset(kb, "generator", face("kb.generator", generators))
 rawset(kb, "import", face("kb.import", importers))
-rawset(kb, "version", require "kernelband.base.version")
 getmetatable(kb).old_names = old_names
 
 return kb

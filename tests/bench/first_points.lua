@@ -6,8 +6,8 @@
 -- without first points, with them first of all, and in turns with the search's own (as
 -- generator/schedule.lua has it).
 local kb = require "kernelband"
-local space = require "kernelband.search.simulate.space"
-local walk = require "kernelband.search.simulate.walk"
+local space = require "kernelband.trace.space"
+local walk = require "kernelband.trace.walk"
 
 local data, seeds, pulls = arg[1], tonumber(arg[2] or 16), tonumber(arg[3] or 40)
 local marks = { 5, 10, 16, 20, 40, 60, 100, 200 }
@@ -70,11 +70,11 @@ end
 
 -- The space with these rows proposed by the first pulls, or by every other of them.
 local function with(task, rows, turns)
-  return setmetatable({ simulate = false, environment = function(how)
+  return setmetatable({ environment = function(how)
     local env = task.environment(how)
     local inner, at = env.generator, 0
     local W = inner.world
-    env.generator = setmetatable({ world = false, propose = function(parent, strategy, rng, about)
+    env.generator = setmetatable({ propose = function(parent, strategy, rng, about)
       local own = turns and about.pull % 2 == 0
       if own or at == #rows then return inner.propose(parent, strategy, rng, about) end
       at = at + 1

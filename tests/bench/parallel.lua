@@ -6,6 +6,7 @@
 -- run beyond those of a short one used, over their number.
 --   kernelband run tests/bench/parallel.lua [short run] [long run] [pieces an answer]
 package.path = (arg[0]:match "^(.*)/bench/" or "tests") .. "/lib/?.lua;" .. package.path
+local jobs = require "kernelband.base.jobs"
 local kb     = require "kernelband"
 local json   = require "kernelband.base.json"
 local server = require "server"
@@ -47,20 +48,13 @@ end
 local function task()
   local strategies = kb.strategies "strategies/c"
   return { name = "parallel", summary = "", language = "c", environment = function()
-    local L, busy, queue = nil, 0, {}
-    local evaluator = { close = function() end, baseline = function() return verdict "" end }
-    function evaluator.attach(loop) L = loop end
-    function evaluator.evaluate(candidate)
-      while busy == WORKERS do
-        local p = L:promise()
-        queue[#queue + 1] = p
-        p:await()
-      end
-      busy = busy + 1
-      L:sleep(EVALUATION_NS)
-      busy = busy - 1
-      if queue[1] then table.remove(queue, 1):resolve(true) end
-      return verdict(candidate.source)
+    local function evaluator(L)
+      local places = jobs.places(L, WORKERS)
+      return { close = function() end, baseline = function() return verdict "" end,
+               evaluate = function(candidate)
+                 places.use(L.sleep, L, EVALUATION_NS)
+                 return verdict(candidate.source)
+               end }
     end
     return { strategies = strategies, evaluator = evaluator, source = "void parallel(void) { }\n",
              generator = { open = function() end, propose = function() end,

@@ -103,16 +103,6 @@ function candidates.before_launch(root, c, compiler)
   return "ok", table.concat(names, " ")
 end
 
--- The evaluation of what was submitted, however long it takes.
-function candidates.answer(evaluator)
-  while true do
-    local ticket, out, code = evaluator.next(second_ns)
-    if ticket then return out end
-    if code ~= "EINTR" and code ~= "ETIME" then error(("%s: %s"):format(code, out), 0) end
-    if system.interrupts() > 0 then error("interrupted", 0) end
-  end
-end
-
 local function by_task(list)
   local names, groups = {}, {}
   for _, c in ipairs(list) do
@@ -136,8 +126,7 @@ function candidates.judge(root, list, device, times, after)
     for i = 1, times do
       for _, c in ipairs(groups[name]) do
         if c.slow and i > 1 then goto next_one end
-        evaluator.submit(1, { source = c.source }, {})
-        local out = candidates.answer(evaluator)
+        local out = assert(evaluator.evaluate({ source = c.source }, {}))
         local differs = candidates.differs(c, out)
         local count, good = c.honest and "honest" or "hostile", not c.honest and "caught"
         tally[count] = tally[count] + 1

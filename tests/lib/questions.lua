@@ -129,19 +129,14 @@ function questions.search(options)
   if type(task) == "string" then
     task = tasks.for_language(kb.task("examples/tasks/" .. task), language)
   end
-  local r, asked, queue, head = core.rng(options.seed or 1), {}, {}, 1
+  local r, asked = core.rng(options.seed or 1), {}
   local source = options.source or language ~= "triton" and tasks.source(task, "baseline")
                  or task.source
   local evaluator = { close = function() end }
   function evaluator.baseline() return baseline(task, r, language) end
   function evaluator.machine() return questions.machines[language] end
-  function evaluator.submit(ticket, candidate, more)
-    queue[#queue + 1] = { ticket, judge(task, r, candidate.source, more or {}, language) }
-  end
-  function evaluator.next()
-    local job = queue[head]
-    head = head + 1
-    return job[1], job[2]
+  function evaluator.evaluate(candidate, more)
+    return judge(task, r, candidate.source, more or {}, language)
   end
   local generator = { name = "made-up", identity = "made-up" }
   function generator.start(t, ctx)

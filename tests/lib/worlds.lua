@@ -47,7 +47,7 @@ function worlds.task(options)
   for i, name in ipairs(options.strategies or { "one", "two" }) do
     strategies[i] = strategy(name)
   end
-  local given, queue, head, tail, done = 0, {}, 1, 0, 0
+  local given, done = 0, 0
   local generator = { name = "counting", seen = function() given = given + 1 end }
   function generator.open()
     return not options.last or given < options.last
@@ -87,16 +87,10 @@ function worlds.task(options)
     e.speedup, e.speedup_low, e.speedup_high, e.time_ns = 1, options.base_low or 1, 1, 1000
     return e
   end
-  function evaluator.submit(ticket, candidate, how)
-    tail = tail + 1
-    queue[tail] = { ticket, evaluation(candidate.source, how) }
-  end
-  function evaluator.next()
+  function evaluator.evaluate(candidate, how)
     done = done + 1
-    if done == options.lost then return nil, "it died", "EWORKER" end
-    local job = queue[head]
-    head = head + 1
-    return job[1], job[2]
+    if done == options.lost then error("the worker is lost: it died", 0) end
+    return evaluation(candidate.source, how)
   end
 
   return { name = "world", environment = function()

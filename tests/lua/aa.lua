@@ -95,11 +95,9 @@ local function session(name, kind, count)
   local t = task.load(folder[name])
   local e = worker.start { task = t, device = "cpu" }
   e.baseline()
-  for i = 1, count do
-    e.submit(i, { source = task.source(t, "baseline") }, {})
-    local ticket, out, code
-    repeat ticket, out, code = e.next(10 ^ 9 // 1) until ticket or code ~= "ETIME"
-    if not ticket then error(("%s: %s"):format(name, out)) end
+  for _ = 1, count do
+    local out, why = e.evaluate({ source = task.source(t, "baseline") }, {})
+    if not out then error(("%s: %s"):format(name, why)) end
     if out.verdict ~= "ok" then error(("%s: %s: %s"):format(name, out.verdict, out.reason)) end
     append(name, kind, out, before)
   end

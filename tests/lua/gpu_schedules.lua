@@ -3,7 +3,6 @@
 --   kernelband run tests/lua/gpu_schedules.lua [POINTS [TASK ..]]
 package.path = "tests/lib/?.lua;" .. package.path
 local t          = require "harness"
-local candidates = require "candidates"
 local core       = require "kernelband.core"
 local points     = require "points"
 local task       = require "kernelband.task"
@@ -27,8 +26,7 @@ local function judged(own)
   for i, shape in ipairs(evaluator.baseline().shapes) do best[i] = shape.time_ns end
   for _ = 1, count do
     local p = points.valid(schedule, rng)
-    evaluator.submit(1, { source = schedule.emit(p) }, { best_times_ns = best })
-    local out = candidates.answer(evaluator)
+    local out = assert(evaluator.evaluate({ source = schedule.emit(p) }, { best_times_ns = best }))
     if out.verdict ~= "ok" then
       wrong[#wrong + 1] = ("%s: %s\n    %s"):format(out.verdict, out.reason,
                                                   points.describe(schedule, p))

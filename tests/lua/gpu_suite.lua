@@ -7,6 +7,7 @@
 -- WORD: only candidates with it in their names, and nothing else.
 package.path = "tests/lib/?.lua;" .. package.path
 local t          = require "harness"
+local asked = require "asked"
 local candidates = require "candidates"
 local core       = require "kernelband.core"
 local task       = require "kernelband.task"
@@ -26,7 +27,7 @@ local axpy = task.load(root .. "/lib/tasks/axpy")
 local good = assert(system.read_file(root .. "/lib/tasks/axpy/baseline.cu"))
 local second_ns = 10 ^ 9 // 1
 
-local function open() return worker.start { task = axpy, device = "cuda:0" } end
+local function open() return asked(worker.start { task = axpy, device = "cuda:0" }) end
 
 local function next_answer(evaluator)
   for _ = 1, 120 do

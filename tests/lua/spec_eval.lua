@@ -2,6 +2,7 @@
 -- candidate at most. The suites of candidates are spec_candidates.lua's.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
+local asked = require "asked"
 local candidates = require "candidates"
 local cjson = require "cjson"
 local core = require "kernelband.core"
@@ -13,7 +14,7 @@ local dir = t.folder()
 local second_ns = 10 ^ 9 // 1
 
 local axpy = task.load "tests/lib/tasks/axpy"
-local evaluator = worker.start { task = axpy, device = "cpu" }
+local evaluator = asked(worker.start { task = axpy, device = "cpu" })
 local tickets = 0
 
 local function submit(source, options)
@@ -202,6 +203,27 @@ t.test("eval exits 2 for what it cannot use", function()
     t.equal(out, "", words)
     t.contains(err, says)
   end
+end)
+
+-- As a worker behind ssh is: its death may be the connection's.
+t.test("behind a prefix a worker's end is no verdict, and the second end is told apart", function()
+  local prefix = { "/bin/sh", "-c", 'exec "$@"', "sh" }
+  evaluator = asked(worker.start { task = axpy, places = { { prefix = prefix, device = "cpu" } } })
+  t.equal(evaluator.baseline().verdict, "ok")
+  submit(honest)
+  if not kill_busy() then return print "skipped: no /proc/thread-self/children" end
+  local _, out = wait()
+  t.equal(out.verdict, "ok", out.reason)
+  t.contains(out.died, "the worker died")
+  submit(read "tests/candidates/hostile/never_returns.c")
+  kill_busy()
+  evaluator.next(second_ns // 100)
+  kill_busy()
+  local ticket, why, code = evaluator.next(60 * second_ns)
+  t.equal({ ticket, code }, { nil, "ELOST" })
+  t.contains(why, "the worker died, for the second time")
+  t.equal(judge(honest).verdict, "ok")
+  evaluator.close()
 end)
 
 t.test("a full disk is nobody's verdict", function()

@@ -203,8 +203,7 @@ local source = core.system.read_file "tests/lib/tasks/axpy/baseline.c"
 
 t.test("evaluations overlap with sleep, in coroutines, on a shared loop", function()
   local L = loop.new()
-  local e = worker.start { task = axpy, device = "cpu" }
-  e.attach(L)
+  local e = worker.start { task = axpy, device = "cpu", loop = L }
   local out, naps = {}, 0
   local baseline
   L:spawn(function() baseline = e.baseline() end)
@@ -231,18 +230,15 @@ t.test("evaluations overlap with sleep, in coroutines, on a shared loop", functi
   e.close()
 end)
 
-t.test("submit and next go on beside evaluate, and a cancel loses one only", function()
+t.test("outside a coroutine evaluate turns the loop, and a cancel loses one only", function()
   local L = loop.new()
   local e = worker.start { task = axpy, device = "cpu", loop = L }
   local verdict, code
   local h = L:spawn(function() code = select(3, e.evaluate { source = source }) end)
   L:spawn(function() verdict = e.evaluate({ source = source }).verdict end)
-  e.submit(11, { source = "broken" })
   h:cancel()
-  local ticket, evaluation = e.next(60 * second_ns)
-  t.equal({ ticket, evaluation.verdict }, { 11, "build_failed" })
+  t.equal(e.evaluate({ source = "broken" }).verdict, "build_failed")
   t.equal({ code, verdict }, { "ECANCELED", "ok" })
-  t.equal(select(3, e.next(0)), "EEMPTY")
   e.close()
 end)
 
@@ -261,7 +257,7 @@ t.test("a worker that cannot be had is told to each who waits", function()
     t.contains(text, "false")
     t.contains(text, "absent")
   end
-  t.raises("absent", e.next, second_ns)
+  t.raises("absent", e.evaluate, { source = source })
   e.close()
 end)
 
@@ -306,12 +302,7 @@ t.test("one processor that is not the first is enough", function()
     local axpy = require("kernelband.task").load "%s/tasks/axpy"
     local cpus = core.system.cpus()
     local e = worker.start { task = axpy, device = "cpu", parallel = 2 }
-    e.submit(1, { source = core.system.read_file "%s/tasks/axpy/baseline.c" }, {})
-    local ticket, out
-    for _ = 1, 60 do
-      ticket, out = e.next(10 ^ 9 // 1)
-      if ticket then break end
-    end
+    local out = e.evaluate({ source = core.system.read_file "%s/tasks/axpy/baseline.c" }, {})
     print(#cpus, cpus[1], e.capacity, out.verdict)
     e.close()
   ]]):format(root, root))

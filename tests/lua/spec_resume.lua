@@ -332,4 +332,47 @@ t.test("what a policy logs is in the journal once, after a stop too, and in the 
 end)
 
 worlds.clean()
+-- A world whose worker is lost with some candidates, as one behind a connection may be.
+local function lossy(lost)
+  local task, count = worlds.task {}, 0
+  local environment = task.environment
+  function task.environment()
+    local env = environment()
+    local evaluate = env.evaluator.evaluate
+    function env.evaluator.evaluate(candidate, how)
+      count = count + 1
+      if lost[count] then return nil, "the connection ended", "ELOST" end
+      return evaluate(candidate, how)
+    end
+    return env
+  end
+  return task
+end
+
+t.test("what could not be evaluated is no pull, and a resumed run passes over it, too", function()
+  local function search(task, steps, out)
+    return kb.search { task = task, policy = "policies/ucb1.lua", budget = { steps = steps },
+                       parallel = 3, seed = 4, out = out, quiet = true, confirm = false }
+  end
+  local lost, dirs = { [2] = true, [5] = true }, { worlds.folder(), worlds.folder() }
+  local whole_run = search(lossy(lost), 9, dirs[1])
+  t.equal(whole_run.pulls, 9)
+  t.equal(whole_run.verdicts, { ok = 9 })
+  t.equal(#rows(dirs[1], "SELECT 1 FROM events WHERE kind = 'not evaluated'"), 2)
+  t.equal(#rows(dirs[1], "SELECT 1 FROM evaluations WHERE pull NOT IN (SELECT n FROM pulls)"), 0)
+  local task = lossy(lost)
+  search(task, 6, dirs[2])
+  run.resuming { folder = dirs[2], budget = { steps = 9 } }
+  local resumed = search(task, 9, dirs[2])
+  run.resuming()
+  local function told(r)
+    local out = {}
+    for i, w in ipairs(r.rows) do
+      out[i] = ("%d %d %s %s"):format(w.n, w.parent, w.strategy, w.verdict)
+    end
+    return out
+  end
+  t.equal(told(resumed), told(whole_run))
+end)
+
 t.finish()

@@ -279,23 +279,6 @@ t.test("with all children listed and anew a policy reaches any configuration", f
   t.raises("anew", kb.trace, toy, { strategies = { anew = { "TILE" } }, anew = true })
 end)
 
-t.test("the lean loop gives the rows of the ordinary one", function()
-  local noisy = kb.trace(keep("noisy.json", t4()), { strategies = { a = { "tile", "fast" } } })
-  for _, task in ipairs { kb.trace(toy), noisy, kb.trace(toy, { draws = 3 }),
-                       kb.trace(toy, { draws = "all", anew = true }) } do
-    for _, name in ipairs { "random", "kernelband_v1", "kernelband_v2", "kernelband" } do
-      for seed = 1, 4 do
-        local policy = "policies/" .. name .. ".lua"
-        local lean = search(task, 25, { policy = policy, seed = seed })
-        local full = search(task, 25, { policy = policy, seed = seed, on_pull = function() end })
-        assert(lean.trail[1][1] == 0 and lean.trail[#lean.trail][1] <= 25)
-        lean.trail = nil
-        t.equal(lean, full, name)
-      end
-    end
-  end
-end)
-
 t.test("a configuration under way is not drawn a second time", function()
   for _, name in ipairs { "kernelband", "ucb1", "random" } do
     local verdict, r = {}, search(kb.trace(toy), 25, { policy = "policies/" .. name .. ".lua",

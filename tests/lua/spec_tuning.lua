@@ -65,10 +65,10 @@ t.test("a search tunes within the pull, and the journal says what was tried", fu
   local inner = options.task.environment
   options.task.environment = function()
     local env = inner()
-    local submit = env.evaluator.submit
-    function env.evaluator.submit(ticket, candidate, how)
+    local evaluate = env.evaluator.evaluate
+    function env.evaluator.evaluate(candidate, how)
       local u = candidate.source:match "#define U (%d+)"
-      submit(ticket, { source = u and u .. " one" or candidate.source }, how)
+      return evaluate({ source = u and u .. " one" or candidate.source }, how)
     end
     return env
   end

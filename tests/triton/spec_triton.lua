@@ -142,9 +142,7 @@ t.test("a worker that dies, garbles or refuses costs a candidate or says why", f
   local e = worker.start { task = standin(), device = "triton:0", workers = 1 }
   t.equal(e.baseline().verdict, "ok")
   local function judge(source)
-    e.submit(1, { source = source }, {})
-    local _, out = e.next(20 * second_ns)
-    return out
+    return e.evaluate({ source = source }, {})
   end
   t.equal(judge("def f(): dies").verdict, "crashed")
   t.equal(judge("def f(): garbles").verdict, "crashed")
@@ -202,12 +200,7 @@ end
 local evaluator = worker.start { task = real {}, device = "triton:0", workers = 1 }
 
 local function judge(source, options)
-  evaluator.submit(1, { source = source }, options or {})
-  local ticket, out, code
-  repeat
-    ticket, out, code = evaluator.next(60 * second_ns)
-  until ticket or code ~= "EINTR"
-  return assert(out)
+  return assert(evaluator.evaluate({ source = source }, options or {}))
 end
 
 t.test("the untouched reference is ok, and 1 by definition", function()
@@ -234,9 +227,7 @@ t.test("more pairs of processes time a baseline, and the median of them is its s
   task.job.pairs, task.job.baseline_only = 2, true
   local e = worker.start { task = task, device = "triton:0", workers = 1 }
   local b = assert(e.baseline())
-  e.submit(1, { source = task.source .. "\n# one after all\n" }, {})
-  local ticket, out = e.next(60 * second_ns)
-  t.equal(ticket and out.verdict, "ok")
+  t.equal(e.evaluate({ source = task.source .. "\n# one after all\n" }, {}).verdict, "ok")
   e.close()
   t.equal(b.verdict, "ok", b.reason)
   t.equal(#b.pairs, 2)

@@ -24,12 +24,7 @@ local function open(changes)
   end
   local e = worker.start { task = task, device = "triton:0", workers = 1 }
   return e, function(source)
-    e.submit(1, { source = source }, {})
-    local ticket, out, code
-    repeat
-      ticket, out, code = e.next(60 * 10 ^ 9 // 1)
-    until ticket or code ~= "EINTR"
-    return assert(out)
+    return assert(e.evaluate({ source = source }, {}))
   end
 end
 

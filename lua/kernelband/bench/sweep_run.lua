@@ -7,7 +7,7 @@
 local core     = require "kernelband.core"
 local policies = require "kernelband.policy"
 local schema   = require "kernelband.base.schema"
-local search   = require "kernelband.search"
+local search   = require "kernelband.search.search"
 local keys     = require "kernelband.base.text".keys
 
 local runner = {}
@@ -174,7 +174,7 @@ local function choices_of(rows)
   return core.system.hash(table.concat(out, " "))
 end
 
--- The shares of searches that the ordinary loop runs.
+-- A search, and { pull, true share of the optimum } of each best.
 local function watched(unit, options)
   local trail, best = { { 0, 0 } }, nil
   options.on_pull = function(p)
@@ -203,13 +203,7 @@ function runner.run(unit)
   end
   local options = { task = task, policy = cell.policy, reward = cell.reward, seed = unit.seed,
                     budget = { steps = unit.steps }, quiet = true, confirm = false }
-  local r, trail
-  if task.simulate then
-    r = search.run(options)
-    trail = r.trail
-  else
-    r, trail = watched(unit, options)
-  end
+  local r, trail = watched(unit, options)
   for _, step in ipairs(trail) do step[2] = digits(step[2]) end
   row.policy, row.pulls, row.best = cell.policy.name, r.pulls, trail
   row.arms, row.verdicts, row.choices = r.arms, r.verdicts, choices_of(r.rows)

@@ -1,7 +1,6 @@
 -- kernelband eval TASK SOURCE: one candidate through all checks.
 local core     = require "kernelband.core"
 local cjson    = require "cjson"
-local device   = require "kernelband.task.device"
 local json     = require "kernelband.base.json"
 local options  = require "kernelband.cli.options"
 local progress = require "kernelband.search.progress"
@@ -43,7 +42,7 @@ end
 
 -- What runs around a whole evaluation, on a GPU.
 local function strictly(t, out, opt, file)
-  local name = device.resolve(opt.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
+  local name = task.device(opt.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
   if not opt.strict or out.verdict ~= "ok" or core.language(name) ~= "cuda" then return out end
   local bad = require("kernelband.evaluate.strict").sanitizer(out, t.dir, file, name)
   if bad then bad.checks, bad.weakened, bad.shapes = out.checks, out.weakened, {} end
@@ -54,25 +53,14 @@ end
 -- the device when nobody does. Evaluation and machine; nil: interrupted.
 local function evaluate(t, source, opt, file)
   local name = opt.device or (file and file:match "%.cu$" and "cuda:0" or "cpu")
-  name = device.resolve(name, t)
+  name = task.device(name, t)
   local evaluator = require("kernelband.worker").start { task = t, device = name }
   local baseline = evaluator.baseline()
   if not baseline then return nil end
-  evaluator.submit(1, { source = source }, { confirm = opt.confirm,
-                                               profile = opt.profile, strict = opt.strict })
-  while true do
-    local ticket, out, code = evaluator.next(10 ^ 9 // 1)
-    if ticket then
-      evaluator.close()
-      return out, evaluator.machine()
-    elseif code ~= "ETIME" and code ~= "EINTR" then
-      error("the worker is lost: " .. tostring(out), 0)
-    end
-    if core.system.interrupts() > 0 then
-      evaluator.close()
-      return nil
-    end
-  end
+  local out = evaluator.evaluate({ source = source }, { confirm = opt.confirm,
+    profile = opt.profile, strict = opt.strict })
+  evaluator.close()
+  return out, evaluator.machine()
 end
 
 -- The source of a verb's second word.

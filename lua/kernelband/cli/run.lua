@@ -2,10 +2,7 @@
 local core     = require "kernelband.core"
 local options  = require "kernelband.cli.options"
 local path     = require "kernelband.base.path"
-local progress = require "kernelband.search.progress"
-local runs     = require "kernelband.store.run"
 local schema   = require "kernelband.base.schema"
-local waiting  = require "kernelband.search.waiting"
 
 local function load_script(name)
   local file, looked = path.find(name)
@@ -25,7 +22,8 @@ local function start(args)
   package.path = ("%s;%s/?.lua;%s/?/init.lua"):format(package.path, dir, dir)
   arg = table.move(args, 2, #args, 1, { [0] = file }) -- luacheck: globals arg
   chunk(table.unpack(arg))
-  return waiting.refused and 1 or 0
+  local search = package.loaded["kernelband.search.search"]
+  return search and search.refused and 1 or 0
 end
 
 local verb
@@ -49,8 +47,8 @@ resumed; a second Ctrl-C does not wait for what is under way.]],
       opt[table.remove(words):sub(3)] = true
     end
     if opt.force and not opt.resume then options.misuse(verb, "--force goes with --resume") end
-    progress.mode(opt.progress)
-    if opt.resume then runs.resuming { force = opt.force } end
+    if opt.progress then require("kernelband.search.progress").mode(opt.progress) end
+    if opt.resume then require("kernelband.store.run").resuming { force = opt.force } end
     return start(words)
   end,
 }

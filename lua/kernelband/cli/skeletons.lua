@@ -134,21 +134,13 @@ local policy_lua = [==[
 local function new(params, ctx)
   local strategies = #ctx.strategies
   local ucb = ctx.core.ucb(strategies, { c = params.c })
-  local kernels = {}
   local policy = {}
 
-  -- A verified kernel joins the pool; the baseline comes first.
-  function policy.admit(kernel) kernels[#kernels + 1] = kernel end
-
   -- The kernel to start from and the strategy to try on it; nil ends the search.
-  -- ctx.open says whether there is anything new to try.
+  -- ctx.pool has the verified kernels, fastest first; ctx.open says whether there is
+  -- anything new to try.
   function policy.choose(_pending)
-    local order = table.move(kernels, 1, #kernels, 1, {})
-    table.sort(order, function(a, b)
-      if a.speedup ~= b.speedup then return a.speedup > b.speedup end
-      return a.id < b.id
-    end)
-    for _, kernel in ipairs(order) do
+    for _, kernel in ipairs(ctx.pool) do
       local arms = {}
       for i = 1, strategies do
         if ctx.open(kernel, i) then arms[#arms + 1] = i end

@@ -1,7 +1,7 @@
 -- kernelband worker: serves an engine over stdin and stdout. Not for people,
 -- save those who start one through ssh or srun.
-local device  = require "kernelband.task.device"
 local options = require "kernelband.cli.options"
+local task    = require "kernelband.task"
 
 return options.verb { "worker",
   summary = "judge candidates for an engine, frames on stdin and stdout",
@@ -9,7 +9,7 @@ return options.verb { "worker",
   help = "kernelband run starts its workers itself; ssh and srun start one on another machine.",
   run = function(opt)
     local name = opt.device or "cpu"
-    if name ~= "builder" then name = device.resolve(name, {}) end      -- see builders.lua
-    return require("kernelband.worker").serve(name)
+    if name ~= "builder" then name = task.device(name, {}) end      -- one that compiles ahead
+    return require("kernelband.worker.server").serve(name)
   end,
 }

@@ -1,26 +1,22 @@
--- search/setup.lua - what kb.search starts from: its options checked, and the parts
--- they name put together into one state.
+-- search/setup.lua - what kb.search starts from: its options checked, and the values that a
+-- search holds (search.lua names them) made of the parts they name.
 
+local budgets   = require "kernelband.search.budget"
 local core      = require "kernelband.core"
 local json      = require "kernelband.base.json"
-local device    = require "kernelband.task.device"
-local policies  = require "kernelband.policy"
-local progress  = require "kernelband.search.progress"
-local rewards   = require "kernelband.policy.reward"
-local fingerprint = require "kernelband.store.fingerprint"
-local landing   = require "kernelband.search.landing"
 local loop      = require "kernelband.base.loop"
-local mixed     = require "kernelband.generator.mixed"
-local money     = require "kernelband.search.money"
-local run       = require "kernelband.store.run"
+local policies  = require "kernelband.policy"
+local pools     = require "kernelband.search.pool"
+local pulls     = require "kernelband.search.pull"
+local rewards   = require "kernelband.policy.reward"
 local schema    = require "kernelband.base.schema"
 local schedule  = require "kernelband.generator.schedule"
-local steer     = require "kernelband.search.steer"
 local strategy  = require "kernelband.policy.strategy"
 local tasks     = require "kernelband.task"
-local waiting   = require "kernelband.search.waiting"
 
 local setup = {}
+
+local function nothing() end
 
 local budget_rules = {
   { "steps", "integer", optional = true, at_least = 1, doc = "pulls" },
@@ -68,24 +64,20 @@ local rules = schema.declare("kb.search", {
     doc = "how progress is shown; else as kernelband run --progress says" },
 })
 
-local function names(list)
-  local out = {}
-  for i, s in ipairs(list) do out[i] = s.name end
-  return table.concat(out, " ")
-end
+-- A task of ours ----------------------------------------------------------------------
 
--- Environment tasks bring their own evaluator, generator and strategies; a
--- real task gets a worker and, unless told otherwise, its schedule.
+-- An environment brings its own evaluator, generator and strategies; a task of ours gets
+-- workers and, unless told otherwise, its schedule. evaluator: one, or function(loop).
 local function environment(opt)
   local task = opt.task
   if task.environment then
     local env = task.environment { parallel = opt.parallel, seed = opt.seed, device = opt.device,
                                    workers = opt.workers }
-    return { evaluator = env.evaluator, generator = env.generator,
-             strategies = env.strategies, source = env.source, ext = env.ext or "txt" }
+    env.ext = env.ext or "txt"
+    return env
   end
   local language
-  opt.device, language = device.resolve(opt.device, task)
+  opt.device, language = tasks.device(opt.device, task)
   if opt.lane and opt.device == "cpu" then
     local cpus = core.system.cpus()
     opt.device = "cpu:" .. cpus[#cpus + 1 - opt.lane]
@@ -94,51 +86,59 @@ local function environment(opt)
   opt.task = task
   return { source = tasks.source(task, "baseline"), ext = language == "c" and "c" or "cu",
            strategies = not opt.strategies and strategy.set("strategies/" .. language) or nil,
-           generator = schedule.new {}, evaluator = function()
-    local evaluator, text = require("kernelband.worker").start {
-      task = task, device = opt.device, parallel = opt.parallel,
-      workers = opt.workers, seed = opt.seed }
-    if not evaluator then error(text, 0) end
-    return evaluator
+           generator = schedule.new {}, evaluator = function(L)
+    return require("kernelband.worker").start { task = task, device = opt.device, loop = L,
+      parallel = opt.parallel, workers = opt.workers, seed = opt.seed }
   end }
 end
 
+-- Pairs that are closed ------------------------------------------------------------------
+
 local most_declined <const> = 2         -- NOT APPLICABLE answers, then a pair is closed
+
+-- Counts the NOT APPLICABLE answers of each pair of kernel and strategy.
+local function new_declined()
+  local declined, counts = { any = false }, {}
+  local function pair(kernel, name) return kernel.id .. " " .. name end
+  function declined.add(kernel, name)
+    local key = pair(kernel, name)
+    counts[key], declined.any = (counts[key] or 0) + 1, true
+  end
+  function declined.closes(kernel, name)
+    return declined.any and (counts[pair(kernel, name)] or 0) >= most_declined
+  end
+  return declined
+end
 
 -- Whether strategy i has something left for a kernel: steering's word for it, the answers
 -- so far, its own word, asked once a kernel, and the generator's.
-local function opener(S)
+local function opener(s)
   local name, applies, answers = {}, {}, {}
-  local always = S.generator.always     -- policies ask of all pairs there are
-  function S.closed_by_answers(kernel, strategy_name)
-    local n = S.declined and S.declined[landing.pair(kernel, strategy_name)]
-    return n ~= nil and n >= most_declined
-  end
-  for i, s in ipairs(S.strategies) do
-    name[i], applies[i] = s.name, s.applies
-    always = always and not s.applies
+  local always = s.generator.always     -- policies ask of all pairs there are
+  for i, one in ipairs(s.strategies) do
+    name[i], applies[i] = one.name, one.applies
+    always = always and not one.applies
   end
   return function(kernel, i, without_generator)
-    if S.steer.narrows and not S.steer.open(kernel, name[i])
-       or S.declined and S.closed_by_answers(kernel, name[i]) then return false end
+    if s.steering.narrows and not s.steering.open(kernel, name[i])
+       or s.declined.closes(kernel, name[i]) then return false end
     if always then return true end
     if applies[i] then
-      local known = answers[kernel]
-      if not known then
-        known = {}
-        answers[kernel] = known
-      end
+      local known = answers[kernel] or {}
+      answers[kernel] = known
       if known[i] == nil then known[i] = applies[i](kernel) and true or false end
       if not known[i] then return false end
     end
-    return without_generator or S.generator.open(kernel, S.strategies[i])
+    return without_generator or s.generator.open(kernel, s.strategies[i])
   end
 end
 
-local function reward_of(opt, policy)
-  if opt.reward then return opt.reward end
-  return policy.reward == "improvement" and rewards.improvement {}
-         or rewards.relative {}
+-- The journal --------------------------------------------------------------------------
+
+local function names(list)
+  local out = {}
+  for i, one in ipairs(list) do out[i] = one.name end
+  return table.concat(out, " ")
 end
 
 local function script()
@@ -149,25 +149,55 @@ local function script()
   return file, file and core.system.read_file(file), args
 end
 
-local function open_journal(opt, S, env)
-  if not opt.out then return run.open {} end
+-- Of a search that leaves no trace on disk, for ablations.
+local function unwritten()
+  local calls = 0
+  local journal = { order = {}, last = 0, logged = 0, steers = {}, confirmed = {} }
+  function journal.call()
+    calls = calls + 1
+    return calls
+  end
+  for name in ("past asked steered baseline pull confirm machine event best state finish fail "
+               .. "close"):gmatch "%a+" do journal[name] = nothing end
+  return journal
+end
+
+local function open_journal(opt, s, policy, env)
+  if not opt.out then return unwritten() end
   local file, text, args = script()
-  local hashes = fingerprint.of(S)
+  local hashes = require("kernelband.store.fingerprint").of(s.task, policy.file, s.strategies)
   hashes.script = text and core.system.hash(text)
-  return run.open {
+  return require("kernelband.store.run").open {
     out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
-    args = args, version = require("kernelband.base.version"), machine = core.system.host(),
-    hashes = hashes, task = S.task, memory = S.policy.memory,
-    options = { budget = S.budget, device = opt.device, parallel = opt.parallel,
+    args = args, version = require "kernelband.base.version", machine = core.system.host(),
+    hashes = hashes, task = s.task, memory = policy.memory,
+    options = { budget = s.budget.limits, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out, confirm = opt.confirm },
     identity = {
-      task = S.task.name, strategies = names(S.strategies),
-      policy = S.policy.name, params = json.encode(S.policy.params),
-      generator = S.generator.identity or S.generator.name,
+      task = s.task.name, strategies = names(s.strategies),
+      policy = policy.name, params = json.encode(policy.params),
+      generator = s.generator.identity or s.generator.name,
       parallel = tostring(opt.parallel), seed = tostring(opt.seed),
       baseline = core.system.hash(env.source) },
   }
 end
+
+-- What calls cost whose pulls were never recorded, and what recorded answers once cost.
+local function charge_lost_calls(budget, journal)
+  local lost = journal.lost
+  if lost then budget.spend(lost.usd, lost) end
+  if lost and lost.uncounted then budget.uncounted() end
+  for _, usd in ipairs(journal.recalled or {}) do budget.recall(usd or nil) end
+end
+
+local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpause = nothing }
+
+-- What people say to the search; nothing reaches one that has no folder.
+local function new_steering(s)
+  return s.journal.folder and require("kernelband.search.steer").new(s) or nothing_said
+end
+
+-- The generator --------------------------------------------------------------------------
 
 local function check_generator(generator)
   if type(generator.start) == "function" then return end
@@ -198,6 +228,33 @@ local function check_moves(task, strategies)
     table.concat(known, ", "))
 end
 
+local function start_generator(s, opt, env)
+  local given = opt.generator or env.generator
+  if #given > 0 then given = require("kernelband.generator.mixed").of(given) end
+  check_generator(given)
+  if given.name == "schedule" and s.task.schedule then check_moves(s.task, s.strategies) end
+  local generator = given
+  if given.start then
+    generator = given.start(s.task, {
+      loop = s.loop, seed = opt.seed, budget = function() return s.budget.left() end,
+      journal = { call = function(call) return s.journal.call(call) end,
+                  answer = function(kind) return s.journal.answer and s.journal.answer(kind) end },
+      device = function() return s.machine end,
+      baseline = function() return s.pool.baseline_evaluation end,
+      chosen = function() return s.flights.chosen end,
+      note = function(text) s.view.note(text) end,
+    })
+  end
+  if s.budget.limits.usd and generator.priced == false then
+    schema.raise_at_call("kb.search", "budget.usd cannot be kept: the prices of generator %s "
+      .. "are not known; give it prices = { .. }, or use budget.tokens or budget.steps",
+      generator.name)
+  end
+  return generator
+end
+
+-- The policy ---------------------------------------------------------------------------
+
 local function resolve_policy(given)
   if type(given) == "string" then return policies.load(given) end
   if type(given.new) ~= "function" then
@@ -207,93 +264,181 @@ local function resolve_policy(given)
   return given
 end
 
--- The script's budget, or what `kernelband resume --steps ..` says in its place.
-local function budget_of(opt)
-  local b = opt.budget
-  local _, on = nil, nil
-  if opt.out then _, on = run.place(opt.out) end
-  for name, value in pairs(on and on.budget or {}) do b[name] = value end
-  if not (b.steps or b.minutes or b.usd or b.tokens) then
-    schema.raise_at_call("kb.search", "option 'budget' needs steps, minutes, usd or tokens")
-  end
-  return b
+-- A run keeps the memory it was begun with.
+local function with_first_memory(policy, opt, view)
+  local memory = opt.out and policy.memory and require("kernelband.store.run").memory(opt.out)
+  if not memory or memory == policy.memory then return policy end
+  view.note "the memory has changed; the run goes on with the one it was begun with"
+  return policy.recalling(memory)
 end
 
-local function new_state(opt, L, view)
-  local S = {
-    task = opt.task, budget = budget_of(opt), parallel = opt.parallel, seed = opt.seed,
-    policy = resolve_policy(opt.policy), confirm = opt.confirm, tune = opt.tune,
-    pause_ns = opt.retry * 1e9 // 1 | 0,
-    on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
-    on_pull = opt.on_pull, rng = core.rng(opt.seed):split "generator", loop = L, polls = {},
-    pool = {}, known = {}, tried = {}, kinds = {}, rows = {}, history = {},
-    measured = {}, made = {}, index = {}, verdicts = {}, arms = {}, flying = {},
-    pending = 0, oldest = 1, chosen = 0, landed = 0, replayed = 0,
-  }
-  S.quiet = opt.quiet
-  if S.quiet == nil then
-    S.quiet = S.task.environment ~= nil and not S.task.worker_argv
-              and (opt.progress or progress.mode()) == "auto"
-  end
-  S.progress = view or progress.new { quiet = S.quiet, mode = opt.progress }
-  function S.replaying() return S.replayed < #S.journal.order end
-  return S
-end
-
-local function add_generator(S, opt, env)
-  S.strategies = opt.strategies and strategy.set(opt.strategies) or env.strategies
-  for i, s in ipairs(S.strategies) do S.arms[s.name], S.index[s.name] = 0, i end
-  local generator = mixed.of(opt.generator or env.generator)
-  check_generator(generator)
-  if generator.name == "schedule" and S.task.schedule then
-    check_moves(S.task, S.strategies)
-  end
-  S.generator = generator
-  if generator.start then
-    S.generator = generator.start(S.task, {
-      loop = S.loop, seed = opt.seed, budget = function() return S.money.left() end,
-      journal = { call = function(record) return S.journal.call(record) end,
-                  answer = function(kind) return S.journal.answer and S.journal.answer(kind) end },
-      device = function() return S.machine end,
-      baseline = function() return S.baseline_evaluation end,
-      chosen = function() return S.chosen end,
-      note = function(text) S.progress.note(text) end,
-    })
-  end
-  if S.budget.usd and S.generator.priced == false then
-    schema.raise_at_call("kb.search", "budget.usd cannot be kept: the prices of generator %s "
-      .. "are not known; give it prices = { .. }, or use budget.tokens or budget.steps",
-      S.generator.name)
-  end
-end
-
-local function start_clock(S)
-  local began, before = core.system.now_ns(), 0
-  function S.session_s() return (core.system.now_ns() - began) / 1e9 end
-  S.elapsed_s = S.journal.elapsed_s or function() return before + S.session_s() end
+local function reward_of(opt, policy)
+  if opt.reward then return opt.reward end
+  return policy.reward == "improvement" and rewards.improvement {}
+         or rewards.relative {}
 end
 
 local most_logged = 10000               -- lines of a search
 
--- ctx.log of policies: events of the journal. A run that goes on says all again, and what
--- was said before the stop is there already.
-local function logger(S)
+-- ctx.log of policies: events of the journal, which is opened after the policy has begun. A
+-- resumed run says all again, and what was said before the stop is there already.
+local function logger(s)
   local early, count = {}, 0
-  local function add(text)
+  local function log(text)
     if early then
       early[#early + 1] = text
       return
     end
     count = count + 1
-    if count <= S.journal.logged or count > most_logged then return end
-    S.journal.event("policy", ("after %d pulls: %s"):format(S.landed, text))
+    if count <= s.journal.logged or count > most_logged then return end
+    s.journal.event("policy", ("after %d pulls: %s"):format(s.history.landed, text))
   end
   local function opened()
     local list = early
     early = nil
-    for _, text in ipairs(list) do add(text) end
+    for _, text in ipairs(list) do log(text) end
   end
-  return add, opened
+  return log, opened
+end
+
+local function start_policy(s, policy, opt, log)
+  local generator = s.generator
+  return policy.new {
+    log = log, strategies = s.strategies, rng = core.rng(opt.seed):split "policy",
+    device = opt.device, open = s.open, static = generator.static,
+    name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
+    moves = generator.moves and function(k, i)
+      return generator.moves(k, s.strategies[i])
+    end or nil,
+  }
+end
+
+-- Waiting -------------------------------------------------------------------------------
+
+local TICK_NS = 200 * 10 ^ 6 // 1
+
+-- One turn of a loop, which lasts even where nothing is there to wait for.
+function setup.turn(L)
+  local _, _, code = L:turn(TICK_NS)
+  if code == "EEMPTY" then core.system.sleep_ns(TICK_NS) end
+end
+
+-- wait(): until somebody rings or a moment has passed. In a coroutine of its own
+-- (kb.search_all) a search waits there, and who runs the coroutines turns the loop.
+local function new_bell(L)
+  local bell, rung = {}, nil
+
+  function bell.ring()
+    if rung then rung:resolve(true) end
+  end
+
+  function bell.wait()
+    if not L:inside() then return setup.turn(L) end
+    rung = L:promise()
+    local timer = L:at(core.system.now_ns() + TICK_NS, bell.ring)
+    rung:await()
+    L:drop(timer)
+    rung = nil
+  end
+
+  return bell
+end
+
+-- The whole -----------------------------------------------------------------------------
+
+-- The script's budget, or what `kernelband resume --steps ..` says in its place.
+local function limits_of(opt)
+  local limits = opt.budget
+  if opt.out then
+    local _, on = require("kernelband.store.run").place(opt.out)
+    for name, value in pairs(on and on.budget or {}) do limits[name] = value end
+  end
+  if not (limits.steps or limits.minutes or limits.usd or limits.tokens) then
+    schema.raise_at_call("kb.search", "option 'budget' needs steps, minutes, usd or tokens")
+  end
+  return limits
+end
+
+-- Quiet unless told otherwise: a task that costs no time.
+local function is_quiet(opt)
+  if opt.quiet ~= nil then return opt.quiet end
+  return opt.task.environment ~= nil and not opt.task.worker_argv
+         and (opt.progress or require("kernelband.search.progress").mode()) == "auto"
+end
+
+local silent <const> = { pull = nothing, tick = nothing, note = nothing, close = nothing,
+                         hide = nothing, ended = nothing }
+
+-- What shows how the search goes.
+local function new_view(opt, quiet)
+  if quiet then return silent end
+  return require("kernelband.search.progress").new { mode = opt.progress }
+end
+
+local function new_clock(s)
+  local began, clock = core.system.now_ns(), {}
+  function clock.session_s() return (core.system.now_ns() - began) / 1e9 end
+  function clock.elapsed_s()
+    return s.journal and s.journal.elapsed_s and s.journal.elapsed_s() or clock.session_s()
+  end
+  return clock
+end
+
+local function new_search(opt, policy, L, view)
+  local s = {
+    task = opt.task, seed = opt.seed, rng = core.rng(opt.seed):split "generator",
+    parallel = opt.parallel, tune = opt.tune, confirm = opt.confirm, on_pull = opt.on_pull,
+    quiet = is_quiet(opt), loop = L, bell = new_bell(L), pool = pools.new(not opt.task.environment),
+    declined = new_declined(), ready = { first = 1, last = 0 },
+    flights = { chosen = 0, count = 0, oldest = 1, lost = 0 },
+    history = { rows = {}, of_parent = {}, measured = {}, made = {}, verdicts = {}, arms = {},
+                landed = 0, replayed = 0 },
+    policy_name = policy.name, policy_file = policy.file, reward = reward_of(opt, policy),
+    on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
+  }
+  s.view = view or new_view(opt, s.quiet)
+  s.clock = new_clock(s)
+  s.budget = budgets.new(limits_of(opt), s.clock)
+  function s.replaying() return s.history.replayed < #s.journal.order end
+  function s.status() return require("kernelband.search.status").of(s) end
+  function s.finished(p)
+    s.ready.last = s.ready.last + 1
+    s.ready[s.ready.last] = p
+    s.bell.ring()
+  end
+  return s
+end
+
+-- What answers at once answers several pulls as one worker would, one a turn of the loop:
+-- a pull that needs no evaluation may so end before those chosen earlier.
+local function one_a_turn(L, evaluate)
+  local waiting = {}
+  local function answer()
+    table.remove(waiting, 1):resolve(true)
+    if waiting[1] then L:at(core.system.now_ns(), answer) end
+  end
+  return function(candidate, how)
+    local turn = L:promise()
+    waiting[#waiting + 1] = turn
+    if not waiting[2] then L:at(core.system.now_ns(), answer) end
+    local ok, why, code = turn:await()
+    if not ok then return nil, why, code end
+    return evaluate(candidate, how)
+  end
+end
+
+local function attach_evaluator(s, given)
+  local waits = type(given) == "function"
+  if waits then
+    local ok
+    ok, given = pcall(given, s.loop)
+    if not ok then
+      s.journal.close()
+      error(given, 0)
+    end
+  end
+  s.evaluator, s.evaluate = given, given.evaluate
+  if not waits and s.parallel > 1 then s.evaluate = one_a_turn(s.loop, given.evaluate) end
 end
 
 -- L, view: the loop to run in and where to show how it goes, when several searches
@@ -301,49 +446,23 @@ end
 function setup.search(options, L, view)
   local opt = schema.options(options, rules, "kb.search")
   local env = environment(opt)
-  local S = new_state(opt, L or loop.new(), view)
-  waiting.new(S)
-  add_generator(S, opt, env)
-  local memory = opt.out and S.policy.memory and run.memory(opt.out)
-  if memory and memory ~= S.policy.memory then
-    S.policy = S.policy.recalling(memory)
-    S.progress.note "the memory has changed; the run goes on with the one it was begun with"
-  end
-  S.reward, S.rewarded = reward_of(opt, S.policy), opt.reward ~= nil
-  S.open = opener(S)
-  S.baseline_source = env.source
-  local log, journal_opened = logger(S)
-  S.brain = S.policy.new {
-    log = log,
-    strategies = S.strategies, rng = core.rng(opt.seed):split "policy",
-    device = opt.device, open = S.open,
-    static = S.generator.static,
-    name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
-    moves = S.generator.moves and function(k, i)
-      return S.generator.moves(k, S.strategies[i])
-    end or nil,
-  }
-  S.journal = open_journal(opt, S, env)
-  start_clock(S)
+  local policy = resolve_policy(opt.policy)
+  local s = new_search(opt, policy, L or loop.new(), view)
+  s.strategies, s.index = opt.strategies and strategy.set(opt.strategies) or env.strategies, {}
+  for i, one in ipairs(s.strategies) do s.history.arms[one.name], s.index[one.name] = 0, i end
+  s.generator = start_generator(s, opt, env)
+  s.baseline_source = env.source
+  policy = with_first_memory(policy, opt, s.view)
+  s.open = opener(s)
+  local log, journal_opened = logger(s)
+  s.policy = start_policy(s, policy, opt, log)
+  s.journal = open_journal(opt, s, policy, env)
   journal_opened()
-  S.money = money.new(S)
-  S.steer = steer.new(S)
-  waiting.patience(S, opt.patience * 60)
-  local lost = S.journal.lost
-  if lost then S.money.spend(lost.usd, lost) end
-  if lost and lost.uncounted then S.money.uncounted() end
-  for _, usd in ipairs(S.journal.recalled or {}) do S.money.recall(usd or nil) end
-  local evaluator = env.evaluator
-  if type(evaluator) == "function" then
-    local ok
-    ok, evaluator = pcall(evaluator)
-    if not ok then
-      S.journal.close()
-      error(evaluator, 0)
-    end
-  end
-  S.attach(evaluator)
-  return S
+  s.steering = new_steering(s)
+  s.retries = pulls.retries(s, opt.patience * 60, opt.retry * 1e9 // 1 | 0)
+  charge_lost_calls(s.budget, s.journal)
+  attach_evaluator(s, env.evaluator)
+  return s
 end
 
 return setup

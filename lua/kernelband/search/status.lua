@@ -5,48 +5,44 @@ local core = require "kernelband.core"
 
 local status = {}
 
--- The state a run ends in, by why it stopped.
-status.ends = { interrupted = "interrupted", steered = "interrupted", paused = "paused" }
-
-local doing = { proposing = "proposing", waiting = "waiting", evaluating = "evaluating",
-                repairing = "repairing", tuning = "tuning" }
-
 -- What each pull under way is at: { n, strategy, parent, stage, seconds }.
-local function flights(S)
-  local list = {}
-  for n = S.oldest or 1, S.chosen do
-    local p = S.flying[n]
+local function pulls_under_way(s)
+  local list, flights = {}, s.flights
+  for n = flights.oldest, flights.chosen do
+    local p = flights[n]
     if p and not p.row then
       list[#list + 1] = { n = n, strategy = p.strategy_name, parent = p.parent.id,
-                          stage = doing[p.stage] or "?", seconds = S.elapsed_s() - p.started_s }
+                          stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
     end
   end
   return list
 end
 
-local function workers(S)
-  if not S.evaluator.state then return nil end
+local function workers_of(evaluator)
+  if not evaluator.state then return nil end
   local list, now = {}, core.system.now_ns()
-  for i, w in ipairs((S.evaluator.state())) do
+  for i, w in ipairs((evaluator.state())) do
     list[i] = { device = w.device, state = w.state,
                 seconds = w.since_ns and (now - w.since_ns) / 1e9 or 0 }
   end
   return list
 end
 
-function status.of(S)
-  local last = S.rows[#S.rows]
+function status.of(s)
+  local budget, rows = s.budget, s.history.rows
+  local limits, last, best = budget.limits, rows[#rows], s.pool.best
   return {
-    name = S.task.name, done = #S.rows, steps = S.budget.steps, minutes = S.budget.minutes,
-    fresh = #S.rows - #S.journal.order, best = S.best.speedup, best_low = S.best.speedup_low,
-    best_high = S.best.speedup_high, best_id = S.best.id, best_strategy = S.best.strategy,
-    usd = S.money.usd, usd_unknown = S.money.unknown, recorded = S.generator.recorded,
-    recorded_usd = S.money.recorded and S.money.recorded.usd, usd_budget = S.budget.usd,
-    tokens = S.money.tokens.input + S.money.tokens.output, verdicts = S.verdicts,
+    name = s.task.name, done = #rows, steps = limits.steps, minutes = limits.minutes,
+    fresh = #rows - #s.journal.order, best = best.speedup, best_low = best.speedup_low,
+    best_high = best.speedup_high, best_id = best.id, best_strategy = best.strategy,
+    usd = budget.usd, usd_unknown = budget.unknown, recorded = s.generator.recorded,
+    recorded_usd = budget.recorded and budget.recorded.usd, usd_budget = limits.usd,
+    tokens = budget.tokens.input + budget.tokens.output, verdicts = s.history.verdicts,
     verdict = last and last.verdict, last = last and last.speedup,
     last_strategy = last and last.strategy, last_n = last and last.n,
-    reason = last and last.reason, elapsed_s = S.elapsed_s(), session_s = S.session_s(),
-    flights = flights(S), confirming = S.confirming, workers = workers(S), paused = S.paused_for,
+    reason = last and last.reason, elapsed_s = s.clock.elapsed_s(),
+    session_s = s.clock.session_s(), flights = pulls_under_way(s), confirming = s.confirming,
+    workers = workers_of(s.evaluator), paused = s.retries.reason,
   }
 end
 

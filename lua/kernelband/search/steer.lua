@@ -2,7 +2,7 @@
 --   pause | continue | stop | veto STRATEGY | allow STRATEGY | pin KERNEL | pin none
 --   | hint TEXT
 -- Said at some moment, it is part of the run's history from then on: the journal
--- keeps it with how many pulls had landed and been chosen, and a replay heeds it
+-- keeps it with how many pulls had been recorded and chosen, and a replay obeys it
 -- when as many have.
 
 local steer = {}
@@ -47,76 +47,75 @@ function act.pin(s, id) s.pinned = id ~= "none" and id or nil narrow(s) end
 function act.stop() end
 
 -- What cannot be done, in words; nil when it can.
-local function objection(S, command, argument)
-  if (command == "veto" or command == "allow") and not S.index[argument] then
+local function objection(s, command, argument)
+  if (command == "veto" or command == "allow") and not s.index[argument] then
     return ("there is no strategy '%s'"):format(argument)
-  elseif command == "pin" and argument ~= "none" and not S.pool[argument] then
+  elseif command == "pin" and argument ~= "none" and not s.pool[argument] then
     return ("there is no kernel %d"):format(argument)
   end
 end
 
--- S: the search (steps chosen and landed, pool, index, journal, progress). Returns
+-- s: the search. Returns
 --   hints, paused
 --   open(kernel, name)   whether steering leaves this pair open
 --   narrows      whether there is any that it does not
---   look()               heeds what is due; true when a stop was asked for
---   free()               from here on things are said anew: a run gone on with does
---                        not stay paused
-function steer.new(S)
-  local s = { hints = {}, vetoed = {}, paused = false }
-  local due, at = {}, 1
+--   look()       does what is due; true when a stop was asked for
+--   unpause()    what was said before the run was resumed keeps it paused no longer
+function steer.new(s)
+  local steering = { hints = {}, vetoed = {}, paused = false }
+  local journal, due, at = s.journal, {}, 1
 
-  for i, row in ipairs(S.journal.steers) do
+  for i, row in ipairs(journal.steers) do
     local text, landed, chosen = row.text:match "^(.*) @ (%d+) (%d+)$"
     due[i] = { text = text or "", landed = tonumber(landed) or 0,
                chosen = tonumber(chosen) or 0 }
   end
 
-  function s.open(kernel, name)
-    return not s.vetoed[name] and (not s.pinned or kernel.id == s.pinned)
+  function steering.open(kernel, name)
+    return not steering.vetoed[name] and (not steering.pinned or kernel.id == steering.pinned)
   end
 
-  local function recorded()
-    s.old = s.freed                     -- a pause of a run that was ended since
-    while due[at] and S.landed >= due[at].landed and S.chosen >= due[at].chosen do
+  local function replay()
+    steering.old = steering.resumed     -- a pause of a run that was ended since
+    while due[at] and s.history.landed >= due[at].landed and s.flights.chosen >= due[at].chosen do
       local command, argument = steer.parse(due[at].text)
-      if command and not objection(S, command, argument) then act[command](s, argument) end
+      if command and not objection(s, command, argument) then act[command](steering, argument) end
       at = at + 1
     end
-    s.old = false
+    steering.old = false
   end
 
-  local function heed(row)
+  local function obey(row)
     local command, argument = steer.parse(row.text)
-    local why = not command and argument or objection(S, command, argument)
+    local why = not command and argument or objection(s, command, argument)
     if why then
-      S.progress.note(("steer %s: %s"):format(row.text, why))
-      return S.journal.steered(row.id, ("refused %s: %s"):format(row.text, why))
+      s.view.note(("steer %s: %s"):format(row.text, why))
+      return journal.steered(row.id, ("refused %s: %s"):format(row.text, why))
     end
-    S.journal.steered(row.id, ("%s @ %d %d"):format(row.text, S.landed, S.chosen))
-    S.progress.note("steered: " .. row.text)
-    act[command](s, argument)
+    journal.steered(row.id, ("%s @ %d %d"):format(row.text, s.history.landed, s.flights.chosen))
+    s.view.note("steered: " .. row.text)
+    act[command](steering, argument)
     return command == "stop"
   end
 
-  function s.look()
-    if at <= #due then recorded() end
+  function steering.look()
+    if at <= #due then replay() end
     local stop = false
-    if not S.replaying() then
-      for _, row in ipairs(S.journal.asked() or {}) do stop = heed(row) or stop end
+    if not s.replaying() then
+      for _, row in ipairs(journal.asked() or {}) do stop = obey(row) or stop end
     end
     return stop
   end
 
-  function s.free()
-    if s.freed then return end
-    s.freed = true
-    if not s.paused then return end
-    s.paused = false
-    S.journal.event("steer", ("continue @ %d %d"):format(S.landed, S.chosen))
+  function steering.unpause()
+    if steering.resumed then return end
+    steering.resumed = true
+    if not steering.paused then return end
+    steering.paused = false
+    journal.event("steer", ("continue @ %d %d"):format(s.history.landed, s.flights.chosen))
   end
 
-  return s
+  return steering
 end
 
 return steer

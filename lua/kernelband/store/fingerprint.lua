@@ -25,13 +25,13 @@ local function task_files(task)
 end
 
 -- { task, policy, strategies }. An environment may bring a hash of its own.
-function fingerprint.of(S)
-  local task, files = S.task, {}
-  for i, s in ipairs(S.strategies) do files[i] = s.path end
+function fingerprint.of(task, policy_file, strategies)
+  local files = {}
+  for i, s in ipairs(strategies) do files[i] = s.path end
   return {
     task = task.hash or task.file and hash_of_files(task_files(task))
            or core.system.hash(task.name),
-    policy = hash_of_files { S.policy.file },
+    policy = hash_of_files { policy_file },
     strategies = hash_of_files(files),
   }
 end

@@ -3,6 +3,7 @@
 --
 --   j.folder, j.best_path, j.resumed
 --   j.order                    numbers of the pulls recorded before, as they landed
+--   j.lost_pulls[n]            those among them that could not be evaluated, and why
 --   j.past(n)                  one of them, or nil: its row, and attempts, a list of
 --                              its evaluations { id, kind, kernel, params, source,
 --                              verdict }
@@ -22,7 +23,7 @@
 --   j.confirm(kernel, evaluation)        j.event(kind, text)
 --   j.at_once(fn)              what fn writes, in one transaction
 --   j.asked() -> list | nil    steering that was asked for: { id, text }
---   j.steered(id, text)        ... and has been heeded
+--   j.steered(id, text)        ... and has been done
 --   j.best(source) j.script(text) j.state(state) j.finish(state, result)
 --   j.fail(state, why) j.close()
 
@@ -92,11 +93,26 @@ local function load_chunk(db, folder, first)
   return past
 end
 
+-- In which order pulls ended: those with a row, and those whose worker was lost.
+local function read_order(j, db)
+  local ended = rows_of(db, j.folder, "SELECT n, landed FROM pulls ORDER BY landed")
+  for _, e in ipairs(rows_of(db, j.folder,
+                             "SELECT text FROM events WHERE kind = 'not evaluated'")) do
+    local why, n, landed = e.text:match "^(pull (%d+) .*) @ (%d+)$"
+    if why then
+      n, landed = math.tointeger(tonumber(n)), math.tointeger(tonumber(landed))
+      ended[#ended + 1], j.lost_pulls[n] = { n = n, landed = landed }, why
+    end
+  end
+  if next(j.lost_pulls) then
+    table.sort(ended, function(a, b) return a.landed < b.landed end)
+  end
+  for i, row in ipairs(ended) do j.order[i] = row.n end
+end
+
 local function read_back(j, db)
   local folder, first, chunk = j.folder, nil, nil
-  for i, row in ipairs(rows_of(db, folder, "SELECT n FROM pulls ORDER BY landed")) do
-    j.order[i] = row.n
-  end
+  read_order(j, db)
   function j.past(n)
     if #j.order == 0 then return nil end
     local at = (n - 1) // CHUNK * CHUNK + 1
@@ -265,7 +281,8 @@ end
 
 function journal.new(db, folder, ext, resumed, lock)
   local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
-              resumed = resumed, order = {}, confirmed = {}, recalled = {} }
+              resumed = resumed, order = {}, lost_pulls = {}, confirmed = {},
+              recalled = {} }
   local function exec(...)
     local changed, why = db:exec(...)
     if not changed then

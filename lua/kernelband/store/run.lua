@@ -2,7 +2,7 @@
 -- result.json, a copy of the script. Everything is written as it happens and
 -- synced, one transaction a pull, so that a process that dies, or a machine that
 -- loses its power, loses the pulls in flight and nothing else. Policy state is
--- never stored: search/init.lua rebuilds it by replaying the pulls.
+-- never stored: search/search.lua rebuilds it by replaying the pulls.
 
 local core = require "kernelband.core"
 local archive = require "kernelband.store.archive"

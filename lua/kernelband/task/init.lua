@@ -379,4 +379,24 @@ function task.show_shape(t, shape)
   return table.concat(out, " ")
 end
 
+-- Devices ----------------------------------------------------------------------------
+
+local devices = { "^cpu$", "^cpu:%d+$", "^cuda$", "^cuda:%d+$" }
+
+-- Which device a name means for a task, and its language. "auto" is the first GPU where there
+-- is one and the task has a kernel for it, else the CPU.
+function task.device(name, t)
+  if name == "auto" then
+    local fits = t.baseline and t.baseline.cuda and t.reference.cuda
+    name = fits and core.gpus() > 0 and "cuda:0" or "cpu"
+  end
+  local known = false
+  for _, form in ipairs(devices) do known = known or name:find(form) ~= nil end
+  local language = known and core.language(name)
+  if not language then
+    schema.raise_at_call("device", "expected auto, cpu, cpu:N or cuda:N, got '%s'", name)
+  end
+  return name, language
+end
+
 return task

@@ -134,10 +134,9 @@ end
 
 local function new_evaluator(truth, options, first)
   local root = core.rng(options.seed):split "evaluate"
-  local queue, head, tail = {}, 1, 0       -- first waiting, last submitted
-  local evaluator = { capacity = 64, close = function() end }
+  local evaluator = { close = function() end }
 
-  local function evaluate(source, x, how)
+  local function judge(source, x, how)
     local name = source:match "^%a[%w_]*"
     local rng = root:split(source)
     for _, s in ipairs(truth.list) do
@@ -160,19 +159,11 @@ local function new_evaluator(truth, options, first)
   function evaluator.baseline()
     local x = {}
     for i in ipairs(truth.list) do x[i] = 0 end
-    return evaluate(source_of(x), x, { confirm = true })
+    return judge(source_of(x), x, { confirm = true })
   end
 
-  function evaluator.submit(ticket, candidate, how)
-    tail = tail + 1
-    queue[tail] = { ticket, candidate, how }
-  end
-
-  function evaluator.next()
-    local job = queue[head]
-    if not job then return nil, "nothing was submitted", "ETIME" end
-    queue[head], head = nil, head + 1
-    return job[1], evaluate(job[2].source, job[2].params, job[3])
+  function evaluator.evaluate(candidate, how)
+    return judge(candidate.source, candidate.params, how)
   end
 
   return evaluator

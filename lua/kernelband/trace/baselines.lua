@@ -12,7 +12,7 @@
 -- pull 1, 2, ... } }, by true times, from the start a search of that seed has.
 local core   = require "kernelband.core"
 local schema = require "kernelband.base.schema"
-local walk   = require "kernelband.search.simulate.walk"
+local walk   = require "kernelband.trace.walk"
 
 local baselines = {}
 

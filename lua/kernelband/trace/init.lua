@@ -19,8 +19,8 @@ local path   = require "kernelband.base.path"
 local read   = require "kernelband.trace.read"
 local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
-local space  = require "kernelband.search.simulate.space"
-local walk   = require "kernelband.search.simulate.walk"
+local space  = require "kernelband.trace.space"
+local walk   = require "kernelband.trace.walk"
 
 local trace = {}
 
@@ -81,7 +81,7 @@ end
 local function new_generator(W, start, alone)
   local index, pending = {}, {}
   for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
-  local generator = { name = "trace", first = space.params(W, start), world = W, index = index,
+  local generator = { name = "trace", first = space.params(W, start), world = W,
                       static = alone, seen = function() end }
   if W.draws > 1 then generator.identity = ("trace, draws %s"):format(W.draws) end
 
@@ -110,27 +110,15 @@ local function new_generator(W, start, alone)
 end
 
 local function new_evaluator(W, seed, start)
-  local queue, head, tail = {}, 1, 0
   local first_ns, root = W.time_ns[start], walk.noise_root(W, seed)
-  local evaluator = { capacity = 64, close = function() end }
+  local evaluator = { close = function() end }
 
   function evaluator.baseline() return walk.evaluation(W, start, first_ns) end
 
-  function evaluator.submit(ticket, candidate, how)
-    tail = tail + 1
-    queue[tail] = { ticket, candidate, how }
-  end
-
-  function evaluator.next()
-    local job = queue[head]
-    if not job then return nil, "nothing was submitted", "ETIME" end
-    queue[head], head = nil, head + 1
-    local i = W.row_of[job[2].source]
-    if not i then
-      return job[1], { verdict = "wrong", reason = "no such configuration was recorded" }
-    end
-    local truth = job[3] and job[3].confirm
-    return job[1], walk.evaluation(W, i, first_ns, not truth and root or nil)
+  function evaluator.evaluate(candidate, how)
+    local i = W.row_of[candidate.source]
+    if not i then return { verdict = "wrong", reason = "no such configuration was recorded" } end
+    return walk.evaluation(W, i, first_ns, not (how and how.confirm) and root or nil)
   end
 
   return evaluator
@@ -167,7 +155,6 @@ function trace.new(file, options)
   return {
     name = W.name, file = W.file, device = W.device, axes = W.axes, world = W,
     strategies = strategies, rows = W.n, valid = #W.ok, optimum_ns = W.optimum_ns,
-    simulate = true,
     oracle = function(o) return baselines.oracle(W, o) end,
     sample = function(o) return baselines.sample(W, o) end,
     arm = function(o) return baselines.arm(W, o) end,

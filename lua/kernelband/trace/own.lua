@@ -1,4 +1,5 @@
--- trace/own.lua - recordings of kernelband record: one JSON value a line.
+-- trace/own.lua - recordings as kernelband record wrote them once, a file each: one JSON value
+-- a line.
 --
 --   line 1  { "kernelband": "trace", "version": 1, "task":, "language":,
 --             "device":, "axes": [..], "strategies": [{ "name":, "target":,
@@ -13,7 +14,6 @@ local schema = require "kernelband.base.schema"
 local own = {}
 
 local kinds = { m = "measured", d = "derived", ["-"] = "missing" }
-local letters = { measured = "m", derived = "d", missing = "-" }
 local known_verdicts = { ok = true, no_candidate = true, build_failed = true,
   launch_failed = true, wrong = true, cheated = true, crashed = true, timeout = true }
 local h_names = { "sm", "dram", "l2" }
@@ -35,16 +35,13 @@ local function vector(file, where, row, key, kind_key, n)
   return out, kind
 end
 
--- The keys of a row's features: values, kinds, how many, the name in evidence.
-local vectors = { { "phi", "pk", 9, "phi" }, { "rho", "rk", 6, "rho" },
-                  { "sig", "sk", 5, "signature" } }
-
 local function evidence(file, where, row)
-  local e = { h = {}, h_kind = {} }
-  for _, v in ipairs(vectors) do
-    e[v[4]], e[v[4] .. "_kind"] = vector(file, where, row, v[1], v[2], v[3])
-  end
+  local e = {}
+  e.phi, e.phi_kind = vector(file, where, row, "phi", "pk", 9)
+  e.rho, e.rho_kind = vector(file, where, row, "rho", "rk", 6)
+  e.signature, e.signature_kind = vector(file, where, row, "sig", "sk", 5)
   local h, kind = vector(file, where, row, "h", "hk", 3)
+  e.h, e.h_kind = {}, {}
   for i, name in ipairs(h_names) do
     e.h_kind[name] = kind and kind[i] or "missing"
     if e.h_kind[name] ~= "missing" then e.h[name] = h[i] end
@@ -91,37 +88,6 @@ function own.read(file, text, read)
   end
   if #space.rows == 0 then schema.raise("%s: no row was recorded", file) end
   return space
-end
-
-local function digits(x, n) return tonumber(("%." .. n .. "g"):format(x)) end
-
-local function pack(out, key, kind_key, values, kind)
-  if not values then return end
-  local list, letter = {}, {}
-  for i, v in ipairs(values) do
-    list[i], letter[i] = digits(v, 4), letters[kind[i]] or "-"
-  end
-  out[key], out[kind_key] = list, table.concat(letter)
-end
-
--- A row as it is kept: times with six digits, features with four.
-function own.row(values, evaluation)
-  local out = { c = values, v = evaluation.verdict }
-  if evaluation.verdict ~= "ok" then return out end
-  out.t = digits(evaluation.time_ns, 6)
-  if evaluation.samples_ns and #evaluation.samples_ns > 0 then
-    out.s = {}
-    for i, t in ipairs(evaluation.samples_ns) do out.s[i] = digits(t, 5) end
-  end
-  local e = evaluation.evidence
-  if not e then return out end
-  for _, v in ipairs(vectors) do pack(out, v[1], v[2], e[v[4]], e[v[4] .. "_kind"]) end
-  local h, kind = {}, {}
-  for i, name in ipairs(h_names) do
-    h[i], kind[i] = e.h and e.h[name] or 0, e.h and e.h[name] and e.h_kind[name] or "missing"
-  end
-  pack(out, "h", "hk", h, kind)
-  return out
 end
 
 return own

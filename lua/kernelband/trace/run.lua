@@ -1,6 +1,7 @@
 -- trace/run.lua - a run as a recorded space: the candidates that it evaluated, by their
 -- parameters. Times are the baseline's first time over the paired speed-up, as in a recording.
 local core   = require "kernelband.core"
+local json   = require "kernelband.base.json"
 local run    = require "kernelband.store.run"
 local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
@@ -11,6 +12,37 @@ local source = {}
 function source.folder(file)
   if core.system.exists(file) == "dir" then return file end
   return file:match "^(.*)/run%.db$" or file == "run.db" and "." or nil
+end
+
+-- The strategies of a recording (record.lua), which its generator's identity has; nil of other
+-- runs: each axis is a strategy then.
+local function strategies_of(identity)
+  local list = type(identity) == "table" and tostring(identity.generator):match "^points of (.*)$"
+  local ok
+  ok, list = pcall(json.decode, list or "")
+  return ok and list or nil
+end
+
+-- Times of a block, on the baseline's first time: over the shapes, the geometric mean of
+-- candidate over baseline.
+local function samples_of(evaluation, baseline_ns)
+  local n, blocks = math.huge, {}
+  for _, shape in ipairs(evaluation.shapes or {}) do
+    local samples = shape.samples or {}
+    local mine = samples.candidate or shape.samples_ns
+    local base = samples.baseline or shape.baseline_samples_ns
+    if not mine or not base then return nil end
+    n = math.min(n, #mine, #base)
+    blocks[#blocks + 1] = { mine, base }
+  end
+  if #blocks == 0 or n < 2 then return nil end
+  local out = {}
+  for i = 1, n do
+    local sum = 0
+    for _, pair in ipairs(blocks) do sum = sum + math.log(pair[1][i] / pair[2][i]) end
+    out[i] = baseline_ns * math.exp(sum / #blocks)
+  end
+  return out
 end
 
 local function profiles_of(reader)
@@ -43,22 +75,26 @@ function source.read(folder, read)
   end
   if #axes == 0 then refuse() end
   local space, profiles = read.space(file, "run", axes), profiles_of(reader)
+  space.strategies = strategies_of(reader:experiment().identity)
   space.start = {}
   for a, name in ipairs(axes) do space.start[a] = named[name] end
-  local function add(where, params, verdict, time_ns, kernel)
+  local function add(where, params, verdict, time_ns, kernel, found)
     for _, name in ipairs(axes) do
       if type(params) ~= "table" or params[name] == nil then return end
     end
+    local recorded = space.strategies and found and verdict == "ok" and found
     space.add(where, params, read.row(file, where, { verdict = verdict, time = time_ns,
-                                                     evidence = profiles[kernel] }))
+      samples = recorded and samples_of(recorded, first.time_ns) or nil,
+      evidence = recorded and recorded.evidence or profiles[kernel] }))
   end
-  add("kernel 1", named, "ok", first.time_ns, 1)
+  local baseline = reader:evaluations("baseline")[1]
+  add("kernel 1", named, "ok", first.time_ns, 1, baseline and baseline.evaluation)
   for _, e in ipairs(reader:evaluations()) do
     local found = e.evaluation
     if (e.kind == "pull" or e.kind == "repair" or e.kind == "tune") and found then
       local speedup = type(found.speedup) == "number" and found.speedup or 0
       local time_ns = speedup > 0 and first.time_ns / speedup or found.time_ns
-      add("evaluation " .. e.id, e.params, e.verdict, time_ns, e.kernel)
+      add("evaluation " .. e.id, e.params, e.verdict, time_ns, e.kernel, found)
     end
   end
   if #space.rows == 0 then refuse() end

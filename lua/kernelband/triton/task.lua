@@ -35,8 +35,8 @@ local function environment(t, options)
   return {
     source = t.source, ext = "py", generator = require("kernelband.generator.schedule").new {},
     strategies = require("kernelband.policy.strategy").set "strategies/triton",
-    evaluator = function()
-      return require("kernelband.worker").start { task = t, device = device, loop = options.loop,
+    evaluator = function(loop)
+      return require("kernelband.worker").start { task = t, device = device, loop = loop,
         parallel = options.parallel, workers = options.workers or 1 }
     end,
   }

@@ -1,109 +1,69 @@
--- worker/init.lua - both ends of a worker: the process that judges candidates, and
--- the engine's hold on it.
+-- worker/init.lua - the engine's evaluator, which hands candidates to workers (server.lua).
 --
--- Frames are JSON objects. Requests: { op = "open", task =, device = },
--- { op = "evaluate", ticket =, source =, options = }, to a builder { op = "build",
--- source =, target = }. Replies: { ready = evaluation of the baseline, machine = },
--- { took = ticket } when a candidate has been read, { ticket =, evaluation = },
--- { built = }, { refused = text } for a task or device that cannot work.
-local builders = require "kernelband.worker.builders"
+-- An evaluator, of whatever kind, is what a search asks:
+--   baseline() -> evaluation | nil, text, code
+--   evaluate(candidate, how) -> evaluation | nil, text, code
+--   close()
+-- and may have machine() and state(). A coroutine of the loop waits in these functions; from
+-- outside one they turn the loop. code is ECANCELED, EINTR, or ELOST: the worker was
+-- lost twice, which says nothing about the candidate. That no worker can be had at all
+-- is raised.
+--
+-- Processes are watched by a loop. A slot is where one process at a time works: started by
+-- an argv that may begin with a prefix (env, ssh, srun), on a device. A job is a candidate
+-- on its way; its evaluation resolves the promise of whoever asked.
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local loop   = require "kernelband.base.loop"
 local schema = require "kernelband.base.schema"
-local task   = require "kernelband.task"
 
 local worker = {}
 
 local second_ns = 10 ^ 9 // 1
 local open_timeout_ns     = 180 * second_ns
 local quit_timeout_ns     = second_ns
+local build_timeout_ns    = 60 * second_ns
 local evaluate_timeout_ns = 120 * second_ns
 
 local MOST_BUILDERS = 7                 -- by default
 
--- The process ------------------------------------------------------------------
-
--- nil: the device was lost before the candidate began.
-local function answer(session, request)
-  if request.op == "evaluate" then
-    local ok, out = pcall(session.evaluate, session, request.source, request.options)
-    if not ok and session.device:lost() then return nil end
-    if not ok then return { failed = tostring(out) } end
-    return { ticket = request.ticket, evaluation = out }
-  end
-  return { refused = "unknown request" }
-end
-
--- Serves until its stdin ends. Returns an exit code.
-function worker.serve(name)
-  local channel = assert(core.channel())
-  local evaluate = require "kernelband.evaluate"
-  local device, session, compiler
-  local function open(request)
-    device = device or evaluate.device(name)
-    if request.op == "warm" then return { warm = true } end
-    session = evaluate.open(task.load(request.task), device, request.known)
-    return { ready = session.baseline, machine = session.machine }
-  end
-  while true do
-    local text, why, code = channel:read()
-    if not text then return code == "EEMPTY" and 0 or error(why) end
-    local request = json.decode(text)
-    local reply
-    if request.op == "open" or request.op == "warm" then
-      local ok, out = pcall(open, request)
-      reply = ok and out or { refused = tostring(out), config = schema.is_config_error(out) }
-    elseif request.op == "build" then
-      compiler = compiler or assert(core.nvrtc())
-      reply = builders.answer(compiler, request)
-    else
-      assert(channel:write(json.encode { took = request.ticket }))
-      reply = answer(session, request)
-      if not reply then return 1 end    -- the engine tries it once more on a fresh worker
-    end
-    assert(channel:write(json.encode(reply)))
-  end
-end
-
--- The engine's hold --------------------------------------------------------------
---
--- Processes are watched by a loop: this evaluator's own, or the one it is
--- attached to. A job is a candidate on its way; its result goes to the promise
--- of the coroutine that asked, or waits for next.
-
 local evaluator = {}
 evaluator.__index = evaluator
 
-local function lost(slot, what)
+local function with_log(slot, what)
   local log = slot.process and slot.process:log() or ""
   local tail = log:match "([^\n]+)\n*$"
   return what .. (tail and ": " .. tail or "")
 end
 
-local function quiet(self, slot)
+local function unwatch(self, slot)
   if slot.process then self.loop:unwatch(slot.process) end
   if slot.timer then self.loop:drop(slot.timer) end
   slot.timer = nil
 end
 
 local function stop(self, slot)
-  quiet(self, slot)
+  unwatch(self, slot)
   if slot.process then slot.process:close() end
   slot.process = nil
 end
 
 local function retire(self, slot)
-  quiet(self, slot)
+  unwatch(self, slot)
   if slot.process then slot.process:quit(quit_timeout_ns) end
   slot.process = nil
 end
 
+-- nil, why when it cannot be started.
+local function try_spawn(slot)
+  local argv = table.move(slot.prefix, 1, #slot.prefix, 1, {})
+  local own = slot.argv or { core.system.exe(), "worker", "--device", slot.device }
+  return core.command { argv = table.move(own, 1, #own, #argv + 1, argv), worker = true }
+end
+
 local function spawn(slot)
-  local argv = slot.argv or { core.system.exe(), "worker", "--device", slot.device }
-  local process, why = core.command { argv = argv, worker = true }
-  if not process then error("cannot start a worker: " .. why, 0) end
-  return process
+  local process, why = try_spawn(slot)
+  return process or error("cannot start a worker: " .. why, 0)
 end
 
 -- A GPU's context takes a third of a second to make: one is kept ready for the
@@ -119,26 +79,20 @@ local function fail(self, how)
   self.failure = self.failure or how
   self.opened:resolve()
   for _, slot in ipairs(self.slots) do
-    if slot.job and slot.job.promise then slot.job.promise:resolve() end
+    if slot.job then slot.job.promise:resolve() end
   end
-  for _, job in ipairs(self.queue) do
-    if job.promise then job.promise:resolve() end
-  end
+  for _, job in ipairs(self.queue) do job.promise:resolve() end
 end
 
-local function deliver(self, job, evaluation)
+local function deliver(job, evaluation)
   evaluation.died = job.died            -- the worker that had it before
-  if job.promise then
-    job.promise:resolve(evaluation)
-  else
-    table.insert(self.results, { job.ticket, evaluation })
-  end
+  job.promise:resolve(evaluation)
 end
 
 local listen, late                      -- below
 
 -- A task with a judge of its own says how long to wait for it.
-local function patience(self, name, default_ns)
+local function time_limit(self, name, default_ns)
   local limits = self.task.limits
   return limits and math.tointeger(limits()[name] * second_ns // 1) or default_ns
 end
@@ -149,8 +103,8 @@ local function expect(self, slot, state, timeout_ns)
   slot.timer = self.loop:at(slot.since_ns + timeout_ns, function() late(self, slot) end)
 end
 
-local function rest(self, slot)
-  quiet(self, slot)
+local function set_idle(self, slot)
+  unwatch(self, slot)
   slot.state, slot.since_ns = "idle", core.system.now_ns()
 end
 
@@ -166,20 +120,20 @@ local function start(self, slot)
     slot.process = spawn(slot)
     assert(slot.process:send(open))
   end
-  expect(self, slot, "opening", patience(self, "open_s", open_timeout_ns))
+  expect(self, slot, "opening", time_limit(self, "open_s", open_timeout_ns))
 end
 
 -- A process that died while it had nothing to do is no candidate's fault: the
 -- job waits for the next one. So does a confirmation, for one that no candidate
 -- has been in, unless the worker itself sees to that.
-local function give(self, slot, job)
+local function assign(self, slot, job)
   if job.options and job.options.confirm and slot.served and not self.task.renews then
     retire(self, slot)
     table.insert(self.queue, 1, job)
     return start(self, slot)
   end
   slot.job, slot.served = job, true
-  expect(self, slot, "busy", patience(self, "evaluate_s", evaluate_timeout_ns))
+  expect(self, slot, "busy", time_limit(self, "evaluate_s", evaluate_timeout_ns))
   local sent = slot.process:send(json.encode {
     op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
   if not sent then
@@ -190,56 +144,104 @@ local function give(self, slot, job)
   end
 end
 
--- The first job in the queue that no builder has in hand.
-local function next_job(self)
+-- The first job in the queue that no builder has in hand. One that this slot lost goes to
+-- another, if there is one.
+local function next_job(self, slot)
   for i, job in ipairs(self.queue) do
-    if not job.building then return table.remove(self.queue, i) end
+    if not job.building and (job.lost_by ~= slot or #self.slots == 1) then
+      return table.remove(self.queue, i)
+    end
   end
+end
+
+-- A GPU judges one candidate at a time, by one worker, which alone may count on it; what
+-- waits for it is compiled meanwhile by builders on the other processors, into the cache from
+-- which that worker takes it. Without a builder a candidate loses that head start alone.
+-- Returns whether one took the job.
+local function build_ahead(self, job)
+  for _, slot in ipairs(self.builders) do
+    if not slot.job then
+      slot.process = slot.process or try_spawn(slot)
+      if not slot.process or not slot.process:send(json.encode {
+        op = "build", source = job.source, target = self.machine.target }) then
+        stop(self, slot)
+        return false
+      end
+      slot.job, job.building = job, true
+      expect(self, slot, "busy", build_timeout_ns)
+      return true
+    end
+  end
+  return false
 end
 
 local function dispatch(self)
   for _, slot in ipairs(self.slots) do
-    local job = slot.state == "idle" and next_job(self)
-    if job then give(self, slot, job) end
+    local job = slot.state == "idle" and next_job(self, slot)
+    if job then assign(self, slot, job) end
   end
-  if not self.builders then return end
+  if not self.machine or (self.machine.target or "") == "" then return end
   for _, job in ipairs(self.queue) do
-    if job.building == nil and not self.builders:offer(job) then return end
+    if job.building == nil and not build_ahead(self, job) then return end
   end
 end
 
--- Once the first worker has said what the machine is.
-local function start_builders(self)
-  if self.builders or self.ahead < 1 or (self.machine.target or "") == "" then return end
-  self.builders = builders.new { n = self.ahead, target = self.machine.target,
-                                 loop = self.loop, done = function() dispatch(self) end }
+-- A builder has answered, or is gone. What is wrong with a source its worker finds out again.
+local function built(self, slot, answered)
+  slot.job.building, slot.job = false, nil
+  set_idle(self, slot)
+  if not answered then stop(self, slot) end
+  dispatch(self)
 end
 
--- Ends a slot whose process is gone or late; a fresh one takes its place. A process that
--- died may have been killed from outside: the candidate in hand is tried once more, and
--- the second death is its verdict. An opening that worked before is tried once more, too.
+-- Puts the candidate of a slot whose process is gone back to the front, for a fresh process.
+local function again(self, slot, job)
+  table.insert(self.queue, 1, job)
+  start(self, slot)
+end
+
+-- A process behind a prefix may be gone because the connection is: its end says nothing
+-- about the candidate, which is tried once elsewhere and then is not evaluated.
+local function lose(self, slot, job, reason)
+  if not job.lost_by then
+    job.lost_by, job.died = slot, reason
+    again(self, slot, job)
+    return dispatch(self)
+  end
+  start(self, slot)
+  job.promise:resolve(nil, reason .. ", for the second time", "ELOST")
+end
+
+-- A process that did not open. One that died is tried once more where it was a spare, or where
+-- an opening has worked before.
+local function not_opened(self, slot, died, reason)
+  if died and (slot.was_spare or self.first and not slot.reopened) then
+    slot.reopened = not slot.was_spare
+    return start(self, slot)
+  end
+  slot.state = "lost"
+  fail(self, { lost = reason })
+end
+
+-- Ends a slot whose process is gone or late; a fresh one takes its place. A process of this
+-- machine that died may have been killed from outside: the candidate in hand is tried once
+-- more, and the second death is its verdict.
 local function replace(self, slot, verdict, reason)
   local job, opening, died = slot.job, slot.state == "opening", verdict == "crashed"
   slot.job = nil
-  if died and job and job.died then reason = reason .. ", for the second time" end
-  reason = lost(slot, reason)
+  local far = #slot.prefix > 0
+  if died and job and job.died and not far then reason = reason .. ", for the second time" end
+  reason = with_log(slot, reason)
   stop(self, slot)
-  if died and job and not job.died then
+  if opening then return not_opened(self, slot, died, reason) end
+  if far then return lose(self, slot, job, reason) end
+  if died and not job.died then
     job.died = reason
-    table.insert(self.queue, 1, job)
-    return start(self, slot)
-  end
-  if opening then
-    if died and (slot.was_spare or self.first and not slot.reopened) then
-      slot.reopened = not slot.was_spare
-      return start(self, slot)
-    end
-    slot.state = "lost"
-    return fail(self, { lost = reason })
+    return again(self, slot, job)
   end
   start(self, slot)
-  deliver(self, job, { verdict = verdict, reason = reason, shapes = {}, screened = false,
-                       seconds = { total = 0 } })
+  deliver(job, { verdict = verdict, reason = reason, shapes = {}, screened = false,
+                 seconds = { total = 0 } })
 end
 
 local function refuse(self, slot, reply)
@@ -268,8 +270,7 @@ local function take_reply(self, slot, text)
     slot.reopened = false
     self.first = self.first or reply.ready
     self.machine = self.machine or reply.machine
-    start_builders(self)
-    rest(self, slot)
+    set_idle(self, slot)
     dispatch(self)
     keep_spare(slot)
     return self.opened:resolve(true)
@@ -279,23 +280,25 @@ local function take_reply(self, slot, text)
   end
   local job = slot.job
   slot.job = nil
-  rest(self, slot)
+  set_idle(self, slot)
   if reply.evaluation.lost then         -- its device is of no more use
     stop(self, slot)
     start(self, slot)
   end
   dispatch(self)
-  deliver(self, job, reply.evaluation)
+  deliver(job, reply.evaluation)
 end
 
 function listen(self, slot)
   local text, why = slot.process:receive()
+  if slot.builds then return (text or why) and built(self, slot, text ~= nil) end
   if text then return take_reply(self, slot, text) end
   if why then replace(self, slot, "crashed", "the worker died") end
 end
 
 function late(self, slot)
   slot.timer = nil
+  if slot.builds then return built(self, slot, false) end
   replace(self, slot, "timeout", "the worker did not answer in time")
 end
 
@@ -306,47 +309,23 @@ local function check(self)
   return self.failure and self.failure.lost
 end
 
-local function idle(self)
-  for _, slot in ipairs(self.slots) do
-    if slot.state ~= "idle" then return false end
+-- Waits in a coroutine of the loop, or turns the loop until then.
+local function await(self, promise)
+  if self.loop:inside() then return promise:await() end
+  while not promise.value do
+    local _, why, code = self.loop:turn(second_ns)
+    if code == "EINTR" and core.system.interrupts() > 0 then return nil, why, code end
   end
-  return #self.queue == 0
+  return table.unpack(promise.value, 1, promise.value.n)
 end
 
--- ticket, evaluation | nil, text, "ETIME" | "EINTR" | other: the worker is lost
-function evaluator:next(timeout_ns)
-  local limit = core.system.now_ns() + timeout_ns
-  while true do
-    local result = table.remove(self.results, 1)
-    if result then return result[1], result[2] end
-    local reason = check(self)
-    if reason then return nil, reason end
-    if idle(self) then return nil, "nothing was asked", "EEMPTY" end
-    local left = limit - core.system.now_ns()
-    local ok, why, code = self.loop:turn(math.max(0, left))
-    if #self.results == 0 and not ok and (code ~= "ETIME" or left <= 0) then
-      return nil, why, code
-    end
-  end
-end
-
-local function submit(self, job)
-  self.queue[#self.queue + 1] = job
-  dispatch(self)
-end
-
-function evaluator:submit(ticket, candidate, options)
-  submit(self, { ticket = ticket, source = candidate.source, options = options })
-end
-
--- In a coroutine of the loop: waits for the evaluation and returns it; nil, text,
--- "ECANCELED" when the coroutine is cancelled. A worker that cannot be had raises.
 function evaluator:evaluate(candidate, options)
   check(self)
   local job = { ticket = 0, source = candidate.source, options = options,
                 promise = self.loop:promise() }
-  submit(self, job)
-  local evaluation, why, code = job.promise:await()
+  self.queue[#self.queue + 1] = job
+  dispatch(self)
+  local evaluation, why, code = await(self, job.promise)
   if evaluation then return evaluation end
   if not code then error("the worker is lost: " .. check(self), 0) end
   for i, other in ipairs(self.queue) do
@@ -363,13 +342,8 @@ function evaluator:baseline()
   while not self.first do
     local reason = check(self)
     if reason then error(reason, 0) end
-    if self.loop:inside() then
-      local _, why, code = self.opened:await()
-      if code then return nil, why, code end
-    else
-      local _, why, code = self.loop:turn(second_ns)
-      if code == "EINTR" and core.system.interrupts() > 0 then return nil, why, code end
-    end
+    local _, why, code = await(self, self.opened)
+    if code then return nil, why, code end
   end
   return self.first
 end
@@ -377,30 +351,14 @@ end
 -- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" |
 -- "lost", since_ns =, ticket = }, how many are busy, how many candidates wait.
 function evaluator:state()
-  local list, busy = {}, 0
-  for i, slot in ipairs(self.slots) do
+  local list, busy, slots = {}, 0, table.move(self.slots, 1, #self.slots, 1, {})
+  table.move(self.builders, 1, #self.builders, #slots + 1, slots)
+  for i, slot in ipairs(slots) do
     list[i] = { device = slot.device, state = slot.state, since_ns = slot.since_ns,
                 ticket = slot.job and slot.job.ticket }
-    if slot.state == "busy" then busy = busy + 1 end
+    if slot.state == "busy" and not slot.builds then busy = busy + 1 end
   end
-  if self.builders then self.builders:state(list) end
   return list, busy, #self.queue
-end
-
--- Moves the processes to another loop, whose turns then serve them too.
-function evaluator:attach(L)
-  local opened = L:promise()
-  if self.first or self.failure then opened:resolve(true) end
-  for _, slot in ipairs(self.slots) do
-    if slot.timer then
-      local time_ns = slot.timer.time_ns
-      quiet(self, slot)
-      L:watch(slot.process, function() listen(self, slot) end)
-      slot.timer = L:at(time_ns, function() late(self, slot) end)
-    end
-  end
-  self.loop, self.opened = L, opened
-  if self.builders then self.builders:attach(L) end
 end
 
 -- How many workers of this engine time on each processor: those of several
@@ -431,8 +389,10 @@ function evaluator:close()
     slot.spare = nil
     release(slot)
   end
-  if self.builders then self.builders:close() end
-  self.builders = nil
+  for _, slot in ipairs(self.builders) do
+    if slot.state == "idle" then retire(self, slot) end
+    stop(self, slot)
+  end
 end
 
 -- On the CPU each of several workers has its own processor; one alone takes what
@@ -449,6 +409,7 @@ end
 -- How many processes judge candidates, and how many compile ahead: pulls in flight
 -- may be many more, as most of them wait for a model.
 local function count(options, device)
+  if options.places then return #options.places, 0 end
   local most = core.system.cpu_count()
   if options.workers and options.workers > most then
     schema.raise("kb.search: workers = %d, but kernels are timed on processors of their own and "
@@ -459,22 +420,26 @@ local function count(options, device)
   return 1, math.min(n - 1, options.workers and most or MOST_BUILDERS)
 end
 
--- options: task =, device =, parallel =, workers =, loop =. Returns an object of
--- functions, so that search need not know whether a worker or a trace answers it.
+-- options: task =, device =, parallel =, workers =, loop =; or places = a list of { prefix =
+-- argv in front of the worker's, device = }, one a worker. Returns an evaluator.
 function worker.start(options)
   local device = options.device or "cpu"
   local L = options.loop or loop.new()
-  local self = setmetatable({ task = options.task, queue = {}, slots = {}, results = {},
-                              loop = L, opened = L:promise() }, evaluator)
-  local n
-  n, self.ahead = count(options, device)
+  local self = setmetatable({ task = options.task, queue = {}, slots = {}, builders = {}, loop = L,
+                              opened = L:promise() }, evaluator)
+  local n, ahead = count(options, device)
+  for i = 1, ahead do
+    self.builders[i] = { builds = true, prefix = {}, device = "builder", state = "idle" }
+  end
   for i = 1, n do
+    local place = options.places and options.places[i] or {}
     local argv = options.task.worker_argv     -- a task may bring a judge of its own
-    self.slots[i] = { argv = argv and argv(device) }
-    choose_device(self.slots[i], device, n)
+    local on = place.device or device
+    self.slots[i] = { argv = argv and argv(on), prefix = place.prefix or {} }
+    choose_device(self.slots[i], on, n)
     start(self, self.slots[i])
   end
-  local out = { capacity = n + self.ahead }
+  local out = { capacity = n + ahead, loop = L }
   for name, method in pairs(evaluator) do
     if type(method) == "function" then
       out[name] = function(...) return method(self, ...) end

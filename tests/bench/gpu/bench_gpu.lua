@@ -35,12 +35,7 @@ local function say(...)
 end
 
 local function judge(evaluator, source, options)
-  evaluator.submit(1, { source = source }, options or {})
-  while true do
-    local ticket, out, code = evaluator.next(second_ns)
-    if ticket then return out end
-    if code ~= "ETIME" and code ~= "EINTR" then error(out) end
-  end
+  return assert(evaluator.evaluate({ source = source }, options or {}))
 end
 
 -- Sources of n valid points of a task's schedule.

@@ -1,6 +1,6 @@
 """worker - judges Triton candidates for an engine; frames on stdin and stdout.
 
-    worker serve [DEVICE [LIBRARY]]   the frames of lua/kernelband/worker/init.lua;
+    worker serve [DEVICE [LIBRARY]]   the frames of lua/kernelband/worker/server.lua;
                                  LIBRARY is libkb_inject.so, which records kernels
     worker tunables              a source on stdin, its meta-parameters on stdout
     worker compile               a kernel on stdin as JSON, its cubin on stdout

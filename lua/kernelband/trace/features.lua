@@ -1,4 +1,4 @@
--- search/simulate/features.lua - what a search learns of a recorded kernel: phi, rho, h and
+-- trace/features.lua - what a search learns of a recorded kernel: phi, rho, h and
 -- signature as recorded, packed into one string a row, and what follows from
 -- the axes where the file has no counters.
 local features = {}

@@ -1,4 +1,4 @@
--- search/simulate/space.lua - a recorded space made ready to walk in: rows that repeat a
+-- trace/space.lua - a recorded space made ready to walk in: rows that repeat a
 -- configuration joined, axes grouped into strategies, neighbours listed.
 --
 --   W = { file, axes, n, source, time_ns, verdict, reason, spread = { [row] = .. },
@@ -13,7 +13,7 @@
 -- .. last[s][row], the row itself at place[s][row]: it has a move under s where
 -- last > first.
 local core     = require "kernelband.core"
-local features = require "kernelband.search.simulate.features"
+local features = require "kernelband.trace.features"
 local schema   = require "kernelband.base.schema"
 
 local space = {}

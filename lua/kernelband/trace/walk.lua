@@ -1,8 +1,8 @@
--- search/simulate/walk.lua - the steps of a search in a recorded space: where it starts,
+-- trace/walk.lua - the steps of a search in a recorded space: where it starts,
 -- which neighbour it meets, what a clock would have said.
 local core     = require "kernelband.core"
-local features = require "kernelband.search.simulate.features"
-local space    = require "kernelband.search.simulate.space"
+local features = require "kernelband.trace.features"
+local space    = require "kernelband.trace.space"
 
 local walk = {}
 

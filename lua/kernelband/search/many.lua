@@ -1,0 +1,116 @@
+-- search/many.lua - kb.search_all: many searches over one loop, so that all of them
+-- think while some are measured.
+--
+--   results = kb.search_all { { task = .., budget = .., .. }, { .. }, workers = 1 }
+--
+-- One result a search, in their order; a search that fails has { task, error } and
+-- takes no other down. Options of the whole beside the list: workers (processors that
+-- time kernels on the CPU at once, 1), quiet, progress.
+
+local core     = require "kernelband.core"
+local jobs     = require "kernelband.base.jobs"
+local loop     = require "kernelband.base.loop"
+local progress = require "kernelband.search.progress"
+local schema   = require "kernelband.base.schema"
+local search   = require "kernelband.search.search"
+local setup    = require "kernelband.search.setup"
+
+local many = {}
+
+local rules = schema.declare("kb.search_all", {
+  { "workers", "integer", default = 1, at_least = 1, at_most = 64,
+    doc = "searches that time kernels on the CPU at once" },
+  { "quiet", "boolean", optional = true, doc = "true: print nothing" },
+  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" },
+    doc = "how progress is shown; else as kernelband run --progress says" },
+})
+
+local function named(view, name)
+  local p = {}
+  for key, fn in pairs(view) do p[key] = fn end
+  function p.note(text) view.note(name .. ": " .. text) end
+  return p
+end
+
+local function failed(s, i, why)
+  local text = tostring(why)
+  io.stderr:write(("search %d%s: %s\n"):format(i, s and ", " .. s.task.name or "", text))
+  return { task = s and s.task.name, error = text, state = "failed" }
+end
+
+-- Sets search i up. Kernels that share a processor are timed one after the other.
+local function set_up(group, i, options)
+  local lane = (i - 1) % #group.lanes + 1
+  local own = {}
+  for k, v in pairs(options) do own[k] = v end
+  local on_cpu = own.device == nil or own.device == "auto" or own.device == "cpu"
+  if on_cpu and #group.lanes > 1 then own.lane = lane end
+  local s = setup.search(own, group.loop, group.view[i])
+  s.view = named(s.view, s.task.name)
+  if s.on_cpu then
+    local evaluate = s.evaluate
+    function s.evaluate(...) return group.lanes[lane].use(evaluate, ...) end
+  end
+  return s
+end
+
+local function close(s, why)
+  if s.closed then return end
+  s.closed = true
+  s.evaluator.close()
+  s.journal.fail("failed", tostring(why))
+  s.journal.close()
+end
+
+-- All up to their baselines: one after the other, as baselines are timed.
+local function begin_all(group, list)
+  local searches = {}
+  for i, options in ipairs(list) do
+    local ok, s = pcall(set_up, group, i, options)
+    if not ok then
+      for _, other in ipairs(searches) do close(other, "another search could not be set up") end
+      error(s, 0)
+    end
+    searches[i] = s
+    local why
+    ok, why = xpcall(search.begin, schema.trace_own, s)
+    if not ok then
+      close(s, why)
+      group.results[i] = failed(s, i, why)
+    end
+  end
+  return searches
+end
+
+function many.run(options)
+  if type(options) ~= "table" or type(options[1]) ~= "table" then
+    schema.raise_at_call("kb.search_all", "expected a list of searches, each a table of "
+      .. "kb.search's options")
+  end
+  local list, named_options = {}, {}
+  for k, v in pairs(options) do
+    if math.type(k) == "integer" then list[k] = v else named_options[k] = v end
+  end
+  local opt = schema.options(named_options, rules, "kb.search_all")
+  local group = { loop = loop.new(), lanes = {}, results = {},
+                  view = progress.new { group = true, quiet = opt.quiet, mode = opt.progress } }
+  for i = 1, math.min(opt.workers, core.system.cpu_count()) do
+    group.lanes[i] = jobs.places(group.loop, 1)
+  end
+  local left = 0
+  for i, s in ipairs(begin_all(group, list)) do
+    if not group.results[i] then
+      left = left + 1
+      group.loop:spawn(function()
+        local ok, result = pcall(search.finish, s)
+        group.results[i] = ok and result or failed(s, i, result)
+        left = left - 1
+      end)
+    end
+  end
+  while left > 0 do setup.turn(group.loop) end
+  group.view.close()
+  return group.results
+end
+
+return many

@@ -1,0 +1,421 @@
+-- search/search.lua - kb.search. One pull, from choice to learning:
+--   choose    the policy picks a kernel of the pool and a strategy      choose
+--   propose   the generator makes a child of it                         pull.lua
+--   evaluate  a worker builds, checks and times the child               pull.lua
+--   record    the child joins the pool, the pull the journal            record
+--   learn     the policy hears what came of it                          learn
+-- Up to `parallel` pulls are under way; the policy is told which and hears of
+-- each when it ends. The loop: choose until as many are under way, record one, choose.
+--
+-- Resuming is the same loop: choices are made anew and must agree with the
+-- journal, results come from the journal while it lasts, in the order in which
+-- they were recorded. So there is one path, and a resumed run equals one that was never
+-- stopped.
+--
+-- s, the search, holds (setup.lua makes them): task, strategies, policy, generator, evaluator,
+-- pool, budget, clock, journal, history (rows of the pulls recorded), flights (pulls
+-- under way), ready (those at their end), steering, retries, view, loop, bell.
+
+local core   = require "kernelband.core"
+local finish = require "kernelband.search.finish"
+local json   = require "kernelband.base.json"
+local pulls  = require "kernelband.search.pull"
+local schema = require "kernelband.base.schema"
+local setup  = require "kernelband.search.setup"
+
+local search = {}
+
+local LOOK_NS = 200 * 10 ^ 6 // 1        -- between two looks at what steering says
+
+local interrupts = core.system.interrupts
+
+-- Limits ---------------------------------------------------------------------------
+
+local function cancel_all(s)
+  local flights = s.flights
+  for n = flights.oldest, flights.chosen do
+    if flights[n] then pulls.cancel(flights[n]) end
+  end
+end
+
+-- how: interrupted, steered, paused. What is being measured is measured to its end.
+local function stop(s, how)
+  if s.stopping then return end
+  s.stopping = how
+  if how == "paused" then search.refused = true end
+  cancel_all(s)
+end
+
+local function check_limits(s)
+  s.budget.check()
+  if s.replaying() then return end
+  if interrupts() > 0 and not s.stopping then
+    stop(s, "interrupted")
+    if s.flights.count > 0 then
+      s.view.note "finishing the evaluations in hand; Ctrl-C again stops now"
+    end
+  end
+  if s.retries.expired() then stop(s, "paused") end
+  if not s.out_of_time and s.budget.used_up() == "minutes" then
+    s.out_of_time = true
+    cancel_all(s)
+  end
+end
+
+local function check_steering(s)
+  if s.steering.look() then stop(s, "steered") end
+end
+
+-- Choose ---------------------------------------------------------------------------
+
+local none = {}
+
+-- The pairs under way, in the order in which they were chosen.
+local function pairs_under_way(flights)
+  if flights.count == 0 then return none end
+  local list = {}
+  for n = flights.oldest, flights.chosen do
+    local p = flights[n]
+    if p and p.strategy then
+      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n,
+                          params = p.child_params }
+    end
+  end
+  return list
+end
+
+-- With --force fewer may be under way now than when the journal was written: what
+-- was recorded next may not have been chosen yet.
+local function behind(s)
+  return s.journal.forced and s.replaying()
+         and s.flights.chosen < s.journal.order[s.history.replayed + 1]
+end
+
+local function may_choose(s)
+  local flights, steps = s.flights, s.budget.limits.steps
+  if flights.count >= s.parallel and not behind(s) then return false end
+  if s.stopping or s.steering.paused then return false end
+  if flights.chosen < s.journal.last then return true end
+  if steps and flights.chosen - flights.lost >= steps then return false end
+  return s.replaying() or interrupts() == 0 and not s.budget.used_up()
+end
+
+-- A new pull, under way; nil when the policy has nothing left.
+local function choose(s)
+  local flights = s.flights
+  local parent, strategy, terms = s.policy.choose(flights.count, pairs_under_way(flights))
+  if parent == nil then
+    if not (s.journal.forced and s.journal.past(flights.chosen + 1)) then
+      s.exhausted = flights.count == 0
+      return nil
+    end
+    parent, strategy = s.pool[1], 1     -- the journal knows which it was
+  end
+  if s.pool[type(parent) == "table" and parent.id] ~= parent then
+    schema.raise("%s: choose must return a kernel of this search's pool, got %s",
+                 s.policy_file, schema.show(parent))
+  end
+  local p = { n = flights.chosen + 1, parent = parent, strategy = strategy, terms = terms,
+              strategy_name = s.strategies[strategy].name }
+  if flights.count == 0 then flights.oldest = p.n end
+  flights[p.n], flights.chosen, flights.count = p, p.n, flights.count + 1
+  return p
+end
+
+-- Record ---------------------------------------------------------------------------
+
+-- What the journal says of a pull that was recorded before.
+local function recall(s, p)
+  local row = p.row
+  p.verdict, p.reason, p.reward, p.started_s = row.verdict, row.reason, row.reward, row.started_s
+  p.cost = { seconds = row.seconds, usd = row.usd, tokens_in = row.tokens_in,
+             tokens_out = row.tokens_out }
+  s.budget.spend(row.usd, { input = row.tokens_in, output = row.tokens_out })
+  p.evaluation = row.child and json.decode(s.journal.json(p.kept.id)) or nil
+end
+
+local function conclude(p)
+  local e = p.kept and p.kept.evaluation
+  p.evaluation = e
+  p.verdict = e and e.verdict or p.declined and "not_applicable" or "no_candidate"
+  p.reason = p.reason or e and e.reason
+  for _, a in ipairs(p.attempts) do
+    local seconds = a.evaluation.seconds
+    p.cost.seconds = p.cost.seconds + (seconds and seconds.total or 0)
+  end
+  if p.cost.unknown then p.cost.usd = nil end
+end
+
+local function reward_of(s, p)
+  if p.verdict == "not_applicable" then return 0 end
+  local r = s.reward(p.parent, p.child, p.verdict)
+  if type(r) ~= "number" or r ~= r or math.abs(r) == math.huge then
+    local info = debug.getinfo(s.reward, "S")
+    schema.raise("%s:%d: the reward of pull %d (%s) must be a finite number, "
+      .. "got %s", info.short_src, info.linedefined, p.n, p.verdict,
+      schema.show(r))
+  end
+  return r
+end
+
+-- The row of a pull: what a result lists, and what a model is told of those before.
+local function add_row(s, p)
+  local history, name = s.history, p.strategy_name
+  history.verdicts[p.verdict] = (history.verdicts[p.verdict] or 0) + 1
+  history.arms[name] = (history.arms[name] or 0) + 1
+  local row = {
+    n = p.n, strategy = name, verdict = p.verdict, reason = p.reason,
+    reward = p.reward, parent = p.parent.id, child = p.child and p.child.id,
+    speedup = p.child and p.child.speedup, best_speedup = s.pool.best.speedup,
+    terms = p.terms,
+  }
+  if s.generator.asks then
+    require("kernelband.generator.told").row(row, p, function(a)
+      return a.evaluation or json.decode(s.journal.json(a.id))
+    end)
+    if row.child then history.made[row.child] = row end
+  end
+  history.rows[#history.rows + 1] = row
+  local of_parent = history.of_parent[row.parent] or {}
+  history.of_parent[row.parent], of_parent[#of_parent + 1] = of_parent, row
+end
+
+-- A kernel joins the pool. Returns true when it is the best so far.
+local function admit(s, kernel, evaluation)
+  if s.generator.asks then
+    s.history.measured[kernel.id] = require("kernelband.generator.told").measured(evaluation)
+  end
+  return s.pool:add(kernel, evaluation)
+end
+
+local function record(s, p)
+  if p.row then recall(s, p) else conclude(p) end
+  p.candidate = p.kept and p.kept.candidate
+  if p.verdict == "ok" then
+    p.child = s.pool:new_kernel(p.parent, p.strategy_name, p.kept.candidate, p.evaluation)
+  elseif p.verdict == "not_applicable" then
+    s.declined.add(p.parent, p.strategy_name)
+  end
+  p.reward = p.reward or reward_of(s, p)
+  p.landed = s.history.landed
+  local best = p.child and admit(s, p.child, p.evaluation)
+  if not p.row then
+    s.journal.pull(p, p.attempts)
+    if best then s.journal.best(p.child.source) end
+  end
+  if p.child and s.journal.source then s.pool:forget_source(p.child, s.journal.source) end
+  pulls.release(s, p)
+  add_row(s, p)
+end
+
+-- Learn ----------------------------------------------------------------------------
+
+-- A pull the policy did not choose (--force) may be more than it can take.
+local function learn(s, p)
+  local lesson = {
+    n = p.n, parent = p.parent, strategy = p.strategy, verdict = p.verdict,
+    reason = p.reason, child = p.child, reward = p.reward,
+    cost = { seconds = p.cost.seconds, usd = p.cost.usd }, terms = p.terms,
+    exhausted = p.verdict == "no_candidate",
+    params = p.kept and p.kept.candidate and p.kept.candidate.params or nil,
+  }
+  if not p.foreign then
+    s.policy.learn(lesson)
+  elseif p.strategy then
+    pcall(s.policy.learn, lesson)
+  end
+  if p.child then s.policy.admit(p.child) end
+end
+
+-- The loop -------------------------------------------------------------------------
+
+-- The pull that ends next: as the journal says while it lasts, then as they come. nil:
+-- none has come to its end yet.
+local function next_ended(s)
+  if s.flights.count == 0 then return nil end
+  if s.replaying() then
+    local n = s.journal.order[s.history.replayed + 1]
+    s.history.replayed = s.history.replayed + 1
+    return s.flights[n] or schema.raise(
+      "%s: pull %d landed before it was chosen; the journal is damaged", s.journal.folder, n)
+  end
+  local p = s.ready[s.ready.first]
+  if p then
+    s.ready[s.ready.first], s.ready.first = nil, s.ready.first + 1
+    if p.error then error(p.error, 0) end
+  end
+  return p
+end
+
+-- A pull without verdict, reward or lesson: cancelled, or its worker was lost.
+local function drop(s, p)
+  pulls.release(s, p)
+  if not p.lost then return check_limits(s) end
+  s.flights.lost, s.history.landed = s.flights.lost + 1, s.history.landed + 1
+  if s.journal.lost_pulls and s.journal.lost_pulls[p.n] then return end
+  local text = ("pull %d was not evaluated: %s"):format(p.n, p.lost)
+  s.journal.event("not evaluated", ("%s @ %d"):format(text, s.history.landed))
+  s.view.note(text)
+end
+
+local function finish_pull(s, p)
+  local flights = s.flights
+  flights[p.n], flights.count = nil, flights.count - 1
+  while flights.count > 0 and not flights[flights.oldest] do flights.oldest = flights.oldest + 1 end
+  s.budget.check()
+  if p.cancelled or p.lost then return drop(s, p) end
+  s.history.landed = s.history.landed + 1
+  record(s, p)
+  learn(s, p)
+  if s.on_pull then
+    s.view.hide()
+    s.on_pull(p)
+  end
+  if not p.row and not s.quiet then s.view.pull(s.status) end
+end
+
+-- Until a pull has ended or may be chosen; false when the user wants out at once.
+local function wait(s)
+  check_limits(s)
+  local paused, look_ns = s.steering.paused, 0
+  while not s.ready[s.ready.first] and paused == s.steering.paused do
+    if interrupts() > 1 then
+      s.stopping = "interrupted"
+      return false
+    end
+    s.bell.wait()
+    check_limits(s)
+    s.view.tick(s.status)
+    local now = core.system.now_ns()
+    if now >= look_ns then              -- a stream wakes it a hundred times a second
+      look_ns = now + LOOK_NS
+      check_steering(s)
+    end
+  end
+  return true
+end
+
+-- While steering holds the search; its folder says so to others.
+local function pause(s)
+  s.journal.state "paused"
+  s.view.note "paused; kernelband steer .. continue goes on, stop ends it"
+  while s.steering.paused and not s.stopping and interrupts() == 0 do
+    s.bell.wait()
+    check_steering(s)
+  end
+  s.journal.state "running"
+  check_limits(s)
+end
+
+local function run_pulls(s)
+  while true do
+    check_steering(s)
+    if not s.replaying() then s.steering.unpause() end
+    while may_choose(s) do
+      local p = choose(s)
+      if not p then break end
+      pulls.start(s, p)                 -- propose, evaluate
+    end
+    local p = next_ended(s)
+    if p then
+      finish_pull(s, p)                 -- record, learn
+    elseif s.flights.count > 0 then
+      if not wait(s) then return end
+    elseif s.steering.paused and not s.stopping then
+      pause(s)
+    else
+      return check_limits(s)
+    end
+  end
+end
+
+-- The whole ------------------------------------------------------------------------
+
+local function measure_baseline(s)
+  local evaluation, why = s.evaluator.baseline()
+  if not evaluation then
+    error(("the baseline of task %s cannot be measured: %s"):format(
+      s.task.name, tostring(why)), 0)
+  end
+  if evaluation.verdict ~= "ok" then
+    schema.raise("task %s: its own baseline is %s: %s", s.task.name,
+                 evaluation.verdict, evaluation.reason or "no reason given")
+  end
+  return (pulls.as_journaled(s, evaluation))
+end
+
+local function add_baseline(s)
+  local recorded, pool = s.journal.recorded_baseline, s.pool
+  local evaluation = recorded or measure_baseline(s)
+  s.machine = s.evaluator.machine and s.evaluator.machine() or nil
+  pool.baseline_evaluation = evaluation
+  pool.baseline_ns = evaluation.baseline_ns or evaluation.time_ns
+  local kernel = pool:new_kernel(nil, nil, { source = s.baseline_source,
+    params = s.generator.first }, evaluation)
+  admit(s, kernel, evaluation)
+  if not recorded then
+    s.journal.baseline(kernel, evaluation)
+    if s.machine then s.journal.machine(s.machine) end
+    s.journal.best(kernel.source)
+  end
+  s.policy.admit(kernel)
+end
+
+-- Up to the baseline; kb.search_all has several of these before it goes on.
+function search.begin(s)
+  s.begun = true
+  for _, note in ipairs(s.journal.notes or {}) do s.view.note(note[1] .. ": " .. note[2]) end
+  if s.journal.resumed then
+    s.view.note(("%s: replaying %d pulls"):format(s.journal.folder, #s.journal.order))
+  end
+  add_baseline(s)
+end
+
+-- What is told when a search breaks off: why, and what of it is kept.
+local function break_off(s, why)
+  local text, recorded = tostring(why), #s.history.rows
+  local folder = recorded > 0 and s.journal.folder
+  if folder and not text:find("kernelband resume", 1, true) then
+    local mark = text:find("\n", 1, true) and "\n" or "; "
+    text = ("%s%s%d pulls are kept; when this is mended, go on with: "
+            .. "kernelband resume %s"):format(text, mark, recorded, folder)
+  end
+  if schema.is_config_error(why) then schema.raise("%s", text) end
+  schema.stop(text)
+end
+
+-- Runs a search that setup made to its end, whatever happens; raises its error.
+function search.finish(s)
+  local ok, result = xpcall(function()
+    if not s.begun then search.begin(s) end
+    run_pulls(s)
+    return finish.result(s)
+  end, schema.trace_own)
+  s.view.close()
+  cancel_all(s)
+  s.evaluator.close()
+  if not ok then
+    s.journal.fail(interrupts() > 0 and "interrupted" or "failed", tostring(result))
+  end
+  s.journal.close()
+  if not ok then break_off(s, result) end
+  if not s.stopping then
+    local kept, why = s.policy.finish(s.retimed)
+    if not kept then
+      io.stderr:write("kernelband: what was learned is not kept: ", tostring(why), "\n")
+    end
+  end
+  return result
+end
+
+-- kb.search(options) -> result; setup.lua says what the options are.
+function search.run(options)
+  if interrupts() > 0 then
+    schema.raise "kb.search: interrupted, so no further search is started"
+  end
+  local s = setup.search(options)
+  local result = search.finish(s)
+  return result
+end
+
+return search

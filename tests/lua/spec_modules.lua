@@ -1,0 +1,42 @@
+-- What a search loads: whoever reads one pull from choice to learning reads no more than this.
+package.path = "tests/lib/?.lua;" .. package.path
+local t = require "harness"
+local core = require "kernelband.core"
+
+local script = [[
+local kb = require "kernelband"
+local r = kb.search { task = kb.task "examples/tasks/%s", device = "cpu", budget = { steps = 1 },
+                      quiet = true, policy = "policies/%s.lua" }
+assert(r.pulls == 1, r.pulls)
+for name in pairs(package.loaded) do
+  if name:find "^kernelband" then print(name) end
+end
+]]
+
+-- The names of our modules that a search of one pull has loaded, sorted.
+local function loaded(task, policy)
+  local file = t.folder() .. "/s.lua"
+  assert(core.system.write_file(file, script:format(task, policy)))
+  local pipe = assert(io.popen(("%s run %s 2>&1"):format(core.system.exe(), file)))
+  local names = {}
+  for line in pipe:lines() do names[#names + 1] = line end
+  assert(pipe:close(), table.concat(names, "\n"))
+  table.sort(names)
+  return names
+end
+
+t.test("a search of one pull on the CPU loads few modules", function()
+  local names = loaded("reduce_sum", "kernelband")
+  print(#names .. " modules:\n  " .. table.concat(names, "\n  "))
+  assert(#names <= 31, #names)
+end)
+
+t.test("of them the search itself is six", function()
+  local own = {}
+  for _, name in ipairs(loaded("reduce_sum", "random")) do
+    own[#own + 1] = name:match "^kernelband%.search%.(.*)"
+  end
+  t.equal(own, { "budget", "finish", "pool", "pull", "search", "setup" })
+end)
+
+t.finish()
