@@ -11,7 +11,6 @@
 -- differ in a replay. Its table kernel.note is shared with the engine.
 local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
-local memory = require "kernelband.policy.memory"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
 local surrogate = require "kernelband.policy.surrogate"
@@ -55,6 +54,8 @@ local function brain()
   end
   return fence.freeze(out)
 end
+
+local function memory() return require "kernelband.policy.memory" end
 
 -- Parameters ------------------------------------------------------------------
 
@@ -205,11 +206,10 @@ local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind 
 local function mirror()
   local copies, originals, shared = {}, {}, {}
   local m = { originals = originals }
-  local given = false                   -- the engine's tables are the policy's to keep
 
   -- Kernels share what says the kinds of their evidence, and so do the copies.
   local function copy_field(k, v)
-    if not kinds[k] then return (given or k == "note") and v or copy(v) end
+    if not kinds[k] then return k == "note" and v or copy(v) end
     shared[v] = shared[v] or copy(v)
     return shared[v]
   end
@@ -220,7 +220,7 @@ local function mirror()
     if not c then
       kernel.note = kernel.note or {}
       c = shell(kernel)
-      for k, v in next, given and kinds or kernel do c[k] = copy_field(k, given and c[k] or v) end
+      for k, v in next, kernel do c[k] = copy_field(k, v) end
       copies[kernel], originals[c] = c, kernel
     end
     return c
@@ -228,18 +228,14 @@ local function mirror()
 
   function m.original(kernel) return originals[kernel] end
 
-  -- Kernels and pulls from now on are made for the policy alone, with none but the
-  -- fields of shell: their tables need no copies.
-  function m.hand_over() given = true end
-
   -- The parameters of a child are those of its pull: one table there, one here.
   function m.pull(pull)
-    local child, out = pull.child, given and pull or {}
+    local child, out = pull.child, {}
     local same = child and child.params == pull.params
     for k, v in next, pull do
       if k == "parent" or k == "child" then
         out[k] = m.copy_of(v)
-      elseif not given or k == "terms" then
+      else
         out[k] = k == "params" and same and m.copy_of(child).params or copy(v)
       end
     end
@@ -390,8 +386,6 @@ local function start(def, params, file, ctx)
   local running = {}
   local lists = setmetatable({}, { __mode = "k" })      -- the policy's copies of lists of children
 
-  running.hand_over = m.hand_over
-
   function running.admit(kernel)
     local c = m.copy_of(kernel)
     insert_sorted(pool, c)
@@ -437,7 +431,7 @@ local function start(def, params, file, ctx)
     if not p.remember or params.remember == "" then return true end
     local points = fence.call(call_steps, p.remember)
     for _, again in ipairs(retimed or {}) do points[#points + 1] = again end
-    local ok, why = pcall(memory.save, params.remember, ctx.name or "?", points)
+    local ok, why = pcall(memory().save, params.remember, ctx.name or "?", points)
     return ok or nil, why
   end
 
@@ -450,13 +444,13 @@ local function memory_of(params)
   local file = params.memory
   if type(file) ~= "string" or file == "" then return nil end
   if file == params.remember and not core.system.exists(file) then return "" end
-  return memory.read(file)
+  return memory().read(file)
 end
 
 local function with_memory(def, merged, name, file, text)
   local spaces, hash
   if text == "" then hash = "absent" elseif text then
-    spaces, hash = memory.parse(merged.memory, text)
+    spaces, hash = memory().parse(merged.memory, text)
   end
   local list, value = schedules(def, merged, name)
   return {
@@ -489,7 +483,7 @@ function policy.load(name, params)
   local merged = merge(def, params, name)
   local text = memory_of(merged)
   if type(merged.remember) == "string" and merged.remember ~= "" then
-    memory.check_writable(merged.remember)
+    memory().check_writable(merged.remember)
   end
   return with_memory(def, merged, name, file, text)
 end
