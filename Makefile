@@ -67,7 +67,7 @@ KB      := $(B)/kernelband
 .SECONDARY:
 .PHONY: all check graph count faults soak soak-aa memcheck lint fuzz bench bench-run bench-gpu check-gpu bundle bundle-run demo deps install \
         uninstall clean
-all: $(KB) $(INJECT) $(JAIL)
+all: $(KB) $(INJECT) $(JAIL) build/definitions.lua
 
 $(KB): $(B)/core/main.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
@@ -77,6 +77,10 @@ $(B)/libkernelband.a: $(OBJ)
 
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libkernelband.a
 	$(Q)$(CC) $(ALL_LD) -o $@ $^ $(LIBS)
+
+# What .luarc.json shows an editor.
+build/definitions.lua: $(wildcard lua/kernelband/*.lua lua/kernelband/*/*.lua lua/kernelband/cli/doc/*) | $(KB)
+	$(Q)$(KB) doc meta -o $@
 
 # What the tests talk to instead of a model's provider.
 $(SERVER): $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/server/*.c))

@@ -1,5 +1,5 @@
--- cli/doc/meta.lua - definitions.lua: the public Lua interface in LuaCATS, for editors, from the
--- same lines as the manual (api.lua).
+-- cli/doc/meta.lua - the public Lua interface in LuaCATS, for editors, from the same lines as the
+-- manual (api.lua). make writes it to build/definitions.lua, where .luarc.json points.
 local api = require "kernelband.cli.doc.api"
 
 local meta = {}
