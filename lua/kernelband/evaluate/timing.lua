@@ -113,13 +113,15 @@ end
 -- time the measurement may take. mode: nil; "confirm"; "again", with more looks; "best", beside
 -- the best kernel so far; or "noise", with no looks, for a kernel that is trusted. Where the
 -- baseline takes long, the other side runs several times beside it; where the two are far apart,
--- few rounds say so, and for most of them the baseline's times are those of earlier evaluations.
+-- few rounds and half the time say so, and for most rounds of a slow baseline its times are those
+-- of earlier evaluations.
 local function plan(s, a, b, mode)
   local p = pace[s.language]
   local more = mode == "confirm" and confirm[s.language] or p
   local a_ns, b_ns = a.ns * a.n, b.ns * b.n
   local repeats = s.language == "c" and math.max(1, math.min(8, a_ns / b_ns / far_apart // 1)) or 1
-  local pair_ns, rounds, most = a_ns + repeats * b_ns, more.rounds, more.most
+  local pair_ns, most = a_ns + repeats * b_ns, more.most
+  local rounds = mode == "best" and p.rounds * 3 // 4 or more.rounds
   local budget_ns = p.samples_ns / #s.timed * more.rounds / p.rounds
   local apart, slow = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart, pair_ns > slow_pair_ns
   if slow or apart and s.language == "c" then
@@ -128,6 +130,7 @@ local function plan(s, a, b, mode)
     most = 2 * rounds
   end
   local often = mode == "confirm" or mode == "again"
+  if apart and not often then budget_ns = budget_ns / 2 end
   return {
     coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
     pairs = math.max(1, math.min(p.pairs, budget_ns / rounds / pair_ns // 1)),
@@ -266,9 +269,10 @@ local function baseline_as_is(s, out)
 end
 
 -- A candidate's program on a timed room's buffers, warmed up, calibrated and its last calls maybe
--- looked at: a side, see rig.new | nil, evaluation.
-local function prepare(s, room, kernel)
-  inputs.fill_timed(s, room)
+-- looked at: a side, see rig.new | nil, evaluation. filled: the inputs there will do, as every
+-- round turns them.
+local function prepare(s, room, kernel, filled)
+  if not filled then inputs.fill_timed(s, room) end
   local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
   if not program then return nil, died(code, why, room.label) end
   local n, ns, ran = calibrate(program, room, pace[s.language].sample_ns)
@@ -351,7 +355,7 @@ local function against(s, out, runs, source)
   if not kernel then return nil end
   local pair, best <close> = { shapes = {} }, check.closing {}
   for i, room in ipairs(s.timed) do
-    best[i] = prepare(s, room, kernel)
+    best[i] = prepare(s, room, kernel, true)
     if not best[i] then return nil end  -- that is not this candidate's fault
   end
   local bad = compare(s, pair.shapes, best, runs, "best")
@@ -379,7 +383,7 @@ end
 -- looks at once; what looked possible then and does not now is measured again.
 local function measured(s, out, kernel, runs, options)
   local before = at_first_sight(s, runs)
-  local why = not options.confirm and win.suspicious(s, before, options) or nil
+  local why = not options.confirm and win.suspicious(s, before, options, true) or nil
   local bad = measure(s, out, runs, options.confirm and "confirm" or why and "again")
   if bad then return bad end
   if why then say_again(s, out, before, why) return nil end

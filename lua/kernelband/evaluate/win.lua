@@ -11,6 +11,8 @@ local win = { confidence = 0.99 }
 
 local least_low    = math.log(1.01)     -- the lower end of a win is above that
 local too_good     = 10                 -- times the baseline
+local no_surprise  = math.log(1.03)     -- over the best kernel so far, which was measured twice
+local at_first     = math.log(1.1)      -- the same of the least times of a few calls
 local floor_slack  = 1.25               -- roofs are measured, and clocks move
 
 -- The geometric mean over shapes. They are timed in turns, so what disturbs the machine for a
@@ -109,17 +111,18 @@ function win.findings(out)
   return #found > 0 and found or nil
 end
 
--- Why a result must be measured again before it is believed, or nil. More than
--- ten times the baseline is no surprise below a best kernel that is as fast.
-function win.suspicious(s, out, options)
+-- Why a result must be measured again before it is believed, or nil. More than ten times the
+-- baseline is no surprise beside a best kernel that is about as fast; a winner is confirmed.
+-- first_sight: of a few calls.
+function win.suspicious(s, out, options, first_sight)
   local why = win.below_floor(s, out)
   if why then return why end
   if out.speedup <= too_good then return nil end
   local best = options.best_times_ns
   if best and #best == #out.shapes and not options.confirm then
     local log = 0
-    for i, r in ipairs(out.shapes) do log = log + math.log(best[i] / r.time_ns) end
-    if log <= 0 then return nil end
+    for i, r in ipairs(out.shapes) do log = log + math.log(best[i] / r.time_ns) / #best end
+    if log <= (first_sight and at_first or no_surprise) then return nil end
   end
   return ("%.4g times the baseline is more than %d"):format(out.speedup, too_good)
 end
