@@ -32,14 +32,15 @@ rules.asynchrony_latency = rules.pipeline
 -- One head a strategy, warmed up with pairs that the rules label.
 local function new_heads(params, ctx)
   local rng, heads, likely, phi = ctx.core.rng(1):split "warm start", {}, {}, {}
+  local uniform = rng.uniform
   for i, s in ipairs(ctx.strategies) do
     heads[i] = ctx.core.logit(9, { l2 = params.l2, buffer = params.buffer })
     likely[i] = rules[s.name] or rules[s.target]
   end
   for j = 0, params.warm_start - 1 do
     local i = j % #heads + 1
-    for d = 1, 9 do phi[d] = rng:uniform() end
-    heads[i]:learn(phi, rng:uniform() < likely[i](phi))
+    for d = 1, 9 do phi[d] = uniform(rng) end
+    heads[i]:learn(phi, uniform(rng) < likely[i](phi))
   end
   for _, head in ipairs(heads) do head:fit() end
   return heads
@@ -48,15 +49,12 @@ end
 local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
   local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
-  local kernels, cluster, psi, log = {}, {}, {}, {}     -- psi[strategy][kernel]
+  local kernels, first, psi, log = {}, {}, {}, {}       -- first: arm of k's cluster before its own
   local near, ucb, clusters, c
   local policy = {}
-  for i = 1, n do psi[i] = {} end
-
-  local function arm(k, i) return (cluster[k] - 1) * n + i end
 
   local function join(k, at)
-    cluster[k] = near and near:assign(k.rho) or math.min(at, 65536 // n)
+    first[k] = ((near and near:assign(k.rho) or math.min(at, 65536 // n)) - 1) * n
   end
 
   -- Clusters and arms from the kernels and the pulls up to now.
@@ -66,48 +64,52 @@ local function new(params, ctx)
     near = clusters ~= "each" and core.cluster(most, 6, { seed = seed })
     ucb = core.ucb(most * n, { c = c })
     for at, k in ipairs(kernels) do join(k, at) end
-    for _, pull in ipairs(log) do ucb:update(arm(pull.parent, pull.strategy), pull.reward) end
+    for _, pull in ipairs(log) do ucb:update(first[pull.parent] + pull.strategy, pull.reward) end
   end
 
   function policy.admit(k)
-    kernels[#kernels + 1] = k
+    local p = {}
+    for i, head in ipairs(heads) do p[i] = head:p(k.phi) end
+    kernels[#kernels + 1], psi[k] = k, p
     join(k, #kernels)
-    for i, head in ipairs(heads) do psi[i][k] = head:p(k.phi) end
   end
 
   -- Of the kernels that share an arm the one of the highest psi has the highest score.
   function policy.choose(under_way, pending)
     if params.clusters ~= clusters or params.c ~= c then regroup() end
-    local arms, bias, parent, at, waiting = {}, {}, {}, {}, {}     -- at: arm -> place in arms
+    local arms, bias, parent, best, waiting = {}, {}, {}, {}, {}
+    local alpha, least = params.alpha, -math.huge
     for _, k in ipairs(kernels) do
-      for i = 1, n do
-        local a, value = arm(k, i), params.alpha * psi[i][k]
-        local j = at[a]
-        if (not j or value > bias[j]) and open(k, i) then
-          j = j or #arms + 1
-          at[a], arms[j], bias[j], parent[j] = j, a, value, k
+      local before = first[k]
+      for i, p in ipairs(psi[k]) do
+        local a, value = before + i, alpha * p
+        if value > (best[a] or least) and open(k, i) then
+          if not best[a] then arms[#arms + 1] = a end
+          best[a], parent[a] = value, k
         end
       end
     end
+    for j, a in ipairs(arms) do bias[j] = best[a] end
     for _, e in ipairs(pending or {}) do          -- a pull under way counts as one more
-      local a = arm(e.parent, e.strategy)
+      local a = first[e.parent] + e.strategy
       waiting[a] = (waiting[a] or 0) + 1
     end
     local j = ucb:select(arms, bias, waiting, under_way)
     if not j then return nil end
-    local k, a = parent[j], arms[j]
-    local i, mean = (a - 1) % n + 1, ucb:mean(a)
-    return k, i, { mean = mean, psi = psi[i][k], cluster = cluster[k],
+    local a = arms[j]
+    local k, i, mean = parent[a], (a - 1) % n + 1, ucb:mean(a)
+    return k, i, { mean = mean, psi = psi[k][i], cluster = first[k] // n + 1,
                    exploration = ucb:pulls(a) > 0 and ucb:score(a) - mean or nil }
   end
 
   function policy.learn(pull)
     local k, i = pull.parent, pull.strategy
+    local head = heads[i]
     log[#log + 1] = pull
-    ucb:update(arm(k, i), pull.reward)
-    heads[i]:learn(k.phi, pull.reward > 0)
-    heads[i]:fit()
-    for _, other in ipairs(kernels) do psi[i][other] = heads[i]:p(other.phi) end
+    ucb:update(first[k] + i, pull.reward)
+    head:learn(k.phi, pull.reward > 0)
+    head:fit()
+    for _, other in ipairs(kernels) do psi[other][i] = head:p(other.phi) end
   end
 
   regroup()
