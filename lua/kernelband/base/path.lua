@@ -15,6 +15,13 @@ function path.find(name)
   return nil, name .. ", " .. installed
 end
 
+-- The text of a file of the engine's own, named from lua/kernelband; with values, @NAME@ in it is
+-- values.NAME.
+function path.own(name, values)
+  local text = assert(system.read_file(system.lib_dir() .. "/lua/kernelband/" .. name))
+  return values and text:gsub("@(%u+)@", values) or text
+end
+
 function path.join(dir, name)
   if name:sub(1, 1) == "/" then return name end
   return dir:sub(-1) == "/" and dir .. name or dir .. "/" .. name

@@ -3,7 +3,18 @@ local core      = require "kernelband.core"
 local options   = require "kernelband.cli.options"
 local path      = require "kernelband.base.path"
 local schema    = require "kernelband.base.schema"
-local skeletons = require "kernelband.cli.skeletons"
+
+-- Of each kind the files of cli/skeletons, and what to do next. @NAME@ is the name given, @PATH@
+-- its path, @QUOTED@ that path as a Lua string.
+local kinds = {
+  task = { "task.lua", "reference.c", "baseline.c", "schedule.lua",
+           next = "next: kernelband eval @PATH@ @PATH@/baseline.c, then edit task.lua,\n"
+                  .. "reference.c and baseline.c; schedule.lua is optional" },
+  strategy = { "strategy.lua", next = "next: edit target, prompt and moves; use it with "
+    .. "kb.strategies { @QUOTED@, ... }\nor by putting it in a folder of strategies" },
+  policy = { "policy.lua",
+             next = "next: edit choose; use it with policy = kb.policy(@QUOTED@, {})" },
+}
 
 -- NAME may have folders before it; the last word is the name.
 local function split(given)
@@ -22,19 +33,22 @@ return options.verb { "new",
   args = "task|strategy|policy NAME",
   help = "NAME may have folders before it: kernelband new task tasks/scale.",
   run = function(_, rest)
-    local files, advice = skeletons[rest[1]](split(rest[2]))
-    for _, file in ipairs(files) do
-      if core.system.exists(file.path) then
-        schema.raise("kernelband: '%s' exists already and is left as it is", file.path)
+    local kind, dir, name = kinds[rest[1]], split(rest[2])
+    local at = dir .. name .. (#kind == 1 and ".lua" or "")
+    local words = { NAME = name, PATH = at, QUOTED = ("%q"):format(at) }
+    local function place(file) return #kind == 1 and at or at .. "/" .. file end
+    for _, file in ipairs(kind) do
+      if core.system.exists(place(file)) then
+        schema.raise("kernelband: '%s' exists already and is left as it is", place(file))
       end
     end
-    for _, file in ipairs(files) do
-      local made, why = core.system.mkdir_p(path.dir(file.path))
+    for _, file in ipairs(kind) do
+      local made, why = core.system.mkdir_p(path.dir(place(file)))
       if not made then schema.stop("kernelband: " .. why) end
-      options.write("new", file.text, file.path)
-      print("wrote " .. file.path)
+      options.write("new", path.own("cli/skeletons/" .. file .. ".in", words), place(file))
+      print("wrote " .. place(file))
     end
-    print(advice)
+    print((kind.next:gsub("@(%u+)@", words)))
     return 0
   end,
 }

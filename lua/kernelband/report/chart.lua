@@ -15,6 +15,7 @@
 -- stairs, how.name puts it in the legend. Points that a logarithmic axis cannot show are left
 -- out. Standalone drawings carry chart.css; in a page the page does.
 local html = require "kernelband.report.html"
+local own  = require("kernelband.base.path").own
 
 local chart = {}
 
@@ -22,7 +23,7 @@ local tag, escape, number = html.tag, html.escape, html.number
 
 chart.verdicts = { "ok", "no_candidate", "not_applicable", "build_failed", "launch_failed",
                    "wrong", "cheated", "crashed", "timeout" }
-chart.css = html.asset "chart.css"
+chart.css = own "report/chart.css"
 
 -- Of 12 px text, generously.
 function chart.text_width(s) return 6.8 * (utf8.len(s) or #s) end

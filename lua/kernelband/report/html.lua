@@ -7,7 +7,6 @@
 --
 -- Attributes stand in the order of their names; numbers have one digit after the point, and
 -- text_anchor is text-anchor.
-local core = require "kernelband.core"
 local text = require "kernelband.base.text"
 
 local html = {}
@@ -119,12 +118,6 @@ end
 -- ... of names and values, without a head.
 function html.values(rows)
   return html.table({ "", "" }, rows, { left = 2 })
-end
-
--- A file beside this one.
-function html.asset(name)
-  return assert(core.system.read_file(("%s/lua/kernelband/report/%s"):format(
-    core.system.lib_dir(), name)))
 end
 
 -- A coloured square and the verdict's name.

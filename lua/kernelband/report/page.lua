@@ -3,13 +3,14 @@
 -- (page.js) sorts tables and, when the page is served, fetches the sections that changed.
 local chart = require "kernelband.report.chart"
 local html = require "kernelband.report.html"
+local path = require "kernelband.base.path"
 local version = require "kernelband.base.version"
 
 local page = {}
 
 local escape, tag = html.escape, html.tag
 
-page.script = html.asset "page.js"
+page.script = path.own "report/page.js"
 page.script_hash = "OVMwo22sh4NpNs+cFxNoA3juI/69C4Nl6b/eg6Ky0jg="      -- its SHA-256
 
 -- What the page may do: nothing but its own style and that one script; a served
@@ -39,7 +40,7 @@ function page.html(o)
     '<meta name="viewport" content="width=device-width,initial-scale=1">',
     '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
     tag("title", nil, escape(o.title)), '<link rel="icon" href="data:,">',
-    "<style>", chart.css, html.asset "page.css", "</style></head>\n<body>",
+    "<style>", chart.css, path.own "report/page.css", "</style></head>\n<body>",
     tag("header", nil, tag("h1", nil, escape(o.title)) .. (o.lead or "") .. (live or "")
         .. tag("nav", nil, table.concat(links))),
     "\n", tag("main", nil, table.concat(sections)),

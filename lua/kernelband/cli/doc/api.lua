@@ -3,9 +3,9 @@
 --
 --   api.markdown()  api.man()    the manual
 --   api.lines()                  its lines as { kind, text or fields }, for meta.lua
-local core   = require "kernelband.core"
 local facts  = require "kernelband.generator.facts"
 local kb     = require "kernelband"
+local path   = require "kernelband.base.path"
 local roff   = require "kernelband.cli.doc.roff"
 local schema = require "kernelband.base.schema"
 
@@ -117,9 +117,8 @@ function api.lines()
   load_all(kb)
   load_all(kb.generator)
   load_all(kb.import)
-  local file = core.system.lib_dir() .. "/lua/kernelband/cli/doc/reference.md"
   local out = {}
-  for line in assert(core.system.read_file(file)):gmatch "([^\n]*)\n" do
+  for line in path.own("cli/doc/reference.md"):gmatch "([^\n]*)\n" do
     local name, class = line:match "^@rules (%S+) (%S+)$"
     if name then
       local rules = assert(schema.declared[name], name .. " is not declared")

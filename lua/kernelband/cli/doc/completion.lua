@@ -1,5 +1,6 @@
 -- cli/doc/completion.lua - completion for bash and zsh, from the verbs' own tables.
-local cli = require "kernelband.cli"
+local cli  = require "kernelband.cli"
+local path = require "kernelband.base.path"
 
 local completion = {}
 
@@ -37,19 +38,8 @@ function completion.bash()
                  or verb.folders and "-d" or "-f"
     cases[#cases + 1] = ('      COMPREPLY=($(compgen %s -- "$word")) ;;'):format(rest)
   end
-  return (([[# bash completion for kernelband; written by kernelband doc bash
-_kernelband() {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "@NAMES@ --help --version" -- "$word"))
-    return
-  fi
-  case ${COMP_WORDS[1]} in
-@CASES@
-  esac
-}
-complete -o filenames -F _kernelband kernelband
-]]):gsub("@(%u+)@", { NAMES = table.concat(cli.verbs, " "), CASES = table.concat(cases, "\n") }))
+  return path.own("cli/doc/completion.bash.in", { NAMES = table.concat(cli.verbs, " "),
+                                                 CASES = table.concat(cases, "\n") })
 end
 
 -- A text within single quotes and brackets of _arguments.
@@ -75,26 +65,8 @@ function completion.zsh()
       and "(" .. table.concat(verb.words, " ") .. ")" or verb.folders and "_files -/" or "_files")
     cases[#cases + 1] = table.concat(lines, " \\\n") .. " ;;"
   end
-  return (([[#compdef kernelband
-# zsh completion for kernelband; written by kernelband doc zsh
-_kernelband() {
-  local -a verbs
-  verbs=(
-@VERBS@
-  )
-  if (( CURRENT == 2 )); then
-    _describe verb verbs
-    return
-  fi
-  local verb=$words[2]
-  shift words
-  (( CURRENT-- ))
-  case $verb in
-@CASES@
-  esac
-}
-_kernelband "$@"
-]]):gsub("@(%u+)@", { VERBS = table.concat(list, "\n"), CASES = table.concat(cases, "\n") }))
+  return path.own("cli/doc/completion.zsh.in", { VERBS = table.concat(list, "\n"),
+                                                CASES = table.concat(cases, "\n") })
 end
 
 return completion
