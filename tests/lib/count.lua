@@ -46,6 +46,7 @@ local languages = {
          { "#[^\n]*", comment = true }, quoted, { "'[^'\n]*'" } },
 }
 languages.h, languages.cu = languages.c, languages.c
+languages["in"] = { { "%% %-%-[^\n]*", comment = true } }        -- of generated files
 
 local function count(path, ext)
   local text = assert(system.read_file(path))
@@ -64,7 +65,8 @@ local function add(name, path, ext)
   groups[name] = g
 end
 
-local kinds = { c = "C", h = "C", cu = "CUDA", lua = "Lua", py = "Python" }
+local kinds = { c = "C", h = "C", cu = "CUDA", lua = "Lua", py = "Python",
+                ["in"] = "templates" }
 
 local function walk(folder, top)
   for _, name in ipairs(assert(system.list(folder))) do

@@ -1,6 +1,59 @@
 -- emit/init.lua - what the schedule.lua of a C task writes its source with: a writer
--- that indents and wraps, and the helpers that several tasks' kernels share.
+-- that indents and wraps, and the helpers that several tasks' kernels share, whose text is in c.in.
+local own = require("kernelband.base.path").own
+
 local emit = {}
+
+-- Pieces of code with holes: the files emit/*.in, each piece below a line "@@ NAME"; cuda.across is
+-- "across" of cuda.in. In a piece ${x} is x of the values it is filled with, or an expression of
+-- them. A line that begins with % is Lua, around the lines after it: % for i = 1, n do .. % end. It
+-- sees the values, and the globals of Lua.
+local pieces, compiled = {}, {}
+
+-- The text of a piece.
+function emit.piece(name)
+  if not pieces[name] then
+    local file, at = name:match "^(%w+)%.", nil
+    for line in own("emit/" .. file .. ".in"):gmatch "[^\n]*\n" do
+      local piece = line:match "^@@ (%S+)"
+      if piece then at = file .. "." .. piece end
+      if at then pieces[at] = piece and "" or pieces[at] .. line end
+    end
+  end
+  return pieces[name]
+end
+
+local function hole(v, name)
+  if v == nil then error(("no value for ${%s}"):format(name), 3) end
+  return tostring(v)
+end
+
+-- A line as Lua that puts it.
+local function statement(line)
+  local lua = line:match "^%s*%%(.*)"
+  if lua then return lua end
+  local parts, at = {}, 1
+  for from, name, to in line:gmatch "()%${(.-)}()" do
+    parts[#parts + 1] = ("%q .. hole(%s, %q)"):format(line:sub(at, from - 1), name, name)
+    at = to
+  end
+  parts[#parts + 1] = ("%q"):format(line:sub(at))
+  return ("put(%s)"):format(table.concat(parts, " .. "))
+end
+
+-- Calls put with each line of a piece, filled in.
+local function fill(name, values, put)
+  if not compiled[name] then
+    local out = { "local _ENV, put, hole = ..." }
+    for line in emit.piece(name):gmatch "([^\n]*)\n" do out[#out + 1] = statement(line) end
+    compiled[name] = assert(load(table.concat(out, "\n"), "=" .. name, "t"))
+  end
+  compiled[name](setmetatable({}, { __index = function(_, key)
+    local v = values and values[key]
+    if v == nil then return _G[key] end
+    return v
+  end }), put, hole)
+end
 
 -- Lines of C, indented by the braces they open and close, at most 80 wide: a
 -- longer line breaks after an operator of a sum, or else after a comma.
@@ -22,6 +75,14 @@ function emit.writer()
     local flat = text == "" or text:find "^#"
     put((flat and "" or ("    "):rep(depth)) .. text)
     if text:find "{$" then depth = depth + 1 end
+  end
+  -- A piece of code, filled in. Its lines are set in by its own braces.
+  function w.fill(name, values)
+    local outer = depth
+    fill(name, values, function(line)
+      local inner = math.max(0, depth - outer - (line:find "^ *}" and 1 or 0))
+      w.line((line:gsub("^" .. ("    "):rep(inner), "")))
+    end)
   end
   function w.text() return table.concat(lines, "\n") .. "\n" end
   return w
@@ -107,23 +168,9 @@ end
 -- opts.includes: names of headers; opts.stream: stores past the cache are used.
 function emit.head(w, vector, opts)
   local bytes = opts.stream and vector == 1    -- put copies the bits of a float
-  for _, name in ipairs(opts.includes) do
-    w.line("#include <%s.h>", name)
-    if name == "string" then bytes = false end
-  end
-  if bytes then w.line("#include <string.h>") end
-  if opts.stream then
-    w.line("#if defined(__SSE2__)")
-    w.line("#include <immintrin.h>")
-    w.line("#endif")
-  end
-  w.line("")
-  if vector > 1 then
-    w.line("typedef float vec")
-    w.line("    __attribute__((vector_size(%d), aligned(4), may_alias));",
-           vector * 4)
-    w.line("")
-  end
+  for _, name in ipairs(opts.includes) do bytes = bytes and name ~= "string" end
+  w.fill("c.head", { includes = opts.includes, stream = opts.stream or false, bytes = bytes,
+                     vector = vector })
 end
 
 -- bits: the words of a vec.
@@ -132,26 +179,10 @@ function emit.bits(w, vector)
   w.line("")
 end
 
-function emit.least(w)
-  w.line("static inline ptrdiff_t least(ptrdiff_t x, ptrdiff_t y)")
-  w.line("{")
-  w.line("return x < y ? x : y;")
-  w.line("}")
-  w.line("")
-end
+function emit.least(w) w.fill "c.least" end
 
 -- A kernel has no way to say that memory is short, so it dies visibly.
-function emit.scratch(w)
-  w.line("static float *scratch(ptrdiff_t floats)")
-  w.line("{")
-  w.line("void *at = aligned_alloc(64, ((size_t)floats * 4 + 63) / 64 * 64);")
-  w.line("")
-  w.line("if (!at)")
-  w.line("    abort();")
-  w.line("return at;")
-  w.line("}")
-  w.line("")
-end
+function emit.scratch(w) w.fill "c.scratch" end
 
 -- Whether so many floats may be an array: two fit on any thread's stack, and the heap may
 -- give its pages back after every call.
@@ -169,47 +200,13 @@ end
 -- name(rows, depth, a, a_row, to): whole panels of so many rows, one column after the
 -- other; what lies below the last row repeats it. Calls least.
 function emit.pack_rows(w, name, rows)
-  w.line("/* Panels of %d rows, one column after the other. */", rows)
-  w.line("static void %s(ptrdiff_t rows, ptrdiff_t depth, const float *a, "
-         .. "ptrdiff_t a_row, float *restrict to)", name)
-  w.line("{")
-  w.line("for (ptrdiff_t i = 0; i < rows; i += %d) {", rows)
-  w.line("const float *a0 = a + i * a_row;")
-  for r = 1, rows - 1 do
-    w.line("const float *a%d = a + least(i + %d, rows - 1) * a_row;", r, r)
-  end
-  w.line("")
-  w.line("for (ptrdiff_t p = 0; p < depth; p++, to += %d) {", rows)
-  for r = 0, rows - 1 do w.line("to[%d] = a%d[p];", r, r) end
-  w.line("}")
-  w.line("}")
-  w.line("}")
-  w.line("")
+  w.fill("c.pack_rows", { name = name, rows = rows })
 end
 
 -- name(depth, columns, b, b_row, to): whole panels of so many columns, one row after the
 -- other; what lies beside the last column is 0.
 function emit.pack_columns(w, name, columns)
-  w.line("/* Panels of %d columns, one row after the other. */", columns)
-  w.line("static void %s(ptrdiff_t depth, ptrdiff_t columns, const float *b, "
-         .. "ptrdiff_t b_row, float *restrict to)", name)
-  w.line("{")
-  w.line("const ptrdiff_t whole = columns / %d * %d;", columns, columns)
-  w.line("")
-  w.line("for (ptrdiff_t p = 0; p < depth; p++) {")
-  w.line("const float *row = b + p * b_row;")
-  w.line("float *line = to + p * %d;", columns)
-  w.line("")
-  w.line("for (ptrdiff_t j = 0; j < whole; j += %d)", columns)
-  w.line("    for (ptrdiff_t q = 0; q < %d; q++)", columns)
-  w.line("        line[j * depth + q] = row[j + q];")
-  if columns > 1 then
-    w.line("for (ptrdiff_t q = 0; whole < columns && q < %d; q++)", columns)
-    w.line("    line[whole * depth + q] = whole + q < columns ? row[whole + q] : 0.0f;")
-  end
-  w.line("}")
-  w.line("}")
-  w.line("")
+  w.fill("c.pack_columns", { name = name, columns = columns })
 end
 
 local intrinsics = {
@@ -221,39 +218,12 @@ local intrinsics = {
 -- put(to, from): a vector of 1, 4, 8 or 16 floats. Vectors go by address, so that
 -- a machine without such registers has no calling convention to warn about.
 function emit.put(w, vector)
-  w.line("/* A store that bypasses the cache, where address and machine allow. */")
-  w.line("static inline void put(float *to, const %s *from)",
-         vector == 1 and "float" or "vec")
-  w.line("{")
-  if vector == 1 then
-    w.line("#if defined(__SSE2__)")
-    w.line("int bits;")
-    w.line("")
-    w.line("memcpy(&bits, from, sizeof bits);")
-    w.line("_mm_stream_si32((int *)to, bits);")
-    w.line("#else")
-    w.line("*to = *from;")
-    w.line("#endif")
-  else
-    local machine, call, type = table.unpack(intrinsics[vector])
-    w.line("#if defined(%s)", machine)
-    w.line("if (((uintptr_t)to & %d) == 0) {", vector * 4 - 1)
-    w.line("%s(to, (%s)*from);", call, type)
-    w.line("return;")
-    w.line("}")
-    w.line("#endif")
-    w.line("*(vec *)to = *from;")
-  end
-  w.line("}")
-  w.line("")
+  local machine, call, type = table.unpack(intrinsics[vector] or {})
+  w.fill("c.put", { vector = vector, machine = machine, call = call, type = type })
 end
 
 -- After the last put: later stores must not overtake it.
-function emit.stream_end(w)
-  w.line("#if defined(__SSE2__)")
-  w.line("_mm_sfence();")
-  w.line("#endif")
-end
+function emit.stream_end(w) w.fill "c.stream_end" end
 
 -- "x + r * row + j" and the like, for row r of those in hand.
 function emit.at_row(base, r, column)
@@ -342,56 +312,12 @@ end
 -- own is 1.0000045 * 2^-126, that of the next one below 0.9999969 * 2^-126).
 -- exp x = 2^n exp r: adding 1.5 * 2^23 rounds to the whole n and leaves it in the
 -- low bits.
-local function polynomial(w, name, type, bits, scalar)
-  w.line("/* exp(x) for x <= 0, to about two units in the last place. */")
-  w.line("static inline void %s(%s *at)", name, type)
-  w.line("{")
-  w.line("const %s x = *at;", type)
-  w.line("const %s shifted = x * 1.44269504f + 12582912.0f;", type)
-  w.line("const %s n = shifted - 12582912.0f;", type)
-  w.line("const %s r = x - n * 0.693359375f + n * 2.12194440e-4f;", type)
-  w.line("%s y = r * 1.9875691500e-4f + 1.3981999507e-3f;", type)
-  if scalar then w.line("uint32_t power, result;") end
-  w.line("")
-  for _, c in ipairs { "8.3334519073e-3f", "4.1665795894e-2f",
-                       "1.6666665459e-1f", "5.0000001201e-1f" } do
-    w.line("y = y * r + %s;", c)
-  end
-  w.line("y = y * (r * r) + r + 1.0f;")
-  if scalar then
-    w.line("memcpy(&power, &shifted, sizeof power);")
-    w.line("memcpy(&result, &y, sizeof result);")
-    w.line("result += power << 23;")
-    w.line("memcpy(&y, &result, sizeof y);")
-    w.line("*at = x < -87.33654f ? 0.0f : y;")
-  else
-    w.line("*at = (vec)(((%s)y + ((%s)shifted << 23)) & ~(%s)(x < -87.33654f));",
-           bits, bits, bits)
-  end
-  w.line("}")
-  w.line("")
-end
-
+--
 -- exp_one(&x) and, for vectors, exp_all(&x): what p.exp says, "poly" or libm.
 function emit.exp(w, p)
-  if p.exp == "poly" then
-    polynomial(w, "exp_one", "float", "uint32_t", true)
-    if p.vector > 1 then polynomial(w, "exp_all", "vec", "bits", false) end
-    return
-  end
-  w.line("static inline void exp_one(float *at)")
-  w.line("{")
-  w.line("*at = expf(*at);")
-  w.line("}")
-  w.line("")
-  if p.vector > 1 then
-    w.line("static inline void exp_all(vec *at)")
-    w.line("{")
-    w.line("for (int q = 0; q < %d; q++)", p.vector)
-    w.line("    (*at)[q] = expf((*at)[q]);")
-    w.line("}")
-    w.line("")
-  end
+  if p.exp ~= "poly" then return w.fill("c.exp_libm", p) end
+  w.fill("c.exp_poly", { name = "exp_one", type = "float", scalar = true })
+  if p.vector > 1 then w.fill("c.exp_poly", { name = "exp_all", type = "vec", scalar = false }) end
 end
 
 return emit

@@ -1,5 +1,5 @@
 -- emit/rows.lua - what the CUDA schedules of row-wise tasks (softmax, norms, row
--- sums ..) share: their parameters and the kernel around their formulas.
+-- sums ..) share: their parameters and the kernel around their formulas, which is in rows.in.
 --
 -- A task gives, for each value of fuse_passes, a list of passes over a row:
 --   from     "x" (default) or "y": what a pass reads; y was written before
@@ -94,31 +94,16 @@ local function put_code(w, p, text)
   end
 end
 
--- What a pass does to one vector `v`, which starts at column c.
-local function emit_body(w, p, pass, spec, keep)
-  for _, name in ipairs(pass.columns or {}) do
-    w.line("const vec<V> %s_at = column<V>(%s + c);", name, name)
-  end
-  w.line("#pragma unroll")
-  w.line("for (int k = 0; k < V; k++) {")
-  w.line("float e = v.e[k];")
-  if pass.part then put_code(w, p, pass.part.each) end
-  if pass.map and (pass.value or keep) then put_code(w, p, "e = " .. pass.map .. ";") end
-  if pass.value then put_code(w, p, "e = " .. pass.value .. ";") end
-  if pass.value or keep and pass.map then w.line("v.e[k] = e;") end
-  w.line("}")
-  if pass.value then
-    w.line("if (live)")
-    w.line("    %s;", spec.put or "store<V>(y + at + c, v)")
+-- What is put around a pass and of one of its vectors: pieces start, body and stop of rows.in.
+local function pass_writer(w, p, spec)
+  return function(piece, pass, keep)
+    w.fill("rows." .. piece, { pass = pass, spec = spec, keep = keep,
+      part = pass.part and "p_" .. pass.part.name,
+      code = function(text) put_code(w, p, text) end })
   end
 end
 
-local function pass_start(w, pass)
-  if not pass.part then return end
-  local name = pass.part.name
-  w.line("part_%s p_%s = part_%s::none();", name, name, name)
-end
-
+-- A pass whose code calls its part by a name of its own.
 local function renamed(pass)
   if not pass.part then return pass end
   local name = "p_" .. pass.part.name
@@ -130,121 +115,19 @@ local function renamed(pass)
            apart = pass.apart }
 end
 
-local function pass_end(w, p, pass)
-  local name = pass.part and "p_" .. pass.part.name
-  if pass.apart then
-    w.line("if (live)")
-    w.line("    partial[size_t(row) * blockDim.x + threadIdx.x] = %s.v[0];", name)
-  elseif name then
-    w.line("%s = across(%s, rooms, turn++);", name, name)
-  end
-  if pass.finish then put_code(w, p, pass.finish) end
-  if pass.last then
-    w.line("if (live && threadIdx.x == 0) {")
-    put_code(w, p, pass.last)
-    w.line("}")
-  end
-end
-
-local function emit_looped(w, p, spec, passes)
-  local stop = split(p) and "stop" or "cols"
-  w.line("const int wide = blockDim.x * V, turn_floats = wide * U;")
-  w.line("")
-  for i, pass in ipairs(passes) do
-    pass = renamed(pass)
-    local from = pass.from or "x"
-    local backward = p.sweep == "backward" and i % 2 == 0
-    if i > 1 then w.line("") end
-    pass_start(w, pass)
-    if backward then
-      w.line("for (int far = (cols - 1) / turn_floats * turn_floats; far >= 0; "
-             .. "far -= turn_floats) {")
-      w.line("const int near = far + int(threadIdx.x) * V;")
-    else
-      w.line("for (int near = %sthreadIdx.x * V; near < %s; near += turn_floats) {",
-             split(p) and "begin + " or "", stop)
-    end
-    w.line("vec<V> got[U];")
-    w.line("#pragma unroll")
-    w.line("for (int u = 0; u < U; u++)")
-    w.line("    if (near + u * wide < %s)", stop)
-    w.line("        got[u] = %s<V>(%s + at + near + u * wide);",
-           from == "y" and "again" or "load", from)
-    w.line("#pragma unroll")
-    w.line("for (int u = 0; u < U; u++) {")
-    w.line("const int c = near + u * wide;")
-    w.line("vec<V> v = got[u];")
-    w.line("")
-    w.line("if (c < %s) {", stop)
-    emit_body(w, p, pass, spec)
-    w.line("}")
-    w.line("}")
-    w.line("}")
-    pass_end(w, p, pass)
-  end
-end
-
--- A loop over the vectors that a thread holds.
-local function each_held(w, fn)
-  w.line("#pragma unroll")
-  w.line("for (int i = 0; i < N; i++) {")
-  w.line("const int c = (i * blockDim.x + threadIdx.x) * V;")
-  w.line("")
-  w.line("if (c < cols) {")
-  fn()
-  w.line("}")
-  w.line("}")
-end
-
-local function emit_held(w, p, spec, passes)
-  w.line("vec<V> held[N];")
-  w.line("")
-  each_held(w, function() w.line("held[i] = load<V>(x + at + c);") end)
-  for _, pass in ipairs(passes) do
-    pass = renamed(pass)
-    w.line("")
-    pass_start(w, pass)
-    if pass.part or pass.value or pass.map then
-      each_held(w, function()
-        w.line("vec<V> v = held[i];")
-        w.line("")
-        emit_body(w, p, pass, spec, true)
-        if pass.map and not pass.value then w.line("held[i] = v;") end
-      end)
-    end
-    pass_end(w, p, pass)
-  end
-end
-
--- Which row a thread is at work on, and of it which columns.
-local function emit_place(w, p, spec)
-  local tile = "blockIdx.x"
-  if split(p) then
-    local part = "blockIdx.x / tiles"
-    if p.order == "rc" then
-      tile, part = "blockIdx.x / parts", "blockIdx.x % parts"
-      w.line("const int parts = (cols + %d) / %d;", p.tile_cols - 1, p.tile_cols)
-    else
-      tile = "blockIdx.x % tiles"
-      w.line("const int tiles = (rows + %d) / %d;", p.tile_rows - 1, p.tile_rows)
-    end
-    w.line("const int begin = %s * %d;", part, p.tile_cols)
-    w.line("const int stop = min(cols, begin + %d);", p.tile_cols)
-  end
-  if p.tile_rows > 1 then tile = ("%s * %d + threadIdx.y"):format(tile, p.tile_rows) end
-  w.line("const int own = %s;", tile)
-  w.line("const int row = min(own, rows - 1);")
-  w.line("const bool live = own < rows;")
-  w.line("[[maybe_unused]] const size_t at = size_t(row) * cols;")
-  if spec.reduces then w.line("int turn = 0;") end
-  w.line("")
-end
-
-local function function_head(w, spec, name, template)
-  w.line("template <%s>", template)
-  w.line("__device__ inline void %s(%s%s)", name, spec.params,
-         spec.reduces and ", float *rooms" or "")
-  w.line("{")
+-- A function that works on one row after the other: kind "held" or "looped".
+local function emit_function(w, p, spec, kind, parameters, passes)
+  local list = {}
+  for i, pass in ipairs(passes) do list[i] = renamed(pass) end
+  w.fill("rows.function", { spec = spec, name = kind .. "_rows", parameters = parameters,
+    place = function()
+      w.fill("rows.place", { spec = spec, tile_rows = p.tile_rows, tile_cols = p.tile_cols,
+                             order = p.order })
+    end,
+    body = function()
+      w.fill("rows." .. kind, { passes = list, sweep = p.sweep, put_pass = pass_writer(w, p, spec),
+        begin = split(p) and "begin + " or "", stop = split(p) and "stop" or "cols" })
+    end })
 end
 
 -- The largest number of fields a part of these passes has.
@@ -281,49 +164,10 @@ local function features(passes)
 end
 
 local function emit_kernel(w, p, spec, room, hold)
-  local call = (spec.args .. (spec.reduces and ", rooms" or ""))
-  w.line("extern \"C\" __global__ void __launch_bounds__(%d%s)", limit_of(p),
-         p.resident > 0 and (", %d"):format(p.resident // limit_of(p)) or "")
-  w.line("%s(%s)", spec.name, spec.params)
-  w.line("{")
-  if spec.reduces then
-    w.line("__shared__ float rooms[%d];", 2 * room)
-    w.line("")
-  end
-  if hold then
-    local fits = ("cols <= %d * int(blockDim.x)"):format(p.items)
-    if p.vector > 1 then fits = ("%s && cols %% %d == 0"):format(fits, p.vector) end
-    w.line("if (%s) {", fits)
-    w.line("held_rows<%d, %d>(%s);", p.vector, p.items // p.vector, call)
-    w.line("return;")
-    w.line("}")
-  end
-  if p.vector > 1 then
-    w.line("if (cols %% %d == 0)", p.vector)
-    w.line("    looped_rows<%d, %d>(%s);", p.vector, p.unroll, call)
-    w.line("else")
-    w.line("    looped_rows<1, 1>(%s);", call)
-  else
-    w.line("looped_rows<1, %d>(%s);", p.unroll, call)
-  end
-  w.line("}")
-end
-
--- Adds up what the threads of a row left in `partial`.
-local function emit_rest(w, spec)
-  w.line("")
-  w.line("extern \"C\" __global__ void %s_rest(const float *partial, float *y, int parts)",
-         spec.name)
-  w.line("{")
-  w.line("float sum = 0.0f;")
-  w.line("")
-  w.line("for (int i = threadIdx.x; i < parts; i += 32)")
-  w.line("    sum += partial[size_t(blockIdx.x) * parts + i];")
-  w.line("for (int step = 16; step > 0; step /= 2)")
-  w.line("    sum += __shfl_xor_sync(0xffffffffu, sum, step);")
-  w.line("if (threadIdx.x == 0)")
-  w.line("    y[blockIdx.x] = sum;")
-  w.line("}")
+  local most = limit_of(p)
+  w.fill("rows.kernel", { spec = spec, room = room, hold = hold, items = p.items,
+    vector = p.vector, unroll = p.unroll, call = spec.args .. (spec.reduces and ", rooms" or ""),
+    bounds = p.resident > 0 and ("%d, %d"):format(most, p.resident // most) or most })
 end
 
 local function with_partial(spec)
@@ -367,20 +211,10 @@ function rows.emit(spec, point)
   if spec.reduces then
     cuda.across(w, p, room, limit_of(p))
   end
-  if hold then
-    function_head(w, spec, "held_rows", "int V, int N")
-    emit_place(w, p, spec)
-    emit_held(w, p, spec, passes)
-    w.line("}")
-    w.line("")
-  end
-  function_head(w, spec, "looped_rows", "int V, int U")
-  emit_place(w, p, spec)
-  emit_looped(w, p, spec, looped)
-  w.line("}")
-  w.line("")
+  if hold then emit_function(w, p, spec, "held", "int V, int N", passes) end
+  emit_function(w, p, spec, "looped", "int V, int U", looped)
   emit_kernel(w, p, spec, room, hold)
-  if apart then emit_rest(w, spec) end
+  if apart then w.fill("rows.rest", { name = spec.name }) end
   return plan_of(spec, p, apart) .. w.text()
 end
 
