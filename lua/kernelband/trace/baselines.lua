@@ -16,13 +16,17 @@ local walk   = require "kernelband.trace.walk"
 
 local baselines = {}
 
-local function rules(more)
-  local list = { { "steps", "integer", at_least = 1 }, { "seed", "integer", default = 1 } }
-  for _, rule in ipairs(more or {}) do list[#list + 1] = rule end
-  return list
-end
-
-local function result(W, start, share)
+-- draw(best, rng, o) gives the row that a pull tries, or nil; best is the fastest row found.
+local function played(W, name, options, rule, draw)
+  local o = schema.options(options, { { "steps", "integer", at_least = 1 },
+                                      { "seed", "integer", default = 1 }, rule }, name)
+  local rng, start = core.rng(o.seed):split(name), walk.start_of(W, o.seed)
+  local best, share = start, {}
+  for n = 1, o.steps do
+    local row = draw(best, rng, o)
+    if row and W.verdict[row] == "ok" and W.time_ns[row] < W.time_ns[best] then best = row end
+    share[n] = W.optimum_ns / W.time_ns[best]
+  end
   return { share = share, share_of_optimum = share[#share],
            start = W.optimum_ns / W.time_ns[start] }
 end
@@ -57,10 +61,6 @@ local function expected_gain(W, i, s, best_ns)
   return (low - c.sum[low] / best_ns) / (W.last[s][i] - W.first[s][i])
 end
 
-local function better(W, i, best)
-  return W.verdict[i] == "ok" and W.time_ns[i] < W.time_ns[best]
-end
-
 -- best: the fastest row found, pool: where a move may start.
 function baselines.best_pair(W, pool, best)
   local top, parent, strategy = -1, nil, nil
@@ -76,46 +76,28 @@ function baselines.best_pair(W, pool, best)
 end
 
 function baselines.oracle(W, options)
-  local o = schema.options(options, rules { { "bound", "string", default = "pool",
-                                              one_of = { "pool", "best" } } }, "oracle")
-  local rng = core.rng(o.seed):split "oracle"
-  local best = walk.start_of(W, o.seed)
-  local pool, known, share = { best }, { [best] = true }, {}
-  for n = 1, o.steps do
+  local pool, known = {}, {}
+  local function add(row)
+    if known[row] then return end
+    pool[#pool + 1], known[row] = row, true
+  end
+  return played(W, "oracle", options, { "bound", "string", default = "pool",
+                                        one_of = { "pool", "best" } }, function(best, rng, o)
+    if #pool == 0 then add(best) end
     local i, s = baselines.best_pair(W, o.bound == "best" and { best } or pool, best)
     local child = i and walk.draw(W, i, s, rng)
-    if child and not known[child] and W.verdict[child] == "ok" then
-      pool[#pool + 1], known[child] = child, true
-      if better(W, child, best) then best = child end
-    end
-    share[n] = W.optimum_ns / W.time_ns[best]
-  end
-  return result(W, walk.start_of(W, o.seed), share)
+    if child and W.verdict[child] == "ok" then add(child) end
+    return child
+  end)
 end
 
 function baselines.sample(W, options)
-  local o = schema.options(options, rules(), "sample")
-  local rng = core.rng(o.seed):split "sample"
-  local best, share = walk.start_of(W, o.seed), {}
-  for n = 1, o.steps do
-    local i = 1 + rng:below(W.n)
-    if better(W, i, best) then best = i end
-    share[n] = W.optimum_ns / W.time_ns[best]
-  end
-  return result(W, walk.start_of(W, o.seed), share)
+  return played(W, "sample", options, nil, function(_, rng) return 1 + rng:below(W.n) end)
 end
 
 function baselines.arm(W, options)
-  local o = schema.options(options, rules { { "strategy", "integer", at_least = 1,
-                                              at_most = #W.strategies } }, "arm")
-  local rng = core.rng(o.seed):split "arm"
-  local best, share = walk.start_of(W, o.seed), {}
-  for n = 1, o.steps do
-    local child = walk.draw(W, best, o.strategy, rng)
-    if child and better(W, child, best) then best = child end
-    share[n] = W.optimum_ns / W.time_ns[best]
-  end
-  return result(W, walk.start_of(W, o.seed), share)
+  return played(W, "arm", options, { "strategy", "integer", at_least = 1, at_most = #W.strategies },
+                function(best, rng, o) return walk.draw(W, best, o.strategy, rng) end)
 end
 
 return baselines
