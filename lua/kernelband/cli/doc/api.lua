@@ -1,8 +1,10 @@
 -- cli/doc/api.lua - the reference manual of the Lua interface: reference.md, with each line
--- "@rules NAME CLASS" replaced by the rules that check what they describe (schema.declare).
+-- "@rules NAME CLASS" replaced by the rules that check what they describe (schema.declare). Lines
+-- "@type FIELD TYPE" before it say of a type what rules cannot.
 --
 --   api.markdown()  api.man()    the manual
 --   api.lines()                  its lines as { kind, text or fields }, for meta.lua
+--   api.line_of(text)            a line of such a file as { kind, .. }
 local facts  = require "kernelband.generator.facts"
 local kb     = require "kernelband"
 local path   = require "kernelband.base.path"
@@ -15,34 +17,6 @@ local api = {}
 local function load_all(face)
   for _, name in ipairs(getmetatable(face).names) do assert(face[name]) end
 end
-
--- What the rules cannot say of a type.
-local finer = {
-  ["search_options.task"] = "kernelband.task",
-  ["search_options.strategies"] = "string|(string|kernelband.strategy)[]",
-  ["search_options.policy"] = "string|kernelband.policy",
-  ["search_options.generator"] = "kernelband.generator|kernelband.generator[]",
-  ["search_options.reward"] = "fun(parent: kernelband.kernel, child?: kernelband.kernel, "
-    .. "verdict: string): number",
-  ["search_options.on_pull"] = "fun(pull: table)",
-  ["sweep_options.spaces"] = "kernelband.task[]",
-  ["strategy_table.prompt"] = "string|fun(kernel: kernelband.kernel, profile: table): string",
-  ["strategy_table.facts"] = "(kernelband.fact|[kernelband.fact|integer, string])[]",
-  ["strategy_table.applies"] = "fun(kernel: kernelband.kernel): boolean",
-  ["policy_table.new"] = "fun(params: table, ctx: kernelband.policy_context): "
-    .. "kernelband.policy_hooks",
-  ["policy_hooks.admit"] = "fun(kernel: kernelband.kernel)",
-  ["policy_hooks.choose"] = "fun(pending: integer, list: table[]): kernelband.kernel?, integer?",
-  ["policy_hooks.learn"] = "fun(pull: kernelband.pull)",
-  ["policy_hooks.prefer"] = "fun(points: table[]): integer?",
-  ["policy_hooks.remember"] = "fun(): table[]",
-  ["task_table.work"] = "fun(shape: table): { flops: number, bytes: number }",
-  ["task_table.reduction"] = "fun(shape: table): number",
-  ["task_table.underflow"] = "fun(shape: table): number",
-  ["schedule_table.valid"] = "fun(point: table): boolean",
-  ["schedule_table.emit"] = "fun(point: table): string",
-  ["schedule_table.first_points"] = "fun(device: table): table[]",
-}
 
 local types = { list = "any[]" }
 
@@ -77,24 +51,25 @@ local function note_of(rule)
 end
 
 -- The rules as fields { name, optional =, type =, note = }; nested ones are named a.b.
-local function add_fields(rules, class, prefix, out)
+local function add_fields(rules, finer, prefix, out)
   for _, rule in ipairs(rules) do
     out[#out + 1] = { kind = "field", name = prefix .. rule[1], note = note_of(rule),
       optional = rule.optional or rule.default ~= nil, rules = rule.rules,
-      type = finer[class .. "." .. prefix .. rule[1]] or type_of(rule) }
-    if rule.rules then add_fields(rule.rules, class, prefix .. rule[1] .. ".", out) end
+      type = finer[prefix .. rule[1]] or type_of(rule) }
+    if rule.rules then add_fields(rule.rules, finer, prefix .. rule[1] .. ".", out) end
   end
 end
 
--- kind: title, section, entry, method (text = the heading), field, rules (text = its class),
--- code, text, blank.
+-- kind: title, section, entry, method (text = the heading), item (text = its word), field, rules
+-- (text = its class), code, text, blank.
 local kinds = { { "^# (.*)", "title" }, { "^## (.*)", "section" }, { "^### (.*)", "entry" },
-                { "^#### (.*)", "method" }, { "^    (.*)", "code" } }
+                { "^#### (.*)", "method" }, { "^    (.*)", "code" },
+                { "^%- `(.-)`: (.*)", "item" } }
 
-local function kind_of(line)
+function api.line_of(line)
   for _, k in ipairs(kinds) do
-    local text = line:match(k[1])
-    if text then return { kind = k[2], text = text } end
+    local text, note = line:match(k[1])
+    if text then return { kind = k[2], text = text, note = note } end
   end
   local name, maybe, rest = line:match "^%- `([%w_.]+)(%??)` (.*)$"
   if name then
@@ -117,15 +92,19 @@ function api.lines()
   load_all(kb)
   load_all(kb.generator)
   load_all(kb.import)
-  local out = {}
+  local out, finer = {}, {}
   for line in path.own("cli/doc/reference.md"):gmatch "([^\n]*)\n" do
     local name, class = line:match "^@rules (%S+) (%S+)$"
-    if name then
+    local field, of = line:match "^@type (%S+) (.*)$"
+    if field then
+      finer[field] = of
+    elseif name then
       local rules = assert(schema.declared[name], name .. " is not declared")
       out[#out + 1] = { kind = "rules", text = class, name = name, open = rules.open }
-      add_fields(rules, class, "", out)
+      add_fields(rules, finer, "", out)
+      finer = {}
     else
-      out[#out + 1] = kind_of(line)
+      out[#out + 1] = api.line_of(line)
     end
   end
   return out
@@ -150,16 +129,7 @@ function api.man()
   local page = roff.page("KERNELBAND-API", 7)
   page.section "NAME"
   page.text "kernelband-api - the Lua interface of kernelband"
-  for _, l in ipairs(api.lines()) do
-    if l.kind == "section" then page.section(l.text:upper())
-    elseif l.kind == "entry" then page.subsection(l.text)
-    elseif l.kind == "method" then page.item(l.text, "")
-    elseif l.kind == "field" then
-      page.item(("%s%s  %s"):format(l.name, l.optional and "?" or "", l.type), l.note)
-    elseif l.kind == "code" then page.code(l.text)
-    elseif l.kind == "blank" then page.paragraph()
-    elseif l.kind == "text" then page.text(l.text) end
-  end
+  for _, l in ipairs(api.lines()) do page.line(l) end
   return page.done()
 end
 

@@ -39,6 +39,19 @@ function roff.page(name, section)
     set_in(false)
   end
 
+  -- A line of a file of this folder (api.lua).
+  function page.line(l)
+    if l.kind == "section" then page.section(l.text:upper())
+    elseif l.kind == "entry" then page.subsection(l.text)
+    elseif l.kind == "method" then page.item(l.text, "")
+    elseif l.kind == "item" then page.item(l.text, l.note)
+    elseif l.kind == "field" then
+      page.item(("%s%s  %s"):format(l.name, l.optional and "?" or "", l.type), l.note)
+    elseif l.kind == "code" then page.code(l.text)
+    elseif l.kind == "blank" then page.paragraph()
+    elseif l.kind == "text" then page.text(l.text) end
+  end
+
   function page.done()
     set_in(false)
     return table.concat(out, "\n") .. "\n"
