@@ -66,8 +66,8 @@ local function load_rows(file, list, done)
   local text, n = assert(core.system.read_file(file)), 0
   for line in text:gmatch "([^\n]*)\n" do
     n = n + 1
-    local ok, row = pcall(json.decode, line)
-    if not ok or type(row) ~= "table" or type(row.key) ~= "string" then
+    local row = json.table(line)
+    if not row or type(row.key) ~= "string" then
       schema.raise("%s: line %d: no row of a sweep", file, n)
     end
     if not done[row.key] then
@@ -85,15 +85,6 @@ local function save_rows(file, rows)
   if not ok then schema.stop(why) end
 end
 
--- Runs units and hands each row on as it will be read back.
-local function run_units(units, first, step, take)
-  for i = first, #units, step do
-    if core.system.interrupts() > 0 then return false end
-    take(json.encode(runner.run(units[i])))
-  end
-  return true
-end
-
 -- A file of rows to add to; a last line that was cut off, by a kill or a full disk, goes.
 local function open_part(file)
   local text = core.system.exists(file) == "file" and core.system.read_file(file) or ""
@@ -106,16 +97,19 @@ local function open_part(file)
   return out or schema.stop(why)
 end
 
+-- Runs every step-th of the units; false: interrupted.
 local function write_part(file, units, first, step)
   local out <close> = open_part(file)
-  return run_units(units, first, step, function(line)
-    local ok, why = out:write(line, "\n")
+  for i = first, #units, step do
+    if core.system.interrupts() > 0 then return false end
+    local ok, why = out:write(json.encode(runner.run(units[i])), "\n")
     if ok then ok, why = out:flush() end
     if not ok then
       schema.stop(("%s: %s; the rows before are kept: make room, then run the sweep again")
                   :format(file, why))
     end
-  end)
+  end
+  return true
 end
 
 -- Children ------------------------------------------------------------------------
@@ -204,16 +198,10 @@ local function work(o, pending, base, stage, rows, done)
   if n > 1 and a and a[0] then
     save_rows(base .. ".rows", rows)
     spread(pending, base, calls, stage, n)
-    for i = 1, n do load_rows(part_file(base, i), rows, done) end
-  elseif o.out then
-    write_part(part_file(base, 1), pending, 1, 1)
-    load_rows(part_file(base, 1), rows, done)
   else
-    run_units(pending, 1, 1, function(line)
-      local row = json.decode(line)
-      rows[#rows + 1], done[row.key] = row, row
-    end)
+    write_part(part_file(base, 1), pending, 1, 1)
   end
+  for i = 1, math.max(n, 1) do load_rows(part_file(base, i), rows, done) end
 end
 
 -- Rows in the order of their units, whoever ran them.
