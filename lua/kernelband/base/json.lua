@@ -96,4 +96,10 @@ function json.decode(s)
   return restore(v)
 end
 
+-- The object or list that a text is; nil for every other text, and for nil.
+function json.table(s)
+  local ok, v = pcall(cjson.decode, s)
+  return ok and type(v) == "table" and restore(v) or nil
+end
+
 return json

@@ -23,9 +23,9 @@ local high = 0.9
 -- Loading -------------------------------------------------------------------------
 
 local function row_of(file, n, line)
-  local ok, row = pcall(json.decode, line)
+  local row = json.table(line)
   local function fault(what) schema.raise("%s: line %d: %s", file, n, what) end
-  if not ok or type(row) ~= "table" then fault "not a JSON object" end
+  if not row then fault "not a JSON object" end
   for _, name in ipairs { "space", "cell" } do
     if type(row[name]) ~= "string" then fault("no row of a sweep: '" .. name .. "' is missing") end
   end

@@ -115,8 +115,8 @@ function metrics.row(folder)
   local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
                 set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }
   local again = looked_at(reader)
-  local ok, result = pcall(json.decode, core.system.read_file(folder .. "/result.json") or "")
-  local ended = ok and type(result) == "table" and result.confirmed and next(again) ~= nil
+  local result = json.table(core.system.read_file(folder .. "/result.json")) or {}
+  local ended = result.confirmed and next(again) ~= nil
   for _, k in ipairs(reader:kernels()) do
     local speedup = again[k.id]
     if speedup == nil and not ended then speedup = k.speedup end

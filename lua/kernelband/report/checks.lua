@@ -39,26 +39,22 @@ end
 local function number(id) return id and ("#%d"):format(id) end
 
 local function verified(m)
-  local rows = {}
-  for i, v in ipairs(m.verified) do
-    local e = v.evaluation or {}
-    rows[i] = { number(v.kernel), html.verdict(v.verdict),
-      e.confirmed == true and "confirmed" or "not confirmed", html.times(e.speedup),
-      html.interval(e.speedup_low, e.speedup_high),
-      { type(e.not_confirmed) == "string" and e.not_confirmed or "", class = "wrap" } }
-  end
-  return #rows == 0 and "" or html.table({ "kernel", "verdict", "verified anew", "speed-up",
-    "95 % interval", "" }, rows, { left = 3, caption = "kernelband verify, the last first" })
+  return html.table({ "kernel", "verdict", "verified anew", "speed-up", "95 % interval", "" },
+    m.verified, { left = 3, caption = "kernelband verify, the last first", row = function(v)
+      local e = v.evaluation or {}
+      return { number(v.kernel), html.verdict(v.verdict),
+        e.confirmed == true and "confirmed" or "not confirmed", html.times(e.speedup),
+        html.interval(e.speedup_low, e.speedup_high),
+        { type(e.not_confirmed) == "string" and e.not_confirmed or "", class = "wrap" } }
+    end })
 end
 
 local function twice(m)
-  local rows = {}
-  for i, q in ipairs(m.quarantined) do
-    rows[i] = { ("%d"):format(q.id), q.kind, number(q.kernel), { q.why, class = "wrap" } }
-  end
-  return #rows == 0 and "" or html.table({ "evaluation", "kind", "kernel",
-    "why it was measured twice" }, rows, { left = 3,
-    caption = "Too good to be believed at once, the last first" })
+  return html.table({ "evaluation", "kind", "kernel", "why it was measured twice" },
+    m.quarantined, { left = 3, caption = "Too good to be believed at once, the last first",
+      row = function(q)
+        return { ("%d"):format(q.id), q.kind, number(q.kernel), { q.why, class = "wrap" } }
+      end })
 end
 
 function checks.section(m)

@@ -28,11 +28,6 @@ end
 -- Sources are hostile and may be no UTF-8; JSON is.
 local function encode(v) return text.utf8(json.encode(finite(v))) end
 
-local function decode(words)
-  local ok, value = pcall(json.decode, words)
-  return ok and type(value) == "table" and value or nil
-end
-
 -- Calls fn with each row of a query that has "> ?" on the column `key`, and "LIMIT ?"; what is
 -- JSON in the row is decoded.
 local function each(reader, sql, key, fn)
@@ -40,7 +35,7 @@ local function each(reader, sql, key, fn)
   while true do
     local rows = reader:rows(sql, last, CHUNK)
     for _, row in ipairs(rows) do
-      row.evaluation, row.json, row.params = decode(row.json), nil, decode(row.params)
+      row.evaluation, row.json, row.params = json.table(row.json), nil, json.table(row.params)
       fn(row)
     end
     if #rows < CHUNK then return end

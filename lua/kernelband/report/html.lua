@@ -63,8 +63,9 @@ function html.list(lines)
   return tag("ul", nil, table.concat(out))
 end
 
--- Something to be opened: its title, and HTML.
+-- Something to be opened: its title, and HTML; "" where there is none.
 function html.details(title, content, open)
+  if content == "" then return "" end
   return ("<details%s><summary>%s</summary>%s</details>"):format(open and " open" or "",
                                                                 escape(title), content)
 end
@@ -87,13 +88,20 @@ function html.origin(words, ...)
 end
 
 -- head: names of the columns. A cell is text, nil (shown as -) or { text, class =, title =,
--- html = }, with html what is HTML already. options: left, how many columns from the first are
--- aligned to the left (1), as are those of class "wrap" or "left"; caption; sort.
+-- html = }, with html what is HTML already. options: row, a function that makes cells of an item
+-- of rows; left, how many columns from the first are aligned to the left (1), as are those of
+-- class "wrap" or "left"; caption; sort. "" where there are no rows.
 function html.table(head, rows, options)
   options = options or {}
+  if #rows == 0 then return "" end
+  if options.row then
+    local items = rows
+    rows = {}
+    for i, item in ipairs(items) do rows[i] = options.row(item) end
+  end
   local left = {}
   for i = 1, #head do
-    local first = rows[1] and rows[1][i]
+    local first = rows[1][i]
     local class = type(first) == "table" and first.class
     left[i] = i <= (options.left or 1) or class == "wrap" or class == "left"
   end

@@ -162,38 +162,36 @@ end
 -- Tables -------------------------------------------------------------------------
 
 local function runs(models)
-  local rows = {}
-  for i, m in ipairs(models) do
+  local function row(m)
     local f = m.final
-    rows[i] = { { m.name, title = m.folder }, m.task, m.policy, ("%d"):format(m.seed),
+    return { { m.name, title = m.folder }, m.task, m.policy, ("%d"):format(m.seed),
       html.count(m.pulls), html.percent(m.pulls > 0 and m.ok / m.pulls or nil),
       { html.times(f.speedup), class = "h" }, html.interval(f.speedup_low, f.speedup_high),
       m.confirmed and "yes" or "no", html.time(f.time_ns), html.duration(m.elapsed_s),
       html.usd(m.usd), m.state }
   end
   return html.heading "Runs" .. html.table({ "run", "task", "policy", "seed", "pulls", "valid",
-      "speed-up", "95 % interval", "confirmed", "time", "took", "cost", "state" }, rows,
-      { left = 3, sort = true })
+      "speed-up", "95 % interval", "confirmed", "time", "took", "cost", "state" }, models,
+      { left = 3, sort = true, row = row })
     .. html.origin("Each row is a run folder; its interval is that of the evaluation that stands "
       .. "for the winner (kind confirm where there is one).",
       "SELECT kernel, json FROM evaluations WHERE kind = 'confirm'")
 end
 
 local function summary(groups, models)
-  local rows = {}
-  for i, g in ipairs(groups) do
+  local function row(g)
     local logs, pulls, p = {}, 0, {}
     for j, m in ipairs(g.runs) do
       logs[j], pulls = math.log(final_speedup(m)), pulls + m.pulls
     end
     if #logs > 1 and #logs <= 64 then p = stats.paired(logs) end
-    rows[i] = { { html = html.dot("s" .. g.series) .. html.escape(g.label) }, g.task,
+    return { { html = html.dot("s" .. g.series) .. html.escape(g.label) }, g.task,
       html.count(#g.runs), html.count(pulls),
       { html.times(math.exp(stats.mean(logs))), class = "h" },
       { html.interval(p.low and math.exp(p.low), p.high and math.exp(p.high)), title = p.method } }
   end
   return html.table({ "group", "task", "runs", "pulls", "geometric mean of speed-ups",
-      "95 % interval over runs" }, rows, { left = 2 })
+      "95 % interval over runs" }, groups, { left = 2, row = row })
     .. html.note("Interval over runs: of the pseudo-median of log speed-ups, exact Wilcoxon, "
       .. "Student's where there are too few runs for that.") .. runs(models)
 end

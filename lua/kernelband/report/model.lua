@@ -16,15 +16,9 @@ local function rows(m, ...) return m.reader:rows(...) end
 
 local function one(m, ...) return rows(m, ...)[1] or {} end
 
--- JSON of the journal; nil for what is absent, broken or no object.
-local function decode(text)
-  local ok, value = pcall(json.decode, text)
-  return ok and type(value) == "table" and value or nil
-end
-
 -- A generator in a few words; its identity may be JSON.
 local function generator_name(identity)
-  local g = decode(identity)
+  local g = json.table(identity)
   if not g then return identity end
   local words = { g.kind or g.name or "generators" }
   if g.kind == "command" and type(g.argv) == "table" then words[2] = g.argv[1] end
@@ -41,11 +35,11 @@ local function experiment(m)
   m.experiment, m.state, m.seed = e, e.state, e.seed
   local id, device = e.identity, e.machine.device
   m.task, m.policy = tostring(id.task or "?"), tostring(id.policy or "?")
-  m.generator, m.params = tostring(id.generator or "?"), decode(id.params) or {}
+  m.generator, m.params = tostring(id.generator or "?"), json.table(id.params) or {}
   m.generator_name = generator_name(m.generator)
   m.replay = m.generator:find "^replay " ~= nil
   if type(device) ~= "table" then
-    device = (decode(core.system.read_file(m.folder .. "/result.json")) or {}).machine
+    device = (json.table(core.system.read_file(m.folder .. "/result.json")) or {}).machine
   end
   m.device = type(device) == "table" and device or nil
   local roofline = m.device and m.device.roofline
@@ -155,7 +149,7 @@ local function sample(m)
     FROM kernels k LEFT JOIN c ON c.parent = k.id LEFT JOIN profiles f ON f.kernel = k.id
     WHERE k.id %% ? = 0 OR k.id IN (%s) ORDER BY k.id]]):format(table.concat(keep, ",")),
     math.max(1, math.ceil(m.kernels / DOTS)))
-  for _, s in ipairs(m.sample) do s.rho, s.h = decode(s.rho), decode(s.h) end
+  for _, s in ipairs(m.sample) do s.rho, s.h = json.table(s.rho), json.table(s.h) end
 end
 
 -- Cells of strategy and cluster; clusters past the 12 most used are told apart no more.

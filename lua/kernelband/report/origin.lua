@@ -29,8 +29,7 @@ local function values_of(t, prefix, out, depth)
 end
 
 local function details(title, t)
-  local rows = values_of(t or {}, "", {}, 0)
-  return #rows == 0 and "" or html.details(title, html.values(rows))
+  return html.details(title, html.values(values_of(t or {}, "", {}, 0)))
 end
 
 local function commands(m)
@@ -67,29 +66,24 @@ local function dollars(c)
 end
 
 local function calls(m)
-  local rows = {}
-  for i, c in ipairs(m.calls) do
-    rows[i] = { c.provider, c.model, html.count(c.n), html.count(c.failed),
-      html.count(c.tokens_in or 0), html.count(c.cached or 0), html.count(c.tokens_out or 0),
-      dollars(c), html.duration(c.seconds) }
-  end
-  return #rows == 0 and "" or html.table({ "provider", "model", "calls", "failed", "tokens in",
-    "of them cached", "tokens out", "dollars", "waited" }, rows,
-    { left = 2, caption = "Model calls" })
+  return html.table({ "provider", "model", "calls", "failed", "tokens in", "of them cached",
+      "tokens out", "dollars", "waited" }, m.calls,
+    { left = 2, caption = "Model calls", row = function(c)
+      return { c.provider, c.model, html.count(c.n), html.count(c.failed),
+        html.count(c.tokens_in or 0), html.count(c.cached or 0), html.count(c.tokens_out or 0),
+        dollars(c), html.duration(c.seconds) }
+    end })
 end
 
 local function events(m)
-  local rows, logged = {}, {}
-  for i, v in ipairs(m.events) do
-    rows[i] = { ("%d"):format(v.id), html.duration(v.at_s), v.kind, { v.text, class = "wrap" } }
-  end
-  for i, v in ipairs(m.logged) do
-    logged[i] = { html.duration(v.at_s), { v.text, class = "wrap" } }
-  end
-  return (#rows > 0 and html.table({ "event", "at", "kind", "" }, rows,
-      { left = 3, caption = "Events, the last first" }) or "")
-    .. (#logged > 0 and html.table({ "at", "" }, logged,
-      { caption = "What the policy logged, the last first" }) or "")
+  return html.table({ "event", "at", "kind", "" }, m.events,
+      { left = 3, caption = "Events, the last first", row = function(v)
+        return { ("%d"):format(v.id), html.duration(v.at_s), v.kind, { v.text, class = "wrap" } }
+      end })
+    .. html.table({ "at", "" }, m.logged,
+      { caption = "What the policy logged, the last first", row = function(v)
+        return { html.duration(v.at_s), { v.text, class = "wrap" } }
+      end })
 end
 
 function origin.section(m)

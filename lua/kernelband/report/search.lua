@@ -74,10 +74,10 @@ function search.progress(m)
               priced and figure("usd", "US dollars", m.usd) or "")
     .. (m.stride > 1 and html.note(("Dots: every %dth of %s pulls; the line and its band are "
         .. "of all."):format(m.stride, html.count(m.pulls))) or "")
-    .. (#rows > 0 and html.table({ "kernel", "strategy", "pull", "after", "speed-up",
-        "95 % interval", priced and "dollars" }, rows, { left = 2, caption = (#m.curve > 12
+    .. html.table({ "kernel", "strategy", "pull", "after", "speed-up", "95 % interval",
+        priced and "dollars" }, rows, { left = 2, caption = (#m.curve > 12
         and ("The last 12 of %d improvements"):format(#m.curve) or "Improvements")
-        .. ", as the search measured them" }) or "")
+        .. ", as the search measured them" })
     .. html.origin("Pulls in the order they landed; the best is the kernel with the highest lower "
       .. "end of its interval, as in the search. Time is wall time since the start (at_s), pauses "
       .. "left out; dollars are summed over pulls, and the curve is absent where no price was "
@@ -114,18 +114,17 @@ function search.verdicts(m)
     return html.p(("All %s pulls gave a kernel that passed every check."):format(
                   html.count(m.pulls))) .. origin
   end
-  local rows, said = {}, {}
+  local rows = {}
   for _, v in ipairs(chart.verdicts) do
     local n = m.verdicts[v]
     if n then rows[#rows + 1] = { html.verdict(v), html.count(n), html.percent(n / m.pulls) } end
   end
-  for i, r in ipairs(m.reasons) do
-    said[i] = { html.verdict(r.verdict), { html.cut(r.reason or "", 160), class = "wrap",
-                title = r.reason }, html.count(r.n), ("%d"):format(r.first) }
-  end
   return html.grid(html.figure(verdict_bars(m)), html.table({ "verdict", "pulls", "share" }, rows))
-    .. (#said > 0 and html.table({ "verdict", "reason", "pulls", "first" }, said,
-        { caption = "What went wrong most often" }) or "") .. origin
+    .. html.table({ "verdict", "reason", "pulls", "first" }, m.reasons,
+      { caption = "What went wrong most often", row = function(r)
+        return { html.verdict(r.verdict), { html.cut(r.reason or "", 160), class = "wrap",
+                 title = r.reason }, html.count(r.n), ("%d"):format(r.first) }
+      end }) .. origin
 end
 
 -- Strategies and clusters --------------------------------------------------------
@@ -177,16 +176,15 @@ end
 
 function search.strategies(m)
   if m.pulls == 0 then return nil end
-  local rows = {}
-  for i, name in ipairs(m.strategies) do
+  local function row(name)
     local arm = m.arms[name] or { n = 0, reward = 0, verdicts = {} }
     local ok, target = arm.verdicts.ok or 0, model.target(m, name)
-    rows[i] = { name, target and features.resource(m.gpu, target), html.count(arm.n),
+    return { name, target and features.resource(m.gpu, target), html.count(arm.n),
       html.count(ok), arm.n > 0 and html.percent(ok / arm.n) or nil,
       arm.n > 0 and ("%.4f"):format(arm.reward / arm.n) or nil }
   end
   return html.grid(#m.clusters > 0 and heat(m) or "", html.table({ "strategy", "target", "pulls",
-      "kernels", "valid", "mean reward" }, rows, { left = 2, sort = true }))
+      "kernels", "valid", "mean reward" }, m.strategies, { left = 2, sort = true, row = row }))
     .. html.origin("A pull counts in the cluster its parent was in when it was chosen. The mask "
       .. "is computed again, from the recorded utilisation of the kernels, the policy's theta_sat "
       .. "and presses, and the target of each strategy.",

@@ -17,10 +17,7 @@ end
 -- The strategies of a recording (record.lua), which its generator's identity has; nil of other
 -- runs: each axis is a strategy then.
 local function strategies_of(identity)
-  local list = type(identity) == "table" and tostring(identity.generator):match "^points of (.*)$"
-  local ok
-  ok, list = pcall(json.decode, list or "")
-  return ok and list or nil
+  return json.table(tostring(identity.generator):match "^points of (.*)$")
 end
 
 -- Times of a block, on the baseline's first time: over the shapes, the geometric mean of

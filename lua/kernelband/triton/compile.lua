@@ -73,8 +73,8 @@ local function ask(s, source, l)
     source = source, name = l.name, args = signature(s, l.args), constants = l.constants,
     warps = l.warps, stages = l.stages, arch = s.machine.arch })
   if not text then return nil, why end
-  local ok, reply = pcall(json.decode, text)
-  if not ok or type(reply) ~= "table" then return nil, "Triton's compiler broke off" end
+  local reply = json.table(text)
+  if not reply then return nil, "Triton's compiler broke off" end
   if reply.error then
     return nil, tostring(reply.text), reply.error == "cheated" and "EDENIED" or "EBUILD"
   end

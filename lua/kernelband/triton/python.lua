@@ -65,9 +65,8 @@ function python.probe(given)
   if not name then return nil, "there is no " .. wanted end
   local text, why = python.run({ name, python.worker(), "probe" }, "")
   if not text then return nil, why:find(name, 1, true) and why or name .. ": " .. why end
-  local ok, found = pcall(json.decode, text)
-  if not ok or type(found) ~= "table" then return nil, name .. ": its answer is no JSON" end
-  return found
+  local found = json.table(text)
+  return found, not found and name .. ": its answer is no JSON" or nil
 end
 
 return python

@@ -69,8 +69,8 @@ function tunables.schedule(source, interpreter, file)
   end
   local text, why = python.run({ name, python.worker(), "tunables" }, source)
   if not text then return nil, why end
-  local ok, found = pcall(json.decode, text)
-  if not ok or type(found) ~= "table" then return nil, "its answer is no JSON" end
+  local found = json.table(text)
+  if not found then return nil, "its answer is no JSON" end
   if found.error then return nil, "the source is no Python: " .. tostring(found.error) end
   local parameters, sites = read(found, source)
   if not parameters then return nil, sites end

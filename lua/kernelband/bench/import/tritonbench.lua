@@ -94,9 +94,7 @@ end
 -- Instructions by operator: a list of objects that name their file, or that hold
 -- the source they are about; or a table of texts by name.
 local function add_instructions(file, by_name, by_source)
-  local text = folder.read(file)
-  local ok, list = pcall(json.decode, text or "")
-  if not ok or type(list) ~= "table" then return end
+  local list = json.table(folder.read(file)) or {}
   for key, entry in pairs(list) do        -- each writes a place of its own
     local words = type(entry) == "string" and entry
     local name = type(key) == "string" and key
