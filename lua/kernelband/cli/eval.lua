@@ -40,33 +40,25 @@ local function print_text(out)
   for _, text in ipairs(out.weakened or {}) do print("weakened: " .. text) end
 end
 
--- What runs around a whole evaluation, on a GPU.
-local function strictly(t, out, opt, file)
-  local name = task.device(opt.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
-  if not opt.strict or out.verdict ~= "ok" or core.language(name) ~= "cuda" then return out end
-  local bad = require("kernelband.evaluate.strict").sanitizer(out, t.dir, file, name)
-  if bad then bad.checks, bad.weakened, bad.shapes = out.checks, out.weakened, {} end
-  return bad or out
-end
-
--- opt: device, confirm, profile; file: where the source comes from, which says
--- the device when nobody does. Evaluation and machine; nil: interrupted.
-local function evaluate(t, source, opt, file)
-  local name = opt.device or (file and file:match "%.cu$" and "cuda:0" or "cpu")
-  name = task.device(name, t)
-  local evaluator = require("kernelband.worker").start { task = t, device = name }
-  local baseline = evaluator.baseline()
-  if not baseline then return nil end
-  local out = evaluator.evaluate({ source = source }, { confirm = opt.confirm,
-    profile = opt.profile, strict = opt.strict })
-  evaluator.close()
-  return out, evaluator.machine()
-end
-
--- The source of a verb's second word.
-local function read_source(verb, file)
+-- Evaluates TASK SOURCE, the words of a verb. how: device, confirm, profile, strict; without a
+-- device the source's name says it. Task, file, evaluation and machine; without an evaluation it
+-- was interrupted.
+local function judge(verb, rest, how)
+  local t, file = task.load(rest[1]), rest[2]
   local source, why = core.system.read_file(file)
-  return source or schema.raise("kernelband %s: %s", verb, why)
+  if not source then schema.raise("kernelband %s: %s", verb, why) end
+  local name = task.device(how.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
+  local evaluator = require("kernelband.worker").start { task = t, device = name }
+  if not evaluator.baseline() then return t, file end
+  local out = evaluator.evaluate({ source = source }, { confirm = how.confirm,
+    profile = how.profile, strict = how.strict })
+  evaluator.close()
+  if how.strict and out.verdict == "ok" and core.language(name) == "cuda" then
+    local bad = require("kernelband.evaluate.strict").sanitizer(out, t.dir, file, name)
+    if bad then bad.checks, bad.weakened, bad.shapes = out.checks, out.weakened, {} end
+    out = bad or out
+  end
+  return t, file, out, evaluator.machine()
 end
 
 return options.verb { "eval",
@@ -78,19 +70,15 @@ return options.verb { "eval",
     { "strict", doc = "run the slow checks too" },
     options.device,
   },
-  evaluate = evaluate, print_json = print_json, print_failure = print_failure,
-  read_source = read_source,
+  judge = judge, print_json = print_json, print_failure = print_failure,
   help = [[
 Exit status: 0 when the verdict is ok, 1 for any other. --strict adds slow checks: arrays at
 the start of a page, ten runs under load, a build that stops at undefined behaviour; on a
 GPU compute-sanitizer, where it is installed. A source whose name ends in .cu is judged on
 the first GPU, any other on the CPU, unless --device names a device.]],
   run = function(opt, rest)
-    local t, file = task.load(rest[1]), rest[2]
-    local source = read_source("eval", file)
-    local out = evaluate(t, source, opt, file)
+    local t, file, out = judge("eval", rest, opt)
     if not out then return 130 end
-    out = strictly(t, out, opt, file)
     if out.reason then          -- the compiler was given a copy
       out.reason = out.reason:gsub("^kernel%.c:", function() return file .. ":" end)
     end

@@ -26,50 +26,41 @@ end
 -- An entry; a file that does not load is listed with what is wrong.
 local function entry(file, load)
   local ok, value = pcall(load, file)
-  if not ok then return { path = file, name = path.base(file), error = tostring(value) } end
-  if type(value) ~= "table" then
-    return { path = file, name = path.base(file), error = file .. ": does not return a table" }
-  end
+  local why = not ok and tostring(value)
+              or type(value) ~= "table" and file .. ": does not return a table" or nil
+  if why then value = {} end
   return { path = file, name = value.name or path.base(file), summary = value.summary,
-           target = value.target }
+           target = value.target, error = why }
 end
 
+-- Calls add(path, set of a strategy) for each of a kind below a root.
 local kinds = {}
 
 function kinds.tasks(root, add)
   for _, dir in ipairs(folders(root .. "examples/tasks")) do
-    if core.system.exists(dir .. "/task.lua") then
-      add(entry(dir, tasks.load))
-    end
+    if core.system.exists(dir .. "/task.lua") then add(dir) end
   end
 end
 
 function kinds.strategies(root, add)
   for _, dir in ipairs(folders(root .. "strategies")) do
-    for _, file in ipairs(path.files(dir, ".lua") or {}) do
-      local e = entry(file, fence.load)
-      e.set = path.base(dir)
-      add(e)
-    end
+    for _, file in ipairs(path.files(dir, ".lua") or {}) do add(file, path.base(dir)) end
   end
 end
 
 function kinds.policies(root, add)
-  for _, file in ipairs(path.files(root .. "policies", ".lua") or {}) do
-    add(entry(file, fence.load))
-  end
+  for _, file in ipairs(path.files(root .. "policies", ".lua") or {}) do add(file) end
 end
 
 -- The same relative path below two roots is the same thing: the first counts.
 local function collect(kind)
   local found, seen = {}, {}
   for _, root in ipairs(roots()) do
-    kinds[kind](root, function(e)
-      local key = e.path:sub(#root + 1)
-      if not seen[key] then
-        seen[key] = true
-        found[#found + 1] = e
-      end
+    kinds[kind](root, function(file, set)
+      local key = file:sub(#root + 1)
+      if seen[key] then return end
+      local e = entry(file, kind == "tasks" and tasks.load or fence.load)
+      seen[key], e.set, found[#found + 1] = true, set, e
     end)
   end
   return found

@@ -4,7 +4,6 @@ local eval     = require "kernelband.cli.eval"
 local in_words = require "kernelband.report.features"
 local options  = require "kernelband.cli.options"
 local progress = require "kernelband.search.progress"
-local task     = require "kernelband.task"
 local text     = require "kernelband.base.text"
 
 local percent = text.percent
@@ -114,9 +113,8 @@ Every figure is marked measured, derived or missing. Without hardware counters t
 follow from the object code, the launch and the clock. Exit status: 0 when the verdict is ok,
 1 for any other.]],
   run = function(opt, rest)
-    local t, file = task.load(rest[1]), rest[2]
-    local source = eval.read_source("profile", file)
-    local out, machine = eval.evaluate(t, source, { device = opt.device, profile = true }, file)
+    local t, file, out, machine = eval.judge("profile", rest, { device = opt.device,
+                                                                profile = true })
     if not out then return 130 end
     if opt.json then
       out.profile, out.evidence = out.profile or cjson.null, out.evidence or cjson.null

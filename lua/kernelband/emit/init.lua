@@ -228,63 +228,23 @@ function emit.stream_end(w) w.fill "c.stream_end" end
 -- "x + r * row + j" and the like, for row r of those in hand.
 function emit.at_row(base, r, column)
   if r == 0 then return base .. " + " .. column end
-  return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base,
-                                       column)
+  return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base, column)
 end
 
 -- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
 -- writes one vector of every row, tail(at) one float. p.hint: what a prefetch says
 -- besides the address.
 function emit.loop(w, p, rows, backward, from, body, tail)
-  local step, hint = p.unroll * p.vector, p.hint or ""
-  local function main()
-    if p.prefetch > 0 then
-      for line = 0, step - 1, 16 do
-        local ahead = backward and -(p.prefetch + line) or p.prefetch + line
-        for r = 0, rows - 1 do
-          w.line("__builtin_prefetch(%s %s %d%s);", emit.at_row(from, r, "j"),
-                 ahead < 0 and "-" or "+", math.abs(ahead), hint)
-        end
+  local step = p.unroll * p.vector
+  w.fill("c.loop", { step = step, rows = rows, backward = backward, from = from, tail = tail,
+    prefetch = p.prefetch, hint = p.hint or "", at_row = emit.at_row,
+    vectors = function()
+      for u = 0, p.unroll - 1 do
+        local offset = u * p.vector - (backward and step or 0)
+        body(u, offset == 0 and "j" or ("j %s %d"):format(offset < 0 and "-" or "+",
+                                                          math.abs(offset)))
       end
-    end
-    for u = 0, p.unroll - 1 do
-      local offset = u * p.vector - (backward and step or 0)
-      body(u, offset == 0 and "j" or ("j %s %d"):format(
-        offset < 0 and "-" or "+", math.abs(offset)))
-    end
-    w.line("}")
-  end
-  if not backward then
-    w.line("ptrdiff_t j = 0;")
-    w.line("")
-    if step > 1 then
-      w.line("for (; j + %d <= n; j += %d) {", step, step)
-      main()
-    end
-    w.line("for (; j < n; j++) {")
-    if step == 1 and p.prefetch > 0 then
-      w.line("__builtin_prefetch(%s + j + %d%s);", from, p.prefetch, hint)
-    end
-    tail("j")
-    w.line("}")
-  else
-    w.line("ptrdiff_t j = n;")
-    w.line("")
-    if step > 1 then
-      w.line("for (; j %% %d != 0; j--) {", step)
-    else
-      w.line("for (; j > 0; j--) {")
-      if p.prefetch > 0 then
-        w.line("__builtin_prefetch(%s + j - %d%s);", from, p.prefetch, hint)
-      end
-    end
-    tail("j - 1")
-    w.line("}")
-    if step > 1 then
-      w.line("for (; j > 0; j -= %d) {", step)
-      main()
-    end
-  end
+    end })
 end
 
 -- "x + 3 * x_row + j" as x[3 * x_row + j]
