@@ -86,16 +86,12 @@ local function cells_of(o)
     local entry = schema.options(given, entry_rules, "kb.sweep", "field of a policy")
     for _, chosen in ipairs(combinations(o.grid)) do
       local params, words, secret = {}, {}, {}
-      for name, v in pairs(entry.params) do params[name] = value_of(v) end
-      if not entry.name then
-        for _, name in ipairs(keys(entry.params)) do
-          words[#words + 1] = name .. "=" .. label_of(entry.params[name])
-        end
+      local function set(name, v, told)
+        params[name] = value_of(v)
+        words[#words + 1] = told and name .. "=" .. label_of(v) or nil
       end
-      for _, c in ipairs(chosen) do
-        params[c[1]] = value_of(c[2])
-        words[#words + 1] = c[1] .. "=" .. label_of(c[2])
-      end
+      for _, name in ipairs(keys(entry.params)) do set(name, entry.params[name], not entry.name) end
+      for _, c in ipairs(chosen) do set(c[1], c[2], true) end
       for _, name in ipairs(keys(params)) do
         secret[#secret + 1] = name .. "=" .. label_of(params[name])
       end

@@ -7,7 +7,7 @@
 --   c:band(points, how)      { x, low, high } ..
 --   c:line(points, how)      { x, y } ..; how.dashed
 --   c:points(points, how)    { x, y, text of the tooltip } ..; how.ring, how.radius
---   c:rule("y", value, text) a dashed line across
+--   c:rule(value, text)      a dashed line across, at a value of y
 --   c:text(x, y, text, how)  how.anchor = "start" | "middle" | "end"
 --   c:svg { standalone = true }
 --
@@ -151,7 +151,6 @@ local function add(c, points, how, draw)
     end
     return #shown > 0 and draw(shown, how, class) or ""
   end
-  return c
 end
 
 -- Field i of points as places of a path, in their order or backwards.
@@ -164,21 +163,21 @@ local function places(c, points, i, backwards)
 end
 
 function drawing:line(points, options)
-  return add(self, points, options, function(shown, how, class)
+  add(self, points, options, function(shown, how, class)
     return tag("path", { class = "line " .. class .. (how.dashed and " dashed" or ""),
                          d = "M" .. places(self, shown, 2) })
   end)
 end
 
 function drawing:band(points, options)
-  return add(self, points, options, function(shown, _, class)
+  add(self, points, options, function(shown, _, class)
     return tag("path", { class = "band " .. class, d = ("M%sL%sZ"):format(
       places(self, shown, 3), places(self, shown, 2, true)) })
   end)
 end
 
 function drawing:points(points, options)
-  return add(self, points, options, function(shown, how, class)
+  add(self, points, options, function(shown, how, class)
     local out = {}
     for i, p in ipairs(shown) do
       out[i] = tag("circle", { class = (how.ring and "line " or "point ") .. class,
@@ -188,17 +187,13 @@ function drawing:points(points, options)
   end)
 end
 
-function drawing:rule(axis, value, text)
-  extend(self[axis], value)
+function drawing:rule(value, text)
+  extend(self.y, value)
   table.insert(self.layers, function()
-    local b = self.box
-    if not usable(self[axis], value) then return "" end
-    if axis == "x" then return path("rule", "M%s %sV%s", self.at_x(value), b.top, b.bottom) end
-    local y = self.at_y(value)
-    return path("rule", "M%s %sH%s", b.left, y, b.right)
-           .. (text and text_at(b.right - 2, y - 4, text, "q outlined", "end") or "")
+    local b, y = self.box, usable(self.y, value) and self.at_y(value)
+    return y and path("rule", "M%s %sH%s", b.left, y, b.right)
+           .. text_at(b.right - 2, y - 4, text, "q outlined", "end") or ""
   end)
-  return self
 end
 
 function drawing:text(x, y, text, how)
@@ -206,7 +201,6 @@ function drawing:text(x, y, text, how)
     if not (usable(self.x, x) and usable(self.y, y)) then return "" end
     return text_at(self.at_x(x), self.at_y(y) + (how.dy or 0), text, nil, how.anchor)
   end)
-  return self
 end
 
 -- Legend entries in rows that fit, and the y below them.

@@ -113,7 +113,7 @@ local function overlay(groups, key, label)
     c:line(line, { series = g.series, step = true,
       name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
   end
-  c:rule("y", 1, "baseline")
+  c:rule(1, "baseline")
   return html.figure(c:svg())
 end
 

@@ -34,19 +34,11 @@ function page.html(o)
   end
   local live = o.live and tag("p", { class = "live", id = "live", role = "status",
                                      ["data-has"] = o.live.has }, escape(o.live.text))
-  return table.concat {
-    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-    ('<meta http-equiv="Content-Security-Policy" content="%s">'):format(page.policy(o.live)),
-    '<meta name="viewport" content="width=device-width,initial-scale=1">',
-    '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
-    tag("title", nil, escape(o.title)), '<link rel="icon" href="data:,">',
-    "<style>", chart.css, path.own "report/page.css", "</style></head>\n<body>",
-    tag("header", nil, tag("h1", nil, escape(o.title)) .. (o.lead or "") .. (live or "")
-        .. tag("nav", nil, table.concat(links))),
-    "\n", tag("main", nil, table.concat(sections)),
-    tag("footer", nil, escape(o.foot or "Made by kernelband " .. version
-        .. ". This file needs no network and no JavaScript.")),
-    "\n<script>", page.script, "</script></body></html>\n" }
+  return path.own("report/page.html.in", { POLICY = page.policy(o.live), TITLE = escape(o.title),
+    CHARTSTYLE = chart.css, STYLE = path.own "report/page.css", SCRIPT = page.script,
+    LEAD = (o.lead or "") .. (live or ""), LINKS = table.concat(links),
+    SECTIONS = table.concat(sections), FOOT = escape(o.foot or "Made by kernelband " .. version
+      .. ". This file needs no network and no JavaScript.") })
 end
 
 return page

@@ -49,7 +49,7 @@ local function drawn_curve(m, key, label, last, with_dots)
     end
   end
   c:line(line, { series = 1, step = true, name = "best so far as the search measured it, 95 %" })
-  c:rule("y", 1, "baseline")
+  c:rule(1, "baseline")
   if m.confirmed and m.winner.id ~= 1 then
     c:points({ { last / unit, m.final.speedup, "confirmed: " .. html.times(m.final.speedup) } },
              { class = "fg", ring = true, radius = 5, name = "the winner, confirmed" })

@@ -15,6 +15,7 @@
 local core     = require "kernelband.core"
 local features = require "kernelband.trace.features"
 local schema   = require "kernelband.base.schema"
+local text     = require "kernelband.base.text"
 
 local space = {}
 
@@ -79,19 +80,16 @@ local function listed(spec, who)
     end
     out[i] = { name = s.name, axes = s.axes, target = s.target }
   end
-  local names = {}
-  for name in pairs(spec) do
-    if type(name) == "string" then names[#names + 1] = name end
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(text.keys(spec)) do
     local axes = spec[name]
-    if type(axes) == "string" then axes = { axes } end
-    if type(axes) ~= "table" or #axes == 0 then
-      schema.raise_at_call(who, "strategy '%s' must be a list of axes, got %s", name,
-                           schema.show(axes))
+    if type(name) == "string" then
+      if type(axes) == "string" then axes = { axes } end
+      if type(axes) ~= "table" or #axes == 0 then
+        schema.raise_at_call(who, "strategy '%s' must be a list of axes, got %s", name,
+                             schema.show(axes))
+      end
+      out[#out + 1] = { name = name, axes = axes, target = axes.target }
     end
-    out[#out + 1] = { name = name, axes = axes, target = axes.target }
   end
   if #out == 0 then schema.raise_at_call(who, "strategies is empty") end
   return out

@@ -65,8 +65,4 @@ function folder.tasks(who, noun, files, only, make)
   return tasks
 end
 
-function folder.is_identifier(name)
-  return name:find "^[%a_][%w_]*$" ~= nil
-end
-
 return folder

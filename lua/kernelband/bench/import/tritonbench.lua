@@ -130,7 +130,7 @@ end
 local function one(file, name, instruction, perf_dir, opt)
   local text, why = folder.read(file)
   if not text then return nil, why end
-  if not folder.is_identifier(name) then return nil, "its name is no name of a Python module" end
+  if not name:find "^[%a_][%w_]*$" then return nil, "its name is no name of a Python module" end
   local source, tests = split(text)
   if not source then return nil, tests end
   local perf = perf_dir and folder.read(path.join(perf_dir, name .. "_perf.py"))
