@@ -198,7 +198,7 @@ local function bootstrap(n, statistic)
   return core.stats.quantile(list, 0.025), core.stats.quantile(list, 0.975), list
 end
 
--- How often a resampled difference has not the sign of the whole, both sides.
+-- Two-sided bootstrap p-value: how often a resampled difference has the other sign.
 local function chance_of(list)
   local below, above = 0, 0
   for _, d in ipairs(list or {}) do
@@ -256,7 +256,7 @@ local function regret(cell, at, best, steps)
   return n > 0 and sum / n or nil
 end
 
--- A cell seen before that made the very same choices in all it shares with this one.
+-- An earlier cell that made the same choices in every search the two share.
 local function same_as(c, list, spaces, by)
   for _, other in ipairs(list) do
     local at = shared(spaces, by[c.name], by[other.name])
@@ -297,7 +297,7 @@ local function describe(c, cell, at, marks)
   c.to90, c.arms = median_reached(cell, at), arms_of(cell, at)
 end
 
--- The first policy: what others are held against when nobody says.
+-- The cell that others are compared with: the one wanted, else the first policy.
 local function reference_of(cells, by, spaces, wanted)
   if wanted then
     if by[wanted] then return wanted end

@@ -56,9 +56,9 @@ local function find_driver()
   return version and ("libcuda.so.1, driver %s"):format(version) or "libcuda.so.1"
 end
 
--- Each probe: what it is about; find() -> what was found, or nil and what was
--- seen instead; need: without it nothing runs, or a function that says so;
--- means: what its absence costs; mend: what to do about it.
+-- Each probe: find() -> what was found, or nil and what was seen instead; need: true where
+-- nothing runs without it, or a function that decides; means: the effect of its absence;
+-- mend: how to install it.
 local probes = {
   { name = "cpu", find = function() return host.cpu end,
     means = "the processor cannot be named in reports", mend = "mount /proc" },

@@ -6,7 +6,7 @@ local schema  = require "kernelband.base.schema"
 
 local amounts = { "steps", "minutes", "usd", "tokens" }
 
--- What stands in place of the script's budget; nil when nothing was said.
+-- The budget that replaces the script's; nil without such an option.
 local function budget_of(opt)
   local out = {}
   for _, name in ipairs(amounts) do out[name] = opt[name] end

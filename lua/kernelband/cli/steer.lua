@@ -1,11 +1,11 @@
--- kernelband steer RUN .. - a word to a search that is running, or will go on.
+-- kernelband steer RUN .. - a command for a search that is running, or will be resumed.
 local core    = require "kernelband.core"
 local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 local steer   = require "kernelband.search.steer"
 
--- What the search would refuse is told here, where somebody reads it.
+-- Refuses what the search would refuse, where the user sees it.
 local function check(folder, command, argument)
   local reader = run.reader(folder)
   local names = {}

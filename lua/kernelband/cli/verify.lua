@@ -11,17 +11,17 @@ local task     = require "kernelband.task"
 local text     = require "kernelband.base.text"
 local verdict  = require "kernelband.evaluate.verdict"
 
--- Two measurements of one ratio on one machine may differ by that besides their
--- intervals: memory lies elsewhere in every process, and others use the machine.
+-- Two measurements of one ratio on one machine may differ by this much besides their
+-- intervals: memory is placed anew in every process, and others use the machine.
 local slack = math.log(1.1)
-local most_times = 3                    -- a busy machine may say less once; every time is told
+local most_times = 3                    -- a busy machine may measure less once; each is reported
 
 local function figures(e)
   return { speedup = e.speedup, low = e.speedup_low, high = e.speedup_high, time_ns = e.time_ns,
            baseline_ns = e.baseline_ns }
 end
 
--- Why the new figures do not bear out the old ones; nil when they do.
+-- Why the new figures contradict the recorded ones; nil when they do not.
 local function disagreement(old, out, same_machine)
   if out.verdict ~= "ok" then return ("%s: %s"):format(out.verdict, out.reason) end
   if not (out.speedup_low and old.low) then return "there is no interval to compare" end
@@ -93,7 +93,7 @@ local function verify(folder, opt, dir)
   return report
 end
 
--- What was found belongs to the run: an evaluation of kind verify, and an event.
+-- Adds the result to the run: an evaluation of kind verify, and an event.
 local function record(r)
   local e = {}
   for k, v in pairs(r.evaluation) do e[k] = v end

@@ -1,5 +1,5 @@
--- kernelband worker: serves an engine over stdin and stdout. Not for people,
--- save those who start one through ssh or srun.
+-- kernelband worker: serves an engine over stdin and stdout. Users start one only through ssh
+-- or srun.
 local options = require "kernelband.cli.options"
 local task    = require "kernelband.task"
 

@@ -8,9 +8,9 @@ local store_of = { plain = "*(%s) = %s", stream = "__stcs(%s, %s)" }
 local hinted_types = { { "float", "", "q" }, { "float2", ".v2", "q.x", "q.y" },
                        { "float4", ".v4", "q.x", "q.y", "q.z", "q.w" } }
 
--- hinted(p): with the hint "first", a load of what is not needed again, neither in
--- the first-level cache nor, before anything else, in the second; with "wide" one
--- that lets the second-level cache fetch 256 bytes.
+-- hinted(p): with the hint "first", a load of data that is read once: it is not kept in the
+-- first-level cache and is evicted first from the second; with "wide" one that lets the
+-- second-level cache fetch 256 bytes.
 local function emit_hinted(w, hint, vector)
   local types = {}
   for i, t in ipairs(hinted_types) do
@@ -44,8 +44,7 @@ function cuda.vectors(w, p, options)
   end })
 end
 
--- What a thread knows of a row: its fields, the values of nothing, and how two are
--- made one.
+-- The partial result of a thread: its fields, their neutral values, and how two are merged.
 function cuda.part(w, part) w.fill("cuda.part", part) end
 
 -- across(part, rooms, turn): all threads of a row add up their parts, threads

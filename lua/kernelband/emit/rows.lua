@@ -94,7 +94,7 @@ local function put_code(w, p, text)
   end
 end
 
--- What is put around a pass and of one of its vectors: pieces start, body and stop of rows.in.
+-- put(piece, pass, keep) writes the piece start, body or stop of rows.in for a pass.
 local function pass_writer(w, p, spec)
   return function(piece, pass, keep)
     w.fill("rows." .. piece, { pass = pass, spec = spec, keep = keep,
@@ -103,7 +103,7 @@ local function pass_writer(w, p, spec)
   end
 end
 
--- A pass whose code calls its part by a name of its own.
+-- The pass with its part `p` renamed, so that several parts can be in scope.
 local function renamed(pass)
   if not pass.part then return pass end
   local name = "p_" .. pass.part.name

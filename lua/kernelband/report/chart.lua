@@ -25,7 +25,7 @@ chart.verdicts = { "ok", "no_candidate", "not_applicable", "build_failed", "laun
                    "wrong", "cheated", "crashed", "timeout" }
 chart.css = own "report/chart.css"
 
--- Of 12 px text, generously.
+-- The width of 12 px text, rounded up.
 function chart.text_width(s) return 6.8 * (utf8.len(s) or #s) end
 local text_width = chart.text_width
 

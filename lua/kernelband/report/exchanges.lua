@@ -1,6 +1,6 @@
--- report/exchanges.lua - a run's questions to models and their answers: side by side with what
--- came of each, what it took, and what each per cent gained has cost. What a provider did not
--- tell is unknown, not 0.
+-- report/exchanges.lua - a run's questions to models and their answers, with the outcome and the
+-- cost of each, and the cost of each per cent gained. What a provider does not report is
+-- unknown, not 0.
 local changes = require "kernelband.base.changes"
 local html    = require "kernelband.report.html"
 local told    = require "kernelband.generator.told"
@@ -99,7 +99,7 @@ local function pre(text)
     and ("\n.. %s bytes more"):format(html.count(#text - MOST_BYTES)) or "")))
 end
 
--- The whole of the run: what a per cent gained has cost.
+-- The costs of the run, in all and for each per cent gained.
 local function costs(m, sums)
   local gained = m.final and html.finite(m.final.speedup) and 100 * (m.final.speedup - 1)
   local answered, rows = sums.n - sums.failed, {}
@@ -148,8 +148,7 @@ function exchanges.section(m)
         html.count(found.sums.n))) or "")
     .. html.details("What every question began with", pre(first and first:sub(1, shared)))
     .. table.concat(texts)
-    .. html.origin("Tables calls, blobs, evaluations and pulls: a question and its answer are kept "
-      .. "as they were sent.", "SELECT pull, kind, total_s, tokens_in, tokens_out, usd FROM calls")
+    .. html.origin "exchanges"
 end
 
 return exchanges

@@ -113,8 +113,8 @@ local invalidity = { ok = "correct", build_failed = "compile", launch_failed = "
 local failed = { compile = "CompilationFailedConfig", runtime = "RuntimeFailedConfig",
   correctness = "RuntimeFailedConfig", timeout = "RuntimeFailedConfig" }
 
--- Parameters by name. Where a candidate of the run has none, all are told by their
--- source: readers want the same axes in every row.
+-- Parameters by name. Where one candidate has none (nameless), every configuration is the hash
+-- of its source, as readers want the same axes in every row.
 local function configuration(params, source, nameless)
   if nameless or not params then return { source = core.system.hash(source or "") } end
   if #params == 0 then return params end

@@ -7,6 +7,7 @@
 --
 -- Attributes stand in the order of their names; numbers have one digit after the point, and
 -- text_anchor is text-anchor.
+local path = require "kernelband.base.path"
 local text = require "kernelband.base.text"
 
 local html = {}
@@ -79,10 +80,13 @@ end
 -- Pieces side by side where there is room.
 function html.grid(...) return tag("div", { class = "grid" }, table.concat { ... }) end
 
--- Where the figures of a section come from: words, and statements for run.db.
-function html.origin(words, ...)
-  local out = { html.p(words) }
-  for i, sql in ipairs { ... } do out[i + 1] = tag("pre", nil, escape((sql:gsub("%s+", " ")))) end
+-- Where the figures of a section come from: its words and statements in origins.md, with values
+-- for what stands as @NAME@ there.
+function html.origin(section, values)
+  local body = ("\n%s## "):format(path.own("report/origins.md", values))
+               :match("\n## " .. section .. "\n(.-)\n+## ")
+  local out = { html.p((body:gsub("\n    [^\n]*", ""):gsub("\n", " "))) }
+  for sql in body:gmatch "\n    ([^\n]*)" do out[#out + 1] = tag("pre", nil, escape(sql)) end
   return tag("div", { class = "origin" }, html.details("Where this comes from",
                                                        table.concat(out)))
 end

@@ -1,5 +1,4 @@
--- report/kernel.lua - what the search found: the figures of the winner, the roofline, its
--- profile beside the baseline's.
+-- report/kernel.lua - the winner: its figures, the roofline, its profile beside the baseline's.
 local chart    = require "kernelband.report.chart"
 local features = require "kernelband.report.features"
 local html     = require "kernelband.report.html"
@@ -44,7 +43,7 @@ local function shapes(m)
                       "blocks, interval" }, rows)
 end
 
--- How far the figure is confirmed, and what the search saw where that was another.
+-- Whether the figure is confirmed, and what the search measured where that differs.
 local function standing(m)
   local f, w = m.final, m.winner
   if w.id == 1 then return "nothing faster was found" end
@@ -86,12 +85,9 @@ function kernel.summary(m)
     .. tile(html.duration(m.elapsed_s), "search time",
       ("%s of it measuring, %s"):format(html.duration(m.busy_s), state))
     .. money(m)) .. shapes(m)
-    .. html.origin(("Table evaluations, row %s (%s of kernel %d); the interval of a shape is that "
-      .. "of its paired blocks, candidate and baseline side by side. A winner is evaluated anew, "
-      .. "with more blocks, before it is called confirmed."):format(
-      f.row and ("%d"):format(f.row) or "?", f.kind or "pull", w.id),
-      f.row and ("SELECT json FROM evaluations WHERE id = %d"):format(f.row)
-      or ("SELECT * FROM kernels WHERE id = %d"):format(w.id))
+    .. html.origin("summary", { ROW = f.row and ("%d"):format(f.row) or "?", KERNEL = w.id,
+      KIND = f.kind or "pull", SQL = f.row and ("SELECT json FROM evaluations WHERE id = %d")
+      :format(f.row) or ("SELECT * FROM kernels WHERE id = %d"):format(w.id) })
 end
 
 -- Roofline -----------------------------------------------------------------------
@@ -191,9 +187,7 @@ function kernel.roofline(m)
   return html.figure(c:svg(), ("Ring: the baseline; dot: the winner%s. Roofs were measured on "
     .. "this machine: fp32%s."):format(#spots > 1 and ", on every timed shape" or
       ", on the first timed shape", m.roofline.isa and " with " .. tostring(m.roofline.isa) or ""))
-    .. html.origin("Work and compulsory bytes as the task declares them; of the search's kernels "
-    .. "moved bytes where counters gave them (features rho 1 to 3 of each evaluation). The roofs "
-    .. "are the machine's roofline, in result.json or in the experiment's row.")
+    .. html.origin "roofline"
 end
 
 -- Profile ------------------------------------------------------------------------
@@ -261,10 +255,7 @@ function kernel.profile(m)
     .. html.table({ "feature", "baseline", "winner", "", "kind" }, rows)
     .. html.tag("p", { class = "note" }, html.dot "s2" .. "baseline " .. html.dot "s1" .. "winner")
     .. counters(m)
-    .. html.origin("Evidence of the first timed shape (evaluations.json, evidence), as the search "
-    .. "measured it. Measured: a clock or a counter said so; derived: follows from measurements, "
-    .. "from the declared work or from the object; missing: not known here, and ignored by "
-    .. "policies.")
+    .. html.origin "profile"
 end
 
 return kernel

@@ -1,6 +1,6 @@
 -- report/live.lua - the page of a run while it goes on. The journal is looked at
 -- every second; sections whose HTML changed are published anew, and the page's
--- script fetches those alone. Nothing a browser sends reaches this file.
+-- script fetches those alone. Nothing that a browser sends reaches this file.
 local core    = require "kernelband.core"
 local html    = require "kernelband.report.html"
 local json    = require "kernelband.base.json"

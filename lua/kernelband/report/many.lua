@@ -27,7 +27,7 @@ local function groups_of(models)
   return out
 end
 
--- Whether not all groups that `of` holds for say the same under a name.
+-- Whether get differs between the groups for which `of` is true.
 local function differs(groups, get, of)
   local first
   for _, g in ipairs(groups) do
@@ -39,7 +39,7 @@ local function differs(groups, get, of)
   return false
 end
 
--- A group is called by what tells it from others: task, policy, generator, parameters.
+-- Names each group by what differs between groups: task, policy, generator, parameters.
 local function name_groups(groups)
   local function all() return true end
   local several_tasks = differs(groups, function(g) return g.task end, all)
@@ -126,8 +126,7 @@ local function curves(groups)
               priced and overlay(groups, "usd", "US dollars") or "")
     .. html.note("As the searches measured it. Line: the median of a group's runs; band: its "
       .. "lowest and highest run. A group's curve ends where its first run does.")
-    .. html.origin("Improvements of each run, as in its own report; a group has the same task, "
-      .. "policy, parameters and generator.")
+    .. html.origin "curves"
 end
 
 -- Shares of runs that are correct and more than p times as fast as the baseline.
@@ -155,8 +154,7 @@ local function fast_p(groups)
     c:line(line, { series = g.series, step = true, name = g.label })
   end
   return html.grid(html.figure(c:svg()))
-    .. html.origin("The winner of each run; a run without a kernel faster than its baseline "
-      .. "counts as not fast. fast_p as KernelBench defines it.")
+    .. html.origin "fast_p"
 end
 
 -- Tables -------------------------------------------------------------------------
@@ -173,9 +171,7 @@ local function runs(models)
   return html.heading "Runs" .. html.table({ "run", "task", "policy", "seed", "pulls", "valid",
       "speed-up", "95 % interval", "confirmed", "time", "took", "cost", "state" }, models,
       { left = 3, sort = true, row = row })
-    .. html.origin("Each row is a run folder; its interval is that of the evaluation that stands "
-      .. "for the winner (kind confirm where there is one).",
-      "SELECT kernel, json FROM evaluations WHERE kind = 'confirm'")
+    .. html.origin "runs"
 end
 
 local function summary(groups, models)
@@ -220,7 +216,7 @@ local function arms(groups)
   end
   return html.grid(html.figure(chart.bars { title = "Pulls an arm", bars = bars, series = series,
       y = { label = "pulls", integer = true } }), html.table(head, rows, { sort = true }))
-    .. html.origin("Table pulls of every run.", "SELECT strategy, count(*) FROM pulls GROUP BY 1")
+    .. html.origin "arms"
 end
 
 local function verdicts(models)

@@ -1,6 +1,6 @@
 -- report/model.lua - a run folder as the figures a report shows. SQLite adds up,
 -- so that a run of 100,000 pulls costs no more memory than one of a hundred:
--- what is drawn one by one is a sample, and says so.
+-- what is drawn item by item is a sample, and the page says so.
 local core      = require "kernelband.core"
 local exchanges = require "kernelband.report.exchanges"
 local json      = require "kernelband.base.json"
@@ -152,7 +152,7 @@ local function sample(m)
   for _, s in ipairs(m.sample) do s.rho, s.h = json.table(s.rho), json.table(s.h) end
 end
 
--- Cells of strategy and cluster; clusters past the 12 most used are told apart no more.
+-- Cells of strategy and cluster; clusters beyond the 12 most used are dropped.
 local function cells(m)
   m.clusters, m.cells = {}, {}
   local place = {}
@@ -254,7 +254,7 @@ local function tree(m)
   end
 end
 
--- What went wrong, grouped by what was said, the ten most frequent; and what happened.
+-- The ten most frequent reasons of failure; and the events.
 local function reasons(m)
   m.reasons = rows(m, [[SELECT verdict, substr(reason, 1, 300) AS reason, count(*) AS n,
     min(n) AS first FROM pulls WHERE child IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 LIMIT 10]])
@@ -292,7 +292,7 @@ local function second_looks(m)
   for i = #all, math.max(1, #all - 4), -1 do table.insert(m.verified, all[i]) end
 end
 
--- Everything of the run in a folder, or what is left of it; raises when there is none.
+-- The model of the run in a folder, or of what is left of a damaged one; raises where none is.
 function model.load(folder, how)
   local reader <close> = run.reader(folder, how or "anyway")
   local m = { reader = reader, folder = reader.folder, damage = reader.damage,
@@ -306,8 +306,7 @@ function model.load(folder, how)
   return m
 end
 
--- What changes whenever the journal does, cheaply: for the live page. nil when
--- it cannot be read now.
+-- A text that changes whenever the journal does, for the live page; nil when it cannot be read.
 function model.stamp(folder)
   local ok, stamp = pcall(function()
     local reader <close> = run.reader(folder, "unchecked")

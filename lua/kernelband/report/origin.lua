@@ -1,5 +1,5 @@
--- report/origin.lua - what a reader needs to make the figures again: the machine,
--- the versions, the commands, the seeds, what happened on the way.
+-- report/origin.lua - what a reader needs to reproduce the figures: machine, versions,
+-- commands, seeds and events.
 local format = require "kernelband.store.run_format"
 local html   = require "kernelband.report.html"
 local text   = require "kernelband.base.text"
@@ -49,7 +49,7 @@ local function commands(m)
          .. html.tag("pre", nil, html.escape(table.concat(out, "\n")))
 end
 
--- What candidates in C were jailed by, as the machine's row tells.
+-- The jail of candidates in C, from the machine's row.
 local function jail_of(machine)
   local abi = math.tointeger(machine.landlock_abi)
   return abi and ("Landlock ABI %d, %s, %s"):format(abi,
@@ -57,7 +57,7 @@ local function jail_of(machine)
     or machine.root and "user nobody" or "the same user (not root)")
 end
 
--- Of recorded answers, what they cost now and did then.
+-- What recorded answers cost now, and what they cost when they were recorded.
 local function dollars(c)
   local now = c.priced == c.n - c.failed and html.usd(c.usd or 0) or "unknown"
   if (c.recorded or 0) == 0 then return now end

@@ -78,11 +78,7 @@ function search.progress(m)
         priced and "dollars" }, rows, { left = 2, caption = (#m.curve > 12
         and ("The last 12 of %d improvements"):format(#m.curve) or "Improvements")
         .. ", as the search measured them" })
-    .. html.origin("Pulls in the order they landed; the best is the kernel with the highest lower "
-      .. "end of its interval, as in the search. Time is wall time since the start (at_s), pauses "
-      .. "left out; dollars are summed over pulls, and the curve is absent where no price was "
-      .. "recorded.", [[SELECT p.landed, p.at_s, p.usd, k.id, k.speedup, k.speedup_low,
-      k.speedup_high FROM pulls p LEFT JOIN kernels k ON k.id = p.child ORDER BY p.landed]])
+    .. html.origin "progress"
 end
 
 -- Verdicts -----------------------------------------------------------------------
@@ -108,8 +104,7 @@ end
 
 function search.verdicts(m)
   if m.pulls == 0 then return nil end
-  local origin = html.origin("Table pulls, columns verdict and reason.",
-    "SELECT verdict, reason, count(*) FROM pulls GROUP BY 1, 2 ORDER BY 3 DESC")
+  local origin = html.origin "verdicts"
   if m.verdicts.ok == m.pulls then
     return html.p(("All %s pulls gave a kernel that passed every check."):format(
                   html.count(m.pulls))) .. origin
@@ -185,10 +180,7 @@ function search.strategies(m)
   end
   return html.grid(#m.clusters > 0 and heat(m) or "", html.table({ "strategy", "target", "pulls",
       "kernels", "valid", "mean reward" }, m.strategies, { left = 2, sort = true, row = row }))
-    .. html.origin("A pull counts in the cluster its parent was in when it was chosen. The mask "
-      .. "is computed again, from the recorded utilisation of the kernels, the policy's theta_sat "
-      .. "and presses, and the target of each strategy.",
-      "SELECT strategy, cluster, count(*), count(child), avg(reward) FROM pulls GROUP BY 1, 2")
+    .. html.origin "strategies"
 end
 
 -- The plane of kernels -------------------------------------------------------------
@@ -240,10 +232,7 @@ function search.clusters(m)
   c:points(winner, { class = "fg", ring = true, radius = 8, name = winner[1] and "the winner" })
   return html.figure(c:svg(), ("%s of %s kernels on the two principal axes of the six behaviour "
       .. "features, standardised."):format(html.count(#kernels), html.count(m.kernels)))
-    .. html.origin("Features rho of the evaluations (json, evidence.rho); a kernel's cluster is "
-      .. "that recorded when it was last chosen as a parent.",
-      [[SELECT kernel, json_extract(json, '$.evidence.rho') FROM evaluations
-      WHERE kernel IS NOT NULL]])
+    .. html.origin "clusters"
 end
 
 return search

@@ -87,9 +87,8 @@ function source.section(m)
         and compared("Against the baseline", m.baseline, w) or "")
     .. (w.params and html.details("Parameters of the generator", tag("pre", nil,
                                                                     escape(w.params))) or "")
-    .. html.origin(("Table kernels, rows %d%s and 1. Characters that would reorder the text are "
-      .. "shown by their code."):format(w.id, parent and (", %d"):format(parent.id) or ""),
-      ("SELECT source FROM kernels WHERE id = %d"):format(w.id))
+    .. html.origin("source", { KERNEL = w.id,
+      ROWS = ("%d%s"):format(w.id, parent and (", %d"):format(parent.id) or "") })
 end
 
 return source

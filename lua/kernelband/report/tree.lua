@@ -99,9 +99,7 @@ function tree.section(m)
       .. tag("figcaption", nil, escape("A row a kernel, below the one it was made from, with its "
         .. "speed-up as the search measured it. Squares count its pulls that gave no kernel, by "
         .. "verdict." .. note)))
-    .. html.origin("Tables kernels (parent, strategy, speedup) and pulls (parent, verdict).",
-      "SELECT id, parent, strategy, speedup, speedup_low, speedup_high FROM kernels",
-      "SELECT parent, verdict, count(*) FROM pulls WHERE child IS NULL GROUP BY 1, 2")
+    .. html.origin "tree"
 end
 
 return tree

@@ -1,4 +1,4 @@
--- trace/baselines.lua - what to hold a policy against in a recorded space:
+-- trace/baselines.lua - what policies are compared with in a recorded space:
 --
 --   oracle  knows the true expected gain of every (parent, strategy) pair and
 --           takes the largest; bound = "best": on the best kernel only

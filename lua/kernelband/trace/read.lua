@@ -4,8 +4,8 @@
 --     rows = { { values = { one an axis }, verdict, reason, time_ns,
 --                samples_ns, evidence }, ... } }
 --
--- A file is data from elsewhere: bounded in size and depth, never run, and
--- every number is looked at before it is used. Errors name file and place.
+-- A file is data from elsewhere: bounded in size and depth and never run; every
+-- number is checked before it is used. Errors name file and place.
 local cjson  = require "cjson"
 local core   = require "kernelband.core"
 local path   = require "kernelband.base.path"

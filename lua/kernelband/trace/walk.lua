@@ -1,5 +1,5 @@
--- trace/walk.lua - the steps of a search in a recorded space: where it starts,
--- which neighbour it meets, what a clock would have said.
+-- trace/walk.lua - the steps of a search in a recorded space: its start, the
+-- neighbours it draws, the times it measures.
 local core     = require "kernelband.core"
 local features = require "kernelband.trace.features"
 local space    = require "kernelband.trace.space"

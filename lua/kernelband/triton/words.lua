@@ -1,5 +1,5 @@
--- triton/words.lua - what a model is told of a Triton task in place of what prompt.lua
--- says of C and CUDA.
+-- triton/words.lua - the parts of a prompt about Triton tasks, in place of those of
+-- prompt.lua for C and CUDA.
 local words = { tag = "python" }
 
 function words.system()
