@@ -25,22 +25,34 @@ local function compare(e, reader)
   e.gain = type(evaluation) == "table" and told.gain(parent, child, evaluation) or nil
 end
 
--- reader: of the run (store/run_reader.lua). The attempts of a pull are told apart by their
--- order: its nth answer is judged by its nth evaluation.
-function exchanges.collect(reader)
-  local list = reader:rows([[
-    WITH judged AS (SELECT pull, verdict, json, row_number() OVER (PARTITION BY pull ORDER BY id)
-      AS nth FROM evaluations WHERE kind IN ('pull', 'repair')),
-    asked AS (SELECT *, sum(error IS NULL) OVER (PARTITION BY pull ORDER BY id) AS nth,
+local calls = [[
+  WITH judged AS (
+    SELECT pull, verdict, json, row_number() OVER (PARTITION BY pull ORDER BY id) AS nth
+    FROM evaluations WHERE kind IN ('pull', 'repair') AND (?1 IS NULL OR pull BETWEEN ?1 AND ?2)),
+  asked AS (
+    SELECT *, sum(error IS NULL) OVER (PARTITION BY pull ORDER BY id) AS nth,
       sum(error IS NULL) OVER (PARTITION BY pull) AS of,
-      id < max(id) OVER (PARTITION BY pull) AS followed FROM calls)
-    SELECT c.id, c.pull, c.kind, c.total_s, c.tokens_in, c.tokens_out, c.usd, c.error, c.nth, c.of,
-      c.followed, p.verdict, p.reason, p.strategy, p.parent, p.child, j.verdict AS before,
-      CASE WHEN json_valid(j.json) THEN json_extract(j.json, '$.reason') END AS why,
-      CAST(a.bytes AS TEXT) AS question, CAST(b.bytes AS TEXT) AS answer
-    FROM asked c LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN blobs a ON a.hash = c.request
-    LEFT JOIN blobs b ON b.hash = c.answer LEFT JOIN judged j ON j.pull = c.pull AND j.nth = c.nth
-    ORDER BY c.id DESC LIMIT ?]], MOST)
+      id < max(id) OVER (PARTITION BY pull) AS followed
+    FROM calls WHERE ?1 IS NULL OR pull BETWEEN ?1 AND ?2)
+  SELECT c.id, c.pull, c.kind, c.provider, c.model, c.total_s, c.tokens_in, c.tokens_out, c.usd,
+    c.error, c.nth, c.of, c.followed, p.verdict, p.reason, p.reward, p.strategy, p.parent, p.child,
+    k.speedup, j.verdict AS before,
+    CASE WHEN json_valid(j.json) THEN json_extract(j.json, '$.reason') END AS why,
+    CAST(a.bytes AS TEXT) AS question, CAST(b.bytes AS TEXT) AS answer
+  FROM asked c LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
+  LEFT JOIN blobs a ON a.hash = c.request LEFT JOIN blobs b ON b.hash = c.answer
+  LEFT JOIN judged j ON j.pull = c.pull AND j.nth = c.nth ]]
+
+-- Model calls of pulls first to last, or all for nil, with their outcome. rest: the end of the
+-- statement. The attempts of a pull are told apart by their order: its nth answer of `of` is
+-- judged by its nth evaluation (before, why).
+function exchanges.calls(reader, first, last, rest)
+  return reader:rows(calls .. rest, first, last)
+end
+
+-- reader: of the run (store/run_reader.lua).
+function exchanges.collect(reader)
+  local list = exchanges.calls(reader, nil, nil, "ORDER BY c.id DESC LIMIT " .. MOST)
   for _, e in ipairs(list) do
     e.repaired = e.pull and e.followed ~= 0 and not e.error
     if e.repaired and e.nth < e.of then e.verdict, e.reason, e.child = e.before, e.why, nil end

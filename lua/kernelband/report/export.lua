@@ -5,11 +5,12 @@
 --
 --   export.formats    a list of { name, doc, fn(reader, write) -> true | nil, why }
 --   export.NAME       the function of a format
-local cjson  = require "cjson"
-local core   = require "kernelband.core"
-local format = require "kernelband.store.run_format"
-local json   = require "kernelband.base.json"
-local text   = require "kernelband.base.text"
+local cjson     = require "cjson"
+local core      = require "kernelband.core"
+local exchanges = require "kernelband.report.exchanges"
+local format    = require "kernelband.store.run_format"
+local json      = require "kernelband.base.json"
+local text      = require "kernelband.base.text"
 
 local export = {}
 
@@ -209,21 +210,6 @@ end
 
 -- Training pairs ------------------------------------------------------------------
 
-local training = [[
-  WITH asked AS (
-    SELECT *, row_number() OVER w AS nth, id = max(id) OVER (PARTITION BY pull) AS final
-    FROM calls WHERE error IS NULL AND pull BETWEEN ?1 AND ?2
-    WINDOW w AS (PARTITION BY pull ORDER BY id)),
-  judged AS (
-    SELECT pull, verdict, row_number() OVER (PARTITION BY pull ORDER BY id) AS nth
-    FROM evaluations WHERE kind IN ('pull', 'repair') AND pull BETWEEN ?1 AND ?2)
-  SELECT c.*, p.verdict, p.reward, p.strategy, p.reason, k.speedup, e.verdict AS before,
-    q.bytes AS prompt, a.bytes AS answered
-  FROM asked c JOIN blobs q ON q.hash = c.request JOIN blobs a ON a.hash = c.answer
-  LEFT JOIN judged e ON e.pull = c.pull AND e.nth = c.nth
-  LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
-  ORDER BY c.id]]
-
 -- A line a model call that answered: prompt, answer, and what came of the answer.
 -- Of several calls in one pull the last one made the candidate that was judged;
 -- those before it were repaired, and have the verdict that led to that.
@@ -234,10 +220,10 @@ function export.sft(reader, write)
     return nil, "this run made no model calls, so there is nothing to train on"
   end
   for from = span.low or 1, span.high or 0, CHUNK do
-    local to = from + CHUNK - 1
-    for _, c in ipairs(reader:rows(training, from, to)) do
-      local final = c.final ~= 0
-      write(encode { prompt = c.prompt, answer = c.answered, kind = c.kind,
+    for _, c in ipairs(exchanges.calls(reader, from, from + CHUNK - 1, [[WHERE c.error IS NULL
+        AND a.bytes IS NOT NULL AND b.bytes IS NOT NULL ORDER BY c.id]])) do
+      local final = c.nth == c.of
+      write(encode { prompt = c.question, answer = c.answer, kind = c.kind,
         verdict = final and c.verdict or c.before or cjson.null,
         reward = final and c.reward or cjson.null,
         speedup = final and c.speedup or nil, reason = final and c.reason or nil,
