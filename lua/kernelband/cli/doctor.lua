@@ -56,15 +56,14 @@ local function find_driver()
   return version and ("libcuda.so.1, driver %s"):format(version) or "libcuda.so.1"
 end
 
--- Each probe: find() -> what was found, or nil and what was seen instead; need: true where
--- nothing runs without it, or a function that decides; means: the effect of its absence;
+-- Each probe: found, or find() -> what was found, or nil and what was seen instead; need: true
+-- where nothing runs without it, or a function that decides; means: the effect of its absence;
 -- mend: how to install it.
 local probes = {
-  { name = "cpu", find = function() return host.cpu end,
+  { name = "cpu", found = host.cpu,
     means = "the processor cannot be named in reports", mend = "mount /proc" },
-  { name = "cores",
-    find = function() return ("%d usable of %d"):format(host.usable_cores, host.cores) end },
-  { name = "kernel", find = function() return host.kernel end },
+  { name = "cores", found = ("%d usable of %d"):format(host.usable_cores, host.cores) },
+  { name = "kernel", found = host.kernel },
   { name = "compiler", find = compiler,
     need = function() return not (find_driver() and find_nvrtc()) end,
     means = "candidates in C cannot be built",
@@ -83,15 +82,11 @@ local probes = {
     end,
     need = true, means = "candidates cannot be kept from files, so none is run",
     mend = "use Linux 5.13 or later with landlock among its security modules" },
-  { name = "seccomp", need = true,
-    find = function() return host.seccomp and "filters available" or nil end,
+  { name = "seccomp", need = true, found = host.seccomp and "filters available" or nil,
     means = "untrusted candidates cannot be jailed",
     mend = "use a kernel with CONFIG_SECCOMP_FILTER" },
-  { name = "jail user",
-    find = function()
-      return host.root and "candidates run as nobody" or "not root: candidates run as the same "
-        .. "user, kept apart by Landlock and the filter"
-    end },
+  { name = "jail user", found = host.root and "candidates run as nobody" or "not root: candidates "
+      .. "run as the same user, kept apart by Landlock and the filter" },
   { name = "counters",
     find = function()
       if host.perf then return "cycles can be counted" end
@@ -147,16 +142,16 @@ local probes = {
     end,
     means = "kernels that a Python candidate starts are not recorded and counted",
     mend = "build with CUPTI's headers: install the CUDA toolkit" },
-  { name = "lua", find = function() return _VERSION end },
-  { name = "sqlite", find = function() return host.sqlite end },
-  { name = "cjson", find = function() return cjson._VERSION end },
-  { name = "built by", find = function() return host.compiler .. ", " .. host.libc end },
+  { name = "lua", found = _VERSION }, { name = "sqlite", found = host.sqlite },
+  { name = "cjson", found = cjson._VERSION },
+  { name = "built by", found = host.compiler .. ", " .. host.libc },
 }
 
 local function examine()
   local report, fit = {}, true
   for i, probe in ipairs(probes) do
-    local found, seen = probe.find()
+    local found, seen = probe.found, nil
+    if probe.find then found, seen = probe.find() end
     local r = { name = probe.name, ok = found ~= nil, found = found or seen }
     if not found then
       local need = probe.need or false

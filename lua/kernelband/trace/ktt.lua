@@ -15,18 +15,7 @@ local verdicts = {
 
 function ktt.claims(d) return type(d.Results) == "table" and type(d.Metadata) == "table" end
 
-local function share(pct)
-  return type(pct) == "number" and math.max(0, math.min(1, pct / 100)) or nil
-end
-
-local function largest(a, b)
-  if not a or not b then return a or b end
-  return math.max(a, b)
-end
-
-local function ratio(a, b)
-  if type(a) == "number" and type(b) == "number" and b > 0 then return a / b end
-end
+local function ratio(a, b) return a and b and b > 0 and a / b or nil end
 
 local function split(n, list)
   local values, kinds = {}, {}
@@ -72,11 +61,13 @@ local function evidence(results, time_ns)
     if r.Duration > longest then main, longest = r, r.Duration end
   end
   local c, compiled = counters_of(main), main.CompilationData
-  local sm = largest(share(c["smsp__issue_active.avg.pct_of_peak_sustained_active"]),
-                     share(c["smsp__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"]))
-  local dram = share(c["dram__throughput.avg.pct_of_peak_sustained_elapsed"])
-  local l2 = share(c["lts__t_sectors.avg.pct_of_peak_sustained_elapsed"])
-  local occupancy = share(c["sm__warps_active.avg.pct_of_peak_sustained_active"])
+  local function share(name) return c[name] and math.max(0, math.min(1, c[name] / 100)) end
+  local issue = share "smsp__issue_active.avg.pct_of_peak_sustained_active"
+  local fma = share "smsp__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"
+  local sm = issue and fma and math.max(issue, fma) or issue or fma
+  local dram = share "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+  local l2 = share "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"
+  local occupancy = share "sm__warps_active.avg.pct_of_peak_sustained_active"
   local reads = ratio(c["dram__sectors_read.sum"], c["lts__t_sectors_op_read.sum"])
   local moved = c["dram__sectors_read.sum"] and c["dram__sectors_write.sum"]
                 and 32 * (c["dram__sectors_read.sum"] + c["dram__sectors_write.sum"])
@@ -89,7 +80,7 @@ local function evidence(results, time_ns)
   e.phi, e.phi_kind = split(9, {
     { reads and math.max(0, 1 - reads), "derived" }, { dram, "measured" },
     { sm, "measured" },
-    { share(c["smsp__thread_inst_executed_per_inst_executed.pct"]), "measured" },
+    { share "smsp__thread_inst_executed_per_inst_executed.pct", "measured" },
     { occupancy, "measured" }, { registers, "derived" },
   })
   e.rho, e.rho_kind = split(6, {
@@ -100,8 +91,7 @@ local function evidence(results, time_ns)
   -- The first is T / T0, which the environment fills in.
   e.signature, e.signature_kind = split(5, {
     { 1, "measured" }, { registers, "derived" },
-    { shared and shared / max_shared, "derived" },
-    { threads and threads / max_threads, "derived" },
+    { ratio(shared, max_shared), "derived" }, { ratio(threads, max_threads), "derived" },
     { occupancy, "measured" },
   })
   e.h = { sm = sm and 100 * sm, dram = dram and 100 * dram, l2 = l2 and 100 * l2 }
@@ -117,12 +107,8 @@ local function configuration(file, where, result, read)
   for i, p in ipairs(list) do
     local name = type(p) == "table" and p.Name
     if type(name) == "string" then
-      if p.ValueType ~= "String" and type(p.Value) == "string" then
-        config[name] = tonumber(p.Value) or p.Value
-      else
-        config[name] = p.Value
-      end
-      names[i] = name
+      local as_number = p.ValueType ~= "String" and type(p.Value) == "string" and tonumber(p.Value)
+      config[name], names[i] = as_number or p.Value, name
     end
   end
   return config, names
