@@ -39,17 +39,6 @@ verb = options.verb { "compare",
     { "html", "FILE", file = true, doc = "write the same as a page, with curves" },
     { "paper", doc = "print the papers' metrics over tasks instead" },
   },
-  help = [[
-ROWS is a file that kb.sweep wrote, RUN the folder of a search. A row of the table is
-a policy with its parameters:
-  T = N     share of the optimum after N pulls, with a 95 % interval over seeds;
-            for runs: share of the best of the runs given on that task
-  area      mean share over all pulls
-  to 90 %   the median pull that reached 90 % of the optimum
-  regret    how far the area lies below that of the best fixed strategy
-  against   the difference to the reference policy, over the seeds both have
---paper prints correct, Fast@1, geometric means and fast_p over tasks, of the best
-kernel of every run, by generator and policy.]],
   run = function(opt, rest)
     if opt.paper then
       local metrics = require "kernelband.bench.metrics"

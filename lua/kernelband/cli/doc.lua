@@ -17,13 +17,6 @@ return options.verb { "doc",
   args = "api|man|bash|zsh|meta|changes",
   options = { options.out "where to write; standard output unless given",
               { "man", doc = "with api: a manual page (roff) instead of Markdown" } },
-  help = [[
-  api       every function, option, task field, policy hook and core object, with type,
-            unit, default and an example, as Markdown
-  man       the manual page of the command line:  kernelband doc man | man -l -
-  bash zsh  completion:  source <(kernelband doc bash)
-  meta      definitions of the Lua interface for editors (LuaCATS)
-  changes   what changed in this version, with old and new names]],
   run = function(opt, rest)
     if opt.man and rest[1] ~= "api" then
       options.misuse(require "kernelband.cli.doc", "--man goes with api")

@@ -181,7 +181,6 @@ end
 return options.verb { "doctor",
   summary = "report what this machine can do and what to install",
   options = { options.json },
-  help = "Exit status 1 when something is missing without which no search runs.",
   run = function(opt)
     local report, fit = examine()
     if opt.json then

@@ -71,11 +71,6 @@ return options.verb { "eval",
     options.device,
   },
   judge = judge, print_json = print_json, print_failure = print_failure,
-  help = [[
-Exit status: 0 when the verdict is ok, 1 for any other. --strict adds slow checks: arrays at
-the start of a page, ten runs under load, a build that stops at undefined behaviour; on a
-GPU compute-sanitizer, where it is installed. A source whose name ends in .cu is judged on
-the first GPU, any other on the CPU, unless --device names a device.]],
   run = function(opt, rest)
     local t, file, out = judge("eval", rest, opt)
     if not out then return 130 end

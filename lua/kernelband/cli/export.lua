@@ -25,8 +25,6 @@ verb = options.verb { "export",
   summary = "write a run as JSON lines, CSV, T4 or training pairs",
   args = "RUN", folders = true,
   options = opts,
-  help = "Give one format. Kernel Tuner's tools and kb.trace read T4; kernelband import makes a\n"
-         .. "run of it again.",
   run = function(opt, rest)
     local format = format_of(opt)
     local j <close> = run.reader(rest[1], "anyway")

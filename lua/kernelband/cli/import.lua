@@ -9,10 +9,6 @@ local verb
 verb = options.verb { "import",
   summary = "make a run folder of T4 results, for report and export",
   args = "FILE", options = { out },
-  help = [[
-FILE is T4, plain or gzip, written by kernelband export or by any other tool. Results of
-another tool have no parents and no strategies; the first valid configuration is the
-baseline.]],
   run = function(opt, rest)
     if not opt.out then options.misuse(verb, "which folder? -o RUN") end
     local folder = opt.out:gsub("(.)/+$", "%1")

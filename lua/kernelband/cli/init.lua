@@ -30,7 +30,7 @@ end
 local function help(verb)
   local parts = { "usage: " .. verb.usage, verb.summary }
   parts[3] = verb.options and options.help(verb.options)
-  parts[#parts + 1] = verb.help
+  parts[#parts + 1] = options.prose(verb[1])
   return table.concat(parts, "\n\n")
 end
 

@@ -13,10 +13,6 @@ return options.verb { "lab",
       doc = "searches of each policy on each space, at least 6; default 8" },
     { "steps", "T", whole = true, least = 1, doc = "pulls of a search; default 60" },
   },
-  help = [[
-Runs POLICY.lua and every shipped policy on the recorded spaces that come with kernelband
-(examples/traces), on all processors. It says which are better, which are worse, and which
-differ by no more than chance. kernelband new policy NAME writes a policy to begin with.]],
   run = function(opt, rest)
     local file, looked = path.find(rest[1])
     if not file then schema.raise("kernelband: no such policy: %s", looked) end

@@ -81,8 +81,6 @@ end
 return options.verb { "list",
   summary = "list tasks, strategies or policies",
   args = "tasks|strategies|policies", options = { options.json },
-  help = "Looks below the current folder and where kernelband is installed: examples/tasks,\n"
-         .. "strategies, policies. A script can name what is listed by its path.",
   run = function(opt, rest)
     local kind = rest[1]
     local found = collect(kind)

@@ -31,7 +31,6 @@ end
 return options.verb { "new",
   summary = "write a first task, strategy or policy to edit",
   args = "task|strategy|policy NAME",
-  help = "NAME may have folders before it: kernelband new task tasks/scale.",
   run = function(_, rest)
     local kind, dir, name = kinds[rest[1]], split(rest[2])
     local at = dir .. name .. (#kind == 1 and ".lua" or "")

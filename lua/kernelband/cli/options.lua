@@ -1,10 +1,9 @@
 -- cli/options.lua - a verb as one table: what is parsed, what --help says, the manual page and
--- the shells' completion all come from it.
+-- the shells' completion all come from it. Its prose is in the manual, doc/man.md.
 --
 --   return options.verb { "eval",
 --     summary = "judge one source: build, check, time, profile",
 --     args = "TASK SOURCE", options = { options.json, options.device },
---     help = "Exit status: 0 when the verdict is ok, 1 for any other.",
 --     run = function(opt, rest) ... return exit_code end }
 --
 -- args     the words that are no options: [X] may be missing, X... may be repeated, of a|b one
@@ -20,6 +19,7 @@
 -- --name, --name=VALUE, --name VALUE and -o VALUE are understood, "--" ends options. A mistake
 -- is an error that main turns into exit 2.
 local core   = require "kernelband.core"
+local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
 
@@ -147,6 +147,11 @@ function options.help(list)
   local rows = {}
   for i, o in ipairs(list or {}) do rows[i] = { "  " .. options.title(o), o.doc or "" } end
   return table.concat(text.columns(rows), "\n")
+end
+
+-- The prose of a verb: what is below "### NAME" in the manual.
+function options.prose(name)
+  return path.own("cli/doc/man.md"):match("\n### " .. name .. "\n(.-)\n##")
 end
 
 -- "kernelband eval TASK SOURCE [--json] ..", in lines of 80 columns behind "usage: ".

@@ -108,10 +108,6 @@ end
 return options.verb { "profile",
   summary = "show counters, bottleneck and limits of one source",
   args = "TASK SOURCE", options = { options.json, options.device }, text_of = text_of,
-  help = [[
-Every figure is marked measured, derived or missing. Without hardware counters the figures
-follow from the object code, the launch and the clock. Exit status: 0 when the verdict is ok,
-1 for any other.]],
   run = function(opt, rest)
     local t, file, out, machine = eval.judge("profile", rest, { device = opt.device,
                                                                 profile = true })

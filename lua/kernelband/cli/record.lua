@@ -16,11 +16,6 @@ return options.verb { "record",
     { "seed", "N", whole = true, doc = "draws the configurations, where not all are taken" },
     options.out("the run to write or to go on with; else TASK-DEVICE", "FOLDER"),
   },
-  help = [[
-Evaluates configurations of the task's schedule, a growing grid around the baseline, as a
-run in FOLDER. Stops after --limit configurations, after --minutes, or when all are done.
-Started again with the same FOLDER it goes on. kb.trace(FOLDER) is then a task that needs no
-machine.]],
   run = function(opt, rest)
     local t = task.load(rest[1])
     local name, language = task.device(opt.device or "auto", t)

@@ -7,12 +7,6 @@ return options.verb { "report",
   summary = "write a page about a run, or one that compares several",
   args = "RUN...", folders = true,
   options = { options.out "where to write; else RUN/report.html, or report.html for several" },
-  help = [[
-The page is one HTML file that needs no network and no JavaScript. Of one run it shows the
-best so far, the search tree, strategies and clusters, the roofline, profiles, and sources
-with their differences; each figure says where it comes from. Of several runs it shows their
-curves with intervals, fast_p, and pulls per strategy. With -o FILE.svg it is a picture of
-one run: the best so far and the search tree.]],
   run = function(opt, folders)
     local picture = opt.out and opt.out:find "%.svg$"
     if picture and #folders > 1 then

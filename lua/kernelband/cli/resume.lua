@@ -67,9 +67,4 @@ return options.verb { "resume",
     { "script", "FILE", file = true, doc = "in place of the script that started the run" },
     options.progress,
   },
-  help = [[
-RUN is the folder a search wrote to (its `out`). The script that started the search is run
-again with the same arguments, in the folder it was started in. Its recorded pulls are
-replayed from the journal, and the search goes on where it stopped. With a new budget a
-finished run goes on too.]],
 }

@@ -35,12 +35,6 @@ verb = options.verb { "run",
     { "force", doc = "with --resume: though task, policy or strategies changed" },
     options.progress,
   },
-  help = [[
-FILE is Lua. ARGS are its arguments, as ... and as the global arg; require also finds
-modules beside it. Progress is one line, rewritten on a terminal; elsewhere it is a line for
-each pull, or with --progress json an object for each. A search ends with the table of its
-shapes and what to do with its winner. Ctrl-C ends a search in good order, so that it can be
-resumed; a second Ctrl-C does not wait for what is under way.]],
   -- --resume, which people add to a line they repeat, and --force are ours at its end too.
   run = function(opt, words)
     while #words > 1 and (words[#words] == "--resume" or words[#words] == "--force") do

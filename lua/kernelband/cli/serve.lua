@@ -8,10 +8,6 @@ return options.verb { "serve",
   args = "RUN", folders = true,
   options = { { "port", "N", whole = true, most = 65535,
                 doc = "the port on 127.0.0.1; any free one unless given" } },
-  help = [[
-Prints an address with a random token that only this machine can reach. Whoever has it can
-read the report; nobody can change anything. The page updates itself. Ctrl-C ends it and
-leaves the search alone. Over ssh: ssh -L PORT:127.0.0.1:PORT HOST.]],
   run = function(opt, rest)
     local port, folder = opt.port or 0, rest[1]:gsub("(.)/+$", "%1")
     local there = core.system.exists(folder)

@@ -59,15 +59,5 @@ end
 verb = options.verb { "steer",
   summary = "give a running search a command",
   args = "RUN COMMAND", folders = true, script = true, run = say,
-  help = [[
-RUN is the folder the search writes to. The journal keeps every command, so that a replay
-follows it at the same pull. COMMAND is one of
-  pause, continue   start no more pulls; start them again
-  stop              end in good order; kernelband resume RUN goes on
-  veto STRATEGY     do not use a strategy
-  allow STRATEGY    use it again
-  pin KERNEL        make every child from this kernel (its number)
-  pin none          choose freely again
-  hint TEXT         add TEXT to the generator's prompts from now on]],
 }
 return verb

@@ -132,10 +132,6 @@ return options.verb { "verify",
   summary = "build, check and time a run's winner once more",
   args = "RUN", folders = true,
   options = { options.json, { "strict", doc = "run the slow checks too" }, options.device },
-  help = [[
-Needs the run's folder alone: it holds the task's files, the kernels and the seeds of the
-inputs. The result is added to the run's journal, where that can be written. Exit status:
-0 confirmed, 1 not confirmed.]],
   run = function(opt, rest)
     local dir = assert(core.system.temp_dir())
     local ok, report = pcall(verify, rest[1], opt, dir)

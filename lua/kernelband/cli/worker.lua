@@ -6,7 +6,6 @@ local task    = require "kernelband.task"
 return options.verb { "worker",
   summary = "judge candidates for an engine, frames on stdin and stdout",
   options = { options.device },
-  help = "kernelband run starts its workers itself; ssh and srun start one on another machine.",
   run = function(opt)
     local name = opt.device or "cpu"
     if name ~= "builder" then name = task.device(name, {}) end      -- one that compiles ahead
