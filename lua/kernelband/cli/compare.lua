@@ -3,9 +3,7 @@ local compare = require "kernelband.bench.compare"
 local json    = require "kernelband.base.json"
 local options = require "kernelband.cli.options"
 
-local verb
-
-local function pulls(list)
+local function pulls(list, verb)
   local out = {}
   for word in list:gmatch "[^,]+" do
     local n = math.tointeger(tonumber(word))
@@ -28,7 +26,7 @@ local function print_json(t)
   print(json.encode(t))
 end
 
-verb = options.verb { "compare",
+return options.verb { "compare",
   summary = "compare policies by the rows of kb.sweep, or by runs",
   args = "ROWS|RUN...",
   options = {
@@ -39,13 +37,13 @@ verb = options.verb { "compare",
     { "html", "FILE", file = true, doc = "write the same as a page, with curves" },
     { "paper", doc = "print the papers' metrics over tasks instead" },
   },
-  run = function(opt, rest)
+  run = function(opt, rest, verb)
     if opt.paper then
       local metrics = require "kernelband.bench.metrics"
       io.write(metrics.text(metrics.of_runs(rest)))
       return 0
     end
-    local at = opt.at and pulls(opt.at)
+    local at = opt.at and pulls(opt.at, verb)
     local rows = compare.load(rest)
     local t = compare.table(rows, { at = at, against = opt.against })
     if opt.html then
@@ -61,4 +59,3 @@ verb = options.verb { "compare",
     return 0
   end,
 }
-return verb

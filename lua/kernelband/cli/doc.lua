@@ -17,9 +17,9 @@ return options.verb { "doc",
   args = "api|man|bash|zsh|meta|changes",
   options = { options.out "where to write; standard output unless given",
               { "man", doc = "with api: a manual page (roff) instead of Markdown" } },
-  run = function(opt, rest)
+  run = function(opt, rest, verb)
     if opt.man and rest[1] ~= "api" then
-      options.misuse(require "kernelband.cli.doc", "--man goes with api")
+      options.misuse(verb, "--man goes with api")
     end
     options.write("doc", texts[rest[1]](opt), opt.out)
     return 0

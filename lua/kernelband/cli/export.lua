@@ -8,9 +8,7 @@ local opts = {}
 for i, f in ipairs(export.formats) do opts[i] = { f[1], doc = f[2] } end
 opts[#opts + 1] = options.out "where to write; standard output unless given"
 
-local verb
-
-local function format_of(opt)
+local function format_of(opt, verb)
   local chosen
   for _, f in ipairs(export.formats) do
     if opt[f[1]] and chosen then
@@ -21,12 +19,12 @@ local function format_of(opt)
   return chosen or options.misuse(verb, "which format?")
 end
 
-verb = options.verb { "export",
+return options.verb { "export",
   summary = "write a run as JSON lines, CSV, T4 or training pairs",
   args = "RUN", folders = true,
   options = opts,
-  run = function(opt, rest)
-    local format = format_of(opt)
+  run = function(opt, rest, verb)
+    local format = format_of(opt, verb)
     local j <close> = run.reader(rest[1], "anyway")
     if j.damage then io.stderr:write("kernelband: ", j.damage, "\n") end
     local function must(done, why)
@@ -38,4 +36,3 @@ verb = options.verb { "export",
     return j.damage and 1 or 0
   end,
 }
-return verb

@@ -1,6 +1,6 @@
 -- cli - the command line: finds the verb, runs it, turns its end into an exit
 -- code and its errors into messages on stderr. A verb is lua/kernelband/cli/<verb>.lua, a table
--- made by options.lua, whose run(opt, rest) gets the parsed options and the other words.
+-- made by options.lua, whose run(opt, rest, verb) gets the parsed options and the other words.
 local kb      = require "kernelband"      -- and its searcher
 local core    = require "kernelband.core"
 local options = require "kernelband.cli.options"
@@ -72,7 +72,8 @@ end
 
 local function guarded(verb, args)
   local ok, code = xpcall(function()
-    return verb.run(options.parse(table.move(args, 2, #args, 1, {}), verb))
+    local opt, rest = options.parse(table.move(args, 2, #args, 1, {}), verb)
+    return verb.run(opt, rest, verb)
   end, explain)
   if not ok then
     io.stdout:flush()

@@ -26,8 +26,7 @@ local function start(args)
   return search and search.refused and 1 or 0
 end
 
-local verb
-verb = options.verb { "run",
+return options.verb { "run",
   summary = "run an experiment script",
   args = "FILE [ARGS]", script = true, start = start,
   options = {
@@ -36,7 +35,7 @@ verb = options.verb { "run",
     options.progress,
   },
   -- --resume, which people add to a line they repeat, and --force are ours at its end too.
-  run = function(opt, words)
+  run = function(opt, words, verb)
     while #words > 1 and (words[#words] == "--resume" or words[#words] == "--force") do
       opt[table.remove(words):sub(3)] = true
     end
@@ -46,4 +45,3 @@ verb = options.verb { "run",
     return start(words)
   end,
 }
-return verb

@@ -30,9 +30,7 @@ local function is_running(folder)
   return not lock
 end
 
-local verb
-
-local function say(_, args)
+local function say(_, args, verb)
   local folder, text = args[1], table.concat(args, " ", 2)
   local command, argument = steer.parse(text)
   if not command then
@@ -56,8 +54,7 @@ local function say(_, args)
   return 0
 end
 
-verb = options.verb { "steer",
+return options.verb { "steer",
   summary = "give a running search a command",
   args = "RUN COMMAND", folders = true, script = true, run = say,
 }
-return verb
