@@ -21,9 +21,6 @@ local function doc(golden)
     local _, text = golden.kernelband("doc " .. kind)
     golden.file("interface/doc." .. kind, text)
   end
-  local _, text = golden.kernelband "doc meta"
-  golden.file("interface/doc.meta", text == golden.text_of "lua/kernelband/cli/doc/definitions.lua"
-              and "the same as lua/kernelband/cli/doc/definitions.lua\n" or text)
 end
 
 local function lists(golden)

@@ -86,8 +86,8 @@ _kernelband() {
       '--device[cpu, cpu\:N or cuda\:N]:D:(cpu cuda\:0)' \
       '--strategies[the set whose moves group the axes]:SET:_files' \
       '--seed[draws the configurations, where not all are taken]:N:' \
-      '--out[where to write; else TASK-DEVICE.jsonl.gz]:FILE:_files' \
-      '-o[where to write; else TASK-DEVICE.jsonl.gz]:FILE:_files' \
+      '--out[the run to write or to go on with; else TASK-DEVICE]:FOLDER:_files' \
+      '-o[the run to write or to go on with; else TASK-DEVICE]:FOLDER:_files' \
       '*: :_files' ;;
     compare) _arguments '--help[say more]' \
       '--at[the numbers of pulls to compare at]:N,N..:' \
