@@ -6,10 +6,7 @@
  * most 500 ppm (adjtimex(2)), which the two arms of a pair share and which is a
  * twentieth of the smallest win that is ever reported.
  */
-#ifndef KB_CLOCK_H
-#define KB_CLOCK_H
-
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -25,5 +22,3 @@ int64_t kb_clock_own_ns(void);
 /* Sleeps at least ns; not at all for ns <= 0. EINTR when a signal's handler ran
  * before the time was over. */
 KB_MUST_USE kb_status kb_clock_sleep_ns(int64_t ns);
-
-#endif

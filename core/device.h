@@ -14,12 +14,7 @@
  * it and those pages, and between slots, are red zones. On a GPU it is 256-byte
  * aligned between two red zones. damaged reads those of outputs.
  */
-#ifndef KB_DEVICE_H
-#define KB_DEVICE_H
-
-#include <stddef.h>
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "device_types.h"
 #include "kb.h"
@@ -330,5 +325,3 @@ KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
                                        size_t cap);
 
 void kb_program_stop(kb_program *p);
-
-#endif

@@ -1,10 +1,5 @@
 /* device_types.h - the plain values that device.h's functions take and give. */
-#ifndef KB_DEVICE_TYPES_H
-#define KB_DEVICE_TYPES_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "measure/tensor.h"
 
@@ -100,5 +95,3 @@ struct kb_device_state {
     uint64_t held_back;         /* reasons for lower clocks, bits of NVML's
                                  * nvmlClocksEventReasons; 0 or 1 (idle): none */
 };
-
-#endif

@@ -1,4 +1,5 @@
-/* kb.h - vocabulary shared by every core module: status codes, nothing else.
+/* kb.h - vocabulary shared by every core module: status codes, and C's own bool,
+ * size_t and integers of a width.
  *
  * What is where; each folder uses those above it only (make graph draws it):
  *   bandit/   the arithmetic of choice: ucb.h (the UCB formula), cluster.h
@@ -26,8 +27,11 @@
  *             nanoseconds.
  *   threads   no module has mutable globals; one object, one thread.
  */
-#ifndef KB_H
-#define KB_H
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define KB_STATUS_MAP(X)                                                   \
     X(OK,        0, "success")                                             \
@@ -73,5 +77,3 @@ typedef enum kb_status {
 /* "EINVAL", and its sentence. Static strings; never NULL, any int accepted. */
 const char *kb_status_name(int status);
 const char *kb_status_text(int status);
-
-#endif

@@ -12,11 +12,7 @@
  * remember a place, embed it where it is used. It is not for secrets; those
  * come from the system.
  */
-#ifndef KB_RNG_H
-#define KB_RNG_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -62,5 +58,3 @@ double kb_rng_normal_pair(struct kb_rng *r, double *second);
  * one name, different roots give different children. out may be from. */
 void kb_rng_split(const struct kb_rng *from, const char *name, size_t n,
                   struct kb_rng *out);
-
-#endif

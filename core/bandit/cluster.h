@@ -30,11 +30,7 @@
  * Coordinates that are not finite, or beyond 1e50 in magnitude, are EINVAL and
  * leave the state as it was.
  */
-#ifndef KB_CLUSTER_H
-#define KB_CLUSTER_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -89,5 +85,3 @@ KB_MUST_USE kb_status kb_cluster_nearest(const kb_cluster *c, const double *x,
  * n > KB_CLUSTER_MAX_POINTS or on a bad coordinate; ENOMEM. */
 KB_MUST_USE kb_status kb_cluster_fit(kb_cluster *c, const double *x, size_t n,
                                      size_t *ids);
-
-#endif

@@ -23,10 +23,7 @@
  * Coordinates and values that are not finite, or beyond KB_GP_LIMIT in
  * magnitude, are EINVAL and leave everything as it was.
  */
-#ifndef KB_GP_H
-#define KB_GP_H
-
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -117,5 +114,3 @@ double kb_gp_improvement(kb_gp *g, size_t place, double best);
 
 /* The covariance formula, group 0 on both sides and no level. */
 double kb_gp_covariance(const kb_gp *g, const double *x, const double *z);
-
-#endif

@@ -1,7 +1,6 @@
 #include "logit.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

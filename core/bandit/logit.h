@@ -22,11 +22,7 @@
  * Features that are not finite, or beyond 1e50 in magnitude, are EINVAL.
  * new is the only call that allocates.
  */
-#ifndef KB_LOGIT_H
-#define KB_LOGIT_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -86,5 +82,3 @@ KB_MUST_USE kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes);
 /* Fits and returns the Newton steps taken: 0 when no sample came since
  * the last fit, or when the weights were right already. */
 int kb_logit_fit(kb_logit *h);
-
-#endif

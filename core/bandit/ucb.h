@@ -20,11 +20,7 @@
  * Numbers that are not finite, or beyond KB_UCB_LIMIT in magnitude, are
  * refused at the door: then no score can overflow and no comparison meets NaN.
  */
-#ifndef KB_UCB_H
-#define KB_UCB_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -79,5 +75,3 @@ KB_MUST_USE kb_status kb_ucb_select(const kb_ucb *u,
 /* One pull of arm paid reward. EINVAL on a bad arm or reward, and then u is
  * unchanged. */
 KB_MUST_USE kb_status kb_ucb_update(kb_ucb *u, size_t arm, double reward);
-
-#endif

@@ -1,11 +1,8 @@
 /* within.h - the check at the door of this folder: what is not finite, or too
  * large to compute with, is refused there, so no comparison meets NaN. */
-#ifndef KB_WITHIN_H
-#define KB_WITHIN_H
+#pragma once
 
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 /* Whether all n numbers are of magnitude at most limit. False for NaN. */
 static inline bool kb_within(const double *x, size_t n, double limit)
@@ -15,5 +12,3 @@ static inline bool kb_within(const double *x, size_t n, double limit)
             return false;
     return true;
 }
-
-#endif

@@ -1,11 +1,9 @@
 /* cpu.h - what the files of the CPU device share, and the process that runs
  * a kernel shares with its parent. Nobody else includes it.
  */
-#ifndef KB_CPU_H
-#define KB_CPU_H
+#pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "device.h"
@@ -99,5 +97,3 @@ kb_status kb_cpu_map(const char *name, size_t bytes, int *fd, void **at);
 /* kernelband _kernel OBJECT: the process a kernel runs in. Returns only when
  * it could not start; the exit status. */
 int kb_cpu_kernel_main(int argc, char **argv);
-
-#endif

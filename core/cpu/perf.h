@@ -1,10 +1,8 @@
 /* perf.h - hardware counters of one other process, through perf_event_open.
  * Many virtual machines and containers have none: that is a status.
  */
-#ifndef KB_PERF_H
-#define KB_PERF_H
+#pragma once
 
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "kb.h"
@@ -23,5 +21,3 @@ KB_MUST_USE kb_status kb_perf_open(pid_t pid, struct kb_perf *p);
 KB_MUST_USE kb_status kb_perf_read(const struct kb_perf *p,
                                    uint64_t value[KB_PERF_EVENTS]);
 void kb_perf_close(struct kb_perf *p);
-
-#endif

@@ -1,8 +1,6 @@
 #include "roofline.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

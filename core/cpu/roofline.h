@@ -23,15 +23,10 @@
  * processes only count by the caches and the memory they take. A build without
  * optimisation understates L1 and L2. It takes 0.1 to 0.3 s.
  */
-#ifndef KB_ROOFLINE_H
-#define KB_ROOFLINE_H
-
-#include <stddef.h>
+#pragma once
 
 #include "device.h"
 
 /* ENOMEM when the buffer cannot be had. Runs on the calling thread, wherever it
  * is pinned. */
 KB_MUST_USE kb_status kb_roofline_measure(struct kb_roofline *out);
-
-#endif

@@ -3,11 +3,7 @@
  * and is built with and without a toolkit. Names, values and signatures are
  * those of the CUDA Driver API reference, 11.4 to 13.
  */
-#ifndef KB_CUDA_API_H
-#define KB_CUDA_API_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -99,5 +95,3 @@ void kb_cuda_api_close(struct kb_cuda_api *api);
 /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access ..." into text. */
 const char *kb_cuda_api_say(const struct kb_cuda_api *api, cu_result code,
                             char *text, size_t cap);
-
-#endif

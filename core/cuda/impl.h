@@ -5,8 +5,7 @@
  * and from then on nothing here calls the driver again, not even to free:
  * only the end of this process helps.
  */
-#ifndef KB_CUDA_IMPL_H
-#define KB_CUDA_IMPL_H
+#pragma once
 
 #include "api.h"
 #include "cuda/compile/cubin.h"
@@ -102,5 +101,3 @@ kb_status kb_cuda_refresh(cuda_buffers *b);
 kb_status kb_cuda_start(kb_device *d, const kb_object *o, kb_buffers *b,
                         const struct kb_plan *plan, kb_program **out,
                         char *why, size_t cap);
-
-#endif

@@ -1,8 +1,7 @@
 /* nvml.h - clocks, temperature and what holds a GPU back, by NVIDIA's management
  * library, opened with dlopen. Nothing is ever set.
  */
-#ifndef KB_NVML_H
-#define KB_NVML_H
+#pragma once
 
 #include "device_types.h"
 #include "kb.h"
@@ -16,5 +15,3 @@ void kb_nvml_close(kb_nvml *n);
 
 /* ENODEV: the GPU does not say. */
 KB_MUST_USE kb_status kb_nvml_read(kb_nvml *n, struct kb_device_state *out);
-
-#endif

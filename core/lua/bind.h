@@ -7,12 +7,7 @@
  *
  * Stack comments read bottom to top:  [a b] -> [c]
  */
-#ifndef KB_BIND_H
-#define KB_BIND_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include <lua.h>
 #include <lauxlib.h>
@@ -128,5 +123,3 @@ struct kb_field {
  * Returns 1. */
 int kb_bind_push_fields(lua_State *L, const struct kb_field *fields,
                         const void *object);
-
-#endif

@@ -4,10 +4,7 @@
  * are read through their metamethods, so a frozen proxy serves as well as a
  * plain table; strings are never taken for numbers.
  */
-#ifndef KB_BIND_ARG_H
-#define KB_BIND_ARG_H
-
-#include <stdint.h>
+#pragma once
 
 #include "bind.h"
 
@@ -53,5 +50,3 @@ lua_Integer kb_bind_opt_integer(lua_State *L, int arg, const char *what,
 
 /* [] -> [list]; returns 1. x must not be freed by what __gc may do. */
 int kb_bind_push_numbers(lua_State *L, const double *x, size_t n);
-
-#endif

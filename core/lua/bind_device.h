@@ -1,6 +1,5 @@
 /* bind_device.h - what bind_device.c and bind_buffers.c share. */
-#ifndef KB_BIND_DEVICE_H
-#define KB_BIND_DEVICE_H
+#pragma once
 
 #include "bind.h"
 #include "device.h"
@@ -18,5 +17,3 @@ int kb_bind_new_buffers(lua_State *L, kb_device *d);
 
 /* [] -> []; registers the type. */
 void kb_bind_buffers(lua_State *L);
-
-#endif

@@ -1,7 +1,6 @@
 #include "script.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include <lua.h>

@@ -7,10 +7,7 @@
  * math.random and math.randomseed raise. require finds kernelband.core and
  * cjson, which are linked in, and what lies under lib_dir/lua.
  */
-#ifndef KB_SCRIPT_H
-#define KB_SCRIPT_H
-
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -36,5 +33,3 @@ KB_MUST_USE kb_status kb_script_main(kb_script *s, int argc, char **argv,
  * bytes in the message are shown as '?'. Owned by s, valid until its next
  * call. */
 const char *kb_script_error(const kb_script *s);
-
-#endif

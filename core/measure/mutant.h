@@ -10,8 +10,7 @@
  *   tail   the last sixteenth, one element at the least, NaN (integers: 0)
  *   swap   the last two dimensions exchanged: the transpose, kept as it lies
  */
-#ifndef KB_MUTANT_H
-#define KB_MUTANT_H
+#pragma once
 
 #include "tensor.h"
 
@@ -52,5 +51,3 @@ size_t kb_mutant_make(void *out, const void *right,
  * ENOMEM. */
 KB_MUST_USE kb_status kb_tensor_turn(void *a, enum kb_dtype dtype, size_t n,
                                      size_t by);
-
-#endif

@@ -4,11 +4,7 @@
  * Equal multisets of numbers give equal results: a mean is taken of the values
  * in ascending order.
  */
-#ifndef KB_SAMPLE_H
-#define KB_SAMPLE_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -69,5 +65,3 @@ struct kb_paired {
 KB_MUST_USE kb_status kb_sample_paired(const double *x, size_t n,
                                        double confidence,
                                        struct kb_paired *out);
-
-#endif

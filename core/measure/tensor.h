@@ -5,12 +5,7 @@
  * alignment. Nothing here allocates. Results depend on the arguments alone, so
  * an evaluation is repeated from its seeds.
  */
-#ifndef KB_TENSOR_H
-#define KB_TENSOR_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 #include "rng.h"
@@ -235,5 +230,3 @@ KB_MUST_USE kb_status kb_tensor_compare(const void *got, enum kb_dtype dtype,
                                         const struct kb_bound *bound,
                                         uint64_t poison_seed,
                                         struct kb_compare *out);
-
-#endif

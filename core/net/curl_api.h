@@ -1,8 +1,7 @@
 /* curl_api.h - libcurl, opened when the first transfer is wanted: it brings
  * thirty libraries, whose loading takes six milliseconds.
  */
-#ifndef KB_CURL_API_H
-#define KB_CURL_API_H
+#pragma once
 
 #define CURL_DISABLE_DEPRECATION
 #define CURL_DISABLE_TYPECHECK
@@ -34,5 +33,3 @@ struct kb_curl {
  * when there is none, or one older than 7.62. ENOMEM. */
 KB_MUST_USE kb_status kb_curl_open(struct kb_curl *curl, const char **why);
 void kb_curl_close(struct kb_curl *curl);
-
-#endif

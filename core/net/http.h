@@ -19,12 +19,7 @@
  *
  * No value of a header, no user and no query of an address is ever in a text.
  */
-#ifndef KB_HTTP_H
-#define KB_HTTP_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 #include "system/wait.h"
@@ -94,5 +89,3 @@ bool kb_http_has(const kb_http *h, size_t id);
 
 /* For kb_wait; ready when _next would name one. */
 extern const struct kb_source_kind kb_http_source;
-
-#endif

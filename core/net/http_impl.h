@@ -1,6 +1,5 @@
 /* http_impl.h - what http.c and http_text.c share. */
-#ifndef KB_HTTP_IMPL_H
-#define KB_HTTP_IMPL_H
+#pragma once
 
 #include "curl_api.h"
 #include "http.h"
@@ -41,5 +40,3 @@ void kb_http_discard(struct transfer *t);
 /* Fills result, reason and text of t's answer. */
 void kb_http_explain(struct transfer *t, CURLcode code);
 void kb_http_late(struct transfer *t, const char *reason);
-
-#endif

@@ -12,11 +12,7 @@
  * A request never reaches anything but the table of published texts. At most
  * 32 connections, 16 KiB of headers each, 10 s of silence. There is no thread:
  * kb_serve_turn does the work. */
-#ifndef KB_SERVE_H
-#define KB_SERVE_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -52,5 +48,3 @@ KB_MUST_USE kb_status kb_serve_publish(kb_serve *serve, const char *path,
 
 /* Answers requests for timeout_ns. EINTR: a signal came; ESYS otherwise. */
 KB_MUST_USE kb_status kb_serve_turn(kb_serve *serve, int64_t timeout_ns);
-
-#endif

@@ -12,12 +12,8 @@
  * Either leads a session of its own, so a terminal's Ctrl-C does not reach it,
  * and its end takes its children too, unless they left for another session.
  */
-#ifndef KB_CHILD_H
-#define KB_CHILD_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "kb.h"
@@ -89,5 +85,3 @@ void kb_child_quit(kb_child *c, int64_t deadline_ns);
 /* For kb_wait; ready when a command is done, when _listen would not say
  * EEMPTY. */
 extern const struct kb_source_kind kb_child_source;
-
-#endif

@@ -2,10 +2,8 @@
  *
  * Every ESYS leaves errno set; *out is untouched on failure.
  */
-#ifndef KB_FILES_H
-#define KB_FILES_H
+#pragma once
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include "kb.h"
@@ -47,5 +45,3 @@ KB_MUST_USE kb_status kb_files_lock(const char *path, FILE **lock);
 
 /* "ENOSPC" for that value of errno; "ESYS" for none. */
 const char *kb_files_errno_name(int error);
-
-#endif

@@ -1,12 +1,7 @@
 /* frame.h - messages on a byte stream: four bytes of length, little-endian,
  * then that many bytes. The contents are not looked at here.
  */
-#ifndef KB_FRAME_H
-#define KB_FRAME_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 #include "io.h"
@@ -32,5 +27,3 @@ KB_MUST_USE kb_status kb_frame_write(int fd, const void *bytes, size_t n,
 /* Blocks until b holds a whole frame. EEMPTY: the stream ended between
  * frames; EWORKER: it ended inside one, or announced too much. */
 KB_MUST_USE kb_status kb_frame_read(int fd, struct kb_bytes *b);
-
-#endif

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include <zlib.h>

@@ -3,10 +3,7 @@
  * A file may hold several members one after another: their contents are
  * joined, so a writer may append and what was complete before stays readable.
  */
-#ifndef KB_GZIP_H
-#define KB_GZIP_H
-
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -24,5 +21,3 @@ KB_MUST_USE kb_status kb_gzip_unpack(const void *data, size_t n, size_t most,
  * from 1 GiB. */
 KB_MUST_USE kb_status kb_gzip_pack(const void *data, size_t n, int level,
                                    char **out, size_t *out_n);
-
-#endif

@@ -2,10 +2,7 @@
  *
  * Everything is asked anew at each call: no state, no cache.
  */
-#ifndef KB_HOST_H
-#define KB_HOST_H
-
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -20,5 +17,3 @@ KB_MUST_USE kb_status kb_host_exe(char *path, size_t max_bytes);
  * the binary that has it, itself (a clone) or in share/kernelband (an installed
  * or carried tree). ESYS with errno ENOENT: none has it. */
 KB_MUST_USE kb_status kb_host_lib_dir(char *path, size_t max_bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * A script that never looks would make the process unstoppable, so the third
  * signal ends it at once with status 130.
  */
-#ifndef KB_INTERRUPT_H
-#define KB_INTERRUPT_H
+#pragma once
 
 #include "kb.h"
 
@@ -17,5 +16,3 @@ KB_MUST_USE kb_status kb_interrupt_install(void);
 
 /* Signals counted since the start. */
 int kb_interrupt_count(void);
-
-#endif

@@ -1,11 +1,8 @@
 /* io.h - bytes that grow, and descriptors that are read and written up to a
  * deadline (kb_clock_now_ns; INT64_MAX for none).
  */
-#ifndef KB_IO_H
-#define KB_IO_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "kb.h"
@@ -46,5 +43,3 @@ KB_MUST_USE kb_status kb_io_write(int fd, const void *bytes, size_t n,
 
 /* Closes *fd unless it is -1, makes it -1 and leaves errno as it is. */
 void kb_io_close(int *fd);
-
-#endif

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

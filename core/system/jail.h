@@ -10,11 +10,8 @@
  *           no TCP, no signals to the outside (as the kernel's ABI allows)
  *   calls   a seccomp filter
  */
-#ifndef KB_JAIL_H
-#define KB_JAIL_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "kb.h"
@@ -67,5 +64,3 @@ int kb_jail_landlock_abi(void);
 
 /* "openat" for its number here, or NULL; free() it. */
 char *kb_jail_call_name(int number);
-
-#endif

@@ -5,12 +5,8 @@
  * parent dies. Its own children are reached through the group, or through the
  * session when it leads one: kill takes all of them.
  */
-#ifndef KB_PROCESS_H
-#define KB_PROCESS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "kb.h"
@@ -58,5 +54,3 @@ KB_MUST_USE kb_status kb_process_run(const struct kb_process_spec *spec,
  * with the folders above it. For private scratch folders: no link is followed,
  * whoever else may write there. */
 void kb_process_clear(const char *dir);
-
-#endif

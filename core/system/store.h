@@ -12,11 +12,7 @@
  * A full disk is an error like any other: the transaction is rolled back,
  * kb_store_error says "disk is full", and what was committed stays readable.
  */
-#ifndef KB_STORE_H
-#define KB_STORE_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -34,5 +30,3 @@ KB_MUST_USE kb_status kb_store_open(const char *path, bool read, char *why,
 
 /* The sentence of the last error; valid until the next call on the store. */
 const char *kb_store_error(struct sqlite3 *store);
-
-#endif

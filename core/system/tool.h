@@ -3,11 +3,7 @@
  * own: they write to one folder and read that, the system's programs, libraries
  * and headers, and no other file.
  */
-#ifndef KB_TOOL_H
-#define KB_TOOL_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -18,5 +14,3 @@ KB_MUST_USE kb_status kb_tool_run(const char *dir, const char *own,
                                   const char *const *argv,
                                   int64_t deadline_ns, char *text, size_t cap,
                                   size_t *used, int *wstatus);
-
-#endif

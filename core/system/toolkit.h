@@ -4,11 +4,7 @@
  * What is linked costs every process its loading, and a candidate's process is
  * this same binary.
  */
-#ifndef KB_TOOLKIT_H
-#define KB_TOOLKIT_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -50,5 +46,3 @@ struct kb_library {
 };
 KB_MUST_USE kb_status kb_library_open(const struct kb_library *l, void *to,
                                       void **library, const char **why);
-
-#endif

@@ -5,13 +5,9 @@
  * at; when one stirs or the time has come, it listens: reads what is there
  * without blocking, and says whether its owner now has something to fetch.
  */
-#ifndef KB_WAIT_H
-#define KB_WAIT_H
+#pragma once
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "kb.h"
 
@@ -38,5 +34,3 @@ struct kb_source {
  * came, perhaps to another thread. n may be 0: then it only waits. ESYS. */
 KB_MUST_USE kb_status kb_wait(struct kb_source *sources, size_t n,
                               struct pollfd *scratch, int64_t deadline_ns);
-
-#endif

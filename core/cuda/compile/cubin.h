@@ -16,11 +16,7 @@
  *   - unified memory, textures and surfaces
  * Layout after the CUDA binary utilities' output for cubins of CUDA 12 and 13.
  */
-#ifndef KB_CUBIN_H
-#define KB_CUBIN_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -64,5 +60,3 @@ void kb_cubin_close(kb_cubin *c);
 
 /* NULL: there is no kernel of that name. */
 struct kb_cubin_entry *kb_cubin_find(kb_cubin *c, const char *name);
-
-#endif

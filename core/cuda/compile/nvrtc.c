@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

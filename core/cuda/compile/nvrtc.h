@@ -12,11 +12,7 @@
  * Every source is compiled with kb_nvrtc_flags. Cubins are kept in a cache
  * (nvrtc_parts.h), failures are not.
  */
-#ifndef KB_NVRTC_H
-#define KB_NVRTC_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "kb.h"
 
@@ -66,5 +62,3 @@ const char *kb_nvrtc_flags(void);
 
 /* kernelband _nvrtc LIB INCLUDE: the server. The exit status. */
 int kb_nvrtc_main(int argc, char **argv);
-
-#endif

@@ -8,8 +8,7 @@
  *   ENODEV  NVRTC is of no use, or the jail failed
  *   ETIME   killed at the deadline
  */
-#ifndef KB_NVRTC_PARTS_H
-#define KB_NVRTC_PARTS_H
+#pragma once
 
 #include "nvrtc.h"
 
@@ -37,5 +36,3 @@ KB_MUST_USE kb_status kb_nvrtc_recall(const struct kb_nvrtc_key *key,
                                       char **reply, size_t *n);
                                                 /* EEMPTY: not there */
 void kb_nvrtc_keep(const struct kb_nvrtc_key *key, const char *reply, size_t n);
-
-#endif

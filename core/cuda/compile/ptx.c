@@ -1,8 +1,6 @@
 #include "ptx.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 static const struct { const char *word, *why; } forbidden[] = {

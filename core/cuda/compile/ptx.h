@@ -10,10 +10,9 @@
  *   %globaltimer       the time of day
  * Comments count as text: a compiler writes few.
  */
-#ifndef KB_PTX_H
-#define KB_PTX_H
+#pragma once
+
+#include "kb.h"
 
 /* A sentence that says what and why, static; NULL when there is nothing. */
 const char *kb_ptx_forbidden(const char *ptx);
-
-#endif

@@ -1,9 +1,5 @@
 /* sass.h - the machine code of a cubin, as nvdisasm prints it. */
-#ifndef KB_SASS_H
-#define KB_SASS_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -14,5 +10,3 @@
 KB_MUST_USE kb_status kb_sass_text(const char *tool, const void *cubin,
                                    size_t n, char *text, size_t cap,
                                    size_t *used);
-
-#endif

@@ -14,11 +14,7 @@
  * Metric names and pass counts were checked for the chips GA100, GA102, AD102,
  * GH100, GB100 and GB202 (compute capability 8.0 to 12.0).
  */
-#ifndef KB_CUPTI_H
-#define KB_CUPTI_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "kb.h"
 
@@ -99,5 +95,3 @@ KB_MUST_USE kb_status kb_cupti_host_passes(const char *chip,
                                            const struct kb_cupti_set *set,
                                            size_t *passes,
                                            char *why, size_t cap);
-
-#endif

@@ -2,10 +2,7 @@
  * told in sentences, and the half of CUPTI that needs no GPU. Needs the
  * toolkit's headers; nobody else includes it.
  */
-#ifndef KB_CUPTI_HOST_H
-#define KB_CUPTI_HOST_H
-
-#include <stdint.h>
+#pragma once
 
 /* cuda.h first: the others use its types. */
 #include <cuda.h>
@@ -104,5 +101,3 @@ KB_MUST_USE kb_status kb_cupti_plan_new(struct kb_cupti_lib *lib,
                                         const struct kb_cupti_set *set,
                                         struct kb_cupti_plan **out);
 void kb_cupti_plan_free(struct kb_cupti_lib *lib, struct kb_cupti_plan *p);
-
-#endif

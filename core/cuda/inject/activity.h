@@ -3,8 +3,7 @@
  *
  * Plain arithmetic: inject.c fills the records through CUPTI.
  */
-#ifndef KB_ACTIVITY_H
-#define KB_ACTIVITY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ struct kb_activity_sum {
  * or have no start, are counted as dropped alone. dropped is added to. */
 void kb_activity_add_up(struct kb_activity *record, size_t n, int32_t home,
                         struct kb_activity_sum *out);
-
-#endif

@@ -10,8 +10,7 @@
  * One thread at a time. Every function that returns int returns 0 for done;
  * else why (cap bytes, NUL-terminated) says what is in the way.
  */
-#ifndef KB_INJECT_H
-#define KB_INJECT_H
+#pragma once
 
 #include "activity.h"
 
@@ -56,5 +55,3 @@ const char *kb_inject_key(const char *set, size_t i);
 
 /* What CUDA calls in a library that CUDA_INJECTION64_PATH names; 1 for done. */
 int InitializeInjection(void);
-
-#endif
