@@ -27,8 +27,7 @@ static void set_close(lua_State *L, const struct kb_class *c, const char *name)
     lua_setfield(L, -2, name);
 }
 
-void kb_bind_class(lua_State *L, const struct kb_class *c,
-                   const luaL_Reg *methods, lua_CFunction make)
+void kb_bind_class(lua_State *L, const struct kb_class *c)
 {
     luaL_newmetatable(L, c->type);                      /* [core mt] */
     lua_pushvalue(L, -1);
@@ -37,18 +36,16 @@ void kb_bind_class(lua_State *L, const struct kb_class *c,
     set_close(L, c, "__close");
     lua_newtable(L);                                    /* [core mt index] */
     set_close(L, c, "close");
-    for (; methods && methods->name; methods++) {
-        lua_pushcfunction(L, methods->func);
-        lua_setfield(L, methods->name[0] == '_' ? -3 : -2, methods->name);
+    for (const luaL_Reg *m = c->methods; m->name; m++) {
+        lua_pushcfunction(L, m->func);
+        lua_setfield(L, m->name[0] == '_' ? -3 : -2, m->name);
     }
     lua_setfield(L, -2, "__index");                     /* [core mt] */
     lua_pushliteral(L, "locked");
     lua_setfield(L, -2, "__metatable");
     lua_pop(L, 1);
-    if (make) {
-        lua_pushcfunction(L, make);
-        lua_setfield(L, -2, name_of(c));
-    }
+    if (c->make)
+        KB_SET(L, name_of(c), lua_pushcfunction, c->make);
 }
 
 void *kb_bind_new(lua_State *L, const struct kb_class *c, int owner)
@@ -93,7 +90,7 @@ void *kb_bind_take(lua_State *L, int idx, const struct kb_class *c)
     return object;
 }
 
-KB_CLASS(block, free);
+KB_CLASS(block, free, NULL, NULL, KB_NO_METHODS);
 
 char **kb_bind_block(lua_State *L)
 {
@@ -182,15 +179,22 @@ int kb_bind_push_fields(lua_State *L, const struct kb_field *f,
 
 int luaopen_kernelband_core(lua_State *L)
 {
-    static void (*const nouns[])(lua_State *) = {
-        kb_bind_rng,      kb_bind_ucb,    kb_bind_cluster, kb_bind_logit,
-        kb_bind_gp,       kb_bind_stats,  kb_bind_overtime, kb_bind_device,
-        kb_bind_compile,  kb_bind_store,  kb_bind_process, kb_bind_system,
-        kb_bind_http,     kb_bind_serve,  kb_bind_gzip,    kb_bind_markdown,
+    static const struct kb_class *const classes[] = {
+#define X(name) &kb_class_##name,
+        KB_CLASS_MAP(X)
+#undef X
     };
     lua_newtable(L);                                    /* [core] */
-    kb_bind_class(L, &kb_class_block, NULL, NULL);
-    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
-        nouns[i](L);
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        kb_bind_class(L, classes[i]);
+#define X(name) KB_SET(L, #name, lua_pushcfunction, kb_bind_##name);
+    KB_FUNCTION_MAP(X)
+#undef X
+#define X(name)                                                             \
+    lua_newtable(L);                                                        \
+    luaL_setfuncs(L, kb_module_##name, 0);                                  \
+    lua_setfield(L, -2, #name);
+    KB_MODULE_MAP(X)
+#undef X
     return 1;
 }

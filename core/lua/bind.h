@@ -17,49 +17,58 @@
 /* [] -> [core]; the table that require "kernelband.core" returns. */
 int luaopen_kernelband_core(lua_State *L);
 
-/* [core] -> [core]; each adds its constructors or functions to core. */
-void kb_bind_rng(lua_State *L);
-void kb_bind_ucb(lua_State *L);
-void kb_bind_cluster(lua_State *L);
-void kb_bind_logit(lua_State *L);
-void kb_bind_markdown(lua_State *L);
-void kb_bind_gp(lua_State *L);
-void kb_bind_stats(lua_State *L);
-void kb_bind_overtime(lua_State *L);
-void kb_bind_device(lua_State *L);
-void kb_bind_http(lua_State *L);
-void kb_bind_gzip(lua_State *L);
-void kb_bind_compile(lua_State *L);
-void kb_bind_process(lua_State *L);
-void kb_bind_serve(lua_State *L);
-void kb_bind_store(lua_State *L);
-void kb_bind_system(lua_State *L);
-
 /* A kind of userdata: one pointer to what C made, NULL until it is made and
  * once it is closed. All that is common to them is here: __gc, __close, close,
  * and the check of self. */
 struct kb_class {
     const char *type;                   /* "kernelband.NAME", its metatable's */
     void (*free)(void *object);         /* also of NULL */
+    lua_CFunction make;                 /* core.NAME; NULL: there is none */
     const struct kb_class *owner;       /* must be open too; NULL: need not */
+    const luaL_Reg *methods;            /* those whose names begin with __ go
+                                         * into the metatable, the others into
+                                         * its __index; ended by one without */
 };
 
-/* Those that more than one file knows. */
-extern const struct kb_class kb_class_buffers, kb_class_device, kb_class_http;
+/* What core holds: the classes, kb_class_NAME; tables of functions, core.NAME,
+ * kb_module_NAME; and functions, kb_bind_NAME. */
+#define KB_CLASS_MAP(X)                                                     \
+    X(rng) X(ucb) X(cluster) X(logit) X(gp) X(device) X(object) X(program)  \
+    X(buffers) X(cubin) X(nvrtc) X(store) X(query) X(command) X(channel)    \
+    X(lock) X(http) X(serve) X(markdown) X(block)
+#define KB_MODULE_MAP(X) X(stats) X(overtime) X(system)
+#define KB_FUNCTION_MAP(X)                                                  \
+    X(language) X(gpus) X(bound) X(wait) X(gunzip) X(gzip) X(code_blocks)
 
-/* Defines kb_class_NAME, whose objects are freed by release. */
-#define KB_CLASS(name, release) KB_CLASS_OF(name, release, NULL)
-#define KB_CLASS_OF(name, release, owner)                                   \
+#define X(name) extern const struct kb_class kb_class_##name;
+KB_CLASS_MAP(X)
+#undef X
+#define X(name) extern const luaL_Reg kb_module_##name[];
+KB_MODULE_MAP(X)
+#undef X
+#define X(name) int kb_bind_##name(lua_State *L);
+KB_FUNCTION_MAP(X)
+#undef X
+
+/* Defines kb_class_NAME, whose objects release frees; methods: { name, function }
+ * each. */
+#define KB_CLASS(name, release, make, owner, ...)                           \
     static void name##_free_any(void *object) { release(object); }          \
+    static const luaL_Reg name##_methods[] = { __VA_ARGS__, { NULL, NULL } }; \
     const struct kb_class kb_class_##name = {                               \
-        "kernelband." #name, name##_free_any, owner                         \
+        "kernelband." #name, name##_free_any, make, owner, name##_methods   \
+    }
+#define KB_NO_METHODS { NULL, NULL }
+
+/* Defines a function that gives the open object of kb_class_NAME at index 1. */
+#define KB_SELF(function, type, name)                                       \
+    static type *function(lua_State *L)                                     \
+    {                                                                       \
+        return kb_bind_self(L, 1, &kb_class_##name);                        \
     }
 
-/* [core] -> [core]; registers the class, and make, if any, as core.NAME. Methods
- * whose names begin with __ go into the metatable, the others into its __index;
- * methods may be NULL. __metatable is locked. */
-void kb_bind_class(lua_State *L, const struct kb_class *c,
-                   const luaL_Reg *methods, lua_CFunction make);
+/* [core] -> [core]; registers the class. __metatable is locked. */
+void kb_bind_class(lua_State *L, const struct kb_class *c);
 
 /* [..] -> [.. userdata]; a slot, NULL still, so that __gc is safe from the
  * first instant: store the real object last. It keeps the value at owner, if
@@ -112,12 +121,22 @@ struct kb_field {
     } type;
     size_t at;
 };
-#define KB_FIELD(structure, member)                                         \
-    { #member, _Generic(&((structure *)0)->member,                          \
+
+/* Defines a function that pushes a table of the fields listed, F(member) each,
+ * of such a structure. Returns 1. */
+#define KB_PUSHER(function, structure, ...)                                 \
+    static int function(lua_State *L, const structure *object)              \
+    {                                                                       \
+        typedef structure fields_of;                                        \
+        static const struct kb_field fields[] = { __VA_ARGS__, { 0 } };     \
+        return kb_bind_push_fields(L, fields, object);                      \
+    }
+#define F(member)                                                           \
+    { #member, _Generic(&((fields_of *)0)->member,                          \
         bool *: KB_FIELD_FLAG, int *: KB_FIELD_INT,                         \
         uint32_t *: KB_FIELD_U32, uint64_t *: KB_FIELD_U64,                 \
         double *: KB_FIELD_REAL, const char **: KB_FIELD_TEXT,              \
-        default: KB_FIELD_CHARS), offsetof(structure, member) }
+        default: KB_FIELD_CHARS), offsetof(fields_of, member) }
 
 /* [] -> [t]; t[name] = value for each of the fields, ended by one without name.
  * Returns 1. */

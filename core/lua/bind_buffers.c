@@ -33,17 +33,12 @@
 #include <math.h>
 #include <string.h>
 
-KB_CLASS(buffers, kb_buffers_free);
-
 static kb_buffers *buffers_at(lua_State *L, int idx)
 {
     return kb_bind_self(L, idx, &kb_class_buffers);
 }
 
-static kb_buffers *self(lua_State *L)
-{
-    return buffers_at(L, 1);
-}
+KB_SELF(self, kb_buffers, buffers)
 
 static enum kb_dtype to_dtype(lua_State *L, const char *name)
 {
@@ -96,9 +91,10 @@ size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg)
     return n;
 }
 
-int kb_bind_new_buffers(lua_State *L, kb_device *d)
+int kb_bind_new_buffers(lua_State *L)
 {
     struct kb_arg arg[KB_DEVICE_ARGS];
+    kb_device *d = kb_bind_self(L, 1, &kb_class_device);
     size_t args = kb_bind_check_args(L, 2, arg);
     lua_Integer slots = kb_bind_integer(L, 3, "slots", 1, KB_DEVICE_SLOTS);
     kb_buffers **slot = kb_bind_new(L, &kb_class_buffers, 1);
@@ -307,26 +303,22 @@ static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
     return b;
 }
 
-static int bound_of(lua_State *L)
+KB_PUSHER(push_bound, struct kb_bound, F(u_out), F(u_acc), F(c2), F(tiny),
+          F(exact))
+
+int kb_bind_bound(lua_State *L)
 {
-#define F(member) KB_FIELD(struct kb_bound, member)
-    static const struct kb_field fields[] = {
-        F(u_out), F(u_acc), F(c2), F(tiny), F(exact), { 0 }
-    };
-#undef F
     struct kb_bound b = read_bound(L, 2, check_dtype(L, 1));
-    return kb_bind_push_fields(L, fields, &b);
+    return push_bound(L, &b);
 }
+
+KB_PUSHER(push_numbers, struct kb_compare, F(n), F(bad), F(nan_mismatch),
+          F(poison_left), F(got), F(want), F(limit), F(max_excess), F(err_ss),
+          F(ref_ss))
 
 static int push_comparison(lua_State *L, const struct kb_compare *r)
 {
-#define F(member) KB_FIELD(struct kb_compare, member)
-    static const struct kb_field fields[] = {
-        F(n), F(bad), F(nan_mismatch), F(poison_left), F(got), F(want),
-        F(limit), F(max_excess), F(err_ss), F(ref_ss), { 0 }
-    };
-#undef F
-    kb_bind_push_fields(L, fields, r);                  /* [.. t] */
+    push_numbers(L, r);                                 /* [.. t] */
     if (r->first_bad != SIZE_MAX)                       /* from 0, as in C */
         KB_SET(L, "first_bad", lua_pushinteger, (lua_Integer)r->first_bad);
     return 1;
@@ -365,29 +357,12 @@ static int buffers_compare(lua_State *L)
     return push_comparison(L, &r);
 }
 
-static const luaL_Reg methods[] = {
-    { "fill",     buffers_fill     },
-    { "get",      buffers_get      },
-    { "turn",     buffers_turn     },
-    { "use",      buffers_use      },
-    { "stir",     buffers_stir     },
-    { "denormals", buffers_denormals },
-    { "mutate",   buffers_mutate   },
-    { "take",     buffers_take     },
-    { "absolute", buffers_absolute },
-    { "nudge",    buffers_nudge    },
-    { "spread",   buffers_spread   },
-    { "keep",     buffers_keep     },
-    { "poison",   buffers_poison   },
-    { "damaged",  buffers_damaged  },
-    { "digest",   buffers_digest   },
-    { "compare",  buffers_compare  },
-    { NULL, NULL }
-};
-
-void kb_bind_buffers(lua_State *L)                      /* [core] -> [core] */
-{
-    kb_bind_class(L, &kb_class_buffers, methods, NULL);
-    lua_pushcfunction(L, bound_of);
-    lua_setfield(L, -2, "bound");
-}
+KB_CLASS(buffers, kb_buffers_free, NULL, NULL,
+    { "fill", buffers_fill }, { "get", buffers_get }, { "turn", buffers_turn },
+    { "use", buffers_use }, { "stir", buffers_stir },
+    { "denormals", buffers_denormals }, { "mutate", buffers_mutate },
+    { "take", buffers_take }, { "absolute", buffers_absolute },
+    { "nudge", buffers_nudge }, { "spread", buffers_spread },
+    { "keep", buffers_keep }, { "poison", buffers_poison },
+    { "damaged", buffers_damaged }, { "digest", buffers_digest },
+    { "compare", buffers_compare });

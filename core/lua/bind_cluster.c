@@ -14,12 +14,7 @@
 #include "bandit/cluster.h"
 #include "bind_arg.h"
 
-KB_CLASS(cluster, kb_cluster_free);
-
-static kb_cluster *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_cluster);
-}
+KB_SELF(self, kb_cluster, cluster)
 
 static int cluster_new(lua_State *L)
 {
@@ -77,12 +72,8 @@ static int cluster_centre(lua_State *L)
     return kb_bind_push_numbers(L, copy, dim);
 }
 
-static int cluster_count(lua_State *L)
-{
-    const kb_cluster *c = self(L);
-    size_t id = check_id(L, c->k);
-    return kb_bind_push_integer(L, (lua_Integer)c->count[id]);
-}
+KB_GETTER(cluster_count, lua_pushinteger,
+          (lua_Integer)self(L)->count[check_id(L, self(L)->k)])
 
 /* Point i of the list at 2 into x. */
 static void read_point(lua_State *L, size_t i, size_t dim, double *x)
@@ -117,21 +108,9 @@ static int cluster_fit(lua_State *L)
     return 1;
 }
 
-static int cluster_len(lua_State *L)
-{
-    return kb_bind_push_integer(L, (lua_Integer)self(L)->live);
-}
+KB_GETTER(cluster_len, lua_pushinteger, (lua_Integer)self(L)->live)
 
-void kb_bind_cluster(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "__len",   cluster_len     },
-        { "assign",  cluster_assign  },
-        { "nearest", cluster_nearest },
-        { "centre",  cluster_centre  },
-        { "count",   cluster_count   },
-        { "fit",     cluster_fit     },
-        { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_cluster, methods, cluster_new);
-}
+KB_CLASS(cluster, kb_cluster_free, cluster_new, NULL,
+    { "__len", cluster_len }, { "assign", cluster_assign },
+    { "nearest", cluster_nearest }, { "centre", cluster_centre },
+    { "count", cluster_count }, { "fit", cluster_fit });

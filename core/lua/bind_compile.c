@@ -17,16 +17,11 @@
 
 static const int64_t timeout_ns = 60000000000;
 
-KB_CLASS(cubin, kb_cubin_close);
-KB_CLASS(nvrtc, kb_nvrtc_close);
+KB_PUSHER(push_entry, struct kb_cubin_entry, F(name), F(registers),
+          F(shared_bytes), F(local_bytes), F(params))
 
 static int read_cubin(lua_State *L)
 {
-#define F(member) KB_FIELD(struct kb_cubin_entry, member)
-    static const struct kb_field fields[] = {
-        F(name), F(registers), F(shared_bytes), F(local_bytes), F(params), { 0 }
-    };
-#undef F
     size_t n;
     const char *bytes = luaL_checklstring(L, 1, &n);
     lua_Integer sm = kb_bind_opt_integer(L, 2, "sm", 0, 999, 0);
@@ -37,7 +32,7 @@ static int read_cubin(lua_State *L)
         return kb_bind_fail_text(L, st, why);
     lua_newtable(L);                                    /* [.. slot list] */
     for (size_t i = 0; i < (*slot)->entries; i++) {
-        kb_bind_push_fields(L, fields, &(*slot)->entry[i]);
+        push_entry(L, &(*slot)->entry[i]);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     return 1;
@@ -67,11 +62,5 @@ static int nvrtc_make(lua_State *L)
     return st ? kb_bind_fail_text(L, st, log) : kb_bind_push_block(L, slot, n);
 }
 
-void kb_bind_compile(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "make", nvrtc_make }, { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_cubin, NULL, read_cubin);
-    kb_bind_class(L, &kb_class_nvrtc, methods, nvrtc_new);
-}
+KB_CLASS(cubin, kb_cubin_close, read_cubin, NULL, KB_NO_METHODS);
+KB_CLASS(nvrtc, kb_nvrtc_close, nvrtc_new, NULL, { "make", nvrtc_make });

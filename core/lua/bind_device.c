@@ -34,24 +34,9 @@
 
 enum { LOG_BYTES = 4096, TEXT_BYTES = 4 << 20 };
 
-KB_CLASS(device, kb_device_close);
-KB_CLASS_OF(object, kb_object_free, &kb_class_device);
-KB_CLASS_OF(program, kb_program_stop, &kb_class_buffers);
-
-static kb_device *check_device(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_device);
-}
-
-static kb_object *check_object(lua_State *L, int idx)
-{
-    return kb_bind_self(L, idx, &kb_class_object);
-}
-
-static kb_program *check_program(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_program);
-}
+KB_SELF(check_device, kb_device, device)
+KB_SELF(check_program, kb_program, program)
+KB_SELF(check_object, kb_object, object)
 
 static int device_new(lua_State *L)
 {
@@ -64,22 +49,35 @@ static int device_new(lua_State *L)
     return st ? kb_bind_fail_text(L, st, why) : 1;
 }
 
-KB_GETTER(device_language, lua_pushstring,
-          kb_device_language(luaL_checkstring(L, 1)))
+int kb_bind_language(lua_State *L)
+{
+    lua_pushstring(L, kb_device_language(luaL_checkstring(L, 1)));
+    return 1;
+}
 
-KB_GETTER(device_gpus, lua_pushinteger, kb_cuda_count())
+int kb_bind_gpus(lua_State *L)
+{
+    return kb_bind_push_integer(L, kb_cuda_count());
+}
+
+KB_PUSHER(push_info, struct kb_device_info, F(fresh_outputs), F(name),
+          F(language), F(compiler), F(flags), F(driver), F(target),
+          F(sm_count), F(sm_threads), F(sm_registers), F(sm_blocks),
+          F(sm_shared_bytes), F(block_shared_bytes), F(l2_bytes),
+          F(memory_bytes), F(arch))
+KB_PUSHER(push_state, struct kb_device_state, F(sm_mhz), F(memory_mhz),
+          F(temperature_c), F(held_back))
+KB_PUSHER(push_roofline, struct kb_roofline, F(f32_flops_per_s),
+          F(f64_flops_per_s), F(bf16_flops_per_s), F(l1_bytes_per_s),
+          F(l2_bytes_per_s), F(dram_bytes_per_s), F(dram_copy_bytes_per_s),
+          F(clock_hz), F(vector_bytes), F(l1d_bytes), F(l2_bytes),
+          F(l3_bytes), F(isa))
+KB_PUSHER(push_facts, struct kb_facts, F(registers), F(shared_bytes),
+          F(local_bytes))
 
 static int device_describe(lua_State *L)
 {
-#define F(member) KB_FIELD(struct kb_device_info, member)
-    static const struct kb_field fields[] = {
-        F(fresh_outputs), F(name), F(language), F(compiler), F(flags),
-        F(driver), F(target), F(sm_count), F(sm_threads), F(sm_registers),
-        F(sm_blocks), F(sm_shared_bytes), F(block_shared_bytes), F(l2_bytes),
-        F(memory_bytes), F(arch), { 0 }
-    };
-#undef F
-    return kb_bind_push_fields(L, fields, &check_device(L)->info);
+    return push_info(L, &check_device(L)->info);
 }
 
 static int device_claim(lua_State *L)
@@ -91,15 +89,10 @@ static int device_claim(lua_State *L)
 
 static int device_state(lua_State *L)
 {
-#define F(member) KB_FIELD(struct kb_device_state, member)
-    static const struct kb_field fields[] = {
-        F(sm_mhz), F(memory_mhz), F(temperature_c), F(held_back), { 0 }
-    };
-#undef F
     struct kb_device_state s;
     kb_device *d = check_device(L);
     kb_status st = d->ops->state ? d->ops->state(d, &s) : KB_ENODEV;
-    return st ? kb_bind_fail(L, st) : kb_bind_push_fields(L, fields, &s);
+    return st ? kb_bind_fail(L, st) : push_state(L, &s);
 }
 
 static int device_lost(lua_State *L)
@@ -111,18 +104,10 @@ static int device_lost(lua_State *L)
 
 static int device_roofline(lua_State *L)
 {
-#define F(member) KB_FIELD(struct kb_roofline, member)
-    static const struct kb_field fields[] = {
-        F(f32_flops_per_s), F(f64_flops_per_s), F(bf16_flops_per_s),
-        F(l1_bytes_per_s), F(l2_bytes_per_s), F(dram_bytes_per_s),
-        F(dram_copy_bytes_per_s), F(clock_hz), F(vector_bytes), F(l1d_bytes),
-        F(l2_bytes), F(l3_bytes), F(isa), { 0 }
-    };
-#undef F
     struct kb_roofline r;
     kb_device *d = check_device(L);
     kb_status st = d->ops->roofline(d, &r);
-    return st ? kb_bind_fail(L, st) : kb_bind_push_fields(L, fields, &r);
+    return st ? kb_bind_fail(L, st) : push_roofline(L, &r);
 }
 
 static int device_build(lua_State *L)
@@ -155,16 +140,11 @@ static int device_build(lua_State *L)
     return st ? kb_bind_fail_text(L, st, told ? log : "") : 1;
 }
 
-static int device_buffers(lua_State *L)
-{
-    return kb_bind_new_buffers(L, check_device(L));
-}
-
 static int device_load(lua_State *L)
 {
     char why[KB_DEVICE_WHY];
     kb_device *d = check_device(L);
-    kb_object *o = check_object(L, 2);
+    kb_object *o = kb_bind_self(L, 2, &kb_class_object);
     kb_buffers *b = kb_bind_self(L, 3, &kb_class_buffers);
     lua_settop(L, 4);
     struct kb_plan plan, *given = NULL;
@@ -179,7 +159,7 @@ static int device_load(lua_State *L)
 
 static int object_text(lua_State *L)
 {
-    kb_object *o = check_object(L, 1);
+    kb_object *o = check_object(L);
     const char *tool = luaL_optstring(L, 2, NULL);
     size_t used;
     char *text = lua_newuserdatauv(L, TEXT_BYTES, 0);   /* [o tool text] */
@@ -195,20 +175,15 @@ static int object_text(lua_State *L)
     return 1;
 }
 
-KB_GETTER(object_remarks, lua_pushstring, check_object(L, 1)->remarks)
+KB_GETTER(object_remarks, lua_pushstring, check_object(L)->remarks)
 
 static int object_facts(lua_State *L)
 {
-#define F(member) KB_FIELD(struct kb_facts, member)
-    static const struct kb_field fields[] = {
-        F(registers), F(shared_bytes), F(local_bytes), { 0 }
-    };
-#undef F
     struct kb_facts f;
-    kb_object *o = check_object(L, 1);
+    kb_object *o = check_object(L);
     const char *entry = luaL_checkstring(L, 2);
     kb_status st = o->ops->facts ? o->ops->facts(o, entry, &f) : KB_ENODEV;
-    return st ? kb_bind_fail(L, st) : kb_bind_push_fields(L, fields, &f);
+    return st ? kb_bind_fail(L, st) : push_facts(L, &f);
 }
 
 static lua_Integer check_timeout(lua_State *L, int idx)
@@ -262,37 +237,14 @@ static int program_occupancy(lua_State *L)
     return st ? kb_bind_fail(L, st) : kb_bind_push_number(L, share);
 }
 
-static const luaL_Reg device_methods[] = {
-    { "describe", device_describe },
-    { "roofline", device_roofline },
-    { "lost",     device_lost     },
-    { "claim",    device_claim    },
-    { "state",    device_state    },
-    { "build",    device_build    },
-    { "buffers",  device_buffers  },
-    { "load",     device_load     },
-    { NULL, NULL }
-};
-static const luaL_Reg object_methods[] = {
+KB_CLASS(device, kb_device_close, device_new, NULL,
+    { "describe", device_describe }, { "roofline", device_roofline },
+    { "lost", device_lost }, { "claim", device_claim },
+    { "state", device_state }, { "build", device_build },
+    { "buffers", kb_bind_new_buffers }, { "load", device_load });
+KB_CLASS(object, kb_object_free, NULL, &kb_class_device,
     { "text", object_text }, { "remarks", object_remarks },
-    { "facts", object_facts }, { NULL, NULL }
-};
-static const luaL_Reg program_methods[] = {
-    { "launch",    program_launch    },
-    { "run",       program_run       },
-    { "profile",   program_profile   },
-    { "occupancy", program_occupancy },
-    { NULL, NULL }
-};
-
-void kb_bind_device(lua_State *L)
-{
-    static const luaL_Reg functions[] = {
-        { "language", device_language }, { "gpus", device_gpus }, { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_device, device_methods, device_new);
-    kb_bind_class(L, &kb_class_object, object_methods, NULL);
-    kb_bind_class(L, &kb_class_program, program_methods, NULL);
-    kb_bind_buffers(L);
-    luaL_setfuncs(L, functions, 0);
-}
+    { "facts", object_facts });
+KB_CLASS(program, kb_program_stop, NULL, &kb_class_buffers,
+    { "launch", program_launch }, { "run", program_run },
+    { "profile", program_profile }, { "occupancy", program_occupancy });

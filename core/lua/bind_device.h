@@ -12,8 +12,5 @@ size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg);
  * lives in keeper. Raises. */
 void kb_bind_check_plan(lua_State *L, int idx, struct kb_plan *plan);
 
-/* d:buffers(args, slots), the device at index 1. */
-int kb_bind_new_buffers(lua_State *L, kb_device *d);
-
-/* [] -> []; registers the type. */
-void kb_bind_buffers(lua_State *L);
+/* d:buffers(args, slots). */
+int kb_bind_new_buffers(lua_State *L);

@@ -17,12 +17,7 @@
 #include "bandit/gp.h"
 #include "bind_arg.h"
 
-KB_CLASS(gp, kb_gp_free);
-
-static kb_gp *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_gp);
-}
+KB_SELF(self, kb_gp, gp)
 
 static int gp_new(lua_State *L)
 {
@@ -102,11 +97,12 @@ static int gp_correlate(lua_State *L)
     return 0;
 }
 
-static int gp_density(lua_State *L)
+static size_t check_count(lua_State *L)
 {
-    lua_Integer n = kb_bind_integer(L, 2, "n", 0, KB_GP_MAX_CAPACITY);
-    return kb_bind_push_number(L, kb_gp_density(self(L), (size_t)n));
+    return (size_t)kb_bind_integer(L, 2, "n", 0, KB_GP_MAX_CAPACITY);
 }
+
+KB_GETTER(gp_density, lua_pushnumber, kb_gp_density(self(L), check_count(L)))
 
 static int gp_track(lua_State *L)
 {
@@ -173,33 +169,17 @@ static int gp_improvements(lua_State *L)
 
 static int gp_forget(lua_State *L)
 {
-    lua_Integer n = kb_bind_integer(L, 2, "n", 0, KB_GP_MAX_CAPACITY);
-    kb_gp_forget(self(L), (size_t)n);
+    kb_gp_forget(self(L), check_count(L));
     return 0;
 }
 
-static int gp_len(lua_State *L)
-{
-    return kb_bind_push_integer(L, (lua_Integer)self(L)->count);
-}
+KB_GETTER(gp_len, lua_pushinteger, (lua_Integer)self(L)->count)
 
-void kb_bind_gp(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "__len",  gp_len    },
-        { "learn",  gp_learn  },
-        { "fit",    gp_fit    },
-        { "correlate", gp_correlate },
-        { "density", gp_density },
-        { "track",  gp_track  },
-        { "at",     gp_at     },
-        { "improvement", gp_improvement },
-        { "excess", gp_improvement },           /* as they were called before */
-        { "excesses", gp_improvements },
-        { "improvements", gp_improvements },
-        { "means",  gp_means  },
-        { "forget", gp_forget },
-        { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_gp, methods, gp_new);
-}
+/* excess and excesses are what the improvements were called before. */
+KB_CLASS(gp, kb_gp_free, gp_new, NULL,
+    { "__len", gp_len }, { "learn", gp_learn }, { "fit", gp_fit },
+    { "correlate", gp_correlate }, { "density", gp_density },
+    { "track", gp_track }, { "at", gp_at }, { "forget", gp_forget },
+    { "improvement", gp_improvement }, { "excess", gp_improvement },
+    { "improvements", gp_improvements }, { "excesses", gp_improvements },
+    { "means", gp_means });

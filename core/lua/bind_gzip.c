@@ -13,7 +13,7 @@ enum { BEST = 9 };              /* and slowest */
 
 static const lua_Integer default_most = (lua_Integer)256 << 20;
 
-static int gunzip(lua_State *L)
+int kb_bind_gunzip(lua_State *L)
 {
     size_t n = 0, out_n = 0;
     luaL_checktype(L, 1, LUA_TSTRING);
@@ -36,19 +36,11 @@ static int gunzip(lua_State *L)
     return st ? kb_bind_fail(L, st) : kb_bind_push_block(L, slot, out_n);
 }
 
-static int gzip(lua_State *L)
+int kb_bind_gzip(lua_State *L)
 {
     size_t n = 0, out_n = 0;
     const char *data = luaL_checklstring(L, 1, &n);
     char **slot = kb_bind_block(L);
     kb_status st = kb_gzip_pack(data, n, BEST, slot, &out_n);
     return st ? kb_bind_fail(L, st) : kb_bind_push_block(L, slot, out_n);
-}
-
-void kb_bind_gzip(lua_State *L)
-{
-    lua_pushcfunction(L, gunzip);
-    lua_setfield(L, -2, "gunzip");
-    lua_pushcfunction(L, gzip);
-    lua_setfield(L, -2, "gzip");
 }

@@ -23,12 +23,7 @@ enum { DEFAULT_LIMIT = 256, MAX_HEADERS = 64 };
 
 static const int64_t second_ns = 1000000000;
 
-KB_CLASS(http, kb_http_free);
-
-static kb_http *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_http);
-}
+KB_SELF(self, kb_http, http)
 
 static int http_new(lua_State *L)
 {
@@ -156,11 +151,6 @@ static int http_cancel(lua_State *L)
 
 KB_GETTER(http_len, lua_pushinteger, (lua_Integer)kb_http_count(self(L)))
 
-void kb_bind_http(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "__len", http_len }, { "start", http_start }, { "next", http_next },
-        { "cancel", http_cancel }, { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_http, methods, http_new);
-}
+KB_CLASS(http, kb_http_free, http_new, NULL,
+    { "__len", http_len }, { "start", http_start }, { "next", http_next },
+    { "cancel", http_cancel });

@@ -12,12 +12,7 @@
 #include "bandit/logit.h"
 #include "bind_arg.h"
 
-KB_CLASS(logit, kb_logit_free);
-
-static kb_logit *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_logit);
-}
+KB_SELF(self, kb_logit, logit)
 
 static int logit_new(lua_State *L)
 {
@@ -59,10 +54,7 @@ static int logit_learn(lua_State *L)
     return st ? kb_bind_fail(L, st) : 0;
 }
 
-static int logit_fit(lua_State *L)
-{
-    return kb_bind_push_integer(L, kb_logit_fit(self(L)));
-}
+KB_GETTER(logit_fit, lua_pushinteger, kb_logit_fit(self(L)))
 
 static int logit_weights(lua_State *L)
 {
@@ -72,20 +64,8 @@ static int logit_weights(lua_State *L)
     return kb_bind_push_numbers(L, copy, h->order);
 }
 
-static int logit_len(lua_State *L)
-{
-    return kb_bind_push_integer(L, (lua_Integer)self(L)->count);
-}
+KB_GETTER(logit_len, lua_pushinteger, (lua_Integer)self(L)->count)
 
-void kb_bind_logit(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "__len",   logit_len     },
-        { "p",       logit_p       },
-        { "learn",   logit_learn   },
-        { "fit",     logit_fit     },
-        { "weights", logit_weights },
-        { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_logit, methods, logit_new);
-}
+KB_CLASS(logit, kb_logit_free, logit_new, NULL,
+    { "__len", logit_len }, { "p", logit_p }, { "learn", logit_learn },
+    { "fit", logit_fit }, { "weights", logit_weights });

@@ -16,7 +16,7 @@ static void tree_free(cmark_node *tree)
         cmark_node_free(tree);
 }
 
-KB_CLASS(markdown, tree_free);
+KB_CLASS(markdown, tree_free, NULL, NULL, KB_NO_METHODS);
 
 /* The node behind this one in the text, its children first; NULL: none. */
 static cmark_node *after(cmark_node *at)
@@ -29,7 +29,7 @@ static cmark_node *after(cmark_node *at)
     return next;
 }
 
-static int code_blocks(lua_State *L)
+int kb_bind_code_blocks(lua_State *L)
 {
     size_t n;
     const char *text = luaL_checklstring(L, 1, &n);
@@ -47,11 +47,4 @@ static int code_blocks(lua_State *L)
         }
     }
     return 1;
-}
-
-void kb_bind_markdown(lua_State *L)
-{
-    kb_bind_class(L, &kb_class_markdown, NULL, NULL);
-    lua_pushcfunction(L, code_blocks);
-    lua_setfield(L, -2, "code_blocks");
 }

@@ -113,12 +113,6 @@ static int tell(lua_State *L)
     return 0;
 }
 
-void kb_bind_overtime(lua_State *L)
-{
-    static const luaL_Reg functions[] = {
-        { "begin", begin }, { "finish", finish }, { "tell", tell },
-        { NULL, NULL },
-    };
-    luaL_newlib(L, functions);                              /* [core overtime] */
-    lua_setfield(L, -2, "overtime");
-}
+const luaL_Reg kb_module_overtime[] = {
+    { "begin", begin }, { "finish", finish }, { "tell", tell }, { NULL, NULL }
+};

@@ -40,12 +40,7 @@ struct channel {
     struct kb_bytes frames;
 };
 
-KB_CLASS(command, kb_child_free);
-
-static kb_child *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_command);
-}
+KB_SELF(self, kb_child, command)
 
 static int fail_start(lua_State *L, kb_status st,
                       const struct kb_child_request *r)
@@ -164,7 +159,7 @@ static void read_source(lua_State *L, struct kb_source *s)
                                                        : &kb_class_http);
 }
 
-static int wait_any(lua_State *L)
+int kb_bind_wait(lua_State *L)
 {
     size_t count = kb_bind_length(L, 1, MAX_SOURCES);
     lua_Integer timeout_ns = luaL_checkinteger(L, 2);
@@ -201,7 +196,7 @@ static void channel_free(struct channel *c)
     free(c);
 }
 
-KB_CLASS(channel, channel_free);
+KB_SELF(self_channel, struct channel, channel)
 
 /* Frames leave by a private copy of stdout; descriptor 1 becomes stderr, so
  * that a stray print is a line in the log and not a broken frame. */
@@ -223,7 +218,7 @@ static int channel_new(lua_State *L)
 
 static int channel_read(lua_State *L)
 {
-    struct channel *c = kb_bind_self(L, 1, &kb_class_channel);
+    struct channel *c = self_channel(L);
     kb_status st = kb_frame_read(c->in, &c->frames);
     if (st)
         return kb_bind_fail(L, st);
@@ -237,25 +232,16 @@ static int channel_read(lua_State *L)
 static int channel_write(lua_State *L)
 {
     size_t n;
-    struct channel *c = kb_bind_self(L, 1, &kb_class_channel);
+    struct channel *c = self_channel(L);
     const char *text = luaL_checklstring(L, 2, &n);
     kb_status st = kb_frame_write(c->out, text, n,
                                   kb_clock_now_ns() + 10000000000);
     return kb_bind_done(L, st);
 }
 
-void kb_bind_process(lua_State *L)
-{
-    static const luaL_Reg command_methods[] = {
-        { "result", command_result }, { "close", command_close },
-        { "send", command_send }, { "receive", command_receive },
-        { "log", command_log }, { "quit", command_quit }, { NULL, NULL }
-    };
-    static const luaL_Reg channel_methods[] = {
-        { "read", channel_read }, { "write", channel_write }, { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_command, command_methods, command_new);
-    kb_bind_class(L, &kb_class_channel, channel_methods, channel_new);
-    lua_pushcfunction(L, wait_any);
-    lua_setfield(L, -2, "wait");
-}
+KB_CLASS(command, kb_child_free, command_new, NULL,
+    { "result", command_result }, { "close", command_close },
+    { "send", command_send }, { "receive", command_receive },
+    { "log", command_log }, { "quit", command_quit });
+KB_CLASS(channel, channel_free, channel_new, NULL,
+    { "read", channel_read }, { "write", channel_write });

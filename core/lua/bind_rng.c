@@ -14,12 +14,7 @@
 #include "bind_arg.h"
 #include "rng.h"
 
-KB_CLASS(rng, free);
-
-static struct kb_rng *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_rng);
-}
+KB_SELF(self, struct kb_rng, rng)
 
 static struct kb_rng *push_stream(lua_State *L)             /* [] -> [rng] */
 {
@@ -59,14 +54,6 @@ static int rng_split(lua_State *L)
     return 1;
 }
 
-void kb_bind_rng(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "uniform", rng_uniform },
-        { "below",   rng_below   },
-        { "normal",  rng_normal  },
-        { "split",   rng_split   },
-        { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_rng, methods, rng_new);
-}
+KB_CLASS(rng, free, rng_new, NULL,
+    { "uniform", rng_uniform }, { "below", rng_below },
+    { "normal", rng_normal }, { "split", rng_split });

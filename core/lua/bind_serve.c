@@ -12,12 +12,7 @@
 #include "bind_arg.h"
 #include "net/serve.h"
 
-KB_CLASS(serve, kb_serve_close);
-
-static kb_serve *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_serve);
-}
+KB_SELF(self, kb_serve, serve)
 
 static int serve_new(lua_State *L)
 {
@@ -56,12 +51,6 @@ KB_GETTER(serve_port, lua_pushinteger, kb_serve_port(self(L)))
 KB_GETTER(serve_requests, lua_pushinteger,
           (lua_Integer)kb_serve_requests(self(L)))
 
-void kb_bind_serve(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "publish",  serve_publish  }, { "turn", serve_turn },
-        { "port",     serve_port     },
-        { "requests", serve_requests }, { NULL,   NULL       },
-    };
-    kb_bind_class(L, &kb_class_serve, methods, serve_new);
-}
+KB_CLASS(serve, kb_serve_close, serve_new, NULL,
+    { "publish", serve_publish }, { "turn", serve_turn },
+    { "port", serve_port }, { "requests", serve_requests });

@@ -36,20 +36,23 @@ static double check_share(lua_State *L, int arg)
 
 typedef kb_status statistic(double *x, size_t n, double *out);
 
-static const struct { const char *name; statistic *of; } statistics[] = {
-    { "median", kb_sample_median }, { "mean", kb_sample_mean },
-    { "mad", kb_sample_mad }, { "geomean", kb_sample_geomean },
-};
-
-/* Which of them is the upvalue. */
-static int stats_of(lua_State *L)
+static int stats_of(lua_State *L, statistic *of)
 {
     size_t n;
     double out = 0, *x = copy_list(L, MOST, &n);            /* [.. tmp] */
-    statistic *of = statistics[lua_tointeger(L, lua_upvalueindex(1))].of;
     luaL_argcheck(L, of(x, n, &out) == KB_OK, 1, "expected numbers > 0");
     return kb_bind_push_number(L, out);
 }
+
+#define STATISTIC(name)                                                     \
+    static int stats_##name(lua_State *L)                                   \
+    {                                                                       \
+        return stats_of(L, kb_sample_##name);                               \
+    }
+STATISTIC(median)
+STATISTIC(mean)
+STATISTIC(mad)
+STATISTIC(geomean)
 
 static int stats_quantile(lua_State *L)
 {
@@ -62,35 +65,22 @@ static int stats_quantile(lua_State *L)
     return kb_bind_push_number(L, out);
 }
 
+KB_PUSHER(push_paired, struct kb_paired, F(estimate), F(low), F(high),
+          F(confidence), F(n), F(method))
+
 static int stats_paired(lua_State *L)
 {
-#define F(member) KB_FIELD(struct kb_paired, member)
-    static const struct kb_field fields[] = {
-        F(estimate), F(low), F(high), F(confidence), F(n), { 0 }
-    };
-#undef F
     size_t n;
     double confidence = lua_isnoneornil(L, 2) ? 0.95 : check_share(L, 2);
     double *x = copy_list(L, KB_SAMPLE_MAX_PAIRS, &n);      /* [.. tmp] */
     struct kb_paired r;
     if (kb_sample_paired(x, n, confidence, &r))
         return luaL_argerror(L, 2, "a confidence of 0 or 1 is not to be had");
-    kb_bind_push_fields(L, fields, &r);                     /* [.. tmp t] */
-    KB_SET(L, "method", lua_pushstring, r.method);
-    return 1;
+    return push_paired(L, &r);
 }
 
-void kb_bind_stats(lua_State *L)
-{
-    static const luaL_Reg functions[] = {
-        { "quantile", stats_quantile }, { "paired", stats_paired },
-        { NULL, NULL },
-    };
-    luaL_newlib(L, functions);                              /* [core stats] */
-    for (int i = 0; i < 4; i++) {
-        lua_pushinteger(L, i);
-        lua_pushcclosure(L, stats_of, 1);
-        lua_setfield(L, -2, statistics[i].name);
-    }
-    lua_setfield(L, -2, "stats");
-}
+const luaL_Reg kb_module_stats[] = {
+    { "median", stats_median }, { "mean", stats_mean }, { "mad", stats_mad },
+    { "geomean", stats_geomean }, { "quantile", stats_quantile },
+    { "paired", stats_paired }, { NULL, NULL }
+};

@@ -20,15 +20,9 @@
 #include "bind.h"
 #include "system/store.h"
 
-KB_CLASS(store, sqlite3_close_v2);
-KB_CLASS(query, sqlite3_finalize);
-
 enum { WHY_BYTES = 512 };
 
-static sqlite3 *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_store);
-}
+KB_SELF(self, sqlite3, store)
 
 static int fail(lua_State *L, sqlite3 *store)
 {
@@ -165,12 +159,7 @@ static int store_rows(lua_State *L)
     return code == SQLITE_DONE ? 1 : fail(L, store);
 }
 
-void kb_bind_store(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "exec", store_exec }, { "last_id", store_last_id },
-        { "rows", store_rows }, { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_store, methods, store_new);
-    kb_bind_class(L, &kb_class_query, NULL, NULL);
-}
+KB_CLASS(query, sqlite3_finalize, NULL, NULL, KB_NO_METHODS);
+KB_CLASS(store, sqlite3_close_v2, store_new, NULL,
+    { "exec", store_exec }, { "last_id", store_last_id },
+    { "rows", store_rows });

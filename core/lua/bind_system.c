@@ -158,7 +158,7 @@ static void lock_free(FILE *f)
         fclose(f);
 }
 
-KB_CLASS(lock, lock_free);
+KB_CLASS(lock, lock_free, NULL, NULL, KB_NO_METHODS);
 
 static int lock(lua_State *L)
 {
@@ -295,24 +295,14 @@ static int has_library(lua_State *L)
 
 KB_GETTER(interrupts, lua_pushinteger, kb_interrupt_count())
 
-void kb_bind_system(lua_State *L)                       /* [core] -> [core] */
-{
-    static const luaL_Reg functions[] = {
-        { "now_ns",      now_ns      }, { "wall_s",     wall_s     },
-        { "sleep_ns",    sleep_ns    }, { "random_hex", random_hex },
-        { "hash",        hash        }, { "mkdir_p",    mkdir_p    },
-        { "list",        list        }, { "exists",     exists     },
-        { "realpath",    real_path   }, { "read_file",  read_file  },
-        { "write_file",  write_file  }, { "temp_dir",   temp_dir   },
-        { "disk_free",   disk_free   }, { "is_tty",     is_tty     },
-        { "columns",     columns     }, { "cpu_count",  cpu_count  },
-        { "cpus",        cpus        },
-        { "host",        host        }, { "exe",        exe        },
-        { "has_library", has_library }, { "lib_dir",    lib_dir    },
-        { "interrupts",  interrupts  }, { "chdir",      chdir_to   },
-        { "lock",        lock        }, { NULL,         NULL       },
-    };
-    kb_bind_class(L, &kb_class_lock, NULL, NULL);
-    luaL_newlib(L, functions);                          /* [core system] */
-    lua_setfield(L, -2, "system");
-}
+const luaL_Reg kb_module_system[] = {
+    { "now_ns", now_ns }, { "wall_s", wall_s }, { "sleep_ns", sleep_ns },
+    { "random_hex", random_hex }, { "hash", hash }, { "mkdir_p", mkdir_p },
+    { "list", list }, { "exists", exists }, { "realpath", real_path },
+    { "read_file", read_file }, { "write_file", write_file },
+    { "temp_dir", temp_dir }, { "disk_free", disk_free }, { "is_tty", is_tty },
+    { "columns", columns }, { "cpu_count", cpu_count }, { "cpus", cpus },
+    { "host", host }, { "exe", exe }, { "has_library", has_library },
+    { "lib_dir", lib_dir }, { "interrupts", interrupts },
+    { "chdir", chdir_to }, { "lock", lock }, { NULL, NULL }
+};

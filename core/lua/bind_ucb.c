@@ -16,14 +16,9 @@
 #include "bandit/ucb.h"
 #include "bind_arg.h"
 
-KB_CLASS(ucb, kb_ucb_free);
-
 enum { FEW = 64, MAX_CANDIDATES = 1 << 20 };
 
-static kb_ucb *self(lua_State *L)
-{
-    return kb_bind_self(L, 1, &kb_class_ucb);
-}
+KB_SELF(self, kb_ucb, ucb)
 
 static size_t check_arm(lua_State *L, const kb_ucb *u)
 {
@@ -111,17 +106,10 @@ static int ucb_update(lua_State *L)
     return 0;
 }
 
-static int ucb_mean(lua_State *L)
-{
-    const kb_ucb *u = self(L);
-    return kb_bind_push_number(L, kb_ucb_mean(u, check_arm(L, u)));
-}
-
-static int ucb_score(lua_State *L)
-{
-    const kb_ucb *u = self(L);
-    return kb_bind_push_number(L, kb_ucb_score(u, check_arm(L, u)));
-}
+KB_GETTER(ucb_mean, lua_pushnumber,
+          kb_ucb_mean(self(L), check_arm(L, self(L))))
+KB_GETTER(ucb_score, lua_pushnumber,
+          kb_ucb_score(self(L), check_arm(L, self(L))))
 
 /* An integer wherever it is one, so that it prints as a count. */
 static int ucb_pulls(lua_State *L)
@@ -134,27 +122,10 @@ static int ucb_pulls(lua_State *L)
     return kb_bind_push_number(L, pulls);
 }
 
-static int ucb_t(lua_State *L)
-{
-    return kb_bind_push_integer(L, (lua_Integer)self(L)->t);
-}
+KB_GETTER(ucb_t, lua_pushinteger, (lua_Integer)self(L)->t)
+KB_GETTER(ucb_len, lua_pushinteger, (lua_Integer)self(L)->arms)
 
-static int ucb_len(lua_State *L)
-{
-    return kb_bind_push_integer(L, (lua_Integer)self(L)->arms);
-}
-
-void kb_bind_ucb(lua_State *L)
-{
-    static const luaL_Reg methods[] = {
-        { "__len",  ucb_len    },
-        { "select", ucb_select },
-        { "update", ucb_update },
-        { "mean",   ucb_mean   },
-        { "pulls",  ucb_pulls  },
-        { "score",  ucb_score  },
-        { "t",      ucb_t      },
-        { NULL, NULL }
-    };
-    kb_bind_class(L, &kb_class_ucb, methods, ucb_new);
-}
+KB_CLASS(ucb, kb_ucb_free, ucb_new, NULL,
+    { "__len", ucb_len }, { "select", ucb_select }, { "update", ucb_update },
+    { "mean", ucb_mean }, { "pulls", ucb_pulls }, { "score", ucb_score },
+    { "t", ucb_t });

@@ -228,10 +228,10 @@ static int body(lua_State *L)
                          "t"))
         return lua_error(L);
     lua_newtable(L);                                    /* [text f core] */
-    kb_bind_rng(L);
-    kb_bind_ucb(L);
-    kb_bind_cluster(L);
-    kb_bind_logit(L);
+    kb_bind_class(L, &kb_class_rng);
+    kb_bind_class(L, &kb_class_ucb);
+    kb_bind_class(L, &kb_class_cluster);
+    kb_bind_class(L, &kb_class_logit);
     lua_getglobal(L, "setmetatable");
     lua_pushcfunction(L, type_of_number);               /* [.. core mt type] */
     lua_call(L, 3, 0);
@@ -292,9 +292,9 @@ static int starved(lua_State *L)
     } made[] = { { "ucb", 1 }, { "cluster", 2 }, { "logit", 1 } };
 
     lua_newtable(L);
-    kb_bind_ucb(L);
-    kb_bind_cluster(L);
-    kb_bind_logit(L);
+    kb_bind_class(L, &kb_class_ucb);
+    kb_bind_class(L, &kb_class_cluster);
+    kb_bind_class(L, &kb_class_logit);
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         lua_getfield(L, -1, made[i].noun);
         for (int a = 0; a < made[i].arguments; a++)
