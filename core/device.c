@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,26 +19,38 @@ static bool is_family(const char *name, const char *family)
         && !name[n + 1 + digits];
 }
 
+/* The implementation of devices so called; NULL: that is no device's name. */
+static const struct kb_device_ops *ops_of(const char *name)
+{
+    return is_family(name, kb_cpu_device.family) ? &kb_cpu_device
+         : is_family(name, kb_cuda_device.family) ? &kb_cuda_device : NULL;
+}
+
 const char *kb_device_language(const char *name)
 {
-    return is_family(name, "cpu") ? "c"
-         : is_family(name, "cuda") ? "cuda" : NULL;
+    const struct kb_device_ops *ops = ops_of(name);
+    return ops ? ops->language : NULL;
 }
 
 kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
                          const char **why)
 {
-    kb_status st = KB_ENODEV;
+    const struct kb_device_ops *ops = ops_of(name);
     *why = "";
-    if (is_family(name, "cpu"))
-        st = kb_cpu_open(name, exe, out, why);
-    else if (is_family(name, "cuda"))
-        st = kb_cuda_open(name, exe, out, why);
+    if (!ops)
+        return kb_because(why, KB_ENODEV, "devices are \"cpu\", \"cpu:N\", "
+                          "\"cuda\" and \"cuda:N\", N being a number");
+    kb_device *d = calloc(1, ops->bytes);
+    if (!d)
+        return KB_ENOMEM;
+    d->ops = ops;
+    d->info.language = ops->language;
+    d->users = 1;
+    kb_status st = ops->open(d, name, exe, why);
+    if (st)
+        kb_device_close(d);
     else
-        *why = "devices are \"cpu\", \"cpu:N\", \"cuda\" and \"cuda:N\", N "
-               "being a number";
-    if (!st)
-        (*out)->users = 1;
+        *out = d;
     return st;
 }
 
@@ -49,17 +62,26 @@ static kb_device *hold(kb_device *d)
     return d;
 }
 
-static void let_go(kb_device *d)
+void kb_device_close(kb_device *d)
 {
-    if (--d->users == 0)
+    if (d && --d->users == 0)
         d->ops->close(d);
 }
 
-void kb_device_close(kb_device *d)
-{
-    if (d)
-        let_go(d);
-}
+/* Defines what frees one of the things made of a device, errno as it was. */
+#define DEFINE_FREE(function, type, release)                                \
+    void function(type *x)                                                  \
+    {                                                                       \
+        int saved = errno;                                                  \
+        kb_device *d = x ? x->device : NULL;                                \
+        if (x)                                                              \
+            x->ops->release(x);                                             \
+        kb_device_close(d);                                                 \
+        errno = saved;                                                      \
+    }
+DEFINE_FREE(kb_object_free, kb_object, free)
+DEFINE_FREE(kb_buffers_free, kb_buffers, free)
+DEFINE_FREE(kb_program_stop, kb_program, stop)
 
 kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
                           size_t cap, kb_object **out)
@@ -69,19 +91,17 @@ kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
     if (b->cubin ? strcmp(d->info.language, "cuda") != 0
                  : b->args < 1 || b->args > KB_DEVICE_ARGS)
         return KB_EINVAL;
-    kb_status st = d->ops->build(d, b, log, cap, out);
-    if (!st)
-        (*out)->device = hold(d);
-    return st;
-}
-
-void kb_object_free(kb_object *o)
-{
+    kb_object *o = calloc(1, d->ops->object->bytes);
     if (!o)
-        return;
-    kb_device *d = o->device;
-    o->ops->free(o);
-    let_go(d);
+        return KB_ENOMEM;
+    o->ops = d->ops->object;
+    o->device = hold(d);
+    kb_status st = o->ops->build(o, b, log, cap);
+    if (st)
+        kb_object_free(o);
+    else
+        *out = o;
+    return st;
 }
 
 kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
@@ -90,21 +110,20 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
     if (args < 1 || args > KB_DEVICE_ARGS || slots < 1
         || slots > KB_DEVICE_SLOTS)
         return KB_EINVAL;
-    kb_status st = d->ops->buffers_new(d, arg, args, slots, out);
-    if (!st) {
-        (*out)->used = slots;
-        (*out)->device = hold(d);
-    }
-    return st;
-}
-
-void kb_buffers_free(kb_buffers *b)
-{
+    kb_buffers *b = calloc(1, d->ops->buffers->bytes);
     if (!b)
-        return;
-    kb_device *d = b->device;
-    b->ops->free(b);
-    let_go(d);
+        return KB_ENOMEM;
+    b->ops = d->ops->buffers;
+    b->device = hold(d);
+    b->args = args;
+    b->slots = b->used = slots;
+    memcpy(b->arg, arg, args * sizeof *arg);
+    kb_status st = b->ops->allot(b);
+    if (st)
+        kb_buffers_free(b);
+    else
+        *out = b;
+    return st;
 }
 
 kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
@@ -254,22 +273,19 @@ kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
 {
     assert(cap > 0);
     why[0] = '\0';
-    if (o->device != d || b->device != d) {
-        snprintf(why, cap, "the %s of another device: make them of the one "
-                 "that loads", o->device != d ? "object is" : "buffers are");
-        return KB_EINVAL;
-    }
-    kb_status st = d->ops->start(d, o, b, plan, out, why, cap);
-    if (!st)
-        (*out)->device = hold(d);
-    return st;
-}
-
-void kb_program_stop(kb_program *p)
-{
+    if (o->device != d || b->device != d)
+        return kb_refuse(why, cap, KB_EINVAL, "the %s of another device: make "
+                         "them of the one that loads",
+                         o->device != d ? "object is" : "buffers are");
+    kb_program *p = calloc(1, d->ops->program->bytes);
     if (!p)
-        return;
-    kb_device *d = p->device;
-    p->ops->stop(p);
-    let_go(d);
+        return KB_ENOMEM;
+    p->ops = d->ops->program;
+    p->device = hold(d);
+    kb_status st = p->ops->start(p, o, b, plan, why, cap);
+    if (st)
+        kb_program_stop(p);
+    else
+        *out = p;
+    return st;
 }

@@ -27,12 +27,23 @@ typedef struct kb_program kb_program;
 
 /* ---- what an implementation provides ---------------------------------------
  *
- * Each of its objects starts with one of the heads below. What has a contract
+ * Each of its objects starts with one of the heads below, and has as many bytes
+ * as its table says. device.c makes room for it, all zero but for what is in
+ * its head already; open, build, allot and start do the rest, and whatever they
+ * leave behind when they fail goes by close, free or stop. What has a contract
  * here is called through the table, d->ops->roofline(d, &r); the rest through
  * the function of its name that follows. Args and slots are in range, arg is
  * an array. ECRASH: the device is lost. */
 
 struct kb_device_ops {
+    const char *family, *language;      /* "cpu", and "c": what it builds */
+    size_t bytes;
+    const struct kb_object_ops *object;
+    const struct kb_buffers_ops *buffers;
+    const struct kb_program_ops *program;
+
+    kb_status (*open)(kb_device *, const char *name, const char *exe,
+                      const char **why);
     void (*close)(kb_device *);
 
     /* Waits for the sole right among all engines to use this hardware, or
@@ -45,16 +56,11 @@ struct kb_device_ops {
 
     /* Measures this device's roofs with kernels of our own. */
     kb_status (*roofline)(kb_device *, struct kb_roofline *out);
-
-    kb_status (*build)(kb_device *, const struct kb_build *, char *, size_t,
-                       kb_object **);
-    kb_status (*buffers_new)(kb_device *, const struct kb_arg *, size_t,
-                             size_t, kb_buffers **);
-    kb_status (*start)(kb_device *, const kb_object *, kb_buffers *,
-                       const struct kb_plan *, kb_program **, char *, size_t);
 };
 
 struct kb_object_ops {
+    size_t bytes;
+    kb_status (*build)(kb_object *, const struct kb_build *, char *, size_t);
     void (*free)(kb_object *);
 
     /* Sections, dynamic section, relocations and symbols as readelf prints
@@ -69,6 +75,8 @@ struct kb_object_ops {
 };
 
 struct kb_buffers_ops {
+    size_t bytes;
+    kb_status (*allot)(kb_buffers *);
     void (*free)(kb_buffers *);
     void *(*at)(kb_buffers *, size_t, size_t);          /* or NULL */
 
@@ -109,6 +117,10 @@ struct kb_buffers_ops {
 };
 
 struct kb_program_ops {
+    size_t bytes;
+    kb_status (*start)(kb_program *, const kb_object *, kb_buffers *,
+                       const struct kb_plan *, char *, size_t);
+
     /* Calls the kernel iterations times, call i on slot i mod slots, and waits.
      * *elapsed_ns is the time from opening the gate to the end of the last
      * call, less the time in which the processor was given to others: the
@@ -149,7 +161,6 @@ struct kb_device {
                                  * made of it until that is freed */
 };
 
-/* device.c fills in the device of what an implementation has made. */
 struct kb_object {
     const struct kb_object_ops *ops;
     kb_device *device;
@@ -208,11 +219,8 @@ KB_MUST_USE kb_status kb_device_open(const char *name, const char *exe,
                                      kb_device **out, const char **why);
 void kb_device_close(kb_device *d);
 
-/* The implementations; name is in its right form. */
-KB_MUST_USE kb_status kb_cpu_open(const char *name, const char *exe,
-                                  kb_device **out, const char **why);
-KB_MUST_USE kb_status kb_cuda_open(const char *name, const char *exe,
-                                   kb_device **out, const char **why);
+/* The implementations. */
+extern const struct kb_device_ops kb_cpu_device, kb_cuda_device;
 
 /* How many GPUs there are: "cuda:0" .. are devices. 0 without a driver. */
 int kb_cuda_count(void);

@@ -56,11 +56,7 @@ typedef enum kb_status {
 #undef X
 } kb_status;
 
-#if defined __GNUC__
 #define KB_MUST_USE __attribute__((warn_unused_result))
-#else
-#define KB_MUST_USE
-#endif
 
 /* 1 in a build with the address sanitizer, which maps terabytes. */
 #if defined __SANITIZE_ADDRESS__
@@ -77,3 +73,15 @@ typedef enum kb_status {
 /* "EINVAL", and its sentence. Static strings; never NULL, any int accepted. */
 const char *kb_status_name(int status);
 const char *kb_status_text(int status);
+
+/* Both return status, with the reason in why: text, which is static; or a
+ * sentence of at most cap bytes, NUL included. */
+static inline kb_status kb_because(const char **why, kb_status status,
+                                   const char *text)
+{
+    *why = text;
+    return status;
+}
+kb_status kb_refuse(char *why, size_t cap, kb_status status,
+                    const char *format, ...)
+    __attribute__((format(printf, 4, 5)));

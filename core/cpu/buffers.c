@@ -1,5 +1,4 @@
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -273,7 +272,6 @@ done:
 static void free_buffers(kb_buffers *base)
 {
     cpu_buffers *b = (cpu_buffers *)base;
-    int saved = errno;
     if (b->in)
         munmap(b->in, b->in_bytes);
     if (b->out)
@@ -283,48 +281,31 @@ static void free_buffers(kb_buffers *base)
     for (size_t i = 0; i < b->head.args; i++)
         free(b->pristine[i]);
     free(b);
-    errno = saved;
 }
 
-static const struct kb_buffers_ops ops = {
-    .free = free_buffers, .at = array_at, .fill = fill, .get = get,
-    .copy = copy, .take = take, .absolute = absolute, .keep = keep,
-    .poison = poison, .damaged = damaged, .digest = digest,
-    .compare = compare
-};
-
-kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
-                             size_t args, size_t slots, kb_buffers **out)
+static kb_status allot(kb_buffers *base)
 {
-    (void)d;
-    cpu_buffers *b = calloc(1, sizeof *b);
-    if (!b)
-        return KB_ENOMEM;
+    cpu_buffers *b = (cpu_buffers *)base;
+    const struct kb_arg *arg = base->arg;
     b->in_fd = b->out_fd = -1;
     b->in_bytes = b->out_bytes = page_bytes();  /* none of no bytes */
-    b->head.ops = &ops;
-    b->head.args = args;
-    b->head.slots = slots;
-    memcpy(b->head.arg, arg, args * sizeof *arg);
-
     kb_status st = KB_OK;
-    for (size_t i = 0; i < args && !st; i++)
+    for (size_t i = 0; i < base->args && !st; i++)
         if (arg[i].mode != KB_SCALAR)
-            st = lay_out(&b->span[i], &arg[i], slots,
+            st = lay_out(&b->span[i], &arg[i], base->slots,
                          is_input(&arg[i]) ? &b->in_bytes : &b->out_bytes);
-    if (st)
-        goto fail;
-    st = kb_cpu_map("kb-in", b->in_bytes, &b->in_fd, &b->in);
+    if (!st)
+        st = kb_cpu_map("kb-in", b->in_bytes, &b->in_fd, &b->in);
     if (!st)
         st = kb_cpu_map("kb-out", b->out_bytes, &b->out_fd, &b->out);
-    if (st)
-        goto fail;
-    if (args > 0 && arg[0].front)
+    if (!st && arg[0].front)
         memset(b->in, 0xff, b->in_bytes);
-    *out = &b->head;
-    return KB_OK;
-
-fail:
-    free_buffers(&b->head);
     return st;
 }
+
+const struct kb_buffers_ops kb_cpu_buffers = {
+    .bytes = sizeof(cpu_buffers), .allot = allot, .free = free_buffers,
+    .at = array_at, .fill = fill, .get = get, .copy = copy, .take = take,
+    .absolute = absolute, .keep = keep, .poison = poison, .damaged = damaged,
+    .digest = digest, .compare = compare
+};

@@ -1,6 +1,5 @@
 #include <assert.h>
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,10 +145,10 @@ static kb_status run_compiler(const cpu_object *o, const struct kb_build *b,
         return st;
     if (WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 0)
         return KB_OK;
-    if (used == 0)
-        snprintf(log, cap, "the compiler was stopped (status %d): it may "
-                 "use 2 GiB, 20 CPU seconds and 64 MiB of files", wstatus);
-    return KB_EBUILD;
+    return used ? KB_EBUILD
+         : kb_refuse(log, cap, KB_EBUILD, "the compiler was stopped (status "
+                     "%d): it may use 2 GiB, 20 CPU seconds and 64 MiB of "
+                     "files", wstatus);
 }
 
 /* kernel.o, with the compiler's remarks kept. When that fails it is made once
@@ -188,11 +187,9 @@ static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
 static void free_object(kb_object *base)
 {
     cpu_object *o = (cpu_object *)base;
-    int saved = errno;
     kb_process_clear(o->dir);
     free(o->head.remarks);
     free(o);
-    errno = saved;
 }
 
 /* Runs one of the two that print, and adds what it says to the text. */
@@ -230,20 +227,13 @@ static kb_status object_text(const kb_object *base, char *text, size_t cap,
     return st;
 }
 
-static const struct kb_object_ops ops = {
-    .free = free_object, .text = object_text
-};
-
-kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,
-                       size_t cap, kb_object **out)
+static kb_status build(kb_object *base, const struct kb_build *b, char *log,
+                       size_t cap)
 {
-    cpu_device *d = (cpu_device *)base;
+    cpu_object *o = (cpu_object *)base;
+    cpu_device *d = (cpu_device *)base->device;
     if (!is_identifier(b->entry))
         return KB_EINVAL;
-    cpu_object *o = calloc(1, sizeof *o);
-    if (!o)
-        return KB_ENOMEM;
-    o->head.ops = &ops;
     o->device = d;
     snprintf(o->dir, sizeof o->dir, "%s/%llu", d->scratch,
              (unsigned long long)++d->objects);
@@ -251,17 +241,13 @@ kb_status kb_cpu_build(kb_device *base, const struct kb_build *b, char *log,
     kb_status st = open_folder(o);
     if (!st)
         st = write_sources(o, b);
-    if (!st)
-        st = compile(o, b, log, cap);
-    if (st)
-        goto fail;
-    *out = &o->head;
-    return KB_OK;
-
-fail:
-    free_object(&o->head);
-    return st;
+    return st ? st : compile(o, b, log, cap);
 }
+
+const struct kb_object_ops kb_cpu_object = {
+    .bytes = sizeof(cpu_object), .build = build, .free = free_object,
+    .text = object_text
+};
 
 void kb_cpu_name_flags(cpu_device *d)
 {

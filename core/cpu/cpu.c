@@ -170,15 +170,14 @@ static kb_status find_tools(cpu_device *d, const char **why)
     const char *own = getenv("KERNELBAND_CC");
     if (own && *own) {
         if (own[0] != '/' || strlen(own) >= sizeof d->cc
-            || access(own, X_OK)) {
-            *why = "KERNELBAND_CC is not the absolute path of a compiler";
-            return KB_ENODEV;
-        }
+            || access(own, X_OK))
+            return kb_because(why, KB_ENODEV, "KERNELBAND_CC is not the "
+                              "absolute path of a compiler");
         memcpy(d->cc, own, strlen(own) + 1);
     } else if (!find_tool(compilers, d->cc)) {
-        *why = "no C compiler (cc, gcc or clang) in /usr/bin: install gcc, or "
-               "set KERNELBAND_CC to the path of one";
-        return KB_ENODEV;
+        return kb_because(why, KB_ENODEV, "no C compiler (cc, gcc or clang) in "
+                          "/usr/bin: install gcc, or set KERNELBAND_CC to the "
+                          "path of one");
     }
     find_tool((const char *const[]){ "objdump", NULL }, d->objdump);
     find_tool((const char *const[]){ "readelf", NULL }, d->readelf);
@@ -204,52 +203,39 @@ static void close_device(kb_device *base)
     free(d);
 }
 
-static const struct kb_device_ops ops = {
-    .close = close_device, .roofline = roofline, .build = kb_cpu_build,
-    .buffers_new = kb_cpu_buffers_new, .start = kb_cpu_start
-};
-
-kb_status kb_cpu_open(const char *name, const char *exe, kb_device **out,
-                      const char **why)
+static kb_status open_device(kb_device *base, const char *name,
+                             const char *exe, const char **why)
 {
-    if (kb_jail_landlock_abi() < 1) {
-        *why = "this Linux has no Landlock (5.13 or later, enabled at boot), "
-               "so candidates cannot be kept from files";
-        return KB_ENODEV;
-    }
-    cpu_device *d = calloc(1, sizeof *d);
-    if (!d)
-        return KB_ENOMEM;
-    d->head.ops = &ops;
+    cpu_device *d = (cpu_device *)base;
     d->lock_fd = -1;
+    snprintf(d->exe, sizeof d->exe, "%s", exe);
+    if (kb_jail_landlock_abi() < 1)
+        return kb_because(why, KB_ENODEV, "this Linux has no Landlock (5.13 or "
+                          "later, enabled at boot), so candidates cannot be "
+                          "kept from files");
     kb_status st = find_tools(d, why);
     if (st)
-        goto fail;
+        return st;
     st = split_processors(name, d);
-    if (st) {
-        *why = "this process may not use that processor";
-        goto fail;
-    }
+    if (st)
+        return kb_because(why, st, "this process may not use that processor");
     snprintf(d->head.info.name, sizeof d->head.info.name, "cpu:%d", d->cpu);
-    d->head.info.language = "c";
-    snprintf(d->exe, sizeof d->exe, "%s", exe);
     st = open_scratch(d);
-    if (st) {
-        *why = "cannot make a folder in TMPDIR: set TMPDIR to the absolute "
-               "path of a folder that may be written";
-        goto fail;
-    }
-    if (!jail_may_enter(d->scratch)) {
-        *why = "the user nobody, as whom candidates are built and run, may "
-               "not enter TMPDIR: chmod o+x it and the folders above it, or "
-               "set TMPDIR to another folder";
-        st = KB_EDENIED;
-        goto fail;
-    }
-    *out = &d->head;
+    if (st)
+        return kb_because(why, st, "cannot make a folder in TMPDIR: set TMPDIR "
+                          "to the absolute path of a folder that may be "
+                          "written");
+    if (!jail_may_enter(d->scratch))
+        return kb_because(why, KB_EDENIED, "the user nobody, as whom "
+                          "candidates are built and run, may not enter TMPDIR: "
+                          "chmod o+x it and the folders above it, or set "
+                          "TMPDIR to another folder");
     return KB_OK;
-
-fail:
-    close_device(&d->head);
-    return st;
 }
+
+const struct kb_device_ops kb_cpu_device = {
+    .family = "cpu", .language = "c", .bytes = sizeof(cpu_device),
+    .object = &kb_cpu_object, .buffers = &kb_cpu_buffers,
+    .program = &kb_cpu_program, .open = open_device, .close = close_device,
+    .roofline = roofline
+};

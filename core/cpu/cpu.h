@@ -80,15 +80,12 @@ typedef struct cpu_buffers {
     bool sealed;
 } cpu_buffers;
 
-kb_status kb_cpu_build(kb_device *d, const struct kb_build *b, char *log,
-                       size_t cap, kb_object **out);
 /* Writes info.flags, the options every source is built with. */
 void kb_cpu_name_flags(cpu_device *d);
-kb_status kb_cpu_buffers_new(kb_device *d, const struct kb_arg *arg,
-                             size_t args, size_t slots, kb_buffers **out);
-kb_status kb_cpu_start(kb_device *d, const kb_object *o, kb_buffers *b,
-                       const struct kb_plan *plan, kb_program **out,
-                       char *why, size_t cap);
+
+extern const struct kb_object_ops kb_cpu_object;
+extern const struct kb_buffers_ops kb_cpu_buffers;
+extern const struct kb_program_ops kb_cpu_program;
 
 /* Shared memory for that process, which may be sealed; *fd and *at are the
  * caller's, *fd also on failure. ESYS, ENOMEM. */

@@ -127,8 +127,8 @@ static kb_status judge_end(cpu_program *p, int wstatus)
     p->pid = 0;
     if (WIFSIGNALED(wstatus)) {
         int sig = WTERMSIG(wstatus);
-        snprintf(why, cap, "killed by signal %d (%s)", sig, strsignal(sig));
-        return sig == SIGSYS ? KB_EDENIED : KB_ECRASH;
+        return kb_refuse(why, cap, sig == SIGSYS ? KB_EDENIED : KB_ECRASH,
+                         "killed by signal %d (%s)", sig, strsignal(sig));
     }
     if (code == KB_CPU_EXIT_DENIED && denied > 0) {
         char *name = kb_jail_call_name(denied - 1);
@@ -137,12 +137,11 @@ static kb_status judge_end(cpu_program *p, int wstatus)
         free(name);
         return KB_EDENIED;
     }
-    if (code == KB_CPU_EXIT_STARTUP && !atomic_load(&p->wire->loaded)) {
-        snprintf(why, cap, "%.*s", KB_CPU_WHY - 1, p->wire->why);
-        return KB_EWORKER;
-    }
-    snprintf(why, cap, "exited with status %d before it returned", code);
-    return KB_ECRASH;
+    if (code == KB_CPU_EXIT_STARTUP && !atomic_load(&p->wire->loaded))
+        return kb_refuse(why, cap, KB_EWORKER, "%.*s", KB_CPU_WHY - 1,
+                         p->wire->why);
+    return kb_refuse(why, cap, KB_ECRASH, "exited with status %d before it "
+                     "returned", code);
 }
 
 /* At a deadline: has the kernel had less than half of the time, because others
@@ -195,8 +194,8 @@ static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
         } else if (now_ns > deadline_ns) {
             kb_process_kill(p->pid, false);
             p->pid = 0;
-            snprintf(p->head.why, sizeof p->head.why, "did not return in time");
-            return KB_ETIME;
+            return kb_refuse(p->head.why, sizeof p->head.why, KB_ETIME,
+                             "did not return in time");
         }
         rest(p, now_ns - begun_ns);
     }
@@ -290,10 +289,9 @@ static kb_status profile(kb_program *base, const char *set,
     cpu_program *p = (cpu_program *)base;
     uint64_t now[KB_PERF_EVENTS];
     (void)set;
-    if (kb_perf_read(&p->perf, now)) {
-        snprintf(why, cap, "no hardware counters here (perf_event_open)");
-        return KB_ENODEV;
-    }
+    if (kb_perf_read(&p->perf, now))
+        return kb_refuse(why, cap, KB_ENODEV,
+                         "no hardware counters here (perf_event_open)");
     for (size_t i = 0; i < KB_PERF_EVENTS; i++)
         metric[i] = (struct kb_metric){
             names[i], (double)(now[i] - p->counted[i]), true
@@ -306,7 +304,6 @@ static kb_status profile(kb_program *base, const char *set,
 static void stop(kb_program *base)
 {
     cpu_program *p = (cpu_program *)base;
-    int saved = errno;
     if (p->pid)
         kb_process_kill(p->pid, false);
     kb_io_close(&p->stat_fd);
@@ -314,38 +311,28 @@ static void stop(kb_program *base)
     if (p->wire)
         munmap(p->wire, sizeof *p->wire);
     free(p);
-    errno = saved;
 }
 
-static const struct kb_program_ops ops = {
-    .launch = launch, .profile = profile, .stop = stop
-};
-
-kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
-                       const struct kb_plan *plan, kb_program **out,
-                       char *why, size_t cap)
+static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
+                       const struct kb_plan *plan, char *why, size_t cap)
 {
     int wire_fd = -1;
     char stat[64];
     int64_t at_ns;
-    cpu_device *d = (cpu_device *)base;
-    cpu_buffers *b = (cpu_buffers *)to;
-    if (plan)
-        return KB_EINVAL;
-    cpu_program *p = calloc(1, sizeof *p);
-    if (!p)
-        return KB_ENOMEM;
-    p->head.ops = &ops;
+    cpu_device *d = (cpu_device *)base->device;
+    cpu_program *p = (cpu_program *)base;
     for (size_t i = 0; i < KB_PERF_EVENTS; i++)
         p->perf.fd[i] = -1;
-    p->buffers = b;
+    p->buffers = (cpu_buffers *)b;
     p->stat_fd = -1;
     p->patience_ns = load_timeout_ns;
+    if (plan)
+        return KB_EINVAL;
     void *wire = NULL;
     kb_status st = kb_cpu_map("kb-wire", sizeof *p->wire, &wire_fd, &wire);
     p->wire = wire;
     if (!st)
-        st = seal_inputs(b);
+        st = seal_inputs(p->buffers);
     if (!st) {
         write_job(p, 0);
         st = spawn(d, (const cpu_object *)o, p, wire_fd);
@@ -355,7 +342,7 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
         st = await(p, &p->wire->loaded, 1,
                    kb_clock_now_ns() + load_timeout_ns, &at_ns);
     if (st)
-        goto fail;
+        return kb_refuse(why, cap, st, "%s", base->why);
     if (kb_perf_open(p->pid, &p->perf))
         p->perf.fd[0] = -1;
     snprintf(stat, sizeof stat, "/proc/%d/stat", (int)p->pid);
@@ -363,11 +350,10 @@ kb_status kb_cpu_start(kb_device *base, const kb_object *o, kb_buffers *to,
     (void)settle(p);
     p->booked = p->settled_ns > 0;
     p->shared = one_processor(d);
-    *out = &p->head;
     return KB_OK;
-
-fail:
-    snprintf(why, cap, "%s", p->head.why);
-    stop(&p->head);
-    return st;
 }
+
+const struct kb_program_ops kb_cpu_program = {
+    .bytes = sizeof(cpu_program), .start = start, .launch = launch,
+    .profile = profile, .stop = stop
+};

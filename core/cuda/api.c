@@ -5,30 +5,20 @@
 
 #include "system/toolkit.h"
 
-static const struct kb_symbol calls[] = {
-#define X(field, name, arguments) \
-    { #name, offsetof(struct kb_cuda_api, field) },
-    KB_CUDA_MAP(X)
-#undef X
+static const char *const calls[] = { KB_CUDA_MAP(KB_NAME_OF) NULL };
+
+static const struct kb_library libcuda = {
+    { "libcuda.so.1" },
+    "there is no NVIDIA driver (libcuda.so.1): install one, or use "
+    "device = \"cpu\"",
+    "the NVIDIA driver is too old for this engine: it needs CUDA 11.4 (driver "
+    "470) or later", calls
 };
 
 kb_status kb_cuda_api_open(struct kb_cuda_api *api, const char **why)
 {
-    *api = (struct kb_cuda_api){ .library = dlopen("libcuda.so.1",
-                                                   RTLD_NOW | RTLD_LOCAL) };
-    if (!api->library) {
-        *why = "there is no NVIDIA driver (libcuda.so.1): install one, or use "
-               "device = \"cpu\"";
-        return KB_ENODEV;
-    }
-    if (kb_toolkit_symbols(api->library, calls, sizeof calls / sizeof *calls,
-                           api)) {
-        *why = "the NVIDIA driver is too old for this engine: it needs "
-               "CUDA 11.4 (driver 470) or later";
-        kb_cuda_api_close(api);
-        return KB_ENODEV;
-    }
-    return KB_OK;
+    *api = (struct kb_cuda_api){ .library = NULL };
+    return kb_library_open(&libcuda, &api->Init, &api->library, why);
 }
 
 void kb_cuda_api_close(struct kb_cuda_api *api)

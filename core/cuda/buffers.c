@@ -345,43 +345,26 @@ static void free_buffers(kb_buffers *base)
     free(b);
 }
 
-static const struct kb_buffers_ops ops = {
-    .free = free_buffers, .fill = fill, .get = get, .copy = copy,
-    .move = move, .take = take, .absolute = absolute, .keep = keep,
-    .poison = poison, .damaged = damaged, .digest = digest,
-    .compare = compare
-};
-
-kb_status kb_cuda_buffers_new(kb_device *base, const struct kb_arg *arg,
-                              size_t args, size_t slots, kb_buffers **out)
+static kb_status allot(kb_buffers *base)
 {
-    cuda_device *d = (cuda_device *)base;
-    if (slots != 1)
-        return KB_EINVAL;
-    cuda_buffers *b = calloc(1, sizeof *b);
-    if (!b)
-        return KB_ENOMEM;
-    b->head.ops = &ops;
-    b->head.args = args;
-    b->head.slots = 1;
-    b->device = d;
-    memcpy(b->head.arg, arg, args * sizeof *arg);
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < args && !st; i++) {
-        if (arg[i].mode == KB_SCALAR)
+    cuda_buffers *b = (cuda_buffers *)base;
+    cuda_device *d = b->device = (cuda_device *)base->device;
+    kb_status st = base->slots == 1 ? KB_OK : KB_EINVAL;
+    for (size_t i = 0; i < base->args && !st; i++) {
+        if (base->arg[i].mode == KB_SCALAR)
             continue;
-        uint64_t bytes = room_bytes(&b->head, i);
-        if (arg[i].count < 1 || bytes > d->head.info.memory_bytes)
-            st = KB_EINVAL;
-        else
-            st = kb_cuda_alloc(d, &b->base[i], bytes);
+        uint64_t bytes = room_bytes(base, i);
+        st = base->arg[i].count < 1 || bytes > d->head.info.memory_bytes
+           ? KB_EINVAL : kb_cuda_alloc(d, &b->base[i], bytes);
         if (!st)
             st = kb_cuda_set(d, b->base[i], 0, bytes);
     }
-    if (st) {
-        free_buffers(&b->head);
-        return st;
-    }
-    *out = &b->head;
-    return KB_OK;
+    return st;
 }
+
+const struct kb_buffers_ops kb_cuda_buffers = {
+    .bytes = sizeof(cuda_buffers), .allot = allot, .free = free_buffers,
+    .fill = fill, .get = get, .copy = copy, .move = move, .take = take,
+    .absolute = absolute, .keep = keep, .poison = poison, .damaged = damaged,
+    .digest = digest, .compare = compare
+};

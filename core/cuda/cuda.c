@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "kit.h"
+#include "system/io.h"
 
 enum { KIT_THREADS = 256, RESULT_BYTES = 4096 };
 
@@ -67,11 +68,9 @@ kb_status kb_cuda_wait(cuda_device *d, int64_t deadline_ns)
         cu_result code = d->api.StreamQuery(d->stream);
         if (code != CU_NOT_READY)
             return kb_cuda_check(d, code, "a kernel failed");
-        if (kb_clock_now_ns() > deadline_ns) {
-            snprintf(d->head.lost, sizeof d->head.lost,
-                     "did not return in time");
-            return KB_ETIME;
-        }
+        if (kb_clock_now_ns() > deadline_ns)
+            return kb_refuse(d->head.lost, sizeof d->head.lost, KB_ETIME,
+                             "did not return in time");
         if (round > 2000)
             nanosleep(&nap, NULL);
     }
@@ -108,8 +107,7 @@ static void close_cuda(kb_device *base)
         close_context(d);
     kb_nvrtc_close(d->nvrtc);
     kb_nvml_close(d->nvml);
-    if (d->lock_fd >= 0)
-        close(d->lock_fd);
+    kb_io_close(&d->lock_fd);
     if (!d->head.lost[0])       /* a lost driver may be at work behind us */
         kb_cuda_api_close(&d->api);
     free(d);
@@ -133,47 +131,43 @@ static kb_status object_facts(const kb_object *base, const char *entry,
     return KB_OK;
 }
 
-/* The text of a cubin: sass.h. */
-static const struct kb_object_ops object_ops = {
-    .free = object_free, .facts = object_facts
-};
-
-static kb_status object_new(cuda_device *d, const void *cubin, size_t n,
-                            char *log, size_t cap, kb_object **out)
+/* EINVAL of a cubin is admission: log says why. */
+static kb_status inspect(cuda_object *o, const void *cubin, size_t n, char *log,
+                         size_t cap)
 {
-    cuda_object *o = calloc(1, sizeof *o);
-    if (!o)
-        return KB_ENOMEM;
-    o->head.ops = &object_ops;
-    kb_status st = kb_cubin_open(cubin, n, (uint32_t)d->head.info.arch,
+    kb_status st = kb_cubin_open(cubin, n, (uint32_t)o->head.device->info.arch,
                                  &o->inspected, log, cap);
-    if (st) {
-        free(o);                /* EINVAL is admission: log says why */
+    if (st)
         return st == KB_EINVAL ? KB_EDENIED : st;
-    }
     o->head.cubin = o->inspected->bytes;
     o->head.cubin_bytes = n;
-    *out = &o->head;
     return KB_OK;
 }
 
-static kb_status build(kb_device *base, const struct kb_build *b, char *log,
-                       size_t cap, kb_object **out)
+static kb_status build(kb_object *base, const struct kb_build *b, char *log,
+                       size_t cap)
 {
-    cuda_device *d = (cuda_device *)base;
+    cuda_object *o = (cuda_object *)base;
+    cuda_device *d = (cuda_device *)base->device;
     if (b->cubin)
-        return object_new(d, b->cubin, b->cubin_bytes, log, cap, out);
-    struct kb_nvrtc_build job = { b->source, strlen(b->source), d->arch,
-                                  b->timeout_ns };
+        return inspect(o, b->cubin, b->cubin_bytes, log, cap);
+    struct kb_nvrtc_build job = { b->source, strlen(b->source),
+                                  d->head.info.target, b->timeout_ns };
     char *cubin;
     size_t n;
     kb_status st = kb_nvrtc_make(d->nvrtc, &job, log, cap, &cubin, &n);
     if (st)
         return st;
-    st = object_new(d, cubin, n, log, cap, out);
+    st = inspect(o, cubin, n, log, cap);
     free(cubin);
     return st;
 }
+
+/* The text of a cubin: sass.h. */
+const struct kb_object_ops kb_cuda_object = {
+    .bytes = sizeof(cuda_object), .build = build, .free = object_free,
+    .facts = object_facts
+};
 
 static int attribute(cuda_device *d, int which)
 {
@@ -195,7 +189,6 @@ static void read_info(cuda_device *d)
              driver % 1000 / 10);
     snprintf(i->compiler, sizeof i->compiler, "NVRTC");
     snprintf(i->flags, sizeof i->flags, "%s", kb_nvrtc_flags());
-    i->language = "cuda";
     i->fresh_outputs = true;
     i->sm_count = attribute(d, CU_ATTR_SM_COUNT);
     i->sm_threads = attribute(d, CU_ATTR_SM_THREADS);
@@ -206,9 +199,8 @@ static void read_info(cuda_device *d)
     i->l2_bytes = (uint64_t)attribute(d, CU_ATTR_L2_BYTES);
     i->memory_bytes = bytes;
     i->arch = attribute(d, CU_ATTR_MAJOR) * 10 + attribute(d, CU_ATTR_MINOR);
-    snprintf(d->arch, sizeof d->arch, "sm_%d%s", i->arch,
+    snprintf(i->target, sizeof i->target, "sm_%d%s", i->arch,
              i->arch >= 90 ? "a" : "");
-    snprintf(i->target, sizeof i->target, "%s", d->arch);
 }
 
 /* And the clocks, which go by the same id.
@@ -260,38 +252,26 @@ static kb_status claim(kb_device *base, bool on)
     return st ? st : kb_cuda_wait(d, kb_clock_now_ns() + 30 * second_ns);
 }
 
-static const struct kb_device_ops ops = {
-    .close = close_cuda, .claim = claim, .state = state, .build = build,
-    .roofline = kb_cuda_roofline, .buffers_new = kb_cuda_buffers_new,
-    .start = kb_cuda_start
-};
-
 static kb_status open_context(cuda_device *d, const char **why)
 {
     cu_result code = d->api.Init(0);
     int count = 0;
-    *why = "the NVIDIA driver does not start";
     if (code == CU_NO_DEVICE || (!code && d->api.DeviceGetCount(&count) == 0
-                                 && count == 0)) {
-        *why = "the NVIDIA driver shows no GPU (is CUDA_VISIBLE_DEVICES empty "
-               "or wrong?)";
-        return KB_ENODEV;
-    }
-    if (code == CU_DRIVER_MISMATCH)
-        *why = "the NVIDIA kernel module and libcuda.so are of different "
-               "versions: restart the machine or reload the module";
+                                 && count == 0))
+        return kb_because(why, KB_ENODEV, "the NVIDIA driver shows no GPU (is "
+                          "CUDA_VISIBLE_DEVICES empty or wrong?)");
     if (code)
-        return KB_ENODEV;
-    if (d->ordinal >= count) {
-        *why = "there is no GPU of that number";
-        return KB_ENODEV;
-    }
+        return kb_because(why, KB_ENODEV, code == CU_DRIVER_MISMATCH
+            ? "the NVIDIA kernel module and libcuda.so are of different "
+              "versions: restart the machine or reload the module"
+            : "the NVIDIA driver does not start");
+    if (d->ordinal >= count)
+        return kb_because(why, KB_ENODEV, "there is no GPU of that number");
     *why = "the GPU's context cannot be made: is another process using it "
            "exclusively?";
     if (d->api.DeviceGet(&d->device, d->ordinal)
-        || d->api.PrimaryRetain(&d->context, d->device))
-        return KB_ENODEV;
-    if (d->api.CtxSetCurrent(d->context)
+        || d->api.PrimaryRetain(&d->context, d->device)
+        || d->api.CtxSetCurrent(d->context)
         || d->api.StreamCreate(&d->stream, CU_STREAM_NON_BLOCKING))
         return KB_ENODEV;
     read_info(d);
@@ -310,7 +290,7 @@ static kb_status open_kit(cuda_device *d, const char **why)
     char *cubin;
     size_t n;
     struct kb_nvrtc_build job = { kb_cuda_kit_source, strlen(kb_cuda_kit_source),
-                                  d->arch, 60 * second_ns };
+                                  d->head.info.target, 60 * second_ns };
     *why = "NVRTC cannot compile for this GPU: is the toolkit older than it?";
     if (kb_nvrtc_make(d->nvrtc, &job, log, sizeof log, &cubin, &n))
         return KB_ENODEV;
@@ -352,13 +332,10 @@ int kb_cuda_count(void)
     return count;
 }
 
-kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,
-                       const char **why)
+static kb_status open_cuda(kb_device *base, const char *name, const char *exe,
+                           const char **why)
 {
-    cuda_device *d = calloc(1, sizeof *d);
-    if (!d)
-        return KB_ENOMEM;
-    d->head.ops = &ops;
+    cuda_device *d = (cuda_device *)base;
     d->lock_fd = -1;
     if (name[4] == ':')
         d->ordinal = atoi(name + 5);
@@ -374,12 +351,12 @@ kb_status kb_cuda_open(const char *name, const char *exe, kb_device **out,
     }
     if (!st)
         st = open_kit(d, why);
-    if (!st)
-        st = open_memory(d, why);
-    if (st) {
-        close_cuda(&d->head);
-        return st;
-    }
-    *out = &d->head;
-    return KB_OK;
+    return st ? st : open_memory(d, why);
 }
+
+const struct kb_device_ops kb_cuda_device = {
+    .family = "cuda", .language = "cuda", .bytes = sizeof(cuda_device),
+    .object = &kb_cuda_object, .buffers = &kb_cuda_buffers,
+    .program = &kb_cuda_program, .open = open_cuda, .close = close_cuda,
+    .claim = claim, .state = state, .roofline = kb_cuda_roofline
+};

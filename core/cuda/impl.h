@@ -33,7 +33,6 @@ enum {
 typedef struct cuda_device {
     struct kb_device head;
     struct kb_cuda_api api;
-    char arch[16];
     int ordinal, lock_fd;
     cu_device device;
     cu_context context;
@@ -94,10 +93,9 @@ kb_status kb_cuda_roofline(kb_device *d, struct kb_roofline *out);
 /* Where an array lies. */
 cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg);
 
-kb_status kb_cuda_buffers_new(kb_device *d, const struct kb_arg *arg,
-                              size_t args, size_t slots, kb_buffers **out);
 /* Outputs alone: poisoned anew, in-out arrays pristine. */
 kb_status kb_cuda_refresh(cuda_buffers *b);
-kb_status kb_cuda_start(kb_device *d, const kb_object *o, kb_buffers *b,
-                        const struct kb_plan *plan, kb_program **out,
-                        char *why, size_t cap);
+
+extern const struct kb_object_ops kb_cuda_object;
+extern const struct kb_buffers_ops kb_cuda_buffers;
+extern const struct kb_program_ops kb_cuda_program;

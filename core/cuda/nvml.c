@@ -25,12 +25,7 @@ struct kb_nvml {
 #undef X
 };
 
-static const struct kb_symbol calls[] = {
-#define X(field, symbol, arguments) \
-    { #symbol, offsetof(struct kb_nvml, field) },
-    CALLS(X)
-#undef X
-};
+static const char *const calls[] = { CALLS(KB_NAME_OF) NULL };
 
 kb_status kb_nvml_open(const unsigned char uuid[16], kb_nvml **out)
 {
@@ -43,8 +38,7 @@ kb_status kb_nvml_open(const unsigned char uuid[16], kb_nvml **out)
         return KB_ENOMEM;
     n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     int bad = !n->library
-           || kb_toolkit_symbols(n->library, calls,
-                                 sizeof calls / sizeof *calls, n);
+           || kb_toolkit_symbols(n->library, calls, &n->init);
     int running = !bad && n->init() == 0;
     if (!running || n->by_uuid(name, &n->device)) {
         if (running)

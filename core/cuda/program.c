@@ -57,9 +57,10 @@ static kb_status bind_argument(cuda_program *p, struct step *s, uint32_t i,
     }
     if (bytes == 8 || (bytes == 4 && !pointer))
         return KB_OK;
-    snprintf(why, cap, "%s: parameter %u has %u bytes, the plan passes %s",
-             s->plan.kernel, i + 1, bytes, pointer ? "a pointer" : "a number");
-    return KB_EINVAL;
+    return kb_refuse(why, cap, KB_EINVAL,
+                     "%s: parameter %u has %u bytes, the plan passes %s",
+                     s->plan.kernel, i + 1, bytes,
+                     pointer ? "a pointer" : "a number");
 }
 
 static kb_status check_resources(cuda_program *p, struct step *s,
@@ -71,20 +72,16 @@ static kb_status check_resources(cuda_program *p, struct step *s,
                      * s->plan.block[2];
     int most = 0;
     p->device->api.FuncGetAttribute(&most, CU_FUNC_MAX_THREADS, s->function);
-    if (threads > (uint64_t)most) {
-        snprintf(why, cap, "%s: %llu threads a block, %d fit (%u registers a "
-                 "thread)", s->plan.kernel, (unsigned long long)threads, most,
-                 e->registers);
-        return KB_EINVAL;
-    }
-    if (e->shared_bytes + (uint64_t)s->plan.shared_bytes
-        > info->block_shared_bytes) {
-        snprintf(why, cap, "%s: %llu bytes of shared memory a block, the "
-                 "device has %llu", s->plan.kernel,
-                 (unsigned long long)e->shared_bytes + s->plan.shared_bytes,
-                 (unsigned long long)info->block_shared_bytes);
-        return KB_EINVAL;
-    }
+    if (threads > (uint64_t)most)
+        return kb_refuse(why, cap, KB_EINVAL, "%s: %llu threads a block, %d "
+                         "fit (%u registers a thread)", s->plan.kernel,
+                         (unsigned long long)threads, most, e->registers);
+    uint64_t shared = (uint64_t)e->shared_bytes + s->plan.shared_bytes;
+    if (shared > info->block_shared_bytes)
+        return kb_refuse(why, cap, KB_EINVAL, "%s: %llu bytes of shared memory "
+                         "a block, the device has %llu", s->plan.kernel,
+                         (unsigned long long)shared,
+                         (unsigned long long)info->block_shared_bytes);
     if (s->plan.shared_bytes > 48 * 1024)
         return KB_CUDA(p->device, "asking for shared memory", FuncSetAttribute,
                        s->function, CU_FUNC_MAX_DYNAMIC_SHARED,
@@ -97,16 +94,13 @@ static kb_status bind_step(cuda_program *p, struct step *s,
 {
     const struct kb_cubin_entry *e = kb_cubin_find(o->inspected,
                                                    s->plan.kernel);
-    if (!e) {
-        snprintf(why, cap, "the source has no extern \"C\" __global__ %s",
-                 s->plan.kernel);
-        return KB_EINVAL;
-    }
-    if (e->params != s->plan.args) {
-        snprintf(why, cap, "%s takes %u parameters, the plan passes %u",
-                 s->plan.kernel, e->params, s->plan.args);
-        return KB_EINVAL;
-    }
+    if (!e)
+        return kb_refuse(why, cap, KB_EINVAL, "the source has no extern \"C\" "
+                         "__global__ %s", s->plan.kernel);
+    if (e->params != s->plan.args)
+        return kb_refuse(why, cap, KB_EINVAL,
+                         "%s takes %u parameters, the plan passes %u",
+                         s->plan.kernel, e->params, s->plan.args);
     kb_status st = KB_CUDA(p->device, "a function", ModuleGetFunction,
                            &s->function, p->module, s->plan.kernel);
     for (uint32_t i = 0; i < s->plan.args && !st; i++)
@@ -121,11 +115,9 @@ static kb_status open_scratch(cuda_program *p, const struct kb_plan *plan,
         uint64_t bytes = plan->scratch[i].count
                        * kb_dtype_bytes(plan->scratch[i].dtype);
         bytes = (bytes + 255) / 256 * 256;
-        if (kb_cuda_alloc(p->device, &p->scratch[i], bytes)) {
-            snprintf(why, cap, "%llu bytes of scratch memory are not to be had",
-                     (unsigned long long)bytes);
-            return KB_EINVAL;
-        }
+        if (kb_cuda_alloc(p->device, &p->scratch[i], bytes))
+            return kb_refuse(why, cap, KB_EINVAL, "%llu bytes of scratch "
+                             "memory are not to be had", (unsigned long long)bytes);
         p->scratch_bytes[i] = bytes;
         p->scratches++;
     }
@@ -213,11 +205,9 @@ static kb_status launch(kb_program *base, uint64_t iterations,
         st = run_some(p, done, n, elapsed_ns != NULL, deadline_ns, &ms);
         done += n;
     }
-    if (st) {
-        snprintf(base->why, sizeof base->why, "%s",
-                 d->head.lost[0] ? d->head.lost : kb_status_text(st));
-        return st;
-    }
+    if (st)
+        return kb_refuse(base->why, sizeof base->why, st, "%s",
+                         d->head.lost[0] ? d->head.lost : kb_status_text(st));
     if (elapsed_ns)
         *elapsed_ns = ms * 1e6 < 1 ? 1 : (int64_t)(ms * 1e6);
     return KB_OK;
@@ -247,16 +237,12 @@ static kb_status profile(kb_program *base, const char *set,
         && kb_cupti_open(d->context, d->ordinal, NULL, &d->cupti,
                          d->no_cupti, sizeof d->no_cupti))
         d->cupti = NULL;
-    if (!d->cupti) {
-        snprintf(why, cap, "%s", d->no_cupti);
-        return KB_ENODEV;
-    }
+    if (!d->cupti)
+        return kb_refuse(why, cap, KB_ENODEV, "%s", d->no_cupti);
     kb_status st = kb_cupti_collect(d->cupti, which, replay, p, value);
-    if (st) {
-        snprintf(why, cap, "%s", d->head.lost[0] ? d->head.lost
-                                                 : kb_cupti_why(d->cupti));
-        return st;
-    }
+    if (st)
+        return kb_refuse(why, cap, st, "%s", d->head.lost[0]
+                         ? d->head.lost : kb_cupti_why(d->cupti));
     *n = which->metrics;
     for (size_t i = 0; i < which->metrics; i++)
         metric[i] = (struct kb_metric){ which->metric[i].key, value[i],
@@ -291,30 +277,19 @@ static void stop(kb_program *base)
     free(p);
 }
 
-static const struct kb_program_ops ops = {
-    .launch = launch, .profile = profile, .occupancy = occupancy,
-    .stop = stop
-};
-
-kb_status kb_cuda_start(kb_device *base, const kb_object *object,
-                        kb_buffers *b, const struct kb_plan *plan,
-                        kb_program **out, char *why, size_t cap)
+static kb_status start(kb_program *base, const kb_object *object,
+                       kb_buffers *b, const struct kb_plan *plan, char *why,
+                       size_t cap)
 {
-    cuda_device *d = (cuda_device *)base;
+    cuda_program *p = (cuda_program *)base;
+    cuda_device *d = p->device = (cuda_device *)base->device;
     const cuda_object *o = (const cuda_object *)object;
+    p->buffers = (cuda_buffers *)b;
     if (!plan || plan->launches < 1 || plan->launches > MAX_LAUNCHES
-        || plan->scratches > MAX_SCRATCH) {
-        snprintf(why, cap, "there is no launch plan");
-        return KB_EINVAL;
-    }
+        || plan->scratches > MAX_SCRATCH)
+        return kb_refuse(why, cap, KB_EINVAL, "there is no launch plan");
     if (d->head.lost[0])
         return KB_ECRASH;
-    cuda_program *p = calloc(1, sizeof *p);
-    if (!p)
-        return KB_ENOMEM;
-    p->head.ops = &ops;
-    p->device = d;
-    p->buffers = (cuda_buffers *)b;
     cu_result code = d->api.ModuleLoadData(&p->module, o->head.cubin);
     kb_status st = code ? KB_EINVAL : KB_OK;
     if (code)
@@ -326,10 +301,10 @@ kb_status kb_cuda_start(kb_device *base, const kb_object *object,
         p->steps = i + 1;
         st = bind_step(p, &p->step[i], o, why, cap);
     }
-    if (st) {
-        stop(&p->head);
-        return st;
-    }
-    *out = &p->head;
-    return KB_OK;
+    return st;
 }
+
+const struct kb_program_ops kb_cuda_program = {
+    .bytes = sizeof(cuda_program), .start = start, .launch = launch,
+    .profile = profile, .occupancy = occupancy, .stop = stop
+};

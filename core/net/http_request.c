@@ -105,16 +105,14 @@ static bool append(struct transfer *t, const char *line)
 static kb_status add_header(struct transfer *t, const char *name,
                             const char *value, const char **why)
 {
-    if (!*name || name[strcspn(name, ":;\r\n\t ")]) {
-        *why = "a header's name is empty or has a space, colon or line break";
-        return KB_EINVAL;
-    }
+    if (!*name || name[strcspn(name, ":;\r\n\t ")])
+        return kb_because(why, KB_EINVAL, "a header's name is empty or has a "
+                          "space, colon or line break");
     for (const unsigned char *c = (const unsigned char *)value; *c; c++)
-        if ((*c < 32 && *c != '\t') || *c == 127) {
-            *why = "the value of a header has a line break or another control "
-                   "character; does the variable that holds it end in one?";
-            return KB_EINVAL;
-        }
+        if ((*c < 32 && *c != '\t') || *c == 127)
+            return kb_because(why, KB_EINVAL, "the value of a header has a line "
+                              "break or another control character; does the "
+                              "variable that holds it end in one?");
     char *line;
     if (asprintf(&line, *value ? "%s: %s" : "%s;", name, value) < 0)
         return KB_ENOMEM;
@@ -250,10 +248,8 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
                           struct transfer **out, const char **why)
 {
     *why = "";
-    if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "POST") != 0) {
-        *why = "the method must be GET or POST";
-        return KB_EINVAL;
-    }
+    if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "POST") != 0)
+        return kb_because(why, KB_EINVAL, "the method must be GET or POST");
     struct transfer *t = calloc(1, sizeof *t);
     if (!t)
         return KB_ENOMEM;
@@ -262,10 +258,9 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
     t->answer.text = t->answer.reason = "";
     t->easy = curl->easy_init();
     kb_status st = t->easy ? KB_OK : KB_ENOMEM;
-    if (!st && !read_address(t, r->url)) {
-        *why = "the address must be a whole http:// or https:// one";
-        st = KB_EINVAL;
-    }
+    if (!st && !read_address(t, r->url))
+        st = kb_because(why, KB_EINVAL,
+                        "the address must be a whole http:// or https:// one");
     if (!st)
         st = set_headers(t, r, why);
     if (!st)

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,14 @@
 #include <microhttpd.h>
 
 #include "clock.h"
+#include "system/interrupt.h"
 #include "system/io.h"
 #include "system/toolkit.h"
 
 enum { MOST_CONNECTIONS = 32, CONNECTION_BYTES = 16384, SILENCE_S = 10 };
 
 #define MHD_MAP(X)                                                          \
-    X(start_daemon) X(stop_daemon) X(get_daemon_info) X(get_timeout) X(run) \
+    X(start_daemon) X(stop_daemon) X(get_daemon_info) X(run_wait)           \
     X(create_response_from_buffer) X(add_response_header) X(queue_response) \
     X(destroy_response) X(lookup_connection_value)
 
@@ -30,18 +30,14 @@ struct mhd {
 #undef X
 };
 
-static const struct kb_symbol symbols[] = {
-#define X(name) { "MHD_" #name, offsetof(struct mhd, name) },
-    MHD_MAP(X)
-#undef X
-};
+#define NAME(name) "MHD_" #name,
+static const char *const functions[] = { MHD_MAP(NAME) NULL };
 
 static const struct kb_library libmicrohttpd = {
     { "libmicrohttpd.so.12", "libmicrohttpd.so" },
     "there is no libmicrohttpd.so.12 here: install libmicrohttpd (on Debian "
     "and Ubuntu the package libmicrohttpd12)",
-    "the libmicrohttpd here is too old", symbols,
-    sizeof symbols / sizeof *symbols
+    "the libmicrohttpd here is too old", functions
 };
 
 struct text {
@@ -52,7 +48,6 @@ struct text {
 struct kb_serve {
     struct mhd mhd;
     struct MHD_Daemon *daemon;
-    int epoll_fd;
     uint16_t port;
     char token[KB_SERVE_TOKEN_BYTES + 1];
     size_t token_bytes;
@@ -170,11 +165,8 @@ static enum MHD_Result answer(void *self, struct MHD_Connection *c,
 
 static kb_status start(kb_serve *s, uint16_t port)
 {
-    struct sockaddr_in at;
-    memset(&at, 0, sizeof at);
-    at.sin_family = AF_INET;
-    at.sin_port = htons(port);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     errno = 0;
     s->daemon = s->mhd.start_daemon(MHD_USE_EPOLL, port, NULL, NULL, answer, s,
         MHD_OPTION_SOCK_ADDR, &at,
@@ -186,13 +178,10 @@ static kb_status start(kb_serve *s, uint16_t port)
             errno = EADDRINUSE;
         return KB_ESYS;
     }
-    const union MHD_DaemonInfo *fd =
-        s->mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     const union MHD_DaemonInfo *bound =
         s->mhd.get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    if (!fd || !bound)
+    if (!bound)
         return KB_ESYS;
-    s->epoll_fd = fd->listen_fd;
     s->port = bound->port;
     snprintf(s->host[0], sizeof s->host[0], "127.0.0.1:%u", (unsigned)s->port);
     snprintf(s->host[1], sizeof s->host[1], "localhost:%u", (unsigned)s->port);
@@ -212,8 +201,8 @@ kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out,
         return KB_ENOMEM;
     memcpy(s->token, token, n + 1);
     s->token_bytes = n;
-    kb_status st = kb_library_open(&libmicrohttpd, &s->mhd, &s->mhd.library,
-                                   why);
+    kb_status st = kb_library_open(&libmicrohttpd, &s->mhd.start_daemon,
+                                   &s->mhd.library, why);
     if (!st)
         st = start(s, port);
     if (st)
@@ -272,18 +261,13 @@ kb_status kb_serve_publish(kb_serve *s, const char *path, const char *type,
 kb_status kb_serve_turn(kb_serve *s, int64_t timeout_ns)
 {
     int64_t end_ns = kb_clock_now_ns() + timeout_ns;
-    for (;;) {
-        if (s->mhd.run(s->daemon) != MHD_YES)
+    int before = kb_interrupt_count(), ms;
+    do {
+        ms = kb_io_left_ms(end_ns);
+        if (s->mhd.run_wait(s->daemon, ms) != MHD_YES)
             return KB_ESYS;
-        int wait_ms = kb_io_left_ms(end_ns);
-        if (wait_ms == 0)
-            return KB_OK;
-        MHD_UNSIGNED_LONG_LONG own;
-        if (s->mhd.get_timeout(s->daemon, &own) == MHD_YES
-            && own < (unsigned)wait_ms)
-            wait_ms = (int)own;
-        struct pollfd fd = { .fd = s->epoll_fd, .events = POLLIN };
-        if (poll(&fd, 1, wait_ms) < 0)
-            return errno == EINTR ? KB_EINTR : KB_ESYS;
-    }
+        if (kb_interrupt_count() != before)
+            return KB_EINTR;
+    } while (ms > 0);
+    return KB_OK;
 }

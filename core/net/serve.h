@@ -46,5 +46,6 @@ KB_MUST_USE kb_status kb_serve_publish(kb_serve *serve, const char *path,
                                        const char *type, const char *policy,
                                        const void *bytes, size_t n);
 
-/* Answers requests for timeout_ns. EINTR: a signal came; ESYS otherwise. */
+/* Answers requests for timeout_ns. EINTR: the user asked to stop
+ * (interrupt.h); ESYS otherwise. */
 KB_MUST_USE kb_status kb_serve_turn(kb_serve *serve, int64_t timeout_ns);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,6 @@
 #include <unistd.h>
 
 #include "io.h"
-
-enum { TEMP_TAIL_BYTES = 24 };
 
 enum kb_files_kind kb_files_kind(const char *path)
 {
@@ -112,26 +111,15 @@ kb_status kb_files_read(const char *path, size_t max_bytes, char **data,
 }
 
 /* Some file systems cannot sync a folder and say EINVAL; the rename stands. */
-static kb_status sync_folder(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return KB_ESYS;
-    kb_status st = fsync(fd) && errno != EINVAL ? KB_ESYS : KB_OK;
-    kb_io_close(&fd);
-    return st;
-}
-
 static kb_status sync_folder_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return sync_folder(".");
-    char *dir = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-    if (!dir)
+    char *copy = strdup(path);
+    if (!copy)
         return KB_ENOMEM;
-    kb_status st = sync_folder(dir);
-    free(dir);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    kb_status st = fd < 0 || (fsync(fd) && errno != EINVAL) ? KB_ESYS : KB_OK;
+    kb_io_close(&fd);
+    free(copy);
     return st;
 }
 
@@ -144,13 +132,10 @@ static kb_status write_temp(const char *temp, const void *data, size_t n)
     if (!st && fsync(fd))
         st = KB_ESYS;
     int saved = errno;
-    if (close(fd) && !st) {
+    if (!close(fd) || st)
+        errno = saved;
+    else
         st = KB_ESYS;
-        saved = errno;
-    }
-    if (st)
-        unlink(temp);
-    errno = saved;
     return st;
 }
 
@@ -162,22 +147,19 @@ kb_status kb_files_write(const char *path, const void *data, size_t n)
         return KB_EINVAL;
     if (getentropy(&tag, sizeof tag))
         return KB_ESYS;
-    size_t room = strlen(path) + TEMP_TAIL_BYTES;
-    char *temp = malloc(room);
-    if (!temp)
+    char *temp;
+    if (asprintf(&temp, "%s.%016llx", path, (unsigned long long)tag) < 0)
         return KB_ENOMEM;
-    snprintf(temp, room, "%s.%016llx", path, (unsigned long long)tag);
     kb_status st = write_temp(temp, data, n);
-    if (!st && rename(temp, path)) {
+    if (!st && rename(temp, path))
+        st = KB_ESYS;
+    if (st) {
         int saved = errno;
         unlink(temp);
         errno = saved;
-        st = KB_ESYS;
     }
-    if (!st)
-        st = sync_folder_of(path);
     free(temp);
-    return st;
+    return st ? st : sync_folder_of(path);
 }
 
 kb_status kb_files_temp_dir(char *path, size_t max_bytes)

@@ -76,15 +76,11 @@ kb_status kb_gzip_pack(const void *data, size_t n, int level, char **out,
         return KB_ENOMEM;
     uLong bound = deflateBound(&z, (uLong)n);
     char *packed = malloc(bound);
-    if (!packed) {
-        deflateEnd(&z);
-        return KB_ENOMEM;
-    }
     z.next_in = (unsigned char *)(uintptr_t)data;
     z.avail_in = (uInt)n;
     z.next_out = (unsigned char *)packed;
     z.avail_out = (uInt)bound;
-    int zs = deflate(&z, Z_FINISH);
+    int zs = packed ? deflate(&z, Z_FINISH) : Z_MEM_ERROR;
     deflateEnd(&z);
     if (zs != Z_STREAM_END) {
         free(packed);

@@ -93,16 +93,15 @@ void *kb_toolkit_open(const char *stem, int flags)
     return library;
 }
 
-const char *kb_toolkit_symbols(void *library, const struct kb_symbol *symbol,
-                               size_t n, void *to)
+const char *kb_toolkit_symbols(void *library, const char *const *name, void *to)
 {
-    for (size_t i = 0; i < n; i++) {
-        void *function = dlsym(library, symbol[i].name);
+    for (char *at = to; *name; name++, at += sizeof(void *)) {
+        void *function = dlsym(library, *name);
         if (!function)
-            return symbol[i].name;
-        memcpy((char *)to + symbol[i].at, &function, sizeof function);
+            break;
+        memcpy(at, &function, sizeof function);
     }
-    return NULL;
+    return *name;
 }
 
 kb_status kb_library_open(const struct kb_library *l, void *to, void **library,
@@ -111,7 +110,7 @@ kb_status kb_library_open(const struct kb_library *l, void *to, void **library,
     void *opened = NULL;
     for (size_t i = 0; i < 2 && l->names[i] && !opened; i++)
         opened = dlopen(l->names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (opened && !kb_toolkit_symbols(opened, l->symbols, l->n, to)) {
+    if (opened && !kb_toolkit_symbols(opened, l->functions, to)) {
         *library = opened;
         return KB_OK;
     }

@@ -26,23 +26,21 @@ bool kb_toolkit_search(enum kb_toolkit_place place, const char *stem,
  * distribution's package), opened with these flags of dlopen; NULL: nowhere. */
 void *kb_toolkit_open(const char *stem, int flags);
 
-/* A function and where its pointer goes, bytes from a structure's start. */
-struct kb_symbol {
-    const char *name;
-    size_t at;
-};
+/* A name as a string, of the functions in a list of X(name) or of X(field, name,
+ * ..). */
+#define KB_NAME(name) #name,
+#define KB_NAME_OF(field, name, ...) #name,
 
-/* Looks all n of them up. Returns NULL or the name of one that is missing. */
-const char *kb_toolkit_symbols(void *library, const struct kb_symbol *symbol,
-                               size_t n, void *to);
+/* Looks them all up; the list ends with NULL. Pointers go to `to` and what
+ * follows it, in this order. Returns NULL or the name of one that is missing. */
+const char *kb_toolkit_symbols(void *library, const char *const *name, void *to);
 
-/* Opens the first of two names, *library, and fills *to with its n functions.
- * ENODEV, with a static text in *why: absent or old. It is not unloaded when it
- * is closed: it may have handlers for exit. */
+/* Opens the first of two names, *library, and looks its functions up. ENODEV,
+ * with a static text in *why: absent or old. It is not unloaded when it is
+ * closed: it may have handlers for exit. */
 struct kb_library {
     const char *names[2], *absent, *old;
-    const struct kb_symbol *symbols;
-    size_t n;
+    const char *const *functions;
 };
 KB_MUST_USE kb_status kb_library_open(const struct kb_library *l, void *to,
                                       void **library, const char **why);

@@ -82,19 +82,17 @@ static kb_status find(kb_nvrtc *c, const char **why)
     const char *only = getenv("KERNELBAND_CUDA");
     if (kb_toolkit_search(KB_TOOLKIT_NAMED, "nvrtc", take, c))
         return KB_OK;
-    if (only && *only) {
-        *why = "there is no libnvrtc.so.13 or .12 in lib or lib64 of the "
-               "folder that KERNELBAND_CUDA names: set it to the folder of a "
-               "CUDA toolkit 12 or later, by its whole path";
-        return KB_ENODEV;
-    }
+    if (only && *only)
+        return kb_because(why, KB_ENODEV, "there is no libnvrtc.so.13 or .12 "
+                          "in lib or lib64 of the folder that KERNELBAND_CUDA "
+                          "names: set it to the folder of a CUDA toolkit 12 or "
+                          "later, by its whole path");
     if (kb_toolkit_search(KB_TOOLKIT_INSTALLED, "nvrtc", take, c)
         || ask_linker(c))
         return KB_OK;
-    *why = "NVRTC (libnvrtc.so.13 or .12) is not found: install the CUDA "
-           "toolkit, or set KERNELBAND_CUDA to the folder that holds its "
-           "lib and include";
-    return KB_ENODEV;
+    return kb_because(why, KB_ENODEV, "NVRTC (libnvrtc.so.13 or .12) is not "
+                      "found: install the CUDA toolkit, or set KERNELBAND_CUDA "
+                      "to the folder that holds its lib and include");
 }
 
 /* Its worker ------------------------------------------------------------------- */
@@ -141,24 +139,21 @@ kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why)
     kb_nvrtc *c = calloc(1, sizeof *c);
     if (!c)
         return KB_ENOMEM;
-    kb_status st = KB_EINVAL;
-    const char *sentence = "the path of kernelband is too long";
-    if (strlen(exe) < sizeof c->exe) {
-        strcpy(c->exe, exe);
-        st = find(c, &sentence);
-    }
+    int n = snprintf(c->exe, sizeof c->exe, "%s", exe);
+    kb_status st = n < (int)sizeof c->exe ? find(c, why)
+                 : kb_because(why, KB_EINVAL,
+                              "the path of kernelband is too long");
     if (!st) {
         describe_toolkit(c);
-        sentence = "the compiler's process did not start";
         st = start(c);
+        if (st)
+            *why = "the compiler's process did not start";
     }
-    if (st) {
-        *why = sentence;
+    if (st)
         kb_nvrtc_close(c);
-        return st;
-    }
-    *out = c;
-    return KB_OK;
+    else
+        *out = c;
+    return st;
 }
 
 void kb_nvrtc_close(kb_nvrtc *c)

@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +44,7 @@ struct nvrtc {
 };
 enum { ERROR_INVALID_OPTION = 5 };
 
-static const struct kb_symbol calls[] = {
-#define X(field, name, result, arguments) \
-    { #name, offsetof(struct nvrtc, field) },
-    CALLS(X)
-#undef X
-};
+static const char *const calls[] = { CALLS(KB_NAME_OF) NULL };
 
 /* NVRTC opens its builtins by their bare name, which only finds them where
  * the linker is told of the folder; or when they are loaded already. */
@@ -71,17 +67,21 @@ static bool load(const char *path, struct nvrtc *v)
 {
     load_builtins(path, v);
     void *lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    return lib && !kb_toolkit_symbols(lib, calls,
-                                      sizeof calls / sizeof *calls, v);
+    return lib && !kb_toolkit_symbols(lib, calls, &v->create);
 }
 
 /* What goes back: a status and a sentence. */
-static bool say(struct kb_bytes *t, kb_status st, const char *sentence)
+__attribute__((format(printf, 3, 4)))
+static bool say(struct kb_bytes *t, kb_status st, const char *format, ...)
 {
-    const char first = (char)-st;
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text + 1, sizeof text - 1, format, args);
+    va_end(args);
+    text[0] = (char)-st;
     t->used = 0;
-    return kb_bytes_add(t, &first, 1) == KB_OK
-        && kb_bytes_add(t, sentence, strlen(sentence) + 1) == KB_OK;
+    return n >= 0 && kb_bytes_add(t, text, strlen(text + 1) + 2) == KB_OK;
 }
 
 /* What its PTX says that it may not, or NULL. No PTX is no proof. */
@@ -104,9 +104,9 @@ static bool collect(const struct nvrtc *v, program p, int rc, struct kb_bytes *t
     size_t log = 0, cubin = 0;
     const char *why = rc ? NULL : forbidden(v, p);
     if (why)
-        return say(t, KB_EDENIED, why);
+        return say(t, KB_EDENIED, "%s", why);
     if (v->log_size(p, &log) || (!rc && v->cubin_size(p, &cubin)))
-        return say(t, KB_EBUILD, v->error(rc));
+        return say(t, KB_EBUILD, "%s", v->error(rc));
     t->used = 0;
     if (kb_bytes_reserve(t, 1 + log + 1 + cubin) || v->log(p, t->at + 1))
         return false;
@@ -138,7 +138,7 @@ static bool translate(const struct nvrtc *v, const char *source,
     program p = NULL;
     int rc = v->create(&p, source, "kernel.cu", 0, NULL, NULL);
     if (rc)
-        return say(t, KB_ENODEV, v->error(rc));
+        return say(t, KB_ENODEV, "%s", v->error(rc));
     bool good = collect(v, p, v->compile(p, n, option), t);
     v->destroy(&p);
     return good;
@@ -197,7 +197,7 @@ struct server {
 static int compile(void *arg)
 {
     const struct server *s = arg;
-    char dir[KB_NVRTC_PATH_BYTES], sentence[160];
+    char dir[KB_NVRTC_PATH_BYTES];
     struct kb_bytes in = { 0 }, t = { 0 };
     const char *arch, *source;
     int64_t timeout_ns;
@@ -215,14 +215,12 @@ static int compile(void *arg)
     const char *request = (const char *)kb_frame_first(&in, &n);
     if (!parse(request, n, &timeout_ns, &arch, &source))
         return 1;
-    if (st) {
-        snprintf(sentence, sizeof sentence, "the compiler's jail: %s (%s)",
-                 kb_status_text(st), strerror(why));
-        good = say(&t, KB_ENODEV, sentence);
-    } else {
+    if (st)
+        good = say(&t, KB_ENODEV, "the compiler's jail: %s (%s)",
+                   kb_status_text(st), strerror(why));
+    else
         good = translate(&s->v, source, arch, !*s->include ? NULL
                          : rooted ? "/" : s->include, &t);
-    }
     return !good || kb_frame_write(STDOUT_FILENO, t.at, t.used, INT64_MAX);
 }
 
@@ -253,12 +251,12 @@ static bool send_request(struct server *s, kb_child **hand,
     return false;
 }
 
-static kb_status reply_with(kb_status st, const char *sentence)
+/* Sends t, if it could be made, and frees it. */
+static kb_status reply(struct kb_bytes *t, bool good)
 {
-    struct kb_bytes t = { 0 };
-    st = say(&t, st, sentence)
-       ? kb_frame_write(STDOUT_FILENO, t.at, t.used, INT64_MAX) : KB_ENOMEM;
-    kb_bytes_free(&t);
+    kb_status st = good ? kb_frame_write(STDOUT_FILENO, t->at, t->used,
+                                         INT64_MAX) : KB_ENOMEM;
+    kb_bytes_free(t);
     return st;
 }
 
@@ -269,7 +267,7 @@ static kb_status answer(struct server *s, kb_child **hand,
 {
     int64_t timeout_ns;
     const char *arch, *source;
-    char sentence[160];
+    struct kb_bytes t = { 0 };
     if (!parse(request, n, &timeout_ns, &arch, &source)
         || !send_request(s, hand, request, n))
         return KB_EWORKER;
@@ -278,24 +276,22 @@ static kb_status answer(struct server *s, kb_child **hand,
     *hand = start_child(s);
     kb_status st = kb_child_await(busy, deadline_ns);
     if (!st) {
-        const void *reply = kb_child_reply(busy, &n);
-        st = kb_frame_write(STDOUT_FILENO, reply, n, INT64_MAX);
+        const void *answer = kb_child_reply(busy, &n);
+        st = kb_frame_write(STDOUT_FILENO, answer, n, INT64_MAX);
         kb_child_free(busy);
         return st;
     }
     int wstatus = kb_child_free(busy);
-    if (st == KB_ETIME)
-        snprintf(sentence, sizeof sentence, "the compiler did not finish in "
-                 "%lld ms", (long long)(timeout_ns / 1000000));
-    else
-        snprintf(sentence, sizeof sentence, "the compiler was stopped (status "
-                 "%d): it may use 8 GiB and 60 s of processor time", wstatus);
-    return reply_with(st == KB_ETIME ? KB_ETIME : KB_EBUILD, sentence);
+    return reply(&t, st == KB_ETIME
+        ? say(&t, KB_ETIME, "the compiler did not finish in %lld ms",
+              (long long)(timeout_ns / 1000000))
+        : say(&t, KB_EBUILD, "the compiler was stopped (status %d): it may use "
+              "8 GiB and 60 s of processor time", wstatus));
 }
 
 static kb_status serve(struct server *s)
 {
-    struct kb_bytes in = { 0 };
+    struct kb_bytes in = { 0 }, t = { 0 };
     kb_child *hand = NULL;
     kb_status st = KB_OK;
     signal(SIGPIPE, SIG_IGN);
@@ -306,8 +302,8 @@ static kb_status serve(struct server *s)
         st = kb_frame_read(STDIN_FILENO, &in);
         if (!st) {
             const char *request = (const char *)kb_frame_first(&in, &n);
-            st = s->why ? reply_with(KB_ENODEV, s->why)
-                        : answer(s, &hand, request, n);
+            st = !s->why ? answer(s, &hand, request, n)
+               : reply(&t, say(&t, KB_ENODEV, "%s", s->why));
             kb_frame_drop(&in);
         }
     }

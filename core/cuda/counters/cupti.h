@@ -71,7 +71,7 @@ KB_MUST_USE kb_status kb_cupti_open(void *cu_context, int device,
                                     kb_cupti **out, char *why, size_t cap);
 void kb_cupti_close(kb_cupti *c);
 
-/* Valid until close. */
+/* Valid until close. Not in cupti_none.c: the recorder alone asks. */
 struct kb_cupti_available kb_cupti_known(const kb_cupti *c);
 
 /* Counts what replay(arg, true) launches: value[i] belongs to set->metric[i] and is NaN

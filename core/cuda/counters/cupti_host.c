@@ -1,29 +1,15 @@
 #include "cupti_host.h"
 
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "system/toolkit.h"
 
-kb_status kb_cupti_refuse(struct kb_cupti_lib *lib, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(lib->why, sizeof lib->why, format, list);
-    va_end(list);
-    return KB_ENODEV;
-}
-
 /* The library -------------------------------------------------------------- */
 
-static const struct kb_symbol functions[] = {
-#define X(name) { #name, offsetof(struct kb_cupti_lib, name) },
-    KB_CUPTI_FUNCTIONS(X)
-#undef X
-};
+static const char *const functions[] = { KB_CUPTI_FUNCTIONS(KB_NAME) NULL };
 
 enum { OPEN = RTLD_NOW | RTLD_NODELETE };
 
@@ -63,7 +49,7 @@ kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib)
     if (st)
         return st;
     const char *missing = kb_toolkit_symbols(lib->handle, functions,
-        sizeof functions / sizeof *functions, lib);
+                                             &lib->cuptiGetResultString);
     return !missing ? KB_OK : kb_cupti_refuse(
         lib, "%s has no %s: it is older than CUDA 12.6; install a newer "
         "CUPTI", lib->path, missing);

@@ -83,8 +83,8 @@ struct kb_cupti_plan {
 
 /* Both write a sentence into lib->why and return ENODEV; done has a remedy for
  * what can be remedied, and is KB_OK when r is success. */
-kb_status kb_cupti_refuse(struct kb_cupti_lib *lib, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+#define kb_cupti_refuse(lib, ...)                                           \
+    kb_refuse((lib)->why, sizeof (lib)->why, KB_ENODEV, __VA_ARGS__)
 kb_status kb_cupti_done(struct kb_cupti_lib *lib, CUptiResult r,
                         const char *call);
 

@@ -3,14 +3,11 @@
  * sanitizer in it. */
 #include "cupti.h"
 
-#include <stdio.h>
-
 static kb_status absent(char *why, size_t cap)
 {
-    snprintf(why, cap, "this program was built without the CUPTI headers of "
-             "the CUDA toolkit, or with the address sanitizer: build it with "
-             "make CUDA=/usr/local/cuda");
-    return KB_ENODEV;
+    return kb_refuse(why, cap, KB_ENODEV, "this program was built without the "
+                     "CUPTI headers of the CUDA toolkit, or with the address "
+                     "sanitizer: build it with make CUDA=/usr/local/cuda");
 }
 
 kb_status kb_cupti_open(void *cu_context, int device,
@@ -19,11 +16,6 @@ kb_status kb_cupti_open(void *cu_context, int device,
 {
     (void)cu_context, (void)device, (void)known, (void)out;
     return absent(why, cap);
-}
-
-struct kb_cupti_available kb_cupti_known(const kb_cupti *c)
-{
-    return (void)c, (struct kb_cupti_available){ NULL, 0 };
 }
 
 void kb_cupti_close(kb_cupti *c)

@@ -65,21 +65,12 @@ static int explain(CUptiResult r, const char *call, char *why, size_t cap)
 {
     const char *text = NULL;
     it.cuptiGetResultString(r, &text);
-    snprintf(why, cap, "%s: %s", call, text ? text : "it failed");
-    return -1;
+    return kb_refuse(why, cap, -1, "%s: %s", call, text ? text : "it failed");
 }
 
-static const struct kb_symbol functions[] = {
-#define X(name) { #name, offsetof(struct recorder, name) },
-    FUNCTIONS(X)
-#undef X
-};
-
-static const struct kb_symbol calls[] = {
-#define X(name, arguments) { #name, offsetof(struct driver, name) },
-    DRIVER(X)
-#undef X
-};
+static const char *const functions[] = { FUNCTIONS(KB_NAME) NULL };
+#define NAME(name, arguments) #name,
+static const char *const calls[] = { DRIVER(NAME) NULL };
 
 /* The current context; NULL for none. */
 static CUcontext current_context(void)
@@ -88,8 +79,7 @@ static CUcontext current_context(void)
     void *handle = driver.cuStreamSynchronize ? NULL
                  : dlopen("libcuda.so.1", RTLD_NOW);
     if (handle)
-        (void)kb_toolkit_symbols(handle, calls, sizeof calls / sizeof *calls,
-                                 &driver);
+        (void)kb_toolkit_symbols(handle, calls, &driver);
     if (!driver.cuCtxGetCurrent || driver.cuCtxGetCurrent(&context))
         return NULL;
     return context;
@@ -178,13 +168,11 @@ int kb_inject_open(char *why, size_t cap)
         return 0;
     kb_status st = kb_cupti_lib_find(&it.lib);
     const char *missing = st ? NULL : kb_toolkit_symbols(it.lib.handle,
-        functions, sizeof functions / sizeof *functions, &it);
+        functions, &it.cuptiActivityRegisterCallbacks);
     if (missing)
         st = kb_cupti_refuse(&it.lib, "%s has no %s", it.lib.path, missing);
-    if (st) {
-        snprintf(why, cap, "%s", it.lib.why);
-        return -1;
-    }
+    if (st)
+        return kb_refuse(why, cap, -1, "%s", it.lib.why);
     CUptiResult r = it.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
     if (r)
         return explain(r, "cuptiActivityRegisterCallbacks", why, cap);
@@ -239,15 +227,15 @@ static int32_t id_of(uint64_t handle)
             return it.stream[i].id;
     CUcontext context = current_context();
     CUstream stream = (CUstream)(uintptr_t)handle;
-    struct { __typeof__(cuptiGetStreamIdEx) *ask; } id_ex = { NULL };
-    static const struct kb_symbol ask = { "cuptiGetStreamIdEx", 0 };
+    static const char *const name[] = { "cuptiGetStreamIdEx", NULL };
+    __typeof__(cuptiGetStreamIdEx) *ask = NULL;
     uint32_t told = 0;
     if (!context)
         return KB_ACTIVITY_NOWHERE;
     int32_t id = id_of_a_fill(stream);
     if (id == KB_ACTIVITY_NOWHERE
-        && !kb_toolkit_symbols(it.lib.handle, &ask, 1, &id_ex)
-        && id_ex.ask(context, stream, 0, &told) == CUPTI_SUCCESS)
+        && !kb_toolkit_symbols(it.lib.handle, name, &ask)
+        && ask(context, stream, 0, &told) == CUPTI_SUCCESS)
         id = narrow(told);
     if (id != KB_ACTIVITY_NOWHERE && it.streams < KB_INJECT_STREAMS) {
         it.stream[it.streams].handle = handle;
@@ -277,10 +265,8 @@ int kb_inject_start(uint64_t stream, char *why, size_t cap)
 
 int kb_inject_stop(struct kb_activity_sum *out, char *why, size_t cap)
 {
-    if (!it.on) {
-        snprintf(why, cap, "nothing is being recorded");
-        return -1;
-    }
+    if (!it.on)
+        return kb_refuse(why, cap, -1, "nothing is being recorded");
     CUptiResult r = it.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     all_off();
     if (r)
@@ -317,17 +303,13 @@ int kb_inject_count(const char *set, int device, int (*before)(void *),
 {
     const struct kb_cupti_set *s = kb_cupti_set(set);
     struct callbacks c = { before, call, arg };
-    CUcontext context = NULL;
     kb_cupti *profiler = NULL;
-    if (!s || values < s->metrics || it.on) {
-        snprintf(why, cap, "no such set, no room, or records are being taken");
-        return -1;
-    }
-    context = current_context();
-    if (!context) {
-        snprintf(why, cap, "no CUDA context is current");
-        return -1;
-    }
+    if (!s || values < s->metrics || it.on)
+        return kb_refuse(why, cap, -1, "no such set, no room, or records are "
+                         "being taken");
+    CUcontext context = current_context();
+    if (!context)
+        return kb_refuse(why, cap, -1, "no CUDA context is current");
     struct kb_cupti_available known = { it.known, it.known_bytes };
     if (kb_cupti_open(context, device, &known, &profiler, why, cap) != KB_OK)
         return -1;
@@ -362,10 +344,8 @@ int kb_inject_ready(const char *chip, const char *set, char *why, size_t cap)
 {
     const struct kb_cupti_set *s = kb_cupti_set(set);
     size_t passes;
-    if (!s) {
-        snprintf(why, cap, "there is no set of counters '%s'", set);
-        return -1;
-    }
+    if (!s)
+        return kb_refuse(why, cap, -1, "there is no set of counters '%s'", set);
     return kb_cupti_host_passes(chip, s, &passes, why, cap) == KB_OK ? 0 : -1;
 }
 
