@@ -3,7 +3,8 @@
 
 #include "measure/tensor.h"
 
-enum { KB_DEVICE_ARGS = 32, KB_DEVICE_SLOTS = 4096, KB_DEVICE_ALIGN = 64 };
+enum { KB_DEVICE_ARGS = 32, KB_DEVICE_SLOTS = 4096, KB_DEVICE_ALIGN = 64,
+       KB_PLAN_LAUNCHES = 16, KB_PLAN_SCRATCHES = 8 };
 
 /* What a device can do at most; cpu/roofline.h says how it is measured. */
 struct kb_roofline {
@@ -68,9 +69,9 @@ struct kb_launch {
 };
 
 struct kb_plan {
-    const struct kb_launch *launch;
-    const struct kb_arg *scratch;       /* dtype and count are used */
-    size_t launches, scratches;
+    size_t launches, scratches;         /* how many of each there are */
+    struct kb_launch launch[KB_PLAN_LAUNCHES];
+    struct kb_arg scratch[KB_PLAN_SCRATCHES];   /* dtype and count are used */
 };
 
 /* What the compiler says of one kernel of an object. */

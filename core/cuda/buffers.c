@@ -225,20 +225,26 @@ static kb_status digest(kb_buffers *base, size_t slot, uint64_t *out)
     return st;
 }
 
+/* Runs that guard kernel and digests the inputs; gives the words of results. */
+static kb_status look(cuda_buffers *b, enum kb_cuda_kit which, uint64_t *word,
+                      size_t bytes)
+{
+    kb_status st = clear_results(b->device);
+    for (size_t i = 0; i < b->head.args && !st; i++) {
+        if (b->head.arg[i].mode != KB_SCALAR)
+            st = guards(b, i, which);
+        if (!st && b->head.arg[i].mode == KB_IN)
+            st = start_digest(b, i);
+    }
+    return st ? st : read_results(b->device, word, bytes);
+}
+
 /* What the inputs are is remembered: nothing keeps a kernel from writing to
  * them, so damaged looks whether one did. */
 static kb_status poison(kb_buffers *base)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    kb_status st = clear_results(b->device);
-    for (size_t i = 0; i < base->args && !st; i++) {
-        if (base->arg[i].mode != KB_SCALAR)
-            st = guards(b, i, KIT_guard);
-        if (!st && base->arg[i].mode == KB_IN)
-            st = start_digest(b, i);
-    }
-    if (!st)
-        st = read_results(b->device, b->given, sizeof b->given);
+    kb_status st = look(b, KIT_guard, b->given, sizeof b->given);
     return st ? st : kb_cuda_refresh(b);
 }
 
@@ -246,15 +252,7 @@ static kb_status damaged(kb_buffers *base, int *arg, size_t *slot)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     uint64_t word[WORDS];
-    kb_status st = clear_results(b->device);
-    for (size_t i = 0; i < base->args && !st; i++) {
-        if (base->arg[i].mode != KB_SCALAR)
-            st = guards(b, i, KIT_guard_check);
-        if (!st && base->arg[i].mode == KB_IN)
-            st = start_digest(b, i);
-    }
-    if (!st)
-        st = read_results(b->device, word, sizeof word);
+    kb_status st = look(b, KIT_guard_check, word, sizeof word);
     for (size_t i = 0; i < base->args && !st; i++) {
         if (word[DAMAGE + i] || (base->arg[i].mode == KB_IN
                                  && word[DIGESTS + i] != b->given[i])) {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "kit.h"
 #include "system/io.h"
 
 enum { KIT_THREADS = 256, RESULT_BYTES = 4096 };

@@ -71,6 +71,9 @@ kb_status kb_cuda_check(cuda_device *d, cu_result code, const char *doing);
     ((d)->head.lost[0] ? KB_ECRASH                                           \
      : kb_cuda_check(d, (d)->api.name(__VA_ARGS__), doing))
 
+/* The source of the kit: cuda/judge.h, then cuda/kit.cu. NUL-terminated. */
+extern const char kb_cuda_kit_source[];
+
 /* Memory: taken, filled with a word (bytes: a multiple of 4), given back unless
  * the device is lost. 0 is none. */
 kb_status kb_cuda_alloc(cuda_device *d, cu_pointer *at, size_t bytes);

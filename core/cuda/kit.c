@@ -1,6 +1,6 @@
 /* The text of cuda/judge.h and cuda/kit.cu, carried in the binary. The Makefile
  * makes this file's object depend on them. */
-#include "kit.h"
+#include "impl.h"
 
 __asm__(".section .rodata\n"
         ".global kb_cuda_kit_source\n"

@@ -5,8 +5,6 @@
 #include "clock.h"
 #include "impl.h"
 
-enum { MAX_LAUNCHES = 16, MAX_SCRATCH = 8 };
-
 static const int64_t second_ns = 1000000000;
 
 _Static_assert((int)KB_DEVICE_WHY >= (int)KB_CUPTI_WHY,
@@ -25,9 +23,9 @@ typedef struct cuda_program {
     cuda_buffers *buffers;
     cu_module module;
     size_t steps, scratches;
-    struct step step[MAX_LAUNCHES];
-    cu_pointer scratch[MAX_SCRATCH];
-    uint64_t scratch_bytes[MAX_SCRATCH];
+    struct step step[KB_PLAN_LAUNCHES];
+    cu_pointer scratch[KB_PLAN_SCRATCHES];
+    uint64_t scratch_bytes[KB_PLAN_SCRATCHES];
 } cuda_program;
 
 /* What argument i of a step is, as the 4 or 8 bytes the kernel reads. */
@@ -35,22 +33,20 @@ static kb_status bind_argument(cuda_program *p, struct step *s, uint32_t i,
                                uint32_t bytes, char *why, size_t cap)
 {
     const kb_buffers *b = &p->buffers->head;
+    const unsigned kind = s->plan.arg[i].kind;
     const uint32_t at = s->plan.arg[i].index;
-    const bool scratch = s->plan.arg[i].kind == KB_PASS_SCRATCH;
-    const struct kb_arg *a = s->plan.arg[i].kind == KB_PASS_ARG && at < b->args
-                           ? &b->arg[at] : NULL;
+    const bool scratch = kind == KB_PASS_SCRATCH;
+    const struct kb_arg *a = kind == KB_PASS_ARG && at < b->args ? &b->arg[at]
+                                                                 : NULL;
     const bool pointer = scratch || (a && a->mode != KB_SCALAR);
-    if (scratch ? at >= p->scratches
-                : !a && s->plan.arg[i].kind != KB_PASS_INTEGER)
+    if (scratch ? at >= p->scratches : !a && kind != KB_PASS_INTEGER)
         return KB_EINVAL;
     s->param[i] = &s->value[i];
     if (pointer) {
         s->value[i] = scratch ? p->scratch[at] : kb_cuda_at(p->buffers, at);
     } else if (a && kb_dtype_is_float(a->dtype)) {
-        const float f = (float)a->real;
-        memcpy(&s->value[i], &a->real, 8);
-        if (bytes != 8)
-            memcpy(&s->value[i], &f, 4);
+        const enum kb_dtype type = bytes == 8 ? KB_F64 : KB_F32;
+        kb_tensor_set(&s->value[i], type, 0, a->real);
         return KB_OK;
     } else {
         s->value[i] = (uint64_t)(a ? a->integer : s->plan.arg[i].value);
@@ -285,8 +281,7 @@ static kb_status start(kb_program *base, const kb_object *object,
     cuda_device *d = p->device = (cuda_device *)base->device;
     const cuda_object *o = (const cuda_object *)object;
     p->buffers = (cuda_buffers *)b;
-    if (!plan || plan->launches < 1 || plan->launches > MAX_LAUNCHES
-        || plan->scratches > MAX_SCRATCH)
+    if (!plan || plan->launches < 1)
         return kb_refuse(why, cap, KB_EINVAL, "there is no launch plan");
     if (d->head.lost[0])
         return KB_ECRASH;

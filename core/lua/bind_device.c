@@ -147,13 +147,10 @@ static int device_load(lua_State *L)
     kb_object *o = kb_bind_self(L, 2, &kb_class_object);
     kb_buffers *b = kb_bind_self(L, 3, &kb_class_buffers);
     lua_settop(L, 4);
-    struct kb_plan plan, *given = NULL;
-    if (!lua_isnil(L, 4)) {
-        kb_bind_check_plan(L, 4, &plan);                /* [.. keeper] */
-        given = &plan;
-    }
+    const struct kb_plan *plan = lua_isnil(L, 4) ? NULL
+                               : kb_bind_check_plan(L, 4);  /* [.. keeper] */
     kb_program **slot = kb_bind_new(L, &kb_class_program, 3);
-    kb_status st = kb_program_start(d, o, b, given, slot, why, sizeof why);
+    kb_status st = kb_program_start(d, o, b, plan, slot, why, sizeof why);
     return st ? kb_bind_fail_text(L, st, why) : 1;
 }
 
@@ -198,9 +195,8 @@ static int program_launch(lua_State *L)
     lua_Integer timeout_ns = check_timeout(L, 3);
     int64_t elapsed_ns;
     kb_status st = p->ops->launch(p, (uint64_t)n, timeout_ns, &elapsed_ns);
-    if (st)
-        return kb_bind_fail_text(L, st, p->why);
-    return kb_bind_push_integer(L, elapsed_ns);
+    return st ? kb_bind_fail_text(L, st, p->why)
+              : kb_bind_push_integer(L, elapsed_ns);
 }
 
 static int program_run(lua_State *L)

@@ -8,9 +8,9 @@
  * returns how many. Raises on anything else. */
 size_t kb_bind_check_args(lua_State *L, int idx, struct kb_arg *arg);
 
-/* [..] -> [.. keeper]; reads the resolved plan at idx; what *plan points to
- * lives in keeper. Raises. */
-void kb_bind_check_plan(lua_State *L, int idx, struct kb_plan *plan);
+/* [..] -> [.. keeper]; the resolved plan at idx, which lives in keeper.
+ * Raises. */
+const struct kb_plan *kb_bind_check_plan(lua_State *L, int idx);
 
 /* d:buffers(args, slots). */
 int kb_bind_new_buffers(lua_State *L);

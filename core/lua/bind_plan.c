@@ -12,13 +12,6 @@
 #include "bind_arg.h"
 #include "bind_device.h"
 
-enum { MAX_LAUNCHES = 16, MAX_SCRATCH = 8 };
-
-struct keeper {
-    struct kb_launch launch[MAX_LAUNCHES];
-    struct kb_arg scratch[MAX_SCRATCH];
-};
-
 /* Field key of the table on top, an integer in [least, most]. */
 static lua_Integer field(lua_State *L, const char *key, lua_Integer least,
                          lua_Integer most)
@@ -83,7 +76,7 @@ static void read_pass(lua_State *L, void *to, lua_Integer i)
 /* The table on top: launch i. */
 static void read_launch(lua_State *L, void *to, lua_Integer i)
 {
-    struct kb_launch *l = &((struct keeper *)to)->launch[i];
+    struct kb_launch *l = (struct kb_launch *)to + i;
     lua_getfield(L, -1, "kernel");                      /* [.. t name] */
     const char *name = luaL_checkstring(L, -1);
     if (strlen(name) >= sizeof l->kernel)
@@ -99,7 +92,7 @@ static void read_launch(lua_State *L, void *to, lua_Integer i)
 /* The table on top: scratch buffer i. */
 static void read_scratch(lua_State *L, void *to, lua_Integer i)
 {
-    struct kb_arg *a = &((struct keeper *)to)->scratch[i];
+    struct kb_arg *a = (struct kb_arg *)to + i;
     lua_getfield(L, -1, "dtype");                       /* [.. t dtype] */
     if (kb_dtype_parse(luaL_checkstring(L, -1), &a->dtype))
         luaL_error(L, "launch plan: unknown dtype");
@@ -108,15 +101,16 @@ static void read_scratch(lua_State *L, void *to, lua_Integer i)
     a->count = (uint64_t)field(L, "count", 1, (lua_Integer)1 << 40);
 }
 
-void kb_bind_check_plan(lua_State *L, int idx, struct kb_plan *plan)
+const struct kb_plan *kb_bind_check_plan(lua_State *L, int idx)
 {
     luaL_checktype(L, idx, LUA_TTABLE);
     luaL_checkstack(L, 12, NULL);
-    struct keeper *k = lua_newuserdatauv(L, sizeof *k, 0);  /* [.. keeper] */
-    memset(k, 0, sizeof *k);
-    *plan = (struct kb_plan){ .launch = k->launch, .scratch = k->scratch };
+    struct kb_plan *p = lua_newuserdatauv(L, sizeof *p, 0); /* [.. keeper] */
+    memset(p, 0, sizeof *p);
     lua_pushvalue(L, idx);                              /* [.. keeper plan] */
-    plan->launches = each(L, "launches", MAX_LAUNCHES, read_launch, k);
-    plan->scratches = each(L, "scratch", MAX_SCRATCH, read_scratch, k);
+    p->launches = each(L, "launches", KB_PLAN_LAUNCHES, read_launch, p->launch);
+    p->scratches = each(L, "scratch", KB_PLAN_SCRATCHES, read_scratch,
+                        p->scratch);
     lua_pop(L, 1);
+    return p;
 }

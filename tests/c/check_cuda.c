@@ -285,7 +285,7 @@ static struct kb_launch launch_of(const char *name)
 static kb_status start(kb_device *d, const kb_object *o, kb_buffers *b,
                        const struct kb_launch *l, kb_program **p, char *why)
 {
-    struct kb_plan plan = { .launch = l, .launches = 1 };
+    struct kb_plan plan = { .launch = { *l }, .launches = 1 };
     return kb_program_start(d, o, b, &plan, p, why, KB_DEVICE_WHY);
 }
 
@@ -338,7 +338,8 @@ START_TEST(numbers_arrive_in_their_own_types)
         { KB_PASS_ARG, 0, 0 }, { KB_PASS_SCRATCH, 0, 0 },
         { KB_PASS_SCRATCH, 0, 0 }, { KB_PASS_INTEGER, 0, -7 },
         { KB_PASS_ARG, 1, 0 }, { KB_PASS_ARG, 2, 0 } } };
-    struct kb_plan plan = { &l, &scratch, 1, 1 };
+    struct kb_plan plan = { .launches = 1, .launch = { l }, .scratches = 1,
+                            .scratch = { scratch } };
     char why[KB_DEVICE_WHY];
     kb_buffers *b = NULL;
     kb_program *p = NULL;

@@ -95,56 +95,43 @@ kb_status kb_nvrtc_recall(const struct kb_nvrtc_key *k, char **reply, size_t *n)
     return st;
 }
 
-struct file {
-    char name[NAME_BYTES];
-    int64_t used_ns;
-    uint64_t bytes;
-};
-
-static int by_last_use(const void *a, const void *b)
-{
-    const struct file *p = a, *q = b;
-    return (p->used_ns < q->used_ns) - (p->used_ns > q->used_ns);
-}
-
 static bool is_ours(const char *name)
 {
     return strspn(name, "0123456789abcdef") == 16 && strlen(name) < NAME_BYTES
         && strncmp(name + 16, ".cubin", 6) == 0;
 }
 
-/* Removes what was used longest ago until the rest is within the bounds. Files
- * of a writer that died count too. */
-static void evict(char *path)
+/* Whether a folder is over the bounds; then names what was used longest ago.
+ * Files of a writer that died count too. */
+static bool is_full(DIR *d, char oldest[NAME_BYTES])
 {
-    struct kb_bytes list = { 0 };
-    struct dirent *e;
+    struct timespec least = { 0 };
     struct stat s;
     uint64_t bytes = 0;
-    *strrchr(path, '/') = '\0';
-    DIR *d = opendir(path);
-    while (d && (e = readdir(d))) {
+    size_t n = 0;
+    rewinddir(d);
+    for (struct dirent *e; (e = readdir(d)); ) {
         if (!is_ours(e->d_name)
             || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW))
             continue;
-        struct file one = {
-            .used_ns = s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec,
-            .bytes = (uint64_t)s.st_size
-        };
-        strcpy(one.name, e->d_name);
-        if (kb_bytes_add(&list, &one, sizeof one))
-            break;
+        bytes += (uint64_t)s.st_size;
+        if (n++ && (s.st_mtim.tv_sec > least.tv_sec
+                    || (s.st_mtim.tv_sec == least.tv_sec
+                        && s.st_mtim.tv_nsec >= least.tv_nsec)))
+            continue;
+        least = s.st_mtim;
+        strcpy(oldest, e->d_name);
     }
-    struct file *file = (void *)list.at;
-    size_t n = list.used / sizeof *file;
-    if (n)
-        qsort(file, n, sizeof *file, by_last_use);
-    for (size_t i = 0; i < n; i++) {
-        bytes += file[i].bytes;
-        if (i >= KB_NVRTC_CACHE_FILES || bytes > KB_NVRTC_CACHE_BYTES)
-            unlinkat(dirfd(d), file[i].name, 0);
-    }
-    kb_bytes_free(&list);
+    return n > KB_NVRTC_CACHE_FILES || bytes > KB_NVRTC_CACHE_BYTES;
+}
+
+static void evict(char *path)
+{
+    char oldest[NAME_BYTES];
+    *strrchr(path, '/') = '\0';
+    DIR *d = opendir(path);
+    while (d && is_full(d, oldest) && !unlinkat(dirfd(d), oldest, 0))
+        ;
     if (d)
         closedir(d);
 }
