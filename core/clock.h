@@ -21,4 +21,4 @@ int64_t kb_clock_own_ns(void);
 
 /* Sleeps at least ns; not at all for ns <= 0. EINTR when a signal's handler ran
  * before the time was over. */
-KB_MUST_USE kb_status kb_clock_sleep_ns(int64_t ns);
+KB_STATUS kb_clock_sleep_ns(int64_t ns);

@@ -215,8 +215,8 @@ static inline bool kb_is_given(const kb_buffers *b, size_t i)
  *
  * Objects, buffers and programs may be freed before or after the device is
  * closed: what they need of it ends with the last of them. */
-KB_MUST_USE kb_status kb_device_open(const char *name, const char *exe,
-                                     kb_device **out, const char **why);
+KB_STATUS kb_device_open(const char *name, const char *exe, kb_device **out,
+                         const char **why);
 void kb_device_close(kb_device *d);
 
 /* The implementations. */
@@ -234,15 +234,14 @@ const char *kb_device_language(const char *name);
  * (ptx.h): who hands a cubin in has looked at it, or lets it pass. EINVAL: an
  * argument, or a cubin for another device than CUDA. EDENIED: refused; log
  * says why. ENOMEM. */
-KB_MUST_USE kb_status kb_device_build(kb_device *d, const struct kb_build *b,
-                                      char *log, size_t cap, kb_object **out);
+KB_STATUS kb_device_build(kb_device *d, const struct kb_build *b, char *log,
+                          size_t cap, kb_object **out);
 void kb_object_free(kb_object *o);
 
 /* Room for the arguments, slots copies of each array. Everything is zero.
  * EINVAL: too many arguments or slots, or a count of 0. ENOMEM: too large. */
-KB_MUST_USE kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg,
-                                     size_t args, size_t slots,
-                                     kb_buffers **out);
+KB_STATUS kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
+                         size_t slots, kb_buffers **out);
 void kb_buffers_free(kb_buffers *b);
 
 /* The array of an argument in a slot. NULL for scalars, and on a device whose
@@ -263,57 +262,51 @@ static inline void kb_buffers_use(kb_buffers *b, size_t slots)
 /* In every input of every slot in use an element becomes what another of its
  * array is, `least` times in all at least, by draws from seed: what was
  * computed from the inputs before is no answer now. */
-KB_MUST_USE kb_status kb_buffers_stir(kb_buffers *b, size_t least,
-                                      uint64_t seed);
+KB_STATUS kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed);
 
 /* How many elements of a float64 array of slot 0 would be denormal numbers of
  * dtype. ENODEV: another type, or memory this process cannot reach. */
-KB_MUST_USE kb_status kb_buffers_denormals(kb_buffers *b, size_t arg,
-                                           enum kb_dtype dtype, size_t *out);
+KB_STATUS kb_buffers_denormals(kb_buffers *b, size_t arg, enum kb_dtype dtype,
+                               size_t *out);
 
 /* Puts a mutant of output arg of slot 0, which holds the right answer, in its
  * place; from: the input of a copy; rows, cols: as in kb_mutation. *other is
  * what kb_mutant_make returns. ENOMEM. */
-KB_MUST_USE kb_status kb_buffers_mutate(kb_buffers *b, size_t arg,
-                                        enum kb_mutant kind, size_t from,
-                                        size_t rows, size_t cols,
-                                        uint64_t seed, size_t *other);
+KB_STATUS kb_buffers_mutate(kb_buffers *b, size_t arg, enum kb_mutant kind,
+                            size_t from, size_t rows, size_t cols,
+                            uint64_t seed, size_t *other);
 
 /* Copies the inputs of a slot, and the pristine in-out arrays, of from to our
  * slot 0: arrays of the same modes and counts. In-out arrays of a reference are
  * float64, and are widened on the way. EINVAL: another device, shape or type. */
-KB_MUST_USE kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from,
-                                      size_t slot);
+KB_STATUS kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot);
 
 /* Every element of a floating input or in-out array of slot 0 moves up or down
  * by a rounding of dtype (twice its unit roundoff), by draws from seed. */
-KB_MUST_USE kb_status kb_buffers_nudge(kb_buffers *b, size_t arg,
-                                       enum kb_dtype dtype, uint64_t seed);
+KB_STATUS kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
+                           uint64_t seed);
 
 /* Output arg of b, float64, is the scale of a comparison: each element grows by
  * what lets its limit under bound grow by times |near - want|. base: it starts
  * as the larger of |base| and |want|; NULL: as it is. ENODEV: another type;
  * EINVAL: another shape. */
-KB_MUST_USE kb_status kb_buffers_spread(kb_buffers *b, size_t arg,
-                                        kb_buffers *want, kb_buffers *near,
-                                        const struct kb_bound *bound,
-                                        double times, kb_buffers *base);
+KB_STATUS kb_buffers_spread(kb_buffers *b, size_t arg, kb_buffers *want,
+                            kb_buffers *near, const struct kb_bound *bound,
+                            double times, kb_buffers *base);
 
 /* kb_tensor_compare of an output with the same argument of want, float64 or of
  * the candidate's own type; the scale s of an element is that of scale (NULL:
  * none), but never below |r|. EINVAL as there, or for another device or
  * shape. */
-KB_MUST_USE kb_status kb_buffers_compare(kb_buffers *b, size_t arg,
-                                         size_t slot, kb_buffers *want,
-                                         kb_buffers *scale,
-                                         const struct kb_bound *bound,
-                                         struct kb_compare *out);
+KB_STATUS kb_buffers_compare(kb_buffers *b, size_t arg, size_t slot,
+                             kb_buffers *want, kb_buffers *scale,
+                             const struct kb_bound *bound,
+                             struct kb_compare *out);
 
 /* Fills every output of the slots in use and all red zones with a new pattern. An
  * in-out array gets its red zones filled and the contents of slot 0's pristine
  * copy, see keep. */
-KB_MUST_USE static inline kb_status kb_buffers_poison(kb_buffers *b,
-                                                      uint64_t seed)
+static inline KB_STATUS kb_buffers_poison(kb_buffers *b, uint64_t seed)
 {
     b->seed = seed;
     return b->ops->poison(b);
@@ -326,10 +319,8 @@ KB_MUST_USE static inline kb_status kb_buffers_poison(kb_buffers *b,
  * or the device has not, or one of them is another device's; why (cap bytes)
  * says how. The program borrows d and b until it is stopped, o and plan for the
  * call only. plan: NULL for C. */
-KB_MUST_USE kb_status kb_program_start(kb_device *d, const kb_object *o,
-                                       kb_buffers *b,
-                                       const struct kb_plan *plan,
-                                       kb_program **out, char *why,
-                                       size_t cap);
+KB_STATUS kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
+                           const struct kb_plan *plan, kb_program **out,
+                           char *why, size_t cap);
 
 void kb_program_stop(kb_program *p);

@@ -18,7 +18,7 @@
  *             search itself are Lua (lua/kernelband/evaluate, search)
  *
  * Conventions, true of all kb_* functions unless the header says otherwise:
- *   status    fallible functions return kb_status; results travel by
+ *   status    fallible functions return KB_STATUS; results travel by
  *             out-pointer and *out is untouched on failure.
  *   ownership X_new and X_open give the object to the caller, X_free and
  *             X_close take it back and accept NULL. Pointer arguments are
@@ -56,7 +56,8 @@ typedef enum kb_status {
 #undef X
 } kb_status;
 
-#define KB_MUST_USE __attribute__((warn_unused_result))
+/* What fallible functions return: a status that the caller has to look at. */
+#define KB_STATUS __attribute__((warn_unused_result)) kb_status
 
 /* 1 in a build with the address sanitizer, which maps terabytes. */
 #if defined __SANITIZE_ADDRESS__

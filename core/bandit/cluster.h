@@ -57,18 +57,15 @@ typedef struct kb_cluster {
 
 /* EINVAL unless 1 <= k <= KB_CLUSTER_MAX_K, 1 <= dim <= KB_CLUSTER_MAX_DIM;
  * ENOMEM. The seed serves fit alone. */
-KB_MUST_USE kb_status kb_cluster_new(size_t k, size_t dim, uint64_t seed,
-                                     kb_cluster **out);
+KB_STATUS kb_cluster_new(size_t k, size_t dim, uint64_t seed, kb_cluster **out);
 void kb_cluster_free(kb_cluster *c);
 
 /* Takes the point x[0 .. dim-1] in and writes its id. EINVAL. */
-KB_MUST_USE kb_status kb_cluster_assign(kb_cluster *c, const double *x,
-                                        size_t *id);
+KB_STATUS kb_cluster_assign(kb_cluster *c, const double *x, size_t *id);
 
 /* Writes the live cluster nearest to x and changes nothing: what assign would
  * answer, once K are live. EEMPTY when none is live; EINVAL. */
-KB_MUST_USE kb_status kb_cluster_nearest(const kb_cluster *c, const double *x,
-                                         size_t *id);
+KB_STATUS kb_cluster_nearest(const kb_cluster *c, const double *x, size_t *id);
 
 /* Replaces the whole state by the n points of x (row after row) and writes
  * the id of each to ids[0 .. n-1]. The answer is a function of the points,
@@ -83,5 +80,4 @@ KB_MUST_USE kb_status kb_cluster_nearest(const kb_cluster *c, const double *x,
  *   ids       in order of the first member listed
  * Later assigns go on from there. n == 0 empties the state. EINVAL when
  * n > KB_CLUSTER_MAX_POINTS or on a bad coordinate; ENOMEM. */
-KB_MUST_USE kb_status kb_cluster_fit(kb_cluster *c, const double *x, size_t n,
-                                     size_t *ids);
+KB_STATUS kb_cluster_fit(kb_cluster *c, const double *x, size_t n, size_t *ids);

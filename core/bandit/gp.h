@@ -71,13 +71,12 @@ typedef struct kb_gp {
 } kb_gp;
 
 /* rate[0 .. dim-1] >= 0, the inverse length scales, copied. EINVAL, ENOMEM. */
-KB_MUST_USE kb_status kb_gp_new(size_t dim, const double *rate,
-                                const struct kb_gp_options *how, kb_gp **out);
+KB_STATUS kb_gp_new(size_t dim, const double *rate,
+                    const struct kb_gp_options *how, kb_gp **out);
 void kb_gp_free(kb_gp *g);
 
 /* Takes the measured point in. EINVAL; EEMPTY when there is no room left. */
-KB_MUST_USE kb_status kb_gp_learn(kb_gp *g, const double *x, size_t group,
-                                  double y);
+KB_STATUS kb_gp_learn(kb_gp *g, const double *x, size_t group, double y);
 
 /* Forgets all but the first `count` points, to the bit; nothing when there are
  * no more than that. */
@@ -90,11 +89,10 @@ void kb_gp_forget(kb_gp *g, size_t count);
  * fits. Coordinate ascent in steps of the deviation, then of half, so about
  * 4 dim factorings: O(dim n^3), and every place is forecast anew. EINVAL,
  * ENOMEM. */
-KB_MUST_USE kb_status kb_gp_fit(kb_gp *g, size_t group, double spread);
+KB_STATUS kb_gp_fit(kb_gp *g, size_t group, double spread);
 
 /* Sets correlation(group), group > 0; every place is forecast anew. EINVAL. */
-KB_MUST_USE kb_status kb_gp_correlate(kb_gp *g, size_t group,
-                                      double correlation);
+KB_STATUS kb_gp_correlate(kb_gp *g, size_t group, double correlation);
 
 /* Log density of the points from number `first` (counted from 0) on, each given
  * all before it, up to a constant for each point: how well they were
@@ -103,7 +101,7 @@ double kb_gp_density(const kb_gp *g, size_t first);
 
 /* Makes x a place and writes its number, 0, 1, ... EINVAL also when there are
  * KB_GP_MAX_PLACES; ENOMEM. */
-KB_MUST_USE kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place);
+KB_STATUS kb_gp_track(kb_gp *g, const double *x, size_t *place);
 
 /* Mean and deviation of mean + c + f there, the noise apart; place < places. */
 void kb_gp_at(kb_gp *g, size_t place, double *mean, double *deviation);

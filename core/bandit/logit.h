@@ -65,19 +65,17 @@ typedef struct kb_logit {
 
 /* EINVAL unless 1 <= dim <= KB_LOGIT_MAX_DIM and the options are in range;
  * ENOMEM. All weights start at 0, so that p is 1/2. */
-KB_MUST_USE kb_status kb_logit_new(size_t dim,
-                                   const struct kb_logit_options *how,
-                                   kb_logit **out);
+KB_STATUS kb_logit_new(size_t dim, const struct kb_logit_options *how,
+                       kb_logit **out);
 void kb_logit_free(kb_logit *h);
 
 /* Writes p(x) under the weights of the last fit; it never fits by itself.
  * EINVAL. */
-KB_MUST_USE kb_status kb_logit_p(const kb_logit *h, const double *x,
-                                 double *p);
+KB_STATUS kb_logit_p(const kb_logit *h, const double *x, double *p);
 
 /* Puts a sample in the ring, the oldest falling out of a full one. EINVAL,
  * and then h is unchanged. */
-KB_MUST_USE kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes);
+KB_STATUS kb_logit_learn(kb_logit *h, const double *x, bool yes);
 
 /* Fits and returns the Newton steps taken: 0 when no sample came since
  * the last fit, or when the weights were right already. */

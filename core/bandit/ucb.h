@@ -57,8 +57,8 @@ struct kb_ucb_cand {
 
 /* EINVAL unless 1 <= arms <= KB_UCB_MAX_ARMS and the options are in range;
  * ENOMEM. */
-KB_MUST_USE kb_status kb_ucb_new(size_t arms, const struct kb_ucb_options *how,
-                                 kb_ucb **out);
+KB_STATUS kb_ucb_new(size_t arms, const struct kb_ucb_options *how,
+                     kb_ucb **out);
 void kb_ucb_free(kb_ucb *u);
 
 /* The formulas above, for arm < u->arms. Of an arm with pulls 0 the mean is
@@ -68,10 +68,9 @@ double kb_ucb_score(const kb_ucb *u, size_t arm);
 
 /* Writes the position in cand of the best of n candidates; under_way pulls are,
  * over all arms. EEMPTY when n == 0; EINVAL on a bad candidate. */
-KB_MUST_USE kb_status kb_ucb_select(const kb_ucb *u,
-                                    const struct kb_ucb_cand *cand, size_t n,
-                                    uint64_t under_way, size_t *best);
+KB_STATUS kb_ucb_select(const kb_ucb *u, const struct kb_ucb_cand *cand,
+                        size_t n, uint64_t under_way, size_t *best);
 
 /* One pull of arm paid reward. EINVAL on a bad arm or reward, and then u is
  * unchanged. */
-KB_MUST_USE kb_status kb_ucb_update(kb_ucb *u, size_t arm, double reward);
+KB_STATUS kb_ucb_update(kb_ucb *u, size_t arm, double reward);

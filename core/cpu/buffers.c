@@ -18,11 +18,6 @@ static uint64_t page_bytes(void)        /* 4, 16 or 64 KiB */
     return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static bool is_input(const struct kb_arg *a)
-{
-    return a->mode == KB_IN;
-}
-
 /* Lays out one array (or its slots) from byte *next on. Slot arrays end at the
  * last page's end as closely as their alignment allows, so that running over
  * the end meets the unmapped page soon. */
@@ -59,7 +54,7 @@ kb_status kb_cpu_map(const char *name, size_t bytes, int *fd, void **at)
 
 static unsigned char *span_start(const cpu_buffers *b, size_t i)
 {
-    void *memory = is_input(&b->head.arg[i]) ? b->in : b->out;
+    void *memory = b->head.arg[i].mode == KB_IN ? b->in : b->out;
     return (unsigned char *)memory + b->span[i].first;
 }
 
@@ -293,7 +288,7 @@ static kb_status allot(kb_buffers *base)
     for (size_t i = 0; i < base->args && !st; i++)
         if (arg[i].mode != KB_SCALAR)
             st = lay_out(&b->span[i], &arg[i], base->slots,
-                         is_input(&arg[i]) ? &b->in_bytes : &b->out_bytes);
+                         arg[i].mode == KB_IN ? &b->in_bytes : &b->out_bytes);
     if (!st)
         st = kb_cpu_map("kb-in", b->in_bytes, &b->in_fd, &b->in);
     if (!st)

@@ -41,14 +41,6 @@ static const char *const clang_remarks[] = {
     "-Rpass-analysis=loop-vectorize", "-fno-caret-diagnostics", NULL
 };
 
-static kb_status run_tool(const cpu_object *o, const char *const *argv,
-                          int64_t deadline_ns, char *text, size_t cap,
-                          size_t *used, int *wstatus)
-{
-    return kb_tool_run(o->dir, o->device->toolchain, argv, deadline_ns, text,
-                       cap, used, wstatus);
-}
-
 /* The call of the kernel with its own types, so that one loop can run any
  * signature. It is a unit of its own, which the candidate's macros do not
  * reach. */
@@ -58,14 +50,14 @@ static void write_call(FILE *f, const struct kb_build *b)
     for (size_t i = 0; i < b->args; i++)
         fprintf(f, "%s%s%s%s", i ? ", " : "",
                 b->arg[i].mode == KB_IN ? "const " : "",
-                kb_dtype_c_type(b->arg[i].dtype),
+                kb_dtype_table[b->arg[i].dtype].c_type,
                 b->arg[i].mode == KB_SCALAR ? "" : " *");
     fprintf(f, ");\nvoid " KB_CPU_CALL "(void *const *a)\n{\n    %s(",
             b->entry);
     for (size_t i = 0; i < b->args; i++)
         fprintf(f, b->arg[i].mode == KB_SCALAR ? "%s*(%s *)a[%zu]"
                                                : "%s(%s *)a[%zu]",
-                i ? ", " : "", kb_dtype_c_type(b->arg[i].dtype), i);
+                i ? ", " : "", kb_dtype_table[b->arg[i].dtype].c_type, i);
     fprintf(f, ");\n}\n");
 }
 
@@ -130,17 +122,15 @@ static kb_status run_compiler(const cpu_object *o, const struct kb_build *b,
 {
     const char *argv[32] = { o->device->cc };
     size_t n = 1, used = 0;
-    for (size_t i = 0; flags[i]; i++)
-        argv[n++] = flags[i];
-    for (size_t i = 0; b->sanitized && sanitized_flags[i]; i++)
-        argv[n++] = sanitized_flags[i];
-    while (more && *more)
-        argv[n++] = *more++;
-    while (*last)
-        argv[n++] = *last++;
-    argv[n] = NULL;
+    const char *const *const lists[] = {
+        flags, b->sanitized ? sanitized_flags : NULL, more, last
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const char *const *word = lists[i]; word && *word; word++)
+            argv[n++] = *word;
     int wstatus = 0;
-    kb_status st = run_tool(o, argv, deadline_ns, log, cap, &used, &wstatus);
+    kb_status st = kb_tool_run(o->dir, o->device->toolchain, argv, deadline_ns,
+                               log, cap, &used, &wstatus);
     if (st)
         return st;
     if (WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 0)
@@ -197,8 +187,9 @@ static kb_status print_object(const cpu_object *o, const char *const *argv,
                               char *text, size_t cap, size_t *used)
 {
     size_t added = 0;
-    kb_status st = run_tool(o, argv, kb_clock_now_ns() + 10000000000,
-                            text + *used, cap - *used, &added, NULL);
+    kb_status st = kb_tool_run(o->dir, o->device->toolchain, argv,
+                               kb_clock_now_ns() + 10000000000, text + *used,
+                               cap - *used, &added, NULL);
     if (!st)
         *used += added;
     return st;

@@ -15,9 +15,8 @@ struct kb_perf {
 
 /* Counts pid's user-mode work from now on; 0 is this thread's. ENODEV: not
  * here, or not allowed (errno says why); then *p is closed. */
-KB_MUST_USE kb_status kb_perf_open(pid_t pid, struct kb_perf *p);
+KB_STATUS kb_perf_open(pid_t pid, struct kb_perf *p);
 
 /* Totals since open, scaled when the counters were shared. ENODEV: none. */
-KB_MUST_USE kb_status kb_perf_read(const struct kb_perf *p,
-                                   uint64_t value[KB_PERF_EVENTS]);
+KB_STATUS kb_perf_read(const struct kb_perf *p, uint64_t value[KB_PERF_EVENTS]);
 void kb_perf_close(struct kb_perf *p);

@@ -88,8 +88,7 @@ struct kb_cuda_api {
 };
 
 /* Opens libcuda.so.1, with every call above. ENODEV with *why (static). */
-KB_MUST_USE kb_status kb_cuda_api_open(struct kb_cuda_api *api,
-                                       const char **why);
+KB_STATUS kb_cuda_api_open(struct kb_cuda_api *api, const char **why);
 void kb_cuda_api_close(struct kb_cuda_api *api);
 
 /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access ..." into text. */

@@ -9,9 +9,8 @@
 typedef struct kb_nvml kb_nvml;
 
 /* uuid as the driver gives it. ENODEV: no library, or it knows no such GPU. */
-KB_MUST_USE kb_status kb_nvml_open(const unsigned char uuid[16],
-                                   kb_nvml **out);
+KB_STATUS kb_nvml_open(const unsigned char uuid[16], kb_nvml **out);
 void kb_nvml_close(kb_nvml *n);
 
 /* ENODEV: the GPU does not say. */
-KB_MUST_USE kb_status kb_nvml_read(kb_nvml *n, struct kb_device_state *out);
+KB_STATUS kb_nvml_read(kb_nvml *n, struct kb_device_state *out);

@@ -47,9 +47,8 @@ static int id_of_point(lua_State *L, bool join)
                         : kb_cluster_nearest(c, x, &id);
     if (st == KB_EEMPTY)
         return kb_bind_fail_text(L, st, "no cluster is live yet");
-    if (st)
-        return kb_bind_fail(L, st);
-    return kb_bind_push_integer(L, (lua_Integer)id + 1);
+    return st ? kb_bind_fail(L, st)
+              : kb_bind_push_integer(L, (lua_Integer)id + 1);
 }
 
 static int cluster_assign(lua_State *L)

@@ -109,9 +109,8 @@ static int gp_track(lua_State *L)
     double x[KB_GP_MAX_DIM];
     size_t place;
     kb_status st = kb_gp_track(with_point(L, x), x, &place);
-    if (st)
-        return kb_bind_fail(L, st);
-    return kb_bind_push_integer(L, (lua_Integer)place + 1);
+    return st ? kb_bind_fail(L, st)
+              : kb_bind_push_integer(L, (lua_Integer)place + 1);
 }
 
 static size_t check_place(lua_State *L, const kb_gp *g)

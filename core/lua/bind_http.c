@@ -81,9 +81,8 @@ static int http_start(lua_State *L)
     r.header_count = read_headers(L, headers);
     size_t id;
     kb_status st = kb_http_start(h, &r, &id, &why);
-    if (st)
-        return kb_bind_fail_text(L, st, why);
-    return kb_bind_push_integer(L, (lua_Integer)id);
+    return st ? kb_bind_fail_text(L, st, why)
+              : kb_bind_push_integer(L, (lua_Integer)id);
 }
 
 /* [answer] -> [answer]; a name that comes twice is one, with a comma between. */

@@ -40,9 +40,7 @@ static int logit_p(lua_State *L)
     double x[KB_LOGIT_MAX_DIM], p = 0;
     kb_bind_vector(L, 2, self(L)->dim, KB_LOGIT_LIMIT, x);
     kb_status st = kb_logit_p(self(L), x, &p);
-    if (st)
-        return kb_bind_fail(L, st);
-    return kb_bind_push_number(L, p);
+    return st ? kb_bind_fail(L, st) : kb_bind_push_number(L, p);
 }
 
 static int logit_learn(lua_State *L)

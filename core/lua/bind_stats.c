@@ -60,9 +60,8 @@ static int stats_quantile(lua_State *L)
     double q = check_share(L, 2), out = 0;
     double *x = copy_list(L, MOST, &n);                     /* [.. tmp] */
     kb_status st = kb_sample_quantile(x, n, q, &out);
-    if (st)
-        return luaL_error(L, "%s", kb_status_text(st));
-    return kb_bind_push_number(L, out);
+    return st ? luaL_error(L, "%s", kb_status_text(st))
+              : kb_bind_push_number(L, out);
 }
 
 KB_PUSHER(push_paired, struct kb_paired, F(estimate), F(low), F(high),

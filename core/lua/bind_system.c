@@ -93,24 +93,10 @@ static int list(lua_State *L)
         lua_rawseti(L, -2, (lua_Integer)i);
         at += strlen(at) + 1;
     }
-    free(*slot);
-    *slot = NULL;
     return 1;
 }
 
-static int exists(lua_State *L)
-{
-    static const char *const names[] = {
-        [KB_FILES_FILE] = "file", [KB_FILES_DIR] = "dir",
-        [KB_FILES_OTHER] = "other",
-    };
-    enum kb_files_kind kind = kb_files_kind(luaL_checkstring(L, 1));
-    if (kind == KB_FILES_NONE)
-        luaL_pushfail(L);
-    else
-        lua_pushstring(L, names[kind]);
-    return 1;
-}
+KB_GETTER(exists, lua_pushstring, kb_files_kind(luaL_checkstring(L, 1)))
 
 static int real_path(lua_State *L)
 {
@@ -128,9 +114,8 @@ static int read_file(lua_State *L)
     size_t n = 0;
     char **slot = kb_bind_block(L);
     kb_status st = kb_files_read(path, max_file_bytes, slot, &n);
-    if (st)
-        return kb_bind_fail_about(L, st, path);
-    return kb_bind_push_block(L, slot, n);
+    return st ? kb_bind_fail_about(L, st, path)
+              : kb_bind_push_block(L, slot, n);
 }
 
 static int write_file(lua_State *L)

@@ -91,9 +91,8 @@ static int ucb_select(lua_State *L)
      * nothing was kept above but a number. */
     size_t best;
     kb_status st = kb_ucb_select(self(L), cand, n, (uint64_t)under_way, &best);
-    if (st)
-        return kb_bind_fail(L, st);
-    return kb_bind_push_integer(L, (lua_Integer)best + 1);
+    return st ? kb_bind_fail(L, st)
+              : kb_bind_push_integer(L, (lua_Integer)best + 1);
 }
 
 static int ucb_update(lua_State *L)

@@ -67,63 +67,38 @@ static kb_status call(kb_script *s, int nargs)
     return rc == LUA_OK ? KB_OK : rc == LUA_ERRMEM ? KB_ENOMEM : KB_EINVAL;
 }
 
-static int refuse_random(lua_State *L)
-{
-    return luaL_error(L, "math.random is not reproducible: use "
-                         "require \"kernelband.core\".rng(seed)");
-}
-
-/* dump is reachable from every string, so no fence could hide it. */
-static void remove_unwanted(lua_State *L)
-{
-    lua_getglobal(L, "string");                         /* [string] */
-    lua_pushnil(L);
-    lua_setfield(L, -2, "dump");
-    lua_getglobal(L, "math");                           /* [string math] */
-    lua_pushcfunction(L, refuse_random);
-    lua_setfield(L, -2, "random");
-    lua_pushcfunction(L, refuse_random);
-    lua_setfield(L, -2, "randomseed");
-    lua_pop(L, 2);
-}
-
-static void set_package(lua_State *L, const char *dir)
-{
-    lua_getglobal(L, "package");                        /* [package] */
-    lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua", dir, dir);
-    lua_setfield(L, -2, "path");
-    lua_pushliteral(L, "");
-    lua_setfield(L, -2, "cpath");
-    lua_pushnil(L);
-    lua_setfield(L, -2, "loadlib");
-    lua_getfield(L, -1, "searchers");               /* [package searchers] */
-    for (lua_Integer i = luaL_len(L, -1); i > 2; i--) {
-        lua_pushnil(L);                             /* those of C modules */
-        lua_rawseti(L, -2, i);
-    }
-    lua_getfield(L, -2, "preload");         /* [package searchers preload] */
-    lua_pushcfunction(L, luaopen_kernelband_core);
-    lua_setfield(L, -2, "kernelband.core");
-    lua_pushcfunction(L, luaopen_cjson);
-    lua_setfield(L, -2, "cjson");
-    lua_pop(L, 3);
-}
+/* dump is reachable from every string, so no fence could hide it. Of what looks
+ * for a module those for C ones go. */
+static const char setup[] =
+    "local dir = ...\n"
+    "local function refuse()\n"
+    "  error('math.random is not reproducible: use '\n"
+    "    .. 'require \"kernelband.core\".rng(seed)', 2)\n"
+    "end\n"
+    "math.random, math.randomseed, string.dump = refuse, refuse, nil\n"
+    "package.path = ('%s/lua/?.lua;%s/lua/?/init.lua'):format(dir, dir)\n"
+    "package.cpath, package.loadlib = '', nil\n"
+    "for i = #package.searchers, 3, -1 do package.searchers[i] = nil end\n";
 
 static int boot(lua_State *L)                           /* [lib_dir] -> [] */
 {
-    const char *dir = lua_touserdata(L, 1);
     luaL_openlibs(L);
-    remove_unwanted(L);
-    set_package(L, dir);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    KB_SET(L, "kernelband.core", lua_pushcfunction, luaopen_kernelband_core);
+    KB_SET(L, "cjson", lua_pushcfunction, luaopen_cjson);
+    if (luaL_loadbuffer(L, setup, sizeof setup - 1, "=kernelband"))
+        return lua_error(L);
+    lua_pushstring(L, lua_touserdata(L, 1));
+    lua_call(L, 1, 0);
     return 0;
 }
 
+/* All that can be in the way is memory. */
 kb_status kb_script_new(const char *lib_dir, size_t max_bytes, kb_script **out)
 {
-    kb_status st = KB_ENOMEM;
     kb_script *s = calloc(1, sizeof *s);
     if (!s)
-        goto fail;
+        return KB_ENOMEM;
     s->max_bytes = max_bytes;
     s->L = lua_newstate(limit, s);
     if (!s->L)
@@ -131,15 +106,14 @@ kb_status kb_script_new(const char *lib_dir, size_t max_bytes, kb_script **out)
     lua_pushnil(s->L);                                  /* cannot raise */
     lua_pushcfunction(s->L, boot);
     lua_pushlightuserdata(s->L, (void *)lib_dir);
-    st = call(s, 1);
-    if (st)
+    if (call(s, 1))
         goto fail;
     *out = s;
     return KB_OK;
 
 fail:
     kb_script_free(s);
-    return st;
+    return KB_ENOMEM;
 }
 
 void kb_script_free(kb_script *s)

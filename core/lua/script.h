@@ -17,8 +17,7 @@ typedef struct kb_script kb_script;
  * cap: a script over it gets Lua's "not enough memory" error, which it may
  * catch, and the state survives. ENOMEM: no memory, or the cap is below what
  * an empty state needs. */
-KB_MUST_USE kb_status kb_script_new(const char *lib_dir, size_t max_bytes,
-                                    kb_script **out);
+KB_STATUS kb_script_new(const char *lib_dir, size_t max_bytes, kb_script **out);
 void kb_script_free(kb_script *s);
 
 /* Calls require "kernelband.cli".main with the list argv[1..argc-1] and gives
@@ -26,8 +25,7 @@ void kb_script_free(kb_script *s);
  * or returned something else; ENOMEM: it ran out of memory (EINVAL when a
  * library of Lua's made an ordinary error of that). kb_script_error then says
  * why. May be called again after a failure. */
-KB_MUST_USE kb_status kb_script_main(kb_script *s, int argc, char **argv,
-                                     int *exit_code);
+KB_STATUS kb_script_main(kb_script *s, int argc, char **argv, int *exit_code);
 
 /* Message and traceback of the last call, whole, "" if it succeeded. Zero
  * bytes in the message are shown as '?'. Owned by s, valid until its next

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define X(id, name) name,
-KB_DEFINE_PARSE(kb_mutant_parse, enum kb_mutant, KB_MUTANT_MAP(X))
-#undef X
+KB_DEFINE_PARSE(kb_mutant_parse, enum kb_mutant, KB_MUTANT_MAP(KB_ITEM_NAME))
 
 static void fill_with(void *out, const struct kb_mutation *m, double v)
 {

@@ -26,7 +26,7 @@ enum kb_mutant {
 };
 
 /* EINVAL when text names none. */
-KB_MUST_USE kb_status kb_mutant_parse(const char *text, enum kb_mutant *out);
+KB_STATUS kb_mutant_parse(const char *text, enum kb_mutant *out);
 
 struct kb_mutation {
     enum kb_mutant kind;
@@ -49,5 +49,4 @@ size_t kb_mutant_make(void *out, const void *right,
 
 /* Turns a[n] by `by` < n places: a[i] becomes what a[(i + by) mod n] was.
  * ENOMEM. */
-KB_MUST_USE kb_status kb_tensor_turn(void *a, enum kb_dtype dtype, size_t n,
-                                     size_t by);
+KB_STATUS kb_tensor_turn(void *a, enum kb_dtype dtype, size_t n, size_t by);

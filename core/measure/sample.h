@@ -11,24 +11,23 @@
 /* The first three sort x in place, ascending; they are O(n log n). */
 
 /* x[(n - 1) / 2], or the mean of the two in the middle. */
-KB_MUST_USE kb_status kb_sample_median(double *x, size_t n, double *out);
+KB_STATUS kb_sample_median(double *x, size_t n, double *out);
 
 /* Linear between order statistics, h = (n - 1) q from the first: type 7 of
  * Hyndman & Fan, "Sample quantiles in statistical packages" (1996). EINVAL
  * unless 0 <= q <= 1. */
-KB_MUST_USE kb_status kb_sample_quantile(double *x, size_t n, double q,
-                                         double *out);
+KB_STATUS kb_sample_quantile(double *x, size_t n, double q, double *out);
 
-KB_MUST_USE kb_status kb_sample_mean(double *x, size_t n, double *out);
+KB_STATUS kb_sample_mean(double *x, size_t n, double *out);
 
 /* median |x - median x|, not scaled: times 1.4826 it estimates the standard
  * deviation of a normal (Rousseeuw & Croux 1993). Leaves the deviations in
  * x. */
-KB_MUST_USE kb_status kb_sample_mad(double *x, size_t n, double *out);
+KB_STATUS kb_sample_mad(double *x, size_t n, double *out);
 
 /* exp of the mean of logarithms: no product that could underflow to a perfect
  * score. EINVAL for a value <= 0. Leaves in x the logarithms. */
-KB_MUST_USE kb_status kb_sample_geomean(double *x, size_t n, double *out);
+KB_STATUS kb_sample_geomean(double *x, size_t n, double *out);
 
 /* ---- paired comparison ---------------------------------------------------
  *
@@ -62,6 +61,5 @@ struct kb_paired {
 
 /* EINVAL also for n > KB_SAMPLE_MAX_PAIRS and unless 0 < confidence < 1. x is
  * left as it was. */
-KB_MUST_USE kb_status kb_sample_paired(const double *x, size_t n,
-                                       double confidence,
-                                       struct kb_paired *out);
+KB_STATUS kb_sample_paired(const double *x, size_t n, double confidence,
+                           struct kb_paired *out);

@@ -195,7 +195,7 @@ void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype)
 
 size_t kb_tensor_denormals(const double *x, size_t n, enum kb_dtype dtype)
 {
-    double normal = kb_dtype_smallest_normal(dtype);
+    double normal = kb_dtype_table[dtype].normal;
     size_t found = 0;
     for (size_t i = 0; i < n; i++)
         found += fabs(x[i]) < normal && fabs(x[i]) > 0;

@@ -34,10 +34,12 @@ enum kb_dtype {
 };
 
 /* EINVAL when text, which may be NULL, names no dtype. */
-KB_MUST_USE kb_status kb_dtype_parse(const char *text, enum kb_dtype *out);
+KB_STATUS kb_dtype_parse(const char *text, enum kb_dtype *out);
 
 /* Defines that function of an enumeration: EINVAL when text, which may be NULL,
- * is none of the names, which are those of its values in order. */
+ * is none of the names, which are those of its values in order: of a list of
+ * X(id, name) they are LIST(KB_ITEM_NAME). */
+#define KB_ITEM_NAME(id, name) name,
 #define KB_DEFINE_PARSE(function, type, ...)                                \
     kb_status function(const char *text, type *out)                         \
     {                                                                       \
@@ -53,13 +55,8 @@ KB_MUST_USE kb_status kb_dtype_parse(const char *text, enum kb_dtype *out);
 extern const struct kb_dtype_info {
     const char *c_type;
     size_t bytes;
-    double roundoff, normal;
+    double roundoff, normal;    /* 0 of integers */
 } kb_dtype_table[KB_DTYPES];
-
-static inline const char *kb_dtype_c_type(enum kb_dtype dtype)
-{
-    return kb_dtype_table[dtype].c_type;
-}
 
 static inline size_t kb_dtype_bytes(enum kb_dtype dtype)
 {
@@ -74,11 +71,6 @@ static inline double kb_dtype_roundoff(enum kb_dtype dtype)
 static inline bool kb_dtype_is_float(enum kb_dtype dtype)
 {
     return kb_dtype_table[dtype].roundoff > 0;
-}
-
-static inline double kb_dtype_smallest_normal(enum kb_dtype dtype)
-{
-    return kb_dtype_table[dtype].normal;                /* 0 for integers */
 }
 
 /* Reading is exact, save for i64 beyond 2^53, which rounds to nearest.
@@ -142,7 +134,7 @@ enum kb_fill {
     KB_FILLS
 };
 
-KB_MUST_USE kb_status kb_fill_parse(const char *text, enum kb_fill *out);
+KB_STATUS kb_fill_parse(const char *text, enum kb_fill *out);
 
 /* Takes one draw from rng whatever n is, and seeds a stream of its own with it,
  * so adding an input to a task leaves the others as they were. */
@@ -224,9 +216,7 @@ struct kb_bound kb_tensor_bound(enum kb_dtype dtype, double reduction);
 /* got[n] of dtype against want[n]; scale[n] is s, NULL means |r|. i64 beyond
  * 2^53 that no double equals is wrong. EINVAL when a term of bound is not
  * finite or is negative, or K < 1. */
-KB_MUST_USE kb_status kb_tensor_compare(const void *got, enum kb_dtype dtype,
-                                        const double *want,
-                                        const double *scale, size_t n,
-                                        const struct kb_bound *bound,
-                                        uint64_t poison_seed,
-                                        struct kb_compare *out);
+KB_STATUS kb_tensor_compare(const void *got, enum kb_dtype dtype,
+                            const double *want, const double *scale, size_t n,
+                            const struct kb_bound *bound, uint64_t poison_seed,
+                            struct kb_compare *out);

@@ -45,7 +45,7 @@ static void filler_start(struct filler *f, enum kb_dtype dtype,
         for (int i = 0; i < LEVELS; i++)
             f->level[i] = nearbyint(16 * normal(f)) / 16;
     f->run = 0;
-    f->smallest = kb_dtype_smallest_normal(dtype);
+    f->smallest = kb_dtype_table[dtype].normal;
 }
 
 static double spiked(struct filler *f)
@@ -103,9 +103,7 @@ static double element(struct filler *f, enum kb_fill fill)
     }
 }
 
-#define X(id, name) name,
-KB_DEFINE_PARSE(kb_fill_parse, enum kb_fill, KB_FILL_MAP(X))
-#undef X
+KB_DEFINE_PARSE(kb_fill_parse, enum kb_fill, KB_FILL_MAP(KB_ITEM_NAME))
 
 void kb_tensor_fill(void *dst, enum kb_dtype dtype, size_t n,
                     enum kb_fill fill, struct kb_rng *rng)

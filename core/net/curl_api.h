@@ -31,5 +31,5 @@ struct kb_curl {
 
 /* Opens and initialises libcurl; *curl is zeroed. ENODEV with *why (static)
  * when there is none, or one older than 7.62. ENOMEM. */
-KB_MUST_USE kb_status kb_curl_open(struct kb_curl *curl, const char **why);
+KB_STATUS kb_curl_open(struct kb_curl *curl, const char **why);
 void kb_curl_close(struct kb_curl *curl);

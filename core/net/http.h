@@ -62,15 +62,13 @@ struct kb_http_answer {
 /* limit: transfers at once, 1 .. KB_HTTP_LIMIT, less where the process may not
  * open that many files; the rest wait their turn. EINVAL, ENOMEM, ESYS; ENODEV
  * with a static text in *why when there is no libcurl. */
-KB_MUST_USE kb_status kb_http_new(size_t limit, kb_http **out,
-                                  const char **why);
+KB_STATUS kb_http_new(size_t limit, kb_http **out, const char **why);
 void kb_http_free(kb_http *h);
 
 /* Copies what it needs of request. *id >= 1, never given again. EINVAL with a
  * static text in *why; ENOMEM. */
-KB_MUST_USE kb_status kb_http_start(kb_http *h,
-                                    const struct kb_http_request *request,
-                                    size_t *id, const char **why);
+KB_STATUS kb_http_start(kb_http *h, const struct kb_http_request *request,
+                        size_t *id, const char **why);
 
 /* A transfer that has ended or, of those that stream, has bytes; 0: none. It is
  * then not named again before something new came of it. */

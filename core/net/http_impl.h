@@ -32,9 +32,9 @@ struct transfer {
 
 /* A transfer ready to be added to a multi handle; taken back by _discard.
  * EINVAL with a static text in *why; ENOMEM. */
-KB_MUST_USE kb_status kb_http_prepare(const struct kb_curl *curl,
-                                      const struct kb_http_request *r,
-                                      struct transfer **out, const char **why);
+KB_STATUS kb_http_prepare(const struct kb_curl *curl,
+                          const struct kb_http_request *r,
+                          struct transfer **out, const char **why);
 void kb_http_discard(struct transfer *t);
 
 /* Fills result, reason and text of t's answer. */

@@ -27,8 +27,8 @@ typedef struct kb_serve kb_serve;
 /* port 0: any free one. token: 16 .. 128 letters, digits and '-', '_', else
  * EINVAL. ESYS: the port is taken or may not be used (errno says why). ENODEV,
  * with a static text in *why: there is no libmicrohttpd. */
-KB_MUST_USE kb_status kb_serve_open(uint16_t port, const char *token,
-                                    kb_serve **out, const char **why);
+KB_STATUS kb_serve_open(uint16_t port, const char *token, kb_serve **out,
+                        const char **why);
 void kb_serve_close(kb_serve *serve);
 
 /* The port it listens on. */
@@ -42,10 +42,9 @@ uint64_t kb_serve_requests(const kb_serve *serve);
  * charset=utf-8" and the like; policy: the Content-Security-Policy, NULL for
  * default-src 'none'. EINVAL: the path is too long or has other characters
  * than letters, digits, '_', '-', '/', or KB_SERVE_MOST are published. */
-KB_MUST_USE kb_status kb_serve_publish(kb_serve *serve, const char *path,
-                                       const char *type, const char *policy,
-                                       const void *bytes, size_t n);
+KB_STATUS kb_serve_publish(kb_serve *serve, const char *path, const char *type,
+                           const char *policy, const void *bytes, size_t n);
 
 /* Answers requests for timeout_ns. EINTR: the user asked to stop
  * (interrupt.h); ESYS otherwise. */
-KB_MUST_USE kb_status kb_serve_turn(kb_serve *serve, int64_t timeout_ns);
+KB_STATUS kb_serve_turn(kb_serve *serve, int64_t timeout_ns);

@@ -47,8 +47,8 @@ struct kb_child_result {
 
 /* ESYS with errno when it cannot be started (ENOENT, EACCES; the folder);
  * EINVAL; ENOMEM. */
-KB_MUST_USE kb_status kb_child_start(const struct kb_child_request *request,
-                                     kb_child **out);
+KB_STATUS kb_child_start(const struct kb_child_request *request,
+                         kb_child **out);
 
 /* Whether a command has ended or a worker's stream is over or broken. */
 bool kb_child_done(const kb_child *c);
@@ -59,14 +59,14 @@ struct kb_child_result kb_child_look(const kb_child *c);
 
 /* The rest is for workers. Sends one request. ESYS (EPIPE): the worker is gone.
  * ETIME after 10 s. SIGPIPE has to be ignored. */
-KB_MUST_USE kb_status kb_child_send(kb_child *c, const void *bytes, size_t n);
+KB_STATUS kb_child_send(kb_child *c, const void *bytes, size_t n);
 
 /* Reads what has come, without waiting. OK: there is a reply, read it with
  * _reply; EEMPTY: none yet; EWORKER: it died or broke the protocol. */
-KB_MUST_USE kb_status kb_child_listen(kb_child *c);
+KB_STATUS kb_child_listen(kb_child *c);
 
 /* The same, but waits until there is a reply. ETIME. */
-KB_MUST_USE kb_status kb_child_await(kb_child *c, int64_t deadline_ns);
+KB_STATUS kb_child_await(kb_child *c, int64_t deadline_ns);
 
 /* The waiting reply, or NULL; owned by c until _next, which drops it. */
 const void *kb_child_reply(const kb_child *c, size_t *n);

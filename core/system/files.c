@@ -13,13 +13,11 @@
 
 #include "io.h"
 
-enum kb_files_kind kb_files_kind(const char *path)
+const char *kb_files_kind(const char *path)
 {
     struct stat st;
-    if (stat(path, &st))
-        return KB_FILES_NONE;
-    return S_ISREG(st.st_mode) ? KB_FILES_FILE
-         : S_ISDIR(st.st_mode) ? KB_FILES_DIR : KB_FILES_OTHER;
+    return stat(path, &st) ? NULL
+         : S_ISREG(st.st_mode) ? "file" : S_ISDIR(st.st_mode) ? "dir" : "other";
 }
 
 static kb_status make_one(const char *path)
@@ -27,10 +25,9 @@ static kb_status make_one(const char *path)
     if (mkdir(path, 0777) == 0)
         return KB_OK;
     int saved = errno;
-    if (kb_files_kind(path) == KB_FILES_DIR)
-        return KB_OK;
+    const char *kind = kb_files_kind(path);
     errno = saved;
-    return KB_ESYS;
+    return kind && strcmp(kind, "dir") == 0 ? KB_OK : KB_ESYS;
 }
 
 kb_status kb_files_mkdir_p(const char *path)
@@ -142,8 +139,8 @@ static kb_status write_temp(const char *temp, const void *data, size_t n)
 kb_status kb_files_write(const char *path, const void *data, size_t n)
 {
     uint64_t tag = 0;
-    enum kb_files_kind kind = kb_files_kind(path);
-    if (kind == KB_FILES_DIR || kind == KB_FILES_OTHER)
+    const char *kind = kb_files_kind(path);
+    if (kind && strcmp(kind, "file") != 0)
         return KB_EINVAL;
     if (getentropy(&tag, sizeof tag))
         return KB_ESYS;

@@ -8,40 +8,35 @@
 
 #include "kb.h"
 
-enum kb_files_kind {
-    KB_FILES_NONE, KB_FILES_FILE, KB_FILES_DIR, KB_FILES_OTHER
-};
-
-/* What path names, links followed; NONE also when it cannot be reached. */
-enum kb_files_kind kb_files_kind(const char *path);
+/* What path names, links followed: "file", "dir" or "other"; NULL: nothing, or
+ * it cannot be reached. */
+const char *kb_files_kind(const char *path);
 
 /* Makes the folder and those above it, as mkdir -p. ESYS. */
-KB_MUST_USE kb_status kb_files_mkdir_p(const char *path);
+KB_STATUS kb_files_mkdir_p(const char *path);
 
 /* Names in a folder without "." and "..", in byte order, each ended by '\0',
  * one after another; *names is malloc'd, *count may be 0. ESYS, ENOMEM. */
-KB_MUST_USE kb_status kb_files_list(const char *path, char **names,
-                                    size_t *count);
+KB_STATUS kb_files_list(const char *path, char **names, size_t *count);
 
 /* The whole of a file or pipe, malloc'd. ESYS (errno EFBIG beyond max_bytes),
  * ENOMEM. */
-KB_MUST_USE kb_status kb_files_read(const char *path, size_t max_bytes,
-                                    char **data, size_t *n);
+KB_STATUS kb_files_read(const char *path, size_t max_bytes, char **data,
+                        size_t *n);
 
 /* Replaces path by n bytes: a reader, and a crash at any instant, sees the old
  * file or the new one. Written beside path, synced, renamed, and the folder
  * synced. On ESYS (ENOSPC, EACCES, ...) the old file stands and nothing is
  * left behind. A path that exists and is no regular file is EINVAL. */
-KB_MUST_USE kb_status kb_files_write(const char *path, const void *data,
-                                     size_t n);
+KB_STATUS kb_files_write(const char *path, const void *data, size_t n);
 
 /* A fresh folder only this user can enter, below $TMPDIR or /tmp; the caller
  * removes it. ESYS. */
-KB_MUST_USE kb_status kb_files_temp_dir(char *path, size_t max_bytes);
+KB_STATUS kb_files_temp_dir(char *path, size_t max_bytes);
 
 /* Takes path, made when absent, for this process until *lock is closed with
  * fclose or the process ends, however it ends. ESYS; EAGAIN: another has it. */
-KB_MUST_USE kb_status kb_files_lock(const char *path, FILE **lock);
+KB_STATUS kb_files_lock(const char *path, FILE **lock);
 
 /* "ENOSPC" for that value of errno; "ESYS" for none. */
 const char *kb_files_errno_name(int error);

@@ -21,9 +21,9 @@ bool kb_frame_broken(const struct kb_bytes *b);
 void kb_frame_drop(struct kb_bytes *b);
 
 /* Writes one frame to fd, as kb_io_write. EINVAL: n over the maximum. */
-KB_MUST_USE kb_status kb_frame_write(int fd, const void *bytes, size_t n,
-                                     int64_t deadline_ns);
+KB_STATUS kb_frame_write(int fd, const void *bytes, size_t n,
+                         int64_t deadline_ns);
 
 /* Blocks until b holds a whole frame. EEMPTY: the stream ended between
  * frames; EWORKER: it ended inside one, or announced too much. */
-KB_MUST_USE kb_status kb_frame_read(int fd, struct kb_bytes *b);
+KB_STATUS kb_frame_read(int fd, struct kb_bytes *b);

@@ -13,11 +13,11 @@
  *   ENOMEM
  * *out is the caller's to free whatever the status; with EINVAL it holds what
  * came before the fault. NULL when there is nothing. */
-KB_MUST_USE kb_status kb_gzip_unpack(const void *data, size_t n, size_t most,
-                                     char **out, size_t *out_n);
+KB_STATUS kb_gzip_unpack(const void *data, size_t n, size_t most, char **out,
+                         size_t *out_n);
 
 /* Packs n bytes into one member without name or date, so equal data give
  * equal files. level 1 (fast) to 9 (small). ENOMEM; EINVAL
  * from 1 GiB. */
-KB_MUST_USE kb_status kb_gzip_pack(const void *data, size_t n, int level,
-                                   char **out, size_t *out_n);
+KB_STATUS kb_gzip_pack(const void *data, size_t n, int level, char **out,
+                       size_t *out_n);

@@ -12,7 +12,7 @@
 
 /* Installs the counters and ignores SIGPIPE, so that a reader going away is a
  * failed write (EPIPE). ESYS: the handlers could not be set. */
-KB_MUST_USE kb_status kb_interrupt_install(void);
+KB_STATUS kb_interrupt_install(void);
 
 /* Signals counted since the start. */
 int kb_interrupt_count(void);

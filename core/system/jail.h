@@ -34,30 +34,28 @@ enum kb_jail_calls {
                      * other processes alone */
 };
 
-KB_MUST_USE kb_status kb_jail_limit(const struct kb_jail_limits *limits);
+KB_STATUS kb_jail_limit(const struct kb_jail_limits *limits);
 
 /* Bytes of address space that this process has, for a limit on what it maps
  * from now on; 0 where there is no /proc. */
 uint64_t kb_jail_mapped_bytes(void);
-KB_MUST_USE kb_status kb_jail_user(void);
+KB_STATUS kb_jail_user(void);
 
 /* Paths that do not exist are skipped. Both lists NULL-terminated. ENODEV
  * when this Linux has no Landlock. */
-KB_MUST_USE kb_status kb_jail_files(const char *const *read,
-                                    const char *const *write);
+KB_STATUS kb_jail_files(const char *const *read, const char *const *write);
 
 /* The same for an interpreter, as libkb_jail.so has it: in use, files may be
  * written and none made, as in /dev; in own, files and folders as it likes. */
-KB_MUST_USE kb_status kb_jail_trees(const char *const *read,
-                                    const char *const *use,
-                                    const char *const *own);
+KB_STATUS kb_jail_trees(const char *const *read, const char *const *use,
+                        const char *const *own);
 
 /* In a group that can be killed whole, setsid and setpgid fail with EPERM. So
  * does what reads, signals or changes another process, but its priority: who
  * lowers that is killed, as nothing else shows that it was tried. A call
  * outside LOAD or RUN raises SIGSYS (si_syscall names it); one outside
  * BUILD fails with EPERM. */
-KB_MUST_USE kb_status kb_jail_calls(enum kb_jail_calls which);
+KB_STATUS kb_jail_calls(enum kb_jail_calls which);
 
 /* The kernel's Landlock ABI version, 0 when there is none. */
 int kb_jail_landlock_abi(void);

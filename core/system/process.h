@@ -31,13 +31,11 @@ struct kb_process_spec {
 
 /* Returns once the child has exec'd. ESYS with the child's errno when exec or
  * enter failed; EINVAL for a bad spec. */
-KB_MUST_USE kb_status kb_process_start(const struct kb_process_spec *spec,
-                                       pid_t *pid);
+KB_STATUS kb_process_start(const struct kb_process_spec *spec, pid_t *pid);
 
 /* Waits for pid to end and reaps it. *wstatus as waitpid gives it. ETIME when
  * deadline_ns (kb_clock_now_ns) passed first: the child is then untouched. */
-KB_MUST_USE kb_status kb_process_wait(pid_t pid, int64_t deadline_ns,
-                                      int *wstatus);
+KB_STATUS kb_process_wait(pid_t pid, int64_t deadline_ns, int *wstatus);
 
 /* SIGKILLs pid, its group and, when it leads a session, every process of that
  * session; reaps pid. Returns its wait status. */
@@ -46,9 +44,9 @@ int kb_process_kill(pid_t pid, bool session);
 /* Runs spec to its end with fd 1 and 2 both read into out (at most cap bytes
  * kept from the front, NUL-terminated, *used without the NUL); the rest is
  * read and dropped. spec->fd is ignored. ETIME: killed at the deadline. */
-KB_MUST_USE kb_status kb_process_run(const struct kb_process_spec *spec,
-                                     int64_t deadline_ns, char *out,
-                                     size_t cap, size_t *used, int *wstatus);
+KB_STATUS kb_process_run(const struct kb_process_spec *spec,
+                         int64_t deadline_ns, char *out, size_t cap,
+                         size_t *used, int *wstatus);
 
 /* Removes dir with the files in it and in its folders; what lies deeper stays,
  * with the folders above it. For private scratch folders: no link is followed,

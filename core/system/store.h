@@ -25,8 +25,8 @@ struct sqlite3;
  * database, no permission, no such folder, disk full; ENOMEM. Then why, a
  * buffer of size bytes, holds a sentence (always terminated; size 0 is
  * allowed). */
-KB_MUST_USE kb_status kb_store_open(const char *path, bool read, char *why,
-                                    size_t size, struct sqlite3 **out);
+KB_STATUS kb_store_open(const char *path, bool read, char *why, size_t size,
+                        struct sqlite3 **out);
 
 /* The sentence of the last error; valid until the next call on the store. */
 const char *kb_store_error(struct sqlite3 *store);

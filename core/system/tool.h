@@ -10,7 +10,6 @@
 /* Runs argv in dir, the folder of its files, with what it prints in text, as
  * kb_process_run; wstatus NULL: EWORKER unless it exits with 0. own: a tree
  * that it reads besides, "" for none. */
-KB_MUST_USE kb_status kb_tool_run(const char *dir, const char *own,
-                                  const char *const *argv,
-                                  int64_t deadline_ns, char *text, size_t cap,
-                                  size_t *used, int *wstatus);
+KB_STATUS kb_tool_run(const char *dir, const char *own, const char *const *argv,
+                      int64_t deadline_ns, char *text, size_t cap, size_t *used,
+                      int *wstatus);

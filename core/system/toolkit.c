@@ -93,7 +93,8 @@ void *kb_toolkit_open(const char *stem, int flags)
     return library;
 }
 
-const char *kb_toolkit_symbols(void *library, const char *const *name, void *to)
+const char *kb_toolkit_symbols(void *library, const char *const *name,
+                               void *to)
 {
     for (char *at = to; *name; name++, at += sizeof(void *)) {
         void *function = dlsym(library, *name);

@@ -26,14 +26,16 @@ bool kb_toolkit_search(enum kb_toolkit_place place, const char *stem,
  * distribution's package), opened with these flags of dlopen; NULL: nowhere. */
 void *kb_toolkit_open(const char *stem, int flags);
 
-/* A name as a string, of the functions in a list of X(name) or of X(field, name,
- * ..). */
+/* A name as a string, of the functions in a list of X(name) or of
+ * X(field, name, ..). */
 #define KB_NAME(name) #name,
 #define KB_NAME_OF(field, name, ...) #name,
 
 /* Looks them all up; the list ends with NULL. Pointers go to `to` and what
- * follows it, in this order. Returns NULL or the name of one that is missing. */
-const char *kb_toolkit_symbols(void *library, const char *const *name, void *to);
+ * follows it, in this order. Returns NULL, or the name of one that is
+ * missing. */
+const char *kb_toolkit_symbols(void *library, const char *const *name,
+                               void *to);
 
 /* Opens the first of two names, *library, and looks its functions up. ENODEV,
  * with a static text in *why: absent or old. It is not unloaded when it is
@@ -42,5 +44,5 @@ struct kb_library {
     const char *names[2], *absent, *old;
     const char *const *functions;
 };
-KB_MUST_USE kb_status kb_library_open(const struct kb_library *l, void *to,
-                                      void **library, const char **why);
+KB_STATUS kb_library_open(const struct kb_library *l, void *to, void **library,
+                          const char **why);

@@ -32,5 +32,5 @@ struct kb_source {
 /* Waits until a source is ready, or deadline_ns; sets ready in all n, also
  * when none is. scratch has room for n * KB_SOURCE_FDS. ETIME. EINTR: a signal
  * came, perhaps to another thread. n may be 0: then it only waits. ESYS. */
-KB_MUST_USE kb_status kb_wait(struct kb_source *sources, size_t n,
-                              struct pollfd *scratch, int64_t deadline_ns);
+KB_STATUS kb_wait(struct kb_source *sources, size_t n, struct pollfd *scratch,
+                  int64_t deadline_ns);

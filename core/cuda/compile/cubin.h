@@ -54,8 +54,8 @@ typedef struct kb_cubin {
 
 /* sm: the architecture it must be for, 90 for sm_90 and sm_90a; 0 for any.
  * EINVAL: not such a cubin, or refused; why tells. ENOMEM. */
-KB_MUST_USE kb_status kb_cubin_open(const void *bytes, size_t n, uint32_t sm,
-                                    kb_cubin **out, char *why, size_t cap);
+KB_STATUS kb_cubin_open(const void *bytes, size_t n, uint32_t sm,
+                        kb_cubin **out, char *why, size_t cap);
 void kb_cubin_close(kb_cubin *c);
 
 /* NULL: there is no kernel of that name. */

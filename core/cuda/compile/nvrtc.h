@@ -38,8 +38,7 @@ struct kb_nvrtc_build {
  * /usr/local/cuda, the newest of /usr/local/cuda-*, and where the dynamic linker
  * looks. Where its headers are not found, sources must do without #include.
  * ENODEV: why, a static string, says what to do; ESYS, ENOMEM. */
-KB_MUST_USE kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out,
-                                    const char **why);
+KB_STATUS kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why);
 
 /* Compiles. log gets at most KB_NVRTC_LOG_BYTES of cap: the compiler's words,
  * and for a good kernel its resources; printable ASCII. *cubin is malloc'd.
@@ -50,10 +49,8 @@ KB_MUST_USE kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out,
  *   EINVAL  arch is not like sm_90a, or the source is too long or empty
  *   EWORKER the server died; the next call starts another
  *   ESYS, ENOMEM */
-KB_MUST_USE kb_status kb_nvrtc_make(kb_nvrtc *c,
-                                    const struct kb_nvrtc_build *b,
-                                    char *log, size_t cap,
-                                    char **cubin, size_t *n);
+KB_STATUS kb_nvrtc_make(kb_nvrtc *c, const struct kb_nvrtc_build *b, char *log,
+                        size_t cap, char **cubin, size_t *n);
 
 void kb_nvrtc_close(kb_nvrtc *c);
 

@@ -32,7 +32,7 @@ struct kb_nvrtc_key {
  * found and nothing kept. Beyond these bounds what was used longest ago goes.
  * *reply is malloc'd. */
 enum { KB_NVRTC_CACHE_FILES = 4096, KB_NVRTC_CACHE_BYTES = 256 << 20 };
-KB_MUST_USE kb_status kb_nvrtc_recall(const struct kb_nvrtc_key *key,
-                                      char **reply, size_t *n);
+KB_STATUS kb_nvrtc_recall(const struct kb_nvrtc_key *key, char **reply,
+                          size_t *n);
                                                 /* EEMPTY: not there */
 void kb_nvrtc_keep(const struct kb_nvrtc_key *key, const char *reply, size_t n);

@@ -7,6 +7,5 @@
  * gets the first cap bytes, NUL included, of what it printed; *used without the
  * NUL. EINVAL: tool is no path of a program that may be run. EWORKER: it
  * refused the cubin or crashed. ETIME, ESYS. */
-KB_MUST_USE kb_status kb_sass_text(const char *tool, const void *cubin,
-                                   size_t n, char *text, size_t cap,
-                                   size_t *used);
+KB_STATUS kb_sass_text(const char *tool, const void *cubin, size_t n,
+                       char *text, size_t cap, size_t *used);

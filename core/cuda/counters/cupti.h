@@ -66,9 +66,9 @@ struct kb_cupti_available {
  * ENODEV: counters cannot be had; why (cap bytes, NUL-terminated) says what is
  * in the way - no library, permission, MIG, vGPU, WSL, confidential computing,
  * another profiler, a chip newer than the library - and what to do. */
-KB_MUST_USE kb_status kb_cupti_open(void *cu_context, int device,
-                                    const struct kb_cupti_available *known,
-                                    kb_cupti **out, char *why, size_t cap);
+KB_STATUS kb_cupti_open(void *cu_context, int device,
+                        const struct kb_cupti_available *known, kb_cupti **out,
+                        char *why, size_t cap);
 void kb_cupti_close(kb_cupti *c);
 
 /* Valid until close. Not in cupti_none.c: the recorder alone asks. */
@@ -80,10 +80,8 @@ struct kb_cupti_available kb_cupti_known(const kb_cupti *c);
  * returned; after one while counted, or an ENODEV, the profiler is not touched any
  * more: every later call is ENODEV. kb_cupti_why says why. The set must outlive
  * c: its address is its key. */
-KB_MUST_USE kb_status kb_cupti_collect(kb_cupti *c,
-                                       const struct kb_cupti_set *set,
-                                       kb_cupti_replay *replay, void *arg,
-                                       double *value);
+KB_STATUS kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
+                           kb_cupti_replay *replay, void *arg, double *value);
 
 /* What the last failure was; "" when there was none. */
 const char *kb_cupti_why(const kb_cupti *c);
@@ -91,7 +89,5 @@ const char *kb_cupti_why(const kb_cupti *c);
 /* Without a GPU and a driver: the passes a set takes on a chip ("GA100").
  * EINVAL: the chip is not known, or has no such metric; why names it.
  * ENODEV: no libcupti, or one too old. */
-KB_MUST_USE kb_status kb_cupti_host_passes(const char *chip,
-                                           const struct kb_cupti_set *set,
-                                           size_t *passes,
-                                           char *why, size_t cap);
+KB_STATUS kb_cupti_host_passes(const char *chip, const struct kb_cupti_set *set,
+                               size_t *passes, char *why, size_t cap);

@@ -90,14 +90,13 @@ kb_status kb_cupti_done(struct kb_cupti_lib *lib, CUptiResult r,
 
 /* find opens the library alone, open looks its functions up as well. ENODEV: no
  * libcupti, or one without a function above. */
-KB_MUST_USE kb_status kb_cupti_lib_find(struct kb_cupti_lib *lib);
-KB_MUST_USE kb_status kb_cupti_lib_open(struct kb_cupti_lib *lib);
+KB_STATUS kb_cupti_lib_find(struct kb_cupti_lib *lib);
+KB_STATUS kb_cupti_lib_open(struct kb_cupti_lib *lib);
 
 /* Metrics the chip lacks are left out; p->missing is the first of them.
  * availability is NULL offline. ENODEV: no such chip, or no metric left. */
-KB_MUST_USE kb_status kb_cupti_plan_new(struct kb_cupti_lib *lib,
-                                        const char *chip,
-                                        const uint8_t *availability,
-                                        const struct kb_cupti_set *set,
-                                        struct kb_cupti_plan **out);
+KB_STATUS kb_cupti_plan_new(struct kb_cupti_lib *lib, const char *chip,
+                            const uint8_t *availability,
+                            const struct kb_cupti_set *set,
+                            struct kb_cupti_plan **out);
 void kb_cupti_plan_free(struct kb_cupti_lib *lib, struct kb_cupti_plan *p);
