@@ -246,8 +246,7 @@ kb_status kb_buffers_spread(kb_buffers *b, size_t arg, kb_buffers *want,
             scale[i] = fmax(fabs(scale[i]), fabs(right[i]));
         scale[i] += isfinite(more) ? more : 0;
     }
-    if (!st)
-        st = move(b, arg, scale, true);
+    KB_THEN(st, move(b, arg, scale, true));
     for (size_t k = 0; k < 3; k++)
         free(x[k]);
     return st;

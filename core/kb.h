@@ -1,5 +1,5 @@
-/* kb.h - vocabulary shared by every core module: status codes, and C's own bool,
- * size_t and integers of a width.
+/* kb.h - vocabulary shared by every core module: status codes, and C's own
+ * bool, size_t and integers of a width.
  *
  * What is where; each folder uses those above it only (make graph draws it):
  *   bandit/   the arithmetic of choice: ucb.h (the UCB formula), cluster.h
@@ -74,6 +74,14 @@ typedef enum kb_status {
 /* "EINVAL", and its sentence. Static strings; never NULL, any int accepted. */
 const char *kb_status_name(int status);
 const char *kb_status_text(int status);
+
+/* The next step of several, unless one before it failed: st is a kb_status, and
+ * becomes what the step returns. */
+#define KB_THEN(st, ...)                                                    \
+    do {                                                                    \
+        if (!(st))                                                          \
+            (st) = __VA_ARGS__;                                             \
+    } while (0)
 
 /* Both return status, with the reason in why: text, which is static; or a
  * sentence of at most cap bytes, NUL included. */

@@ -289,10 +289,8 @@ static kb_status allot(kb_buffers *base)
         if (arg[i].mode != KB_SCALAR)
             st = lay_out(&b->span[i], &arg[i], base->slots,
                          arg[i].mode == KB_IN ? &b->in_bytes : &b->out_bytes);
-    if (!st)
-        st = kb_cpu_map("kb-in", b->in_bytes, &b->in_fd, &b->in);
-    if (!st)
-        st = kb_cpu_map("kb-out", b->out_bytes, &b->out_fd, &b->out);
+    KB_THEN(st, kb_cpu_map("kb-in", b->in_bytes, &b->in_fd, &b->in));
+    KB_THEN(st, kb_cpu_map("kb-out", b->out_bytes, &b->out_fd, &b->out));
     if (!st && arg[0].front)
         memset(b->in, 0xff, b->in_bytes);
     return st;

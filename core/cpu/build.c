@@ -169,8 +169,7 @@ static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
     };
     int64_t deadline_ns = kb_clock_now_ns() + b->timeout_ns;
     kb_status st = compile_unit(o, b, deadline_ns, log, cap);
-    if (!st)
-        st = run_compiler(o, b, NULL, link, deadline_ns, log, cap);
+    KB_THEN(st, run_compiler(o, b, NULL, link, deadline_ns, log, cap));
     return st ? st : close_folder(o);
 }
 
@@ -211,8 +210,7 @@ static kb_status object_text(const kb_object *base, char *text, size_t cap,
     };
     size_t n = 0;
     kb_status st = print_object(o, first, text, cap, &n);
-    if (!st)
-        st = print_object(o, then, text, cap, &n);
+    KB_THEN(st, print_object(o, then, text, cap, &n));
     if (!st)
         *used = n;
     return st;
@@ -230,8 +228,7 @@ static kb_status build(kb_object *base, const struct kb_build *b, char *log,
              (unsigned long long)++d->objects);
     snprintf(o->path, sizeof o->path, "%s/kernel.so", o->dir);
     kb_status st = open_folder(o);
-    if (!st)
-        st = write_sources(o, b);
+    KB_THEN(st, write_sources(o, b));
     return st ? st : compile(o, b, log, cap);
 }
 

@@ -69,12 +69,9 @@ static kb_status enter_jail(const char *object)
     if (sigaction(SIGSYS, &trap, NULL))
         return KB_ESYS;
     kb_status st = kb_jail_limit(&limits);
-    if (!st)
-        st = kb_jail_user();
-    if (!st)
-        st = kb_jail_files(read, NULL);
-    if (!st)
-        st = kb_jail_calls(KB_JAIL_LOAD);
+    KB_THEN(st, kb_jail_user());
+    KB_THEN(st, kb_jail_files(read, NULL));
+    KB_THEN(st, kb_jail_calls(KB_JAIL_LOAD));
     return st;
 }
 

@@ -331,16 +331,14 @@ static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
     void *wire = NULL;
     kb_status st = kb_cpu_map("kb-wire", sizeof *p->wire, &wire_fd, &wire);
     p->wire = wire;
-    if (!st)
-        st = seal_inputs(p->buffers);
+    KB_THEN(st, seal_inputs(p->buffers));
     if (!st) {
         write_job(p, 0);
         st = spawn(d, (const cpu_object *)o, p, wire_fd);
     }
     kb_io_close(&wire_fd);
-    if (!st)
-        st = await(p, &p->wire->loaded, 1,
-                   kb_clock_now_ns() + load_timeout_ns, &at_ns);
+    KB_THEN(st, await(p, &p->wire->loaded, 1,
+                      kb_clock_now_ns() + load_timeout_ns, &at_ns));
     if (st)
         return kb_refuse(why, cap, st, "%s", base->why);
     if (kb_perf_open(p->pid, &p->perf))

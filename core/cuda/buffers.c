@@ -53,9 +53,8 @@ static kb_status get(kb_buffers *base, size_t arg, size_t slot, size_t i,
     size_t size = kb_dtype_bytes(dtype);
     (void)slot;
     kb_status st = settle(b->device);
-    if (!st)
-        st = KB_CUDA(b->device, "reading", MemcpyDtoH, &word,
-                     kb_cuda_at(b, arg) + i * size, size);
+    KB_THEN(st, KB_CUDA(b->device, "reading", MemcpyDtoH, &word,
+                        kb_cuda_at(b, arg) + i * size, size));
     if (!st)
         *out = kb_tensor_get(&word, dtype, 0);
     return st;
@@ -131,8 +130,7 @@ static kb_status keep(kb_buffers *base)
         uint64_t bytes = array_bytes(base, i);
         if (!b->pristine[i])
             st = kb_cuda_alloc(d, &b->pristine[i], bytes);
-        if (!st)
-            st = copy_bytes(d, b->pristine[i], kb_cuda_at(b, i), bytes);
+        KB_THEN(st, copy_bytes(d, b->pristine[i], kb_cuda_at(b, i), bytes));
     }
     return st;
 }
@@ -217,8 +215,7 @@ static kb_status digest(kb_buffers *base, size_t slot, uint64_t *out)
     for (size_t i = 0; i < base->args && !st; i++)
         if (kb_is_output(base, i))
             st = start_digest(b, i);
-    if (!st)
-        st = read_results(b->device, word, sizeof word);
+    KB_THEN(st, read_results(b->device, word, sizeof word));
     for (size_t i = 0; i < base->args && !st; i++)
         digest = digest * 0x9e3779b97f4a7c15u + word[DIGESTS + i];
     *out = digest;
@@ -278,8 +275,7 @@ static kb_status explain(cuda_buffers *b, size_t arg, kb_buffers *want,
 {
     double s = 0;
     kb_status st = get(&b->head, arg, 0, out->first_bad, &out->got);
-    if (!st)
-        st = get(want, arg, 0, out->first_bad, &out->want);
+    KB_THEN(st, get(want, arg, 0, out->first_bad, &out->want));
     if (!st && scale)
         st = get(scale, arg, 0, out->first_bad, &s);
     if (st)
@@ -312,12 +308,9 @@ static kb_status compare(kb_buffers *base, size_t arg, size_t slot,
     void *params[] = { &got, &dtype, &w, &s, &n, &limits, &base->seed, &to };
     (void)slot;
     kb_status st = settle(d);
-    if (!st)
-        st = KB_CUDA(d, "writing", MemcpyHtoD, to, &r, sizeof r);
-    if (!st)
-        st = kb_cuda_kit_run(d, KIT_compare, n, params);
-    if (!st)
-        st = read_results(d, &r, sizeof r);
+    KB_THEN(st, KB_CUDA(d, "writing", MemcpyHtoD, to, &r, sizeof r));
+    KB_THEN(st, kb_cuda_kit_run(d, KIT_compare, n, params));
+    KB_THEN(st, read_results(d, &r, sizeof r));
     if (st)
         return st;
     struct kb_compare c = { .n = n, .bad = r.bad,
@@ -354,8 +347,7 @@ static kb_status allot(kb_buffers *base)
         uint64_t bytes = room_bytes(base, i);
         st = base->arg[i].count < 1 || bytes > d->head.info.memory_bytes
            ? KB_EINVAL : kb_cuda_alloc(d, &b->base[i], bytes);
-        if (!st)
-            st = kb_cuda_set(d, b->base[i], 0, bytes);
+        KB_THEN(st, kb_cuda_set(d, b->base[i], 0, bytes));
     }
     return st;
 }

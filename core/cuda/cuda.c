@@ -341,15 +341,13 @@ static kb_status open_cuda(kb_device *base, const char *name, const char *exe,
     kb_status st = kb_cuda_api_open(&d->api, why);
     if (!st)            /* its start passes while the driver's does */
         st = kb_nvrtc_open(exe, &d->nvrtc, why);
-    if (!st)
-        st = open_context(d, why);
+    KB_THEN(st, open_context(d, why));
     if (!st) {
         *why = "/tmp/kernelband-gpu-*, the lock of this GPU, cannot be "
                "opened: its owner must let others read it (chmod 644)";
         st = open_lock(d);
     }
-    if (!st)
-        st = open_kit(d, why);
+    KB_THEN(st, open_kit(d, why));
     return st ? st : open_memory(d, why);
 }
 

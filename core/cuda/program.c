@@ -113,7 +113,8 @@ static kb_status open_scratch(cuda_program *p, const struct kb_plan *plan,
         bytes = (bytes + 255) / 256 * 256;
         if (kb_cuda_alloc(p->device, &p->scratch[i], bytes))
             return kb_refuse(why, cap, KB_EINVAL, "%llu bytes of scratch "
-                             "memory are not to be had", (unsigned long long)bytes);
+                             "memory are not to be had",
+                             (unsigned long long)bytes);
         p->scratch_bytes[i] = bytes;
         p->scratches++;
     }
@@ -149,8 +150,7 @@ static kb_status start_steps(cuda_program *p)
 static kb_status prepare(cuda_program *p, uint64_t salt, bool cold)
 {
     kb_status st = kb_cuda_refresh(p->buffers);
-    if (!st)
-        st = dirty_scratch(p, salt);
+    KB_THEN(st, dirty_scratch(p, salt));
     if (!st && cold)
         st = kb_cuda_flush_l2(p->device);
     return st;
@@ -165,12 +165,9 @@ static kb_status run_some(cuda_program *p, uint64_t from, uint64_t n,
     for (uint64_t i = 0; i < n; i++) {
         const cu_event *pair = &d->event[2 * i];
         kb_status st = prepare(p, from + i + p->buffers->head.seed, cold);
-        if (!st)
-            st = KB_CUDA(d, "event", EventRecord, pair[0], d->stream);
-        if (!st)
-            st = start_steps(p);
-        if (!st)
-            st = KB_CUDA(d, "event", EventRecord, pair[1], d->stream);
+        KB_THEN(st, KB_CUDA(d, "event", EventRecord, pair[0], d->stream));
+        KB_THEN(st, start_steps(p));
+        KB_THEN(st, KB_CUDA(d, "event", EventRecord, pair[1], d->stream));
         if (st)
             return st;
     }
@@ -289,8 +286,7 @@ static kb_status start(kb_program *base, const kb_object *object,
     kb_status st = code ? KB_EINVAL : KB_OK;
     if (code)
         kb_cuda_api_say(&d->api, code, why, cap);
-    if (!st)
-        st = open_scratch(p, plan, why, cap);
+    KB_THEN(st, open_scratch(p, plan, why, cap));
     for (size_t i = 0; i < plan->launches && !st; i++) {
         p->step[i].plan = plan->launch[i];
         p->steps = i + 1;

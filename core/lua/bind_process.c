@@ -36,7 +36,7 @@
 enum { MAX_ENVIRONMENT = 4096, MAX_SOURCES = 4096 };
 
 struct channel {
-    int in, out;
+    int out;
     struct kb_bytes frames;
 };
 
@@ -83,9 +83,8 @@ static int command_new(lua_State *L)
     return st ? fail_start(L, st, &r) : 1;
 }
 
-static int push_result(lua_State *L, const kb_child *c)
+static int push_result(lua_State *L, struct kb_child_result r)
 {
-    struct kb_child_result r = kb_child_look(c);
     lua_newtable(L);                                    /* [result] */
     KB_SET(L, "status", lua_pushinteger, r.status);
     if (r.signal)
@@ -99,16 +98,16 @@ static int push_result(lua_State *L, const kb_child *c)
 
 static int command_result(lua_State *L)
 {
-    kb_child *c = self(L);
-    if (kb_child_done(c))
-        return push_result(L, c);
+    struct kb_child_result r = kb_child_look(self(L));
+    if (r.done)
+        return push_result(L, r);
     lua_pushboolean(L, 0);
     return 1;
 }
 
 static int command_close(lua_State *L)
 {
-    push_result(L, self(L));
+    push_result(L, kb_child_look(self(L)));
     kb_child_free(kb_bind_take(L, 1, &kb_class_command));
     return 1;
 }
@@ -206,7 +205,6 @@ static int channel_new(lua_State *L)
     struct channel *c = calloc(1, sizeof *c);
     if (!c)
         return kb_bind_fail(L, KB_ENOMEM);
-    c->in = STDIN_FILENO;
     c->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
     if (c->out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         free(c);
@@ -219,7 +217,7 @@ static int channel_new(lua_State *L)
 static int channel_read(lua_State *L)
 {
     struct channel *c = self_channel(L);
-    kb_status st = kb_frame_read(c->in, &c->frames);
+    kb_status st = kb_frame_read(STDIN_FILENO, &c->frames);
     if (st)
         return kb_bind_fail(L, st);
     size_t n;

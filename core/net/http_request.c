@@ -110,9 +110,9 @@ static kb_status add_header(struct transfer *t, const char *name,
                           "space, colon or line break");
     for (const unsigned char *c = (const unsigned char *)value; *c; c++)
         if ((*c < 32 && *c != '\t') || *c == 127)
-            return kb_because(why, KB_EINVAL, "the value of a header has a line "
-                              "break or another control character; does the "
-                              "variable that holds it end in one?");
+            return kb_because(why, KB_EINVAL, "the value of a header has a "
+                              "line break or another control character; does "
+                              "the variable that holds it end in one?");
     char *line;
     if (asprintf(&line, *value ? "%s: %s" : "%s;", name, value) < 0)
         return KB_ENOMEM;
@@ -261,10 +261,8 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
     if (!st && !read_address(t, r->url))
         st = kb_because(why, KB_EINVAL,
                         "the address must be a whole http:// or https:// one");
-    if (!st)
-        st = set_headers(t, r, why);
-    if (!st)
-        st = set_up(t, r);
+    KB_THEN(st, set_headers(t, r, why));
+    KB_THEN(st, set_up(t, r));
     if (st)
         kb_http_discard(t);
     else

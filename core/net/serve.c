@@ -203,8 +203,7 @@ kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out,
     s->token_bytes = n;
     kb_status st = kb_library_open(&libmicrohttpd, &s->mhd.start_daemon,
                                    &s->mhd.library, why);
-    if (!st)
-        st = start(s, port);
+    KB_THEN(st, start(s, port));
     if (st)
         kb_serve_close(s);
     else

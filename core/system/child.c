@@ -146,10 +146,8 @@ kb_status kb_child_start(const struct kb_child_request *r, kb_child **out)
                               : KB_CHILD_COMMAND_ERRORS;
     c->deadline_ns = kb_clock_now_ns() + r->timeout_ns;
     kb_status st = kb_bytes_add(&c->input, r->input, r->input_bytes);
-    if (!st)
-        st = kb_bytes_reserve(&c->errors, 0);
-    if (!st)
-        st = launch(c, r);
+    KB_THEN(st, kb_bytes_reserve(&c->errors, 0));
+    KB_THEN(st, launch(c, r));
     if (!st) {
         c->ended = (int)syscall(SYS_pidfd_open, c->pid, 0);
         st = c->ended < 0 ? KB_ESYS : KB_OK;
@@ -288,14 +286,11 @@ static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS],
 
 const struct kb_source_kind kb_child_source = { watch, listens };
 
-bool kb_child_done(const kb_child *c)
-{
-    return c->done;
-}
-
 struct kb_child_result kb_child_look(const kb_child *c)
 {
     struct kb_child_result r = c->result;
+    r.pid = c->pid;
+    r.done = c->done;
     r.output = c->output.at;
     r.output_bytes = c->output.used;
     r.errors = c->errors.at;
@@ -327,11 +322,6 @@ const void *kb_child_reply(const kb_child *c, size_t *n)
 void kb_child_next(kb_child *c)
 {
     kb_frame_drop(&c->output);
-}
-
-pid_t kb_child_pid(const kb_child *c)
-{
-    return c->pid;
 }
 
 int kb_child_free(kb_child *c)

@@ -39,6 +39,9 @@ struct kb_child_request {
 };
 
 struct kb_child_result {
+    pid_t pid;                  /* of a command its guard's; 0: reaped */
+    bool done;                  /* a command has ended, or a worker's stream is
+                                 * over or broken */
     kb_status result;           /* ETIME; EFULL: more output than max_bytes */
     int status, signal;         /* exit status, or the signal that ended it */
     const char *output, *errors;        /* errors: the last that many bytes, */
@@ -49,9 +52,6 @@ struct kb_child_result {
  * EINVAL; ENOMEM. */
 KB_STATUS kb_child_start(const struct kb_child_request *request,
                          kb_child **out);
-
-/* Whether a command has ended or a worker's stream is over or broken. */
-bool kb_child_done(const kb_child *c);
 
 /* What it has said so far, also while it runs; owned by c. Output is that of a
  * command. */
@@ -71,8 +71,6 @@ KB_STATUS kb_child_await(kb_child *c, int64_t deadline_ns);
 /* The waiting reply, or NULL; owned by c until _next, which drops it. */
 const void *kb_child_reply(const kb_child *c, size_t *n);
 void kb_child_next(kb_child *c);
-
-pid_t kb_child_pid(const kb_child *c);
 
 /* Kills what runs with all its children, reaps it, frees c. Its wait status; 0
  * when it had ended before. */

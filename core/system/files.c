@@ -45,8 +45,7 @@ kb_status kb_files_mkdir_p(const char *path)
             errno = ENOTDIR;
         *at = '/';
     }
-    if (!st)
-        st = make_one(copy);
+    KB_THEN(st, make_one(copy));
     free(copy);                         /* which leaves errno as it is */
     return st;
 }
@@ -70,9 +69,8 @@ kb_status kb_files_list(const char *path, char **names, size_t *count)
         return errno == ENOMEM ? KB_ENOMEM : KB_ESYS;
     kb_status st = kb_bytes_reserve(&all, 0);
     for (int i = 0; i < n; i++) {
-        if (!st)
-            st = kb_bytes_add(&all, entry[i]->d_name,
-                              strlen(entry[i]->d_name) + 1);
+        KB_THEN(st, kb_bytes_add(&all, entry[i]->d_name,
+                                 strlen(entry[i]->d_name) + 1));
         free(entry[i]);
     }
     free(entry);

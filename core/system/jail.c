@@ -69,8 +69,7 @@ kb_status kb_jail_limit(const struct kb_jail_limits *l)
         { RLIMIT_CPU, l->cpu_s }, { RLIMIT_NOFILE, l->open_files },
     };
     kb_status st = set_limit(RLIMIT_CORE, 0);
-    if (!st)
-        st = set_limit(RLIMIT_FSIZE, l->file_bytes);
+    KB_THEN(st, set_limit(RLIMIT_FSIZE, l->file_bytes));
     for (size_t i = 0; i < sizeof some / sizeof *some && !st; i++)
         if (some[i].value)
             st = set_limit(some[i].which, some[i].value);

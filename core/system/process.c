@@ -205,8 +205,7 @@ kb_status kb_process_run(const struct kb_process_spec *spec,
     kb_io_close(&ends[1]);
     if (!st) {
         st = drain(ends[0], deadline_ns, out, cap, used);
-        if (!st)
-            st = kb_process_wait(pid, deadline_ns, wstatus);
+        KB_THEN(st, kb_process_wait(pid, deadline_ns, wstatus));
         int saved = errno;
         if (st)
             *wstatus = kb_process_kill(pid, own.session);

@@ -36,10 +36,8 @@ static int enter(void *arg)
     read[READS] = room->own[0] ? room->own : NULL;
     read[READS + 1] = NULL;
     kb_status st = kb_jail_user();
-    if (!st)
-        st = kb_jail_files(read, write);
-    if (!st)
-        st = kb_jail_calls(KB_JAIL_BUILD);
+    KB_THEN(st, kb_jail_files(read, write));
+    KB_THEN(st, kb_jail_calls(KB_JAIL_BUILD));
     if (!st)        /* last: a sanitized build cannot allocate after this */
         st = kb_jail_limit(&limits);
     return st ? errno ? errno : EPERM : 0;

@@ -40,7 +40,7 @@ static struct kb_child_result run(const struct kb_child_request *r)
     struct kb_source s = { .kind = &kb_child_source, .object = command };
     struct pollfd scratch[KB_SOURCE_FDS];
     ck_assert_int_eq(kb_wait(&s, 1, scratch, kb_clock_now_ns() + 20 * second), KB_OK);
-    ck_assert(kb_child_done(command));
+    ck_assert(kb_child_look(command).done);
     return kb_child_look(command);
 }
 
@@ -154,8 +154,8 @@ START_TEST(freeing_one_that_runs_kills_it)
 {
     struct kb_child_request r = shell("exec sleep 60");
     ck_assert_int_eq(kb_child_start(&r, &command), KB_OK);
-    ck_assert(!kb_child_done(command));
-    pid_t pid = kb_child_pid(command);
+    ck_assert(!kb_child_look(command).done);
+    pid_t pid = kb_child_look(command).pid;
     kb_child_free(command);
     command = NULL;
     ck_assert_int_eq(kill(pid, 0), -1);

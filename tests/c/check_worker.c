@@ -192,8 +192,8 @@ START_TEST(a_killed_worker_is_eworker_and_cannot_be_asked)
     start(0, "exec cat");
     start(1, "exec cat");
     siginfo_t info;
-    kill(kb_child_pid(worker[1]), SIGKILL);
-    ck_assert_int_eq(waitid(P_PID, (id_t)kb_child_pid(worker[1]), &info,
+    kill(kb_child_look(worker[1]).pid, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)kb_child_look(worker[1]).pid, &info,
                             WEXITED | WNOWAIT), 0);
     ck_assert_int_eq(wait_for(2, second, &which), KB_EWORKER);
     ck_assert_uint_eq(which, 1);
@@ -317,7 +317,7 @@ START_TEST(stop_takes_the_children_too)
     size_t which = 99;
     start(0, "sleep 60 & echo $! >&2; printf '\\0\\0\\0\\0'; wait");
     ck_assert_int_eq(wait_for(1, second, &which), KB_OK);
-    pid_t pid = kb_child_pid(worker[0]);
+    pid_t pid = kb_child_look(worker[0]).pid;
     pid_t child = (pid_t)atoi(kb_child_look(worker[0]).errors);
     for (int i = 0; i < 100 && child == 0; i++) {
         kb_child_next(worker[0]);      /* the frame came before the line */
@@ -347,7 +347,7 @@ END_TEST
 START_TEST(quit_kills_one_that_does_not_end)
 {
     start(0, "sleep 9");
-    pid_t pid = kb_child_pid(worker[0]);
+    pid_t pid = kb_child_look(worker[0]).pid;
     kb_child_quit(worker[0], kb_clock_now_ns() + 50 * ms);
     worker[0] = NULL;
     ck_assert_int_eq(kill(pid, 0), -1);

@@ -342,8 +342,7 @@ static kb_status read_all(kb_cubin *c, uint32_t sm)
     if (elf_getshdrstrndx(c->elf, &c->names))
         return refuse(c, "a cubin without names of sections");
     st = find_symbols(c);
-    if (!st)
-        st = find_entries(c);
+    KB_THEN(st, find_entries(c));
     for (Elf_Scn *scn = NULL; !st && (scn = elf_nextscn(c->elf, scn)); )
         st = read_section(c, scn);
     return st ? st : finish(c);

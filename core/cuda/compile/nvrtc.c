@@ -182,12 +182,9 @@ static kb_status send_request(kb_nvrtc *c, const struct kb_nvrtc_build *b)
     struct kb_bytes request = { 0 };
     kb_status st = kb_bytes_add(&request, &b->timeout_ns,
                                 sizeof b->timeout_ns);
-    if (!st)
-        st = kb_bytes_add(&request, b->arch, strlen(b->arch) + 1);
-    if (!st)
-        st = kb_bytes_add(&request, b->source, b->bytes);
-    if (!st)
-        st = kb_child_send(c->worker, request.at, request.used + 1);
+    KB_THEN(st, kb_bytes_add(&request, b->arch, strlen(b->arch) + 1));
+    KB_THEN(st, kb_bytes_add(&request, b->source, b->bytes));
+    KB_THEN(st, kb_child_send(c->worker, request.at, request.used + 1));
     int saved = errno;
     kb_bytes_free(&request);
     errno = saved;
@@ -203,8 +200,7 @@ static kb_status ask(kb_nvrtc *c, const struct kb_nvrtc_build *b)
         if (tries)
             stop(c);
         st = c->worker ? KB_OK : start(c);
-        if (!st)
-            st = send_request(c, b);
+        KB_THEN(st, send_request(c, b));
     }
     if (!st)
         return KB_OK;

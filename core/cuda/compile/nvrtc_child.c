@@ -162,8 +162,7 @@ static kb_status enter_jail(const char *dir, bool *rooted)
     *rooted = chroot(dir) == 0 && chdir("/") == 0;
     const char *const read[] = { *rooted ? "/" : dir, NULL };
     st = kb_jail_user();
-    if (!st)
-        st = kb_jail_files(read, NULL);
+    KB_THEN(st, kb_jail_files(read, NULL));
     if (st == KB_ENODEV && *rooted)
         st = KB_OK;
     return st ? st : kb_jail_calls(KB_JAIL_BUILD);

@@ -46,8 +46,7 @@ kb_status kb_sass_text(const char *tool, const void *cubin, size_t n,
     if (kb_files_temp_dir(dir, sizeof dir))
         return KB_ESYS;
     kb_status st = write_file(dir, cubin, n);
-    if (!st)
-        st = print(real, dir, text, cap, used);
+    KB_THEN(st, print(real, dir, text, cap, used));
     kb_process_clear(dir);
     return st;
 }

@@ -135,10 +135,8 @@ kb_status kb_cupti_open(void *cu_context, int device,
     c->context = cu_context;
     (void)kb_cupti_refuse(&c->lib, "%s", kb_status_text(KB_ENOMEM));
     kb_status st = kb_cupti_lib_open(&c->lib);
-    if (!st)
-        st = open_target(c, device, known);
-    if (!st)
-        st = enable(c);
+    KB_THEN(st, open_target(c, device, known));
+    KB_THEN(st, enable(c));
     if (st) {
         snprintf(why, cap, "%s", c->lib.why);
         kb_cupti_close(c);
@@ -270,10 +268,8 @@ kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
     kb_status st = plan_of(c, set, &p);
     if (!st && c->configured && c->configured != p)
         st = rest(c);  /* SetConfig alone keeps the set before it */
-    if (!st)
-        st = enable(c);
-    if (!st)
-        st = prepare_counters(c, p);
+    KB_THEN(st, enable(c));
+    KB_THEN(st, prepare_counters(c, p));
     if (st)
         return st;
     c->configured = p;

@@ -71,7 +71,7 @@ KB_STATUS kb_cupti_open(void *cu_context, int device,
                         char *why, size_t cap);
 void kb_cupti_close(kb_cupti *c);
 
-/* Valid until close. Not in cupti_none.c: the recorder alone asks. */
+/* Valid until close. */
 struct kb_cupti_available kb_cupti_known(const kb_cupti *c);
 
 /* Counts what replay(arg, true) launches: value[i] belongs to set->metric[i] and is NaN

@@ -215,8 +215,7 @@ kb_status kb_cupti_plan_new(struct kb_cupti_lib *lib, const char *chip,
         return KB_ENOMEM;
     p->set = set;
     kb_status st = host_open(lib, chip, availability, &spent);
-    if (!st)
-        st = host_open(lib, chip, availability, &p->host);
+    KB_THEN(st, host_open(lib, chip, availability, &p->host));
     if (!st) {
         plan_names(lib, p, spent);
         st = p->names == 0
@@ -225,8 +224,7 @@ kb_status kb_cupti_plan_new(struct kb_cupti_lib *lib, const char *chip,
            : kb_cupti_done(lib, host_add(lib, p->host, p->name, p->names),
                            "cuptiProfilerHostConfigAddMetrics");
     }
-    if (!st)
-        st = plan_image(lib, p);
+    KB_THEN(st, plan_image(lib, p));
     host_close(lib, spent);
     if (st)
         kb_cupti_plan_free(lib, p);
