@@ -1,10 +1,12 @@
 #include "http_impl.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
 #include "clock.h"
+#include "system/toolkit.h"
 
 /* What the process needs files for besides transfers. */
 enum { SPARE_FILES = 64, EVENTS = 64 };
@@ -287,6 +289,31 @@ bool kb_http_has(const kb_http *h, size_t id)
     return find(h, id) != NULL;
 }
 
+/* libcurl ----------------------------------------------------------------- */
+
+#define NAME(name) "curl_" #name,
+static const char *const functions[] = { KB_CURL_MAP(NAME) NULL };
+
+static const struct kb_library libcurl = {
+    { "libcurl.so.4", "libcurl-gnutls.so.4" },
+    "there is no libcurl.so.4 here: install libcurl (on Debian and Ubuntu the "
+    "package libcurl4)",
+    "the libcurl.so.4 here is too old: 7.62 or later is needed",
+    functions
+};
+
+static kb_status open_curl(struct kb_curl *curl, const char **why)
+{
+    kb_status st = kb_library_open(&libcurl, &curl->global_init,
+                                   &curl->library, why);
+    if (!st && curl->global_init(CURL_GLOBAL_DEFAULT)) {
+        dlclose(curl->library);
+        curl->library = NULL;
+        st = KB_ENOMEM;
+    }
+    return st;
+}
+
 /* The whole --------------------------------------------------------------- */
 
 kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
@@ -305,7 +332,7 @@ kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
         h->limit = files.rlim_cur > 2 * SPARE_FILES
                  ? (size_t)files.rlim_cur - SPARE_FILES : SPARE_FILES;
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
-    kb_status st = h->epoll < 0 ? KB_ESYS : kb_curl_open(&h->curl, why);
+    kb_status st = h->epoll < 0 ? KB_ESYS : open_curl(&h->curl, why);
     if (!st && !(h->multi = h->curl.multi_init()))
         st = KB_ENOMEM;
     if (st) {
@@ -330,7 +357,10 @@ void kb_http_free(kb_http *h)
         kb_http_end(h, h->all->id);
     if (h->multi)
         h->curl.multi_cleanup(h->multi);
-    kb_curl_close(&h->curl);
+    if (h->curl.library) {
+        h->curl.global_cleanup();
+        dlclose(h->curl.library);
+    }
     kb_io_close(&h->epoll);
     free(h);
 }

@@ -1,9 +1,34 @@
-/* http_impl.h - what http.c and http_text.c share. */
+/* http_impl.h - what the files of http share: libcurl, and a transfer. */
 #pragma once
 
-#include "curl_api.h"
+#define CURL_DISABLE_DEPRECATION
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+
 #include "http.h"
 #include "system/io.h"
+
+/* Some are macros too. */
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+
+#define KB_CURL_MAP(X)                                                      \
+    X(global_init) X(global_cleanup) X(version_info) X(free)                \
+    X(easy_init) X(easy_cleanup) X(easy_setopt) X(easy_getinfo)             \
+    X(easy_strerror) X(slist_append) X(slist_free_all)                      \
+    X(multi_init) X(multi_cleanup) X(multi_setopt) X(multi_add_handle)      \
+    X(multi_remove_handle) X(multi_socket_action) X(multi_info_read)        \
+    X(url) X(url_set) X(url_get) X(url_cleanup)
+
+/* libcurl, opened when the first transfer is wanted: it brings thirty libraries,
+ * whose loading takes six milliseconds. */
+struct kb_curl {
+    void *library;
+#define X(name) __typeof__(curl_##name) *name;
+    KB_CURL_MAP(X)
+#undef X
+};
 
 enum kb_http_stop { STOP_NONE, STOP_HEAD, STOP_BODY, STOP_MEMORY };
 
