@@ -243,7 +243,7 @@ static bool allow_kernel(scmp_filter_ctx f, bool load)
 /* Nor what its first or second argument says is done to another process. */
 static bool deny_group(scmp_filter_ctx f)
 {
-#define OTHER(arg, self) SCMP_CMP64(arg, SCMP_CMP_NE, self)
+#define OTHER(arg, self) SCMP_CMP64(arg, SCMP_CMP_NE, self, 0)
     uint64_t own = (uint64_t)getpid();
     uint32_t fails = SCMP_ACT_ERRNO(EPERM), ends = SCMP_ACT_KILL_PROCESS;
     const struct {
