@@ -227,20 +227,19 @@ local function reaches(bytes)
 ]]):format(bytes)))
 end
 
-t.test("a file that reaches past what its tests make has room there, as is told", function()
+t.test("a file that reaches past what its tests make has room there", function()
   local source = reaches(100000)
   local e, judge = open { source = source }
   local b = e.baseline()
   t.equal(b.verdict, "ok", b.reason)
   t.equal(#b.shapes, 3)
-  t.equal(#b.weakened, 1)
-  t.contains(b.weakened[1], "reaches past what it is given (tests)")
+  t.equal(b.weakened, nil)
   t.equal(judge(source .. "\n# again\n").verdict, "ok")
   t.equal(judge((source:gsub("return out\n", "return out * 1.1\n"))).verdict, "wrong")
   e.close()
 end)
 
-t.test("a shape that reaches far has more room than others, for what it helps", function()
+t.test("a shape that reaches far has room, one that can't be helped is left out", function()
   local perf = base.job.perf:gsub("return scaled_add%b()", [[x, y = input_tensor
         room = x.untyped_storage().nbytes()
         if x.numel() == 512 and room < 3000000 or x.numel() == 1024 and room:
@@ -250,8 +249,7 @@ t.test("a shape that reaches far has more room than others, for what it helps", 
   local b = e.baseline()
   t.equal(b.verdict, "ok", b.reason)
   t.equal(#b.shapes, 2)
-  t.equal(table.concat(b.weakened, "; "), "the untouched file reaches past what it is given "
-    .. "(shape 1): more of what lies around it holds zeros; 1 shapes left out")
+  t.equal(table.concat(b.weakened, "; "), "1 shapes left out")
   t.equal(judge(base.source .. "\n# again\n").verdict, "ok")
   e.close()
 end)
@@ -266,7 +264,7 @@ t.test("a file that differs only while it is timed is judged with room as well",
   local b = e.baseline()
   t.equal(b.verdict, "ok", b.reason)
   t.equal(#b.shapes, 3)
-  t.contains(b.weakened[1], "(shape 1)")
+  t.equal(b.weakened, nil)
   t.equal(judge(base.source .. "\n# again\n").verdict, "ok")
   e.close()
 end)

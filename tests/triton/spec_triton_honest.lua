@@ -39,8 +39,7 @@ for _, task in ipairs(kb.import.tritonbench(root)) do
   end)
   for _, c in ipairs(of(task)) do
     t.test(("%s of %s is ok"):format(c.name, task.name), function()
-      evaluator.submit(1, { source = c.source }, {})
-      local _, out = evaluator.next(120 * 10 ^ 9 // 1)
+      local out = assert(evaluator.evaluate({ source = c.source }, {}))
       local needs_gpu = not on_gpu and c.head:find "\n# gpu: "
       t.equal(out.verdict, needs_gpu and "launch_failed" or "ok", out.reason)
       judged = judged + 1
