@@ -29,7 +29,7 @@ def test_inputs_lie_apart_views_share_as_they_did_what_is_written_beside_them_is
     r = runner(bare=True)
     whole = torch.arange(12.).reshape(3, 4)
     drawn = (whole[0], {"k": whole[1]}, [whole.t(), 3, None], torch.ones(2, requires_grad=True))
-    work = r.apart(drawn, {})
+    work = r.apart(drawn, r.slack, {}, {})
     assert all(torch.equal(a, b) for (_, a), (_, b) in zip(worker.walk(work), worker.walk(drawn))
                if isinstance(a, torch.Tensor))
     assert work[2][0].stride() == (1, 4) and work[3].requires_grad and work[2][1:] == [3, None]

@@ -15,8 +15,17 @@ from .frames import read_frame, write_frame
 LACKING = "more memory than is free"
 
 
-class Refusal(Exception):
-    """(verdict, why): what a file is asked for and does not have."""
+class Lost(Exception):
+    """No results to compare, or wrong ones: the verdict, its reason, and, as far as that is known,
+    the output that is wrong, in what share, and the package that an import lacked."""
+
+    def __init__(self, verdict, reason, path=None, share=0.0, missing=None):
+        super().__init__(verdict, reason)
+        self.verdict, self.reason, self.missing = verdict, str(reason), missing
+        self.path, self.share = path, share
+
+    def lacks_memory(self):
+        return self.verdict == "launch_failed" and LACKING in self.reason
 
 
 def settle_in(scratch, requests, replies):
@@ -56,21 +65,18 @@ def child_main(make, scratch, cache, requests, replies):
         request = read_frame(requests)
         try:
             reply = getattr(runner, "do_" + request.pop("op"))(**request)
-        except Refusal as e:
-            reply = {"error": e.args[0], "text": str(e.args[1])[:2000]}
         except BaseException as e:
             reply = explain(e)
-        if lacked_memory(reply):        # nor does what it got of it stay with it
+        if LACKING in reply.get("text", ""):    # nor does what it got of it stay with it
             gc.collect()
             runner.give_back()
         write_frame(replies, reply)
 
 
-def lacked_memory(reply):
-    return reply.get("error") == "launch_failed" and LACKING in str(reply.get("text"))
-
-
 def explain(e):
+    """The reply that tells of an exception in a file."""
+    if isinstance(e, Lost):
+        return {"error": e.verdict, "text": e.reason[:2000]}
     text = "%s: %s" % (type(e).__name__, str(e).strip()[:1500])
     here = os.path.dirname(__file__)
     at = [f for f in traceback.extract_tb(e.__traceback__) if os.path.dirname(f.filename) != here]

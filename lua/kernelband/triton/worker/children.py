@@ -1,5 +1,6 @@
 """Children as their parent has them: started, asked, killed as a group."""
 import fcntl
+import math
 import os
 import shutil
 import signal
@@ -7,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from .child import child_main, lacked_memory
+from .child import Lost, child_main
 from .frames import read_frame, write_frame
 from .runner import Runner
 from .scout import Scout
@@ -16,6 +17,7 @@ CALL_S = 60                 # deadline of one command to a child
 REAP_S = 5                  # of waiting for what was killed: the driver keeps a process, as it
                             # may while a kernel hangs
 NONSENSE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
+FOLDER = "kernelband-triton-"
 
 
 class Redraw(Exception):
@@ -26,16 +28,12 @@ class Busy(Exception):
     """Other sessions have the GPU: no verdict on anyone."""
 
 
-class Lost(Exception):
-    """A child that died, hung or broke the protocol: (verdict, reason)."""
-
-
 held = {}                   # by folder: what our lock on it is held by
 
 
 def new_folder():
     """That it is locked tells other workers, whatever process ids they see, that it is in use."""
-    folder = tempfile.mkdtemp(prefix="kernelband-triton-%d-" % os.getpid())
+    folder = tempfile.mkdtemp(prefix="%s%d-" % (FOLDER, os.getpid()))
     held[folder] = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(held[folder], fcntl.LOCK_SH)
     return folder
@@ -43,28 +41,30 @@ def new_folder():
 
 def remove_remains():
     """Folders of workers that were killed."""
-    top = tempfile.gettempdir()
-    for name in os.listdir(top):
-        if name.startswith("kernelband-triton-"):
-            try:
-                fd = os.open(os.path.join(top, name),
-                             os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            except OSError:
-                continue                    # a lock's file, or another user's
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove(os.path.join(top, name))
-            except BlockingIOError:
-                pass
-            os.close(fd)
+    for folder in os.scandir(tempfile.gettempdir()):
+        if not folder.name.startswith(FOLDER):
+            continue
+        try:
+            fd = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue                    # a lock's file, or another user's
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(folder.path)
+        except BlockingIOError:
+            pass
+        os.close(fd)
 
 
 class Child:
-    def __init__(self, device, template=None):
+    deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
+    hurried = ""                        # why the latter is less
+
+    def __init__(self, device, template=None, runner=None):
         self.scratch = new_folder()
         if template and os.path.isdir(template + "/cache"):
             shutil.copytree(template + "/cache", self.scratch + "/cache")
-        self.start(lambda: Runner(device, self.scratch), self.scratch + "/cache")
+        self.start(lambda: (runner or Runner)(device, self.scratch), self.scratch + "/cache")
 
     @classmethod
     def scout(cls, machine, other):
@@ -99,53 +99,51 @@ class Child:
         self.to, self.reply = down[1], up[0]
         os.set_blocking(self.to, False)
 
-    deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
-    hurried = ""                        # why the latter is less
-
     def ask(self, op, seconds=None, **request):
         return self.begin(op, seconds, **request)()
 
     def begin(self, op, seconds=None, **request):
         """Sends a command; what is returned waits for its reply, and must be called before the
         next command."""
-        wanted = seconds = seconds or self.call_s
-        if Child.deadline:
-            seconds = min(seconds, Child.deadline - time.monotonic())
-        until = time.monotonic() + seconds
+        now, wanted, failed = time.monotonic(), seconds or self.call_s, None
+        until = min(now + wanted, Child.deadline or math.inf)
         try:
-            if seconds > 0 and self.pid is not None:
-                write_frame(self.to, dict(request, op=op), until)
-        except TimeoutError:
-            seconds = 0             # it reads no more
-        except OSError:
-            until = None            # it is gone: its end says how
-        return lambda: self.end(op, seconds, wanted, until)
-
-    def end(self, op, seconds, wanted, until):
-        try:
-            if seconds <= 0:
+            if until <= now:
                 raise TimeoutError
-            if until is None or self.pid is None:
-                raise EOFError
-            # We may be late, not the child: another's reply was waited for first.
-            reply = read_frame(self.reply, max(until, time.monotonic() + 1))
-            if not isinstance(reply, dict):
-                raise ValueError
-        except TimeoutError:
-            self.kill()
-            raise Lost("timeout", "%s took more than %.0f s%s" % (
-                op, max(0, seconds), ", all that was left of its time" if seconds < wanted else
-                self.hurried)) from None
-        except (EOFError, OSError, ValueError, RecursionError):
-            how = self.kill()
-            tail = self.log_tail()
-            raise Lost("crashed", "its process %s%s" % (how, tail and ": " + tail)) from None
+            if self.pid is not None:
+                write_frame(self.to, dict(request, op=op), until)
+        except OSError as e:            # it reads no more, or is gone: its end says how
+            failed = e
+
+        def end():
+            try:
+                if failed or self.pid is None:
+                    raise failed or EOFError
+                # We may be late, not the child: another's reply was waited for first.
+                reply = read_frame(self.reply, max(until, time.monotonic() + 1))
+                if not isinstance(reply, dict):
+                    raise ValueError
+            except TimeoutError:
+                self.kill()
+                left = until < now + wanted
+                raise Lost("timeout", "%s took more than %.0f s%s" % (
+                    op, max(0, until - now), ", all that was left of its time" if left else
+                    self.hurried)) from None
+            except (EOFError, OSError, ValueError, RecursionError):
+                how, tail = self.kill(), self.log_tail()
+                raise Lost("crashed", "its process %s%s" % (how, tail and ": " + tail)) from None
+            return self.believed(reply)
+        return end
+
+    def believed(self, reply):
+        """The reply, if it says of no failure. It is the file's word, as the file may forge it."""
         if "error" in reply:
-            text = str(reply.get("text", ""))
-            if any(w in text for w in ("CUDA error", "Error [CUDA]")) and not lacked_memory(reply):
+            said, text = reply["error"], str(reply.get("text", ""))
+            lost = Lost(said if said in ("build_failed", "cheated") else "launch_failed",
+                        text[:2000], missing=str(reply.get("missing") or "")[:100])
+            if any(w in text for w in ("CUDA error", "Error [CUDA]")) and not lost.lacks_memory():
                 self.kill()                 # torch's or Triton's word: its context is of no use
-            raise Lost(reply["error"] if reply["error"] in ("build_failed", "cheated") else
-                       "launch_failed", text[:2000], reply.get("missing"))
+            raise lost
         if reply.get("tampered"):
             raise Lost("cheated", "it %s" % str(reply["tampered"])[:300])
         return reply

@@ -5,7 +5,7 @@ import re
 import stat
 
 from .frames import finite
-from .inputs import walk
+from .inputs import bytes_of, walk
 
 PART = 8 << 20              # bytes of a tensor that is always compared whole
 SAMPLE = (1024, 1024)       # of one that is not: blocks, elements a block
@@ -23,22 +23,24 @@ PRECISION = re.compile(r"(?:mma|wgmma)\S*?\.(tf32|f16|bf16)\b|cvt\.r\S*?\.(f16|b
 NAMED = {"f16": "float16", "bf16": "bfloat16", "tf32": "tf32"}
 
 
-def sizes(leaves):
-    """Bytes of the tensors of (path, leaf): of what a call returns, and of all."""
-    tensors = [(p, x.numel() * x.element_size()) for p, x in leaves if hasattr(x, "element_size")]
-    own = [n for p, n in tensors if not p.startswith("[1]")]
-    return sum(own or [n for _, n in tensors]), sum(n for _, n in tensors)
+def in_part(leaves, part=False):
+    """Paths of the tensors of which blocks are compared: of large ones where part of all is asked
+    for, or where what a call returns, or that with its inputs, [1], is too much."""
+    n = {path: bytes_of([x]) for path, x in leaves if hasattr(x, "element_size")}
+    large = {path for path in n if n[path] > PART}
+    own = [path for path in n if not path.startswith("[1]")] or list(n)
+    if not part and sum(n.values()) <= INPUTS_WHOLE:
+        return set()
+    return large if part or sum(n[path] for path in own) > WHOLE_MOST else large - set(own)
 
 
-def whole(path, n, of):
-    """Whether all of a tensor of n bytes is compared, of being what sizes() gave."""
-    returned, everything = of
-    return n <= PART or everything <= INPUTS_WHOLE \
-        or returned <= WHOLE_MOST and (not path.startswith("[1]") or returned == everything)
+def plain(x):
+    """What is compared of a value that is no tensor."""
+    return x if isinstance(x, (bool, int, str, type(None), float)) else type(x).__name__
 
 
 def alike(a, b):
-    """Two values that are no tensors: numbers as near as sums of them may be."""
+    """Two of those: numbers as near as sums of them may be."""
     try:
         if isinstance(a, float):
             return math.isclose(float(b), a, rel_tol=1e-3, abs_tol=1e-6) \
@@ -53,25 +55,23 @@ class Compare:
 
     def keep(self, value, seed, where=None, part=False):
         """Of tests on the CPU: a run after this one finds the GPU's memory as this one did."""
-        torch, leaves = self.torch, list(walk(value))
-        of = sizes(leaves)
+        leaves = list(walk(value))
+        parts = in_part(leaves, part)
 
         def kept(path, leaf):
-            flat = self.sampled(path, leaf.detach(), seed, of, part)
+            flat = self.flat(leaf, seed if path in parts else None)
             return flat.to(where) if where and flat.device.type != where else flat.clone()
         return [(path, (leaf.dtype, list(leaf.shape), kept(path, leaf))
-                 if isinstance(leaf, torch.Tensor) else leaf) for path, leaf in leaves]
+                 if isinstance(leaf, self.torch.Tensor) else leaf) for path, leaf in leaves]
 
-    def sampled(self, path, t, seed, of, part=False):
-        """All elements of t, or of a large one blocks that seed draws, the first and the last."""
-        torch, flat = self.torch, t.reshape(-1)
-        n = t.numel() * t.element_size()
-        if t.layout is not torch.strided or n <= PART or not part and whole(path, n, of):
+    def flat(self, t, seed=None):
+        """All elements of t, or blocks that seed draws, the first and the last among them."""
+        torch, (n, size), flat = self.torch, SAMPLE, t.detach().reshape(-1)
+        if seed is None:
             return flat
-        (blocks, size), last = SAMPLE, t.numel() - SAMPLE[1]
-        g = torch.Generator()
+        last, g = flat.numel() - size, torch.Generator()
         g.manual_seed(seed)
-        starts = torch.randint(0, last + 1, (blocks,), generator=g, device="cpu")
+        starts = torch.randint(0, last + 1, (n,), generator=g, device="cpu")
         starts[0], starts[1] = 0, last
         return flat[(starts.to(t.device)[:, None]
                      + torch.arange(size, device=t.device)).reshape(-1)]
@@ -82,15 +82,14 @@ class Compare:
         candidate is off, the reference must first agree with itself in MORE further runs, and in
         one that computes in float64, if exact() gives such a one. allow is a share of an output
         that it was found to differ from itself in when it was opened."""
-        first, precise = runs[0], None
-        if [p for p, _ in first] != [x["path"] for x in leaves]:
-            want, got = [p for p, _ in first], [str(x["path"]) for x in leaves]
+        precise = None
+        want, got = [p for p, _ in runs[0]], [x["path"] for x in leaves]
+        if want != got:
             gone = [p for p in want if p not in got] or [p for p in got if p not in want] or got
             return {"wrong": "the results differ in keys or lengths: %d expected, %d given, "
                              "first %s" % (len(want), len(got), gone[0])}
         out = {"count": 0, "chance": 0, "allowed": 0, "worst": 0.0, "undetermined": [], "told": {}}
-        for k, leaf in enumerate(leaves):
-            path = first[k][0]
+        for k, (path, leaf) in enumerate(zip(want, leaves)):
             if path in ignore:
                 out["chance"] += 1
                 continue
@@ -119,22 +118,21 @@ class Compare:
         """One leaf; path is given with what is wrong where a further run may say otherwise."""
         path, a = runs[0][k]
         others = [r[k][1] for r in runs[1:] if k < len(r) and r[k][0] == path]
+        out = {"count": 0, "chance": 0, "worst": 0.0}
         if not isinstance(a, tuple):
-            def plain(x):
-                return x if isinstance(x, (bool, int, str, type(None), float)) else \
-                    type(x).__name__
             whim = any(not alike(plain(a), plain(b)) for b in others)
             if whim or alike(plain(a), leaf.get("value")):
-                return {"count": 0, "chance": int(whim), "worst": 0.0, "whim": whim}
-            return {"wrong": "%s is %s, expected %s" % (path, leaf.get("value"), plain(a)),
-                    "path": path, "share": 1.0, "off": 1, "count": 0, "chance": 0, "worst": 0.0}
+                return dict(out, chance=int(whim), whim=whim)
+            return dict(out, path=path, share=1.0, off=1, wrong="%s is %s, expected %s" % (
+                path, leaf.get("value"), plain(a)))
         dtype, shape, want = a
         if str(dtype) != leaf.get("dtype") or shape != leaf.get("shape"):
             return {"wrong": "%s is %s %s, expected %s %s" % (
                 path, leaf.get("dtype"), leaf.get("shape"), dtype, shape)}
-        if not want.numel():
-            return {"count": 0, "chance": 0, "worst": 0.0}
-        data = self.read(file, leaf["at"], want.numel() * want.element_size())
+        n = want.numel()
+        if not n:
+            return out
+        data = self.read(file, leaf["at"], n * want.element_size())
         if data is None:
             return {"wrong": "%s: its bytes are missing" % path}
         got, want = data.view(dtype), want.to(self.device)
@@ -143,13 +141,12 @@ class Compare:
         exact = exact[2].to(want.device) if isinstance(exact, tuple) \
             and exact[2].shape == want.shape and exact[0].is_floating_point else None
         off, at, chance, worst, told = self.differing(want, others, got, exact)
-        if want.numel() < math.prod(shape):
-            told = "compared in part"
-        out = {"count": want.numel(), "chance": chance, "worst": worst, "told": told}
+        out.update(count=n, chance=chance, worst=worst,
+                   told="compared in part" if n < math.prod(shape) else told)
         if off:
-            out.update(path=path, off=off, share=off / want.numel(), wrong="%s: %d of %d elements "
-                       "wrong, first [%d] = %s, expected %s" % (
-                           path, off, want.numel(), at, got[at].item(), want[at].item()))
+            out.update(path=path, off=off, share=off / n, wrong="%s: %d of %d elements wrong, "
+                       "first [%d] = %s, expected %s" % (path, off, n, at, got[at].item(),
+                                                         want[at].item()))
         return out
 
     def read(self, file, at, n):

@@ -1,92 +1,84 @@
 """Device code alone: a file of @triton.jit functions to a cubin."""
-import fcntl
+import base64
 import json
-import os
 import resource
 import sys
-import tempfile
 import types
 
-from .child import Refusal, explain
-from .children import new_folder, remove
+from . import jail
+from .child import Lost
+from .children import Child
 from .gate import device_only
-from .jail import clean_start, enter
+
+COMPILE_S = 60
 
 
-def compile_kernel(request):
-    """{ source, name, args = types, constants, warps, stages, arch } -> { cubin, shared .. }"""
-    import base64
+class Compiler:
+    """What the child runs that compiles one kernel."""
 
-    import triton
-    from triton.backends.compiler import GPUTarget
-    source, name = request["source"], request["name"]
-    scratch = os.getcwd()
-    path = scratch + "/candidate.py"
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(source)
-    module = types.ModuleType("candidate")
-    module.__file__ = path
-    sys.modules["candidate"] = module
-    exec(compile(source, path, "exec"), module.__dict__)
-    fn = getattr(module, name, None)
-    if not isinstance(fn, triton.runtime.JITFunction):
-        raise Refusal("build_failed", "it has no @triton.jit function %s" % name)
-    constants, given = request.get("constants") or {}, list(request["args"])
-    signature, attrs = {}, {}
-    for i, arg in enumerate(fn.arg_names):
-        if arg in constants:
-            signature[arg] = "constexpr"
-        elif not given:
-            raise Refusal("build_failed", "%s takes more than the launch line passes: %s is not "
-                          "given" % (name, arg))
-        else:
-            signature[arg] = given.pop(0)
-            if signature[arg].startswith("*"):
-                attrs[(i,)] = [["tt.divisibility", 16]]
-    if given or any(c not in fn.arg_names for c in constants):
-        raise Refusal("build_failed", "the launch line passes more than %s takes" % name)
-    src = triton.compiler.ASTSource(fn, signature, {
-        (fn.arg_names.index(c),): v for c, v in constants.items()}, attrs)
-    options = {k: request[v] for k, v in (("num_warps", "warps"), ("num_stages", "stages"))
-               if request.get(v)}
-    out = triton.compile(src, target=GPUTarget("cuda", request["arch"], 32), options=options)
-    m = out.metadata
-    if getattr(m, "global_scratch_size", 0) or getattr(m, "num_ctas", 1) != 1:
-        raise Refusal("build_failed", "it needs scratch memory or clusters, which are not given")
-    return {"cubin": base64.b64encode(out.asm["cubin"]).decode(), "name": m.name,
-            "shared": m.shared, "warps": m.num_warps, "ptx": out.asm["ptx"]}
+    def __init__(self, _, scratch):
+        self.scratch = scratch
+        resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_S, COMPILE_S))
+        jail.enter(scratch)
+
+    def give_back(self):
+        pass
+
+    def do_compile(self, source, name, args, arch, constants=None, **options):
+        """args are types, options warps and stages -> { cubin, shared .. }"""
+        import triton
+        from triton.backends.compiler import GPUTarget
+        path = self.scratch + "/candidate.py"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(source)
+        sys.modules["candidate"] = module = types.ModuleType("candidate")
+        module.__file__ = path
+        exec(compile(source, path, "exec"), module.__dict__)
+        fn = getattr(module, name, None)
+        if not isinstance(fn, triton.runtime.JITFunction):
+            raise Lost("build_failed", "it has no @triton.jit function %s" % name)
+        constants, given = constants or {}, list(args)
+        signature, attrs = {}, {}
+        for i, arg in enumerate(fn.arg_names):
+            if arg in constants:
+                signature[arg] = "constexpr"
+            elif not given:
+                raise Lost("build_failed", "%s takes more than the launch line passes: %s is not "
+                           "given" % (name, arg))
+            else:
+                signature[arg] = given.pop(0)
+                if signature[arg].startswith("*"):
+                    attrs[(i,)] = [["tt.divisibility", 16]]
+        if given or any(c not in fn.arg_names for c in constants):
+            raise Lost("build_failed", "the launch line passes more than %s takes" % name)
+        src = triton.compiler.ASTSource(fn, signature, {
+            (fn.arg_names.index(c),): v for c, v in constants.items()}, attrs)
+        out = triton.compile(src, target=GPUTarget("cuda", arch, 32), options={
+            "num_" + k: v for k, v in options.items() if v})
+        m = out.metadata
+        if getattr(m, "global_scratch_size", 0) or getattr(m, "num_ctas", 1) != 1:
+            raise Lost("build_failed", "it needs scratch memory or clusters, which are not given")
+        return {"cubin": base64.b64encode(out.asm["cubin"]).decode(), "name": m.name,
+                "shared": m.shared, "warps": m.num_warps, "ptx": out.asm["ptx"]}
 
 
 def compile_main():
     """One kernel, in a jail: the request on stdin, the answer on stdout."""
-    clean_start()
+    jail.clean_start()
     request = json.loads(sys.stdin.read())
     bad = device_only(request["source"])
     if bad:
         print(json.dumps(dict(zip(("error", "text"), bad))))
         return 0
-    out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
-    os.dup2(2, 1)
-    scratch = new_folder()
-    pid = os.fork()
-    if pid:
-        status = os.waitpid(pid, 0)[1]
-        remove(scratch)
-        return 0 if status == 0 else 1
+    child = Child(None, runner=Compiler)
     try:
-        os.chdir(scratch)
-        for name in ("HOME", "TMPDIR"):
-            os.environ[name] = scratch
-        os.environ["TRITON_CACHE_DIR"] = scratch + "/cache"
-        tempfile.tempdir = scratch
-        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-        enter(scratch)
-        try:
-            reply = compile_kernel(request)
-        except Refusal as e:
-            reply = {"error": e.args[0], "text": str(e.args[1])[:2000]}
-        except BaseException as e:
-            reply = dict(explain(e), error="build_failed")
-        os.write(out, json.dumps(reply).encode())
+        reply = child.ask("compile", 2 * COMPILE_S, **request)
+    except Lost as e:
+        if e.verdict in ("crashed", "timeout"):
+            print(e.reason, file=sys.stderr)
+            return 1
+        reply = {"error": "build_failed", "text": e.reason}
     finally:
-        os._exit(0)
+        child.close()
+    print(json.dumps(reply))
+    return 0

@@ -9,12 +9,12 @@ import time
 FRAME_MAX = 64 << 20
 
 
-def left_of(deadline):
-    """Seconds until then; None is no deadline."""
-    left = None if deadline is None else deadline - time.monotonic()
-    if left is not None and left <= 0:
-        raise TimeoutError
-    return left
+def await_ready(deadline, reads=(), writes=()):
+    """Until the pipe can be read or written; None is no deadline."""
+    if deadline is not None:
+        left = deadline - time.monotonic()
+        if left <= 0 or not any(select.select(reads, writes, [], left)):
+            raise TimeoutError
 
 
 def write_frame(fd, value, deadline=None):
@@ -22,22 +22,19 @@ def write_frame(fd, value, deadline=None):
     data = json.dumps(value, allow_nan=False).encode()
     data = memoryview(struct.pack("<I", len(data)) + data)
     while data:
-        if deadline is not None and not select.select([], [fd], [], left_of(deadline))[1]:
-            raise TimeoutError
+        await_ready(deadline, writes=[fd])
         data = data[os.write(fd, data):]
 
 
 def read_exactly(fd, n, deadline=None):
-    parts = []
-    while n:
-        if deadline is not None and not select.select([fd], [], [], left_of(deadline))[0]:
-            raise TimeoutError
-        part = os.read(fd, min(n, 1 << 20))
+    data = bytearray()
+    while len(data) < n:
+        await_ready(deadline, reads=[fd])
+        part = os.read(fd, min(n - len(data), 1 << 20))
         if not part:
             raise EOFError
-        parts.append(part)
-        n -= len(part)
-    return b"".join(parts)
+        data += part
+    return data
 
 
 def number(text):
@@ -48,7 +45,7 @@ def number(text):
 
 
 def read_frame(fd, deadline=None):
-    n = struct.unpack("<I", read_exactly(fd, 4, deadline))[0]
+    n, = struct.unpack("<I", read_exactly(fd, 4, deadline))
     if n > FRAME_MAX:
         raise EOFError
     return json.loads(read_exactly(fd, n, deadline), parse_float=number, parse_constant=number)

@@ -8,8 +8,8 @@ import sys
 import time
 
 from . import recorder
-from .child import LACKING
-from .children import Busy, Child, Lost
+from .child import Lost
+from .children import Busy, Child
 from .recorder import COUNTERS
 from .scout import target_of
 
@@ -105,16 +105,17 @@ class Sharing:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
             fcntl.flock(self.next, fcntl.LOCK_UN)
-            self.has_waited(time.monotonic() - start)
+            self.waited += time.monotonic() - start
+            self.is_no_time(start)
 
     def give(self):
         fcntl.flock(self.lock, fcntl.LOCK_UN)
         self.held = False
 
-    def has_waited(self, seconds):
-        self.waited += seconds
+    def is_no_time(self, begun):
+        """Nothing since then counts as time of who is judged."""
         if Child.deadline:
-            Child.deadline += seconds
+            Child.deadline += time.monotonic() - begun
 
     def clock(self):
         """Seconds, but for those of waiting for others."""
@@ -128,8 +129,7 @@ class Sharing:
             try:
                 return call()
             except Lost as e:
-                if e.args[0] != "launch_failed" or LACKING not in str(e.args[1]) \
-                        or self.clock() - begun >= MEMORY_S:
+                if not e.lacks_memory() or self.clock() - begun >= MEMORY_S:
                     raise
             if idle:
                 self.idle(idle)

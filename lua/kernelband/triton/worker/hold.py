@@ -48,24 +48,22 @@ class Hold:
 
     def count_launches(self):
         import triton
-        launches, names, streams = self.launches, self.names, self.streams
+        launches, streams = self.launches, self.streams
         if self.cpu:
             from triton.runtime import interpreter
             call = interpreter.GridExecutor.__call__
 
             def counted(grid, *args, **kwargs):
                 launches[0] += 1
-                names.add(grid.fn.__name__)
                 self.note_types((*args, *kwargs.values()))
                 return call(grid, *args, **kwargs)
             interpreter.GridExecutor.__call__ = counted
         else:
             def enter(metadata):
-                m = metadata.get()
                 launches[0] += 1
-                names.add(str(m["name"]))
-                if m.get("stream"):                 # the one that is timed is 0
-                    streams.add(m["stream"])
+                stream = metadata.get().get("stream")
+                if stream:                          # the one that is timed is 0
+                    streams.add(stream)
             self.enter, self.knobs = enter, triton.knobs.runtime
             self.JITFunction = triton.runtime.JITFunction
 
@@ -93,7 +91,7 @@ class Hold:
             function.run = run
 
     def hold(self):
-        torch, cpu, device = self.torch, self.cpu, self.device
+        torch, cpu = self.torch, self.cpu
         self.zeros, self.real_empty = torch.zeros, torch.empty
         # The zeros that fresh() leaves around what is made are not given back by a file.
         self.empty_cache = torch.cuda.empty_cache
@@ -107,32 +105,44 @@ class Hold:
         # torch.manual_seed also keeps a call, with a traceback, for each kind of device it has not.
         self.generators = [g.manual_seed for g in (torch.default_generator,)
                            + (() if cpu else tuple(torch.cuda.default_generators))]
-        if not cpu:
-            import triton
-            Event, record, elapsed = torch.cuda.Event, torch.cuda.Event.record, \
-                torch.cuda.Event.elapsed_time
-            query = torch.cuda.Event.query
-            sync, sleep = torch._C._cuda_synchronize, torch.cuda._sleep
-            stream, index = torch.cuda.default_stream(device), torch.cuda.current_device()
-            current, switch = torch._C._cuda_getCurrentStream, torch._C._cuda_setStream
-            lanes = [stream] + [torch.cuda.Stream(device) for _ in range(LANES)]
-            self.lanes = lanes
+        spaces = [torch, torch.cuda, torch.cuda.Event, torch.Tensor, torch.nn.functional, torch.nn,
+                  torch.nn.Module, time, json, os, sys, torch.autograd, torch.linalg, torch.random]
+        if cpu:
+            now = time.perf_counter_ns
 
-            def onto(s):
-                switch(stream_id=s.stream_id, device_index=s.device_index,
-                       device_type=s.device_type)
-            self.onto = onto
-            bench = triton.testing.do_bench     # tuning runs of a file are short
-            triton.runtime.driver.active.get_benchmarker = lambda: (
-                lambda call, quantiles: bench(call, warmup=2, rep=8, quantiles=quantiles))
-        now, threads = time.perf_counter_ns, sys.modules["_thread"]._count
-
-        def timed(call, cycles, lane=0):
-            if cpu:
+            def timed(call, cycles, lane=0):
                 start = now()
                 out = call()
                 ns = now() - start
                 return out, ns, ns, True
+            self.timed, self.sync, self.other_stream = timed, lambda: None, lambda: False
+        else:
+            import triton
+            self.hold_gpu(triton.testing.do_bench, triton.runtime.driver.active)
+            spaces += [triton, triton.runtime, triton.testing, triton.language,
+                       triton.runtime.JITFunction, triton.runtime.driver]
+        fixed = types.FunctionType, types.BuiltinFunctionType, type
+        self.before = [(getattr(s, "__name__", "?"), s, {k: v for k, v in list(vars(s).items())
+                       if isinstance(v, fixed) or type(v).__name__.endswith("_descriptor")})
+                       for s in spaces]
+        self.threads = sys.modules["_thread"]._count
+        self.threads_before = self.threads()
+
+    def hold_gpu(self, bench, driver):
+        torch, device, now = self.torch, self.device, time.perf_counter_ns
+        Event, sync, sleep = torch.cuda.Event, torch._C._cuda_synchronize, torch.cuda._sleep
+        record, elapsed, query = Event.record, Event.elapsed_time, Event.query
+        stream, index = torch.cuda.default_stream(device), torch.cuda.current_device()
+        current, switch = torch._C._cuda_getCurrentStream, torch._C._cuda_setStream
+        current_device = torch.cuda.current_device
+        self.lanes = lanes = [stream] + [torch.cuda.Stream(device) for _ in range(LANES)]
+
+        def onto(s):
+            switch(stream_id=s.stream_id, device_index=s.device_index, device_type=s.device_type)
+        driver.get_benchmarker = lambda: (      # tuning runs of a file are short
+            lambda call, quantiles: bench(call, warmup=2, rep=8, quantiles=quantiles))
+
+        def timed(call, cycles, lane=0):
             a, b, s = Event(enable_timing=True), Event(enable_timing=True), lanes[lane]
             if lane:
                 onto(s)
@@ -151,22 +161,9 @@ class Hold:
                     onto(stream)
             sync()
             return out, elapsed(a, b) * 1e6, host, ahead
-        self.timed = timed
-        self.sync = (lambda: None) if cpu else sync
-        self.threads = threads
-        self.other_stream = (lambda: False) if cpu else (
-            lambda: self.strayed or current(torch.cuda.current_device())[0] != stream.stream_id)
-        spaces = [torch, torch.cuda, torch.cuda.Event, torch.Tensor, torch.nn.functional, torch.nn,
-                  torch.nn.Module, time, json, os, sys, torch.autograd, torch.linalg, torch.random]
-        if not cpu:
-            import triton
-            spaces += [triton, triton.runtime, triton.testing, triton.language,
-                       triton.runtime.JITFunction, triton.runtime.driver]
-        fixed = types.FunctionType, types.BuiltinFunctionType, type
-        self.before = [(getattr(s, "__name__", "?"), s, {k: v for k, v in list(vars(s).items())
-                       if isinstance(v, fixed) or type(v).__name__.endswith("_descriptor")})
-                       for s in spaces]
-        self.threads_before = threads()
+        self.timed, self.sync = timed, sync
+        self.other_stream = lambda: self.strayed or \
+            current(current_device())[0] != stream.stream_id
 
     def wrap_empty(self):
         """Memory that no one wrote holds NaN, a number or an integer in the runs that are checked,
@@ -174,24 +171,23 @@ class Hold:
         torch = self.torch
 
         def fill(t):
-            if self.poison is None or not t.numel():
-                return t
-            if self.poison == CLEAN:
-                with torch.no_grad():
+            floats = t.dtype.is_floating_point or t.dtype.is_complex
+            with torch.no_grad():
+                if self.poison == CLEAN:
                     t.zero_()
-            elif t.dtype.is_floating_point or t.dtype.is_complex:
-                with torch.no_grad():
+                elif floats:
                     t.fill_(float("nan") if self.poison % 2 else 777.25)
-            elif t.dtype is not torch.bool:
-                t.fill_(self.poison % 100 + 1)
-            return t
+                elif t.dtype is not torch.bool:
+                    t.fill_(self.poison % 100 + 1)
 
         def wrap(space, name):
             real = getattr(space, name)
 
             def made(*args, **kwargs):
                 t = real(*args, **kwargs)
-                return fill(t) if self.poison is not None else t
+                if self.poison is not None and t.numel():
+                    fill(t)
+                return t
             made.__name__ = name
             setattr(space, name, made)
         for name in ("empty", "empty_like", "empty_strided"):

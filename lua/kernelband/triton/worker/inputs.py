@@ -1,6 +1,5 @@
 """Inputs: how they are drawn, where they lie, what is around them."""
 import gc
-import math
 import os
 import sys
 
@@ -28,12 +27,10 @@ def apart_from_each_other(torch):
     real = torch.randint
 
     def randint(*args, **kwargs):
-        ends = [a for a in args if isinstance(a, int)]
-        size = kwargs.get("size") or next((a for a in args if isinstance(a, (tuple, list))), ())
-        low, high = ([kwargs.get("low", 0)] + ends)[-2:] if ends else (
-            kwargs.get("low", 0), kwargs.get("high", 0))
-        n = math.prod(size)
         out = real(*args, **kwargs)
+        ends = [kwargs.get("low", 0), *(a for a in args if isinstance(a, int))]
+        low, high = (ends + [kwargs["high"]] if "high" in kwargs else ends)[-2:]
+        n = out.numel()
         if 1 < n <= high - low <= 1 << 28 and not out.dtype.is_floating_point:
             out.copy_(torch.randperm(high - low, device=out.device)[:n].add_(low).view(out.shape))
         return out
@@ -52,6 +49,15 @@ def walk(value, path="", depth=0):
         yield path, plain_of(value)
 
 
+def mapped(value, change):
+    """Nested inputs, with what change gives for each that is no container."""
+    if type(value) in (tuple, list):
+        return type(value)(mapped(x, change) for x in value)
+    if type(value) is dict:
+        return {k: mapped(x, change) for k, x in value.items()}
+    return change(value)
+
+
 def plain_of(value):
     """What numpy holds as torch and Python do: it is compared as theirs is."""
     numpy = sys.modules.get("numpy")
@@ -64,6 +70,11 @@ def plain_of(value):
     return value.item() if numpy and isinstance(value, numpy.generic) else value
 
 
+def bytes_of(leaves):
+    """Of those that are tensors."""
+    return sum(x.numel() * x.element_size() for x in leaves if hasattr(x, "element_size"))
+
+
 def free_remains(segments):
     """Sizes of what is free between live tensors, largest first, as the allocator of torch
     gives them out: small ones, of a mebibyte at most, are a pool of their own."""
@@ -72,10 +83,9 @@ def free_remains(segments):
         small = segment.get("segment_type") == "small"
         for block in segment.get("blocks", ()):
             n = block["size"] if block.get("state") == "inactive" else 0
-            while small and n > 0:
-                out.append(min(n, 1 << 20))
-                n -= 1 << 20
-            if not small and n > 1 << 20:
+            if small:
+                out += [min(1 << 20, n - at) for at in range(0, n, 1 << 20)]
+            elif n > 1 << 20:
                 out.append(n)
     return sorted(out, reverse=True)[:4096]
 
@@ -85,22 +95,19 @@ class Drawn(list):
     want, device = None, None
 
     def __init__(self, items=()):
-        list.__init__(self)
+        super().__init__()
         self.labels, self.bytes = [], 0
-        for item in items:
-            self.append(item)
+        self.extend(items)
 
     def append(self, item):
-        tensors = [x for _, x in walk(item) if hasattr(x, "element_size")]
-        self.bytes += sum(x.numel() * x.element_size() for x in tensors
-                          if x.device.type == Drawn.device)
-        shapes = ["x".join(map(str, x.shape)) if hasattr(x, "element_size") else str(x)[:20]
-                  for _, x in walk(item)]
-        self.labels.append(" ".join(shapes)[:60])
-        list.append(self, item)
+        leaves = [x for _, x in walk(item)]
+        self.bytes += bytes_of(x for x in leaves if hasattr(x, "element_size")
+                               and x.device.type == Drawn.device)
+        self.labels.append(" ".join("x".join(map(str, x.shape)) if hasattr(x, "element_size")
+                                    else str(x)[:20] for x in leaves)[:60])
+        super().append(item)
         if Drawn.want is not None or self.bytes > INPUTS_MOST:
-            for i in range(len(self)):
-                self[i] = self[i] if i == Drawn.want else None
+            self[:] = [x if i == Drawn.want else None for i, x in enumerate(self)]
 
     def extend(self, items):
         for item in items:
@@ -165,12 +172,7 @@ class Inputs:
 
     def alone(self, t):
         """t with room of its own: what a file reads or writes beyond it is none of another's."""
-        kept = self.slack, self.large, self.area
-        self.slack, self.large, self.area = [], {}, {}      # they end with it
-        try:
-            return self.apart(t, {})
-        finally:
-            self.slack, self.large, self.area = kept
+        return self.apart(t, [], {}, {})
 
     def fresh(self):
         """Memory as a new process has it, zeros and some of it in a row: files that read past
@@ -182,61 +184,59 @@ class Inputs:
         self.plugs, self.former, self.result = None, [], None
         gc.collect()
         self.empty_cache()
+
+        def zeros(*sizes):
+            return [self.zeros(n, dtype=torch.uint8, device=self.device) for n in sizes]
         try:
-            self.plugs = [self.zeros(n, dtype=torch.uint8, device=self.device)
-                          for n in free_remains(torch.cuda.memory_snapshot())]
-            room = min(1 << 30, torch.cuda.mem_get_info()[0] // 16)
-            held = [self.zeros(n, dtype=torch.uint8, device=self.device)
-                    for n in [1 << 20] * 8 + [room]]
-            del held
+            self.plugs = zeros(*free_remains(torch.cuda.memory_snapshot()))
+            zeros(*[1 << 20] * 8, min(1 << 30, torch.cuda.mem_get_info()[0] // 16))
         except RuntimeError:
             self.empty_cache()
 
-    def apart(self, value, seen):
+    def apart(self, value, slack, large, area, place=0):
         """A copy of inputs with zeros before and after every tensor: what is read there is the
-        same in every process, what is written there is seen. Views share as they did."""
-        torch = self.torch
-        if type(value) in (tuple, list):
-            return type(value)(self.apart(x, seen) for x in value)
-        if type(value) is dict:
-            return {k: self.apart(x, seen) for k, x in value.items()}
-        if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.grad_fn is not None \
-                or value.layout is not torch.strided or value.is_quantized \
-                or value.device.type != ("cpu" if self.cpu else "cuda") or not value.numel():
-            return value
-        if id(value) in seen:
-            return seen[id(value)][1]
-        key = ("storage", value.untyped_storage().data_ptr())
-        if key not in seen:
-            seen[key] = self.lay(value, key)
-        whole, at = seen[key]
-        t = self.real_empty(0, dtype=value.dtype, device=value.device)
-        t.set_(whole.untyped_storage(), at // value.element_size() + value.storage_offset(),
-               value.shape, value.stride())
-        if type(value) is torch.nn.Parameter:
-            t = torch.nn.Parameter(t, requires_grad=value.requires_grad)
-        elif value.requires_grad:
-            t.requires_grad_()
-        seen[id(value)] = value, t
-        return t
+        same in every process, what is written there is seen, as it goes to slack. Views share as
+        they did. Memory that large or area has for them is used again."""
+        torch, done, laid = self.torch, {}, {}
 
-    def lay(self, value, key):
-        """(memory with zeros in it, where in it value's storage is copied to): how far from its
-        start is another in each place, if all of the storage is value's and drawn anew."""
-        torch, storage = self.torch, value.untyped_storage()
+        def moved(t):
+            if type(t) not in (torch.Tensor, torch.nn.Parameter) or t.grad_fn is not None \
+                    or t.layout is not torch.strided or t.is_quantized or not t.numel() \
+                    or t.device.type != ("cpu" if self.cpu else "cuda"):
+                return t
+            if id(t) not in done:
+                key = t.untyped_storage().data_ptr()
+                if key not in laid:
+                    held = large if t.untyped_storage().nbytes() > LARGE else area
+                    laid[key] = self.lay(t, key, held, slack, place)
+                done[id(t)] = self.view_of(t, *laid[key])
+            return done[id(t)]
+        return mapped(value, moved)
+
+    def view_of(self, t, memory, at):
+        """As t, of its storage's copy."""
+        new = self.real_empty(0, dtype=t.dtype, device=t.device)
+        new.set_(memory.untyped_storage(), at // t.element_size() + t.storage_offset(), t.shape,
+                 t.stride())
+        if type(t) is self.torch.nn.Parameter:
+            return self.torch.nn.Parameter(new, requires_grad=t.requires_grad)
+        return new.requires_grad_() if t.requires_grad else new
+
+    def lay(self, t, key, held, slack, place):
+        """(memory with zeros in it, where in it t's storage is copied to): how far from its
+        start is another in each place, if all of the storage is t's and drawn anew."""
+        torch, storage = self.torch, t.untyped_storage()
         n = storage.nbytes()
         tail = min(AROUND_MOST, max(AROUND_LEAST, AROUND * n, self.reach)) // 512 * 512
         # What is repeated (a stride of 0) is not drawn anew, and of half a storage as long.
-        spare = min(tail, SHIFTED_MOST) if value.nbytes == n and 0 not in value.stride() else 0
-        at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * len(self.places) if spare else FRONT
-        held = self.large if n > LARGE else self.area
+        spare = min(tail, SHIFTED_MOST) if t.nbytes == n and 0 not in t.stride() else 0
+        at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * place if spare else FRONT
         if key not in held:
-            held[key] = self.zeros(FRONT + spare + n + tail, dtype=torch.uint8,
-                                   device=value.device)
+            held[key] = self.zeros(FRONT + spare + n + tail, dtype=torch.uint8, device=t.device)
         memory = held[key]
-        old = self.real_empty(0, dtype=torch.uint8, device=value.device)
+        old = self.real_empty(0, dtype=torch.uint8, device=t.device)
         memory[at:at + n].copy_(old.set_(storage, 0, (n,), (1,)))
-        self.slack += [memory[:at], memory[at + n:]]
+        slack += [memory[:at], memory[at + n:]]
         return memory, at
 
     def beyond(self):
@@ -252,19 +252,16 @@ class Inputs:
             return {"labels": ["tests"], "place": "cpu"}
         for where in ([place] if place else ["cpu"] if self.cpu else [str(self.device), "cpu"]):
             try:
-                labels = self.draw(where, seed, None)
-                break
+                return {"labels": self.draw(where, seed, None), "place": where}
             except Exception:
                 if where == "cpu" or place:
                     raise
-        return {"labels": labels, "place": where}
 
     def draw(self, where, seed, want):
-        torch = self.torch
+        torch, randint = self.torch, self.torch.randint
         self.seed(seed)
         self.poison = CLEAN             # what the script leaves unwritten is alike in all
         Drawn.want, Drawn.device = want, "cuda" if where != "cpu" else "none"
-        randint = torch.randint
         if self.distinct:
             torch.randint = apart_from_each_other(torch)
         try:
@@ -285,25 +282,20 @@ class Inputs:
         return drawn.labels
 
     def do_shape(self, i, seed, lanes=False):
-        torch = self.torch
-        with torch.no_grad():               # what lies in the list is as it was drawn
+        with self.torch.no_grad():          # what lies in the list is as it was drawn
             for t, kept in self.pristine or []:
                 t.detach().copy_(kept)
-        self.work = self.pristine = self.result = drawn = None
-        self.slack, self.places, self.former = [], [], []
-        self.large, self.area = {}, {}      # what is too large to lie in more than one; what is not
+        self.leave_shape()
         if self.lazy:
             self.inputs = None
             self.draw(*self.lazy, i)
         self.seed(seed)
+        drawn = None
         if self.kind == "kernelbench":
-            drawn = [self.to(x) for x in self.inputs[i]]
-            space = self.module.__dict__
-            net = (space.get("ModelNew") or space["Model"])(*space["get_init_inputs"]())
-            net = net.cuda().eval()
+            drawn, net = [self.to(x) for x in self.inputs[i]], self.net()
 
             def call():
-                with torch.no_grad():
+                with self.torch.no_grad():
                     return net(*self.work)
             self.call = call
         elif not self.perf:                 # no script of shapes: the tests are what is timed
@@ -311,38 +303,44 @@ class Inputs:
         else:
             drawn = self.perf.to_cuda(self.inputs[i])
             self.call = lambda: self.perf.call_op(self.work)
+        size = self.place(drawn)
+        self.work, self.pristine, self.slack = self.places[0]
+        self.laned = lanes and not self.cpu and size <= LANED_MOST
+        return {}
+
+    def place(self, drawn):
+        """Lays inputs in each of PLACES, or in one, where some can't be moved. Their bytes."""
+        torch = self.torch
         self.reach = max((t.untyped_storage().nbytes() for _, t in walk(drawn)
                           if type(t) is torch.Tensor and t.layout is torch.strided), default=0)
-        several = True
+        several, large, area = True, {}, {}     # memory for what is too large for several areas
         for k in range(PLACES):
             if k % SHIFTS == 0 and several:
-                self.area = {}
-            self.slack = []
+                area = {}
+            slack, pairs, own = [], {}, True
             with torch.no_grad():
-                work = self.apart(drawn, {})
-            tensors, own = {}, True
+                work = self.apart(drawn, slack, large, area, k)
             for (_, t), (_, old) in zip(walk(work), walk(drawn)):
                 if isinstance(t, torch.Tensor) and 0 not in t.stride():
-                    own = own and old is not t
-                    if t.data_ptr() not in tensors or \
-                            t.nbytes > tensors[t.data_ptr()][0].nbytes:
-                        tensors[t.data_ptr()] = (t, old.detach().clone() if old is t
-                                                 else old.detach())
-            tensors = list(tensors.values())
-            self.places.append((work, tensors, self.slack))
-            size = sum(t.numel() * t.element_size() for t, _ in tensors)
+                    own, at = own and old is not t, t.data_ptr()
+                    if at not in pairs or t.nbytes > pairs[at][0].nbytes:
+                        pairs[at] = t, old.detach().clone() if old is t else old.detach()
+            self.places.append((work, list(pairs.values()), slack))
+            size = bytes_of(t for t, _ in pairs.values())
             if not own or not size:
                 break
             if k % SHIFTS == SHIFTS - 1:
-                several = sum(w.numel() for w in self.area.values()) <= PLACED_MOST \
+                several = sum(w.numel() for w in area.values()) <= PLACED_MOST \
                     and not self.short_of_memory()
-        self.work, self.pristine, self.slack = self.places[0]
-        self.laned = lanes and not self.cpu and size <= LANED_MOST
-        return {"bytes": size}
+        return size
 
     def short_of_memory(self):
         free, whole = (1, 1) if self.cpu else self.torch.cuda.mem_get_info()
         return free < whole // 4
+
+    def leave_shape(self):
+        self.pristine = self.work = self.result = None
+        self.slack, self.places, self.former = [], [], []
 
     def do_prepare(self, seed):
         """The inputs as drawn, with the rows of the floating ones rolled: an answer kept from
@@ -351,17 +349,15 @@ class Inputs:
         self.turn(seed)
         with torch.no_grad():
             for i, (t, kept) in enumerate(self.pristine):
+                to, t.grad = t.detach(), None
                 dim = next((d for d, n in enumerate(kept.shape) if n > 1), None)
-                if kept.is_floating_point() and dim is not None:
-                    n = kept.shape[dim]
-                    by = (seed >> 8) * (i + 1) % n
-                    to = t.detach()         # two copies: torch.roll is ten times as slow
-                    to.narrow(dim, by, n - by).copy_(kept.narrow(dim, 0, n - by))
-                    if by:
-                        to.narrow(dim, 0, by).copy_(kept.narrow(dim, n - by, by))
-                else:
-                    t.detach().copy_(kept)
-                t.grad = None
+                if not kept.is_floating_point() or dim is None:
+                    to.copy_(kept)
+                    continue
+                n = kept.shape[dim]         # two copies: torch.roll is ten times as slow
+                by = (seed >> 8) * (i + 1) % n
+                to.narrow(dim, by, n - by).copy_(kept.narrow(dim, 0, n - by))
+                to.narrow(dim, 0, by).copy_(kept.narrow(dim, n - by, by))
             if self.slack:
                 torch._foreach_zero_(self.slack)
         self.seed(seed)
@@ -373,19 +369,15 @@ class Inputs:
     def turn(self, seed):
         """Where inputs and results lie and which stream a call is on differ from call to call.
         Where a process happened to get its memory and its channels to the GPU is worth some
-        percent of a short call: measured on an H200 with one kernel of 6 us in five processes,
-        a standard deviation between them of 1.0 to 3.0 % on one stream, of 0.3 to 0.6 % on 8 and
-        0.3 % on 32 that take turns. More connections (CUDA_DEVICE_MAX_CONNECTIONS) give no more
-        and cost seconds when the GPU is opened."""
+        percent of a short call: on an H200, for a kernel of 6 us, a standard deviation between
+        processes of 1 to 3 % on one stream, of 0.3 % on 32 that take turns. More connections
+        (CUDA_DEVICE_MAX_CONNECTIONS) give no more and cost seconds when the GPU is opened."""
         self.lane = 1 + lane_of(seed) if self.laned else 0
         self.work, self.pristine, self.slack = self.places[place_of(seed) % len(self.places)]
-        self.former.append(self.result)
         kept = (seed >> 12) % KEPT if self.keeps(self.result) else 0
-        del self.former[:max(0, len(self.former) - kept)]
+        self.former = [*self.former, self.result][-kept:] if kept else []
         self.result = None
 
     def keeps(self, result):
         """Whether results as small as this one are kept, so that the next lies elsewhere."""
-        tensors = [x for _, x in walk(result) if isinstance(x, self.torch.Tensor)]
-        small = sum(x.numel() * x.element_size() for x in tensors) <= KEPT_MOST
-        return small and len(self.places) > 1
+        return bytes_of(x for _, x in walk(result)) <= KEPT_MOST and len(self.places) > 1

@@ -1,6 +1,6 @@
 """What records of a call show of a candidate."""
-
-from .children import Lost, Redraw
+from .child import Lost
+from .children import Redraw
 from .frames import finite
 from .inputs import secret
 from .recorder import SUMS
@@ -145,4 +145,4 @@ class Records:
             return {str(k)[:40]: v for k, v in list(values.items())[:64]
                     if finite(v) is not None and v >= 0}, None
         except Lost as e:
-            return {}, str(e.args[1])[:300]
+            return {}, e.reason[:300]

@@ -1,7 +1,7 @@
 """Commands to the process of the untouched file alone."""
 from .compare import Compare
 from .frames import finite
-from .inputs import walk
+from .inputs import mapped, walk
 
 
 class Reference(Compare):
@@ -37,18 +37,16 @@ class Reference(Compare):
         return out
 
     def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, exact=True):
-        key = ("tests", seed)
-
         def run(k):
             return self.keep(self.run_tests(seed, poisons[k % 2]), seed, "cpu")
 
         def in_float64():
             return self.keep(self.run_tests(seed, None, self.widened), seed, "cpu")
-        if key not in self.cache:
+        if seed not in self.cache:
             self.cache.clear()
-            self.cache[key] = [run(0), run(1)]
-        return self.verify(self.cache[key], leaves, file, run, ignore, allow,
-                           self.attempt("tests", in_float64) if exact else None)
+            self.cache[seed] = [run(0), run(1)]
+        return self.verify(self.cache[seed], leaves, file, run, ignore, allow,
+                           exact and self.attempt("tests", in_float64))
 
     expected = None                 # first runs
 
@@ -76,11 +74,11 @@ class Reference(Compare):
 
         def in_float64():
             self.do_prepare(seed)
-            self.work = self.wide(self.work)
+            self.work = mapped(self.work, self.widened)
             self.result = self.call()
             return self.keep([self.result, self.work], show, None, part)
         out = self.verify([kept for kept, _ in done], leaves, file, run, ignore, allow,
-                          self.attempt("shape", in_float64) if exact else None)
+                          exact and self.attempt("shape", in_float64))
         self.do_settle()
         return dict(out, beyond=any(beyond for _, beyond in done))
 
@@ -89,26 +87,19 @@ class Reference(Compare):
         def tried():
             if what in self.narrow:
                 return None
-            self.narrow.add(what)
             try:
                 found = call()
                 self.sync()
+                return found
             except Exception:
+                self.narrow.add(what)
                 return None
-            self.narrow.discard(what)
-            return found
         return tried
 
-    def wide(self, value):
-        """A copy of inputs in float64, where they are floats."""
-        if type(value) in (tuple, list):
-            return type(value)(self.wide(x) for x in value)
-        if type(value) is dict:
-            return {k: self.wide(x) for k, x in value.items()}
-        return self.widened(value) if type(value) is self.torch.Tensor else value
-
     def widened(self, t):
-        if not t.dtype.is_floating_point or t.dtype.itemsize == 1:
+        """A copy of a floating tensor, in float64."""
+        if type(t) is not self.torch.Tensor or not t.dtype.is_floating_point \
+                or t.dtype.itemsize == 1:
             return t
         return t.detach().double().requires_grad_(t.requires_grad)
 

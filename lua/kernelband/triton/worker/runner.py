@@ -1,5 +1,6 @@
 """Runs a file's tests and timed calls in a child."""
 import ast
+import contextlib
 import gc
 import importlib.machinery
 import os
@@ -8,12 +9,17 @@ import sys
 import types
 
 from . import jail, recorder
-from .child import Refusal
-from .compare import sizes
+from .child import Lost
+from .compare import in_part, plain
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
 from .recorder import Recorder
 from .reference import Reference
+
+
+def top_level(text, kinds):
+    """The statements of a file's top level that are of these kinds."""
+    return [n for n in ast.parse(text).body if isinstance(n, kinds)]
 
 
 def stored_names(tests):
@@ -25,19 +31,39 @@ def stored_names(tests):
 
 def result_names(tests):
     """Names that the tests' top level gives to what a call of a test returns."""
-    out = []
-    for n in ast.parse(tests).body:
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) \
-                and "test" in ast.unparse(n.value.func).lower():
-            out += [t.id for t in n.targets if isinstance(t, ast.Name)]
-    return out
+    return [t.id for n in top_level(tests, ast.Assign) if isinstance(n.value, ast.Call)
+            and "test" in ast.unparse(n.value.func).lower()
+            for t in n.targets if isinstance(t, ast.Name)]
 
 
-def imports_of(tests):
-    """What the tests' top level imports: their file and the one under test are one module."""
-    part = ast.parse(tests)
-    part.body = [n for n in part.body if isinstance(n, (ast.Import, ast.ImportFrom))]
-    return part
+class PerformanceMetrics:
+    """What a script of timed shapes derives its class from."""
+
+    def __init__(self, op_name="", dtype=None, is_backward=False, **kwargs):
+        self.op_name, self.dtype, self.is_backward = op_name, dtype, is_backward
+        self.kwargs, self.input_tensors = kwargs, []
+
+    input_tensors = property(lambda self: self.drawn,
+                             lambda self, value: setattr(self, "drawn", Drawn(value)))
+
+
+class Finder:
+    """Finds the modules that such a script names, in whatever package it looks for them."""
+
+    def __init__(self, real):
+        self.real = real
+
+    def find_spec(self, full, path=None, target=None):
+        known = full.rpartition(".")[2] in self.real
+        if known or full.split(".")[0] in ("TritonBench_v1", "geak_eval"):
+            return importlib.machinery.ModuleSpec(full, self, is_package=not known)
+        return None
+
+    def create_module(self, spec):
+        return self.real.get(spec.name.rpartition(".")[2])
+
+    def exec_module(self, made):
+        pass
 
 
 class Runner(Hold, Inputs, Reference):
@@ -71,7 +97,7 @@ class Runner(Hold, Inputs, Reference):
 
     def begin(self):
         """What is there before a file is."""
-        self.launches, self.names, self.streams, self.poison = [0], set(), set(), None
+        self.launches, self.streams, self.poison = [0], set(), None
         self.cache, self.perf, self.plugs, self.lazy, self.distinct = {}, None, None, None, False
         self.types, self.looked_at, self.narrow = set(), set(), set()
         self.left_by_tests, self.timed_seed = (), 0
@@ -92,15 +118,14 @@ class Runner(Hold, Inputs, Reference):
                 pass
 
     def forget(self):
-        self.inputs = self.pristine = self.work = self.result = self.expected = None
-        self.slack, self.places, self.former, self.large, self.area = [], [], [], {}, {}
+        self.inputs = self.expected = None
+        self.leave_shape()
         if self.perf:
             self.perf.input_tensors = []
 
     def do_load(self, source, tests, perf, kind, name, seed):
         self.kind, self.name = kind, name
-        module = types.ModuleType(name)
-        sys.modules[name] = self.module = module
+        sys.modules[name] = self.module = module = types.ModuleType(name)
         self.seed(seed)
         gc.collect()
         gc.freeze()                         # what is ours is not found by gc.get_objects
@@ -109,8 +134,9 @@ class Runner(Hold, Inputs, Reference):
         if tests:
             self.left_by_tests = stored_names(tests) - set(module.__dict__)
             self.tests, self.test_names = self.written(name + "_test", tests), result_names(tests)
-            try:
-                exec(compile(imports_of(tests), "imports", "exec"), module.__dict__)
+            try:                            # their file and the one under test are one module
+                exec(compile(ast.Module(top_level(tests, (ast.Import, ast.ImportFrom)), []),
+                             "imports", "exec"), module.__dict__)
             except ImportError:
                 pass                        # the tests themselves will tell
         if perf:
@@ -124,54 +150,25 @@ class Runner(Hold, Inputs, Reference):
         return compile(text, path, "exec")
 
     def load_perf(self, text):
-        class Performance_Metrics:
-            def __init__(self, op_name="", dtype=None, is_backward=False, **kwargs):
-                self.op_name, self.dtype, self.is_backward = op_name, dtype, is_backward
-                self.kwargs, self.input_tensors = kwargs, []
-
-            @property
-            def input_tensors(self):
-                return self.drawn
-
-            @input_tensors.setter
-            def input_tensors(self, value):
-                self.drawn = Drawn(value)
         stub = types.ModuleType("performance_utils")
-        stub.Performance_Metrics = Performance_Metrics
-        stub.do_bench_config = type("do_bench_config", (), {})
-        real, own = {self.name: self.module, "performance_utils": stub}, self.name
-
-        class Finder:
-            """The modules a perf script names: the file under test, and the stub above."""
-            @staticmethod
-            def find_spec(full, path=None, target=None):
-                known = full.rpartition(".")[2] in real
-                if known or full.split(".")[0] in ("TritonBench_v1", "geak_eval"):
-                    return importlib.machinery.ModuleSpec(full, Finder, is_package=not known)
-                return None
-
-            @staticmethod
-            def create_module(spec):
-                return real.get(spec.name.rpartition(".")[2])
-
-            @staticmethod
-            def exec_module(made):
-                pass
-        sys.meta_path.insert(0, Finder)
+        stub.Performance_Metrics, stub.do_bench_config = PerformanceMetrics, type(
+            "do_bench_config", (), {})
         sys.modules["performance_utils"] = stub
+        finder = Finder({self.name: self.module, "performance_utils": stub})
+        sys.meta_path.insert(0, finder)
         space = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}
         try:
-            exec(compile(text, self.scratch + "/perf.py", "exec"), space)
+            exec(compile(text, space["__file__"], "exec"), space)
         except ImportError as e:
-            if e.name and e.name.split(".")[-1] == own:
-                raise Refusal("build_failed", "it does not define what is timed: %s" % e) from e
+            if e.name and e.name.split(".")[-1] == self.name:
+                raise Lost("build_failed", "it does not define what is timed: %s" % e) from e
             raise
         finally:
-            sys.meta_path.remove(Finder)
+            sys.meta_path.remove(finder)
         kinds = [c for c in space.values() if isinstance(c, type)
-                 and issubclass(c, Performance_Metrics) and c is not Performance_Metrics]
+                 and issubclass(c, PerformanceMetrics) and c is not PerformanceMetrics]
         if not kinds:
-            raise Refusal("build_failed", "the perf script has no class of timed shapes")
+            raise Lost("build_failed", "the perf script has no class of timed shapes")
         self.perf = kinds[-1]()
 
     def seed(self, seed):
@@ -182,7 +179,7 @@ class Runner(Hold, Inputs, Reference):
             sys.modules["numpy"].random.seed(seed % 2 ** 32)
 
     def integrity(self):
-        """What of the ground it stands on the file has changed; None is as it should be."""
+        """What of the ground it stands on the file has changed; nothing if all is as it was."""
         for where, space, then in self.before:
             for k, v in then.items():
                 if vars(space).get(k, v) is not v:
@@ -195,20 +192,28 @@ class Runner(Hold, Inputs, Reference):
             return {"tampered": "left another stream current"}
         return {}
 
+    @contextlib.contextmanager
+    def poisoned(self, poison):
+        """Memory that no one wrote holds this meanwhile."""
+        self.poison = poison
+        try:
+            yield
+        finally:
+            self.poison = None
+
     def run_tests(self, seed, poison, change=None):
         """What the tests give, each tensor that they make with room of its own, or changed."""
         for name in self.left_by_tests:
             self.module.__dict__.pop(name, None)
         self.fresh()
-        self.poison = poison
         run = self.model if self.kind == "kernelbench" else self.results
         try:
-            with self.counting():
+            with self.poisoned(poison), self.counting():
                 found = self.with_made(lambda: run(seed), change or self.alone)
             self.sync()
             return found
         finally:
-            self.poison = self.plugs = None
+            self.plugs = None
 
     def results(self, seed):
         self.seed(seed)
@@ -217,19 +222,23 @@ class Runner(Hold, Inputs, Reference):
         found = {n: space[n] for n in self.test_names if n in space}
         calls = [n for n in self.tests.co_names if n.startswith("test") and callable(space.get(n))]
         if not found and not calls:
-            raise Refusal("build_failed", "the tests give no result")
+            raise Lost("build_failed", "the tests give no result")
         if not found:
             self.seed(seed)
-            found = {n: space[n]() for n in calls[:1]}
+            found = {calls[0]: space[calls[0]]()}
         return found
 
-    def model(self, seed, inputs=None):
+    def net(self):
+        """KernelBench's model."""
         space = self.module.__dict__
         made = space.get("ModelNew") or space["Model"]
-        self.seed(seed)
         net = made(*[self.to(x) for x in space["get_init_inputs"]()])
-        net = net.cuda().eval() if isinstance(net, self.torch.nn.Module) else net
-        inputs = [self.to(x) for x in space["get_inputs"]()] if inputs is None else inputs
+        return net.cuda().eval() if isinstance(net, self.torch.nn.Module) else net
+
+    def model(self, seed, inputs=None):
+        self.seed(seed)
+        net = self.net()
+        inputs = [self.to(x) for x in self.module.get_inputs()] if inputs is None else inputs
         with self.torch.no_grad():
             return net(*inputs)
 
@@ -239,34 +248,30 @@ class Runner(Hold, Inputs, Reference):
     def do_test(self, seed, poison):
         self.launches[0] = 0
         reply = self.put(self.run_tests(seed, poison), seed)
-        reply.update(self.integrity(), launches=self.launches[0], names=sorted(self.names)[:64])
-        return reply
+        return dict(reply, launches=self.launches[0],
+                    **self.integrity())
 
     def put(self, value, seed, part=False):
         """Writes the tensors of value to out.bin; of those that are not compared whole, blocks that
         seed draws. It is a new file: what the file under test has mapped or open is another."""
-        torch, shown, at, leaves = self.torch, [], 0, list(walk(value))
-        name, of = self.scratch + "/out.bin", sizes(leaves)
+        torch, shown, leaves = self.torch, [], list(walk(value))
+        name, parts = self.scratch + "/out.bin", in_part(leaves, part)
         if os.path.isfile(name):
             os.unlink(name)
         with open(name, "xb") as f, torch.no_grad():
             for path, leaf in leaves:
-                if isinstance(leaf, torch.Tensor):
-                    if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
-                        raise Refusal("cheated", "%s is a %s" % (path, type(leaf).__name__))
-                    flat = self.sampled(path, leaf.detach(), seed, of, part)
-                    data = flat.contiguous().view(torch.uint8).cpu().numpy().data \
-                        if flat.numel() else b""
-                    f.write(data)
-                    shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
-                                      at=at, n=flat.numel()))
-                    at += len(data)
-                else:
-                    plain = leaf if isinstance(leaf, (bool, int, str, type(None))) else \
-                        "nan" if isinstance(leaf, float) and leaf != leaf else \
-                        str(leaf) if isinstance(leaf, float) else type(leaf).__name__
-                    shown.append(dict(path=path, value=plain, number=isinstance(leaf, float)))
-        return {"leaves": shown, "bytes": at}
+                if not isinstance(leaf, torch.Tensor):
+                    x = plain(leaf)
+                    shown.append(dict(path=path, value=str(x) if isinstance(x, float) else x))
+                    continue
+                if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
+                    raise Lost("cheated", "%s is a %s" % (path, type(leaf).__name__))
+                flat = self.flat(leaf, seed if path in parts else None)
+                shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
+                                  at=f.tell()))
+                if flat.numel():
+                    f.write(flat.contiguous().view(torch.uint8).cpu().numpy().data)
+        return {"leaves": shown}
 
     def do_settle(self):
         """After checked calls what no one wrote holds zeros again, in both processes: what a
@@ -274,22 +279,20 @@ class Runner(Hold, Inputs, Reference):
         if self.cpu:
             return {}
         self.former, held = [], []
-        try:
-            self.do_prepare(self.timed_seed)
-            self.former, self.poison = [], CLEAN
+        self.do_prepare(self.timed_seed)
+        self.former = []
+        with self.poisoned(CLEAN):
             while not held or len(held) < KEPT and self.keeps(held[0]):
                 held.append(self.timed(self.call, 0, self.lane)[0])
-        finally:
-            self.poison = None
         self.result = None
         return {}
 
     def do_go(self, cycles=0, record=False):
-        why = self.recorder.start(self.lanes[self.lane].cuda_stream) \
-            if record and self.recorder else None
+        record = record and self.recorder
+        why = self.recorder.start(self.lanes[self.lane].cuda_stream) if record else None
         self.result, ns, host, ahead = self.timed(self.call, cycles, self.lane)
         reply = {"ns": ns, "host": host, "ahead": ahead}
-        if record and self.recorder:
+        if record:
             reply["recorded"] = {"why": why} if why else self.recorder.stop()
         return reply
 
@@ -305,13 +308,9 @@ class Runner(Hold, Inputs, Reference):
     def do_call(self, poison):
         """A call that is checked, not timed."""
         self.former = []
-        self.poison = poison
-        try:
-            with self.counting(launches=False):
-                self.result, ns, host, _ = self.timed(self.call, 0, self.lane)
-        finally:
-            self.poison = None
-        return {"ns": ns, "host": host}
+        with self.poisoned(poison), self.counting(launches=False):
+            self.result = self.timed(self.call, 0, self.lane)[0]
+        return {}
 
     def do_show(self, seed, part=False):
         reply = self.put([self.result, self.work], seed, part)

@@ -9,7 +9,8 @@ import sys
 import time
 
 from . import recorder
-from .children import REAP_S, Busy, Child, Lost, remove_remains
+from .child import Lost
+from .children import REAP_S, Busy, Child, remove_remains
 from .frames import read_frame, write_frame
 from .gpu import get_ready
 from .jail import clean_start
@@ -41,8 +42,8 @@ def serve(device, library=None):
                 return 0
             op = request.get("op")
             if op in ("open", "warm"):
-                write_frame(out, refuse_or(lambda: open_task(device, request)))
-                session = open_task.session
+                reply, session = opened(device, request, session)
+                write_frame(out, reply)
             elif op == "evaluate" and session:
                 write_frame(out, {"took": request["ticket"]})
                 write_frame(out, {"ticket": request["ticket"], "evaluation": session.evaluate(
@@ -57,48 +58,42 @@ def serve(device, library=None):
             session.close()
 
 
-def open_task(device, request):
-    import torch
-    import triton
+def opened(device, request, session):
+    """(the reply, the session there is then)"""
+    try:
+        import torch
+        import triton
+    except ImportError as e:
+        return refused("%s cannot import %s: %s" % (sys.executable, e.name, e)), session
     if too_old(triton.__version__):
-        return {"refused": "triton %s is too old: 3.4 or later is needed" % triton.__version__,
-                "config": True}
+        return refused(TOO_OLD % triton.__version__), session
     if device != "cpu" and not torch.backends.cuda.is_built():
-        return {"refused": "this torch is built without CUDA", "config": True}
+        return refused("this torch is built without CUDA"), session
     if device != "cpu":
         get_ready()
     if request["op"] == "warm":
-        return {"warm": True}
+        return {"warm": True}, session
     task, begun = request["task"], time.monotonic()
-    Child.deadline = begun + (task.get("open_s") or OPEN_S)
+    Child.deadline, made = begun + (task.get("open_s") or OPEN_S), None
     try:
-        session = Session(device, task)
-    except Lost as e:
-        if e.args[0] != "timeout":
-            raise
-        return {"machine": {"language": "triton"}, "ready": dict(
-            verdict="timeout", reason=e.args[1], shapes=[], screened=False,
-            seconds={"total": time.monotonic() - begun})}
-    open_task.session = session
-    ready = session.open(request.get("known"))
-    return {"ready": ready, "machine": session.machine}
-
-
-open_task.session = None
-
-
-def refuse_or(call):
-    try:
-        return call()
-    except ImportError as e:
-        return {"refused": "%s cannot import %s: %s" % (sys.executable, e.name, e), "config": True}
+        made = Session(device, task)
+        return {"ready": made.open(request.get("known")), "machine": made.machine}, made
     except Busy as e:
-        return {"refused": str(e)}
+        return {"refused": str(e)}, made
     except Lost as e:
-        what = str(e.args[1])
-        if len(e.args) > 2 and e.args[2]:
-            what = "it needs the Python package %s, which %s has not" % (e.args[2], sys.executable)
-        return {"refused": what, "config": True}
+        if not made and e.verdict == "timeout":
+            return {"machine": {"language": "triton"}, "ready": dict(
+                verdict="timeout", reason=e.reason, shapes=[], screened=False,
+                seconds={"total": time.monotonic() - begun})}, session
+        return refused("it needs the Python package %s, which %s has not" % (
+            e.missing, sys.executable) if e.missing else e.reason), made
+
+
+def refused(why):
+    return {"refused": why, "config": True}
+
+
+TOO_OLD = "triton %s is too old: 3.4 or later is needed"
 
 
 def too_old(version):
@@ -114,5 +109,5 @@ def probe():
         except importlib.metadata.PackageNotFoundError:
             pass
     if "triton" in out and too_old(out["triton"]):
-        out["why"] = "triton %s is too old: 3.4 or later is needed" % out["triton"]
+        out["why"] = TOO_OLD % out["triton"]
     return out

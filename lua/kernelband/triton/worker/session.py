@@ -5,7 +5,8 @@ import os
 import time
 
 from .checks import Checks
-from .children import CALL_S, NONSENSE, Child, Lost, Redraw, new_folder, reap, remove, together
+from .child import Lost
+from .children import CALL_S, NONSENSE, Child, Redraw, new_folder, reap, remove, together
 from .evidence import Evidence
 from .gate import scan
 from .gpu import Sharing, know_compiler, prepare_counters, prepare_dynamo
@@ -13,7 +14,7 @@ from .inputs import secret
 from .records import Records
 from .stats import Screen
 from .timing import BASELINE_S, CONFIRM_S, TIME_S, Timing
-from .untouched import HASTE_S, KERNEL_S, POISONS, Untouched
+from .untouched import KERNEL_S, Found, Untouched
 
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
@@ -21,14 +22,12 @@ AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding o
 
 
 class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
-    noting, kernel_s, haste_s, judged = 0.0, KERNEL_S, HASTE_S, False
-
     def __init__(self, device, task):
-        self.device, self.task = device, task
-        self.spare = self.scout = self.baseline = self.drawn = self.shape = self.place = None
-        self.left_out, self.ignore, self.allow, self.told, self.poisons = {}, {}, {}, {}, POISONS
-        self.distinct = self.timed_tests = self.tested = False
+        self.device, self.task, self.found = device, task, Found()
+        self.spare = self.scout = self.drawn = self.shape = self.place = None
+        self.judged = self.tested = False
         self.recorded, self.unrecorded, self.lanes = {}, None, True
+        self.resting = None                 # waits for the reference to have given its memory back
         self.dying = []                     # (pid, folder) of children that were killed
         if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
@@ -56,7 +55,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         that takes far longer than the untouched file's is not waited for, and child has little
         time then: enough where what was foreseen is not asked for. Not for a file that draws for
         long on the CPU: that was seen with the untouched one."""
-        if self.device == "cpu" or self.noting > NOTING_MOST:
+        found = self.found
+        if self.device == "cpu" or found.noting > NOTING_MOST:
             return lambda what: None
         cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) * 3 // 4))
         try:
@@ -64,31 +64,33 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         except OSError:
             return lambda what: None
         known, end = {}, time.monotonic() + AHEAD_S
-        stall = {} if trusted else {"stall": self.kernel_s}
+        stall = {} if trusted else {"stall": found.kernel_s}
         noted = scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST, processes=cpus,
                             **self.loading(source))
+
+        def give_up():
+            known.update(tests=0, all=0)
+            scout.kill()
 
         def until(what):
             begun = time.monotonic()
             try:
                 if not known:
                     known.update(noted())
-                    self.noting = float(known["seconds"]) if trusted else self.noting
+                    found.noting = float(known["seconds"]) if trusted else found.noting
                 reply = scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]),
                                   **stall)
+                waited = time.monotonic() - begun
                 if trusted and what == "tests":
-                    self.kernel_s = max(KERNEL_S, 4 * (time.monotonic() - begun))
+                    found.kernel_s = max(KERNEL_S, 4 * waited)
                 elif reply.get("stalled") is True and not trusted:
-                    known.update(tests=0, all=0)
-                    scout.kill()
-                    child.hurry(self.haste_s, time.monotonic() - begun)
+                    give_up()
+                    child.hurry(found.haste_s, waited)
             except (Lost, KeyError, TypeError, ValueError, OverflowError):
                 if not known and trusted:
-                    self.noting = AHEAD_S
-                known.update(tests=0, all=0)
-                scout.kill()
-            if Child.deadline:
-                Child.deadline += time.monotonic() - begun
+                    found.noting = AHEAD_S
+                give_up()
+            self.is_no_time(begun)
         return until
 
     def no_scout(self):
@@ -101,6 +103,22 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         if self.spare:
             self.spare.close()
             self.spare = None
+
+    def make_spare(self):
+        """The next candidate's process, which opens the GPU meanwhile; where there is none to be
+        had, that is the next one's matter."""
+        try:
+            self.spare = self.spare or Child(self.device, self.reference.scratch)
+        except OSError:
+            pass
+
+    def await_spare(self):
+        """Nothing of ours opens a GPU while another is timed."""
+        if self.spare:
+            try:
+                self.spare.ask("idle", seconds=20)
+            except Lost:
+                self.no_spare()
 
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
@@ -119,8 +137,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             if reap(pid, *([] if wait else [0])) is not None or wait:
                 remove(folder)
                 self.dying.remove((pid, folder))
-        if Child.deadline:
-            Child.deadline += time.monotonic() - begun
+        self.is_no_time(begun)
 
     def close(self):
         self.bury()
@@ -128,6 +145,24 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         self.no_spare()
         self.reference.close()
         remove(self.shown)
+
+    def open(self, known):
+        """The untouched reference through every check, timed against itself."""
+        if known:
+            self.found.recall(known.get("judged_by") or {})
+            if self.found.timed_tests:
+                self.time_tests()
+            return known
+        out = self.evaluate(self.task["source"], {}, baseline=True)
+        if out["verdict"] == "ok":
+            pairs, least = self.task.get("pairs", 1), self.task.get("pairs_from", 0)
+            if pairs > 1 and abs(math.log(out["speedup"])) >= least:
+                self.more_pairs(out, pairs)
+            out["self_speedup"] = out["speedup"]
+            out["speedup"] = out["speedup_low"] = out["speedup_high"] = 1
+            for r in out["shapes"]:
+                r["self_speedup"], r["speedup"] = r["speedup"], 1
+        return out
 
     def evaluate(self, source, options, baseline=False):
         start = time.monotonic()
@@ -140,9 +175,9 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         try:
             self.judge_any(source, options, out, baseline)
         except Lost as e:
-            out.update(verdict=e.args[0], reason=e.args[1], shapes=[])
-            if len(e.args) > 2 and e.args[2] and e.args[0] != "wrong":
-                out["missing"] = str(e.args[2])[:100]
+            out.update(verdict=e.verdict, reason=e.reason, shapes=[])
+            if e.missing:
+                out["missing"] = e.missing
         except OSError as e:
             out.update(verdict="launch_failed", shapes=[], reason="no process to run it in: %s" % e)
         except NONSENSE as e:
@@ -167,13 +202,12 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         out["seconds"]["total"] = time.monotonic() - start
         return out
 
-    def make_spare(self):
-        """The next candidate's process, which opens the GPU meanwhile; where there is none to be
-        had, that is the next one's matter."""
+    def rest(self):
+        until, Child.deadline = Child.deadline, None        # this is no time of a candidate's
         try:
-            self.spare = self.spare or Child(self.device, self.reference.scratch)
-        except OSError:
-            pass
+            return self.reference.begin("idle", seconds=20)
+        finally:
+            Child.deadline = until
 
     def judge_any(self, source, options, out, baseline):
         """A candidate, or the untouched file, which may be judged more than once."""
@@ -182,8 +216,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         if options.get("confirm") and self.judged:
             self.renew()
         self.judged = self.judged or not baseline
-        gate = not baseline and self.task.get("gate", True)
-        bad = scan(source, self.task["source"]) if gate else None
+        bad = not baseline and self.task.get("gate", True) and scan(source, self.task["source"])
         if bad:
             raise Lost(*bad)
         self.revive()
@@ -202,11 +235,12 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
                 return self.judge(child, source, options, out, baseline)
             except (Redraw, Lost) as e:
                 where = "shape %s: " % self.at["label"] if self.at else ""
-                if baseline and e.args[:1] == ("timeout",):
-                    raise Lost("timeout", where + e.args[1]) from None
+                if baseline and isinstance(e, Lost) and e.verdict == "timeout":
+                    raise Lost("timeout", where + e.reason) from None
                 if not baseline or not self.goes_on(e):
                     raise
-                what = "%s: %s" % e.args[:2] if e.args else "inputs that no two writes share"
+                what = "inputs that no two writes share" if isinstance(e, Redraw) \
+                    else "%s: %s" % (e.verdict, e.reason)
                 out.setdefault("begun_again", []).append((where + what)[:300])
                 out["shapes"], self.drawn, self.shape = [], None, None
                 self.recorded.clear()
@@ -219,15 +253,6 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
                 self.share_cpu(child, False)
                 self.let_die(child)
 
-    resting = None          # waits for the reference to have given its memory back
-
-    def rest(self):
-        until, Child.deadline = Child.deadline, None        # this is no time of a candidate's
-        try:
-            return self.reference.begin("idle", seconds=20)
-        finally:
-            Child.deadline = until
-
     def judge(self, child, source, options, out, baseline):
         seconds, mark = out["seconds"], time.monotonic()
 
@@ -237,9 +262,9 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         until = (lambda what: None) if baseline else self.ahead(child, source)
         self.bury()
         if not baseline:
-            child.hurry(self.kernel_s + self.haste_s)
+            child.hurry(self.found.kernel_s + self.found.haste_s)
         self.load(child, source)
-        self.source, self.unrecorded, self.functions = source, None, {
+        self.unrecorded, self.functions = None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         until("tests")
         lap("build")
@@ -253,31 +278,10 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         self.no_scout()
         lap("ahead")
         self.await_spare()
-        labels = self.draw(self.reference, child)["labels"]
+        labels = self.draw(self.reference, child)
         lap("inputs")
-        self.count = len(labels)
-        wanted = [i for i in range(len(labels)) if str(i) not in self.left_out]
         best = options.get("best_times_ns") or []
-        self.screen = Screen(best if len(best) == len(wanted) and not options.get("confirm")
-                             else None)
-        self.left_s = CONFIRM_S if options.get("confirm") else BASELINE_S if baseline else TIME_S
-        seconds["shapes"], last = 0.0, secret() % max(1, len(wanted))
-        for k, i in enumerate(wanted):
-            begun = time.monotonic()
-            s = {"i": i, "k": k, "label": labels[i], "seed": secret(), "left": len(wanted) - k,
-                 "baseline": baseline,      # what confirms a winner looks at all
-                 "last": not baseline and (k == last or bool(options.get("confirm")))}
-            self.at = s
-            try:
-                self.check_shape(child, s, baseline)
-            except Lost as e:
-                # The untouched file does not give the same twice: no shape to judge by.
-                if not baseline or e.args[0] != "wrong" or not self.leave_out(e.args[1]):
-                    raise
-                continue
-            seconds["shapes"] += time.monotonic() - begun
-            out["shapes"].append(self.timed(child, s, options))
-        self.at = None
+        self.check_shapes(child, labels, options, best, out, baseline)
         self.time_short(source, out, baseline)
         self.resting = self.rest()      # nothing more is asked of it: meanwhile is counted
         lap("time")
@@ -285,12 +289,13 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         if not out["shapes"]:
             raise Lost("launch_failed", "the task has no timed shape")
         out["screened"] = self.screen.slow
-        if self.left_out:
-            out["left_out"] = list(self.left_out.values())
-        if self.weakened():
-            out["weakened"] = self.weakened()
+        if self.found.left_out:
+            out["left_out"] = list(self.found.left_out.values())
+        weakened = self.weakened()
+        if weakened:
+            out["weakened"] = weakened
         if baseline:
-            out["judged_by"] = self.judged_by()
+            out["judged_by"] = vars(self.found)
         self.summary(out)
         if any("recorded" in r for r in out["shapes"]):
             out["recorded"] = {"by": "CUPTI activity records"}
@@ -305,49 +310,45 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             lap("count")
         self.evidence(out, facts.get("kernels"), values, why)
 
+    def check_shapes(self, child, labels, options, best, out, baseline):
+        """Each of the timed shapes: its results, then its times."""
+        confirm, self.count = options.get("confirm"), len(labels)
+        wanted = [i for i in range(len(labels)) if str(i) not in self.found.left_out]
+        self.screen = Screen(best if len(best) == len(wanted) and not confirm else None)
+        self.left_s = CONFIRM_S if confirm else BASELINE_S if baseline else TIME_S
+        out["seconds"]["shapes"], last = 0.0, secret() % max(1, len(wanted))
+        for k, i in enumerate(wanted):
+            begun = time.monotonic()
+            s = {"i": i, "k": k, "label": labels[i], "seed": secret(), "left": len(wanted) - k,
+                 "baseline": baseline,      # what confirms a winner looks at all
+                 "last": not baseline and (k == last or bool(confirm))}
+            self.at = s
+            try:
+                self.check_shape(child, s, baseline)
+            except Lost as e:
+                # The untouched file does not give the same twice: no shape to judge by.
+                if not baseline or e.verdict != "wrong" or not self.leave_out(e.reason):
+                    raise
+                continue
+            out["seconds"]["shapes"] += time.monotonic() - begun
+            out["shapes"].append(self.timed(child, s, options))
+        self.at = None
+
     def draw(self, *both):
         """New timed inputs, the same in both processes: where the script lets us draw them the
         reference found out."""
-        given = {"seed": secret(), "distinct": self.distinct}
+        given = {"seed": secret(), "distinct": self.found.distinct}
         if not self.place:
             self.place = self.patient(lambda: self.reference.ask("inputs", **given))["place"]
         self.drawn = dict(given, place=self.place)
         # Also of one that has less time: this takes long where tensors are large.
-        replies = self.patient(lambda: together(*(
-            (who, "inputs", dict(self.drawn, seconds=Child.call_s)) for who in both)))
-        return replies[0]
-
-    def await_spare(self):
-        """Nothing of ours opens a GPU while another is timed."""
-        if self.spare:
-            try:
-                self.spare.ask("idle", seconds=20)
-            except Lost:
-                self.no_spare()
+        return self.patient(lambda: together(*(
+            (who, "inputs", dict(self.drawn, seconds=Child.call_s)) for who in both)))[0]["labels"]
 
     def contends(self, out, best, options):
         """Counters cost a second: they are for what may become the best."""
         if out["screened"] or options.get("confirm"):
             return False
-        if len(best) != len(out["shapes"]):
-            return True
-        return sum(math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best)) \
+        return len(best) != len(out["shapes"]) or sum(
+            math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best)) \
             <= len(best) * math.log(1.03)
-
-    def open(self, known):
-        """The untouched reference through every check, timed against itself."""
-        if known:
-            self.recall(known)
-            self.baseline = known
-            return known
-        out = self.evaluate(self.task["source"], {}, baseline=True)
-        if out["verdict"] == "ok":
-            pairs, least = self.task.get("pairs", 1), self.task.get("pairs_from", 0)
-            if pairs > 1 and abs(math.log(out["speedup"])) >= least:
-                self.more_pairs(out, pairs)
-            out["self_speedup"] = out["speedup"]
-            out["speedup"] = out["speedup_low"] = out["speedup_high"] = 1
-            for r in out["shapes"]:
-                r["self_speedup"], r["speedup"] = r["speedup"], 1
-        self.baseline = out
-        return out

@@ -3,8 +3,8 @@ import math
 import os
 import time
 
-from .child import LACKING
-from .children import NONSENSE, Child, Lost, together
+from .child import Lost
+from .children import NONSENSE, Child, together
 from .inputs import LANES, place_of, secret, turns
 from .stats import Screen, log_ratios, median, of_pairs, of_processes, paired
 
@@ -20,15 +20,36 @@ HOPELESS = 1.05                     # but for what is so much slower by the firs
 PAIRS_S = 100                       # of all further pairs of processes
 
 
+def column(samples, k):
+    """One of what samples of both hold."""
+    return {who: [sample[k] for sample in samples[who]] for who in "AB"}
+
+
 class Timing:
-    def sample(self, who, seed, cycles):
+    def sample(self, who, seed, spin_ns):
+        """Of a call: ns, ns by our clock, the host's, whether the GPU waited for no launch."""
         who.ask("prepare", seed=seed)
         start = time.perf_counter_ns()
-        r = who.ask("go", cycles=cycles)
+        r = who.ask("go", cycles=int(spin_ns * SPIN_GHZ))
         wall, ns, host = time.perf_counter_ns() - start, float(r["ns"]), float(r["host"])
         if not (0 <= ns < 1e12 and 0 <= host < 1e12):
             raise ValueError("a call of %r ns, %r of them the host's" % (ns, host))
         return max(1.0, ns), float(wall), max(1.0, host), r["ahead"] is True
+
+    def pair(self, child, here, spin_ns, look=None):
+        """A sample of the reference, A, and of child, B, on one stream and in one place, in secret
+        order. look(seed) compares what B's call gave."""
+        got = {}
+        for who in ("AB", "BA")[secret() % 2]:
+            seed = secret(here)
+            got[who] = self.sample(child if who == "B" else self.reference, seed, spin_ns)
+            if who == "B" and look:
+                look(seed)
+        return got
+
+    def spin_of(self, s):
+        """ns that the GPU is kept busy for, so that the host gets ahead."""
+        return 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
 
     def in_turns(self, child, s, options):
         """Calls of the reference, A, and of the child, B, in turn; of a shape whose results were
@@ -37,40 +58,35 @@ class Timing:
         that one given elsewhere alone is. Of one shape that no one can tell beforehand two
         more are compared after all that count: one in its turn, which nothing tells from those
         before it, and one of the other kind."""
-        start = self.clock()
-        budget = self.left_s * 1e9 / s["left"]
-        spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
+        start, baseline, confirm = self.clock(), s["baseline"], options.get("confirm")
+        budget, spin = self.left_s * 1e9 / s["left"], self.spin_of(s)
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
-        most, narrow = (2 * LANES, NARROW / 2) if s["baseline"] else (LANES, NARROW)
+        most, narrow = (2 * LANES, NARROW / 2) if baseline else (LANES, NARROW)
         # Of six one honest call would be enough for the parent's clock to say nothing.
         n = 3 if cost > 5e8 else int(max(8, min(most, budget / cost)))
         # A stream's first call of a size asks for memory and is made again: few for a candidate
         # whose calls are long beside what streams differ in.
-        turn = turns(LANES if s["baseline"] or options.get("confirm") else LANES // 4)
-        t = {x: {"A": [], "B": []} for x in ("times", "walls", "hosts")}
+        turn = turns(LANES if baseline or confirm else LANES // 4)
+        samples, seen = {"A": [], "B": []}, None
         # No one can tell beforehand which call is recorded or looked at.
-        look, at, late, t["seen"] = secret() % min(n, 6), secret() % min(n, 6), 0, None
-        if s.get("known"):
-            look = at = -1
+        look, at = (-1, -1) if s.get("known") else (secret() % min(n, 6), secret() % min(n, 6))
         back = not s.get("last") and secret() % 2
-        brief = not s["baseline"] and not options.get("confirm")    # it is one of many
+        brief = not baseline and not confirm    # it is one of many
         bound = False               # the host can't get ahead: the call itself waits for the GPU
-        first, here = -1, None
-        while len(t["times"]["B"]) < n:
-            k = len(t["times"]["B"])
-            if k == at and t["seen"] is None:
-                t["seen"] = self.record(child, s)
-            got, here = {}, here or next(turn)      # what is made again is so on its own stream
+        late, first, here = 0, -1, None
+
+        def compare(seed):
+            verify = self.learn_shape if baseline else self.verify_shape
+            verify(child, s, seed, 1, part=True)
+        while len(samples["B"]) < n:
+            k = len(samples["B"])
+            if k == at and seen is None:
+                seen = self.record(child, s)
+            here = here or next(turn)       # what is made again is so on its own stream
             if k == look and back:
                 here = here[0], place_of(s["seed"])
-            for who in ("AB", "BA")[secret() % 2]:
-                seed = secret(here)
-                got[who] = self.sample(child if who == "B" else self.reference, seed,
-                                       int(spin * SPIN_GHZ))
-                if who == "B" and k == look:
-                    (self.learn_shape if s["baseline"] else self.verify_shape)(
-                        child, s, seed, 1, part=True)
-                    look = -1
+            got = self.pair(child, here, spin, compare if k == look else None)
+            look = -1 if k == look else look
             if not bound and not all(g[3] for g in got.values()):
                 if k != first and k < LANES:    # the first call on a stream asks for its memory
                     first = k
@@ -83,66 +99,63 @@ class Timing:
                     continue
                 bound = True
                 self.share_cpu(child, True)
-                spin, n = 0, min(n, 24)
-                t.update((x, {"A": [], "B": []}) for x in ("times", "walls", "hosts"))
-                if s["baseline"]:       # the host is a noisier clock: what all are held against
+                spin, n, samples = 0, min(n, 24), {"A": [], "B": []}
+                if baseline:            # the host is a noisier clock: what all are held against
                     least_ns = max(BOUND_LEAST_S, BOUND_S / self.count) * 1e9
                     n = max(n, min(BOUND_MOST, int(least_ns / cost)))
                     budget = max(budget, least_ns)
                 continue
-            here = None
+            here, k = None, k + 1
             for who, sample in got.items():
-                for x, value in zip(("times", "walls", "hosts"), sample):
-                    t[x][who].append(value)
-            if k == 3 and not bound and self.is_short(t["times"]):
+                samples[who].append(sample)
+            times = column(samples, 0)
+            if k == 4 and not bound and self.is_short(times):
                 n = 8                   # new pairs of processes time it
-            if k + 1 >= min(6, n) and look < 0 and (at < 0 or t["seen"]) \
-                    and self.screen.slower(s["k"], median(t["times"]["B"])):
+            if k >= min(6, n) and look < 0 and (at < 0 or seen) \
+                    and self.screen.slower(s["k"], median(times["B"])):
                 break
             most_ns = budget if brief and not bound else 2 * budget + 1e8
-            if k + 1 >= 8 and (self.clock() - start) * 1e9 > most_ns:
+            if k >= 8 and (self.clock() - start) * 1e9 > most_ns:
                 break
-            if k + 1 >= 8 and (k + 1) % (4 if k < 64 else 64) == 0 \
-                    and not options.get("confirm"):
-                _, low, high = paired(log_ratios(t["times"]))
+            if k >= 8 and k % (4 if k <= 64 else 64) == 0 and not confirm:
+                _, low, high = paired(log_ratios(times))
                 if low is not None and (high - low) / 2 < narrow:
                     break
         if s.get("last"):
             there = [(lane, place_of(s["seed"])) for lane, _ in (next(turn), next(turn))]
             for k, here in enumerate([next(turn)] + there):
                 seed = secret(here)
-                self.sample(child, seed, int(spin * SPIN_GHZ))
+                self.sample(child, seed, spin)
                 if k != 1:              # an answer may be kept only once asked for often
                     self.verify_shape(child, s, seed, 1, part=True)
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.01 if brief else 0.2, self.left_s - (self.clock() - start))
-        return dict(t, bound=bound)
+        return samples, bound, seen
 
     def is_short(self, times):
         return self.device != "cpu" and max(median(times[who]) for who in "AB") < SHORT_NS
 
     def timed(self, child, s, options):
-        t, row = self.in_turns(child, s, options), {}
-        times = t["times"]
-        base, mine = median(times["A"]), median(times["B"])
-        self.check_records(child, s, t["seen"] or {"why": "no call was recorded"}, mine, base, row)
-        gap = self.cross_check(times, t["walls"], row)
+        samples, bound, seen = self.in_turns(child, s, options)
+        times, walls, hosts = (column(samples, k) for k in range(3))
+        base, mine, row = median(times["A"]), median(times["B"]), {}
+        self.check_records(child, s, seen or {"why": "no call was recorded"}, mine, base, row)
+        gap = self.cross_check(times, walls, row)
         row.update(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1,
-                   interval="wilcoxon", clock_gap_ns=gap, host_bound=t["bound"],
-                   host_ns=median(t["hosts"]["B"]), baseline_host_ns=median(t["hosts"]["A"]))
-        self.fill(row, times, *paired(log_ratios(times)))
-        if "speedup_low" in row:
-            low, high = of_processes(*(math.log(row[k]) for k in (
-                "speedup", "speedup_low", "speedup_high")), min(base, mine))
-            row.update(speedup_low=math.exp(low), speedup_high=math.exp(high))
+                   interval="wilcoxon", clock_gap_ns=gap, host_bound=bound,
+                   host_ns=median(hosts["B"]), baseline_host_ns=median(hosts["A"]))
+        e, low, high = paired(log_ratios(times))
+        if low is not None:
+            low, high = of_processes(e, low, high, min(base, mine))
+        self.fill(row, times, e, low, high)
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
         for name, peak in (("gbps", "dram_gbps"), ("tflops", "sm_tflops")):
             if rates.get(name) and self.machine.get(peak):
                 row[name] = rates[name]
-        for name in ("chance", "allowed"):
+        for name, as_ in (("chance", "left_to_chance"), ("allowed", "allowed")):
             if s.get(name):
-                row["left_to_" + name if name == "chance" else name] = s[name]
+                row[as_] = s[name]
         return row
 
     def fill(self, row, times, e, low, high):
@@ -157,8 +170,9 @@ class Timing:
         has source. All are made and given their file at once, and in every second pair the
         candidate comes first: nothing tells one from the other. The GPU is ours from when inputs
         are drawn; else all is as before afterwards."""
-        before = held, _, _, _ = self.reference, self.drawn, self.shape, Child.deadline
+        held, before = self.reference, (self.drawn, self.shape, self.screen, Child.deadline)
         begun, made, pairs, out = time.monotonic(), [], [], []
+        self.screen = Screen(None)
         try:
             for k in range(n):
                 pair = {}
@@ -166,9 +180,9 @@ class Timing:
                     pair[who] = Child(self.device, held.scratch)
                     made.append(pair[who])
                 pairs.append(pair)
-            together(*((who, "load", dict(self.loading(
-                source if who is pair["B"] else self.task["source"]), seconds=Child.call_s))
-                for pair in pairs for who in pair.values()))
+            together(*((child, "load", dict(self.loading(
+                source if who == "B" else self.task["source"]), seconds=Child.call_s))
+                for pair in pairs for who, child in pair.items()))
             self.take()
             for k, pair in enumerate(pairs):
                 self.reference = pair["A"]
@@ -178,35 +192,29 @@ class Timing:
         finally:
             if self.reference is not held and self.reference not in made:
                 made.append(self.reference)     # it was revived
-            self.reference, self.drawn, self.shape, Child.deadline = before
-            if Child.deadline:
-                Child.deadline += time.monotonic() - begun
+            self.reference, (self.drawn, self.shape, self.screen, Child.deadline) = held, before
+            self.is_no_time(begun)
             for who in made:
                 self.let_die(who)
 
-    def again(self, child, rows, pair, **given):
+    def again(self, child, rows, pair, baseline):
         """{ i: times } of shapes that were judged, in a new pair of processes."""
         found = {}
         for k, row in enumerate(rows):
-            s = dict({"i": row["shape"]["i"], "label": row["label"], "seed": secret(), "k": k,
-                      "left": len(rows) - k, "known": True, "pair": pair}, **given)
+            s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(), "k": k,
+                 "left": len(rows) - k, "known": True, "pair": pair, "baseline": baseline}
             self.first_calls(child, s)
-            found[s["i"]] = self.short_turns(child, s) if row.get("pairs") is not None \
-                else self.in_turns(child, s, {})["times"]
+            found[s["i"]] = self.short_turns(child, s) if "pairs" in row \
+                else column(self.in_turns(child, s, {})[0], 0)
         return found
 
     def short_turns(self, child, s):
         """Times of a short call on every stream. No one can tell which results are compared."""
         times, turn = {"A": [], "B": []}, turns(LANES)
-        spin = min(SPIN_MOST, 2 * s["host"] + 1e5)
         for k in range((SHORT_TURNS + 1) * LANES):      # a stream's first asks for its memory
-            here, got = next(turn), {}
-            for who in ("AB", "BA")[secret() % 2]:
-                seed = secret(here)
-                got[who] = self.sample(child if who == "B" else self.reference, seed,
-                                       int(spin * SPIN_GHZ))
-                if who == "B" and not s["baseline"] and secret() % LOOKS == 0:
-                    self.verify_shape(child, s, seed, 1, part=True)
+            looks = not s["baseline"] and secret() % LOOKS == 0
+            got = self.pair(child, next(turn), self.spin_of(s), looks and (
+                lambda seed: self.verify_shape(child, s, seed, 1, part=True)))
             if k >= LANES and all(g[3] for g in got.values()):
                 for who, sample in got.items():
                     times[who].append(sample[0])
@@ -226,17 +234,15 @@ class Timing:
         for r in rows:
             r["pairs"] = []
         self.await_spare()
-        screen, self.screen = self.screen, Screen(None)
+        found = []
         try:
             found = self.with_new_pairs(source, SHORT_PAIRS, lambda child, k: self.again(
-                child, rows, k, baseline=baseline))
-        except (Lost, OSError) as e:
-            if isinstance(e, Lost) and e.args[0] != "timeout" and LACKING not in str(e.args[1]) \
-                    and not baseline:
+                child, rows, k, baseline))
+        except Lost as e:
+            if e.verdict != "timeout" and not e.lacks_memory() and not baseline:
                 raise
-            found = []
-        finally:
-            self.screen = screen
+        except OSError:
+            pass
         for r in rows:
             several = [f[r["shape"]["i"]] for f in found]
             several = [t for t in several if len(t["B"]) >= LANES // 2]
@@ -251,29 +257,28 @@ class Timing:
     def more_pairs(self, out, n):
         """The untouched file against itself by n pairs of processes in all, twice as many where
         the host holds calls up, as its time differs more between processes. Each shape's speed-up
-        becomes the median of all pairs': one that is far off (1.09 once, where five others were
-        within 0.5 %) does not move it. A pair that is not done in time does not count. Of waiting
-        for others they have what the first one left: the engine waits no longer than for that."""
+        becomes the median of all pairs', which one that is far off does not move. A pair that is
+        not done in time does not count. Of waiting for others they have what the first one left:
+        the engine waits no longer than for that."""
         n = 2 * n if any(r["host_bound"] for r in out["shapes"]) else n
         left = PAIRS_S
         logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
-        self.screen, self.count = Screen(None), len(logs)
+        self.count = len(logs)
         self.await_spare()
         for k in range(1, n):
             begun, found = self.clock(), [{}]
             Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S
             try:
                 found = self.with_new_pairs(self.task["source"], 1, lambda child, _: self.again(
-                    child, out["shapes"], k, baseline=True))
+                    child, out["shapes"], k, True))
             except (Lost, OSError) + NONSENSE:
                 pass                    # it was judged: what befalls it now is no verdict
             finally:
                 self.give()
                 left -= self.clock() - begun
                 Child.deadline = None
-            if len(found[0]) == len(logs):
-                for i, times in found[0].items():
-                    logs[i].append(paired(log_ratios(times))[0])
+            for i, times in found[0].items():
+                logs[i].append(paired(log_ratios(times))[0])
             if left <= 0:
                 break
         mean = lambda x: math.exp(sum(x) / len(x))
