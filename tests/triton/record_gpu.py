@@ -7,7 +7,9 @@ import time
 
 sys.path.insert(0, os.environ.get("KERNELBAND_WORKER_DIR") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../lua/kernelband/triton"))
-import worker
+from worker.recorder import Recorder  # noqa: E402
+from worker.records import readable  # noqa: E402
+from worker.stats import median  # noqa: E402
 
 failed = 0
 
@@ -21,7 +23,7 @@ def fact(name, ok, *words):
 import torch  # noqa: E402
 
 # As in a child of the worker: torch is loaded, with a libcupti of its own, the GPU is not open.
-recorder = worker.Recorder(sys.argv[1])
+recorder = Recorder(sys.argv[1])
 fact("opens before the GPU does", recorder.why is None, recorder.why or "")
 with open("/proc/self/maps") as f:
     print("          libcupti:", sorted({x.split()[-1] for x in f if "libcupti" in x}))
@@ -72,7 +74,7 @@ for name, call, kernels, away in (("first", twice, 2, False), ("two kernels", tw
     if r.get("why"):
         fact(name, False, r)
         continue
-    names = [worker.readable(k["name"])[:90] for k in r["by_name"]]
+    names = [readable(k["name"])[:90] for k in r["by_name"]]
     fact(name, r["kernels"] == kernels and r["dropped"] == 0, brief(r), names)
     if kernels and not away:        # the host is late here: events are longer than what ran
         fact(name + ": within its events", 0 < r["union_ns"] <= r["span_ns"]
@@ -80,8 +82,6 @@ for name, call, kernels, away in (("first", twice, 2, False), ("two kernels", tw
     fact(name + ": streams", bool(r["away_ns"]) == away and r["home"] >= 0, "home", r["home"])
     if away:
         fact(name + ": all of it is away", r["away_ns"] == r["union_ns"] > 0)
-    for k in r["by_name"][:1]:
-        print("         ", {a: b for a, b in k.items() if a != "name"})
 
 
 def timed(n=50):
@@ -93,7 +93,7 @@ def timed(n=50):
         b.record()
         torch.cuda.synchronize()
         ns.append(a.elapsed_time(b) * 1e6)
-    return worker.median(ns)
+    return median(ns)
 
 
 print("          a call of torch.add: %.1f us with records off again" % (timed() / 1e3))

@@ -127,7 +127,7 @@ def test_what_a_candidate_will_ask_for_is_compiled_ahead(worker, scouting):
     assert (noted["tests"], noted["all"], compiled()) == (4, 7, 7)
     # The same launches with tensors that lie somewhere ask for nothing else.
     os.environ["TRITON_CACHE_DIR"] = scratch + "/cache"
-    triton.runtime.driver.set_active(worker.NoGpu(torch, MACHINE))
+    triton.runtime.driver.set_active(worker.no_gpu(torch, MACHINE))
     with open(scratch + "/mine.py", "w") as f:
         f.write(FILE)
     space = {"__file__": scratch + "/mine.py", "__name__": "mine"}

@@ -1,4 +1,5 @@
 """A candidate's results against the untouched file's."""
+import contextlib
 import os
 import stat
 
@@ -8,14 +9,14 @@ from .inputs import secret
 
 
 class Checks:
-    shows, file, stale = 0, None, ()    # of what was shown: how many, the last, those before it
+    shows, file = 0, None               # of what was shown: how many, the last
 
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
         reply = child.ask(op, **request)
         self.shows += 1                 # a name that is new, whatever lies at those before it
-        self.stale, self.file = (*self.stale, self.file), "%s/%d.bin" % (self.shown, self.shows)
+        self.file = "%s/%d.bin" % (self.shown, self.shows)
         try:
             os.replace(child.scratch + "/out.bin", self.file)
             if not stat.S_ISREG(os.lstat(self.file).st_mode):
@@ -25,12 +26,12 @@ class Checks:
         return reply
 
     def forget_shown(self):
-        for name in filter(None, self.stale):
+        """All but the last."""
+        for old in [x.path for x in os.scandir(self.shown) if x.path != self.file]:
             try:
-                os.unlink(name)
+                os.unlink(old)
             except OSError:
-                remove(name)            # a folder, or gone
-        self.stale = ()
+                remove(old)             # a folder
 
     def verify(self, shown, op, **request):
         """What the reference says of what was shown. Files that read where no one wrote fault by
@@ -77,10 +78,8 @@ class Checks:
                 shown, "verify_shape", ignore=self.found.ignore.get(i, []),
                 allow=self.found.allowed(), **what))
         except Lost as e:
-            try:
+            with contextlib.suppress(Lost):
                 settled()
-            except Lost:
-                pass
             raise e
         settled()
         if s["baseline"] and not part:

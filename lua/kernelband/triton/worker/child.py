@@ -1,4 +1,5 @@
 """The child: a loop that answers its parent's commands."""
+import contextlib
 import ctypes
 import fcntl
 import gc
@@ -41,11 +42,9 @@ def settle_in(scratch, requests, replies):
     for fd in map(int, os.listdir("/proc/self/fd")):
         if fd > 2 and fd not in pipes:
             os.closerange(fd, fd + 1)
-    try:
+    with contextlib.suppress(OSError):
         with open("/proc/self/oom_score_adj", "w") as f:
             f.write("1000")                 # not our parent is to go for what this one takes
-    except OSError:
-        pass
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 30, 8 << 30))

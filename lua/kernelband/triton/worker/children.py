@@ -1,4 +1,5 @@
 """Children as their parent has them: started, asked, killed as a group."""
+import contextlib
 import fcntl
 import math
 import os
@@ -48,11 +49,9 @@ def remove_remains():
             fd = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:
             continue                    # a lock's file, or another user's
-        try:
+        with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(folder.path)
-        except BlockingIOError:
-            pass
         os.close(fd)
 
 
@@ -91,10 +90,8 @@ class Child:
             except BaseException as e:
                 os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
             os._exit(1)
-        try:
+        with contextlib.suppress(OSError):
             os.setpgid(self.pid, self.pid)      # as it does itself: whoever is first
-        except OSError:
-            pass
         os.close(down[0]), os.close(up[1])
         self.to, self.reply = down[1], up[0]
         os.set_blocking(self.to, False)

@@ -6,6 +6,7 @@ import sys
 MODULES = {"torch", "triton", "math", "typing", "functools", "itertools", "operator", "enum",
            "dataclasses", "collections", "numpy", "warnings", "logging", "contextlib",
            "__future__", "time", "copy", "abc", "numbers", "einops", "packaging"}
+LIBRARIES = {"torch", "triton", "tl", "time", "nn", "F", "math", "np"}  # that no one assigns to
 NAMES = {"exec", "eval", "compile", "open", "__import__", "globals", "vars", "breakpoint",
          "__builtins__", "__loader__"}
 ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__builtins__",
@@ -39,94 +40,82 @@ def imported(n):
         else ["." * n.level + (n.module or "")]
 
 
-def uses(source):
-    """What scan() asks of a file: modules and names that it imports, its attributes and calls."""
-    out = set()
+def parse(source, text):
+    """(its tree, None) or (None, the verdict and why): text says it of why and line."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return out
-    for n in ast.walk(tree):
-        if isinstance(n, (ast.Import, ast.ImportFrom)):
-            named = imported(n) + [a.name for a in n.names]
-            out.update("import " + m for m in imported(n))
-            out.update(part for name in named for part in name.split("."))
+        return ast.parse(source), None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        return None, ("build_failed", text % {"why": getattr(e, "msg", None) or e,
+                                              "line": getattr(e, "lineno", "?")})
+
+
+def objections(tree):
+    """(node, what it does, key, module) of all that no kernel needs: another file's is legal where
+    the reference has one of that key, if there is one. module: what is imported, if that is it."""
+    local = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
+             and isinstance(n.ctx, ast.Store)} | {n.arg for n in ast.walk(tree)
+                                                  if isinstance(n, ast.arg)}
+    called = set()
+    for n in ast.walk(tree):                    # a call comes before the name that it calls
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name):
+            called.add(n.func)
+            name = n.args[1] if len(n.args) > 1 else None
+            if n.func.id == "getattr" and (not isinstance(name, ast.Constant)
+                                           or name.value in ATTRIBUTES):
+                yield n, "asks for an attribute by a computed name", None, None
+            elif n.func.id in ("setattr", "delattr"):
+                yield n, "uses " + n.func.id, None, None
+        elif isinstance(n, (ast.Import, ast.ImportFrom)):
+            roots = imported(n)
+            names = roots + ([a.name for a in n.names] if isinstance(n, ast.ImportFrom) else [])
+            for name in (part for x in names for part in x.split(".")):
+                if name in ATTRIBUTES:
+                    yield n, "imports " + name, name, None
+            for root in roots:
+                if root.split(".")[0] not in MODULES:
+                    yield n, "imports " + root, "import " + root, root
+        elif isinstance(n, ast.Name):
+            if n.id == "getattr" and n not in called:
+                yield n, "hands getattr on", None, None
+            elif n.id in NAMES - local:
+                yield n, "uses " + n.id, n.id + "(" if n in called else None, None
         elif isinstance(n, ast.Attribute):
-            out.add("." + n.attr)
-            if not isinstance(n.ctx, ast.Load):
-                out.add(ast.unparse(n))
-        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name):
-            out.add(n.func.id + "(")
-    return out
+            if n.attr in ATTRIBUTES:
+                yield n, "uses ." + n.attr, "." + n.attr, None
+            if isinstance(n.ctx, (ast.Store, ast.Del)):
+                base = n
+                while isinstance(base, ast.Attribute):
+                    base = base.value
+                if isinstance(base, ast.Name) and base.id in LIBRARIES - local:
+                    yield n, "assigns to " + ast.unparse(n), ast.unparse(n), None
+        elif isinstance(n, ast.ClassDef) and any("Tensor" in ast.unparse(b) for b in n.bases):
+            yield n, "makes a kind of tensor of its own", None, None
 
 
 def scan(source, allowed=""):
     """The first thing in source that no kernel needs, or None. allowed is the text of the
     reference: what the task's own file does is not held against a candidate."""
-    own = uses(allowed)
-
-    def legal(name):
-        return name in own
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
-        return "build_failed", "%s (line %s)" % (getattr(e, "msg", None) or e,
-                                                 getattr(e, "lineno", "?"))
-    local = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
-             and isinstance(n.ctx, ast.Store)} | {n.arg for n in ast.walk(tree)
-                                                  if isinstance(n, ast.arg)}
-    plain, missing = set(), None
-    for n in ast.walk(tree):
-        bad = None
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "getattr":
-            plain.add(n.func)
-            name = n.args[1] if len(n.args) > 1 else None
-            if not isinstance(name, ast.Constant) or name.value in ATTRIBUTES:
-                bad = "asks for an attribute by a computed name"
-        if isinstance(n, (ast.Import, ast.ImportFrom)):
-            roots = imported(n)
-            wanted = roots + ([a.name for a in n.names] if isinstance(n, ast.ImportFrom) else [])
-            for root in roots:
-                if root.split(".")[0] not in MODULES and not legal("import " + root):
-                    why = absent(root)
-                    missing = missing or why and "line %d %s" % (n.lineno, why)
-                    bad = bad if why else "imports " + root
-            for name in (p for w in wanted for p in w.split(".")):
-                if name in ATTRIBUTES and not legal(name):
-                    bad = "imports " + name
-        elif isinstance(n, ast.Name) and n.id == "getattr" and n not in plain:
-            bad = "hands getattr on"
-        elif isinstance(n, ast.Name) and n.id in NAMES - local and not legal(n.id + "("):
-            bad = "uses " + n.id
-        elif isinstance(n, ast.Attribute):
-            if n.attr in ATTRIBUTES and not legal("." + n.attr):
-                bad = "uses ." + n.attr
-            elif isinstance(n.ctx, (ast.Store, ast.Del)):
-                base = n
-                while isinstance(base, ast.Attribute):
-                    base = base.value
-                if isinstance(base, ast.Name) and base.id not in local | {"self", "ctx", "cls"} \
-                        and base.id in ("torch", "triton", "tl", "time", "nn", "F", "math", "np") \
-                        and not legal(ast.unparse(n)):
-                    bad = "assigns to %s" % ast.unparse(n)
-        elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) \
-                and n.func.id in ("setattr", "delattr"):
-            bad = "uses " + n.func.id
-        elif isinstance(n, ast.ClassDef) and any("Tensor" in ast.unparse(b) for b in n.bases):
-            bad = "makes a kind of tensor of its own"
-        if bad:
-            return "cheated", "line %d %s, which no kernel needs" % (n.lineno, bad)
+    tree, bad = parse(source, "%(why)s (line %(line)s)")
+    if bad:
+        return bad
+    reference, _ = parse(allowed, "")
+    own = {key for _, _, key, _ in objections(reference or ast.Module([], []))} - {None}
+    missing = None
+    for n, what, key, module in objections(tree):
+        why = absent(module) if module and key not in own else None
+        if why:
+            missing = missing or "line %d %s" % (n.lineno, why)
+        elif key not in own:
+            return "cheated", "line %d %s, which no kernel needs" % (n.lineno, what)
     return ("build_failed", missing) if missing else None
 
 
 def device_only(source):
     """The verdict on a file that is more than kernels, and why; None: then importing it runs
     nothing of its own."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
-        return "build_failed", "line %s: %s" % (getattr(e, "lineno", "?"),
-                                                getattr(e, "msg", None) or e)
+    tree, bad = parse(source, "line %(line)s: %(why)s")
+    if bad:
+        return bad
     for n in tree.body:
         what = None
         if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant):

@@ -1,4 +1,5 @@
 """The GPU: taken in turn with other sessions, got ready for children."""
+import contextlib
 import ctypes
 import fcntl
 import gc
@@ -27,10 +28,8 @@ def get_ready():
         if triton_key:
             triton_key()
             break
-    try:
+    with contextlib.suppress(Exception):
         import torch.fx.experimental.symbolic_shapes  # noqa: F401
-    except Exception:
-        pass
     prepare_dynamo()
     gc.collect()
     gc.freeze()             # nor need children look through what is ours
@@ -38,31 +37,25 @@ def get_ready():
 
 def know_compiler(machine):
     """The version of ptxas, asked once for all children."""
-    try:
+    with contextlib.suppress(Exception):   # whoever compiles will be told
         from triton.compiler.compiler import make_backend
         make_backend(target_of(machine)).hash()
-    except Exception:
-        pass                # whoever compiles will be told
 
 
 def prepare_counters(machine):
     """What counting needs of the host: CUPTI takes a tenth of a second to find it out."""
     chip = CHIPS.get(tuple(machine["capability"]))
     if recorder.library and chip:
-        try:
+        with contextlib.suppress(OSError, AttributeError):   # whoever counts will be told
             why = ctypes.create_string_buffer(512)
             ctypes.CDLL(recorder.library).kb_inject_ready(chip.encode(), COUNTERS.encode(), why,
                                                 ctypes.c_size_t(512))
-        except (OSError, AttributeError):
-            pass                # whoever counts will be told
 
 
 def prepare_dynamo():
     """It replaces functions of torch when it is first imported: before they are taken hold of."""
-    try:
+    with contextlib.suppress(Exception):
         import torch._dynamo  # noqa: F401
-    except Exception:
-        pass
 
 
 def lock_file(path):

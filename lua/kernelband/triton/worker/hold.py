@@ -96,11 +96,10 @@ class Hold:
         # The zeros that fresh() leaves around what is made are not given back by a file.
         self.empty_cache = torch.cuda.empty_cache
         torch.cuda.empty_cache = torch.cuda.memory.empty_cache = lambda: None
-        try:                                # which calls a default device is put into is found
-            from torch.utils import _device  # out once: before some are wrapped
+        # Which calls a default device is put into is found out once: before some are wrapped.
+        with contextlib.suppress(ImportError, AttributeError):
+            from torch.utils import _device
             _device._device_constructors()
-        except (ImportError, AttributeError):
-            pass
         self.wrap_empty()
         # torch.manual_seed also keeps a call, with a traceback, for each kind of device it has not.
         self.generators = [g.manual_seed for g in (torch.default_generator,)

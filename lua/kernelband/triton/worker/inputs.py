@@ -330,13 +330,10 @@ class Inputs:
             if not own or not size:
                 break
             if k % SHIFTS == SHIFTS - 1:
+                free, whole = (1, 1) if self.cpu else torch.cuda.mem_get_info()
                 several = sum(w.numel() for w in area.values()) <= PLACED_MOST \
-                    and not self.short_of_memory()
+                    and free >= whole // 4
         return size
-
-    def short_of_memory(self):
-        free, whole = (1, 1) if self.cpu else self.torch.cuda.mem_get_info()
-        return free < whole // 4
 
     def leave_shape(self):
         self.pristine = self.work = self.result = None

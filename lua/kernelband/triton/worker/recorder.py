@@ -1,5 +1,6 @@
 """Records of what ran on the GPU, and its counters, by libkb_inject.so."""
 import ctypes
+import itertools
 
 from .frames import finite
 
@@ -34,6 +35,7 @@ class Recorder:
             return
         self.lib.kb_inject_records.restype = ctypes.POINTER(Activity)
         self.lib.kb_inject_key.restype = ctypes.c_char_p
+        self.lib.kb_inject_known.restype = ctypes.c_void_p
         if self.lib.kb_inject_open(self.text, 512):
             self.why = self.said()
 
@@ -47,21 +49,16 @@ class Recorder:
         return self.why
 
     def stop(self):
-        sums = (ctypes.c_int64 * len(SUMS))()
+        sums, n, kernels = (ctypes.c_int64 * len(SUMS))(), ctypes.c_size_t(), {}
         if self.lib.kb_inject_stop(sums, self.text, 512):
             return {"why": self.said()}
-        out, n, kernels = dict(zip(SUMS, sums)), ctypes.c_size_t(), {}
         records = self.lib.kb_inject_records(ctypes.byref(n))
-        for i in range(n.value):
-            r = records[i]
+        for r in records[:n.value]:
             if r.kind == 0:
-                k = kernels.setdefault(r.name, dict(
-                    name=r.name.decode("utf-8", "replace"), ns=0, n=0, registers=r.registers,
-                    shared=r.shared_bytes, local=r.local_bytes, grid=list(r.grid),
-                    block=list(r.block)))
-                k["ns"], k["n"] = k["ns"] + r.end_ns - r.start_ns, k["n"] + 1
-        out["by_name"] = sorted(kernels.values(), key=lambda k: -k["ns"])[:64]
-        return out
+                kernels[r.name] = kernels.get(r.name, 0) + r.end_ns - r.start_ns
+        longest = sorted(kernels.items(), key=lambda k: -k[1])[:64]
+        return dict(zip(SUMS, sums), by_name=[{"name": name.decode("utf-8", "replace"), "ns": ns}
+                                              for name, ns in longest])
 
     def count(self, device, prepare, launch, known=None):
         """Hardware counters of what launch starts: { values = { key: number }, known = }, or
@@ -69,7 +66,7 @@ class Recorder:
         finding it out takes 0.2 s."""
         if self.why is not None:
             return {"why": self.why}
-        failed = []
+        failed, set_of = [], COUNTERS.encode()
 
         def safely(call):
             def run(_):
@@ -81,19 +78,15 @@ class Recorder:
                     return 1
             return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
         before, call, values = safely(prepare), safely(launch), (ctypes.c_double * 64)()
-        why, n = ctypes.create_string_buffer(512), ctypes.c_size_t()
+        n = ctypes.c_size_t()
         if known:
             image = bytes.fromhex(known)
             self.lib.kb_inject_know(image, ctypes.c_size_t(len(image)))
-        if self.lib.kb_inject_count(COUNTERS.encode(), device, before, call, None, values,
-                                    ctypes.c_size_t(64), why, ctypes.c_size_t(512)):
-            return {"why": (failed or [why.value.decode("utf-8", "replace")])[0]}
-        out = {}
-        for i in range(64):
-            key = self.lib.kb_inject_key(COUNTERS.encode(), ctypes.c_size_t(i))
-            if not key:
-                break
-            out[key.decode()] = finite(values[i])
-        self.lib.kb_inject_known.restype = ctypes.c_void_p
+        if self.lib.kb_inject_count(set_of, device, before, call, None, values,
+                                    ctypes.c_size_t(64), self.text, ctypes.c_size_t(512)):
+            return {"why": (failed or [self.said()])[0]}
+        keys = (self.lib.kb_inject_key(set_of, ctypes.c_size_t(i)) for i in range(64))
+        out = {key.decode(): finite(x) for key, x in zip(
+            itertools.takewhile(lambda key: key, keys), values)}
         image = self.lib.kb_inject_known(ctypes.byref(n))
         return {"values": out, "known": ctypes.string_at(image, n.value).hex() if image else ""}

@@ -1,4 +1,6 @@
 """What records of a call show of a candidate."""
+import re
+
 from .child import Lost
 from .children import Redraw
 from .frames import finite
@@ -13,19 +15,12 @@ def readable(name):
     if not name.startswith("_Z"):
         return name
     out, i = [], 2
-    while i < len(name):
-        if not name[i].isdigit():
-            i += 1
-            continue
-        j = i
-        while j < len(name) and name[j].isdigit():
-            j += 1
-        n = int(name[i:j][:4])
-        if name[i - 2] != "L" and name[j:j + n].isidentifier():     # no number that is meant
-            out.append(name[j:j + n])
-            i = j + n
-        else:
-            i = j
+    while found := re.compile(r"[0-9]+").search(name, i):
+        i = found.end()
+        word = name[i:i + int(found[0][:4])]
+        if name[found.start() - 2] != "L" and word.isidentifier():  # no number that is meant
+            out.append(word)
+            i += len(word)
     return "::".join(out)
 
 
@@ -42,10 +37,8 @@ class Records:
             return {"why": str((r or {}).get("why") or "the child gave no record")[:300]}
         out = {k: int(r[k]) for k in SUMS}
         out["ns"] = float(reply["ns"])
-        out["by_name"] = [{"name": str(k["name"])[:200], "ns": int(k["ns"]), "n": int(k["n"]),
-                           "registers": int(k["registers"]), "shared": int(k["shared"]),
-                           "block": [int(x) for x in k["block"][:3]],
-                           "grid": [int(x) for x in k["grid"][:3]]} for k in r["by_name"][:64]]
+        out["by_name"] = [{"name": str(k["name"])[:200], "ns": int(k["ns"])}
+                          for k in r["by_name"][:64]]
         if out["dropped"]:
             return {"why": "%d records of a call were lost" % out["dropped"]}
         return out
@@ -92,7 +85,6 @@ class Records:
         row["recorded"].update(events_ns=seen["ns"], baseline_union_ns=known["union_ns"],
                                strange_share=self.strangers(seen, known)[0],
                                names=[readable(k["name"]) for k in seen["by_name"][:4]])
-        s["by_name"] = seen["by_name"]
 
     def suspicion(self, seen, known, timed_ns):
         busy, us = seen["union_ns"], 1e-3

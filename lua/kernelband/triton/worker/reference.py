@@ -1,4 +1,6 @@
 """Commands to the process of the untouched file alone."""
+import contextlib
+
 from .compare import Compare
 from .frames import finite
 from .inputs import mapped, walk
@@ -30,10 +32,8 @@ class Reference(Compare):
         """GB/s and TFLOP/s by the script's own formulas; absent where they fail."""
         out = {}
         for name in ("get_gbps", "get_tflops"):
-            try:
+            with contextlib.suppress(Exception):
                 out[name[4:]] = finite(float(getattr(self.perf, name)(self.work, ns / 1e6)))
-            except Exception:
-                pass
         return out
 
     def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, exact=True):

@@ -112,10 +112,8 @@ class Runner(Hold, Inputs, Reference):
 
     def give_back(self):
         if not self.cpu:
-            try:
+            with contextlib.suppress(RuntimeError):     # of what went wrong before, as was told
                 self.empty_cache()
-            except RuntimeError:        # what went wrong before shows here: it was told
-                pass
 
     def forget(self):
         self.inputs = self.expected = None
@@ -134,11 +132,10 @@ class Runner(Hold, Inputs, Reference):
         if tests:
             self.left_by_tests = stored_names(tests) - set(module.__dict__)
             self.tests, self.test_names = self.written(name + "_test", tests), result_names(tests)
-            try:                            # their file and the one under test are one module
+            # Their file and the one under test are one module. What it lacks the tests will tell.
+            with contextlib.suppress(ImportError):
                 exec(compile(ast.Module(top_level(tests, (ast.Import, ast.ImportFrom)), []),
                              "imports", "exec"), module.__dict__)
-            except ImportError:
-                pass                        # the tests themselves will tell
         if perf:
             self.load_perf(perf)
         return self.integrity()

@@ -1,4 +1,5 @@
 """Compiles ahead what a file will ask for, on no GPU."""
+import contextlib
 import ctypes
 import os
 import select
@@ -19,29 +20,15 @@ def target_of(machine):
     return GPUTarget("cuda", 10 * major + minor, 32)
 
 
-class NoGpu:
+def no_gpu(torch, machine):
     """What Triton asks of a driver before it compiles, for a GPU that is not opened."""
-
-    def __init__(self, torch, machine):
-        self.target, self.meta = target_of(machine), torch.device("meta")
-        self.facts = {"max_shared_mem": int(machine["smem_per_sm"]) - 1024, "warpSize": 32,
-                      "max_num_regs": 65536, "multiprocessor_count": machine["sm_count"]}
-        self.utils = self
-
-    def get_device_properties(self, device=0):
-        return self.facts
-
-    def get_current_device(self):
-        return 0
-
-    def get_current_stream(self, device=0):
-        return 0
-
-    def get_current_target(self):
-        return self.target
-
-    def get_active_torch_device(self):
-        return self.meta
+    facts = {"max_shared_mem": int(machine["smem_per_sm"]) - 1024, "warpSize": 32,
+             "max_num_regs": 65536, "multiprocessor_count": machine["sm_count"]}
+    target, meta = target_of(machine), torch.device("meta")
+    return types.SimpleNamespace(
+        get_current_device=lambda: 0, get_current_stream=lambda device=0: 0,
+        get_current_target=lambda: target, get_active_torch_device=lambda: meta,
+        utils=types.SimpleNamespace(get_device_properties=lambda device=0: facts))
 
 
 class Scout(Runner):
@@ -65,7 +52,7 @@ class Scout(Runner):
             name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
             multi_processor_count=machine["sm_count"], total_memory=machine["memory_bytes"])
         torch.cuda.get_device_properties = lambda *a: facts
-        triton.runtime.driver.set_active(NoGpu(torch, machine))
+        triton.runtime.driver.set_active(no_gpu(torch, machine))
         self.note(triton.runtime.JITFunction, triton.runtime.Autotuner)
 
     def integrity(self):
@@ -98,19 +85,17 @@ class Scout(Runner):
         seconds = that it took to find out }"""
         begun = time.monotonic()
         self.do_load(**what)
-
-        def tried(call):
-            try:
-                call()
-            except Exception:
-                pass                    # it asks for contents: that is all that can be foreseen
-        tried(lambda: self.run_tests(1, None))
+        foreseen = contextlib.suppress(Exception)   # until it asks for contents
+        with foreseen:
+            self.run_tests(1, None)
         tests = len(self.jobs)
         if self.perf or self.kind == "kernelbench":
-            tried(lambda: self.draw("meta", 1, None))
+            with foreseen:
+                self.draw("meta", 1, None)
             for drawn in self.inputs or ():
-                tried(lambda: self.model(1, drawn) if self.kind == "kernelbench" else
-                      self.perf.call_op(self.perf.to_cuda(drawn)))
+                with foreseen:
+                    self.model(1, drawn) if self.kind == "kernelbench" else \
+                        self.perf.call_op(self.perf.to_cuda(drawn))
         self.start(processes)
         return {"tests": tests, "all": len(self.jobs), "seconds": time.monotonic() - begun}
 
@@ -137,11 +122,9 @@ class Scout(Runner):
             which = os.read(todo, 2)
             if len(which) < 2:
                 return
-            try:
+            with contextlib.suppress(Exception):   # who asks for it will be told
                 kernel = jobs[struct.unpack("<H", which)[0]]()
                 CudaLauncher(kernel.src, kernel.metadata)   # C of its own, a compiler's work too
-            except Exception:
-                pass                    # who asks for it will be told
             os.write(told, which)
 
     def do_await(self, n, stall=None):

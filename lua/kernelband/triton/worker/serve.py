@@ -1,4 +1,5 @@
 """Answers the engine's frames."""
+import contextlib
 import ctypes
 import fcntl
 import importlib.metadata
@@ -79,14 +80,14 @@ def opened(device, request, session):
         made = Session(device, task)
         return {"ready": made.open(request.get("known")), "machine": made.machine}, made
     except Busy as e:
-        return {"refused": str(e)}, made
+        return {"refused": str(e)}, made or session
     except Lost as e:
         if not made and e.verdict == "timeout":
             return {"machine": {"language": "triton"}, "ready": dict(
                 verdict="timeout", reason=e.reason, shapes=[], screened=False,
                 seconds={"total": time.monotonic() - begun})}, session
         return refused("it needs the Python package %s, which %s has not" % (
-            e.missing, sys.executable) if e.missing else e.reason), made
+            e.missing, sys.executable) if e.missing else e.reason), made or session
 
 
 def refused(why):
@@ -104,10 +105,8 @@ def too_old(version):
 def probe():
     out = {"python": sys.version.split()[0], "executable": sys.executable}
     for name in ("torch", "triton"):
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             out[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            pass
     if "triton" in out and too_old(out["triton"]):
         out["why"] = TOO_OLD % out["triton"]
     return out

@@ -1,5 +1,6 @@
 """A task's session: opens it, evaluates candidates."""
 import ast
+import contextlib
 import math
 import os
 import time
@@ -107,10 +108,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
     def make_spare(self):
         """The next candidate's process, which opens the GPU meanwhile; where there is none to be
         had, that is the next one's matter."""
-        try:
+        with contextlib.suppress(OSError):
             self.spare = self.spare or Child(self.device, self.reference.scratch)
-        except OSError:
-            pass
 
     def await_spare(self):
         """Nothing of ours opens a GPU while another is timed."""
@@ -188,13 +187,11 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         finally:
             self.drawn = self.shape = Child.deadline = None
             self.no_scout()
-            self.stale, self.file = (*self.stale, self.file), None
+            self.file = None
             self.forget_shown()
             if self.reference.pid is not None:
-                try:
+                with contextlib.suppress(Lost):
                     (self.resting or self.rest())()
-                except Lost:
-                    pass
             self.resting = None
             self.give()
         if not self.task.get("baseline_only"):
@@ -213,8 +210,10 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         """A candidate, or the untouched file, which may be judged more than once."""
         if self.task.get("alone"):      # the GPU is its own for more than checks and timing
             self.take()
-        if options.get("confirm") and self.judged:
-            self.renew()
+        if options.get("confirm") and self.judged:     # by processes that no candidate was beside
+            self.bury()
+            self.reference.kill()
+            self.no_spare()
         self.judged = self.judged or not baseline
         bad = not baseline and self.task.get("gate", True) and scan(source, self.task["source"])
         if bad:

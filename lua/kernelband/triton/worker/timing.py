@@ -1,4 +1,5 @@
 """Times a candidate beside the untouched file."""
+import contextlib
 import math
 import os
 import time
@@ -109,7 +110,7 @@ class Timing:
             for who, sample in got.items():
                 samples[who].append(sample)
             times = column(samples, 0)
-            if k == 4 and not bound and self.is_short(times):
+            if k == 4 and not bound and self.is_short(median(times["A"]), median(times["B"])):
                 n = 8                   # new pairs of processes time it
             if k >= min(6, n) and look < 0 and (at < 0 or seen) \
                     and self.screen.slower(s["k"], median(times["B"])):
@@ -133,8 +134,8 @@ class Timing:
         self.left_s = max(0.01 if brief else 0.2, self.left_s - (self.clock() - start))
         return samples, bound, seen
 
-    def is_short(self, times):
-        return self.device != "cpu" and max(median(times[who]) for who in "AB") < SHORT_NS
+    def is_short(self, *ns):
+        return self.device != "cpu" and max(ns) < SHORT_NS
 
     def timed(self, child, s, options):
         samples, bound, seen = self.in_turns(child, s, options)
@@ -226,9 +227,9 @@ class Timing:
         lies) is worth a percent and more of them, and repetition in one pair does not average it:
         their interval is that of the pairs. What befalls a candidate in a new process is its
         verdict, but for want of time, memory or processes: the first pair's times stand then."""
-        rows = [r for r in out["shapes"] if not r["host_bound"] and self.is_short(
-            {"A": [r["baseline_ns"]], "B": [r["time_ns"]]})
-            and r.get("speedup_high", 1) * HOPELESS > 1]
+        rows = [r for r in out["shapes"] if not r["host_bound"]
+                and self.is_short(r["baseline_ns"], r["time_ns"])
+                and r.get("speedup_high", 1) * HOPELESS > 1]
         if not rows or self.screen.slow:
             return
         for r in rows:
@@ -291,10 +292,8 @@ class Timing:
         """One CPU for both while they are timed in turn: a busy neighbour is one to both."""
         cpus = sorted(os.sched_getaffinity(0))
         for pid in (self.reference.pid, child.pid):
-            try:
+            with contextlib.suppress(OSError, TypeError):
                 os.sched_setaffinity(pid, {cpus[self.drawn["seed"] % len(cpus)]} if on else cpus)
-            except (OSError, TypeError):
-                pass
 
     def cross_check(self, times, walls, row):
         """How much less a call saves by the parent's clock than by its events, in ns. Where that is

@@ -1,10 +1,12 @@
 """Meta-parameters of a source, for the built-in generator."""
 import ast
 
+FEW = {"warps": [1, 2, 4, 8, 16], "stages": [1, 2, 3, 4, 5]}
+
 
 def kind_of(name):
     low = name.lower()
-    if low in ("num_warps", "num_stages"):
+    if low.startswith("num_") and low[4:] in FEW:
         return low[4:]
     if "group" in low:
         return "group"
@@ -13,10 +15,8 @@ def kind_of(name):
 
 
 def choices(kind, value):
-    if kind == "warps":
-        return [w for w in (1, 2, 4, 8, 16) if w != value]
-    if kind == "stages":
-        return [s for s in (1, 2, 3, 4, 5) if s != value]
+    if kind in FEW:
+        return [x for x in FEW[kind] if x != value]
     low, high = (1, 64) if kind == "group" else (1, min(8192, max(1024, 16 * value)))
     powers = [value * 2 ** k for k in (1, -1, 2, -2, 3, 4, 5, 6, 7, 8)]
     return [int(p) for p in powers if low <= p <= high and p == int(p)]
@@ -35,21 +35,18 @@ def tunables(source):
 
     found = []
 
-    def add(name, kind, value, start, end, text="%d", extra=None):
+    def add(name, kind, value, start, end, text="%d"):
         if kind and len(found) < 24 and not any(f["sites"][0][0] == start for f in found
                                                 if text == "%d"):
             found.append(dict(name=name, kind=kind, sites=[[start, end, text]],
-                              values=[value] + (extra or choices(kind, value))))
+                              values=[value] + choices(kind, value)))
 
     def number(n):
         return isinstance(n, ast.Constant) and type(n.value) is int and n.value > 0
 
-    tuned = set()
-    for n in ast.walk(tree):
-        if isinstance(n, ast.FunctionDef):
-            for d in n.decorator_list:
-                if isinstance(d, ast.Call) and "autotune" in ast.unparse(d.func):
-                    tuned.add(n.name)
+    tuned = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
+             for d in n.decorator_list
+             if isinstance(d, ast.Call) and "autotune" in ast.unparse(d.func)}
     for n in ast.walk(tree):
         if isinstance(n, ast.Assign) and number(n.value) and len(n.targets) == 1 \
                 and isinstance(n.targets[0], ast.Name):
@@ -71,10 +68,9 @@ def tunables(source):
                 continue
             last = max([span(a)[1] for a in n.args] + [span(k.value)[1] for k in n.keywords],
                        default=None)
-            for word in ("num_warps", "num_stages"):
-                if last and word not in given:
-                    add(word, word[4:], 0, last, last, ", %s=%%d" % word,
-                        [1, 2, 4, 8, 16] if word == "num_warps" else [1, 2, 3, 4, 5])
+            for kind in FEW:
+                if last and "num_" + kind not in given:
+                    add("num_" + kind, kind, 0, last, last, ", num_%s=%%d" % kind)
         elif isinstance(n, ast.Call) and ast.unparse(n.func).split(".")[-1] == "Config" \
                 and n.args and isinstance(n.args[0], ast.Dict):
             for k, v in list(zip(n.args[0].keys, n.args[0].values)) \

@@ -20,7 +20,7 @@ class Found(SimpleNamespace):
     took to find out what it will compile."""
 
     def __init__(self):
-        super().__init__(left_out={}, ignore={}, allow={}, told={}, tame=False, distinct=False,
+        super().__init__(left_out={}, ignore={}, allow={}, tame=False, distinct=False, told={},
                          timed_tests=False, noting=0.0, kernel_s=KERNEL_S, haste_s=HASTE_S)
 
     def recall(self, known):
@@ -39,12 +39,6 @@ class Found(SimpleNamespace):
             for path, share in found.items() if where != "tests" else ():
                 out[path] = max(share, out.get(path, 0))
         return out
-
-    def forget_shapes(self):
-        """What was learned of them is none of others' inputs."""
-        for found in self.allow, self.ignore:
-            for where in set(found) - {"tests"}:
-                del found[where]
 
     def weakened(self):
         """What of the judging is weaker than it could be, in sentences."""
@@ -98,12 +92,6 @@ class Untouched:
         if self.shape:
             self.reference.ask("shape", **self.shape)
         return True
-
-    def renew(self):
-        """What confirms a winner are processes that no candidate was beside."""
-        self.bury()
-        self.reference.kill()
-        self.no_spare()
 
     def asked(self, op, **request):
         """The reference's reply, waited for while it lacks memory, and the seconds that took."""
@@ -182,7 +170,8 @@ class Untouched:
         """Whether the untouched file is judged once more: milder, with indices that no two writes
         share, or without the shape that it cannot do."""
         if isinstance(e, Redraw):
-            self.found.forget_shapes()
+            self.found.allow, self.found.ignore = ({k: v for k, v in x.items() if k == "tests"}
+                                                   for x in (self.found.allow, self.found.ignore))
             return True
         if e.verdict not in ("launch_failed", "crashed", "wrong"):
             return False
