@@ -9,14 +9,14 @@ from .inputs import secret
 
 
 class Checks:
-    shows, file = 0, None               # of what was shown: how many, the last
+    shows, file, stale = 0, None, ()    # of what was shown: how many, the last, those before it
 
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
         reply = child.ask(op, **request)
         self.shows += 1                 # a name that is new, whatever lies at those before it
-        self.file = "%s/%d.bin" % (self.shown, self.shows)
+        self.stale, self.file = (*self.stale, self.file), "%s/%d.bin" % (self.shown, self.shows)
         try:
             os.replace(child.scratch + "/out.bin", self.file)
             if not stat.S_ISREG(os.lstat(self.file).st_mode):
@@ -26,12 +26,13 @@ class Checks:
         return reply
 
     def forget_shown(self):
-        """All but the last."""
-        for old in [x.path for x in os.scandir(self.shown) if x.path != self.file]:
+        """All but the last, by name: where no file may be opened, too."""
+        for name in filter(None, self.stale):
             try:
-                os.unlink(old)
+                os.unlink(name)
             except OSError:
-                remove(old)             # a folder
+                remove(name)            # a folder, or gone
+        self.stale = ()
 
     def verify(self, shown, op, **request):
         """What the reference says of what was shown. Files that read where no one wrote fault by

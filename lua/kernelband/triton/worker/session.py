@@ -187,7 +187,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         finally:
             self.drawn = self.shape = Child.deadline = None
             self.no_scout()
-            self.file = None
+            self.stale, self.file = (*self.stale, self.file), None
             self.forget_shown()
             if self.reference.pid is not None:
                 with contextlib.suppress(Lost):
