@@ -17,7 +17,7 @@
 --              moves, a surrogate says it of the best child of the pair, and ranks the
 --              children of the chosen pair (prefer; policy/surrogate.lua: rate, fit, kin).
 --              Else children gain what they gained so far, at first `gain`, give or take
---              `spread` (policy/gains.lua).
+--              `spread` (policy/surrogate.lua).
 --   reward     g / (g + worth), g the improvement over the best when the pull was chosen: 0
 --              for none or a failure, 1/2 for what was expected, so no scale is needed.
 --   shrinkage  an arm starts with `shrink` pulls at its strategy's mean, and that with as

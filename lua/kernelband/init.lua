@@ -12,7 +12,7 @@ local parts = {
   { "policy",     "kernelband.policy", "load" },
   { "search",     "kernelband.search.search", "run" },
   { "search_all", "kernelband.search.many", "run" },
-  { "reward",     "kernelband.policy.reward" },
+  { "reward",     "kernelband.policy", "rewards" },
   { "gpus",       "kernelband.core", "gpus" },
   { "synthetic",  "kernelband.task.synthetic", "new" },
   { "trace",      "kernelband.trace", "new" },

@@ -2,6 +2,7 @@ package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local answer = require "kernelband.llm.answer"
 local markdown = require "kernelband.llm.markdown"
+local normal = require "kernelband.base.source".normal
 
 local c = { language = "c", entry = "axpy" }
 local code = "void axpy(const float *x, float *y, int n)\n{\n    y[0] = x[0];\n}\n"
@@ -97,7 +98,7 @@ end)
 
 -- Normal form -----------------------------------------------------------------------
 
-local function same(a, b) return answer.hash(a) == answer.hash(b) end
+local function same(a, b) return normal(a) == normal(b) end
 
 t.test("comments and white space make no other program", function()
   assert(same("int a = 1; // one\n", "int  a=1 ;\n\n"))
@@ -128,12 +129,12 @@ end)
 t.test("the normal form of a large source takes little time", function()
   local big = ("for (int i = 0; i < n; i++) { a[i] += b[i] * c[i]; } // step\n"):rep(4000)
   local began = os.clock()         -- processor time: others may use the machine
-  answer.hash(big)
-  answer.hash(("/"):rep(250000))
-  answer.hash(("\""):rep(250000))
-  answer.hash(("/*"):rep(120000))
-  answer.hash((" "):rep(250000))
-  answer.hash(("+ "):rep(120000))
+  normal(big)
+  normal(("/"):rep(250000))
+  normal(("\""):rep(250000))
+  normal(("/*"):rep(120000))
+  normal((" "):rep(250000))
+  normal(("+ "):rep(120000))
   assert(os.clock() - began < 4, "slow")
 end)
 

@@ -134,7 +134,7 @@ t.test("two models that give one source at once are measured once", function()
 end)
 
 t.test("a source that differs in blanks and remarks only is the same one", function()
-  local pool = require("kernelband.search.pool").new(true)
+  local pool = require("kernelband.search.state").pool(true)
   local a = pool:hash("// kb: launch f\nint f(void) { return 1; } // fast\n/* x */")
   t.equal(pool:hash("// kb: launch f\n int f(void) {\n  return 1; }\n// slow \n"), a)
   assert(pool:hash("// kb: launch g\nint f(void) { return 1; }") ~= a)

@@ -84,11 +84,6 @@ t.test("options must be a table, nothing is none", function()
   t.equal(schema.options(nil, {}, "kb.x"), {})
 end)
 
-t.test("an open set keeps what it does not know", function()
-  t.equal(schema.check({ a = 1, b = 2 }, { open = true, { "a", "integer" } }, "f"),
-          { a = 1, b = 2 })
-end)
-
 t.test("the nearest name is two edits away at most", function()
   local list = { "policy", "parallel", "c", "l2" }
   t.equal(schema.nearest("polcy", list), "policy")

@@ -175,7 +175,7 @@ t.test("a gain that the second look does not see is none", function()
 end)
 
 t.test("of a run's confirmations the last that no later one takes back names the winner", function()
-  local winner = require("kernelband.evaluate.verdict").last_gain
+  local winner = require("kernelband.search.finish").last_gain
   local function look(kernel, speedup, verdict)
     return { kernel = kernel, evaluation = { verdict = verdict or "ok", speedup = speedup } }
   end

@@ -6,7 +6,7 @@
 --     constants: the parameters are constants of the sources, which may differ in more
 local diff = require "kernelband.base.diff"
 local normal = require "kernelband.base.source".normal
-local keys = require "kernelband.base.text".keys
+local keys = require "kernelband.base.schema".keys
 
 local changes = {}
 

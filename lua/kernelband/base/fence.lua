@@ -2,7 +2,7 @@
 -- compute and nothing else: no files, clock, randomness, code loading or
 -- coroutines, no order of pairs and no addresses of tables that differ from
 -- run to run. So what they compute can be replayed. There is no require: what a strategy
--- should not have to write itself is a field that the engine reads (see facts.lua).
+-- should not have to write itself is a field that the engine reads (facts, see strategy.lua).
 --
 -- A fence, not a jail. VM steps are counted, of a large budget once it has run for
 -- 50 ms or more, and memory is capped, but one call

@@ -12,12 +12,6 @@ local jobs = {}
 
 local LOOK_NS = 10 ^ 9 // 5
 
-local function remove(list, value)
-  for i, other in ipairs(list) do
-    if other == value then return table.remove(list, i) end
-  end
-end
-
 function jobs.places(L, n)
   local places, waiting, free = {}, {}, n
 
@@ -34,7 +28,7 @@ function jobs.places(L, n)
       waiting[#waiting + 1] = turn
       local ok, why, code = turn:await()
       if not ok then
-        if not remove(waiting, turn) then leave() end   -- its turn came as it was cancelled
+        if not loop.remove(waiting, turn) then leave() end   -- its turn came as it was cancelled
         return nil, why, code
       end
     end

@@ -45,6 +45,14 @@ Loop.__name, Task.__name, Promise.__name = "loop", "task", "promise"
 
 local now_ns = core.system.now_ns
 
+-- Takes a value out of a list; nil when it is not there.
+function loop.remove(list, value)
+  for i, other in ipairs(list) do
+    if other == value then return table.remove(list, i) end
+  end
+end
+local remove = loop.remove
+
 -- options: connections = transfers at once; the others wait their turn
 function loop.new(options)
   options = options or {}
@@ -155,11 +163,7 @@ function Promise:await()
   if self.value then return table.unpack(self.value, 1, self.value.n) end
   local task = L.running
   self.waiting[#self.waiting + 1] = task
-  return wait(L, "promise:await", function()
-    for i, other in ipairs(self.waiting) do
-      if other == task then return table.remove(self.waiting, i) end
-    end
-  end)
+  return wait(L, "promise:await", function() remove(self.waiting, task) end)
 end
 
 -- Timers: a list, the soonest last ------------------------------------------------
@@ -176,11 +180,7 @@ function Loop:at(time_ns, fn)
   return timer
 end
 
-function Loop:drop(timer)
-  for i, other in ipairs(self.timers) do
-    if other == timer then return table.remove(self.timers, i) end
-  end
-end
+function Loop:drop(timer) return remove(self.timers, timer) end
 
 local function run_timers(self)
   local timers, now, some, newest = self.timers, now_ns(), false, self.age

@@ -21,8 +21,6 @@
 --
 --   doc       what it means, with its unit: kernelband doc api prints it
 --
--- A rule set with open = true accepts keys it does not list.
---
 -- Errors are objects { config = true, message = text } whose tostring and ..
 -- give the message: main prints that alone and exits 2, pcall users can show
 -- it. schema.raise is the only place that makes one.
@@ -33,9 +31,13 @@ local schema = {}
 
 -- Errors ---------------------------------------------------------------
 
-local config_error = { __name = "kernelband.config_error" }
-function config_error.__tostring(e) return e.message end
-function config_error.__concat(a, b) return tostring(a) .. tostring(b) end
+local function kind_of_error(name)
+  return { __name = name, __tostring = function(e) return e.message end,
+           __concat = function(a, b) return tostring(a) .. tostring(b) end }
+end
+
+local config_error = kind_of_error "kernelband.config_error"
+local stop_error = kind_of_error "kernelband.stop"
 
 function schema.raise(message, ...)
   if select("#", ...) > 0 then message = message:format(...) end
@@ -63,10 +65,6 @@ function schema.trace_own(e, thread)
   if thread then return debug.traceback(thread, e) end
   return debug.traceback(e, 2)
 end
-
-local stop_error = { __name = "kernelband.stop" }
-function stop_error.__tostring(e) return e.message end
-function stop_error.__concat(a, b) return tostring(a) .. tostring(b) end
 
 -- Raises an error that says all there is to say: main prints the text without
 -- a traceback of its own and exits 1.
@@ -237,12 +235,22 @@ function schema.wanted(rule)
   return text
 end
 
-local function contains(list, v)
+-- The keys of a table, sorted as text.
+function schema.keys(t)
+  local keys = {}
+  for k in pairs(t) do keys[#keys + 1] = k end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  return keys
+end
+
+function schema.contains(list, v)
   for _, x in ipairs(list) do
     if x == v then return true end
   end
   return false
 end
+
+local contains = schema.contains
 
 local function in_bounds(rule, v)
   if not (rule.at_least or rule.at_most) then return true end
@@ -308,14 +316,10 @@ end
 
 function check_table(t, rules, where, noun, prefix)
   local names, out = names_of(rules), {}
-  if rules.open then
-    for k, v in pairs(t) do out[k] = v end
-  else
-    local unknown = unknown_key(t, names)
-    if unknown ~= nil then
-      schema.raise("%s: unknown %s '%s%s'%s", where, noun, prefix,
-                   tostring(unknown), schema.hint(unknown, names))
-    end
+  local unknown = unknown_key(t, names)
+  if unknown ~= nil then
+    schema.raise("%s: unknown %s '%s%s'%s", where, noun, prefix,
+                 tostring(unknown), schema.hint(unknown, names))
   end
   for _, rule in ipairs(rules) do
     local name, v = rule[1], t[rule[1]]

@@ -1,5 +1,7 @@
 -- base/text.lua - pieces of text that every layer writes: tables of columns, cut and quoted
 -- words, sorted keys, numbers with units. No function depends on the locale.
+local schema = require "kernelband.base.schema"
+
 local text = {}
 
 -- Characters -----------------------------------------------------------------------
@@ -48,13 +50,7 @@ function text.plural(n, one, several)
   return ("%d %s"):format(n, n == 1 and one or several or one .. "s")
 end
 
--- The keys of a table, sorted as text.
-function text.keys(t)
-  local keys = {}
-  for k in pairs(t) do keys[#keys + 1] = k end
-  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
-  return keys
-end
+text.keys = schema.keys
 
 -- "cols=64 rows=128".
 function text.fields(t, separator)

@@ -33,7 +33,7 @@ end
 
 -- A program of the toolkit, there or in PATH, or nil.
 function toolkit.program(name)
-  local found = toolkit.find({ "bin" }, name)
+  local found = toolkit.find({ "bin", name }, name)
   if found then return found end
   for dir in (os.getenv "PATH" or ""):gmatch "[^:]+" do
     local file = dir .. "/" .. name

@@ -21,7 +21,6 @@
 local core   = require "kernelband.core"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
-local text   = require "kernelband.base.text"
 
 local options = {
   json = { "json", doc = "print one JSON object" },
@@ -146,7 +145,7 @@ end
 function options.help(list)
   local rows = {}
   for i, o in ipairs(list or {}) do rows[i] = { "  " .. options.title(o), o.doc or "" } end
-  return table.concat(text.columns(rows), "\n")
+  return table.concat(require("kernelband.base.text").columns(rows), "\n")
 end
 
 -- The prose of a verb: what is below "### NAME" in the manual.

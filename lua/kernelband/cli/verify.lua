@@ -9,7 +9,7 @@ local run      = require "kernelband.store.run"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
 local text     = require "kernelband.base.text"
-local verdict  = require "kernelband.evaluate.verdict"
+local finish   = require "kernelband.search.finish"
 
 -- Two measurements of one ratio on one machine may differ by this much besides their
 -- intervals: memory is placed anew in every process, and others use the machine.
@@ -57,7 +57,7 @@ local function verify(folder, opt, dir)
   local function say(words) report.notes[#report.notes + 1] = words end
   local t, why = archive.restore_task(reader, dir, task.load)
   if not t then schema.raise("%s: %s", folder, why) end
-  local winner = verdict.winner(reader)
+  local winner = finish.winner(reader)
   if not winner then schema.raise("%s: there is no kernel in it", folder) end
   local kernel, recorded = winner.kernel, winner.row and winner.row.evaluation
   if type(recorded) ~= "table" then

@@ -13,6 +13,7 @@ local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
+local keys   = schema.keys
 local surrogate = require "kernelband.policy.surrogate"
 
 local policy = {}
@@ -46,6 +47,26 @@ local hooks = schema.declare("policy_hooks", {
   { "remember", "function", optional = true, doc = "function() returning measured points" },
 })
 
+-- Rewards: what a pull was worth, f(parent, child, verdict) -> number, with child nil when there
+-- is none. Negative is worse than having done nothing.
+local function reward(name, failure, falls)
+  local reward_rules = { { "clip", "number", default = 1, at_least = 0 },
+                         { "failure", "number", default = failure } }
+  return function(options)
+    local o = schema.options(options, reward_rules, "kb.reward." .. name)
+    local least = falls and -o.clip or 0
+    return function(parent, child)
+      if not child then return o.failure end
+      return math.max(least, math.min(o.clip, 1 - child.time_ns / parent.time_ns))
+    end
+  end
+end
+
+-- relative: 1 - T(child)/T(parent) within -clip..clip (1), failure (-1) without a child, as the
+-- published v1. improvement: the same, and never below 0; failure is 0, as the published v2.
+policy.rewards = { relative = reward("relative", -1, true),
+                   improvement = reward("improvement", 0, false) }
+
 -- What a policy may compute with: arithmetic, no device, file or clock.
 local function brain()
   local out = {}
@@ -59,13 +80,6 @@ local function memory() return require "kernelband.policy.memory" end
 
 -- Parameters ------------------------------------------------------------------
 
-local function sorted_names(t)
-  local names = {}
-  for k in pairs(t) do names[#names + 1] = tostring(k) end
-  table.sort(names)
-  return names
-end
-
 local function allowed_types(def, name)
   local types = def.accepts and def.accepts[name]
   if types then return type(types) == "table" and types or { types } end
@@ -75,10 +89,10 @@ local function allowed_types(def, name)
 end
 
 local function check_accepts(def, file)
-  for _, name in ipairs(sorted_names(def.accepts or {})) do
+  for _, name in ipairs(keys(def.accepts or {})) do
     if def.defaults[name] == nil then
       schema.raise("%s: accepts names '%s', which defaults does not have%s", file,
-                   name, schema.hint(name, sorted_names(def.defaults)))
+                   name, schema.hint(name, keys(def.defaults)))
     end
   end
 end
@@ -116,7 +130,7 @@ local said = {}
 local function without_removed(def, given, file)
   local left = {}
   for name, v in pairs(given) do left[name] = v end
-  for _, name in ipairs(sorted_names(def.removed or {})) do
+  for _, name in ipairs(keys(def.removed or {})) do
     if given[name] ~= nil then
       local text = ("kernelband: %s: parameter '%s' does nothing any more: %s\n"):format(file, name,
                    def.removed[name])
@@ -130,7 +144,7 @@ end
 -- defaults overlaid with given; errors point at the user's call.
 local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
-  local names, parameter_rules = sorted_names(def.defaults), {}
+  local names, parameter_rules = keys(def.defaults), {}
   for i, name in ipairs(names) do
     local types = table.move(allowed_types(def, name), 1, 8, 1, {})
     if type(given) == "table" and type(given[name]) == "function" and types[1] ~= "any" then
@@ -149,7 +163,7 @@ end
 -- Parameters that are functions, by name: their values are laid over params.
 local function schedules(def, merged, file)
   local list = {}
-  for _, name in ipairs(sorted_names(merged)) do
+  for _, name in ipairs(keys(merged)) do
     if type(merged[name]) == "function" then list[#list + 1] = name end
   end
   local function value(name, n)
@@ -188,17 +202,6 @@ local function copy(v)
   return out
 end
 
--- A kernel's table made with room for all that kernels have.
-local function shell(k)
-  return {
-    id = k.id, parent = k.parent, strategy = k.strategy, source = k.source, params = k.params,
-    depth = k.depth, time_ns = k.time_ns, speedup = k.speedup, speedup_low = k.speedup_low,
-    speedup_high = k.speedup_high, note = k.note, h = k.h, h_kind = k.h_kind, phi = k.phi,
-    phi_kind = k.phi_kind, rho = k.rho, rho_kind = k.rho_kind, signature = k.signature,
-    signature_kind = k.signature_kind,
-  }
-end
-
 -- Engine kernels and the policy's copies of them, both ways. A kernel without
 -- id has no other place than its own table.
 local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
@@ -219,7 +222,7 @@ local function mirror()
     local c = copies[kernel]
     if not c then
       kernel.note = kernel.note or {}
-      c = shell(kernel)
+      c = {}
       for k, v in next, kernel do c[k] = copy_field(k, v) end
       copies[kernel], originals[c] = c, kernel
     end

@@ -10,6 +10,7 @@
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
+local keys   = schema.keys
 
 local memory = {}
 
@@ -103,10 +104,10 @@ function memory.check_writable(file)
 end
 
 local function key_of(point)
-  local names, out = {}, {}
-  for name in pairs(point.params) do names[#names + 1] = name end
-  table.sort(names)
-  for n, name in ipairs(names) do out[n] = name .. "=" .. tostring(point.params[name]) end
+  local out = {}
+  for n, name in ipairs(keys(point.params)) do
+    out[n] = name .. "=" .. tostring(point.params[name])
+  end
   return table.concat(out, ",")
 end
 

@@ -8,7 +8,7 @@
 --   model.worth(kernel, i, pending)  what a pull of strategy i on this kernel is worth: of
 --                          children ranked by the policy that of the best, of `draws` drawn
 --                          at random the mean of the best of so many; where moves are not
---                          listed what gains.lua says. pending: as choose got it
+--                          listed what pulls gained up to now. pending: as choose got it
 --   model.neighbour(kernel, i, pending)  whether all children of strategy i are listed and one
 --                          that differs in one parameter is neither measured nor under way
 --                          to be: prefer(its list) then says which, whatever it is worth
@@ -27,15 +27,14 @@
 -- where children are drawn at random: those that the model picked lie where it hoped.
 
 local core     = require "kernelband.core"
-local gains    = require "kernelband.policy.gains"
 local schema   = require "kernelband.base.schema"
-local transfer = require "kernelband.policy.transfer"
 
 local surrogate = {}
 
 local most_points = 256                 -- of this search a model holds
 local most_places = 60000               -- a model keeps, of 65,536 it can
 local least = 1e-9                      -- that an unknown child is worth
+local prior_pulls = 4                   -- that gain and spread count for
 local most_looks = 20000                -- points that prefer was asked about beyond these
 
 local rules = {
@@ -45,13 +44,6 @@ local rules = {
   { "gain", "number", default = 0.1 },
   { "spread", "number", default = 0.3, at_least = 1e-6 },
 }
-
-local function sorted(t)
-  local names = {}
-  for name in pairs(t) do names[#names + 1] = name end
-  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
-  return names
-end
 
 -- The place of a number or a flag on its axis: powers of two from 1 on are even steps, 0
 -- (false) is one below 1 (true), and numbers below 0 go on from there.
@@ -64,7 +56,7 @@ end
 -- Parameters to coordinates: one number an axis. With look nothing is remembered of
 -- them: they stand where the next ones met would.
 local function encoder(params)
-  local axes, codes = sorted(params), {}
+  local axes, codes = schema.keys(params), {}
   return axes, function(p, look)
     local x = {}
     for d, name in ipairs(axes) do
@@ -113,12 +105,40 @@ local function best_of(values, draws)
   return sum
 end
 
+-- Of children that nobody can list: they gain on their parent what children gained up to now.
+-- o.gain, o.spread: of log time, before anything was seen. law.worth(kernel): the expected
+-- improvement of a child over the best in log time, of a logistic law.
+local function law_of_gains(o)
+  local n, sum, squares, best = 0, 0, 0, 1
+  local law = {}
+
+  -- A gain within both intervals is none.
+  function law.learn(pull)
+    local k, child = pull.parent, pull.child
+    n = n + 1
+    if not child then return end
+    best = math.max(best, child.speedup)
+    if child.speedup_low > k.speedup_high or child.speedup_high < k.speedup_low then
+      local gain = math.log(child.speedup / k.speedup)
+      sum, squares = sum + gain, squares + gain ^ 2
+    end
+  end
+
+  function law.worth(kernel)
+    local mean = (prior_pulls * o.gain + sum) / (prior_pulls + n) + math.log(kernel.speedup / best)
+    local w = 0.55 * math.sqrt((prior_pulls * o.spread ^ 2 + squares) / (prior_pulls + n))
+    return mean > 30 * w and mean or w * math.log(1 + math.exp(mean / w))
+  end
+
+  return law
+end
+
 -- moves(kernel, i) is the generator's: a list of parameters, the kernel's own among them
 -- and the same list for pairs that share their children; whether known ones may come
 -- again; and how many are drawn for a pull, all of them where it does not say.
 function surrogate.new(options, moves, remembered, strategies)
   local o = schema.options(options, rules, "ctx.surrogate")
-  local law = gains.new(o)
+  local law = law_of_gains(o)
   local model, axes, encode, speed, valid, rates = {}, nil, nil, nil, nil, {}
   local moving, middle, spaces = {}, nil, {}
   local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
@@ -163,7 +183,8 @@ function surrogate.new(options, moves, remembered, strategies)
     valid:learn(point.x, point.y and 1 or 0)
   end
 
-  local capacity = most_points + transfer.most_points + 64
+  local transfer = remembered and require "kernelband.policy.transfer"
+  local capacity = most_points + (transfer and transfer.most_points or 0) + 64
   local function new_speed()
     return core.gp(rates, { signal = 1, noise = 0.05, level = 1, mean = 0.2,
                             correlation = o.kin, capacity = capacity })
@@ -256,7 +277,7 @@ function surrogate.new(options, moves, remembered, strategies)
       middle = params
       guess(kernel or { params = params })
       if #axes > 0 and #axes <= 64 then
-        spaces = transfer.spaces(remembered, axes, moving, middle, encode)
+        spaces = transfer and transfer.spaces(remembered, axes, moving, middle, encode) or {}
         rebuild()
       end
     end

@@ -5,7 +5,7 @@ local core      = require "kernelband.core"
 local exchanges = require "kernelband.report.exchanges"
 local json      = require "kernelband.base.json"
 local run       = require "kernelband.store.run"
-local verdict   = require "kernelband.evaluate.verdict"
+local finish    = require "kernelband.search.finish"
 
 local model = {}
 
@@ -120,7 +120,7 @@ end
 -- and the kernels that lead from the one to the other.
 local function winner(m)
   m.final, m.path = { shapes = {} }, {}
-  local found = verdict.winner(m.reader)
+  local found = finish.winner(m.reader)
   if not found then return end          -- the baseline has not been measured yet
   local w = found.kernel
   m.winner, m.baseline, m.confirmed = w, kernel(m, 1), found.confirmed

@@ -4,12 +4,54 @@
 
 local core     = require "kernelband.core"
 local json     = require "kernelband.base.json"
-local verdict  = require "kernelband.evaluate.verdict"
 local interrupts = core.system.interrupts
 
 local finish = {}
 
 local CONFIRMED = 3                     -- kernels tried as winner at most
+
+-- What a gain is ---------------------------------------------------------------------
+
+-- Whether an evaluation shows its kernel to be faster than the baseline. evaluate/win.lua decides
+-- where times were measured; recorded times have an interval alone.
+function finish.gains(e)
+  local low = e.speedup_low or e.speedup
+  return e.verdict == "ok" and e.win ~= false and type(low) == "number" and low > 1
+end
+
+-- looks: a run's evaluations of kind confirm, in their order. The last that shows its kernel to
+-- be faster, and that no later one takes back; or nil.
+function finish.last_gain(looks)
+  local later = {}
+  for i = #looks, 1, -1 do
+    local look = looks[i]
+    if look.kernel and not later[look.kernel] and finish.gains(look.evaluation or {}) then
+      return look
+    end
+    later[look.kernel or 0] = true
+  end
+end
+
+-- The winner of a run (its reader: store/run_reader.lua): { kernel, row, search_row, confirmed }.
+-- row is the evaluation that its figures are from, search_row the one that the search made.
+-- Confirmed kernels win over others; where kernels were measured again and none was faster, the
+-- baseline does. nil: the baseline is not measured yet.
+function finish.winner(reader)
+  local looks = reader:evaluations "confirm"
+  local look = finish.last_gain(looks)
+  local best = look and { id = look.kernel } or #looks == 0 and reader:rows [[SELECT id
+    FROM kernels WHERE speedup_low > 1 ORDER BY speedup_low DESC, id LIMIT 1]] [1] or { id = 1 }
+  local kernels = reader:rows("SELECT * FROM kernels WHERE id IN (1, ?) ORDER BY id", best.id)
+  if not kernels[1] or kernels[1].id ~= 1 then return nil end
+  local kernel = kernels[#kernels]
+  if look and kernel.id ~= look.kernel then look = nil end          -- lost with damage
+  local search_row
+  for _, row in ipairs(reader:evaluations(nil, kernel.id)) do
+    if row.kind ~= "confirm" and row.kind ~= "verify" then search_row = search_row or row end
+  end
+  return { kernel = kernel, row = look or search_row, search_row = search_row,
+           confirmed = #looks > 0 }
+end
 
 -- Confirmation -----------------------------------------------------------------------
 
@@ -82,13 +124,13 @@ local function confirm(s)
       evaluation = evaluate_again(s, k)
       if not evaluation then return nil end
       journal.confirm(k, evaluation)
-      if not verdict.gains(evaluation) then report_refuted(s, k, evaluation) end
+      if not finish.gains(evaluation) then report_refuted(s, k, evaluation) end
     end
     if evaluation.verdict == "ok" and k.params and evaluation.speedup then
       table.insert(s.retimed, { params = k.params,
                                 time_ns = pool.baseline_ns / evaluation.speedup })
     end
-    if verdict.gains(evaluation) then return k, evaluation end
+    if finish.gains(evaluation) then return k, evaluation end
   end
   return pool[1], pool.baseline_evaluation
 end
@@ -165,7 +207,7 @@ local states = { interrupted = "interrupted", steered = "interrupted", paused = 
 -- What is not shown to be faster than the baseline is not returned in its place.
 local function result_of(s, kernel, evaluation, confirmed)
   local budget, recorded, history = s.budget, s.budget.recorded, s.history
-  local gain = kernel.id > 1 and verdict.gains(evaluation)
+  local gain = kernel.id > 1 and finish.gains(evaluation)
   if not gain then kernel, evaluation = s.pool[1], s.pool.baseline_evaluation end
   local r = {
     task = s.task.name, id = kernel.id, strategy = kernel.strategy, gain = gain,

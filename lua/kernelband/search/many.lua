@@ -14,6 +14,7 @@ local progress = require "kernelband.search.progress"
 local schema   = require "kernelband.base.schema"
 local search   = require "kernelband.search.search"
 local setup    = require "kernelband.search.setup"
+local state    = require "kernelband.search.state"
 
 local many = {}
 
@@ -26,10 +27,8 @@ local rules = schema.declare("kb.search_all", {
 })
 
 local function named(view, name)
-  local p = {}
-  for key, fn in pairs(view) do p[key] = fn end
-  function p.note(text) view.note(name .. ": " .. text) end
-  return p
+  return setmetatable({ note = function(text) view.note(name .. ": " .. text) end },
+                      { __index = view })
 end
 
 local function failed(s, i, why)
@@ -108,7 +107,7 @@ function many.run(options)
       end)
     end
   end
-  while left > 0 do setup.turn(group.loop) end
+  while left > 0 do state.turn(group.loop) end
   group.view.close()
   return group.results
 end

@@ -18,9 +18,7 @@ local chosen = "auto"
 -- What --progress said, for all searches; nil leaves it as it is.
 function progress.mode(word)
   if word then
-    local known
-    for _, m in ipairs(modes) do known = known or m == word end
-    if not known then
+    if not schema.contains(modes, word) then
       schema.raise("kernelband: --progress: expected auto, always, never or json, got '%s'%s",
                    word, schema.hint(word, modes))
     end
@@ -226,11 +224,9 @@ local function value(status)
   return status
 end
 
-local function silent()
-  local function nothing() end
-  return { pull = nothing, tick = nothing, note = nothing, close = nothing, hide = nothing,
-           ended = nothing }
-end
+local function nothing() end
+
+local function silent() return setmetatable({}, { __index = function() return nothing end }) end
 
 local function json_lines(write)
   local p = silent()

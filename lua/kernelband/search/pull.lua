@@ -9,7 +9,6 @@
 -- the journal says of it), cancelled, lost (why it could not be evaluated), declined (the
 -- generator says that the strategy cannot help this kernel).
 
-local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
 
@@ -17,79 +16,6 @@ local pull = {}
 
 -- Verdicts another word with the generator may mend.
 local mendable = { build_failed = true, launch_failed = true, wrong = true, crashed = true }
-
--- A generator whose service refuses ------------------------------------------------------
-
-local LONGEST_PAUSE_NS = 60 * 10 ^ 9 // 1       -- between two tries
-local now_ns = core.system.now_ns
-
--- A generator returns EPAUSE when its service refuses for a while (quota, network), ESTOP when
--- waiting cannot help (key, model). That is no pull. The search waits for patience_s seconds
--- and then stops, to be resumed later; it stops at once where it would have to wait longer.
--- Meanwhile one pull at a time asks again, each time after twice as long as before.
---   r.reason                 why it waits; nil: it does not
---   r.refused(text, wait_s)  wait_s: how long the refusal will last, if that is known
---   r.answered()             the service no longer refuses
---   r.await_turn()           in the coroutine of a pull: true when it may ask again
---   r.expired()              whether the search should stop waiting
-function pull.retries(s, patience_s, first_pause_ns)
-  local r, since_ns, next_ns, delay_ns, changed, hopeless = {}, nil, nil, nil, nil, nil
-
-  local function wake_all()
-    if changed then changed:resolve(true) end
-    changed = nil
-  end
-
-  function r.refused(reason, wait_s)
-    local now, text = now_ns(), tostring(reason)
-    delay_ns = since_ns and math.min(2 * delay_ns, math.max(first_pause_ns, LONGEST_PAUSE_NS))
-               or first_pause_ns
-    next_ns = now + math.max(delay_ns, math.min(wait_s or 0, 1e6) * 1e9 // 1 | 0)
-    if not since_ns then
-      since_ns, r.reason = now, text
-      s.journal.event("paused", text)
-      s.view.note(wait_s == math.huge and text
-        or ("waiting: %s (tried again for %g minutes, then the run pauses)"):format(text,
-                                                                                 patience_s / 60))
-    end
-    hopeless = wait_s and next_ns > since_ns + patience_s * 1e9
-    wake_all()
-    s.bell.ring()
-  end
-
-  function r.await_turn()
-    while since_ns and now_ns() < next_ns do
-      changed = changed or s.loop:promise()
-      local mine = changed
-      local timer = s.loop:at(next_ns, function() mine:resolve(true) end)
-      local ok = mine:await()
-      s.loop:drop(timer)
-      if changed == mine then changed = nil end
-      if not ok then return false end
-    end
-    if since_ns then next_ns = math.maxinteger end      -- the others wait for what comes of it
-    return true
-  end
-
-  function r.answered()
-    if not since_ns then return end
-    since_ns, r.reason, hopeless = nil, nil, nil
-    s.view.note "going on"
-    wake_all()
-  end
-
-  -- Why a search ends early is told by a quiet one too.
-  function r.expired()
-    local over = since_ns and (hopeless or now_ns() - since_ns >= patience_s * 1e9)
-    if over and s.quiet and not r.told then
-      r.told = true
-      io.stderr:write(r.reason, "\n")
-    end
-    return over
-  end
-
-  return r
-end
 
 -- Cost ------------------------------------------------------------------------------------
 

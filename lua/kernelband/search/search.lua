@@ -1,24 +1,30 @@
 -- search/search.lua - kb.search. One pull, from choice to learning:
 --   choose    the policy picks a kernel of the pool and a strategy      choose
---   propose   the generator makes a child of it                         pull.lua
---   evaluate  a worker builds, checks and times the child               pull.lua
+--   propose   the generator makes a child of it                         pull.lua, propose
+--             what a model is asked                                     generator/prompt.lua
+--   evaluate  a worker builds, checks and times the child               pull.lua, evaluate
+--             what its verdict is                                       evaluate/init.lua, judge
 --   record    the child joins the pool, the pull the journal            record
 --   learn     the policy hears what came of it                          learn
 -- Up to `parallel` pulls are under way; the policy is told which and hears of
--- each when it ends. The loop: choose until as many are under way, record one, choose.
+-- each when it ends. The loop, run_pulls: choose until as many are under way, record one, choose.
 --
 -- Resuming is the same loop: choices are made anew and must agree with the
 -- journal, results come from the journal while it lasts, in the order in which
 -- they were recorded. So there is one path, and a resumed run equals one that was never
 -- stopped.
 --
--- s, the search, holds (setup.lua makes them): task, strategies, policy, generator, evaluator,
--- pool, budget, clock, journal, history (rows of the pulls recorded), flights (pulls
--- under way), ready (those at their end), steering, retries, view, loop, bell.
+-- s, the search (setup.lua makes it):
+--   task, strategies, policy, generator, evaluator   whom it asks
+--   pool, budget, clock, journal     its kernels, what it may spend, its time, where it writes
+--   flights, ended, history          pulls under way, those of them at their end, those recorded
+--   steering, retries, view          what people say, a generator that refuses, what is shown
+--   loop, bell                       what it waits on
 
 local core   = require "kernelband.core"
 local finish = require "kernelband.search.finish"
 local json   = require "kernelband.base.json"
+local loop   = require "kernelband.base.loop"
 local pulls  = require "kernelband.search.pull"
 local schema = require "kernelband.base.schema"
 local setup  = require "kernelband.search.setup"
@@ -32,10 +38,7 @@ local interrupts = core.system.interrupts
 -- Limits ---------------------------------------------------------------------------
 
 local function cancel_all(s)
-  local flights = s.flights
-  for n = flights.oldest, flights.chosen do
-    if flights[n] then pulls.cancel(flights[n]) end
-  end
+  for _, p in ipairs(s.flights) do pulls.cancel(p) end
 end
 
 -- how: interrupted, steered, paused. What is being measured is measured to its end.
@@ -51,7 +54,7 @@ local function check_limits(s)
   if s.replaying() then return end
   if interrupts() > 0 and not s.stopping then
     stop(s, "interrupted")
-    if s.flights.count > 0 then
+    if s.flights[1] then
       s.view.note "finishing the evaluations in hand; Ctrl-C again stops now"
     end
   end
@@ -68,16 +71,12 @@ end
 
 -- Choose ---------------------------------------------------------------------------
 
-local none = {}
-
 -- The pairs under way, in the order in which they were chosen.
 local function pairs_under_way(flights)
-  if flights.count == 0 then return none end
   local list = {}
-  for n = flights.oldest, flights.chosen do
-    local p = flights[n]
-    if p and p.strategy then
-      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = n,
+  for _, p in ipairs(flights) do
+    if p.strategy then
+      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = p.n,
                           params = p.child_params }
     end
   end
@@ -93,7 +92,7 @@ end
 
 local function may_choose(s)
   local flights, steps = s.flights, s.budget.limits.steps
-  if flights.count >= s.parallel and not behind(s) then return false end
+  if #flights >= s.parallel and not behind(s) then return false end
   if s.stopping or s.steering.paused then return false end
   if flights.chosen < s.journal.last then return true end
   if steps and flights.chosen - flights.lost >= steps then return false end
@@ -103,10 +102,10 @@ end
 -- A new pull, under way; nil when the policy has nothing left.
 local function choose(s)
   local flights = s.flights
-  local parent, strategy, terms = s.policy.choose(flights.count, pairs_under_way(flights))
+  local parent, strategy, terms = s.policy.choose(#flights, pairs_under_way(flights))
   if parent == nil then
     if not (s.journal.forced and s.journal.past(flights.chosen + 1)) then
-      s.exhausted = flights.count == 0
+      s.exhausted = #flights == 0
       return nil
     end
     parent, strategy = s.pool[1], 1     -- the journal knows which it was
@@ -117,8 +116,7 @@ local function choose(s)
   end
   local p = { n = flights.chosen + 1, parent = parent, strategy = strategy, terms = terms,
               strategy_name = s.strategies[strategy].name }
-  if flights.count == 0 then flights.oldest = p.n end
-  flights[p.n], flights.chosen, flights.count = p, p.n, flights.count + 1
+  flights[#flights + 1], flights.chosen = p, p.n
   return p
 end
 
@@ -232,18 +230,18 @@ end
 -- The pull that ends next: as the journal says while it lasts, then as they come. nil:
 -- none has come to its end yet.
 local function next_ended(s)
-  if s.flights.count == 0 then return nil end
+  if not s.flights[1] then return nil end
   if s.replaying() then
     local n = s.journal.order[s.history.replayed + 1]
     s.history.replayed = s.history.replayed + 1
-    return s.flights[n] or schema.raise(
-      "%s: pull %d landed before it was chosen; the journal is damaged", s.journal.folder, n)
+    for _, p in ipairs(s.flights) do
+      if p.n == n then return p end
+    end
+    schema.raise("%s: pull %d landed before it was chosen; the journal is damaged",
+                 s.journal.folder, n)
   end
-  local p = s.ready[s.ready.first]
-  if p then
-    s.ready[s.ready.first], s.ready.first = nil, s.ready.first + 1
-    if p.error then error(p.error, 0) end
-  end
+  local p = table.remove(s.ended, 1)
+  if p and p.error then error(p.error, 0) end
   return p
 end
 
@@ -259,9 +257,7 @@ local function drop(s, p)
 end
 
 local function finish_pull(s, p)
-  local flights = s.flights
-  flights[p.n], flights.count = nil, flights.count - 1
-  while flights.count > 0 and not flights[flights.oldest] do flights.oldest = flights.oldest + 1 end
+  loop.remove(s.flights, p)
   s.budget.check()
   if p.cancelled or p.lost then return drop(s, p) end
   s.history.landed = s.history.landed + 1
@@ -278,7 +274,7 @@ end
 local function wait(s)
   check_limits(s)
   local paused, look_ns = s.steering.paused, 0
-  while not s.ready[s.ready.first] and paused == s.steering.paused do
+  while not s.ended[1] and paused == s.steering.paused do
     if interrupts() > 1 then
       s.stopping = "interrupted"
       return false
@@ -319,7 +315,7 @@ local function run_pulls(s)
     local p = next_ended(s)
     if p then
       finish_pull(s, p)                 -- record, learn
-    elseif s.flights.count > 0 then
+    elseif s.flights[1] then
       if not wait(s) then return end
     elseif s.steering.paused and not s.stopping then
       pause(s)
@@ -413,9 +409,7 @@ function search.run(options)
   if interrupts() > 0 then
     schema.raise "kb.search: interrupted, so no further search is started"
   end
-  local s = setup.search(options)
-  local result = search.finish(s)
-  return result
+  return search.finish(setup.search(options))
 end
 
 return search

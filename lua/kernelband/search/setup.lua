@@ -1,16 +1,13 @@
 -- search/setup.lua - what kb.search starts from: its options checked, and the values that a
 -- search holds (search.lua names them) made of the parts they name.
 
-local budgets   = require "kernelband.search.budget"
 local core      = require "kernelband.core"
 local json      = require "kernelband.base.json"
 local loop      = require "kernelband.base.loop"
 local policies  = require "kernelband.policy"
-local pools     = require "kernelband.search.pool"
-local pulls     = require "kernelband.search.pull"
-local rewards   = require "kernelband.policy.reward"
 local schema    = require "kernelband.base.schema"
 local schedule  = require "kernelband.generator.schedule"
+local state     = require "kernelband.search.state"
 local strategy  = require "kernelband.policy.strategy"
 local tasks     = require "kernelband.task"
 
@@ -90,47 +87,6 @@ local function environment(opt)
     return require("kernelband.worker").start { task = task, device = opt.device, loop = L,
       parallel = opt.parallel, workers = opt.workers, seed = opt.seed }
   end }
-end
-
--- Pairs that are closed ------------------------------------------------------------------
-
-local most_declined <const> = 2         -- NOT APPLICABLE answers, then a pair is closed
-
--- Counts the NOT APPLICABLE answers of each pair of kernel and strategy.
-local function new_declined()
-  local declined, counts = { any = false }, {}
-  local function pair(kernel, name) return kernel.id .. " " .. name end
-  function declined.add(kernel, name)
-    local key = pair(kernel, name)
-    counts[key], declined.any = (counts[key] or 0) + 1, true
-  end
-  function declined.closes(kernel, name)
-    return declined.any and (counts[pair(kernel, name)] or 0) >= most_declined
-  end
-  return declined
-end
-
--- Whether strategy i has something left for a kernel: steering's word for it, the answers
--- so far, its own word, asked once a kernel, and the generator's.
-local function opener(s)
-  local name, applies, answers = {}, {}, {}
-  local always = s.generator.always     -- policies ask of all pairs there are
-  for i, one in ipairs(s.strategies) do
-    name[i], applies[i] = one.name, one.applies
-    always = always and not one.applies
-  end
-  return function(kernel, i, without_generator)
-    if s.steering.narrows and not s.steering.open(kernel, name[i])
-       or s.declined.closes(kernel, name[i]) then return false end
-    if always then return true end
-    if applies[i] then
-      local known = answers[kernel] or {}
-      answers[kernel] = known
-      if known[i] == nil then known[i] = applies[i](kernel) and true or false end
-      if not known[i] then return false end
-    end
-    return without_generator or s.generator.open(kernel, s.strategies[i])
-  end
 end
 
 -- The journal --------------------------------------------------------------------------
@@ -273,19 +229,17 @@ local function with_first_memory(policy, opt, view)
 end
 
 local function reward_of(opt, policy)
-  if opt.reward then return opt.reward end
-  return policy.reward == "improvement" and rewards.improvement {}
-         or rewards.relative {}
+  return opt.reward or (policies.rewards[policy.reward] or policies.rewards.relative) {}
 end
 
 local most_logged = 10000               -- lines of a search
 
--- ctx.log of policies: events of the journal, which is opened after the policy has begun. A
--- resumed run says all again, and what was said before the stop is there already.
+-- ctx.log of policies: events of the journal, which is opened after the policy has begun, and what
+-- to call then. A resumed run says all again, and what was said before the stop is there already.
 local function logger(s)
   local early, count = {}, 0
   local function log(text)
-    if early then
+    if not s.journal then
       early[#early + 1] = text
       return
     end
@@ -293,12 +247,9 @@ local function logger(s)
     if count <= s.journal.logged or count > most_logged then return end
     s.journal.event("policy", ("after %d pulls: %s"):format(s.history.landed, text))
   end
-  local function opened()
-    local list = early
-    early = nil
-    for _, text in ipairs(list) do log(text) end
+  return log, function()
+    for _, text in ipairs(early) do log(text) end
   end
-  return log, opened
 end
 
 local function start_policy(s, policy, opt, log)
@@ -311,37 +262,6 @@ local function start_policy(s, policy, opt, log)
       return generator.moves(k, s.strategies[i])
     end or nil,
   }
-end
-
--- Waiting -------------------------------------------------------------------------------
-
-local TICK_NS = 200 * 10 ^ 6 // 1
-
--- One turn of a loop, which lasts even where nothing is there to wait for.
-function setup.turn(L)
-  local _, _, code = L:turn(TICK_NS)
-  if code == "EEMPTY" then core.system.sleep_ns(TICK_NS) end
-end
-
--- wait(): until somebody rings or a moment has passed. In a coroutine of its own
--- (kb.search_all) a search waits there, and who runs the coroutines turns the loop.
-local function new_bell(L)
-  local bell, rung = {}, nil
-
-  function bell.ring()
-    if rung then rung:resolve(true) end
-  end
-
-  function bell.wait()
-    if not L:inside() then return setup.turn(L) end
-    rung = L:promise()
-    local timer = L:at(core.system.now_ns() + TICK_NS, bell.ring)
-    rung:await()
-    L:drop(timer)
-    rung = nil
-  end
-
-  return bell
 end
 
 -- The whole -----------------------------------------------------------------------------
@@ -366,8 +286,7 @@ local function is_quiet(opt)
          and (opt.progress or require("kernelband.search.progress").mode()) == "auto"
 end
 
-local silent <const> = { pull = nothing, tick = nothing, note = nothing, close = nothing,
-                         hide = nothing, ended = nothing }
+local silent <const> = setmetatable({}, { __index = function() return nothing end })
 
 -- What shows how the search goes.
 local function new_view(opt, quiet)
@@ -375,35 +294,25 @@ local function new_view(opt, quiet)
   return require("kernelband.search.progress").new { mode = opt.progress }
 end
 
-local function new_clock(s)
-  local began, clock = core.system.now_ns(), {}
-  function clock.session_s() return (core.system.now_ns() - began) / 1e9 end
-  function clock.elapsed_s()
-    return s.journal and s.journal.elapsed_s and s.journal.elapsed_s() or clock.session_s()
-  end
-  return clock
-end
-
 local function new_search(opt, policy, L, view)
   local s = {
     task = opt.task, seed = opt.seed, rng = core.rng(opt.seed):split "generator",
     parallel = opt.parallel, tune = opt.tune, confirm = opt.confirm, on_pull = opt.on_pull,
-    quiet = is_quiet(opt), loop = L, bell = new_bell(L), pool = pools.new(not opt.task.environment),
-    declined = new_declined(), ready = { first = 1, last = 0 },
-    flights = { chosen = 0, count = 0, oldest = 1, lost = 0 },
+    quiet = is_quiet(opt), loop = L, bell = state.bell(L),
+    pool = state.pool(not opt.task.environment),
+    declined = state.declined(), flights = { chosen = 0, lost = 0 }, ended = {},
     history = { rows = {}, of_parent = {}, measured = {}, made = {}, verdicts = {}, arms = {},
                 landed = 0, replayed = 0 },
     policy_name = policy.name, policy_file = policy.file, reward = reward_of(opt, policy),
     on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
   }
   s.view = view or new_view(opt, s.quiet)
-  s.clock = new_clock(s)
-  s.budget = budgets.new(limits_of(opt), s.clock)
+  s.clock = state.clock(s)
+  s.budget = state.budget(limits_of(opt), s.clock)
   function s.replaying() return s.history.replayed < #s.journal.order end
   function s.status() return require("kernelband.search.status").of(s) end
   function s.finished(p)
-    s.ready.last = s.ready.last + 1
-    s.ready[s.ready.last] = p
+    s.ended[#s.ended + 1] = p
     s.bell.ring()
   end
   return s
@@ -453,13 +362,13 @@ function setup.search(options, L, view)
   s.generator = start_generator(s, opt, env)
   s.baseline_source = env.source
   policy = with_first_memory(policy, opt, s.view)
-  s.open = opener(s)
+  s.open = state.opener(s)
   local log, journal_opened = logger(s)
   s.policy = start_policy(s, policy, opt, log)
   s.journal = open_journal(opt, s, policy, env)
   journal_opened()
   s.steering = new_steering(s)
-  s.retries = pulls.retries(s, opt.patience * 60, opt.retry * 1e9 // 1 | 0)
+  s.retries = state.retries(s, opt.patience * 60, opt.retry * 1e9 // 1 | 0)
   charge_lost_calls(s.budget, s.journal)
   attach_evaluator(s, env.evaluator)
   return s

@@ -7,11 +7,10 @@ local status = {}
 
 -- What each pull under way is at: { n, strategy, parent, stage, seconds }.
 local function pulls_under_way(s)
-  local list, flights = {}, s.flights
-  for n = flights.oldest, flights.chosen do
-    local p = flights[n]
-    if p and not p.row then
-      list[#list + 1] = { n = n, strategy = p.strategy_name, parent = p.parent.id,
+  local list = {}
+  for _, p in ipairs(s.flights) do
+    if not p.row then
+      list[#list + 1] = { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
                           stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
     end
   end

@@ -5,19 +5,21 @@
 -- keeps it with how many pulls had been recorded and chosen, and a replay obeys it
 -- when as many have.
 
+local schema = require "kernelband.base.schema"
+
 local steer = {}
 
 local MAX_BYTES = 4096
 
 local alone = { pause = true, continue = true, stop = true }
-local known = { pause = true, continue = true, stop = true, veto = true, allow = true,
-                pin = true, hint = true }
 steer.words = { "pause", "continue", "stop", "veto", "allow", "pin", "hint" }
 
 -- command, argument | nil, what is wrong
 function steer.parse(text)
   local command, argument = text:match "^%s*(%a+)%s*(.-)%s*$"
-  if not known[command] then return nil, ("'%s' is no command"):format(command or text) end
+  if not schema.contains(steer.words, command) then
+    return nil, ("'%s' is no command"):format(command or text)
+  end
   if #argument > MAX_BYTES then
     return nil, ("%s: %d bytes are too many, %d are read"):format(command, #argument, MAX_BYTES)
   end

@@ -5,11 +5,11 @@
 --   api.markdown()  api.man()    the manual
 --   api.lines()                  its lines as { kind, text or fields }, for meta.lua
 --   api.line_of(text)            a line of such a file as { kind, .. }
-local facts  = require "kernelband.generator.facts"
 local kb     = require "kernelband"
 local path   = require "kernelband.base.path"
 local roff   = require "kernelband.cli.doc.roff"
 local schema = require "kernelband.base.schema"
+local strategy = require "kernelband.policy.strategy"
 
 local api = {}
 
@@ -110,7 +110,7 @@ function api.lines()
   return out
 end
 
-api.facts = facts.names
+api.facts = strategy.facts
 
 function api.markdown()
   local marks = { title = "# ", section = "## ", entry = "### ", method = "#### ", code = "    " }

@@ -1,0 +1,348 @@
+-- search/state.lua - the values that a search holds:
+--   pool      the verified kernels, the best of them, the sources that need no second evaluation
+--   budget    what it may spend and has spent: minutes, dollars, tokens
+--   retries   how long it waits for a generator whose service refuses
+--   declined, opener   which pairs of kernel and strategy are left
+--   clock, bell        its time, and what it waits on
+
+local core   = require "kernelband.core"
+local normal = require "kernelband.base.source".normal
+local schema = require "kernelband.base.schema"
+
+local state = {}
+
+local TICK_NS = 200 * 10 ^ 6 // 1        -- the longest wait without a look around
+local now_ns  = core.system.now_ns
+
+-- The pool ------------------------------------------------------------------------------
+
+local pool = {}
+pool.__index = pool
+
+-- Vectors of the evidence and their lengths; h has names instead.
+local features = { { "phi", 9 }, { "rho", 6 }, { "signature", 5 } }
+
+-- Verdicts that a source would get again.
+local final = { build_failed = true, launch_failed = true, wrong = true, cheated = true }
+
+-- of_task: sources of a task of ours differ where their code does. Returns the pool:
+--   pool[id]              a kernel as policies see it, 1 is the baseline's
+--   pool.best, pool.best_evaluation, pool.best_times_ns (of its timed shapes)
+--   pool.baseline_ns, pool.baseline_evaluation
+function state.pool(of_task)
+  return setmetatable({ of_task = of_task, known = {}, tried = {}, kinds = {} }, pool)
+end
+
+-- Most kernels share what kinds of evidence they have: it is kept once.
+local function shared(self, kinds, key)
+  key = key or table.concat(kinds, ",")
+  self.kinds[key] = self.kinds[key] or kinds
+  return self.kinds[key]
+end
+
+-- Its time is the baseline's over its speed-up, both measured side by side, so that a drift
+-- of the machine cancels.
+function pool:new_kernel(parent, strategy, candidate, evaluation)
+  local speedup = evaluation.speedup or 1
+  local k = {
+    id = #self + 1, parent = parent and parent.id, strategy = strategy,
+    source = candidate.source, params = candidate.params,
+    depth = parent and parent.depth + 1 or 0,
+    time_ns = self.baseline_ns / speedup, speedup = speedup,
+    speedup_low = evaluation.speedup_low or speedup,
+    speedup_high = evaluation.speedup_high or speedup, note = {},
+    profile = evaluation.profile,
+  }
+  local evidence = evaluation.evidence or {}
+  k.h, k.h_kind = evidence.h or {}, evidence.h_kind or {}
+  k.h_kind = shared(self, k.h_kind, ("%s;%s;%s"):format(k.h_kind.sm, k.h_kind.dram, k.h_kind.l2))
+  for _, f in ipairs(features) do
+    local name, kind = f[1], f[1] .. "_kind"
+    k[name], k[kind] = evidence[name], evidence[kind] or {}
+    if not k[name] then
+      k[name] = {}
+      for i = 1, f[2] do k[name][i], k[kind][i] = 0, "missing" end
+    end
+    k[kind] = shared(self, k[kind])
+  end
+  return k
+end
+
+-- What was timed side by side with the best so far is judged by that; else both by
+-- their gains over the baseline. What is slower than the baseline is never the best.
+local function better(self, kernel, evaluation)
+  local best, pair = self.best, evaluation.against
+  if not best then return true end
+  if kernel.speedup_low <= 1 then return false end
+  if pair and pair.kernel == best.id then return pair.low > 1 end
+  return kernel.speedup_low > best.speedup_low
+end
+
+-- Returns true when the kernel is the best so far.
+function pool:add(kernel, evaluation)
+  self[kernel.id] = kernel
+  kernel.hash = self:hash(kernel.source)
+  self.known[kernel.hash] = kernel.id
+  if evaluation.declared then self.known[evaluation.declared] = kernel.id end
+  if not better(self, kernel, evaluation) then return false end
+  self.best, self.best_evaluation, self.best_times_ns = kernel, evaluation, {}
+  for _, shape in ipairs(evaluation.shapes or {}) do
+    if shape.role == "timed" then
+      self.best_times_ns[#self.best_times_ns + 1] = shape.time_ns
+    end
+  end
+  return true
+end
+
+-- A long search may have more sources than memory: once source_of(id) has a kernel's, it is
+-- read back when somebody asks for it.
+function pool:forget_source(kernel, source_of)
+  self.lazy = self.lazy or { __index = function(k, key)
+    return key == "source" and source_of(k.id) or nil
+  end }
+  kernel.source = nil
+  setmetatable(kernel, self.lazy)
+end
+
+function pool:hash(source) return core.system.hash(self.of_task and normal(source) or source) end
+
+-- Takes a source for pull p; or says who has it.
+function pool:claim(p, source)
+  local hash = self:hash(source)
+  local id, n = self.known[hash], self.tried[hash]
+  if id then return ("the generator gave kernel %d again"):format(id) end
+  if n and n ~= p.n then return ("the generator gave the candidate of pull %d again"):format(n) end
+  self.tried[hash] = p.n
+  p.hashes[#p.hashes + 1] = hash
+end
+
+-- Pull p is over: its sources are free again, but for those that failed for what they are.
+-- declared(attempt): the hash of what a candidate was before its constants had values.
+function pool:release(p, declared)
+  for _, hash in ipairs(p.hashes) do self.tried[hash] = nil end
+  for _, a in ipairs(p.attempts) do
+    if final[a.evaluation and a.evaluation.verdict or a.verdict] then
+      self.tried[self:hash(a.candidate.source)] = p.n
+      local before = a.kind ~= "tune" and declared(a)
+      if before then self.tried[before] = p.n end
+    end
+  end
+end
+
+-- The budget ----------------------------------------------------------------------------
+
+-- Money counts when it is spent, not when the pull it was for is recorded. A price nobody
+-- knows is unknown and not 0: with a budget of dollars it stops the search.
+--
+-- limits: { steps, minutes, usd, tokens }. clock: { elapsed_s }. Returns the budget:
+--   limits, usd, tokens    the sums of what is known
+--   spend(usd, tokens [, model])  usd nil: unknown; tokens: { input, cached, output,
+--                 reasoning } of numbers, all optional
+--   check()       raises when a budget cannot be kept
+--   used_up()     which is used up: "usd", "tokens", "minutes"; nil
+--   left()        { usd_left, tokens_left, seconds_left }: what has no limit is absent
+--   known_usd()   the sum in dollars, nil when any part of it is unknown
+--   uncounted()   an answer came without its tokens: tokens_unknown
+--   recall(usd)   an answer was a recorded one, which once cost that; nil: unknown
+--   recorded      { answers, usd, unknown } of those, nil: there were none
+function state.budget(limits, clock)
+  local b = { limits = limits, usd = 0, unknown = false,
+              tokens = { input = 0, cached = 0, output = 0, reasoning = 0 } }
+
+  function b.spend(usd, tokens, model)
+    b.usd = b.usd + (usd or 0)
+    for name, sum in pairs(b.tokens) do b.tokens[name] = sum + (tokens[name] or 0) end
+    if usd then return end
+    b.unknown = true
+    if limits.usd then
+      b.refused = ("budget.usd = %g cannot be kept: the price%s is not known. Give it in the "
+        .. "generator's prices = { .. }, or use budget.tokens or budget.steps in its place")
+        :format(limits.usd, model and " of model " .. tostring(model) or "")
+    end
+  end
+
+  function b.uncounted() b.tokens_unknown = true end
+
+  function b.recall(usd)
+    local r = b.recorded or { answers = 0, usd = 0 }
+    b.recorded, r.answers, r.usd = r, r.answers + 1, r.usd + (usd or 0)
+    r.unknown = r.unknown or not usd
+  end
+
+  -- Not raised by spend: that is called in the midst of a generator's work.
+  function b.check()
+    if b.refused then schema.raise("%s", b.refused) end
+  end
+
+  function b.used_up()
+    if limits.minutes and clock.elapsed_s() >= limits.minutes * 60 then return "minutes" end
+    if limits.usd and b.usd >= limits.usd then return "usd" end
+    if limits.tokens and b.tokens.input + b.tokens.output >= limits.tokens then return "tokens" end
+  end
+
+  function b.left()
+    local used = b.tokens.input + b.tokens.output
+    return {
+      usd_left = limits.usd and math.max(0, limits.usd - b.usd),
+      tokens_left = limits.tokens and math.max(0, limits.tokens - used),
+      seconds_left = limits.minutes and math.max(0, limits.minutes * 60 - clock.elapsed_s()),
+    }
+  end
+
+  function b.known_usd() return not b.unknown and b.usd or nil end
+
+  return b
+end
+
+-- A generator whose service refuses ------------------------------------------------------
+
+local LONGEST_PAUSE_NS = 60 * 10 ^ 9 // 1       -- between two tries
+
+-- A generator returns EPAUSE when its service refuses for a while (quota, network), ESTOP when
+-- waiting cannot help (key, model). That is no pull. The search waits for patience_s seconds
+-- and then stops, to be resumed later; it stops at once where it would have to wait longer.
+-- Meanwhile one pull at a time asks again, each time after twice as long as before.
+--   r.reason                 why it waits; nil: it does not
+--   r.refused(text, wait_s)  wait_s: how long the refusal will last, if that is known
+--   r.answered()             the service no longer refuses
+--   r.await_turn()           in the coroutine of a pull: true when it may ask again
+--   r.expired()              whether the search should stop waiting
+function state.retries(s, patience_s, first_pause_ns)
+  local r, since_ns, next_ns, delay_ns, changed, hopeless = {}, nil, nil, nil, nil, nil
+
+  local function wake_all()
+    if changed then changed:resolve(true) end
+    changed = nil
+  end
+
+  function r.refused(reason, wait_s)
+    local now, text = now_ns(), tostring(reason)
+    delay_ns = since_ns and math.min(2 * delay_ns, math.max(first_pause_ns, LONGEST_PAUSE_NS))
+               or first_pause_ns
+    next_ns = now + math.max(delay_ns, math.min(wait_s or 0, 1e6) * 1e9 // 1 | 0)
+    if not since_ns then
+      since_ns, r.reason = now, text
+      s.journal.event("paused", text)
+      s.view.note(wait_s == math.huge and text
+        or ("waiting: %s (tried again for %g minutes, then the run pauses)"):format(text,
+                                                                                 patience_s / 60))
+    end
+    hopeless = wait_s and next_ns > since_ns + patience_s * 1e9
+    wake_all()
+    s.bell.ring()
+  end
+
+  function r.await_turn()
+    while since_ns and now_ns() < next_ns do
+      changed = changed or s.loop:promise()
+      local mine = changed
+      local timer = s.loop:at(next_ns, function() mine:resolve(true) end)
+      local ok = mine:await()
+      s.loop:drop(timer)
+      if changed == mine then changed = nil end
+      if not ok then return false end
+    end
+    if since_ns then next_ns = math.maxinteger end      -- the others wait for what comes of it
+    return true
+  end
+
+  function r.answered()
+    if not since_ns then return end
+    since_ns, r.reason, hopeless = nil, nil, nil
+    s.view.note "going on"
+    wake_all()
+  end
+
+  -- Why a search ends early is told by a quiet one too.
+  function r.expired()
+    local over = since_ns and (hopeless or now_ns() - since_ns >= patience_s * 1e9)
+    if over and s.quiet and not r.told then
+      r.told = true
+      io.stderr:write(r.reason, "\n")
+    end
+    return over
+  end
+
+  return r
+end
+
+-- Pairs that are closed ------------------------------------------------------------------
+
+local most_declined <const> = 2         -- NOT APPLICABLE answers, then a pair is closed
+
+-- Counts the NOT APPLICABLE answers of each pair of kernel and strategy.
+function state.declined()
+  local declined, counts = { any = false }, {}
+  local function pair(kernel, name) return kernel.id .. " " .. name end
+  function declined.add(kernel, name)
+    local key = pair(kernel, name)
+    counts[key], declined.any = (counts[key] or 0) + 1, true
+  end
+  function declined.closes(kernel, name)
+    return declined.any and (counts[pair(kernel, name)] or 0) >= most_declined
+  end
+  return declined
+end
+
+-- Whether strategy i has something left for a kernel: steering's word for it, the answers
+-- so far, its own word, asked once a kernel, and the generator's.
+function state.opener(s)
+  local name, applies, answers = {}, {}, {}
+  local always = s.generator.always     -- policies ask of all pairs there are
+  for i, one in ipairs(s.strategies) do
+    name[i], applies[i] = one.name, one.applies
+    always = always and not one.applies
+  end
+  return function(kernel, i, without_generator)
+    if s.steering.narrows and not s.steering.open(kernel, name[i])
+       or s.declined.closes(kernel, name[i]) then return false end
+    if always then return true end
+    if applies[i] then
+      local known = answers[kernel] or {}
+      answers[kernel] = known
+      if known[i] == nil then known[i] = applies[i](kernel) and true or false end
+      if not known[i] then return false end
+    end
+    return without_generator or s.generator.open(kernel, s.strategies[i])
+  end
+end
+
+-- Time ----------------------------------------------------------------------------------
+
+function state.clock(s)
+  local began, clock = now_ns(), {}
+  function clock.session_s() return (now_ns() - began) / 1e9 end
+  function clock.elapsed_s()
+    return s.journal and s.journal.elapsed_s and s.journal.elapsed_s() or clock.session_s()
+  end
+  return clock
+end
+
+-- One turn of a loop, which lasts even where nothing is there to wait for.
+function state.turn(L)
+  local _, _, code = L:turn(TICK_NS)
+  if code == "EEMPTY" then core.system.sleep_ns(TICK_NS) end
+end
+
+-- wait(): until somebody rings or a moment has passed. In a coroutine of its own
+-- (kb.search_all) a search waits there, and who runs the coroutines turns the loop.
+function state.bell(L)
+  local bell, rung = {}, nil
+
+  function bell.ring()
+    if rung then rung:resolve(true) end
+  end
+
+  function bell.wait()
+    if not L:inside() then return state.turn(L) end
+    rung = L:promise()
+    local timer = L:at(now_ns() + TICK_NS, bell.ring)
+    rung:await()
+    L:drop(timer)
+    rung = nil
+  end
+
+  return bell
+end
+
+return state
