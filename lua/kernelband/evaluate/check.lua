@@ -25,13 +25,6 @@ local orders = 3                        -- more runs of a kernel whose bits diff
 local nearby = 6                        -- answers to inputs a rounding away
 local hopeless = 1000                   -- limits off: no rounding of inputs explains that
 
--- A list whose programs are stopped when the block that made it ends.
-function check.closing(list)
-  return setmetatable(list, { __close = function(t)
-    for _, item in ipairs(t) do item.program:close() end
-  end })
-end
-
 -- nudged: these inputs are taken a rounding away.
 local function answer(s, room, slot, buffers, program, nudged)
   buffers:poison(secret_seed())

@@ -34,36 +34,57 @@ local evidence = {}
 local flop_names = { add = true, sub = true, mul = true, div = true, sqrt = true,
                      max = true, min = true }
 
--- An instruction of the disassembly, reduced to what is counted; nil when it
--- is of no interest. AT&T order: the destination comes last.
+-- What an instruction of the disassembly adds to the counts of a mix. AT&T order: the destination
+-- comes last.
 local function classify(op, operands)
-  local out = { lanes = 0 }
+  local out = {}
   local base, kind = op:match "^v?(%a+)([ps][sd])$"
   if not base then base, kind = op:match "^v?(%a+%d+)([ps][sd])$" end
   local width = operands:find "%%zmm" and 16 or operands:find "%%ymm" and 8 or 4
   if kind and kind:sub(2) == "d" then width = width // 2 end
   if base and (flop_names[base] or base:match "^fn?m[as][du][db]%a*%d+$") then
-    out.flop = true
-    out.fma = base:match "^fn?m" ~= nil
-    out.lanes = kind:sub(1, 1) == "p" and width or 1
+    out.fma = base:match "^fn?m" and 1 or 0
+    out.flops, out.lanes = 1, kind:sub(1, 1) == "p" and width or 1
+    out.operations = out.lanes * (1 + out.fma)
   end
   if operands:find "%(" and not (op:match "^lea" or op:match "^nop" or op:match "^j"
                                  or op:match "^prefetch") then
-    local destination = operands:match ",([^,%(]*%([^%)]*%))$"
-    out.memory = true
-    out.store = destination ~= nil or not operands:find ","
-    out.stack = operands:find "%(%%rsp" ~= nil or operands:find "%(%%rbp" ~= nil
-    out.vector = operands:find "%%[xyz]mm" ~= nil and not (op:match "gather" or op:match "scatter"
-                 or op:match "s[sd]$" or op:match "^vbroadcast")
-    out.bytes = op:match "ss$" and 4 or op:match "sd$" and 8 or op:match "^vbroadcastss" and 4
-                or out.vector and 4 * width or 8
+    local store = operands:find ",[^,%(]*%([^%)]*%)$" or not operands:find ","
+    local stack = operands:find "%(%%r[sb]p"
+    local vector = operands:find "%%[xyz]mm" and not (op:match "gather" or op:match "scatter"
+                   or op:match "s[sd]$" or op:match "^vbroadcast")
+    local bytes = op:match "ss$" and 4 or op:match "sd$" and 8 or op:match "^vbroadcastss" and 4
+                  or vector and 4 * width or 8
+    out.memory, out.stack = 1, stack and 1 or 0
+    out.vector_memory = vector and not stack and 1 or 0
+    out.load_bytes = store and 0 or bytes
   end
-  if out.flop or out.memory then return out end
+  return out
 end
 
 -- Overlapping loops could make a source of a page a work of hours: after this
 -- many instructions the rest is not looked at.
 local most_read = 200000
+
+local function add_loop(mix, code, loop)
+  local flops, i = 0, loop.at
+  local seen, hot = {}, hot_loop.new()
+  while i >= 1 and code[i].address >= loop.first and mix.unread > 0 do
+    mix.unread = mix.unread - 1
+    hot_loop.add(hot, code[i])
+    local c = classify(code[i].op, code[i].operands)
+    seen[#seen + 1], flops = c, flops + (c.flops or 0)
+    i = i - 1
+  end
+  if i < loop.at then hot_loop.keep(mix, hot, code, i + 1, loop.at) end
+  if flops == 0 then return end         -- tails, copies, bookkeeping
+  mix.loops = mix.loops + 1
+  mix.largest = math.max(mix.largest, flops)
+  for _, c in ipairs(seen) do
+    mix.widest = math.max(mix.widest, c.lanes or 0)
+    for name, n in pairs(c) do mix[name] = mix[name] + n end
+  end
+end
 
 -- Adds a function's instructions { address, op, operands } to the mix: those
 -- of its innermost loops (a backward jump with no other one inside).
@@ -82,39 +103,8 @@ local function add_function(mix, code)
   -- later, or at the same place, lies inside.
   local latest
   for _, loop in ipairs(loops) do
-    if not latest or latest < loop.first then evidence.add_loop(mix, code, loop) end
+    if not latest or latest < loop.first then add_loop(mix, code, loop) end
     latest = math.max(latest or 0, loop.first)
-  end
-end
-
-function evidence.add_loop(mix, code, loop)
-  local flops, i = 0, loop.at
-  local seen, hot = {}, hot_loop.new()
-  while i >= 1 and code[i].address >= loop.first and mix.unread > 0 do
-    mix.unread = mix.unread - 1
-    hot_loop.add(hot, code[i])
-    local c = classify(code[i].op, code[i].operands)
-    if c then seen[#seen + 1] = c end
-    if c and c.flop then flops = flops + 1 end
-    i = i - 1
-  end
-  if i < loop.at then hot_loop.keep(mix, hot, code, i + 1, loop.at) end
-  if flops == 0 then return end         -- tails, copies, bookkeeping
-  mix.loops = mix.loops + 1
-  mix.largest = math.max(mix.largest, flops)
-  for _, c in ipairs(seen) do
-    if c.flop then
-      mix.flops, mix.lanes = mix.flops + 1, mix.lanes + c.lanes
-      mix.operations = mix.operations + c.lanes * (c.fma and 2 or 1)
-      if c.fma then mix.fma = mix.fma + 1 end
-      mix.widest = math.max(mix.widest, c.lanes)
-    end
-    if c.memory then
-      mix.memory = mix.memory + 1
-      if c.stack then mix.stack = mix.stack + 1 end
-      if c.vector and not c.stack then mix.vector_memory = mix.vector_memory + 1 end
-      if not c.store then mix.load_bytes = mix.load_bytes + c.bytes end
-    end
   end
 end
 
@@ -168,7 +158,7 @@ end
 
 -- Features -----------------------------------------------------------------------
 
-local function clip(x) return math.max(0, math.min(1, x)) end
+function evidence.clip(x) return math.max(0, math.min(1, x)) end
 
 local function count(set)
   local n = 0
@@ -177,7 +167,7 @@ local function count(set)
 end
 
 -- A list of { value, kind } with nil values as missing, split into two lists.
-local function split(n, list)
+function evidence.split(n, list)
   local values, kinds = {}, {}
   for i = 1, n do
     local item = list[i] or {}
@@ -187,9 +177,11 @@ local function split(n, list)
   return values, kinds
 end
 
-local function ratio(a, b)
-  if b > 0 then return a / b end
+function evidence.ratio(a, b)
+  if a and b and b > 0 then return a / b end
 end
+
+local clip, ratio, split = evidence.clip, evidence.ratio, evidence.split
 
 -- The roofs over a shape's work: flops/s of one core in the task's own type,
 -- and the bandwidth of the smallest level that holds all of its data (there is

@@ -37,15 +37,13 @@
 --   h    sm, dram, l2: percent of peak
 --   signature (v2)  T / T0, registers of 255, shared memory of the SM's,
 --        threads of 1024, possible occupancy
+local cpu = require "kernelband.evaluate.evidence"
+
 local evidence = {}
 
+local clip, ratio, split = cpu.clip, cpu.ratio, cpu.split
+
 local busy_pct = 60             -- a unit above this is what binds the kernel
-
-local function clip(x) return math.max(0, math.min(1, x)) end
-
-local function ratio(a, b)
-  if a and b and b > 0 then return a / b end
-end
 
 local function share(pct) return pct and clip(pct / 100) end
 
@@ -56,15 +54,6 @@ local function first(...)
     if value then return { value, kind } end
   end
   return {}
-end
-
-local function split(n, list)
-  local values, kinds = {}, {}
-  for i = 1, n do
-    values[i] = list[i][1] or 0
-    kinds[i] = list[i][1] and list[i][2] or "missing"
-  end
-  return values, kinds
 end
 
 -- Shares of roofs ---------------------------------------------------------------

@@ -64,7 +64,7 @@ end
 local function judge(s, source, options, out)
   local t, seconds = s.task, out.seconds
   local start = now()
-  local kernel, log, code = rooms.build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]))
+  local kernel, log, code = rooms.candidate(s, source)
   seconds.build = seconds_since(start)
   if not kernel then return refused(s, out, log, code) end
   local _ <close> = kernel.object
@@ -219,8 +219,7 @@ function evaluate.open(t, device, known)
   machine.cpu = core.system.host().cpu
   s.reference, s.reference_wide = rooms.build_reference(s)
   local log
-  s.baseline_kernel, log = rooms.build(s, task.source(t, "baseline"), t.name,
-                                 task.arguments(t, t.shapes.smoke[1]))
+  s.baseline_kernel, log = rooms.candidate(s, task.source(t, "baseline"))
   if not s.baseline_kernel then
     local file = t.baseline[s.language]
     schema.raise("%s: the baseline does not build: %s", file,

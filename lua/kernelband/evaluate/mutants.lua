@@ -15,6 +15,7 @@
 local check   = require "kernelband.evaluate.check"
 local inputs  = require "kernelband.evaluate.inputs"
 local schema  = require "kernelband.base.schema"
+local task    = require "kernelband.task"
 local verdict = require "kernelband.evaluate.verdict"
 
 local mutants = {}
@@ -28,11 +29,7 @@ local coarse = { f16 = { f32 = true, f64 = true },
 local function size_of(s, room)
   local n = 0
   for _, arg in ipairs(room.outputs) do
-    local count = 1
-    for _, d in ipairs(s.task.args[arg].dims) do
-      count = count * (type(d) == "string" and room.shape[d] or d)
-    end
-    n = math.max(n, count)
+    n = math.max(n, select(2, task.dims(s.task.args[arg], room.shape)))
   end
   return n
 end
@@ -51,8 +48,7 @@ local function rooms_for(s, small)
 end
 
 local function last_dims(s, room, arg)
-  local dims, of = s.task.args[arg].dims, {}
-  for i, d in ipairs(dims) do of[i] = type(d) == "string" and room.shape[d] or d end
+  local of = task.dims(s.task.args[arg], room.shape)
   if #of < 2 then return 1, 1 end
   return of[#of - 1], of[#of]
 end
@@ -66,7 +62,7 @@ end
 -- The first array whose contents a kernel is given.
 local function given(s)
   for i, a in ipairs(s.task.args) do
-    if a.mode == "in" or a.mode == "inout" then return i end
+    if task.is_given(a) then return i end
   end
 end
 

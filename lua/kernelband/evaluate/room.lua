@@ -28,6 +28,12 @@ function rooms.build(s, source, entry, arguments, sanitized)
   return { object = object, plan = launches }
 end
 
+-- The same of a candidate, or of the baseline.
+function rooms.candidate(s, source, sanitized)
+  local t = s.task
+  return rooms.build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]), sanitized)
+end
+
 function rooms.build_reference(s)
   local t = s.task
   local source = task.source(t, "reference")
@@ -115,9 +121,9 @@ function rooms.new(s, shape, role)
   -- could see that it is right and leave it.
   room.most = fresh and 1024 or room.slots
   for i, a in ipairs(t.args) do
-    if a.mode == "out" or a.mode == "inout" then room.outputs[#room.outputs + 1] = i end
+    if task.is_made(a) then room.outputs[#room.outputs + 1] = i end
     room.below[i] = arguments[i].below
-    if (a.mode == "in" or a.mode == "inout") and task.is_absolute(t, a.name) then
+    if task.is_given(a) and task.is_absolute(t, a.name) then
       room.absolute[#room.absolute + 1] = i
     end
     if a.mode == "in" then

@@ -7,7 +7,7 @@ local check   = require "kernelband.evaluate.check"
 local core    = require "kernelband.core"
 local inputs  = require "kernelband.evaluate.inputs"
 local rooms   = require "kernelband.evaluate.room"
-local task    = require "kernelband.task"
+local toolkit = require "kernelband.base.toolkit"
 local verdict = require "kernelband.evaluate.verdict"
 
 local strict = {}
@@ -60,8 +60,7 @@ function strict.judge(s, kernel, source)
   if not done then error(bad, 0) end
   if bad then return bad end
   verdict.ran(s, "guard pages before every array, ten runs under load")
-  local t = s.task
-  local built, log = rooms.build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]), true)
+  local built, log = rooms.candidate(s, source, true)
   if not built then
     s.warnings[#s.warnings + 1] = "it does not build with a sanitizer: "
                                   .. tostring(log):match "[^\n]*"
@@ -76,14 +75,6 @@ end
 local tools = { "memcheck", "racecheck", "initcheck", "synccheck" }
 local tool_limit_ns = 900 * 10 ^ 9 // 1
 local found_status = 99                 -- none of `kernelband eval`'s own
-
-local function find_sanitizer()
-  local dirs = (os.getenv "PATH" or "") .. ":/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer"
-  for dir in dirs:gmatch "[^:]+" do
-    local file = dir .. "/compute-sanitizer"
-    if core.system.exists(file) == "file" then return file end
-  end
-end
 
 -- The end of a command and all it printed, or nil and why there is none.
 local function run_tool(argv, limit_ns)
@@ -138,7 +129,8 @@ end
 -- instead of the installed program and its time.
 function strict.sanitizer(out, task_dir, source, device, how)
   how = how or {}
-  local file, limit_ns = how.file or find_sanitizer(), how.limit_ns or tool_limit_ns
+  local file = how.file or toolkit.program "compute-sanitizer"
+  local limit_ns = how.limit_ns or tool_limit_ns
   if not file then
     table.insert(out.weakened, "compute-sanitizer is not installed: its tools were skipped")
     return nil

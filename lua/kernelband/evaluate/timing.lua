@@ -8,7 +8,6 @@ local paired   = require "kernelband.evaluate.paired"
 local rig      = require "kernelband.evaluate.rig"
 local rooms    = require "kernelband.evaluate.room"
 local schema   = require "kernelband.base.schema"
-local task     = require "kernelband.task"
 local verdict  = require "kernelband.evaluate.verdict"
 local win      = require "kernelband.evaluate.win"
 
@@ -89,6 +88,13 @@ local function keeps_answers(room, program, n, warm_ns)
               .. "it keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
 end
 
+-- A list whose items are closed when the block that made it ends.
+local function closing(list)
+  return setmetatable(list, { __close = function(t)
+    for _, item in ipairs(t) do item.close() end
+  end })
+end
+
 local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
 
 -- How many calls a sample of run has beside those of base: as many where they are about as fast,
@@ -107,6 +113,12 @@ local function settle_calls(s, room, base, run)
     end
   end
   if alike(base.ns, run.ns) then run.n = base.n end
+end
+
+-- What is told of a timed shape: a call takes time_ns.
+local function row(room, time_ns)
+  return { shape = room.shape, label = room.label, role = "timed", time_ns = time_ns,
+           baseline_ns = room.baseline_ns, speedup = room.baseline_ns / time_ns }
 end
 
 -- How two sides are measured: a rule of paired.measure, the time for comparing outputs, and the
@@ -145,9 +157,7 @@ end
 -- with its pairs a round; or nil, evaluation.
 local function side_by_side(s, bases, runs, mode)
   local list, most_ns, start = {}, 0, now()
-  local rigs <close> = setmetatable({}, { __close = function(t)
-    for _, r in ipairs(t) do r.close() end
-  end })
+  local rigs <close> = closing {}
   local function late() return now() - start > most_ns end
   for i, room in ipairs(s.timed) do
     local rule, looks_ns, ns = plan(s, bases[i], runs[i], mode)
@@ -215,8 +225,7 @@ local function screen(s, out, runs, options, kernel)
       least = math.min(least, ns)
       best_ns = best and math.min(best_ns, per_call(best, room, runs[i].n) or math.huge) or best_ns
     end
-    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", time_ns = least,
-                      baseline_ns = room.baseline_ns, speedup = room.baseline_ns / least }
+    out.shapes[i] = row(room, least)
     log = log + math.log(least / best_ns)
   end
   if math.exp(log / #s.timed) > screen_ratio then return true end
@@ -259,10 +268,9 @@ end
 -- The baseline against itself: 1, by definition.
 local function baseline_as_is(s, out)
   for i, room in ipairs(s.timed) do
-    out.shapes[i] = { shape = room.shape, label = room.label, role = "timed", speedup = 1,
-                      speedup_low = 1, speedup_high = 1, time_ns = room.baseline_ns,
-                      baseline_ns = room.baseline_ns }
-    share_of_peak(s, out.shapes[i])
+    local r = row(room, room.baseline_ns)
+    r.speedup_low, r.speedup_high, out.shapes[i] = 1, 1, r
+    share_of_peak(s, r)
   end
   win.overall(out)
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
@@ -282,7 +290,17 @@ local function prepare(s, room, kernel, filled)
     program:close()
     return nil, bad
   end
-  return { kernel = kernel, program = program, n = n, ns = ns }
+  return { kernel = kernel, program = program, n = n, ns = ns,
+           close = function() program:close() end }
+end
+
+-- The same for all timed rooms, into sides. Returns nil, or an evaluation.
+local function prepare_all(s, kernel, sides, filled)
+  for i, room in ipairs(s.timed) do
+    local bad
+    sides[i], bad = prepare(s, room, kernel, filled)
+    if bad then return bad end
+  end
 end
 
 -- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this
@@ -305,10 +323,7 @@ end
 -- second one does not use.
 local function at_first_sight(s, runs)
   local sight = { shapes = {} }
-  for i, room in ipairs(s.timed) do
-    sight.shapes[i] = { shape = room.shape, label = room.label, time_ns = runs[i].ns,
-                        baseline_ns = room.baseline_ns, speedup = room.baseline_ns / runs[i].ns }
-  end
+  for i, room in ipairs(s.timed) do sight.shapes[i] = row(room, runs[i].ns) end
   win.overall(sight)
   return sight
 end
@@ -334,18 +349,14 @@ local function incumbent_of(s, source)
   if held and held.source == source then return held.kernel end
   if held then held.kernel.object:close() end
   s.incumbent = nil
-  local t = s.task
-  local kernel = rooms.build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]))
+  local kernel = rooms.candidate(s, source)
   s.incumbent = kernel and { source = source, kernel = kernel }
   return kernel
 end
 
 -- Whether a candidate is about as fast as the best so far, or faster.
 local function contends(out, best_ns)
-  local log = 0
-  if not best_ns then return true end
-  for i, r in ipairs(out.shapes) do log = log + math.log(r.time_ns / best_ns[i]) end
-  return math.exp(log / #out.shapes) < contender_ratio
+  return not best_ns or math.exp(win.log_ratio(out.shapes, best_ns)) < contender_ratio
 end
 
 -- Blocks of the best kernel so far and the candidate, side by side: what is told
@@ -353,11 +364,8 @@ end
 local function against(s, out, runs, source)
   local kernel = incumbent_of(s, source)
   if not kernel then return nil end
-  local pair, best <close> = { shapes = {} }, check.closing {}
-  for i, room in ipairs(s.timed) do
-    best[i] = prepare(s, room, kernel, true)
-    if not best[i] then return nil end  -- that is not this candidate's fault
-  end
+  local pair, best <close> = { shapes = {} }, closing {}
+  if prepare_all(s, kernel, best, true) then return nil end  -- that is not this candidate's fault
   local bad = compare(s, pair.shapes, best, runs, "best")
   if bad then return bad end
   win.overall(pair)
@@ -394,12 +402,8 @@ local function measured(s, out, kernel, runs, options)
   elseif why then
     before = { shapes = out.shapes, speedup = out.speedup }
     out.shapes = {}
-    local again <close> = check.closing {}
-    for i, room in ipairs(s.timed) do
-      again[i], bad = prepare(s, room, kernel)
-      if not again[i] then return bad end
-    end
-    bad = measure(s, out, again, "again")
+    local again <close> = closing {}
+    bad = prepare_all(s, kernel, again) or measure(s, out, again, "again")
     if bad then return bad end
     say_again(s, out, before, why)
   end
@@ -420,19 +424,14 @@ end
 
 function timing.candidate(s, out, kernel, options)
   if options.baseline then return baseline_as_is(s, out) end
-  local runs <close> = check.closing {}
-  for i, room in ipairs(s.timed) do
-    local bad
-    runs[i], bad = prepare(s, room, kernel)
-    if not runs[i] then return bad end
-  end
+  local runs <close> = closing {}
+  local bad = prepare_all(s, kernel, runs)
+  if bad then return bad end
   if options.best_times_ns and #options.best_times_ns == #s.timed and not options.confirm then
     local kernel_so_far = options.incumbent and incumbent_of(s, options.incumbent)
-    local slower, bad = screen(s, out, runs, options, kernel_so_far)
+    out.screened, bad = screen(s, out, runs, options, kernel_so_far)
     if bad then return bad end
-    out.screened = slower
   end
-  local bad
   if out.screened then
     bad = look_at_screened(s, out, runs)
   else

@@ -9,11 +9,9 @@ local weakened = {}
 -- How many of the smallest normal numbers an element may be off, at the worst shape.
 local function flushed(t, atomics)
   local most = 1
-  for _, role in ipairs { "smoke", "timed", "held_out" } do
-    for _, shape in ipairs(t.shapes[role]) do
-      most = math.max(most, task.bound(t, shape, atomics).underflow)
-    end
-  end
+  task.each_shape(t.shapes, function(shape)
+    most = math.max(most, task.bound(t, shape, atomics).underflow)
+  end)
   return most
 end
 

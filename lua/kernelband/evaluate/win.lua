@@ -40,6 +40,13 @@ function win.overall(out)
   end
 end
 
+-- The mean over shapes of the log of their times over these.
+function win.log_ratio(shapes, times_ns)
+  local log = 0
+  for i, r in ipairs(shapes) do log = log + math.log(r.time_ns / times_ns[i]) end
+  return log / #shapes
+end
+
 -- lists: for each shape the logs of A/A rounds. sigma: the standard error of the estimate
 -- over all shapes, from the median deviation; bias: that estimate; least: the log of the
 -- speed-up that a win must have; shapes: the same of each.
@@ -120,9 +127,8 @@ function win.suspicious(s, out, options, first_sight)
   if out.speedup <= too_good then return nil end
   local best = options.best_times_ns
   if best and #best == #out.shapes and not options.confirm then
-    local log = 0
-    for i, r in ipairs(out.shapes) do log = log + math.log(best[i] / r.time_ns) / #best end
-    if log <= (first_sight and at_first or no_surprise) then return nil end
+    local slack = first_sight and at_first or no_surprise
+    if win.log_ratio(out.shapes, best) >= -slack then return nil end
   end
   return ("%.4g times the baseline is more than %d"):format(out.speedup, too_good)
 end

@@ -16,6 +16,14 @@ local reply  = require "kernelband.llm.reply"
 
 local ask = {}
 
+-- Options that generators which ask have in common.
+ask.repair = { "repair", "integer", default = 1, at_least = 0, at_most = 8,
+  doc = "how often a candidate that failed is sent back to be mended" }
+ask.prompt = { "prompt", "table", optional = true, rules = prompt.rules,
+  doc = "parts of the prompt: a text, function(facts) returning one, or false" }
+ask.record = { "record", "string", optional = true,
+  doc = "a folder that keeps every exchange, for replay" }
+
 local function nothing() end
 
 -- fn(L) in a coroutine of the search's loop; where there is none, on a loop of its

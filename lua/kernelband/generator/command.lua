@@ -22,11 +22,7 @@ local rules = schema.declare("kb.generator.command", {
   { "attempts", "integer", default = 2, at_least = 1, at_most = 20,
     doc = "tries of a command that fails" },
   { "retry_s", "number", default = 2, at_least = 0, doc = "seconds until the next try" },
-  { "repair", "integer", default = 1, at_least = 0, at_most = 8,
-    doc = "how often a candidate that failed is sent back to be mended" },
-  { "prompt", "table", optional = true, rules = prompt.rules,
-    doc = "parts of the prompt: a text, function(facts) returning one, or false" },
-  { "record", "string", optional = true, doc = "a folder that keeps every exchange, for replay" },
+  ask.repair, ask.prompt, ask.record,
   { "directory", "string", optional = true, doc = "where the command runs; else here" },
 })
 

@@ -24,7 +24,7 @@ end
 local function outputs(task)
   local out, seen = {}, {}
   for _, a in ipairs(task.args) do
-    if a.mode ~= "in" and a.mode ~= "scalar" and not seen[a.dtype] then
+    if tasks.is_made(a) and not seen[a.dtype] then
       seen[a.dtype], out[#out + 1] = true, a.dtype
     end
   end
@@ -35,7 +35,7 @@ end
 local function integers(task)
   local out = {}
   for _, a in ipairs(task.args) do
-    local given = a.mode == "in" or a.mode == "inout"
+    local given = tasks.is_given(a)
     if given and a.below then
       out[#out + 1] = ("%s is drawn evenly below %s"):format(a.name, tostring(a.below))
     elseif given and core.bound(a.dtype, {}).u_out == 0 then

@@ -34,13 +34,10 @@ local rules = schema.declare("kb.generator.llm", {
   { "stream", "boolean", default = true, doc = "read the answer while it is written" },
   { "n_parallel", "integer", default = 16, at_least = 1, at_most = 1024,
     doc = "calls under way at once" },
-  { "repair", "integer", default = 1, at_least = 0, at_most = 8,
-    doc = "how often a candidate that failed is sent back to be mended" },
-  { "prompt", "table", optional = true, rules = prompt.rules,
-    doc = "parts of the prompt: a text, function(facts) returning one, or false" },
+  ask.repair, ask.prompt,
   { "prices", { "table", "string" }, optional = true,
     doc = "US dollars per million tokens by model, or a JSON file of them" },
-  { "record", "string", optional = true, doc = "a folder that keeps every exchange, for replay" },
+  ask.record,
   { "attempts", "integer", default = 8, at_least = 1, at_most = 100,
     doc = "tries of a call that fails" },
   { "retry_s", "number", default = 1, at_least = 0,
@@ -114,15 +111,11 @@ local function new(options)
   local g = { name = "llm", identity = identity(opt) }
 
   function g.start(task, ctx)
-    local c = client.new {
-      provider = opt.provider, place = place, base = base, key = key, key_env = key_env,
-      model = opt.model, headers = opt.base_url and {} or more_headers(place),
-      local_server = place.local_server or opt.base_url ~= nil, max_tokens = opt.max_tokens,
-      temperature = opt.temperature, effort = opt.effort, extra = opt.extra,
-      stream = opt.stream, n_parallel = opt.n_parallel, attempts = opt.attempts,
-      retry_s = opt.retry_s, patience_s = opt.patience_s, connect_s = opt.connect_s,
-      idle_s = opt.idle_s, timeout_s = opt.timeout_s, ca_file = opt.ca_file, prices = book,
-    }
+    local c = client.new(opt, {
+      place = place, base = base, key = key, key_env = key_env, prices = book,
+      headers = opt.base_url and {} or more_headers(place),
+      local_server = place.local_server or opt.base_url ~= nil,
+    })
     return ask.instance {
       name = "llm", identity = g.identity, origin = called, task = task, ctx = ctx,
       priced = book:knows { opt.model, opt.provider .. "/" .. opt.model }

@@ -21,6 +21,7 @@ local points  = require "kernelband.llm.points"
 local judged  = require "kernelband.generator.judged"
 local reply   = require "kernelband.llm.reply"
 local schema  = require "kernelband.base.schema"
+local tasks   = require "kernelband.task"
 local tried   = require "kernelband.generator.tried"
 local words   = require "kernelband.generator.words"
 
@@ -78,10 +79,8 @@ end
 
 local function shape_lines(task, out)
   for _, s in ipairs(task.shapes and task.shapes.timed or {}) do
-    local cells = {}
-    for i, name in ipairs(task.shape_names) do cells[i] = ("%s=%d"):format(name, s[name]) end
     local ok, work = pcall(task.work, s)
-    out[#out + 1] = "- timed: " .. table.concat(cells, " ") .. (ok and (": %s, at least %s moved")
+    out[#out + 1] = "- timed: " .. tasks.show_shape(task, s) .. (ok and (": %s, at least %s moved")
       :format(words.amount(work.flops, "flop"), words.amount(work.bytes, "B")) or "")
   end
 end
@@ -110,15 +109,11 @@ function default.task(about)
   return table.concat(out, "\n")
 end
 
-function default.hardware(about)
-  local text = words.hardware(about.device)
-  return text and "# Machine\n\n" .. text
-end
+local function titled(title, text) return text and ("# %s\n\n%s"):format(title, text) end
 
-function default.judged(about)
-  local text = judged.text(about)
-  return text and "# How it is judged\n\n" .. text
-end
+function default.hardware(about) return titled("Machine", words.hardware(about.device)) end
+
+function default.judged(about) return titled("How it is judged", judged.text(about)) end
 
 local c_contract = [[
 # Answer
@@ -237,10 +232,7 @@ function default.profile(about)
   return #out > 1 and table.concat(out, "\n") or nil
 end
 
-function default.history(about)
-  local text = tried.text(about)
-  return text and "# What was tried\n\n" .. text
-end
+function default.history(about) return titled("What was tried", tried.text(about)) end
 
 -- The strategy's own text; a function of it gets the kernel and its profile.
 function default.strategy(about)
@@ -248,12 +240,13 @@ function default.strategy(about)
   local text = s.prompt
   if type(text) == "function" then text = text(about.kernel, about.profile or {}) end
   if not text or text == "" then text = s.summary or s.name end
-  return "# Direction: " .. s.name .. "\n\n" .. text:gsub("%s+$", "")
+  return titled("Direction: " .. s.name, (text:gsub("%s+$", "")))
 end
 
 function default.hints(about)
   if not about.hints or #about.hints == 0 then return nil end
-  return "# From the person who runs this search\n\n- " .. table.concat(about.hints, "\n- ")
+  return titled("From the person who runs this search",
+                "- " .. table.concat(about.hints, "\n- "))
 end
 
 local long_file <const> = 200           -- lines; of such a file a patch will do

@@ -15,10 +15,7 @@ local schema = require "kernelband.base.schema"
 local ask    = require "kernelband.generator.ask"
 
 local rules = schema.declare("kb.generator.replay", {
-  { "repair", "integer", default = 1, at_least = 0, at_most = 8,
-    doc = "how often a candidate that failed is sent back to be mended" },
-  { "prompt", "table", optional = true, rules = prompt.rules,
-    doc = "parts of the prompt: a text, function(facts) returning one, or false" },
+  ask.repair, ask.prompt,
 })
 
 local function place(pull, kind, attempt) return ("%d %s %d"):format(pull, kind, attempt) end
@@ -77,10 +74,7 @@ local function new(options)
                     model_returned = e.model_returned, finish = e.finish, usd = 0,
                     usd_source = "recorded", recorded_usd = e.usd, total_s = 0,
                     usage = e.usd and json.encode { recorded_usd = e.usd } or nil }
-      for _, name in ipairs { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
-                              "tokens_reasoning" } do
-        rec[name] = e[name]
-      end
+      for _, name in ipairs(record.tokens) do rec[name] = e[name] end
       return { text = e.answer, finish = e.finish }, nil, nil, rec
     end
 

@@ -2,7 +2,7 @@
 -- changed, and what that brought against the parent of that pull, or why it failed. A pull is
 -- told once.
 local changes = require "kernelband.base.changes"
-local keys    = require "kernelband.base.text".keys
+local keys    = require "kernelband.base.schema".keys
 local reply   = require "kernelband.llm.reply"
 local words   = require "kernelband.generator.words"
 

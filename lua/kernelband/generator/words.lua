@@ -43,9 +43,10 @@ end
 local function cpu(device, out)
   local r = device.roofline or {}
   local caches = {}
-  if known(r.l1d_bytes) then push(caches, "L1d %s", bytes(r.l1d_bytes // 1)) end
-  if known(r.l2_bytes) then push(caches, "L2 %s", bytes(r.l2_bytes // 1)) end
-  if known(r.l3_bytes) then push(caches, "L3 %s (shared by cores)", bytes(r.l3_bytes // 1)) end
+  for _, c in ipairs { { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
+                       { "l3_bytes", "L3 %s (shared by cores)" } } do
+    if known(r[c[1]]) then push(caches, c[2], bytes(r[c[1]] // 1)) end
+  end
   if #caches > 0 then push(out, "- caches of a core: %s", table.concat(caches, ", ")) end
   if type(r.isa) == "string" and r.isa ~= "" then
     push(out, "- vectors: %s%s", r.isa, known(r.vector_bytes)
@@ -155,12 +156,16 @@ local function feature(kernel, i)
   return v, kind
 end
 
--- Each finding: how bad, 0 to 1, and its words.
-local function on_cpu(kernel, measured, about)
+-- A list of findings, how bad (0 to 1) and in words each, and what adds one.
+local function findings()
   local list = {}
-  local function add(bad, form, ...)
+  return list, function(bad, form, ...)
     if bad > worth_telling then list[#list + 1] = { bad, form:format(...) } end
   end
+end
+
+local function on_cpu(kernel, measured, about)
+  local list, add = findings()
   local r = about.device and about.device.roofline or {}
   local lanes, width = feature(kernel, 4), known(r.vector_bytes) and r.vector_bytes // 4 or 16
   if lanes then
@@ -173,22 +178,16 @@ local function on_cpu(kernel, measured, about)
     for i, name in ipairs(hot.calls) do names[i] = "`" .. reply.excerpt(name, 40) .. "`" end
     add(0.95, "the costliest inner loop calls %s each turn", table.concat(names, ", "))
   end
-  local stack = feature(kernel, 7)
-  if stack then
-    add(stack, "%.0f %% of the inner loops' memory accesses go to the stack", 100 * stack)
-  end
-  local wide = feature(kernel, 8)
-  if wide then
-    add(0.9 * (1 - wide), "%.0f %% of the inner loops' memory accesses are whole contiguous "
-        .. "vectors", 100 * wide)
-  end
-  local ipc = feature(kernel, 5)
-  if ipc then add(1 - ipc, "%.2f instructions a cycle (counted)", 4 * ipc) end
-  local hit = feature(kernel, 1)
-  if hit then add(2 * (1 - hit), "%.1f %% of cache references miss (counted)", 100 * (1 - hit)) end
-  local fma = feature(kernel, 9)
-  if fma then
-    add(0.5 * (1 - fma), "%.0f %% of arithmetic instructions are fused multiply-adds", 100 * fma)
+  -- A feature, its share when all is well and how bad the lack of all of it is; the figure is so
+  -- many times the share, or the lack of it.
+  for _, f in ipairs {
+    { 7, 0, 1, 100, "%.0f %% of the inner loops' memory accesses go to the stack" },
+    { 8, 1, 0.9, 100, "%.0f %% of the inner loops' memory accesses are whole contiguous vectors" },
+    { 5, 1, 1, 4, "%.2f instructions a cycle (counted)" },
+    { 1, 1, 2, 100, "%.1f %% of cache references miss (counted)", lack = true },
+    { 9, 1, 0.5, 100, "%.0f %% of arithmetic instructions are fused multiply-adds" } } do
+    local v = feature(kernel, f[1])
+    if v then add(f[3] * math.abs(f[2] - v), f[5], f[4] * (f.lack and 1 - v or v)) end
   end
   return list
 end
@@ -199,11 +198,9 @@ local waits = { long_scoreboard = "global or local memory", short_scoreboard = "
   not_selected = "their turn (enough warps are ready)", no_instruction = "instructions" }
 
 local function on_gpu(kernel)
-  local list, p = {}, type(kernel.profile) == "table" and kernel.profile or {}
-  local function add(bad, form, ...)
-    if bad > worth_telling then list[#list + 1] = { bad, form:format(...) } end
-  end
-  local o = type(p.occupancy) == "table" and p.occupancy or {}
+  local list, add = findings()
+  local p = reply.list(kernel.profile)
+  local o = reply.list(p.occupancy)
   if known(o.waves) and o.waves < 1 then
     add(1 - o.waves, "%d blocks fill %.0f %% of the GPU", o.blocks, 100 * o.waves)
   end

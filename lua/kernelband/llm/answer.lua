@@ -4,9 +4,6 @@
 --   source, why, code = answer.read(text, { language = "c", entry = "matmul",
 --                                           finish = "stop", base = shown source })
 --       code EDECLINED: the answer is NOT APPLICABLE, and why says why
---   answer.normal(source)    the source without what a compiler does not see
---   answer.hash(source)      a hash of that: equal for two spellings of one program
-local core  = require "kernelband.core"
 local markdown = require "kernelband.llm.markdown"
 local patch = require "kernelband.llm.patch"
 local reply = require "kernelband.llm.reply"
@@ -177,10 +174,5 @@ function answer.read(text, spec)
   if not source then return nil, why end
   return tidy(source)
 end
-
--- What a compiler does not see is out, what the engine reads stays (base/source.lua).
-answer.normal = normal
-
-function answer.hash(source) return core.system.hash(answer.normal(source)) end
 
 return answer

@@ -1,7 +1,7 @@
 -- llm/client.lua - one question to a model: sent, streamed, tried again where that
 -- helps, and counted.
 --
---   c = client.new { place =, base =, key =, model =, ... }    (generator/llm.lua)
+--   c = client.new(options, { place =, base =, key =, .. })    (generator/llm.lua)
 --   answer, why, code, record = c:ask(L, { system =, stable =, fresh = }, rng, note)
 --
 -- answer = { text, finish, model, id, usage, usd, usd_source, raw_usage (JSON),
@@ -34,7 +34,11 @@ local refused = {}
 
 function client.forget() refused = {} end
 
-function client.new(c)
+-- options: of kb.generator.llm; c: place, base, key, key_env, prices, headers, local_server.
+function client.new(options, c)
+  for name, value in pairs(options) do
+    if c[name] == nil then c[name] = value end
+  end
   c.where = c.base .. " " .. c.model
   refused[c.where] = refused[c.where] or {}
   c.refused = refused[c.where]

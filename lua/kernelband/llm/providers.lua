@@ -27,6 +27,20 @@ local function add(result, piece)
   if text(piece) then result.pieces[#result.pieces + 1] = piece end
 end
 
+-- OpenAI's usage; input, output: what it calls these tokens.
+local function take_usage(result, u, input, output)
+  if type(u) ~= "table" then return end
+  local of_input = u[input .. "_details"]
+  result.raw_usage = u
+  result.usage = {
+    input = count(u[input]), output = count(u[output]),
+    cached = count(at(of_input, "cached_tokens")) or count(u.prompt_cache_hit_tokens),
+    cache_write = count(at(of_input, "cache_write_tokens")),
+    reasoning = count(at(u, output .. "_details", "reasoning_tokens")),
+    usd = reply.money(u.cost),
+  }
+end
+
 -- OpenAI Chat Completions, and whoever speaks it -------------------------------
 
 local chat = {
@@ -56,17 +70,7 @@ local chat_finish = { stop = "stop", length = "length", content_filter = "refusa
 
 local function chat_usage(result, json)
   result.model, result.id = text(json.model) or result.model, text(json.id) or result.id
-  local u = json.usage
-  if type(u) ~= "table" then return end
-  result.raw_usage = u
-  local cached = count(at(u, "prompt_tokens_details", "cached_tokens"))
-                 or count(u.prompt_cache_hit_tokens)
-  result.usage = {
-    input = count(u.prompt_tokens), output = count(u.completion_tokens), cached = cached,
-    cache_write = count(at(u, "prompt_tokens_details", "cache_write_tokens")),
-    reasoning = count(at(u, "completion_tokens_details", "reasoning_tokens")),
-    usd = reply.money(u.cost),
-  }
+  take_usage(result, json.usage, "prompt_tokens", "completion_tokens")
 end
 
 -- message and delta carry the same fields; reasoning is counted, not kept.
@@ -130,17 +134,7 @@ function responses.whole(json)
     end
   end
   result.empty = at(json, "output", 1) == nil or nil
-  local u = json.usage
-  if type(u) == "table" then
-    result.raw_usage = u
-    result.usage = {
-      input = count(u.input_tokens), output = count(u.output_tokens),
-      cached = count(at(u, "input_tokens_details", "cached_tokens")),
-      cache_write = count(at(u, "input_tokens_details", "cache_write_tokens")),
-      reasoning = count(at(u, "output_tokens_details", "reasoning_tokens")),
-      usd = reply.money(u.cost),
-    }
-  end
+  take_usage(result, json.usage, "input_tokens", "output_tokens")
   local why = at(json, "incomplete_details", "reason")
   result.finish = why == "max_output_tokens" and "length" or why == "content_filter" and "refusal"
                   or json.status == "completed" and "stop" or text(json.status)

@@ -25,8 +25,10 @@ local record = {}
 local system = core.system
 
 local kept = { "pull", "kind", "attempt", "provider", "model", "model_returned", "finish",
-               "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
-               "tokens_reasoning", "usd", "usd_source", "recorded_usd", "error" }
+               "usd", "usd_source", "recorded_usd", "error" }
+record.tokens = { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
+                  "tokens_reasoning" }
+table.move(record.tokens, 1, #record.tokens, #kept + 1, kept)
 local most_entries <const> = 100000
 
 local function broken(folder, why, ...)
@@ -85,10 +87,7 @@ local function number(entries)
     e.attempt = reply.count(e.attempt) or (e.kind == "repair" and 2 or 1)
     e.usd = reply.money(price(e))
     e.finish, e.model = reply.text(e.finish), reply.text(e.model)
-    for _, name in ipairs { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
-                            "tokens_reasoning" } do
-      e[name] = reply.count(e[name])
-    end
+    for _, name in ipairs(record.tokens) do e[name] = reply.count(e[name]) end
   end
   return entries
 end

@@ -1,6 +1,7 @@
 -- llm/reply.lua - reading what a server says, which may be anything: JSON within
 -- bounds, text as valid UTF-8, numbers that are counts, and no secret in any of it.
 local cjson = require "cjson"
+local utf8_of = require "kernelband.base.text".utf8
 local null <const> = cjson.null
 
 local reply = {}
@@ -58,22 +59,8 @@ local valid                             -- the last text that was: answers come 
 -- Valid UTF-8 without NUL: what is not becomes U+FFFD, one a byte.
 function reply.utf8(s)
   if s == valid then return s end
-  if s:find("\0", 1, true) then s = s:gsub("%z", "") end
-  local bad = select(2, utf8.len(s))
-  if not bad then
-    valid = s
-    return s
-  end
-  local out, at = {}, 1
-  while bad do
-    out[#out + 1] = s:sub(at, bad - 1)
-    out[#out + 1] = "\u{FFFD}"
-    at = bad + 1
-    if at > #s then break end
-    bad = select(2, utf8.len(s, at))
-  end
-  out[#out + 1] = s:sub(at)
-  return table.concat(out)
+  valid = utf8_of((s:gsub("%z", "")))
+  return valid
 end
 
 -- The first n bytes of a text as one line of printable characters.

@@ -11,6 +11,7 @@
 -- numbers are bounded, and its Lua can compute and nothing more.
 local core = require "kernelband.core"
 local json = require "kernelband.base.json"
+local keys = require "kernelband.base.schema".keys
 local path = require "kernelband.base.path"
 
 local archive = {}
@@ -85,19 +86,12 @@ local function safe_name(name)
   return ups <= most_ups
 end
 
-local function sorted_names(files)
-  local names = {}
-  for name in pairs(files) do names[#names + 1] = name end
-  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
-  return names
-end
-
 function archive.restore_task(reader, into, load)
   local files = reader:experiment().hashes.task_files
   if type(files) ~= "table" or not files["task.lua"] then
     return nil, "this run was recorded without its task's files"
   end
-  local names = sorted_names(files)
+  local names = keys(files)
   if #names > most_files then return nil, "its task has too many files" end
   local dir = into .. ("/d"):rep(most_ups) .. "/task"
   assert(core.system.mkdir_p(dir))

@@ -68,20 +68,21 @@ local function text(v) return v ~= nil and tostring(v) or nil end
 
 -- Reading back -----------------------------------------------------------------
 
-local function rows_of(db, folder, ...)
-  local rows, why = db:rows(...)
-  if not rows then journal.broken(folder, why) end
-  return rows
+-- rows(sql, ..) -> list, or raises.
+local function reading(db, folder)
+  return function(...)
+    local rows, why = db:rows(...)
+    return rows or journal.broken(folder, why)
+  end
 end
 
-local function load_chunk(db, folder, first)
+local function load_chunk(rows, first)
   local past, last = {}, first + CHUNK - 1
-  for _, row in ipairs(rows_of(db, folder, "SELECT * FROM pulls WHERE n BETWEEN ? AND ?",
-                               first, last)) do
+  for _, row in ipairs(rows("SELECT * FROM pulls WHERE n BETWEEN ? AND ?", first, last)) do
     row.attempts = {}
     past[row.n] = row
   end
-  for _, e in ipairs(rows_of(db, folder, [[SELECT id, kind, pull, kernel, params, source, verdict
+  for _, e in ipairs(rows([[SELECT id, kind, pull, kernel, params, source, verdict
       FROM evaluations WHERE pull BETWEEN ? AND ? AND kind IN ('pull', 'repair', 'tune')
       ORDER BY id]], first, last)) do
     local row = past[e.pull]
@@ -94,10 +95,9 @@ local function load_chunk(db, folder, first)
 end
 
 -- In which order pulls ended: those with a row, and those whose worker was lost.
-local function read_order(j, db)
-  local ended = rows_of(db, j.folder, "SELECT n, landed FROM pulls ORDER BY landed")
-  for _, e in ipairs(rows_of(db, j.folder,
-                             "SELECT text FROM events WHERE kind = 'not evaluated'")) do
+local function read_order(j, rows)
+  local ended = rows "SELECT n, landed FROM pulls ORDER BY landed"
+  for _, e in ipairs(rows "SELECT text FROM events WHERE kind = 'not evaluated'") do
     local why, n, landed = e.text:match "^(pull (%d+) .*) @ (%d+)$"
     if why then
       n, landed = math.tointeger(tonumber(n)), math.tointeger(tonumber(landed))
@@ -110,40 +110,40 @@ local function read_order(j, db)
   for i, row in ipairs(ended) do j.order[i] = row.n end
 end
 
-local function read_back(j, db)
-  local folder, first, chunk = j.folder, nil, nil
-  read_order(j, db)
+local function read_back(j, rows)
+  local first, chunk
+  read_order(j, rows)
   function j.past(n)
     if #j.order == 0 then return nil end
     local at = (n - 1) // CHUNK * CHUNK + 1
-    if at ~= first then first, chunk = at, load_chunk(db, folder, at) end
+    if at ~= first then first, chunk = at, load_chunk(rows, at) end
     return chunk[n]
   end
   function j.json(id)
-    return rows_of(db, folder, "SELECT json FROM evaluations WHERE id = ?", id)[1].json
+    return rows("SELECT json FROM evaluations WHERE id = ?", id)[1].json
   end
-  local base = rows_of(db, folder, "SELECT json FROM evaluations WHERE kind = 'baseline'")
+  local base = rows "SELECT json FROM evaluations WHERE kind = 'baseline'"
   if base[1] then j.recorded_baseline = json.decode(base[1].json) end
-  for _, e in ipairs(rows_of(db, folder, [[SELECT kernel, json FROM evaluations
-      WHERE kind = 'confirm' ORDER BY id]])) do
+  for _, e in ipairs(rows [[SELECT kernel, json FROM evaluations
+      WHERE kind = 'confirm' ORDER BY id]]) do
     j.confirmed[e.kernel] = json.decode(e.json)
   end
-  j.lost = rows_of(db, folder, [[SELECT coalesce(sum(usd), 0.0) AS usd,
+  j.lost = rows [[SELECT coalesce(sum(usd), 0.0) AS usd,
       coalesce(sum(tokens_in), 0) AS input, coalesce(sum(tokens_out), 0) AS output
-      FROM calls WHERE pull IS NULL]])[1]
-  local all = rows_of(db, folder, [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
+      FROM calls WHERE pull IS NULL]] [1]
+  local all = rows [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
       coalesce(sum(tokens_reasoning), 0) AS reasoning,
-      coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]])[1]
+      coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]] [1]
   j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
   j.lost.uncounted = all.uncounted > 0
-  for i, c in ipairs(rows_of(db, folder, [[SELECT CASE WHEN json_valid(usage)
+  for i, c in ipairs(rows [[SELECT CASE WHEN json_valid(usage)
       THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
-      WHERE usd_source = 'recorded' AND pull IS NOT NULL]])) do
+      WHERE usd_source = 'recorded' AND pull IS NOT NULL]]) do
     j.recalled[i] = real(c.usd) or false
   end
-  j.last = rows_of(db, folder, "SELECT coalesce(max(n), 0) AS n FROM pulls")[1].n
-  return rows_of(db, folder, [[SELECT max(coalesce((SELECT max(at_s) FROM pulls), 0.0),
-      coalesce((SELECT max(at_s) FROM events), 0.0)) AS at_s]])[1].at_s
+  j.last = rows "SELECT coalesce(max(n), 0) AS n FROM pulls" [1].n
+  return rows [[SELECT max(coalesce((SELECT max(at_s) FROM pulls), 0.0),
+      coalesce((SELECT max(at_s) FROM events), 0.0)) AS at_s]] [1].at_s
 end
 
 -- Writing ------------------------------------------------------------------------
@@ -160,11 +160,15 @@ local function add_rows(j, exec)
     end
   end
 
+  local function evaluated(kind, k, evaluation)
+    exec(insert.evaluations, nil, kind, nil, k.id, encoded(k.params), nil, evaluation.verdict,
+         json.encode(evaluation))
+  end
+
   function j.baseline(k, evaluation)
     exec "SAVEPOINT one"
     kernel(k, nil, evaluation)
-    exec(insert.evaluations, nil, "baseline", nil, k.id, encoded(k.params), nil,
-         evaluation.verdict, json.encode(evaluation))
+    evaluated("baseline", k, evaluation)
     exec "RELEASE one"
   end
 
@@ -190,10 +194,7 @@ local function add_rows(j, exec)
     exec "RELEASE one"
   end
 
-  function j.confirm(k, evaluation)
-    exec(insert.evaluations, nil, "confirm", nil, k.id, encoded(k.params), nil,
-         evaluation.verdict, json.encode(evaluation))
-  end
+  function j.confirm(k, evaluation) evaluated("confirm", k, evaluation) end
 
   -- All that fn writes in one transaction; else each of the above has its own.
   function j.at_once(fn)
@@ -205,7 +206,7 @@ local function add_rows(j, exec)
   function j.event(kind, what) exec(insert.events, nil, j.elapsed_s(), kind, what) end
 end
 
-local function add_calls(j, db, exec)
+local function add_calls(j, db, rows, exec)
   local function blob(bytes)
     if not bytes then return nil end
     local ok, hash = pcall(archive.blob, db, bytes)
@@ -229,21 +230,20 @@ local function add_calls(j, db, exec)
   end
 
   function j.answer(kind)
-    local row = rows_of(db, j.folder, [[SELECT b.bytes AS text FROM calls c
+    local row = rows([[SELECT b.bytes AS text FROM calls c
       JOIN blobs b ON b.hash = c.answer WHERE c.kind = ? ORDER BY c.id LIMIT 1]], kind)[1]
     return row and row.text
   end
 end
 
 -- Steering arrives in the same file, from another process (cli/steer.lua).
-local function add_steering(j, db, exec)
+local function add_steering(j, rows, exec)
   local seen = 0                        -- so that the first look is a look
   function j.asked()
-    local version = rows_of(db, j.folder, "PRAGMA data_version")[1].data_version
+    local version = rows "PRAGMA data_version" [1].data_version
     if version == seen then return nil end
     seen = version
-    local list = rows_of(db, j.folder,
-                         "SELECT id, text FROM events WHERE kind = 'asked' ORDER BY id")
+    local list = rows "SELECT id, text FROM events WHERE kind = 'asked' ORDER BY id"
     return #list > 0 and list or nil
   end
 
@@ -294,21 +294,22 @@ function journal.new(db, folder, ext, resumed, lock)
   if resumed then                       -- pulls that never landed will be made anew
     exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
   end
-  local offset, began = read_back(j, db), core.system.now_ns()
+  local rows = reading(db, folder)
+  local offset, began = read_back(j, rows), core.system.now_ns()
   function j.elapsed_s() return offset + (core.system.now_ns() - began) / 1e9 end
   add_rows(j, exec)
-  add_calls(j, db, exec)
-  add_steering(j, db, exec)
+  add_calls(j, db, rows, exec)
+  add_steering(j, rows, exec)
   add_files(j, db, exec)
   -- The state another process may have to know of, and what is steered already.
-  j.steers = rows_of(db, folder, "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id")
-  j.logged = rows_of(db, folder, "SELECT count(*) AS n FROM events WHERE kind = 'policy'")[1].n
+  j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
+  j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
 
   local open, sources, ids, oldest = true, {}, {}, 0
   function j.source(id)                 -- the best's and a parent's are asked for by turns
     if not sources[id] then
       local from = open and db or assert(core.store(folder .. "/run.db", "read"))
-      local row = rows_of(from, folder, "SELECT source FROM kernels WHERE id = ?", id)[1]
+      local row = reading(from, folder)("SELECT source FROM kernels WHERE id = ?", id)[1]
       if not open then from:close() end
       if not row then return nil end
       oldest = oldest % SOURCES + 1

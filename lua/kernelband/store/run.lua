@@ -73,23 +73,22 @@ end
 
 function run.reader(folder, how) return require("kernelband.store.run_reader").open(folder, how) end
 
--- The recorded experiment of a folder, for `kernelband resume`; nil, why.
-function run.experiment(folder)
+-- What fn says of a folder's reader; nil, why.
+local function ask(folder, fn)
   local ok, r = pcall(run.reader, folder)
   if not ok then return nil, tostring(r) end
   local _ <close> = r
-  return r:experiment()
+  return fn(r)
 end
+
+-- The recorded experiment of a folder, for `kernelband resume`; nil, why.
+function run.experiment(folder) return ask(folder, function(r) return r:experiment() end) end
 
 -- The memory that a policy was given when the run in `out`, which is gone on with, was
 -- begun; nil where there is none. What is wrong with the run is for open to say.
 function run.memory(out)
   local folder, on = run.place(out)
-  if not on then return nil end
-  local ok, r = pcall(run.reader, folder)
-  if not ok then return nil end
-  local _ <close> = r
-  return archive.memory(r)
+  return on and ask(folder, archive.memory) or nil
 end
 
 -- Adds to the journal of a run that no search is writing to: write(db). Returns
@@ -114,21 +113,6 @@ function run.add(folder, write)
     return nil, tostring(why)
   end
   return true
-end
-
--- A run that leaves no trace on disk, for ablations.
-local function memory()
-  local calls = 0
-  local j = { order = {}, last = 0, logged = 0, steers = {}, confirmed = {} }
-  for _, name in ipairs { "past", "asked", "steered", "baseline", "pull", "confirm", "machine",
-                          "event", "best", "state", "finish", "fail", "close" } do
-    j[name] = function() end
-  end
-  function j.call()
-    calls = calls + 1
-    return calls
-  end
-  return j
 end
 
 -- What is said first of two differing texts is what differs, not the whole.
@@ -160,16 +144,6 @@ local function difference(was, now)
   end
 end
 
-local function check_same(folder, was, spec, force)
-  local why = difference(was, spec)
-  if not why then return nil end
-  if not force then
-    schema.raise("%s %s; resume with what it was recorded with, choose another out, or go "
-      .. "on all the same with --force", folder, why)
-  end
-  return why
-end
-
 local function take_lock(folder)
   local lock, why, code = core.system.lock(folder .. "/lock")
   if lock then return lock end
@@ -198,7 +172,11 @@ local function reopen(db, folder, spec, on, notes)
   local rows = assert(db:rows "SELECT * FROM experiment")
   if not rows[1] then schema.raise("%s/run.db is not the journal of a run", folder) end
   local was = { identity = json.decode(rows[1].identity), hashes = json.decode(rows[1].hashes) }
-  local why = check_same(folder, was, spec, on.force)
+  local why = difference(was, spec)
+  if why and not on.force then
+    schema.raise("%s %s; resume with what it was recorded with, choose another out, or go "
+      .. "on all the same with --force", folder, why)
+  end
   if why then notes[#notes + 1] = { "forced", why } end
   if was.hashes.script and was.hashes.script ~= spec.hashes.script then
     notes[#notes + 1] = { "config", "the script changed since" }
@@ -256,10 +234,9 @@ local function open_db(folder, spec, on, notes)
   return db, resume and true or false, forced
 end
 
--- Opens spec.out (nil: in memory); see journal.lua for what comes back. spec: out,
+-- Opens spec.out; see journal.lua for what comes back. spec: out,
 -- ext, seed, version, script, script_text, args, options, machine, identity, hashes, started.
 function run.open(spec)
-  if not spec.out then return memory() end
   local folder, on = run.place(spec.out)
   if on then on.met = true end
   local ok, why = core.system.mkdir_p(folder)

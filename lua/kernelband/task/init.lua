@@ -95,10 +95,7 @@ local function run_file(file, fenced)
   return value
 end
 
-local function contains(list, v)
-  for _, x in ipairs(list) do if x == v then return true end end
-  return false
-end
+local contains = schema.contains
 
 -- { "x", "f32", "in", { "rows", 4 } } or { "rows", "i32" }.
 local function read_arg(a, i, where)
@@ -133,7 +130,7 @@ local function check_args(args, where)
                    at[a.name])
     end
     at[a.name] = i
-    if a.mode == "out" or a.mode == "inout" then outputs = outputs + 1 end
+    if task.is_made(a) then outputs = outputs + 1 end
   end
   if outputs == 0 then
     schema.raise("%s: args: expected an argument that is 'out' or 'inout', got none", where)
@@ -208,14 +205,16 @@ function task.bound(t, shape, atomics)
            exact = t.exact, tolerance = t.tolerance, accumulate = t.accumulate }
 end
 
+-- Calls fn(shape, role, i) for each shape of a task's `shapes`.
+function task.each_shape(by_role, fn)
+  for _, role in ipairs { "smoke", "timed", "held_out" } do
+    for i, shape in ipairs(by_role and by_role[role] or {}) do fn(shape, role, i) end
+  end
+end
+
 local function check_terms(t)
-  for _, shapes_field in ipairs { "shapes", "shapes_cuda" } do
-    for _, role in ipairs { "smoke", "timed", "held_out" } do
-      for _, shape in ipairs(t[shapes_field] and t[shapes_field][role] or {}) do
-        task.terms(t, "reduction", shape)
-        task.terms(t, "underflow", shape)
-      end
-    end
+  for _, field in ipairs { "shapes", "shapes_cuda" } do
+    task.each_shape(t[field], function(shape) task.bound(t, shape) end)
   end
 end
 
@@ -272,9 +271,8 @@ function task.load(name, options)
   if type(name) ~= "string" then
     schema.raise_at_call("kb.task", "expected the path of a folder, got %s", schema.show(name))
   end
-  local dir = path.find(name)
+  local dir, looked = path.find(name)
   if not dir then
-    local _, looked = path.find(name)
     schema.raise_at_call("kb.task", "there is no task folder %s (looked at %s)", name, looked)
   end
   if core.system.exists(dir) == "file" then dir = path.dir(dir) end
@@ -286,9 +284,10 @@ function task.load(name, options)
   local fenced = options and options.fenced
   local t = schema.check(run_file(file, fenced), rules, file)
   if fenced then
-    t.work, t.schedule = fence.wrap(fence_steps, t.work), nil
-    t.reduction = t.reduction and fence.wrap(fence_steps, t.reduction)
-    t.underflow = t.underflow and fence.wrap(fence_steps, t.underflow)
+    for _, field in ipairs { "work", "reduction", "underflow" } do
+      t[field] = t[field] and fence.wrap(fence_steps, t[field])
+    end
+    t.schedule = nil
   end
   local where = file .. ": " .. t.name
   t.dir, t.file = dir, file
@@ -296,12 +295,10 @@ function task.load(name, options)
   check_args(t.args, where)
   local names = shape_names(t.args)
   for _, field in ipairs { "shapes", "shapes_cuda" } do
-    for _, role in ipairs { "smoke", "timed", "held_out" } do
-      for i, shape in ipairs(t[field] and t[field][role] or {}) do
-        t[field][role][i] = check_shape(shape, names, t.args,
-                                        ("%s: %s.%s[%d]"):format(where, field, role, i))
-      end
-    end
+    task.each_shape(t[field], function(shape, role, i)
+      t[field][role][i] = check_shape(shape, names, t.args,
+                                      ("%s: %s.%s[%d]"):format(where, field, role, i))
+    end)
   end
   t.shape_names = names
   check_work(t, where)
@@ -337,17 +334,26 @@ function task.source(t, kind)
   return text
 end
 
+-- Whether a kernel is given the contents of an argument, and whether it makes them.
+function task.is_given(a) return a.mode == "in" or a.mode == "inout" end
+function task.is_made(a) return a.mode == "out" or a.mode == "inout" end
+
+-- The dimensions of an array at a shape, and how many elements they make.
+function task.dims(a, shape)
+  local out, count = {}, 1
+  for i, d in ipairs(a.dims) do
+    out[i] = type(d) == "string" and shape[d] or d
+    count = count * out[i]
+  end
+  return out, count
+end
+
 -- wide: outputs are float64, as a reference's are.
 function task.arguments(t, shape, wide)
   local out = {}
   for i, a in ipairs(t.args) do
-    local count
-    if a.dims then
-      count = 1
-      for _, d in ipairs(a.dims) do count = count * (type(d) == "string" and shape[d] or d) end
-    end
-    local dtype = a.dtype
-    if wide and (a.mode == "out" or a.mode == "inout") then dtype = "f64" end
+    local dtype, count = a.dtype, a.dims and select(2, task.dims(a, shape))
+    if wide and task.is_made(a) then dtype = "f64" end
     out[i] = { mode = a.mode, dtype = dtype, count = count,
                value = a.mode == "scalar" and (a.value or shape[a.name]) or nil,
                below = type(a.below) == "string" and shape[a.below] or a.below }
@@ -361,7 +367,7 @@ function task.nudged(t)
   local out = {}
   for i, a in ipairs(t.args) do
     local wide = a.dtype == "f32" or a.dtype == "f64"
-    if wide and (a.mode == "in" or a.mode == "inout") then out[#out + 1] = i end
+    if wide and task.is_given(a) then out[#out + 1] = i end
   end
   return out
 end

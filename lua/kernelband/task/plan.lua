@@ -20,6 +20,8 @@
 --       scratch = { { name=, dtype=, count= }, .. } }
 -- A scalar of the task that is no integer, such as an epsilon, goes by
 -- kind="arg", as it is; an integer goes by kind="int".
+local keys = require "kernelband.base.schema".keys
+
 local plan = {}
 
 plan.limits = {
@@ -38,6 +40,14 @@ local integral = { i8 = true, u8 = true, i32 = true, i64 = true }
 local refusal = {}
 local function refuse(...)
   error(setmetatable({ text = string.format(...) }, refusal), 0)
+end
+
+local function at_most(most, n, what, noun)
+  if n > most then refuse("%s: more than %d %s", what, most, noun) end
+end
+
+local function not_longer(n, what)
+  if n > limits.chars then refuse("%s: longer than %d characters", what, limits.chars) end
 end
 
 -- fn(...) where a refusal becomes nil and its sentence; others are bugs.
@@ -129,30 +139,23 @@ local function primary(c)
   return out
 end
 
-local function product(c)
-  local left = primary(c)
-  local op = take(c, "[*/%%]")
+-- Operands that operators of one kind join, from the left.
+local function chain(c, operand, signs)
+  local left = operand(c)
+  local op = take(c, signs)
   while op do
-    left = { op = op, left, primary(c) }
-    op = take(c, "[*/%%]")
+    left = { op = op, left, operand(c) }
+    op = take(c, signs)
   end
   return left
 end
 
-function expression(c)
-  local left = product(c)
-  local op = take(c, "[+-]")
-  while op do
-    left = { op = op, left, product(c) }
-    op = take(c, "[+-]")
-  end
-  return left
-end
+local function product(c) return chain(c, primary, "[*/%%]") end
+
+function expression(c) return chain(c, product, "[+-]") end
 
 local function parse_expression(text, what)
-  if #text > limits.chars then
-    refuse("%s: longer than %d characters", what, limits.chars)
-  end
+  not_longer(#text, what)
   local c = cursor(text, what)
   local e = expression(c)
   if not at_end(c) then refuse("%s: expected an operator, got %s", what, rest(c)) end
@@ -228,7 +231,7 @@ local function split(text, what, most)
     if mark == "," and depth == 0 then
       out[#out + 1], from = text:sub(from, at - 1), at + 1
     end
-    if #out >= most then refuse("%s: more than %d items", what, most) end
+    at_most(most, #out + 1, what, "items")
   end
   out[#out + 1] = text:sub(from)
   return out
@@ -251,11 +254,8 @@ local function known_names(task)
   for _, name in ipairs(task.shape_names or {}) do ints[name] = true end
   for i, a in ipairs(task.args) do
     args[a.name] = i
-    if a.mode == "scalar" and integral[a.dtype] then
-      ints[a.name] = true
-    else
-      as_is[a.name] = i
-    end
+    local set = a.mode == "scalar" and integral[a.dtype] and ints or as_is
+    set[a.name] = i
   end
   return { ints = ints, args = args, as_is = as_is }
 end
@@ -263,11 +263,8 @@ end
 local function check_names(e, known, what)
   for _, name in ipairs(names_in(e, {})) do
     if not known.ints[name] then
-      local list = {}
-      for key in pairs(known.ints) do list[#list + 1] = key end
-      table.sort(list)
       refuse("%s: '%s' is no name of the shape (known: %s)", what, show(name),
-             table.concat(list, ", "))
+             table.concat(keys(known.ints), ", "))
     end
   end
   return e
@@ -314,9 +311,7 @@ local function read_launch(c, known, out, what)
       local from = c.at
       c.depth, c.what = 0, what .. ": shared"
       l.shared = check_names(expression(c), known, c.what)
-      if c.at - from > limits.chars then
-        refuse("%s: longer than %d characters", c.what, limits.chars)
-      end
+      not_longer(c.at - from, c.what)
       c.what = what
     elseif key == "args" then
       l.args = read_args(c, known, out, what)
@@ -329,9 +324,7 @@ local function read_launch(c, known, out, what)
   for _, key in ipairs { "grid", "block", "args" } do
     if not l[key] then refuse("%s: %s=(..) is missing", what, key) end
   end
-  if #out.launches >= limits.launches then
-    refuse("%s: more than %d launches", what, limits.launches)
-  end
+  at_most(limits.launches, #out.launches + 1, what, "launches")
   out.launches[#out.launches + 1] = l
 end
 
@@ -352,9 +345,7 @@ local function read_scratch(c, known, out, what)
   expect(c, "%]", "']'")
   if not at_end(c) then refuse("%s: expected the end of the line, got %s", what, rest(c)) end
   local e = check_names(parse_expression(count, what), known, what)
-  if #out.scratch >= limits.scratch then
-    refuse("%s: more than %d scratch buffers", what, limits.scratch)
-  end
+  at_most(limits.scratch, #out.scratch + 1, what, "scratch buffers")
   out.scratch[#out.scratch + 1] = { name = name, dtype = dtype, count = e, what = what }
   out.scratch_index[name] = #out.scratch
 end
@@ -372,7 +363,7 @@ local function parse(source, task)
     if text then
       local what = ("line %d"):format(number)
       found = found + 1
-      if found > limits.lines then refuse("%s: more than %d plan lines", what, limits.lines) end
+      at_most(limits.lines, found, what, "plan lines")
       if #text > limits.line_chars then
         refuse("%s: longer than %d characters", what, limits.line_chars)
       end

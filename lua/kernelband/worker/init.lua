@@ -123,14 +123,19 @@ local function start(self, slot)
   expect(self, slot, "opening", time_limit(self, "open_s", open_timeout_ns))
 end
 
+-- Puts a candidate back to the front, for a fresh process of the slot.
+local function again(self, slot, job)
+  table.insert(self.queue, 1, job)
+  start(self, slot)
+end
+
 -- A process that died while it had nothing to do is no candidate's fault: the
 -- job waits for the next one. So does a confirmation, for one that no candidate
 -- has been in, unless the worker itself sees to that.
 local function assign(self, slot, job)
   if job.options and job.options.confirm and slot.served and not self.task.renews then
     retire(self, slot)
-    table.insert(self.queue, 1, job)
-    return start(self, slot)
+    return again(self, slot, job)
   end
   slot.job, slot.served = job, true
   expect(self, slot, "busy", time_limit(self, "evaluate_s", evaluate_timeout_ns))
@@ -139,8 +144,7 @@ local function assign(self, slot, job)
   if not sent then
     slot.job = nil
     stop(self, slot)
-    table.insert(self.queue, 1, job)
-    start(self, slot)
+    again(self, slot, job)
   end
 end
 
@@ -192,12 +196,6 @@ local function built(self, slot, answered)
   set_idle(self, slot)
   if not answered then stop(self, slot) end
   dispatch(self)
-end
-
--- Puts the candidate of a slot whose process is gone back to the front, for a fresh process.
-local function again(self, slot, job)
-  table.insert(self.queue, 1, job)
-  start(self, slot)
 end
 
 -- A process behind a prefix may be gone because the connection is: its end says nothing
@@ -328,12 +326,7 @@ function evaluator:evaluate(candidate, options)
   local evaluation, why, code = await(self, job.promise)
   if evaluation then return evaluation end
   if not code then error("the worker is lost: " .. check(self), 0) end
-  for i, other in ipairs(self.queue) do
-    if other == job then
-      table.remove(self.queue, i)
-      break
-    end
-  end
+  loop.remove(self.queue, job)
   return nil, why, code
 end
 
@@ -398,7 +391,6 @@ end
 -- On the CPU each of several workers has its own processor; one alone takes what
 -- the device chooses, which is the last.
 local function choose_device(slot, name, n)
-  if name == "auto" then name = "cpu" end
   slot.device = name
   if name ~= "cpu" then return end
   local cpus = core.system.cpus()
