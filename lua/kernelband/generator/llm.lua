@@ -111,11 +111,15 @@ local function new(options)
   local g = { name = "llm", identity = identity(opt) }
 
   function g.start(task, ctx)
-    local c = client.new(opt, {
+    local own = {
       place = place, base = base, key = key, key_env = key_env, prices = book,
       headers = opt.base_url and {} or more_headers(place),
       local_server = place.local_server or opt.base_url ~= nil,
-    })
+    }
+    for name, value in pairs(opt) do
+      if own[name] == nil then own[name] = value end
+    end
+    local c = client.new(own)
     return ask.instance {
       name = "llm", identity = g.identity, origin = called, task = task, ctx = ctx,
       priced = book:knows { opt.model, opt.provider .. "/" .. opt.model }

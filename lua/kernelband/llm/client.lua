@@ -1,7 +1,7 @@
 -- llm/client.lua - one question to a model: sent, streamed, tried again where that
 -- helps, and counted.
 --
---   c = client.new(options, { place =, base =, key =, .. })    (generator/llm.lua)
+--   c = client.new { place =, base =, key =, model =, ... }    (generator/llm.lua)
 --   answer, why, code, record = c:ask(L, { system =, stable =, fresh = }, rng, note)
 --
 -- answer = { text, finish, model, id, usage, usd, usd_source, raw_usage (JSON),
@@ -15,6 +15,7 @@
 local core   = require "kernelband.core"
 local errors = require "kernelband.llm.errors"
 local events = require "kernelband.llm.events"
+local jobs   = require "kernelband.base.jobs"
 local json   = require "kernelband.base.json"
 local reply  = require "kernelband.llm.reply"
 local providers = require "kernelband.llm.providers"
@@ -34,48 +35,17 @@ local refused = {}
 
 function client.forget() refused = {} end
 
--- options: of kb.generator.llm; c: place, base, key, key_env, prices, headers, local_server.
-function client.new(options, c)
-  for name, value in pairs(options) do
-    if c[name] == nil then c[name] = value end
-  end
+-- c: the options of kb.generator.llm and place, base, key, key_env, prices, headers, local_server.
+function client.new(c)
   c.where = c.base .. " " .. c.model
   refused[c.where] = refused[c.where] or {}
   c.refused = refused[c.where]
   c.censor = reply.censor { c.key }
-  c.active, c.waiting, c.not_before_ns = 0, {}, 0
+  c.not_before_ns = 0
   return setmetatable(c, methods)
 end
 
 local function to_ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)) end
-
--- At most n_parallel questions at a time ----------------------------------------
-
-local function enter(self, L)
-  if self.active < self.n_parallel then
-    self.active = self.active + 1
-    return true
-  end
-  local turn = { promise = L:promise() }
-  self.waiting[#self.waiting + 1] = turn
-  local ok, why, code = turn.promise:await()
-  if ok then return true end
-  turn.gone = true
-  if turn.given then self:leave() end
-  return nil, why, code
-end
-
-function methods:leave()
-  while #self.waiting > 0 do
-    local turn = table.remove(self.waiting, 1)
-    if not turn.gone then
-      turn.given = true
-      turn.promise:resolve(true)
-      return
-    end
-  end
-  self.active = self.active - 1
-end
 
 -- The request --------------------------------------------------------------------
 
@@ -318,10 +288,11 @@ local function short(text) return text and reply.excerpt(text, 200) end
 function methods:ask(L, question, rng, note)
   -- first_s and total_s count from the first try on.
   local record = { provider = self.provider, model = self.model, attempts = 0 }
-  local ok, why, code = enter(self, L)
-  if not ok then return nil, why, code, record end
-  local fine, result, text, status = pcall(persist, self, L, question, rng, note, record)
-  self:leave()
+  if self.loop ~= L then                -- n_parallel questions at a time
+    self.loop, self.places = L, jobs.places(L, self.n_parallel)
+  end
+  local fine, result, text, status = pcall(self.places.use, persist, self, L, question, rng, note,
+                                           record)
   if not fine then error(self.censor(tostring(result)), 0) end
   record.error = self.censor(record.error)
   record.request_id = short(self.censor(record.request_id))

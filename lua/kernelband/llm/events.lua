@@ -14,17 +14,34 @@ local events = {}
 local methods = {}
 methods.__index = methods
 
--- text, from at on, is read line by line; ends of lines are \n here. parts came after it, held
--- bytes of them, with the end of a line when line_end is set. after_cr: a \n that comes first
+-- parts: the line that has not ended yet, held bytes of it. after_cr: a \n that comes first
 -- belongs to the line's end before it. data: the lines of the event that is open, size bytes.
+-- ready: events that are whole.
 function events.new(most)
-  return setmetatable({ most = most or 8 << 20, text = "", at = 1, parts = {}, held = 0,
-                        size = 0 }, methods)
+  return setmetatable({ most = most or 8 << 20, parts = {}, held = 0, size = 0, ready = {} },
+                      methods)
 end
 
 local function full(e)
-  e.full = true
   return nil, ("an event of the stream is larger than %d bytes"):format(e.most), "EFULL"
+end
+
+local function take_line(e, line)
+  if not e.begun then
+    e.begun, line = true, line:gsub("^\xEF\xBB\xBF", "")        -- a byte order mark
+  end
+  local colon = line:find(":", 1, true) or #line + 1
+  local field = line:sub(1, colon - 1)
+  local value = line:sub(colon + (line:byte(colon + 1) == 32 and 2 or 1))
+  if line == "" then
+    if e.data then e.ready[#e.ready + 1] = { table.concat(e.data, "\n"), e.name } end
+    e.data, e.name, e.size = nil, nil, 0
+  elseif field == "data" then
+    e.data, e.size = e.data or {}, e.size + #value + 1
+    table.insert(e.data, value)
+  elseif field == "event" then
+    e.name = value ~= "" and value or nil
+  end
 end
 
 function methods:feed(chunk)
@@ -32,53 +49,25 @@ function methods:feed(chunk)
   if chunk == "" then return true end
   local rest_of_end = self.after_cr and chunk:byte() == 10
   self.after_cr = chunk:byte(-1) == 13
-  if rest_of_end then chunk = chunk:sub(2) end
-  if chunk:find("\r", 1, true) then chunk = chunk:gsub("\r\n?", "\n") end
-  self.parts[#self.parts + 1], self.held = chunk, self.held + #chunk
-  self.line_end = self.line_end or chunk:find("\n", 1, true)
+  chunk = chunk:sub(rest_of_end and 2 or 1):gsub("\r\n?", "\n")
+  local from = 1
+  for stop in chunk:gmatch "()\n" do
+    table.insert(self.parts, chunk:sub(from, stop - 1))
+    take_line(self, table.concat(self.parts))
+    self.parts, self.held, from = {}, 0, stop + 1
+    self.full = self.size - 1 > self.most
+    if self.full then return true end
+  end
+  table.insert(self.parts, chunk:sub(from))
+  self.held = self.held + #chunk - from + 1
+  self.full = self.size + self.held > self.most
   return true
 end
 
--- The next whole line, nil: there is none.
-local function next_line(e)
-  local stop = e.text:find("\n", e.at, true)
-  if not stop then
-    if e.at <= #e.text then
-      table.insert(e.parts, 1, e.text:sub(e.at))
-      e.held = e.held + #e.parts[1]
-    end
-    e.text, e.at = "", 1
-    if not e.line_end then return nil end
-    e.text, e.parts, e.held, e.line_end = table.concat(e.parts), {}, 0, nil
-    stop = e.text:find("\n", 1, true)
-  end
-  local line = e.text:sub(e.at, stop - 1)
-  e.at = stop + 1
-  return line
-end
-
 function methods:next()
+  local e = table.remove(self.ready, 1)
+  if e then return e[1], e[2] end
   if self.full then return full(self) end
-  for line in next_line, self do
-    if not self.begun then
-      self.begun, line = true, line:gsub("^\xEF\xBB\xBF", "")       -- a byte order mark
-    end
-    local colon = line:find(":", 1, true) or #line + 1
-    local field = line:sub(1, colon - 1)
-    local value = line:sub(colon + (line:byte(colon + 1) == 32 and 2 or 1))
-    if line == "" then
-      local data, name = self.data, self.name
-      self.data, self.name, self.size = nil, nil, 0
-      if data then return table.concat(data, "\n"), name end
-    elseif field == "data" then
-      self.data, self.size = self.data or {}, self.size + #value + 1
-      table.insert(self.data, value)
-      if self.size - 1 > self.most then return full(self) end
-    elseif field == "event" then
-      self.name = value ~= "" and value or nil
-    end
-  end
-  if self.size + self.held > self.most then return full(self) end
   return nil
 end
 

@@ -251,37 +251,27 @@ end
 -- The journal keeps these of a choice; others may be there.
 local numbers = { "mean", "exploration", "psi" }
 
-local function check_terms(where, terms)
-  for _, name in ipairs(numbers) do
-    local v = terms[name]
-    if v ~= nil and (type(v) ~= "number" or v ~= v) then
-      error(("%s: choose's term '%s' must be a number or nil, got %s"):format(where, name,
-            schema.show(v)), 0)
-    end
-  end
-  local id = terms.cluster
-  if id ~= nil and (type(id) ~= "number" or not math.tointeger(id)) then
-    error(("%s: choose's term 'cluster' must be an integer or nil, got %s"):format(where,
-          schema.show(id)), 0)
-  end
-end
-
 local function check_choice(where, kernel, index, terms, strategies, m)
+  local function expect(fine, v, what, ...)
+    if fine then return end
+    error(("%s: choose%s, got %s"):format(where, what:format(...), schema.show(v)), 0)
+  end
   if kernel == nil then return nil end
   local original = m.original(kernel)
-  if not original then
-    error(("%s: choose must return an admitted kernel or nil, got %s"):format(where,
-          schema.show(kernel)), 0)
-  end
+  expect(original, kernel, " must return an admitted kernel or nil")
   local i = type(index) == "number" and math.tointeger(index)
-  if not i or i < 1 or i > #strategies then
-    error(("%s: choose must return a strategy index 1..%d beside the kernel, got %s")
-          :format(where, #strategies, schema.show(index)), 0)
-  elseif terms ~= nil and type(terms) ~= "table" then
-    error(("%s: choose's third value must be a table of terms or nil, got %s")
-          :format(where, schema.show(terms)), 0)
+  expect(i and i >= 1 and i <= #strategies, index,
+         " must return a strategy index 1..%d beside the kernel", #strategies)
+  expect(terms == nil or type(terms) == "table", terms,
+         "'s third value must be a table of terms or nil")
+  for _, name in ipairs(terms and numbers or {}) do
+    local v = terms[name]
+    expect(v == nil or type(v) == "number" and v == v, v,
+           "'s term '%s' must be a number or nil", name)
   end
-  if terms then check_terms(where, terms) end
+  local id = terms and terms.cluster
+  expect(id == nil or type(id) == "number" and math.tointeger(id), id,
+         "'s term 'cluster' must be an integer or nil")
   return original, i, terms and copy(terms)
 end
 

@@ -341,14 +341,17 @@ function evaluator:baseline()
   return self.first
 end
 
--- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" |
--- "lost", since_ns =, ticket = }, how many are busy, how many candidates wait.
+local function all_slots(self)
+  local slots = table.move(self.slots, 1, #self.slots, 1, {})
+  return table.move(self.builders, 1, #self.builders, #slots + 1, slots)
+end
+
+-- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" | "lost",
+-- since_ns = }, how many are busy, how many candidates wait.
 function evaluator:state()
-  local list, busy, slots = {}, 0, table.move(self.slots, 1, #self.slots, 1, {})
-  table.move(self.builders, 1, #self.builders, #slots + 1, slots)
-  for i, slot in ipairs(slots) do
-    list[i] = { device = slot.device, state = slot.state, since_ns = slot.since_ns,
-                ticket = slot.job and slot.job.ticket }
+  local list, busy = {}, 0
+  for i, slot in ipairs(all_slots(self)) do
+    list[i] = { device = slot.device, state = slot.state, since_ns = slot.since_ns }
     if slot.state == "busy" and not slot.builds then busy = busy + 1 end
   end
   return list, busy, #self.queue
@@ -367,24 +370,15 @@ local function take_processor(cpus)
   return best
 end
 
-local function release(slot)
-  if slot.processor then held[slot.processor] = held[slot.processor] - 1 end
-  slot.processor = nil
-end
-
 -- Idle workers end by themselves, which removes their scratch folders; not when
 -- the user has asked twice to stop.
 function evaluator:close()
-  for _, slot in ipairs(self.slots) do
+  for _, slot in ipairs(all_slots(self)) do
     if slot.state == "idle" and core.system.interrupts() < 2 then retire(self, slot) end
     stop(self, slot)
     if slot.spare then slot.spare:close() end
-    slot.spare = nil
-    release(slot)
-  end
-  for _, slot in ipairs(self.builders) do
-    if slot.state == "idle" then retire(self, slot) end
-    stop(self, slot)
+    if slot.processor then held[slot.processor] = held[slot.processor] - 1 end
+    slot.spare, slot.processor = nil, nil
   end
 end
 
