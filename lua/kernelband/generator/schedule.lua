@@ -53,14 +53,6 @@ local few = 4
 
 local function key_of(point) return table.concat(point, ",") end
 
-local function positions(parameters)
-  local at = {}
-  for i, p in ipairs(parameters) do
-    at[p[1]] = i
-  end
-  return at
-end
-
 local function start(task, limit, draws, identity, model, device)
   local schedule = task.schedule
   if not schedule and task.no_schedule then
@@ -71,7 +63,9 @@ local function start(task, limit, draws, identity, model, device)
       .. "needs one: add schedule = \"schedule.lua\" (README, A task)",
       task.file or "?", task.name)
   end
-  local parameters, at = schedule.parameters, positions(schedule.parameters)
+  local parameters = schedule.parameters
+  local names, at, every, naive = {}, {}, {}, {}        -- names, their positions; the first point
+  for i, p in ipairs(parameters) do names[i], at[p[1]], every[i], naive[i] = p[1], i, i, 1 end
   local proposed, sources = {}, {}  -- keys of points, hashes of sources
   local known_points, is_first = {}, {}         -- proposed or seen; keys of first points
   local hashes, points, spans = {}, {}, {}  -- memos
@@ -87,9 +81,7 @@ local function start(task, limit, draws, identity, model, device)
 
   local function named(point)
     local p = {}
-    for i, parameter in ipairs(parameters) do
-      p[parameter[1]] = parameter[2][point[i]]
-    end
+    for i, parameter in ipairs(parameters) do p[names[i]] = parameter[2][point[i]] end
     return p
   end
 
@@ -101,14 +93,21 @@ local function start(task, limit, draws, identity, model, device)
     return source
   end
 
-  -- Positions of a parent's parameters; nil when it is no point of this schedule.
-  local function locate(params)
-    if not params then return nil end
-    local point = {}
-    for i, parameter in ipairs(parameters) do
-      for j, value in ipairs(parameter[2]) do
-        if value == params[parameter[1]] then point[i] = j end
+  -- Where the values that params has of these parameters stand: their positions by parameter's.
+  local function positions(params, span)
+    local out = {}
+    for _, i in ipairs(span) do
+      for j, value in ipairs(parameters[i][2]) do
+        if value == params[names[i]] then out[i] = j end
       end
+    end
+    return out
+  end
+
+  -- The point of a parent's parameters; nil when it is none of this schedule.
+  local function locate(params)
+    local point = positions(params or {}, every)
+    for i in ipairs(every) do
       if not point[i] then return nil end
     end
     return point
@@ -128,12 +127,8 @@ local function start(task, limit, draws, identity, model, device)
     local span = spans[strategy.name]
     if span then return span end
     span = { size = 1, name = strategy.name }
-    local names = strategy.moves or {}
-    if names[1] == "*" then             -- every parameter
-      names = {}
-      for i, p in ipairs(parameters) do names[i] = p[1] end
-    end
-    for _, name in ipairs(names) do
+    local moves = strategy.moves or {}
+    for _, name in ipairs(moves[1] == "*" and names or moves) do
       if at[name] then
         span[#span + 1] = at[name]
         span.size = span.size * #parameters[at[name]][2]
@@ -211,17 +206,6 @@ local function start(task, limit, draws, identity, model, device)
     return first_points or {}
   end
 
-  -- What values say of the owned parameters: position of a parameter -> of its value.
-  local function owned_by(span, values)
-    local out = {}
-    for _, i in ipairs(span) do
-      for j, value in ipairs(parameters[i][2]) do
-        if value == values[parameters[i][1]] then out[i] = j end
-      end
-    end
-    return out
-  end
-
   -- Whether a known point has all of these, other than the first points themselves.
   local function tried(owned)
     for _, point in ipairs(known_points) do
@@ -241,7 +225,7 @@ local function start(task, limit, draws, identity, model, device)
       if point and fresh(point) then return point end
     end
     for _, values in ipairs(suggestions()) do
-      local point, owned = table.move(base, 1, #base, 1, {}), owned_by(span, values)
+      local point, owned = table.move(base, 1, #base, 1, {}), positions(values, span)
       for i, j in pairs(owned) do point[i] = j end
       if next(owned) and not tried(owned) and fresh(point) then return point end
     end
@@ -410,7 +394,7 @@ local function start(task, limit, draws, identity, model, device)
   local function unowned(strategies)
     local owned, out = {}, {}
     for _, s in ipairs(strategies) do
-      for _, i in ipairs(span_of(s)) do owned[parameters[i][1]] = true end
+      for _, i in ipairs(span_of(s)) do owned[names[i]] = true end
     end
     for _, p in ipairs(parameters) do
       if not owned[p[1]] and #p[2] > 1 then out[#out + 1] = p[1] end
@@ -420,12 +404,9 @@ local function start(task, limit, draws, identity, model, device)
 
   -- How many valid points there are, where all are known and few enough to be counted.
   local function exhausted()
-    local span, first, valid = { size = 1 }, {}, 0
-    for i, p in ipairs(parameters) do
-      span[i], first[i], span.size = i, 1, span.size * #p[2]
-    end
+    local span, valid = span_of { name = "*", moves = { "*" } }, 0
     for n = 0, span.size <= limit and span.size - 1 or -1 do
-      local point = combine(first, span, n)
+      local point = combine(naive, span, n)
       if fresh(point) then return nil end
       if call("valid", named(point)) then valid = valid + 1 end
     end
@@ -433,18 +414,16 @@ local function start(task, limit, draws, identity, model, device)
   end
 
   function instance.ending(strategies)
-    local names, valid = unowned(strategies), exhausted()
+    local left, valid = unowned(strategies), exhausted()
     local file = schedule.file or "the schedule"
     if valid then
       return ("the space is exhausted: all %d valid points of %s are known"):format(valid, file)
-    elseif #names > 0 then
+    elseif #left > 0 then
       return ("no strategy's moves own %s of %s, and all that the others reach is known"):format(
-        table.concat(names, ", "), file)
+        table.concat(left, ", "), file)
     end
   end
 
-  local naive = {}
-  for i in ipairs(parameters) do naive[i] = 1 end
   instance.first = named(naive)
   take(naive, emit(naive))
   return instance

@@ -208,12 +208,7 @@ local LONGEST_PAUSE_NS = 60 * 10 ^ 9 // 1       -- between two tries
 --   r.await_turn()           in the coroutine of a pull: true when it may ask again
 --   r.expired()              whether the search should stop waiting
 function state.retries(s, patience_s, first_pause_ns)
-  local r, since_ns, next_ns, delay_ns, changed, hopeless = {}, nil, nil, nil, nil, nil
-
-  local function wake_all()
-    if changed then changed:resolve(true) end
-    changed = nil
-  end
+  local r, since_ns, next_ns, delay_ns, hopeless = {}, nil, nil, nil, nil
 
   function r.refused(reason, wait_s)
     local now, text = now_ns(), tostring(reason)
@@ -228,19 +223,12 @@ function state.retries(s, patience_s, first_pause_ns)
                                                                                  patience_s / 60))
     end
     hopeless = wait_s and next_ns > since_ns + patience_s * 1e9
-    wake_all()
     s.bell.ring()
   end
 
   function r.await_turn()
     while since_ns and now_ns() < next_ns do
-      changed = changed or s.loop:promise()
-      local mine = changed
-      local timer = s.loop:at(next_ns, function() mine:resolve(true) end)
-      local ok = mine:await()
-      s.loop:drop(timer)
-      if changed == mine then changed = nil end
-      if not ok then return false end
+      if not s.loop:sleep(math.min(next_ns - now_ns(), TICK_NS)) then return false end
     end
     if since_ns then next_ns = math.maxinteger end      -- the others wait for what comes of it
     return true
@@ -250,7 +238,6 @@ function state.retries(s, patience_s, first_pause_ns)
     if not since_ns then return end
     since_ns, r.reason, hopeless = nil, nil, nil
     s.view.note "going on"
-    wake_all()
   end
 
   -- Why a search ends early is told by a quiet one too.
