@@ -118,10 +118,4 @@ local function new(options)
            start = function(task, ctx) return start(all, task, ctx) end }
 end
 
--- The generator that a search was given, or the mixture of a list of them.
-local function of(given)
-  local list = type(given) == "table" and #given > 0 and not given.start and not given.propose
-  return list and new(given) or given
-end
-
-return { new = new, of = of }
+return { new = new }

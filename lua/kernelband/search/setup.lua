@@ -186,7 +186,7 @@ end
 
 local function start_generator(s, opt, env)
   local given = opt.generator or env.generator
-  if #given > 0 then given = require("kernelband.generator.mixed").of(given) end
+  if #given > 0 then given = require("kernelband.generator.mixed").new(given) end
   check_generator(given)
   if given.name == "schedule" and s.task.schedule then check_moves(s.task, s.strategies) end
   local generator = given

@@ -9,9 +9,10 @@
 -- lost twice, which says nothing about the candidate. That no worker can be had at all
 -- is raised.
 --
--- Processes are watched by a loop. A slot is where one process at a time works: started by
--- an argv that may begin with a prefix (env, ssh, srun), on a device. A job is a candidate
--- on its way; its evaluation resolves the promise of whoever asked.
+-- A slot is where one process at a time works: started by an argv that may begin with a prefix
+-- (env, ssh, srun), on a device. Its life is a coroutine of the loop (serve): open the task, judge
+-- jobs, and open anew when the process is gone. A job is a candidate on its way; its evaluation
+-- resolves the promise of whoever asked.
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local loop   = require "kernelband.base.loop"
@@ -30,11 +31,7 @@ local MOST_BUILDERS = 7                 -- by default
 local evaluator = {}
 evaluator.__index = evaluator
 
-local function with_log(slot, what)
-  local log = slot.process and slot.process:log() or ""
-  local tail = log:match "([^\n]+)\n*$"
-  return what .. (tail and ": " .. tail or "")
-end
+-- Processes ---------------------------------------------------------------------------
 
 local function unwatch(self, slot)
   if slot.process then self.loop:unwatch(slot.process) end
@@ -42,15 +39,14 @@ local function unwatch(self, slot)
   slot.timer = nil
 end
 
-local function stop(self, slot)
+-- Ends a slot's process. An idle one is asked to: it removes its scratch folders.
+local function stop(self, slot, idle)
   unwatch(self, slot)
-  if slot.process then slot.process:close() end
-  slot.process = nil
-end
-
-local function retire(self, slot)
-  unwatch(self, slot)
-  if slot.process then slot.process:quit(quit_timeout_ns) end
+  if slot.process and idle then
+    slot.process:quit(quit_timeout_ns)
+  elseif slot.process then
+    slot.process:close()
+  end
   slot.process = nil
 end
 
@@ -74,6 +70,82 @@ local function keep_spare(slot)
   slot.spare:send(json.encode { op = "warm" })
 end
 
+local function set_state(slot, state)
+  slot.state, slot.since_ns = state, core.system.now_ns()
+end
+
+local reasons = { unsent = "the worker died", died = "the worker died",
+                  late = "the worker did not answer in time",
+                  unread = "the worker's answer is no JSON" }
+
+-- Why a slot's process gave no answer that was expected, with the last line of its log.
+local function reason_of(slot, why, again)
+  local log = slot.process:log() or ""
+  local tail = log:match "([^\n]+)\n*$"
+  return ("%s%s%s"):format(reasons[why] or "the worker spoke out of turn",
+                           again and ", for the second time" or "", tail and ": " .. tail or "")
+end
+
+-- A frame to a slot's process and, in its coroutine, the answer; or nil and a key of reasons. What
+-- it says meanwhile (a candidate was read, a spare is warm) is passed over.
+local function ask(self, slot, state, timeout_ns, message)
+  set_state(slot, state)
+  if not slot.process:send(json.encode(message)) then return nil, "unsent" end
+  local limit_ns = slot.since_ns + timeout_ns
+  while true do
+    local heard = self.loop:promise()
+    self.loop:watch(slot.process, function() heard:resolve "something" end)
+    slot.timer = self.loop:at(limit_ns, function() heard:resolve "late" end)
+    local what = heard:await()
+    unwatch(self, slot)
+    if what == "late" then return nil, "late" end
+    local text, ended = slot.process:receive()
+    if text then
+      local ok, reply = pcall(json.decode, text)
+      if not ok or type(reply) ~= "table" then return nil, "unread" end
+      if not (reply.took or reply.warm) then return reply end
+    elseif ended then
+      return nil, "died"
+    end
+  end
+end
+
+-- A task with a judge of its own says how long to wait for it.
+local function time_limit(self, name, default_ns)
+  local limits = self.task.limits
+  return limits and math.tointeger(limits()[name] * second_ns // 1) or default_ns
+end
+
+-- Jobs --------------------------------------------------------------------------------
+
+-- Those that wait for a job look again; who judges before who compiles ahead.
+local function wake(self)
+  for _, who in ipairs { "judges", "builders" } do
+    local waiting = self.waiting[who]
+    self.waiting[who] = self.loop:promise()
+    waiting:resolve(true)
+  end
+end
+
+local function put_back(self, job)
+  table.insert(self.queue, 1, job)
+  wake(self)
+end
+
+-- The first job in the queue that no builder has in hand. One that this slot lost goes to
+-- another, if there is one.
+local function next_job(self, slot)
+  while true do
+    for i, job in ipairs(self.queue) do
+      if not job.building and (job.lost_by ~= slot or #self.slots == 1) then
+        return table.remove(self.queue, i)
+      end
+    end
+    set_state(slot, "idle")
+    self.waiting.judges:await()
+  end
+end
+
 -- The end of it all: whoever waits is told. how.raise is raised, how.lost told.
 local function fail(self, how)
   self.failure = self.failure or how
@@ -84,220 +156,133 @@ local function fail(self, how)
   for _, job in ipairs(self.queue) do job.promise:resolve() end
 end
 
+-- Whether a worker's answer says that it can do nothing for anybody.
+local function refused(self, slot, reply)
+  if not (reply.refused or reply.failed) then return false end
+  set_state(slot, "lost")
+  local text = reply.refused and tostring(reply.refused)
+               or "the worker failed: " .. tostring(reply.failed)
+  if reply.refused then stop(self, slot, true) end
+  if reply.config then text = select(2, pcall(schema.raise, "%s", text)) end
+  fail(self, { raise = text })
+  return true
+end
+
 local function deliver(job, evaluation)
   evaluation.died = job.died            -- the worker that had it before
   job.promise:resolve(evaluation)
 end
 
-local listen, late                      -- below
+-- The life of a slot ------------------------------------------------------------------
 
--- A task with a judge of its own says how long to wait for it.
-local function time_limit(self, name, default_ns)
-  local limits = self.task.limits
-  return limits and math.tointeger(limits()[name] * second_ns // 1) or default_ns
-end
-
-local function expect(self, slot, state, timeout_ns)
-  slot.state, slot.since_ns = state, core.system.now_ns()
-  self.loop:watch(slot.process, function() listen(self, slot) end)
-  slot.timer = self.loop:at(slot.since_ns + timeout_ns, function() late(self, slot) end)
-end
-
-local function set_idle(self, slot)
-  unwatch(self, slot)
-  slot.state, slot.since_ns = "idle", core.system.now_ns()
-end
-
--- Gives a slot a process and sends it the task. Its answer comes later. A spare
--- may have died while it waited.
-local function start(self, slot)
-  local open = json.encode { op = "open", task = self.task.job or self.task.dir,
-                             known = self.first }
-  slot.process, slot.spare, slot.served = slot.spare, nil, false
-  slot.was_spare = slot.process and slot.process:send(open)
-  if not slot.was_spare then
-    if slot.process then slot.process:close() end
-    slot.process = spawn(slot)
-    assert(slot.process:send(open))
+-- Gives a slot a process that has opened the task; false: there is none to be had. A process that
+-- dies of it is tried once more where it was a spare, or where an opening has worked before.
+local function open(self, slot)
+  while true do
+    local was_spare = slot.spare ~= nil
+    slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
+    local reply, why = ask(self, slot, "opening", time_limit(self, "open_s", open_timeout_ns),
+      { op = "open", task = self.task.job or self.task.dir, known = self.first })
+    if reply and reply.ready then
+      slot.reopened = false
+      self.first, self.machine = self.first or reply.ready, self.machine or reply.machine
+      keep_spare(slot)
+      self.opened:resolve(true)
+      return true
+    elseif reply and refused(self, slot, reply) then
+      return false
+    end
+    local reason = reason_of(slot, why)
+    stop(self, slot)
+    if why == "late" or not (was_spare or self.first and not slot.reopened) then
+      set_state(slot, "lost")
+      fail(self, { lost = reason })
+      return false
+    end
+    slot.reopened = not was_spare
   end
-  expect(self, slot, "opening", time_limit(self, "open_s", open_timeout_ns))
 end
 
--- Puts a candidate back to the front, for a fresh process of the slot.
-local function again(self, slot, job)
-  table.insert(self.queue, 1, job)
-  start(self, slot)
+-- What becomes of a job whose process died, was late or spoke nonsense. A process of this machine
+-- may have been killed from outside: the candidate is tried once more, and the second death is its
+-- verdict. One behind a prefix may be gone because the connection is: its end says nothing about
+-- the candidate, which is tried once elsewhere and then is not evaluated.
+local function recover(self, slot, job, why)
+  local died, far = why ~= "late", #slot.prefix > 0
+  local reason = reason_of(slot, why, died and job.died and not far)
+  stop(self, slot)
+  if far and job.lost_by then
+    job.promise:resolve(nil, reason .. ", for the second time", "ELOST")
+  elseif far or died and not job.died then
+    job.died, job.lost_by = reason, far and slot or nil
+    put_back(self, job)
+  else
+    deliver(job, { verdict = died and "crashed" or "timeout", reason = reason, shapes = {},
+                   screened = false, seconds = { total = 0 } })
+  end
 end
 
--- A process that died while it had nothing to do is no candidate's fault: the
--- job waits for the next one. So does a confirmation, for one that no candidate
--- has been in, unless the worker itself sees to that.
-local function assign(self, slot, job)
+-- Has a slot's process judge a job. True when the process will do for another: not for a
+-- confirmation once a candidate has been in it, unless the worker itself sees to that, nor when its
+-- device was lost. One that died while it had nothing to do is no candidate's fault.
+local function judge(self, slot, job)
   if job.options and job.options.confirm and slot.served and not self.task.renews then
-    retire(self, slot)
-    return again(self, slot, job)
+    stop(self, slot, true)
+    put_back(self, job)
+    return false
   end
   slot.job, slot.served = job, true
-  expect(self, slot, "busy", time_limit(self, "evaluate_s", evaluate_timeout_ns))
-  local sent = slot.process:send(json.encode {
-    op = "evaluate", ticket = job.ticket, source = job.source, options = job.options })
-  if not sent then
-    slot.job = nil
+  local reply, why = ask(self, slot, "busy", time_limit(self, "evaluate_s", evaluate_timeout_ns),
+    { op = "evaluate", ticket = 0, source = job.source, options = job.options })
+  local evaluation = reply and reply.evaluation
+  if reply and refused(self, slot, reply) then return false end
+  slot.job = nil
+  if type(evaluation) == "table" then
+    deliver(job, evaluation)
+    if evaluation.lost then stop(self, slot) end
+    return not evaluation.lost
+  elseif why == "unsent" then
     stop(self, slot)
-    again(self, slot, job)
+    put_back(self, job)
+  else
+    recover(self, slot, job, why)
   end
+  return false
 end
 
--- The first job in the queue that no builder has in hand. One that this slot lost goes to
--- another, if there is one.
-local function next_job(self, slot)
-  for i, job in ipairs(self.queue) do
-    if not job.building and (job.lost_by ~= slot or #self.slots == 1) then
-      return table.remove(self.queue, i)
-    end
+local function serve(self, slot)
+  while slot.state ~= "lost" and open(self, slot) do
+    wake(self)                          -- builders, which know the machine now
+    repeat until not judge(self, slot, next_job(self, slot))
   end
 end
 
 -- A GPU judges one candidate at a time, by one worker, which alone may count on it; what
 -- waits for it is compiled meanwhile by builders on the other processors, into the cache from
--- which that worker takes it. Without a builder a candidate loses that head start alone.
--- Returns whether one took the job.
-local function build_ahead(self, job)
-  for _, slot in ipairs(self.builders) do
-    if not slot.job then
-      slot.process = slot.process or try_spawn(slot)
-      if not slot.process or not slot.process:send(json.encode {
-        op = "build", source = job.source, target = self.machine.target }) then
-        stop(self, slot)
-        return false
-      end
-      slot.job, job.building = job, true
-      expect(self, slot, "busy", build_timeout_ns)
-      return true
+-- which that worker takes it. Without a builder a candidate loses that head start alone; what is
+-- wrong with a source its worker finds out again.
+local function build_ahead(self, slot)
+  local function unbuilt()
+    if not self.machine or (self.machine.target or "") == "" then return nil end
+    for _, job in ipairs(self.queue) do
+      if job.building == nil then return job end
     end
   end
-  return false
-end
-
-local function dispatch(self)
-  for _, slot in ipairs(self.slots) do
-    local job = slot.state == "idle" and next_job(self, slot)
-    if job then assign(self, slot, job) end
+  while true do
+    local job = unbuilt()
+    if job then
+      job.building = true
+      slot.process = slot.process or try_spawn(slot)
+      local reply = slot.process and ask(self, slot, "busy", build_timeout_ns,
+        { op = "build", source = job.source, target = self.machine.target })
+      if not reply then stop(self, slot) end
+      job.building = false
+      wake(self)
+    else
+      set_state(slot, "idle")
+      self.waiting.builders:await()
+    end
   end
-  if not self.machine or (self.machine.target or "") == "" then return end
-  for _, job in ipairs(self.queue) do
-    if job.building == nil and not build_ahead(self, job) then return end
-  end
-end
-
--- A builder has answered, or is gone. What is wrong with a source its worker finds out again.
-local function built(self, slot, answered)
-  slot.job.building, slot.job = false, nil
-  set_idle(self, slot)
-  if not answered then stop(self, slot) end
-  dispatch(self)
-end
-
--- A process behind a prefix may be gone because the connection is: its end says nothing
--- about the candidate, which is tried once elsewhere and then is not evaluated.
-local function lose(self, slot, job, reason)
-  if not job.lost_by then
-    job.lost_by, job.died = slot, reason
-    again(self, slot, job)
-    return dispatch(self)
-  end
-  start(self, slot)
-  job.promise:resolve(nil, reason .. ", for the second time", "ELOST")
-end
-
--- A process that did not open. One that died is tried once more where it was a spare, or where
--- an opening has worked before.
-local function not_opened(self, slot, died, reason)
-  if died and (slot.was_spare or self.first and not slot.reopened) then
-    slot.reopened = not slot.was_spare
-    return start(self, slot)
-  end
-  slot.state = "lost"
-  fail(self, { lost = reason })
-end
-
--- Ends a slot whose process is gone or late; a fresh one takes its place. A process of this
--- machine that died may have been killed from outside: the candidate in hand is tried once
--- more, and the second death is its verdict.
-local function replace(self, slot, verdict, reason)
-  local job, opening, died = slot.job, slot.state == "opening", verdict == "crashed"
-  slot.job = nil
-  local far = #slot.prefix > 0
-  if died and job and job.died and not far then reason = reason .. ", for the second time" end
-  reason = with_log(slot, reason)
-  stop(self, slot)
-  if opening then return not_opened(self, slot, died, reason) end
-  if far then return lose(self, slot, job, reason) end
-  if died and not job.died then
-    job.died = reason
-    return again(self, slot, job)
-  end
-  start(self, slot)
-  deliver(job, { verdict = verdict, reason = reason, shapes = {}, screened = false,
-                 seconds = { total = 0 } })
-end
-
-local function refuse(self, slot, reply)
-  retire(self, slot)
-  slot.state = "lost"
-  local text = tostring(reply.refused)
-  if reply.config then
-    local _, e = pcall(schema.raise, "%s", text)
-    text = e
-  end
-  fail(self, { raise = text })
-end
-
-local function take_reply(self, slot, text)
-  local ok, reply = pcall(json.decode, text)
-  if not ok or type(reply) ~= "table" then
-    return replace(self, slot, "crashed", "the worker's answer is no JSON")
-  end
-  if reply.refused then return refuse(self, slot, reply) end
-  if reply.failed then
-    return fail(self, { raise = "the worker failed: " .. tostring(reply.failed) })
-  end
-  if reply.warm then return end         -- a spare's first word, read late
-  if reply.took and slot.job then return end
-  if reply.ready and slot.state == "opening" then
-    slot.reopened = false
-    self.first = self.first or reply.ready
-    self.machine = self.machine or reply.machine
-    set_idle(self, slot)
-    dispatch(self)
-    keep_spare(slot)
-    return self.opened:resolve(true)
-  end
-  if type(reply.evaluation) ~= "table" or slot.state ~= "busy" then
-    return replace(self, slot, "crashed", "the worker spoke out of turn")
-  end
-  local job = slot.job
-  slot.job = nil
-  set_idle(self, slot)
-  if reply.evaluation.lost then         -- its device is of no more use
-    stop(self, slot)
-    start(self, slot)
-  end
-  dispatch(self)
-  deliver(job, reply.evaluation)
-end
-
-function listen(self, slot)
-  local text, why = slot.process:receive()
-  if slot.builds then return (text or why) and built(self, slot, text ~= nil) end
-  if text then return take_reply(self, slot, text) end
-  if why then replace(self, slot, "crashed", "the worker died") end
-end
-
-function late(self, slot)
-  slot.timer = nil
-  if slot.builds then return built(self, slot, false) end
-  replace(self, slot, "timeout", "the worker did not answer in time")
 end
 
 -- Asking -----------------------------------------------------------------------------
@@ -318,11 +303,11 @@ local function await(self, promise)
 end
 
 function evaluator:evaluate(candidate, options)
-  check(self)
-  local job = { ticket = 0, source = candidate.source, options = options,
-                promise = self.loop:promise() }
+  local lost = check(self)
+  if lost then error("the worker is lost: " .. lost, 0) end
+  local job = { source = candidate.source, options = options, promise = self.loop:promise() }
   self.queue[#self.queue + 1] = job
-  dispatch(self)
+  wake(self)
   local evaluation, why, code = await(self, job.promise)
   if evaluation then return evaluation end
   if not code then error("the worker is lost: " .. check(self), 0) end
@@ -374,8 +359,7 @@ end
 -- the user has asked twice to stop.
 function evaluator:close()
   for _, slot in ipairs(all_slots(self)) do
-    if slot.state == "idle" and core.system.interrupts() < 2 then retire(self, slot) end
-    stop(self, slot)
+    stop(self, slot, slot.state == "idle" and core.system.interrupts() < 2)
     if slot.spare then slot.spare:close() end
     if slot.processor then held[slot.processor] = held[slot.processor] - 1 end
     slot.spare, slot.processor = nil, nil
@@ -411,11 +395,13 @@ end
 function worker.start(options)
   local device = options.device or "cpu"
   local L = options.loop or loop.new()
-  local self = setmetatable({ task = options.task, queue = {}, slots = {}, builders = {}, loop = L,
-                              opened = L:promise() }, evaluator)
+  local self = setmetatable({
+    task = options.task, queue = {}, slots = {}, builders = {}, loop = L, opened = L:promise(),
+    waiting = { judges = L:promise(), builders = L:promise() } }, evaluator)
   local n, ahead = count(options, device)
   for i = 1, ahead do
-    self.builders[i] = { builds = true, prefix = {}, device = "builder", state = "idle" }
+    self.builders[i] = { builds = true, prefix = {}, device = "builder" }
+    L:spawn(function() build_ahead(self, self.builders[i]) end)
   end
   for i = 1, n do
     local place = options.places and options.places[i] or {}
@@ -423,7 +409,7 @@ function worker.start(options)
     local on = place.device or device
     self.slots[i] = { argv = argv and argv(on), prefix = place.prefix or {} }
     choose_device(self.slots[i], on, n)
-    start(self, self.slots[i])
+    L:spawn(function() serve(self, self.slots[i]) end)
   end
   local out = { capacity = n + ahead, loop = L }
   for name, method in pairs(evaluator) do
