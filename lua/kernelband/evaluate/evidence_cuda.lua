@@ -73,15 +73,6 @@ local function ideal(session, work, seconds)
   return sm and clip(sm), memory and clip(memory)
 end
 
-local function largest(...)
-  local best
-  for i = 1, select("#", ...) do
-    local x = select(i, ...)
-    if x and (not best or x > best) then best = x end
-  end
-  return best
-end
-
 local function coalesced(m)
   local sum, n = 0, 0
   for _, key in ipairs { "load_sector_pct", "store_sector_pct" } do
@@ -105,9 +96,9 @@ end
 
 -- Occupancy ---------------------------------------------------------------------
 
-local function threads_of(launch)
+local function product(list)
   local n = 1
-  for _, x in ipairs(launch.block) do n = n * x end
+  for _, x in ipairs(list) do n = n * x end
   return n
 end
 
@@ -123,7 +114,7 @@ local function up(x, unit) return (x + unit - 1) // unit * unit end
 -- 128 bytes and 1 KiB of the system's.
 function evidence.limits(facts)
   local device, warp = facts.device, facts.device.warp or 32
-  local warps = up(threads_of(facts.launch), warp) // warp
+  local warps = up(product(facts.launch.block), warp) // warp
   local list = {}
   local function limit(name, blocks)
     if blocks then list[#list + 1] = { name = name, blocks = math.floor(blocks) } end
@@ -156,10 +147,8 @@ local function occupancy(facts)
   if out.possible == 1 then out.limiter = nil end         -- nothing is in the way
   local achieved = facts.metrics and facts.metrics.occupancy_pct
   out.achieved = achieved and share(achieved)
-  local blocks = 1
-  for _, x in ipairs(facts.launch.grid) do blocks = blocks * x end
-  out.blocks = blocks
-  out.waves = least and ratio(blocks, facts.device.sm_count * least.blocks)
+  out.blocks = product(facts.launch.grid)
+  out.waves = least and ratio(out.blocks, facts.device.sm_count * least.blocks)
   return out
 end
 
@@ -181,14 +170,22 @@ local function roofs(m, sm, memory)
   return list
 end
 
+-- What warps wait for.
+local waits = {
+  { "long_scoreboard", "for global or local memory" }, { "short_scoreboard", "for shared memory" },
+  { "barrier", "at barriers" }, { "math_pipe_throttle", "for arithmetic pipes" },
+  { "mio_throttle", "for the shared-memory queue" },
+  { "lg_throttle", "for the global-memory queue" }, { "wait", "fixed latencies" },
+  { "not_selected", "for a turn (enough warps are ready)" },
+  { "no_instruction", "for instructions" },
+}
+
 local function stalls(m)
   local list, total = {}, 0
-  local reasons = { "long_scoreboard", "short_scoreboard", "barrier", "math_pipe_throttle",
-                    "mio_throttle", "lg_throttle", "wait", "not_selected", "no_instruction" }
-  for i, reason in ipairs(reasons) do
-    local n = m["stall_" .. reason]
+  for i, wait in ipairs(waits) do
+    local n = m["stall_" .. wait[1]]
     if n then
-      list[#list + 1] = { reason = reason, count = n, order = i }
+      list[#list + 1] = { reason = wait[1], count = n, order = i }
       total = total + n
     end
   end
@@ -200,14 +197,6 @@ local function stalls(m)
   for _, s in ipairs(list) do s.share, s.count, s.order = s.count / total, nil, nil end
   return list
 end
-
-local waits = {
-  long_scoreboard = "for global or local memory", short_scoreboard = "for shared memory",
-  barrier = "at barriers", math_pipe_throttle = "for arithmetic pipes",
-  mio_throttle = "for the shared-memory queue", lg_throttle = "for the global-memory queue",
-  wait = "fixed latencies", not_selected = "for a turn (enough warps are ready)",
-  no_instruction = "for instructions",
-}
 
 -- The busiest roof; when none is busy, what keeps the kernel waiting.
 local function bottleneck(profile)
@@ -226,9 +215,10 @@ local function bottleneck(profile)
   local text = ("latency: the busiest unit, %s, is at %.0f %% of its peak"):format(
                top.name, 100 * top.share)
   local worst = profile.stalls and profile.stalls[1]
-  if worst then
-    text = text .. ("; warps wait %s (%.0f %% of stalls)"):format(waits[worst.reason],
-                                                               100 * worst.share)
+  for _, wait in ipairs(worst and waits or {}) do
+    if wait[1] == worst.reason then
+      text = text .. ("; warps wait %s (%.0f %% of stalls)"):format(wait[2], 100 * worst.share)
+    end
   end
   local o = profile.occupancy
   if o.waves and o.waves < 1 then
@@ -264,7 +254,8 @@ function evidence.make(session, evaluation, facts)
   local work = session.task.work(r.shape)
   local sm, memory = ideal(session, work, seconds)
   local profile = make_profile(facts, work, sm, memory)
-  local sm_counted = share(m.sm_throughput_pct or largest(m.issue_pct, m.tensor_pct))
+  local busiest = (m.issue_pct or m.tensor_pct) and math.max(m.issue_pct or 0, m.tensor_pct or 0)
+  local sm_counted = share(m.sm_throughput_pct or busiest)
   local l2 = share(m.l2_throughput_pct or m.l2_pct)
   local registers = facts.entry.registers and clip(facts.entry.registers / 255)
   local possible = profile.occupancy.possible
@@ -272,7 +263,7 @@ function evidence.make(session, evaluation, facts)
   local shared = profile.shared_bytes
   local smem = ratio(shared, facts.device.smem_per_sm)
   local intensity = ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)
-  local threads = threads_of(facts.launch)
+  local threads = product(facts.launch.block)
 
   local e = { profile = profile, hot = facts.hot }
   e.phi, e.phi_kind = split(9, {

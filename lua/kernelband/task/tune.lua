@@ -20,15 +20,8 @@ local limits = tune.limits
 
 local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
 
-local function each_line(source)
-  local n = 0
-  return function(_, at)
-    if at > #source then return nil end
-    local stop = source:find("\n", at, true) or #source + 1
-    n = n + 1
-    return stop + 1, source:sub(at, stop - 1), n
-  end, nil, 1
-end
+-- What a line says of a constant; nil: nothing.
+local function declaration(line) return #line < 2048 and line:match(mark) or nil end
 
 local function read_values(words, name)
   local values, seen = {}, {}
@@ -62,10 +55,11 @@ end
 
 function tune.parse(source)
   if #source > limits.source_bytes then return nil, "the source is too large" end
-  local out, known = {}, {}
+  local out, known, n = {}, {}, 0
   if not source:find("tune", 1, true) then return out end
-  for _, line, n in each_line(source) do
-    local text = #line < 2048 and line:match(mark)
+  for line in (source .. "\n"):gmatch "([^\n]*)\n" do
+    n = n + 1
+    local text = declaration(line)
     if text then
       local p, why = read_line(text)
       if p and known[p.name] then p, why = nil, p.name .. " is declared twice" end
@@ -92,16 +86,13 @@ function tune.apply(source, point)
   local parameters, why = tune.parse(source)
   if not parameters then return nil, why end
   if #parameters == 0 then return source end
-  local out, i = {}, 0
-  for _, line in each_line(source) do
-    if #line < 2048 and line:match(mark) then
-      i = i + 1
-      local p = parameters[i]
-      line = ("#define %s %d"):format(p.name, point and point[p.name] or p.values[1])
-    end
-    out[#out + 1] = line
-  end
-  return table.concat(out, "\n") .. (source:sub(-1) == "\n" and "\n" or "")
+  local i = 0
+  return (source:gsub("[^\n]+", function(line)
+    if not declaration(line) then return nil end
+    i = i + 1
+    local p = parameters[i]
+    return ("#define %s %d"):format(p.name, point and point[p.name] or p.values[1])
+  end))
 end
 
 return tune
