@@ -299,4 +299,13 @@ t.test("the published rewards", function()
 end)
 
 worlds.clean()
+t.test("a search without a folder says that its generator declined everything", function()
+  local refusing = { name = "no", open = function() return true end, seen = function() end,
+                     propose = function() return nil, "it cannot help", "EDECLINED" end }
+  local r = kb.search { task = kb.synthetic {}, generator = refusing, budget = { steps = 100 },
+                        policy = "policies/random.lua" }
+  t.equal(r.verdicts, { not_applicable = 12 })
+  t.contains(r.reason, "NOT APPLICABLE twice")
+end)
+
 t.finish()

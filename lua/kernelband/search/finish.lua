@@ -137,22 +137,19 @@ end
 
 -- Why it ended -------------------------------------------------------------------------
 
--- How many pairs of kernel and strategy there are, and whether one of them is open to
--- open(kernel, strategy index).
+-- Whether a pair of kernel and strategy is open to open(kernel, strategy index).
 local function any_open(s, open)
-  local pairs_in_all = #s.pool * #s.strategies
   for _, kernel in ipairs(s.pool) do
     for i = 1, #s.strategies do
-      if open(kernel, i) then return true, pairs_in_all end
+      if open(kernel, i) then return true end
     end
   end
-  return false, pairs_in_all
+  return false
 end
 
 -- The policy had nothing left to choose, and nothing was under way.
 local function why_exhausted(s)
-  local open, n = any_open(s, s.open)
-  if open then
+  if any_open(s, s.open) then
     return ("policy %s chose nothing, though a pair of kernel and strategy is open"):format(
       s.policy_name)
   end
@@ -167,9 +164,9 @@ local function why_exhausted(s)
            .. "that is left"
   end
   local why = s.generator.ending and s.generator.ending(s.strategies)
+  local who = s.generator.name and "generator " .. s.generator.name or "the generator"
   return why or ("none of the %d pairs of kernel and strategy is open: %s has no new child for "
-                 .. "any of them"):format(n, s.generator.name and "generator " .. s.generator.name
-                                             or "the generator")
+                 .. "any of them"):format(#s.pool * #s.strategies, who)
 end
 
 -- In one sentence; nil when the budget was spent.

@@ -146,7 +146,8 @@ local function charge_lost_calls(budget, journal)
   for _, usd in ipairs(journal.recalled or {}) do budget.recall(usd or nil) end
 end
 
-local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpause = nothing }
+local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpause = nothing,
+                               open = function() return true end }
 
 -- What people say to the search; nothing reaches one that has no folder.
 local function new_steering(s)
