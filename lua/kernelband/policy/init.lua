@@ -276,7 +276,7 @@ local function check_choice(where, kernel, index, terms, strategies, m)
 end
 
 -- ctx as the policy sees it. pool: its kernels, fastest first; under_way: what choose was told.
-local function inner_context(ctx, m, pool, under_way)
+local function inner_context(ctx, m, pool, under_way, remembered)
   local originals, answers, index = m.originals, {}, {}
   local static, asked = ctx.static, ctx.open
   for i = 1, #ctx.strategies do index[i] = i end
@@ -348,7 +348,7 @@ local function inner_context(ctx, m, pool, under_way)
     strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
     open = open, open_strategies = open_strategies, fastest = fastest, draw = draw,
     pending = pending, log = log, surrogate = function(options)
-      local model = surrogate.new(options, moves, ctx.memory, #ctx.strategies)
+      local model = surrogate.new(options, moves, remembered, #ctx.strategies)
       own[model.prefer] = true
       return model
     end,
@@ -363,7 +363,7 @@ local function insert_sorted(list, kernel)
   table.insert(list, at, kernel)
 end
 
-local function start(def, params, file, ctx)
+local function start(def, params, file, ctx, remembered)
   local m = mirror()
   local live, n = copy(params), 0
   local list, value = schedules(def, params, file)
@@ -372,7 +372,7 @@ local function start(def, params, file, ctx)
   end
   at_pull(1)
   local pool, under_way = {}, { list = {} }
-  local context, own = inner_context(ctx, m, pool, under_way)
+  local context, own = inner_context(ctx, m, pool, under_way, remembered)
   local inner = fence.call(call_steps, def.new, live, context)
   local p = schema.check(inner, hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
@@ -450,11 +450,7 @@ local function with_memory(def, merged, name, file, text)
     name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
     params = described(merged, list, value, hash), reward = def.reward, memory = text,
     recalling = function(other) return with_memory(def, merged, name, file, other) end,
-    new = function(ctx)
-      local with = { memory = spaces }
-      for k, v in pairs(ctx) do with[k] = v end
-      return start(def, merged, file, with)
-    end,
+    new = function(ctx) return start(def, merged, file, ctx, spaces) end,
   }
 end
 

@@ -21,9 +21,9 @@ local mendable = { build_failed = true, launch_failed = true, wrong = true, cras
 
 local function count(v) return math.type(v) == "integer" and math.max(v, 0) or 0 end
 
-local function spend(s, p, usd, tokens, model)
-  for name, v in pairs(tokens) do tokens[name] = count(v) end
-  local c = p.cost
+local function spend(s, p, usd, said, model)
+  local c, tokens = p.cost, {}
+  for name, v in pairs(said) do tokens[name] = count(v) end
   c.unknown = c.unknown or not usd
   c.usd, c.tokens_in = c.usd + (usd or 0), c.tokens_in + (tokens.input or 0)
   c.tokens_out = c.tokens_out + (tokens.output or 0)
@@ -49,10 +49,7 @@ end
 
 -- What a candidate says it cost, of generators that journal no calls.
 local function charge(s, p, candidate)
-  if p.called then return end
-  local t = candidate.tokens or {}
-  spend(s, p, candidate.usd or 0, { input = t.input, cached = t.cached, output = t.output,
-                                    reasoning = t.reasoning })
+  if not p.called then spend(s, p, candidate.usd or 0, candidate.tokens or {}) end
 end
 
 -- Asking the generator ----------------------------------------------------------------------
