@@ -139,11 +139,11 @@ local function finish_of(self, got, result, sent, headers)
   if result.error then
     return refusal_of(self, 200, headers, errors.of(self.censor(result.error)), sent)
   elseif got.broken then
-    return failure(self, "broken", got.broken, { status = 200 })
+    return failure(self, "broken", got.broken)
   elseif result.refusal or result.finish == "refusal" then
     result.finish = "refusal"
   elseif result.empty or (#result.pieces == 0 and not result.finish) then
-    return failure(self, "broken", "an answer without content", { status = 200 })
+    return failure(self, "broken", "an answer without content")
   end
   return result
 end
@@ -157,7 +157,7 @@ local function read_response(self, got, response, sent)
   got.finish()
   if got.events or got.broken then
     if not (got.over or got.result.finish or got.broken) then
-      return failure(self, "broken", "the stream ended before the answer did", { status = 200 })
+      return failure(self, "broken", "the stream ended before the answer did")
     end
     return finish_of(self, got, got.result, sent, headers)
   end
@@ -167,8 +167,7 @@ local function read_response(self, got, response, sent)
     local kind = reply.excerpt(headers["content-type"] or "none", 60)
     local page = kind:find("html", 1, true) and "; a page is no answer of an API: check base_url"
     return failure(self, "broken", ("%s (content-type %s): %s%s"):format(why, kind, head,
-                                                                        page or ""),
-                   { status = 200 })
+                                                                        page or ""))
   end
   return finish_of(self, got, self.place.api.whole(value), sent, headers)
 end
@@ -199,7 +198,7 @@ local function try(self, L, question, record)
   end
   record.http_status = partial and partial.status
   if code == "ECANCELED" and not got.broken then
-    return failure(self, "cancelled", "cancelled", { code = code })
+    return failure(self, "cancelled", "cancelled")
   end
   -- The last event was there: what happened to the connection then is no matter.
   if got.over and not got.broken then return finish_of(self, got, got.result, sent, {}) end
@@ -211,7 +210,7 @@ local function try(self, L, question, record)
   local reason = partial and partial.reason           -- a certificate does not mend itself
   local kind = (reason == "tls" or code == "EINVAL") and "stop"
                or reason == "size" and "broken" or "retry"
-  return failure(self, kind, tostring(why), { code = code })
+  return failure(self, kind, tostring(why))
 end
 
 -- Trying again -------------------------------------------------------------------
