@@ -219,6 +219,12 @@ function Loop:unwatch(process)
   end
 end
 
+local function copy(request)
+  local out = {}
+  for key, value in pairs(request) do out[key] = value end
+  return out
+end
+
 -- Transfers -----------------------------------------------------------------------
 
 local function response(answer, body)
@@ -244,8 +250,7 @@ local function begin(self, request)
     if not http then return nil, why, code end
     self.http_multi = http
   end
-  local plain = {}
-  for key, value in pairs(request) do plain[key] = value end
+  local plain = copy(request)
   plain.on_data, plain.stream = nil, request.on_data ~= nil
   return self.http_multi:start(plain)
 end
@@ -300,8 +305,7 @@ end
 -- Commands --------------------------------------------------------------------------
 
 local function plainly(request)
-  local plain = {}
-  for key, value in pairs(request) do plain[key] = value end
+  local plain = copy(request)
   if type(request.environment) == "table" then
     plain.environment = {}
     for name, value in pairs(request.environment) do

@@ -26,6 +26,7 @@
 local admission = require "kernelband.evaluate.admission"
 local hot_loop  = require "kernelband.evaluate.hot_loop"
 local remarks   = require "kernelband.evaluate.remarks"
+local verdict   = require "kernelband.evaluate.verdict"
 
 local evidence = {}
 
@@ -148,11 +149,11 @@ end
 function evidence.admit(mix)
   if not mix then return nil end
   if mix.at_load then
-    return { verdict = "cheated", reason = ("the object has %s: code that runs before or after "
-             .. "the kernel is called"):format(mix.at_load) }
+    return verdict.fail("cheated", "the object has %s: code that runs before or after the kernel "
+                        .. "is called", mix.at_load)
   elseif not mix.whole then
-    return { verdict = "cheated", reason = "objdump cannot show the object's code: it is too "
-             .. "large, or made not to be read" }
+    return verdict.fail("cheated", "objdump cannot show the object's code: it is too large, or "
+                        .. "made not to be read")
   end
 end
 

@@ -54,9 +54,8 @@ local function last_dims(s, room, arg)
 end
 
 local function can_apply(s, kind, arg)
-  local a = s.task.args[arg]
-  if kind ~= "half" then return true end
-  return not (coarse[s.task.accumulate] and coarse[s.task.accumulate][a.dtype])
+  local of = coarse[s.task.accumulate] or {}
+  return kind ~= "half" or not of[s.task.args[arg].dtype]
 end
 
 -- The first array whose contents a kernel is given.
