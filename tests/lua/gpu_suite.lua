@@ -61,7 +61,7 @@ local tally = candidates.judge(root, all, "cuda:0", times, function(evaluator, c
   print(("%-38s %-13s %5.2f s  %s"):format(c.name, out.verdict, out.seconds.total or 0,
         out.reason or ("%.2f"):format(out.speedup or 0)))
   if c.task == "axpy" and not c.honest then
-    local then_ok = judge(evaluator, good)
+    local then_ok = assert(evaluator.evaluate({ source = good }, {}))
     if then_ok.verdict ~= "ok" then
       after[#after + 1] = ("  %s: %s: %s"):format(c.name, then_ok.verdict, then_ok.reason)
     end
