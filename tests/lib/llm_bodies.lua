@@ -6,6 +6,7 @@ local core      = require "kernelband.core"
 local answer    = require "kernelband.llm.answer"
 local client    = require "kernelband.llm.client"
 local errors    = require "kernelband.llm.errors"
+local normal    = require "kernelband.base.source".normal
 local prices    = require "kernelband.llm.prices"
 local providers = require "kernelband.llm.providers"
 local tune      = require "kernelband.task.tune"
@@ -149,7 +150,7 @@ function bodies.run(count, seed, seconds)
     assert(source or type(reason) == "string")
     source = source and utf8.len(source) and source or said
     if source ~= said then sources = sources + 1 end
-    assert(#answer.normal(source) <= 3 * #source + 2)
+    assert(#normal(source) <= 3 * #source + 2)
     local parameters = tune.parse(source)
     if parameters then assert(type(tune.apply(source, {})) == "string") end
     errors.wait_s(headers_of(rng), 1e9)
