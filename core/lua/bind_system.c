@@ -93,6 +93,9 @@ static int list(lua_State *L)
         lua_rawseti(L, -2, (lua_Integer)i);
         at += strlen(at) + 1;
     }
+    free(*slot);                /* now: nothing made by a __gc at the state's
+                                 * end has a __gc itself */
+    *slot = NULL;
     return 1;
 }
 
