@@ -257,7 +257,8 @@ local function start_policy(s, policy, opt, log)
   local generator = s.generator
   return policy.new {
     log = log, strategies = s.strategies, rng = core.rng(opt.seed):split "policy",
-    device = opt.device, open = s.open, static = generator.static,
+    device = opt.device, open = s.open,
+    static = generator.static and not opt.out,  -- a folder can be steered
     name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
     moves = generator.moves and function(k, i)
       return generator.moves(k, s.strategies[i])

@@ -104,7 +104,7 @@ local function source_of(x)
 end
 
 local function new_generator(truth)
-  local instance = { name = "synthetic", first = {}, seen = function() end }
+  local instance = { name = "synthetic", first = {}, static = true, seen = function() end }
   for i in ipairs(truth.list) do instance.first[i] = 0 end
   local index = {}
   for i, s in ipairs(truth.list) do index[s.name] = i end
