@@ -142,10 +142,13 @@ kb_status kb_gp_track(kb_gp *g, const double *x, size_t *place)
     return KB_OK;
 }
 
-/* Whether the place's row has room for all points; it grows as they come. */
+/* Whether the place's row has room for all points; it doubles as they come: of
+ * a place's memory the cache's share is what a choice costs. */
 static bool grow(kb_gp *g, struct kb_gp_place *p)
 {
-    size_t room = (g->count / 64 + 1) * 64;
+    size_t room = p->room ? p->room : 16;
+    while (room < g->count)
+        room *= 2;
     if (g->count <= p->room)
         return true;
     if (g->kept - p->room + room > KB_GP_KEPT_BYTES / sizeof *p->row)
