@@ -49,7 +49,7 @@ end
 local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
   local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
-  local kernels, first, psi, log = {}, {}, {}, {}       -- first: arm of k's cluster before its own
+  local kernels, first, psi, log = {}, {}, {}, {}       -- first[k] + i: the arm of k and i
   local near, ucb, clusters, c
   local policy = {}
 

@@ -11,7 +11,7 @@ local win = { confidence = 0.99 }
 
 local least_low    = math.log(1.01)     -- the lower end of a win is above that
 local too_good     = 10                 -- times the baseline
-local no_surprise  = math.log(1.03)     -- over the best kernel so far, which was measured twice
+local no_surprise  = math.log(1.03)     -- over the best kernel so far; its winner is confirmed
 local at_first     = math.log(1.1)      -- the same of the least times of a few calls
 local floor_slack  = 1.25               -- roofs are measured, and clocks move
 
