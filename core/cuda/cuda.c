@@ -204,11 +204,16 @@ static void read_info(cuda_device *d)
 
 /* And the clocks, which go by the same id.
  * Two processes that time on one GPU at once measure each other. The file
- * stays: whoever removes it while another waits for it splits the lock. */
+ * stays: whoever removes it while another waits for it splits the lock.
+ *
+ * Linux gives up the files of a process that ends from the highest number down,
+ * and the driver's bring down what runs on the GPU. The lock has a number lower
+ * than theirs, kept since before the driver started. */
 static kb_status open_lock(cuda_device *d)
 {
     struct cu_uuid id;
     char path[96];
+    int fd;
     int n = snprintf(path, sizeof path, "/tmp/kernelband-gpu-");
     if (d->api.DeviceGetUuid(&id, d->device))
         return KB_ESYS;
@@ -216,14 +221,15 @@ static kb_status open_lock(cuda_device *d)
         n += snprintf(path + n, sizeof path - (size_t)n, "%02x", id.bytes[i]);
     if (kb_nvml_open(id.bytes, &d->nvml))
         d->nvml = NULL;
-    d->lock_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (d->lock_fd < 0) {       /* no O_CREAT on another user's file */
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {               /* no O_CREAT on another user's file */
         mode_t mask = umask(0);         /* every user's engine opens it */
-        d->lock_fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                          0644);
+        fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
         umask(mask);
     }
-    return d->lock_fd < 0 ? KB_ESYS : KB_OK;
+    int held = fd < 0 ? -1 : dup3(fd, d->lock_fd, O_CLOEXEC);
+    kb_io_close(&fd);
+    return held < 0 ? KB_ESYS : KB_OK;
 }
 
 static kb_status state(kb_device *base, struct kb_device_state *out)
@@ -335,7 +341,7 @@ static kb_status open_cuda(kb_device *base, const char *name, const char *exe,
                            const char **why)
 {
     cuda_device *d = (cuda_device *)base;
-    d->lock_fd = -1;
+    d->lock_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (name[4] == ':')
         d->ordinal = atoi(name + 5);
     kb_status st = kb_cuda_api_open(&d->api, why);

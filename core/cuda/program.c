@@ -292,7 +292,11 @@ static kb_status start(kb_program *base, const kb_object *object,
         p->steps = i + 1;
         st = bind_step(p, &p->step[i], o, why, cap);
     }
-    return st;
+    if (!st || d->head.lost[0])
+        return st;
+    code = d->api.StreamQuery(d->stream);       /* the GPU's end, or its own? */
+    return code != CU_NOT_READY && kb_cuda_check(d, code, "loading")
+        ? KB_ECRASH : st;
 }
 
 const struct kb_program_ops kb_cuda_program = {

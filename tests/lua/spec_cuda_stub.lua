@@ -35,6 +35,7 @@ done
 end
 
 local asked = require "asked"
+local candidates = require "candidates"
 local t        = require "harness"
 local evaluate = require "kernelband.evaluate"
 local task     = require "kernelband.task"
@@ -127,14 +128,38 @@ t.test("after a candidate that breaks, hangs or kills the worker the next one is
   e.close()
 end)
 
--- Measured on an H200: another process's fault may break a context that only waits.
-t.test("a context that others broke before a candidate began is no verdict on it", function()
+-- Measured on an H200: another process's fault may break a context that only waits, and a kernel
+-- that runs beside it.
+local function neighbour_faults(when)
+  assert(system.write_file(os.getenv "STUB_NEIGHBOUR" .. "." .. when, ""))
+end
+
+t.test("a fault of another process's kernel is no verdict on a candidate", function()
   local e = worker.start { task = scale, device = "cuda:0" }
   e.baseline()
-  assert(core.system.write_file(os.getenv "STUB_NEIGHBOUR", ""))
-  local out = judge(e, "scale_fast")
-  t.equal({ out.verdict, out.reason }, { "ok" })
-  t.equal(core.system.exists(os.getenv "STUB_NEIGHBOUR"), nil)
+  for _, case in ipairs { { "memset", "scale_fast" }, { "load", "scale_fast" },
+                          { "launch", "scale_beside_fault" } } do
+    neighbour_faults(case[1])           -- before the candidate begins, and while it runs
+    local out = judge(e, case[2])
+    t.equal({ out.verdict, out.reason }, { "ok" })
+    t.equal(system.exists(os.getenv "STUB_NEIGHBOUR" .. "." .. case[1]), nil)
+  end
+  candidates.kill_worker()              -- and while the next worker opens the task
+  neighbour_faults "memset"
+  t.equal(judge(e, "scale_fast").verdict, "ok")
+  t.equal(system.exists(os.getenv "STUB_NEIGHBOUR" .. ".memset"), nil)
+  e.close()
+end)
+
+-- A process that ends gives up its files from the highest number down: the driver's, which stop
+-- what is on the GPU, before the lock that keeps others away from it.
+t.test("a worker that dies has let go of the GPU before another gets its lock", function()
+  local e = worker.start { task = scale, device = "cuda:0" }
+  e.baseline()
+  local files <close> = io.popen(("ls -l /proc/%s/fd"):format(candidates.worker_pid()))
+  local text = files:read "a"
+  local lock = tonumber(text:match "(%d+) %-> /tmp/kernelband%-gpu%-")
+  t.equal(lock < tonumber(text:match "(%d+) %-> /memfd:driver"), true)
   e.close()
 end)
 

@@ -209,7 +209,7 @@ def test_a_child_that_reads_no_more_is_a_timeout():
 
 def test_waiting_for_the_gpu_is_no_verdict_and_first_come_is_first_served(monkeypatch):
     gpu, children = part("gpu"), part("children")
-    name = "test-%d" % os.getpid()
+    name = "test%d" % os.getpid()
 
     def session():
         s = gpu.Sharing()
@@ -253,8 +253,8 @@ def test_waiting_for_the_gpu_is_no_verdict_and_first_come_is_first_served(monkey
         order.append(os.read(down, 1))
     assert order == [b"c", b"g"]
     os.waitpid(waiting, 0)
-    for what in ("next", "lock"):
-        os.unlink("/tmp/kernelband-triton-%s.%s" % (name, what))
+    for what in ("", ".next"):
+        os.unlink("/tmp/kernelband-gpu-" + name + what)
 
 
 def test_a_folder_that_is_in_use_is_kept_whatever_its_name_says(monkeypatch, tmp_path):

@@ -224,7 +224,8 @@ end
 
 -- Has a slot's process judge a job. True when the process will do for another: not for a
 -- confirmation once a candidate has been in it, unless the worker itself sees to that, nor when its
--- device was lost. One that died while it had nothing to do is no candidate's fault.
+-- device was lost. One that died while it had nothing to do is no candidate's fault. Nor need a GPU's
+-- fault be: another process's breaks contexts beside it too, and the second fault is the verdict.
 local function judge(self, slot, job)
   if job.options and job.options.confirm and slot.served and not self.task.renews then
     stop(self, slot, true)
@@ -238,9 +239,14 @@ local function judge(self, slot, job)
   if reply and refused(self, slot, reply) then return false end
   slot.job = nil
   if type(evaluation) == "table" then
-    deliver(job, evaluation)
-    if evaluation.lost then stop(self, slot) end
-    return not evaluation.lost
+    if not evaluation.lost then return true, deliver(job, evaluation) end
+    stop(self, slot)
+    if evaluation.verdict ~= "timeout" and not job.died then
+      job.died = tostring(evaluation.reason)
+      put_back(self, job)
+    else
+      deliver(job, evaluation)
+    end
   elseif why == "unsent" then
     stop(self, slot)
     put_back(self, job)

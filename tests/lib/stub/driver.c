@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cuda/api.h"
 #include "measure/tensor.h"
@@ -209,6 +211,22 @@ static void scale_fault(void **params)
     broken = FAULT;
 }
 
+/* Whether the file NAME.when is there, once: another process's kernel faults now. */
+static bool disturbed(const char *when)
+{
+    const char *name = getenv("STUB_NEIGHBOUR");
+    char path[512];
+    snprintf(path, sizeof path, "%s.%s", name ? name : "", when);
+    return name && !unlink(path);
+}
+
+static void scale_beside_fault(void **params)
+{
+    scale(params);
+    if (disturbed("launch"))
+        broken = FAULT;
+}
+
 static void scale_hang(void **params)
 {
     (void)params;
@@ -247,6 +265,7 @@ static struct cufunc known[] = {
     { "scale_beside", "ppi", scale_beside, 0.02 },
     { "scale_input", "ppi", scale_input, 0.02 },
     { "scale_fault", "ppi", scale_fault, 0.02 },
+    { "scale_beside_fault", "ppi", scale_beside_fault, 0.02 },
     { "scale_hang", "ppi", scale_hang, 0.02 },
     { "scale_kill", "ppi", scale_kill, 0.02 },
     { "numbers", "pppilf", nothing, 0.02 },
@@ -260,7 +279,7 @@ cu_result cuInit(unsigned flags)
     (void)flags;
     ENTER(false);
     gpus = text ? atoi(text) : 2;
-    return CU_OK;
+    return memfd_create("driver", MFD_CLOEXEC) < 0 ? INVALID : CU_OK;
 }
 
 cu_result cuDriverGetVersion(int *version)
@@ -447,10 +466,9 @@ cu_result cuMemcpyDtoDAsync_v2(cu_pointer to, cu_pointer from, size_t bytes,
 cu_result cuMemsetD32Async(cu_pointer at, unsigned word, size_t n,
                            cu_stream stream)
 {
-    const char *neighbour = getenv("STUB_NEIGHBOUR");
     (void)stream;
     ENTER(true);
-    if (neighbour && !unlink(neighbour))    /* a fault of another process */
+    if (disturbed("memset"))
         return broken = FAULT;
     if (!within(at, 4 * n))
         return INVALID;
@@ -463,6 +481,8 @@ cu_result cuModuleLoadData(cu_module *out, const void *image)
 {
     static char any;
     ENTER(true);
+    if (disturbed("load"))
+        return broken = FAULT;
     if (memcmp(image, "\177ELF", 4))
         return CU_INVALID_IMAGE;
     state.modules++;
@@ -556,6 +576,8 @@ cu_result cuStreamCreate(cu_stream *out, unsigned flags)
 {
     static char any;
     ENTER(true);
+    if (disturbed("load"))
+        return broken = FAULT;
     state.streams++;
     *out = (cu_stream)(void *)&any;
     return flags == CU_STREAM_NON_BLOCKING ? CU_OK : INVALID;

@@ -71,13 +71,13 @@ def lock_file(path):
 
 class Sharing:
     """One session at a time has the GPU, from its checks to the end of its timing; none has it
-    twice while another waits: who is next holds the lock that all others wait for first."""
+    twice while another waits: who is next holds the lock that all others wait for first. Engines
+    of CUDA kernels take the same lock: core/cuda/cuda.c."""
     waited, held = 0.0, False
 
     def share(self, name):
-        name = "".join(c for c in name if c.isalnum() or c == "-")
-        self.next, self.lock = (lock_file("/tmp/kernelband-triton-%s.%s" % (name, what))
-                                for what in ("next", "lock"))
+        path = "/tmp/kernelband-gpu-" + "".join(c for c in name if c.isalnum())
+        self.lock, self.next = lock_file(path), lock_file(path + ".next")
 
     def take(self):
         """Waits for other sessions, so long in all: that is no candidate's time, and
