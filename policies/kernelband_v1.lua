@@ -32,15 +32,14 @@ rules.asynchrony_latency = rules.pipeline
 -- One head a strategy, warmed up with pairs that the rules label.
 local function new_heads(params, ctx)
   local rng, heads, likely, phi = ctx.core.rng(1):split "warm start", {}, {}, {}
-  local uniform = rng.uniform
+  for d = 1, 9 do phi[d] = 0 end
   for i, s in ipairs(ctx.strategies) do
     heads[i] = ctx.core.logit(9, { l2 = params.l2, buffer = params.buffer })
     likely[i] = rules[s.name] or rules[s.target]
   end
   for j = 0, params.warm_start - 1 do
     local i = j % #heads + 1
-    for d = 1, 9 do phi[d] = uniform(rng) end
-    heads[i]:learn(phi, uniform(rng) < likely[i](phi))
+    heads[i]:learn(rng:uniform(phi), rng:uniform() < likely[i](phi))
   end
   for _, head in ipairs(heads) do head:fit() end
   return heads
@@ -49,17 +48,21 @@ end
 local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
   local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
-  local kernels, first, psi, log = {}, {}, {}, {}       -- first[k] + i: the arm of k and i
+  local kernels, log = {}, {}
+  local psi, first, groups = {}, {}, {}   -- psi[i][at]; first[k] + i: the arm of k and i
   local near, ucb, clusters, c
   local policy = {}
+  for i = 1, n do psi[i] = {} end
 
   local function join(k, at)
-    first[k] = ((near and near:assign(k.rho) or math.min(at, 65536 // n)) - 1) * n
+    local group = near and near:assign(k.rho) or math.min(at, 65536 // n)
+    first[k], groups[group] = (group - 1) * n, groups[group] or {}
+    table.insert(groups[group], at)
   end
 
   -- Clusters and arms from the kernels and the pulls up to now.
   local function regroup()
-    clusters, c = params.clusters, params.c
+    clusters, c, groups = params.clusters, params.c, {}
     local most = clusters == "each" and 65536 // n or clusters // 1
     near = clusters ~= "each" and core.cluster(most, 6, { seed = seed })
     ucb = core.ucb(most * n, { c = c })
@@ -68,48 +71,50 @@ local function new(params, ctx)
   end
 
   function policy.admit(k)
-    local p = {}
-    for i, head in ipairs(heads) do p[i] = head:p(k.phi) end
-    kernels[#kernels + 1], psi[k] = k, p
+    kernels[#kernels + 1] = k
+    for i, head in ipairs(heads) do psi[i][#kernels] = head:p(k.phi) end
     join(k, #kernels)
   end
 
-  -- Of the kernels that share an arm the one of the highest psi has the highest score.
+  -- Of a group's kernels the one of the highest psi has the highest score with a strategy.
   function policy.choose(under_way, pending)
     if params.clusters ~= clusters or params.c ~= c then regroup() end
-    local arms, bias, parent, best, waiting = {}, {}, {}, {}, {}
-    local alpha, least = params.alpha, -math.huge
-    for _, k in ipairs(kernels) do
-      local before = first[k]
-      for i, p in ipairs(psi[k]) do
-        local a, value = before + i, alpha * p
-        if value > (best[a] or least) and open(k, i) then
-          if not best[a] then arms[#arms + 1] = a end
-          best[a], parent[a] = value, k
+    local arms, bias, parent, waiting = {}, {}, {}, {}
+    local alpha = params.alpha
+    for g, group in ipairs(groups) do
+      for i = 1, n do
+        local most, best, column = -math.huge, nil, psi[i]
+        for j = 1, #group do
+          local at = group[j]
+          local value = alpha * column[at]
+          if value > most and open(kernels[at], i) then most, best = value, at end
+        end
+        if best then
+          local j = #arms + 1
+          arms[j], bias[j], parent[j] = (g - 1) * n + i, most, best
         end
       end
     end
-    for j, a in ipairs(arms) do bias[j] = best[a] end
     for _, e in ipairs(pending or {}) do          -- a pull under way counts as one more
       local a = first[e.parent] + e.strategy
       waiting[a] = (waiting[a] or 0) + 1
     end
     local j = ucb:select(arms, bias, waiting, under_way)
     if not j then return nil end
-    local a = arms[j]
-    local k, i, mean = parent[a], (a - 1) % n + 1, ucb:mean(a)
-    return k, i, { mean = mean, psi = psi[k][i], cluster = first[k] // n + 1,
+    local a, k = arms[j], kernels[parent[j]]
+    local i, mean = (a - 1) % n + 1, ucb:mean(a)
+    return k, i, { mean = mean, psi = psi[i][parent[j]], cluster = first[k] // n + 1,
                    exploration = ucb:pulls(a) > 0 and ucb:score(a) - mean or nil }
   end
 
   function policy.learn(pull)
-    local k, i = pull.parent, pull.strategy
-    local head = heads[i]
+    local i, head = pull.strategy, heads[pull.strategy]
     log[#log + 1] = pull
-    ucb:update(first[k] + i, pull.reward)
-    head:learn(k.phi, pull.reward > 0)
+    ucb:update(first[pull.parent] + i, pull.reward)
+    head:learn(pull.parent.phi, pull.reward > 0)
     head:fit()
-    for _, other in ipairs(kernels) do psi[other][i] = head:p(other.phi) end
+    local column = psi[i]
+    for at, k in ipairs(kernels) do column[at] = head:p(k.phi) end
   end
 
   regroup()

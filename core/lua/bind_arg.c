@@ -23,8 +23,10 @@ void kb_bind_vector(lua_State *L, int arg, size_t n, double limit, double *out)
         luaL_argerror(L, arg, lua_pushfstring(L,
             "expected %I numbers, got %I", (LUAI_UACINT)n,
             (LUAI_UACINT)length));
+    luaL_checkstack(L, (int)n, NULL);
+    int top = lua_gettop(L);
     for (size_t i = 0; i < n; i++) {
-        int type = lua_geti(L, arg, (lua_Integer)i + 1);    /* [.. x] */
+        int type = lua_geti(L, arg, (lua_Integer)i + 1);    /* [.. x1 .. xi] */
         double x = lua_tonumber(L, -1);
         if (type != LUA_TNUMBER)
             luaL_argerror(L, arg, lua_pushfstring(L,

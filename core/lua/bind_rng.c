@@ -1,7 +1,7 @@
 /* Lua face of rng.h.
  *
  *   local r = core.rng(seed)   any integer
- *   r:uniform()                -> number in [0, 1)
+ *   r:uniform([list])          -> number in [0, 1); or list, filled with #list
  *   r:below(n)                 -> integer in 0 .. n-1 (as its name says, so
  *                                 list[1 + r:below(#list)])
  *   r:normal()                 -> standard normal number
@@ -33,7 +33,22 @@ static int rng_new(lua_State *L)
     return 1;
 }
 
-KB_GETTER(rng_uniform, lua_pushnumber, kb_rng_uniform(self(L)))
+static int rng_uniform(lua_State *L)
+{
+    struct kb_rng *r = self(L);
+    lua_settop(L, 2);
+    if (lua_isnil(L, 2)) {
+        lua_pushnumber(L, kb_rng_uniform(r));
+        return 1;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_pushnumber(L, kb_rng_uniform(r));
+        lua_rawseti(L, 2, i);
+    }
+    return 1;
+}
 
 static int rng_below(lua_State *L)
 {

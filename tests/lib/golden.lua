@@ -53,7 +53,8 @@ end
 
 -- Also every number, with its unit where that changes with it, and kinds of secret inputs.
 function golden.measures(text)
-  text = golden.paths(text):gsub("%-nan", "nan"):gsub("%f[%w.-]%-?%d+%.?%d*e?[+-]?%d*", "N")
+  text = golden.paths(text):gsub("%-?%f[%w]nan%f[%W]", "N")
+         :gsub("%f[%w.-]%-?%d+%.?%d*e?[+-]?%d*", "N")
   return (text:gsub("N [nμum]?s%f[%W]", "N s"):gsub("N [kKMG]i?B(%f[%W])", "N B%1")
           :gsub("%(%l+ inputs%)", "(.. inputs)"):gsub(" +", " "))
 end

@@ -31,6 +31,15 @@ local function started(...)
                            open = function(kernel, i) return kernel.id == 1 and i == 2 end }
 end
 
+t.test("a list of random numbers is filled with what one call after another gives", function()
+  local core = require "kernelband.core"
+  local one, many = core.rng(5), core.rng(5)
+  local list = many:uniform { 0, 0, 0 }
+  t.equal(list, { one:uniform(), one:uniform(), one:uniform() })
+  t.equal(many:uniform(), one:uniform())
+  t.raises("table expected", function() one:uniform "3" end)
+end)
+
 t.test("parameters are laid over defaults", function()
   local p = policy(nil, nil, nil, { c = 2, clusters = "each" })
   t.equal(p.params, { c = 2, mode = "a", clusters = "each", list = {} })

@@ -198,7 +198,7 @@ end
 local function copy(v)
   if type(v) ~= "table" then return v end
   local out = {}
-  for k, x in pairs(v) do out[k] = copy(x) end
+  for k, x in next, v do out[k] = type(x) == "table" and copy(x) or x end
   return out
 end
 
@@ -212,7 +212,8 @@ local function mirror()
 
   -- Kernels share what says the kinds of their evidence, and so do the copies.
   local function copy_field(k, v)
-    if not kinds[k] then return k == "note" and v or copy(v) end
+    if type(v) ~= "table" or k == "note" then return v end
+    if not kinds[k] then return copy(v) end
     shared[v] = shared[v] or copy(v)
     return shared[v]
   end
@@ -236,7 +237,9 @@ local function mirror()
     local child, out = pull.child, {}
     local same = child and child.params == pull.params
     for k, v in next, pull do
-      if k == "parent" or k == "child" then
+      if type(v) ~= "table" then
+        out[k] = v
+      elseif k == "parent" or k == "child" then
         out[k] = m.copy_of(v)
       else
         out[k] = k == "params" and same and m.copy_of(child).params or copy(v)
@@ -252,27 +255,29 @@ end
 local numbers = { "mean", "exploration", "psi" }
 
 local function check_choice(where, kernel, index, terms, strategies, m)
-  local function expect(fine, v, what, ...)
-    if fine then return end
+  local function refuse(v, what, ...)
     error(("%s: choose%s, got %s"):format(where, what:format(...), schema.show(v)), 0)
   end
   if kernel == nil then return nil end
   local original = m.original(kernel)
-  expect(original, kernel, " must return an admitted kernel or nil")
+  if not original then refuse(kernel, " must return an admitted kernel or nil") end
   local i = type(index) == "number" and math.tointeger(index)
-  expect(i and i >= 1 and i <= #strategies, index,
-         " must return a strategy index 1..%d beside the kernel", #strategies)
-  expect(terms == nil or type(terms) == "table", terms,
-         "'s third value must be a table of terms or nil")
-  for _, name in ipairs(terms and numbers or {}) do
-    local v = terms[name]
-    expect(v == nil or type(v) == "number" and v == v, v,
-           "'s term '%s' must be a number or nil", name)
+  if not (i and i >= 1 and i <= #strategies) then
+    refuse(index, " must return a strategy index 1..%d beside the kernel", #strategies)
   end
-  local id = terms and terms.cluster
-  expect(id == nil or type(id) == "number" and math.tointeger(id), id,
-         "'s term 'cluster' must be an integer or nil")
-  return original, i, terms and copy(terms)
+  if terms == nil then return original, i end
+  if type(terms) ~= "table" then refuse(terms, "'s third value must be a table of terms or nil") end
+  for j = 1, #numbers do
+    local v = terms[numbers[j]]
+    if v ~= nil and (type(v) ~= "number" or v ~= v) then
+      refuse(v, "'s term '%s' must be a number or nil", numbers[j])
+    end
+  end
+  local id = terms.cluster
+  if id ~= nil and (type(id) ~= "number" or not math.tointeger(id)) then
+    refuse(id, "'s term 'cluster' must be an integer or nil")
+  end
+  return original, i, copy(terms)
 end
 
 -- ctx as the policy sees it. pool: its kernels, fastest first; under_way: what choose was told.

@@ -49,7 +49,8 @@ end
 
 -- What a candidate says it cost, of generators that journal no calls.
 local function charge(s, p, candidate)
-  if not p.called then spend(s, p, candidate.usd or 0, candidate.tokens or {}) end
+  if p.called or not (candidate.usd or candidate.tokens) then return end
+  spend(s, p, candidate.usd or 0, candidate.tokens or {})
 end
 
 -- Asking the generator ----------------------------------------------------------------------

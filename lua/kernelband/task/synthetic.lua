@@ -57,19 +57,22 @@ end
 
 -- Times and utilisations of a point x.
 local function physics(truth, x)
-  local t, busy, sum = {}, {}, 0
-  for _, r in ipairs(resources) do
+  local t, busy, sum, list = {}, {}, 0, truth.list
+  for j = 1, #resources do
+    local r = resources[j]
     t[r] = truth.base[r]
     busy[r] = truth.base[r] * (1 - truth.idle[r])
   end
-  for i, s in ipairs(truth.list) do
+  for i = 1, #list do
+    local s = list[i]
     local cut = 1 - s.gain * x[i] * (s.needs == i and 1 or 0.5 + 0.5 * x[s.needs])
     t[s.target] = t[s.target] * cut
     if s.less then busy[s.target] = busy[s.target] * cut end
   end
-  for _, r in ipairs(resources) do sum = sum + t[r] ^ 4 end
+  for j = 1, #resources do sum = sum + t[resources[j]] ^ 4 end
   local total = sum ^ 0.25
-  for _, r in ipairs(resources) do
+  for j = 1, #resources do
+    local r = resources[j]
     busy[r] = math.min(1, busy[r] / total)
   end
   return total, busy
@@ -99,7 +102,7 @@ end
 
 local function source_of(x)
   local out = {}
-  for i, v in ipairs(x) do out[i] = ("%.17g"):format(v) end
+  for i = 1, #x do out[i] = ("%.17g"):format(x[i]) end
   return table.concat(out, " ")
 end
 
@@ -139,7 +142,8 @@ local function new_evaluator(truth, options, first)
   local function judge(source, x, how)
     local name = source:match "^%a[%w_]*"
     local rng = root:split(source)
-    for _, s in ipairs(truth.list) do
+    for i = 1, #x do
+      local s = truth.list[i]
       if s.name == name and rng:uniform() < s.fail then
         local verdict = rng:uniform() < 0.5 and "build_failed" or "wrong"
         return { verdict = verdict, reason = "synthetic failure" }
