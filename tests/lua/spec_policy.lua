@@ -32,7 +32,6 @@ local function started(...)
 end
 
 t.test("a list of random numbers is filled with what one call after another gives", function()
-  local core = require "kernelband.core"
   local one, many = core.rng(5), core.rng(5)
   local list = many:uniform { 0, 0, 0 }
   t.equal(list, { one:uniform(), one:uniform(), one:uniform() })
