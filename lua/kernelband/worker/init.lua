@@ -225,7 +225,7 @@ end
 -- Has a slot's process judge a job. True when the process will do for another: not for a
 -- confirmation once a candidate has been in it, unless the worker itself sees to that, nor when its
 -- device was lost. One that died while it had nothing to do is no candidate's fault. Nor need a
--- fault on a GPU be: another process's breaks contexts beside it too. The second one is the verdict.
+-- fault on a GPU be, as another process's breaks contexts beside it: the second is the verdict.
 local function judge(self, slot, job)
   if job.options and job.options.confirm and slot.served and not self.task.renews then
     stop(self, slot, true)
