@@ -46,20 +46,21 @@ for _, name in ipairs(names) do
         text = plain
       end
       local s = evaluate.open(task.load(folder), evaluate.device "cpu")
-      local told, widths, seconds = 0, {}, {}
+      local told, ratios, widths, seconds = 0, {}, {}, {}
       for i = 1, count do
         local out = s:evaluate(text, { confirm = row[2] })
         assert(out.verdict == "ok", out.reason)
         local right = slower_is == "candidate" and out.speedup_high < 1
                       or slower_is == "baseline" and out.speedup_low > 1
         told = told + (right and 1 or 0)
-        widths[i] = 50 * (out.speedup_high - out.speedup_low)
+        ratios[i], widths[i] = out.speedup, 50 * (out.speedup_high - out.speedup_low)
         seconds[i] = out.seconds.total
       end
       s:close()
-      print(("%-10s %.0f %% %-13s the %s is slower: told %d of %d, half-width %.2f %%, %.1f s")
-            :format(name, 100 * row[1], row[2] and "confirmation," or "evaluation,", slower_is,
-                    told, count, core.stats.median(widths), core.stats.median(seconds)))
+      local median = core.stats.median
+      print(("%-10s %.0f %% %-13s the %s is slower: told %d of %d, ratio %.4f, half-width %.2f %%, "
+             .. "%.1f s"):format(name, 100 * row[1], row[2] and "confirmation," or "evaluation,",
+            slower_is, told, count, median(ratios), median(widths), median(seconds)))
     end
   end
 end
