@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cpu/cpu.h"
 #include "cuda/compile/nvrtc.h"

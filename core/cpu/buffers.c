@@ -1,5 +1,3 @@
-#include <assert.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "cpu.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -187,12 +186,6 @@ static kb_status find_tools(cpu_device *d, const char **why)
     return KB_OK;
 }
 
-static kb_status roofline(kb_device *d, struct kb_roofline *out)
-{
-    (void)d;
-    return kb_roofline_measure(out);
-}
-
 static void close_device(kb_device *base)
 {
     cpu_device *d = (cpu_device *)base;
@@ -237,5 +230,5 @@ const struct kb_device_ops kb_cpu_device = {
     .family = "cpu", .language = "c", .bytes = sizeof(cpu_device),
     .object = &kb_cpu_object, .buffers = &kb_cpu_buffers,
     .program = &kb_cpu_program, .open = open_device, .close = close_device,
-    .roofline = roofline
+    .roofline = kb_cpu_roofline
 };

@@ -24,7 +24,6 @@ void kb_bind_vector(lua_State *L, int arg, size_t n, double limit, double *out)
             "expected %I numbers, got %I", (LUAI_UACINT)n,
             (LUAI_UACINT)length));
     luaL_checkstack(L, (int)n, NULL);
-    int top = lua_gettop(L);
     for (size_t i = 0; i < n; i++) {
         int type = lua_geti(L, arg, (lua_Integer)i + 1);    /* [.. x1 .. xi] */
         double x = lua_tonumber(L, -1);
@@ -90,7 +89,8 @@ static void read_integer(lua_State *L, int arg, const struct kb_option *o)
         refuse_option(L, arg, o->name, "an integer");
     if (o->least < o->most && (x < o->least || x > o->most))
         luaL_argerror(L, arg, lua_pushfstring(L,
-            "option '%s' must be in %I .. %I", o->name, (LUAI_UACINT)o->least, (LUAI_UACINT)o->most));
+            "option '%s' must be in %I .. %I", o->name,
+            (LUAI_UACINT)o->least, (LUAI_UACINT)o->most));
     if (o->size)
         *o->size = (size_t)x;
     else

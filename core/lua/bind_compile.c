@@ -9,8 +9,6 @@
  */
 #include "bind_arg.h"
 
-#include <stdlib.h>
-
 #include "cuda/compile/cubin.h"
 #include "cuda/compile/nvrtc.h"
 #include "system/host.h"

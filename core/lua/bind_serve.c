@@ -7,7 +7,6 @@
  *
  * A bad token, path or port raises.
  */
-#include <inttypes.h>
 
 #include "bind_arg.h"
 #include "net/serve.h"

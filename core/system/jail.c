@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/landlock.h>
-#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>

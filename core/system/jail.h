@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
 
 #include "kb.h"
 

@@ -1,7 +1,6 @@
 #include "nvrtc.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
