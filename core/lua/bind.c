@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,8 +74,7 @@ void *kb_bind_self(lua_State *L, int idx, const struct kb_class *c)
     if (!same)
         slot = luaL_checkudata(L, idx, c->type);            /* raises */
     if (!*slot)
-        luaL_argerror(L, idx, lua_pushfstring(L, "closed %s",
-                                              name_of(c)));
+        kb_bind_refuse(L, idx, "closed %s", name_of(c));
     if (c->owner) {
         lua_getiuservalue(L, idx, 1);                   /* [.. owner] */
         kb_bind_self(L, lua_gettop(L), c->owner);
@@ -103,6 +103,15 @@ int kb_bind_push_block(lua_State *L, char **slot, size_t n)
     free(*slot);
     *slot = NULL;
     return 1;
+}
+
+int kb_bind_refuse(lua_State *L, int arg, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    const char *text = lua_pushvfstring(L, format, values);
+    va_end(values);
+    return luaL_argerror(L, arg, text);
 }
 
 int kb_bind_fail_text(lua_State *L, kb_status status, const char *text)

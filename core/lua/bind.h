@@ -88,6 +88,10 @@ char **kb_bind_block(lua_State *L);
 /* [] -> [string]; the n bytes of slot, which are freed. Returns 1. */
 int kb_bind_push_block(lua_State *L, char **slot, size_t n);
 
+/* Raises luaL_argerror's sentence about arg; format as lua_pushfstring has it:
+ * %I is a lua_Integer. */
+int kb_bind_refuse(lua_State *L, int arg, const char *format, ...);
+
 /* Pushes nil, text, name and returns 3. status < 0. The second form says more
  * than the status alone can, unless text is "". */
 int kb_bind_fail(lua_State *L, kb_status status);

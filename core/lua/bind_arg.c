@@ -9,9 +9,8 @@ size_t kb_bind_length(lua_State *L, int arg, size_t most)
     luaL_checktype(L, arg, LUA_TTABLE);
     lua_Integer n = luaL_len(L, arg);
     if (n < 0 || (lua_Unsigned)n > most)
-        luaL_argerror(L, arg, lua_pushfstring(L,
-            "expected at most %I elements, got %I", (LUAI_UACINT)most,
-            (LUAI_UACINT)n));
+        kb_bind_refuse(L, arg, "expected at most %I elements, got %I",
+                       (lua_Integer)most, n);
     return (size_t)n;
 }
 
@@ -20,23 +19,20 @@ void kb_bind_vector(lua_State *L, int arg, size_t n, double limit, double *out)
     luaL_checktype(L, arg, LUA_TTABLE);
     lua_Integer length = luaL_len(L, arg);
     if (length < 0 || (lua_Unsigned)length != n)
-        luaL_argerror(L, arg, lua_pushfstring(L,
-            "expected %I numbers, got %I", (LUAI_UACINT)n,
-            (LUAI_UACINT)length));
+        kb_bind_refuse(L, arg, "expected %I numbers, got %I", (lua_Integer)n,
+                       length);
     luaL_checkstack(L, (int)n, NULL);
-    for (size_t i = 0; i < n; i++) {
-        int type = lua_geti(L, arg, (lua_Integer)i + 1);    /* [.. x1 .. xi] */
+    for (lua_Integer i = 1; i <= length; i++) {
+        int type = lua_geti(L, arg, i);                     /* [.. x] */
         double x = lua_tonumber(L, -1);
         if (type != LUA_TNUMBER)
-            luaL_argerror(L, arg, lua_pushfstring(L,
-                "element %I: expected a number, got %s",
-                (LUAI_UACINT)(i + 1), lua_typename(L, type)));
+            kb_bind_refuse(L, arg, "element %I: expected a number, got %s", i,
+                           lua_typename(L, type));
         if (!(fabs(x) <= limit))
-            luaL_argerror(L, arg, lua_pushfstring(L,
-                "element %I is %f; it must be finite and at most %f in "
-                "magnitude", (LUAI_UACINT)(i + 1), x, limit));
+            kb_bind_refuse(L, arg, "element %I is %f; it must be finite and "
+                           "at most %f in magnitude", i, x, limit);
         lua_pop(L, 1);
-        out[i] = x;
+        out[i - 1] = x;
     }
 }
 
@@ -69,16 +65,15 @@ static void refuse_unknown(lua_State *L, int arg, const struct kb_option *o)
         sep = ", ";
     }
     luaL_pushresult(&text);
-    luaL_argerror(L, arg, lua_pushfstring(L, "unknown option '%s' (known: %s)",
-                                          worst, lua_tostring(L, -1)));
+    kb_bind_refuse(L, arg, "unknown option '%s' (known: %s)", worst,
+                   lua_tostring(L, -1));
 }
 
 static void refuse_option(lua_State *L, int arg, const char *name,
                           const char *expected)
 {
-    luaL_argerror(L, arg, lua_pushfstring(L, "option '%s': expected %s, got %s",
-                                          name, expected,
-                                          luaL_tolstring(L, -1, NULL)));
+    kb_bind_refuse(L, arg, "option '%s': expected %s, got %s", name, expected,
+                   luaL_tolstring(L, -1, NULL));
 }
 
 static void read_integer(lua_State *L, int arg, const struct kb_option *o)
@@ -88,9 +83,8 @@ static void read_integer(lua_State *L, int arg, const struct kb_option *o)
     if (lua_type(L, -1) != LUA_TNUMBER || !whole)
         refuse_option(L, arg, o->name, "an integer");
     if (o->least < o->most && (x < o->least || x > o->most))
-        luaL_argerror(L, arg, lua_pushfstring(L,
-            "option '%s' must be in %I .. %I", o->name,
-            (LUAI_UACINT)o->least, (LUAI_UACINT)o->most));
+        kb_bind_refuse(L, arg, "option '%s' must be in %I .. %I", o->name,
+                       (lua_Integer)o->least, (lua_Integer)o->most);
     if (o->size)
         *o->size = (size_t)x;
     else
@@ -110,14 +104,12 @@ static void read_option(lua_State *L, int arg, const struct kb_option *o)
         *o->number = lua_tonumber(L, -1);
     } else if (o->text) {
         if (type != LUA_TSTRING)
-            luaL_argerror(L, arg, lua_pushfstring(L, "'%s' must be a string",
-                                                  o->name));
+            kb_bind_refuse(L, arg, "'%s' must be a string", o->name);
         *o->text = lua_tolstring(L, -1, &n);
         if (o->bytes)
             *o->bytes = n;
         else if (strlen(*o->text) != n)
-            luaL_argerror(L, arg, lua_pushfstring(L, "'%s' holds a NUL",
-                                                  o->name));
+            kb_bind_refuse(L, arg, "'%s' holds a NUL", o->name);
     } else if (o->flag) {
         *o->flag = lua_toboolean(L, -1);
     }
@@ -153,14 +145,14 @@ size_t kb_bind_words(lua_State *L, int idx, const char *what,
     lua_Integer n = lua_istable(L, idx) ? luaL_len(L, idx) : -1;
     if (n < 0 || (size_t)n < least || (size_t)n > most)
         luaL_error(L, "%s must be a list of %I to %I strings", what,
-                   (LUAI_UACINT)least, (LUAI_UACINT)most);
+                   (lua_Integer)least, (lua_Integer)most);
     for (lua_Integer i = 0; i < n; i++) {
         size_t bytes = 0;
         bool good = lua_geti(L, idx, i + 1) == LUA_TSTRING; /* [.. word] */
         out[i] = good ? lua_tolstring(L, -1, &bytes) : "";
         if (!good || strlen(out[i]) != bytes)
             luaL_error(L, "%s must be a list of strings without NUL; element "
-                       "%I is not", what, (LUAI_UACINT)i + 1);
+                       "%I is not", what, i + 1);
         lua_pop(L, 1);
     }
     out[n] = NULL;
@@ -173,9 +165,8 @@ lua_Integer kb_bind_integer(lua_State *L, int arg, const char *what,
     luaL_checktype(L, arg, LUA_TNUMBER);
     lua_Integer x = luaL_checkinteger(L, arg);
     if (x < least || x > most)
-        luaL_argerror(L, arg, lua_pushfstring(L,
-            "%s must be an integer in %I .. %I, got %I", what,
-            (LUAI_UACINT)least, (LUAI_UACINT)most, (LUAI_UACINT)x));
+        kb_bind_refuse(L, arg, "%s must be an integer in %I .. %I, got %I",
+                       what, least, most, x);
     return x;
 }
 

@@ -79,9 +79,9 @@ static void read_point(lua_State *L, size_t i, size_t dim, double *x)
 {
     int type = lua_geti(L, 2, (lua_Integer)i + 1);          /* [.. point] */
     if (type != LUA_TTABLE)
-        luaL_argerror(L, 2, lua_pushfstring(L,
-            "point %I: expected a list of %I numbers, got %s",
-            (LUAI_UACINT)(i + 1), (LUAI_UACINT)dim, lua_typename(L, type)));
+        kb_bind_refuse(L, 2, "point %I: expected a list of %I numbers, got %s",
+                       (lua_Integer)i + 1, (lua_Integer)dim,
+                       lua_typename(L, type));
     kb_bind_vector(L, lua_gettop(L), dim, KB_CLUSTER_LIMIT, x);
     lua_pop(L, 1);
 }

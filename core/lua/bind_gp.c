@@ -55,8 +55,8 @@ static double number(lua_State *L, int arg, const char *what)
     luaL_checktype(L, arg, LUA_TNUMBER);
     double v = lua_tonumber(L, arg);
     if (!(v >= -KB_GP_LIMIT && v <= KB_GP_LIMIT))
-        luaL_argerror(L, arg, lua_pushfstring(L, "%s must be finite and at "
-            "most %f in magnitude", what, KB_GP_LIMIT));
+        kb_bind_refuse(L, arg, "%s must be finite and at most %f in magnitude",
+                       what, KB_GP_LIMIT);
     return v;
 }
 

@@ -28,8 +28,7 @@ int kb_bind_gunzip(lua_State *L)
     }
     if (st == KB_ESYS && errno == EFBIG) {
         luaL_pushfail(L);
-        lua_pushfstring(L, "it unpacks to more than %I bytes",
-                        (LUAI_UACINT)most);
+        lua_pushfstring(L, "it unpacks to more than %I bytes", most);
         lua_pushliteral(L, "EFBIG");
         return 3;
     }

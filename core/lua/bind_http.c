@@ -141,10 +141,11 @@ static int http_next(lua_State *L)
 static int http_cancel(lua_State *L)
 {
     kb_http *h = self(L);
-    lua_Integer id = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, id >= 1 && kb_http_has(h, (size_t)id), 2, "no such transfer");
-    push_answer(L, kb_http_look(h, (size_t)id));
-    kb_http_end(h, (size_t)id);
+    size_t id = (size_t)luaL_checkinteger(L, 2);
+    const struct kb_http_answer *a = kb_http_look(h, id);
+    luaL_argcheck(L, a, 2, "no such transfer");
+    push_answer(L, a);
+    kb_http_end(h, id);
     return 1;
 }
 

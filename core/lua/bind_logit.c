@@ -26,10 +26,9 @@ static int logit_new(lua_State *L)
     kb_logit **slot = kb_bind_new(L, &kb_class_logit, 0);
     kb_status st = kb_logit_new((size_t)dim, &how, slot);
     if (st == KB_EINVAL)
-        return luaL_argerror(L, 2, lua_pushfstring(L,
-            "option 'l2' must be in %f .. %f: without shrinkage separable "
-            "samples have no finite fit", KB_LOGIT_LEAST_L2,
-            KB_LOGIT_MOST_L2));
+        return kb_bind_refuse(L, 2, "option 'l2' must be in %f .. %f: without "
+                              "shrinkage separable samples have no finite fit",
+                              KB_LOGIT_LEAST_L2, KB_LOGIT_MOST_L2);
     return st ? kb_bind_fail(L, st) : 1;
 }
 

@@ -3,11 +3,10 @@
  *   local s, why, code = core.serve(port, token)      -- port 0: any
  *   s:publish(path, type, text [, policy])
  *   s:turn(timeout_ns) -> true | nil, text, "EINTR" | "ESYS"
- *   s:port()   s:requests()   s:close()
+ *   s:port()   s:close()
  *
  * A bad token, path or port raises.
  */
-
 #include "bind_arg.h"
 #include "net/serve.h"
 
@@ -47,9 +46,7 @@ static int serve_turn(lua_State *L)
 }
 
 KB_GETTER(serve_port, lua_pushinteger, kb_serve_port(self(L)))
-KB_GETTER(serve_requests, lua_pushinteger,
-          (lua_Integer)kb_serve_requests(self(L)))
 
 KB_CLASS(serve, kb_serve_close, serve_new, NULL,
     { "publish", serve_publish }, { "turn", serve_turn },
-    { "port", serve_port }, { "requests", serve_requests });
+    { "port", serve_port });

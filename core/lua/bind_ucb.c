@@ -52,9 +52,8 @@ static double number_at(lua_State *L, int arg, lua_Integer key, double least,
     int type = lua_geti(L, arg, key);                       /* [.. x] */
     double x = lua_tonumber(L, -1);
     if (type != LUA_TNIL && (type != LUA_TNUMBER || !(x >= least && x <= most)))
-        luaL_argerror(L, arg, lua_pushfstring(L,
-            "element %I: expected %s, got %s", (LUAI_UACINT)key, what,
-            luaL_tolstring(L, -1, NULL)));
+        kb_bind_refuse(L, arg, "element %I: expected %s, got %s", key, what,
+                       luaL_tolstring(L, -1, NULL));
     lua_pop(L, 1);
     return x;
 }

@@ -249,6 +249,8 @@ size_t kb_http_next(kb_http *h)
 const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
 {
     struct transfer *t = find(h, id);
+    if (!t)
+        return NULL;
     t->answer.head = t->head.at;
     t->answer.head_bytes = t->head.used;
     t->answer.body = t->body.at;
@@ -282,11 +284,6 @@ void kb_http_end(kb_http *h, size_t id)
 size_t kb_http_count(const kb_http *h)
 {
     return h->count;
-}
-
-bool kb_http_has(const kb_http *h, size_t id)
-{
-    return find(h, id) != NULL;
 }
 
 /* libcurl ----------------------------------------------------------------- */

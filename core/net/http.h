@@ -74,16 +74,16 @@ KB_STATUS kb_http_start(kb_http *h, const struct kb_http_request *request,
  * then not named again before something new came of it. */
 size_t kb_http_next(kb_http *h);
 
-/* Valid until the next call on h but _taken, which forgets the body so far. */
+/* Valid until the next call on h but _taken, which forgets the body so far. NULL:
+ * no transfer that has not ended by kb_http_end has that id. */
 const struct kb_http_answer *kb_http_look(kb_http *h, size_t id);
 void kb_http_taken(kb_http *h, size_t id);
 
 /* Frees the transfer; one under way is broken off. */
 void kb_http_end(kb_http *h, size_t id);
 
-/* Not yet ended by kb_http_end: how many, and whether id is one of them. */
+/* How many have not ended by kb_http_end. */
 size_t kb_http_count(const kb_http *h);
-bool kb_http_has(const kb_http *h, size_t id);
 
 /* For kb_wait; ready when _next would name one. */
 extern const struct kb_source_kind kb_http_source;

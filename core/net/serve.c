@@ -54,7 +54,6 @@ struct kb_serve {
     char host[2][32];           /* what Host may say */
     struct text texts[KB_SERVE_MOST];
     size_t count;
-    uint64_t requests;
 };
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_/"
@@ -127,7 +126,6 @@ static enum MHD_Result refuse(kb_serve *s, struct MHD_Connection *c,
     enum MHD_Result done = r ? s->mhd.queue_response(c, status, r) : MHD_NO;
     if (r)
         s->mhd.destroy_response(r);
-    s->requests++;
     return done;
 }
 
@@ -159,7 +157,6 @@ static enum MHD_Result answer(void *self, struct MHD_Connection *c,
     const struct text *t = find(s, path);
     if (!t)
         return refuse(s, c, MHD_HTTP_NOT_FOUND, "404: there is nothing here\n");
-    s->requests++;
     return s->mhd.queue_response(c, MHD_HTTP_OK, t->response);
 }
 
@@ -229,11 +226,6 @@ void kb_serve_close(kb_serve *s)
 uint16_t kb_serve_port(const kb_serve *s)
 {
     return s->port;
-}
-
-uint64_t kb_serve_requests(const kb_serve *s)
-{
-    return s->requests;
 }
 
 kb_status kb_serve_publish(kb_serve *s, const char *path, const char *type,

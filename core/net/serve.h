@@ -34,9 +34,6 @@ void kb_serve_close(kb_serve *serve);
 /* The port it listens on. */
 uint16_t kb_serve_port(const kb_serve *serve);
 
-/* Requests answered so far, refusals included. */
-uint64_t kb_serve_requests(const kb_serve *serve);
-
 /* Puts n bytes under /TOKEN/path ("" is the page itself), in place of what was
  * there; an answer under way keeps what it began with. type: "text/html;
  * charset=utf-8" and the like; policy: the Content-Security-Policy, NULL for

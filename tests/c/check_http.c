@@ -194,8 +194,8 @@ START_TEST(identifiers_are_not_used_again)
     size_t a = start("/slow", false), b = start("/slow", false);
     ck_assert_uint_ne(a, b);
     kb_http_end(http, a);
-    ck_assert(!kb_http_has(http, a) && kb_http_has(http, b));
-    ck_assert(!kb_http_has(http, 0) && !kb_http_has(http, 1000));
+    ck_assert(!kb_http_look(http, a) && kb_http_look(http, b));
+    ck_assert(!kb_http_look(http, 0) && !kb_http_look(http, 1000));
     size_t c = start("/plain", false);
     ck_assert(c != a && c != b);
     ck_assert_uint_eq(next(5 * second), c);

@@ -195,7 +195,6 @@ START_TEST(a_text_can_be_replaced)
                      (unsigned)kb_serve_port(serve));
     ask(request, (size_t)n, reply, sizeof reply);
     ck_assert_ptr_nonnull(strstr(reply, "\r\n\r\nother"));
-    ck_assert_uint_gt(kb_serve_requests(serve), 0);
 }
 END_TEST
 

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,18 +27,7 @@ enum attribute {
     ATTR_REGCOUNT = 0x2f        /* symbol, registers */
 };
 
-__attribute__((format(printf, 2, 3)))
-static kb_status refuse(kb_cubin *c, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(c->why, c->cap, format, args);
-    va_end(args);
-    for (char *at = c->why; *at; at++)          /* names are a stranger's */
-        if (*at < ' ' || *at > '~')
-            *at = '?';
-    return KB_EINVAL;
-}
+#define refuse(c, ...) kb_refuse((c)->why, (c)->cap, KB_EINVAL, __VA_ARGS__)
 
 static bool starts(const char *s, const char *with)
 {
@@ -190,29 +178,19 @@ static kb_status read_record(kb_cubin *c, struct kb_cubin_entry *of,
                              size_t n)
 {
     struct kb_cubin_entry *e = n >= 8 ? find_symbol(c, u32(p)) : NULL;
-    switch (attribute) {
-    case ATTR_REGCOUNT:
-        if (e)
-            e->registers = u32(p + 4);
-        break;
-    case ATTR_FRAME_SIZE:
-    case ATTR_MIN_STACK_SIZE:
-        if (e && u32(p + 4) > e->local_bytes)
-            e->local_bytes = u32(p + 4);
-        break;
-    case ATTR_KPARAM_INFO:
-        if (!of || n < 12)
-            break;
-        uint32_t ordinal = u16(p + 4);
-        if (ordinal >= KB_CUBIN_PARAMS)
-            return refuse(c, "%.80s has more than %d parameters",
-                          of->name, KB_CUBIN_PARAMS);
-        of->seen |= (uint64_t)1 << ordinal;
-        of->param_bytes[ordinal] = u32(p + 8) >> 18;
-        break;
-    default:
-        break;
-    }
+    if (e && attribute == ATTR_REGCOUNT)
+        e->registers = u32(p + 4);
+    if (e && (attribute == ATTR_FRAME_SIZE || attribute == ATTR_MIN_STACK_SIZE)
+        && u32(p + 4) > e->local_bytes)
+        e->local_bytes = u32(p + 4);
+    if (attribute != ATTR_KPARAM_INFO || !of || n < 12)
+        return KB_OK;
+    uint32_t ordinal = u16(p + 4);
+    if (ordinal >= KB_CUBIN_PARAMS)
+        return refuse(c, "%.80s has more than %d parameters", of->name,
+                      KB_CUBIN_PARAMS);
+    of->seen |= (uint64_t)1 << ordinal;
+    of->param_bytes[ordinal] = u32(p + 8) >> 18;
     return KB_OK;
 }
 
@@ -366,12 +344,14 @@ kb_status kb_cubin_open(const void *bytes, size_t n, uint32_t sm,
         c->elf = elf_memory(c->bytes, n);
         st = c->elf ? read_all(c, sm) : refuse(c, "not an ELF file");
     }
-    if (st) {
+    for (char *at = why; st && *at; at++)       /* names are a stranger's */
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    if (st)
         kb_cubin_close(c);
-        return st;
-    }
-    *out = c;
-    return KB_OK;
+    else
+        *out = c;
+    return st;
 }
 
 void kb_cubin_close(kb_cubin *c)
