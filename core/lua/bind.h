@@ -38,7 +38,7 @@ struct kb_class {
     X(lock) X(http) X(serve) X(markdown) X(block)
 #define KB_MODULE_MAP(X) X(stats) X(overtime) X(system)
 #define KB_FUNCTION_MAP(X)                                                  \
-    X(language) X(gpus) X(bound) X(wait) X(gunzip) X(gzip) X(code_blocks)
+    X(language) X(gpus) X(bound) X(wait) X(gunzip) X(code_blocks)
 
 #define X(name) extern const struct kb_class kb_class_##name;
 KB_CLASS_MAP(X)

@@ -2,14 +2,11 @@
  *
  *   core.gunzip(bytes [, most = 256 MiB]) -> text
  *       | nil, why, code [, text before the fault]    "EINVAL", "EFBIG"
- *   core.gzip(text)                       -> bytes
  */
 #include <errno.h>
 
 #include "bind_arg.h"
 #include "system/gzip.h"
-
-enum { BEST = 9 };              /* and slowest */
 
 static const lua_Integer default_most = (lua_Integer)256 << 20;
 
@@ -32,14 +29,5 @@ int kb_bind_gunzip(lua_State *L)
         lua_pushliteral(L, "EFBIG");
         return 3;
     }
-    return st ? kb_bind_fail(L, st) : kb_bind_push_block(L, slot, out_n);
-}
-
-int kb_bind_gzip(lua_State *L)
-{
-    size_t n = 0, out_n = 0;
-    const char *data = luaL_checklstring(L, 1, &n);
-    char **slot = kb_bind_block(L);
-    kb_status st = kb_gzip_pack(data, n, BEST, slot, &out_n);
     return st ? kb_bind_fail(L, st) : kb_bind_push_block(L, slot, out_n);
 }

@@ -2,14 +2,12 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include <zlib.h>
 
 #include "io.h"
 
-enum { WINDOW = 15, ANY_HEADER = 32, GZIP_HEADER = 16, STEP_BYTES = 1 << 16 };
-static const size_t max_packed_bytes = (size_t)1 << 30;
+enum { WINDOW = 15, ANY_HEADER = 32, STEP_BYTES = 1 << 16 };
 
 static uInt small(size_t n)
 {
@@ -63,30 +61,4 @@ kb_status kb_gzip_unpack(const void *data, size_t n, size_t most, char **out,
     *out = b.at;
     *out_n = b.used;
     return st;
-}
-
-kb_status kb_gzip_pack(const void *data, size_t n, int level, char **out,
-                       size_t *out_n)
-{
-    if (n >= max_packed_bytes || level < 1 || level > 9)
-        return KB_EINVAL;
-    z_stream z = { 0 };
-    if (deflateInit2(&z, level, Z_DEFLATED, WINDOW + GZIP_HEADER, 9,
-                     Z_DEFAULT_STRATEGY) != Z_OK)
-        return KB_ENOMEM;
-    uLong bound = deflateBound(&z, (uLong)n);
-    char *packed = malloc(bound);
-    z.next_in = (unsigned char *)(uintptr_t)data;
-    z.avail_in = (uInt)n;
-    z.next_out = (unsigned char *)packed;
-    z.avail_out = (uInt)bound;
-    int zs = packed ? deflate(&z, Z_FINISH) : Z_MEM_ERROR;
-    deflateEnd(&z);
-    if (zs != Z_STREAM_END) {
-        free(packed);
-        return KB_ENOMEM;
-    }
-    *out = packed;
-    *out_n = (size_t)(bound - z.avail_out);
-    return KB_OK;
 }

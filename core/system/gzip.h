@@ -1,4 +1,4 @@
-/* gzip.h - gzip (RFC 1952) in memory, bounded.
+/* gzip.h - reads gzip (RFC 1952) in memory, bounded.
  *
  * A file may hold several members one after another: their contents are
  * joined, so a writer may append and what was complete before stays readable.
@@ -15,9 +15,3 @@
  * came before the fault. NULL when there is nothing. */
 KB_STATUS kb_gzip_unpack(const void *data, size_t n, size_t most, char **out,
                          size_t *out_n);
-
-/* Packs n bytes into one member without name or date, so equal data give
- * equal files. level 1 (fast) to 9 (small). ENOMEM; EINVAL
- * from 1 GiB. */
-KB_STATUS kb_gzip_pack(const void *data, size_t n, int level, char **out,
-                       size_t *out_n);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "system/gzip.h"
 #include "../lib/check_main.h"
 
@@ -9,12 +11,28 @@ static char text[300000];
 static char *packed, *out;
 static size_t packed_n, out_n;
 
+/* One member of n bytes, malloc'd. */
+static char *pack(const char *bytes, size_t n, size_t *used)
+{
+    z_stream z = { .next_in = (unsigned char *)(uintptr_t)bytes,
+                   .avail_in = (uInt)n };
+    ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9,
+                                  Z_DEFAULT_STRATEGY), Z_OK);
+    uLong most = deflateBound(&z, (uLong)n);
+    char *member = malloc(most);
+    z.next_out = (unsigned char *)member;
+    z.avail_out = (uInt)most;
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *used = z.total_out;
+    deflateEnd(&z);
+    return member;
+}
+
 static void setup(void)
 {
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (char)((i * i / 7) & 0x7f);
-    ck_assert_int_eq(kb_gzip_pack(text, sizeof text, 9, &packed, &packed_n),
-                     KB_OK);
+    packed = pack(text, sizeof text, &packed_n);
     out = NULL;
     out_n = 0;
 }
@@ -36,9 +54,8 @@ END_TEST
 
 START_TEST(nothing_packs_to_something_and_back)
 {
-    char *none;
     size_t n;
-    ck_assert_int_eq(kb_gzip_pack("", 0, 1, &none, &n), KB_OK);
+    char *none = pack("", 0, &n);
     ck_assert_uint_gt(n, 0);
     ck_assert_int_eq(kb_gzip_unpack(none, n, 10, &out, &out_n), KB_OK);
     ck_assert_uint_eq(out_n, 0);
@@ -88,15 +105,6 @@ START_TEST(damage_and_foreign_data_are_told)
 }
 END_TEST
 
-START_TEST(levels_are_one_to_nine)
-{
-    char *none = NULL;
-    size_t n;
-    ck_assert_int_eq(kb_gzip_pack("a", 1, 0, &none, &n), KB_EINVAL);
-    ck_assert_int_eq(kb_gzip_pack("a", 1, 10, &none, &n), KB_EINVAL);
-}
-END_TEST
-
 static Suite *tests(void)
 {
     Suite *suite = suite_create("gzip");
@@ -108,7 +116,6 @@ static Suite *tests(void)
     tcase_add_test(tc, one_byte_too_many_is_refused);
     tcase_add_loop_test(tc, data_that_end_early_give_what_there_is, 0, 8);
     tcase_add_test(tc, damage_and_foreign_data_are_told);
-    tcase_add_test(tc, levels_are_one_to_nine);
     suite_add_tcase(suite, tc);
     return suite;
 }

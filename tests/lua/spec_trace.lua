@@ -1,8 +1,9 @@
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
-local core, system = kb.core, kb.core.system
+local system = kb.core.system
 local json = require "kernelband.base.json"
+local gzip = require "gzip"
 
 local folder = t.folder()
 
@@ -127,7 +128,7 @@ t.test("recorded counters become features, absent ones are missing", function()
 end)
 
 t.test("T4: measured times are drawn from raw samples, confirmed ones are true", function()
-  local file = keep("t4.json.gz", core.gzip(t4()))
+  local file = keep("t4.json.gz", gzip(t4()))
   local spec = { strategies = { all = { "tile", "fast" } } }
   local off = 0
   for seed = 1, 8 do
@@ -190,7 +191,7 @@ t.test("bad files are errors with file and place", function()
   end
   refused("empty.json", "", "the file is empty")
   refused("cut.json", ktt():sub(1, 700), "cut short", "line 1, column")
-  refused("cut.json.gz", core.gzip(ktt()):sub(1, 100), "damaged or ends early")
+  refused("cut.json.gz", gzip(ktt()):sub(1, 100), "damaged or ends early")
   refused("foreign.json", '{"a": 1}', "neither KTT output")
   refused("list.json", "[1, 2]", "neither KTT output")
   refused("text.json", "hello", "not JSON")
