@@ -83,23 +83,23 @@ static int command_new(lua_State *L)
     return st ? fail_start(L, st, &r) : 1;
 }
 
-static int push_result(lua_State *L, struct kb_child_result r)
+static int push_result(lua_State *L, const struct kb_child_result *r)
 {
     lua_newtable(L);                                    /* [result] */
-    KB_SET(L, "status", lua_pushinteger, r.status);
-    if (r.signal)
-        KB_SET(L, "signal", lua_pushinteger, r.signal);
-    KB_SET(L, "output", lua_pushlstring, r.output, r.output_bytes);
-    KB_SET(L, "errors", lua_pushlstring, r.errors, r.errors_bytes);
-    if (r.result)
-        KB_SET(L, "code", lua_pushstring, kb_status_name(r.result));
+    KB_SET(L, "status", lua_pushinteger, r->status);
+    if (r->signal)
+        KB_SET(L, "signal", lua_pushinteger, r->signal);
+    KB_SET(L, "output", lua_pushlstring, r->output.at, r->output.used);
+    KB_SET(L, "errors", lua_pushlstring, r->errors.at, r->errors.used);
+    if (r->result)
+        KB_SET(L, "code", lua_pushstring, kb_status_name(r->result));
     return 1;
 }
 
 static int command_result(lua_State *L)
 {
-    struct kb_child_result r = kb_child_look(self(L));
-    if (r.done)
+    const struct kb_child_result *r = kb_child_look(self(L));
+    if (r->done)
         return push_result(L, r);
     lua_pushboolean(L, 0);
     return 1;
@@ -128,7 +128,7 @@ static int command_send(lua_State *L)
     return kb_bind_done(L, kb_child_send(c, text, n));
 }
 
-KB_GETTER(command_log, lua_pushstring, kb_child_look(self(L)).errors)
+KB_GETTER(command_log, lua_pushstring, kb_child_look(self(L))->errors.at)
 
 static int command_receive(lua_State *L)
 {

@@ -14,7 +14,6 @@
 
 #include "clock.h"
 #include "frame.h"
-#include "io.h"
 #include "process.h"
 
 /* Read at one go, so that a flood keeps nobody from the clock. */
@@ -25,13 +24,12 @@ enum { READS = 16 };
 enum { IN, OUT, ERR, LIFE, PIPES };
 
 struct kb_child {
-    pid_t pid;                          /* of a command the guard; 0: reaped */
+    struct kb_child_result now;
     int fd[PIPES], ended;               /* ended: its pidfd */
-    bool worker, done;
+    bool worker;
     int64_t deadline_ns;
-    struct kb_bytes input, output, errors;
+    struct kb_bytes input;
     size_t sent, max_bytes, max_errors;
-    struct kb_child_result result;
 };
 
 /* The guard: in the child, after fork. ------------------------------------ */
@@ -125,7 +123,7 @@ static kb_status launch(kb_child *c, const struct kb_child_request *r)
             .fd = { theirs[IN], theirs[OUT], theirs[ERR], theirs[LIFE] },
             .run = r->run, .arg = r->arg
         };
-        st = kb_process_start(&spec, &c->pid);
+        st = kb_process_start(&spec, &c->now.pid);
     }
     for (int i = 0; i < PIPES; i++)
         kb_io_close(&theirs[i]);
@@ -146,10 +144,10 @@ kb_status kb_child_start(const struct kb_child_request *r, kb_child **out)
                               : KB_CHILD_COMMAND_ERRORS;
     c->deadline_ns = kb_clock_now_ns() + r->timeout_ns;
     kb_status st = kb_bytes_add(&c->input, r->input, r->input_bytes);
-    KB_THEN(st, kb_bytes_reserve(&c->errors, 0));
+    KB_THEN(st, kb_bytes_reserve(&c->now.errors, 0));
     KB_THEN(st, launch(c, r));
     if (!st) {
-        c->ended = (int)syscall(SYS_pidfd_open, c->pid, 0);
+        c->ended = (int)syscall(SYS_pidfd_open, c->now.pid, 0);
         st = c->ended < 0 ? KB_ESYS : KB_OK;
     }
     if (st) {
@@ -166,12 +164,12 @@ kb_status kb_child_start(const struct kb_child_request *r, kb_child **out)
 
 static int end(kb_child *c, kb_status result)
 {
-    int wstatus = c->pid > 0 ? kb_process_kill(c->pid, true) : 0;
-    c->pid = 0;
-    c->done = true;
-    c->result.result = result;
-    c->result.status = WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 0;
-    c->result.signal = WIFSIGNALED(wstatus) ? WTERMSIG(wstatus) : 0;
+    int wstatus = c->now.pid > 0 ? kb_process_kill(c->now.pid, true) : 0;
+    c->now.pid = 0;
+    c->now.done = true;
+    c->now.result = result;
+    c->now.status = WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 0;
+    c->now.signal = WIFSIGNALED(wstatus) ? WTERMSIG(wstatus) : 0;
     for (int i = 0; i < PIPES; i++)
         kb_io_close(&c->fd[i]);
     kb_io_close(&c->ended);
@@ -200,15 +198,15 @@ static void feed(kb_child *c)
 static bool is_heard(const kb_child *c)
 {
     size_t n;
-    return c->worker && (kb_frame_first(&c->output, &n)
-                         || kb_frame_broken(&c->output));
+    return c->worker && (kb_frame_first(&c->now.output, &n)
+                         || kb_frame_broken(&c->now.output));
 }
 
 /* Reads what is there. Of the output the first max_bytes are kept, of what it
  * says to stderr the last. */
 static kb_status drain(kb_child *c, int which)
 {
-    struct kb_bytes *b = which == OUT ? &c->output : &c->errors;
+    struct kb_bytes *b = which == OUT ? &c->now.output : &c->now.errors;
     for (int i = 0; i < READS && c->fd[which] >= 0; i++) {
         size_t n = 0;
         if (which == OUT && is_heard(c))
@@ -240,7 +238,7 @@ static kb_status hear(kb_child *c)
     kb_status st = drain(c, OUT), err = drain(c, ERR);
     st = st ? st : err;
     if (c->worker) {
-        c->done = c->fd[OUT] < 0 || kb_frame_broken(&c->output);
+        c->now.done = c->fd[OUT] < 0 || kb_frame_broken(&c->now.output);
         return st;
     }
     if (!st && !ended && kb_clock_now_ns() >= c->deadline_ns)
@@ -253,10 +251,10 @@ static kb_status hear(kb_child *c)
 kb_status kb_child_listen(kb_child *c)
 {
     size_t n;
-    kb_status st = c->done ? KB_OK : hear(c);
-    if (kb_frame_first(&c->output, &n))
+    kb_status st = c->now.done ? KB_OK : hear(c);
+    if (kb_frame_first(&c->now.output, &n))
         return KB_OK;
-    return c->done ? KB_EWORKER : st ? st : KB_EEMPTY;
+    return c->now.done ? KB_EWORKER : st ? st : KB_EEMPTY;
 }
 
 static bool listens(void *object)
@@ -264,16 +262,16 @@ static bool listens(void *object)
     kb_child *c = object;
     if (c->worker)
         return kb_child_listen(c) != KB_EEMPTY;
-    if (!c->done)
+    if (!c->now.done)
         hear(c);
-    return c->done;
+    return c->now.done;
 }
 
 static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS],
                     int64_t *by_ns)
 {
     kb_child *c = object;
-    if (c->done || is_heard(c))
+    if (c->now.done || is_heard(c))
         *by_ns = INT64_MIN;
     else if (!c->worker)
         *by_ns = c->deadline_ns;
@@ -286,16 +284,9 @@ static size_t watch(void *object, struct pollfd p[KB_SOURCE_FDS],
 
 const struct kb_source_kind kb_child_source = { watch, listens };
 
-struct kb_child_result kb_child_look(const kb_child *c)
+const struct kb_child_result *kb_child_look(const kb_child *c)
 {
-    struct kb_child_result r = c->result;
-    r.pid = c->pid;
-    r.done = c->done;
-    r.output = c->output.at;
-    r.output_bytes = c->output.used;
-    r.errors = c->errors.at;
-    r.errors_bytes = c->errors.used;
-    return r;
+    return &c->now;
 }
 
 kb_status kb_child_send(kb_child *c, const void *bytes, size_t n)
@@ -316,12 +307,12 @@ kb_status kb_child_await(kb_child *c, int64_t deadline_ns)
 
 const void *kb_child_reply(const kb_child *c, size_t *n)
 {
-    return kb_frame_first(&c->output, n);
+    return kb_frame_first(&c->now.output, n);
 }
 
 void kb_child_next(kb_child *c)
 {
-    kb_frame_drop(&c->output);
+    kb_frame_drop(&c->now.output);
 }
 
 int kb_child_free(kb_child *c)
@@ -330,8 +321,8 @@ int kb_child_free(kb_child *c)
         return 0;
     int wstatus = end(c, KB_OK);
     kb_bytes_free(&c->input);
-    kb_bytes_free(&c->output);
-    kb_bytes_free(&c->errors);
+    kb_bytes_free(&c->now.output);
+    kb_bytes_free(&c->now.errors);
     free(c);
     return wstatus;
 }
@@ -342,7 +333,8 @@ void kb_child_quit(kb_child *c, int64_t deadline_ns)
     if (!c)
         return;
     kb_io_close(&c->fd[IN]);
-    if (c->pid > 0 && kb_process_wait(c->pid, deadline_ns, &wstatus) == KB_OK)
-        c->pid = 0;             /* reaped; its children die with it */
+    if (c->now.pid > 0
+        && kb_process_wait(c->now.pid, deadline_ns, &wstatus) == KB_OK)
+        c->now.pid = 0;             /* reaped; its children die with it */
     kb_child_free(c);
 }

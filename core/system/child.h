@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "kb.h"
+#include "io.h"
 #include "wait.h"
 
 enum { KB_CHILD_COMMAND_ERRORS = 65536, KB_CHILD_WORKER_ERRORS = 4096,
@@ -44,8 +44,7 @@ struct kb_child_result {
                                  * over or broken */
     kb_status result;           /* ETIME; EFULL: more output than max_bytes */
     int status, signal;         /* exit status, or the signal that ended it */
-    const char *output, *errors;        /* errors: the last that many bytes, */
-    size_t output_bytes, errors_bytes;  /* NUL-terminated */
+    struct kb_bytes output, errors;     /* errors: the last of them */
 };
 
 /* ESYS with errno when it cannot be started (ENOENT, EACCES; the folder);
@@ -55,7 +54,7 @@ KB_STATUS kb_child_start(const struct kb_child_request *request,
 
 /* What it has said so far, also while it runs; owned by c. Output is that of a
  * command. */
-struct kb_child_result kb_child_look(const kb_child *c);
+const struct kb_child_result *kb_child_look(const kb_child *c);
 
 /* The rest is for workers. Sends one request. ESYS (EPIPE): the worker is gone.
  * ETIME after 10 s. SIGPIPE has to be ignored. */

@@ -40,8 +40,8 @@ static struct kb_child_result run(const struct kb_child_request *r)
     struct kb_source s = { .kind = &kb_child_source, .object = command };
     struct pollfd scratch[KB_SOURCE_FDS];
     ck_assert_int_eq(kb_wait(&s, 1, scratch, kb_clock_now_ns() + 20 * second), KB_OK);
-    ck_assert(kb_child_look(command).done);
-    return kb_child_look(command);
+    ck_assert(kb_child_look(command)->done);
+    return *kb_child_look(command);
 }
 
 static bool gone(pid_t pid)
@@ -104,10 +104,10 @@ START_TEST(a_text_goes_in_and_two_come_out)
     ck_assert_int_eq(r.result, KB_OK);
     ck_assert_int_eq(r.status, 7);
     ck_assert_int_eq(r.signal, 0);
-    ck_assert_uint_eq(r.output_bytes, 2);
-    ck_assert_int_eq(memcmp(r.output, "in", 2), 0);
-    ck_assert_uint_eq(r.errors_bytes, 4);
-    ck_assert_int_eq(memcmp(r.errors, "err\n", 4), 0);
+    ck_assert_uint_eq(r.output.used, 2);
+    ck_assert_int_eq(memcmp(r.output.at, "in", 2), 0);
+    ck_assert_uint_eq(r.errors.used, 4);
+    ck_assert_int_eq(memcmp(r.errors.at, "err\n", 4), 0);
 }
 END_TEST
 
@@ -131,10 +131,10 @@ START_TEST(the_bound_is_exact)
     req.max_bytes = 9;
     struct kb_child_result r = run(&req);
     ck_assert_int_eq(r.result, KB_EFULL);
-    ck_assert_uint_eq(r.output_bytes, 9);
+    ck_assert_uint_eq(r.output.used, 9);
     kb_child_free(command);
     req.max_bytes = 0;
-    ck_assert_uint_eq(run(&req).output_bytes, 0);
+    ck_assert_uint_eq(run(&req).output.used, 0);
 }
 END_TEST
 
@@ -145,8 +145,8 @@ START_TEST(the_deadline_takes_the_children_too)
     struct kb_child_result r = run(&req);
     ck_assert_int_eq(r.result, KB_ETIME);
     ck_assert_int_eq(r.signal, SIGKILL);
-    ck_assert_uint_gt(r.output_bytes, 1);
-    ck_assert(gone((pid_t)atoi(r.output)));
+    ck_assert_uint_gt(r.output.used, 1);
+    ck_assert(gone((pid_t)atoi(r.output.at)));
 }
 END_TEST
 
@@ -154,8 +154,8 @@ START_TEST(freeing_one_that_runs_kills_it)
 {
     struct kb_child_request r = shell("exec sleep 60");
     ck_assert_int_eq(kb_child_start(&r, &command), KB_OK);
-    ck_assert(!kb_child_look(command).done);
-    pid_t pid = kb_child_look(command).pid;
+    ck_assert(!kb_child_look(command)->done);
+    pid_t pid = kb_child_look(command)->pid;
     kb_child_free(command);
     command = NULL;
     ck_assert_int_eq(kill(pid, 0), -1);

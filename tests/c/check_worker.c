@@ -182,7 +182,7 @@ START_TEST(a_death_is_eworker_with_its_index)
     start(2, "exec cat");
     ck_assert_int_eq(wait_for(3, second, &which), KB_EWORKER);
     ck_assert_uint_eq(which, 1);
-    ck_assert_str_eq(kb_child_look(worker[1]).errors, "last words\n");
+    ck_assert_str_eq(kb_child_look(worker[1])->errors.at, "last words\n");
 }
 END_TEST
 
@@ -192,8 +192,8 @@ START_TEST(a_killed_worker_is_eworker_and_cannot_be_asked)
     start(0, "exec cat");
     start(1, "exec cat");
     siginfo_t info;
-    kill(kb_child_look(worker[1]).pid, SIGKILL);
-    ck_assert_int_eq(waitid(P_PID, (id_t)kb_child_look(worker[1]).pid, &info,
+    kill(kb_child_look(worker[1])->pid, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)kb_child_look(worker[1])->pid, &info,
                             WEXITED | WNOWAIT), 0);
     ck_assert_int_eq(wait_for(2, second, &which), KB_EWORKER);
     ck_assert_uint_eq(which, 1);
@@ -240,7 +240,7 @@ START_TEST(the_log_keeps_the_last_bytes)
     start(0, "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i + 1)); "
              "done >&2; printf end >&2");
     ck_assert_int_eq(wait_for(1, 2 * second, &which), KB_EWORKER);
-    const char *log = kb_child_look(worker[0]).errors;
+    const char *log = kb_child_look(worker[0])->errors.at;
     ck_assert_uint_eq(strlen(log), KB_CHILD_WORKER_ERRORS);
     ck_assert_str_eq(log + KB_CHILD_WORKER_ERRORS - 23, "line 2998\nline 2999\nend");
 }
@@ -249,7 +249,7 @@ END_TEST
 START_TEST(the_log_is_empty_before_a_word)
 {
     start(0, "exec cat");
-    ck_assert_str_eq(kb_child_look(worker[0]).errors, "");
+    ck_assert_str_eq(kb_child_look(worker[0])->errors.at, "");
 }
 END_TEST
 
@@ -317,12 +317,12 @@ START_TEST(stop_takes_the_children_too)
     size_t which = 99;
     start(0, "sleep 60 & echo $! >&2; printf '\\0\\0\\0\\0'; wait");
     ck_assert_int_eq(wait_for(1, second, &which), KB_OK);
-    pid_t pid = kb_child_look(worker[0]).pid;
-    pid_t child = (pid_t)atoi(kb_child_look(worker[0]).errors);
+    pid_t pid = kb_child_look(worker[0])->pid;
+    pid_t child = (pid_t)atoi(kb_child_look(worker[0])->errors.at);
     for (int i = 0; i < 100 && child == 0; i++) {
         kb_child_next(worker[0]);      /* the frame came before the line */
         ck_assert_int_eq(wait_for(1, 10 * ms, &which), KB_ETIME);
-        child = (pid_t)atoi(kb_child_look(worker[0]).errors);
+        child = (pid_t)atoi(kb_child_look(worker[0])->errors.at);
     }
     ck_assert_int_gt(child, 1);
     kb_child_free(worker[0]);
@@ -347,7 +347,7 @@ END_TEST
 START_TEST(quit_kills_one_that_does_not_end)
 {
     start(0, "sleep 9");
-    pid_t pid = kb_child_look(worker[0]).pid;
+    pid_t pid = kb_child_look(worker[0])->pid;
     kb_child_quit(worker[0], kb_clock_now_ns() + 50 * ms);
     worker[0] = NULL;
     ck_assert_int_eq(kill(pid, 0), -1);
