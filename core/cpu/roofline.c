@@ -279,8 +279,9 @@ static kb_status memory_roofs(const struct isa *isa, struct kb_roofline *r)
     return KB_OK;
 }
 
-kb_status kb_roofline_measure(struct kb_roofline *out)
+kb_status kb_cpu_roofline(kb_device *d, struct kb_roofline *out)
 {
+    (void)d;
     struct kb_roofline r = { 0 };
     const struct isa *list[MAX_ISAS];
     size_t n = usable(list);

@@ -29,4 +29,4 @@
 
 /* ENOMEM when the buffer cannot be had. Runs on the calling thread, wherever it
  * is pinned. */
-KB_STATUS kb_roofline_measure(struct kb_roofline *out);
+KB_STATUS kb_cpu_roofline(kb_device *d, struct kb_roofline *out);
