@@ -207,8 +207,9 @@ static inline bool kb_is_given(const kb_buffers *b, size_t i)
 /* ---- devices ------------------------------------------------------------- */
 
 /* name: "cpu", or "cpu:N" to run kernels on processor N; else they get the
- * last one this process may use, and this process keeps to the others until
- * the device is closed, so that waiting for a kernel does not disturb it.
+ * last one this process may use on which no other process times, and this
+ * process keeps to the others until the device is closed, so that waiting for a
+ * kernel does not disturb it.
  * "cuda:N" is GPU N, "cuda" the first. ENODEV with *why (static text) for
  * another name, and when this machine cannot run it: no compiler, no Landlock,
  * no such processor. exe is this program's path: kernels run in it.

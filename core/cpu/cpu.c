@@ -3,12 +3,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/fsuid.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -126,8 +129,22 @@ static kb_status open_scratch(cpu_device *d)
     return KB_OK;
 }
 
+/* A name that one process of this machine can have at a time, for as long as it
+ * lives: who times on a processor. -1: another has it. */
+static int take_processor(size_t cpu)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };   /* of no file */
+    int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1,
+                     "kernelband-cpu-%zu", cpu);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&name, (socklen_t)
+                        (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+        kb_io_close(&fd);
+    return fd;
+}
+
 /* Chooses the processor for kernels and leaves the others to this process,
- * until the device is closed. */
+ * until the device is closed. The last one that nobody times on; the last. */
 static kb_status split_processors(const char *name, cpu_device *d)
 {
     cpu_set_t mine;
@@ -139,11 +156,13 @@ static kb_status split_processors(const char *name, cpu_device *d)
         if (wanted >= CPU_SETSIZE || !CPU_ISSET((size_t)wanted, &mine))
             return KB_ENODEV;
     }
-    for (int i = 0; wanted < 0 && i < CPU_SETSIZE; i++)
-        if (CPU_ISSET((size_t)i, &mine))
-            d->cpu = i;
-    if (wanted >= 0)
-        d->cpu = (int)wanted;
+    for (long i = CPU_SETSIZE; i-- > 0 && d->taken_fd < 0;) {
+        if (wanted < 0 ? !CPU_ISSET((size_t)i, &mine) : i != wanted)
+            continue;
+        d->taken_fd = take_processor((size_t)i);
+        if (d->cpu < 0 || d->taken_fd >= 0)
+            d->cpu = (int)i;
+    }
     if (CPU_COUNT(&mine) > 1) {
         CPU_CLR((size_t)d->cpu, &mine);
         if (sched_setaffinity(0, sizeof mine, &mine))
@@ -192,6 +211,7 @@ static void close_device(kb_device *base)
     if (d->scratch[0])
         kb_process_clear(d->scratch);
     kb_io_close(&d->lock_fd);
+    kb_io_close(&d->taken_fd);
     join_processors(d);
     free(d);
 }
@@ -200,7 +220,7 @@ static kb_status open_device(kb_device *base, const char *name,
                              const char *exe, const char **why)
 {
     cpu_device *d = (cpu_device *)base;
-    d->lock_fd = -1;
+    d->lock_fd = d->taken_fd = d->cpu = -1;
     snprintf(d->exe, sizeof d->exe, "%s", exe);
     if (kb_jail_landlock_abi() < 1)
         return kb_because(why, KB_ENODEV, "this Linux has no Landlock (5.13 or "

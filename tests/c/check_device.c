@@ -810,6 +810,45 @@ START_TEST(a_closed_device_gives_its_processor_back)
 }
 END_TEST
 
+/* Of several processes each times on a processor of its own, while there is one. */
+START_TEST(two_processes_do_not_time_on_one_processor)
+{
+    cpu_set_t all;
+    int ready[2], end[2];
+    char name[2][64];
+    const char *why = "";
+    kb_device *d = NULL;
+    sched_getaffinity(0, sizeof all, &all);
+    if (CPU_COUNT(&all) < 2) {
+        puts("skipped: two processes on processors of their own: there is one");
+        return;
+    }
+    /* Where no other test has taken any. */
+    if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+        puts("skipped: two processes on processors of their own: unshare fails");
+        return;
+    }
+    ck_assert_int_eq(pipe(ready), 0);
+    ck_assert_int_eq(pipe(end), 0);
+    pid_t other = fork();
+    ck_assert_int_eq(kb_device_open("cpu", exe, &d, &why), KB_OK);
+    if (other == 0) {
+        write(ready[1], d->info.name, sizeof name[0]);
+        close(end[1]);
+        read(end[0], name[0], 1);
+        _exit(0);
+    }
+    ck_assert_int_eq(read(ready[0], name[0], sizeof name[0]), sizeof name[0]);
+    ck_assert_str_ne(name[0], d->info.name);
+    kb_device_close(d);
+    ck_assert_int_eq(kb_device_open(name[0], exe, &d, &why), KB_OK);
+    ck_assert_str_eq(name[0], d->info.name);    /* whoever asks has it, too */
+    kb_device_close(d);
+    close(end[1]);
+    waitpid(other, NULL, 0);
+}
+END_TEST
+
 /* Pages are as large as this says: the library asks in this process. */
 static long pretended_page;
 
@@ -1101,6 +1140,7 @@ static Suite *tests(void)
     tcase_add_loop_test(t, bad_names_are_enodev_with_a_reason, 0, 11);
     tcase_add_test(t, kernels_run_on_the_processor_asked_for);
     tcase_add_test(t, a_closed_device_gives_its_processor_back);
+    tcase_add_test(t, two_processes_do_not_time_on_one_processor);
     tcase_add_test(t, a_fresh_folder_is_not_lost_to_one_that_clears_stale_ones);
     tcase_add_test(t, folders_of_dead_workers_are_removed);
     suite_add_tcase(s, t);
