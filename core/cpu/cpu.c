@@ -129,11 +129,12 @@ static kb_status open_scratch(cpu_device *d)
     return KB_OK;
 }
 
-/* A name that one process of this machine can have at a time, for as long as it
- * lives: who times on a processor. -1: another has it. */
+/* Marks a processor as one on which this process times: by the name of a socket,
+ * which is no file and which Linux frees when the process ends. -1: another
+ * process (of this network namespace) has marked it. */
 static int take_processor(size_t cpu)
 {
-    struct sockaddr_un name = { .sun_family = AF_UNIX };   /* of no file */
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
     int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1,
                      "kernelband-cpu-%zu", cpu);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -144,7 +145,8 @@ static int take_processor(size_t cpu)
 }
 
 /* Chooses the processor for kernels and leaves the others to this process,
- * until the device is closed. The last one that nobody times on; the last. */
+ * until the device is closed. It is the last one on which no other process
+ * times; where others time on all, it is the last. */
 static kb_status split_processors(const char *name, cpu_device *d)
 {
     cpu_set_t mine;

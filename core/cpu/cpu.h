@@ -27,8 +27,8 @@ typedef struct cpu_device {
     char toolchain[4096];       /* where cc really lies, when not in /usr */
     char scratch[4096];         /* folder for objects */
     int lock_fd;                /* on scratch, for as long as we live */
-    int cpu, taken_fd;          /* the processor that runs kernels, and that
-                                   others know it */
+    int cpu;                    /* the processor that runs kernels */
+    int taken_fd;               /* the socket that marks it; -1: another's */
     bool apart;                 /* this process keeps off it */
     uint64_t objects;           /* made so far */
 } cpu_device;

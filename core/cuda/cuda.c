@@ -206,14 +206,13 @@ static void read_info(cuda_device *d)
  * Two processes that time on one GPU at once measure each other. The file
  * stays: whoever removes it while another waits for it splits the lock.
  *
- * Linux gives up the files of a process that ends from the highest number down,
- * and the driver's bring down what runs on the GPU. The lock has a number lower
- * than theirs, kept since before the driver started. */
+ * When a process ends Linux releases its files from the highest number down, and
+ * with the driver's files it stops what runs on the GPU. The lock must outlive
+ * that: its number is lower, reserved before the driver started. */
 static kb_status open_lock(cuda_device *d)
 {
     struct cu_uuid id;
     char path[96];
-    int fd;
     int n = snprintf(path, sizeof path, "/tmp/kernelband-gpu-");
     if (d->api.DeviceGetUuid(&id, d->device))
         return KB_ESYS;
@@ -221,7 +220,7 @@ static kb_status open_lock(cuda_device *d)
         n += snprintf(path + n, sizeof path - (size_t)n, "%02x", id.bytes[i]);
     if (kb_nvml_open(id.bytes, &d->nvml))
         d->nvml = NULL;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {               /* no O_CREAT on another user's file */
         mode_t mask = umask(0);         /* every user's engine opens it */
         fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);

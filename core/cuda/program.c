@@ -294,7 +294,7 @@ static kb_status start(kb_program *base, const kb_object *object,
     }
     if (!st || d->head.lost[0])
         return st;
-    code = d->api.StreamQuery(d->stream);       /* the GPU's end, or its own? */
+    code = d->api.StreamQuery(d->stream);       /* broken by others? */
     return code != CU_NOT_READY && kb_cuda_check(d, code, "loading")
         ? KB_ECRASH : st;
 }

@@ -815,7 +815,7 @@ START_TEST(two_processes_do_not_time_on_one_processor)
 {
     cpu_set_t all;
     int ready[2], end[2];
-    char name[2][64];
+    char name[64];
     const char *why = "";
     kb_device *d = NULL;
     sched_getaffinity(0, sizeof all, &all);
@@ -833,16 +833,16 @@ START_TEST(two_processes_do_not_time_on_one_processor)
     pid_t other = fork();
     ck_assert_int_eq(kb_device_open("cpu", exe, &d, &why), KB_OK);
     if (other == 0) {
-        write(ready[1], d->info.name, sizeof name[0]);
+        write(ready[1], d->info.name, sizeof name);
         close(end[1]);
-        read(end[0], name[0], 1);
+        read(end[0], name, 1);
         _exit(0);
     }
-    ck_assert_int_eq(read(ready[0], name[0], sizeof name[0]), sizeof name[0]);
-    ck_assert_str_ne(name[0], d->info.name);
+    ck_assert_int_eq(read(ready[0], name, sizeof name), sizeof name);
+    ck_assert_str_ne(name, d->info.name);
     kb_device_close(d);
-    ck_assert_int_eq(kb_device_open(name[0], exe, &d, &why), KB_OK);
-    ck_assert_str_eq(name[0], d->info.name);    /* whoever asks has it, too */
+    ck_assert_int_eq(kb_device_open(name, exe, &d, &why), KB_OK);
+    ck_assert_str_eq(name, d->info.name);    /* whoever asks has it, too */
     kb_device_close(d);
     close(end[1]);
     waitpid(other, NULL, 0);

@@ -114,8 +114,8 @@ local function by_task(list)
   return names, groups
 end
 
--- Judges every candidate `times` times, slow ones once, one worker a task; once: briefly.
--- after(evaluator, c, out, round) may look at each as it comes.
+-- Judges every candidate `times` times, slow ones once, one worker a task. after(evaluator, c,
+-- out, round) may look at each as it comes.
 function candidates.judge(root, list, device, times, after)
   local tally = { hostile = 0, caught = 0, honest = 0, alarms = 0, rows = {} }
   local start = system.now_ns()
@@ -126,7 +126,7 @@ function candidates.judge(root, list, device, times, after)
     for i = 1, times do
       for _, c in ipairs(groups[name]) do
         if c.slow and i > 1 then goto next_one end
-        local out = assert(evaluator.evaluate({ source = c.source }, { brief = times == 1 }))
+        local out = assert(evaluator.evaluate({ source = c.source }, {}))
         local differs = candidates.differs(c, out)
         local count, good = c.honest and "honest" or "hostile", not c.honest and "caught"
         tally[count] = tally[count] + 1

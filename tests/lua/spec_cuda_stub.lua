@@ -151,8 +151,8 @@ t.test("a fault of another process's kernel is no verdict on a candidate", funct
   e.close()
 end)
 
--- A process that ends gives up its files from the highest number down: the driver's, which stop
--- what is on the GPU, before the lock that keeps others away from it.
+-- Linux releases the files of a process that ends from the highest number down: the driver's,
+-- which stop what runs on the GPU, must come before the lock that keeps others away from it.
 t.test("a worker that dies has let go of the GPU before another gets its lock", function()
   local e = worker.start { task = scale, device = "cuda:0" }
   e.baseline()

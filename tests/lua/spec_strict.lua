@@ -19,9 +19,9 @@ for _, row in ipairs {
     .. " volatile int k = 4; volatile float v = f[k]; " .. body .. "}", "undefined behaviour" },
 } do
   t.test(("a kernel that %s is %s, strictly"):format(row[1], row[2]), function()
-    local plain = s:evaluate(head .. row[3], { brief = true })
+    local plain = s:evaluate(head .. row[3])
     t.equal(plain.verdict, "ok", plain.reason)
-    local out = s:evaluate(head .. row[3], { strict = true, brief = true })
+    local out = s:evaluate(head .. row[3], { strict = true })
     t.equal(out.verdict, row[2], out.reason)
     t.contains(out.reason, row[4])
   end)
@@ -31,7 +31,7 @@ t.test("honest kernels stay ok", function()
   for _, name in ipairs { "uses_vectors", "jumps_inside", "jumps_to_labels", "uses_long_double",
                           "resolves_by_target_clones", "resolves_by_cpu_supports" } do
     local source = assert(core.system.read_file(("tests/candidates/honest/%s.c"):format(name)))
-    local out = s:evaluate(source, { strict = true, brief = true })
+    local out = s:evaluate(source, { strict = true })
     t.equal(out.verdict, "ok", ("%s: %s"):format(name, out.reason))
     local all = table.concat(out.checks, "; ")
     t.contains(all, "guard pages before every array")

@@ -13,8 +13,6 @@
 --                                      the candidate's speed-up over it, side by side
 --       options.inputs                 draws of an earlier evaluation: checked first
 --       options.strict                 the slow checks as well, see strict.lua
---       options.brief                  no more rounds than the first, however wide the
---                                      interval: what its verdict is, not how fast
 --       options.disassemble            a loop of a CUDA kernel's machine code, see sass.lua
 --
 -- An evaluation tells, besides its verdict: checks, the names of those that were
@@ -123,7 +121,6 @@ function session:evaluate(source, options)
                 tier = self.language == "cuda" and "device-only" or nil }
   options = options or {}
   self.ran, self.drawn, self.again, self.strict = {}, {}, options.inputs, options.strict
-  self.brief = options.brief
   self.warnings, self.started = {}, false
   local done, bad = pcall(judge, self, source, options, out)
   self.device:claim(false)

@@ -146,7 +146,7 @@ local function plan(s, a, b, mode)
   return {
     coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
     pairs = math.max(1, math.min(p.pairs, budget_ns / rounds / pair_ns // 1)),
-    most = s.brief and rounds or mode == "noise" and math.min(most, 2 * rounds) or most,
+    most = mode == "noise" and math.min(most, 2 * rounds) or most,
     slower = (not mode or mode == "best") and math.log(0.97) or nil,
     known = slow and apart and not often and a.recent or nil,
   }, mode == "noise" and 0 or p.looks_ns / #s.timed * (often and 2 or 1),

@@ -239,14 +239,15 @@ local function judge(self, slot, job)
   if reply and refused(self, slot, reply) then return false end
   slot.job = nil
   if type(evaluation) == "table" then
-    if not evaluation.lost then return true, deliver(job, evaluation) end
-    stop(self, slot)
-    if evaluation.verdict ~= "timeout" and not job.died then
+    local again = evaluation.lost and evaluation.verdict ~= "timeout" and not job.died
+    if evaluation.lost then stop(self, slot) end
+    if again then
       job.died = tostring(evaluation.reason)
       put_back(self, job)
     else
       deliver(job, evaluation)
     end
+    return not evaluation.lost
   elseif why == "unsent" then
     stop(self, slot)
     put_back(self, job)

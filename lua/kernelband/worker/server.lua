@@ -13,8 +13,7 @@ local task     = require "kernelband.task"
 
 local server = {}
 
--- nil: the device was lost before the candidate began. The engine tries a fresh worker then, also
--- where a task was open before.
+-- nil: the device was lost before the candidate began.
 local function answer(session, request)
   if request.op == "evaluate" then
     local ok, out = pcall(session.evaluate, session, request.source, request.options)
@@ -42,6 +41,7 @@ function server.serve(name)
     local reply
     if request.op == "open" or request.op == "warm" then
       local ok, out = pcall(open, request)
+      -- Others broke the GPU's context: the engine starts a fresh worker, as the task opens.
       if not ok and request.known and device and device:lost() then return 1 end
       reply = ok and out or { refused = tostring(out), config = schema.is_config_error(out) }
     elseif request.op == "build" then
