@@ -34,7 +34,11 @@ ALL_C    = -std=c11 -D_GNU_SOURCE -iquote core $(WARN) \
            -MMD -MP $(CFLAGS_$(MODE)) $(CFLAGS) \
            $(shell $(PKG) --cflags $(USES) $(OPENS))
 ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
-LIBS     = $(shell $(PKG) --libs $(USES)) -ldl -lm
+# Lua itself is linked in where its archive is there: a search is 5 % faster. Its C
+# modules find it in the binary.
+LUA_A   := $(wildcard $(shell $(PKG) --variable=libdir lua5.4)/liblua5.4.a)
+LIBS     = $(patsubst -llua5.4,$(or $(LUA_A),-llua5.4),$(shell $(PKG) --libs $(USES))) \
+           -ldl -lm -Wl,-E
 
 # Hardware counters need the toolkit's headers at build time, and a library at
 # run time that refuses the address sanitizer: else cupti_none.c stands in.

@@ -6,7 +6,7 @@
 -- logistic head psi a strategy, read from the profile phi and warmed up with
 -- synthetic pairs. Every arm is pulled once first. A ring of `buffer` samples a
 -- head. clusters: a number, or "each" for one a kernel. warm_start: pairs.
-local max = math.max
+local max, huge = math.max, math.huge
 
 -- How likely a strategy is to help, by roofline rules on phi: what it would
 -- improve is low, or what it relieves is high. By name, else by target.
@@ -49,15 +49,19 @@ local function new(params, ctx)
   local core, n, open = ctx.core, #ctx.strategies, ctx.open
   local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
   local kernels, log = {}, {}
-  local psi, first, groups = {}, {}, {}   -- psi[i][at]; first[k] + i: the arm of k and i
+  local first, groups = {}, {}            -- first[k] + i: the arm of k and i
   local near, ucb, clusters, c
   local policy = {}
-  for i = 1, n do psi[i] = {} end
 
+  -- A group's kernels, and psi[i][j] of its j-th.
   local function join(k, at)
-    local group = near and near:assign(k.rho) or math.min(at, 65536 // n)
-    first[k], groups[group] = (group - 1) * n, groups[group] or {}
-    table.insert(groups[group], at)
+    local g = near and near:assign(k.rho) or math.min(at, 65536 // n)
+    local group = groups[g] or { psi = {} }
+    first[k], groups[g], group[#group + 1] = (g - 1) * n, group, k
+    for i, head in ipairs(heads) do
+      group.psi[i] = group.psi[i] or {}
+      group.psi[i][#group] = head:p(k.phi)
+    end
   end
 
   -- Clusters and arms from the kernels and the pulls up to now.
@@ -72,7 +76,6 @@ local function new(params, ctx)
 
   function policy.admit(k)
     kernels[#kernels + 1] = k
-    for i, head in ipairs(heads) do psi[i][#kernels] = head:p(k.phi) end
     join(k, #kernels)
   end
 
@@ -83,11 +86,10 @@ local function new(params, ctx)
     local alpha = params.alpha
     for g, group in ipairs(groups) do
       for i = 1, n do
-        local most, best, column = -math.huge, nil, psi[i]
-        for j = 1, #group do
-          local at = group[j]
-          local value = alpha * column[at]
-          if value > most and open(kernels[at], i) then most, best = value, at end
+        local most, best, psi = -huge, nil, group.psi[i]
+        for j = 1, #psi do
+          local value = alpha * psi[j]
+          if value > most and open(group[j], i) then most, best = value, group[j] end
         end
         if best then
           local j = #arms + 1
@@ -101,9 +103,9 @@ local function new(params, ctx)
     end
     local j = ucb:select(arms, bias, waiting, under_way)
     if not j then return nil end
-    local a, k = arms[j], kernels[parent[j]]
+    local a, k = arms[j], parent[j]
     local i, mean = (a - 1) % n + 1, ucb:mean(a)
-    return k, i, { mean = mean, psi = psi[i][parent[j]], cluster = first[k] // n + 1,
+    return k, i, { mean = mean, psi = heads[i]:p(k.phi), cluster = first[k] // n + 1,
                    exploration = ucb:pulls(a) > 0 and ucb:score(a) - mean or nil }
   end
 
@@ -113,8 +115,10 @@ local function new(params, ctx)
     ucb:update(first[pull.parent] + i, pull.reward)
     head:learn(pull.parent.phi, pull.reward > 0)
     head:fit()
-    local column = psi[i]
-    for at, k in ipairs(kernels) do column[at] = head:p(k.phi) end
+    for _, group in ipairs(groups) do
+      local psi = group.psi[i]
+      for j = 1, #psi do psi[j] = head:p(group[j].phi) end
+    end
   end
 
   regroup()

@@ -71,6 +71,7 @@ kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
         h->x[(i + 1) * h->how.buffer + h->next] = x[i];
     h->yes[h->next] = yes;
     h->next = (h->next + 1) % h->how.buffer;
+    h->settled = h->settled && !h->stale && h->count < h->how.buffer;
     if (h->count < h->how.buffer)
         h->count++;
     h->stale = true;
@@ -127,6 +128,26 @@ static double evaluate(kb_logit *h, const double *weights)
         h->curve[i * h->order + i] += l2;
     }
     return loss;
+}
+
+/* The same after a fit and one sample more: J had its minimum there, so that the
+ * slope is that sample's, and the curve holds all others. */
+static double with_newest(kb_logit *h)
+{
+    size_t column = h->how.buffer, at = h->count - 1;
+    double z = 0;
+    for (size_t i = 0; i < h->order; i++)
+        z += h->weights[i] * h->x[i * column + at];
+    double e = exp(-fabs(z)), share = 1 / (1 + e);
+    double residual = (z >= 0 ? share : e * share) - h->yes[at];
+    for (size_t i = 0; i < h->order; i++) {
+        double x = h->x[i * column + at];
+        h->slope[i] = residual * x;
+        for (size_t j = 0; j <= i; j++)
+            h->curve[i * h->order + j] +=
+                e * share * share * x * h->x[j * column + at];
+    }
+    return h->loss + ((z >= 0) != (h->yes[at] > 0) ? fabs(z) : 0) + log1p(e);
 }
 
 /* Solves curve * step = slope by the Cholesky factor of the curve; returns the
@@ -190,7 +211,8 @@ int kb_logit_fit(kb_logit *h)
 
     /* J(0) is known without looking. Starting no worse bounds the weights,
      * whatever the ring held before. */
-    double loss = evaluate(h, h->weights);
+    double loss = h->settled ? with_newest(h) : evaluate(h, h->weights);
+    h->settled = false;
     if (!(loss <= (double)h->count * ln2)) {
         memset(h->weights, 0, h->order * sizeof *h->weights);
         loss = evaluate(h, h->weights);
@@ -202,6 +224,8 @@ int kb_logit_fit(kb_logit *h)
         if (decrement2 <= last_decrement2) {
             for (size_t i = 0; i < h->order; i++)
                 h->weights[i] -= h->step[i];
+            h->settled = true;
+            h->loss = loss - decrement2 / 2;
             return steps + 1;
         }
         if (!descend(h, decrement2, &loss))

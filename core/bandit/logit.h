@@ -53,6 +53,9 @@ typedef struct kb_logit {
     size_t dim, order;
     size_t count, next;         /* samples held; where the next one goes */
     bool stale;                 /* a sample came since the last fit */
+    bool settled;               /* the last fit found the minimum of J, loss, and
+                                 * at most one sample came since */
+    double loss;
     double *weights, *trial;    /* { b, w[0] .. w[dim-1] } of the last fit */
     double *slope, *step;       /* gradient of J, Newton's step */
     double *curve, *root;       /* Hessian of J, its Cholesky factor */

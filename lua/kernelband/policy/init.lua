@@ -234,18 +234,14 @@ local function mirror()
 
   -- The parameters of a child are those of its pull: one table there, one here.
   function m.pull(pull)
-    local child, out = pull.child, {}
-    local same = child and child.params == pull.params
-    for k, v in next, pull do
-      if type(v) ~= "table" then
-        out[k] = v
-      elseif k == "parent" or k == "child" then
-        out[k] = m.copy_of(v)
-      else
-        out[k] = k == "params" and same and m.copy_of(child).params or copy(v)
-      end
-    end
-    return out
+    local child = m.copy_of(pull.child)
+    local same = child and pull.child.params == pull.params
+    return {
+      n = pull.n, parent = m.copy_of(pull.parent), strategy = pull.strategy, child = child,
+      verdict = pull.verdict, reason = pull.reason, reward = pull.reward, cost = copy(pull.cost),
+      terms = copy(pull.terms), exhausted = pull.exhausted,
+      params = same and child.params or copy(pull.params),
+    }
   end
 
   return m
