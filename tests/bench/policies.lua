@@ -424,10 +424,10 @@ if wanted "times" and not mine then
     print(("1,000 searches of 60 pulls on kb.synthetic, %s: %.1f %.1f %.1f s"):format(name,
           table.unpack(list)))
   end
-  local rows = whole[5].rows            -- read before its first choice is timed
+  local listed = whole[5].rows            -- read before its first choice is timed
   for run = 1, 3 do
     list[run] = seconds(function() shares_of(whole[5], default, { 60 }, run) end) / 60 * 1e3
   end
   print(("a choice of the default, all of gemm's %d rows listed, mean of 60 pulls: "
-         .. "%.1f %.1f %.1f ms"):format(rows, table.unpack(list)))
+         .. "%.1f %.1f %.1f ms"):format(listed, table.unpack(list)))
 end
