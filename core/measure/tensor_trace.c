@@ -49,10 +49,13 @@ void kb_tensor_poison(void *dst, size_t bytes, enum kb_dtype dtype,
                       uint64_t seed)
 {
     struct poison p = poison_of(dtype, seed);
-    for (size_t at = 0; at < bytes; at += 8) {
-        uint64_t w = poison_at(&p, at / 8);
-        memcpy((char *)dst + at, &w, bytes - at < 8 ? bytes - at : 8);
+    size_t words = bytes / 8;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t w = poison_at(&p, i);
+        memcpy((char *)dst + 8 * i, &w, 8);
     }
+    uint64_t last = poison_at(&p, words);
+    memcpy((char *)dst + 8 * words, &last, bytes % 8);
 }
 
 bool kb_tensor_is_poison(const void *src, enum kb_dtype dtype, size_t i,
