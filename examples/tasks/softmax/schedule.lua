@@ -54,94 +54,7 @@ end
 -- are summed in parts of this many, and floats in a double.
 local PART = 64
 
--- A loop over x[0 .. n), main part in vectors, `unroll` at a time. body(u, at)
--- writes one vector, tail(at) one float; part.open and part.close, when given,
--- surround every PART turns of the main part.
-local function emit_loop(w, p, backward, from, body, tail, part)
-  local step = p.unroll * p.vector
-  if p.vector == 1 then part = nil end
-  local function main()
-    if p.prefetch > 0 then
-      for line = 0, step - 1, 16 do
-        local ahead = backward and -(p.prefetch + line) or p.prefetch + line
-        w.line("__builtin_prefetch(%s + j %s %d);", from,
-               ahead < 0 and "-" or "+", math.abs(ahead))
-      end
-    end
-    for u = 0, p.unroll - 1 do
-      local offset = u * p.vector - (backward and step or 0)
-      body(u, offset == 0 and "j" or ("j %s %d"):format(
-        offset < 0 and "-" or "+", math.abs(offset)))
-    end
-    w.line("}")
-  end
-  if not backward then
-    w.line("ptrdiff_t j = 0;")
-    w.line("")
-    if step > 1 then
-      if part then
-        w.line("while (j + %d <= n) {", step)
-        w.line("const ptrdiff_t end = n - j < %d ? n : j + %d;", PART * step,
-               PART * step)
-        part.open()
-        w.line("")
-      end
-      w.line("for (; j + %d <= %s; j += %d) {", step, part and "end" or "n",
-             step)
-      main()
-      if part then
-        part.close()
-        w.line("}")
-      end
-    end
-    w.line("for (; j < n; j++) {")
-    if step == 1 and p.prefetch > 0 then
-      w.line("__builtin_prefetch(%s + j + %d);", from, p.prefetch)
-    end
-    tail("j")
-    w.line("}")
-  else
-    w.line("ptrdiff_t j = n;")
-    w.line("")
-    if step > 1 then
-      w.line("for (; j %% %d != 0; j--) {", step)
-    else
-      w.line("for (; j > 0; j--) {")
-      if p.prefetch > 0 then
-        w.line("__builtin_prefetch(%s + j - %d);", from, p.prefetch)
-      end
-    end
-    tail("j - 1")
-    w.line("}")
-    if step > 1 then
-      if part then
-        w.line("while (j > 0) {")
-        w.line("const ptrdiff_t end = j < %d ? 0 : j - %d;", PART * step,
-               PART * step)
-        part.open()
-        w.line("")
-      end
-      w.line("for (; j > %s; j -= %d) {", part and "end" or "0", step)
-      main()
-      if part then
-        part.close()
-        w.line("}")
-      end
-    end
-  end
-end
-
 local function vector_name(p) return p.vector > 1 and "vec" or "float" end
-
-local function load(p, from, at)
-  if p.vector == 1 then return ("%s[%s]"):format(from, at) end
-  return ("*(const vec *)(%s + %s)"):format(from, at)
-end
-
-local function store(p, to, at, value)
-  if p.vector == 1 then return ("%s[%s] = %s;"):format(to, at, value) end
-  return ("*(vec *)(%s + %s) = %s;"):format(to, at, value)
-end
 
 local function exp_call(p) return p.vector > 1 and "exp_all" or "exp_one" end
 
@@ -165,12 +78,20 @@ end
 -- Where terms of a sum go: to the part at hand, or straight to the sum.
 local function addend(p) return p.vector > 1 and "part" or "sum" end
 
-local function parts(w, p)
+-- What surrounds a part; # in a text is each step of the unrolled loop.
+local function parts(w, p, open, close)
+  if p.vector == 1 then return nil end
   local function each(text)
-    for u = 0, p.unroll - 1 do w.line((text:gsub("#", u))) end
+    for u = 0, p.unroll - 1 do
+      for line in text:gsub("#", u):gmatch "[^\n]+" do w.line(line) end
+    end
   end
-  return { open = function() each("vec part# = { 0.0f };") end,
-           close = function() each("sum# += part#;") end }
+  return { floats = PART * p.unroll * p.vector,
+           open = function()
+             each "vec part# = { 0.0f };"
+             each(open or "")
+           end,
+           close = function() each(close or "sum# += part#;") end }
 end
 
 -- Adds the accumulators to `name`, pairwise, lanes last.
@@ -196,7 +117,7 @@ local function emit_top(w, p, backward)
   w.line("{")
   w.line("float top = x[0];")
   emit_accumulators(w, p, "top", "x[0]")
-  emit_loop(w, p, backward, "x", function(u, at)
+  code.loop(w, p, 1, backward, "x", function(u, at)
     if p.vector > 1 then
       w.line("most(&top%d, (const vec *)(x + %s));", u, at)
     else
@@ -231,11 +152,11 @@ local function emit_exps(w, p, backward)
     w.line("double sum = 0.0;")
     emit_accumulators(w, p, "sum", "0.0f")
   end
-  emit_loop(w, p, backward, "x", function(u, at)
-    w.line("%s e%d = %s - top;", vector_name(p), u, load(p, "x", at))
+  code.loop(w, p, 1, backward, "x", function(u, at)
+    w.line("%s e%d = %s - top;", vector_name(p), u, code.load(p, "x + " .. at))
     w.line("%s(&e%d);", exp_call(p), u)
     if sums then w.line("%s%d += e%d;", addend(p), u, u) end
-    if stores then w.line(store(p, "e", at, "e" .. u)) end
+    if stores then code.store(w, p, false, "e + " .. at, "e" .. u) end
   end, function(at)
     w.line("float one = x[%s] - top;", at)
     w.line("")
@@ -256,8 +177,8 @@ local function emit_sum(w, p, backward)
   w.line("{")
   w.line("double sum = 0.0;")
   emit_accumulators(w, p, "sum", "0.0f")
-  emit_loop(w, p, backward, "e", function(u, at)
-    w.line("%s%d += %s;", addend(p), u, load(p, "e", at))
+  code.loop(w, p, 1, backward, "e", function(u, at)
+    w.line("%s%d += %s;", addend(p), u, code.load(p, "e + " .. at))
   end, function(at)
     w.line("sum += e[%s];", at)
   end, parts(w, p))
@@ -276,8 +197,8 @@ local function emit_online(w, p, backward)
   w.line("double sum = 0.0;")
   emit_accumulators(w, p, "top", "x[0]")
   emit_accumulators(w, p, "sum", "0.0f")
-  emit_loop(w, p, backward, "x", function(u, at)
-    w.line("%s e%d = %s;", vector_name(p), u, load(p, "x", at))
+  code.loop(w, p, 1, backward, "x", function(u, at)
+    w.line("%s e%d = %s;", vector_name(p), u, code.load(p, "x + " .. at))
     w.line("%s old%d = top%d;", vector_name(p), u, u)
     if p.vector > 1 then
       w.line("most(&top%d, &e%d);", u, u)
@@ -303,19 +224,8 @@ local function emit_online(w, p, backward)
     w.line("exp_one(&one);")
     w.line("sum += one;")
     w.line("}")
-  end, {
-    open = function()
-      parts(w, p).open()
-      for u = 0, p.unroll - 1 do w.line("vec from%d = top%d;", u, u) end
-    end,
-    close = function()
-      for u = 0, p.unroll - 1 do
-        w.line("from%d -= top%d;", u, u)
-        w.line("exp_all(&from%d);", u)
-        w.line("sum%d = sum%d * from%d + part%d;", u, u, u, u)
-      end
-    end,
-  })
+  end, parts(w, p, "vec from# = top#;",
+             "from# -= top#;\nexp_all(&from#);\nsum# = sum# * from# + part#;"))
   if wide(p) then
     w.line("")
     w.line("float most_of_all = top;")
@@ -357,19 +267,15 @@ local function emit_last(w, p, backward, again)
          or "float *restrict e, ",
          apart and "float *restrict y, " or "", again and "float top, " or "")
   w.line("{")
-  emit_loop(w, p, backward, from, function(u, at)
+  code.loop(w, p, 1, backward, from, function(u, at)
     if again then
-      w.line("%s e%d = %s - top;", vector_name(p), u, load(p, "x", at))
+      w.line("%s e%d = %s - top;", vector_name(p), u, code.load(p, "x + " .. at))
       w.line("%s(&e%d);", exp_call(p), u)
       w.line("e%d *= scale;", u)
     else
-      w.line("%s e%d = %s * scale;", vector_name(p), u, load(p, "e", at))
+      w.line("%s e%d = %s * scale;", vector_name(p), u, code.load(p, "e + " .. at))
     end
-    if p.stream == 1 then
-      w.line("put(%s + %s, &e%d);", to, at, u)
-    else
-      w.line(store(p, to, at, "e" .. u))
-    end
+    code.store(w, p, p.stream == 1, to .. " + " .. at, "e" .. u)
   end, function(at)
     if again then
       w.line("float one = x[%s] - top;", at)

@@ -233,11 +233,12 @@ end
 
 -- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
 -- writes one vector of every row, tail(at) one float. p.hint: what a prefetch says
--- besides the address.
-function emit.loop(w, p, rows, backward, from, body, tail)
+-- besides the address. With part, its open() and close() surround every part.floats columns
+-- of the main part.
+function emit.loop(w, p, rows, backward, from, body, tail, part)
   local step = p.unroll * p.vector
   w.fill("c.loop", { step = step, rows = rows, backward = backward, from = from, tail = tail,
-    prefetch = p.prefetch, hint = p.hint or "", at_row = emit.at_row,
+    part = part, prefetch = p.prefetch, hint = p.hint or "", at_row = emit.at_row,
     vectors = function()
       for u = 0, p.unroll - 1 do
         local offset = u * p.vector - (backward and step or 0)
