@@ -63,19 +63,12 @@ local function emit_add(w, p, rows)
     end
   end)
   for r = 0, rows - 1 do
-    local half = wide and p.vectors // 2 or 0
-    while half >= 1 do
-      for a = 0, half - 1 do w.line("sum%d_%d += sum%d_%d;", r, a, r, a + half) end
-      half = half // 2
-    end
-    local lane = r * p.vector
+    local sum, lane = "sum" .. r, r * p.vector
+    code.fold(w, wide and p.vectors or 0, sum .. "_")
     if p.pack == 1 and p.vector > 1 then
-      w.line("*(vec *)(to + %d) += sum%d_0;", lane, r)
-    elseif wide and p.vector > 1 then
-      w.line("for (int q = 0; q < %d; q++)", p.vector)
-      w.line("    sum%d += sum%d_0[q];", r, r)
+      w.line("*(vec *)(to + %d) += %s_0;", lane, sum)
     elseif wide then
-      w.line("sum%d += sum%d_0;", r, r)
+      code.lanes(w, p, sum, sum .. "_")
     end
     w.line(p.pack == 1 and "to[%d] += (float)sum%d;" or "to[%d] += sum%d;",
            p.pack == 1 and lane or r, r)
@@ -98,15 +91,6 @@ local function emit_calls(w, p, call)
   end
 end
 
-local function open_blocks(w, p)
-  if p.sweep == "backward" then
-    w.line("for (ptrdiff_t c = (n - 1) / %d * %d; c >= 0; c -= %d) {", p.tile_cols,
-           p.tile_cols, p.tile_cols)
-  else
-    w.line("for (ptrdiff_t c = 0; c < n; c += %d) {", p.tile_cols)
-  end
-end
-
 -- All blocks of all rows of a group.
 local function emit_group(w, p)
   local blocked = p.tile_cols > 0
@@ -117,14 +101,14 @@ local function emit_group(w, p)
            blocked and ("least(%d, n - c)"):format(p.tile_cols) or "n", lanes)
   end
   if blocked and p.order == "cr" then
-    open_blocks(w, p)
+    code.blocks(w, p.tile_cols, p.sweep == "backward")
     emit_calls(w, p, call)
     w.line("}")
     return
   end
   w.line("{")
   emit_calls(w, p, function(rows)
-    if blocked then open_blocks(w, p) end
+    if blocked then code.blocks(w, p.tile_cols, p.sweep == "backward") end
     call(rows)
     if blocked then w.line("}") end
   end)

@@ -86,19 +86,9 @@ local function emit_squares(w, p, rows)
   end)
   each(rows, function(r)
     if wide then
-      local half = p.unroll // 2
-      while half >= 1 do
-        for u = 0, half - 1 do
-          w.line("sum%d_%d += sum%d_%d;", r, u, r, u + half)
-        end
-        half = half // 2
-      end
-      if p.vector > 1 then
-        w.line("for (int q = 0; q < %d; q++)", p.vector)
-        w.line("    sum%d += sum%d_0[q];", r, r)
-      else
-        w.line("sum%d += sum%d_0;", r, r)
-      end
+      local sum = "sum" .. r
+      code.fold(w, p.unroll, sum .. "_")
+      code.lanes(w, p, sum, sum .. "_")
     end
     w.line("scale[%d] = 1.0f / sqrtf((float)(sum%d / (double)n) + 1e-5f);", r, r)
   end)
@@ -171,19 +161,8 @@ end
 local function emit_calls(w, p, call)
   if p.fuse_rows == 1 and p.tile_rows == 0 then
     call("r0", 1)
-  elseif p.fuse_rows == 1 then
-    w.line("for (ptrdiff_t r = r0; r < end; r++) {")
-    call("r", 1)
-    w.line("}")
   else
-    w.line("ptrdiff_t r = r0;")
-    w.line("")
-    w.line("for (; r + %d <= end; r += %d) {", p.fuse_rows, p.fuse_rows)
-    call("r", p.fuse_rows)
-    w.line("}")
-    w.line("for (; r < end; r++) {")
-    call("r", 1)
-    w.line("}")
+    code.rows(w, p.fuse_rows, "r", "end", function(rows) call("r", rows) end)
   end
 end
 
@@ -243,25 +222,17 @@ local function emit_entry(w, p)
              c and ("least(%d, n - %s)"):format(p.tile_cols, c) or "n", strides)
     end
   end
-  local function open_blocks(pass)
-    if pass.backward then
-      w.line("for (ptrdiff_t c = (n - 1) / %d * %d; c >= 0; c -= %d) {",
-             p.tile_cols, p.tile_cols, p.tile_cols)
-    else
-      w.line("for (ptrdiff_t c = 0; c < n; c += %d) {", p.tile_cols)
-    end
-  end
   for _, pass in ipairs(passes) do
     if p.tile_cols == 0 then
       scoped(function() emit_calls(w, p, call_pass(pass)) end)
     elseif p.order == "cr" then
-      open_blocks(pass)
+      code.blocks(w, p.tile_cols, pass.backward)
       emit_calls(w, p, call_pass(pass, "c"))
       w.line("}")
     else
       scoped(function()
         emit_calls(w, p, function(r, count)
-          open_blocks(pass)
+          code.blocks(w, p.tile_cols, pass.backward)
           call_pass(pass, "c")(r, count)
           w.line("}")
         end)

@@ -97,19 +97,8 @@ end
 -- Adds the accumulators to `name`, pairwise, lanes last.
 local function emit_total(w, p, name)
   if not wide(p) then return end
-  local half = p.unroll // 2
-  while half >= 1 do
-    for u = 0, half - 1 do
-      w.line("%s%d += %s%d;", name, u, name, u + half)
-    end
-    half = half // 2
-  end
-  if p.vector == 1 then
-    w.line("%s += %s0;", name, name)
-  else
-    w.line("for (int q = 0; q < %d; q++)", p.vector)
-    w.line("    %s += %s0[q];", name, name)
-  end
+  code.fold(w, p.unroll, name)
+  code.lanes(w, p, name, name)
 end
 
 local function emit_top(w, p, backward)

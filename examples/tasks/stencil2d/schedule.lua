@@ -224,27 +224,41 @@ local function emit_across(w, p)
 end
 
 -- Loops over the rows i0 .. i1, fuse_rows at a time, then singly.
-local function emit_rows(w, p, body)
-  if p.fuse_rows == 1 then
-    w.line("for (ptrdiff_t i = i0; i < i1; i++) {")
-    body(1)
-    w.line("}")
-    return
-  end
-  w.line("ptrdiff_t i = i0;")
-  w.line("")
-  w.line("for (; i + %d <= i1; i += %d) {", p.fuse_rows, p.fuse_rows)
-  body(p.fuse_rows)
-  w.line("}")
-  w.line("for (; i < i1; i++) {")
-  body(1)
-  w.line("}")
-end
+local function emit_rows(w, p, body) code.rows(w, p.fuse_rows, "i", "i1", body) end
 
 -- "i - 1", "i", "i + 1", ...
 local function row_index(k)
   if k == 1 then return "i" end
   return k == 0 and "i - 1" or "i + " .. k - 1
+end
+
+-- The results of a block in the order `order`: tile(rows, pointers) makes whole ones from the
+-- rows of x that row(k) says, at column j less what begins the block; single(q, r) makes one.
+local function emit_results(w, p, clamps, simple, begin, row, tile, single)
+  if p.order == "rc" then
+    emit_rows(w, p, function(rows)
+      for k = 0, clamps == "check" and simple and -1 or rows + 1 do
+        w.line("const float *x%d = %s;", k, row(k))
+      end
+      emit_columns(w, p, clamps, simple, function()
+        tile(rows, row_list(rows, "x%d + j" .. begin))
+      end, function(q)
+        for r = 0, rows - 1 do single(q, r) end
+      end)
+    end)
+    return
+  end
+  emit_columns(w, p, clamps, simple, function()
+    emit_rows(w, p, function(rows)
+      local pointers = {}
+      for k = 0, rows + 1 do pointers[k + 1] = row(k) .. " + j" .. begin end
+      tile(rows, table.concat(pointers, ", "))
+    end)
+  end, function(q)
+    w.line("for (ptrdiff_t i = i0; i < i1; i++) {")
+    single(q, 0)
+    w.line("}")
+  end)
 end
 
 -- Results from their nine neighbours: x is the image, or a packed block of it.
@@ -289,33 +303,8 @@ local function emit_direct_block(w, p)
            .. "ptrdiff_t rows, ptrdiff_t cols)")
     w.line("{")
   end
-  local clamps = packed and "none" or p.peel == 1 and "peel" or "check"
-  local naive = width(p) == 1 and p.fuse_rows == 1
-  if p.order == "rc" then
-    emit_rows(w, p, function(rows)
-      local checked = clamps == "check" and naive
-      if not checked then
-        for k = 0, rows + 1 do w.line("const float *x%d = %s;", k, row(k)) end
-      end
-      emit_columns(w, p, clamps, naive, function()
-        tile(rows, row_list(rows, "x%d + j"))
-      end, function(q)
-        for r = 0, rows - 1 do single(q, r) end
-      end)
-    end)
-  else
-    emit_columns(w, p, clamps, naive, function()
-      emit_rows(w, p, function(rows)
-        local pointers = {}
-        for k = 0, rows + 1 do pointers[k + 1] = row(k) .. " + j" end
-        tile(rows, table.concat(pointers, ", "))
-      end)
-    end, function(q)
-      w.line("for (ptrdiff_t i = i0; i < i1; i++) {")
-      single(q, 0)
-      w.line("}")
-    end)
-  end
+  emit_results(w, p, packed and "none" or p.peel == 1 and "peel" or "check",
+               width(p) == 1 and p.fuse_rows == 1, "", row, tile, single)
   w.line("}")
   w.line("")
 end
@@ -351,28 +340,7 @@ local function emit_split_block(w, p)
     w.line("y[%s * cols + %s] = (h%s[0] + 2.0f * h%s[n] + h%s[2 * n]) * 0.0625f;",
            r == 0 and "i" or ("(i + %d)"):format(r), q, r, r, r)
   end
-  if p.order == "rc" then
-    emit_rows(w, p, function(rows)
-      for k = 0, rows + 1 do w.line("const float *x%d = %s;", k, sum_row(k)) end
-      emit_columns(w, p, "none", false, function()
-        tile(rows, row_list(rows, "x%d + j - j0"))
-      end, function(q)
-        for r = 0, rows - 1 do single(q, r) end
-      end)
-    end)
-  else
-    emit_columns(w, p, "none", false, function()
-      emit_rows(w, p, function(rows)
-        local pointers = {}
-        for k = 0, rows + 1 do pointers[k + 1] = sum_row(k) .. " + j - j0" end
-        tile(rows, table.concat(pointers, ", "))
-      end)
-    end, function(q)
-      w.line("for (ptrdiff_t i = i0; i < i1; i++) {")
-      single(q, 0)
-      w.line("}")
-    end)
-  end
+  emit_results(w, p, "none", false, " - j0", sum_row, tile, single)
   w.line("}")
   w.line("")
 end

@@ -248,6 +248,30 @@ function emit.loop(w, p, rows, backward, from, body, tail, part)
     end })
 end
 
+-- A loop over i from i0 to stop, i being a name: body(rows) so many at a time, then body(1).
+function emit.rows(w, rows, i, stop, body)
+  w.fill("c.rows", { rows = rows, i = i, stop = stop, body = body })
+end
+
+-- Begins the loop over the columns 0 .. n in blocks.
+function emit.blocks(w, size, backward) w.fill("c.blocks", { size = size, backward = backward }) end
+
+-- Adds the sums part0, part1 .. up into the first, pairwise.
+function emit.fold(w, count, part)
+  local half = count // 2
+  while half >= 1 do
+    for i = 0, half - 1 do w.line("%s%d += %s%d;", part, i, part, i + half) end
+    half = half // 2
+  end
+end
+
+-- Adds the first of them, all its lanes, to the sum `to`.
+function emit.lanes(w, p, to, part)
+  if p.vector == 1 then return w.line("%s += %s0;", to, part) end
+  w.line("for (int q = 0; q < %d; q++)", p.vector)
+  w.line("    %s += %s0[q];", to, part)
+end
+
 -- "x + 3 * x_row + j" as x[3 * x_row + j]
 function emit.element(pointer)
   return (pointer:gsub("^(%w+) %+ (.*)$", "%1[%2]"))
