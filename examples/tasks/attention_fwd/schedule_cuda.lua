@@ -55,11 +55,7 @@ local function settle(p)
              "pad", "swizzle" }
     if not fused(p) then idle[#idle + 1] = "swizzle_blocks" end
   end
-  for _, name in ipairs(idle) do
-    for _, parameter in ipairs(parameters) do
-      if parameter[1] == name then out[name] = parameter[2][1] end
-    end
-  end
+  code.reset(parameters, out, idle)
   return out
 end
 
@@ -676,13 +672,9 @@ local function place(p)
   return tile.fill(place_of, { body = body })
 end
 
-local function unrolled(p)
-  return p.unroll > 1 and "#pragma unroll " .. p.unroll .. "\n" or ""
-end
-
 local function emit_unfused(p)
   local v = {
-    vector = p.vector, bytes = 2 * p.vector, unrolled = unrolled(p), infinity = "",
+    vector = p.vector, bytes = 2 * p.vector, unrolled = tile.unrolled(p), infinity = "",
     block = p.order == "ascending" and "blockIdx.y" or "(gridDim.y - 1 - blockIdx.y)",
   }
   v.dot = tile.fill(p.vector == 1 and dot_plain or dot_vector, v)

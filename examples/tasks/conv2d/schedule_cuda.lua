@@ -32,11 +32,7 @@ local function tiled(p) return p.tile_m > 0 and p.tile_n > 0 end
 local function settle(p)
   local out = code.copy(parameters, p)
   if not tiled(p) then
-    for _, name in ipairs { "tile_m", "tile_n", "tile_k", "stages", "pad", "pack" } do
-      for _, parameter in ipairs(parameters) do
-        if parameter[1] == name then out[name] = parameter[2][1] end
-      end
-    end
+    code.reset(parameters, out, { "tile_m", "tile_n", "tile_k", "stages", "pad", "pack" })
   end
   return out
 end
@@ -247,31 +243,6 @@ local place_channels = [[
     const int pixels = blockIdx.x / groups;
     const int out = blockIdx.x % groups * TILE_M;]]
 
-local loop_one = [[
-    for (int step = 0; step < steps; step++) {
-        fetch(step);
-        __syncthreads();
-        multiply(step);
-        __syncthreads();
-    }
-]]
-
-local loop_stages = [[
-    for (int step = 0; step < STAGES - 1; step++) {
-        if (step < steps)
-            fetch(step);
-        commit();
-    }
-    for (int step = 0; step < steps; step++) {
-        wait<STAGES - 2>();
-        __syncthreads();
-        if (step + STAGES - 1 < steps)
-            fetch(step + STAGES - 1);
-        commit();
-        multiply(step);
-    }
-]]
-
 local tail = [[
 
     if (i0 + row >= h)
@@ -299,8 +270,7 @@ local function emit_plain(p)
     jb = pixels and "x" or "y", ib = pixels and "y" or "x",
     vector = p.vector, times = p.vector > 1 and " * " .. p.vector or "",
     across = 32 * p.vector, set = p.fuse_init == 1 and "=" or "+=",
-    unrolled = p.unroll > 1 and "#pragma unroll " .. p.unroll .. "\n" or "",
-    inner = p.vector > 1 and "#pragma unroll\n" or "",
+    unrolled = tile.unrolled(p), inner = p.vector > 1 and "#pragma unroll\n" or "",
   }
   v.grid = tile.fill(pixels and "cdiv(w,${across}),cdiv(h,8),n*k"
                      or "cdiv(h,8),cdiv(w,${across}),n*k", v)
@@ -333,8 +303,8 @@ ${unrolled}        for (int tap = 0; tap < 9; tap++) {
 }
 ]]
   end
-  local plan = { "launch conv grid=(${grid}) block=(32,8) args=(x, f, y, n, c, h, w, k)" }
-  if p.fuse_init == 0 then table.insert(plan, 1, plan_zero) end
+  local plan = { p.fuse_init == 0 and plan_zero,
+                 "launch conv grid=(${grid}) block=(32,8) args=(x, f, y, n, c, h, w, k)" }
   return tile.source(parameters, p, plan, { p.fuse_init == 0 and zero, text }, v)
 end
 
@@ -353,14 +323,10 @@ local function emit_tiled(p)
     filters = packed and "ordered" or "f",
     place = p.order == "pixels" and place_pixels or place_channels,
   }
-  local plan = { "launch conv grid=(cdiv(w,${tile_n})*cdiv(h,${height})*n*cdiv(k,${tile_m})) "
-                 .. "block=(${threads}) shared=${shared} args=(x, ${filters}, y, n, c, h, w, k)" }
-  if packed then
-    table.insert(plan, 1, "launch reorder grid=(cdiv(9*c*k,256)) block=(256) "
-                          .. "args=(f, ordered, c, k)")
-  end
-  if add then table.insert(plan, 1, plan_zero) end
-  if packed then table.insert(plan, 1, "scratch ordered f32[9*c*k]") end
+  local plan = { packed and "scratch ordered f32[9*c*k]", add and plan_zero,
+    packed and "launch reorder grid=(cdiv(9*c*k,256)) block=(256) args=(f, ordered, c, k)",
+    "launch conv grid=(cdiv(w,${tile_n})*cdiv(h,${height})*n*cdiv(k,${tile_m})) "
+      .. "block=(${threads}) shared=${shared} args=(x, ${filters}, y, n, c, h, w, k)" }
   return tile.source(parameters, p, plan, {
     tile.constants {
       { "TILE_M", p.tile_m }, { "TILE_N", p.tile_n }, { "TILE_K", p.tile_k },
@@ -370,7 +336,7 @@ local function emit_tiled(p)
       { "F_SIZE", "TILE_K * 9 * TILE_M" },
     },
     add and zero, packed and packing, many and tile.async(4),
-    copies, multiply, main_head, many and loop_stages or loop_one, tail,
+    copies, multiply, main_head, tile.loop(p.stages, "multiply(step);", tile.turns(many)), tail,
   }, v)
 end
 

@@ -45,13 +45,8 @@ local function settle(p)
       out.prefetch = 0
     end
   else
-    for _, name in ipairs { "tile_m", "tile_n", "tile_k", "warp_m", "warp_n",
-                            "stages", "prefetch", "swizzle_blocks", "pad",
-                            "swizzle" } do
-      for _, parameter in ipairs(parameters) do
-        if parameter[1] == name then out[name] = parameter[2][1] end
-      end
-    end
+    code.reset(parameters, out, { "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "stages",
+                                  "prefetch", "swizzle_blocks", "pad", "swizzle" })
   end
   return out
 end
@@ -162,28 +157,6 @@ ${address}
 ${copy}
 ${advance}    }
 }
-]]
-
--- A thread keeps to one column where a row takes no more than all threads.
-local walk_column = [[
-    const int STRIDE = THREADS / (COLUMNS / ${vector});
-    const int first = threadIdx.x / (COLUMNS / ${vector});
-    const int j = threadIdx.x % (COLUMNS / ${vector}) * ${vector};
-    const bf16 *at = from + (size_t)(row + first) * n + column + j;
-
-#pragma unroll ${copy_unroll}
-    for (int i = first; i < ROWS + first; i += STRIDE) {
-        if (ROWS % STRIDE != 0 && i >= ROWS)
-            break;]]
-
-local walk_any = [[
-#pragma unroll ${copy_unroll}
-    for (int t = threadIdx.x; t < ROWS * COLUMNS / ${vector}; t += THREADS) {
-        const int i = t / (COLUMNS / ${vector});
-        const int j = t % (COLUMNS / ${vector}) * ${vector};]]
-
-local address_any = [[
-        const bf16 *at = from + (size_t)(row + i) * n + column + j;
 ]]
 
 local copy_plain = [[
@@ -340,30 +313,8 @@ gemm(const bf16 *a, const bf16 *b, bf16 *c, int m, int n, int k)
 
 ]]
 
-local loop_one = [[
-    for (int step = 0; step < steps; step++) {
-        fetch(step);
-        __syncthreads();
-        multiply_tile(sum, tile_a, tile_b, row, column);
-        __syncthreads();
-    }
-
-]]
-
-local loop_stages = [[
-    for (int step = 0; step < STAGES - 1; step++) {
-        if (step < steps)
-            fetch(step);
-${commit}    }
-    for (int step = 0; step < steps; step++) {
-${wait}        __syncthreads();
-        if (step + STAGES - 1 < steps)
-            fetch(step + STAGES - 1);
-${commit}        multiply_tile(sum, tile_a + step % STAGES * A_SIZE,
-                      tile_b + step % STAGES * B_SIZE, row, column);
-    }
-
-]]
+local multiply_tile = [[multiply_tile(sum, tile_a + step % STAGES * A_SIZE,
+                      tile_b + step % STAGES * B_SIZE, row, column);]]
 
 -- The first operands of the next tile are read while the last of this one are
 -- multiplied.
@@ -424,26 +375,17 @@ local tail_scalar = [[
 local plan_zero = "launch zero grid=(cdiv(m*n,256)) block=(256) args=(c, m, n)"
 
 local function emit_plain(p)
-  local rows = p.order == "rows"
-  local v = {
-    bi = rows and "blockIdx.y" or "blockIdx.x",
-    bj = rows and "blockIdx.x" or "blockIdx.y",
-    vector = p.vector, bytes = 2 * p.vector, zero = p.fuse_init,
-    unrolled = p.unroll > 1 and "#pragma unroll " .. p.unroll .. "\n" or "",
-    start = p.fuse_init == 0 and " = *to" or "",
-    add = p.fuse_init == 0 and "__bfloat162float(out.at[v]) + " or "",
-    across = 16 * p.vector,
-    store = p.fuse_init == 1
-      and "    c[(size_t)i * n + j] = __float2bfloat16(sum);"
-      or "    c[(size_t)i * n + j] = __float2bfloat16(\n"
-         .. "        __bfloat162float(c[(size_t)i * n + j]) + sum);",
-  }
-  v.grid = rows and "cdiv(n,${across}),cdiv(m,16)" or "cdiv(m,16),cdiv(n,${across})"
-  v.grid = tile.fill(v.grid, v)
-  local plan = { "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
-  if p.fuse_init == 0 then table.insert(plan, 1, plan_zero) end
+  local v, add = tile.untiled(p), p.fuse_init == 0
+  v.bytes = 2 * p.vector
+  v.start = add and " = *to" or ""
+  v.add = add and "__bfloat162float(out.at[v]) + " or ""
+  v.store = add and "    c[(size_t)i * n + j] = __float2bfloat16(\n"
+                    .. "        __bfloat162float(c[(size_t)i * n + j]) + sum);"
+            or "    c[(size_t)i * n + j] = __float2bfloat16(sum);"
+  local plan = { add and plan_zero,
+                 "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
-    head, p.fuse_init == 0 and zero, p.vector == 1 and plain or plain_vector,
+    head, add and zero, p.vector == 1 and plain or plain_vector,
   }, v)
 end
 
@@ -454,24 +396,20 @@ local function emit_tiled(p)
   local per_thread = p.tile_k * math.max(p.tile_m, p.tile_n) // p.vector // threads(p)
   local v = {
     tile_m = p.tile_m, tile_n = p.tile_n, threads = threads(p), shared = shared(p),
-    vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
+    element = "bf16", vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
     copy_unroll = math.max(1, math.min(16, per_thread)),
-    commit = async and "        commit();\n" or "",
-    wait = async and "        wait<STAGES - 2>();\n" or "",
     first_wait = async and "    wait<STAGES - 2>();\n" or "",
     last_wait = async and "                wait<STAGES - 2>();\n" or "",
     sums = mma and "[WARP_M / 16][WARP_N / 8][4]" or "[WARP_M / 4][WARP_N / 16][2]",
     old = add and "        const float2 old = __bfloat1622float2(*to);\n" or "",
     ox = add and "old.x + " or "", oy = add and "old.y + " or "",
   }
+  v.commit, v.wait = tile.turns(async)
   v.copy = tile.fill(async and copy_async or copy_plain, v)
-  local column = threads(p) >= math.max(p.tile_k, p.tile_n) // p.vector
-  v.walk = tile.fill(column and walk_column or walk_any, v)
-  v.address = column and "" or address_any
-  v.advance = column and "        at += (size_t)STRIDE * n;\n" or ""
-  local plan = { "launch gemm grid=(cdiv(m,${tile_m})*cdiv(n,${tile_n})) "
-                 .. "block=(${threads}) shared=${shared} args=(a, b, c, m, n, k)" }
-  if add then table.insert(plan, 1, plan_zero) end
+  tile.walk(v, math.max(p.tile_k, p.tile_n))
+  local plan = { add and plan_zero,
+    "launch gemm grid=(cdiv(m,${tile_m})*cdiv(n,${tile_n})) block=(${threads}) "
+      .. "shared=${shared} args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
     head,
     tile.constants {
@@ -491,7 +429,9 @@ local function emit_tiled(p)
     not mma and tile_scalar or p.prefetch == 0 and steps_plain
       or not many and steps_ahead,
     store, main_head,
-    many and (p.prefetch == 1 and loop_ahead or loop_stages) or loop_one,
+    many and p.prefetch == 1 and loop_ahead
+      or tile.loop(p.stages, many and multiply_tile
+        or "multiply_tile(sum, tile_a, tile_b, row, column);", v.commit, v.wait) .. "\n",
     mma and tail_mma or tail_scalar,
   }, v)
 end

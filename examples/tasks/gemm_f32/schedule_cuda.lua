@@ -40,11 +40,7 @@ local function settle(p)
     idle = { "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "stages",
              "prefetch", "swizzle_blocks", "lanes", "pad", "pack" }
   end
-  for _, name in ipairs(idle) do
-    for _, parameter in ipairs(parameters) do
-      if parameter[1] == name then out[name] = parameter[2][1] end
-    end
-  end
+  code.reset(parameters, out, idle)
   return out
 end
 
@@ -164,28 +160,6 @@ ${address}
 ${body}
 ${advance}    }
 }
-]]
-
--- A thread keeps to one column where a row takes no more than all threads.
-local walk_column = [[
-    const int STRIDE = THREADS / (COLUMNS / ${vector});
-    const int first = threadIdx.x / (COLUMNS / ${vector});
-    const int j = threadIdx.x % (COLUMNS / ${vector}) * ${vector};
-    const float *at = from + (size_t)(row + first) * n + column + j;
-
-#pragma unroll ${copy_unroll}
-    for (int i = first; i < ROWS + first; i += STRIDE) {
-        if (ROWS % STRIDE != 0 && i >= ROWS)
-            break;]]
-
-local walk_any = [[
-#pragma unroll ${copy_unroll}
-    for (int t = threadIdx.x; t < ROWS * COLUMNS / ${vector}; t += THREADS) {
-        const int i = t / (COLUMNS / ${vector});
-        const int j = t % (COLUMNS / ${vector}) * ${vector};]]
-
-local address_any = [[
-        const float *at = from + (size_t)(row + i) * n + column + j;
 ]]
 
 -- A row of n elements starts on a vector only when n is a multiple of it.
@@ -395,15 +369,6 @@ local fetch_copy = [[
 
 ]]
 
-local loop_one = [[
-    for (int step = 0; step < steps; step++) {
-        fetch(step);
-        __syncthreads();
-        multiply_tile(sum, tile_a + ${a_from}, tile_b + column);
-        __syncthreads();
-    }
-]]
-
 local loop_ahead = [[
     pending<${a_tile}> next_a;
     pending<TILE_K, TILE_N, TILE_N> next_b;
@@ -424,22 +389,8 @@ local loop_ahead = [[
     }
 ]]
 
-local loop_stages = [[
-    for (int step = 0; step < STAGES - 1; step++) {
-        if (step < steps)
-            fetch(step);
-        commit();
-    }
-    for (int step = 0; step < steps; step++) {
-        wait<STAGES - 2>();
-        __syncthreads();
-        if (step + STAGES - 1 < steps)
-            fetch(step + STAGES - 1);
-        commit();
-        multiply_tile(sum, tile_a + step % STAGES * A_SIZE + ${a_from},
-                      tile_b + step % STAGES * B_SIZE + column);
-    }
-]]
+local multiply_tile = [[multiply_tile(sum, tile_a + step % STAGES * A_SIZE + ${a_from},
+                      tile_b + step % STAGES * B_SIZE + column);]]
 
 -- The operands of the next term are read while those of this one are used, over
 -- the end of a tile too.
@@ -520,23 +471,14 @@ local types = { [1] = "float", [4] = "float4" }
 local letters = { "x", "y", "z", "w" }
 
 local function emit_plain(p)
-  local rows = p.order == "rows"
-  local indent = p.vector > 1 and "        " or ""
-  local terms = {}
-  for v = 1, p.vector do
-    terms[v] = ("            sum[%d] += x * y.%s;"):format(v - 1, letters[v])
+  local terms, v = {}, tile.untiled(p)
+  for i = 1, p.vector do
+    terms[i] = ("            sum[%d] += x * y.%s;"):format(i - 1, letters[i])
   end
-  local v = {
-    bi = rows and "blockIdx.y" or "blockIdx.x",
-    bj = rows and "blockIdx.x" or "blockIdx.y",
-    vector = p.vector, type = types[p.vector], set = p.fuse_init == 1 and "=" or "+=",
-    unrolled = p.unroll > 1 and "#pragma unroll " .. p.unroll .. "\n" or "",
-    across = 16 * p.vector, terms = table.concat(terms, "\n"), indent = indent,
-  }
-  v.grid = tile.fill(rows and "cdiv(n,${across}),cdiv(m,16)"
-                     or "cdiv(m,16),cdiv(n,${across})", v)
-  local plan = { "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
-  if p.fuse_init == 0 then table.insert(plan, 1, plan_zero) end
+  v.type, v.set = types[p.vector], p.fuse_init == 1 and "=" or "+="
+  v.terms = table.concat(terms, "\n")
+  local plan = { p.fuse_init == 0 and plan_zero,
+                 "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
     p.fuse_init == 0 and zero, p.vector == 1 and plain or plain_vector,
   }, v)
@@ -546,11 +488,7 @@ local function copy_values(p, v, many)
   v["in"] = p.vector > 1 and "    " or ""
   v.one = tile.fill(many and one_async or p.vector > 1 and one_plain or one_float, v)
   v.body = p.vector > 1 and tile.fill(copy_vector, v) or v.one
-  local column = threads(p) >= math.max(p.pack == 1 and p.tile_m or p.tile_k,
-                                        p.tile_n) // p.vector
-  v.walk = tile.fill(column and walk_column or walk_any, v)
-  v.address = column and "" or address_any
-  v.advance = column and "        at += (size_t)STRIDE * n;\n" or ""
+  tile.walk(v, math.max(p.pack == 1 and p.tile_m or p.tile_k, p.tile_n))
   local parts = {}
   for i = 1, p.vector do
     parts[i] = i == 1 and "                held[u].x = at[0];"
@@ -568,7 +506,8 @@ local function emit_tiled(p)
   local per_thread = p.tile_k * math.max(p.tile_m, p.tile_n) // p.vector // threads(p)
   local v = {
     tile_m = p.tile_m, tile_n = p.tile_n, threads = threads(p), shared = shared(p),
-    vector = p.vector, bytes = 4 * p.vector, unroll = p.unroll, unroll4 = p.unroll * 4,
+    element = "float", vector = p.vector, bytes = 4 * p.vector,
+    unroll = p.unroll, unroll4 = p.unroll * 4,
     copy_unroll = math.max(1, math.min(16, per_thread)),
     set = add and "+=" or "=", add_vector = add and add_vector or "",
     lane_row = rows and "threadIdx.x % 32 / 8"
@@ -583,16 +522,13 @@ local function emit_tiled(p)
     matrix = packed and "at" or "a",
   }
   copy_values(p, v, many)
-  v.loop = tile.fill(many and (p.prefetch == 1 and loop_operands or loop_stages)
-                     or ahead and loop_ahead or loop_one, v)
-  local plan = { "launch gemm grid=(cdiv(m,${tile_m})*cdiv(n,${tile_n})) "
-                 .. "block=(${threads}) shared=${shared} args=(${matrix}, b, c, m, n, k)" }
-  if packed then
-    table.insert(plan, 1, "launch transpose grid=(cdiv(k,32),cdiv(m,32)) block=(32,8) "
-                          .. "args=(a, at, m, k)")
-  end
-  if add then table.insert(plan, 1, plan_zero) end
-  if packed then table.insert(plan, 1, "scratch at f32[k*4*cdiv(m,4)]") end
+  local own = many and p.prefetch == 1 and loop_operands or ahead and loop_ahead
+  v.loop = tile.fill(own or tile.loop(p.stages, many and multiply_tile
+    or "multiply_tile(sum, tile_a + ${a_from}, tile_b + column);", tile.turns(many)), v)
+  local plan = { packed and "scratch at f32[k*4*cdiv(m,4)]", add and plan_zero,
+    packed and "launch transpose grid=(cdiv(k,32),cdiv(m,32)) block=(32,8) args=(a, at, m, k)",
+    "launch gemm grid=(cdiv(m,${tile_m})*cdiv(n,${tile_n})) block=(${threads}) "
+      .. "shared=${shared} args=(${matrix}, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
     tile.constants {
       { "TILE_M", p.tile_m }, { "TILE_N", p.tile_n }, { "TILE_K", p.tile_k },

@@ -151,6 +151,15 @@ function emit.copy(parameters, p)
   return out
 end
 
+-- Puts parameters of a point back to their first values.
+function emit.reset(parameters, p, names)
+  for _, parameter in ipairs(parameters) do
+    for _, name in ipairs(names) do
+      if parameter[1] == name then p[name] = parameter[2][1] end
+    end
+  end
+end
+
 -- A comment that names every parameter and its value.
 function emit.describe(w, parameters, p)
   local text = "/*"

@@ -14,12 +14,12 @@ function tile.fill(text, values)
   end))
 end
 
--- plan: lines without their "// kb: "; pieces: texts with holes, false ones
--- are left out.
+-- plan: lines without their "// kb: "; pieces: texts with holes. Of both, false ones are
+-- left out.
 function tile.source(parameters, p, plan, pieces, values)
   local out = {}
-  for i, line in ipairs(plan) do
-    out[i] = "// kb: " .. tile.fill(line, values) .. "\n"
+  for _, line in ipairs(plan) do
+    if line then out[#out + 1] = "// kb: " .. tile.fill(line, values) .. "\n" end
   end
   out[#out + 1] = "\n"
   local w = code.writer()
@@ -29,6 +29,42 @@ function tile.source(parameters, p, plan, pieces, values)
     if piece then out[#out + 1] = tile.fill(piece, values) end
   end
   return table.concat(out)
+end
+
+-- "#pragma unroll 4\n", or nothing where nothing is unrolled.
+function tile.unrolled(p) return p.unroll > 1 and "#pragma unroll " .. p.unroll .. "\n" or "" end
+
+-- The loops of a copy into shared memory, as values walk, address and advance: elements i, j of
+-- a tile whose longest rows have `columns`, `vector` at a time from `at`. A thread keeps to one
+-- column where a row takes no more than all threads.
+function tile.walk(values, columns)
+  local by_column = values.threads >= columns // values.vector
+  local walk = code.piece(by_column and "tile.walk_column" or "tile.walk_any")
+  values.walk = tile.fill(walk:sub(1, -2), values)
+  values.address = by_column and "" or tile.fill(code.piece "tile.address", values)
+  values.advance = by_column and "        at += (size_t)STRIDE * n;\n" or ""
+end
+
+-- The loop over the tiles: fetch(step), then the code `multiply`. With stages the next tiles
+-- are on their way meanwhile: commit and wait are the calls of asynchronous copies, or nothing.
+function tile.loop(stages, multiply, commit, wait)
+  return tile.fill(code.piece(stages > 1 and "tile.loop_stages" or "tile.loop_one"),
+                   { multiply = multiply, commit = commit, wait = wait })
+end
+
+-- commit and wait, set in as in the loop; nothing unless copies are asynchronous.
+function tile.turns(async)
+  return async and "        commit();\n" or "", async and "        wait<STAGES - 2>();\n" or ""
+end
+
+-- Values of the text of a kernel without tiles: a block of 16 x 16 threads, `vector` columns a
+-- thread, whose blocks go along rows or columns of m x n.
+function tile.untiled(p)
+  local rows, across = p.order == "rows", 16 * p.vector
+  local wide, high = ("cdiv(n,%d)"):format(across), "cdiv(m,16)"
+  return { bi = rows and "blockIdx.y" or "blockIdx.x", bj = rows and "blockIdx.x" or "blockIdx.y",
+           vector = p.vector, unrolled = tile.unrolled(p),
+           grid = rows and wide .. "," .. high or high .. "," .. wide }
 end
 
 -- "enum { A = 1, B = 2 };" over as many lines as it takes.
