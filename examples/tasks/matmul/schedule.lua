@@ -99,20 +99,6 @@ local function plan(p)
   return f
 end
 
--- "base", or "base + 3", or "base + 2 * stride + 3"
-local function at(base, count, stride, offset)
-  local text = base
-  if count > 0 then
-    local by = tonumber(stride)
-    if by then
-      offset = offset + count * by
-    else
-      text = text .. " + " .. (count == 1 and "" or count .. " * ") .. stride
-    end
-  end
-  return offset > 0 and text .. " + " .. offset or text
-end
-
 -- "*x", "x[3]" or "*(x + y)"
 local function at_float(pointer)
   local base, offset = pointer:match("^(%w+) %+ (%w+)$")
@@ -138,13 +124,13 @@ end
 -- One term: a[., step] b[step, .] into the sums of one chain.
 local function emit_term(w, p, f, step, chain)
   w.line("{")
-  w.line("const float *bp = %s;", at("b", step, f.b_row, 0))
+  w.line("const float *bp = %s;", code.at("b", step, f.b_row, 0))
   for q = 0, p.vectors - 1 do
-    w.line("const %s b%d = %s;", f.type, q, load(p, at("bp", 0, "", q * p.vector)))
+    w.line("const %s b%d = %s;", f.type, q, load(p, code.at("bp", 0, "", q * p.vector)))
   end
   for r = 0, f.rows - 1 do              -- one of a at a time, or registers run out
     w.line("const float a%d = %s;", r,
-           at_float(at("a", r, f.a_row, step * f.a_step)))
+           at_float(code.at("a", r, f.a_row, step * f.a_step)))
     for q = 0, p.vectors - 1 do
       w.line("%s += a%d * b%d;", sum_name(chain, r, q), r, q)
     end
@@ -155,14 +141,14 @@ end
 local function emit_prefetch(w, p, f)
   if p.prefetch == 0 then return end
   for line = 0, f.columns - 1, 16 do
-    w.line("__builtin_prefetch(%s);", at("b", p.prefetch, f.b_row, line))
+    w.line("__builtin_prefetch(%s);", code.at("b", p.prefetch, f.b_row, line))
   end
 end
 
 local function each_sum(p, f, visit)
   for r = 0, f.rows - 1 do
     for q = 0, p.vectors - 1 do
-      visit(r, q, at("c", r, "c_row", q * p.vector))
+      visit(r, q, code.at("c", r, "c_row", q * p.vector))
     end
   end
 end

@@ -55,13 +55,6 @@ local function load(p, base, offset)
   return "*(const vec *)" .. at
 end
 
--- "y + r * y_row + offset"
-local function below(base, r, offset)
-  local text = base
-  if r > 0 then text = text .. " + " .. (r > 1 and r .. " * " or "") .. "y_row" end
-  return offset > 0 and text .. " + " .. offset or text
-end
-
 local function emit_store(w, p, pointer, value)
   if p.stream == 1 then
     w.line("put(%s, &%s);", pointer, value)
@@ -102,7 +95,7 @@ local function emit_tile(w, p, rows, summed)
     for r = 0, rows - 1 do
       w.line("const %s y%d_%d = (h%d_%d + 2.0f * h%d_%d + h%d_%d) * 0.0625f;",
              type_name(p), r, u, r, u, r + 1, u, r + 2, u)
-      emit_store(w, p, below("y", r, o), ("y%d_%d"):format(r, u))
+      emit_store(w, p, code.at("y", r, "y_row", o), ("y%d_%d"):format(r, u))
     end
   end
   w.line("}")

@@ -91,15 +91,6 @@ local function emit_square(w, p, streams)
   w.line("")
 end
 
--- "base + 3 * row + 8"
-local function at(base, count, row, offset)
-  local text = base
-  if count > 0 then
-    text = text .. " + " .. (count == 1 and "" or count .. " * ") .. row
-  end
-  return offset > 0 and text .. " + " .. offset or text
-end
-
 local function emit_block(w, p, streams)
   local down, along = p.fuse_rows * p.vector, p.unroll * p.vector
   w.line("/* y = x' for one block, %d x %d at a time. */", down, along)
@@ -132,13 +123,13 @@ local function emit_block(w, p, streams)
   end
   if p.prefetch > 0 and p.pack ~= 1 then
     for i = 0, down - 1 do
-      w.line("__builtin_prefetch(%s);", at("from", p.prefetch + i, "x_row", 0))
+      w.line("__builtin_prefetch(%s);", code.at("from", p.prefetch + i, "x_row", 0))
     end
   end
   for u = 0, p.unroll - 1 do
     for f = 0, p.fuse_rows - 1 do
-      local from = at("from", f * p.vector, "x_row", u * p.vector)
-      local to = at("to", u * p.vector, "y_row", f * p.vector)
+      local from = code.at("from", f * p.vector, "x_row", u * p.vector)
+      local to = code.at("to", u * p.vector, "y_row", f * p.vector)
       if p.vector > 1 then
         w.line("turn(%s, x_row, %s, y_row);", from, to)
       elseif streams then

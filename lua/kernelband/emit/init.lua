@@ -240,6 +240,14 @@ function emit.at_row(base, r, column)
   return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base, column)
 end
 
+-- "base", "base + 3", or "base + 2 * stride + 3"; a stride may be a number.
+function emit.at(base, count, stride, offset)
+  local by = tonumber(stride)
+  if by then count, offset = 0, offset + count * by end
+  if count > 0 then base = base .. " + " .. (count == 1 and "" or count .. " * ") .. stride end
+  return offset > 0 and base .. " + " .. offset or base
+end
+
 -- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
 -- writes one vector of every row, tail(at) one float. p.hint: what a prefetch says
 -- besides the address. With part, its open() and close() surround every part.floats columns
