@@ -77,14 +77,6 @@ local function valid(point)
   return shared(settle(point)) <= 227 * 1024
 end
 
-local head = [[
-
-#include <cuda_bf16.h>
-
-typedef __nv_bfloat16 bf16;
-typedef __nv_bfloat162 bf16x2;
-]]
-
 local scale = [[
 
 /* 1 / sqrt(128) */
@@ -92,13 +84,6 @@ local scale = [[
 ${infinity}]]
 
 local minus_infinity = "#define MINUS_INFINITY __int_as_float(0xff800000)\n"
-
-local vectors = [[
-
-struct alignas(${bytes}) vec {
-    bf16 at[${vector}];
-};
-]]
 
 local unfused = [[
 
@@ -221,16 +206,6 @@ ${copy}
 }
 ]]
 
-local copy_plain = [[
-        vec x = {};
-
-        if (inside)
-            x = *(const vec *)at;
-        *(vec *)(to + at_row(i, d)) = x;]]
-
-local copy_async = [[
-        copy_async(to + at_row(i, d), inside ? at : from, inside ? ${bytes} : 0);]]
-
 -- A warp takes QUERIES queries; a lane one of 32 keys, then 4 of the results.
 local scalar = [[
 
@@ -330,16 +305,16 @@ static __device__ void store(const state &x, bf16 *o, int query, int n)
 }
 ]]
 
-local scalar_main = [[
+-- How both kernels begin: the queries of a block, its pointers at their head.
+local top = [[
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 attention(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o, int heads,
           int seq)
 {
-    extern __shared__ __align__(128) float buffer[];
-    const int warp = threadIdx.x / 32;
-    float *const queries = buffer + warp * QUERIES * 128;
-    float *const weight = buffer + TILE_M * 128 + warp * QUERIES * 32;
+]]
+
+local enter = [[
     int head, first;
     state x;
 
@@ -349,7 +324,14 @@ attention(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o, int heads,
     k += (size_t)head * seq * 128;
     v += (size_t)head * seq * 128;
     o += (size_t)head * seq * 128;
+]]
 
+local scalar_main = [[
+${top}    extern __shared__ __align__(128) float buffer[];
+    const int warp = threadIdx.x / 32;
+    float *const queries = buffer + warp * QUERIES * 128;
+    float *const weight = buffer + TILE_M * 128 + warp * QUERIES * 32;
+${enter}
     const int query = first + warp * QUERIES;
     const int end = min(first + TILE_M, seq);
 
@@ -575,24 +557,10 @@ static __device__ void store(state &x, bf16 *o, int query, int n)
 ]]
 
 local matrix_main = [[
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-attention(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o, int heads,
-          int seq)
-{
-    extern __shared__ __align__(128) bf16 buffer[];
+${top}    extern __shared__ __align__(128) bf16 buffer[];
     bf16 *const queries = buffer, *const tile_k = queries + TILE_M * ROW;
     bf16 *const tile_v = tile_k + STAGES * TILE_N * ROW;
-    int head, first;
-    state x;
-
-    place_of(blockIdx.x, heads, (seq + TILE_M - 1) / TILE_M, &head, &first);
-    first *= TILE_M;
-    q += (size_t)head * seq * 128;
-    k += (size_t)head * seq * 128;
-    v += (size_t)head * seq * 128;
-    o += (size_t)head * seq * 128;
-
+${enter}
     const int query = first + threadIdx.x / 32 * WARP_M;
     const int steps = (min(first + TILE_M, seq) + TILE_N - 1) / TILE_N;
 
@@ -683,7 +651,7 @@ local function emit_unfused(p)
     "launch scores grid=(cdiv(seq,16),cdiv(seq,16),heads) block=(16,16) args=(q, k, s, seq)",
     "launch softmax grid=(heads*seq) block=(128) args=(s, seq)",
     "launch values grid=(heads*seq) block=(128) args=(s, v, o, seq)",
-  }, { head, scale, p.vector > 1 and vectors, unfused }, v)
+  }, { tile.bf16, scale, p.vector > 1 and tile.bf16_vector, unfused }, v)
 end
 
 local plan_fused = "launch attention grid=(cdiv(seq,${tile_m})*heads) block=(${threads}) "
@@ -713,6 +681,14 @@ local widen_shared = [[
     for (int e = 0; e < 8; e++)
         x[e] = __bfloat162float(y.at[e]);]]
 
+-- Values that both fused kernels have, added to v.
+local function values_of(p, tile_m, threads, bytes, v)
+  v.tile_m, v.threads, v.shared, v.infinity = tile_m, threads, bytes, minus_infinity
+  v.vector, v.bytes, v.unroll, v.top, v.enter = p.vector, 2 * p.vector, p.unroll, top, enter
+  v.copy_unroll = math.max(1, math.min(8, p.tile_n * 128 // p.vector // threads))
+  return v
+end
+
 local function emit_scalar(p)
   local is_tiled = tiled(p)
   local queries = 8
@@ -720,29 +696,25 @@ local function emit_scalar(p)
   local threads = tile_m // queries * 32
   local many = is_tiled and p.stages > 1
   local cp = many and p.vector > 1
-  local v = {
-    tile_m = tile_m, threads = threads,
-    shared = is_tiled and shared(p) or tile_m * 160 * 4, infinity = minus_infinity,
-    vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
+  local v = values_of(p, tile_m, threads, is_tiled and shared(p) or tile_m * 160 * 4, {
     inside = is_tiled and "true" or "mine < n",
     key_limit = is_tiled and "" or " && key + j < n",
     first_commit = cp and "    commit();\n" or "",
     commit = cp and "        commit();\n" or "",
     wait = cp and "        wait<0>();\n" or "",
-    copy_unroll = math.max(1, math.min(8, p.tile_n * 128 // p.vector // threads)),
-  }
-  v.copy = tile.fill(cp and copy_async or copy_plain, v)
+  })
+  v.copy = tile.bf16_copy(cp, "at_row(i, d)", v.bytes)
   v.widen = tile.fill(is_tiled and widen_shared or p.vector > 1 and widen_vector
                       or widen_plain, v)
   v.loop = tile.fill(not is_tiled and scalar_untiled or many and scalar_two
                      or scalar_one, v)
   return tile.source(parameters, p, { plan_fused }, {
-    head, scale,
+    tile.bf16, scale,
     tile.constants {
       { "TILE_M", tile_m }, { "TILE_N", is_tiled and p.tile_n or 32 },
       { "QUERIES", queries }, { "ROW", 128 + p.pad }, { "THREADS", threads },
     },
-    (is_tiled or p.vector > 1) and vectors,
+    (is_tiled or p.vector > 1) and tile.bf16_vector,
     place(p),
     tile.place("at_row", 128, p.pad, p.swizzle),
     cp and tile.async(2 * p.vector),
@@ -787,25 +759,21 @@ local function emit_matrix(p)
   local threads = warps(p) * 32
   local cp = async(p)
   local held = p.unroll == 8 and p.warp_m == 16
-  local v = {
-    tile_m = p.tile_m, threads = threads, shared = shared(p), infinity = minus_infinity,
-    vector = p.vector, bytes = 2 * p.vector, unroll = p.unroll,
-    commit = cp and "    commit();\n" or "",
-    wait_all = cp and "    wait<0>();\n" or "",
-    copy_unroll = math.max(1, math.min(8, p.tile_n * 128 // p.vector // threads)),
-  }
-  v.copy = tile.fill(cp and copy_async or copy_plain, v)
+  local v = values_of(p, p.tile_m, threads, shared(p), {
+    commit = cp and "    commit();\n" or "", wait_all = cp and "    wait<0>();\n" or "",
+  })
+  v.copy = tile.bf16_copy(cp, "at_row(i, d)", v.bytes)
   v.load_queries = held and tile.fill(queries_held, v) or ""
   v.score = tile.fill(held and score_held or score_taken, v)
   v.prologue, v.begin, v.middle = flow(p, cp)
   return tile.source(parameters, p, { plan_fused }, {
-    head, scale,
+    tile.bf16, scale,
     tile.constants {
       { "TILE_M", p.tile_m }, { "TILE_N", p.tile_n }, { "WARP_M", p.warp_m },
       { "PARTS", "WARP_M / 16" }, { "ROW", 128 + p.pad },
       { "STAGES", p.stages }, { "THREADS", threads },
     },
-    vectors, place(p),
+    tile.bf16_vector, place(p),
     tile.place("at_row", 128, p.pad, p.swizzle),
     cp and tile.async(2 * p.vector) or tile.shared_address,
     copies, tile.matrix, matrix, matrix_main,

@@ -68,14 +68,6 @@ local function valid(point)
          and threads(p) * (sums + 56) <= 65536
 end
 
-local head = [[
-
-#include <cuda_bf16.h>
-
-typedef __nv_bfloat16 bf16;
-typedef __nv_bfloat162 bf16x2;
-]]
-
 local zero = [[
 
 extern "C" __global__ void zero(bf16 *c, int m, int n)
@@ -108,10 +100,6 @@ ${store}
 -- n is a multiple of 8, so a vector lies wholly inside or wholly outside.
 local plain_vector = [[
 
-struct alignas(${bytes}) vec {
-    bf16 at[${vector}];
-};
-
 extern "C" __global__ void gemm(const bf16 *a, const bf16 *b, bf16 *c,
                                 int m, int n, int k)
 {
@@ -141,10 +129,6 @@ ${unrolled}    for (int p = 0; p < k; p++) {
 
 local copies = [[
 
-struct alignas(${bytes}) vec {
-    bf16 at[${vector}];
-};
-
 /* ROWS x COLUMNS elements from (row, column) on of an array of m x n; 0 where
  * it has none. m and n are multiples of 8. */
 template <int ROWS, int COLUMNS, int (*AT)(int, int)>
@@ -158,16 +142,6 @@ ${copy}
 ${advance}    }
 }
 ]]
-
-local copy_plain = [[
-        vec x = {};
-
-        if (inside)
-            x = *(const vec *)at;
-        *(vec *)(to + AT(i, j)) = x;]]
-
-local copy_async = [[
-        copy_async(to + AT(i, j), inside ? at : from, inside ? ${bytes} : 0);]]
 
 local tile_mma = [[
 
@@ -385,7 +359,8 @@ local function emit_plain(p)
   local plan = { add and plan_zero,
                  "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
-    head, add and zero, p.vector == 1 and plain or plain_vector,
+    tile.bf16, add and zero, p.vector > 1 and tile.bf16_vector,
+    p.vector > 1 and plain_vector or plain,
   }, v)
 end
 
@@ -405,13 +380,13 @@ local function emit_tiled(p)
     ox = add and "old.x + " or "", oy = add and "old.y + " or "",
   }
   v.commit, v.wait = tile.turns(async)
-  v.copy = tile.fill(async and copy_async or copy_plain, v)
+  v.copy = tile.bf16_copy(async, "AT(i, j)", v.bytes)
   tile.walk(v, math.max(p.tile_k, p.tile_n))
   local plan = { add and plan_zero,
     "launch gemm grid=(cdiv(m,${tile_m})*cdiv(n,${tile_n})) block=(${threads}) "
       .. "shared=${shared} args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
-    head,
+    tile.bf16,
     tile.constants {
       { "TILE_M", p.tile_m }, { "TILE_N", p.tile_n }, { "TILE_K", p.tile_k },
       { "WARP_M", p.warp_m }, { "WARP_N", p.warp_n }, { "STAGES", p.stages },
@@ -424,7 +399,7 @@ local function emit_tiled(p)
     tile.place("at_a", p.tile_k, p.pad, p.swizzle),
     tile.place("at_b", p.tile_n, p.pad, p.swizzle),
     async and tile.async(2 * p.vector) or mma and tile.shared_address,
-    copies,
+    tile.bf16_vector, copies,
     mma and tile.matrix, mma and tile_mma,
     not mma and tile_scalar or p.prefetch == 0 and steps_plain
       or not many and steps_ahead,

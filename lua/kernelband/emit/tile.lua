@@ -99,6 +99,15 @@ function tile.async(size)
   return tile.fill(code.piece "tile.async", { size = size, mode = size == 16 and "cg" or "ca" })
 end
 
+-- The type bf16, `vector` of which are a vec of `bytes`.
+tile.bf16, tile.bf16_vector = code.piece "tile.bf16", code.piece "tile.bf16_vector"
+
+-- A vec from *at, or zeros unless inside, to element `to` of a tile in shared memory.
+function tile.bf16_copy(async, to, bytes)
+  return tile.fill(code.piece(async and "tile.bf16_async" or "tile.bf16_copy"):sub(1, -2),
+                   { to = to, bytes = bytes })
+end
+
 tile.shared_address = code.piece "tile.shared_address"
 
 -- Four 8 x 8 matrices of 16-bit elements a warp, and d += a b on 16 x 8 x 16.
