@@ -40,8 +40,7 @@ end
 -- (z + 0.044715 z^3) it is z / 2 (1 + tanh a), which is z / (1 + exp -2a): with
 -- e = exp(-2|a|), which no z makes overflow, z or, for negative z, z e over 1 + e.
 local function emit_gelu(w, p, name, type, all)
-  w.line("static inline void %s(%s *at)", name, type)
-  w.line("{")
+  w.open("static inline void %s(%s *at)", name, type)
   w.line("const %s z = *at;", type)
   if p.exp == "tanh" then
     w.line("%s a = 0.7978845608f * (z + 0.044715f * z * z * z);", type)
@@ -66,8 +65,7 @@ local function emit_gelu(w, p, name, type, all)
     end
     w.line("*at = %s / (1.0f + e);", all and "top" or "(z >= 0.0f ? z : z * e)")
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- One pass over n columns of `rows` rows: y = x + bias, gelu of x, or both.
@@ -75,12 +73,11 @@ local function emit_pass(w, p, pass, rows)
   local in_place = pass.from == "y"
   local type = p.vector > 1 and "vec" or "float"
   local streams_one = pass.streams and p.vector == 1
-  w.line("static inline void %s_%d(%s%sfloat *restrict y, ptrdiff_t n%s%s)", pass.name, rows,
+  w.open("static inline void %s_%d(%s%sfloat *restrict y, ptrdiff_t n%s%s)", pass.name, rows,
          in_place and "" or ("const float *restrict %s, "):format(pass.from),
          pass.adds and "const float *restrict bias, " or "",
          (in_place or rows == 1) and "" or (", ptrdiff_t %s_row"):format(pass.from),
          rows > 1 and ", ptrdiff_t y_row" or "")
-  w.line("{")
   code.loop(w, p, rows, pass.backward, pass.from, function(u, at)
     if pass.adds then
       w.line("const %s b%d = %s;", type, u, code.load(p, "bias + " .. at))
@@ -105,8 +102,7 @@ local function emit_pass(w, p, pass, rows)
       end
     end
   end)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function passes_of(p)
@@ -154,9 +150,8 @@ end
 local function emit_entry(w, p)
   local group = p.tile_rows > 0 and p.tile_rows or p.fuse_rows
   local blocked = p.tile_cols > 0
-  w.line("void gelu_bias(const float *x, const float *bias, float *y, "
+  w.open("void gelu_bias(const float *x, const float *bias, float *y, "
          .. "int32_t rows, int32_t cols)")
-  w.line("{")
   w.line("const ptrdiff_t n = cols;")
   if p.pack == 1 then
     w.line("float *kept = scratch(%d * %s);", group,

@@ -6,8 +6,7 @@
 local rows = require "kernelband.emit.rows"
 
 local function helpers(w, p)
-  w.line("__device__ inline float gelu(float z)")
-  w.line("{")
+  w.open("__device__ inline float gelu(float z)")
   w.line("const float a = 0.7978845608f * (z + 0.044715f * z * z * z);")
   w.line("")
   if p.exp == "tanhf" then
@@ -17,8 +16,7 @@ local function helpers(w, p)
   else
     w.line("return __fdividef(z, 1.0f + __expf(fminf(-2.0f * a, 80.0f)));")
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local parameters = rows.parameters({ "none", "fused" }, { splits = true })

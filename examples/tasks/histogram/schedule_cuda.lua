@@ -44,12 +44,10 @@ local function emit_count(w, p)
       to = ("table + threadIdx.x / 32 %% %d * %d + key"):format(p.copies, 256 + p.pad)
     end
   end
-  w.line("__device__ inline void count(int *%s, int key, int times)",
+  w.open("__device__ inline void count(int *%s, int key, int times)",
          p.copies > 0 and "table" or "counts")
-  w.line("{")
   w.line("atomicAdd(" .. to .. ", times);")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function each_key(w, p, body)
@@ -141,14 +139,11 @@ local function emit_source(point)
   emit.describe(w, parameters, p)
   w.line("")
   emit_count(w, p)
-  w.line("extern \"C\" __global__ void histogram_clear(int *counts)")
-  w.line("{")
+  w.open("extern \"C\" __global__ void histogram_clear(int *counts)")
   w.line("counts[threadIdx.x] = 0;")
-  w.line("}")
-  w.line("")
+  w.close()
   w.line("extern \"C\" __global__ void __launch_bounds__(%d)", p.threads)
-  w.line("histogram(const unsigned char *keys, int *counts, int n)")
-  w.line("{")
+  w.open("histogram(const unsigned char *keys, int *counts, int n)")
   if p.copies > 0 then
     local size = p.copies * (256 + p.pad)
     w.line("__shared__ int table[%d];", size)

@@ -211,8 +211,7 @@ local function emit_register_tile(w, p, f)
     w.line("%s %s %s;", store(p, c), f.add == "always" and "+=" or "=",
            sum_name(1, r, q))
   end)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- `unroll` terms of a tile whose sums live in memory.
@@ -238,18 +237,16 @@ local function emit_memory_tile(w, p, f)
   each_sum(p, f, function(r, q, c)
     w.line("%s = %s;", store(p, c), sum_name(1, r, q))
   end)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- What a whole tile does not cover; rows, columns and depth as they come. Packed panels
 -- are whole: so is the tile, of which only a part is kept.
 local function emit_edge(w, p, f)
   w.line("/* What is left beside the whole tiles. */")
-  w.line("static void edge(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth, "
+  w.open("static void edge(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth, "
          .. "const float *restrict a, const float *restrict b, "
          .. "float *restrict c, ptrdiff_t c_row%s%s)", f.strides, f.flag)
-  w.line("{")
   if in_registers(p) and p.pack_a + p.pack_b == 2 then
     w.line("float whole[%d] = { 0.0f };", f.rows * f.columns)
     w.line("")
@@ -259,8 +256,7 @@ local function emit_edge(w, p, f)
     w.line("    for (ptrdiff_t j = 0; j < columns; j++)")
     w.line("        c[i * c_row + j] %s whole[i * %d + j]%s;", f.add == "always" and "+=" or "=",
            f.columns, f.add == "flag" and " + (add ? c[i * c_row + j] : 0.0f)" or "")
-    w.line("}")
-    w.line("")
+    w.close()
     return
   end
   w.line("for (ptrdiff_t i = 0; i < rows; i++) {")
@@ -279,8 +275,7 @@ local function emit_edge(w, p, f)
   w.line("    ci[j] += x * b[p * %s + j];", f.b_row)
   w.line("}")
   w.line("}")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- The loops over the tiles of one block.
@@ -290,11 +285,10 @@ local function emit_block(w, p, f)
   local index = { i = "i", j = "j", k = "p" }
   local step = { i = f.rows, j = f.columns, k = p.unroll }
   w.line("/* c += a b for one block. */")
-  w.line("static void block(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth, "
+  w.open("static void block(ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t depth, "
          .. "const float *restrict a, const float *restrict b, "
          .. "float *restrict c, ptrdiff_t c_row%s%s)", f.strides,
          f.add ~= "flag" and "" or registers and ", int add" or ", int later")
-  w.line("{")
   local whole, opened = {}, 0
   for d in p.order:gmatch(".") do
     if not (d == "k" and registers) then
@@ -336,8 +330,7 @@ local function emit_block(w, p, f)
            f.pass_flag)
   end
   for _ = 1, opened do w.line("}") end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function side(p, dimension, name)
@@ -358,8 +351,7 @@ end
 
 local function emit_entry(w, p, f)
   w.line("void matmul(const float *a, const float *b, float *c,")
-  w.line("            int32_t m, int32_t n, int32_t k)")
-  w.line("{")
+  w.open("            int32_t m, int32_t n, int32_t k)")
   emit_scratch(w, p, f)
   if p.pack_a + p.pack_b > 0 then w.line("") end
   if f.add == "always" then
@@ -432,11 +424,9 @@ local function emit_helpers(w, p, f)
     code.least(w)
   end
   if f.heap_a or f.heap_b then
-    w.line("static inline ptrdiff_t up(ptrdiff_t x, ptrdiff_t to)")
-    w.line("{")
+    w.open("static inline ptrdiff_t up(ptrdiff_t x, ptrdiff_t to)")
     w.line("return (x + to - 1) / to * to;")
-    w.line("}")
-    w.line("")
+    w.close()
     code.scratch(w)
   end
 end

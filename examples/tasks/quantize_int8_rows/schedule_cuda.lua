@@ -20,13 +20,10 @@ local stores = { [1] = "signed char", [2] = "char2", [4] = "char4" }
 
 -- A vector of whole steps, stored as bytes.
 local function helpers(w, p)
-  w.line("__device__ inline signed char whole(float x)")
-  w.line("{")
+  w.open("__device__ inline signed char whole(float x)")
   w.line("return (signed char)__float2int_rn(x);")
-  w.line("}")
-  w.line("")
-  w.line("template <int V> __device__ inline void store_bytes(signed char *to, vec<V> v)")
-  w.line("{")
+  w.close()
+  w.open("template <int V> __device__ inline void store_bytes(signed char *to, vec<V> v)")
   for n = 1, p.vector do
     if stores[n] then
       local parts = {}
@@ -39,8 +36,7 @@ local function helpers(w, p)
              value)
     end
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 return rows.schedule {

@@ -43,9 +43,8 @@ local function emit_add(w, p, rows)
   w.line("/* to %s the sum%s of %d row%s. */",
          p.pack == 1 and "holds, lane by lane," or "holds", rows > 1 and "s" or "",
          rows, rows > 1 and "s" or "")
-  w.line("static inline void add_%d(const float *restrict x%s, ptrdiff_t n, %s *restrict to)",
+  w.open("static inline void add_%d(const float *restrict x%s, ptrdiff_t n, %s *restrict to)",
          rows, rows > 1 and ", ptrdiff_t x_row" or "", p.pack == 1 and "float" or "double")
-  w.line("{")
   for r = 0, rows - 1 do
     w.line("double sum%d = 0.0;", r)
     for a = 0, wide and p.vectors - 1 or -1 do w.line(one, r, a) end
@@ -73,8 +72,7 @@ local function emit_add(w, p, rows)
     w.line(p.pack == 1 and "to[%d] += (float)sum%d;" or "to[%d] += sum%d;",
            p.pack == 1 and lane or r, r)
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- Calls for the rows r0 .. end, fuse_rows at a time.
@@ -118,8 +116,7 @@ end
 local function emit_entry(w, p)
   local group = p.tile_rows > 0 and p.tile_rows or p.fuse_rows
   local lanes = p.pack == 1 and p.vector or 1
-  w.line("void reduce_sum(const float *x, float *y, int32_t rows, int32_t cols)")
-  w.line("{")
+  w.open("void reduce_sum(const float *x, float *y, int32_t rows, int32_t cols)")
   w.line("const ptrdiff_t n = cols;")
   if p.pack == 1 then w.line("float *sum = scratch(%d);", group * lanes) end
   w.line("")

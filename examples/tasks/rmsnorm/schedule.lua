@@ -47,11 +47,10 @@ local function emit_squares(w, p, rows)
   if keeps and rows > 1 then stride = stride .. ", ptrdiff_t k_row" end
   w.line("/* scale[r] = 1 / sqrt(mean of x^2 + eps) for %d row%s. */", rows,
          rows > 1 and "s" or "")
-  w.line("static inline void squares_%d(const float *restrict x%s%s, ptrdiff_t n, "
+  w.open("static inline void squares_%d(const float *restrict x%s%s, ptrdiff_t n, "
          .. "float *restrict scale%s)", rows,
          weighs and ", const float *restrict w" or "",
          keeps and ", float *restrict k" or "", stride)
-  w.line("{")
   local wide = p.vector * p.unroll > 1
   each(rows, function(r)
     w.line("double sum%d = 0.0;", r)
@@ -92,8 +91,7 @@ local function emit_squares(w, p, rows)
     end
     w.line("scale[%d] = 1.0f / sqrtf((float)(sum%d / (double)n) + 1e-5f);", r, r)
   end)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- A later pass: y = x times a scale a row, weights a column, or both.
@@ -102,12 +100,11 @@ local function emit_product(w, p, pass, rows)
   local stride = (rows > 1 and not in_place
                   and (", ptrdiff_t %s_row"):format(pass.from) or "")
       .. (rows > 1 and ", ptrdiff_t y_row" or "")
-  w.line("static inline void %s_%d(%s%s%sfloat *restrict y, ptrdiff_t n%s)",
+  w.open("static inline void %s_%d(%s%s%sfloat *restrict y, ptrdiff_t n%s)",
          pass.name, rows,
          in_place and "" or ("const float *restrict %s, "):format(pass.from),
          pass.weighs and "const float *restrict w, " or "",
          pass.scales and "const float *restrict scale, " or "", stride)
-  w.line("{")
   if pass.scales then
     each(rows, function(r) w.line("const float s%d = scale[%d];", r, r) end)
   end
@@ -135,8 +132,7 @@ local function emit_product(w, p, pass, rows)
       end
     end)
   end)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- The passes after the first, in order.
@@ -180,9 +176,8 @@ local function emit_entry(w, p)
   local passes = later_passes(p)
   local group = p.tile_rows > 0 and p.tile_rows or p.fuse_rows
   local weighs = p.fuse_passes == "weight"
-  w.line("void rmsnorm(const float *x, const float *weight, float *y, "
+  w.open("void rmsnorm(const float *x, const float *weight, float *y, "
          .. "int32_t rows, int32_t cols)")
-  w.line("{")
   w.line("const ptrdiff_t n = cols;")
   if p.pack == 1 then w.line("float *kept = scratch(%d * n);", group) end
   w.line("")

@@ -44,10 +44,9 @@ local function emit_items(w, p)
   local pair = p.fuse_passes == "pair"
   local u, f = p.unroll, p.fuse_rows
   w.line("template <int V>")
-  w.line("__device__ inline void rotate(const float *__restrict__ x, "
+  w.open("__device__ inline void rotate(const float *__restrict__ x, "
          .. "const float *__restrict__ cosine, const float *__restrict__ sine, "
          .. "float *__restrict__ y, int tokens, int heads, int half)")
-  w.line("{")
   w.line("const int width = %shalf / V, groups = (heads + %d) / %d;", pair and "" or "2 * ",
          f - 1, f)
   w.line("const int total = tokens * groups * width;")
@@ -118,8 +117,7 @@ local function emit_items(w, p)
     end)
   end)
   w.line("}")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function plan(p)
@@ -140,10 +138,9 @@ local function emit_source(point)
   local blocks = p.resident // p.threads
   w.line("extern \"C\" __global__ void __launch_bounds__(%d%s)", p.threads,
          blocks > 0 and ", " .. blocks or "")
-  w.line("rope(const float *__restrict__ x, const float *__restrict__ cosine, "
+  w.open("rope(const float *__restrict__ x, const float *__restrict__ cosine, "
          .. "const float *__restrict__ sine, float *__restrict__ y, int tokens, "
          .. "int heads, int half)")
-  w.line("{")
   w.line("rotate<%d>(x, cosine, sine, y, tokens, heads, half);", p.vector)
   w.line("}")
   return plan(p) .. w.text()

@@ -40,13 +40,11 @@ end
 local function emit_most(w, p)
   if p.vector > 1 then
     w.line("/* The greater of two, lane by lane. */")
-    w.line("static inline void most(vec *top, const vec *x)")
-    w.line("{")
+    w.open("static inline void most(vec *top, const vec *x)")
     w.line("const bits more = (bits)(*x > *top);")
     w.line("")
     w.line("*top = (vec)((more & (bits)*x) | (~more & (bits)*top));")
-    w.line("}")
-    w.line("")
+    w.close()
   end
 end
 
@@ -102,8 +100,7 @@ local function emit_total(w, p, name)
 end
 
 local function emit_top(w, p, backward)
-  w.line("static inline float row_top(const float *restrict x, ptrdiff_t n)")
-  w.line("{")
+  w.open("static inline float row_top(const float *restrict x, ptrdiff_t n)")
   w.line("float top = x[0];")
   emit_accumulators(w, p, "top", "x[0]")
   code.loop(w, p, 1, backward, "x", function(u, at)
@@ -126,17 +123,15 @@ local function emit_top(w, p, backward)
     end
   end
   w.line("return top;")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_exps(w, p, backward)
   local stores = p.fuse_passes ~= "recompute"
   local sums = p.fuse_passes ~= "none"
-  w.line("static inline %s row_exps(const float *restrict x, %sptrdiff_t n, "
+  w.open("static inline %s row_exps(const float *restrict x, %sptrdiff_t n, "
          .. "float top)", sums and "float" or "void",
          stores and "float *restrict e, " or "")
-  w.line("{")
   if sums then
     w.line("double sum = 0.0;")
     emit_accumulators(w, p, "sum", "0.0f")
@@ -157,13 +152,11 @@ local function emit_exps(w, p, backward)
     emit_total(w, p, "sum")
     w.line("return (float)sum;")
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_sum(w, p, backward)
-  w.line("static inline float row_sum(const float *restrict e, ptrdiff_t n)")
-  w.line("{")
+  w.open("static inline float row_sum(const float *restrict e, ptrdiff_t n)")
   w.line("double sum = 0.0;")
   emit_accumulators(w, p, "sum", "0.0f")
   code.loop(w, p, 1, backward, "e", function(u, at)
@@ -173,15 +166,13 @@ local function emit_sum(w, p, backward)
   end, parts(w, p))
   emit_total(w, p, "sum")
   w.line("return (float)sum;")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_online(w, p, backward)
   w.line("/* Maximum and sum in one pass. */")
-  w.line("static inline float row_online(const float *restrict x, ptrdiff_t n, "
+  w.open("static inline float row_online(const float *restrict x, ptrdiff_t n, "
          .. "float *at_top)")
-  w.line("{")
   w.line("float top = x[0];")
   w.line("double sum = 0.0;")
   emit_accumulators(w, p, "top", "x[0]")
@@ -240,8 +231,7 @@ local function emit_online(w, p, backward)
   end
   w.line("*at_top = top;")
   w.line("return (float)sum;")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- The last pass: from stored exponentials, or computing them again.
@@ -251,11 +241,10 @@ local function emit_last(w, p, backward, again)
   local apart = again or p.pack == 1
   local to = apart and "y" or "e"
   local streams = p.stream == 1 and p.vector == 1
-  w.line("static inline void row_scale(%s%sptrdiff_t n, %sfloat scale)",
+  w.open("static inline void row_scale(%s%sptrdiff_t n, %sfloat scale)",
          apart and ("const float *restrict %s, "):format(from)
          or "float *restrict e, ",
          apart and "float *restrict y, " or "", again and "float top, " or "")
-  w.line("{")
   code.loop(w, p, 1, backward, from, function(u, at)
     if again then
       w.line("%s e%d = %s - top;", vector_name(p), u, code.load(p, "x + " .. at))
@@ -283,8 +272,7 @@ local function emit_last(w, p, backward, again)
     end
     if streams then w.line("put(%s + %s, &one);", to, at) end
   end)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_rows(w, p)
@@ -358,8 +346,7 @@ end
 local function emit_entry(w, p)
   local stored = p.fuse_passes == "none" or p.fuse_passes == "sum"
   local used = stored and p.tile_cols > 0
-  w.line("void softmax(const float *x, float *y, int32_t rows, int32_t cols)")
-  w.line("{")
+  w.open("void softmax(const float *x, float *y, int32_t rows, int32_t cols)")
   if p.pack == 1 then w.line("float *exps = scratch(cols);") end
   if used then
     w.line("float *used = scratch((cols - 1) / %d + 1);", p.tile_cols)

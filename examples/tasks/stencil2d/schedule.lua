@@ -77,10 +77,9 @@ end
 -- input, or with `summed` sums along it.
 local function emit_tile(w, p, rows, summed)
   w.line("/* %d x %d results away from the borders. */", rows, width(p))
-  w.line("static inline void tile_%d(%s, float *restrict y%s)", rows,
+  w.open("static inline void tile_%d(%s, float *restrict y%s)", rows,
          row_list(rows, "const float *restrict x%d"),
          rows > 1 and ", ptrdiff_t y_row" or "")
-  w.line("{")
   for u = 0, p.unroll - 1 do
     local o = u * p.vector
     for k = 0, rows + 1 do
@@ -98,33 +97,28 @@ local function emit_tile(w, p, rows, summed)
       emit_store(w, p, code.at("y", r, "y_row", o), ("y%d_%d"):format(r, u))
     end
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_clamp(w)
-  w.line("static inline ptrdiff_t clamp(ptrdiff_t i, ptrdiff_t size)")
-  w.line("{")
+  w.open("static inline ptrdiff_t clamp(ptrdiff_t i, ptrdiff_t size)")
   w.line("return i < 0 ? 0 : i >= size ? size - 1 : i;")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- One result, wherever it is; with pack everything is away from the borders.
 local function emit_point(w, p)
   w.line("/* One result. */")
   if p.pack == 1 then
-    w.line("static inline float point(const float *x, ptrdiff_t x_row)")
-    w.line("{")
+    w.open("static inline float point(const float *x, ptrdiff_t x_row)")
     w.line("const float *up = x - x_row, *down = x + x_row;")
     w.line("")
     w.line("return (up[-1] + 2.0f * up[0] + up[1] +")
     w.line("        2.0f * x[-1] + 4.0f * x[0] + 2.0f * x[1] +")
     w.line("        down[-1] + 2.0f * down[0] + down[1]) * 0.0625f;")
   else
-    w.line("static inline float point(const float *x, ptrdiff_t i, ptrdiff_t j, "
+    w.open("static inline float point(const float *x, ptrdiff_t i, ptrdiff_t j, "
            .. "ptrdiff_t rows, ptrdiff_t cols)")
-    w.line("{")
     w.line("const float *up = x + clamp(i - 1, rows) * cols;")
     w.line("const float *here = x + i * cols;")
     w.line("const float *down = x + clamp(i + 1, rows) * cols;")
@@ -135,8 +129,7 @@ local function emit_point(w, p)
     w.line("        2.0f * here[left] + 4.0f * here[j] + 2.0f * here[right] +")
     w.line("        down[left] + 2.0f * down[j] + down[right]) * 0.0625f;")
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- The loops over columns j0 .. j1. main() writes `width` columns from j on, away
@@ -187,9 +180,8 @@ end
 -- One row of sums along x, from the columns j0 .. j1 of a row.
 local function emit_across(w, p)
   w.line("/* h[j] = x[j - 1] + 2 x[j] + x[j + 1] for one row. */")
-  w.line("static inline void across(const float *restrict x, float *restrict h, "
+  w.open("static inline void across(const float *restrict x, float *restrict h, "
          .. "ptrdiff_t j0, ptrdiff_t j1, ptrdiff_t cols)")
-  w.line("{")
   emit_columns(w, p, p.peel == 1 and "peel" or "check", true, function()
     if p.prefetch > 0 then
       w.line("__builtin_prefetch(x + %d * cols + j);", p.prefetch)
@@ -212,8 +204,7 @@ local function emit_across(w, p)
     w.line("h[%s - j0] = x[clamp(%s - 1, cols)] + 2.0f * x[%s] + "
            .. "x[clamp(%s + 1, cols)];", q, q, q, q)
   end)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- Loops over the rows i0 .. i1, fuse_rows at a time, then singly.
@@ -285,21 +276,18 @@ local function emit_direct_block(w, p)
            rows > 1 and (packed and ", y_row" or ", cols") or "")
   end
   if packed then
-    w.line("static inline void block(const float *restrict x, ptrdiff_t x_row, "
+    w.open("static inline void block(const float *restrict x, ptrdiff_t x_row, "
            .. "float *restrict y, ptrdiff_t y_row, ptrdiff_t i1, ptrdiff_t j1)")
-    w.line("{")
     w.line("const ptrdiff_t i0 = 0, j0 = 0;")
     w.line("")
   else
-    w.line("static inline void block(const float *restrict x, float *restrict y, "
+    w.open("static inline void block(const float *restrict x, float *restrict y, "
            .. "ptrdiff_t i0, ptrdiff_t i1, ptrdiff_t j0, ptrdiff_t j1, "
            .. "ptrdiff_t rows, ptrdiff_t cols)")
-    w.line("{")
   end
   emit_results(w, p, packed and "none" or p.peel == 1 and "peel" or "check",
                width(p) == 1 and p.fuse_rows == 1, "", row, tile, single)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- One result from three sums along x.
@@ -309,10 +297,9 @@ end
 
 -- Sums along x for the whole block and one row more each way, then down.
 local function emit_split_block(w, p)
-  w.line("static inline void block(const float *restrict x, float *restrict y, "
+  w.open("static inline void block(const float *restrict x, float *restrict y, "
          .. "ptrdiff_t i0, ptrdiff_t i1, ptrdiff_t j0, ptrdiff_t j1, "
          .. "ptrdiff_t rows, ptrdiff_t cols, float *restrict sums)")
-  w.line("{")
   w.line("const ptrdiff_t n = j1 - j0;")
   w.line("")
   w.line("for (ptrdiff_t i = i0 - 1; i <= i1; i++)")
@@ -334,16 +321,14 @@ local function emit_split_block(w, p)
            r == 0 and "i" or ("(i + %d)"):format(r), q, r, r, r)
   end
   emit_results(w, p, "none", false, " - j0", sum_row, tile, single)
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- Three rows of sums in turn; each row of x is summed once.
 local function emit_rolling_block(w, p)
-  w.line("static inline void block(const float *restrict x, float *restrict y, "
+  w.open("static inline void block(const float *restrict x, float *restrict y, "
          .. "ptrdiff_t i0, ptrdiff_t i1, ptrdiff_t j0, ptrdiff_t j1, "
          .. "ptrdiff_t rows, ptrdiff_t cols, float *sums)")
-  w.line("{")
   w.line("float *h0 = sums, *h1 = sums + (j1 - j0), *h2 = sums + 2 * (j1 - j0);")
   w.line("")
   w.line("across(x + clamp(i0 - 1, rows) * cols, h0, j0, j1, cols);")
@@ -363,16 +348,14 @@ local function emit_rolling_block(w, p)
   w.line("h1 = h2;")
   w.line("h2 = oldest;")
   w.line("}")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_pack(w, p)
   w.line("/* A block and a border of one, clamped, to rows of `row` floats. */")
-  w.line("static void pack(const float *restrict x, ptrdiff_t i0, ptrdiff_t i1, "
+  w.open("static void pack(const float *restrict x, ptrdiff_t i0, ptrdiff_t i1, "
          .. "ptrdiff_t j0, ptrdiff_t j1, ptrdiff_t rows, ptrdiff_t cols, "
          .. "float *restrict to, ptrdiff_t row)")
-  w.line("{")
   w.line("for (ptrdiff_t i = i0 - 1; i <= i1; i++) {")
   w.line("const float *from = x + clamp(i, rows) * cols;")
   w.line("")
@@ -386,8 +369,7 @@ local function emit_pack(w, p)
   w.line("to[16 + j1 - j0] = from[clamp(j1, cols)];")
   w.line("to += row;")
   w.line("}")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_entry(w, p)
@@ -396,8 +378,7 @@ local function emit_entry(w, p)
   local index = { r = "i", c = "j" }
   local high = tile.r > 0 and ("least(%d, rows)"):format(tile.r) or "rows"
   local wide = tile.c > 0 and ("least(%d, cols)"):format(tile.c) or "cols"
-  w.line("void stencil2d(const float *x, float *y, int32_t rows, int32_t cols)")
-  w.line("{")
+  w.open("void stencil2d(const float *x, float *y, int32_t rows, int32_t cols)")
   if p.pack == 1 then
     w.line("const ptrdiff_t row = ((ptrdiff_t)%s + 17 + 15) / 16 * 16;", wide)
     w.line("float *packed = scratch(((ptrdiff_t)%s + 2) * row);", high)

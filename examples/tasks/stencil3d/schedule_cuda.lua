@@ -41,17 +41,14 @@ local header = "const float *__restrict__ x, float *__restrict__ y, int nz, int 
 local function emit_plane(w, p)
   local wide = p.tile_cols // p.vector
   if p.pack == 1 then
-    w.line("template <int V> __device__ inline vec<V> &packed(float *at)")
-    w.line("{")
+    w.open("template <int V> __device__ inline vec<V> &packed(float *at)")
     w.line("return *reinterpret_cast<vec<V> *>(at);")
-    w.line("}")
-    w.line("")
+    w.close()
   end
   w.line("/* Columns i .. i + V of row j through the planes from k to end. */")
   w.line("template <int V>")
-  w.line("__device__ inline void march(%s, int i, int j, int k, int end%s)", header,
+  w.open("__device__ inline void march(%s, int i, int j, int k, int end%s)", header,
          p.pack == 1 and ", float *plane" or "")
-  w.line("{")
   w.line("const size_t row = nx, slice = size_t(ny) * nx;")
   w.line("const bool live = i < nx && j < ny;")
   w.line("const float *at = x + k * slice + j * row + i;")
@@ -116,8 +113,7 @@ local function emit_plane(w, p)
   w.line("here = above;")
   w.line("at += slice;")
   w.line("}")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local counts = { x = "across", y = "down", z = "deep" }
@@ -127,8 +123,7 @@ local function emit_kernel(w, p)
   local blocks = p.resident // threads_of(p)
   w.line("extern \"C\" __global__ void __launch_bounds__(%d%s)", threads_of(p),
          blocks > 0 and ", " .. math.min(blocks, 32) or "")
-  w.line("stencil3d(%s)", header)
-  w.line("{")
+  w.open("stencil3d(%s)", header)
   if p.pack == 1 then
     w.line("__shared__ __align__(16) float plane[%d];", p.tile_rows * p.tile_cols)
   end

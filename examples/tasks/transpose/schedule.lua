@@ -58,9 +58,8 @@ local function emit_square(w, p, streams)
   if p.vector == 1 then return end
   local n = p.vector
   w.line("/* Turns a square of %d x %d. */", n, n)
-  w.line("static inline void turn(const float *restrict x, ptrdiff_t x_row, "
+  w.open("static inline void turn(const float *restrict x, ptrdiff_t x_row, "
          .. "float *restrict y, ptrdiff_t y_row)")
-  w.line("{")
   for i = 0, n - 1 do
     w.line("vec a%d = *(const vec *)(x + %d * x_row);", i, i)
   end
@@ -87,17 +86,15 @@ local function emit_square(w, p, streams)
       w.line("*(vec *)(y + %d * y_row) = %s%d;", i, from, i)
     end
   end
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_block(w, p, streams)
   local down, along = p.fuse_rows * p.vector, p.unroll * p.vector
   w.line("/* y = x' for one block, %d x %d at a time. */", down, along)
-  w.line("static inline void block(ptrdiff_t rows, ptrdiff_t cols, "
+  w.open("static inline void block(ptrdiff_t rows, ptrdiff_t cols, "
          .. "const float *restrict x, ptrdiff_t x_row, "
          .. "float *restrict y, ptrdiff_t y_row)")
-  w.line("{")
   local step = { r = down, c = along }
   local size = { r = "rows", c = "cols" }
   for d in p.order:gmatch(".") do
@@ -141,17 +138,15 @@ local function emit_block(w, p, streams)
   end
   w.line("}")
   w.line("}")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 -- A block from one layout of rows to another, unchanged.
 local function emit_copy(w, p, streams)
   if p.pack == 0 then return end
-  w.line("static inline void copy(ptrdiff_t rows, ptrdiff_t cols, "
+  w.open("static inline void copy(ptrdiff_t rows, ptrdiff_t cols, "
          .. "const float *restrict x, ptrdiff_t x_row, "
          .. "float *restrict y, ptrdiff_t y_row)")
-  w.line("{")
   w.line("for (ptrdiff_t r = 0; r < rows; r++) {")
   w.line("ptrdiff_t c = 0;")
   w.line("")
@@ -175,13 +170,11 @@ local function emit_copy(w, p, streams)
     w.line("    y[r * y_row + c] = x[r * x_row + c];")
   end
   w.line("}")
-  w.line("}")
-  w.line("")
+  w.close()
 end
 
 local function emit_entry(w, p)
-  w.line("void transpose(const float *x, float *y, int32_t rows, int32_t cols)")
-  w.line("{")
+  w.open("void transpose(const float *x, float *y, int32_t rows, int32_t cols)")
   if p.pack > 0 then
     local size = p.pack == 1 and { p.tile_rows, p.tile_cols }
         or { p.tile_cols, p.tile_rows }

@@ -76,6 +76,15 @@ function emit.writer()
     put((flat and "" or ("    "):rep(depth)) .. text)
     if text:find "{$" then depth = depth + 1 end
   end
+  -- The head of a function with its brace, and what ends it with the blank line below.
+  function w.open(...)
+    w.line(...)
+    w.line("{")
+  end
+  function w.close()
+    w.line("}")
+    w.line("")
+  end
   -- A piece of code, filled in. Its lines are set in by its own braces.
   function w.fill(name, values)
     local outer = depth
