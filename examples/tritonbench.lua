@@ -18,6 +18,7 @@ local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local jobs    = require "kernelband.base.jobs"
 local run     = require "kernelband.store.run"
+local text    = require "kernelband.base.text"
 local worker  = require "kernelband.worker"
 
 local opt = { steps = "20", seed = "1", jobs = "1", pairs = "3", pairs_from = "0" }
@@ -61,7 +62,7 @@ if bare > 0 then
 end
 for _, s in ipairs(tasks.skipped) do io.write(("skipped  %s: %s\n"):format(s.name, s.why)) end
 
-local function first_line(text) return (tostring(text):match "[^\n]*") end
+local first_line = text.first_line
 
 -- Several at once -----------------------------------------------------------------------
 
@@ -117,8 +118,8 @@ end
 local function survey_kept(task)
   if not opt.out then return survey_one(task) end
   local file = ("%s/%s.json"):format(opt.out, task.name)
-  local ok, r = pcall(json.decode, core.system.read_file(file) or "")
-  if ok and type(r) == "table" then return r end
+  local r = json.table(core.system.read_file(file))
+  if r then return r end
   r = survey_one(task)
   if core.system.interrupts() == 0 then
     assert(core.system.mkdir_p(opt.out))
@@ -177,9 +178,8 @@ end
 -- The searches ------------------------------------------------------------------------
 
 local function state_of(folder)
-  local text = core.system.read_file(folder .. "/result.json")
-  local ok, r = pcall(json.decode, text or "")
-  return ok and type(r) == "table" and r.state or nil
+  local r = json.table(core.system.read_file(folder .. "/result.json"))
+  return r and r.state
 end
 
 local function folder_of(task)

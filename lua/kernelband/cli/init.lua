@@ -93,9 +93,7 @@ function cli.main(args)
     print("kernelband " .. kb.version)
     return cli.done
   end
-  local known = false
-  for _, v in ipairs(cli.verbs) do known = known or v == name end
-  if not known then
+  if not schema.contains(cli.verbs, name) then
     io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name,
                     schema.hint(name, cli.verbs)))
     return cli.usage

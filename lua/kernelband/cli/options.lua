@@ -52,9 +52,7 @@ local function unknown(name, spec)
   options.misuse(spec, "unknown option '%s'%s", name, schema.hint(name, names))
 end
 
-local function one_of(list, word)
-  for _, known in ipairs(list) do if known == word then return true end end
-end
+local contains = schema.contains
 
 local function near(word, list)
   return schema.nearest(word, list) and schema.hint(word, list) or ""
@@ -79,7 +77,7 @@ local function value_of(o, word, spec)
     local n = number(o, word)
     if not n then options.misuse(spec, "--%s must be %s, got '%s'", o[1], range(o), word) end
     return n
-  elseif o.strict and not one_of(o.one_of, word) then
+  elseif o.strict and not contains(o.one_of, word) then
     options.misuse(spec, "--%s: expected %s, got '%s'%s", o[1], table.concat(o.one_of, "|"), word,
                    near(word, o.one_of))
   end
@@ -128,7 +126,7 @@ function options.parse(args, spec)
     options.misuse(spec, "%s is missing", names[#rest + 1])
   elseif #rest > (spec.most or math.huge) then
     options.misuse(spec, "'%s' is one argument too many", rest[spec.most + 1])
-  elseif spec.words and not one_of(spec.words, rest[1]) then
+  elseif spec.words and not contains(spec.words, rest[1]) then
     options.misuse(spec, "expected %s, got '%s'%s", table.concat(spec.words, "|"), rest[1], near(
                    rest[1], spec.words))
   end
