@@ -55,26 +55,15 @@ local function valid(point)
          and threads(p) * (8 * p.vector + 40) <= 65536
 end
 
-local zero = [[
-
-extern "C" __global__ void zero(float *y, int count, int channels)
-{
-    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < (size_t)count * channels)
-        y[i] = 0.0f;
-}
-]]
-
 local plain = [[
 
 extern "C" __global__ void conv(const float *x, const float *f, float *y,
                                 int n, int c, int h, int w, int k)
 {
-    const int j = (blockIdx.${jb} * blockDim.x + threadIdx.x)${times};
+    const int j = ${j};
     const int i = blockIdx.${ib} * blockDim.y + threadIdx.y;
     const int image = blockIdx.z / k, out = blockIdx.z % k;
-    float sum[${vector}] = { 0.0f };
+    float sum${sum};
 
     if (i >= h || j >= w)
         return;
@@ -85,18 +74,32 @@ extern "C" __global__ void conv(const float *x, const float *f, float *y,
 ${unrolled}        for (int tap = 0; tap < 9; tap++) {
             const int row = i + tap / 3 - 1, column = j + tap % 3 - 1;
 
-            if (row < 0 || row >= h)
-                continue;
-${inner}            for (int v = 0; v < ${vector}; v++)
-                if (column + v >= 0 && column + v < w)
-                    sum[v] += by[tap] * from[(size_t)row * w + column + v];
+${tap}
         }
     }
-${inner}    for (int v = 0; v < ${vector}; v++)
-        if (j + v < w)
-            y[(((size_t)image * k + out) * h + i) * w + j + v] ${set} sum[v];
+${store}
 }
 ]]
+
+local tap_one = [[
+            if (row >= 0 && row < h && column >= 0 && column < w)
+                sum += by[tap] * from[(size_t)row * w + column];]]
+
+local tap_vector = [[
+            if (row < 0 || row >= h)
+                continue;
+#pragma unroll
+            for (int v = 0; v < ${vector}; v++)
+                if (column + v >= 0 && column + v < w)
+                    sum[v] += by[tap] * from[(size_t)row * w + column + v];]]
+
+local store_one = "    y[(((size_t)image * k + out) * h + i) * w + j] ${set} sum;"
+
+local store_vector = [[
+#pragma unroll
+    for (int v = 0; v < ${vector}; v++)
+        if (j + v < w)
+            y[(((size_t)image * k + out) * h + i) * w + j + v] ${set} sum[v];]]
 
 local packing = [[
 
@@ -262,50 +265,24 @@ local tail = [[
 }
 ]]
 
+local zero = tile.zero("float", "y", "count", "channels", "0.0f")
 local plan_zero = "launch zero grid=(cdiv(n*k*h*w,256)) block=(256) args=(y, n*h*w, k)"
 
 local function emit_plain(p)
-  local pixels = p.order == "pixels"
+  local pixels, many = p.order == "pixels", p.vector > 1
+  local j = ("blockIdx.%s * blockDim.x + threadIdx.x"):format(pixels and "x" or "y")
   local v = {
-    jb = pixels and "x" or "y", ib = pixels and "y" or "x",
-    vector = p.vector, times = p.vector > 1 and " * " .. p.vector or "",
-    across = 32 * p.vector, set = p.fuse_init == 1 and "=" or "+=",
-    unrolled = tile.unrolled(p), inner = p.vector > 1 and "#pragma unroll\n" or "",
+    j = many and ("(%s) * %d"):format(j, p.vector) or j, ib = pixels and "y" or "x",
+    sum = many and ("[%d] = { 0.0f }"):format(p.vector) or " = 0.0f", vector = p.vector,
+    across = 32 * p.vector, set = p.fuse_init == 1 and "=" or "+=", unrolled = tile.unrolled(p),
   }
+  v.tap = tile.fill(many and tap_vector or tap_one, v)
+  v.store = tile.fill(many and store_vector or store_one, v)
   v.grid = tile.fill(pixels and "cdiv(w,${across}),cdiv(h,8),n*k"
                      or "cdiv(h,8),cdiv(w,${across}),n*k", v)
-  local text = plain
-  if p.vector == 1 then
-    text = [[
-
-extern "C" __global__ void conv(const float *x, const float *f, float *y,
-                                int n, int c, int h, int w, int k)
-{
-    const int j = blockIdx.${jb} * blockDim.x + threadIdx.x;
-    const int i = blockIdx.${ib} * blockDim.y + threadIdx.y;
-    const int image = blockIdx.z / k, out = blockIdx.z % k;
-    float sum = 0.0f;
-
-    if (i >= h || j >= w)
-        return;
-    for (int in = 0; in < c; in++) {
-        const float *from = x + ((size_t)image * c + in) * h * w;
-        const float *by = f + ((size_t)out * c + in) * 9;
-
-${unrolled}        for (int tap = 0; tap < 9; tap++) {
-            const int row = i + tap / 3 - 1, column = j + tap % 3 - 1;
-
-            if (row >= 0 && row < h && column >= 0 && column < w)
-                sum += by[tap] * from[(size_t)row * w + column];
-        }
-    }
-    y[(((size_t)image * k + out) * h + i) * w + j] ${set} sum;
-}
-]]
-  end
   local plan = { p.fuse_init == 0 and plan_zero,
                  "launch conv grid=(${grid}) block=(32,8) args=(x, f, y, n, c, h, w, k)" }
-  return tile.source(parameters, p, plan, { p.fuse_init == 0 and zero, text }, v)
+  return tile.source(parameters, p, plan, { p.fuse_init == 0 and zero, plain }, v)
 end
 
 local function emit_tiled(p)

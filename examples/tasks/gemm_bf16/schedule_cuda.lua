@@ -68,28 +68,7 @@ local function valid(point)
          and threads(p) * (sums + 56) <= 65536
 end
 
-local zero = [[
-
-extern "C" __global__ void zero(bf16 *c, int m, int n)
-{
-    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < (size_t)m * n)
-        c[i] = __float2bfloat16(0.0f);
-}
-]]
-
 local plain = [[
-
-extern "C" __global__ void gemm(const bf16 *a, const bf16 *b, bf16 *c,
-                                int m, int n, int k)
-{
-    const int i = ${bi} * blockDim.y + threadIdx.y;
-    const int j = ${bj} * blockDim.x + threadIdx.x;
-    float sum = 0.0f;
-
-    if (i >= m || j >= n)
-        return;
 ${unrolled}    for (int p = 0; p < k; p++)
         sum += __bfloat162float(a[(size_t)i * k + p])
              * __bfloat162float(b[(size_t)p * n + j]);
@@ -99,16 +78,6 @@ ${store}
 
 -- n is a multiple of 8, so a vector lies wholly inside or wholly outside.
 local plain_vector = [[
-
-extern "C" __global__ void gemm(const bf16 *a, const bf16 *b, bf16 *c,
-                                int m, int n, int k)
-{
-    const int i = ${bi} * blockDim.y + threadIdx.y;
-    const int j = (${bj} * blockDim.x + threadIdx.x) * ${vector};
-    float sum[${vector}] = { 0.0f };
-
-    if (i >= m || j >= n)
-        return;
 ${unrolled}    for (int p = 0; p < k; p++) {
         const float x = __bfloat162float(a[(size_t)i * k + p]);
         const vec y = *(const vec *)(b + (size_t)p * n + j);
@@ -257,25 +226,7 @@ ${old}
 }
 ]]
 
-local main_head = [[
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-gemm(const bf16 *a, const bf16 *b, bf16 *c, int m, int n, int k)
-{
-    extern __shared__ __align__(128) bf16 buffer[];
-    bf16 *const tile_a = buffer, *const tile_b = buffer + STAGES * A_SIZE;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row = warp / (TILE_N / WARP_N) * WARP_M;
-    const int column = warp % (TILE_N / WARP_N) * WARP_N;
-    const int steps = (k + TILE_K - 1) / TILE_K;
-    float sum${sums} = {};
-    int i0, j0;
-
-    tile_of(blockIdx.x, (n + TILE_N - 1) / TILE_N, (m + TILE_M - 1) / TILE_M,
-            &i0, &j0);
-    i0 *= TILE_M;
-    j0 *= TILE_N;
-
+local fetch = [[
     auto fetch = [&](int step) {
         const int stage = step % STAGES;
 
@@ -346,10 +297,11 @@ local tail_scalar = [[
 }
 ]]
 
+local zero = tile.zero("bf16", "c", "m", "n", "__float2bfloat16(0.0f)")
 local plan_zero = "launch zero grid=(cdiv(m*n,256)) block=(256) args=(c, m, n)"
 
 local function emit_plain(p)
-  local v, add = tile.untiled(p), p.fuse_init == 0
+  local v, add = tile.untiled(p, "bf16"), p.fuse_init == 0
   v.bytes = 2 * p.vector
   v.start = add and " = *to" or ""
   v.add = add and "__bfloat162float(out.at[v]) + " or ""
@@ -360,7 +312,7 @@ local function emit_plain(p)
                  "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
     tile.bf16, add and zero, p.vector > 1 and tile.bf16_vector,
-    p.vector > 1 and plain_vector or plain,
+    tile.gemm_untiled, p.vector > 1 and plain_vector or plain,
   }, v)
 end
 
@@ -375,6 +327,7 @@ local function emit_tiled(p)
     copy_unroll = math.max(1, math.min(16, per_thread)),
     first_wait = async and "    wait<STAGES - 2>();\n" or "",
     last_wait = async and "                wait<STAGES - 2>();\n" or "",
+    lane = ", lane = threadIdx.x % 32", lane_column_of = "",
     sums = mma and "[WARP_M / 16][WARP_N / 8][4]" or "[WARP_M / 4][WARP_N / 16][2]",
     old = add and "        const float2 old = __bfloat1622float2(*to);\n" or "",
     ox = add and "old.x + " or "", oy = add and "old.y + " or "",
@@ -403,7 +356,7 @@ local function emit_tiled(p)
     mma and tile.matrix, mma and tile_mma,
     not mma and tile_scalar or p.prefetch == 0 and steps_plain
       or not many and steps_ahead,
-    store, main_head,
+    store, tile.gemm, fetch,
     many and p.prefetch == 1 and loop_ahead
       or tile.loop(p.stages, many and multiply_tile
         or "multiply_tile(sum, tile_a, tile_b, row, column);", v.commit, v.wait) .. "\n",

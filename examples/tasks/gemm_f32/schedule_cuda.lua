@@ -62,48 +62,16 @@ local function valid(point)
          and threads(p) * math.min(held + copied + 32, 255) <= 65536
 end
 
-local zero = [[
-
-extern "C" __global__ void zero(float *c, int m, int n)
-{
-    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < (size_t)m * n)
-        c[i] = 0.0f;
-}
-]]
-
 local plain = [[
-
-extern "C" __global__ void gemm(const float *a, const float *b, float *c,
-                                int m, int n, int k)
-{
-    const int i = ${bi} * blockDim.y + threadIdx.y;
-    const int j = ${bj} * blockDim.x + threadIdx.x;
-    float sum = 0.0f;
-
-    if (i >= m || j >= n)
-        return;
 ${unrolled}    for (int p = 0; p < k; p++)
         sum += a[(size_t)i * k + p] * b[(size_t)p * n + j];
     c[(size_t)i * n + j] ${set} sum;
 }
 ]]
 
-local plain_vector = [[
+local vector_type = "\ntypedef ${type} vec;\n"
 
-typedef ${type} vec;
-
-extern "C" __global__ void gemm(const float *a, const float *b, float *c,
-                                int m, int n, int k)
-{
-    const int i = ${bi} * blockDim.y + threadIdx.y;
-    const int j = (${bj} * blockDim.x + threadIdx.x) * ${vector};
-    float sum[${vector}] = { 0.0f };
-
-    if (i >= m || j >= n)
-        return;
-    if (n % ${vector} == 0) {
+local plain_vector = [[    if (n % ${vector} == 0) {
 ${unrolled}        for (int p = 0; p < k; p++) {
             const float x = a[(size_t)i * k + p];
             const vec y = *(const vec *)(b + (size_t)p * n + j);
@@ -336,27 +304,6 @@ static __device__ void multiply_tile(float (&sum)[WARP_M / 4][WARP_N / 8],
 }
 ]]
 
-local main_head = [[
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-gemm(const float *a, const float *b, float *c, int m, int n, int k)
-{
-    extern __shared__ __align__(128) float buffer[];
-    float *const tile_a = buffer, *const tile_b = buffer + STAGES * A_SIZE;
-    const int warp = threadIdx.x / 32;
-    const int row = warp / (TILE_N / WARP_N) * WARP_M;
-    const int column = warp % (TILE_N / WARP_N) * WARP_N + lane_column();
-    const int steps = (k + TILE_K - 1) / TILE_K;
-    float sum[WARP_M / 4][WARP_N / 8] = {};
-    int i0, j0;
-
-    tile_of(blockIdx.x, (n + TILE_N - 1) / TILE_N, (m + TILE_M - 1) / TILE_M,
-            &i0, &j0);
-    i0 *= TILE_M;
-    j0 *= TILE_N;
-
-]]
-
 local fetch_copy = [[
     auto fetch = [&](int step) {
         const int stage = step % STAGES;
@@ -466,12 +413,13 @@ local add_vector = [[
                 x.w += old.w;
 ]]
 
+local zero = tile.zero("float", "c", "m", "n", "0.0f")
 local plan_zero = "launch zero grid=(cdiv(m*n,256)) block=(256) args=(c, m, n)"
 local types = { [1] = "float", [4] = "float4" }
 local letters = { "x", "y", "z", "w" }
 
 local function emit_plain(p)
-  local terms, v = {}, tile.untiled(p)
+  local terms, v = {}, tile.untiled(p, "float")
   for i = 1, p.vector do
     terms[i] = ("            sum[%d] += x * y.%s;"):format(i - 1, letters[i])
   end
@@ -480,7 +428,8 @@ local function emit_plain(p)
   local plan = { p.fuse_init == 0 and plan_zero,
                  "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
-    p.fuse_init == 0 and zero, p.vector == 1 and plain or plain_vector,
+    p.fuse_init == 0 and zero, p.vector > 1 and vector_type, tile.gemm_untiled,
+    p.vector > 1 and plain_vector or plain,
   }, v)
 end
 
@@ -518,6 +467,7 @@ local function emit_tiled(p)
     a_at = packed and "step * TILE_K, i0, k, (m + 3) / 4 * 4"
       or "i0, step * TILE_K, m, k",
     a_from = packed and "row" or "row * A_ROW",
+    lane = "", lane_column_of = " + lane_column()", sums = "[WARP_M / 4][WARP_N / 8]",
     vec = (p.vector > 1 or ahead) and "typedef " .. types[p.vector] .. " vec;\n\n" or "",
     matrix = packed and "at" or "a",
   }
@@ -544,7 +494,7 @@ local function emit_tiled(p)
     ahead and pending or copies,
     lanes, packed and operands,
     not packed and multiply_rows or not (many and p.prefetch == 1) and multiply_columns,
-    main_head, not ahead and fetch_copy, v.loop, tail,
+    tile.gemm, not ahead and fetch_copy, v.loop, tail,
   }, v)
 end
 

@@ -285,6 +285,15 @@ local function emit_rows(w, p)
            apart and ("yr%s, "):format(at) or "", n, again and "top, " or "",
            factor)
   end
+  -- Exponentials of n columns, their sum added or assigned: to is what comes before it.
+  local function sum_up(to, at, n)
+    local call = ("row_exps(xr%s, %s%s, top)"):format(at, again and "" or e .. at .. ", ", n)
+    if p.fuse_passes ~= "none" then return w.line("%s %s;", to, call) end
+    if at == "" then w.line("") end
+    w.line("%s;", call)
+    if at == "" then w.line("") end
+    w.line("%s row_sum(%s%s, %s);", to, e, at, n)
+  end
   if p.fuse_passes == "online" then
     w.line("float top;")
     w.line("const float sum = row_online(xr, cols, &top);")
@@ -292,16 +301,7 @@ local function emit_rows(w, p)
     scale("", "cols", "1.0f / sum")
   elseif p.tile_cols == 0 then
     w.line("const float top = row_top(xr, cols);")
-    if p.fuse_passes == "none" then
-      w.line("")
-      w.line("row_exps(xr, %s, cols, top);", e)
-      w.line("")
-      w.line("const float sum = row_sum(%s, cols);", e)
-    elseif again then
-      w.line("const float sum = row_exps(xr, cols, top);")
-    else
-      w.line("const float sum = row_exps(xr, %s, cols, top);", e)
-    end
+    sum_up("const float sum =", "", "cols")
     w.line("")
     scale("", "cols", "1.0f / sum")
   else
@@ -315,17 +315,8 @@ local function emit_rows(w, p)
     w.line("sum *= expf(top - block_top);")
     w.line("top = block_top;")
     w.line("}")
-    if again then
-      w.line("sum += row_exps(xr + c, n, top);")
-    else
-      w.line("used[c / %d] = top;", p.tile_cols)
-      if p.fuse_passes == "none" then
-        w.line("row_exps(xr + c, %s + c, n, top);", e)
-        w.line("sum += row_sum(%s + c, n);", e)
-      else
-        w.line("sum += row_exps(xr + c, %s + c, n, top);", e)
-      end
-    end
+    if not again then w.line("used[c / %d] = top;", p.tile_cols) end
+    sum_up("sum +=", " + c", "n")
     w.line("}")
     if again then
       scale("", "cols", "1.0f / sum")

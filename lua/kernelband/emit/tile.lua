@@ -57,13 +57,26 @@ function tile.turns(async)
   return async and "        commit();\n" or "", async and "        wait<STAGES - 2>();\n" or ""
 end
 
--- Values of the text of a kernel without tiles: a block of 16 x 16 threads, `vector` columns a
+-- The kernel that zeroes an array of rows x columns.
+function tile.zero(element, out, rows, columns, zero)
+  return tile.fill(code.piece "tile.zero", { element = element, out = out, rows = rows,
+                                             columns = columns, zero = zero })
+end
+
+-- How the kernels of products begin, without tiles and with them.
+tile.gemm_untiled, tile.gemm = code.piece "tile.untiled", code.piece "tile.gemm"
+
+-- Values of the text of a product without tiles: a block of 16 x 16 threads, `vector` columns a
 -- thread, whose blocks go along rows or columns of m x n.
-function tile.untiled(p)
+function tile.untiled(p, element)
   local rows, across = p.order == "rows", 16 * p.vector
   local wide, high = ("cdiv(n,%d)"):format(across), "cdiv(m,16)"
-  return { bi = rows and "blockIdx.y" or "blockIdx.x", bj = rows and "blockIdx.x" or "blockIdx.y",
-           vector = p.vector, unrolled = tile.unrolled(p),
+  local j = (rows and "blockIdx.x" or "blockIdx.y") .. " * blockDim.x + threadIdx.x"
+  local many = p.vector > 1
+  return { element = element, vector = p.vector, bi = rows and "blockIdx.y" or "blockIdx.x",
+           j = many and ("(%s) * %d"):format(j, p.vector) or j,
+           sum = many and ("[%d] = { 0.0f }"):format(p.vector) or " = 0.0f",
+           unrolled = tile.unrolled(p),
            grid = rows and wide .. "," .. high or high .. "," .. wide }
 end
 
