@@ -1,5 +1,6 @@
 -- base/text.lua - pieces of text that every layer writes: tables of columns, cut and quoted
 -- words, sorted keys, numbers with units. No function depends on the locale.
+local core   = require "kernelband.core"
 local schema = require "kernelband.base.schema"
 
 local text = {}
@@ -35,6 +36,19 @@ end
 function text.one_line(s) return (tostring(s):gsub("[%c\127]+", " ")) end
 
 function text.first_line(s) return tostring(s):match "[^\n]*" end
+
+-- The lines a function is written on: a changed one differs. What it refers to outside itself
+-- is not looked at.
+function text.source_of(f)
+  local info, n, out = debug.getinfo(f, "S"), 0, {}
+  local file = info.source:match "^@(.*)"
+  local source = file and core.system.read_file(file) or info.source
+  for line in source:gmatch "([^\n]*)\n?" do
+    n = n + 1
+    if n >= info.linedefined and n <= info.lastlinedefined then out[#out + 1] = line end
+  end
+  return table.concat(out, "\n")
+end
 
 -- Words ----------------------------------------------------------------------------
 

@@ -8,7 +8,9 @@ local core     = require "kernelband.core"
 local policies = require "kernelband.policy"
 local schema   = require "kernelband.base.schema"
 local search   = require "kernelband.search.search"
-local keys     = require "kernelband.base.text".keys
+local text     = require "kernelband.base.text"
+
+local keys = text.keys
 
 local runner = {}
 
@@ -18,26 +20,12 @@ local function digits(x) return tonumber(("%.6g"):format(x)) end
 
 -- Cells ---------------------------------------------------------------------------
 
--- The text of a function: a changed one makes new rows. What it refers to outside
--- itself is not looked at.
-local function text_of(f)
-  local info, n, out = debug.getinfo(f, "S"), 0, {}
-  local file = info.source:match "^@(.*)"
-  local text = file and core.system.read_file(file) or info.source
-  for line in text:gmatch "([^\n]*)\n?" do
-    n = n + 1
-    if n > info.lastlinedefined then break end
-    if n >= info.linedefined then out[#out + 1] = line end
-  end
-  return table.concat(out, "\n")
-end
-
 -- A value as a label and as what decides whether rows may be used again.
 local function label_of(v)
   if type(v) == "table" and v.name and v.value ~= nil then return v.name end
   if type(v) == "number" then return ("%.6g"):format(v) end
   if type(v) == "function" then
-    return "f" .. core.system.hash(text_of(v)):sub(1, 6)
+    return "f" .. core.system.hash(text.source_of(v)):sub(1, 6)
   elseif type(v) == "table" then
     local out = {}
     for i, k in ipairs(keys(v)) do out[i] = k .. ":" .. label_of(v[k]) end
@@ -96,10 +84,10 @@ local function cells_of(o)
         secret[#secret + 1] = name .. "=" .. label_of(params[name])
       end
       local p = policies.load(entry.file, params)
-      local text = core.system.read_file(p.file) or ""
+      local source = core.system.read_file(p.file) or ""
       table.insert(words, 1, entry.name or p.name)
       cells[#cells + 1] = { label = table.concat(words, " "), policy = p, reward = entry.reward,
-        key = core.system.hash(text .. table.concat(secret, " ") .. label_of(entry.reward or 0)) }
+        key = core.system.hash(source .. table.concat(secret, " ") .. label_of(entry.reward or 0)) }
     end
   end
   return cells

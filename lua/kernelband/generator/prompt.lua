@@ -22,6 +22,7 @@ local judged  = require "kernelband.generator.judged"
 local reply   = require "kernelband.llm.reply"
 local schema  = require "kernelband.base.schema"
 local tasks   = require "kernelband.task"
+local source_of = require "kernelband.base.text".source_of
 local tried   = require "kernelband.generator.tried"
 local words   = require "kernelband.generator.words"
 
@@ -358,23 +359,12 @@ function methods:first(parent, list, file, ctx)
                         .. points.ask(list, file))
 end
 
--- The lines a function is written on.
-local function lines_of(fn)
-  local info, out, n = debug.getinfo(fn, "S"), {}, 0
-  local text = info.source:sub(1, 1) == "@" and core.system.read_file(info.source:sub(2))
-  for line in (text or ""):gmatch "([^\n]*)\n?" do
-    n = n + 1
-    if n >= info.linedefined and n <= info.lastlinedefined then out[#out + 1] = line end
-  end
-  return table.concat(out, "\n")
-end
-
 -- What tells overrides apart, for the identity of a run: by name a hash of the text, or
 -- of the function's lines (not of what it reads elsewhere); nil when there are none.
 function prompt.identity(overrides)
   local out
   for name, own in pairs(overrides or {}) do
-    local text = type(own) == "function" and lines_of(own) or own
+    local text = type(own) == "function" and source_of(own) or own
     out = out or {}
     out[name] = text and core.system.hash(tostring(text)) or "none"
   end
