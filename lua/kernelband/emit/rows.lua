@@ -108,11 +108,9 @@ local function renamed(pass)
   if not pass.part then return pass end
   local name = "p_" .. pass.part.name
   local function own(text) return text and (text:gsub("%f[%w]p%.v", name .. ".v")) end
-  local part = emit.copy({ { "name" }, { "none" }, { "merge" } }, pass.part)
-  part.each = own(pass.part.each)
-  return { from = pass.from, columns = pass.columns, part = part, map = pass.map,
-           value = pass.value, finish = own(pass.finish), last = own(pass.last),
-           apart = pass.apart }
+  local part = setmetatable({ each = own(pass.part.each) }, { __index = pass.part })
+  return setmetatable({ part = part, finish = own(pass.finish), last = own(pass.last) },
+                      { __index = pass })
 end
 
 -- A function that works on one row after the other: kind "held" or "looped".
@@ -130,37 +128,22 @@ local function emit_function(w, p, spec, kind, parameters, passes)
     end })
 end
 
--- The largest number of fields a part of these passes has.
-local function part_fields(passes)
-  local most = 0
-  for _, pass in ipairs(passes) do
-    if pass.part then most = math.max(most, #pass.part.none) end
-  end
-  return most
-end
-
-local function emit_parts(w, p, lists)
-  local seen = {}
-  for _, passes in ipairs(lists) do
+-- What passes use: columns, y again, stores; their parts, and the most fields that one has.
+local function needs_of(...)
+  local out, seen = { parts = {}, fields = 0 }, {}
+  for _, passes in ipairs { ... } do
     for _, pass in ipairs(passes) do
-      if pass.part and not seen[pass.part.name] then
-        seen[pass.part.name] = true
-        local part = emit.copy({ { "name" }, { "none" } }, pass.part)
-        part.merge = code_of(p, pass.part.merge)
-        cuda.part(w, part)
+      local part = pass.part
+      out.columns = out.columns or pass.columns ~= nil
+      out.again = out.again or pass.from == "y"
+      out.stores = out.stores or pass.value ~= nil
+      out.fields = math.max(out.fields, part and #part.none or 0)
+      if part and not seen[part.name] then
+        seen[part.name], out.parts[#out.parts + 1] = true, part
       end
     end
   end
-end
-
-local function features(passes)
-  local f = {}
-  for _, pass in ipairs(passes) do
-    f.columns = f.columns or pass.columns ~= nil
-    f.again = f.again or pass.from == "y"
-    f.stores = f.stores or pass.value ~= nil
-  end
-  return f
+  return out
 end
 
 local function emit_kernel(w, p, spec, room, hold)
@@ -201,16 +184,15 @@ function rows.emit(spec, point)
   local w = emit.writer()
   emit.describe(w, spec.parameters, p)
   w.line("")
-  local f, g = features(passes), features(looped)
-  cuda.vectors(w, p, { columns = f.columns or g.columns, again = f.again or g.again,
-                       stores = (f.stores or g.stores) and not spec.put })
+  local needs = needs_of(passes, looped)
+  cuda.vectors(w, p, { columns = needs.columns, again = needs.again,
+                       stores = needs.stores and not spec.put })
   if spec.helpers then spec.helpers(w, p) end
-  emit_parts(w, p, { passes, looped })
-  local room = (p.reduce == "tree" and limit_of(p) or 32 * p.tile_rows)
-               * math.max(part_fields(passes), part_fields(looped))
-  if spec.reduces then
-    cuda.across(w, p, room, limit_of(p))
+  for _, part in ipairs(needs.parts) do
+    cuda.part(w, { name = part.name, none = part.none, merge = code_of(p, part.merge) })
   end
+  local room = (p.reduce == "tree" and limit_of(p) or 32 * p.tile_rows) * needs.fields
+  if spec.reduces then cuda.across(w, p, room, limit_of(p)) end
   if hold then emit_function(w, p, spec, "held", "int V, int N", passes) end
   emit_function(w, p, spec, "looped", "int V, int U", looped)
   emit_kernel(w, p, spec, room, hold)
