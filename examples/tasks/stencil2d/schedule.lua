@@ -382,14 +382,12 @@ local function emit_entry(w, p)
   if p.pack == 1 then
     w.line("const ptrdiff_t row = ((ptrdiff_t)%s + 17 + 15) / 16 * 16;", wide)
     w.line("float *packed = scratch(((ptrdiff_t)%s + 2) * row);", high)
-    w.line("")
   elseif p.fuse_passes == "split" then
     w.line("float *sums = scratch(((ptrdiff_t)%s + 2) * %s);", high, wide)
-    w.line("")
   elseif p.fuse_passes == "rolling" then
     w.line("float *sums = scratch((ptrdiff_t)3 * %s);", wide)
-    w.line("")
   end
+  if p.pack == 1 or p.fuse_passes ~= "direct" then w.line("") end
   local opened = 0
   for d in p.block_order:gmatch(".") do
     local i = index[d]

@@ -43,13 +43,7 @@ local function lanes(width, d, high)
   local out = {}
   for lane = 0, width - 1 do
     local set = lane // d % 2 == 1
-    local from
-    if high then
-      from = set and width + lane or lane + d
-    else
-      from = set and width + lane - d or lane
-    end
-    out[#out + 1] = from
+    out[#out + 1] = (high and lane + d or lane) + (set and width - d or 0)
   end
   return table.concat(out, ", ")
 end
@@ -63,10 +57,9 @@ local function emit_square(w, p, streams)
   for i = 0, n - 1 do
     w.line("vec a%d = *(const vec *)(x + %d * x_row);", i, i)
   end
-  local stages, stage = { "b", "c", "d", "e", "f" }, 1
-  local from, to = "a", stages[1]
-  local d = n // 2
+  local from, d = "a", n // 2
   while d >= 1 do
+    local to = string.char(from:byte() + 1)     -- the next stage's rows: b0, b1 .., c0 ..
     w.line("")
     for i = 0, n - 1 do
       local high = i // d % 2 == 1
@@ -74,9 +67,7 @@ local function emit_square(w, p, streams)
       w.line("vec %s%d = __builtin_shufflevector(%s%d, %s%d, %s);", to, i,
              from, pair, from, pair + d, lanes(n, d, high))
     end
-    stage = stage + 1
-    from, to = to, stages[stage]
-    d = d // 2
+    from, d = to, d // 2
   end
   w.line("")
   for i = 0, n - 1 do
