@@ -193,12 +193,9 @@ local function emit(point)
   local includes = { "math", "stddef", "stdint" }
   if p.pack == 1 then includes[#includes + 1] = "stdlib" end
   if p.exp == "poly" then includes[#includes + 1] = "string" end
-  code.head(w, p.vector, { includes = includes, stream = p.stream == 1 })
-  local curved = p.exp ~= "tanh"
-  if p.vector > 1 and curved then code.bits(w, p.vector) end
-  code.least(w)
-  if p.pack == 1 then code.scratch(w) end
-  if p.stream == 1 then code.put(w, p.vector) end
+  local curved, streams = p.exp ~= "tanh", p.stream == 1
+  code.head(w, p.vector, { includes = includes, stream = streams, put = streams, least = true,
+                           bits = p.vector > 1 and curved, scratch = p.pack == 1 })
   if curved then code.exp(w, p) end
   emit_gelu(w, p, "gelu_one", "float", false)
   if p.vector > 1 then emit_gelu(w, p, "gelu_all", "vec", true) end

@@ -152,9 +152,8 @@ local function emit(point)
   code.describe(w, parameters, p)
   code.head(w, p.vector, {
     includes = { "stddef", "stdint", p.pack == 1 and "stdlib" or nil },
+    least = true, scratch = p.pack == 1,
   })
-  code.least(w)
-  if p.pack == 1 then code.scratch(w) end
   for _, rows in ipairs(p.fuse_rows > 1 and { p.fuse_rows, 1 } or { 1 }) do
     emit_add(w, p, rows)
   end

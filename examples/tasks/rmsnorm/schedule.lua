@@ -245,15 +245,9 @@ local function emit(point)
   code.describe(w, parameters, p)
   code.head(w, p.vector, {
     includes = { "math", "stddef", "stdint", p.pack == 1 and "stdlib" or nil },
-    stream = p.stream == 1,
+    stream = p.stream == 1, put = p.stream == 1, scratch = p.pack == 1,
+    least = p.tile_cols > 0 or p.tile_rows > 0 or p.fuse_rows > 1,
   })
-  if p.tile_cols > 0 or p.tile_rows > 0 or p.fuse_rows > 1 then
-    code.least(w)
-  end
-  if p.pack == 1 then
-    code.scratch(w)
-  end
-  if p.stream == 1 then code.put(w, p.vector) end
   for _, rows in ipairs(p.fuse_rows > 1 and { p.fuse_rows, 1 } or { 1 }) do
     emit_squares(w, p, rows)
     for _, pass in ipairs(later_passes(p)) do emit_product(w, p, pass, rows) end

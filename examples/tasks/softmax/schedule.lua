@@ -369,9 +369,8 @@ local function emit(point)
   code.describe(w, parameters, p)
   code.head(w, p.vector, {
     includes = { "math", "stddef", "stdint", "stdlib", "string" },
-    stream = p.stream == 1,
+    stream = p.stream == 1, bits = p.vector > 1,
   })
-  if p.vector > 1 then code.bits(w, p.vector) end
   if p.stream == 1 then code.put(w, p.vector) end
   emit_helpers(w, p)
   code.exp(w, p)

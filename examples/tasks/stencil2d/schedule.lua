@@ -425,10 +425,8 @@ local function emit_head(w, p)
   local scratch = p.pack == 1 or p.fuse_passes ~= "direct"
   code.head(w, p.vector, {
     includes = { "stddef", "stdint", scratch and "stdlib" or nil },
-    stream = p.stream == 1,
+    stream = p.stream == 1, least = p.tile_rows + p.tile_cols > 0, scratch = scratch,
   })
-  if p.tile_rows + p.tile_cols > 0 then code.least(w) end
-  if scratch then code.scratch(w) end
   emit_clamp(w)
 end
 

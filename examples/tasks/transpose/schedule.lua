@@ -211,9 +211,8 @@ local function emit(point)
   code.describe(w, parameters, p)
   code.head(w, p.vector, {
     includes = { "stddef", "stdint" },
-    stream = p.stream == 1,
+    stream = p.stream == 1, put = p.stream == 1,
   })
-  if p.stream == 1 then code.put(w, p.vector) end
   emit_square(w, p, p.stream == 1 and p.pack < 2)
   emit_block(w, p, p.stream == 1 and p.pack < 2)
   emit_copy(w, p, p.stream == 1 and p.pack == 2)

@@ -183,12 +183,16 @@ function emit.describe(w, parameters, p)
   w.line(text .. " */")
 end
 
--- opts.includes: names of headers; opts.stream: stores past the cache are used.
+-- opts.includes: names of headers; opts.stream: stores past the cache are used. The helpers
+-- bits, least, scratch and put follow where opts names them.
 function emit.head(w, vector, opts)
   local bytes = opts.stream and vector == 1    -- put copies the bits of a float
   for _, name in ipairs(opts.includes) do bytes = bytes and name ~= "string" end
   w.fill("c.head", { includes = opts.includes, stream = opts.stream or false, bytes = bytes,
                      vector = vector })
+  for _, name in ipairs { "bits", "least", "scratch", "put" } do
+    if opts[name] then emit[name](w, vector) end
+  end
 end
 
 -- bits: the words of a vec.
