@@ -2,6 +2,7 @@
 -- repository; a table, the sentences that it supports, and a drawing.
 local kb   = require "kernelband"
 local page = require "kernelband.report.compare_page"
+local keys = require "kernelband.base.text".keys
 local path = require "kernelband.base.path"
 
 local lab = {}
@@ -36,6 +37,19 @@ local function best_of(t)
   return best, last
 end
 
+-- The names of the other cells: sure to be better or worse, within chance, of the same choices.
+local function beside_reference(t)
+  local better, worse, chance, same = {}, {}, {}, {}
+  for _, c in ipairs(t.cells) do
+    local d = c.against
+    if c.name ~= t.reference then
+      table.insert(c.same == t.reference and same or not (d and d.sure) and chance
+                   or d.value > 0 and better or worse, c.name)
+    end
+  end
+  return better, worse, chance, same
+end
+
 -- How many seeds, when nobody says: what fits a minute. Of fewer than six a resampling calls
 -- what is chance sure.
 function lab.seeds(given, spaces)
@@ -47,17 +61,10 @@ end
 function lab.sentence(t)
   local best, last = best_of(t)
   if best.name == t.reference then
-    local worse, same = 0, 0
-    for _, c in ipairs(t.cells) do
-      if c.same == t.reference then
-        same = same + 1
-      elseif c.against and c.against.sure then
-        worse = worse + 1
-      end
-    end
+    local better, worse, chance, same = beside_reference(t)
     return ("At T = %d %s is not beaten: of %d others %d are worse (95 %% each), %d chose the "
-            .. "same, %d are within chance."):format(last, best.name, #t.cells - 1, worse, same,
-            #t.cells - 1 - worse - same)
+            .. "same, %d are within chance."):format(last, best.name, #t.cells - 1,
+            #better + #worse, #same, #chance)
   end
   local d = best.against
   local sure = (d.chance or 1) * (#t.cells - 1) < 0.05
@@ -78,14 +85,7 @@ end
 -- sentence; and its drawing.
 function lab.report(name, rows, options)
   local t = kb.compare.table(rows, options)
-  local better, worse, chance, same = {}, {}, {}, {}
-  for _, c in ipairs(t.cells) do
-    local d = c.against
-    if c.name ~= t.reference then
-      table.insert(c.same == t.reference and same or not (d and d.sure) and chance
-                   or d.value > 0 and better or worse, c.name)
-    end
-  end
+  local better, worse, chance, same = beside_reference(t)
   print(kb.compare.text(t))
   print(("\nAfter %d pulls, 95 %% a comparison, beside %s"):format(t.at[#t.at], t.reference))
   for _, l in ipairs { { "better", better }, { "worse", worse },
@@ -129,15 +129,9 @@ function lab.heads(list)
     heads[p.strategy] = heads[p.strategy] or kb.core.logit(9, { l2 = 1, buffer = #list })
     heads[p.strategy]:learn(p.phi, p.gain > 0)
   end
-  for _, p in ipairs(list) do
-    local head = heads[p.strategy]
-    if head then
-      head:fit()
-      heads[p.strategy], heads[p.strategy .. " fitted"] = nil, head
-    end
-  end
+  for _, name in ipairs(keys(heads)) do heads[name]:fit() end
   return function(p)
-    local head = heads[p.strategy .. " fitted"]
+    local head = heads[p.strategy]
     return head and head:p(p.phi) or 0.5
   end
 end

@@ -5,6 +5,7 @@
 local kb    = require "kernelband"
 local chart = require "kernelband.report.chart"
 local lab   = require "lab"
+local keys  = require "kernelband.base.text".keys
 
 local k, n = math.tointeger(tonumber(arg[1] or 3)), math.tointeger(tonumber(arg[2] or 3000))
 local lots = 200
@@ -20,17 +21,12 @@ local function explained(list, group)
     a.n, a.sum, a.squares = a.n + 1, a.sum + p.gain, a.squares + p.gain ^ 2
     b.n, b.sum = b.n + 1, b.sum + p.gain
   end
-  local names, between, total = {}, 0, 0
-  for key in pairs(by) do names[#names + 1] = key end
-  table.sort(names)
-  for _, key in ipairs(names) do
+  local between, total = 0, 0
+  for _, key in ipairs(keys(by)) do
     local b = by[key]
     between = between + b.n * (b.sum / b.n - all[b.of].sum / all[b.of].n) ^ 2
   end
-  names = {}
-  for name in pairs(all) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(keys(all)) do
     local a = all[name]
     total = total + a.squares - a.sum ^ 2 / a.n
   end
