@@ -1,5 +1,6 @@
 /* core.system - clocks, files, this machine. Files fail with nil, text, code,
  * where code is errno's name ("ENOENT", "ENOSPC") or a kb_status name. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
@@ -14,6 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <lualib.h>
 #include <sqlite3.h>
 
 #include "bind.h"
@@ -78,24 +80,35 @@ static int mkdir_p(lua_State *L)
     return done_path(L, kb_files_mkdir_p(path), path);
 }
 
+static void folder_free(DIR *d)
+{
+    if (d)
+        closedir(d);
+}
+
+KB_CLASS(folder, folder_free, NULL, NULL, KB_NO_METHODS);
+
+/* Names in byte order, without "." and "..". */
 static int list(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    size_t count = 0;
-    char **slot = kb_bind_block(L);
-    kb_status st = kb_files_list(path, slot, &count);
-    if (st)
-        return kb_bind_fail_about(L, st, path);
-    lua_newtable(L);                                    /* [path block list] */
-    const char *at = *slot;
-    for (size_t i = 1; i <= count; i++) {
-        lua_pushstring(L, at);
-        lua_rawseti(L, -2, (lua_Integer)i);
-        at += strlen(at) + 1;
-    }
-    free(*slot);                /* now: nothing made by a __gc at the state's
-                                 * end has a __gc itself */
-    *slot = NULL;
+    DIR **slot = kb_bind_new(L, &kb_class_folder, 0);
+    *slot = opendir(path);
+    if (!*slot)
+        return kb_bind_fail_about(L, KB_ESYS, path);
+    luaL_requiref(L, LUA_TABLIBNAME, luaopen_table, 0);
+    lua_getfield(L, -1, "sort");
+    lua_newtable(L);                        /* [.. slot table sort list] */
+    lua_Integer n = 0;
+    for (struct dirent *e; (e = readdir(*slot)); )
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
+            lua_pushstring(L, e->d_name);
+            lua_rawseti(L, -2, ++n);
+        }
+    lua_pushvalue(L, -1);
+    lua_insert(L, -3);                      /* [.. table list sort list] */
+    lua_call(L, 1, 0);
+    folder_free(kb_bind_take(L, 2, &kb_class_folder));
     return 1;
 }
 

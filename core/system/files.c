@@ -1,6 +1,5 @@
 #include "files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -48,39 +47,6 @@ kb_status kb_files_mkdir_p(const char *path)
     KB_THEN(st, make_one(copy));
     free(copy);                         /* which leaves errno as it is */
     return st;
-}
-
-static int by_bytes(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int not_dots(const struct dirent *e)
-{
-    return strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
-}
-
-kb_status kb_files_list(const char *path, char **names, size_t *count)
-{
-    struct dirent **entry;
-    struct kb_bytes all = { 0 };
-    int n = scandir(path, &entry, not_dots, by_bytes);
-    if (n < 0)
-        return errno == ENOMEM ? KB_ENOMEM : KB_ESYS;
-    kb_status st = kb_bytes_reserve(&all, 0);
-    for (int i = 0; i < n; i++) {
-        KB_THEN(st, kb_bytes_add(&all, entry[i]->d_name,
-                                 strlen(entry[i]->d_name) + 1));
-        free(entry[i]);
-    }
-    free(entry);
-    if (st) {
-        kb_bytes_free(&all);
-        return st;
-    }
-    *names = all.at;
-    *count = (size_t)n;
-    return KB_OK;
 }
 
 kb_status kb_files_read(const char *path, size_t max_bytes, char **data,

@@ -15,10 +15,6 @@ const char *kb_files_kind(const char *path);
 /* Makes the folder and those above it, as mkdir -p. ESYS. */
 KB_STATUS kb_files_mkdir_p(const char *path);
 
-/* Names in a folder without "." and "..", in byte order, each ended by '\0',
- * one after another; *names is malloc'd, *count may be 0. ESYS, ENOMEM. */
-KB_STATUS kb_files_list(const char *path, char **names, size_t *count);
-
 /* The whole of a file or pipe, malloc'd. ESYS (errno EFBIG beyond max_bytes),
  * ENOMEM. */
 KB_STATUS kb_files_read(const char *path, size_t max_bytes, char **data,

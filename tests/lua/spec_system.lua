@@ -16,6 +16,15 @@ t.test("a file is written whole and read whole", function()
   t.equal(system.exists(dir .. "/none"), nil)
 end)
 
+t.test("names come in byte order, and a file has none", function()
+  local folder = t.folder()
+  for _, name in ipairs { "b", "a", "B", ".h" } do
+    assert(system.write_file(folder .. "/" .. name, ""))
+  end
+  t.equal(system.list(folder), { ".h", "B", "a", "b" })
+  t.equal(select(3, system.list(folder .. "/a")), "ENOTDIR")
+end)
+
 t.test("a failure names the path, the reason and a code", function()
   for _, call in ipairs {
     function() return system.read_file(dir .. "/none") end,
