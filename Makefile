@@ -11,7 +11,7 @@ Q       := $(if $(V),,@)
 
 CFLAGS_debug   := -Og -g
 CFLAGS_release := -O2 -g -DNDEBUG
-CFLAGS_asan    := -O1 -g -fsanitize=address,undefined \
+CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -DKB_SANITIZED=1 \
                   -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 CFLAGS_cov     := -O0 -g --coverage
@@ -122,7 +122,7 @@ $(B)/core/cuda/kit.o: core/cuda/judge.h core/cuda/kit.cu
 
 $(B)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize% --coverage,$(ALL_C)) $(HEADERS) -fPIC -c -o $@ $<
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize% -DKB_SANITIZED% --coverage,$(ALL_C)) $(HEADERS) -fPIC -c -o $@ $<
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -232,7 +232,7 @@ SECONDS ?= 10
 FUZZ_SRC = $(filter-out $(CUPTI_C),$(SRC)) $(filter core/cuda/counters/cupti_none.c,$(ABSENT))
 build/fuzz/%: %.c $(SRC) Makefile
 	@mkdir -p $(@D)
-	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined \
+	$(Q)clang $(filter-out -MMD -MP,$(ALL_C)) -O1 -fsanitize=fuzzer,address,undefined -DKB_SANITIZED=1 \
 	  -o $@ $< $(FUZZ_SRC) $(LIBS)
 fuzz: all $(FUZZ) $(SERVER)
 	@for f in $(FUZZ); do n=$$(basename $$f); mkdir -p build/fuzz/corpus/$$n tests/fuzz/corpus/$$n; \

@@ -59,14 +59,8 @@ typedef enum kb_status {
 /* What fallible functions return: a status that the caller has to look at. */
 #define KB_STATUS __attribute__((warn_unused_result)) kb_status
 
-/* 1 in a build with the address sanitizer, which maps terabytes. */
-#if defined __SANITIZE_ADDRESS__
-#define KB_SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define KB_SANITIZED 1
-#endif
-#endif
+/* The Makefile says 1 in a build with the address sanitizer, which maps
+ * terabytes. */
 #ifndef KB_SANITIZED
 #define KB_SANITIZED 0
 #endif
