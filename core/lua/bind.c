@@ -127,11 +127,8 @@ int kb_bind_fail_text(lua_State *L, kb_status status, const char *text)
 
 int kb_bind_fail(lua_State *L, kb_status status)
 {
-    int saved = errno;
-    const char *text = kb_status_text(status);
-    if (status == KB_ESYS && saved)
-        text = strerror(saved);
-    return kb_bind_fail_text(L, status, text);
+    return kb_bind_fail_text(L, status, status == KB_ESYS && errno
+                             ? strerror(errno) : kb_status_text(status));
 }
 
 int kb_bind_fail_about(lua_State *L, kb_status status, const char *what)

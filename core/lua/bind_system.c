@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,11 +118,11 @@ KB_GETTER(exists, lua_pushstring, kb_files_kind(luaL_checkstring(L, 1)))
 static int real_path(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    char **slot = kb_bind_block(L);
-    *slot = realpath(path, NULL);
-    if (!*slot)
+    char real[PATH_MAX];
+    if (!realpath(path, real))
         return kb_bind_fail_about(L, KB_ESYS, path);
-    return kb_bind_push_block(L, slot, strlen(*slot));
+    lua_pushstring(L, real);
+    return 1;
 }
 
 static int read_file(lua_State *L)

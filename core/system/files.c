@@ -92,11 +92,7 @@ static kb_status write_temp(const char *temp, const void *data, size_t n)
     kb_status st = kb_io_write(fd, data, n, INT64_MAX);
     if (!st && fsync(fd))
         st = KB_ESYS;
-    int saved = errno;
-    if (!close(fd) || st)
-        errno = saved;
-    else
-        st = KB_ESYS;
+    kb_io_close(&fd);           /* what was synced has no more to say */
     return st;
 }
 
