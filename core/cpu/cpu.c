@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -40,16 +41,9 @@ static bool find_tool(const char *const *names, char out[KB_CPU_TOOL])
 static void find_toolchain(cpu_device *d)
 {
     char real[4096];
-    if (!realpath(d->cc, real))
-        return;
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(real, '/');
-        if (!slash || slash == real)
-            return;
-        *slash = '\0';
-    }
-    if (strcmp(real, "/usr"))
-        memcpy(d->toolchain, real, strlen(real) + 1);
+    const char *root = realpath(d->cc, real) ? dirname(dirname(real)) : "/usr";
+    if (strcmp(root, "/usr") && strcmp(root, "/"))
+        strcpy(d->toolchain, root);
 }
 
 static void ask_version(cpu_device *d)

@@ -187,7 +187,7 @@ static void read_info(cuda_device *d)
     snprintf(i->driver, sizeof i->driver, "CUDA %d.%d", driver / 1000,
              driver % 1000 / 10);
     snprintf(i->compiler, sizeof i->compiler, "NVRTC");
-    snprintf(i->flags, sizeof i->flags, "%s", kb_nvrtc_flags());
+    snprintf(i->flags, sizeof i->flags, "%s", KB_NVRTC_FLAGS);
     i->fresh_outputs = true;
     i->sm_count = attribute(d, CU_ATTR_SM_COUNT);
     i->sm_threads = attribute(d, CU_ATTR_SM_THREADS);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,13 +44,7 @@ static bool look_beside(const struct search *s)
     char exe[KB_HOST_PATH_BYTES], root[KB_HOST_PATH_BYTES + 16];
     if (kb_host_exe(exe, sizeof exe))
         return false;
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(exe, '/');
-        if (!slash)
-            return false;
-        *slash = '\0';
-    }
-    snprintf(root, sizeof root, "%s/cuda", exe);
+    snprintf(root, sizeof root, "%s/cuda", dirname(dirname(exe)));
     return look_in(root, s);
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <libgen.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +26,6 @@ struct kb_nvrtc {
     char toolkit[2 * KB_NVRTC_PATH_BYTES + 256];  /* see struct kb_nvrtc_key */
     kb_child *worker;           /* NULL: it died */
 };
-
-const char *kb_nvrtc_flags(void)
-{
-    return KB_NVRTC_STANDARD " " KB_NVRTC_RESOURCES;
-}
 
 /* Where it lies ---------------------------------------------------------------- */
 
@@ -68,9 +64,7 @@ static bool ask_linker(kb_nvrtc *c)
     if (!good)
         return false;
     strcpy(root, path);
-    for (int up = 0; up < 2 && strrchr(root, '/'); up++)
-        *strrchr(root, '/') = '\0';
-    good = take(path, root, c);
+    good = take(path, dirname(dirname(root)), c);
     if (good && !c->include[0])
         (void)has_headers("/usr", "include", c->include);
     return good;
@@ -130,7 +124,7 @@ static void describe_toolkit(kb_nvrtc *c)
     describe(c->exe, self, sizeof self);
     describe(c->lib, lib, sizeof lib);
     snprintf(c->toolkit, sizeof c->toolkit, "%s\n%s\n%s\n%s\n%s",
-             kb_nvrtc_flags(), self, lib, c->lib, c->include);
+             KB_NVRTC_FLAGS, self, lib, c->lib, c->include);
 }
 
 kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why)

@@ -9,7 +9,7 @@
  * __has_include find the toolkit's headers and nothing else, and no
  * environment.
  *
- * Every source is compiled with kb_nvrtc_flags. Cubins are kept in a cache
+ * Every source is compiled with KB_NVRTC_FLAGS. Cubins are kept in a cache
  * (nvrtc_parts.h), failures are not.
  */
 #pragma once
@@ -54,8 +54,10 @@ KB_STATUS kb_nvrtc_make(kb_nvrtc *c, const struct kb_nvrtc_build *b, char *log,
 
 void kb_nvrtc_close(kb_nvrtc *c);
 
-/* "-std=c++17 ..", what every source is compiled with besides its -arch. */
-const char *kb_nvrtc_flags(void);
+/* What every source is compiled with besides its -arch. */
+#define KB_NVRTC_STANDARD  "-std=c++17"
+#define KB_NVRTC_RESOURCES "--ptxas-options=-v"
+#define KB_NVRTC_FLAGS     KB_NVRTC_STANDARD " " KB_NVRTC_RESOURCES
 
 /* kernelband _nvrtc LIB INCLUDE: the server. The exit status. */
 int kb_nvrtc_main(int argc, char **argv);

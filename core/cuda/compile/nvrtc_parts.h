@@ -12,9 +12,6 @@
 
 #include "nvrtc.h"
 
-#define KB_NVRTC_STANDARD  "-std=c++17"
-#define KB_NVRTC_RESOURCES "--ptxas-options=-v"
-
 /* What a cubin depends on. Files of the cache hold it whole and are compared
  * with it, so a collision of names is a miss and not a wrong cubin. */
 struct kb_nvrtc_key {
