@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rng.h"
-#include "within.h"
+#include "vector.h"
 
 static const double least_variance = 1e-100;
 

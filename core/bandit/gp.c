@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "within.h"
+#include "vector.h"
 
 const struct kb_gp_options kb_gp_defaults = { 1, 0, 1, 0.1, 0.5, 256 };
 
@@ -67,11 +67,10 @@ void kb_gp_free(kb_gp *g)
 
 double kb_gp_covariance(const kb_gp *g, const double *x, const double *z)
 {
-    double product = 1;
+    double far = 0;
     for (size_t d = 0; d < g->dim; d++)
-        if (x[d] != z[d])
-            product *= exp(-g->rate[d] * fabs(x[d] - z[d]));
-    return g->how.signal * g->how.signal * product;
+        far += g->rate[d] * fabs(x[d] - z[d]);
+    return g->how.signal * g->how.signal * exp(-far);
 }
 
 static double prior_variance(const kb_gp *g)
@@ -91,9 +90,7 @@ static double solve(const kb_gp *g, const double *x, size_t group, size_t j,
         left += g->how.level * g->how.level;
     else
         left *= g->correlation[group] * g->correlation[other];
-    for (size_t k = 0; k < j; k++)
-        left -= row[k] * rj[k];
-    return left / rj[j];
+    return (left - kb_dot(row, rj, j)) / rj[j];
 }
 
 /* Row n of the factor, from x, y and group of point n. */

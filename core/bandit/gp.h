@@ -34,7 +34,7 @@ enum {
     KB_GP_MAX_CAPACITY = 1024,
     KB_GP_MAX_GROUPS = 64,
     KB_GP_MAX_PLACES = 1 << 16,
-    KB_GP_KEPT_BYTES = 64 << 20
+    KB_GP_KEPT_BYTES = 128 << 20
 };
 
 struct kb_gp_options {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "within.h"
+#include "vector.h"
 
 static const double ln2 = 0.6931471805599453;
 static const double least_pivot = 1e-14;        /* of the diagonal */
@@ -78,18 +78,6 @@ kb_status kb_logit_learn(kb_logit *h, const double *x, bool yes)
     return KB_OK;
 }
 
-static double dot(const double *a, const double *b, size_t n)
-{
-    double sum[4] = { 0 };
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            sum[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        sum[0] += a[i] * b[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 /* J at the given weights; leaves its slope X' r and its curve X' V X in h, with
  * the residuals r = p - yes and the diagonal V of p (1 - p). A log-loss is
  * max(0, -m) + ln(1 + exp(-|m|)) for the margin m towards the answer; arguments
@@ -120,11 +108,11 @@ static double evaluate(kb_logit *h, const double *weights)
         const double *x = h->x + i * column;
         double l2 = i == 0 ? KB_LOGIT_BIAS_L2 : h->how.l2;
         loss += l2 / 2 * weights[i] * weights[i];
-        h->slope[i] = dot(h->residual, x, n) + l2 * weights[i];
+        h->slope[i] = kb_dot(h->residual, x, n) + l2 * weights[i];
         for (size_t s = 0; s < n; s++)
             h->shared[s] = h->share[s] * x[s];
         for (size_t j = 0; j <= i; j++)
-            h->curve[i * h->order + j] = dot(h->shared, h->x + j * column, n);
+            h->curve[i * h->order + j] = kb_dot(h->shared, h->x + j * column, n);
         h->curve[i * h->order + i] += l2;
     }
     return loss;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "within.h"
+#include "vector.h"
 
 const struct kb_ucb_options kb_ucb_defaults = { 1.4142135623730951, 0, 0 };
 
