@@ -9,6 +9,7 @@ Each test runs in a process of its own, forked once torch is imported: it may do
 the worker what it likes.
 """
 import ctypes
+import glob
 import inspect
 import json
 import os
@@ -44,6 +45,8 @@ def pytest_runtest_protocol(item):
             file.flush()
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    for lock in glob.glob("/tmp/kernelband-gpu-test%d*" % pid):         # see Gpu.session
+        os.unlink(lock)
     file.seek(0)
     said = file.read()
     if status or not said:
