@@ -35,10 +35,10 @@ local pace = {
   cuda = { sample_ns = 8e3, samples_ns = 6e7, looks_ns = 2e7, pairs = 8,
            rounds = 8, most = 64, width = 0.01, late_ns = 1e9 },
 }
--- Tests that ask for verdicts measure few rounds: KERNELBAND_ROUNDS says how many.
-local few = math.tointeger(tonumber(os.getenv "KERNELBAND_ROUNDS"))
 local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
                   cuda = { rounds = 16, most = 64, width = 0.005 } }
+-- KERNELBAND_ROUNDS, set by tests that ask for a verdict alone: rounds at most.
+local few = math.tointeger(tonumber(os.getenv "KERNELBAND_ROUNDS"))
 
 -- The least time of a call, and the calls that make a sample last sample_ns, from as many as
 -- are known not to be too many; warms up on the way. What disturbs makes a sample longer, never
