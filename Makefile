@@ -38,7 +38,7 @@ ALL_LD   = $(CFLAGS_$(MODE)) $(LDFLAGS)
 # modules find it in the binary.
 LUA_A   := $(wildcard $(shell $(PKG) --variable=libdir lua5.4)/liblua5.4.a)
 LIBS     = $(patsubst -llua5.4,$(or $(LUA_A),-llua5.4),$(shell $(PKG) --libs $(USES))) \
-           -ldl -lm -Wl,-E
+           -ldl -lm -Wl,--export-dynamic-symbol='lua*'
 
 # Hardware counters need the toolkit's headers at build time, and a library at
 # run time that refuses the address sanitizer: else cupti_none.c stands in.
