@@ -65,6 +65,7 @@ typedef struct kb_gp {
         double *row;            /* dim coordinates, then that row */
     } *place;                   /* KB_GP_MAX_PLACES */
     size_t kept;                /* elements of all places' rows */
+    size_t told;                /* of them, what a garbage collector knows */
     double *root;               /* Cholesky factor, packed lower triangle */
     double *spare;              /* capacity: a row that is not kept */
     double x[];                 /* capacity rows of dim */

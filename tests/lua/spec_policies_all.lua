@@ -402,4 +402,21 @@ t.test("kernelband: what it is asked to prefer changes nothing of what it thinks
   t.equal(thinks(true), thinks(false))
 end)
 
+t.test("searches that are over do not keep what their forecasts took", function()
+  local alive, x, means = setmetatable({}, { __mode = "k" }), {}, {}
+  for _ = 1, 12 do
+    local gp = kb.core.gp({ 1 }, { capacity = 32 })     -- 8 MiB each, of which Lua sees nothing
+    alive[gp] = true
+    for i = 1, 32768 do
+      x[1] = i / 32768
+      gp:track(x)
+      if i <= 32 then gp:learn(x, i) end
+    end
+    gp:means(means)
+  end
+  local n = 0
+  for _ in pairs(alive) do n = n + 1 end
+  assert(n <= 6, n .. " of 12 are alive")
+end)
+
 t.finish()
