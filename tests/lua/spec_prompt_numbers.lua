@@ -189,7 +189,9 @@ local function kernel_lines(db, task, machine, language, id)
     end
     local top = math.max(s.compute_share, s.bandwidth_share)
     local name = s.bandwidth_share > s.compute_share and where .. " bandwidth" or "arithmetic"
-    local bound = top > 1 and "past the " .. name .. " roof: part of it comes from a nearer cache"
+    local bound = top > 1 and "past the " .. name .. " roof: " .. (name == "arithmetic"
+        and "fewer operations than the task counts, or a peak measured beside other work"
+        or "part of it comes from a nearer cache")
       or top >= 0.6 and "bound by " .. name or "bound by neither"
     say("- %s: %s%s; %.1f %% of peak arithmetic, %.1f %% of %s bandwidth: %s", s.label,
         duration(s.time_ns), id > 1 and (", %.2fx the first version (%.2f to %.2f)"):format(

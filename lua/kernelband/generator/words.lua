@@ -113,10 +113,12 @@ end
 local function bound(compute, bandwidth, where)
   if not compute or not bandwidth then return nil end
   local name, top = "arithmetic", compute
-  if bandwidth > compute then name, top = where .. " bandwidth", bandwidth end
-  if top > 100 then
-    return ("past the %s roof: part of it comes from a nearer cache"):format(name)
-  elseif top >= busy then return "bound by " .. name end
+  local past = "fewer operations than the task counts, or a peak measured beside other work"
+  if bandwidth > compute then
+    name, top, past = where .. " bandwidth", bandwidth, "part of it comes from a nearer cache"
+  end
+  if top > 100 then return ("past the %s roof: %s"):format(name, past) end
+  if top >= busy then return "bound by " .. name end
   return "bound by neither"
 end
 
