@@ -462,7 +462,8 @@ cu_result cuMemcpyDtoDAsync_v2(cu_pointer to, cu_pointer from, size_t bytes,
     return CU_OK;
 }
 
-/* All but the last word of a large one is left out: it is the flush. */
+/* Of 64 MiB and more, as the flush before every launch has, all but the last
+ * word is left out. */
 cu_result cuMemsetD32Async(cu_pointer at, unsigned word, size_t n,
                            cu_stream stream)
 {
@@ -472,7 +473,7 @@ cu_result cuMemsetD32Async(cu_pointer at, unsigned word, size_t n,
         return broken = FAULT;
     if (!within(at, 4 * n))
         return INVALID;
-    for (size_t i = n > 1 << 24 ? n - 1 : 0; i < n; i++)
+    for (size_t i = n >= 1 << 24 ? n - 1 : 0; i < n; i++)
         ((unsigned *)host(at))[i] = word;
     return CU_OK;
 }
@@ -481,7 +482,7 @@ cu_result cuModuleLoadData(cu_module *out, const void *image)
 {
     static char any;
     ENTER(true);
-    if (disturbed("load"))
+    if (state.modules && disturbed("load"))     /* not the device's own */
         return broken = FAULT;
     if (memcmp(image, "\177ELF", 4))
         return CU_INVALID_IMAGE;
