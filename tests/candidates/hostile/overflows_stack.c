@@ -3,7 +3,7 @@ static volatile int zero;
 
 static float deep(float v)
 {
-    volatile float here[1024];
+    volatile float here[16384];
     here[zero] = v;
     return deep(here[zero]) + here[zero];
 }
