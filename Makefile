@@ -11,7 +11,7 @@ Q       := $(if $(V),,@)
 
 CFLAGS_debug   := -Og -g
 CFLAGS_release := -O2 -g -DNDEBUG
-CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -DKB_SANITIZED=1 \
+CFLAGS_asan    := -O2 -g -fsanitize=address,undefined -DKB_SANITIZED=1 \
                   -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 CFLAGS_cov     := -O0 -g --coverage

@@ -35,6 +35,7 @@ typedef struct cpu_program {
     uint32_t launches;
     bool booked;                        /* processor_ns works here */
     bool shared;                        /* one processor for it and for us */
+    bool timed;                         /* the launch under way */
     int stat_fd;                        /* /proc/PID/stat, or -1 */
     int64_t settled_ns;                 /* processor_ns after the last launch */
     int64_t began_ns, patience_ns;      /* processor_ns at the gate; timeout */
@@ -167,15 +168,16 @@ static void rest(const cpu_program *p, int64_t waited_ns)
 {
     if (p->shared)
         sched_yield();
-    else if (waited_ns > spin_ns)
+    else if (!p->timed || waited_ns > spin_ns)
         nanosleep(&nap, NULL);
     relax();
 }
 
-/* Waits until *word == value. Spins at first: the end of a short sample is seen
- * as it comes. Later it looks every now and then, because a spinning parent
- * heats the machine and a long sample's share of the delay is small. With one
- * processor for both, whoever spins keeps the other from working. */
+/* Waits until *word == value. Spins at first where it is timed: the end of a
+ * short sample is seen as it comes. Later it looks every now and then, because a
+ * spinning parent heats the machine and a long sample's share of the delay is
+ * small. With one processor for both, whoever spins keeps the other from
+ * working. */
 static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
                        int64_t deadline_ns, int64_t *at_ns)
 {
@@ -240,6 +242,7 @@ static kb_status launch(kb_program *base, uint64_t iterations,
     if (!p->pid)
         return KB_EWORKER;
     write_job(p, iterations);
+    p->timed = elapsed_ns != NULL;
     uint32_t number = ++p->launches;
     int64_t end_ns = 0, start_ns = kb_clock_now_ns();
     atomic_store(&p->wire->wake, number);
