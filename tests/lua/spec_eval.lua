@@ -49,6 +49,10 @@ t.test("the baseline is ok and 1 by definition", function()
   t.equal(out.baseline_ns > 0, true)
 end)
 
+t.test("a call may take ten seconds while nobody knows how long one takes", function()
+  t.equal(require("kernelband.evaluate.room").patience_s, 10)
+end)
+
 t.test("a slow candidate is screened, a good one has an interval", function()
   -- So slow that no disturbance of the machine brings it near.
   local source = read "tests/candidates/honest/is_slow.c"

@@ -19,6 +19,9 @@ local function kernelband(words, before)
   return code, read(dir .. "/out"), read(dir .. "/err")
 end
 
+-- Where no figure has to be sure.
+local few = "KERNELBAND_ROUNDS=2"
+
 -- A task whose baseline is so slow that twice as fast is no question of a busy machine's.
 assert(core.system.mkdir_p(dir .. "/task/more"))
 local function put(name, text) assert(core.system.write_file(dir .. "/task/" .. name, text)) end
@@ -48,7 +51,7 @@ assert(core.system.write_file(dir .. "/go.lua", [[local kb = require "kernelband
 kb.search { task = kb.task "task", strategies = kb.strategies "set", device = "cpu",
             budget = { steps = 4 }, seed = 1, out = "run" }]]))
 
-local code, _, err = kernelband "run go.lua"
+local code, _, err = kernelband("run go.lua", few)
 t.test("the run to verify ends well", function()
   t.equal(code, 0, err)
   t.equal(json.decode(read(dir .. "/run/result.json")).speedup > 2, true)
@@ -142,12 +145,12 @@ t.test("a winner that is wrong, or not faster, is not confirmed", function()
   local id = reader:evaluations "confirm"[1].kernel
   reader:close()
   change("UPDATE kernels SET hash = NULL, source = ? WHERE id = ?", slow, id)
-  local rc, out = kernelband "verify run"
+  local rc, out = kernelband("verify run", few)
   t.equal(rc, 1)
   t.contains(out, "not confirmed: it is not faster")
   change("UPDATE kernels SET hash = NULL, source = ? WHERE id = ?",
          "void f(const float *x, float *y, int n) { y[0] = 2 * x[0] + 1; }", id)
-  rc, out = kernelband "verify run --json"
+  rc, out = kernelband("verify run --json", few)
   t.equal(rc, 1)
   t.contains(json.decode(out).reason, "wrong: ")
 end)

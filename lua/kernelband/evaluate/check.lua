@@ -35,7 +35,7 @@ local function answer(s, room, slot, buffers, program, nudged)
   if buffers == room.scale then
     for _, arg in ipairs(room.absolute) do buffers:absolute(arg) end
   end
-  local limit_s = room.role == "smoke" and 10 or 60
+  local limit_s = room.role == "smoke" and rooms.patience_s or 60
   local ok, why, code = program:run(limit_s * 10 ^ 9 // 1)
   if not ok then
     schema.raise("%s: the reference, on %s: %s", s.task.reference[s.language], room.label,
