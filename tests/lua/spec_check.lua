@@ -203,14 +203,4 @@ void attend%s(const float *q, const float *k, const float *v, %s *o, int seq)
   t.equal(verdict, "wrong")
 end)
 
--- Its honest part is about 22 times the baseline; kept answers made it 148.
-t.test("a product that keeps its answers gains nothing by it", function()
-  local core = require "kernelband.core"
-  evaluator = worker.start { task = task.load "examples/tasks/matmul", device = "cpu" }
-  local source = assert(core.system.read_file "tests/candidates/hostile/matmul/remembers_all.c")
-  local out = assert(evaluator.evaluate({ source = source }, {}))
-  evaluator.close()
-  t.equal(out.verdict == "cheated" or out.speedup < 60, true, tostring(out.speedup))
-end)
-
 t.finish()
