@@ -214,7 +214,7 @@ bench-gpu:
 # Programs whose children enter a seccomp jail make calls of valgrind there,
 # which the jail refuses.
 NO_VALGRIND := %/check_jail %/check_device %/check_process %/check_worker \
-               %/check_nvrtc %/check_cubin %/check_cupti_gpu %/check_command %/check_cuda
+               %/check_nvrtc %/check_cubin %/check_sass %/check_cupti_gpu %/check_command %/check_cuda
 memcheck: all $(TESTS) $(SERVER)
 	@command -v valgrind >/dev/null || { echo "make memcheck needs valgrind (package valgrind)" >&2; exit 2; }
 	@echo "not under valgrind, whose own system calls their jails refuse: $(notdir $(filter $(NO_VALGRIND),$(TESTS)))"

@@ -136,8 +136,8 @@ t.test("the fresh part tells kernel, times by shape, what was tried, direction",
     .. "12.0 % of peak arithmetic, 71.0 % of memory bandwidth: bound by memory bandwidth\n")
   t.contains(q.fresh, "- m=192 k=192 n=192: 880 ns, 3.20x the first version (3.10 to 3.30); "
     .. "30.0 % of peak arithmetic, 20.0 % of L2 bandwidth: bound by neither\n")
-  t.contains(q.fresh, "109.0 % of peak arithmetic, 20.0 % of L2 bandwidth: past the arithmetic roof: "
-    .. "fewer operations than the task counts, or a peak measured beside other work\n")
+  t.contains(q.fresh, "109.0 % of peak arithmetic, 20.0 % of L2 bandwidth: past the arithmetic "
+    .. "roof: fewer operations than the task counts, or a peak measured beside other work\n")
   t.contains(q.fresh, "geometric mean: 4.00x the first version\n")
   t.contains(q.fresh, "the fastest so far is kernel 9: 8.00x the first version (7.50 to 8.50)")
   t.contains(q.fresh, "mulss %xmm0")
