@@ -176,7 +176,8 @@ end
 -- The life of a slot ------------------------------------------------------------------
 
 -- Gives a slot a process that has opened the task; false: there is none to be had. A process that
--- dies of it is tried once more where it was a spare, or where an opening has worked before.
+-- dies of it or cannot is tried once more where it was a spare, or where an opening has worked
+-- before: what another process did to the GPU passes.
 local function open(self, slot)
   while true do
     local was_spare = slot.spare ~= nil
@@ -189,12 +190,12 @@ local function open(self, slot)
       keep_spare(slot)
       self.opened:resolve(true)
       return true
-    elseif reply and refused(self, slot, reply) then
-      return false
     end
+    local again = was_spare or self.first and not slot.reopened
+    if reply and not again and refused(self, slot, reply) then return false end
     local reason = reason_of(slot, why)
     stop(self, slot)
-    if why == "late" or not (was_spare or self.first and not slot.reopened) then
+    if why == "late" or not again then
       set_state(slot, "lost")
       fail(self, { lost = reason })
       return false
