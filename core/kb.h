@@ -5,7 +5,7 @@
  *   bandit/   the arithmetic of choice: ucb.h (the UCB formula), cluster.h
  *             (incremental k-means++), logit.h (compatibility), gp.h
  *   measure/  arrays and numbers: tensor*.c (types, fills, the bound on an
- *             error), sample.h (robust statistics), mutant.h (wrong answers)
+ *             error), mutant.h (wrong answers)
  *   system/   child.h (commands, workers), io.h (bytes that grow, deadlines),
  *             files, SQLite; jail.c (the table of system calls)
  *   device.h  the contract between the engine and what it measures on

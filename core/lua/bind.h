@@ -36,7 +36,7 @@ struct kb_class {
     X(rng) X(ucb) X(cluster) X(logit) X(gp) X(device) X(object) X(program)  \
     X(buffers) X(cubin) X(nvrtc) X(store) X(query) X(command) X(channel)    \
     X(lock) X(folder) X(http) X(serve) X(markdown) X(block)
-#define KB_MODULE_MAP(X) X(stats) X(overtime) X(system)
+#define KB_MODULE_MAP(X) X(overtime) X(system)
 #define KB_FUNCTION_MAP(X)                                                  \
     X(language) X(gpus) X(bound) X(wait) X(gunzip) X(code_blocks)
 

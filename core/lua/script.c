@@ -68,7 +68,7 @@ static kb_status call(kb_script *s, int nargs)
 }
 
 /* dump is reachable from every string, so no fence could hide it. Of what looks
- * for a module those for C ones go. */
+ * for a module those for C ones go. core.stats is Lua. */
 static const char setup[] =
     "local dir = ...\n"
     "local function refuse()\n"
@@ -78,7 +78,15 @@ static const char setup[] =
     "math.random, math.randomseed, string.dump = refuse, refuse, nil\n"
     "package.path = ('%s/lua/?.lua;%s/lua/?/init.lua'):format(dir, dir)\n"
     "package.cpath, package.loadlib = '', nil\n"
-    "for i = #package.searchers, 3, -1 do package.searchers[i] = nil end\n";
+    "for i = #package.searchers, 3, -1 do package.searchers[i] = nil end\n"
+    "local open = package.preload['kernelband.core']\n"
+    "package.preload['kernelband.core'] = function()\n"
+    "  return setmetatable(open(), { __index = function(core, name)\n"
+    "    if name ~= 'stats' then return nil end\n"
+    "    core.stats = require 'kernelband.base.stats'\n"
+    "    return core.stats\n"
+    "  end })\n"
+    "end\n";
 
 static int boot(lua_State *L)                           /* [lib_dir] -> [] */
 {

@@ -68,6 +68,16 @@ static bool ends(pid_t pid)
     return false;
 }
 
+START_TEST(a_sleep_lasts_at_least_as_long_as_asked)
+{
+    int64_t from = kb_clock_now_ns();
+    ck_assert_int_eq(kb_clock_sleep_ns(2000000), KB_OK);
+    ck_assert_int_ge(kb_clock_now_ns() - from, 2000000);
+    ck_assert_int_eq(kb_clock_sleep_ns(0), KB_OK);
+    ck_assert_int_eq(kb_clock_sleep_ns(-1), KB_OK);
+}
+END_TEST
+
 START_TEST(a_failed_exec_is_esys_with_its_errno)
 {
     static const struct { const char *path; int why; } bad[] = {
@@ -488,6 +498,7 @@ static Suite *tests(void)
     Suite *s = suite_create("process");
     TCase *t = tcase_create("start");
     tcase_add_loop_test(t, a_failed_exec_is_esys_with_its_errno, 0, 6);
+    tcase_add_test(t, a_sleep_lasts_at_least_as_long_as_asked);
     tcase_add_test(t, a_bad_folder_is_esys_with_its_errno);
     tcase_add_test(t, a_bad_spec_is_einval);
     tcase_add_test(t, an_enter_that_refuses_is_esys_with_its_errno);
