@@ -7,7 +7,8 @@ local stats = core.stats
 local largest = 0x1.fffffffffffffp1023
 
 local function near(got, want, by, what)
-  assert(math.abs(got - want) <= by, ("%s: expected %.17g, got %.17g"):format(what or "", want, got))
+  assert(math.abs(got - want) <= by,
+         ("%s: expected %.17g, got %.17g"):format(what or "", want, got))
 end
 
 -- Powers of two: no two subsets, and no two Walsh averages, are equal.

@@ -1,6 +1,6 @@
--- base/stats.lua - core.stats: what a handful of noisy measurements says. Lists hold finite numbers,
--- at least one, and are left as they were; anything else raises. Equal multisets of numbers give
--- equal results: a mean is taken of the values in ascending order.
+-- base/stats.lua - core.stats: what a handful of noisy measurements says. Lists hold finite
+-- numbers, at least one, and are left as they were; anything else raises. Equal multisets of
+-- numbers give equal results: a mean is taken of the values in ascending order.
 local stats = {}
 
 local most_numbers, most_pairs = 1000000, 64
@@ -21,8 +21,10 @@ local function sorted(name, list, most)
   if n == 0 then refuse(name, 1, "expected at least one number, got none") end
   for i = 1, n do
     local v = list[i]
-    if type(v) ~= "number" then refuse(name, 1, "element %d: expected a number, got %s", i, type(v)) end
-    if not (math.abs(v) <= largest) then
+    if type(v) ~= "number" then
+      refuse(name, 1, "element %d: expected a number, got %s", i, type(v))
+    end
+    if v ~= v or math.abs(v) > largest then
       refuse(name, 1, "element %d is %.14g; it must be finite and at most %.14g in magnitude", i, v,
              largest)
     end
@@ -103,17 +105,25 @@ end
 --           bisection on the finite series of Abramowitz & Stegun 26.7.3 and 26.7.4.
 -- none      n == 1: an estimate, and the interval is everything.
 
--- The largest d with P(T <= d) <= tail, and that probability; nil when not even d = 0 is so rare.
--- Each pair's sign is a fair coin that adds its rank or nothing, so p moves up by a rank with
--- weight one half.
-local function rank_cutoff(n, tail)
-  local p, top = { [0] = 1.0 }, 0
-  for rank = 1, n do
-    top = top + rank
-    for k = top, 0, -1 do p[k] = ((p[k] or 0.0) + (p[k - rank] or 0.0)) / 2 end
+-- P(T = k) of n pairs by k: each pair's sign is a fair coin that adds its rank or nothing, so p
+-- moves up by a rank with weight one half. Kept, since it is asked for after every pair.
+local kept = {}
+local function rank_sums(n)
+  if not kept[n] then
+    local p, top = { [0] = 1.0 }, 0
+    for rank = 1, n do
+      top = top + rank
+      for k = top, 0, -1 do p[k] = ((p[k] or 0.0) + (p[k - rank] or 0.0)) / 2 end
+    end
+    kept[n] = p
   end
-  local below, k = 0.0, 0
-  while k <= top and below + p[k] <= tail do
+  return kept[n]
+end
+
+-- The largest d with P(T <= d) <= tail, and that probability; nil when not even d = 0 is so rare.
+local function rank_cutoff(n, tail)
+  local p, below, k = rank_sums(n), 0.0, 0
+  while p[k] and below + p[k] <= tail do
     below = below + p[k]
     k = k + 1
   end
