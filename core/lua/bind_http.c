@@ -89,7 +89,7 @@ static int http_start(lua_State *L)
 static void push_headers(lua_State *L, const struct kb_http_answer *a)
 {
     lua_newtable(L);                                    /* [answer t] */
-    for (const char *p = a->head; p && p < a->head + a->head_bytes; ) {
+    for (const char *p = a->head.at; p && p < a->head.at + a->head.used; ) {
         const char *value = p + strlen(p) + 1;
         if (lua_getfield(L, -1, p) == LUA_TSTRING)      /* [answer t old] */
             lua_pushfstring(L, "%s, %s", lua_tostring(L, -1), value);
@@ -107,7 +107,7 @@ static void push_answer(lua_State *L, const struct kb_http_answer *a)
     lua_newtable(L);                                    /* [answer] */
     KB_SET(L, "status", lua_pushinteger, a->status);
     KB_SET(L, "version", lua_pushinteger, a->version);
-    KB_SET(L, "body", lua_pushlstring, a->body, a->body_bytes);
+    KB_SET(L, "body", lua_pushlstring, a->body.at, a->body.used);
     KB_SET(L, "total_s", lua_pushnumber, a->total_s);
     if (a->first_s >= 0)
         KB_SET(L, "first_s", lua_pushnumber, a->first_s);
@@ -132,7 +132,7 @@ static int http_next(lua_State *L)
         kb_http_end(h, id);
         return 2;
     }
-    lua_pushlstring(L, a->body ? a->body : "", a->body_bytes);
+    lua_pushlstring(L, a->body.at ? a->body.at : "", a->body.used);
     kb_http_taken(h, id);
     lua_pushinteger(L, a->status);
     return 3;

@@ -156,9 +156,9 @@ static void collect(kb_http *h)
 /* When what has come of a stream is told; INT64_MAX: nothing has. */
 static int64_t tell_by(const struct transfer *t)
 {
-    if (!t->r.stream || !t->body.used)
+    if (!t->r.stream || !t->answer.body.used)
         return INT64_MAX;
-    return t->body.used >= KB_HTTP_PIECE_BYTES ? 0
+    return t->answer.body.used >= KB_HTTP_PIECE_BYTES ? 0
          : t->told_ns + t->r.gather_ns;
 }
 
@@ -251,12 +251,6 @@ const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
     struct transfer *t = find(h, id);
     if (!t)
         return NULL;
-    t->answer.head = t->head.at;
-    t->answer.head_bytes = t->head.used;
-    t->answer.body = t->body.at;
-    t->answer.body_bytes = t->body.used;
-    t->answer.first_s = t->bodied ? (double)(t->first_ns - t->begun_ns) / 1e9
-                                  : -1;
     if (!t->answer.done)
         ask_status(t);
     return &t->answer;
@@ -265,7 +259,7 @@ const struct kb_http_answer *kb_http_look(kb_http *h, size_t id)
 void kb_http_taken(kb_http *h, size_t id)
 {
     struct transfer *t = find(h, id);
-    t->body.used = 0;
+    t->answer.body.used = 0;
     t->told_ns = kb_clock_now_ns();
 }
 

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "kb.h"
+#include "system/io.h"
 #include "system/wait.h"
 
 enum { KB_HTTP_HEAD_BYTES = 65536, KB_HTTP_LIMIT = 4096,
@@ -51,10 +52,8 @@ struct kb_http_answer {
                                  * total, memory */
     long status;                /* 0: none came */
     int version;                /* 10, 11, 20, 30; 0: none came */
-    const char *head;           /* name '\0' value '\0' .., names lower case */
-    size_t head_bytes;
-    const char *body;           /* what has come and was not taken */
-    size_t body_bytes;
+    struct kb_bytes head;       /* name '\0' value '\0' .., names lower case */
+    struct kb_bytes body;       /* what has come and was not taken */
     double first_s, total_s;    /* to the first byte of the body, to the end;
                                  * first_s < 0: none came */
 };

@@ -6,7 +6,6 @@
 #include <curl/curl.h>
 
 #include "http.h"
-#include "system/io.h"
 
 /* Some are macros too. */
 #undef curl_easy_setopt
@@ -42,11 +41,10 @@ struct transfer {
     uint64_t waits, news;           /* its turn for a place, a look; 0: no */
     bool active, bodied;
     enum kb_http_stop stop;         /* why a callback broke it off */
-    int64_t begun_ns, last_ns, first_ns;
+    int64_t begun_ns, last_ns;
     int64_t told_ns;                /* of the last piece, or the first byte */
     curl_off_t sent;
     size_t seen_bytes;              /* of the body */
-    struct kb_bytes head, body;
     size_t head_seen;
     const char *ca, *ca_from;       /* the file of certificates and what named
                                      * it; NULL: libcurl's own store, libcurl */

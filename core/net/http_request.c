@@ -25,16 +25,16 @@ static kb_status keep_header(struct transfer *t, const char *line, size_t n)
         value++;
     while (end > value && isspace((unsigned char)end[-1]))
         end--;
-    if (kb_bytes_reserve(&t->head, n + 2))
+    if (kb_bytes_reserve(&t->answer.head, n + 2))
         return KB_ENOMEM;
-    char *to = t->head.at + t->head.used;
+    char *to = t->answer.head.at + t->answer.head.used;
     for (const char *c = line; c < colon; c++)
         *to++ = (char)tolower((unsigned char)*c);
     *to++ = '\0';
     for (const char *c = value; c < end; c++)
         *to++ = (unsigned char)*c < ' ' || *c == 127 ? ' ' : *c;
     *to++ = '\0';
-    t->head.used = (size_t)(to - t->head.at);
+    t->answer.head.used = (size_t)(to - t->answer.head.at);
     return KB_OK;
 }
 
@@ -49,7 +49,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
         return 0;
     }
     if (n >= 5 && memcmp(line, "HTTP/", 5) == 0 && !t->bodied)
-        t->head.used = 0;               /* of an interim answer, or a proxy's */
+        t->answer.head.used = 0;        /* of an interim answer, or a proxy's */
     else if (!t->bodied && keep_header(t, line, n))     /* none of a trailer */
         t->stop = STOP_MEMORY;
     return t->stop ? 0 : n;
@@ -60,14 +60,16 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
     struct transfer *t = arg;
     (void)one;
     t->last_ns = kb_clock_now_ns();
-    if (!t->bodied)
-        t->first_ns = t->told_ns = t->last_ns;
+    if (!t->bodied) {
+        t->told_ns = t->last_ns;
+        t->answer.first_s = (double)(t->last_ns - t->begun_ns) / 1e9;
+    }
     t->bodied = true;
     size_t fits = t->r.max_bytes - t->seen_bytes;
     if (n > fits)
         t->stop = STOP_BODY;
     size_t keep = n > fits ? fits : n;
-    if (kb_bytes_add(&t->body, bytes, keep)) {
+    if (kb_bytes_add(&t->answer.body, bytes, keep)) {
         t->stop = STOP_MEMORY;
         return 0;
     }
@@ -238,8 +240,8 @@ void kb_http_discard(struct transfer *t)
         return;
     t->curl->easy_cleanup(t->easy);
     t->curl->slist_free_all(t->send);
-    kb_bytes_free(&t->head);
-    kb_bytes_free(&t->body);
+    kb_bytes_free(&t->answer.head);
+    kb_bytes_free(&t->answer.body);
     free(t);
 }
 
@@ -256,6 +258,7 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
     t->curl = curl;
     t->r = *r;
     t->answer.text = t->answer.reason = "";
+    t->answer.first_s = -1;
     t->easy = curl->easy_init();
     kb_status st = t->easy ? KB_OK : KB_ENOMEM;
     if (!st && !read_address(t, r->url))

@@ -130,10 +130,10 @@ START_TEST(an_answer_has_status_headers_and_body)
     ck_assert_int_eq(a->result, KB_OK);
     ck_assert_str_eq(a->text, "");
     ck_assert_int_eq(a->status, 201);
-    ck_assert_uint_eq(a->body_bytes, 4);
-    ck_assert_int_eq(memcmp(a->body, "four", 4), 0);
-    ck_assert_uint_eq(a->head_bytes, sizeof head);
-    ck_assert_int_eq(memcmp(a->head, head, sizeof head), 0);
+    ck_assert_uint_eq(a->body.used, 4);
+    ck_assert_int_eq(memcmp(a->body.at, "four", 4), 0);
+    ck_assert_uint_eq(a->head.used, sizeof head);
+    ck_assert_int_eq(memcmp(a->head.at, head, sizeof head), 0);
     ck_assert(a->first_s >= 0 && a->total_s >= a->first_s);
     kb_http_end(http, id);
     ck_assert_uint_eq(kb_http_count(http), 0);
@@ -150,7 +150,7 @@ START_TEST(a_body_of_nothing_can_be_posted)
     ck_assert_uint_eq(next(5 * second), id);
     const struct kb_http_answer *a = kb_http_look(http, id);
     ck_assert_int_eq(a->status, 200);
-    ck_assert_uint_eq(a->body_bytes, 0);
+    ck_assert_uint_eq(a->body.used, 0);
     ck_assert(a->first_s < 0);
 }
 END_TEST
@@ -162,15 +162,15 @@ START_TEST(a_stream_is_fetched_piece_by_piece)
     const struct kb_http_answer *a = kb_http_look(http, id);
     ck_assert(!a->done);
     ck_assert_int_eq(a->status, 200);
-    ck_assert_int_eq(memcmp(a->body, "one", a->body_bytes), 0);
+    ck_assert_int_eq(memcmp(a->body.at, "one", a->body.used), 0);
     kb_http_taken(http, id);
-    ck_assert_uint_eq(kb_http_look(http, id)->body_bytes, 0);
+    ck_assert_uint_eq(kb_http_look(http, id)->body.used, 0);
     do
         ck_assert_uint_eq(next(5 * second), id);
     while (!kb_http_look(http, id)->done);
     a = kb_http_look(http, id);
-    ck_assert_uint_eq(a->body_bytes, 3);
-    ck_assert_int_eq(memcmp(a->body, "two", 3), 0);
+    ck_assert_uint_eq(a->body.used, 3);
+    ck_assert_int_eq(memcmp(a->body.at, "two", 3), 0);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(silence_and_length_are_etime)
     ck_assert_int_eq(kb_http_start(http, &r, &total, &why), KB_OK);
     ck_assert_uint_eq(next(5 * second), total);
     ck_assert_str_eq(kb_http_look(http, total)->reason, "total");
-    ck_assert_uint_eq(kb_http_look(http, total)->body_bytes, 3);
+    ck_assert_uint_eq(kb_http_look(http, total)->body.used, 3);
 }
 END_TEST
 
