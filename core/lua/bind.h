@@ -139,6 +139,7 @@ struct kb_field {
     { #member, _Generic(&((fields_of *)0)->member,                          \
         bool *: KB_FIELD_FLAG, int *: KB_FIELD_INT,                         \
         uint32_t *: KB_FIELD_U32, uint64_t *: KB_FIELD_U64,                 \
+        int64_t *: KB_FIELD_U64,                                            \
         double *: KB_FIELD_REAL, const char **: KB_FIELD_TEXT,              \
         default: KB_FIELD_CHARS), offsetof(fields_of, member) }
 

@@ -10,7 +10,8 @@
  *                               | id, answer           -- it has ended, and id
  *                                                      -- is free
  *       answer = { status =, version = 11, headers = { name = value }, body =,
- *                  first_s =, total_s = } and, of one that failed, text =, code =, reason =
+ *                  first_s =, total_s =, failure = "" or http.h's word, and
+ *                  bound, host, detail, ca, ca_from, seen_bytes as there }
  *     h:cancel(id)             -> answer so far; id is free
  *     #h                       -- transfers begun and not ended
  */
@@ -102,20 +103,16 @@ static void push_headers(lua_State *L, const struct kb_http_answer *a)
     lua_setfield(L, -2, "headers");
 }
 
+KB_PUSHER(push_known, struct kb_http_answer, F(status), F(version), F(total_s),
+          F(failure), F(bound), F(host), F(detail), F(ca), F(ca_from),
+          F(seen_bytes))
+
 static void push_answer(lua_State *L, const struct kb_http_answer *a)
 {
-    lua_newtable(L);                                    /* [answer] */
-    KB_SET(L, "status", lua_pushinteger, a->status);
-    KB_SET(L, "version", lua_pushinteger, a->version);
+    push_known(L, a);                                   /* [answer] */
     KB_SET(L, "body", lua_pushlstring, a->body.at, a->body.used);
-    KB_SET(L, "total_s", lua_pushnumber, a->total_s);
     if (a->first_s >= 0)
         KB_SET(L, "first_s", lua_pushnumber, a->first_s);
-    if (a->result) {
-        KB_SET(L, "text", lua_pushstring, a->text);
-        KB_SET(L, "code", lua_pushstring, kb_status_name(a->result));
-        KB_SET(L, "reason", lua_pushstring, a->reason);
-    }
     push_headers(L, a);
 }
 

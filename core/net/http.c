@@ -91,9 +91,10 @@ static void leave(kb_http *h, struct transfer *t)
 static void ask_status(struct transfer *t)
 {
     static const int named[] = { 0, 10, 11, 20 };       /* else as it is: 30 */
-    long version = 0;
-    t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->answer.status);
+    long status = 0, version = 0;
+    t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+    t->answer.status = (int)status;
     t->answer.version = version < 4 ? named[version] : (int)version;
 }
 
@@ -116,8 +117,7 @@ static void admit(kb_http *h)
         t->active = true;
         h->active++;
         if (h->curl.multi_add_handle(h->multi, t->easy)) {
-            t->stop = STOP_MEMORY;
-            kb_http_explain(t, CURLE_OUT_OF_MEMORY);
+            kb_http_fail(t, "memory", 0);
             finish(h, t);
         }
     }
@@ -204,7 +204,7 @@ static bool work(void *object)
     int64_t now = kb_clock_now_ns();
     for (struct transfer *t = h->all; t; t = t->next) {
         if (t->active && is_silent(t, now)) {
-            kb_http_late(t, "idle");
+            kb_http_fail(t, "idle", t->r.idle_ns);
             finish(h, t);
         } else if (tell_by(t) <= now) {
             make_ready(h, t);

@@ -18,6 +18,14 @@
  *             last or KB_HTTP_PIECE_BYTES have come
  *
  * No value of a header, no user and no query of an address is ever in a text.
+ *
+ *   failures  name, proxy_name: no address is known for the host, the proxy
+ *             refused, proxy: the host, the proxy does not let us connect
+ *             connect, idle, total: that clock ran out
+ *             nothing, reset: it closed before, amid the answer
+ *             head, body: more bytes than the bound
+ *             protocol: not HTTP; ca_file: cannot be read; certificate: is not
+ *             accepted; tls: not agreed on; memory
  */
 #pragma once
 
@@ -45,12 +53,16 @@ struct kb_http_request {
 
 struct kb_http_answer {
     bool done;
-    kb_status result;           /* EHTTP, ETIME, ENOMEM; OK also for a 500 */
-    const char *text;           /* what happened and what to do; "" when OK */
-    const char *reason;         /* in one word; "" when OK: resolve, connect,
-                                 * tls, proxy, reset, protocol, size, idle,
-                                 * total, memory */
-    long status;                /* 0: none came */
+    const char *failure;        /* in one word; "": none, also of a 500 */
+    int64_t bound;              /* that failure names: ns of connect, idle and
+                                 * total, bytes of head and body; of proxy its
+                                 * status */
+    const char *host;           /* host:port */
+    const char *detail;         /* what libcurl or the system says of it */
+    const char *ca, *ca_from;   /* the file of certificates and what named it;
+                                 * NULL: libcurl's own store, libcurl */
+    uint64_t seen_bytes;        /* of the body, those taken with them */
+    int status;                 /* 0: none came */
     int version;                /* 10, 11, 20, 30; 0: none came */
     struct kb_bytes head;       /* name '\0' value '\0' .., names lower case */
     struct kb_bytes body;       /* what has come and was not taken */

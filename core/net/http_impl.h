@@ -29,8 +29,6 @@ struct kb_curl {
 #undef X
 };
 
-enum kb_http_stop { STOP_NONE, STOP_HEAD, STOP_BODY, STOP_MEMORY };
-
 struct transfer {
     struct transfer *next;
     const struct kb_curl *curl;
@@ -40,16 +38,12 @@ struct transfer {
     size_t id;
     uint64_t waits, news;           /* its turn for a place, a look; 0: no */
     bool active, bodied;
-    enum kb_http_stop stop;         /* why a callback broke it off */
     int64_t begun_ns, last_ns;
     int64_t told_ns;                /* of the last piece, or the first byte */
     curl_off_t sent;
     size_t seen_bytes;              /* of the body */
     size_t head_seen;
-    const char *ca, *ca_from;       /* the file of certificates and what named
-                                     * it; NULL: libcurl's own store, libcurl */
-    char host[256];                 /* host:port, for texts */
-    char why[CURL_ERROR_SIZE], text[1024];
+    char host[256], why[CURL_ERROR_SIZE];
     struct kb_http_answer answer;
 };
 
@@ -60,6 +54,7 @@ KB_STATUS kb_http_prepare(const struct kb_curl *curl,
                           struct transfer **out, const char **why);
 void kb_http_discard(struct transfer *t);
 
-/* Fills result, reason and text of t's answer. */
+/* Say in t's answer why it failed; the second, what libcurl ended it with,
+ * nothing when that has been said. */
+void kb_http_fail(struct transfer *t, const char *failure, int64_t bound);
 void kb_http_explain(struct transfer *t, CURLcode code);
-void kb_http_late(struct transfer *t, const char *reason);

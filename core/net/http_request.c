@@ -1,4 +1,4 @@
-/* One transfer: what it asks, and what it keeps of the answer. */
+/* One transfer: what it asks, what it keeps of the answer, why it failed. */
 #include "http_impl.h"
 
 #include <ctype.h>
@@ -45,14 +45,14 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
     t->last_ns = kb_clock_now_ns();
     t->head_seen += n + 2;          /* two ends may take more than a colon */
     if (t->head_seen > KB_HTTP_HEAD_BYTES) {
-        t->stop = STOP_HEAD;
+        kb_http_fail(t, "head", KB_HTTP_HEAD_BYTES);
         return 0;
     }
     if (n >= 5 && memcmp(line, "HTTP/", 5) == 0 && !t->bodied)
         t->answer.head.used = 0;        /* of an interim answer, or a proxy's */
     else if (!t->bodied && keep_header(t, line, n))     /* none of a trailer */
-        t->stop = STOP_MEMORY;
-    return t->stop ? 0 : n;
+        kb_http_fail(t, "memory", 0);
+    return *t->answer.failure ? 0 : n;
 }
 
 static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
@@ -65,16 +65,63 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
         t->answer.first_s = (double)(t->last_ns - t->begun_ns) / 1e9;
     }
     t->bodied = true;
-    size_t fits = t->r.max_bytes - t->seen_bytes;
+    size_t fits = t->r.max_bytes - t->answer.seen_bytes;
     if (n > fits)
-        t->stop = STOP_BODY;
+        kb_http_fail(t, "body", (int64_t)t->r.max_bytes);
     size_t keep = n > fits ? fits : n;
     if (kb_bytes_add(&t->answer.body, bytes, keep)) {
-        t->stop = STOP_MEMORY;
+        kb_http_fail(t, "memory", 0);
         return 0;
     }
-    t->seen_bytes += keep;
-    return t->stop ? 0 : n;
+    t->answer.seen_bytes += keep;
+    return *t->answer.failure ? 0 : n;
+}
+
+void kb_http_fail(struct transfer *t, const char *failure, int64_t bound)
+{
+    t->answer.failure = failure;
+    t->answer.bound = bound;
+}
+
+static const char *failure_of(CURLcode code)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:  return "name";
+    case CURLE_COULDNT_RESOLVE_PROXY: return "proxy_name";
+    case CURLE_COULDNT_CONNECT:       return "refused";
+    case CURLE_UNSUPPORTED_PROTOCOL: case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING:  return "protocol";
+    case CURLE_SSL_CACERT_BADFILE:    return "ca_file";
+    case CURLE_PEER_FAILED_VERIFICATION: return "certificate";
+    case CURLE_SSL_CONNECT_ERROR: case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CERTPROBLEM: case CURLE_SSL_ISSUER_ERROR: return "tls";
+    default: return NULL;
+    }
+}
+
+void kb_http_explain(struct transfer *t, CURLcode code)
+{
+    const char *failure = failure_of(code);
+    long error = 0, proxy = 0;
+    if (!code || *t->answer.failure)
+        return;
+    t->curl->easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &error);
+    t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy);
+    if (code == CURLE_COULDNT_CONNECT)
+        t->answer.detail = error ? strerror((int)error) : "no answer";
+    if (failure) {
+        kb_http_fail(t, failure, 0);
+    } else if (code == CURLE_OUT_OF_MEMORY) {           /* or a long line */
+        kb_http_fail(t, t->bodied ? "memory" : "head", KB_HTTP_HEAD_BYTES);
+    } else if (code == CURLE_OPERATION_TIMEDOUT) {
+        bool late = kb_clock_now_ns() >= t->begun_ns + t->r.total_ns;
+        kb_http_fail(t, late ? "total" : "connect",
+                     late ? t->r.total_ns : t->r.connect_ns);
+    } else {
+        t->answer.detail = t->curl->easy_strerror(code);
+        kb_http_fail(t, proxy / 100 > 2 ? "proxy"
+                     : code == CURLE_GOT_NOTHING ? "nothing" : "reset", proxy);
+    }
 }
 
 /* host:port without user, path and query; whether the address can be asked. */
@@ -166,13 +213,13 @@ static void find_ca(struct transfer *t, const char *given)
         { "ca_file", given }, { "CURL_CA_BUNDLE", getenv("CURL_CA_BUNDLE") },
         { "SSL_CERT_FILE", getenv("SSL_CERT_FILE") },
     };
-    for (size_t i = 0; i < sizeof named / sizeof *named && !t->ca; i++)
+    for (size_t i = 0; i < sizeof named / sizeof *named && !t->answer.ca; i++)
         if (named[i][1] && *named[i][1]) {
-            t->ca_from = named[i][0];
-            t->ca = named[i][1];
+            t->answer.ca_from = named[i][0];
+            t->answer.ca = named[i][1];
         }
-    if (!t->ca && !getenv("SSL_CERT_DIR"))
-        t->ca = installed_ca(t);
+    if (!t->answer.ca && !getenv("SSL_CERT_DIR"))
+        t->answer.ca = installed_ca(t);
 }
 
 #define SET(option, value)                                                  \
@@ -185,18 +232,19 @@ static bool set_trust(struct transfer *t, const struct kb_http_request *r)
     bool bad = false;
     const char *dir = getenv("SSL_CERT_DIR");
     find_ca(t, r->ca_file);
-    if (t->ca) {
-        SET(CAINFO, t->ca);
-        SET(PROXY_CAINFO, t->ca);
+    if (t->answer.ca) {
+        SET(CAINFO, t->answer.ca);
+        SET(PROXY_CAINFO, t->answer.ca);
     }
-    if (!dir || !*dir || (t->ca_from && strcmp(t->ca_from, "SSL_CERT_FILE")))
+    if (!dir || !*dir || (t->answer.ca_from
+                          && strcmp(t->answer.ca_from, "SSL_CERT_FILE")))
         dir = NULL;
-    if (dir || t->ca) {
+    if (dir || t->answer.ca) {
         SET(CAPATH, dir);
         SET(PROXY_CAPATH, dir);
     }
-    if (t->ca && r->ca_file)
-        t->ca = "given";            /* the caller's text may be gone later */
+    if (t->answer.ca && r->ca_file)
+        t->answer.ca = "given";     /* the caller's text may be gone later */
     return !bad;
 }
 
@@ -257,7 +305,9 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
         return KB_ENOMEM;
     t->curl = curl;
     t->r = *r;
-    t->answer.text = t->answer.reason = "";
+    t->answer.failure = "";
+    t->answer.host = t->host;
+    t->answer.detail = t->why;
     t->answer.first_s = -1;
     t->easy = curl->easy_init();
     kb_status st = t->easy ? KB_OK : KB_ENOMEM;

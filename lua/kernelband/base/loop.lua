@@ -35,8 +35,9 @@
 -- in. Order is fixed: what was made ready first runs first, what is watched is
 -- looked at in the order in which it was first watched, timers go by time, then
 -- age.
-local core   = require "kernelband.core"
-local schema = require "kernelband.base.schema"
+local core     = require "kernelband.core"
+local schema   = require "kernelband.base.schema"
+local transfer = require "kernelband.base.transfer"
 
 local loop = {}
 local Loop, Task, Promise = {}, {}, {}
@@ -229,8 +230,9 @@ end
 
 local function response(answer, body)
   if not answer then return nil end
+  local _, _, reason = transfer.failure(answer)
   return { status = answer.status, headers = answer.headers, body = body or answer.body,
-           reason = answer.reason, version = answer.version,
+           reason = reason, version = answer.version,
            seconds = { first = answer.first_s, total = answer.total_s } }
 end
 
@@ -280,7 +282,8 @@ function Loop:http(request)
     end
     if what ~= "data" then
       local out = response(value, request.on_data and "")
-      if value.code then return nil, value.text, value.code, out end
+      local failure, failure_code = transfer.failure(value)
+      if failure then return nil, failure, failure_code, out end
       out.stopped = what == "stopped" or nil
       return out
     end
