@@ -17,7 +17,9 @@ static const char *name_of(const struct kb_class *c)
 static int close_any(lua_State *L)      /* close, __close and __gc */
 {
     const struct kb_class *c = lua_touserdata(L, lua_upvalueindex(1));
-    c->free(kb_bind_take(L, 1, c));
+    void *object = kb_bind_take(L, 1, c);
+    if (object)
+        c->free(object);
     return 0;
 }
 

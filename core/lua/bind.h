@@ -22,7 +22,7 @@ int luaopen_kernelband_core(lua_State *L);
  * and the check of self. */
 struct kb_class {
     const char *type;                   /* "kernelband.NAME", its metatable's */
-    void (*free)(void *object);         /* also of NULL */
+    void (*free)(void *object);         /* never of NULL */
     lua_CFunction make;                 /* core.NAME; NULL: there is none */
     const struct kb_class *owner;       /* must be open too; NULL: need not */
     const luaL_Reg *methods;            /* those whose names begin with __ go

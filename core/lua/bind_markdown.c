@@ -10,13 +10,7 @@
 
 enum { MOST_BLOCKS = 4096 };
 
-static void tree_free(cmark_node *tree)
-{
-    if (tree)
-        cmark_node_free(tree);
-}
-
-KB_CLASS(markdown, tree_free, NULL, NULL, KB_NO_METHODS);
+KB_CLASS(markdown, cmark_node_free, NULL, NULL, KB_NO_METHODS);
 
 /* The node behind this one in the text, its children first; NULL: none. */
 static cmark_node *after(cmark_node *at)

@@ -188,8 +188,6 @@ int kb_bind_wait(lua_State *L)
 
 static void channel_free(struct channel *c)
 {
-    if (!c)
-        return;
     kb_bytes_free(&c->frames);
     close(c->out);
     free(c);

@@ -81,13 +81,7 @@ static int mkdir_p(lua_State *L)
     return done_path(L, kb_files_mkdir_p(path), path);
 }
 
-static void folder_free(DIR *d)
-{
-    if (d)
-        closedir(d);
-}
-
-KB_CLASS(folder, folder_free, NULL, NULL, KB_NO_METHODS);
+KB_CLASS(folder, closedir, NULL, NULL, KB_NO_METHODS);
 
 /* Names in byte order, without "." and "..". */
 static int list(lua_State *L)
@@ -109,7 +103,7 @@ static int list(lua_State *L)
     lua_pushvalue(L, -1);
     lua_insert(L, -3);                      /* [.. table list sort list] */
     lua_call(L, 1, 0);
-    folder_free(kb_bind_take(L, 2, &kb_class_folder));
+    closedir(kb_bind_take(L, 2, &kb_class_folder));
     return 1;
 }
 
@@ -154,13 +148,7 @@ static int chdir_to(lua_State *L)
     return done_path(L, chdir(path) ? KB_ESYS : KB_OK, path);
 }
 
-static void lock_free(FILE *f)
-{
-    if (f)
-        fclose(f);
-}
-
-KB_CLASS(lock, lock_free, NULL, NULL, KB_NO_METHODS);
+KB_CLASS(lock, fclose, NULL, NULL, KB_NO_METHODS);
 
 static int lock(lua_State *L)
 {
