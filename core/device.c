@@ -46,11 +46,7 @@ kb_status kb_device_open(const char *name, const char *exe, kb_device **out,
     d->info.language = ops->language;
     d->users = 1;
     kb_status st = ops->open(d, name, exe, why);
-    if (st)
-        kb_device_close(d);
-    else
-        *out = d;
-    return st;
+    return KB_HAND_OVER(st, d, kb_device_close, out);
 }
 
 /* Whatever was made of a device calls it when it is freed, so the device ends
@@ -96,11 +92,7 @@ kb_status kb_device_build(kb_device *d, const struct kb_build *b, char *log,
     o->ops = d->ops->object;
     o->device = hold(d);
     kb_status st = o->ops->build(o, b, log, cap);
-    if (st)
-        kb_object_free(o);
-    else
-        *out = o;
-    return st;
+    return KB_HAND_OVER(st, o, kb_object_free, out);
 }
 
 kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
@@ -118,11 +110,7 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
     b->slots = b->used = slots;
     memcpy(b->arg, arg, args * sizeof *arg);
     kb_status st = b->ops->allot(b);
-    if (st)
-        kb_buffers_free(b);
-    else
-        *out = b;
-    return st;
+    return KB_HAND_OVER(st, b, kb_buffers_free, out);
 }
 
 kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
@@ -281,9 +269,5 @@ kb_status kb_program_start(kb_device *d, const kb_object *o, kb_buffers *b,
     p->ops = d->ops->program;
     p->device = hold(d);
     kb_status st = p->ops->start(p, o, b, plan, why, cap);
-    if (st)
-        kb_program_stop(p);
-    else
-        *out = p;
-    return st;
+    return KB_HAND_OVER(st, p, kb_program_stop, out);
 }

@@ -77,6 +77,11 @@ const char *kb_status_text(int status);
             (st) = __VA_ARGS__;                                             \
     } while (0)
 
+/* The end of what makes an object: the caller gets it by out or, where a step
+ * failed, free takes it back. Is st. */
+#define KB_HAND_OVER(st, object, free, out)                                 \
+    ((st) ? (free(object), (st)) : (*(out) = (object), KB_OK))
+
 /* Both return status, with the reason in why: text, which is static; or a
  * sentence of at most cap bytes, NUL included. */
 static inline kb_status kb_because(const char **why, kb_status status,

@@ -316,9 +316,5 @@ kb_status kb_http_prepare(const struct kb_curl *curl,
                         "the address must be a whole http:// or https:// one");
     KB_THEN(st, set_headers(t, r, why));
     KB_THEN(st, set_up(t, r));
-    if (st)
-        kb_http_discard(t);
-    else
-        *out = t;
-    return st;
+    return KB_HAND_OVER(st, t, kb_http_discard, out);
 }

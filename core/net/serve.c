@@ -201,11 +201,7 @@ kb_status kb_serve_open(uint16_t port, const char *token, kb_serve **out,
     kb_status st = kb_library_open(&libmicrohttpd, &s->mhd.start_daemon,
                                    &s->mhd.library, why);
     KB_THEN(st, start(s, port));
-    if (st)
-        kb_serve_close(s);
-    else
-        *out = s;
-    return st;
+    return KB_HAND_OVER(st, s, kb_serve_close, out);
 }
 
 void kb_serve_close(kb_serve *s)

@@ -347,11 +347,7 @@ kb_status kb_cubin_open(const void *bytes, size_t n, uint32_t sm,
     for (char *at = why; st && *at; at++)       /* names are a stranger's */
         if (*at < ' ' || *at > '~')
             *at = '?';
-    if (st)
-        kb_cubin_close(c);
-    else
-        *out = c;
-    return st;
+    return KB_HAND_OVER(st, c, kb_cubin_close, out);
 }
 
 void kb_cubin_close(kb_cubin *c)

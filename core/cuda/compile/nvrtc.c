@@ -142,11 +142,7 @@ kb_status kb_nvrtc_open(const char *exe, kb_nvrtc **out, const char **why)
         if (st)
             *why = "the compiler's process did not start";
     }
-    if (st)
-        kb_nvrtc_close(c);
-    else
-        *out = c;
-    return st;
+    return KB_HAND_OVER(st, c, kb_nvrtc_close, out);
 }
 
 void kb_nvrtc_close(kb_nvrtc *c)
