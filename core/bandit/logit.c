@@ -14,11 +14,9 @@ const struct kb_logit_options kb_logit_defaults = { 1.0, 500 };
 kb_status kb_logit_new(size_t dim, const struct kb_logit_options *how,
                        kb_logit **out)
 {
-    if (dim < 1 || dim > KB_LOGIT_MAX_DIM)
-        return KB_EINVAL;
-    if (!(how->l2 >= KB_LOGIT_LEAST_L2 && how->l2 <= KB_LOGIT_MOST_L2))
-        return KB_EINVAL;
-    if (how->buffer < 1 || how->buffer > KB_LOGIT_MAX_BUFFER)
+    if (dim < 1 || dim > KB_LOGIT_MAX_DIM
+        || !(how->l2 >= KB_LOGIT_LEAST_L2 && how->l2 <= KB_LOGIT_MOST_L2)
+        || how->buffer < 1 || how->buffer > KB_LOGIT_MAX_BUFFER)
         return KB_EINVAL;
 
     size_t order = dim + 1, buffer = how->buffer;

@@ -16,12 +16,9 @@ struct poison {
 void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
                      uint64_t seed)
 {
-    for (size_t i = 0; i < n; i++) {
-        double sign = word_at(seed, i) & 1 ? by : -by;
-        if (dtype == KB_F64)
-            ((double *)a)[i] *= 1 + sign;
-        else if (dtype == KB_F32)
-            ((float *)a)[i] = (float)(((float *)a)[i] * (1 + sign));
+    for (size_t i = 0; i < n && (dtype == KB_F64 || dtype == KB_F32); i++) {
+        double times = 1 + (word_at(seed, i) & 1 ? by : -by);
+        kb_tensor_set(a, dtype, i, kb_tensor_get(a, dtype, i) * times);
     }
 }
 
