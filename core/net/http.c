@@ -326,17 +326,14 @@ kb_status kb_http_new(size_t limit, kb_http **out, const char **why)
     kb_status st = h->epoll < 0 ? KB_ESYS : open_curl(&h->curl, why);
     if (!st && !(h->multi = h->curl.multi_init()))
         st = KB_ENOMEM;
-    if (st) {
-        kb_http_free(h);
-        return st;
+    if (!st) {
+        h->curl.multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+        h->curl.multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
+        h->curl.multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+        h->curl.multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
+        h->curl.multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)h->limit);
     }
-    h->curl.multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    h->curl.multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
-    h->curl.multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timer);
-    h->curl.multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
-    h->curl.multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)h->limit);
-    *out = h;
-    return KB_OK;
+    return KB_HAND_OVER(st, h, kb_http_free, out);
 }
 
 void kb_http_free(kb_http *h)

@@ -149,14 +149,7 @@ kb_status kb_child_start(const struct kb_child_request *r, kb_child **out)
         c->ended = (int)syscall(SYS_pidfd_open, c->now.pid, 0);
         st = c->ended < 0 ? KB_ESYS : KB_OK;
     }
-    if (st) {
-        int saved = errno;
-        kb_child_free(c);
-        errno = saved;
-        return st;
-    }
-    *out = c;
-    return KB_OK;
+    return KB_HAND_OVER(st, c, kb_child_free, out);
 }
 
 /* While it runs ----------------------------------------------------------- */
@@ -318,11 +311,12 @@ int kb_child_free(kb_child *c)
 {
     if (!c)
         return 0;
-    int wstatus = end(c, KB_OK);
+    int saved = errno, wstatus = end(c, KB_OK);
     kb_bytes_free(&c->input);
     kb_bytes_free(&c->now.output);
     kb_bytes_free(&c->now.errors);
     free(c);
+    errno = saved;
     return wstatus;
 }
 

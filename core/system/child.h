@@ -71,8 +71,8 @@ KB_STATUS kb_child_await(kb_child *c, int64_t deadline_ns);
 const void *kb_child_reply(const kb_child *c, size_t *n);
 void kb_child_next(kb_child *c);
 
-/* Kills what runs with all its children, reaps it, frees c. Its wait status; 0
- * when it had ended before. */
+/* Kills what runs with all its children, reaps it, frees c; errno stays. Its
+ * wait status; 0 when it had ended before. */
 int kb_child_free(kb_child *c);
 
 /* The same, but an idle worker may end by itself first: its stdin ends, and it

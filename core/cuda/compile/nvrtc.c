@@ -92,10 +92,8 @@ static kb_status find(kb_nvrtc *c, const char **why)
 
 static void stop(kb_nvrtc *c)
 {
-    int saved = errno;
     kb_child_free(c->worker);
     c->worker = NULL;
-    errno = saved;
 }
 
 static kb_status start(kb_nvrtc *c)
