@@ -214,12 +214,6 @@ static cpu_set_t usable_cpus(void)
     return set;
 }
 
-static int cpu_count(lua_State *L)
-{
-    cpu_set_t set = usable_cpus();
-    return kb_bind_push_integer(L, CPU_COUNT(&set));
-}
-
 static int cpus(lua_State *L)
 {
     cpu_set_t set = usable_cpus();
@@ -291,7 +285,7 @@ const luaL_Reg kb_module_system[] = {
     { "list", list }, { "exists", exists }, { "realpath", real_path },
     { "read_file", read_file }, { "write_file", write_file },
     { "temp_dir", temp_dir }, { "disk_free", disk_free }, { "is_tty", is_tty },
-    { "columns", columns }, { "cpu_count", cpu_count }, { "cpus", cpus },
+    { "columns", columns }, { "cpus", cpus },
     { "host", host }, { "exe", exe }, { "has_library", has_library },
     { "lib_dir", lib_dir }, { "interrupts", interrupts },
     { "chdir", chdir_to }, { "lock", lock }, { NULL, NULL }

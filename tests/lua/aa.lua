@@ -91,7 +91,7 @@ local function session(name, kind, count)
   local before = pressure()
   local spin = "while :; do :; done & p=\"$p $!\"; "
   local load = kind == "busy"
-               and io.popen(spin:rep(core.system.cpu_count()) .. "read x; kill $p", "w")
+               and io.popen(spin:rep(#core.system.cpus()) .. "read x; kill $p", "w")
   local t = task.load(folder[name])
   local e = worker.start { task = t, device = "cpu" }
   e.baseline()

@@ -262,7 +262,7 @@ t.test("a worker that cannot be had is told to each who waits", function()
 end)
 
 t.test("workers are as many as pulls in flight, within what the machine has", function()
-  local cpus = core.system.cpu_count()
+  local cpus = #core.system.cpus()
   local e = worker.start { task = axpy, device = "cpu", parallel = 100 }
   t.equal(e.capacity, cpus)
   e.close()
@@ -280,15 +280,14 @@ end
 
 -- What a cpuset leaves need not start at 0: this process pretends that it has 2, 5 and 7.
 t.test("workers are timed on processors by their own numbers", function()
-  local cpus, cpu_count = core.system.cpus, core.system.cpu_count
+  local cpus = core.system.cpus
   core.system.cpus = function() return { 2, 5, 7 } end
-  core.system.cpu_count = function() return 3 end
   local e = worker.start { task = axpy, device = "cpu", parallel = 2 }
   local f = worker.start { task = axpy, device = "cpu" }
   local got = { devices(e), devices(f) }
   e.close()
   f.close()
-  core.system.cpus, core.system.cpu_count = cpus, cpu_count
+  core.system.cpus = cpus
   t.equal(got, { { "cpu:7", "cpu:5" }, { "cpu:2" } })
 end)
 

@@ -193,7 +193,7 @@ end
 local function work(o, pending, base, stage, rows, done)
   local pulls = 0
   for _, unit in ipairs(pending) do pulls = pulls + unit.steps end
-  local n = math.min(o.jobs or core.system.cpu_count(), pulls // least_pulls)
+  local n = math.min(o.jobs or #core.system.cpus(), pulls // least_pulls)
   local a = rawget(_G, "arg")
   if n > 1 and a and a[0] then
     save_rows(base .. ".rows", rows)

@@ -25,7 +25,7 @@ return options.verb { "record",
     end
     local out = opt.out or ("%s-%s"):format(t.name, (name:gsub("[:%d]", "")))
     local on_gpu = language == "cuda"   -- the other processors compile ahead there
-    local cpus = core.system.cpu_count()
+    local cpus = #core.system.cpus()
     local count, all = require("kernelband.trace.record").run {
       task = t, device = name, out = out, limit = opt.limit, minutes = opt.minutes,
       strategies = strategy.set(opt.strategies or "strategies/" .. language),

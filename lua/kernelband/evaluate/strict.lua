@@ -17,7 +17,7 @@ local repeats = 10
 -- Shells that keep processors busy until close: they end with this process too.
 local function make_busy()
   local spin = "while :; do :; done & p=\"$p $!\"; "
-  return io.popen(spin:rep(math.max(1, core.system.cpu_count())) .. "read x; kill $p", "w")
+  return io.popen(spin:rep(math.max(1, #core.system.cpus())) .. "read x; kill $p", "w")
 end
 
 local function runs_in(s, room, kernel, what)

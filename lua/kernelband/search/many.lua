@@ -93,7 +93,7 @@ function many.run(options)
   local opt = schema.options(named_options, rules, "kb.search_all")
   local group = { loop = loop.new(), lanes = {}, results = {},
                   view = progress.new { group = true, quiet = opt.quiet, mode = opt.progress } }
-  for i = 1, math.min(opt.workers, core.system.cpu_count()) do
+  for i = 1, math.min(opt.workers, #core.system.cpus()) do
     group.lanes[i] = jobs.places(group.loop, 1)
   end
   local left = 0

@@ -388,7 +388,7 @@ end
 -- may be many more, as most of them wait for a model.
 local function count(options, device)
   if options.places then return #options.places, 0 end
-  local most = core.system.cpu_count()
+  local most = #core.system.cpus()
   if options.workers and options.workers > most then
     schema.raise("kb.search: workers = %d, but kernels are timed on processors of their own and "
                  .. "this machine has %d", options.workers, most)
