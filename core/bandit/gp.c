@@ -37,10 +37,7 @@ kb_status kb_gp_new(size_t dim, const double *rate,
         return KB_ENOMEM;
     g->point = calloc(most, sizeof *g->point);
     g->place = calloc(KB_GP_MAX_PLACES, sizeof *g->place);
-    if (!g->point || !g->place) {
-        kb_gp_free(g);
-        return KB_ENOMEM;
-    }
+    kb_status st = g->point && g->place ? KB_OK : KB_ENOMEM;
     g->how = *how;
     g->dim = dim;
     g->root = g->x + most * dim;
@@ -50,8 +47,7 @@ kb_status kb_gp_new(size_t dim, const double *rate,
         g->correlation[i] = i ? how->correlation : 1;
     memcpy(g->rate, rate, dim * sizeof *rate);
     memcpy(g->prior_rate, rate, dim * sizeof *rate);
-    *out = g;
-    return KB_OK;
+    return KB_HAND_OVER(st, g, kb_gp_free, out);
 }
 
 void kb_gp_free(kb_gp *g)

@@ -109,19 +109,14 @@ kb_status kb_script_new(const char *lib_dir, size_t max_bytes, kb_script **out)
         return KB_ENOMEM;
     s->max_bytes = max_bytes;
     s->L = lua_newstate(limit, s);
-    if (!s->L)
-        goto fail;
-    lua_pushnil(s->L);                                  /* cannot raise */
-    lua_pushcfunction(s->L, boot);
-    lua_pushlightuserdata(s->L, (void *)lib_dir);
-    if (call(s, 1))
-        goto fail;
-    *out = s;
-    return KB_OK;
-
-fail:
-    kb_script_free(s);
-    return KB_ENOMEM;
+    kb_status st = s->L ? KB_OK : KB_ENOMEM;
+    if (!st) {
+        lua_pushnil(s->L);                              /* cannot raise */
+        lua_pushcfunction(s->L, boot);
+        lua_pushlightuserdata(s->L, (void *)lib_dir);
+        st = call(s, 1) ? KB_ENOMEM : KB_OK;
+    }
+    return KB_HAND_OVER(st, s, kb_script_free, out);
 }
 
 void kb_script_free(kb_script *s)
