@@ -316,14 +316,6 @@ KB_PUSHER(push_numbers, struct kb_compare, F(n), F(bad), F(nan_mismatch),
           F(poison_left), F(got), F(want), F(limit), F(max_excess), F(err_ss),
           F(ref_ss))
 
-static int push_comparison(lua_State *L, const struct kb_compare *r)
-{
-    push_numbers(L, r);                                 /* [.. t] */
-    if (r->first_bad != SIZE_MAX)                       /* from 0, as in C */
-        KB_SET(L, "first_bad", lua_pushinteger, (lua_Integer)r->first_bad);
-    return 1;
-}
-
 static int buffers_spread(lua_State *L)
 {
     kb_buffers *b = self(L);
@@ -354,7 +346,10 @@ static int buffers_compare(lua_State *L)
         return luaL_argerror(L, 6, "another device or shape, or a bound that "
                              "is not finite and >= 0");
     must(L, st);
-    return push_comparison(L, &r);
+    push_numbers(L, &r);                                /* [.. t] */
+    if (r.first_bad != SIZE_MAX)                        /* from 0, as in C */
+        KB_SET(L, "first_bad", lua_pushinteger, (lua_Integer)r.first_bad);
+    return 1;
 }
 
 KB_CLASS(buffers, kb_buffers_free, NULL, NULL,

@@ -76,8 +76,6 @@ static int http_start(lua_State *L)
         { .name = "ca_file", .text = &r.ca_file }, { 0 }
     });
     luaL_argcheck(L, r.url, 2, "'url' must be a string");
-    if (r.ca_file && !*r.ca_file)
-        r.ca_file = NULL;
     r.body = body;
     r.header_count = read_headers(L, headers);
     size_t id;

@@ -230,9 +230,8 @@ static int channel_write(lua_State *L)
     size_t n;
     struct channel *c = self_channel(L);
     const char *text = luaL_checklstring(L, 2, &n);
-    kb_status st = kb_frame_write(c->out, text, n,
-                                  kb_clock_now_ns() + 10000000000);
-    return kb_bind_done(L, st);
+    int64_t by_ns = kb_clock_now_ns() + 10000000000;
+    return kb_bind_done(L, kb_frame_write(c->out, text, n, by_ns));
 }
 
 KB_CLASS(command, kb_child_free, command_new, NULL,

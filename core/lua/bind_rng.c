@@ -37,10 +37,8 @@ static int rng_uniform(lua_State *L)
 {
     struct kb_rng *r = self(L);
     lua_settop(L, 2);
-    if (lua_isnil(L, 2)) {
-        lua_pushnumber(L, kb_rng_uniform(r));
-        return 1;
-    }
+    if (lua_isnil(L, 2))
+        return kb_bind_push_number(L, kb_rng_uniform(r));
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
     for (lua_Integer i = 1; i <= n; i++) {

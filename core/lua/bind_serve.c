@@ -41,8 +41,7 @@ static int serve_turn(lua_State *L)
     kb_serve *s = self(L);
     lua_Integer ns = kb_bind_integer(L, 2, "timeout_ns", 0,
                                      (lua_Integer)3600 * 1000000000);
-    kb_status st = kb_serve_turn(s, ns);
-    return kb_bind_done(L, st);
+    return kb_bind_done(L, kb_serve_turn(s, ns));
 }
 
 KB_GETTER(serve_port, lua_pushinteger, kb_serve_port(self(L)))

@@ -39,10 +39,9 @@ static int store_new(lua_State *L)
     char why[WHY_BYTES];
     sqlite3 **slot = kb_bind_new(L, &kb_class_store, 0);
     kb_status st = kb_store_open(path, read, why, sizeof why, slot);
-    if (st == KB_ESTORE) {
-        lua_pushfstring(L, "%s: %s", path, why);
-        return kb_bind_fail_text(L, st, lua_tostring(L, -1));
-    }
+    if (st == KB_ESTORE)
+        return kb_bind_fail_text(L, st,
+                                 lua_pushfstring(L, "%s: %s", path, why));
     return st ? kb_bind_fail(L, st) : 1;
 }
 

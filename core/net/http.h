@@ -46,7 +46,7 @@ struct kb_http_request {
     const void *body;               /* of a POST */
     size_t body_bytes, max_bytes;
     int64_t connect_ns, idle_ns, total_ns;
-    const char *ca_file;            /* NULL: the environment's */
+    const char *ca_file;            /* NULL or "": the environment's */
     bool stream;                    /* the body is fetched piece by piece */
     int64_t gather_ns;
 };

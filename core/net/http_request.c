@@ -243,7 +243,7 @@ static bool set_trust(struct transfer *t, const struct kb_http_request *r)
         SET(CAPATH, dir);
         SET(PROXY_CAPATH, dir);
     }
-    if (t->answer.ca && r->ca_file)
+    if (t->answer.ca && t->answer.ca == r->ca_file)
         t->answer.ca = "given";     /* the caller's text may be gone later */
     return !bad;
 }
