@@ -5,6 +5,7 @@
 --   points.read(text, parameters) -> list of { name = value }, how many were left out
 local core  = require "kernelband.core"
 local markdown = require "kernelband.llm.markdown"
+local prose = require("kernelband.base.path").prose
 local reply = require "kernelband.llm.reply"
 
 local points = {}
@@ -44,15 +45,9 @@ end
 
 function points.ask(parameters, file)
   local head = head_of(file, parameters)
-  return ("# First points\n\nA program writes kernels for this task from the parameters below; "
-    .. "the first value of each is what the first version does. Before it searches, name %d to %d "
-    .. "different sets of values that you expect to be fast on this machine at the timed shapes, "
-    .. "the best first, and different enough to learn from. They are measured in turns with its "
-    .. "own.\n\n%s\n\n"
-    .. "In place of code answer with one fenced block: a JSON list of objects with a value for "
-    .. "every parameter.\n\n```json\n[{\"%s\": %s, ..}, ..]\n```"):format(least, most,
-    head and "```lua\n" .. head .. "\n```" or listed(parameters), parameters[1][1],
-    show(parameters[1][2][1]))
+  return prose("llm/points.md", { LEAST = least, MOST = most, NAME = parameters[1][1],
+    VALUE = show(parameters[1][2][1]),
+    PARAMETERS = head and "```lua\n" .. head .. "\n```" or listed(parameters) })
 end
 
 -- The list that an answer holds: in its last block that is one, or bare.

@@ -84,7 +84,7 @@ local function ask(s, source, l)
     return nil, "Triton's compiler gave no kernel"
   end
   return { shared = shared, warps = warps, name = reply.name,
-           ptx = tostring(reply.ptx), cubin = compile.from_base64(reply.cubin) }
+           ptx = tostring(reply.ptx), cubin = compile.from_hex(reply.cubin) }
 end
 
 -- What core/cuda/compile/ptx.h forbids, in the text that Triton's compiler gives beside it.
@@ -98,20 +98,8 @@ local function reach(ptx)
   end
 end
 
-local digits = {}
-for i = 1, 64 do
-  digits[("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"):byte(i)] = i - 1
-end
-
-function compile.from_base64(text)
-  local out = {}
-  for a, b, c, d in text:gmatch "(.)(.)(.)(.)" do
-    local n = (digits[a:byte()] or 0) << 18 | (digits[b:byte()] or 0) << 12
-              | (digits[c:byte()] or 0) << 6 | (digits[d:byte()] or 0)
-    local bytes = string.char(n >> 16, n >> 8 & 255, n & 255)
-    out[#out + 1] = c == "=" and bytes:sub(1, 1) or d == "=" and bytes:sub(1, 2) or bytes
-  end
-  return table.concat(out)
+function compile.from_hex(text)
+  return (text:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end))
 end
 
 -- Triton's kernels take two pointers more, to scratch memory that these have none of.

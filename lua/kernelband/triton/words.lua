@@ -1,6 +1,6 @@
 -- triton/words.lua - the parts of a prompt about Triton tasks, in place of those of prompt.lua for
 -- C and CUDA: system.md and contract.md.
-local own = require("kernelband.base.path").own
+local prose = require("kernelband.base.path").prose
 
 local words = { tag = "python" }
 
@@ -11,9 +11,7 @@ local keep = {
     .. "arguments,\n  results, and what is written in place.",
 }
 
-local function text_of(file, values) return (own("triton/" .. file, values):gsub("\n$", "")) end
-
-function words.system() return text_of "system.md" end
+function words.system() return prose "triton/system.md" end
 
 function words.task(about)
   local t = about.task
@@ -21,7 +19,7 @@ function words.task(about)
 end
 
 function words.contract(about)
-  return text_of("contract.md", { KEEP = keep[about.task.kind] or keep.tritonbench })
+  return prose("triton/contract.md", { KEEP = keep[about.task.kind] or keep.tritonbench })
 end
 
 return words

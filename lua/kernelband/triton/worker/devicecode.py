@@ -1,5 +1,4 @@
 """Device code alone: a file of @triton.jit functions to a cubin."""
-import base64
 import json
 import resource
 import sys
@@ -58,7 +57,7 @@ class Compiler:
         m = out.metadata
         if getattr(m, "global_scratch_size", 0) or getattr(m, "num_ctas", 1) != 1:
             raise Lost("build_failed", "it needs scratch memory or clusters, which are not given")
-        return {"cubin": base64.b64encode(out.asm["cubin"]).decode(), "name": m.name,
+        return {"cubin": out.asm["cubin"].hex(), "name": m.name,
                 "shared": m.shared, "warps": m.num_warps, "ptx": out.asm["ptx"]}
 
 
