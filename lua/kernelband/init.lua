@@ -1,5 +1,6 @@
 -- require "kernelband" - the whole public Lua interface. Parts are loaded when
 -- first used, so that a tool that needs one does not pay for all.
+local collect = require("kernelband.base.lists").collect
 local schema = require "kernelband.base.schema"
 
 -- Each name: the module that has it, and the field of that module, or nil when
@@ -49,8 +50,7 @@ end)
 
 -- A table whose names are looked up, once each, in list.
 local function face(who, list)
-  local names = {}
-  for i, part in ipairs(list) do names[i] = part[1] end
+  local names = collect(list, function(part) return part[1] end)
   local function lookup(self, name)
     for _, part in ipairs(list) do
       if part[1] == name then

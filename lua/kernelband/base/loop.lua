@@ -36,6 +36,7 @@
 -- looked at in the order in which it was first watched, timers go by time, then
 -- age.
 local core     = require "kernelband.core"
+local lists    = require "kernelband.base.lists"
 local schema   = require "kernelband.base.schema"
 local transfer = require "kernelband.base.transfer"
 
@@ -220,12 +221,6 @@ function Loop:unwatch(process)
   end
 end
 
-local function copy(request)
-  local out = {}
-  for key, value in pairs(request) do out[key] = value end
-  return out
-end
-
 -- Transfers -----------------------------------------------------------------------
 
 local function response(answer, body)
@@ -252,8 +247,8 @@ local function begin(self, request)
     if not http then return nil, why, code end
     self.http_multi = http
   end
-  local plain = copy(request)
-  plain.on_data, plain.stream = nil, request.on_data ~= nil
+  local plain = lists.with(request, { stream = request.on_data ~= nil })
+  plain.on_data = nil
   return self.http_multi:start(plain)
 end
 
@@ -308,7 +303,7 @@ end
 -- Commands --------------------------------------------------------------------------
 
 local function plainly(request)
-  local plain = copy(request)
+  local plain = lists.with(request)
   if type(request.environment) == "table" then
     plain.environment = {}
     for name, value in pairs(request.environment) do
@@ -363,13 +358,12 @@ function Loop:turn(timeout_ns)
   if self.running then error("loop: a coroutine cannot turn the loop it runs in", 2) end
   local left = limit(self, timeout_ns)
   if not left then return nil, "nothing to wait for", "EEMPTY" end
-  local watched, sources = table.move(self.watched, 1, #self.watched, 1, {}), {}
+  local watched = table.move(self.watched, 1, #self.watched, 1, {})
   if self.http_multi and #self.http_multi > 0 then
     watched[#watched + 1] = { process = self.http_multi,
                               on_ready = function() run_transfers(self) end }
   end
-  for i, w in ipairs(watched) do sources[i] = w.process end
-  local indices, why, code = core.wait(sources, left)
+  local indices, why, code = core.wait(lists.collect(watched, "process"), left)
   if not indices and code ~= "ETIME" and code ~= "EINTR" then
     error("the loop cannot wait: " .. why, 0)
   end

@@ -25,6 +25,7 @@
 -- give the message: main prints that alone and exits 2, pcall users can show
 -- it. schema.raise is the only place that makes one.
 
+local collect = require("kernelband.base.lists").collect
 local core = require "kernelband.core"
 
 local schema = {}
@@ -211,21 +212,17 @@ local function type_names(rule)
 end
 
 local function quoted(list)
-  local out = {}
-  for i, v in ipairs(list) do
-    out[i] = type(v) == "string" and "'" .. v .. "'" or tostring(v)
-  end
-  return table.concat(out, ", ")
+  return table.concat(collect(list, function(v)
+    return type(v) == "string" and "'" .. v .. "'" or tostring(v)
+  end), ", ")
 end
 
 -- "an integer >= 1", "a number 0..100", "one of 'sm', 'dram'", "a string or a number".
 function schema.wanted(rule)
   if rule.one_of then return "one of " .. quoted(rule.one_of) end
-  local names = {}
-  for i, name in ipairs(type_names(rule)) do
-    names[i] = article[name] or "a " .. name
-  end
-  local text = table.concat(names, " or ")
+  local text = table.concat(collect(type_names(rule), function(name)
+    return article[name] or "a " .. name
+  end), " or ")
   local unit = type_names(rule)[1] == "list" and " of length" or ""
   if rule.at_least and rule.at_most then
     return ("%s%s %s..%s"):format(text, unit, rule.at_least, rule.at_most)
@@ -295,12 +292,6 @@ local function check_value(v, rule, where, noun, path)
   return v
 end
 
-local function names_of(rules)
-  local out = {}
-  for i, rule in ipairs(rules) do out[i] = rule[1] end
-  return out
-end
-
 -- The unknown key to report: the first in byte order, so that the same table
 -- gives the same message.
 local function unknown_key(t, names)
@@ -315,7 +306,7 @@ local function unknown_key(t, names)
 end
 
 function check_table(t, rules, where, noun, prefix)
-  local names, out = names_of(rules), {}
+  local names, out = collect(rules, function(rule) return rule[1] end), {}
   local unknown = unknown_key(t, names)
   if unknown ~= nil then
     schema.raise("%s: unknown %s '%s%s'%s", where, noun, prefix,

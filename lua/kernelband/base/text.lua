@@ -1,5 +1,6 @@
 -- base/text.lua - pieces of text that every layer writes: tables of columns, cut and quoted
 -- words, sorted keys, numbers with units. No function depends on the locale.
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local schema = require "kernelband.base.schema"
 
@@ -68,12 +69,10 @@ text.keys = schema.keys
 
 -- "cols=64 rows=128".
 function text.fields(t, separator)
-  local out = {}
-  for i, k in ipairs(text.keys(t)) do
+  return table.concat(collect(text.keys(t), function(k)
     local v = t[k]
-    out[i] = ("%s=%s"):format(k, type(v) == "number" and ("%.14g"):format(v) or tostring(v))
-  end
-  return table.concat(out, separator or " ")
+    return ("%s=%s"):format(k, type(v) == "number" and ("%.14g"):format(v) or tostring(v))
+  end), separator or " ")
 end
 
 -- Tables ---------------------------------------------------------------------------
@@ -92,11 +91,10 @@ function text.columns(rows, how)
     end
   end
   for n, row in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(row) do
+    local cells = collect(row, function(cell, i)
       local pad = (" "):rep(width[i] - text.width(cell))
-      cells[i] = how.right and i > 1 and pad .. cell or cell .. pad
-    end
+      return how.right and i > 1 and pad .. cell or cell .. pad
+    end)
     lines[#lines + 1] = table.concat(cells, "  "):gsub("%s+$", "")
     if n == 1 and how.rule then lines[2] = ("-"):rep(text.width(lines[1])) end
   end

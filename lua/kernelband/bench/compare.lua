@@ -10,6 +10,7 @@
 -- compared on the seeds they share. area: mean share over pulls 1 .. T. to 90 %:
 -- the median pull at which 0.9 was reached. regret: how much lower the area is than
 -- that of the best fixed arm of each space (rows "arm ..": sweep's baselines).
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
@@ -225,14 +226,13 @@ end
 
 -- Mean pulls an arm, over spaces and seeds, by name.
 local function arms_of(cell, at)
-  local sum, out = {}, {}
+  local sum = {}
   each(cell, at, function(row)
     for name, n in pairs(row.arms or {}) do sum[name] = (sum[name] or 0) + n end
   end)
-  for i, name in ipairs(text.keys(sum)) do
-    out[i] = { name = name, pulls = sum[name] / (#at.spaces * #at.seeds) }
-  end
-  return out
+  return collect(text.keys(sum), function(name)
+    return { name = name, pulls = sum[name] / (#at.spaces * #at.seeds) }
+  end)
 end
 
 -- Of every space the area of the best fixed arm.
@@ -318,10 +318,7 @@ function compare.table(rows, options)
   local cells, spaces, by = group(rows)
   local steps, out = 0, {}
   for _, name in ipairs(cells) do steps = math.max(steps, by[name].steps) end
-  local at = {}
-  for _, n in ipairs(options.at or { 20, 40, 60, 100 }) do
-    if n <= steps then at[#at + 1] = n end
-  end
+  local at = collect(options.at or { 20, 40, 60, 100 }, function(n) return n <= steps and n end)
   if #at == 0 then at[1] = steps end
   local best = best_arms(cells, spaces, by, steps)
   local reference = reference_of(cells, by, spaces, options.against)
@@ -409,12 +406,10 @@ end
 function compare.text(t, more)
   local out = { text.table(compare.words(t)) }
   if more then
-    local arms = {}
-    for _, c in ipairs(t.cells) do
-      local list = {}
-      for i, a in ipairs(c.arms or {}) do list[i] = ("%s %.1f"):format(a.name, a.pulls) end
-      if #list > 0 then arms[#arms + 1] = { c.name, table.concat(list, "  ") } end
-    end
+    local arms = collect(t.cells, function(c)
+      local list = collect(c.arms or {}, function(a) return ("%s %.1f"):format(a.name, a.pulls) end)
+      return #list > 0 and { c.name, table.concat(list, "  ") }
+    end)
     out[2] = text.table(compare.by_space(t))
     out[3] = #arms > 0 and "pulls an arm\n" .. text.table(arms) or nil
   end

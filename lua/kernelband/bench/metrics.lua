@@ -15,6 +15,7 @@
 --   geomean        over correct tasks; geomean_best_of: a task whose kernel is slower, or
 --                  that has none, keeps its baseline and counts as 1, over all tasks
 --   fast[p]        share of all tasks with speedup > p (KernelBench's fast_p)
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
@@ -55,11 +56,9 @@ local function figures(values, all)
   if #values > 0 then m.geomean, m.mean = math.exp(log / #values), sum / #values end
   if all > 0 then
     m.fast1_pct, m.geomean_best_of = 100 * wins / all, math.exp(best / all)
-    for i, p in ipairs(metrics.thresholds) do
-      local n = 0
-      for _, v in ipairs(values) do if v > p then n = n + 1 end end
-      m.fast[i] = { p = p, share = n / all }
-    end
+    m.fast = collect(metrics.thresholds, function(p)
+      return { p = p, share = #collect(values, function(v) return v > p end) / all }
+    end)
   end
   return m
 end
@@ -88,9 +87,7 @@ function metrics.best_of(runs)
       if not known or own and (not before or own > before) then best[row.task] = row end
     end
   end
-  local out = {}
-  for i, name in ipairs(order) do out[i] = best[name] end
-  return out
+  return collect(order, function(name) return best[name] end)
 end
 
 -- Runs ------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 -- kb.sweep, do their part of it and end there. So policies, rewards and parameters
 -- may be functions; a script should do nothing before its sweep that it would not do
 -- twice. Searches that out holds already are not run again.
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local jobs    = require "kernelband.base.jobs"
 local json    = require "kernelband.base.json"
@@ -51,10 +52,8 @@ local rules = schema.declare("kb.sweep", {
   { "quiet", "boolean", optional = true, doc = "true: print nothing" },
 })
 for _, rule in ipairs(stage_rules) do
-  local copy = {}
-  for k, v in pairs(rule) do copy[k] = v end
-  copy.optional, copy.default = true, nil
-  rules[#rules + 1] = copy
+  rules[#rules + 1] = lists.with(rule, { optional = true })
+  rules[#rules].default = nil
 end
 
 -- Rows on disk --------------------------------------------------------------------
@@ -78,8 +77,7 @@ local function load_rows(file, list, done)
 end
 
 local function save_rows(file, rows)
-  local lines = {}
-  for i, row in ipairs(rows) do lines[i] = json.encode(row) end
+  local lines = lists.collect(rows, function(row) return json.encode(row) end)
   lines[#lines + 1] = ""
   local ok, why = core.system.write_file(file, table.concat(lines, "\n"))
   if not ok then schema.stop(why) end
@@ -169,11 +167,7 @@ local function stage_options(o, stage, rows)
 end
 
 local function pending_of(units, done)
-  local out = {}
-  for _, unit in ipairs(units) do
-    if not done[unit.key] then out[#out + 1] = unit end
-  end
-  return out
+  return lists.collect(units, function(unit) return not done[unit.key] and unit end)
 end
 
 local calls = 0                         -- sweeps this process has come to
@@ -206,14 +200,12 @@ end
 
 -- Rows in the order of their units, whoever ran them.
 local function in_order(units, done)
-  local out, seen = {}, {}
-  for _, unit in ipairs(units) do
-    if done[unit.key] and not seen[unit.key] then
-      seen[unit.key] = true
-      out[#out + 1] = done[unit.key]
-    end
-  end
-  return out
+  local seen = {}
+  return lists.collect(units, function(unit)
+    local row = not seen[unit.key] and done[unit.key]
+    seen[unit.key] = true
+    return row
+  end)
 end
 
 local function remove_parts(base)

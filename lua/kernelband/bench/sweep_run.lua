@@ -4,6 +4,7 @@
 -- A row: { key, space, cell, policy, seed, steps, stage, pulls, best = { { pull,
 -- share of the optimum } where it rose }, arms, verdicts, choices = hash of what was
 -- chosen }. Rows of one space, seed and choices were the same search.
+local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
 local policies = require "kernelband.policy"
 local schema   = require "kernelband.base.schema"
@@ -27,9 +28,9 @@ local function label_of(v)
   if type(v) == "function" then
     return "f" .. core.system.hash(text.source_of(v)):sub(1, 6)
   elseif type(v) == "table" then
-    local out = {}
-    for i, k in ipairs(keys(v)) do out[i] = k .. ":" .. label_of(v[k]) end
-    return "{" .. table.concat(out, ",") .. "}"
+    return "{" .. table.concat(lists.collect(keys(v), function(k)
+      return k .. ":" .. label_of(v[k])
+    end), ",") .. "}"
   end
   return tostring(v)
 end
@@ -73,16 +74,16 @@ local function cells_of(o)
     if type(given) == "string" then given = { file = given } end
     local entry = schema.options(given, entry_rules, "kb.sweep", "field of a policy")
     for _, chosen in ipairs(combinations(o.grid)) do
-      local params, words, secret = {}, {}, {}
+      local params, words = {}, {}
       local function set(name, v, told)
         params[name] = value_of(v)
         words[#words + 1] = told and name .. "=" .. label_of(v) or nil
       end
       for _, name in ipairs(keys(entry.params)) do set(name, entry.params[name], not entry.name) end
       for _, c in ipairs(chosen) do set(c[1], c[2], true) end
-      for _, name in ipairs(keys(params)) do
-        secret[#secret + 1] = name .. "=" .. label_of(params[name])
-      end
+      local secret = lists.collect(keys(params), function(name)
+        return name .. "=" .. label_of(params[name])
+      end)
       local p = policies.load(entry.file, params)
       local source = core.system.read_file(p.file) or ""
       table.insert(words, 1, entry.name or p.name)
@@ -153,9 +154,9 @@ local function trail_of(start, share)
 end
 
 local function choices_of(rows)
-  local out = {}
-  for i, row in ipairs(rows) do out[i] = row.parent .. row.strategy end
-  return core.system.hash(table.concat(out, " "))
+  return core.system.hash(table.concat(lists.collect(rows, function(row)
+    return row.parent .. row.strategy
+  end), " "))
 end
 
 -- A search, and { pull, true share of the optimum } of each best.
@@ -179,9 +180,7 @@ function runner.run(unit)
   local row = { key = unit.key, space = task.name, cell = cell.label, seed = unit.seed,
                 steps = unit.steps, stage = unit.stage }
   if cell.run then
-    local o = { steps = unit.steps, seed = unit.seed }
-    for k, v in pairs(cell.more) do o[k] = v end
-    local r = cell.run(o)
+    local r = cell.run(lists.with(cell.more, { steps = unit.steps, seed = unit.seed }))
     row.policy, row.pulls, row.best = "baseline", unit.steps, trail_of(r.start, r.share)
     return row
   end

@@ -1,4 +1,5 @@
 -- kernelband eval TASK SOURCE: one candidate through all checks.
+local with     = require("kernelband.base.lists").with
 local core     = require "kernelband.core"
 local cjson    = require "cjson"
 local json     = require "kernelband.base.json"
@@ -12,8 +13,7 @@ local always = { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "spee
                  "speedup_high", "shapes" }
 
 local function print_json(t, source, out)
-  local object = { task = t.name, source = source }
-  for k, v in pairs(out) do object[k] = v end
+  local object = with({ task = t.name, source = source }, out)
   for _, name in ipairs { "shapes", "checks", "weakened", "inputs" } do
     if object[name] and #object[name] == 0 then object[name] = json.empty_list end
   end

@@ -1,11 +1,11 @@
 -- kernelband export RUN - a run for other tools.
+local collect = require("kernelband.base.lists").collect
 local export  = require "kernelband.report.export"
 local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 
-local opts = {}
-for i, f in ipairs(export.formats) do opts[i] = { f[1], doc = f[2] } end
+local opts = collect(export.formats, function(f) return { f[1], doc = f[2] } end)
 opts[#opts + 1] = options.out "where to write; standard output unless given"
 
 local function format_of(opt, verb)

@@ -1,4 +1,5 @@
 -- kernelband list tasks|strategies|policies - what can be named in a script.
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local fence   = require "kernelband.base.fence"
 local json    = require "kernelband.base.json"
@@ -15,12 +16,10 @@ local function roots()
 end
 
 local function folders(dir)
-  local out = {}
-  for _, name in ipairs(core.system.list(dir) or {}) do
+  return lists.collect(core.system.list(dir) or {}, function(name)
     local full = path.join(dir, name)
-    if core.system.exists(full) == "dir" then out[#out + 1] = full end
-  end
-  return out
+    return core.system.exists(full) == "dir" and full
+  end)
 end
 
 -- An entry; a file that does not load is listed with what is wrong.
@@ -67,12 +66,10 @@ local function collect(kind)
 end
 
 local function show(found, kind)
-  local rows = {}
-  for i, e in ipairs(found) do
+  io.write(text.table(lists.collect(found, function(e)
     local words = e.error and "cannot be loaded: " .. e.error or e.summary or ""
-    rows[i] = { e.path, e.target and ("[%s] %s"):format(e.target, words) or words }
-  end
-  io.write(text.table(rows, { most = 60 }))
+    return { e.path, e.target and ("[%s] %s"):format(e.target, words) or words }
+  end), { most = 60 }))
   if #found == 0 then
     io.stderr:write(("no %s here; kernelband new writes a first one\n"):format(kind))
   end

@@ -18,6 +18,7 @@
 --
 -- --name, --name=VALUE, --name VALUE and -o VALUE are understood, "--" ends options. A mistake
 -- is an error that main turns into exit 2.
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
@@ -141,8 +142,7 @@ end
 
 -- The options of a verb as lines of --help; "" when it declares none.
 function options.help(list)
-  local rows = {}
-  for i, o in ipairs(list or {}) do rows[i] = { "  " .. options.title(o), o.doc or "" } end
+  local rows = collect(list or {}, function(o) return { "  " .. options.title(o), o.doc or "" } end)
   return table.concat(require("kernelband.base.text").columns(rows), "\n")
 end
 
@@ -153,11 +153,11 @@ end
 
 -- "kernelband eval TASK SOURCE [--json] ..", in lines of 80 columns behind "usage: ".
 local function usage_of(verb)
-  local words, lines = {}, { "kernelband " .. verb[1] }
-  for _, o in ipairs(verb.options or {}) do
+  local lines = { "kernelband " .. verb[1] }
+  local words = collect(verb.options or {}, function(o)
     local name = (o.short and "-" .. o.short or "--" .. o[1]) .. (o[2] and " " .. o[2] or "")
-    words[#words + 1] = o.required and name or "[" .. name .. "]"
-  end
+    return o.required and name or "[" .. name .. "]"
+  end)
   if verb.args then table.insert(words, verb.script and #words + 1 or 1, verb.args) end
   local indent = (" "):rep(#lines[1] + 7)
   for _, word in ipairs(words) do

@@ -1,5 +1,6 @@
 -- kernelband verify RUN: the winner of a run, built, checked and timed once more
 -- from what its folder holds.
+local with     = require("kernelband.base.lists").with
 local core     = require "kernelband.core"
 local archive  = require "kernelband.store.archive"
 local evaluate = require "kernelband.evaluate"
@@ -95,9 +96,8 @@ end
 
 -- Adds the result to the run: an evaluation of kind verify, and an event.
 local function record(r)
-  local e = {}
-  for k, v in pairs(r.evaluation) do e[k] = v end
-  e.confirmed, e.not_confirmed, e.notes, e.device = r.confirmed, r.reason, r.notes, r.device
+  local e = with(r.evaluation, { confirmed = r.confirmed, not_confirmed = r.reason,
+                                 notes = r.notes, device = r.device })
   local ok, why = run.add(r.run, function(db)
     assert(db:exec("INSERT INTO evaluations VALUES (NULL, 'verify', NULL, ?, NULL, NULL, ?, ?)",
                    r.kernel, e.verdict, json.encode(e)))

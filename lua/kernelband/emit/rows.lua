@@ -13,6 +13,7 @@
 --   apart    the parts of the threads stay apart: a second launch adds them up
 -- Code says e for the element, $weight for that of a column array, p.v[i] for
 -- fields of the part, EXP for the exponential.
+local collect = require("kernelband.base.lists").collect
 local cuda = require "kernelband.emit.cuda"
 local emit = require "kernelband.emit"
 
@@ -115,8 +116,7 @@ end
 
 -- A function that works on one row after the other: kind "held" or "looped".
 local function emit_function(w, p, spec, kind, parameters, passes)
-  local list = {}
-  for i, pass in ipairs(passes) do list[i] = renamed(pass) end
+  local list = collect(passes, renamed)
   w.fill("rows.function", { spec = spec, name = kind .. "_rows", parameters = parameters,
     place = function()
       w.fill("rows.place", { spec = spec, tile_rows = p.tile_rows, tile_cols = p.tile_cols,

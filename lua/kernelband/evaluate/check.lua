@@ -8,6 +8,7 @@
 -- error against the baseline's (a lower precision is thousands of times off),
 -- untouched red zones, no poison left, and a second run on other poison that
 -- must give the same bits.
+local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
 local inputs  = require "kernelband.evaluate.inputs"
 local rooms   = require "kernelband.evaluate.room"
@@ -193,12 +194,10 @@ end
 -- The draws of a room: { distribution =, seed = or nil }. An evaluation that is
 -- repeated starts with the draws it had, and adds its own.
 local function draws(s, room)
-  local out = {}
-  for _, d in ipairs(s.again or {}) do
-    if d.role == room.role and d.shape == room.label and d.distribution ~= "mixture" then
-      out[#out + 1] = { distribution = d.distribution, seed = tonumber(d.seed, 16) }
-    end
-  end
+  local out = collect(s.again or {}, function(d)
+    return d.role == room.role and d.shape == room.label and d.distribution ~= "mixture"
+           and { distribution = d.distribution, seed = tonumber(d.seed, 16) }
+  end)
   local wanted, legal = drawn_of[room.role], s.task.distributions or inputs.distributions
   local left = table.move(legal, 1, #legal, 1, {})
   for i = 1, math.min(wanted or #legal, #legal) do

@@ -22,6 +22,7 @@
 --
 -- The order is always: poison, candidate, and only then the expected answer, so
 -- that nothing a candidate could read holds it while it runs.
+local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
 local check    = require "kernelband.evaluate.check"
 local evidence = require "kernelband.evaluate.evidence"
@@ -166,17 +167,16 @@ local function take_over(s, known)
     room.baseline_n, room.baseline_ns, room.limit_ns = r.n, r.ns, r.limit_ns
     room.base_share = r.base_share
   end
-  s.timed_kinds, s.steady, s.noise = known.timed_kinds, {}, known.noise
-  for _, name in ipairs(s.timed_kinds) do s.steady[name] = true end
+  s.timed_kinds, s.noise = known.timed_kinds, known.noise
+  s.steady = lists.places(s.timed_kinds)
   return known
 end
 
 local function remember(s, baseline)
-  baseline.rooms = {}
-  for i, room in ipairs(s.rooms) do
-    baseline.rooms[i] = { n = room.baseline_n, ns = room.baseline_ns, limit_ns = room.limit_ns,
-                          base_share = room.base_share }
-  end
+  baseline.rooms = lists.collect(s.rooms, function(room)
+    return { n = room.baseline_n, ns = room.baseline_ns, limit_ns = room.limit_ns,
+             base_share = room.base_share }
+  end)
   baseline.timed_kinds, baseline.noise = s.timed_kinds, s.noise
   return baseline
 end
@@ -206,7 +206,7 @@ end
 function evaluate.open(t, device, known)
   local machine = device:describe()
   t = task.for_language(t, machine.language)
-  local s = setmetatable({ task = t, device = device, rooms = {}, timed = {}, machine = machine,
+  local s = setmetatable({ task = t, device = device, rooms = {}, machine = machine,
                            language = machine.language }, session)
   s.weakened = weakened.of(t, machine)
   s.evidence = evidence
@@ -226,12 +226,9 @@ function evaluate.open(t, device, known)
                  verdict.first_error(log, t.name, file))
   end
   for _, role in ipairs { "smoke", "held_out", "timed" } do
-    for _, shape in ipairs(t.shapes[role]) do
-      local room = rooms.new(s, shape, role)
-      s.rooms[#s.rooms + 1] = room
-      if role == "timed" then s.timed[#s.timed + 1] = room end
-    end
+    for _, shape in ipairs(t.shapes[role]) do s.rooms[#s.rooms + 1] = rooms.new(s, shape, role) end
   end
+  s.timed = lists.collect(s.rooms, function(room) return room.role == "timed" and room end)
   if known then
     s.baseline = take_over(s, known)
   else

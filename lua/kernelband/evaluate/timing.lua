@@ -1,5 +1,6 @@
 -- evaluate/timing.lua - how fast is a candidate that has passed its checks? A screen, rounds of
 -- pairs with the baseline (paired.lua), counters after them.
+local collect  = require("kernelband.base.lists").collect
 local core     = require "kernelband.core"
 local check    = require "kernelband.evaluate.check"
 local evidence = require "kernelband.evaluate.evidence"
@@ -309,24 +310,22 @@ end
 -- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this
 -- task must be to be one. Measured once a session, as a candidate is.
 function timing.noise(s)
-  local sides, lists = {}, {}
-  for i, room in ipairs(s.timed) do
+  local sides = collect(s.timed, function(room)
     inputs.fill_timed(s, room)
-    sides[i] = baseline_side(s, room)
-  end
+    return baseline_side(s, room)
+  end)
   local results, bad = side_by_side(s, sides, sides, "noise")
   if not results then error(s.task.file .. ": the baseline: " .. bad.reason, 0) end
   for i, room in ipairs(s.timed) do
-    room.recent, lists[i] = table.move(results[i].a, 1, recent_times, 1, {}), results[i].logs
+    room.recent = table.move(results[i].a, 1, recent_times, 1, {})
   end
-  return win.noise(lists)
+  return win.noise(collect(results, "logs"))
 end
 
 -- What calibration says of a candidate's speed: a first measurement, by processes that the
 -- second one does not use.
 local function at_first_sight(s, runs)
-  local sight = { shapes = {} }
-  for i, room in ipairs(s.timed) do sight.shapes[i] = row(room, runs[i].ns) end
+  local sight = { shapes = collect(s.timed, function(room, i) return row(room, runs[i].ns) end) }
   win.overall(sight)
   return sight
 end
@@ -378,8 +377,7 @@ end
 
 -- All timed shapes. Returns nil, or an evaluation.
 local function measure(s, out, runs, mode)
-  local bases = {}
-  for i, room in ipairs(s.timed) do bases[i] = baseline_side(s, room) end
+  local bases = collect(s.timed, function(room) return baseline_side(s, room) end)
   local bad = compare(s, out.shapes, bases, runs, mode)
   if bad then return bad end
   for i, room in ipairs(s.timed) do

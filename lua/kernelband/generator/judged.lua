@@ -1,6 +1,7 @@
 -- generator/judged.lua - how a candidate is judged, as text for a model: the score, what inputs are
 -- drawn from, the bound on every element with its numbers, which are those that check.lua judges
 -- by (core.bound, core/measure/tensor.h).
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local tasks  = require "kernelband.task"
 
@@ -14,21 +15,18 @@ local drawn = {
 }
 
 local function names(list, with)
-  local out = {}
-  for i, name in ipairs(list) do
-    out[i] = with and drawn[name] and ("%s (%s)"):format(name, drawn[name]) or name
-  end
-  return table.concat(out, with and "; " or ", ")
+  return table.concat(collect(list, function(name)
+    return with and drawn[name] and ("%s (%s)"):format(name, drawn[name]) or name
+  end), with and "; " or ", ")
 end
 
 local function outputs(task)
-  local out, seen = {}, {}
-  for _, a in ipairs(task.args) do
-    if tasks.is_made(a) and not seen[a.dtype] then
-      seen[a.dtype], out[#out + 1] = true, a.dtype
-    end
-  end
-  return out
+  local seen = {}
+  return collect(task.args, function(a)
+    local new = tasks.is_made(a) and not seen[a.dtype]
+    seen[a.dtype] = seen[a.dtype] or new
+    return new and a.dtype
+  end)
 end
 
 -- What the values above become in arrays of integers (tensor.h).

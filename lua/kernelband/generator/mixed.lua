@@ -6,6 +6,7 @@
 -- Each pull goes to one of those that have something for its kernel and strategy,
 -- drawn by their shares (1 unless said). Where that one has nothing after all, the
 -- next is asked.
+local collect = require("kernelband.base.lists").collect
 local schema = require "kernelband.base.schema"
 
 local who <const> = "kb.generator.mixed"
@@ -47,10 +48,9 @@ local function mark(candidate, i)
 end
 
 local function start(all, task, ctx)
-  local started = {}
-  for i, m in ipairs(all) do
-    started[i] = { g = m.start(task, ctx), share = m.share, i = i }
-  end
+  local started = collect(all, function(m, i)
+    return { g = m.start(task, ctx), share = m.share, i = i }
+  end)
   local instance = { name = "mixed", repairs = 0 }
   for _, m in ipairs(started) do
     if m.g.priced == false then instance.priced = false end
@@ -67,10 +67,7 @@ local function start(all, task, ctx)
   end
 
   function instance.propose(parent, strategy, rng, here)
-    local list = {}
-    for _, m in ipairs(started) do
-      if m.g.open(parent, strategy) then list[#list + 1] = m end
-    end
+    local list = collect(started, function(m) return m.g.open(parent, strategy) and m end)
     local pick, why = rng:split "mixed", "no generator has anything for this pull"
     while #list > 0 do
       local m = draw(list, pick)
@@ -91,10 +88,7 @@ local function start(all, task, ctx)
   end
 
   function instance.ending(strategies)
-    local out = {}
-    for _, m in ipairs(started) do
-      out[#out + 1] = m.g.ending and m.g.ending(strategies) or nil
-    end
+    local out = collect(started, function(m) return m.g.ending and m.g.ending(strategies) end)
     return #out > 0 and table.concat(out, "; ") or nil
   end
 
@@ -112,8 +106,7 @@ end
 
 local function new(options)
   local all = members(options)
-  local names = {}
-  for i, m in ipairs(all) do names[i] = ("%s * %g"):format(m.identity, m.share) end
+  local names = collect(all, function(m) return ("%s * %g"):format(m.identity, m.share) end)
   return { name = "mixed", identity = "mixed " .. table.concat(names, " + "),
            start = function(task, ctx) return start(all, task, ctx) end }
 end

@@ -16,6 +16,7 @@
 --   fresh    parent profile history strategy hints ask,  and repair
 -- hints are what a person says while the search runs (kernelband steer).
 local changes = require "kernelband.base.changes"
+local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
 local points  = require "kernelband.llm.points"
 local judged  = require "kernelband.generator.judged"
@@ -32,11 +33,10 @@ local prompt = {}
 local parts = { "system", "hardware", "task", "judged", "contract", "parent", "profile", "history",
                 "strategy", "hints", "ask", "repair" }
 
-prompt.rules = {}
-for i, name in ipairs(parts) do
-  prompt.rules[i] = { name, { "string", "function", "boolean" }, optional = true,
-                      doc = "the part '" .. name .. "' of the prompt" }
-end
+prompt.rules = collect(parts, function(name)
+  return { name, { "string", "function", "boolean" }, optional = true,
+           doc = "the part '" .. name .. "' of the prompt" }
+end)
 
 local methods = {}
 methods.__index = methods
@@ -60,9 +60,7 @@ local function type_of(a, types)
 end
 
 local function parameters(task, types)
-  local out = {}
-  for i, a in ipairs(task.args) do out[i] = type_of(a, types) .. a.name end
-  return table.concat(out, ", ")
+  return table.concat(collect(task.args, function(a) return type_of(a, types) .. a.name end), ", ")
 end
 
 -- The defaults -------------------------------------------------------------------
@@ -86,10 +84,8 @@ function default.task(about)
     parameters(t, about.language == "cuda" and cuda_types or c_types))
   for _, a in ipairs(t.args) do
     if a.dims then
-      local dims = {}
-      for i, d in ipairs(a.dims) do dims[i] = tostring(d) end
       out[#out + 1] = ("- %s: %s, %s, [%s]"):format(a.name, a.dtype, a.mode,
-                                                  table.concat(dims, "]["))
+                                                  table.concat(a.dims, "]["))
     end
   end
   shape_lines(t, out)
@@ -117,11 +113,10 @@ end
 
 function default.contract(about)
   local t, cuda = about.task, about.language == "cuda"
-  local names = {}
-  for i, a in ipairs(t.args or {}) do names[i] = a.name end
   return prose(cuda and "generator/contract_cuda.md" or "generator/contract_c.md", { ENTRY = t.name,
     PARAMETERS = t.args and parameters(t, c_types) or "...", SIZE = (t.shape_names or {})[1] or "n",
-    ARGS = table.concat(names, ", "), ATOMICS = t.reduction and of_atomics or "" })
+    ARGS = table.concat(collect(t.args or {}, "name"), ", "),
+    ATOMICS = t.reduction and of_atomics or "" })
     .. "\n" .. prose "generator/contract.md"
 end
 
@@ -257,12 +252,10 @@ local function part(self, name, about)
 end
 
 local function gather(self, names, about)
-  local out = {}
-  for _, name in ipairs(names) do
+  return reply.utf8(table.concat(collect(names, function(name)
     local text = part(self, name, about)
-    if text and text ~= "" then out[#out + 1] = text end
-  end
-  return reply.utf8(table.concat(out, "\n\n"))
+    return text ~= "" and text
+  end), "\n\n"))
 end
 
 local function about_of(self, more)

@@ -27,6 +27,7 @@
 --
 -- A point is a list of value positions, one a parameter, in their order.
 
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local schema = require "kernelband.base.schema"
 
@@ -294,8 +295,7 @@ local function start(task, limit, draws, identity, model, device)
     local list, why, code, wait_s = model.points(parameters, schedule.file, parent, rng, here)
     if code then return nil, why, code, wait_s end
     if not list and here.note then here.note("no first points: " .. tostring(why)) end
-    queue, instance.asks = {}, nil
-    for _, params in ipairs(list or {}) do queue[#queue + 1] = locate(params) end
+    queue, instance.asks = collect(list or {}, function(params) return locate(params) end), nil
     return true
   end
 
@@ -392,14 +392,11 @@ local function start(task, limit, draws, identity, model, device)
 
   -- Parameters with a choice that no strategy's moves name.
   local function unowned(strategies)
-    local owned, out = {}, {}
+    local owned = {}
     for _, s in ipairs(strategies) do
-      for _, i in ipairs(span_of(s)) do owned[names[i]] = true end
+      for _, i in ipairs(span_of(s)) do owned[i] = true end
     end
-    for _, p in ipairs(parameters) do
-      if not owned[p[1]] and #p[2] > 1 then out[#out + 1] = p[1] end
-    end
-    return out
+    return collect(parameters, function(p, i) return not owned[i] and #p[2] > 1 and p[1] end)
   end
 
   -- How many valid points there are, where all are known and few enough to be counted.

@@ -1,6 +1,7 @@
 -- generator/words.lua - what is known of a machine and of a kernel, as text for a model. Every
 -- figure was measured here or follows from what was; each stands with its unit and, where
 -- it is of one shape, in that shape's line. What is not known is left out.
+local collect = require("kernelband.base.lists").collect
 local reply = require "kernelband.llm.reply"
 local text  = require "kernelband.base.text"
 
@@ -33,20 +34,18 @@ local time = words.time
 -- The machine -----------------------------------------------------------------------
 
 local function rates(r, list)
-  local out = {}
-  for _, f in ipairs(list) do
-    if known(r[f[1]]) then push(out, "%s %s", f[2], amount(r[f[1]], f[3])) end
-  end
+  local out = collect(list, function(f)
+    return known(r[f[1]]) and ("%s %s"):format(f[2], amount(r[f[1]], f[3]))
+  end)
   return #out > 0 and table.concat(out, ", ") or nil
 end
 
 local function cpu(device, out)
   local r = device.roofline or {}
-  local caches = {}
-  for _, c in ipairs { { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
-                       { "l3_bytes", "L3 %s (shared by cores)" } } do
-    if known(r[c[1]]) then push(caches, c[2], bytes(r[c[1]] // 1)) end
-  end
+  local caches = collect({ { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
+                           { "l3_bytes", "L3 %s (shared by cores)" } }, function(c)
+    return known(r[c[1]]) and c[2]:format(bytes(r[c[1]] // 1))
+  end)
   if #caches > 0 then push(out, "- caches of a core: %s", table.concat(caches, ", ")) end
   if type(r.isa) == "string" and r.isa ~= "" then
     push(out, "- vectors: %s%s", r.isa, known(r.vector_bytes)
@@ -176,8 +175,7 @@ local function on_cpu(kernel, measured, about)
   end
   local hot = measured and measured.hot
   if hot and hot.calls and hot.calls[1] then
-    local names = {}
-    for i, name in ipairs(hot.calls) do names[i] = "`" .. reply.excerpt(name, 40) .. "`" end
+    local names = collect(hot.calls, function(s) return "`" .. reply.excerpt(s, 40) .. "`" end)
     add(0.95, "the costliest inner loop calls %s each turn", table.concat(names, ", "))
   end
   -- A feature, its share when all is well and how bad the lack of all of it is; the figure is so

@@ -12,6 +12,7 @@
 --
 -- The key is in the headers of the request and nowhere else: every text that comes
 -- back from here has gone through the censor.
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local errors = require "kernelband.llm.errors"
 local events = require "kernelband.llm.events"
@@ -64,11 +65,7 @@ local function body_of(self, question)
     if other and not self.refused[other] then body[other] = body[name] or body[other] end
     if self.refused[name] then body[name] = nil end
   end
-  local sent = {}
-  for _, name in ipairs(api.optional) do
-    if body[name] ~= nil then sent[#sent + 1] = name end
-  end
-  return body, sent, stream
+  return body, collect(api.optional, function(name) return body[name] ~= nil and name end), stream
 end
 
 -- Gathers what arrives: events when it is a stream, else text.

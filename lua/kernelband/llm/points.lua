@@ -3,6 +3,7 @@
 --
 --   points.ask(parameters, file) -> the fresh part's end: what is asked, and in which form
 --   points.read(text, parameters) -> list of { name = value }, how many were left out
+local collect = require("kernelband.base.lists").collect
 local core  = require "kernelband.core"
 local markdown = require "kernelband.llm.markdown"
 local prose = require("kernelband.base.path").prose
@@ -19,13 +20,9 @@ local function show(v)
 end
 
 local function listed(parameters)
-  local out = {}
-  for i, p in ipairs(parameters) do
-    local values = {}
-    for k, v in ipairs(p[2]) do values[k] = show(v) end
-    out[i] = ("- `%s`: %s"):format(p[1], table.concat(values, ", "))
-  end
-  return table.concat(out, "\n")
+  return table.concat(collect(parameters, function(p)
+    return ("- `%s`: %s"):format(p[1], table.concat(collect(p[2], show), ", "))
+  end), "\n")
 end
 
 -- The head of the schedule's file, where it says all the parameters: comments tell what they do.

@@ -14,6 +14,7 @@
 --   r = record.load(folder)     -> { { pull, kind, attempt, request = hash, answer = text,
 --                                      finish, tokens, usd, .. }, .. }, hash of all
 --   w = record.open(folder); w.add(exchange)
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local path   = require "kernelband.base.path"
@@ -106,15 +107,11 @@ local function from_index(folder, index)
 end
 
 local function from_files(folder)
-  local out = {}
-  for _, file in ipairs(assert(path.files(folder, ".md"))) do
+  return collect(assert(path.files(folder, ".md")), function(file)
     local name = path.base(file)
-    if name ~= "README.md" then
-      out[#out + 1] = { kind = name:find "repair" and "repair" or "propose",
-                        answer = text_of(folder, name) }
-    end
-  end
-  return out
+    return name ~= "README.md" and { kind = name:find "repair" and "repair" or "propose",
+                                     answer = text_of(folder, name) }
+  end)
 end
 
 local function from_run(folder)
@@ -125,14 +122,10 @@ local function from_run(folder)
     LEFT JOIN blobs b ON b.hash = c.answer ORDER BY c.id]]
   db:close()
   if not rows then broken(folder, "%s", why) end
-  local out = {}
-  for _, row in ipairs(rows) do
-    if row.text then
-      row.answer = row.text
-      out[#out + 1] = row
-    end
-  end
-  return out
+  return collect(rows, function(row)
+    row.answer = row.text
+    return row.text and row
+  end)
 end
 
 function record.load(given)
@@ -152,11 +145,9 @@ function record.load(given)
   if #entries == 0 then
     schema.raise_at_call("kb.generator.replay", "%s holds no recorded answer", folder)
   end
-  local all = {}
-  for i, e in ipairs(number(entries)) do
-    all[i] = ("%d %s %d %s"):format(e.pull, e.kind, e.attempt, system.hash(e.answer))
-  end
-  return entries, system.hash(table.concat(all, "\n"))
+  return entries, system.hash(table.concat(collect(number(entries), function(e)
+    return ("%d %s %d %s"):format(e.pull, e.kind, e.attempt, system.hash(e.answer))
+  end), "\n"))
 end
 
 return record

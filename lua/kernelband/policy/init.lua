@@ -9,6 +9,7 @@
 -- A policy works in the fence on its own copies of the engine's kernels, so a
 -- policy can neither change the search but by its choices nor see what would
 -- differ in a replay. Its table kernel.note is shared with the engine.
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
 local path   = require "kernelband.base.path"
@@ -128,8 +129,7 @@ end
 local said = {}
 
 local function without_removed(def, given, file)
-  local left = {}
-  for name, v in pairs(given) do left[name] = v end
+  local left = lists.with(given)
   for _, name in ipairs(keys(def.removed or {})) do
     if given[name] ~= nil then
       local text = ("kernelband: %s: parameter '%s' does nothing any more: %s\n"):format(file, name,
@@ -162,10 +162,9 @@ end
 
 -- Parameters that are functions, by name: their values are laid over params.
 local function schedules(def, merged, file)
-  local list = {}
-  for _, name in ipairs(keys(merged)) do
-    if type(merged[name]) == "function" then list[#list + 1] = name end
-  end
+  local list = lists.collect(keys(merged), function(name)
+    return type(merged[name]) == "function" and name
+  end)
   local function value(name, n)
     local types, v, fits = allowed_types(def, name), merged[name](n), false
     for _, kind in ipairs(types) do
@@ -182,8 +181,7 @@ end
 
 -- What tells runs apart: functions by some of their values, a memory by its hash.
 local function described(merged, list, value, hash)
-  local out = {}
-  for name, v in pairs(merged) do out[name] = v end
+  local out = lists.with(merged)
   for _, name in ipairs(list) do
     local at = {}
     for i, n in ipairs { 1, 2, 3, 5, 10, 20, 50, 100, 1000 } do at[i] = value(name, n) end
@@ -278,9 +276,9 @@ end
 
 -- ctx as the policy sees it. pool: its kernels, fastest first; under_way: what choose was told.
 local function inner_context(ctx, m, pool, under_way, remembered)
-  local originals, answers, index = m.originals, {}, {}
+  local originals, answers = m.originals, {}
   local static, asked = ctx.static, ctx.open
-  for i = 1, #ctx.strategies do index[i] = i end
+  local index = lists.collect(ctx.strategies, function(_, i) return i end)
   local function refuse(kernel, i)
     if not originals[kernel or m] then
       error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 3)
@@ -312,11 +310,7 @@ local function inner_context(ctx, m, pool, under_way, remembered)
   end
   -- The open strategies of a kernel, and the fastest kernel that has strategy i open, or nil.
   local function open_strategies(kernel)
-    local list = {}
-    for i = 1, #index do
-      if open(kernel, i) then list[#list + 1] = i end
-    end
-    return list
+    return lists.collect(index, function(i) return open(kernel, i) and i end)
   end
   local function fastest(i)
     for _, kernel in ipairs(pool) do
@@ -378,7 +372,7 @@ local function start(def, params, file, ctx, remembered)
   local p = schema.check(inner, hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
-  local lists = setmetatable({}, { __mode = "k" })      -- the policy's copies of lists of children
+  local copies = setmetatable({}, { __mode = "k" })     -- the policy's, of lists of children
 
   function running.admit(kernel)
     local c = m.copy_of(kernel)
@@ -404,8 +398,8 @@ local function start(def, params, file, ctx, remembered)
   -- Of children that a generator has drawn, a list of their parameters, the number of the
   -- one to propose; nil: the first. Only of a policy that has a word in it.
   running.prefer = p.prefer and function(points)
-    local given = own[p.prefer] and points or lists[points] or copy(points)
-    lists[points] = given
+    local given = own[p.prefer] and points or copies[points] or copy(points)
+    copies[points] = given
     local at = fence.call(call_steps, p.prefer, given)
     local i = type(at) == "number" and math.tointeger(at)
     if at ~= nil and not (i and i >= 1 and i <= #points) then

@@ -7,6 +7,7 @@
 -- A point without time_ns failed. A file may come from anywhere: it is bounded in
 -- bytes, spaces, points and parameters, and every value is checked.
 
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
@@ -104,11 +105,9 @@ function memory.check_writable(file)
 end
 
 local function key_of(point)
-  local out = {}
-  for n, name in ipairs(keys(point.params)) do
-    out[n] = name .. "=" .. tostring(point.params[name])
-  end
-  return table.concat(out, ",")
+  return table.concat(collect(keys(point.params), function(name)
+    return name .. "=" .. tostring(point.params[name])
+  end), ",")
 end
 
 -- Lays points over those known of the space and keeps most_points, the latest.

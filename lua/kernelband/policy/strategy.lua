@@ -9,6 +9,7 @@
 -- has by itself. A fact is a name below or a feature's number, 1 to 9 (kernel.phi), with words of
 -- the strategy's own where it has better ones, or where there are none: what a feature
 -- means depends on the device. Words have one %, where the figure goes, and no full stop.
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
 local path   = require "kernelband.base.path"
@@ -37,9 +38,9 @@ local known = {
   { "tensor", "phi", 9, "Tensor cores are at % of their peak" },
 }
 
-strategy.facts = {}
+strategy.facts = collect(known, function(f) return f[1] end)
 local by_name = {}
-for i, f in ipairs(known) do strategy.facts[i], by_name[f[1]] = f[1], f end
+for _, f in ipairs(known) do by_name[f[1]] = f end
 
 -- Where the figure is (key and index in a kernel) and the words around it; nil and what a
 -- fact must be.
@@ -83,8 +84,7 @@ end
 
 -- A prompt, a text or a function, with the facts it asked for below it.
 local function with_facts(prompt, list)
-  local wanted = {}
-  for i, fact in ipairs(list) do wanted[i] = assert(read(fact)) end
+  local wanted = collect(list, function(fact) return assert(read(fact)) end)
   return function(kernel, ...)
     local text = type(prompt) == "function" and prompt(kernel, ...) or prompt
     if type(kernel) ~= "table" then return text end
@@ -216,11 +216,10 @@ function strategy.set(source)
     schema.raise_at_call("kb.strategies", "expected a folder or a list of files, got %s",
                          schema.show(source))
   end
-  local set = {}
-  for i, member in ipairs(members(source)) do
+  local set = collect(members(source), function(member)
     local loaded = type(member) == "table" and member.prompt and member.path
-    set[i] = loaded and member or strategy.load(member)
-  end
+    return loaded and member or strategy.load(member)
+  end)
   if #set == 0 then schema.raise_at_call("kb.strategies", "the list is empty") end
   refuse_twins(set)
   return set

@@ -26,6 +26,7 @@
 -- two values a third of it; fit is how far 24 points and more may move that, 8
 -- where children are drawn at random: those that the model picked lie where it hoped.
 
+local collect  = require("kernelband.base.lists").collect
 local core     = require "kernelband.core"
 local schema   = require "kernelband.base.schema"
 
@@ -215,10 +216,7 @@ function surrogate.new(options, moves, remembered, strategies)
 
   -- What the spaces count for, by the points of this search; true when that has moved.
   local function weigh()
-    local own, moved = {}, false
-    for _, p in ipairs(points) do
-      if p.y then own[#own + 1] = p end
-    end
+    local own, moved = collect(points, function(p) return p.y and p end), false
     for _, space in ipairs(spaces) do
       transfer.weigh(space, own, o.kin, new_speed, fitted)
       moved = moved or math.abs(space.weight - space.used) > 0.1
@@ -228,17 +226,14 @@ function surrogate.new(options, moves, remembered, strategies)
 
   -- The fastest and the latest of the points, when there are too many.
   local function thin_out()
-    local ranked, kept, left = table.move(points, 1, #points, 1, {}), {}, {}
+    local ranked, kept = table.move(points, 1, #points, 1, {}), {}
     table.sort(ranked, function(a, b)
       local ya, yb = a.y or -math.huge, b.y or -math.huge
       return ya > yb or ya == yb and a.n < b.n
     end)
     for n = 1, most_points // 4 do kept[ranked[n]] = true end
     for n = #points - most_points // 4 + 1, #points do kept[points[n]] = true end
-    for _, p in ipairs(points) do
-      if kept[p] then left[#left + 1] = p end
-    end
-    points = left
+    points = collect(points, function(p) return kept[p] and p end)
   end
 
   -- The models anew, from memory and the points.
@@ -421,9 +416,7 @@ function surrogate.new(options, moves, remembered, strategies)
   end
 
   function model.remember()
-    local list = {}
-    for n, p in ipairs(points) do list[n] = { params = p.params, time_ns = p.time_ns } end
-    return list
+    return collect(points, function(p) return { params = p.params, time_ns = p.time_ns } end)
   end
 
   return model

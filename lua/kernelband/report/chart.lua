@@ -14,6 +14,7 @@
 -- how.series = 1..8 is a colour, how.class any class of chart.css ("v-wrong"), how.step draws
 -- stairs, how.name puts it in the legend. Points that a logarithmic axis cannot show are left
 -- out. Standalone drawings carry chart.css; in a page the page does.
+local collect = require("kernelband.base.lists").collect
 local html = require "kernelband.report.html"
 local own  = require("kernelband.base.path").own
 
@@ -35,9 +36,7 @@ end
 
 -- A path of a form such as "M%sH%s", filled with numbers.
 local function path(class, form, ...)
-  local at = { ... }
-  for i, v in ipairs(at) do at[i] = html.px(v) end
-  return tag("path", { class = class, d = form:format(table.unpack(at)) })
+  return tag("path", { class = class, d = form:format(table.unpack(collect({ ... }, html.px))) })
 end
 
 local function title(text) return text and tag("title", nil, escape(text)) or "" end
@@ -216,6 +215,12 @@ function chart.draw_legend(entries, left, right, y)
     x = x + wide
   end
   return table.concat(out), y + 15
+end
+
+-- Entries of a legend, or series of bars: the verdicts that are keys of has, each in
+-- its colour.
+function chart.verdict_series(has)
+  return collect(chart.verdicts, function(v) return has[v] and { name = v, class = "v-" .. v } end)
 end
 
 -- A drawing of that content; class: "chart" grows to its place, "wide" keeps its size.

@@ -1,15 +1,14 @@
 -- report/checks.lua - the checks that the winner passed, what weakens its figure, what was
 -- measured twice, and what kernelband verify found.
+local collect = require("kernelband.base.lists").collect
 local html = require "kernelband.report.html"
 
 local checks = {}
 
 local function texts(list)
-  local out = {}
-  for _, v in ipairs(type(list) == "table" and list or {}) do
-    if type(v) == "string" then out[#out + 1] = v end
-  end
-  return out
+  return collect(type(list) == "table" and list or {}, function(v)
+    return type(v) == "string" and v
+  end)
 end
 
 -- The reasons why a figure is worth less than it could be, each once.

@@ -6,6 +6,7 @@
 --   export.formats    a list of { name, doc, fn(reader, write) -> true | nil, why }
 --   export.NAME       the function of a format
 local cjson     = require "cjson"
+local collect   = require("kernelband.base.lists").collect
 local core      = require "kernelband.core"
 local exchanges = require "kernelband.report.exchanges"
 local format    = require "kernelband.store.run_format"
@@ -100,9 +101,8 @@ end
 function export.csv(reader, write)
   write(table.concat(columns, ",") .. "\r\n")
   each_pull(reader, function(row)
-    local out = {}
-    for i, name in ipairs(columns) do out[i] = cell(row[name]) end
-    write(table.concat(out, ",") .. "\r\n")
+    local cells = collect(columns, function(name) return cell(row[name]) end)
+    write(table.concat(cells, ",") .. "\r\n")
   end)
   return true
 end
@@ -124,16 +124,17 @@ local function configuration(params, source, nameless)
   return out
 end
 
+local function object(v) return type(v) == "table" and v or {} end
+
 -- Milliseconds of one round over the timed shapes, as many as each has samples for.
 local function runtimes(evaluation)
-  local shapes, least, out = {}, math.huge, {}
-  for _, s in ipairs(type(evaluation.shapes) == "table" and evaluation.shapes or {}) do
-    if s.role == "timed" then
-      local list = type(s.samples) == "table" and s.samples.candidate or s.samples_ns
-      shapes[#shapes + 1] = type(list) == "table" and list or {}
-      least = math.min(least, #shapes[#shapes])
-    end
-  end
+  local least, out = math.huge, {}
+  local shapes = collect(object(evaluation.shapes), function(s)
+    local list = s.role == "timed"
+                 and object(type(s.samples) == "table" and s.samples.candidate or s.samples_ns)
+    least = math.min(least, list and #list or least)
+    return list
+  end)
   for i = 1, #shapes > 0 and least or 0 do
     local product = 1
     for _, s in ipairs(shapes) do product = product * s[i] ^ (1 / #shapes) end
@@ -156,7 +157,7 @@ local without_candidate = { no_candidate = true, not_applicable = true }
 
 local function result(row, evaluation, started, nameless)
   local why = invalidity[row.verdict] or "runtime"
-  local seconds = type(evaluation.seconds) == "table" and evaluation.seconds or {}
+  local seconds = object(evaluation.seconds)
   local function ms(name) return 1000 * (tonumber(seconds[name]) or 0) end
   local times = { compilation = ms "build", validation = ms "check", search_algorithm = 0,
     framework = math.max(0, ms "total" - ms "build" - ms "check" - ms "time") }

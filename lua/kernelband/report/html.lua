@@ -7,6 +7,7 @@
 --
 -- Attributes stand in the order of their names; numbers have one digit after the point, and
 -- text_anchor is text-anchor.
+local collect = require("kernelband.base.lists").collect
 local path = require "kernelband.base.path"
 local text = require "kernelband.base.text"
 
@@ -59,9 +60,9 @@ function html.heading(words) return tag("h3", nil, escape(words)) end
 function html.dot(class) return tag("span", { class = "dot " .. class }, "") end
 
 function html.list(lines)
-  local out = {}
-  for i, line in ipairs(lines) do out[i] = tag("li", nil, escape(line)) end
-  return tag("ul", nil, table.concat(out))
+  return tag("ul", nil, table.concat(collect(lines, function(line)
+    return tag("li", nil, escape(line))
+  end)))
 end
 
 -- Something to be opened: its title, and HTML; "" where there is none.
@@ -98,11 +99,7 @@ end
 function html.table(head, rows, options)
   options = options or {}
   if #rows == 0 then return "" end
-  if options.row then
-    local items = rows
-    rows = {}
-    for i, item in ipairs(items) do rows[i] = options.row(item) end
-  end
+  if options.row then rows = collect(rows, options.row) end
   local left = {}
   for i = 1, #head do
     local first = rows[1][i]
@@ -120,8 +117,7 @@ function html.table(head, rows, options)
     end
     return tag("tr", nil, table.concat(out))
   end
-  local body = {}
-  for i, cells in ipairs(rows) do body[i] = row(cells, "td") end
+  local body = collect(rows, function(cells) return row(cells, "td") end)
   return tag("div", { class = "scroll" }, tag("table", { class = options.sort and "sort" },
     (options.caption and tag("caption", nil, escape(options.caption)) or "")
     .. tag("thead", nil, row(head, "th")) .. tag("tbody", nil, table.concat(body))))

@@ -3,6 +3,7 @@
 -- (parents, strategies, sources); a file of another tool has none of that: its first valid
 -- configuration is then the baseline and the parent of all. The file may be hostile: what
 -- trace/t4.lua does not look at is looked at here.
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local read   = require "kernelband.trace.read"
@@ -35,12 +36,10 @@ end
 -- Names of the configuration in order, each with its value: what stands for a
 -- source where none was recorded.
 local function listing(configuration)
-  local out = {}
-  for i, name in ipairs(text.keys(configuration)) do
+  return table.concat(collect(text.keys(configuration), function(name)
     local v = configuration[name]
-    out[i] = ("%s = %s\n"):format(name, type(v) == "string" and v or json.encode(v))
-  end
-  return table.concat(out)
+    return ("%s = %s\n"):format(name, type(v) == "string" and v or json.encode(v))
+  end))
 end
 
 local function seconds_of(times, row, unit)

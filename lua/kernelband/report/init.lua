@@ -5,6 +5,7 @@
 --   report.html { "runs/a", "runs/b" }     several, side by side
 --   report.svg "runs/a"                    best so far and the search tree, one picture
 --   report.sections(m)                     of one model, for the live page
+local collect   = require("kernelband.base.lists").collect
 local checks    = require "kernelband.report.checks"
 local exchanges = require "kernelband.report.exchanges"
 local html      = require "kernelband.report.html"
@@ -35,14 +36,12 @@ report.parts = {
 }
 
 -- { id, title, html } of each part that has something to show; all: of the others
--- too, so that a served page has a place for what comes later.
+-- too, so that a served page has a place for what comes later. m: nil before there is a run.
 function report.sections(m, all)
-  local out = {}
-  for _, part in ipairs(report.parts) do
-    local text = part[3](m) or all and html.note "Nothing to show yet."
-    if text then out[#out + 1] = { id = part[1], title = part[2], html = text } end
-  end
-  return out
+  return collect(report.parts, function(part)
+    local text = m and part[3](m) or all and html.note "Nothing to show yet."
+    return text and { id = part[1], title = part[2], html = text }
+  end)
 end
 
 function report.title(m)

@@ -1,4 +1,5 @@
 -- report/kernel.lua - the winner: its figures, the roofline, its profile beside the baseline's.
+local collect  = require("kernelband.base.lists").collect
 local chart    = require "kernelband.report.chart"
 local features = require "kernelband.report.features"
 local html     = require "kernelband.report.html"
@@ -20,21 +21,17 @@ local function label_of(s)
 end
 
 local function timed(f)
-  local out = {}
-  for _, s in ipairs(f.shapes) do
-    if s.role == "timed" then out[#out + 1] = s end
-  end
-  return out
+  return collect(f.shapes, function(s) return s.role == "timed" and s end)
 end
 
 local function shapes(m)
-  local rows, f = {}, m.final
-  for i, s in ipairs(timed(f)) do
-    rows[i] = { label_of(s), html.time(s.baseline_ns), html.time(s.time_ns),
+  local f = m.final
+  local rows = collect(timed(f), function(s)
+    return { label_of(s), html.time(s.baseline_ns), html.time(s.time_ns),
       html.times(s.speedup), html.interval(s.speedup_low, s.speedup_high),
       s.share_of_peak and html.percent(s.share_of_peak) .. " (" .. tostring(s.roof) .. ")",
       s.blocks and ("%s %s"):format(html.count(s.blocks), tostring(s.interval)) }
-  end
+  end)
   if #rows == 0 then return "" end
   rows[#rows + 1] = { { "all, geometric mean", class = "h" }, html.time(f.baseline_ns),
     html.time(f.time_ns), { html.times(f.speedup), class = "h" },
@@ -147,7 +144,7 @@ local function shape_spots(m, first, last)
 end
 
 function kernel.roofline(m)
-  local shown, path, by_id = {}, {}, {}
+  local shown, by_id = {}, {}
   for _, k in ipairs(m.sample) do
     local p = spot(k)
     if p and p[2] > 0 then
@@ -156,7 +153,7 @@ function kernel.roofline(m)
       by_id[k.id], shown[#shown + 1] = p, p
     end
   end
-  for _, k in ipairs(m.path or {}) do path[#path + 1] = by_id[k.id] end
+  local path = collect(m.path or {}, function(k) return by_id[k.id] end)
   if #path == 0 or not m.roofline then return nil end
   local spots = shape_spots(m, path[1], path[#path])
   local low, high, least, most = math.huge, 0, math.huge, 0

@@ -16,11 +16,8 @@ local html_type, json_type = "text/html; charset=utf-8", "application/json"
 
 -- What the page shows before there is anything to read.
 local function waiting(why)
-  local sections = {}
-  for i, part in ipairs(report.parts) do
-    sections[i] = { id = part[1], title = part[2],
-                    html = html.note(i == 1 and why or "Nothing to show yet.") }
-  end
+  local sections = report.sections(nil, true)
+  sections[1].html = html.note(why)
   return sections
 end
 

@@ -1,6 +1,7 @@
 -- report/many.lua - several runs side by side. Runs that differ by seed alone form
 -- a group: same task, policy and parameters. A group is one curve, the median of
 -- its runs, with a band from the lowest to the highest.
+local collect = require("kernelband.base.lists").collect
 local chart = require "kernelband.report.chart"
 local core  = require "kernelband.core"
 local html  = require "kernelband.report.html"
@@ -141,14 +142,11 @@ local function fast_p(groups)
     y = { label = "share of runs that are correct and more than p times as fast", min = 0,
           max = 1, format = html.percent } }
   for _, g in ipairs(groups) do
-    local faster, line = {}, {}
-    for _, m in ipairs(g.runs) do
-      if m.winner and m.winner.id ~= 1 and m.final.speedup > 1 then
-        faster[#faster + 1] = m.final.speedup
-      end
-    end
+    local faster = collect(g.runs, function(m)
+      return m.winner and m.winner.id ~= 1 and m.final.speedup > 1 and m.final.speedup
+    end)
     table.sort(faster)
-    line[1] = { 1, #faster / #g.runs }
+    local line = { { 1, #faster / #g.runs } }
     for i, s in ipairs(faster) do line[i + 1] = { s, (#faster - i) / #g.runs } end
     line[#line + 1] = { high, 0 }
     c:line(line, { series = g.series, step = true, name = g.label })

@@ -1,6 +1,7 @@
 -- report/model.lua - a run folder as the figures a report shows. SQLite adds up,
 -- so that a run of 100,000 pulls costs no more memory than one of a hundred:
 -- what is drawn item by item is a sample, and the page says so.
+local lists     = require "kernelband.base.lists"
 local core      = require "kernelband.core"
 local exchanges = require "kernelband.report.exchanges"
 local json      = require "kernelband.base.json"
@@ -26,8 +27,7 @@ local function generator_name(identity)
   for i, part in ipairs(g) do
     words[i + 1] = generator_name(type(part) == "table" and (part.identity or part[1]) or part)
   end
-  for i, word in ipairs(words) do words[i] = tostring(word) end
-  return table.concat(words, " ")
+  return table.concat(lists.collect(words, tostring), " ")
 end
 
 local function experiment(m)
@@ -61,8 +61,7 @@ local function totals(m)
   m.tokens_in, m.tokens_out, m.kernels = t.tokens_in, t.tokens_out, t.kernels
   if m.replay then m.usd = 0 elseif t.priced == t.n then m.usd = t.usd or 0 end
   m.verdicts, m.arms = {}, {}
-  local known = {}
-  for _, name in ipairs(m.strategies) do known[name] = true end
+  local known = lists.places(m.strategies)
   for _, r in ipairs(rows(m, [[SELECT strategy, verdict, count(*) AS n, sum(reward) AS reward
       FROM pulls GROUP BY strategy, verdict ORDER BY 1, 2]])) do
     m.verdicts[r.verdict] = (m.verdicts[r.verdict] or 0) + r.n
@@ -140,28 +139,25 @@ end
 -- A sample of the pool with its features, and the bytes that counters saw moved; those on the
 -- path always.
 local function sample(m)
-  local keep = {}
-  for i, k in ipairs(m.path) do keep[i] = ("%d"):format(k.id) end
   m.sample = rows(m, ([[WITH c AS (SELECT parent, cluster, max(n) FROM pulls
       WHERE cluster IS NOT NULL GROUP BY parent)
     SELECT k.id, k.speedup, k.strategy, f.rho, f.h, c.cluster, CASE WHEN json_valid(f.profile)
       THEN json_extract(f.profile, '$.traffic.dram_bytes') END AS moved
     FROM kernels k LEFT JOIN c ON c.parent = k.id LEFT JOIN profiles f ON f.kernel = k.id
-    WHERE k.id %% ? = 0 OR k.id IN (%s) ORDER BY k.id]]):format(table.concat(keep, ",")),
-    math.max(1, math.ceil(m.kernels / DOTS)))
+    WHERE k.id %% ? = 0 OR k.id IN (%s) ORDER BY k.id]]):format(
+    table.concat(lists.collect(m.path, "id"), ",")), math.max(1, math.ceil(m.kernels / DOTS)))
   for _, s in ipairs(m.sample) do s.rho, s.h = json.table(s.rho), json.table(s.h) end
 end
 
 -- Cells of strategy and cluster; clusters beyond the 12 most used are dropped.
 local function cells(m)
   m.clusters, m.cells = {}, {}
-  local place = {}
   for i, r in ipairs(rows(m, [[SELECT cluster FROM pulls WHERE cluster IS NOT NULL GROUP BY 1
       ORDER BY count(*) DESC, 1]])) do
     if i > 12 then m.more_clusters = i - 12 else m.clusters[i] = r.cluster end
   end
   table.sort(m.clusters)
-  for i, c in ipairs(m.clusters) do place[c] = i end
+  local place = lists.places(m.clusters)
   for _, r in ipairs(rows(m, [[SELECT strategy, cluster, count(*) AS n, count(child) AS ok,
       avg(reward) AS mean FROM pulls WHERE cluster IS NOT NULL GROUP BY 1, 2]])) do
     m.cells[r.strategy] = m.cells[r.strategy] or {}

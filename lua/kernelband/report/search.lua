@@ -1,6 +1,7 @@
 -- report/search.lua - how the search went: best so far, verdicts, strategies and clusters, the
 -- kernels' plane. Each function returns the HTML of one section, nil when the run has nothing
 -- to show there.
+local collect  = require("kernelband.base.lists").collect
 local chart    = require "kernelband.report.chart"
 local features = require "kernelband.report.features"
 local html     = require "kernelband.report.html"
@@ -84,18 +85,15 @@ end
 -- Verdicts -----------------------------------------------------------------------
 
 local function verdict_bars(m)
-  local series, bars, size = {}, {}, m.bins.size
-  for _, v in ipairs(chart.verdicts) do
-    if m.verdicts[v] then series[#series + 1] = { name = v, class = "v-" .. v } end
-  end
-  for i, bin in ipairs(m.bins) do
-    local parts, from = {}, (i - 1) * size + 1
+  local series, size = chart.verdict_series(m.verdicts), m.bins.size
+  local bars = collect(m.bins, function(bin, i)
+    local from = (i - 1) * size + 1
     local to = math.min(m.pulls, from + size - 1)
-    for j, s in ipairs(series) do parts[j] = bin[s.name] or 0 end
-    bars[i] = { name = ("%d"):format(from), parts = parts,
-                title = from == to and ("pull %d"):format(from)
-                        or ("pulls %d to %d"):format(from, to) }
-  end
+    return { name = ("%d"):format(from),
+             parts = collect(series, function(s) return bin[s.name] or 0 end),
+             title = from == to and ("pull %d"):format(from)
+                     or ("pulls %d to %d"):format(from, to) }
+  end)
   return chart.bars { title = "Verdicts of successive pulls", height = 210, bars = bars,
     series = series, label = "first pull of each group, in the order they landed",
     y = { label = size > 1 and ("pulls, in groups of %d"):format(size) or "pulls",
@@ -109,11 +107,10 @@ function search.verdicts(m)
     return html.p(("All %s pulls gave a kernel that passed every check."):format(
                   html.count(m.pulls))) .. origin
   end
-  local rows = {}
-  for _, v in ipairs(chart.verdicts) do
+  local rows = collect(chart.verdicts, function(v)
     local n = m.verdicts[v]
-    if n then rows[#rows + 1] = { html.verdict(v), html.count(n), html.percent(n / m.pulls) } end
-  end
+    return n and { html.verdict(v), html.count(n), html.percent(n / m.pulls) }
+  end)
   return html.grid(html.figure(verdict_bars(m)), html.table({ "verdict", "pulls", "share" }, rows))
     .. html.table({ "verdict", "reason", "pulls", "first" }, m.reasons,
       { caption = "What went wrong most often", row = function(r)
@@ -149,8 +146,7 @@ local function heat_cell(m, name, cluster, cell, most)
 end
 
 local function heat(m)
-  local columns, cells, most, hatched = {}, {}, 1e-9, false
-  for i, c in ipairs(m.clusters) do columns[i] = ("cluster %d"):format(c) end
+  local cells, most, hatched = {}, 1e-9, false
   for _, row in pairs(m.cells) do
     for _, cell in pairs(row) do most = math.max(most, math.abs(cell.mean)) end
   end
@@ -162,7 +158,8 @@ local function heat(m)
     end
   end
   return html.figure(chart.heat { title = "Pulls and mean reward by strategy and cluster",
-      rows = m.strategies, columns = columns, cells = cells, cell_width = 74 },
+      rows = m.strategies, cells = cells, cell_width = 74,
+      columns = collect(m.clusters, function(c) return ("cluster %d"):format(c) end) },
     "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
     .. "from it." .. (hatched and hatching(m) or "") .. (m.more_clusters
       and (" The 12 clusters with the most pulls; %d more are not drawn."):format(m.more_clusters)

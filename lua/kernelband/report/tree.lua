@@ -78,11 +78,9 @@ function tree.drawing(m)
     wide = math.max(wide, right)
     for _, f in ipairs(k.fell) do fell[f.verdict] = true end
   end
-  local legend = { { name = "verified kernel", class = "v-ok" },
-                   { name = "path of the best", class = "s1" } }
-  for _, v in ipairs(chart.verdicts) do
-    if fell[v] then legend[#legend + 1] = { name = v, class = "v-" .. v } end
-  end
+  local legend = chart.verdict_series(fell)
+  table.insert(legend, 1, { name = "path of the best", class = "s1" })
+  table.insert(legend, 1, { name = "verified kernel", class = "v-ok" })
   local above, bottom = chart.draw_legend(legend, 0, 340, 12)
   return chart.element("heat", 340, bottom, "Colours of the search tree", above),
          chart.element("wide", math.ceil(wide) + 4, ROW * #rows + 6, "Search tree",

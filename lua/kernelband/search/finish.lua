@@ -2,6 +2,7 @@
 -- with more timing blocks, as the fastest of many noisy figures flatters itself; then the
 -- result, and why the search ended.
 
+local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
 local json     = require "kernelband.base.json"
 local interrupts = core.system.interrupts
@@ -227,8 +228,8 @@ local function result_of(s, kernel, evaluation, confirmed)
     s.journal.best(kernel.source)
     s.journal.finish(r.state, r)
   end
-  r.rows, r.source, r.strategies = history.rows, kernel.source, {}
-  for i, strategy in ipairs(s.strategies) do r.strategies[i] = strategy.name end
+  r.rows, r.source = history.rows, kernel.source
+  r.strategies = lists.collect(s.strategies, "name")
   if s.task.share_of_optimum then
     r.share_of_optimum = s.task.share_of_optimum(kernel)
   end

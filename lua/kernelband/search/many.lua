@@ -7,6 +7,7 @@
 -- takes no other down. Options of the whole beside the list: workers (processors that
 -- time kernels on the CPU at once, 1), quiet, progress.
 
+local with     = require("kernelband.base.lists").with
 local core     = require "kernelband.core"
 local jobs     = require "kernelband.base.jobs"
 local loop     = require "kernelband.base.loop"
@@ -40,8 +41,7 @@ end
 -- Sets search i up. Kernels that share a processor are timed one after the other.
 local function set_up(group, i, options)
   local lane = (i - 1) % #group.lanes + 1
-  local own = {}
-  for k, v in pairs(options) do own[k] = v end
+  local own = with(options)
   local on_cpu = own.device == nil or own.device == "auto" or own.device == "cpu"
   if on_cpu and #group.lanes > 1 then own.lane = lane end
   local s = setup.search(own, group.loop, group.view[i])

@@ -2,6 +2,7 @@
 -- rewritten in place; elsewhere one plain line a pull, or one JSON object. All of it on stderr, so
 -- that stdout stays the script's.
 
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
@@ -34,13 +35,9 @@ local groups = { "ok", "no_candidate", "not_applicable", "build_failed", "launch
 
 -- "ok 53 launch_failed 7".
 function progress.counts(verdicts)
-  local out = {}
-  for _, name in ipairs(groups) do
-    if name == "ok" or verdicts[name] then
-      out[#out + 1] = name .. " " .. (verdicts[name] or 0)
-    end
-  end
-  return table.concat(out, " ")
+  return table.concat(collect(groups, function(name)
+    return (name == "ok" or verdicts[name]) and name .. " " .. (verdicts[name] or 0)
+  end), " ")
 end
 
 -- "[12/48] matmul best 18.40x".
@@ -86,10 +83,9 @@ end
 
 -- What is under way, on a terminal only: it changes faster than pulls end.
 local function doing(s)
-  local out = {}
-  for _, f in ipairs(s.flights or {}) do
-    out[#out + 1] = ("#%d %s %s %.0f s"):format(f.n, f.strategy, f.stage, f.seconds)
-  end
+  local out = collect(s.flights or {}, function(f)
+    return ("#%d %s %s %.0f s"):format(f.n, f.strategy, f.stage, f.seconds)
+  end)
   for _, w in ipairs(s.workers or {}) do
     out[#out + 1] = ("%s %s %.0f s"):format(w.device, w.state, w.seconds)
   end

@@ -21,6 +21,7 @@
 --   steering, retries, view          what people say, a generator that refuses, what is shown
 --   loop, bell                       what it waits on
 
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local finish = require "kernelband.search.finish"
 local json   = require "kernelband.base.json"
@@ -73,14 +74,10 @@ end
 
 -- The pairs under way, in the order in which they were chosen.
 local function pairs_under_way(flights)
-  local list = {}
-  for _, p in ipairs(flights) do
-    if p.strategy then
-      list[#list + 1] = { parent = p.parent, strategy = p.strategy, n = p.n,
-                          params = p.child_params }
-    end
-  end
-  return list
+  return collect(flights, function(p)
+    return p.strategy and { parent = p.parent, strategy = p.strategy, n = p.n,
+                            params = p.child_params }
+  end)
 end
 
 -- With --force fewer may be under way now than when the journal was written: what

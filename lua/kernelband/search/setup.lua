@@ -1,6 +1,7 @@
 -- search/setup.lua - what kb.search starts from: its options checked, and the values that a
 -- search holds (search.lua names them) made of the parts they name.
 
+local lists     = require "kernelband.base.lists"
 local core      = require "kernelband.core"
 local json      = require "kernelband.base.json"
 local loop      = require "kernelband.base.loop"
@@ -91,16 +92,9 @@ end
 
 -- The journal --------------------------------------------------------------------------
 
-local function names(list)
-  local out = {}
-  for i, one in ipairs(list) do out[i] = one.name end
-  return table.concat(out, " ")
-end
-
 local function script()
   local a = rawget(_G, "arg") or {}
-  local args = {}
-  for i = 1, #a do args[i] = tostring(a[i]) end
+  local args = lists.collect(a, tostring)
   local file = a[0] and core.system.realpath(a[0])
   return file, file and core.system.read_file(file), args
 end
@@ -130,7 +124,7 @@ local function open_journal(opt, s, policy, env)
     options = { budget = s.budget.limits, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out, confirm = opt.confirm },
     identity = {
-      task = s.task.name, strategies = names(s.strategies),
+      task = s.task.name, strategies = table.concat(lists.collect(s.strategies, "name"), " "),
       policy = policy.name, params = json.encode(policy.params),
       generator = s.generator.identity or s.generator.name,
       parallel = tostring(opt.parallel), seed = tostring(opt.seed),
@@ -169,10 +163,8 @@ end
 
 -- A set that owns no parameter of the schedule would end at once, without a word.
 local function check_moves(task, strategies)
-  local known, owned = {}, {}
-  for i, p in ipairs(task.schedule.parameters) do
-    known[i], owned[p[1]] = p[1], true
-  end
+  local known = lists.collect(task.schedule.parameters, function(p) return p[1] end)
+  local owned = lists.places(known)
   local moves = {}
   for _, s in ipairs(strategies) do
     for _, move in ipairs(s.moves) do

@@ -1,30 +1,26 @@
 -- search/status.lua - what a search tells about itself while it runs: the table that
 -- progress.lua draws.
 
+local collect = require("kernelband.base.lists").collect
 local core = require "kernelband.core"
 
 local status = {}
 
 -- What each pull under way is at: { n, strategy, parent, stage, seconds }.
 local function pulls_under_way(s)
-  local list = {}
-  for _, p in ipairs(s.flights) do
-    if not p.row then
-      list[#list + 1] = { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
-                          stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
-    end
-  end
-  return list
+  return collect(s.flights, function(p)
+    return not p.row and { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
+      stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
+  end)
 end
 
 local function workers_of(evaluator)
   if not evaluator.state then return nil end
-  local list, now = {}, core.system.now_ns()
-  for i, w in ipairs((evaluator.state())) do
-    list[i] = { device = w.device, state = w.state,
-                seconds = w.since_ns and (now - w.since_ns) / 1e9 or 0 }
-  end
-  return list
+  local now = core.system.now_ns()
+  return collect((evaluator.state()), function(w)
+    return { device = w.device, state = w.state,
+             seconds = w.since_ns and (now - w.since_ns) / 1e9 or 0 }
+  end)
 end
 
 function status.of(s)

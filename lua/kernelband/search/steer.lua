@@ -5,6 +5,7 @@
 -- keeps it with how many pulls had been recorded and chosen, and a replay obeys it
 -- when as many have.
 
+local collect = require("kernelband.base.lists").collect
 local schema = require "kernelband.base.schema"
 
 local steer = {}
@@ -65,13 +66,11 @@ end
 --   unpause()    what was said before the run was resumed keeps it paused no longer
 function steer.new(s)
   local steering = { hints = {}, vetoed = {}, paused = false }
-  local journal, due, at = s.journal, {}, 1
-
-  for i, row in ipairs(journal.steers) do
+  local journal, at = s.journal, 1
+  local due = collect(journal.steers, function(row)
     local text, landed, chosen = row.text:match "^(.*) @ (%d+) (%d+)$"
-    due[i] = { text = text or "", landed = tonumber(landed) or 0,
-               chosen = tonumber(chosen) or 0 }
-  end
+    return { text = text or "", landed = tonumber(landed) or 0, chosen = tonumber(chosen) or 0 }
+  end)
 
   function steering.open(kernel, name)
     return not steering.vetoed[name] and (not steering.pinned or kernel.id == steering.pinned)

@@ -3,6 +3,7 @@
 -- from its first values, each time to what is faster beyond doubt, until no single
 -- change helps or the evaluations are spent.
 
+local lists = require "kernelband.base.lists"
 local tune = require "kernelband.task.tune"
 
 local tuning = {}
@@ -27,9 +28,7 @@ function tuning.descend(attempt, limit, evaluate)
   local done = {}                       -- sources evaluated
   done[attempt.candidate.source] = true
   local function try(name, value)
-    local values = {}
-    for k, v in pairs(best.candidate.params) do values[k] = v end
-    values[name] = value
+    local values = lists.with(best.candidate.params, { [name] = value })
     local candidate = with(best.candidate.declared, tunables, values, best.candidate)
     if done[candidate.source] then return true end
     if spent == limit then return false end

@@ -1,17 +1,16 @@
 -- store/fingerprint.lua - hashes of the files a search is made of, so that a run is gone on
 -- with by what it was begun with.
 
+local collect = require("kernelband.base.lists").collect
 local core = require "kernelband.core"
 
 local fingerprint = {}
 
 local function hash_of_files(files)
-  local parts = {}
-  for i, file in ipairs(files) do
+  return core.system.hash(table.concat(collect(files, function(file)
     local text = core.system.exists(file) == "file" and core.system.read_file(file)
-    parts[i] = text and core.system.hash(text) or file
-  end
-  return core.system.hash(table.concat(parts, " "))
+    return text and core.system.hash(text) or file
+  end), " "))
 end
 
 local function task_files(task)
@@ -26,13 +25,11 @@ end
 
 -- { task, policy, strategies }. An environment may bring a hash of its own.
 function fingerprint.of(task, policy_file, strategies)
-  local files = {}
-  for i, s in ipairs(strategies) do files[i] = s.path end
   return {
     task = task.hash or task.file and hash_of_files(task_files(task))
            or core.system.hash(task.name),
     policy = hash_of_files { policy_file },
-    strategies = hash_of_files(files),
+    strategies = hash_of_files(collect(strategies, "path")),
   }
 end
 

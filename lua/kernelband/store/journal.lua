@@ -27,6 +27,7 @@
 --   j.best(source) j.script(text) j.state(state) j.finish(state, result)
 --   j.fail(state, why) j.close()
 
+local collect = require("kernelband.base.lists").collect
 local archive = require "kernelband.store.archive"
 local core = require "kernelband.core"
 local json = require "kernelband.base.json"
@@ -107,7 +108,7 @@ local function read_order(j, rows)
   if next(j.lost_pulls) then
     table.sort(ended, function(a, b) return a.landed < b.landed end)
   end
-  for i, row in ipairs(ended) do j.order[i] = row.n end
+  j.order = collect(ended, "n")
 end
 
 local function read_back(j, rows)

@@ -7,6 +7,7 @@
 --   task.for_language(t, "cuda")     -> the task on a GPU
 --
 -- Task files are the user's own and trusted; they are plain Lua.
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
 local path   = require "kernelband.base.path"
@@ -154,9 +155,9 @@ end
 local most_elements = 2 ^ 40            -- of an array: no machine holds more
 
 local function check_shape(shape, names, args, where)
-  local shape_rules = {}
-  for i, name in ipairs(names) do shape_rules[i] = { name, "integer", at_least = 1 } end
-  local out = schema.check(shape, shape_rules, where)
+  local out = schema.check(shape, collect(names, function(name)
+    return { name, "integer", at_least = 1 }
+  end), where)
   for _, a in ipairs(args) do
     local count = 1.0
     for _, d in ipairs(a.dims or {}) do count = count * (out[d] or d) end
@@ -291,7 +292,7 @@ function task.load(name, options)
   end
   local where = file .. ": " .. t.name
   t.dir, t.file = dir, file
-  for i, a in ipairs(t.args) do t.args[i] = read_arg(a, i, where) end
+  t.args = collect(t.args, function(a, i) return read_arg(a, i, where) end)
   check_args(t.args, where)
   local names = shape_names(t.args)
   for _, field in ipairs { "shapes", "shapes_cuda" } do
@@ -350,26 +351,20 @@ end
 
 -- wide: outputs are float64, as a reference's are.
 function task.arguments(t, shape, wide)
-  local out = {}
-  for i, a in ipairs(t.args) do
-    local dtype, count = a.dtype, a.dims and select(2, task.dims(a, shape))
-    if wide and task.is_made(a) then dtype = "f64" end
-    out[i] = { mode = a.mode, dtype = dtype, count = count,
-               value = a.mode == "scalar" and (a.value or shape[a.name]) or nil,
-               below = type(a.below) == "string" and shape[a.below] or a.below }
-  end
-  return out
+  return collect(t.args, function(a)
+    return { mode = a.mode, dtype = wide and task.is_made(a) and "f64" or a.dtype,
+             count = a.dims and select(2, task.dims(a, shape)),
+             value = a.mode == "scalar" and (a.value or shape[a.name]) or nil,
+             below = type(a.below) == "string" and shape[a.below] or a.below }
+  end)
 end
 
 -- The arrays whose last bits an answer may hang on: given, and as wide as the sums. (A rounding
 -- of a narrower type is more than any kernel may lose.)
 function task.nudged(t)
-  local out = {}
-  for i, a in ipairs(t.args) do
-    local wide = a.dtype == "f32" or a.dtype == "f64"
-    if wide and task.is_given(a) then out[#out + 1] = i end
-  end
-  return out
+  return collect(t.args, function(a, i)
+    return (a.dtype == "f32" or a.dtype == "f64") and task.is_given(a) and i
+  end)
 end
 
 -- Does the error scale take this input by its absolute value? All of them, or
@@ -380,9 +375,9 @@ end
 
 -- "m=512 n=512 k=512", in the order the task names them.
 function task.show_shape(t, shape)
-  local out = {}
-  for i, name in ipairs(t.shape_names) do out[i] = ("%s=%d"):format(name, shape[name]) end
-  return table.concat(out, " ")
+  return table.concat(collect(t.shape_names, function(name)
+    return ("%s=%d"):format(name, shape[name])
+  end), " ")
 end
 
 -- Devices ----------------------------------------------------------------------------

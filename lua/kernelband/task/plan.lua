@@ -20,6 +20,7 @@
 --       scratch = { { name=, dtype=, count= }, .. } }
 -- A scalar of the task that is no integer, such as an epsilon, goes by
 -- kind="arg", as it is; an integer goes by kind="int".
+local lists = require "kernelband.base.lists"
 local keys = require "kernelband.base.schema".keys
 
 local plan = {}
@@ -241,11 +242,9 @@ local function read_tuple(c, key, what)
   expect(c, "%(", "'(' after " .. key .. "=")
   local items = split(parenthesised(c), what, 3)
   if #items == 0 then refuse("%s: %s=() needs one to three values", what, key) end
-  local out = {}
-  for i, text in ipairs(items) do
-    out[i] = parse_expression(text, ("%s: %s, value %d"):format(what, key, i))
-  end
-  return out
+  return lists.collect(items, function(text, i)
+    return parse_expression(text, ("%s: %s, value %d"):format(what, key, i))
+  end)
 end
 
 -- What may stand in expressions; and which arguments go as they are.
@@ -411,7 +410,7 @@ local function resolve_tuple(list, env, what, key, most)
 end
 
 local function resolve_launch(l, env)
-  local out = { kernel = l.kernel, line = l.line, args = {} }
+  local out = { kernel = l.kernel, line = l.line }
   local threads
   out.grid = resolve_tuple(l.grid, env, l.what, "grid", limits.grid)
   out.block, threads = resolve_tuple(l.block, env, l.what, "block", limits.block)
@@ -420,20 +419,17 @@ local function resolve_launch(l, env)
   end
   out.shared = l.shared and value_of(l.shared, env, l.what .. ": shared", 0, limits.shared_bytes)
                or 0
-  for i, a in ipairs(l.args) do
-    if a.kind == "int" then
-      local at = ("%s: argument %d"):format(l.what, i)
-      out.args[i] = { kind = "int", value = value_of(a.value, env, at, 1 - too_big, too_big - 1) }
-    else
-      out.args[i] = { kind = a.kind, index = a.index }
-    end
-  end
+  out.args = lists.collect(l.args, function(a, i)
+    if a.kind ~= "int" then return { kind = a.kind, index = a.index } end
+    local at = ("%s: argument %d"):format(l.what, i)
+    return { kind = "int", value = value_of(a.value, env, at, 1 - too_big, too_big - 1) }
+  end)
   return out
 end
 
 local function resolve(p, task, shape, machine)
   local env = environment(task, shape, machine)
-  local out, total = { launches = {}, scratch = {} }, 0
+  local out, total = { scratch = {} }, 0
   for i, s in ipairs(p.scratch) do
     local bytes = bytes_of[s.dtype]
     local count = value_of(s.count, env, s.what .. ": elements", 1, limits.scratch_bytes // bytes)
@@ -443,7 +439,7 @@ local function resolve(p, task, shape, machine)
     end
     out.scratch[i] = { name = s.name, dtype = s.dtype, count = count }
   end
-  for i, l in ipairs(p.launches) do out.launches[i] = resolve_launch(l, env) end
+  out.launches = lists.collect(p.launches, function(l) return resolve_launch(l, env) end)
   return out
 end
 

@@ -13,6 +13,7 @@
 -- more": the former lower its traffic, the latter its idle time, and
 -- utilisation h, phi, rho and signature follow from that.
 
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local schema = require "kernelband.base.schema"
 
@@ -109,8 +110,7 @@ end
 local function new_generator(truth)
   local instance = { name = "synthetic", first = {}, static = true, seen = function() end }
   for i in ipairs(truth.list) do instance.first[i] = 0 end
-  local index = {}
-  for i, s in ipairs(truth.list) do index[s.name] = i end
+  local index = lists.places(lists.collect(truth.list, "name"))
 
   function instance.open(parent, strategy)
     return parent.params[index[strategy.name]] < 0.98
@@ -182,11 +182,10 @@ function synthetic.new(options)
   local zero, full = {}, {}
   for i in ipairs(truth.list) do zero[i], full[i] = 0, 1 end
   local first, optimum = physics(truth, zero), physics(truth, full)
-  local strategies = {}
-  for i, s in ipairs(truth.list) do
-    strategies[i] = { name = s.name, target = s.target, prompt = "", moves = {},
-                      summary = "synthetic", path = "synthetic" }
-  end
+  local strategies = lists.collect(truth.list, function(s)
+    return { name = s.name, target = s.target, prompt = "", moves = {},
+             summary = "synthetic", path = "synthetic" }
+  end)
   return {
     name = ("synthetic-%d"):format(options.seed), optimum_ns = optimum,
     -- How near a kernel comes to the best point there is, 0 to 1.

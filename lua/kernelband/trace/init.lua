@@ -14,6 +14,7 @@
 -- share_of_optimum and confirmations use); a measured one is drawn from its raw
 -- samples where there are any. Chance depends on the search's seed and on the
 -- configuration alone, so the order of evaluations does not matter.
+local lists     = require "kernelband.base.lists"
 local baselines = require "kernelband.trace.baselines"
 local path   = require "kernelband.base.path"
 local read   = require "kernelband.trace.read"
@@ -52,8 +53,7 @@ local function given_start(W, values, start)
     schema.raise_at_call("kb.trace", "start must be { axis = value, ... } or \"baseline\", "
                          .. "got %s", schema.show(start))
   end
-  local axis_of = {}
-  for a, name in ipairs(W.axes) do axis_of[name] = a end
+  local axis_of = lists.places(W.axes)
   for _, name in ipairs(text.keys(start)) do
     if start[name] == nil or not axis_of[name] then
       schema.raise_at_call("kb.trace", "start: %s has no axis '%s'%s", W.file, name,
@@ -79,8 +79,7 @@ end
 
 -- alone: one pull at a time, so that what is open for a kernel stays so.
 local function new_generator(W, start, alone)
-  local index, pending = {}, {}
-  for s, strategy in ipairs(W.strategies) do index[strategy.name] = s end
+  local index, pending = lists.places(lists.collect(W.strategies, "name")), {}
   local generator = { name = "trace", first = space.params(W, start), world = W,
                       static = alone, seen = function() end }
   if W.draws > 1 then generator.identity = ("trace, draws %s"):format(W.draws) end
@@ -125,12 +124,10 @@ local function new_evaluator(W, seed, start)
 end
 
 local function strategies_of(W)
-  local out = {}
-  for i, s in ipairs(W.strategies) do
-    out[i] = { name = s.name, target = s.target, prompt = "", moves = s.axes,
-               summary = "moves " .. table.concat(s.axes, ", "), path = W.file }
-  end
-  return out
+  return lists.collect(W.strategies, function(s)
+    return { name = s.name, target = s.target, prompt = "", moves = s.axes,
+             summary = "moves " .. table.concat(s.axes, ", "), path = W.file }
+  end)
 end
 
 -- kb.trace(FILE, options) -> a task for kb.search.

@@ -9,6 +9,7 @@
 --             "sig": [5], "sk": }
 --
 -- Kinds are letters: m measured, d derived, - missing. h is sm, dram, l2.
+local collect = require("kernelband.base.lists").collect
 local schema = require "kernelband.base.schema"
 
 local own = {}
@@ -50,13 +51,12 @@ local function evidence(file, where, row)
 end
 
 local function strategies_of(file, head)
-  local out = {}
-  for i, s in ipairs(type(head.strategies) == "table" and head.strategies or {}) do
+  local out = collect(type(head.strategies) == "table" and head.strategies or {}, function(s, i)
     if type(s) ~= "table" or type(s.name) ~= "string" or type(s.axes) ~= "table" then
       schema.raise("%s: line 1: strategies[%d] must have a name and axes", file, i)
     end
-    out[i] = { name = s.name, axes = s.axes, target = s.target }
-  end
+    return { name = s.name, axes = s.axes, target = s.target }
+  end)
   return #out > 0 and out or nil
 end
 

@@ -7,6 +7,7 @@
 -- A file is data from elsewhere: bounded in size and depth and never run; every
 -- number is checked before it is used. Errors name file and place.
 local cjson  = require "cjson"
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
@@ -86,8 +87,8 @@ function read.space(file, kind, axes)
     if #space.rows >= most_rows then
       schema.raise("%s: more than %d rows", file, most_rows)
     end
-    row.values, row.where = {}, where
-    for i, name in ipairs(axes) do row.values[i] = value_of(where, name, config[name]) end
+    row.where = where
+    row.values = collect(axes, function(name) return value_of(where, name, config[name]) end)
     space.rows[#space.rows + 1] = row
   end
 
@@ -109,10 +110,9 @@ function read.row(file, where, r)
   if r.verdict ~= "ok" then
     return { verdict = r.verdict, reason = "recorded as " .. (r.told or r.verdict) }
   end
-  local samples = {}
-  for i, t in ipairs(type(r.samples) == "table" and r.samples or {}) do
-    samples[i] = read.time(file, where, "sample " .. i, t, r.unit)
-  end
+  local samples = collect(type(r.samples) == "table" and r.samples or {}, function(t, i)
+    return read.time(file, where, "sample " .. i, t, r.unit)
+  end)
   local median = r.time == nil and #samples > 0 and core.stats.median(samples)
   return { verdict = "ok", samples_ns = #samples > 0 and samples or nil, evidence = r.evidence,
     time_ns = median or read.time(file, where, "its time", r.time, r.time_unit or r.unit) }

@@ -6,6 +6,7 @@
 -- combinations of values a seeded order, the baseline's first, and the products
 -- of the first few of each; more are added where the share taken is least.
 -- Whenever recording stops, what there is has neighbours in every direction.
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local run    = require "kernelband.store.run"
@@ -121,9 +122,9 @@ end
 
 -- What kb.trace has to know of a recording (run.lua), kept as the generator's identity.
 local function described(groups)
-  local list = {}
-  for i, g in ipairs(groups) do list[i] = { name = g.name, target = g.target, axes = g.axes } end
-  return "points of " .. json.encode(list)
+  return "points of " .. json.encode(collect(groups, function(g)
+    return { name = g.name, target = g.target, axes = g.axes }
+  end))
 end
 
 -- Proposes the points in their order, each new valid text once.

@@ -12,6 +12,7 @@
 -- those that differ in strategy s's axes alone stand together, at first[s][row]
 -- .. last[s][row], the row itself at place[s][row]: it has a move under s where
 -- last > first.
+local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
 local features = require "kernelband.trace.features"
 local schema   = require "kernelband.base.schema"
@@ -24,9 +25,9 @@ local targets = { tiling = "l2", vectorization = "dram", fusion = "dram", pipeli
                   reordering = "sm", access_layout = "dram", memory = "dram", cache = "l2" }
 
 local function text_of(values, axes)
-  local out = {}
-  for i, name in ipairs(axes) do out[i] = ("%s=%s"):format(name, values[i]) end
-  return table.concat(out, " ")
+  return table.concat(lists.collect(axes, function(name, i)
+    return ("%s=%s"):format(name, values[i])
+  end), " ")
 end
 
 -- Rows that say the same configuration are one: samples are joined, its time is
@@ -57,16 +58,11 @@ end
 
 -- Axes with more than one value, in the file's order.
 local function moving(read, rows)
-  local out = {}
-  for i, name in ipairs(read.axes) do
+  return lists.collect(read.axes, function(name, i)
     for _, row in ipairs(rows) do
-      if row.values[i] ~= rows[1].values[i] then
-        out[#out + 1] = name
-        break
-      end
+      if row.values[i] ~= rows[1].values[i] then return name end
     end
-  end
-  return out
+  end)
 end
 
 -- { tiling = { "x", "y", target = "l2" }, ... } or a list of { name =, axes =,
@@ -96,8 +92,7 @@ local function listed(spec, who)
 end
 
 local function checked(list, axes, who, file)
-  local known, named, owner = {}, {}, {}
-  for i, name in ipairs(axes) do known[name] = i end
+  local known, named, owner = lists.places(axes), {}, {}
   for _, s in ipairs(list) do
     if named[s.name] then schema.raise_at_call(who, "strategy '%s' is named twice", s.name) end
     named[s.name] = true
@@ -122,8 +117,7 @@ end
 
 -- Sorts all rows into classes of neighbours; says whether any has a move.
 local function neighbours(W, rows, s, axes)
-  local own, classes, keys = {}, {}, {}
-  for _, name in ipairs(s.axes) do own[name] = true end
+  local own, classes, keys = lists.places(s.axes), {}, {}
   for i, row in ipairs(rows) do
     local rest = {}
     for a, name in ipairs(axes) do

@@ -9,6 +9,7 @@
 --
 --   compile.is(source)         -> does it hold such a line?
 --   compile.build(s, source)   -> { object =, plan = } | nil, text, code
+local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local python = require "kernelband.triton.python"
@@ -57,13 +58,12 @@ end
 
 -- What Triton calls the type of each argument passed.
 local function signature(s, words)
-  local by_name, out = {}, {}
+  local by_name = {}
   for _, a in ipairs(s.task.args) do by_name[a.name] = a end
-  for i, word in ipairs(words) do
+  return collect(words, function(word)
     local a = by_name[word]
-    out[i] = a and (a.mode ~= "scalar" and "*" or "") .. types[a.dtype] or "i32"
-  end
-  return out
+    return a and (a.mode ~= "scalar" and "*" or "") .. types[a.dtype] or "i32"
+  end)
 end
 
 local function ask(s, source, l)

@@ -6,6 +6,7 @@
 --   api.lines()                  its lines as { kind, text or fields }, for meta.lua
 --   api.line_of(text)            a line of such a file as { kind, .. }
 local kb     = require "kernelband"
+local collect = require("kernelband.base.lists").collect
 local path   = require "kernelband.base.path"
 local roff   = require "kernelband.cli.doc.roff"
 local schema = require "kernelband.base.schema"
@@ -22,16 +23,13 @@ local types = { list = "any[]" }
 
 local function type_of(rule)
   if rule.one_of then
-    local out = {}
-    for i, v in ipairs(rule.one_of) do out[i] = ("%q"):format(v) end
-    return table.concat(out, "|")
+    return table.concat(collect(rule.one_of, function(v) return ("%q"):format(v) end), "|")
   end
-  local names, out = rule.type or rule[2], {}
-  for i, name in ipairs(type(names) == "table" and names or { names }) do
+  local names = rule.type or rule[2]
+  return table.concat(collect(type(names) == "table" and names or { names }, function(name)
     local item = name == "list" and rule.item and rule.item.type
-    out[i] = type(item) == "string" and (types[item] or item) .. "[]" or types[name] or name
-  end
-  return table.concat(out, "|")
+    return type(item) == "string" and (types[item] or item) .. "[]" or types[name] or name
+  end), "|")
 end
 
 -- "pulls; default 60; 1 to 1024".
