@@ -13,23 +13,21 @@ local function lines(text)
   return out
 end
 
--- The furthest x on each diagonal after d edits, for d = 0, 1 ..; nil when there
--- are more edits than are worth finding.
-local function trace(a, b, n, m, at)
-  local v, steps = { [1] = 0 }, {}
+-- The end of the shortest way from both beginnings to both ends: a point { x, y, from }, from being
+-- the point before the last edit and the run of equal lines behind it; nil when there are more
+-- edits than are worth finding. Of each diagonal the furthest point so far is kept.
+local function shortest(a, b, n, m, at)
+  local v = { [1] = { x = 0, y = -1 } }
   for d = 0, math.min(n + m, MOST_EDITS) do
-    local was = {}
     for k = -d, d, 2 do
-      local x
-      if k == -d or (k ~= d and v[k - 1] < v[k + 1]) then x = v[k + 1]
-      else x = v[k - 1] + 1 end
+      local down = k == -d or (k ~= d and v[k - 1].x < v[k + 1].x)
+      local from = down and v[k + 1] or v[k - 1]
+      local x = down and from.x or from.x + 1
       local y = x - k
       while x < n and y < m and a[at + x + 1] == b[at + y + 1] do x, y = x + 1, y + 1 end
-      v[k] = x
-      if x >= n and y >= m then return steps, d end
+      v[k] = { x = x, y = y, from = from }
+      if x >= n and y >= m then return v[k] end
     end
-    for k = -d, d, 2 do was[k] = v[k] end
-    steps[d] = was
   end
 end
 
@@ -42,40 +40,27 @@ function diff.lines(old, new)
     tail = tail + 1
   end
   local n, m = #a - head - tail, #b - head - tail
-  local back = {}
-  local steps, d = trace(a, b, n, m, head)
-  local x, y = n, m
-  local function keep() back[#back + 1] = { " ", a[head + x], head + x, head + y } end
-  while steps and (x > 0 or y > 0) do
-    local k = x - y
-    local v = d > 0 and steps[d - 1]
-    if not v then
-      while x > 0 do keep() x, y = x - 1, y - 1 end
-      break
-    end
-    local from = (k == -d or (k ~= d and (v[k - 1] or -1) < (v[k + 1] or -1))) and k + 1 or k - 1
-    local fx = v[from]
-    local fy = fx - from
-    while x > fx and y > fy do
-      if from == k + 1 and x == fx or from == k - 1 and y == fy then break end
-      keep()
+  local back, out = {}, {}
+  local function entry(mark, i, k) return { mark, i and a[i] or b[k], i, k } end
+  local point = shortest(a, b, n, m, head)
+  if not point then
+    for k = m, 1, -1 do back[#back + 1] = entry("+", nil, head + k) end
+    for i = n, 1, -1 do back[#back + 1] = entry("-", head + i) end
+  end
+  while point and point.from do
+    local x, y, from = point.x, point.y, point.from
+    local down = x - y < from.x - from.y
+    while x > from.x + (down and 0 or 1) do
+      back[#back + 1] = entry(" ", head + x, head + y)
       x, y = x - 1, y - 1
     end
-    if from == k + 1 then back[#back + 1] = { "+", b[head + y], nil, head + y } y = y - 1
-    else back[#back + 1] = { "-", a[head + x], head + x } x = x - 1 end
-    d = d - 1
+    if not down then back[#back + 1] = entry("-", head + x)
+    elseif y > 0 then back[#back + 1] = entry("+", nil, head + y) end
+    point = from
   end
-  local out = {}
-  for i = 1, head do out[i] = { " ", a[i], i, i } end
-  if not steps then
-    for i = 1, n do out[#out + 1] = { "-", a[head + i], head + i } end
-    for i = 1, m do out[#out + 1] = { "+", b[head + i], nil, head + i } end
-  end
+  for i = 1, head do out[i] = entry(" ", i, i) end
   for i = #back, 1, -1 do out[#out + 1] = back[i] end
-  for i = 1, tail do
-    local j, l = #a - tail + i, #b - tail + i
-    out[#out + 1] = { " ", a[j], j, l }
-  end
+  for i = tail - 1, 0, -1 do out[#out + 1] = entry(" ", #a - i, #b - i) end
   return out
 end
 

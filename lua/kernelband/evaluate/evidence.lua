@@ -24,6 +24,7 @@
 --   hot  the innermost loop a turn of which costs most (hot_loop.lua)
 --   remarks  what the compiler told of its loops (remarks.lua)
 local admission = require "kernelband.evaluate.admission"
+local finite    = require("kernelband.base.text").finite
 local hot_loop  = require "kernelband.evaluate.hot_loop"
 local remarks   = require "kernelband.evaluate.remarks"
 local verdict   = require "kernelband.evaluate.verdict"
@@ -167,22 +168,34 @@ local function count(set)
   return n
 end
 
--- A list of { value, kind } with nil values as missing, split into two lists.
-function evidence.split(n, list)
-  local values, kinds = {}, {}
-  for i = 1, n do
-    local item = list[i] or {}
-    values[i] = item[1] or 0
-    kinds[i] = item[1] and item[2] or "missing"
+local lengths = { phi = 9, rho = 6, signature = 5 }
+
+-- phi, rho and signature of lists of { value, kind }, h of such by name, shares of peak: values and
+-- kinds apart. What is no finite number is missing, and is 0 in a list.
+function evidence.of(features)
+  local e = { h = {}, h_kind = {} }
+  local function known(item)
+    local v = item and finite(item[1])
+    return v, v and item[2] or "missing"
   end
-  return values, kinds
+  for name, n in pairs(lengths) do      -- each writes places of its own
+    local values, kinds = {}, {}
+    for i = 1, n do values[i], kinds[i] = known(features[name][i]) end
+    for i = 1, n do values[i] = values[i] or 0 end
+    e[name], e[name .. "_kind"] = values, kinds
+  end
+  for _, name in ipairs { "sm", "dram", "l2" } do
+    local share, kind = known(features.h[name])
+    e.h[name], e.h_kind[name] = share and 100 * share, kind
+  end
+  return e
 end
 
 function evidence.ratio(a, b)
   if a and b and b > 0 then return a / b end
 end
 
-local clip, ratio, split = evidence.clip, evidence.ratio, evidence.split
+local clip, ratio = evidence.clip, evidence.ratio
 
 -- The roofs over a shape's work: flops/s of one core in the task's own type,
 -- and the bandwidth of the smallest level that holds all of its data (there is
@@ -213,8 +226,7 @@ function evidence.make(s, out, facts)
   local traffic = known and ratio(mix.load_bytes, mix.operations)
   local l2 = traffic and traffic * work.flops / seconds / s.roofline.l1_bytes_per_s
 
-  local e = {}
-  e.phi, e.phi_kind = split(9, {
+  local e = evidence.of { phi = {
     { hit and clip(hit), "measured" },
     { clip(dram), "derived" },
     { clip(sm), "derived" },
@@ -224,24 +236,21 @@ function evidence.make(s, out, facts)
     { known and ratio(mix.stack, mix.memory), "derived" },
     { known and ratio(mix.vector_memory, mix.memory), "derived" },
     { known and mix.fma / mix.flops, "derived" },
-  })
-  e.rho, e.rho_kind = split(6, {
+  }, rho = {
     { math.log(first.time_ns), "measured" },
     { math.log(work.bytes), "derived" },
     { work.flops / work.bytes, "derived" },
     { known and mix.widest, "derived" },
     { known and mix.largest, "derived" },
     { ipc and clip(ipc), "measured" },
-  })
-  e.signature, e.signature_kind = split(5, {
+  }, signature = {
     { 1 / first.speedup, "measured" },
     { registers, "derived" },
     { mix and math.log(1 + mix.frame_bytes) / 20, "derived" },
     { known and mix.widest / 16, "derived" },
     { ipc and clip(ipc), "measured" },
-  })
-  e.h = { sm = 100 * clip(sm), dram = 100 * clip(dram), l2 = l2 and 100 * clip(l2) or nil }
-  e.h_kind = { sm = "derived", dram = "derived", l2 = l2 and "derived" or "missing" }
+  }, h = { sm = { clip(sm), "derived" }, dram = { clip(dram), "derived" },
+           l2 = { l2 and clip(l2), "derived" } } }
   e.hot, e.remarks = mix and hot_loop.tell(mix.hot), mix and mix.remarks
   return e
 end

@@ -41,7 +41,7 @@ local cpu = require "kernelband.evaluate.evidence"
 
 local evidence = {}
 
-local clip, ratio, split = cpu.clip, cpu.ratio, cpu.split
+local clip, ratio = cpu.clip, cpu.ratio
 
 local busy_pct = 60             -- a unit above this is what binds the kernel
 
@@ -265,8 +265,7 @@ function evidence.make(session, evaluation, facts)
   local intensity = ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)
   local threads = product(facts.launch.block)
 
-  local e = { profile = profile, hot = facts.hot }
-  e.phi, e.phi_kind = split(9, {
+  local e = cpu.of { phi = {
     { hits(m), "measured" },
     first(share(m.dram_pct), "measured", memory, "derived"),
     first(sm_counted, "measured", sm, "derived"),
@@ -276,30 +275,23 @@ function evidence.make(session, evaluation, facts)
     first(conflicts(m), "measured", shared == 0 and 0 or nil, "derived"),
     { coalesced(m), "measured" },
     { share(m.tensor_pct), "measured" },
-  })
-  e.rho, e.rho_kind = split(6, {
+  }, rho = {
     { math.log(r.time_ns), "measured" },
     { math.log(work.bytes), "derived" },
     { intensity, "derived" },
     { facts.launch.block[1], "derived" },
     { facts.launch.block[2] or 1, "derived" },
     occupied,
-  })
-  e.signature, e.signature_kind = split(5, {
+  }, signature = {
     { 1 / r.speedup, "measured" },
     { registers, "derived" },
     { smem and clip(smem), "derived" },
     { clip(threads / 1024), "derived" },
     first(possible, "derived", share(m.occupancy_pct), "measured"),
-  })
-  local h = { sm = first(sm_counted, "measured", sm, "derived"),
-              dram = first(share(m.dram_pct), "measured", memory, "derived"),
-              l2 = first(l2, "measured") }
-  e.h, e.h_kind = {}, {}
-  for _, name in ipairs { "sm", "dram", "l2" } do
-    e.h[name] = h[name][1] and 100 * h[name][1]
-    e.h_kind[name] = h[name][1] and h[name][2] or "missing"
-  end
+  }, h = { sm = first(sm_counted, "measured", sm, "derived"),
+           dram = first(share(m.dram_pct), "measured", memory, "derived"),
+           l2 = first(l2, "measured") } }
+  e.profile, e.hot = profile, facts.hot
   return e
 end
 

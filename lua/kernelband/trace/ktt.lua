@@ -3,6 +3,9 @@
 --
 -- Counters are Nsight Compute's names. What KTT's set cannot say stays
 -- "missing": bank conflicts, bytes used of the sectors moved, tensor pipes.
+local evidence_of = require("kernelband.evaluate.evidence").of
+local ratio = require("kernelband.evaluate.evidence").ratio
+
 local ktt = {}
 
 local max_registers, max_threads, max_shared = 255, 1024, 48 * 1024
@@ -14,19 +17,6 @@ local verdicts = {
 
 
 function ktt.claims(d) return type(d.Results) == "table" and type(d.Metadata) == "table" end
-
-local function ratio(a, b) return a and b and b > 0 and a / b or nil end
-
-local function split(n, list)
-  local values, kinds = {}, {}
-  for i = 1, n do
-    local item = list[i] or {}
-    local known = type(item[1]) == "number" and item[1] == item[1] and math.abs(item[1]) < 1e300
-    values[i] = known and item[1] or 0
-    kinds[i] = known and item[2] or "missing"
-  end
-  return values, kinds
-end
 
 local function counters_of(result)
   local out = {}
@@ -76,30 +66,21 @@ local function evidence(results, time_ns)
   local x, y = number(main.LocalSize, "X"), number(main.LocalSize, "Y")
   local threads = x and y and x * y * (number(main.LocalSize, "Z") or 1)
   local spread = moved and moved > 0 and math.log(moved) or nil
-  local e = { registers = registers }
-  e.phi, e.phi_kind = split(9, {
+  -- The first of the signature is T / T0, which the environment fills in.
+  return evidence_of { phi = {
     { reads and math.max(0, 1 - reads), "derived" }, { dram, "measured" },
     { sm, "measured" },
     { share "smsp__thread_inst_executed_per_inst_executed.pct", "measured" },
     { occupancy, "measured" }, { registers, "derived" },
-  })
-  e.rho, e.rho_kind = split(6, {
+  }, rho = {
     { math.log(time_ns), "measured" }, { spread, "measured" },
     { ratio(flops_of(c), moved), "measured" },
     { x, "derived" }, { y, "derived" }, { occupancy, "measured" },
-  })
-  -- The first is T / T0, which the environment fills in.
-  e.signature, e.signature_kind = split(5, {
+  }, signature = {
     { 1, "measured" }, { registers, "derived" },
     { ratio(shared, max_shared), "derived" }, { ratio(threads, max_threads), "derived" },
     { occupancy, "measured" },
-  })
-  e.h = { sm = sm and 100 * sm, dram = dram and 100 * dram, l2 = l2 and 100 * l2 }
-  e.h_kind = {}
-  for _, name in ipairs { "sm", "dram", "l2" } do
-    e.h_kind[name] = e.h[name] and "measured" or "missing"
-  end
-  return e
+  }, h = { sm = { sm, "measured" }, dram = { dram, "measured" }, l2 = { l2, "measured" } } }
 end
 
 local function configuration(file, where, result, read)

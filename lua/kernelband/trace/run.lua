@@ -42,25 +42,6 @@ local function samples_of(evaluation, baseline_ns)
   return out
 end
 
-local function profiles_of(reader)
-  local out = {}
-  for _, p in ipairs(reader:profiles()) do
-    local e = { phi = p.phi, rho = p.rho, signature = p.signature, h = p.h or {}, h_kind = {} }
-    for _, name in ipairs { "phi", "rho", "signature" } do
-      local kind = {}
-      for i, v in ipairs(e[name] or {}) do
-        kind[i] = type(v) == "number" and "derived" or "missing"
-      end
-      e[name .. "_kind"] = e[name] and kind or nil
-    end
-    for _, name in ipairs { "sm", "dram", "l2" } do
-      e.h_kind[name] = type(e.h[name]) == "number" and "derived" or "missing"
-    end
-    out[p.kernel] = e
-  end
-  return out
-end
-
 function source.read(folder, read)
   local reader <close> = run.reader(folder)
   local file, first = folder .. "/run.db", reader:kernels()[1]
@@ -71,27 +52,26 @@ function source.read(folder, read)
                  .. "the built-in generator is one", file)
   end
   if #axes == 0 then refuse() end
-  local space, profiles = read.space(file, "run", axes), profiles_of(reader)
+  local space = read.space(file, "run", axes)
   space.strategies = strategies_of(reader:experiment().identity)
   space.start = {}
   for a, name in ipairs(axes) do space.start[a] = named[name] end
-  local function add(where, params, verdict, time_ns, kernel, found)
+  local function add(where, params, verdict, time_ns, found)
     for _, name in ipairs(axes) do
       if type(params) ~= "table" or params[name] == nil then return end
     end
-    local recorded = space.strategies and found and verdict == "ok" and found
     space.add(where, params, read.row(file, where, { verdict = verdict, time = time_ns,
-      samples = recorded and samples_of(recorded, first.time_ns) or nil,
-      evidence = recorded and recorded.evidence or profiles[kernel] }))
+      samples = space.strategies and verdict == "ok" and samples_of(found, first.time_ns) or nil,
+      evidence = found.evidence }))
   end
   local baseline = reader:evaluations("baseline")[1]
-  add("kernel 1", named, "ok", first.time_ns, 1, baseline and baseline.evaluation)
+  add("kernel 1", named, "ok", first.time_ns, baseline and baseline.evaluation or {})
   for _, e in ipairs(reader:evaluations()) do
     local found = e.evaluation
     if (e.kind == "pull" or e.kind == "repair" or e.kind == "tune") and found then
       local speedup = type(found.speedup) == "number" and found.speedup or 0
       local time_ns = speedup > 0 and first.time_ns / speedup or found.time_ns
-      add("evaluation " .. e.id, e.params, e.verdict, time_ns, e.kernel, found)
+      add("evaluation " .. e.id, e.params, e.verdict, time_ns, found)
     end
   end
   if #space.rows == 0 then refuse() end
