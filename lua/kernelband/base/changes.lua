@@ -5,7 +5,7 @@
 --   changes.of(old, new [, old_params, new_params [, constants]]) -> text
 --     constants: the parameters are constants of the sources, which may differ in more
 local diff = require "kernelband.base.diff"
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local normal = require "kernelband.base.source".normal
 local keys = require "kernelband.base.schema".keys
 
@@ -44,12 +44,10 @@ local function names_of(text)
 end
 
 local function missing_in(order, count, other)
-  local out = collect(order, function(name) return not other[name] and name end)
-  table.sort(out, function(a, b)        -- what is used most tells most
-    if count[a] ~= count[b] then return count[a] > count[b] end
-    return a < b
-  end)
-  return collect(out, function(name, i) return i <= most_names and code(name) end)
+  local out = lists.collect(order, function(name) return not other[name] and name end)
+  table.sort(out)
+  out = lists.sorted(out, function(name) return -count[name] end)       -- used most, tells most
+  return lists.collect(out, function(name, i) return i <= most_names and code(name) end)
 end
 
 local function params(old, new)

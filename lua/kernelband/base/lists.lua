@@ -13,6 +13,24 @@ function lists.collect(list, of)
   return out
 end
 
+-- The first item for which fits(item) holds, and where it is; nil: there is none.
+function lists.find(list, fits)
+  for i, item in ipairs(list) do
+    if fits(item) then return item, i end
+  end
+end
+
+-- The items in ascending order of key(item), a number; ties in the order they had.
+function lists.sorted(list, key)
+  local order, keys = {}, {}
+  for i, item in ipairs(list) do order[i], keys[i] = i, key(item) end
+  table.sort(order, function(a, b)
+    if keys[a] ~= keys[b] then return keys[a] < keys[b] end
+    return a < b
+  end)
+  return lists.collect(order, function(i) return list[i] end)
+end
+
 -- Where each item of a list stands: the set of them, too.
 function lists.places(list)
   local out = {}

@@ -10,7 +10,7 @@
 -- compared on the seeds they share. area: mean share over pulls 1 .. T. to 90 %:
 -- the median pull at which 0.9 was reached. regret: how much lower the area is than
 -- that of the best fixed arm of each space (rows "arm ..": sweep's baselines).
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
@@ -145,12 +145,10 @@ end
 
 -- What all of the cells have: spaces, and the seeds that are there on each of these, ascending.
 local function shared(spaces, ...)
-  local cells, count, at = { ... }, {}, { spaces = {}, seeds = {} }
-  for _, space in ipairs(spaces) do
-    local all = true
-    for _, cell in ipairs(cells) do all = all and cell[space] ~= nil end
-    if all then at.spaces[#at.spaces + 1] = space end
-  end
+  local cells, count, at = { ... }, {}, { seeds = {} }
+  at.spaces = lists.collect(spaces, function(space)
+    return not lists.find(cells, function(cell) return cell[space] == nil end) and space
+  end)
   for _, space in ipairs(at.spaces) do
     for _, cell in ipairs(cells) do
       for seed in pairs(cell[space]) do count[seed] = (count[seed] or 0) + 1 end
@@ -230,7 +228,7 @@ local function arms_of(cell, at)
   each(cell, at, function(row)
     for name, n in pairs(row.arms or {}) do sum[name] = (sum[name] or 0) + n end
   end)
-  return collect(text.keys(sum), function(name)
+  return lists.collect(text.keys(sum), function(name)
     return { name = name, pulls = sum[name] / (#at.spaces * #at.seeds) }
   end)
 end
@@ -318,7 +316,8 @@ function compare.table(rows, options)
   local cells, spaces, by = group(rows)
   local steps, out = 0, {}
   for _, name in ipairs(cells) do steps = math.max(steps, by[name].steps) end
-  local at = collect(options.at or { 20, 40, 60, 100 }, function(n) return n <= steps and n end)
+  local marks = options.at or { 20, 40, 60, 100 }
+  local at = lists.collect(marks, function(n) return n <= steps and n end)
   if #at == 0 then at[1] = steps end
   local best = best_arms(cells, spaces, by, steps)
   local reference = reference_of(cells, by, spaces, options.against)
@@ -406,8 +405,10 @@ end
 function compare.text(t, more)
   local out = { text.table(compare.words(t)) }
   if more then
-    local arms = collect(t.cells, function(c)
-      local list = collect(c.arms or {}, function(a) return ("%s %.1f"):format(a.name, a.pulls) end)
+    local arms = lists.collect(t.cells, function(c)
+      local list = lists.collect(c.arms or {}, function(a)
+        return ("%s %.1f"):format(a.name, a.pulls)
+      end)
       return #list > 0 and { c.name, table.concat(list, "  ") }
     end)
     out[2] = text.table(compare.by_space(t))

@@ -18,7 +18,7 @@
 --
 -- --name, --name=VALUE, --name VALUE and -o VALUE are understood, "--" ends options. A mistake
 -- is an error that main turns into exit 2.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
@@ -42,9 +42,7 @@ end
 local function find(list, word)
   local long = word:match "^%-%-([%w_-]+)$"
   local short = word:match "^%-(%a)$"
-  for _, o in ipairs(list or {}) do
-    if o[1] == long or short and o.short == short then return o end
-  end
+  return lists.find(list or {}, function(o) return o[1] == long or short and o.short == short end)
 end
 
 local function unknown(name, spec)
@@ -142,7 +140,9 @@ end
 
 -- The options of a verb as lines of --help; "" when it declares none.
 function options.help(list)
-  local rows = collect(list or {}, function(o) return { "  " .. options.title(o), o.doc or "" } end)
+  local rows = lists.collect(list or {}, function(o)
+    return { "  " .. options.title(o), o.doc or "" }
+  end)
   return table.concat(require("kernelband.base.text").columns(rows), "\n")
 end
 
@@ -154,7 +154,7 @@ end
 -- "kernelband eval TASK SOURCE [--json] ..", in lines of 80 columns behind "usage: ".
 local function usage_of(verb)
   local lines = { "kernelband " .. verb[1] }
-  local words = collect(verb.options or {}, function(o)
+  local words = lists.collect(verb.options or {}, function(o)
     local name = (o.short and "-" .. o.short or "--" .. o[1]) .. (o[2] and " " .. o[2] or "")
     return o.required and name or "[" .. name .. "]"
   end)

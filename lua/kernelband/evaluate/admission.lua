@@ -8,6 +8,8 @@
 -- Such a resolver is told from one that the source wrote, whatever words or directives
 -- made it, by its name and by all of its instructions: they ask for the processor, read,
 -- and return.
+local find = require("kernelband.base.lists").find
+
 local admission = {}
 
 -- Entries of the dynamic section that name code to run.
@@ -19,9 +21,9 @@ local ask_processor = "__cpu_indicator_init"
 -- Reading ------------------------------------------------------------------------
 
 local function starts_at_load(section)
-  for _, name in ipairs(sections) do
-    if section == "." .. name or section:find("^%." .. name .. "%.") then return true end
-  end
+  return find(sections, function(name)
+    return section == "." .. name or section:find("^%." .. name .. "%.")
+  end)
 end
 
 local function read_section(part, line)
@@ -205,9 +207,8 @@ local function judge_indirect(whole, own, text)
     end
     known[f.at] = true
   end
-  for _, at in ipairs(whole.resolvers) do
-    if not known[at] then return "an indirect function without a name" end
-  end
+  return find(whole.resolvers, function(at) return not known[at] end)
+         and "an indirect function without a name"
 end
 
 -- nil, or what would run at load besides what the compiler brings.

@@ -37,6 +37,7 @@
 --   h    sm, dram, l2: percent of peak
 --   signature (v2)  T / T0, registers of 255, shared memory of the SM's,
 --        threads of 1024, possible occupancy
+local sorted = require("kernelband.base.lists").sorted
 local cpu = require "kernelband.evaluate.evidence"
 
 local evidence = {}
@@ -182,20 +183,14 @@ local waits = {
 
 local function stalls(m)
   local list, total = {}, 0
-  for i, wait in ipairs(waits) do
+  for _, wait in ipairs(waits) do
     local n = m["stall_" .. wait[1]]
-    if n then
-      list[#list + 1] = { reason = wait[1], count = n, order = i }
-      total = total + n
-    end
+    list[#list + 1] = n and { reason = wait[1], share = n }
+    total = total + (n or 0)
   end
   if total == 0 then return nil end
-  table.sort(list, function(a, b)
-    if a.count ~= b.count then return a.count > b.count end
-    return a.order < b.order
-  end)
-  for _, s in ipairs(list) do s.share, s.count, s.order = s.count / total, nil, nil end
-  return list
+  for _, s in ipairs(list) do s.share = s.share / total end
+  return sorted(list, function(s) return -s.share end)
 end
 
 -- The busiest roof; when none is busy, what keeps the kernel waiting.

@@ -1,5 +1,6 @@
 -- evaluate/inputs.lua - what kernels are given: draws from several distributions, each one
 -- from a seed of the system's that nobody knew before, and everyone may after.
+local find    = require("kernelband.base.lists").find
 local task    = require "kernelband.task"
 local verdict = require "kernelband.evaluate.verdict"
 
@@ -67,10 +68,9 @@ function inputs.renew(s, room, n)
 end
 
 local function denormal_results(s, room)
-  for _, arg in ipairs(room.outputs) do
-    if (room.expected:denormals(arg, s.task.args[arg].dtype) or 0) > 0 then return true end
-  end
-  return false
+  return find(room.outputs, function(arg)
+    return (room.expected:denormals(arg, s.task.args[arg].dtype) or 0) > 0
+  end) ~= nil
 end
 
 -- The distributions that timed inputs are drawn from, the plainest first: those that may take

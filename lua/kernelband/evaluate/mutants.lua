@@ -12,6 +12,7 @@
 -- declares `accumulate` in as few. A mutant that applies must be caught on one
 -- shape and draw at least, by the same rules as a candidate: one verdict of a
 -- candidate needs all of them to be right.
+local find    = require("kernelband.base.lists").find
 local check   = require "kernelband.evaluate.check"
 local inputs  = require "kernelband.evaluate.inputs"
 local schema  = require "kernelband.base.schema"
@@ -60,9 +61,8 @@ end
 
 -- The first array whose contents a kernel is given.
 local function given(s)
-  for i, a in ipairs(s.task.args) do
-    if task.is_given(a) then return i end
-  end
+  local _, i = find(s.task.args, task.is_given)
+  return i
 end
 
 local function must_run(s, room)
@@ -112,10 +112,7 @@ local function try_stale(s, room, distribution, open)
   end
 end
 
-local function all_caught(open)
-  for _, m in ipairs(open) do if not m.caught then return false end end
-  return true
-end
+local function all_caught(open) return not find(open, function(m) return not m.caught end) end
 
 local function in_room(s, room, distribution, open)
   inputs.fill(s, room, distribution)

@@ -6,7 +6,7 @@
 -- Each pull goes to one of those that have something for its kernel and strategy,
 -- drawn by their shares (1 unless said). Where that one has nothing after all, the
 -- next is asked.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
 local who <const> = "kb.generator.mixed"
@@ -48,7 +48,7 @@ local function mark(candidate, i)
 end
 
 local function start(all, task, ctx)
-  local started = collect(all, function(m, i)
+  local started = lists.collect(all, function(m, i)
     return { g = m.start(task, ctx), share = m.share, i = i }
   end)
   local instance = { name = "mixed", repairs = 0 }
@@ -60,14 +60,11 @@ local function start(all, task, ctx)
   end
 
   function instance.open(parent, strategy)
-    for _, m in ipairs(started) do
-      if m.g.open(parent, strategy) then return true end
-    end
-    return false
+    return lists.find(started, function(m) return m.g.open(parent, strategy) end) ~= nil
   end
 
   function instance.propose(parent, strategy, rng, here)
-    local list = collect(started, function(m) return m.g.open(parent, strategy) and m end)
+    local list = lists.collect(started, function(m) return m.g.open(parent, strategy) and m end)
     local pick, why = rng:split "mixed", "no generator has anything for this pull"
     while #list > 0 do
       local m = draw(list, pick)
@@ -88,7 +85,7 @@ local function start(all, task, ctx)
   end
 
   function instance.ending(strategies)
-    local out = collect(started, function(m) return m.g.ending and m.g.ending(strategies) end)
+    local out = lists.collect(started, function(m) return m.g.ending and m.g.ending(strategies) end)
     return #out > 0 and table.concat(out, "; ") or nil
   end
 
@@ -106,7 +103,7 @@ end
 
 local function new(options)
   local all = members(options)
-  local names = collect(all, function(m) return ("%s * %g"):format(m.identity, m.share) end)
+  local names = lists.collect(all, function(m) return ("%s * %g"):format(m.identity, m.share) end)
   return { name = "mixed", identity = "mixed " .. table.concat(names, " + "),
            start = function(task, ctx) return start(all, task, ctx) end }
 end

@@ -1,7 +1,7 @@
 -- generator/words.lua - what is known of a machine and of a kernel, as text for a model. Every
 -- figure was measured here or follows from what was; each stands with its unit and, where
 -- it is of one shape, in that shape's line. What is not known is left out.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local reply = require "kernelband.llm.reply"
 local text  = require "kernelband.base.text"
 
@@ -34,7 +34,7 @@ local time = words.time
 -- The machine -----------------------------------------------------------------------
 
 local function rates(r, list)
-  local out = collect(list, function(f)
+  local out = lists.collect(list, function(f)
     return known(r[f[1]]) and ("%s %s"):format(f[2], amount(r[f[1]], f[3]))
   end)
   return #out > 0 and table.concat(out, ", ") or nil
@@ -42,7 +42,7 @@ end
 
 local function cpu(device, out)
   local r = device.roofline or {}
-  local caches = collect({ { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
+  local caches = lists.collect({ { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
                            { "l3_bytes", "L3 %s (shared by cores)" } }, function(c)
     return known(r[c[1]]) and c[2]:format(bytes(r[c[1]] // 1))
   end)
@@ -175,8 +175,8 @@ local function on_cpu(kernel, measured, about)
   end
   local hot = measured and measured.hot
   if hot and hot.calls and hot.calls[1] then
-    local names = collect(hot.calls, function(s) return "`" .. reply.excerpt(s, 40) .. "`" end)
-    add(0.95, "the costliest inner loop calls %s each turn", table.concat(names, ", "))
+    add(0.95, "the costliest inner loop calls %s each turn", table.concat(
+      lists.collect(hot.calls, function(s) return "`" .. reply.excerpt(s, 40) .. "`" end), ", "))
   end
   -- A feature, its share when all is well and how bad the lack of all of it is; the figure is so
   -- many times the share, or the lack of it.
@@ -231,14 +231,9 @@ end
 function words.findings(kernel, measured, about)
   local list = about.language == "cuda" and on_gpu(kernel) or about.language == "c"
                and on_cpu(kernel, measured, about) or {}
-  for i, f in ipairs(list) do f.at = i end
-  table.sort(list, function(a, b)
-    if a[1] ~= b[1] then return a[1] > b[1] end
-    return a.at < b.at
+  return lists.collect(lists.sorted(list, function(f) return -f[1] end), function(f, i)
+    return i <= most_findings and f[2]
   end)
-  local out = {}
-  for i = 1, math.min(most_findings, #list) do out[i] = list[i][2] end
-  return out
 end
 
 return words

@@ -10,6 +10,7 @@
 --       "field"   a field of the request is not supported (why: its name, if named)
 --       "refused" this one request: too long, or against the provider's rules
 --   s = errors.wait_s(headers, now_s) what the server asks to wait; nil when it does not
+local find  = require("kernelband.base.lists").find
 local reply = require "kernelband.llm.reply"
 
 local errors = {}
@@ -45,9 +46,7 @@ end
 
 local function mentions(e, list)
   local all = ((e.code or "") .. " " .. (e.type or "") .. " " .. (e.message or "")):lower()
-  for _, word in ipairs(list) do
-    if all:find(word, 1, true) then return word end
-  end
+  return find(list, function(word) return all:find(word, 1, true) end)
 end
 
 local quota = { "insufficient_quota", "credit_balance", "credit balance", "spend_limit",
@@ -90,13 +89,9 @@ end
 -- Which of the fields sent the refusal names: by param, or as a word of the text.
 function errors.field(e, sent)
   local param = e.param and e.param:match "^[%w_]+"
-  for _, name in ipairs(sent) do
-    if param == name then return name end
-  end
   local text = e.message or ""
-  for _, name in ipairs(sent) do
-    if text:find("%f[%w_]" .. name .. "%f[^%w_]") then return name end
-  end
+  return find(sent, function(name) return param == name end)
+         or find(sent, function(name) return text:find("%f[%w_]" .. name .. "%f[^%w_]") end)
 end
 
 -- Time -------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 --
 --   points.ask(parameters, file) -> the fresh part's end: what is asked, and in which form
 --   points.read(text, parameters) -> list of { name = value }, how many were left out
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core  = require "kernelband.core"
 local markdown = require "kernelband.llm.markdown"
 local prose = require("kernelband.base.path").prose
@@ -20,8 +20,8 @@ local function show(v)
 end
 
 local function listed(parameters)
-  return table.concat(collect(parameters, function(p)
-    return ("- `%s`: %s"):format(p[1], table.concat(collect(p[2], show), ", "))
+  return table.concat(lists.collect(parameters, function(p)
+    return ("- `%s`: %s"):format(p[1], table.concat(lists.collect(p[2], show), ", "))
   end), "\n")
 end
 
@@ -34,10 +34,9 @@ local function head_of(file, parameters)
     lines[#lines + 1] = line
   end
   local head = table.concat(lines, "\n")
-  for _, p in ipairs(parameters) do
-    if not head:find('"' .. p[1] .. '"', 1, true) then return nil end
-  end
-  return head
+  return not lists.find(parameters, function(p)
+    return not head:find('"' .. p[1] .. '"', 1, true)
+  end) and head or nil
 end
 
 function points.ask(parameters, file)

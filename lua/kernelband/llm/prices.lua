@@ -10,6 +10,7 @@
 -- input counts all of the prompt, cached and written tokens included. What the
 -- provider says a call cost comes before any table. An unknown price is nil,
 -- "unknown", never 0.
+local find   = require("kernelband.base.lists").find
 local core   = require "kernelband.core"
 local reply  = require "kernelband.llm.reply"
 local schema = require "kernelband.base.schema"
@@ -64,10 +65,7 @@ end
 
 -- Whether a model of one of these names has a price.
 function book:knows(names)
-  for _, name in ipairs(names) do
-    if self.models[name] then return true end
-  end
-  return false
+  return find(names, function(name) return self.models[name] end) ~= nil
 end
 
 -- names: what the model may be called, in the order they are looked up.

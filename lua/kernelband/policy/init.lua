@@ -313,9 +313,7 @@ local function inner_context(ctx, m, pool, under_way, remembered)
     return lists.collect(index, function(i) return open(kernel, i) and i end)
   end
   local function fastest(i)
-    for _, kernel in ipairs(pool) do
-      if open(kernel, i) then return kernel end
-    end
+    return (lists.find(pool, function(kernel) return open(kernel, i) end))
   end
   -- A position of the list, drawn with a chance in proportion to its weight there.
   local function draw(weights)

@@ -1,7 +1,7 @@
 -- report/many.lua - several runs side by side. Runs that differ by seed alone form
 -- a group: same task, policy and parameters. A group is one curve, the median of
 -- its runs, with a band from the lowest to the highest.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local chart = require "kernelband.report.chart"
 local core  = require "kernelband.core"
 local html  = require "kernelband.report.html"
@@ -142,7 +142,7 @@ local function fast_p(groups)
     y = { label = "share of runs that are correct and more than p times as fast", min = 0,
           max = 1, format = html.percent } }
   for _, g in ipairs(groups) do
-    local faster = collect(g.runs, function(m)
+    local faster = lists.collect(g.runs, function(m)
       return m.winner and m.winner.id ~= 1 and m.final.speedup > 1 and m.final.speedup
     end)
     table.sort(faster)
@@ -221,9 +221,7 @@ local function verdicts(models)
   local head, rows = { "run" }, {}
   for i, m in ipairs(models) do rows[i] = { m.name } end
   for _, v in ipairs(chart.verdicts) do
-    local seen = false
-    for _, m in ipairs(models) do seen = seen or m.verdicts[v] end
-    if seen then
+    if lists.find(models, function(m) return m.verdicts[v] end) then
       head[#head + 1] = html.verdict(v)
       for i, m in ipairs(models) do rows[i][#head] = html.count(m.verdicts[v] or 0) end
     end

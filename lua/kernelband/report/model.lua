@@ -6,6 +6,7 @@ local core      = require "kernelband.core"
 local exchanges = require "kernelband.report.exchanges"
 local json      = require "kernelband.base.json"
 local run       = require "kernelband.store.run"
+local schema    = require "kernelband.base.schema"
 local finish    = require "kernelband.search.finish"
 
 local model = {}
@@ -189,11 +190,8 @@ function model.masked(m, name, cluster)
   local target, theta = model.target(m, name), m.params.theta_sat
   if type(theta) == "table" then theta = target and theta[target] end
   if not target or type(theta) ~= "number" then return nil end
-  if type(m.params.presses) == "table" then
-    local presses = false
-    for _, s in ipairs(m.params.presses) do presses = presses or s == name end
-    if not presses then return 0 end
-  end
+  local presses = m.params.presses
+  if type(presses) == "table" and not schema.contains(presses, name) then return 0 end
   local seen, full = 0, 0
   for _, k in ipairs(m.sample) do
     local h = k.cluster == cluster and k.h and k.h[target]

@@ -1,7 +1,7 @@
 -- report/search.lua - how the search went: best so far, verdicts, strategies and clusters, the
 -- kernels' plane. Each function returns the HTML of one section, nil when the run has nothing
 -- to show there.
-local collect  = require("kernelband.base.lists").collect
+local lists    = require "kernelband.base.lists"
 local chart    = require "kernelband.report.chart"
 local features = require "kernelband.report.features"
 local html     = require "kernelband.report.html"
@@ -86,11 +86,11 @@ end
 
 local function verdict_bars(m)
   local series, size = chart.verdict_series(m.verdicts), m.bins.size
-  local bars = collect(m.bins, function(bin, i)
+  local bars = lists.collect(m.bins, function(bin, i)
     local from = (i - 1) * size + 1
     local to = math.min(m.pulls, from + size - 1)
     return { name = ("%d"):format(from),
-             parts = collect(series, function(s) return bin[s.name] or 0 end),
+             parts = lists.collect(series, function(s) return bin[s.name] or 0 end),
              title = from == to and ("pull %d"):format(from)
                      or ("pulls %d to %d"):format(from, to) }
   end)
@@ -107,7 +107,7 @@ function search.verdicts(m)
     return html.p(("All %s pulls gave a kernel that passed every check."):format(
                   html.count(m.pulls))) .. origin
   end
-  local rows = collect(chart.verdicts, function(v)
+  local rows = lists.collect(chart.verdicts, function(v)
     local n = m.verdicts[v]
     return n and { html.verdict(v), html.count(n), html.percent(n / m.pulls) }
   end)
@@ -159,7 +159,7 @@ local function heat(m)
   end
   return html.figure(chart.heat { title = "Pulls and mean reward by strategy and cluster",
       rows = m.strategies, cells = cells, cell_width = 74,
-      columns = collect(m.clusters, function(c) return ("cluster %d"):format(c) end) },
+      columns = lists.collect(m.clusters, function(c) return ("cluster %d"):format(c) end) },
     "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
     .. "from it." .. (hatched and hatching(m) or "") .. (m.more_clusters
       and (" The 12 clusters with the most pulls; %d more are not drawn."):format(m.more_clusters)
@@ -183,17 +183,12 @@ end
 -- The plane of kernels -------------------------------------------------------------
 
 local function axis_text(m, weights, share)
-  local order, out, names = {}, {}, features.behaviour(m.gpu)
-  for j in pairs(weights) do order[#order + 1] = j end
-  table.sort(order, function(a, b)
-    local x, y = math.abs(weights[a]), math.abs(weights[b])
-    if x ~= y then return x > y end
-    return a < b
+  local order = lists.collect(features.behaviour(m.gpu), function(name, j)
+    return weights[j] and { weights[j], (weights[j] < 0 and "-" or "+") .. name }
   end)
-  for i = 1, math.min(2, #order) do
-    out[i] = (weights[order[i]] < 0 and "-" or "+") .. names[order[i]]
-  end
-  return ("%s (%.0f %% of the variance)"):format(table.concat(out, " "), 100 * share)
+  order = lists.sorted(order, function(axis) return -math.abs(axis[1]) end)
+  local words = lists.collect(order, function(axis, i) return i <= 2 and axis[2] end)
+  return ("%s (%.0f %% of the variance)"):format(table.concat(words, " "), 100 * share)
 end
 
 local function usable(rho)

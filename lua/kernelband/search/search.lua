@@ -21,7 +21,7 @@
 --   steering, retries, view          what people say, a generator that refuses, what is shown
 --   loop, bell                       what it waits on
 
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local finish = require "kernelband.search.finish"
 local json   = require "kernelband.base.json"
@@ -74,7 +74,7 @@ end
 
 -- The pairs under way, in the order in which they were chosen.
 local function pairs_under_way(flights)
-  return collect(flights, function(p)
+  return lists.collect(flights, function(p)
     return p.strategy and { parent = p.parent, strategy = p.strategy, n = p.n,
                             params = p.child_params }
   end)
@@ -231,10 +231,8 @@ local function next_ended(s)
   if s.replaying() then
     local n = s.journal.order[s.history.replayed + 1]
     s.history.replayed = s.history.replayed + 1
-    for _, p in ipairs(s.flights) do
-      if p.n == n then return p end
-    end
-    schema.raise("%s: pull %d landed before it was chosen; the journal is damaged",
+    local p = lists.find(s.flights, function(f) return f.n == n end)
+    return p or schema.raise("%s: pull %d landed before it was chosen; the journal is damaged",
                  s.journal.folder, n)
   end
   local p = table.remove(s.ended, 1)

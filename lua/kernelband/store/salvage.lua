@@ -8,6 +8,7 @@
 -- SQLite tells broken pages, not changed bytes inside a text: JSON is parsed, sources
 -- and blobs are hashed again.
 
+local find   = require("kernelband.base.lists").find
 local core   = require "kernelband.core"
 local format = require "kernelband.store.run_format"
 local normal = require "kernelband.base.source".normal
@@ -70,10 +71,9 @@ local function broken_json(db)
 end
 
 function salvage.is_damage(text)
-  for _, words in ipairs { "malformed", "not a SQLite database", "unsupported file format" } do
-    if text:find(words, 1, true) then return true end
-  end
-  return false
+  return find({ "malformed", "not a SQLite database", "unsupported file format" }, function(words)
+    return text:find(words, 1, true)
+  end) ~= nil
 end
 
 function salvage.damage(db)

@@ -7,7 +7,7 @@
 --   task.for_language(t, "cuda")     -> the task on a GPU
 --
 -- Task files are the user's own and trusted; they are plain Lua.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
 local path   = require "kernelband.base.path"
@@ -155,7 +155,7 @@ end
 local most_elements = 2 ^ 40            -- of an array: no machine holds more
 
 local function check_shape(shape, names, args, where)
-  local out = schema.check(shape, collect(names, function(name)
+  local out = schema.check(shape, lists.collect(names, function(name)
     return { name, "integer", at_least = 1 }
   end), where)
   for _, a in ipairs(args) do
@@ -292,7 +292,7 @@ function task.load(name, options)
   end
   local where = file .. ": " .. t.name
   t.dir, t.file = dir, file
-  t.args = collect(t.args, function(a, i) return read_arg(a, i, where) end)
+  t.args = lists.collect(t.args, function(a, i) return read_arg(a, i, where) end)
   check_args(t.args, where)
   local names = shape_names(t.args)
   for _, field in ipairs { "shapes", "shapes_cuda" } do
@@ -351,7 +351,7 @@ end
 
 -- wide: outputs are float64, as a reference's are.
 function task.arguments(t, shape, wide)
-  return collect(t.args, function(a)
+  return lists.collect(t.args, function(a)
     return { mode = a.mode, dtype = wide and task.is_made(a) and "f64" or a.dtype,
              count = a.dims and select(2, task.dims(a, shape)),
              value = a.mode == "scalar" and (a.value or shape[a.name]) or nil,
@@ -362,7 +362,7 @@ end
 -- The arrays whose last bits an answer may hang on: given, and as wide as the sums. (A rounding
 -- of a narrower type is more than any kernel may lose.)
 function task.nudged(t)
-  return collect(t.args, function(a, i)
+  return lists.collect(t.args, function(a, i)
     return (a.dtype == "f32" or a.dtype == "f64") and task.is_given(a) and i
   end)
 end
@@ -375,7 +375,7 @@ end
 
 -- "m=512 n=512 k=512", in the order the task names them.
 function task.show_shape(t, shape)
-  return table.concat(collect(t.shape_names, function(name)
+  return table.concat(lists.collect(t.shape_names, function(name)
     return ("%s=%d"):format(name, shape[name])
   end), " ")
 end
@@ -391,8 +391,7 @@ function task.device(name, t)
     local fits = t.baseline and t.baseline.cuda and t.reference.cuda
     name = fits and core.gpus() > 0 and "cuda:0" or "cpu"
   end
-  local known = false
-  for _, form in ipairs(devices) do known = known or name:find(form) ~= nil end
+  local known = lists.find(devices, function(form) return name:find(form) end)
   local language = known and core.language(name)
   if not language then
     schema.raise_at_call("device", "expected auto, cpu, cpu:N or cuda:N, got '%s'", name)

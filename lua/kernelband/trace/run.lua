@@ -1,5 +1,6 @@
 -- trace/run.lua - a run as a recorded space: the candidates that it evaluated, by their
 -- parameters. Times are the baseline's first time over the paired speed-up, as in a recording.
+local find   = require("kernelband.base.lists").find
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local run    = require "kernelband.store.run"
@@ -57,9 +58,8 @@ function source.read(folder, read)
   space.start = {}
   for a, name in ipairs(axes) do space.start[a] = named[name] end
   local function add(where, params, verdict, time_ns, found)
-    for _, name in ipairs(axes) do
-      if type(params) ~= "table" or params[name] == nil then return end
-    end
+    if type(params) ~= "table"
+       or find(axes, function(name) return params[name] == nil end) then return end
     space.add(where, params, read.row(file, where, { verdict = verdict, time = time_ns,
       samples = space.strategies and verdict == "ok" and samples_of(found, first.time_ns) or nil,
       evidence = found.evidence }))

@@ -219,10 +219,7 @@ function space.compile(recorded, spec, who, anew)
     schema.raise("%s: %d configurations, %d of them valid: a search needs two valid ones",
                  W.file, W.n, #W.ok)
   end
-  table.sort(W.ok, function(a, b)
-    if W.time_ns[a] ~= W.time_ns[b] then return W.time_ns[a] < W.time_ns[b] end
-    return a < b
-  end)
+  W.ok = lists.sorted(W.ok, function(i) return W.time_ns[i] end)
   W.optimum_ns = W.time_ns[W.ok[1]]
   W.moving = moving(recorded, rows)
   grouped(W, rows, recorded, spec, who)

@@ -13,6 +13,7 @@
 -- (env, ssh, srun), on a device. Its life is a coroutine of the loop (serve): open the task, judge
 -- jobs, and open anew when the process is gone. A job is a candidate on its way; its evaluation
 -- resolves the promise of whoever asked.
+local find   = require("kernelband.base.lists").find
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local loop   = require "kernelband.base.loop"
@@ -272,9 +273,7 @@ end
 local function build_ahead(self, slot)
   local function unbuilt()
     if not self.machine or (self.machine.target or "") == "" then return nil end
-    for _, job in ipairs(self.queue) do
-      if job.building == nil then return job end
-    end
+    return find(self.queue, function(job) return job.building == nil end)
   end
   while true do
     local job = unbuilt()

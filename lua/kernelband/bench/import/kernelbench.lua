@@ -5,7 +5,7 @@
 --
 -- A candidate defines ModelNew with the same constructor and forward. The reference is
 -- PyTorch, without a Triton kernel to vary, so such a task wants a generator that writes.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local folder = require "kernelband.bench.import.folder"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
@@ -30,14 +30,9 @@ end
 
 -- "12_Gemm.py" comes after "2_Gemm.py".
 local function in_order(files)
-  local keys = collect(files, function(f)
-    return { tonumber(path.base(f):match "^%d+") or math.huge, f }
+  return lists.sorted(files, function(f)
+    return tonumber(path.base(f):match "^%d+") or math.huge
   end)
-  table.sort(keys, function(a, b)
-    if a[1] ~= b[1] then return a[1] < b[1] end
-    return a[2] < b[2]
-  end)
-  return collect(keys, function(k) return k[2] end)
 end
 
 local function lacking(text)
