@@ -53,7 +53,7 @@ end)
 
 t.test("its folder and environment are given, or the engine's", function()
   t.equal(sh("pwd", { directory = "/tmp" })[1].output, "/tmp\n")
-  t.equal(run({ argv = { "env" }, environment = { KB_X = "=y z" } })[1].output, "KB_X==y z\n")
+  t.equal(run({ argv = { "env" }, environment = { "KB_X==y z" } })[1].output, "KB_X==y z\n")
   t.equal(sh("echo $PATH")[1].output, os.getenv "PATH" .. "\n")
 end)
 

@@ -1,17 +1,11 @@
 -- base/diff.lua - lines that differ between two texts: E. W. Myers, "An O(ND)
 -- difference algorithm and its variations", 1986. Where the two have too little
 -- in common for that to be worth its time, all of the one gives way to the other.
+local lines = require("kernelband.base.text").lines
+
 local diff = {}
 
 local MOST_EDITS = 600
-
-local function lines(text)
-  local out = {}
-  if text == "" then return out end
-  if text:sub(-1) ~= "\n" then text = text .. "\n" end
-  for line in text:gmatch "([^\n]*)\n" do out[#out + 1] = (line:gsub("\r$", "")) end
-  return out
-end
 
 -- The end of the shortest way from both beginnings to both ends: a point { x, y, from }, from being
 -- the point before the last edit and the run of equal lines behind it; nil when there are more

@@ -24,7 +24,7 @@
 --       code     = EHTTP, ETIME, ECANCELED, EINVAL, ENOMEM. Any status is a response.
 --     L:command(request)                    -- result | nil, text, code, said so far
 --       request  = { argv = { .. }, input =, timeout_ns =, max_bytes =, directory =,
---                    environment = { NAME = value } }   nil: inherited
+--                    environment = { "NAME=value", .. } }   nil: inherited
 --       result   = { status =, signal =, output =, errors = }   any status is a result
 --       code     = ETIME, EFULL, ECANCELED, or why it could not start: ENOENT, EACCES, ..
 --   beside coroutines:
@@ -302,18 +302,6 @@ end
 
 -- Commands --------------------------------------------------------------------------
 
-local function plainly(request)
-  local plain = lists.with(request)
-  if type(request.environment) == "table" then
-    plain.environment = {}
-    for name, value in pairs(request.environment) do
-      table.insert(plain.environment, ("%s=%s"):format(name, value))
-    end
-    table.sort(plain.environment)
-  end
-  return plain
-end
-
 local killed = {
   ETIME = "%s: not done within %.1f s, and killed with all it started",
   EFULL = "%s: more output than max_bytes, and killed with all it started",
@@ -322,7 +310,7 @@ local killed = {
 function Loop:command(request)
   if cancelled(self) then return cancel_result() end
   if not self:inside() then wait(self, "loop:command") end
-  local command, why, code = core.command(plainly(request))
+  local command, why, code = core.command(request)
   if not command then return nil, why, code end
   local task, said = self.running, nil
   self:watch(command, function()

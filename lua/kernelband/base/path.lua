@@ -1,6 +1,8 @@
 -- base/path.lua - finds what a script names: as given below the current folder,
 -- else in the folder the engine was installed with.
+local collect = require("kernelband.base.lists").collect
 local core = require "kernelband.core"
+local schema = require "kernelband.base.schema"
 
 local path = {}
 
@@ -13,6 +15,14 @@ function path.find(name)
   local installed = system.lib_dir() .. "/" .. name
   if system.exists(installed) then return installed end
   return nil, name .. ", " .. installed
+end
+
+-- The path to use of what a call of the user's cannot do without: who ("kb.task") complains by
+-- form, which gets the places looked at.
+function path.found(name, who, form)
+  local file, looked = path.find(name)
+  if file then return file end
+  schema.raise_at_call(who, form, looked)
 end
 
 -- The text of a file of the engine's own, named from lua/kernelband; with values, @NAME@ in it is
@@ -46,15 +56,11 @@ end
 function path.files(dir, ending)
   local names, why, code = system.list(dir)
   if not names then return nil, why, code end
-  local out = {}
-  for _, name in ipairs(names) do
+  return collect(names, function(name)
     local full = path.join(dir, name)
-    if name:sub(-#ending) == ending and name:sub(1, 1) ~= "."
-       and system.exists(full) == "file" then
-      out[#out + 1] = full
-    end
-  end
-  return out
+    return name:sub(-#ending) == ending and name:sub(1, 1) ~= "."
+           and system.exists(full) == "file" and full
+  end)
 end
 
 return path

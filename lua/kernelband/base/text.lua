@@ -38,6 +38,14 @@ function text.one_line(s) return (tostring(s):gsub("[%c\127]+", " ")) end
 
 function text.first_line(s) return tostring(s):match "[^\n]*" end
 
+-- The lines of a text, without what ends them; the last needs no end.
+function text.lines(s)
+  local out = {}
+  if s ~= "" and s:sub(-1) ~= "\n" then s = s .. "\n" end
+  for line in s:gmatch "([^\n]*)\n" do out[#out + 1] = (line:gsub("\r$", "")) end
+  return out
+end
+
 -- The lines a function is written on: a changed one differs. What it refers to outside itself
 -- is not looked at.
 function text.source_of(f)
@@ -148,6 +156,14 @@ end
 function text.percent(share)
   share = text.finite(share)
   return share and ("%.0f %%"):format(100 * share) or "-"
+end
+
+-- Seconds since 1970 of a date of the Gregorian calendar, UTC; its parts are numbers or texts.
+function text.epoch_s(y, mo, d, h, mi, s)
+  y, mo, d = tonumber(y), tonumber(mo), tonumber(d)
+  if mo <= 2 then y, mo = y - 1, mo + 12 end
+  local days = 365 * y + y // 4 - y // 100 + y // 400 + (153 * (mo - 3) + 2) // 5 + d - 719469
+  return ((days * 24 + tonumber(h)) * 60 + tonumber(mi)) * 60 + tonumber(s)
 end
 
 -- "01:05", "1:00:05".

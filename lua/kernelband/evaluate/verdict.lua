@@ -3,6 +3,10 @@ local core = require "kernelband.core"
 
 local verdict = {}
 
+-- All there are, the good one first.
+verdict.names = { "ok", "no_candidate", "not_applicable", "build_failed", "launch_failed", "wrong",
+                  "cheated", "crashed", "timeout" }
+
 local of_code = { ETIME = "timeout", ECRASH = "crashed", EDENIED = "cheated" }
 
 -- An evaluation that is not ok.

@@ -61,8 +61,8 @@ function ask.instance(self)
   local instance = { name = self.name, identity = self.identity, repairs = options.repair,
                      priced = self.priced, recorded = self.recorded, asks = true }
 
-  local function keep(rec, about, question, got, call)
-    rec.kind, rec.pull, rec.attempt = about.kind, about.pull, about.attempt
+  local function keep(rec, of, question, got, call)
+    rec.kind, rec.pull, rec.attempt = of.kind, of.pull, of.attempt
     rec.request, rec.answer = question.text, got and got.text
     rec.usd_source = rec.usd_source or "unknown"
     if recorder and got then recorder.add(rec) end
@@ -70,13 +70,13 @@ function ask.instance(self)
   end
 
   -- A text, its record and the number of the call; or nil, reason [, code, seconds to wait].
-  local function exchange(question, about, rng, here)
+  local function exchange(question, of, rng, here)
     local call = here.call or ctx.journal and ctx.journal.call
     local got, why, code, rec = in_loop(here.loop or ctx.loop, function(L)
-      return self.exchange(L, question, rng, about)
+      return self.exchange(L, question, rng, of)
     end)
     rec = rec or {}
-    local id = keep(rec, about, question, got, call)
+    local id = keep(rec, of, question, got, call)
     if not got then return nil, why, code, rec.wait_s end
     if got.refusal or got.finish == "refusal" then
       return nil, "the model refused: " .. reply.excerpt(got.refusal or got.text or "", 200)
@@ -85,10 +85,10 @@ function ask.instance(self)
   end
 
   -- A candidate, or nil, reason [, code, seconds to wait].
-  local function put(question, about, rng, here)
-    local got, rec, id, wait_s = exchange(question, about, rng, here)
+  local function put(question, of, rng, here)
+    local got, rec, id, wait_s = exchange(question, of, rng, here)
     if not got then return nil, rec, id, wait_s end
-    local source, why, code = read(got.text, got.finish, self.task, about.base)
+    local source, why, code = read(got.text, got.finish, self.task, of.base)
     if not source then return nil, why, code end
     return price({ source = source, origin = self.origin,
                    prompt_hash = core.system.hash(question.text) }, rec, id)
@@ -99,12 +99,15 @@ function ask.instance(self)
   instance.always = not self.left       -- open for every pair
   function instance.ending() return self.left and "the recorded answers are used up" end
 
+  local function about(kind, here, attempt, base)
+    return { kind = kind, pull = here.pull, attempt = attempt, note = ctx.note or nothing,
+             base = base }
+  end
+
   function instance.propose(parent, strategy, rng, here)
     here = here or {}
-    local about = { kind = "propose", pull = here.pull, attempt = 1, note = ctx.note or nothing,
-                    base = parent.source }
     local candidate, why, code, wait_s = put(questions:propose(parent, strategy, here),
-                                             about, rng:split "call", here)
+      about("propose", here, 1, parent.source), rng:split "call", here)
     if candidate then candidate.by = { strategy = strategy, repaired = 0 } end
     return candidate, why, code, wait_s
   end
@@ -114,14 +117,10 @@ function ask.instance(self)
     local by = candidate.by or {}
     local done = by.repaired or 0
     if done >= options.repair then return nil, "it was repaired before" end
-    local about = { kind = "repair", pull = here.pull, attempt = done + 2,
-                    note = ctx.note or nothing, base = candidate.source }
-    local mended, why, code, wait_s = put(
-      questions:repair(candidate, evaluation, by.strategy), about,
-      rng:split("repair " .. done), here)
-    if not mended then return nil, why, code, wait_s end
-    mended.by = { strategy = by.strategy, repaired = done + 1 }
-    return mended
+    local mended, why, code, wait_s = put(questions:repair(candidate, evaluation, by.strategy),
+      about("repair", here, done + 2, candidate.source), rng:split("repair " .. done), here)
+    if mended then mended.by = { strategy = by.strategy, repaired = done + 1 } end
+    return mended, why, code, wait_s
   end
 
   -- Sets of a schedule's parameters to begin with: a list; or nil, why [, code, seconds].
@@ -129,9 +128,8 @@ function ask.instance(self)
   function instance.points(parameters, file, parent, rng, here)
     local text = ctx.journal and ctx.journal.answer and ctx.journal.answer "first"
     if not text then
-      local about = { kind = "first", pull = here.pull, attempt = 1, note = ctx.note or nothing }
       local got, why, code, wait_s = exchange(questions:first(parent, parameters, file, here),
-                                              about, rng:split "first", here)
+        about("first", here, 1), rng:split "first", here)
       if not got then return nil, why, code, wait_s end
       text = got.text
     end

@@ -12,6 +12,7 @@
 --   s = errors.wait_s(headers, now_s) what the server asks to wait; nil when it does not
 local find  = require("kernelband.base.lists").find
 local reply = require "kernelband.llm.reply"
+local epoch_s = require("kernelband.base.text").epoch_s
 
 local errors = {}
 
@@ -99,20 +100,12 @@ end
 local months = { Jan = 1, Feb = 2, Mar = 3, Apr = 4, May = 5, Jun = 6, Jul = 7, Aug = 8, Sep = 9,
                  Oct = 10, Nov = 11, Dec = 12 }
 
--- Seconds since 1970 of a date of the Gregorian calendar, UTC.
-local function seconds_of(y, mo, d, h, mi, s)
-  y, mo, d = tonumber(y), tonumber(mo), tonumber(d)
-  if mo <= 2 then y, mo = y - 1, mo + 12 end
-  local days = 365 * y + y // 4 - y // 100 + y // 400 + (153 * (mo - 3) + 2) // 5 + d - 719469
-  return ((days * 24 + tonumber(h)) * 60 + tonumber(mi)) * 60 + tonumber(s)
-end
-
 local function date(text)
   local d, mo, y, h, mi, s = text:match "(%d%d?)[ -](%a%a%a)[ -](%d%d%d%d) (%d+):(%d+):(%d+)"
-  if d and months[mo] then return seconds_of(y, months[mo], d, h, mi, s) end
+  if d and months[mo] then return epoch_s(y, months[mo], d, h, mi, s) end
   y, mo, d, h, mi, s = text:match "^(%d%d%d%d)-(%d%d)-(%d%d)[Tt ](%d+):(%d+):(%d+%.?%d*)"
   if not y then return nil end
-  local at = seconds_of(y, mo, d, h, mi, s)
+  local at = epoch_s(y, mo, d, h, mi, s)
   local sign, oh, om = text:match "([+-])(%d%d):?(%d%d)$"
   if sign then at = at - (sign == "+" and 1 or -1) * (oh * 3600 + om * 60) end
   return at

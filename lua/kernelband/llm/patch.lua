@@ -2,19 +2,13 @@
 -- hunks are found by their text, not by their numbers, and a place must be the only one.
 --
 --   text, why = patch.apply(base, { diff, .. })
+local lines_of = require("kernelband.base.text").lines
+
 local patch = {}
 
 local most_hunks <const> = 200
 
 local function bare(line) return (line:gsub("%s+$", "")) end
-
-local function lines_of(text)
-  local out = {}
-  for line in (text:gsub("\n$", "") .. "\n"):gmatch "([^\n]*)\n" do
-    out[#out + 1] = (line:gsub("\r$", ""))
-  end
-  return out
-end
 
 -- A list of { old = lines, new = lines }: context stands in both.
 local function hunks_of(diff)

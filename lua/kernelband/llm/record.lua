@@ -129,10 +129,7 @@ local function from_run(folder)
 end
 
 function record.load(given)
-  local folder, looked = path.find(given)
-  if not folder then
-    schema.raise_at_call("kb.generator.replay", "there is no folder %s", looked)
-  end
+  local folder = path.found(given, "kb.generator.replay", "there is no folder %s")
   local entries
   local index = path.join(folder, "index.jsonl")
   if system.exists(path.join(folder, "run.db")) == "file" then

@@ -454,10 +454,8 @@ function policy.load(name, params)
   if type(name) ~= "string" then
     schema.raise_at_call("kb.policy", "expected a path, got %s", schema.show(name))
   end
-  local file, looked = path.find(name)
-  if not file then
-    schema.raise_at_call("kb.policy", "no such file: %s", looked)
-  elseif core.system.exists(file) ~= "file" then
+  local file = path.found(name, "kb.policy", "no such file: %s")
+  if core.system.exists(file) ~= "file" then
     schema.raise_at_call("kb.policy", "'%s' is not a file", file)
   end
   local def = schema.check(fence.load(file, nil, load_steps), rules, file)

@@ -145,21 +145,13 @@ local function text_of(prompt, file)
   end
 end
 
-local function locate(name, what)
-  local file, looked = path.find(name)
-  if not file then
-    schema.raise_at_call("kb." .. what, "no such file or folder: %s", looked)
-  end
-  return file
-end
-
 -- One file, checked and read-only: name, target, summary, prompt (a function when it
 -- has facts), moves, path, and facts and applies when the file has them.
 function strategy.load(name)
   if type(name) ~= "string" then
     schema.raise_at_call("kb.strategy", "expected a path, got %s", schema.show(name))
   end
-  local file = locate(name, "strategy")
+  local file = path.found(name, "kb.strategy", "no such file or folder: %s")
   if core.system.exists(file) == "dir" then
     schema.raise_at_call("kb.strategy", "'%s' is a folder; kb.strategies loads a set", file)
   end
@@ -190,7 +182,7 @@ local function refuse_twins(set)
 end
 
 local function files_of(name)
-  local dir = locate(name, "strategies")
+  local dir = path.found(name, "kb.strategies", "no such file or folder: %s")
   if core.system.exists(dir) ~= "dir" then return { dir } end
   local files, why = path.files(dir, ".lua")
   if not files then schema.raise_at_call("kb.strategies", "%s", why) end

@@ -22,8 +22,7 @@ local chart = {}
 
 local tag, escape, number = html.tag, html.escape, html.number
 
-chart.verdicts = { "ok", "no_candidate", "not_applicable", "build_failed", "launch_failed",
-                   "wrong", "cheated", "crashed", "timeout" }
+chart.verdicts = require("kernelband.evaluate.verdict").names
 chart.css = own "report/chart.css"
 
 -- The width of 12 px text, rounded up.

@@ -147,10 +147,8 @@ end
 local function clock_at(started, seconds)
   local y, mo, d, h, mi, s = tostring(started):match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)"
   if not y then return nil end
-  -- os.time reads local time; a difference of two such readings is what is wanted.
-  local base = os.time { year = y, month = mo, day = d, hour = h, min = mi, sec = s }
-  local utc = os.time(os.date("!*t", base))
-  return os.date("!%Y-%m-%d %H:%M:%S+00:00", math.floor(base + (base - utc) + seconds))
+  local at = text.epoch_s(y, mo, d, h, mi, s) + seconds
+  return os.date("!%Y-%m-%d %H:%M:%S+00:00", math.floor(at))
 end
 
 local without_candidate = { no_candidate = true, not_applicable = true }

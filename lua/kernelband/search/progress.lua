@@ -7,6 +7,7 @@ local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
+local verdict = require "kernelband.evaluate.verdict"
 
 local progress = {}
 
@@ -30,12 +31,9 @@ end
 
 -- Words ------------------------------------------------------------------------------
 
-local groups = { "ok", "no_candidate", "not_applicable", "build_failed", "launch_failed", "wrong",
-                 "cheated", "crashed", "timeout" }
-
 -- "ok 53 launch_failed 7".
 function progress.counts(verdicts)
-  return table.concat(collect(groups, function(name)
+  return table.concat(collect(verdict.names, function(name)
     return (name == "ok" or verdicts[name]) and name .. " " .. (verdicts[name] or 0)
   end), " ")
 end

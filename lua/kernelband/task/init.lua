@@ -272,10 +272,8 @@ function task.load(name, options)
   if type(name) ~= "string" then
     schema.raise_at_call("kb.task", "expected the path of a folder, got %s", schema.show(name))
   end
-  local dir, looked = path.find(name)
-  if not dir then
-    schema.raise_at_call("kb.task", "there is no task folder %s (looked at %s)", name, looked)
-  end
+  local dir = path.found(name, "kb.task", "there is no task folder " .. name:gsub("%%", "%%%%")
+                                         .. " (looked at %s)")
   if core.system.exists(dir) == "file" then dir = path.dir(dir) end
   dir = core.system.realpath(dir) or dir
   local file = path.join(dir, "task.lua")

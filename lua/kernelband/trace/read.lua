@@ -142,8 +142,7 @@ local kinds = { "ktt", "t4", "tuner" }
 
 -- The space of a file.
 function read.file(name)
-  local file, looked = path.find(name)
-  if not file then schema.raise_at_call("kb.trace", "no such file: %s", looked) end
+  local file = path.found(name, "kb.trace", "no such file: %s")
   local run = require "kernelband.trace.run"
   local folder = run.folder(file)
   if folder then return run.read(folder, read) end

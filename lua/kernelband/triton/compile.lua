@@ -13,6 +13,7 @@ local collect = require("kernelband.base.lists").collect
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local python = require "kernelband.triton.python"
+local text_lines = require("kernelband.base.text").lines
 
 local compile = {}
 
@@ -22,9 +23,7 @@ local types = { f64 = "fp64", f32 = "fp32", f16 = "fp16", bf16 = "bf16", i8 = "i
 local pattern = "^[ \t]*#[ \t]*kb:[ \t]*triton[ \t]+(.-)[ \t]*$"
 
 local function lines_of(source)
-  local out = {}
-  for line in (source .. "\n"):gmatch "([^\n]*)\n" do out[#out + 1] = line:match(pattern) end
-  return out
+  return collect(text_lines(source), function(line) return line:match(pattern) end)
 end
 
 function compile.is(source)

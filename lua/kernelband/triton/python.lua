@@ -7,8 +7,8 @@
 --   python.probe(name)   { python =, torch =, triton = } | nil, why
 --   python.run(argv, input) -> output | nil, why
 local core = require "kernelband.core"
+local jobs = require "kernelband.base.jobs"
 local json = require "kernelband.base.json"
-local loop = require "kernelband.base.loop"
 
 local python = {}
 
@@ -43,17 +43,10 @@ end
 function python.run(argv, input)
   -- Through env: a virtual environment's python is a link, and works by its own name.
   argv = table.move(argv, 1, #argv, 2, { "/usr/bin/env" })
-  local L = loop.new()
   local r, why
-  L:spawn(function()
-    r, why = L:command { argv = argv, input = input, timeout_ns = LIMIT_NS,
-                         max_bytes = MOST_BYTES }
-  end)
-  while not r and not why do
-    local ok, text, code = L:turn(LIMIT_NS)
-    if not ok and code ~= "EINTR" and code ~= "ETIME" then why = why or text end
-  end
-  if not r then return nil, why end
+  jobs.run(1, { { argv = argv, input = input, timeout_ns = LIMIT_NS, max_bytes = MOST_BYTES } },
+           function(_, result, what) r, why = result, what end)
+  if not r then return nil, why or "interrupted" end
   if r.status ~= 0 then
     return nil, (r.errors or ""):match "([^\n]+)\n*$" or "it ended without a word"
   end
