@@ -202,22 +202,21 @@ end
 
 -- Watched processes ---------------------------------------------------------------
 
+local function watch_of(self, process)
+  return lists.find(self.watched, function(w) return w.process == process end)
+end
+
 function Loop:watch(process, on_ready)
-  for _, w in ipairs(self.watched) do
-    if w.process == process then
-      w.on_ready = on_ready
-      return
-    end
-  end
+  local known = watch_of(self, process)
+  if known then known.on_ready = on_ready return end
   table.insert(self.watched, { process = process, on_ready = on_ready })
 end
 
 function Loop:unwatch(process)
-  for i, w in ipairs(self.watched) do
-    if w.process == process then
-      w.gone = true
-      return table.remove(self.watched, i)
-    end
+  local w, i = watch_of(self, process)
+  if w then
+    w.gone = true
+    return table.remove(self.watched, i)
   end
 end
 

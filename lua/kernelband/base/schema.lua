@@ -25,7 +25,7 @@
 -- give the message: main prints that alone and exits 2, pcall users can show
 -- it. schema.raise is the only place that makes one.
 
-local collect = require("kernelband.base.lists").collect
+local lists = require "kernelband.base.lists"
 local core = require "kernelband.core"
 
 local schema = {}
@@ -212,7 +212,7 @@ local function type_names(rule)
 end
 
 local function quoted(list)
-  return table.concat(collect(list, function(v)
+  return table.concat(lists.collect(list, function(v)
     return type(v) == "string" and "'" .. v .. "'" or tostring(v)
   end), ", ")
 end
@@ -220,7 +220,7 @@ end
 -- "an integer >= 1", "a number 0..100", "one of 'sm', 'dram'", "a string or a number".
 function schema.wanted(rule)
   if rule.one_of then return "one of " .. quoted(rule.one_of) end
-  local text = table.concat(collect(type_names(rule), function(name)
+  local text = table.concat(lists.collect(type_names(rule), function(name)
     return article[name] or "a " .. name
   end), " or ")
   local unit = type_names(rule)[1] == "list" and " of length" or ""
@@ -241,10 +241,7 @@ function schema.keys(t)
 end
 
 function schema.contains(list, v)
-  for _, x in ipairs(list) do
-    if x == v then return true end
-  end
-  return false
+  return lists.find(list, function(x) return x == v end) ~= nil
 end
 
 local contains = schema.contains
@@ -306,7 +303,7 @@ local function unknown_key(t, names)
 end
 
 function check_table(t, rules, where, noun, prefix)
-  local names, out = collect(rules, function(rule) return rule[1] end), {}
+  local names, out = lists.collect(rules, function(rule) return rule[1] end), {}
   local unknown = unknown_key(t, names)
   if unknown ~= nil then
     schema.raise("%s: unknown %s '%s%s'%s", where, noun, prefix,

@@ -104,15 +104,14 @@ end
 
 -- A search asks for the same few texts again and again.
 local most <const> = 64
-local recent, older, count = {}, {}, 0
+local recent, count = {}, 0
 
 function source.normal(text)
-  local known = recent[text] or older[text] or normal(text)
   if not recent[text] then
-    if count == most then recent, older, count = {}, recent, 0 end
-    recent[text], count = known, count + 1
+    if count == most then recent, count = {}, 0 end
+    recent[text], count = normal(text), count + 1
   end
-  return known
+  return recent[text]
 end
 
 return source

@@ -1,8 +1,8 @@
 -- base/text.lua - pieces of text that every layer writes: tables of columns, cut and quoted
 -- words, sorted keys, numbers with units. No function depends on the locale.
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local schema = require "kernelband.base.schema"
+local core    = require "kernelband.core"
+local schema  = require "kernelband.base.schema"
 
 local text = {}
 

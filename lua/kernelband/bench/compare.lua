@@ -10,7 +10,7 @@
 -- compared on the seeds they share. area: mean share over pulls 1 .. T. to 90 %:
 -- the median pull at which 0.9 was reached. regret: how much lower the area is than
 -- that of the best fixed arm of each space (rows "arm ..": sweep's baselines).
-local lists   = require "kernelband.base.lists"
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"

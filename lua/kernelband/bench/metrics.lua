@@ -16,10 +16,10 @@
 --                  that has none, keeps its baseline and counts as 1, over all tasks
 --   fast[p]        share of all tasks with speedup > p (KernelBench's fast_p)
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local json   = require "kernelband.base.json"
-local schema = require "kernelband.base.schema"
-local text   = require "kernelband.base.text"
+local core    = require "kernelband.core"
+local json    = require "kernelband.base.json"
+local schema  = require "kernelband.base.schema"
+local text    = require "kernelband.base.text"
 
 local metrics = {}
 

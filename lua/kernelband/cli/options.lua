@@ -18,7 +18,7 @@
 --
 -- --name, --name=VALUE, --name VALUE and -o VALUE are understood, "--" ends options. A mistake
 -- is an error that main turns into exit 2.
-local lists   = require "kernelband.base.lists"
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"

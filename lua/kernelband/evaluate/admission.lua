@@ -93,16 +93,9 @@ end
 
 -- Registers that a function may leave changed, under all their names.
 local free = {}
-for letter in ("acd"):gmatch "." do
-  for _, form in ipairs { "r%sx", "e%sx", "%sx", "%sl", "%sh" } do
-    free["%" .. form:format(letter)] = true
-  end
-end
-for _, name in ipairs { "si", "di" } do
-  for _, form in ipairs { "r%s", "e%s", "%s", "%sl" } do free["%" .. form:format(name)] = true end
-end
-for number = 8, 11 do
-  for _, end_ in ipairs { "", "d", "w", "b" } do free["%r" .. number .. end_] = true end
+for name in ([[rax eax ax al ah rcx ecx cx cl ch rdx edx dx dl dh rsi esi si sil rdi edi di dil
+  r8 r8d r8w r8b r9 r9d r9w r9b r10 r10d r10w r10b r11 r11d r11w r11b]]):gmatch "%w+" do
+  free["%" .. name] = true
 end
 
 local compares, computes = {}, {}

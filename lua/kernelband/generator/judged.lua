@@ -2,8 +2,8 @@
 -- drawn from, the bound on every element with its numbers, which are those that check.lua judges
 -- by (core.bound, core/measure/tensor.h).
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local tasks  = require "kernelband.task"
+local core    = require "kernelband.core"
+local tasks   = require "kernelband.task"
 
 local judged = {}
 

@@ -28,8 +28,8 @@
 -- A point is a list of value positions, one a parameter, in their order.
 
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local schema = require "kernelband.base.schema"
+local core    = require "kernelband.core"
+local schema  = require "kernelband.base.schema"
 
 -- limit: combinations of owned values enumerated a pair; beyond it as many are
 -- sampled, near the parent. draws: children drawn for a proposal, of which the policy may

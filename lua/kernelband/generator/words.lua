@@ -1,7 +1,7 @@
 -- generator/words.lua - what is known of a machine and of a kernel, as text for a model. Every
 -- figure was measured here or follows from what was; each stands with its unit and, where
 -- it is of one shape, in that shape's line. What is not known is left out.
-local lists   = require "kernelband.base.lists"
+local lists = require "kernelband.base.lists"
 local reply = require "kernelband.llm.reply"
 local text  = require "kernelband.base.text"
 

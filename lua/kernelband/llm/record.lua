@@ -15,11 +15,11 @@
 --                                      finish, tokens, usd, .. }, .. }, hash of all
 --   w = record.open(folder); w.add(exchange)
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local json   = require "kernelband.base.json"
-local path   = require "kernelband.base.path"
-local reply  = require "kernelband.llm.reply"
-local schema = require "kernelband.base.schema"
+local core    = require "kernelband.core"
+local json    = require "kernelband.base.json"
+local path    = require "kernelband.base.path"
+local reply   = require "kernelband.llm.reply"
+local schema  = require "kernelband.base.schema"
 
 local record = {}
 

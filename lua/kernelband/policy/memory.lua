@@ -8,9 +8,9 @@
 -- bytes, spaces, points and parameters, and every value is checked.
 
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local json   = require "kernelband.base.json"
-local schema = require "kernelband.base.schema"
+local core    = require "kernelband.core"
+local json    = require "kernelband.base.json"
+local schema  = require "kernelband.base.schema"
 local keys   = schema.keys
 
 local memory = {}

@@ -10,10 +10,10 @@
 -- the strategy's own where it has better ones, or where there are none: what a feature
 -- means depends on the device. Words have one %, where the figure goes, and no full stop.
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local fence  = require "kernelband.base.fence"
-local path   = require "kernelband.base.path"
-local schema = require "kernelband.base.schema"
+local core    = require "kernelband.core"
+local fence   = require "kernelband.base.fence"
+local path    = require "kernelband.base.path"
+local schema  = require "kernelband.base.schema"
 
 local strategy = {}
 

@@ -15,8 +15,8 @@
 -- stairs, how.name puts it in the legend. Points that a logarithmic axis cannot show are left
 -- out. Standalone drawings carry chart.css; in a page the page does.
 local collect = require("kernelband.base.lists").collect
-local html = require "kernelband.report.html"
-local own  = require("kernelband.base.path").own
+local html    = require "kernelband.report.html"
+local own     = require("kernelband.base.path").own
 
 local chart = {}
 

@@ -4,14 +4,14 @@
 -- configuration is then the baseline and the parent of all. The file may be hostile: what
 -- trace/t4.lua does not look at is looked at here.
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local json   = require "kernelband.base.json"
-local read   = require "kernelband.trace.read"
-local run    = require "kernelband.store.run"
-local schema = require "kernelband.base.schema"
-local text   = require "kernelband.base.text"
-local t4     = require "kernelband.trace.t4"
-local chart  = require "kernelband.report.chart"
+local core    = require "kernelband.core"
+local json    = require "kernelband.base.json"
+local read    = require "kernelband.trace.read"
+local run     = require "kernelband.store.run"
+local schema  = require "kernelband.base.schema"
+local text    = require "kernelband.base.text"
+local t4      = require "kernelband.trace.t4"
+local chart   = require "kernelband.report.chart"
 
 local import = {}
 

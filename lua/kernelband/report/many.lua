@@ -1,7 +1,7 @@
 -- report/many.lua - several runs side by side. Runs that differ by seed alone form
 -- a group: same task, policy and parameters. A group is one curve, the median of
 -- its runs, with a band from the lowest to the highest.
-local lists   = require "kernelband.base.lists"
+local lists = require "kernelband.base.lists"
 local chart = require "kernelband.report.chart"
 local core  = require "kernelband.core"
 local html  = require "kernelband.report.html"

@@ -21,7 +21,7 @@
 --   steering, retries, view          what people say, a generator that refuses, what is shown
 --   loop, bell                       what it waits on
 
-local lists   = require "kernelband.base.lists"
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local finish = require "kernelband.search.finish"
 local json   = require "kernelband.base.json"

@@ -306,16 +306,15 @@ function journal.new(db, folder, ext, resumed, lock)
   j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
   j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
 
-  local open, sources, ids, oldest = true, {}, {}, 0
+  local open, sources, count = true, {}, 0
   function j.source(id)                 -- the best's and a parent's are asked for by turns
     if not sources[id] then
       local from = open and db or assert(core.store(folder .. "/run.db", "read"))
       local row = reading(from, folder)("SELECT source FROM kernels WHERE id = ?", id)[1]
       if not open then from:close() end
       if not row then return nil end
-      oldest = oldest % SOURCES + 1
-      if ids[oldest] then sources[ids[oldest]] = nil end
-      ids[oldest], sources[id] = id, row.source
+      if count == SOURCES then sources, count = {}, 0 end
+      sources[id], count = row.source, count + 1
     end
     return sources[id]
   end

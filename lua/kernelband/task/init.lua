@@ -7,7 +7,7 @@
 --   task.for_language(t, "cuda")     -> the task on a GPU
 --
 -- Task files are the user's own and trusted; they are plain Lua.
-local lists   = require "kernelband.base.lists"
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
 local path   = require "kernelband.base.path"

@@ -6,11 +6,11 @@
 --
 -- A file is data from elsewhere: bounded in size and depth and never run; every
 -- number is checked before it is used. Errors name file and place.
-local cjson  = require "cjson"
+local cjson   = require "cjson"
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local path   = require "kernelband.base.path"
-local schema = require "kernelband.base.schema"
+local core    = require "kernelband.core"
+local path    = require "kernelband.base.path"
+local schema  = require "kernelband.base.schema"
 
 local read = {}
 

@@ -7,11 +7,11 @@
 -- of the first few of each; more are added where the share taken is least.
 -- Whenever recording stops, what there is has neighbours in every direction.
 local collect = require("kernelband.base.lists").collect
-local core   = require "kernelband.core"
-local json   = require "kernelband.base.json"
-local run    = require "kernelband.store.run"
-local schema = require "kernelband.base.schema"
-local search = require "kernelband.search.search"
+local core    = require "kernelband.core"
+local json    = require "kernelband.base.json"
+local run     = require "kernelband.store.run"
+local schema  = require "kernelband.base.schema"
+local search  = require "kernelband.search.search"
 
 local record = {}
 

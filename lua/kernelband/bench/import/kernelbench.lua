@@ -5,7 +5,7 @@
 --
 -- A candidate defines ModelNew with the same constructor and forward. The reference is
 -- PyTorch, without a Triton kernel to vary, so such a task wants a generator that writes.
-local lists   = require "kernelband.base.lists"
+local lists  = require "kernelband.base.lists"
 local folder = require "kernelband.bench.import.folder"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
