@@ -135,10 +135,7 @@ end
 
 local function occupancy(facts)
   local list, threads = evidence.limits(facts)
-  local least
-  for _, l in ipairs(list) do
-    if not least or l.blocks < least.blocks then least = l end
-  end
+  local least = sorted(list, function(l) return l.blocks end)[1]
   local out = { limits = list, limiter = least and least.name,
                 blocks_per_sm = least and least.blocks, possible = facts.occupancy }
   local most = facts.device.max_threads_per_sm
@@ -195,10 +192,7 @@ end
 
 -- The busiest roof; when none is busy, what keeps the kernel waiting.
 local function bottleneck(profile)
-  local top
-  for _, r in ipairs(profile.roofs) do
-    if not top or r.share > top.share then top = r end
-  end
+  local top = sorted(profile.roofs, function(r) return -r.share end)[1]
   if not top then return nil end
   local out = { roof = top.name, share = top.share, kind = top.kind }
   if 100 * top.share >= busy_pct then

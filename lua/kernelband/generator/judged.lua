@@ -108,14 +108,12 @@ end
 local function rms(task, baseline, out)
   local rooms = baseline and baseline.rooms
   if type(rooms) ~= "table" or task.exact then return end
-  local first, cells = #rooms - #task.shapes.timed, {}
-  for i, s in ipairs(task.shapes.timed) do
+  local first = #rooms - #task.shapes.timed
+  local cells = collect(task.shapes.timed, function(s, i)
     local share = (rooms[first + i] or {}).base_share
-    if type(share) == "number" then
-      local k = tasks.terms(task, "reduction", s)
-      cells[#cells + 1] = ("%.2g"):format(share * math.max(8, math.sqrt(k)))
-    end
-  end
+    return type(share) == "number" and ("%.2g"):format(share
+           * math.max(8, math.sqrt(tasks.terms(task, "reduction", s))))
+  end)
   if #cells == #task.shapes.timed then
     out[#out + 1] = ("- RMS error over RMS of the answer, at the timed shapes in their order: at "
       .. "most %s (max(8, sqrt(K)) times the first version's)."):format(table.concat(cells, ", "))

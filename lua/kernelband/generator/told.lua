@@ -2,6 +2,7 @@
 -- kernel measured, what it changed, what that brought against its parent. All of it follows
 -- from the journal, so a resumed search tells the same.
 local changes = require "kernelband.base.changes"
+local lists   = require "kernelband.base.lists"
 
 local told = {}
 
@@ -10,18 +11,13 @@ function told.measured(evaluation)
   local shapes = evaluation.shapes
   if type(shapes) ~= "table" or not shapes[1] or not shapes[1].time_ns then return nil end
   local evidence = evaluation.evidence or {}
-  local out = { shapes = {}, hot = evidence.hot, remarks = evidence.remarks,
-                screened = evaluation.screened, clocks = evaluation.clocks,
-                tier = evaluation.tier }
-  for _, s in ipairs(shapes) do
-    if s.role == nil or s.role == "timed" then
-      out.shapes[#out.shapes + 1] = {
+  return { hot = evidence.hot, remarks = evidence.remarks, screened = evaluation.screened,
+    clocks = evaluation.clocks, tier = evaluation.tier, shapes = lists.collect(shapes, function(s)
+      return (s.role == nil or s.role == "timed") and {
         label = s.label, shape = s.shape, time_ns = s.time_ns, speedup = s.speedup,
         low = s.speedup_low, high = s.speedup_high, compute_share = s.compute_share,
         bandwidth_share = s.bandwidth_share }
-    end
-  end
-  return out
+    end) }
 end
 
 local function half(value, edge) return math.abs(math.log(edge / value)) end
@@ -46,16 +42,12 @@ end
 -- Settings of open constants that a pull tried: { params, time_ns | verdict }, in order; nil
 -- when there was but one. evaluation_of(attempt) gives an attempt's.
 function told.tuned(attempts, evaluation_of)
-  local out, first = {}, nil
-  for i, a in ipairs(attempts) do
-    if a.kind == "tune" then first = first or i - 1 end
-  end
-  for i = first or #attempts + 1, #attempts do
-    local e = evaluation_of(attempts[i])
-    out[#out + 1] = { params = attempts[i].candidate.params, verdict = e.verdict,
-                      time_ns = e.verdict == "ok" and e.time_ns or nil }
-  end
-  return first and out or nil
+  local _, first = lists.find(attempts, function(a) return a.kind == "tune" end)
+  return first and lists.collect(attempts, function(a, i)
+    local e = i >= first - 1 and evaluation_of(a)
+    return e and { params = a.candidate.params, verdict = e.verdict,
+                   time_ns = e.verdict == "ok" and e.time_ns or nil }
+  end)
 end
 
 -- The row of a pull that has landed, beside what it has already.

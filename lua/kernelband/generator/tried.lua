@@ -2,6 +2,7 @@
 -- changed, and what that brought against the parent of that pull, or why it failed. A pull is
 -- told once.
 local changes = require "kernelband.base.changes"
+local collect = require("kernelband.base.lists").collect
 local keys    = require "kernelband.base.schema".keys
 local reply   = require "kernelband.llm.reply"
 local words   = require "kernelband.generator.words"
@@ -26,14 +27,12 @@ local function cell(list) return changes.code(table.concat(list, " "), most_cons
 -- values of each with the time.
 local function settings(row)
   if not row.tuned or not row.tuned[1] then return "" end
-  local names, out = keys(row.tuned[1].params or {}), {}
-  for i, t in ipairs(row.tuned) do
-    local values = {}
-    for k, name in ipairs(names) do values[k] = tostring((t.params or {})[name]) end
-    if i <= most_settings then
-      out[i] = cell(values) .. " " .. (t.time_ns and words.time(t.time_ns) or t.verdict)
-    end
-  end
+  local names = keys(row.tuned[1].params or {})
+  local out = collect(row.tuned, function(t, i)
+    local values = collect(names, function(name) return tostring((t.params or {})[name]) end)
+    return i <= most_settings
+           and cell(values) .. " " .. (t.time_ns and words.time(t.time_ns) or t.verdict)
+  end)
   return ("\n  open constants %s, mean time: %s"):format(cell(names), table.concat(out, ", "))
 end
 

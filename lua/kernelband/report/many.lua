@@ -28,36 +28,23 @@ local function groups_of(models)
   return out
 end
 
--- Whether get differs between the groups for which `of` is true.
-local function differs(groups, get, of)
-  local first
-  for _, g in ipairs(groups) do
-    if of(g) then
-      first = first or { get(g) }
-      if get(g) ~= first[1] then return true end
-    end
-  end
-  return false
+-- Whether a field differs between these tables.
+local function differs(list, field)
+  return lists.find(list, function(t) return t[field] ~= list[1][field] end) ~= nil
 end
 
 -- Names each group by what differs between groups: task, policy, generator, parameters.
 local function name_groups(groups)
-  local function all() return true end
-  local several_tasks = differs(groups, function(g) return g.task end, all)
-  local several_policies = differs(groups, function(g) return g.policy end, all)
   for i, g in ipairs(groups) do
-    local words = { several_tasks and g.task or nil }
-    local params = {}
-    for _, name in ipairs(text.keys(g.params)) do
-      if type(g.params[name]) ~= "table"
-         and differs(groups, function(h) return h.params[name] end,
-                     function(h) return h.policy == g.policy end) then
-        params[#params + 1] = name .. "=" .. tostring(g.params[name])
-      end
-    end
-    if several_policies or #params == 0 then words[#words + 1] = g.policy end
-    if differs(groups, function(h) return h.generator end,
-               function(h) return h.task == g.task end) then words[#words + 1] = g.generator end
+    local words = { differs(groups, "task") and g.task or nil }
+    local rivals = lists.collect(groups, function(h) return h.policy == g.policy and h.params end)
+    local params = lists.collect(text.keys(g.params), function(name)
+      return type(g.params[name]) ~= "table" and differs(rivals, name)
+             and name .. "=" .. tostring(g.params[name])
+    end)
+    if differs(groups, "policy") or #params == 0 then words[#words + 1] = g.policy end
+    local beside = lists.collect(groups, function(h) return h.task == g.task and h end)
+    if differs(beside, "generator") then words[#words + 1] = g.generator end
     table.move(params, 1, #params, #words + 1, words)
     g.label = html.cut(#words > 0 and table.concat(words, " ") or ("group %d"):format(i), 40)
   end

@@ -59,13 +59,8 @@ end
 -- The fastest few, by the low end of their intervals, then by age: those whose
 -- interval is above 1, and where none is, one that may still turn out to be faster.
 local function ranking(pool)
-  local top = {}
-  for i = 2, #pool do
-    local k, at = pool[i], #top + 1
-    while at > 1 and k.speedup_low > top[at - 1].speedup_low do at = at - 1 end
-    table.insert(top, at, k)
-    top[CONFIRMED + 1] = nil
-  end
+  local top = lists.sorted(table.move(pool, 2, #pool, 1, {}), function(k) return -k.speedup_low end)
+  top = lists.collect(top, function(k, i) return i <= CONFIRMED and k end)
   while #top > 0 and top[#top].speedup_low <= 1 and (#top > 1 or top[1].speedup <= 1) do
     table.remove(top)
   end

@@ -68,14 +68,13 @@ end
 -- { tiling = { "x", "y", target = "l2" }, ... } or a list of { name =, axes =,
 -- target = } as a list. Names of a table have no order, so they are sorted.
 local function listed(spec, who)
-  local out = {}
-  for i, s in ipairs(spec) do
+  local out = lists.collect(spec, function(s, i)
     if type(s) ~= "table" or type(s.name) ~= "string" or type(s.axes) ~= "table" then
       schema.raise_at_call(who, "strategies[%d] must be { name = .., axes = { .. } }, got %s",
                            i, schema.show(s))
     end
-    out[i] = { name = s.name, axes = s.axes, target = s.target }
-  end
+    return { name = s.name, axes = s.axes, target = s.target }
+  end)
   for _, name in ipairs(text.keys(spec)) do
     local axes = spec[name]
     if type(name) == "string" then
@@ -119,11 +118,9 @@ end
 local function neighbours(W, rows, s, axes)
   local own, classes, keys = lists.places(s.axes), {}, {}
   for i, row in ipairs(rows) do
-    local rest = {}
-    for a, name in ipairs(axes) do
-      if not own[name] then rest[#rest + 1] = tostring(row.values[a]) end
-    end
-    local key = table.concat(rest, "\n")
+    local key = table.concat(lists.collect(axes, function(name, a)
+      return not own[name] and tostring(row.values[a])
+    end), "\n")
     if not classes[key] then
       classes[key], keys[#keys + 1] = {}, key
     end

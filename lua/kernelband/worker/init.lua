@@ -13,7 +13,7 @@
 -- (env, ssh, srun), on a device. Its life is a coroutine of the loop (serve): open the task, judge
 -- jobs, and open anew when the process is gone. A job is a candidate on its way; its evaluation
 -- resolves the promise of whoever asked.
-local find   = require("kernelband.base.lists").find
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local loop   = require "kernelband.base.loop"
@@ -273,7 +273,7 @@ end
 local function build_ahead(self, slot)
   local function unbuilt()
     if not self.machine or (self.machine.target or "") == "" then return nil end
-    return find(self.queue, function(job) return job.building == nil end)
+    return lists.find(self.queue, function(job) return job.building == nil end)
   end
   while true do
     local job = unbuilt()
@@ -341,12 +341,10 @@ end
 -- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" | "lost",
 -- since_ns = }, how many are busy, how many candidates wait.
 function evaluator:state()
-  local list, busy = {}, 0
-  for i, slot in ipairs(all_slots(self)) do
-    list[i] = { device = slot.device, state = slot.state, since_ns = slot.since_ns }
-    if slot.state == "busy" and not slot.builds then busy = busy + 1 end
-  end
-  return list, busy, #self.queue
+  local busy = lists.collect(self.slots, function(slot) return slot.state == "busy" end)
+  return lists.collect(all_slots(self), function(slot)
+    return { device = slot.device, state = slot.state, since_ns = slot.since_ns }
+  end), #busy, #self.queue
 end
 
 -- How many workers of this engine time on each processor: those of several

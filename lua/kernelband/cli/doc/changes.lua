@@ -2,13 +2,14 @@
 -- accepted, from the tables that accept them.
 local fence = require "kernelband.base.fence"
 local kb    = require "kernelband"
+local collect = require("kernelband.base.lists").collect
 local path  = require "kernelband.base.path"
 local text  = require "kernelband.base.text"
 
 local changes = {}
 
 function changes.markdown()
-  local removed, renamed, old = {}, {}, getmetatable(kb).old_names
+  local removed, old = {}, getmetatable(kb).old_names
   local folder = path.find "policies"
   for _, file in ipairs(folder and path.files(folder, ".lua") or {}) do
     local gone = fence.load(file).removed or {}
@@ -17,9 +18,9 @@ function changes.markdown()
                                                                  gone[name])
     end
   end
-  for i, name in ipairs(text.keys(old)) do
-    renamed[i] = ("- `kernelband.%s` is `kernelband.%s`"):format(name, old[name])
-  end
+  local renamed = collect(text.keys(old), function(name)
+    return ("- `kernelband.%s` is `kernelband.%s`"):format(name, old[name])
+  end)
   return path.own("cli/doc/changes.md", { VERSION = kb.version,
     REMOVED = table.concat(removed, "\n"), MODULES = table.concat(renamed, "\n") })
 end
