@@ -20,6 +20,17 @@ function lists.find(list, fits)
   end
 end
 
+-- The item with the largest score(item), the first of several, and where it is; items without a
+-- score (nil, false) are passed over.
+function lists.best(list, score)
+  local best, at, most
+  for i, item in ipairs(list) do
+    local s = score(item)
+    if s and (not most or s > most) then best, at, most = item, i, s end
+  end
+  return best, at
+end
+
 -- The items in ascending order of key(item), a number; ties in the order they had.
 function lists.sorted(list, key)
   local order, keys = {}, {}

@@ -1,5 +1,6 @@
 -- emit/init.lua - what the schedule.lua of a C task writes its source with: a writer
 -- that indents and wraps, and the helpers that several tasks' kernels share, whose text is in c.in.
+local lists = require "kernelband.base.lists"
 local own = require("kernelband.base.path").own
 
 local emit = {}
@@ -105,11 +106,8 @@ local registers = {                     -- how many there are, floats in one
 
 -- The widest vector among values that a register holds.
 function emit.vector_width(machine, values)
-  local known, widest = registers[machine.roofline and machine.roofline.isa], nil
-  for _, v in ipairs(values) do
-    if known and v <= known[2] and v > (widest or 0) then widest = v end
-  end
-  return widest
+  local known = registers[machine.roofline and machine.roofline.isa]
+  return (lists.best(values, function(v) return known and v <= known[2] and v end))
 end
 
 -- The tile { rows, vectors } of sums that stay in registers beside the vectors of a row of
@@ -130,11 +128,9 @@ end
 -- The largest of values so many of which fit half of a cache: the other half is for
 -- what streams by.
 function emit.block(cache_bytes, bytes_each, values)
-  local largest = values[1]
-  for _, v in ipairs(values) do
-    if v * bytes_each <= cache_bytes / 2 and v > largest then largest = v end
-  end
-  return largest
+  return (lists.best(values, function(v)
+    return (v == values[1] or v * bytes_each <= cache_bytes / 2) and v
+  end))
 end
 
 -- first_points of a schedule that only knows vectors: as wide as a register, and with a

@@ -37,8 +37,8 @@
 --   h    sm, dram, l2: percent of peak
 --   signature (v2)  T / T0, registers of 255, shared memory of the SM's,
 --        threads of 1024, possible occupancy
-local sorted = require("kernelband.base.lists").sorted
-local cpu = require "kernelband.evaluate.evidence"
+local lists = require "kernelband.base.lists"
+local cpu   = require "kernelband.evaluate.evidence"
 
 local evidence = {}
 
@@ -135,7 +135,7 @@ end
 
 local function occupancy(facts)
   local list, threads = evidence.limits(facts)
-  local least = sorted(list, function(l) return l.blocks end)[1]
+  local least = lists.best(list, function(l) return -l.blocks end)
   local out = { limits = list, limiter = least and least.name,
                 blocks_per_sm = least and least.blocks, possible = facts.occupancy }
   local most = facts.device.max_threads_per_sm
@@ -187,12 +187,12 @@ local function stalls(m)
   end
   if total == 0 then return nil end
   for _, s in ipairs(list) do s.share = s.share / total end
-  return sorted(list, function(s) return -s.share end)
+  return lists.sorted(list, function(s) return -s.share end)
 end
 
 -- The busiest roof; when none is busy, what keeps the kernel waiting.
 local function bottleneck(profile)
-  local top = sorted(profile.roofs, function(r) return -r.share end)[1]
+  local top = lists.best(profile.roofs, function(r) return r.share end)
   if not top then return nil end
   local out = { roof = top.name, share = top.share, kind = top.kind }
   if 100 * top.share >= busy_pct then

@@ -1,6 +1,6 @@
 -- evaluate/timing.lua - how fast is a candidate that has passed its checks? A screen, rounds of
 -- pairs with the baseline (paired.lua), counters after them.
-local collect  = require("kernelband.base.lists").collect
+local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
 local check    = require "kernelband.evaluate.check"
 local evidence = require "kernelband.evaluate.evidence"
@@ -257,12 +257,10 @@ local function count(s, out, kernel, program, options)
   if kernel.plan then
     local resolved = s.planner.resolve(kernel.plan, s.task, s.timed[1].shape,
                                   { sm_count = s.machine.sm_count })
-    local main, most = 1, 0
-    for i, l in ipairs(resolved.launches) do
-      local threads = l.block[1] * l.block[2] * l.block[3] * l.grid[1] * l.grid[2] * l.grid[3]
-      if threads > most then main, most = i, threads end
-    end
-    facts.launch = resolved.launches[main]
+    local main
+    facts.launch, main = lists.best(resolved.launches, function(l)
+      return l.block[1] * l.block[2] * l.block[3] * l.grid[1] * l.grid[2] * l.grid[3]
+    end)
     facts.entry = kernel.object:facts(facts.launch.kernel)
     facts.occupancy = program:occupancy(main)
   end
@@ -310,7 +308,7 @@ end
 -- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this
 -- task must be to be one. Measured once a session, as a candidate is.
 function timing.noise(s)
-  local sides = collect(s.timed, function(room)
+  local sides = lists.collect(s.timed, function(room)
     inputs.fill_timed(s, room)
     return baseline_side(s, room)
   end)
@@ -319,13 +317,14 @@ function timing.noise(s)
   for i, room in ipairs(s.timed) do
     room.recent = table.move(results[i].a, 1, recent_times, 1, {})
   end
-  return win.noise(collect(results, "logs"))
+  return win.noise(lists.collect(results, "logs"))
 end
 
 -- What calibration says of a candidate's speed: a first measurement, by processes that the
 -- second one does not use.
 local function at_first_sight(s, runs)
-  local sight = { shapes = collect(s.timed, function(room, i) return row(room, runs[i].ns) end) }
+  local sight = {}
+  sight.shapes = lists.collect(s.timed, function(room, i) return row(room, runs[i].ns) end)
   win.overall(sight)
   return sight
 end
@@ -377,7 +376,7 @@ end
 
 -- All timed shapes. Returns nil, or an evaluation.
 local function measure(s, out, runs, mode)
-  local bases = collect(s.timed, function(room) return baseline_side(s, room) end)
+  local bases = lists.collect(s.timed, function(room) return baseline_side(s, room) end)
   local bad = compare(s, out.shapes, bases, runs, mode)
   if bad then return bad end
   for i, room in ipairs(s.timed) do

@@ -3,6 +3,7 @@
 --
 -- Counters are Nsight Compute's names. What KTT's set cannot say stays
 -- "missing": bank conflicts, bytes used of the sectors moved, tensor pipes.
+local best        = require("kernelband.base.lists").best
 local evidence_of = require("kernelband.evaluate.evidence").of
 local ratio = require("kernelband.evaluate.evidence").ratio
 
@@ -46,10 +47,7 @@ end
 
 -- A configuration of several kernels is judged by its longest.
 local function evidence(results, time_ns)
-  local main, longest = results[1], -1
-  for _, r in ipairs(results) do
-    if r.Duration > longest then main, longest = r, r.Duration end
-  end
+  local main = best(results, function(r) return r.Duration end)
   local c, compiled = counters_of(main), main.CompilationData
   local function share(name) return c[name] and math.max(0, math.min(1, c[name] / 100)) end
   local issue = share "smsp__issue_active.avg.pct_of_peak_sustained_active"

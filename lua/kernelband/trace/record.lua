@@ -6,7 +6,7 @@
 -- combinations of values a seeded order, the baseline's first, and the products
 -- of the first few of each; more are added where the share taken is least.
 -- Whenever recording stops, what there is has neighbours in every direction.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local run     = require "kernelband.store.run"
@@ -64,14 +64,9 @@ end
 -- The group whose share of combinations taken is least, on a scale on which
 -- large groups grow faster; nil when all are taken.
 local function least_taken(groups)
-  local best, least
-  for _, g in ipairs(groups) do
-    if g.taken < #g.list then
-      local share = math.log(g.taken) / math.log(#g.list)
-      if not least or share < least then best, least = g, share end
-    end
-  end
-  return best
+  return lists.best(groups, function(g)
+    return g.taken < #g.list and -math.log(g.taken) / math.log(#g.list)
+  end)
 end
 
 -- All products of the combinations taken, with `new` fixed to its latest.
@@ -122,7 +117,7 @@ end
 
 -- What kb.trace has to know of a recording (run.lua), kept as the generator's identity.
 local function described(groups)
-  return "points of " .. json.encode(collect(groups, function(g)
+  return "points of " .. json.encode(lists.collect(groups, function(g)
     return { name = g.name, target = g.target, axes = g.axes }
   end))
 end

@@ -8,6 +8,7 @@
 -- file: kernels and wrapper, a line of 146 '#', a test. Its timed shapes are in a perf
 -- script <name>_perf.py, its instruction in TritonBench_G_v1.json or the like. Nothing
 -- is copied, and nothing of it is run until a worker does.
+local best   = require("kernelband.base.lists").best
 local folder = require "kernelband.bench.import.folder"
 local json   = require "kernelband.base.json"
 local path   = require "kernelband.base.path"
@@ -51,33 +52,26 @@ end
 
 -- The folder whose files have separators; of several the one named as published.
 local function kernels_folder(folders)
-  local best, score
-  for _, dir in ipairs(folders) do
+  return best(folders, function(dir)
     local files = python_files(dir)
     local named = path.base(dir):find "TritonBench_G" and 1 or 0
     for i = 1, math.min(#files, 8) do
       local text = folder.read(files[i])
       if text and text:find(("#"):rep(LEAST), 1, true) and not files[i]:find "_perf%.py$" then
-        local s = 1000 * named + #files
-        if not best or s > score then best, score = dir, s end
-        break
+        return 1000 * named + #files
       end
     end
-  end
-  return best
+  end)
 end
 
 -- The folder with the most perf scripts; among equals one that is called
 -- golden_metrics, which GEAK-eval keeps beside others.
 local function perf_folder(folders)
-  local best, score
-  for _, dir in ipairs(folders) do
+  return best(folders, function(dir)
     local n = #(path.files(dir, "_perf.py") or {})
-    local s = 10 * n + (path.base(dir) == "golden_metrics" and 5 or 0)
-    if n > 0 and dir:find "perf_T" then s = 1 end
-    if n > 0 and (not best or s > score) then best, score = dir, s end
-  end
-  return best
+    if n > 0 and dir:find "perf_T" then return 1 end
+    return n > 0 and 10 * n + (path.base(dir) == "golden_metrics" and 5 or 0)
+  end)
 end
 
 local text_fields = { "comp_instru", "instruction", "simp_instru", "description", "prompt" }
