@@ -6,6 +6,7 @@
 --   report.svg "runs/a"                    best so far and the search tree, one picture
 --   report.sections(m)                     of one model, for the live page
 local collect   = require("kernelband.base.lists").collect
+local chart     = require "kernelband.report.chart"
 local checks    = require "kernelband.report.checks"
 local exchanges = require "kernelband.report.exchanges"
 local html      = require "kernelband.report.html"
@@ -71,9 +72,30 @@ function report.html(folders)
                      sections = report.sections(m) }, damage
 end
 
+-- The picture of a run ----------------------------------------------------------------
+
+local MARGIN, GAP = 12, 24
+
+-- A drawing put at (x, y) of another; returns it, its width and its height.
+local function placed(svg, x, y)
+  local wide, high = svg:match ' width="([%d.]+)"', svg:match ' height="([%d.]+)"'
+  svg = svg:gsub("^<svg ", ('<svg x="%d" y="%d" '):format(x, y))
+  return svg, tonumber(wide), tonumber(high)
+end
+
 function report.svg(folder)
   local m = model.load(folder)
-  return require "kernelband.report.picture"(m), { m.damage }
+  local legend, kernels = tree.drawing(m)
+  local curve, right, bottom = placed(search.curve(m), MARGIN, MARGIN)
+  local parts, y = { curve }, MARGIN
+  local left, most = right + MARGIN + GAP, 0
+  for _, svg in ipairs { legend, kernels } do
+    local wide, high
+    parts[#parts + 1], wide, high = placed(svg, left, y)
+    most, y = math.max(most, wide), y + high
+  end
+  return chart.element("wide", left + most + MARGIN, math.max(bottom + MARGIN, y) + MARGIN,
+                       "A search: " .. m.task, table.concat(parts), true) .. "\n", { m.damage }
 end
 
 return report

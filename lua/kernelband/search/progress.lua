@@ -90,8 +90,8 @@ local function doing(s)
   return #out > 0 and table.concat(out, ", ") or nil
 end
 
--- s: status.of(search). live: with what is under way. What a narrow terminal has no room for is
--- left out from the right.
+-- s: progress.status(search). live: with what is under way. What a narrow terminal has no room for
+-- is left out from the right.
 function progress.line(s, width, live)
   local sure = live and s.best_low and ("%.2f to %.2f, "):format(s.best_low, s.best_high) or ""
   local parts = { head(s) .. (s.best_id and s.best_id > 1
@@ -176,6 +176,44 @@ function progress.winner(r)
   end
   return ("%s: take %s, %.2fx%s; next: kernelband verify %s, kernelband report %s"):format(r.task,
     text.quote(r.source_path), r.speedup, sure, folder, folder)
+end
+
+-- What it says of itself ---------------------------------------------------------------
+
+-- What each pull under way is at: { n, strategy, parent, stage, seconds }.
+local function pulls_under_way(s)
+  return collect(s.flights, function(p)
+    return not p.row and { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
+      stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
+  end)
+end
+
+local function workers_of(evaluator)
+  if not evaluator.state then return nil end
+  local now = core.system.now_ns()
+  return collect((evaluator.state()), function(w)
+    return { device = w.device, state = w.state,
+             seconds = w.since_ns and (now - w.since_ns) / 1e9 or 0 }
+  end)
+end
+
+-- What a search tells about itself: the table that line draws.
+function progress.status(s)
+  local budget, rows = s.budget, s.history.rows
+  local limits, last, best = budget.limits, rows[#rows], s.pool.best
+  return {
+    name = s.task.name, done = #rows, steps = limits.steps, minutes = limits.minutes,
+    fresh = #rows - #s.journal.order, best = best.speedup, best_low = best.speedup_low,
+    best_high = best.speedup_high, best_id = best.id, best_strategy = best.strategy,
+    usd = budget.usd, usd_unknown = budget.unknown, recorded = s.generator.recorded,
+    recorded_usd = budget.recorded and budget.recorded.usd, usd_budget = limits.usd,
+    tokens = budget.tokens.input + budget.tokens.output, verdicts = s.history.verdicts,
+    verdict = last and last.verdict, last = last and last.speedup,
+    last_strategy = last and last.strategy, last_n = last and last.n,
+    reason = last and last.reason, elapsed_s = s.clock.elapsed_s(),
+    session_s = s.clock.session_s(), flights = pulls_under_way(s), confirming = s.confirming,
+    workers = workers_of(s.evaluator), paused = s.retries.reason,
+  }
 end
 
 -- The screen ---------------------------------------------------------------------------

@@ -115,7 +115,7 @@ end
 local function open_journal(opt, s, policy, env)
   if not opt.out then return unwritten() end
   local file, text, args = script()
-  local hashes = require("kernelband.store.fingerprint").of(s.task, policy.file, s.strategies)
+  local hashes = require("kernelband.store.archive").fingerprint(s.task, policy.file, s.strategies)
   hashes.script = text and core.system.hash(text)
   return require("kernelband.store.run").open {
     out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
@@ -304,7 +304,7 @@ local function new_search(opt, policy, L, view)
   s.clock = state.clock(s)
   s.budget = state.budget(limits_of(opt), s.clock)
   function s.replaying() return s.history.replayed < #s.journal.order end
-  function s.status() return require("kernelband.search.status").of(s) end
+  function s.status() return require("kernelband.search.progress").status(s) end
   function s.finished(p)
     s.ended[#s.ended + 1] = p
     s.bell.ring()

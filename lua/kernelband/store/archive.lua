@@ -3,12 +3,14 @@
 --
 --   archive.keep_task(store, t)      task.lua, references and baselines go to the
 --       table blobs; experiment.hashes gets task_files = { name = hash }
+--   archive.fingerprint(task, policy_file, strategies)   hashes of what a search is made of
 --   archive.keep_memory(store, text)    archive.memory(reader) -> text | nil
 --   archive.restore_task(reader, into, load)   -> the task, loaded in the fence by load
 --       (task.load), without its schedule | nil, why
 --
 -- What comes out of a run folder was written by somebody else: names, sizes and
 -- numbers are bounded, and its Lua can compute and nothing more.
+local collect = require("kernelband.base.lists").collect
 local core = require "kernelband.core"
 local json = require "kernelband.base.json"
 local keys = require "kernelband.base.schema".keys
@@ -30,6 +32,34 @@ local function files_of(t)
     end
   end
   return out
+end
+
+local function hash_of_files(files)
+  return core.system.hash(table.concat(collect(files, function(file)
+    local text = core.system.exists(file) == "file" and core.system.read_file(file)
+    return text and core.system.hash(text) or file
+  end), " "))
+end
+
+local function task_files(task)
+  local files = { task.file }
+  local language = task.language
+  for _, kind in ipairs { "reference", "baseline" } do
+    files[#files + 1] = task[kind] and task[kind][language]
+  end
+  if task.schedule then files[#files + 1] = task.schedule.file end
+  return files
+end
+
+-- Hashes of the files a search is made of, { task, policy, strategies }, so that a run is gone on
+-- with by what it was begun with. An environment may bring a hash of its own.
+function archive.fingerprint(task, policy_file, strategies)
+  return {
+    task = task.hash or task.file and hash_of_files(task_files(task))
+           or core.system.hash(task.name),
+    policy = hash_of_files { policy_file },
+    strategies = hash_of_files(collect(strategies, "path")),
+  }
 end
 
 -- The hash under which db's table blobs has these bytes; they are put there when they are
