@@ -49,9 +49,8 @@ local now_ns = core.system.now_ns
 
 -- Takes a value out of a list; nil when it is not there.
 function loop.remove(list, value)
-  for i, other in ipairs(list) do
-    if other == value then return table.remove(list, i) end
-  end
+  local _, i = lists.find(list, function(other) return other == value end)
+  return i and table.remove(list, i)
 end
 local remove = loop.remove
 

@@ -145,18 +145,14 @@ end
 function schema.nearest(name, list)
   name = tostring(name)
   local limit = #name <= 1 and 0 or #name <= 3 and 1 or 2
-  local best, least = nil, limit + 1
-  for _, known in ipairs(list) do
+  local best = lists.best(list, function(known)
     local d = distance(name:lower(), known:lower(), limit)
-    if d < least then best, least = known, d end
-  end
-  if best then return best end
-  for _, known in ipairs(list) do     -- "steps" for "step_count" or back
-    if #name >= 3 and (known:sub(1, #name) == name
-       or (#known >= 3 and name:sub(1, #known) == known)) then
-      return known
-    end
-  end
+    return d <= limit and -d
+  end)
+  return best or (lists.find(list, function(known)      -- "steps" for "step_count" or back
+    return #name >= 3 and (known:sub(1, #name) == name
+                           or (#known >= 3 and name:sub(1, #known) == known))
+  end))
 end
 
 -- " (did you mean 'policy'?)", else the names there are, else "".
@@ -265,10 +261,7 @@ local function check_value(v, rule, where, noun, path)
                 and ("a list of length %d"):format(#v) or schema.show(v)
     schema.raise("%s: %s: expected %s, got %s", where, path, must, got)
   end
-  local matched
-  for _, name in ipairs(type_names(rule)) do
-    if not matched and has_type(v, name) then matched = name end
-  end
+  local matched = lists.find(type_names(rule), function(name) return has_type(v, name) end)
   if not matched then refuse(schema.wanted(rule)) end
   if matched == "integer" then v = math.tointeger(v) end
   if rule.one_of and not contains(rule.one_of, v) then refuse(schema.wanted(rule)) end
@@ -292,14 +285,8 @@ end
 -- The unknown key to report: the first in byte order, so that the same table
 -- gives the same message.
 local function unknown_key(t, names)
-  local unknown
-  for k in pairs(t) do
-    if not contains(names, k)
-       and (unknown == nil or tostring(k) < tostring(unknown)) then
-      unknown = k
-    end
-  end
-  return unknown
+  local known = lists.places(names)
+  return (lists.find(schema.keys(t), function(k) return not known[k] end))
 end
 
 function check_table(t, rules, where, noun, prefix)

@@ -301,11 +301,10 @@ local function reference_of(cells, by, spaces, wanted)
     if by[wanted] then return wanted end
     schema.raise("compare: there is no cell '%s'%s", wanted, schema.hint(wanted, cells))
   end
-  for _, name in ipairs(cells) do
+  return lists.find(cells, function(name)
     local _, row = next(by[name][spaces[1]] or {})
-    if row and row.policy ~= "baseline" then return name end
-  end
-  return cells[1]
+    return row and row.policy ~= "baseline"
+  end) or cells[1]
 end
 
 -- rows -> { at, steps, spaces, reference, cells = { { name, seeds, at = { [T] =

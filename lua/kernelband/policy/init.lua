@@ -166,10 +166,10 @@ local function schedules(def, merged, file)
     return type(merged[name]) == "function" and name
   end)
   local function value(name, n)
-    local types, v, fits = allowed_types(def, name), merged[name](n), false
-    for _, kind in ipairs(types) do
-      fits = fits or type(v) == kind or kind == "integer" and type(v) == "number"
-    end
+    local types, v = allowed_types(def, name), merged[name](n)
+    local fits = lists.find(types, function(kind)
+      return type(v) == kind or kind == "integer" and type(v) == "number"
+    end)
     if not fits or v ~= v or v == math.huge or v == -math.huge then
       schema.raise("kb.policy(\"%s\"): parameter '%s' at pull %d must be %s, got %s", file, name, n,
                    schema.wanted { type = types }, schema.show(v))

@@ -7,7 +7,7 @@
 -- A point without time_ns failed. A file may come from anywhere: it is bounded in
 -- bytes, spaces, points and parameters, and every value is checked.
 
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local schema  = require "kernelband.base.schema"
@@ -105,7 +105,7 @@ function memory.check_writable(file)
 end
 
 local function key_of(point)
-  return table.concat(collect(keys(point.params), function(name)
+  return table.concat(lists.collect(keys(point.params), function(name)
     return name .. "=" .. tostring(point.params[name])
   end), ",")
 end
@@ -131,10 +131,8 @@ function memory.save(file, name, points)
   local lock <close>, no = lock_of(file)
   if not lock then schema.raise("%s", tostring(no)) end
   local spaces = core.system.exists(file) and memory.load(file) or {}
-  local at = #spaces + 1
-  for i, s in ipairs(spaces) do
-    if s.name == name then at = i end
-  end
+  local _, at = lists.find(spaces, function(s) return s.name == name end)
+  at = at or #spaces + 1
   spaces[at] = { name = name, points = merged(spaces[at] and spaces[at].points or {}, points) }
   while #spaces > most_spaces do table.remove(spaces, 1) end
   local text = json.encode { format = "kernelband memory", version = 1, spaces = spaces }

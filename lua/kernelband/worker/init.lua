@@ -137,11 +137,10 @@ end
 -- another, if there is one.
 local function next_job(self, slot)
   while true do
-    for i, job in ipairs(self.queue) do
-      if not job.building and (job.lost_by ~= slot or #self.slots == 1) then
-        return table.remove(self.queue, i)
-      end
-    end
+    local job, i = lists.find(self.queue, function(j)
+      return not j.building and (j.lost_by ~= slot or #self.slots == 1)
+    end)
+    if job then return table.remove(self.queue, i) end
     set_state(slot, "idle")
     self.waiting.judges:await()
   end
