@@ -35,10 +35,9 @@
 -- in. Order is fixed: what was made ready first runs first, what is watched is
 -- looked at in the order in which it was first watched, timers go by time, then
 -- age.
-local core     = require "kernelband.core"
-local lists    = require "kernelband.base.lists"
-local schema   = require "kernelband.base.schema"
-local transfer = require "kernelband.base.transfer"
+local core   = require "kernelband.core"
+local lists  = require "kernelband.base.lists"
+local schema = require "kernelband.base.schema"
 
 local loop = {}
 local Loop, Task, Promise = {}, {}, {}
@@ -221,9 +220,14 @@ end
 
 -- Transfers -----------------------------------------------------------------------
 
+-- See base/transfer.lua, which a search without transfers does not load.
+local function failure_of(answer)
+  return require("kernelband.base.transfer").failure(answer)
+end
+
 local function response(answer, body)
   if not answer then return nil end
-  local _, _, reason = transfer.failure(answer)
+  local _, _, reason = failure_of(answer)
   return { status = answer.status, headers = answer.headers, body = body or answer.body,
            reason = reason, version = answer.version,
            seconds = { first = answer.first_s, total = answer.total_s } }
@@ -275,7 +279,7 @@ function Loop:http(request)
     end
     if what ~= "data" then
       local out = response(value, request.on_data and "")
-      local failure, failure_code = transfer.failure(value)
+      local failure, failure_code = failure_of(value)
       if failure then return nil, failure, failure_code, out end
       out.stopped = what == "stopped" or nil
       return out
