@@ -68,14 +68,12 @@ end
 policy.rewards = { relative = reward("relative", -1, true),
                    improvement = reward("improvement", 0, false) }
 
--- What a policy may compute with: arithmetic, no device, file or clock.
-local function brain()
-  local out = {}
-  for _, name in ipairs { "ucb", "cluster", "logit", "points", "gp", "rng", "stats" } do
-    out[name] = core[name]
-  end
-  return fence.freeze(out)
-end
+-- What a policy may compute with: arithmetic, no device, file or clock. Each part is looked up
+-- when it is used, for core.stats is loaded then.
+local arithmetic = lists.places { "ucb", "cluster", "logit", "points", "gp", "rng", "stats" }
+local brain = fence.freeze(setmetatable({}, {
+  __index = function(_, name) return arithmetic[name] and core[name] end,
+}))
 
 local function memory() return require "kernelband.policy.memory" end
 
@@ -338,7 +336,7 @@ local function inner_context(ctx, m, pool, under_way, remembered)
   end
   local own = {}                        -- the engine's: they change no list they are given
   local inner = fence.freeze {
-    strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain(),
+    strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain,
     open = open, open_strategies = open_strategies, fastest = fastest, draw = draw,
     pending = pending, log = log, surrogate = function(options)
       local model = surrogate.new(options, moves, remembered, #ctx.strategies)
