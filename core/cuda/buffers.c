@@ -4,7 +4,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clock.h"
 #include "impl.h"
@@ -14,11 +13,6 @@ static const int64_t timeout_ns = 60000000000;
 static uint64_t array_bytes(const kb_buffers *b, size_t arg)
 {
     return b->arg[arg].count * kb_dtype_bytes(b->arg[arg].dtype);
-}
-
-cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg)
-{
-    return b->base[arg] + CUDA_ZONE;
 }
 
 /* The tail's red zone starts at the array's last byte. */
@@ -32,16 +26,19 @@ static kb_status settle(cuda_device *d)
     return kb_cuda_wait(d, kb_clock_now_ns() + timeout_ns);
 }
 
+/* A kernel's int may be an enumeration here. */
+_Static_assert(sizeof(enum kb_dtype) == sizeof(int)
+               && sizeof(enum kb_fill) == sizeof(int), "as in cuda/kit.cu");
+
 static kb_status fill(kb_buffers *base, size_t arg, size_t slot,
                        enum kb_fill fill, uint64_t below, uint64_t seed)
 {
     (void)slot;
     cuda_buffers *b = (cuda_buffers *)base;
-    cu_pointer at = kb_cuda_at(b, arg);
-    int dtype = (int)base->arg[arg].dtype, kind = (int)fill;
-    uint64_t n = base->arg[arg].count;
-    void *params[] = { &at, &dtype, &n, &kind, &seed, &below };
-    return kb_cuda_kit_run(b->device, KIT_fill, n, params);
+    struct kb_arg *a = &base->arg[arg];
+    void *params[] = { &b->at[arg], &a->dtype, &a->count, &fill, &seed,
+                       &below };
+    return kb_cuda_kit_run(b->device, KIT_fill, a->count, params);
 }
 
 static kb_status get(kb_buffers *base, size_t arg, size_t slot, size_t i,
@@ -54,7 +51,7 @@ static kb_status get(kb_buffers *base, size_t arg, size_t slot, size_t i,
     (void)slot;
     kb_status st = settle(b->device);
     KB_THEN(st, KB_CUDA(b->device, "reading", MemcpyDtoH, &word,
-                        kb_cuda_at(b, arg) + i * size, size));
+                        b->at[arg] + i * size, size));
     if (!st)
         *out = kb_tensor_get(&word, dtype, 0);
     return st;
@@ -64,7 +61,7 @@ static kb_status move(kb_buffers *base, size_t arg, void *host, bool in)
 {
     cuda_buffers *b = (cuda_buffers *)base;
     uint64_t bytes = array_bytes(base, arg);
-    cu_pointer at = kb_cuda_at(b, arg);
+    cu_pointer at = b->at[arg];
     kb_status st = settle(b->device);
     return st ? st
          : in ? KB_CUDA(b->device, "writing", MemcpyHtoD, at, host, bytes)
@@ -83,7 +80,7 @@ static kb_status copy(kb_buffers *base, size_t arg, size_t slot, size_t to,
     (void)slot;
     cuda_buffers *b = (cuda_buffers *)base;
     size_t size = kb_dtype_bytes(base->arg[arg].dtype);
-    cu_pointer at = kb_cuda_at(b, arg);
+    cu_pointer at = b->at[arg];
     return copy_bytes(b->device, at + to * size, at + from * size, size);
 }
 
@@ -95,16 +92,14 @@ static kb_status take(kb_buffers *base, kb_buffers *source, size_t slot)
     for (size_t i = 0; i < base->args && !st; i++) {
         if (!kb_is_given(base, i))
             continue;
-        cu_pointer src = from->pristine[i] ? from->pristine[i]
-                                           : kb_cuda_at(from, i);
-        cu_pointer dst = kb_cuda_at(b, i);
-        int dtype = (int)source->arg[i].dtype;
-        uint64_t n = base->arg[i].count;
-        void *params[] = { &dst, &src, &dtype, &n };
-        if (base->arg[i].dtype == source->arg[i].dtype)
-            st = copy_bytes(b->device, dst, src, array_bytes(base, i));
+        struct kb_arg *a = &source->arg[i];
+        cu_pointer *src = from->pristine[i] ? &from->pristine[i]
+                                            : &from->at[i];
+        void *params[] = { &b->at[i], src, &a->dtype, &a->count };
+        if (base->arg[i].dtype == a->dtype)
+            st = copy_bytes(b->device, b->at[i], *src, array_bytes(base, i));
         else
-            st = kb_cuda_kit_run(b->device, KIT_widen, n, params);
+            st = kb_cuda_kit_run(b->device, KIT_widen, a->count, params);
     }
     return st;
 }
@@ -112,11 +107,9 @@ static kb_status take(kb_buffers *base, kb_buffers *source, size_t slot)
 static kb_status absolute(kb_buffers *base, size_t arg)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    cu_pointer at = kb_cuda_at(b, arg);
-    int dtype = (int)base->arg[arg].dtype;
-    uint64_t n = base->arg[arg].count;
-    void *params[] = { &at, &dtype, &n };
-    return kb_cuda_kit_run(b->device, KIT_abs, n, params);
+    struct kb_arg *a = &base->arg[arg];
+    void *params[] = { &b->at[arg], &a->dtype, &a->count };
+    return kb_cuda_kit_run(b->device, KIT_abs, a->count, params);
 }
 
 static kb_status keep(kb_buffers *base)
@@ -130,7 +123,7 @@ static kb_status keep(kb_buffers *base)
         uint64_t bytes = array_bytes(base, i);
         if (!b->pristine[i])
             st = kb_cuda_alloc(d, &b->pristine[i], bytes);
-        KB_THEN(st, copy_bytes(d, b->pristine[i], kb_cuda_at(b, i), bytes));
+        KB_THEN(st, copy_bytes(d, b->pristine[i], b->at[i], bytes));
     }
     return st;
 }
@@ -139,15 +132,13 @@ kb_status kb_cuda_refresh(cuda_buffers *b)
 {
     kb_status st = KB_OK;
     for (size_t i = 0; i < b->head.args && !st; i++) {
-        cu_pointer at = kb_cuda_at(b, i);
-        int dtype = (int)b->head.arg[i].dtype;
-        uint64_t n = b->head.arg[i].count;
-        void *params[] = { &at, &dtype, &n, &b->head.seed };
-        if (b->head.arg[i].mode == KB_OUT)
-            st = kb_cuda_kit_run(b->device, KIT_poison, n, params);
-        else if (b->head.arg[i].mode == KB_INOUT && b->pristine[i])
-            st = copy_bytes(b->device, at, b->pristine[i],
-                      array_bytes(&b->head, i));
+        struct kb_arg *a = &b->head.arg[i];
+        void *params[] = { &b->at[i], &a->dtype, &a->count, &b->head.seed };
+        if (a->mode == KB_OUT)
+            st = kb_cuda_kit_run(b->device, KIT_poison, a->count, params);
+        else if (a->mode == KB_INOUT && b->pristine[i])
+            st = copy_bytes(b->device, b->at[i], b->pristine[i],
+                            array_bytes(&b->head, i));
     }
     return st;
 }
@@ -170,8 +161,8 @@ static cu_pointer word_at(const cuda_device *d, size_t i)
     return d->results + i * sizeof(uint64_t);
 }
 
-/* Runs one of the two guard kernels over both zones of an array, inputs too:
- * nothing may be written there. */
+/* Poisons both zones of an array, inputs too, as bytes, or counts what is not
+ * poison any more there: nothing may be written to them. */
 static kb_status guards(cuda_buffers *b, size_t arg, enum kb_cuda_kit which)
 {
     kb_status st = KB_OK;
@@ -180,7 +171,8 @@ static kb_status guards(cuda_buffers *b, size_t arg, enum kb_cuda_kit which)
         uint64_t bytes;
         cu_pointer at = zone_at(b, arg, z, &bytes);
         uint64_t seed = b->head.seed + arg * 0x9e3779b97f4a7c15u + z;
-        void *params[] = { &at, &bytes, &seed, &sink };
+        enum kb_dtype dtype = KB_U8;
+        void *params[] = { &at, &dtype, &bytes, &seed, &sink };
         st = kb_cuda_kit_run(b->device, which, bytes, params);
     }
     return st;
@@ -201,8 +193,8 @@ static kb_status clear_results(cuda_device *d)
 static kb_status start_digest(cuda_buffers *b, size_t arg)
 {
     uint64_t bytes = array_bytes(&b->head, arg);
-    cu_pointer at = kb_cuda_at(b, arg), sink = word_at(b->device, arg);
-    void *params[] = { &at, &bytes, &sink };
+    cu_pointer sink = word_at(b->device, DIGESTS + arg);
+    void *params[] = { &b->at[arg], &bytes, &sink };
     return kb_cuda_kit_run(b->device, KIT_digest, bytes / 8 + 1, params);
 }
 
@@ -222,7 +214,8 @@ static kb_status digest(kb_buffers *base, size_t slot, uint64_t *out)
     return st;
 }
 
-/* Runs that guard kernel and digests the inputs; gives the words of results. */
+/* Runs that kernel on the zones and digests the inputs; gives the words of
+ * results. */
 static kb_status look(cuda_buffers *b, enum kb_cuda_kit which, uint64_t *word,
                       size_t bytes)
 {
@@ -241,7 +234,7 @@ static kb_status look(cuda_buffers *b, enum kb_cuda_kit which, uint64_t *word,
 static kb_status poison(kb_buffers *base)
 {
     cuda_buffers *b = (cuda_buffers *)base;
-    kb_status st = look(b, KIT_guard, b->given, sizeof b->given);
+    kb_status st = look(b, KIT_poison, b->given, sizeof b->given);
     return st ? st : kb_cuda_refresh(b);
 }
 
@@ -260,13 +253,6 @@ static kb_status damaged(kb_buffers *base, int *arg, size_t *slot)
     }
     return st;
 }
-
-struct device_bound { double u_out, u_acc, c2, reduction, tiny; int exact; };
-
-struct device_comparison {      /* as in cuda/kit.cu */
-    uint64_t bad, nan_mismatch, poison_left, first_bad, max_excess;
-    double err_ss, ref_ss;
-};
 
 /* The values of the first bad element, for the message. */
 static kb_status explain(cuda_buffers *b, size_t arg, kb_buffers *want,
@@ -296,33 +282,22 @@ static kb_status compare(kb_buffers *base, size_t arg, size_t slot,
     if (want->arg[arg].dtype != KB_F64
         || (scale && scale->arg[arg].dtype != KB_F64))
         return KB_EINVAL;
-    struct device_bound limits = { bound->u_out, bound->u_acc, bound->c2,
-                                   bound->reduction, bound->tiny,
-                                   bound->exact };
-    struct device_comparison r = { .first_bad = UINT64_MAX };
-    cu_pointer got = kb_cuda_at(b, arg), to = d->results;
-    cu_pointer w = kb_cuda_at((cuda_buffers *)want, arg);
-    cu_pointer s = scale ? kb_cuda_at((cuda_buffers *)scale, arg) : 0;
-    int dtype = (int)base->arg[arg].dtype;
-    uint64_t n = base->arg[arg].count;
-    void *params[] = { &got, &dtype, &w, &s, &n, &limits, &base->seed, &to };
+    struct kb_arg *a = &base->arg[arg];
+    struct kb_bound limits = *bound;
+    struct kb_compare r = { .n = a->count, .first_bad = SIZE_MAX };
+    cu_pointer s = scale ? ((cuda_buffers *)scale)->at[arg] : 0;
+    void *params[] = { &b->at[arg], &a->dtype, &((cuda_buffers *)want)->at[arg],
+                       &s, &a->count, &limits, &base->seed, &d->results };
     (void)slot;
     kb_status st = settle(d);
-    KB_THEN(st, KB_CUDA(d, "writing", MemcpyHtoD, to, &r, sizeof r));
-    KB_THEN(st, kb_cuda_kit_run(d, KIT_compare, n, params));
+    KB_THEN(st, KB_CUDA(d, "writing", MemcpyHtoD, d->results, &r,
+                        sizeof r));
+    KB_THEN(st, kb_cuda_kit_run(d, KIT_compare, r.n, params));
     KB_THEN(st, read_results(d, &r, sizeof r));
-    if (st)
-        return st;
-    struct kb_compare c = { .n = n, .bad = r.bad,
-                            .nan_mismatch = r.nan_mismatch,
-                            .poison_left = r.poison_left,
-                            .first_bad = r.bad ? r.first_bad : SIZE_MAX,
-                            .err_ss = r.err_ss, .ref_ss = r.ref_ss };
-    memcpy(&c.max_excess, &r.max_excess, sizeof c.max_excess);
-    if (r.bad)
-        st = explain(b, arg, want, scale, bound, &c);
+    if (!st && r.bad)
+        st = explain(b, arg, want, scale, bound, &r);
     if (!st)
-        *out = c;
+        *out = r;
     return st;
 }
 
@@ -348,6 +323,7 @@ static kb_status allot(kb_buffers *base)
         st = base->arg[i].count < 1 || bytes > d->head.info.memory_bytes
            ? KB_EINVAL : kb_cuda_alloc(d, &b->base[i], bytes);
         KB_THEN(st, kb_cuda_set(d, b->base[i], 0, bytes));
+        b->at[i] = b->base[i] + CUDA_ZONE;
     }
     return st;
 }

@@ -15,7 +15,7 @@
 #include "nvml.h"
 
 #define KB_CUDA_KIT_MAP(X)                                                   \
-    X(fill) X(poison) X(guard) X(guard_check) X(abs) X(widen) X(digest)      \
+    X(fill) X(poison) X(guard_check) X(abs) X(widen) X(digest)               \
     X(compare) X(read) X(copy) X(fma32) X(mma_bf16)
 
 enum kb_cuda_kit {              /* the kernels of cuda/kit.cu */
@@ -58,6 +58,7 @@ typedef struct cuda_buffers {
     struct kb_buffers head;
     cuda_device *device;
     cu_pointer base[KB_DEVICE_ARGS];    /* the red zone before the array */
+    cu_pointer at[KB_DEVICE_ARGS];      /* the array */
     cu_pointer pristine[KB_DEVICE_ARGS];
     uint64_t given[KB_DEVICE_ARGS];     /* digests of the inputs at poison */
 } cuda_buffers;
@@ -92,9 +93,6 @@ kb_status kb_cuda_wait(cuda_device *d, int64_t deadline_ns);
 kb_status kb_cuda_flush_l2(cuda_device *d);
 
 kb_status kb_cuda_roofline(kb_device *d, struct kb_roofline *out);
-
-/* Where an array lies. */
-cu_pointer kb_cuda_at(const cuda_buffers *b, size_t arg);
 
 /* Outputs alone: poisoned anew, in-out arrays pristine. */
 kb_status kb_cuda_refresh(cuda_buffers *b);

@@ -12,7 +12,8 @@ typedef unsigned long long u64;
 // enum kb_dtype of tensor.h, in its order.
 enum { F64, F32, F16, BF16, I8, U8, I32, I64 };
 
-struct bound { double u_out, u_acc, c2, reduction, tiny; int exact; };
+// struct kb_bound of tensor.h.
+struct bound { double u_out, u_acc, c2, reduction, tiny; bool exact; };
 
 // What a value is once it is rounded to a float dtype: the includer's.
 DEVICE double rounded(double v, int dtype);

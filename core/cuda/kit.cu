@@ -153,17 +153,11 @@ __device__ int is_poison(const void *p, int dtype, u64 seed, u64 i)
     }
 }
 
-// Red zones, of bytes.
-extern "C" __global__ void kit_guard(unsigned char *p, u64 n, u64 seed)
+// What is not poison any more, of a red zone.
+extern "C" __global__ void kit_guard_check(const void *p, int dtype, u64 n, u64 seed, u64 *damaged)
 {
     for EACH(i, n)
-        p[i] = (unsigned char)mix(seed + i);
-}
-
-extern "C" __global__ void kit_guard_check(const unsigned char *p, u64 n, u64 seed, u64 *damaged)
-{
-    for EACH(i, n)
-        if (p[i] != (unsigned char)mix(seed + i))
+        if (!is_poison(p, dtype, seed, i))
             atomicAdd(damaged, 1ull);
 }
 
@@ -217,9 +211,12 @@ extern "C" __global__ void kit_digest(const unsigned char *p, u64 bytes, u64 *di
         atomicAdd(digest, sum);
 }
 
-// struct kb_compare without what the host works out for the first bad one.
+// struct kb_compare. The host works out got, want and limit; max_excess is the
+// bits of a double that is not negative, which order as it does.
 struct comparison {
-    u64 bad, nan_mismatch, poison_left, first_bad, max_excess;
+    u64 n, bad, nan_mismatch, poison_left, first_bad;
+    double got, want, limit;
+    u64 max_excess;
     double err_ss, ref_ss;
 };
 

@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +42,7 @@ static kb_status bind_argument(cuda_program *p, struct step *s, uint32_t i,
         return KB_EINVAL;
     s->param[i] = &s->value[i];
     if (pointer) {
-        s->value[i] = scratch ? p->scratch[at] : kb_cuda_at(p->buffers, at);
+        s->value[i] = scratch ? p->scratch[at] : p->buffers->at[at];
     } else if (a && kb_dtype_is_float(a->dtype)) {
         const enum kb_dtype type = bytes == 8 ? KB_F64 : KB_F32;
         kb_tensor_set(&s->value[i], type, 0, a->real);
