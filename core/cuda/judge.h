@@ -13,7 +13,7 @@ typedef unsigned long long u64;
 enum { F64, F32, F16, BF16, I8, U8, I32, I64 };
 
 // struct kb_bound of tensor.h.
-struct bound { double u_out, u_acc, c2, reduction, tiny; bool exact; };
+struct bound { double u_out, u_acc, reduction, tiny; bool exact; };
 
 // What a value is once it is rounded to a float dtype: the includer's.
 DEVICE double rounded(double v, int dtype);
@@ -38,7 +38,7 @@ DEVICE int is_double(long long v, double c)
 DEVICE double limit_of(struct bound b, double r, double s)
 {
     double k = fmin(8 * sqrt(b.reduction), b.reduction);
-    return 4 * b.u_out * fabs(r) + b.c2 * k * b.u_acc * s + b.tiny;
+    return 4 * b.u_out * fabs(r) + k * b.u_acc * s + b.tiny;
 }
 
 // Element c against r; *mismatch: one of them is not finite as the other is.

@@ -19,11 +19,11 @@
  *   b:digest([slot])      -> integer; equal outputs have equal ones
  *   b:compare(arg, slot, reference, scale|nil, bound)
  *                         -> table with the fields of struct kb_compare
- *     bound: that of kb_tensor_bound for `reduction`, with the fields c2 and
- *     exact; `accumulate`, a dtype for u_acc; `tolerance`, instead of tiny;
+ *     bound: that of kb_tensor_bound for `reduction`, with `exact`;
+ *     `accumulate`, a dtype for u_acc; `tolerance`, instead of tiny;
  *     `underflow`, how many smallest normal numbers tiny is to count as (of
  *     f32; of f64 for f64)
- *   core.bound(dtype, bound) -> { u_out =, u_acc =, c2 =, tiny =, exact = }
+ *   core.bound(dtype, bound) -> { u_out =, u_acc =, tiny =, exact = }
  *     what b:compare takes for an array of that dtype; u_out is 0 for integers
  */
 #include "bind_arg.h"
@@ -282,19 +282,18 @@ static int buffers_digest(lua_State *L)
 
 static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
 {
-    double terms = 1, c2 = NAN, tolerance = NAN, underflow = 1;
+    double terms = 1, tolerance = NAN, underflow = 1;
     const char *sum = NULL;
     bool exact = false;
     luaL_checktype(L, idx, LUA_TTABLE);
     kb_bind_options(L, idx, (const struct kb_option[]) {
         { .name = "reduction", .number = &terms },
-        { .name = "c2", .number = &c2 }, { .name = "exact", .flag = &exact },
+        { .name = "exact", .flag = &exact },
         { .name = "accumulate", .text = &sum },
         { .name = "tolerance", .number = &tolerance },
         { .name = "underflow", .number = &underflow }, { 0 }
     });
     struct kb_bound b = kb_tensor_bound(dtype, terms);
-    b.c2 = isnan(c2) ? b.c2 : c2;
     b.exact = (b.exact || exact) && isnan(tolerance);
     b.tiny = isnan(tolerance) ? b.tiny : tolerance;     /* a task's own slack */
     b.tiny += (underflow - 1) * (dtype == KB_F64 ? DBL_MIN : FLT_MIN);
@@ -303,8 +302,7 @@ static struct kb_bound read_bound(lua_State *L, int idx, enum kb_dtype dtype)
     return b;
 }
 
-KB_PUSHER(push_bound, struct kb_bound, F(u_out), F(u_acc), F(c2), F(tiny),
-          F(exact))
+KB_PUSHER(push_bound, struct kb_bound, F(u_out), F(u_acc), F(tiny), F(exact))
 
 int kb_bind_bound(lua_State *L)
 {

@@ -167,7 +167,7 @@ size_t kb_tensor_guard_check(const void *src, size_t bytes, uint64_t seed);
  * With r the float64 reference, c the candidate's element, s the reference on
  * absolute inputs and K the number of terms summed into an element:
  *
- *   limit = 4 u_out |r| + c2 min(8 sqrt(K), K) u_acc s + tiny
+ *   limit = 4 u_out |r| + min(8 sqrt(K), K) u_acc s + tiny
  *   wrong = !(|c - r| <= limit)
  *
  * K u is the classical bound of a sum's forward error, sqrt(K) u its growth
@@ -186,7 +186,6 @@ size_t kb_tensor_guard_check(const void *src, size_t bytes, uint64_t seed);
 struct kb_bound {
     double u_out;       /* unit roundoff of the output's dtype */
     double u_acc;       /* unit roundoff of the accumulator */
-    double c2;          /* 1; 2 for chains of transcendental functions */
     double reduction;   /* K >= 1; 1 for element-wise work */
     double tiny;        /* absolute slack, in units of the output */
     bool exact;
@@ -207,10 +206,10 @@ struct kb_compare {
 double kb_bound_per_scale(const struct kb_bound *b);
 
 /* What dtype and K ask for: u_out of the dtype, u_acc of float32, of float64
- * for f64, c2 = 1. tiny is the smallest normal number, so that
- * flushing an output is forgiven; for f16, where that is 6e-5, the smallest
- * denormal. Terms flushed before they are multiplied and summed may cost more:
- * a caller that knows how much adds it. Integers are exact. */
+ * for f64. tiny is the smallest normal number, so that flushing an output is
+ * forgiven; for f16, where that is 6e-5, the smallest denormal. Terms flushed
+ * before they are multiplied and summed may cost more: a caller that knows how
+ * much adds it. Integers are exact. */
 struct kb_bound kb_tensor_bound(enum kb_dtype dtype, double reduction);
 
 /* got[n] of dtype against want[n]; scale[n] is s, NULL means |r|. i64 beyond

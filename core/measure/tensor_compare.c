@@ -23,8 +23,8 @@ struct judge {
 struct kb_bound kb_tensor_bound(enum kb_dtype dtype, double reduction)
 {
     struct kb_bound b = {
-        .u_out = kb_dtype_roundoff(dtype), .c2 = 1, .reduction = reduction,
-        .exact = !kb_dtype_is_float(dtype),
+        .u_out = kb_dtype_roundoff(dtype), .reduction = reduction,
+        .exact = !kb_dtype_is_float(dtype)
     };
     if (b.exact)
         return b;
@@ -35,7 +35,7 @@ struct kb_bound kb_tensor_bound(enum kb_dtype dtype, double reduction)
 
 static bool bound_ok(const struct kb_bound *b)
 {
-    const double terms[] = { b->u_out, b->u_acc, b->c2, b->tiny };
+    const double terms[] = { b->u_out, b->u_acc, b->tiny };
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
         if (!(isfinite(terms[i]) && terms[i] >= 0))
             return false;
@@ -52,7 +52,7 @@ static double overflow_of(enum kb_dtype dtype)
 
 double kb_bound_per_scale(const struct kb_bound *b)
 {
-    return b->c2 * b->u_acc * fmin(8 * sqrt(b->reduction), b->reduction);
+    return b->u_acc * fmin(8 * sqrt(b->reduction), b->reduction);
 }
 
 static struct judge judge_of(const struct kb_bound *b, enum kb_dtype dtype)
