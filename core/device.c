@@ -194,7 +194,11 @@ kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot)
                 || (from->arg[i].dtype != b->arg[i].dtype
                     && b->arg[i].dtype != KB_F64)))
             return KB_EINVAL;
-    return b->ops->take(b, from, slot);
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < b->args && !st; i++)
+        if (kb_is_given(b, i))
+            st = b->ops->take(b, i, from, slot);
+    return st;
 }
 
 kb_status kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
@@ -248,7 +252,8 @@ kb_status kb_buffers_compare(kb_buffers *b, size_t arg, size_t slot,
     uint64_t n = b->arg[arg].count;
     if (want->device != b->device || (scale && scale->device != b->device)
         || !kb_is_array(want, arg, 0) || want->arg[arg].count != n
-        || (scale && (!kb_is_array(scale, arg, 0) || scale->arg[arg].count != n)))
+        || (scale && (!kb_is_array(scale, arg, 0)
+                      || scale->arg[arg].count != n)))
         return KB_EINVAL;
     return b->ops->compare(b, arg, slot, want, scale, bound, out);
 }

@@ -94,7 +94,7 @@ struct kb_buffers_ops {
 
     /* A whole array to or from host memory; NULL where `at` gives it. */
     kb_status (*move)(kb_buffers *, size_t arg, void *host, bool in);
-    kb_status (*take)(kb_buffers *, kb_buffers *, size_t);
+    kb_status (*take)(kb_buffers *, size_t arg, kb_buffers *, size_t);
 
     /* An input or in-out array becomes its absolute value. */
     kb_status (*absolute)(kb_buffers *, size_t arg);

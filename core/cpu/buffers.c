@@ -192,18 +192,14 @@ static kb_status copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
     return KB_OK;
 }
 
-static kb_status take(kb_buffers *b, kb_buffers *from, size_t slot)
+static kb_status take(kb_buffers *b, size_t i, kb_buffers *from, size_t slot)
 {
-    for (size_t i = 0; i < b->args; i++) {
-        if (!kb_is_given(b, i))
-            continue;
-        const void *src = pristine(from, i, slot);
-        void *dst = array_at(b, i, 0);
-        if (from->arg[i].dtype == b->arg[i].dtype)
-            memcpy(dst, src, array_bytes(b, i));
-        else
-            kb_tensor_widen(dst, src, b->arg[i].count, from->arg[i].dtype);
-    }
+    const void *src = pristine(from, i, slot);
+    void *dst = array_at(b, i, 0);
+    if (from->arg[i].dtype == b->arg[i].dtype)
+        memcpy(dst, src, array_bytes(b, i));
+    else
+        kb_tensor_widen(dst, src, b->arg[i].count, from->arg[i].dtype);
     return KB_OK;
 }
 

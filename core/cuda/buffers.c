@@ -84,24 +84,17 @@ static kb_status copy(kb_buffers *base, size_t arg, size_t slot, size_t to,
     return copy_bytes(b->device, at + to * size, at + from * size, size);
 }
 
-static kb_status take(kb_buffers *base, kb_buffers *source, size_t slot)
+static kb_status take(kb_buffers *base, size_t i, kb_buffers *source,
+                      size_t slot)
 {
     (void)slot;
     cuda_buffers *b = (cuda_buffers *)base, *from = (cuda_buffers *)source;
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < base->args && !st; i++) {
-        if (!kb_is_given(base, i))
-            continue;
-        struct kb_arg *a = &source->arg[i];
-        cu_pointer *src = from->pristine[i] ? &from->pristine[i]
-                                            : &from->at[i];
-        void *params[] = { &b->at[i], src, &a->dtype, &a->count };
-        if (base->arg[i].dtype == a->dtype)
-            st = copy_bytes(b->device, b->at[i], *src, array_bytes(base, i));
-        else
-            st = kb_cuda_kit_run(b->device, KIT_widen, a->count, params);
-    }
-    return st;
+    struct kb_arg *a = &source->arg[i];
+    cu_pointer *src = from->pristine[i] ? &from->pristine[i] : &from->at[i];
+    void *params[] = { &b->at[i], src, &a->dtype, &a->count };
+    if (base->arg[i].dtype == a->dtype)
+        return copy_bytes(b->device, b->at[i], *src, array_bytes(base, i));
+    return kb_cuda_kit_run(b->device, KIT_widen, a->count, params);
 }
 
 static kb_status absolute(kb_buffers *base, size_t arg)

@@ -322,8 +322,8 @@ static int buffers_spread(lua_State *L)
     kb_buffers *near = buffers_at(L, 4);
     kb_buffers *base = lua_isnoneornil(L, 8) ? NULL : buffers_at(L, 8);
     struct kb_bound bound = read_bound(L, 5, check_dtype(L, 6));
-    kb_status st = kb_buffers_spread(b, i, want, near, &bound, luaL_checknumber(L, 7),
-                                     base);
+    kb_status st = kb_buffers_spread(b, i, want, near, &bound,
+                                     luaL_checknumber(L, 7), base);
     if (st == KB_EINVAL)
         return luaL_argerror(L, 3, "another shape");
     return must(L, st);
