@@ -306,6 +306,35 @@ t.test("a spent quota pauses the run, and is no pull", function()
   t.equal(r.pulls, 1)
 end)
 
+t.test("after a resume every question says what the machine is", function()
+  local out, resume, asked = worlds.folder(), require "kernelband.store.run", folder {}
+  local function pulls(n)
+    local toy, ready = task(), n == 1   -- a resumed search asks before its worker is ready
+    local environment = toy.environment
+    function toy.environment()
+      local env = environment()
+      local judge = env.evaluator.evaluate
+      function env.evaluator.evaluate(...)
+        ready = true
+        return judge(...)
+      end
+      function env.evaluator.machine() return ready and { name = "ENGINE " .. n } or nil end
+      return env
+    end
+    local r = search { task = toy, out = out, budget = { steps = n }, generator =
+      kb.generator.command { "sh", "-c", ([[cat > %s/$(ls %s | wc -l)
+        printf '```c\nvoid toy(void) { int SPEED_%%d; }\n```\n' $$]]):format(asked, asked) } }
+    t.equal(r.machine.name, "ENGINE " .. n)
+  end
+  pulls(1)
+  resume.resuming(out)
+  pulls(3)
+  resume.resuming(nil)
+  for n = 0, 2 do
+    t.contains(core.system.read_file(asked .. "/" .. n), "# Machine\n\n- ENGINE 1\n")
+  end
+end)
+
 t.test("a run goes on with its model at another address, not with another model", function()
   local out, resume = worlds.folder(), require "kernelband.store.run"
   t.equal(live(always, { out = out, budget = { steps = 1 } }).pulls, 1)

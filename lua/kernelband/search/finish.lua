@@ -215,7 +215,7 @@ local function result_of(s, kernel, evaluation, confirmed)
     source_path = s.journal.best_path, run = s.journal.folder, usd = budget.known_usd(),
     tokens = budget.tokens, tokens_unknown = budget.tokens_unknown,
     recorded = recorded and { answers = recorded.answers,
-      usd = not recorded.unknown and recorded.usd or nil }, machine = s.machine,
+      usd = not recorded.unknown and recorded.usd or nil }, machine = s.machine(),
     checks = list(evaluation.checks), weakened = list(evaluation.weakened),
     quarantined = evaluation.quarantined,
   }

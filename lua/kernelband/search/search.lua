@@ -338,7 +338,6 @@ end
 local function add_baseline(s)
   local recorded, pool = s.journal.recorded_baseline, s.pool
   local evaluation = recorded or measure_baseline(s)
-  s.machine = s.evaluator.machine and s.evaluator.machine() or nil
   pool.baseline_evaluation = evaluation
   pool.baseline_ns = evaluation.baseline_ns or evaluation.time_ns
   local kernel = pool:new_kernel(nil, nil, { source = s.baseline_source,
@@ -346,7 +345,7 @@ local function add_baseline(s)
   admit(s, kernel, evaluation)
   if not recorded then
     s.journal.baseline(kernel, evaluation)
-    if s.machine then s.journal.machine(s.machine) end
+    if s.machine() then s.journal.machine(s.machine()) end
     s.journal.best(kernel.source)
   end
   s.policy.admit(kernel)

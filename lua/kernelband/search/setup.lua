@@ -188,7 +188,7 @@ local function start_generator(s, opt, env)
       loop = s.loop, seed = opt.seed, budget = function() return s.budget.left() end,
       journal = { call = function(call) return s.journal.call(call) end,
                   answer = function(kind) return s.journal.answer and s.journal.answer(kind) end },
-      device = function() return s.machine end,
+      device = s.machine,
       baseline = function() return s.pool.baseline_evaluation end,
       chosen = function() return s.flights.chosen end,
       note = function(text) s.view.note(text) end,
@@ -304,6 +304,10 @@ local function new_search(opt, policy, L, view)
   s.clock = state.clock(s)
   s.budget = state.budget(limits_of(opt), s.clock)
   function s.replaying() return s.history.replayed < #s.journal.order end
+  -- The device, as its worker describes it; before one is ready, as the journal has it.
+  function s.machine()
+    return s.evaluator.machine and s.evaluator.machine() or s.journal.recorded_machine
+  end
   function s.status() return require("kernelband.search.progress").status(s) end
   function s.finished(p)
     s.ended[#s.ended + 1] = p

@@ -10,6 +10,7 @@
 --   j.json(id)                 an evaluation's text
 --   j.source(kernel)           its source, after j.close() too; absent without a folder
 --   j.recorded_baseline        its evaluation, when there is one
+--   j.recorded_machine         what its worker said of the machine, when it did
 --   j.confirmed[kernel]        evaluations of confirmations recorded before
 --   j.last                     the greatest n recorded before, 0: none
 --   j.lost                     { usd, input, output } that calls of pulls cost which
@@ -123,6 +124,7 @@ local function read_back(j, rows)
   function j.json(id)
     return rows("SELECT json FROM evaluations WHERE id = ?", id)[1].json
   end
+  j.recorded_machine = json.decode(rows "SELECT machine FROM experiment"[1].machine).device
   local base = rows "SELECT json FROM evaluations WHERE kind = 'baseline'"
   if base[1] then j.recorded_baseline = json.decode(base[1].json) end
   for _, e in ipairs(rows [[SELECT kernel, json FROM evaluations
