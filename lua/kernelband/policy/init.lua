@@ -201,6 +201,7 @@ end
 -- Engine kernels and the policy's copies of them, both ways. A kernel without
 -- id has no other place than its own table.
 local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
+local features = { phi = true, rho = true, signature = true }        -- lists of numbers
 
 local function mirror()
   local copies, originals, shared = {}, {}, {}
@@ -209,6 +210,7 @@ local function mirror()
   -- Kernels share what says the kinds of their evidence, and so do the copies.
   local function copy_field(k, v)
     if type(v) ~= "table" or k == "note" then return v end
+    if features[k] then return { table.unpack(v) } end
     if not kinds[k] then return copy(v) end
     shared[v] = shared[v] or copy(v)
     return shared[v]
@@ -349,8 +351,11 @@ local function inner_context(ctx, m, pool, under_way, remembered)
 end
 
 local function insert_sorted(list, kernel)
-  local at = #list + 1
-  while at > 1 and list[at - 1].speedup < kernel.speedup do at = at - 1 end
+  local at, most = 1, #list
+  while at <= most do
+    local mid = (at + most) // 2
+    if list[mid].speedup < kernel.speedup then most = mid - 1 else at = mid + 1 end
+  end
   table.insert(list, at, kernel)
 end
 
