@@ -61,7 +61,7 @@ t.test("a script gets its arguments and finds modules beside it", function()
   script [[print(arg[0], #arg, arg[1], select("#", ...), (select(2, ...)), require "beside")]]
   assert(core.system.write_file(dir .. "/beside.lua", "return 42"))
   local code, out = kernelband "run s.lua --help 'b c'"
-  t.equal(out, "s.lua\t2\t--help\t2\tb c\t42\t" .. "./beside.lua\n")
+  t.equal(out, core.system.realpath(dir) .. "/s.lua\t2\t--help\t2\tb c\t42\t" .. "./beside.lua\n")
   t.equal(code, 0)
 end)
 

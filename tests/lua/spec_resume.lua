@@ -110,6 +110,14 @@ t.test("a killed run resumes from any folder, with what it was started with", fu
   t.equal(text, uninterrupted())
 end)
 
+t.test("a script finds itself by the same name when its run is resumed", function()
+  local dir = place()
+  write(dir .. "/x.lua", "print(arg[0])\n" .. experiment)
+  local _, text = shell("cd %s && %s run x.lua out 1", dir, exe)
+  local _, again = shell("cd / && %s resume %s/out --steps 2", exe, dir)
+  t.equal(again:match "[^\n]*", text:match "[^\n]*")
+end)
+
 t.test("a run that was moved goes on where it is", function()
   local dir = place()
   t.equal(shell("cd %s && STOP=11 %s run x.lua out", dir, exe), 137)

@@ -14,13 +14,14 @@ local function load_script(name)
   return schema.load_file(file), file
 end
 
--- args: the script and its own arguments. A search that had to stop because a model was
--- refused is not done, whatever the script made of it.
+-- args: the script and its own arguments; arg[0] is the script's whole path, as in a resumed run:
+-- what a script makes of it, such as a generator's command, is the same then. A search that had to
+-- stop because a model was refused is not done, whatever the script made of it.
 local function start(args)
   local chunk, file = load_script(args[1])
   local dir = path.dir(file)
   package.path = ("%s;%s/?.lua;%s/?/init.lua"):format(package.path, dir, dir)
-  arg = table.move(args, 2, #args, 1, { [0] = file }) -- luacheck: globals arg
+  arg = { [0] = core.system.realpath(file), table.unpack(args, 2) } -- luacheck: globals arg
   chunk(table.unpack(arg))
   local search = package.loaded["kernelband.search.search"]
   return search and search.refused and 1 or 0
