@@ -46,18 +46,30 @@ static void find_toolchain(cpu_device *d)
         strcpy(d->toolchain, root);
 }
 
-static void ask_version(cpu_device *d)
+/* What the compiler says to these arguments, as much as there is room for. */
+static void ask(const char *const *argv, char *text, size_t cap)
 {
-    const char *const argv[] = { d->cc, "--version", NULL };
     const char *const env[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
     struct kb_process_spec spec = { .argv = argv, .env = env };
     size_t used;
     int wstatus;
-    char *text = d->head.info.compiler;
-    if (kb_process_run(&spec, kb_clock_now_ns() + 10000000000, text,
-                       sizeof d->head.info.compiler, &used, &wstatus))
+    if (kb_process_run(&spec, kb_clock_now_ns() + 10000000000, text, cap, &used,
+                       &wstatus))
         text[0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
+}
+
+/* Its name and version, and the widest vectors that it makes: where it is told
+ * not to use all that the processor has, the machine is what is left. */
+static void ask_compiler(cpu_device *d)
+{
+    char macros[64 << 10], *version = d->head.info.compiler;
+    ask((const char *const[]){ d->cc, "--version", NULL }, version,
+        sizeof d->head.info.compiler);
+    version[strcspn(version, "\n")] = '\0';
+    ask((const char *const[]){ d->cc, "-march=native", "-dM", "-E", "-xc",
+                               "/dev/null", NULL }, macros, sizeof macros);
+    d->vector_bytes = strstr(macros, "__AVX512F__") ? 64
+                      : strstr(macros, "__AVX2__") ? 32 : 16;
 }
 
 /* Folders of workers that were killed: their lock is free. */
@@ -196,7 +208,7 @@ static kb_status find_tools(cpu_device *d, const char **why)
     find_tool((const char *const[]){ "objdump", NULL }, d->objdump);
     find_tool((const char *const[]){ "readelf", NULL }, d->readelf);
     find_toolchain(d);
-    ask_version(d);
+    ask_compiler(d);
     kb_cpu_name_flags(d);
     return KB_OK;
 }

@@ -25,6 +25,7 @@ typedef struct cpu_device {
     char exe[4096];
     char cc[KB_CPU_TOOL], objdump[KB_CPU_TOOL], readelf[KB_CPU_TOOL];
     char toolchain[4096];       /* where cc really lies, when not in /usr */
+    size_t vector_bytes;        /* of the widest vectors that cc makes */
     char scratch[4096];         /* folder for objects */
     int lock_fd;                /* on scratch, for as long as we live */
     int cpu;                    /* the processor that runs kernels */

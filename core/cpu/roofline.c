@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "cpu.h"
 
 /* ---- the inner loops -----------------------------------------------------
  *
@@ -281,10 +282,12 @@ static kb_status memory_roofs(const struct isa *isa, struct kb_roofline *r)
 
 kb_status kb_cpu_roofline(kb_device *d, struct kb_roofline *out)
 {
-    (void)d;
+    size_t widest = ((const cpu_device *)d)->vector_bytes;
     struct kb_roofline r = { 0 };
-    const struct isa *list[MAX_ISAS];
+    const struct isa *all[MAX_ISAS], **list = all;
     size_t n = usable(list);
+    for (; n > 1 && list[0]->vector_bytes > widest; n--)
+        list++;
     cache_sizes(&r);
     kb_status st = memory_roofs(list[0], &r);
     if (st)

@@ -1,9 +1,9 @@
 -- What the demo's search on matmul ends with, beside OpenBLAS on one thread, in turns in
 -- one process: medians of ratios, quartiles beside them.
 --   kernelband run tests/bench/bench_openblas.lua [pulls [seeds [extra compiler flags]]]
--- A folder of sources (*.c) in the place of pulls is compared instead of searched. On a
--- machine with AVX-512 "-mno-avx512f" compiles what was found, and -march=native elsewhere
--- in the run, without it. Needs cc and OpenBLAS with its header (libopenblas-dev).
+-- A folder of sources (*.c) in the place of pulls is compared instead of searched. With
+-- "-mno-avx512f" a machine with AVX-512 is one without it: for the search, which compiles by
+-- those flags, and for OpenBLAS. Needs cc and OpenBLAS with its header (libopenblas-dev).
 local kb   = require "kernelband"
 local path = require "kernelband.base.path"
 
@@ -18,7 +18,16 @@ local function sh(...)
   return pipe:close() and text or nil
 end
 
-local flags = "-std=gnu11 -O3 -march=native " .. (arg[3] or "")
+local more = arg[3] or ""
+if more ~= "" and not os.getenv "KERNELBAND_CC" then      -- again, with a compiler of those flags
+  local cc = folder .. "/cc"
+  assert(core.write_file(cc, ('#!/bin/sh\nexec cc "$@" %s\n'):format(more)))
+  os.execute(("chmod 755 %s %s && KERNELBAND_CC=%s %s '%s' run '%s' '%s' '%s' '%s'; rm -r %s"):format(
+    folder, cc, cc, more:find("no-avx512f", 1, true) and "OPENBLAS_CORETYPE=Haswell" or "", core.exe(),
+    arg[0], arg[1], arg[2], more, folder))
+  return
+end
+local flags = "-std=gnu11 -O3 -march=native " .. more
 local driver = folder .. "/time"
 if not sh("cc -O2 -o %s tests/bench/openblas/time.c -lopenblas -ldl 2>%s/why", driver, folder) then
   print("openblas: cc, cblas.h or libopenblas is missing: skipped")

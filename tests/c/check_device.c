@@ -959,6 +959,26 @@ static void clear_folders(const char *dir)
         closedir(d);
 }
 
+START_TEST(a_machine_is_as_wide_as_its_compiler_makes_vectors)
+{
+    char cc[] = "/tmp/kb-narrow-XXXXXX";
+    FILE *f = fdopen(mkstemp(cc), "w");
+    fputs("#!/bin/sh\nexec cc \"$@\" -mno-avx\n", f);
+    fchmod(fileno(f), 0755);
+    fclose(f);
+    setenv("KERNELBAND_CC", cc, 1);
+    const char *why = "";
+    kb_device *d = NULL;
+    struct kb_roofline r;
+    ck_assert_msg(kb_device_open("cpu", exe, &d, &why) == KB_OK, "%s", why);
+    unsetenv("KERNELBAND_CC");
+    ck_assert_int_eq(d->ops->roofline(d, &r), KB_OK);
+    kb_device_close(d);
+    unlink(cc);
+    ck_assert_uint_eq(r.vector_bytes, 16);
+}
+END_TEST
+
 START_TEST(a_fresh_folder_is_not_lost_to_one_that_clears_stale_ones)
 {
     char dir[] = "/tmp/kb-fresh-XXXXXX";
@@ -1141,6 +1161,7 @@ static Suite *tests(void)
     tcase_add_test(t, kernels_run_on_the_processor_asked_for);
     tcase_add_test(t, a_closed_device_gives_its_processor_back);
     tcase_add_test(t, two_processes_do_not_time_on_one_processor);
+    tcase_add_test(t, a_machine_is_as_wide_as_its_compiler_makes_vectors);
     tcase_add_test(t, a_fresh_folder_is_not_lost_to_one_that_clears_stale_ones);
     tcase_add_test(t, folders_of_dead_workers_are_removed);
     suite_add_tcase(s, t);
