@@ -177,7 +177,7 @@ struct kb_buffers {
     size_t args, slots;
     struct kb_arg arg[KB_DEVICE_ARGS];
     uint64_t seed;              /* of the last poison */
-    size_t used;                /* slots that launches use: kb_buffers_use */
+    size_t used, first;         /* slots that launches use: kb_buffers_use */
 };
 
 struct kb_program {
@@ -253,11 +253,13 @@ static inline void *kb_buffers_at(kb_buffers *b, size_t arg, size_t slot)
                                                    : NULL;
 }
 
-/* Launches from now on use the first `slots` slots (>= 1; more than there are:
- * all, as at first): poison and stir leave the others as they are. */
-static inline void kb_buffers_use(kb_buffers *b, size_t slots)
+/* Launches from now on use `slots` slots (>= 1; more than there are: all, as at
+ * first): poison and stir leave the others as they are. Slot 0 of all functions
+ * here is then the slot `first`, and after the last one the others follow. */
+static inline void kb_buffers_use(kb_buffers *b, size_t slots, size_t first)
 {
     b->used = slots < b->slots ? slots : b->slots;
+    b->first = first % b->slots;
 }
 
 /* In every input of every slot in use an element becomes what another of its

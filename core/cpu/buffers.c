@@ -59,7 +59,7 @@ static unsigned char *span_start(const cpu_buffers *b, size_t i)
 static unsigned char *slot_at(const cpu_buffers *b, size_t arg, size_t slot)
 {
     return span_start(b, arg) + b->span[arg].offset
-         + slot * b->span[arg].stride;
+         + (slot + b->head.first) % b->head.slots * b->span[arg].stride;
 }
 
 static void *array_at(kb_buffers *b, size_t arg, size_t slot)

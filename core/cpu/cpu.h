@@ -62,7 +62,7 @@ struct kb_cpu_wire {
     _Atomic uint32_t loaded;
     _Atomic int32_t denied;             /* 1 + number of the refused call */
     uint64_t iterations;
-    uint32_t args, slots;
+    uint32_t args, slots, first;        /* first: the slot of the first call */
     struct {
         uint32_t mode;
         struct kb_cpu_span span;

@@ -96,14 +96,14 @@ static void run_batch(kernel_call call, unsigned char *const *base)
     void *args[KB_DEVICE_ARGS];
     uint64_t stride[KB_DEVICE_ARGS];
     uint64_t n = wire->iterations;
-    uint32_t count = wire->args, slots = wire->slots, slot = 0;
+    uint32_t count = wire->args, slots = wire->slots;
+    uint32_t slot = wire->first;
 
     for (uint32_t i = 0; i < count; i++) {
         bool steps = wire->arg[i].mode != KB_SCALAR;
-        args[i] = wire->arg[i].mode == KB_SCALAR
-                ? (void *)wire->arg[i].value
-                : base[i] + wire->arg[i].span.offset;
         stride[i] = steps ? wire->arg[i].span.stride : 0;
+        args[i] = steps ? base[i] + wire->arg[i].span.offset + slot * stride[i]
+                        : (void *)wire->arg[i].value;
     }
     while (n--) {
         call(args);

@@ -60,6 +60,7 @@ static void write_job(cpu_program *p, uint64_t iterations)
     p->wire->iterations = iterations;
     p->wire->args = (uint32_t)b->head.args;
     p->wire->slots = (uint32_t)b->head.slots;
+    p->wire->first = (uint32_t)b->head.first;
     for (size_t i = 0; i < b->head.args; i++) {
         p->wire->arg[i].mode = (uint32_t)b->head.arg[i].mode;
         p->wire->arg[i].span = b->span[i];

@@ -3,7 +3,7 @@
  *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
  *   b:get(arg, i [, slot])
  *   b:turn(arg, by [, slot])  turns an array by that many places; not on a GPU
- *   b:use(slots)          see kb_buffers_use
+ *   b:use(slots [, first])  see kb_buffers_use; first: 0
  *   b:stir(least, seed)   see kb_buffers_stir
  *   b:denormals(arg, dtype) -> how many elements | nil where nobody can see
  *   b:mutate(arg, kind, from, rows, cols, seed)   see kb_buffers_mutate
@@ -180,7 +180,8 @@ static int buffers_turn(lua_State *L)
 
 static int buffers_use(lua_State *L)
 {
-    kb_buffers_use(self(L), (size_t)check_least(L, 2, 1));
+    kb_buffers_use(self(L), (size_t)check_least(L, 2, 1),
+                   lua_isnoneornil(L, 3) ? 0 : (size_t)check_least(L, 3, 0));
     return 0;
 }
 

@@ -22,9 +22,9 @@ local more = arg[3] or ""
 if more ~= "" and not os.getenv "KERNELBAND_CC" then      -- again, with a compiler of those flags
   local cc = folder .. "/cc"
   assert(core.write_file(cc, ('#!/bin/sh\nexec cc "$@" %s\n'):format(more)))
-  os.execute(("chmod 755 %s %s && KERNELBAND_CC=%s %s '%s' run '%s' '%s' '%s' '%s'; rm -r %s"):format(
-    folder, cc, cc, more:find("no-avx512f", 1, true) and "OPENBLAS_CORETYPE=Haswell" or "", core.exe(),
-    arg[0], arg[1], arg[2], more, folder))
+  local blas = more:find("no-avx512f", 1, true) and "OPENBLAS_CORETYPE=Haswell" or ""
+  os.execute(("chmod 755 %s %s && KERNELBAND_CC=%s %s '%s' run '%s' '%s' '%s' '%s'; rm -r %s")
+    :format(folder, cc, cc, blas, core.exe(), arg[0], arg[1], arg[2], more, folder))
   return
 end
 local flags = "-std=gnu11 -O3 -march=native " .. more

@@ -205,11 +205,11 @@ START_TEST(slots_that_are_not_in_use_keep_what_they_hold)
 {
     kb_buffers *b = axpy_buffers(64, 3);
     poison(b, 1);
-    kb_buffers_use(b, 2);
+    kb_buffers_use(b, 2, 0);
     poison(b, 2);
     ck_assert(kb_tensor_is_poison(kb_buffers_at(b, 1, 1), KB_F32, 0, 2));
     ck_assert(kb_tensor_is_poison(kb_buffers_at(b, 1, 2), KB_F32, 0, 1));
-    kb_buffers_use(b, 100);
+    kb_buffers_use(b, 100, 0);
     poison(b, 3);
     ck_assert(kb_tensor_is_poison(kb_buffers_at(b, 1, 2), KB_F32, 0, 3));
     kb_buffers_free(b);
@@ -220,8 +220,8 @@ START_TEST(stirring_changes_the_inputs_in_use_as_its_seed_says)
 {
     kb_buffers *b = axpy_buffers(4096, 3), *c = axpy_buffers(4096, 3);
     int moved[3] = { 0 };
-    kb_buffers_use(b, 2);
-    kb_buffers_use(c, 2);
+    kb_buffers_use(b, 2, 0);
+    kb_buffers_use(c, 2, 0);
     ck_assert_int_eq(kb_buffers_stir(b, 40, 7), KB_OK);
     ck_assert_int_eq(kb_buffers_stir(c, 40, 7), KB_OK);
     for (size_t slot = 0; slot < 3; slot++) {

@@ -47,7 +47,8 @@ end
 function inputs.fill_timed(s, room, seed)
   seed = seed or verdict.secret_seed()
   note(s, room, "mixture", seed)
-  room.kinds = {}
+  room.kinds, room.first = {}, 0
+  room.buffers:use(room.slots)
   for slot = 1, room.slots do
     room.kinds[slot] = kind_of(s, slot)
     fill_slot(s, room, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)

@@ -17,7 +17,7 @@ function rig.coin() return secret_seed() % 2 == 0 end
 -- from an earlier sample is wrong in this one, and found to be so if it is looked at. ns a
 -- call | nil, why, code.
 function rig.per_call(program, room, n)
-  room.buffers:use(n)
+  room.buffers:use(n, room.first)
   room.buffers:stir(4, secret_seed())
   room.buffers:poison(secret_seed())
   local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
@@ -61,9 +61,12 @@ local function warm(r)
   end
 end
 
--- New processes, where a kernel has one; a GPU's context stays.
+-- New processes, where a kernel has one, on other slots: where a kernel's pages lie in memory is
+-- worth several per cent on a CPU, to one side more than to the other. A GPU's context stays.
 local function begin(r)
   close_programs(r)
+  r.room.first = 2 * (secret_seed() % ((r.room.slots + 1) // 2))      -- see kind_of in inputs.lua
+  r.room.buffers:use(r.room.slots, r.room.first)
   for who in (rig.coin() and "AB" or "BA"):gmatch "." do
     local side = r[who]
     if not r.s.machine.fresh_outputs then

@@ -100,10 +100,13 @@ end
 
 local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
 
--- How many calls a sample of run has beside those of base: as many where they are about as fast,
--- so that what a sample costs besides its calls is the same for both. Who seem to be
--- further apart are run again, in turns, because what was calibrated while others had the
--- processor looks slower than it is, by any factor. Returns nil, or an evaluation.
+-- How many calls a sample has. On a CPU as many on either side, in the middle of what both would
+-- have alone: every call of a sample has inputs and outputs of its own, so with twice the calls a
+-- side would meet caches that are colder, and a kernel that is twice as fast would be told another
+-- speed-up whenever calibration gave it one call more. On a GPU, where caches are flushed, only
+-- where they are about as fast, so that what a sample costs besides its calls is the same. Sides
+-- that seem to be further apart are run again, in turns, because what was calibrated while others
+-- had the processor looks slower than it is, by any factor. Returns nil, or an evaluation.
 local function settle_calls(s, room, base, run)
   for _ = 1, 3 do
     if alike(base.ns, run.ns) then break end
@@ -115,7 +118,12 @@ local function settle_calls(s, room, base, run)
       end
     end
   end
-  if alike(base.ns, run.ns) then run.n = base.n end
+  if s.language == "c" then
+    base.n = math.min(room.most, math.ceil((base.n * run.n) ^ 0.5))
+    run.n = base.n
+  elseif alike(base.ns, run.ns) then
+    run.n = base.n
+  end
 end
 
 -- What is told of a timed shape: a call takes time_ns.
