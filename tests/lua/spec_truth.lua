@@ -6,6 +6,7 @@ local t = require "harness"
 local core = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
 local inputs = require "kernelband.evaluate.inputs"
+local strangers = require "strangers"
 local task = require "kernelband.task"
 local win = require "kernelband.evaluate.win"
 
@@ -170,6 +171,15 @@ local function told(program, call_ns, disturbed)
     return (launches <= disturbed and 30 or 1) * n * call_ns + 20000
   end })
 end
+
+t.test("a slot is held against its own distribution, with whichever a round begins", function()
+  local folder = strangers.write(dir, "softmax_rows")
+  local s = evaluate.open(task.load(folder), device)
+  for _ = 1, 4 do
+    local out = s:evaluate(assert(core.system.read_file(folder .. "/baseline.c")))
+    t.equal(out.verdict, "ok", out.reason)
+  end
+end)
 
 t.test("samples have as many calls on either side, whoever was disturbed", function()
   local s = evaluate.open(axpy, device)

@@ -283,7 +283,7 @@ function check.timed_outputs(s, room, slots)
   local bad = damaged(s, room)
   if bad then return bad end
   for _, slot in ipairs(slots) do
-    local kind = room.kinds[slot]
+    local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     check.expect(s, room, slot)
     local wrong, totals = check.compare(s, room, slot, kind)
     bad = wrong

@@ -27,9 +27,16 @@ local function note(s, room, distribution, seed)
                             seed = ("%014x"):format(seed) }
 end
 
+-- Slot 1 is the first again, wherever the last round of samples began.
+local function from_the_first(room)
+  room.first = 0
+  room.buffers:use(room.slots)
+end
+
 -- Contents for every input of slot 1; a new seed unless one is given.
 function inputs.fill(s, room, distribution, seed)
   seed = seed or verdict.secret_seed()
+  from_the_first(room)
   note(s, room, distribution, seed)
   fill_slot(s, room, distribution, seed, 1)
   room.kinds = { distribution }
@@ -47,8 +54,8 @@ end
 function inputs.fill_timed(s, room, seed)
   seed = seed or verdict.secret_seed()
   note(s, room, "mixture", seed)
-  room.kinds, room.first = {}, 0
-  room.buffers:use(room.slots)
+  room.kinds = {}
+  from_the_first(room)
   for slot = 1, room.slots do
     room.kinds[slot] = kind_of(s, slot)
     fill_slot(s, room, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
