@@ -3,10 +3,12 @@
 -- weakened. How sure a time is: spec_sure.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
+local check = require "kernelband.evaluate.check"
 local core = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
 local inputs = require "kernelband.evaluate.inputs"
 local strangers = require "strangers"
+local rig = require "kernelband.evaluate.rig"
 local task = require "kernelband.task"
 local win = require "kernelband.evaluate.win"
 
@@ -171,6 +173,19 @@ local function told(program, call_ns, disturbed)
     return (launches <= disturbed and 30 or 1) * n * call_ns + 20000
   end })
 end
+
+t.test("a round's first slot is the first to whoever reads, runs and compares", function()
+  local s = evaluate.open(axpy, device)
+  local room = s.timed[1]
+  inputs.fill_timed(s, room)
+  room.first = 2
+  t.equal(type((rig.per_call(room.baseline, room, 2))), "number")
+  t.equal(check.timed_outputs(s, room, { 1, 2 }), nil)
+  room.buffers:use(1)
+  local third = room.buffers:get(1, 1, 3)
+  room.buffers:use(1, 2)
+  t.equal(room.buffers:get(1, 1, 1), third)
+end)
 
 t.test("a slot is held against its own distribution, with whichever a round begins", function()
   local folder = strangers.write(dir, "softmax_rows")
