@@ -8,9 +8,10 @@
  *   peaks      the best of several runs of 12 independent chains of multiply-
  *              adds, each counted as 2, in the widest of AVX-512F, AVX2 + FMA
  *              and the compiler's baseline that this processor has, that the
- *              device's compiler makes and that is fastest. Elsewhere than on x86 the baseline alone: 16-byte
- *              vectors and a multiply and an add, so a processor with wider
- *              vectors or fused instructions can do more than is said here.
+ *              device's compiler makes and that is fastest. Elsewhere than on
+ *              x86 the baseline alone: 16-byte vectors and a multiply and an
+ *              add, so a processor with wider vectors or fused instructions can
+ *              do more than is said here.
  *   L1, L2     loads, best of several runs over half of that cache.
  *   DRAM       the best of several passes over 4 times the last cache (64 MiB
  *              at least, 256 MiB at most, half of it where the system is slow

@@ -7,8 +7,8 @@ local check = require "kernelband.evaluate.check"
 local core = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
 local inputs = require "kernelband.evaluate.inputs"
-local strangers = require "strangers"
 local rig = require "kernelband.evaluate.rig"
+local strangers = require "strangers"
 local task = require "kernelband.task"
 local win = require "kernelband.evaluate.win"
 
@@ -214,11 +214,11 @@ t.test("samples have as many calls on either side, whoever was disturbed", funct
     return out.shapes[1].iterations
   end
   local alike, faster = calls_of(50000, 0, 50000, 0), calls_of(20000, 0, 50000, 0)
-  t.near(calls_of(50000, 0, 200000, 2), alike, 2, "the baseline's")
-  t.near(calls_of(50000, 3, 50000, 0), alike, 2, "the candidate's")
+  t.near(calls_of(50000, 0, 200000, 2), alike, 2)    -- the baseline was
+  t.near(calls_of(50000, 3, 50000, 0), alike, 2)     -- the candidate was
   -- A candidate that is faster would have 18 to 25 by itself.
   t.equal(faster > alike and faster < 2 * alike, true, faster)
-  t.near(calls_of(20000, 4, 50000, 0), faster, 3, "the candidate's, which is faster")
+  t.near(calls_of(20000, 4, 50000, 0), faster, 3)
 end)
 
 t.test("faster than the machine is no win", function()
