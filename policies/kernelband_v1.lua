@@ -50,13 +50,15 @@ local function new(params, ctx)
   local seed, heads = ctx.rng:below(1 << 31), new_heads(params, ctx)
   local kernels, log = {}, {}
   local first, groups = {}, {}            -- first[k] + i: the arm of k and i
-  local near, ucb, clusters, c
+  local near, ucb, clusters, c, alpha
   local policy = {}
 
-  -- A group's kernels, and psi[i][j] of its j-th.
+  -- A group's kernels, psi[i][j] of its j-th, and top[i], the j of the highest
+  -- alpha psi, where it is known.
   local function join(k, at)
     local g = near and near:assign(k.rho) or math.min(at, 65536 // n)
     local group = groups[g] or { psi = {} }
+    group.top = {}
     first[k], groups[g], group[#group + 1] = (g - 1) * n, group, k
     for i, head in ipairs(heads) do
       group.psi[i] = group.psi[i] or {}
@@ -79,21 +81,30 @@ local function new(params, ctx)
     join(k, #kernels)
   end
 
-  -- Of a group's kernels the one of the highest psi has the highest score with a strategy.
+  -- Of a group's kernels the one of the highest alpha psi has the highest score with a strategy.
+  -- open_only: of those that are open there.
+  local function highest(group, i, open_only)
+    local most, top, psi = -huge, nil, group.psi[i]
+    for j = 1, #psi do
+      local value = alpha * psi[j]
+      if value > most and (not open_only or open(group[j], i)) then most, top = value, j end
+    end
+    return top
+  end
+
   function policy.choose(under_way, pending)
     if params.clusters ~= clusters or params.c ~= c then regroup() end
     local arms, bias, parent, waiting = {}, {}, {}, {}
-    local alpha = params.alpha
+    local anew = params.alpha ~= alpha
+    alpha = params.alpha
     for g, group in ipairs(groups) do
       for i = 1, n do
-        local most, best, psi = -huge, nil, group.psi[i]
-        for j = 1, #psi do
-          local value = alpha * psi[j]
-          if value > most and open(group[j], i) then most, best = value, group[j] end
-        end
-        if best then
+        local top = not anew and group.top[i] or highest(group, i)
+        group.top[i] = top
+        if not open(group[top], i) then top = highest(group, i, true) end
+        if top then
           local j = #arms + 1
-          arms[j], bias[j], parent[j] = (g - 1) * n + i, most, best
+          arms[j], bias[j], parent[j] = (g - 1) * n + i, alpha * group.psi[i][top], group[top]
         end
       end
     end
@@ -118,6 +129,7 @@ local function new(params, ctx)
     for _, group in ipairs(groups) do
       local psi = group.psi[i]
       for j = 1, #psi do psi[j] = head:p(group[j].phi) end
+      group.top[i] = nil
     end
   end
 

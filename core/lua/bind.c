@@ -33,8 +33,6 @@ static void set_close(lua_State *L, const struct kb_class *c, const char *name)
 void kb_bind_class(lua_State *L, const struct kb_class *c)
 {
     luaL_newmetatable(L, c->type);                      /* [core mt] */
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, c);
     set_close(L, c, "__gc");
     set_close(L, c, "__close");
     lua_newtable(L);                                    /* [core mt index] */
@@ -51,38 +49,38 @@ void kb_bind_class(lua_State *L, const struct kb_class *c)
         KB_SET(L, name_of(c), lua_pushcfunction, c->make);
 }
 
+/* What an object's userdata holds. */
+struct box {
+    void *object;                       /* NULL once closed */
+    const struct kb_class *class;
+};
+
 void *kb_bind_new(lua_State *L, const struct kb_class *c, int owner)
 {
-    void **slot = lua_newuserdatauv(L, sizeof *slot, 1);
-    *slot = NULL;
+    struct box *box = lua_newuserdatauv(L, sizeof *box, 1);
+    *box = (struct box){ NULL, c };
     luaL_setmetatable(L, c->type);
     if (owner) {
         lua_pushvalue(L, owner);
         lua_setiuservalue(L, -2, 1);
     }
-    return slot;
+    return &box->object;
 }
 
 void *kb_bind_self(lua_State *L, int idx, const struct kb_class *c)
 {
     /* By address: of a method's cost its type's name would be the most. */
-    void **slot = lua_touserdata(L, idx);
-    bool same = slot && lua_getmetatable(L, idx);
-    if (same) {
-        lua_rawgetp(L, LUA_REGISTRYINDEX, c);
-        same = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
-    }
-    if (!same)
-        slot = luaL_checkudata(L, idx, c->type);            /* raises */
-    if (!*slot)
+    const struct box *box = lua_touserdata(L, idx);
+    if (!box || lua_rawlen(L, idx) != sizeof *box || box->class != c)
+        box = luaL_checkudata(L, idx, c->type);             /* raises */
+    if (!box->object)
         kb_bind_refuse(L, idx, "closed %s", name_of(c));
     if (c->owner) {
         lua_getiuservalue(L, idx, 1);                   /* [.. owner] */
         kb_bind_self(L, lua_gettop(L), c->owner);
         lua_pop(L, 1);
     }
-    return *slot;
+    return box->object;
 }
 
 void *kb_bind_take(lua_State *L, int idx, const struct kb_class *c)

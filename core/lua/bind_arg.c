@@ -31,9 +31,9 @@ void kb_bind_vector(lua_State *L, int arg, size_t n, double limit, double *out)
         if (!(fabs(x) <= limit))
             kb_bind_refuse(L, arg, "element %I is %f; it must be finite and "
                            "at most %f in magnitude", i, x, limit);
-        lua_pop(L, 1);
         out[i - 1] = x;
     }
+    lua_pop(L, (int)n);
 }
 
 /* Of several unknown keys the first in alphabetical order is named, so that

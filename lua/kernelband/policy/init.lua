@@ -209,7 +209,7 @@ local function mirror()
 
   -- Kernels share what says the kinds of their evidence, and so do the copies.
   local function copy_field(k, v)
-    if type(v) ~= "table" or k == "note" then return v end
+    if k == "note" then return v end
     if features[k] then return { table.unpack(v) } end
     if not kinds[k] then return copy(v) end
     shared[v] = shared[v] or copy(v)
@@ -222,7 +222,7 @@ local function mirror()
     if not c then
       kernel.note = kernel.note or {}
       c = {}
-      for k, v in next, kernel do c[k] = copy_field(k, v) end
+      for k, v in next, kernel do c[k] = type(v) == "table" and copy_field(k, v) or v end
       copies[kernel], originals[c] = c, kernel
     end
     return c
