@@ -82,7 +82,7 @@ local function new(params, ctx)
   end
 
   -- Of a group's kernels the one of the highest alpha psi has the highest score with a strategy.
-  -- open_only: of those that are open there.
+  -- Its place in the group; open_only: of those that may be pulled with it.
   local function highest(group, i, open_only)
     local most, top, psi = -huge, nil, group.psi[i]
     for j = 1, #psi do
