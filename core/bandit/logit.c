@@ -166,10 +166,9 @@ static double newton(kb_logit *h)
     return square;
 }
 
-/* Near the minimum Newton's decrement is C times the square of the one before, C
- * as the last two say, or 1: where the next will be within this, the last step is
- * taken without another look at J. */
-static const double last_decrement2 = 1e-16;
+/* So near the minimum Newton's next decrement is about the square of this one:
+ * the last step is taken without another look at J. */
+static const double last_decrement2 = 1e-8;
 
 /* Moves along the step, halving it until J falls by a ten-thousandth of what
  * the slope promises (Armijo), give or take the rounding of J. */
@@ -204,15 +203,11 @@ int kb_logit_fit(kb_logit *h)
         memset(h->weights, 0, h->order * sizeof *h->weights);
         loss = evaluate(h, h->weights);
     }
-    double before2 = 0;
     for (int steps = 0; steps < KB_LOGIT_MAX_STEPS; steps++) {
         double decrement2 = newton(h);
-        if (!(decrement2 > last_decrement2 && isfinite(decrement2)))
+        if (!(decrement2 > 1e-16 && isfinite(decrement2)))
             return steps;
-        double next2 = decrement2 * decrement2;
-        if (before2 > 0)
-            next2 *= decrement2 / (before2 * before2);
-        if (next2 <= last_decrement2) {
+        if (decrement2 <= last_decrement2) {
             for (size_t i = 0; i < h->order; i++)
                 h->weights[i] -= h->step[i];
             h->settled = true;
@@ -221,7 +216,6 @@ int kb_logit_fit(kb_logit *h)
         }
         if (!descend(h, decrement2, &loss))
             return steps;
-        before2 = decrement2;
     }
     return KB_LOGIT_MAX_STEPS;
 }
