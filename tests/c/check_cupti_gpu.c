@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cuda/counters/cupti.h"
 #include "../lib/check_main.h"
@@ -272,13 +274,13 @@ START_TEST(what_one_profiler_found_out_opens_another)
     char why[KB_CUPTI_WHY] = "";
     if (!open_counters())
         return;
+    collect(&kb_cupti_search, first);
     struct kb_cupti_available known = kb_cupti_known(g.c);
     ck_assert_uint_gt(known.bytes, 0);
     void *image = malloc(known.bytes);
     ck_assert_ptr_nonnull(image);
     memcpy(image, known.image, known.bytes);
     known.image = image;
-    collect(&kb_cupti_search, first);
     kb_cupti_close(g.c);
     int64_t start = now_ns();
     kb_status st = kb_cupti_open(g.context, 0, &known, &g.c, why, sizeof why);
@@ -291,6 +293,45 @@ START_TEST(what_one_profiler_found_out_opens_another)
                         value_of(&kb_cupti_search, again, "instructions"));
     ck_assert_double_gt(value_of(&kb_cupti_search, again, "dram_bytes"), 0);
     kb_cupti_close(g.c);
+}
+END_TEST
+
+/* Holds the counters, where there are any, from the byte written until the one
+ * read. */
+static void hold_counters(int from, int to)
+{
+    double v[KB_CUPTI_METRICS];
+    char held = (char)open_counters();
+    if (held)
+        collect(&kb_cupti_search, v);
+    ck_assert_int_eq(write(to, &held, 1), 1);
+    ck_assert_int_eq(read(from, &held, 1), 1);
+    _exit(0);
+}
+
+START_TEST(counters_that_another_process_held_are_had_once_it_has_ended)
+{
+    double v[KB_CUPTI_METRICS];
+    int go[2], ready[2];
+    char held = 0;
+    ck_assert_int_eq(pipe(go), 0);
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t other = fork();
+    ck_assert_int_ge(other, 0);
+    if (!other)
+        hold_counters(go[0], ready[1]);
+    ck_assert_int_eq(read(ready[0], &held, 1), 1);
+    if (held) {
+        ck_assert(open_counters());
+        if (kb_cupti_collect(g.c, &kb_cupti_search, replay, NULL, v))
+            ck_assert_ptr_nonnull(strstr(kb_cupti_why(g.c), "another profiler"));
+    }
+    ck_assert_int_eq(write(go[1], &held, 1), 1);
+    ck_assert_int_eq(waitpid(other, NULL, 0), other);
+    if (held) {
+        collect(&kb_cupti_search, v);
+        kb_cupti_close(g.c);
+    }
 }
 END_TEST
 
@@ -327,6 +368,7 @@ static Suite *tests(void)
     tcase_add_test(t, a_saxpy_is_counted_right);
     tcase_add_test(t, what_one_profiler_found_out_opens_another);
     tcase_add_test(t, launches_cost_the_same_beside_the_profiler);
+    tcase_add_test(t, counters_that_another_process_held_are_had_once_it_has_ended);
     tcase_add_test(t, a_callback_that_fails_ends_the_collection);
     suite_add_tcase(s, t);
     return s;

@@ -88,23 +88,27 @@ static kb_status rest(kb_cupti *c)
     return KB_OK;
 }
 
-static kb_status keep_available(kb_cupti *c, size_t bytes)
+/* The image becomes c's. */
+static kb_status keep_available(kb_cupti *c, uint8_t *image, size_t bytes)
 {
-    c->availability = malloc(bytes);
-    c->availability_bytes = c->availability ? bytes : 0;
-    return c->availability ? KB_OK : KB_ENOMEM;
+    c->availability = image;
+    c->availability_bytes = image ? bytes : 0;
+    return image ? KB_OK : KB_ENOMEM;
 }
 
 static kb_status find_available(kb_cupti *c)
 {
     TRY(c, Profiler_GetCounterAvailability, p,
         cuptiProfilerGetCounterAvailability, .ctx = c->context);
-    kb_status st = keep_available(c, p.counterAvailabilityImageSize);
-    if (st)
-        return st;
-    p.pCounterAvailabilityImage = c->availability;
-    KB_CUPTI_AGAIN(&c->lib, p, cuptiProfilerGetCounterAvailability);
-    return KB_OK;
+    p.pCounterAvailabilityImage = malloc(p.counterAvailabilityImageSize);
+    kb_status st = !p.pCounterAvailabilityImage ? KB_ENOMEM
+        : kb_cupti_done(&c->lib, c->lib.cuptiProfilerGetCounterAvailability(&p),
+                        "cuptiProfilerGetCounterAvailability");
+    if (!st)
+        return keep_available(c, p.pCounterAvailabilityImage,
+                              p.counterAvailabilityImageSize);
+    free(p.pCounterAvailabilityImage);
+    return st;
 }
 
 static kb_status open_target(kb_cupti *c, int device,
@@ -118,11 +122,11 @@ static kb_status open_target(kb_cupti *c, int device,
         .deviceIndex = (size_t)device);
     snprintf(c->chip, sizeof c->chip, "%s", chip.pChipName);
     if (!known || !known->image)
-        return find_available(c);
-    st = keep_available(c, known->bytes);
-    if (!st)
-        memcpy(c->availability, known->image, known->bytes);
-    return st;
+        return KB_OK;
+    uint8_t *image = malloc(known->bytes);
+    if (image)
+        memcpy(image, known->image, known->bytes);
+    return keep_available(c, image, known->bytes);
 }
 
 kb_status kb_cupti_open(void *cu_context, int device,
@@ -136,7 +140,6 @@ kb_status kb_cupti_open(void *cu_context, int device,
     (void)kb_cupti_refuse(&c->lib, "%s", kb_status_text(KB_ENOMEM));
     kb_status st = kb_cupti_lib_open(&c->lib);
     KB_THEN(st, open_target(c, device, known));
-    KB_THEN(st, enable(c));
     if (st) {
         snprintf(why, cap, "%s", c->lib.why);
         kb_cupti_close(c);
@@ -265,7 +268,8 @@ kb_status kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
                            kb_cupti_replay *replay, void *arg, double *value)
 {
     struct kb_cupti_plan *p;
-    kb_status st = plan_of(c, set, &p);
+    kb_status st = c->availability ? KB_OK : find_available(c);
+    KB_THEN(st, plan_of(c, set, &p));
     if (!st && c->configured && c->configured != p)
         st = rest(c);  /* SetConfig alone keeps the set before it */
     KB_THEN(st, enable(c));

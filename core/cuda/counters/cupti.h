@@ -61,25 +61,26 @@ struct kb_cupti_available {
 };
 
 /* Opens the profiler on a context (a CUcontext, current, kept alive until
- * close) of the device with this CUDA ordinal, and enables it. known: what
- * another process found out of the same device, copied; or NULL.
- * ENODEV: counters cannot be had; why (cap bytes, NUL-terminated) says what is
- * in the way - no library, permission, MIG, vGPU, WSL, confidential computing,
- * another profiler, a chip newer than the library - and what to do. */
+ * close) of the device with this CUDA ordinal. known: what another process
+ * found out of the same device, copied; or NULL: the first collect finds it out.
+ * ENODEV: counters cannot be had, and trying again will not help; why (cap
+ * bytes, NUL-terminated) says what is in the way - no library, MIG, vGPU, WSL,
+ * confidential computing, a chip newer than the library - and what to do. */
 KB_STATUS kb_cupti_open(void *cu_context, int device,
                         const struct kb_cupti_available *known, kb_cupti **out,
                         char *why, size_t cap);
 void kb_cupti_close(kb_cupti *c);
 
-/* Valid until close. */
+/* Valid until close; of a profiler that has collected or was told. */
 struct kb_cupti_available kb_cupti_known(const kb_cupti *c);
 
 /* Counts what replay(arg, true) launches: value[i] belongs to set->metric[i] and is NaN
  * when this chip has no such metric or the counter gave nothing (a ratio with
  * nothing below it, too). A status of replay ends the collection and is
- * returned; after one while counted, or an ENODEV, the profiler is not touched any
- * more: every later call is ENODEV. kb_cupti_why says why. The set must outlive
- * c: its address is its key. */
+ * returned. ENODEV: counting could not begin (permission, another profiler), and
+ * the next call tries again; or CUPTI or replay failed while counted, and the
+ * profiler is not touched any more: every later call is ENODEV. kb_cupti_why says
+ * why. The set must outlive c: its address is its key. */
 KB_STATUS kb_cupti_collect(kb_cupti *c, const struct kb_cupti_set *set,
                            kb_cupti_replay *replay, void *arg, double *value);
 

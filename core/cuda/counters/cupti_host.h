@@ -73,10 +73,8 @@ struct kb_cupti_plan {
  * returns from this function with ENODEV and lib->why when it fails. */
 #define KB_CUPTI_TRY(lib, type, p, name, ...)                               \
     KB_CUPTI_PARAMS(type, p, __VA_ARGS__);                                  \
-    KB_CUPTI_AGAIN(lib, p, name)
-#define KB_CUPTI_AGAIN(lib, p, name)                                        \
     do {                                                                    \
-        kb_status tried = kb_cupti_done(lib, (lib)->name(&(p)), #name);     \
+        kb_status tried = kb_cupti_done(lib, (lib)->name(&p), #name);       \
         if (tried)                                                          \
             return tried;                                                   \
     } while (0)

@@ -313,11 +313,11 @@ int kb_inject_count(const char *set, int device, int (*before)(void *),
     struct kb_cupti_available known = { it.known, it.known_bytes };
     if (kb_cupti_open(context, device, &known, &profiler, why, cap) != KB_OK)
         return -1;
-    if (!it.known) {
+    kb_status st = kb_cupti_collect(profiler, s, replay, &c, value);
+    if (!it.known && !st) {
         known = kb_cupti_known(profiler);
         kb_inject_know(known.image, known.bytes);
     }
-    kb_status st = kb_cupti_collect(profiler, s, replay, &c, value);
     if (st)
         snprintf(why, cap, "%s", kb_cupti_why(profiler)[0]
                  ? kb_cupti_why(profiler) : kb_status_text(st));

@@ -23,17 +23,18 @@ local far_apart = 3             -- times as fast: fewer rounds say it
 local slow_pair_ns = 4e7        -- a pair that takes longer is a round
 local recent_times = 2          -- of a slow baseline, kept for the next evaluation
 
--- By language: how long a sample lasts where slots allow; time for the samples of an evaluation
--- and for comparing what they wrote, all shapes together; rounds, and pairs in one at most. A
--- GPU's samples are short: from the third launch that is queued on, all launches of a sample
--- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
--- two launches say more than few of fifty. width: half of a 95 percent interval's that is asked
--- for. late_ns: the least limit of a launch; a GPU stops for some hundred milliseconds while
--- other processes open and close their contexts. A confirmation has more of all.
+-- By language: how long a sample lasts where slots allow; time for the samples of an evaluation,
+-- for those of more rounds too, and for comparing what they wrote, all shapes together; rounds,
+-- and pairs in one at most. A GPU's samples are short: from the third launch that is queued on,
+-- all launches of a sample take up to a quarter longer, or shorter, together (4 us kernels on an
+-- H200), so many samples of two launches say more than few of fifty. Kernels of 100 us have no
+-- such trouble, and get few. width: half of a 95 percent interval's that is asked for. late_ns:
+-- the least limit of a launch; a GPU stops for some hundred milliseconds while other processes
+-- open and close their contexts. A confirmation has more of all.
 local pace = {
-  c    = { sample_ns = 5e5, samples_ns = 4e8, looks_ns = 1.5e8, pairs = 8,
+  c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.2e9, looks_ns = 1.5e8, pairs = 8,
            rounds = 8, most = 32, width = 0.02, late_ns = 2e8 },
-  cuda = { sample_ns = 8e3, samples_ns = 6e7, looks_ns = 2e7, pairs = 8,
+  cuda = { sample_ns = 8e3, samples_ns = 8e6, longest_ns = 1.8e8, looks_ns = 2e7, pairs = 8,
            rounds = 8, most = 64, width = 0.01, late_ns = 1e9 },
 }
 local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
@@ -145,7 +146,7 @@ local function plan(s, a, b, mode)
   local repeats = s.language == "c" and math.max(1, math.min(8, a_ns / b_ns / far_apart // 1)) or 1
   local pair_ns, most = a_ns + repeats * b_ns, more.most
   local rounds = mode == "best" and p.rounds * 3 // 4 or more.rounds
-  local budget_ns = p.samples_ns / #s.timed * more.rounds / p.rounds
+  local share = more.rounds / p.rounds / #s.timed
   local apart, slow = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart, pair_ns > slow_pair_ns
   if slow or apart and s.language == "c" then
     rounds = (slow and apart and 3 or (apart or mode == "noise") and 4 or 6)
@@ -154,15 +155,15 @@ local function plan(s, a, b, mode)
   end
   if few then rounds, most = math.min(few, rounds), few end
   local often = mode == "confirm" or mode == "again"
-  if apart and not often then budget_ns = budget_ns / 2 end
+  if apart and not often then share = share / 2 end
   return {
     coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
-    pairs = math.max(1, math.min(p.pairs, budget_ns / rounds / pair_ns // 1)),
+    pairs = math.max(1, math.min(p.pairs, p.samples_ns * share / rounds / pair_ns // 1)),
     most = mode == "noise" and math.min(most, 2 * rounds) or most,
     slower = (not mode or mode == "best") and math.log(0.97) or nil,
     known = slow and apart and not often and a.recent or nil,
   }, mode == "noise" and 0 or p.looks_ns / #s.timed * (often and 2 or 1),
-     math.max((mode == "best" and 1 or 3) * budget_ns, 2 * rounds * pair_ns)
+     math.max(p.longest_ns * share / (mode == "best" and 3 or 1), 2 * rounds * pair_ns)
 end
 
 -- Both sides at all timed shapes. mode: see plan. Returns of each shape what paired.measure does,
