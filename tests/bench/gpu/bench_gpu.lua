@@ -60,7 +60,8 @@ end
 -- compiled 20 times, never twice the same text, and its counters by either set.
 local function steps()
   local t = task.for_language(task.load(here .. "/../../lib/tasks/axpy"), "cuda")
-  local session = evaluate.open(t, evaluate.device "cuda:0")
+  local device <close> = evaluate.device "cuda:0"       -- one process at a time has the counters
+  local session = evaluate.open(t, device)
   local source, arguments = task.source(t, "baseline"), task.arguments(t, t.shapes.smoke[1])
   local compile = laps(20, function(i)
     local unique = ("%s// %d %d\n"):format(source, i, core.system.now_ns())
