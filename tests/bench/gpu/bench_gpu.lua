@@ -60,8 +60,7 @@ end
 -- compiled 20 times, never twice the same text, and its counters by either set.
 local function steps()
   local t = task.for_language(task.load(here .. "/../../lib/tasks/axpy"), "cuda")
-  local device <close> = evaluate.device "cuda:0"       -- one process at a time has the counters
-  local session = evaluate.open(t, device)
+  local session = evaluate.open(t, evaluate.device "cuda:0")
   local source, arguments = task.source(t, "baseline"), task.arguments(t, t.shapes.smoke[1])
   local compile = laps(20, function(i)
     local unique = ("%s// %d %d\n"):format(source, i, core.system.now_ns())
@@ -202,6 +201,8 @@ say("%s, %s; %.1f TFLOP/s fp32, %.0f TFLOP/s bf16 by mma.sync, copy %.0f GB/s", 
     roof.dram_copy_bytes_per_s / 1e9)
 if wanted.steps then
   steps()
+  collectgarbage()      -- what holds the counters, which one process at a time can have
+  collectgarbage()
   after_a_hang()
 end
 if wanted.cost then
