@@ -23,14 +23,15 @@ local far_apart = 3             -- times as fast: fewer rounds say it
 local slow_pair_ns = 4e7        -- a pair that takes longer is a round
 local recent_times = 2          -- of a slow baseline, kept for the next evaluation
 
--- By language: how long a sample lasts where slots allow; time for the samples of an evaluation,
--- for those of more rounds too, and for comparing what they wrote, all shapes together; rounds,
--- and pairs in one at most. A GPU's samples are short: from the third launch that is queued on,
--- all launches of a sample take up to a quarter longer, or shorter, together (4 us kernels on an
--- H200), so many samples of two launches say more than few of fifty. Kernels of 100 us have no
--- such trouble, and get few. width: half of a 95 percent interval's that is asked for. late_ns:
--- the least limit of a launch; a GPU stops for some hundred milliseconds while other processes
--- open and close their contexts. A confirmation has more of all.
+-- By language. sample_ns: how long a sample lasts, where slots allow. Of an evaluation, all shapes
+-- together, samples_ns: what the samples of its first rounds may take; longest_ns: after that no
+-- round is added; looks_ns: what comparing outputs may take. rounds, most: how many at first and
+-- at most. pairs: of samples in a round, at most. width: half of a 95 percent interval's that is
+-- asked for. late_ns: the least limit of a launch; a GPU stops for some hundred milliseconds while
+-- other processes open and close their contexts. A confirmation has more of all.
+-- A GPU's samples are short: from the third launch that is queued on, all launches of a sample
+-- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
+-- two launches say more than few of fifty. Kernels of 100 us have no such trouble, and get few.
 local pace = {
   c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.2e9, looks_ns = 1.5e8, pairs = 8,
            rounds = 8, most = 32, width = 0.02, late_ns = 2e8 },

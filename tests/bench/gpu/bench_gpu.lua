@@ -201,8 +201,8 @@ say("%s, %s; %.1f TFLOP/s fp32, %.0f TFLOP/s bf16 by mma.sync, copy %.0f GB/s", 
     roof.dram_copy_bytes_per_s / 1e9)
 if wanted.steps then
   steps()
-  collectgarbage()      -- what holds the counters, which one process at a time can have
-  collectgarbage()
+  collectgarbage()      -- one process at a time can have the counters: this one lets go of them
+  collectgarbage()      -- what was still referred to at the first
   after_a_hang()
 end
 if wanted.cost then
