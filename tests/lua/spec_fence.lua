@@ -43,6 +43,21 @@ refused("a loop in a gsub callback is stopped",
         "('x'):gsub('x', function() while true do end end)", "step budget spent")
 refused("recursion is stopped", "local function f() return 1 + f() end\nf()", "stack overflow",
         1e9)
+t.test("a stack that overflows while the budget is looked at is the file's", function()
+  local function locals(n) return ("local _; "):rep(n) end
+  local function overflow(...)          -- whose arguments fill most of the stack
+    t.equal((...), nil)
+    for n = 0, 60, 4 do                 -- the deepest call leaves other room each time
+      local fn = load("local function f(x) " .. locals(60) .. ("x = x + 1; "):rep(900)
+                      .. "return 1 + f(x) end return function(n) " .. locals(n)
+                      .. "for _ = 1, n do end return 1 + f(0) end")
+      for steps = 0, 800, 400 do        -- the budget is looked at elsewhere in it each time
+        t.raises("file.lua:1: stack overflow", fence.call, 1e6, fn, steps)
+      end
+    end
+  end
+  overflow(table.unpack({}, 1, 995000))
+end)
 refused("recursion through C is stopped",
         "local function f() ('x'):gsub('x', f) end\nf()", "C stack overflow", 1e9)
 refused("a giant string is refused", "return ('x'):rep(1e9)", "too large")

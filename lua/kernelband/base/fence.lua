@@ -213,13 +213,18 @@ local function restore(thread, outer, methods, inner)
   end
 end
 
--- Where an error that names no line came from: running out of memory does not.
+-- Where an error that names no line of the file came from: running out of memory names
+-- none, a stack that is full while the budget is looked at names one of the fence.
+local here = debug.getinfo(1, "S").short_src
+
 local function locate(fn, err)
   if schema.is_config_error(err) then return err end
   if type(err) ~= "string" then
     err = ("error object is a %s, expected a string"):format(type(err))
   end
-  if err:find "^[^\n]-:%d+:" then return err end
+  local place, what = err:match "^([^\n]-):%d+: (.*)"
+  if place == here and what:find "^stack overflow" then err, place = what, nil end
+  if place then return err end
   local info = debug.getinfo(fn, "S")
   return ("%s:%d: %s"):format(info.short_src, math.max(info.linedefined, 1), err)
 end
