@@ -202,7 +202,7 @@ kb_status kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot)
 }
 
 kb_status kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
-                           uint64_t seed)
+                           uint64_t most, uint64_t seed)
 {
     assert(kb_is_array(b, arg, 0) && kb_is_given(b, arg));
     const struct kb_arg *a = &b->arg[arg];
@@ -210,7 +210,7 @@ kb_status kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
     kb_status st = fetch(b, arg, &host);
     if (!st) {
         kb_tensor_nudge(host, a->count, a->dtype,
-                        2 * kb_dtype_roundoff(dtype), seed);
+                        2 * kb_dtype_roundoff(dtype), most, seed);
         st = move(b, arg, host, true);
     }
     free(host);

@@ -285,9 +285,10 @@ KB_STATUS kb_buffers_mutate(kb_buffers *b, size_t arg, enum kb_mutant kind,
 KB_STATUS kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot);
 
 /* Every element of a floating input or in-out array of slot 0 moves up or down
- * by a rounding of dtype (twice its unit roundoff), by draws from seed. */
+ * by 1 to most roundings of dtype (twice its unit roundoff), by draws from
+ * seed. */
 KB_STATUS kb_buffers_nudge(kb_buffers *b, size_t arg, enum kb_dtype dtype,
-                           uint64_t seed);
+                           uint64_t most, uint64_t seed);
 
 /* Output arg of b, float64, is the scale of a comparison: each element grows by
  * what lets its limit under bound grow by times |near - want|. base: it starts

@@ -10,7 +10,7 @@
  *                         -> how many elements are other than they were
  *   b:take(from [, slot]) copy the inputs of other buffers of the same shape
  *   b:absolute(arg)       an input becomes its absolute value
- *   b:nudge(arg, dtype, seed)           an input moves by a rounding of dtype
+ *   b:nudge(arg, dtype, most, seed)     an input moves by 1 to most roundings
  *   b:spread(arg, want, near, bound, dtype, times [, base])     see kb_buffers_spread; dtype: of
  *                         what is compared
  *   b:keep()              the in-out arrays as they are now are the pristine
@@ -243,7 +243,10 @@ static int buffers_nudge(lua_State *L)
     kb_buffers *b = self(L);
     size_t i = check_array(L, 2, b);
     luaL_argcheck(L, b->arg[i].mode != KB_OUT, 2, "an output alone");
-    return must(L, kb_buffers_nudge(b, i, check_dtype(L, 3), check_seed(L, 4)));
+    lua_Integer most = luaL_checkinteger(L, 4);
+    luaL_argcheck(L, most > 0, 4, "no rounding");
+    return must(L, kb_buffers_nudge(b, i, check_dtype(L, 3), (uint64_t)most,
+                                    check_seed(L, 5)));
 }
 
 static int buffers_keep(lua_State *L)

@@ -89,11 +89,11 @@ void kb_tensor_narrow(void *dst, const double *src, size_t n,
  * stays NaN. */
 void kb_tensor_abs(void *dst, const void *src, size_t n, enum kb_dtype dtype);
 
-/* Element i times 1 + by or 1 - by, by draws from seed: inputs that are a
- * rounding away when by is one. Only F32 and F64; other types stay as they
- * are. */
+/* Element i times 1 + k by or 1 - k by, k from 1 to most, by draws from seed:
+ * inputs that are k roundings away when by is one. Only F32 and F64; other
+ * types stay as they are. */
 void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
-                     uint64_t seed);
+                     uint64_t most, uint64_t seed);
 
 /* How many of x[n] would be denormal numbers of dtype: not 0, and below its
  * smallest normal number. */

@@ -14,11 +14,13 @@ struct poison {
 };
 
 void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
-                     uint64_t seed)
+                     uint64_t most, uint64_t seed)
 {
     for (size_t i = 0; i < n && (dtype == KB_F64 || dtype == KB_F32); i++) {
-        double times = 1 + (word_at(seed, i) & 1 ? by : -by);
-        kb_tensor_set(a, dtype, i, kb_tensor_get(a, dtype, i) * times);
+        uint64_t word = word_at(seed, i);
+        double times = by * (double)(1 + (word >> 1) % most);
+        kb_tensor_set(a, dtype, i, kb_tensor_get(a, dtype, i)
+                                   * (1 + (word & 1 ? times : -times)));
     }
 }
 

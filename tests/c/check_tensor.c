@@ -181,8 +181,8 @@ START_TEST(a_nudge_moves_every_number_by_a_rounding)
     size_t up = 0;
     for (int i = 0; i < N; i++)
         d[i] = f[i] = (float)(i - 3);
-    kb_tensor_nudge(d, N, KB_F64, by, 7);
-    kb_tensor_nudge(f, N, KB_F32, by, 7);
+    kb_tensor_nudge(d, N, KB_F64, by, 1, 7);
+    kb_tensor_nudge(f, N, KB_F32, by, 1, 7);
     for (int i = 0; i < N; i++) {
         double x = i - 3;
         ck_assert(d[i] == x * (1 + by) || d[i] == x * (1 - by));
@@ -191,6 +191,23 @@ START_TEST(a_nudge_moves_every_number_by_a_rounding)
         up += fabs(d[i]) > fabs(x);
     }
     ck_assert(up > 0 && up < N - 1);
+}
+END_TEST
+
+START_TEST(a_nudge_moves_numbers_by_up_to_as_many_roundings_as_asked)
+{
+    double d[N];
+    size_t met[2][4] = { { 0 } };
+    for (int i = 0; i < N; i++)
+        d[i] = 1;
+    kb_tensor_nudge(d, N, KB_F64, 0x1p-23, 3, 7);
+    for (int i = 0; i < N; i++) {
+        int by = (int)((d[i] - 1) * 0x1p23);
+        ck_assert(d[i] == 1 + by * 0x1p-23 && by != 0 && abs(by) <= 3);
+        met[by > 0][abs(by)]++;
+    }
+    for (int by = 1; by <= 3; by++)
+        ck_assert(met[0][by] > 0 && met[1][by] > 0);
 }
 END_TEST
 
@@ -409,6 +426,8 @@ static TCase *memory(void)
     tcase_add_test(t, no_processors_own_nan_is_taken_for_poison);
     tcase_add_test(t, a_red_zone_names_the_first_damaged_byte);
     tcase_add_test(t, a_nudge_moves_every_number_by_a_rounding);
+    tcase_add_test(t,
+                   a_nudge_moves_numbers_by_up_to_as_many_roundings_as_asked);
     return t;
 }
 

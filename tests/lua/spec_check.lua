@@ -149,6 +149,45 @@ for _, row in ipairs {
 end
 evaluator.close()
 
+-- The difference is rounded by up to as much as two inputs of opposite signs can move it. By
+-- chance their moves cancel in each of six answers for one in 64 of so many elements.
+local gap = [[
+#include <math.h>
+void gap%s(const float *a, const float *b, %s *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = %s;
+}]]
+folder = t.folder()
+do
+  local core = require "kernelband.core"
+  local function put(name, text) assert(core.system.write_file(folder .. "/" .. name, text)) end
+  put("reference.c", gap:format("_f64", "double", "exp((double)a[i] - b[i])"))
+  put("baseline.c", gap:format("", "float", "expf(a[i] - b[i])"))
+  put("task.lua", [[return { name = "gap", summary = "exp of a difference",
+    args = { { "a", "f32", "in", { "n" } }, { "b", "f32", "in", { "n" } },
+             { "y", "f32", "out", { "n" } }, { "n", "i32" } },
+    distributions = { "normal", "wide" },
+    shapes = { smoke = { { n = 1 }, { n = 100000 } }, timed = { { n = 1000 } },
+               held_out = { { n = 777 } } },
+    work = function(s) return { flops = 2 * s.n, bytes = 12 * s.n } end,
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]])
+end
+evaluator = worker.start { task = task.load(folder), device = "cpu" }
+for _, row in ipairs {
+  { "rounds a difference before an exponential", "ok", "expf(-(b[i] - a[i]))" },
+  { "has the exponential of a difference off by as many units where it is small", "wrong",
+    "expf(a[i] - b[i]) * (fabsf(a[i]) + fabsf(b[i]) < 2 ? 1 + 64 * 0x1p-24f : 1)" },
+  { "has the exponential of a difference of halved precision", "wrong",
+    "expf((float)((int)(a[i] * 4096) / 4096.0) - b[i])" },
+} do
+  t.test(("a kernel that %s is %s"):format(row[1], row[2]), function()
+    local got, reason = judge_source(gap:format("", "float", row[3]))
+    t.equal(got, row[2], reason)
+  end)
+end
+evaluator.close()
+
 -- Where the keys that count have the value 0, what is left is of weights about the
 -- smallest normal number: some kernels flush those, and none is worse for it.
 t.test("attention that flushes tiny weights to 0 is right", function()

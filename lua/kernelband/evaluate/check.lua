@@ -23,15 +23,18 @@ local drawn_of = { held_out = 2, timed = 1 }
 local fail, secret_seed = verdict.fail, verdict.secret_seed
 local least_for_rms = 32                -- of a few errors one can be 0 by luck
 local orders = 3                        -- more runs of a kernel whose bits differ
-local nearby = 6                        -- answers to inputs a rounding away
+-- Answers to inputs near by: how many, and by how many roundings at most an input moves. What
+-- is off after the first row has the second. There two inputs whose moves happen to cancel in
+-- each answer of the first do so in none, and a step in an answer (floor) is met less.
+local nearby = { { answers = 6, most = 1 }, { answers = 24, most = 8 } }
 local hopeless = 1000                   -- limits off: no rounding of inputs explains that
 
--- nudged: these inputs are taken a rounding away.
-local function answer(s, room, slot, buffers, program, nudged)
+-- nudged: these inputs are taken 1 to most roundings away.
+local function answer(s, room, slot, buffers, program, nudged, most)
   buffers:poison(secret_seed())
   buffers:take(room.buffers, slot)
   for _, i in ipairs(nudged or {}) do
-    buffers:nudge(i, s.task.args[i].dtype, secret_seed())
+    buffers:nudge(i, s.task.args[i].dtype, most, secret_seed())
   end
   if buffers == room.scale then
     for _, arg in ipairs(room.absolute) do buffers:absolute(arg) end
@@ -102,12 +105,17 @@ local function among_nearby(s, room, slot, arg, r, b)
   end
   local near = s.reference_wide and rooms.near(s, room)
   if not near then return r end
-  for k = 1, nearby do
-    answer(s, room, slot, near.buffers, near.reference, nudged)
-    near.spread:spread(arg, room.expected, near.buffers, b, a.dtype, 2 / nearby,
-                       k == 1 and (room.scale or room.expected) or nil)
+  local again
+  for _, by in ipairs(nearby) do
+    local times = 2 / by.answers / ((by.most + 1) / 2)
+    for k = 1, by.answers do
+      answer(s, room, slot, near.buffers, near.reference, nudged, by.most)
+      near.spread:spread(arg, room.expected, near.buffers, b, a.dtype, times,
+                         k == 1 and (room.scale or room.expected) or nil)
+    end
+    again = room.buffers:compare(arg, slot, room.expected, near.spread, b)
+    if again.bad == 0 then break end
   end
-  local again = room.buffers:compare(arg, slot, room.expected, near.spread, b)
   if again.bad == 0 and not s.warnings.near then
     s.warnings.near = true              -- the first is enough
     s.warnings[#s.warnings + 1] = ("%s: %d of %d elements of %s are off by more than sums are "
