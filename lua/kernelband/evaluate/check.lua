@@ -23,11 +23,12 @@ local drawn_of = { held_out = 2, timed = 1 }
 local fail, secret_seed = verdict.fail, verdict.secret_seed
 local least_for_rms = 32                -- of a few errors one can be 0 by luck
 local orders = 3                        -- more runs of a kernel whose bits differ
--- Answers to inputs near by: how many, and by how many roundings at most an input moves. What
--- is off after the first row has the second. There two inputs whose moves happen to cancel in
--- each answer of the first do so in none, and a step in an answer (floor) is met less.
-local nearby = { { answers = 6, most = 1 }, { answers = 24, most = 8 } }
-local hopeless = 1000                   -- limits off: no rounding of inputs explains that
+-- Answers to inputs near by: how many, by how many roundings at most an input moves, and how
+-- many times what the answer moves by, on the average for a move of one, a limit grows. What is
+-- off after the first row has the second, in which two moves seldom cancel in each answer; a
+-- kernel of several steps loses a few roundings in each.
+local nearby = { { answers = 6, most = 1, times = 2 }, { answers = 24, most = 8, times = 8 } }
+local hopeless = 1000                   -- limits off after the first row: nothing explains it
 
 -- nudged: these inputs are taken 1 to most roundings away.
 local function answer(s, room, slot, buffers, program, nudged, most)
@@ -94,27 +95,26 @@ local function bound(s, room, distribution)
 end
 
 -- An output with elements beyond the bound, r, once more under a wider one: its limits grow by
--- twice what the answer moves by, on the average, when each input moves by a rounding. An error so
+-- what the answer moves by when each input moves by a few roundings. An error so
 -- small is that of a kernel which is exact on inputs next to those it was given (backward error:
 -- Higham, sec. 1.5), and the bound of a sum does not know how much an answer hangs on its inputs.
 local function among_nearby(s, room, slot, arg, r, b)
   local a, nudged = s.task.args[arg], task.nudged(s.task)
-  if #nudged == 0 or b.exact or not a.dtype:find "f" or r.nan_mismatch + r.poison_left > 0
-     or r.max_excess > hopeless then
+  if #nudged == 0 or b.exact or not a.dtype:find "f" or r.nan_mismatch + r.poison_left > 0 then
     return r
   end
   local near = s.reference_wide and rooms.near(s, room)
   if not near then return r end
   local again
   for _, by in ipairs(nearby) do
-    local times = 2 / by.answers / ((by.most + 1) / 2)
+    local times = by.times / by.answers / ((by.most + 1) / 2)
     for k = 1, by.answers do
       answer(s, room, slot, near.buffers, near.reference, nudged, by.most)
       near.spread:spread(arg, room.expected, near.buffers, b, a.dtype, times,
                          k == 1 and (room.scale or room.expected) or nil)
     end
     again = room.buffers:compare(arg, slot, room.expected, near.spread, b)
-    if again.bad == 0 then break end
+    if again.bad == 0 or again.max_excess > hopeless then break end
   end
   if again.bad == 0 and not s.warnings.near then
     s.warnings.near = true              -- the first is enough

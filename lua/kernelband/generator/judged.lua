@@ -100,7 +100,8 @@ local function bound(task, out)
     end), scaled and "r of absolute inputs" or "|r|",
     "ties, integers, denormal" .. (scaled and "" or ", spikes, wide, lognormal"))
   if #tasks.nudged(task) > 0 then
-    out[#out + 1] = "  On top: twice the mean move of r when each input moves by one rounding."
+    out[#out + 1] = "  On top: eight times the mean move of r when each input moves by one "
+                    .. "rounding."
   end
 end
 
