@@ -249,6 +249,7 @@ t.test("doctor prints one JSON object", function()
     if not probe.ok then t.equal(type(probe.mend), "string", probe.name) end
   end
   t.equal(seen.compiler and seen.landlock and seen.cuda, true)
+  t.contains(out, '{"found":"Lua 5.4","name":"lua","ok":true}')         -- its keys in order
   t.equal(select(2, out:gsub("\n", "")), 1)
   t.contains(select(2, kernelband "doctor"), "this machine can")
 end)

@@ -1,6 +1,7 @@
 -- kernelband doctor - what this machine can do, what is missing, what to do.
 local core    = require "kernelband.core"
 local cjson   = require "cjson"
+local json    = require "kernelband.base.json"
 local options = require "kernelband.cli.options"
 local text    = require "kernelband.base.text"
 local toolkit = require "kernelband.base.toolkit"
@@ -184,7 +185,7 @@ return options.verb { "doctor",
   run = function(opt)
     local report, fit = examine()
     if opt.json then
-      print(cjson.encode { ok = fit, probes = report })
+      print(json.encode { ok = fit, probes = report })
     else
       show(report, fit)
     end
