@@ -49,6 +49,13 @@ function lists.places(list)
   return out
 end
 
+-- The parts of a text that match a pattern, in their order; its words unless given.
+function lists.words(text, pattern)
+  local out = {}
+  for word in text:gmatch(pattern or "%S+") do out[#out + 1] = word end
+  return out
+end
+
 -- A copy of t, with what more says laid over it.
 function lists.with(t, more)
   local out = {}

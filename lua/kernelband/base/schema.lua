@@ -202,7 +202,8 @@ function schema.show(v)
   return "a " .. t
 end
 
-local function type_names(rule)
+-- The types that a rule allows.
+function schema.type_names(rule)
   local types = rule.type or rule[2]
   return type(types) == "table" and types or { types }
 end
@@ -216,10 +217,10 @@ end
 -- "an integer >= 1", "a number 0..100", "one of 'sm', 'dram'", "a string or a number".
 function schema.wanted(rule)
   if rule.one_of then return "one of " .. quoted(rule.one_of) end
-  local text = table.concat(lists.collect(type_names(rule), function(name)
+  local text = table.concat(lists.collect(schema.type_names(rule), function(name)
     return article[name] or "a " .. name
   end), " or ")
-  local unit = type_names(rule)[1] == "list" and " of length" or ""
+  local unit = schema.type_names(rule)[1] == "list" and " of length" or ""
   if rule.at_least and rule.at_most then
     return ("%s%s %s..%s"):format(text, unit, rule.at_least, rule.at_most)
   end
@@ -261,7 +262,7 @@ local function check_value(v, rule, where, noun, path)
                 and ("a list of length %d"):format(#v) or schema.show(v)
     schema.raise("%s: %s: expected %s, got %s", where, path, must, got)
   end
-  local matched = lists.find(type_names(rule), function(name) return has_type(v, name) end)
+  local matched = lists.find(schema.type_names(rule), function(name) return has_type(v, name) end)
   if not matched then refuse(schema.wanted(rule)) end
   if matched == "integer" then v = math.tointeger(v) end
   if rule.one_of and not contains(rule.one_of, v) then refuse(schema.wanted(rule)) end

@@ -1,72 +1,65 @@
 -- cli/doc/completion.lua - completion for bash and zsh, from the verbs' own tables.
-local cli  = require "kernelband.cli"
-local path = require "kernelband.base.path"
+local cli     = require "kernelband.cli"
+local collect = require("kernelband.base.lists").collect
+local path    = require "kernelband.base.path"
 
 local completion = {}
 
-local function option_words(verb)
-  local out = { "--help" }
-  for _, o in ipairs(verb.options or {}) do
-    out[#out + 1] = "--" .. o[1]
-    if o.short then out[#out + 1] = "-" .. o.short end
-  end
-  return table.concat(out, " ")
+-- The words of an option.
+local function words_of(o) return { "--" .. o[1], o.short and "-" .. o.short } end
+
+-- The file of a shell, of what of(name, verb) gives for each verb.
+local function script(shell, names, of)
+  return path.own("cli/doc/completion." .. shell .. ".in", { NAMES = names,
+    CASES = table.concat(collect(cli.verbs, function(name) return of(name, cli.verb(name)) end),
+                         "\n") })
 end
 
--- What may follow an option that takes a value, as a case of the word before.
-local function values(verb, out)
-  for _, o in ipairs(verb.options or {}) do
+local function reply(how) return ('COMPREPLY=($(compgen %s -- "$word"))'):format(how) end
+local function reply_words(words) return reply(('-W "%s"'):format(table.concat(words, " "))) end
+
+local function bash_case(name, verb)
+  local out, all = { "    " .. name .. ")" }, { "--help" }
+  for _, o in ipairs(verb.options) do
+    local words = words_of(o)
+    table.move(words, 1, #words, #all + 1, all)
     if o[2] then
-      local names = "--" .. o[1] .. (o.short and "|-" .. o.short or "")
-      local reply = o.one_of and ('-W "%s"'):format(table.concat(o.one_of, " "))
-                    or o.file and "-f" or nil
-      out[#out + 1] = ("      case $before in %s) %s return ;; esac"):format(names, reply
-        and ('COMPREPLY=($(compgen %s -- "$word"));'):format(reply) or "COMPREPLY=();")
+      out[#out + 1] = ("      case $before in %s) %s; return ;; esac"):format(
+        table.concat(words, "|"),
+        o.one_of and reply_words(o.one_of) or o.file and reply "-f" or "COMPREPLY=()")
     end
   end
+  out[#out + 1] = ("      case $word in -*) %s; return ;; esac"):format(reply_words(all))
+  out[#out + 1] = ("      %s ;;"):format(verb.words and reply_words(verb.words)
+                                         or reply(verb.folders and "-d" or "-f"))
+  return table.concat(out, "\n")
 end
 
-function completion.bash()
-  local cases = {}
-  for _, name in ipairs(cli.verbs) do
-    local verb = cli.verb(name)
-    cases[#cases + 1] = "    " .. name .. ")"
-    values(verb, cases)
-    cases[#cases + 1] = ('      case $word in -*) COMPREPLY=($(compgen -W "%s" -- "$word")); '
-                         .. "return ;; esac"):format(option_words(verb))
-    local rest = verb.words and ('-W "%s"'):format(table.concat(verb.words, " "))
-                 or verb.folders and "-d" or "-f"
-    cases[#cases + 1] = ('      COMPREPLY=($(compgen %s -- "$word")) ;;'):format(rest)
-  end
-  return path.own("cli/doc/completion.bash.in", { NAMES = table.concat(cli.verbs, " "),
-                                                 CASES = table.concat(cases, "\n") })
-end
+function completion.bash() return script("bash", table.concat(cli.verbs, " "), bash_case) end
 
 -- A text within single quotes and brackets of _arguments.
-local function quoted(text)
-  return (text:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0"))
+local function quoted(text) return (text:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0")) end
+
+local function choice(words) return "(" .. table.concat(words, " ") .. ")" end
+
+local function zsh_case(name, verb)
+  local lines = { ("    %s) _arguments '--help[say more]'"):format(name) }
+  for _, o in ipairs(verb.options) do
+    local values = o.one_of and choice(o.one_of):gsub(":", "\\:") or o.file and "_files" or ""
+    local action = o[2] and (":%s:%s"):format(o[2], values) or ""
+    for _, word in ipairs(words_of(o)) do
+      lines[#lines + 1] = ("      '%s[%s]%s'"):format(word, quoted(o.doc or ""), action)
+    end
+  end
+  lines[#lines + 1] = ("      '*: :%s'"):format(verb.words and choice(verb.words)
+                                                or verb.folders and "_files -/" or "_files")
+  return table.concat(lines, " \\\n") .. " ;;"
 end
 
 function completion.zsh()
-  local list, cases = {}, {}
-  for _, name in ipairs(cli.verbs) do
-    local verb = cli.verb(name)
-    list[#list + 1] = ("    '%s:%s'"):format(name, quoted(verb.summary))
-    local lines = { ("    %s) _arguments '--help[say more]'"):format(name) }
-    for _, o in ipairs(verb.options or {}) do
-      local known = o.one_of and "(" .. table.concat(o.one_of, " ") .. ")"
-      local action = o[2] and (":%s:%s"):format(o[2], known or o.file and "_files" or "") or ""
-      action = action:gsub("cuda:", "cuda\\:")
-      for _, word in ipairs { "--" .. o[1], o.short and "-" .. o.short } do
-        lines[#lines + 1] = ("      '%s[%s]%s'"):format(word, quoted(o.doc or ""), action)
-      end
-    end
-    lines[#lines + 1] = ("      '*: :%s'"):format(verb.words
-      and "(" .. table.concat(verb.words, " ") .. ")" or verb.folders and "_files -/" or "_files")
-    cases[#cases + 1] = table.concat(lines, " \\\n") .. " ;;"
-  end
-  return path.own("cli/doc/completion.zsh.in", { VERBS = table.concat(list, "\n"),
-                                                CASES = table.concat(cases, "\n") })
+  return script("zsh", table.concat(collect(cli.verbs, function(name)
+    return ("    '%s:%s'"):format(name, quoted(cli.verb(name).summary))
+  end), "\n"), zsh_case)
 end
 
 return completion

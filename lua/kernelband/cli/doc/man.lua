@@ -7,27 +7,24 @@ local roff    = require "kernelband.cli.doc.roff"
 
 local man = {}
 
-local function add_verb(page, verb)
-  page.subsection((verb.usage:gsub("\n%s+", " ")))
-  page.text(verb.summary:sub(1, 1):upper() .. verb.summary:sub(2) .. ".")
-  for _, o in ipairs(verb.options or {}) do page.item(options.title(o), o.doc or "") end
-  page.paragraph()
-  page.body(options.prose(verb[1]))
-end
-
 function man.page()
-  local page, in_verb = roff.page("KERNELBAND", 1), false
+  local lines = {}
+  local function add(kind, text, note)
+    lines[#lines + 1] = { kind = kind, text = text, note = note }
+  end
   for line in path.own("cli/doc/man.md"):gmatch "([^\n]*)\n" do
     local l = api.line_of(line)
     if l.kind == "entry" then
-      in_verb = true
-      add_verb(page, cli.verb(l.text))
-    elseif l.kind == "section" or not in_verb then
-      in_verb = false
-      page.line(l)
+      local verb = cli.verb(l.text)
+      add("entry", (verb.usage:gsub("\n%s+", " ")))
+      add("text", verb.summary:gsub("^%l", string.upper) .. ".")
+      for _, o in ipairs(verb.options) do add("item", options.title(o), o.doc) end
+      add "blank"
+    else
+      lines[#lines + 1] = l
     end
   end
-  return page.done()
+  return roff.page("KERNELBAND", 1, lines)
 end
 
 return man
