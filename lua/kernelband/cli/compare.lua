@@ -1,18 +1,15 @@
 -- kernelband compare ROWS|RUN...: which policy is better, and is it more than chance.
 local compare = require "kernelband.bench.compare"
 local json    = require "kernelband.base.json"
+local lists   = require "kernelband.base.lists"
 local options = require "kernelband.cli.options"
 
 local function pulls(list, verb)
-  local out = {}
-  for word in list:gmatch "[^,]+" do
+  return lists.collect(lists.words(list, "[^,]+"), function(word)
     local n = math.tointeger(tonumber(word))
-    if not n or n < 1 then
-      options.misuse(verb, "--at takes numbers of pulls such as 20,60, got '%s'", list)
-    end
-    out[#out + 1] = n
-  end
-  return out
+    if n and n >= 1 then return n end
+    options.misuse(verb, "--at takes numbers of pulls such as 20,60, got '%s'", list)
+  end)
 end
 
 -- JSON has no numbers as keys and no infinity.
@@ -43,9 +40,9 @@ return options.verb { "compare",
       io.write(metrics.text(metrics.of_runs(rest)))
       return 0
     end
-    local at = opt.at and pulls(opt.at, verb)
+    local how = { at = opt.at and pulls(opt.at, verb), against = opt.against }
     local rows = compare.load(rest)
-    local t = compare.table(rows, { at = at, against = opt.against })
+    local t = compare.table(rows, how)
     if opt.html then
       options.write("compare", require("kernelband.report.compare_page").html(t, rows), opt.html)
     end

@@ -50,8 +50,8 @@ local function judge(verb, rest, how)
   local name = task.device(how.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
   local evaluator = require("kernelband.worker").start { task = t, device = name }
   if not evaluator.baseline() then return t, file end
-  local out = evaluator.evaluate({ source = source }, { confirm = how.confirm,
-    profile = how.profile, strict = how.strict })
+  local out = evaluator.evaluate({ source = source },
+    { confirm = how.confirm, profile = how.profile, strict = how.strict })
   evaluator.close()
   if how.strict and out.verdict == "ok" and core.language(name) == "cuda" then
     local bad = require("kernelband.evaluate.strict").sanitizer(out, t.dir, file, name)

@@ -9,14 +9,10 @@ local opts = collect(export.formats, function(f) return { f[1], doc = f[2] } end
 opts[#opts + 1] = options.out "where to write; standard output unless given"
 
 local function format_of(opt, verb)
-  local chosen
-  for _, f in ipairs(export.formats) do
-    if opt[f[1]] and chosen then
-      options.misuse(verb, "--%s and --%s: one format at a time", chosen[1], f[1])
-    end
-    chosen = opt[f[1]] and f or chosen
-  end
-  return chosen or options.misuse(verb, "which format?")
+  local chosen = collect(export.formats, function(f) return opt[f[1]] and f end)
+  if #chosen == 0 then options.misuse(verb, "which format?") end
+  if #chosen == 1 then return chosen[1] end
+  options.misuse(verb, "--%s and --%s: one format at a time", chosen[1][1], chosen[2][1])
 end
 
 return options.verb { "export",
@@ -24,15 +20,13 @@ return options.verb { "export",
   args = "RUN", folders = true,
   options = opts,
   run = function(opt, rest, verb)
-    local format = format_of(opt, verb)
+    local write = format_of(opt, verb)[3]
     local j <close> = run.reader(rest[1], "anyway")
     if j.damage then io.stderr:write("kernelband: ", j.damage, "\n") end
-    local function must(done, why)
-      return done or schema.stop("kernelband export: " .. why)
-    end
+    local function must(done, why) return done or schema.stop("kernelband export: " .. why) end
     local file = opt.out and must(io.open(opt.out, "w")) or io.stdout
-    must(format[3](j, function(text) must(file:write(text)) end))
-    if opt.out then must(file:close()) else must(file:flush()) end
+    must(write(j, function(text) must(file:write(text)) end))
+    must(file[opt.out and "close" or "flush"](file))
     return j.damage and 1 or 0
   end,
 }

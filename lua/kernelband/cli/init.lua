@@ -2,11 +2,13 @@
 -- code and its errors into messages on stderr. A verb is lua/kernelband/cli/<verb>.lua, a table
 -- made by options.lua, whose run(opt, rest, verb) gets the parsed options and the other words.
 local kb      = require "kernelband"      -- and its searcher
+local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
 local options = require "kernelband.cli.options"
 local schema  = require "kernelband.base.schema"
 
-local cli = { done = 0, failed = 1, usage = 2, interrupted = 130 }
+local cli = {}
+local done <const>, failed <const>, usage <const>, interrupted <const> = 0, 1, 2, 130
 
 -- In the order of --help; the manual page and the completion have the same.
 cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "eval",
@@ -15,21 +17,25 @@ cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "
 
 function cli.verb(name) return require("kernelband.cli." .. name) end
 
-local function overview()
-  local out = {
-    "kernelband makes a compute kernel faster: a bandit over verified kernels and",
-    "optimisation strategies. Experiments, strategies and policies are Lua files.",
-    "", "usage: kernelband VERB [ARGS]", "" }
-  for _, name in ipairs(cli.verbs) do
-    out[#out + 1] = ("  %-9s%s"):format(name, cli.verb(name).summary)
-  end
-  out[#out + 1] = "\nkernelband VERB --help explains a verb; kernelband doctor tests this machine."
-  return table.concat(out, "\n")
+local overview = [[
+kernelband makes a compute kernel faster: a bandit over verified kernels and
+optimisation strategies. Experiments, strategies and policies are Lua files.
+
+usage: kernelband VERB [ARGS]
+
+%s
+
+kernelband VERB --help explains a verb; kernelband doctor tests this machine.]]
+
+local function verb_list()
+  return table.concat(collect(cli.verbs, function(name)
+    return ("  %-9s%s"):format(name, cli.verb(name).summary)
+  end), "\n")
 end
 
 local function help(verb)
   local parts = { "usage: " .. verb.usage, verb.summary }
-  parts[3] = verb.options and options.help(verb.options)
+  if #verb.options > 0 then parts[3] = options.help(verb.options) end
   parts[#parts + 1] = options.prose(verb[1])
   return table.concat(parts, "\n\n")
 end
@@ -71,40 +77,37 @@ local function explain(err)
 end
 
 local function guarded(verb, args)
-  local ok, code = xpcall(function()
+  local ok, result = xpcall(function()
     local opt, rest = options.parse(table.move(args, 2, #args, 1, {}), verb)
     return verb.run(opt, rest, verb)
   end, explain)
-  if not ok then
-    io.stdout:flush()
-    io.stderr:write(tostring(code), "\n")
-    return schema.is_config_error(code) and cli.usage or cli.failed
-  end
-  return code or cli.done
+  if ok then return result or done end
+  io.stdout:flush()
+  io.stderr:write(tostring(result), "\n")
+  return schema.is_config_error(result) and usage or failed
 end
 
 -- args: the words after the program's name.
 function cli.main(args)
   local name = args[1]
   if not name or name == "--help" or name == "-h" or name == "help" then
-    print(overview())
-    return name and cli.done or cli.usage
+    print(overview:format(verb_list()))
+    return name and done or usage
   elseif name == "--version" then
     print("kernelband " .. kb.version)
-    return cli.done
-  end
-  if not schema.contains(cli.verbs, name) then
+    return done
+  elseif not schema.contains(cli.verbs, name) then
     io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name,
                     schema.hint(name, cli.verbs)))
-    return cli.usage
+    return usage
   end
   local verb = cli.verb(name)
   if wants_help(verb, args) then
     print(help(verb))
-    return cli.done
+    return done
   end
   local code = guarded(verb, args)
-  return core.system.interrupts() > 0 and cli.interrupted or code
+  return core.system.interrupts() > 0 and interrupted or code
 end
 
 return cli

@@ -8,59 +8,54 @@ local path    = require "kernelband.base.path"
 local tasks   = require "kernelband.task"
 local text    = require "kernelband.base.text"
 
--- Folders that may hold them: below the current folder, then the installed.
+-- Where they are, below the current folder and then below the installed one; * is any name.
+local patterns = { tasks = "examples/tasks/*/task.lua", strategies = "strategies/*/*.lua",
+                   policies = "policies/*.lua" }
+
 local function roots()
-  local here, lib = core.system.realpath ".", core.system.realpath(core.system.lib_dir())
-  if here == lib then return { "" } end
-  return { "", core.system.lib_dir() .. "/" }
+  local lib = core.system.lib_dir()
+  return core.system.realpath "." == core.system.realpath(lib) and { "" } or { "", lib .. "/" }
 end
 
-local function folders(dir)
-  return lists.collect(core.system.list(dir) or {}, function(name)
-    local full = path.join(dir, name)
-    return core.system.exists(full) == "dir" and full
+-- The files below a root that fit a pattern, in byte order.
+local function files(root, pattern)
+  local found = { root }
+  for part in pattern:gmatch "[^/]+" do
+    local like, deeper = "^" .. part:gsub("%.", "%%."):gsub("%*", "[^.].*") .. "$", {}
+    for _, dir in ipairs(found) do
+      for _, name in ipairs(core.system.list(dir == "" and "." or dir) or {}) do
+        if name:find(like) then deeper[#deeper + 1] = dir .. name .. "/" end
+      end
+    end
+    found = deeper
+  end
+  return lists.collect(found, function(name)
+    return core.system.exists(name:sub(1, -2)) == "file" and name:sub(1, -2)
   end)
 end
 
 -- An entry; a file that does not load is listed with what is wrong.
-local function entry(file, load)
-  local ok, value = pcall(load, file)
+local function entry(file, kind)
+  local dir = path.dir(file)
+  if kind == "tasks" then file = dir end
+  local ok, value = pcall(kind == "tasks" and tasks.load or fence.load, file)
   local why = not ok and tostring(value)
               or type(value) ~= "table" and file .. ": does not return a table" or nil
   if why then value = {} end
   return { path = file, name = value.name or path.base(file), summary = value.summary,
-           target = value.target, error = why }
-end
-
--- Calls add(path, set of a strategy) for each of a kind below a root.
-local kinds = {}
-
-function kinds.tasks(root, add)
-  for _, dir in ipairs(folders(root .. "examples/tasks")) do
-    if core.system.exists(dir .. "/task.lua") then add(dir) end
-  end
-end
-
-function kinds.strategies(root, add)
-  for _, dir in ipairs(folders(root .. "strategies")) do
-    for _, file in ipairs(path.files(dir, ".lua") or {}) do add(file, path.base(dir)) end
-  end
-end
-
-function kinds.policies(root, add)
-  for _, file in ipairs(path.files(root .. "policies", ".lua") or {}) do add(file) end
+           target = value.target, error = why,
+           set = kind == "strategies" and path.base(dir) or nil }
 end
 
 -- The same relative path below two roots is the same thing: the first counts.
 local function collect(kind)
   local found, seen = {}, {}
   for _, root in ipairs(roots()) do
-    kinds[kind](root, function(file, set)
+    for _, file in ipairs(files(root, patterns[kind])) do
       local key = file:sub(#root + 1)
-      if seen[key] then return end
-      local e = entry(file, kind == "tasks" and tasks.load or fence.load)
-      seen[key], e.set, found[#found + 1] = true, set, e
-    end)
+      if not seen[key] then found[#found + 1] = entry(file, kind) end
+      seen[key] = true
+    end
   end
   return found
 end

@@ -39,66 +39,45 @@ function options.misuse(spec, message, ...)
   schema.raise("kernelband: %s\nusage: %s", message:format(...), spec.usage)
 end
 
-local function find(list, word)
-  local long = word:match "^%-%-([%w_-]+)$"
-  local short = word:match "^%-(%a)$"
-  return lists.find(list or {}, function(o) return o[1] == long or short and o.short == short end)
+local function one_of(spec, what, list, word)
+  if schema.contains(list, word) then return word end
+  options.misuse(spec, "%sexpected %s, got '%s'%s", what, table.concat(list, "|"), word,
+                 schema.nearest(word, list) and schema.hint(word, list) or "")
 end
 
-local function unknown(name, spec)
-  local names = { "--help" }
-  for _, o in ipairs(spec.options or {}) do names[#names + 1] = "--" .. o[1] end
-  options.misuse(spec, "unknown option '%s'%s", name, schema.hint(name, names))
-end
-
-local contains = schema.contains
-
-local function near(word, list)
-  return schema.nearest(word, list) and schema.hint(word, list) or ""
-end
-
-local function number(o, word)
-  local n = tonumber(word)
-  n = n and math.tointeger(n) or n
-  local fits = n and n == n and n >= (o.least or 0) and n <= (o.most or math.maxinteger)
-  return fits and (o.number or math.type(n) == "integer") and n or nil
-end
-
--- "a whole number from 1 to 65535".
-local function range(o)
-  return ("a %snumber from %d%s"):format(o.whole and "whole " or "", o.least or 0,
-    o.most and " to " .. o.most or " up")
+-- The option of a verb that a word names.
+local function find(spec, word)
+  local known = lists.find(spec.options, function(o)
+    return word == "--" .. o[1] or o.short and word == "-" .. o.short
+  end)
+  if known then return known end
+  local names = lists.collect(spec.options, function(o) return "--" .. o[1] end)
+  table.insert(names, 1, "--help")
+  options.misuse(spec, "unknown option '%s'%s", word, schema.hint(word, names))
 end
 
 -- The value of an option, checked.
 local function value_of(o, word, spec)
-  if o.number or o.whole then
-    local n = number(o, word)
-    if not n then options.misuse(spec, "--%s must be %s, got '%s'", o[1], range(o), word) end
-    return n
-  elseif o.strict and not contains(o.one_of, word) then
-    options.misuse(spec, "--%s: expected %s, got '%s'%s", o[1], table.concat(o.one_of, "|"), word,
-                   near(word, o.one_of))
-  end
-  return word
+  if o.strict then return one_of(spec, ("--%s: "):format(o[1]), o.one_of, word) end
+  if not (o.number or o.whole) then return word end
+  local least, n = o.least or 0, tonumber(word)
+  n = math.tointeger(n) or not o.whole and n
+  if n and n >= least and n <= (o.most or math.maxinteger) then return n end
+  options.misuse(spec, "--%s must be a %snumber from %d%s, got '%s'", o[1],
+    o.whole and "whole " or "", least, o.most and " to " .. o.most or " up", word)
 end
 
 -- Reads the option at args[i] into opt; returns the index of what follows.
 local function take(args, i, spec, opt)
   local word, value = args[i]:match "^(%-%-[%w_-]+)=(.*)$"
-  word = word or args[i]
-  local o = find(spec.options, word)
-  if not o then unknown(word:match "^[^=]*", spec) end
+  local o = find(spec, word or args[i])
   local key = o[1]:gsub("-", "_")
   if not o[2] then
     if value then options.misuse(spec, "--%s takes no value", o[1]) end
     opt[key] = true
     return i + 1
   end
-  if not value then
-    i = i + 1
-    value = args[i]
-  end
+  if not value then i, value = i + 1, args[i + 1] end
   if not value then options.misuse(spec, "--%s needs a value", o[1]) end
   opt[key] = value_of(o, value, spec)
   return i + 1
@@ -120,30 +99,25 @@ function options.parse(args, spec)
     end
   end
   if #rest < (spec.least or 0) then
-    local names = {}
-    for name in spec.args:gmatch "%S+" do names[#names + 1] = name end
-    options.misuse(spec, "%s is missing", names[#rest + 1])
+    options.misuse(spec, "%s is missing", lists.words(spec.args)[#rest + 1])
   elseif #rest > (spec.most or math.huge) then
     options.misuse(spec, "'%s' is one argument too many", rest[spec.most + 1])
-  elseif spec.words and not contains(spec.words, rest[1]) then
-    options.misuse(spec, "expected %s, got '%s'%s", table.concat(spec.words, "|"), rest[1], near(
-                   rest[1], spec.words))
+  elseif spec.words then
+    one_of(spec, "", spec.words, rest[1])
   end
   return opt, rest
 end
 
 -- "-o, --out FILE", for --help and the manual.
 function options.title(o)
-  return (o.short and "-" .. o.short .. ", " or "") .. "--" .. o[1]
-         .. (o[2] and " " .. o[2] or "")
+  return (o.short and "-" .. o.short .. ", " or "") .. "--" .. o[1] .. (o[2] and " " .. o[2] or "")
 end
 
--- The options of a verb as lines of --help; "" when it declares none.
+-- The options of a verb as lines of --help.
 function options.help(list)
-  local rows = lists.collect(list or {}, function(o)
+  return table.concat(require("kernelband.base.text").columns(lists.collect(list, function(o)
     return { "  " .. options.title(o), o.doc or "" }
-  end)
-  return table.concat(require("kernelband.base.text").columns(rows), "\n")
+  end)), "\n")
 end
 
 -- The prose of a verb: what is below "### NAME" in the manual.
@@ -154,7 +128,7 @@ end
 -- "kernelband eval TASK SOURCE [--json] ..", in lines of 80 columns behind "usage: ".
 local function usage_of(verb)
   local lines = { "kernelband " .. verb[1] }
-  local words = lists.collect(verb.options or {}, function(o)
+  local words = lists.collect(verb.options, function(o)
     local name = (o.short and "-" .. o.short or "--" .. o[1]) .. (o[2] and " " .. o[2] or "")
     return o.required and name or "[" .. name .. "]"
   end)
@@ -168,16 +142,13 @@ local function usage_of(verb)
 end
 
 function options.verb(verb)
-  verb.least, verb.most = 0, verb.script and math.huge or 0
-  for word in (verb.args or ""):gmatch "%S+" do
+  local words = lists.words(verb.args or "")
+  verb.options, verb.least = verb.options or {}, 0
+  verb.most = (verb.script or (verb.args or ""):find "%.%.%.$") and math.huge or #words
+  for _, word in ipairs(words) do
     if not word:find "^%[" then verb.least = verb.least + 1 end
-    verb.most = word:find "%.%.%.$" and math.huge or verb.most + 1
   end
-  local first = (verb.args or ""):match "^%S+"
-  if first and first:find "^%l+|[%l|]+$" then
-    verb.words = {}
-    for word in first:gmatch "[^|]+" do table.insert(verb.words, word) end
-  end
+  if words[1] and words[1]:find "^%l+|[%l|]+$" then verb.words = lists.words(words[1], "[^|]+") end
   verb.usage = usage_of(verb)
   return verb
 end

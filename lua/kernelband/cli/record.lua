@@ -23,9 +23,8 @@ return options.verb { "record",
     if not t.schedule then
       schema.raise("kernelband record: task %s has no schedule for %s", t.name, language)
     end
-    local out = opt.out or ("%s-%s"):format(t.name, (name:gsub("[:%d]", "")))
-    local on_gpu = language == "cuda"   -- the other processors compile ahead there
-    local cpus = #core.system.cpus()
+    local out = opt.out or t.name .. "-" .. name:gsub("[:%d]", "")
+    local on_gpu, cpus = language == "cuda", #core.system.cpus()    -- which compile ahead there
     local count, all = require("kernelband.trace.record").run {
       task = t, device = name, out = out, limit = opt.limit, minutes = opt.minutes,
       strategies = strategy.set(opt.strategies or "strategies/" .. language),

@@ -4,15 +4,6 @@ local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 
-local amounts = { "steps", "minutes", "usd", "tokens" }
-
--- The budget that replaces the script's; nil without such an option.
-local function budget_of(opt)
-  local out = {}
-  for _, name in ipairs(amounts) do out[name] = opt[name] end
-  return next(out) and out
-end
-
 local function script_of(opt, experiment, folder)
   local file = opt.script or experiment.script
   if not file then
@@ -24,8 +15,8 @@ local function script_of(opt, experiment, folder)
   local own = real and real:sub(1, #folder + 1) == folder .. "/"
   if real and (opt.script or not own) then return real end
   local kept = own and real or folder .. "/script.lua"
-  schema.raise("kernelband: %s%s", own and "its script lies in the run's own folder"
-    or "there is no script " .. file,
+  schema.raise("kernelband: %s%s",
+    own and "its script lies in the run's own folder" or "there is no script " .. file,
     core.system.exists(kept) == "file" and ("; what it said is in %s: read it, then run "
       .. "kernelband resume %s --script %s"):format(kept, folder, kept) or "")
 end
@@ -36,7 +27,8 @@ local function resume(opt, rest)
   if not experiment then schema.raise("kernelband: %s", why) end
   folder = core.system.realpath(folder)
   local script = script_of(opt, experiment, folder)
-  run.resuming { folder = folder, force = opt.force, budget = budget_of(opt),
+  local budget = { steps = opt.steps, minutes = opt.minutes, usd = opt.usd, tokens = opt.tokens }
+  run.resuming { folder = folder, force = opt.force, budget = next(budget) and budget,
                  out = experiment.options and experiment.options.out }
   -- Its script may name files from where it was started.
   local here = core.system.realpath "."
@@ -45,14 +37,9 @@ local function resume(opt, rest)
                      .. "from here\n"):format(experiment.directory))
   end
   require("kernelband.search.progress").mode(opt.progress)
-  local args = experiment.args or {}
-  local words = table.move(args, 1, #args, 2, { script })
-  local code = require("kernelband.cli.run").start(words)
-  if not run.resuming().met then
-    schema.raise("kernelband: the script %s ran, but no search of it writes to %s", script,
-                 folder)
-  end
-  return code
+  local code = require("kernelband.cli.run").start { script, table.unpack(experiment.args or {}) }
+  if run.resuming().met then return code end
+  schema.raise("kernelband: the script %s ran, but no search of it writes to %s", script, folder)
 end
 
 return options.verb { "resume",

@@ -4,21 +4,16 @@ local options  = require "kernelband.cli.options"
 local path     = require "kernelband.base.path"
 local schema   = require "kernelband.base.schema"
 
-local function load_script(name)
-  local file, looked = path.find(name)
-  if not file then
-    schema.raise("kernelband: no such script: %s", looked)
-  elseif core.system.exists(file) == "dir" then
-    schema.raise("kernelband: '%s' is a folder, expected a Lua script", file)
-  end
-  return schema.load_file(file), file
-end
-
 -- args: the script and its own arguments; arg[0] is the script's whole path, as in a resumed run:
 -- what a script makes of it, such as a generator's command, is the same then. A search that had to
 -- stop because a model was refused is not done, whatever the script made of it.
 local function start(args)
-  local chunk, file = load_script(args[1])
+  local file, looked = path.find(args[1])
+  if not file then schema.raise("kernelband: no such script: %s", looked) end
+  if core.system.exists(file) == "dir" then
+    schema.raise("kernelband: '%s' is a folder, expected a Lua script", file)
+  end
+  local chunk = schema.load_file(file)
   local dir = path.dir(file)
   package.path = ("%s;%s/?.lua;%s/?/init.lua"):format(package.path, dir, dir)
   arg = { [0] = core.system.realpath(file), table.unpack(args, 2) } -- luacheck: globals arg

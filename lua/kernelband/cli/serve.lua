@@ -16,10 +16,9 @@ return options.verb { "serve",
     elseif not core.system.exists(folder .. "/run.db") then
       io.stderr:write(("waiting for %s: there is no run in it yet\n"):format(folder))
     end
-    local ok, why = require("kernelband.report.live").serve(folder, port, function(url)
-      print(url)
-      io.stdout:flush()
-    end, function() return core.system.interrupts() > 0 end)
+    local ok, why = require("kernelband.report.live").serve(folder, port,
+      function(url) io.write(url, "\n"):flush() end,
+      function() return core.system.interrupts() > 0 end)
     if not ok then error(("kernelband serve: port %d: %s"):format(port, why), 0) end
     return 0
   end,

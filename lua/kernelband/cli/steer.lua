@@ -1,5 +1,6 @@
 -- kernelband steer RUN .. - a command for a search that is running, or will be resumed.
 local core    = require "kernelband.core"
+local lists   = require "kernelband.base.lists"
 local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
@@ -7,19 +8,14 @@ local steer   = require "kernelband.search.steer"
 
 -- Refuses what the search would refuse, where the user sees it.
 local function check(folder, command, argument)
-  local reader = run.reader(folder)
-  local names = {}
-  for name in (reader:experiment().identity.strategies or ""):gmatch "%S+" do
-    names[#names + 1] = name
-    names[name] = true
-  end
-  local kernel = command == "pin" and argument ~= "none"
-    and #reader:rows("SELECT id FROM kernels WHERE id = ?", argument) == 0
-  reader:close()
-  if (command == "veto" or command == "allow") and not names[argument] then
+  local reader <close> = run.reader(folder)
+  if command == "veto" or command == "allow" then
+    local names = lists.words(reader:experiment().identity.strategies or "")
+    if schema.contains(names, argument) then return end
     schema.raise("kernelband: %s has no strategy '%s'%s: %s", folder, argument,
                  schema.hint(argument, names), table.concat(names, ", "))
-  elseif kernel then
+  elseif command == "pin" and argument ~= "none"
+         and #reader:rows("SELECT id FROM kernels WHERE id = ?", argument) == 0 then
     schema.raise("kernelband: %s has no kernel %d", folder, argument)
   end
 end
@@ -33,22 +29,18 @@ end
 local function say(_, args, verb)
   local folder, text = args[1], table.concat(args, " ", 2)
   local command, argument = steer.parse(text)
-  if not command then
-    options.misuse(verb, "%s%s", argument, schema.hint(args[2], steer.words))
-  end
+  if not command then options.misuse(verb, "%s%s", argument, schema.hint(args[2], steer.words)) end
   local experiment, why = run.experiment(folder)
   if not experiment then schema.raise("kernelband: %s", why) end
   check(folder, command, argument)
   local running = is_running(folder)
   if not running and (command == "stop" or command == "pause" or command == "continue") then
     schema.raise("kernelband: no search is writing to %s now; it is %s. kernelband resume %s "
-      .. "goes on with it", folder, experiment.state, folder)
+                 .. "goes on with it", folder, experiment.state, folder)
   end
-  local db = assert(core.store(folder .. "/run.db"))
-  local ok
-  ok, why = db:exec("INSERT INTO events VALUES (NULL, 0.0, 'asked', ?)", text)
-  db:close()
-  if not ok then error(why, 0) end
+  local db <close> = assert(core.store(folder .. "/run.db"))
+  local ok, failure = db:exec("INSERT INTO events VALUES (NULL, 0.0, 'asked', ?)", text)
+  if not ok then error(failure, 0) end
   io.stderr:write(running and "the search follows within a second\n"
                   or "no search is running; the run follows when it goes on\n")
   return 0

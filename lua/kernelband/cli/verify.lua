@@ -14,8 +14,8 @@ local finish   = require "kernelband.search.finish"
 
 -- Two measurements of one ratio on one machine may differ by this much besides their
 -- intervals: memory is placed anew in every process, and others use the machine.
-local slack = math.log(1.1)
-local most_times = 3                    -- a busy machine may measure less once; each is reported
+local slack <const> = 1.1
+local most_times <const> = 3            -- a busy machine may measure less once; each is reported
 
 local function figures(e)
   return { speedup = e.speedup, low = e.speedup_low, high = e.speedup_high, time_ns = e.time_ns,
@@ -30,26 +30,25 @@ local function disagreement(old, out, same_machine)
     return "it is not faster than the baseline beyond doubt: " .. (out.sure_low <= 1.01
       and "its 99 % interval reaches 1.01" or "the gain is within this machine's noise")
   end
-  if same_machine and math.log(out.speedup_high) + slack < math.log(old.low) then
+  if same_machine and out.speedup_high * slack < old.low then
     return "it is faster than the baseline, and by less than was recorded"
   end
 end
 
-local function note_differences(experiment, machine, say)
-  local then_ = experiment.machine.device or {}
+-- Whether this machine is that of the run; say: what differs.
+local function same_machine(recorded, machine, say)
+  local device, cpu = recorded.device or {}, machine.language == "c"
   for _, what in ipairs { "compiler", "flags", "driver" } do
-    local a, b = then_[what], machine[what]
+    local a, b = device[what], machine[what]
     if a and b and a ~= b then say(("%s then: %s; now: %s"):format(what, a, b)) end
   end
-  local host = core.system.host()
-  local old_cpu = experiment.machine.cpu
-  local same = machine.language == "c" and old_cpu == host.cpu
-               or machine.language == "cuda" and then_.name == machine.name
-  if not same then
+  local before, now = device.name, machine.name
+  if cpu then before, now = recorded.cpu, core.system.host().cpu end
+  if before ~= now then
     say(("recorded on another machine (%s): the size of the gain is not compared"):format(
-        tostring(machine.language == "c" and old_cpu or then_.name)))
+        tostring(before)))
   end
-  return same
+  return before == now
 end
 
 local function verify(folder, opt, dir)
@@ -64,34 +63,30 @@ local function verify(folder, opt, dir)
   if type(recorded) ~= "table" then
     schema.raise("%s: kernel %d has no evaluation", folder, kernel.id)
   end
-  local experiment = reader:experiment()
-  local then_ = experiment.machine.device or {}
-  local name = opt.device or (then_.language == "cuda" and "cuda:0" or "cpu")
+  local machine = reader:experiment().machine
+  local on_gpu = machine.device and machine.device.language == "cuda"
+  local name = opt.device or (on_gpu and "cuda:0" or "cpu")
   local device = evaluate.device(name)
-  local same = note_differences(experiment, device:describe(), say)
+  local same = same_machine(machine, device:describe(), say)
   if not winner.confirmed then say "the run did not confirm this kernel itself" end
   local s = evaluate.open(t, device)
   local out, less
   for _ = 1, most_times do
     out = s:evaluate(kernel.source, { confirm = true, inputs = recorded.inputs,
                                       strict = opt.strict })
-    less = out.verdict == "ok" and disagreement(figures(recorded), out, same)
-    if not less then break end
+    less = disagreement(figures(recorded), out, same)
+    if not less or out.verdict ~= "ok" then break end
     say(("measured %.4g times (%.4g to %.4g): %s"):format(out.speedup, out.speedup_low or 0,
         out.speedup_high or 0, less))
   end
-  report.task, report.kernel, report.strategy = t.name, kernel.id, kernel.strategy
-  report.device, report.evaluation = name, out
-  report.recorded, report.measured = figures(recorded), figures(out)
-  if kernel.id == 1 and out.verdict == "ok" then
-    report.reason = nil
-    say "the best kernel is the baseline itself: there is no gain to confirm"
-  else
-    report.reason = disagreement(report.recorded, out, same)
-  end
-  report.confirmed = report.reason == nil
   s:close()
-  return report
+  if kernel.id == 1 and out.verdict == "ok" then
+    less = nil
+    say "the best kernel is the baseline itself: there is no gain to confirm"
+  end
+  return with(report, { task = t.name, kernel = kernel.id, strategy = kernel.strategy,
+    device = name, evaluation = out, recorded = figures(recorded), measured = figures(out),
+    reason = less, confirmed = less == nil })
 end
 
 -- Adds the result to the run: an evaluation of kind verify, and an event.
