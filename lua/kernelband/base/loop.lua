@@ -51,22 +51,21 @@ function loop.remove(list, value)
   local _, i = lists.find(list, function(other) return other == value end)
   return i and table.remove(list, i)
 end
-local remove = loop.remove
 
 -- options: connections = transfers at once; the others wait their turn
 function loop.new(options)
-  options = options or {}
-  return setmetatable({ ready = {}, first = 1, last = 0, timers = {}, age = 0, watched = {},
-                        transfers = {}, connections = options.connections }, Loop)
+  return setmetatable({ ready = {}, timers = {}, age = 0, watched = {}, transfers = {},
+                        connections = options and options.connections }, Loop)
 end
 
 -- Coroutines -------------------------------------------------------------------
 
 -- Runs a task until its next wait. An error ends it; it is raised once all that
 -- is told here is true.
-local function run(self, task, ...)
+local function run(task, ...)
+  local self = task.loop
   local outer = self.running
-  self.running, task.waits = task, false
+  self.running, task.waits, task.woken = task, false, nil
   local ok, why = coroutine.resume(task.co, ...)
   self.running = outer
   if coroutine.status(task.co) ~= "dead" then return end
@@ -74,40 +73,39 @@ local function run(self, task, ...)
   if not ok then error(schema.trace_own(why, task.co), 0) end
 end
 
-local function wake(self, task, ...)
-  self.last = self.last + 1
-  self.ready[self.last] = { task, table.pack(...) }
-end
-
--- Waits until the task is woken, and returns what it is woken with. drop ends
--- what would wake it when it is cancelled.
-local function wait(self, what, drop)
-  local task = self.running
-  if not task or coroutine.running() ~= task.co then
-    error(("loop: %s waits, and only a coroutine of loop:spawn can wait"):format(what), 3)
-  end
-  if task.hears then error("loop: on_data cannot wait", 3) end
-  task.waits, task.drop = true, drop
-  return coroutine.yield()
-end
-
--- Whether the running coroutine has been cancelled; then nothing is begun.
-local function cancelled(self)
-  return self.running ~= nil and self.running.cancelled
-end
-
-local function cancel_result()
-  return nil, "cancelled", "ECANCELED"
-end
-
 -- Whether the caller runs in a coroutine of this loop, so that it may wait.
 function Loop:inside()
   return self.running ~= nil and coroutine.running() == self.running.co
 end
 
+-- The task that is about to wait; where it is cancelled it begins nothing.
+local function waiter(self, what)
+  if not self:inside() then
+    error(("loop: %s waits, and only a coroutine of loop:spawn can wait"):format(what), 3)
+  end
+  if self.running.hears then error("loop: on_data cannot wait", 3) end
+  return self.running
+end
+
+local function cancel_result() return nil, "cancelled", "ECANCELED" end
+
+-- Waits until the task is woken, and returns what it is woken with. drop ends
+-- what would wake it when it is cancelled.
+local function wait(task, drop)
+  task.waits, task.drop = true, drop
+  return coroutine.yield()
+end
+
+-- Wakes a waiting task, once: it runs in the next turn.
+local function wake(task, ...)
+  if task.ended or task.woken or not task.waits then return end
+  task.woken, task.drop = true, nil
+  table.insert(task.loop.ready, table.pack(task, ...))
+end
+
 function Loop:spawn(fn)
   local task = setmetatable({ co = coroutine.create(fn), loop = self }, Task)
-  run(self, task)
+  run(task)
   return task
 end
 
@@ -117,70 +115,51 @@ function Task:done() return self.ended == true end
 function Task:cancel()
   if self.ended or self.cancelled then return end
   self.cancelled = true
-  if not self.waits or self.woken then return end
-  local drop = self.drop
-  self.drop, self.woken = nil, true
-  if drop then drop() end
-  wake(self.loop, self, cancel_result())
-end
-
--- Wakes a waiting task, once.
-local function rouse(self, task, ...)
-  if task.ended or task.woken or not task.waits then return end
-  task.woken, task.drop = true, nil
-  wake(self, task, ...)
+  if self.waits and not self.woken and self.drop then self.drop() end
+  wake(self, cancel_result())
 end
 
 local function run_ready(self)
-  local last = self.last                -- what they make ready runs in the next turn
-  if self.first > last then return false end
-  while self.first <= last do
-    local task, with = table.unpack(self.ready[self.first])
-    self.ready[self.first], self.first = nil, self.first + 1
-    task.woken = nil
-    run(self, task, table.unpack(with, 1, with.n))
+  local n = #self.ready                 -- what they make ready runs in the next turn
+  for _ = 1, n do
+    local woken = table.remove(self.ready, 1)
+    run(table.unpack(woken, 1, woken.n))
   end
-  return true
+  return n > 0
 end
 
 -- Promises ---------------------------------------------------------------------
 
-function Loop:promise()
-  return setmetatable({ loop = self, waiting = {} }, Promise)
-end
+function Loop:promise() return setmetatable({ loop = self, waiting = {} }, Promise) end
 
 -- The first one counts. Those that wait go on in the next turn.
 function Promise:resolve(...)
   if self.value then return end
   self.value = table.pack(...)
-  for _, task in ipairs(self.waiting) do rouse(self.loop, task, ...) end
+  for _, task in ipairs(self.waiting) do wake(task, ...) end
   self.waiting = {}
 end
 
 function Promise:await()
   local L = self.loop
-  if cancelled(L) then return cancel_result() end
+  if L.running and L.running.cancelled then return cancel_result() end
   if self.value then return table.unpack(self.value, 1, self.value.n) end
-  local task = L.running
-  self.waiting[#self.waiting + 1] = task
-  return wait(L, "promise:await", function() remove(self.waiting, task) end)
+  local task = waiter(L, "promise:await")
+  table.insert(self.waiting, task)
+  return wait(task, function() loop.remove(self.waiting, task) end)
 end
 
 -- Timers: a list, the soonest last ------------------------------------------------
 
 function Loop:at(time_ns, fn)
   self.age = self.age + 1
-  local timer, timers = { time_ns = time_ns, fn = fn, age = self.age }, self.timers
-  local low, high = 1, #timers + 1
-  while low < high do
-    local middle = (low + high) // 2
-    if timers[middle].time_ns > time_ns then low = middle + 1 else high = middle end
-  end
-  table.insert(timers, low, timer)
-  return timer
+  local timers, i = self.timers, #self.timers + 1
+  while i > 1 and timers[i - 1].time_ns <= time_ns do i = i - 1 end
+  table.insert(timers, i, { time_ns = time_ns, fn = fn, age = self.age })
+  return timers[i]
 end
 
-function Loop:drop(timer) return remove(self.timers, timer) end
+function Loop:drop(timer) return loop.remove(self.timers, timer) end
 
 local function run_timers(self)
   local timers, now, some, newest = self.timers, now_ns(), false, self.age
@@ -192,54 +171,37 @@ local function run_timers(self)
 end
 
 function Loop:sleep(ns)
-  if cancelled(self) then return cancel_result() end
-  local task = self.running
-  local timer = self:at(now_ns() + ns, function() rouse(self, task, true) end)
-  return wait(self, "loop:sleep", function() self:drop(timer) end)
+  local task = waiter(self, "loop:sleep")
+  if task.cancelled then return cancel_result() end
+  local timer = self:at(now_ns() + ns, function() wake(task, true) end)
+  return wait(task, function() self:drop(timer) end)
 end
 
 -- Watched processes ---------------------------------------------------------------
 
-local function watch_of(self, process)
-  return lists.find(self.watched, function(w) return w.process == process end)
+function Loop:unwatch(process)
+  local w, i = lists.find(self.watched, function(w) return w.process == process end)
+  if not w then return end
+  w.gone = true
+  return table.remove(self.watched, i)
 end
 
 function Loop:watch(process, on_ready)
-  local known = watch_of(self, process)
+  local known = lists.find(self.watched, function(w) return w.process == process end)
   if known then known.on_ready = on_ready return end
   table.insert(self.watched, { process = process, on_ready = on_ready })
 end
 
-function Loop:unwatch(process)
-  local w, i = watch_of(self, process)
-  if w then
-    w.gone = true
-    return table.remove(self.watched, i)
-  end
-end
-
 -- Transfers -----------------------------------------------------------------------
 
--- See base/transfer.lua, which a search without transfers does not load.
-local function failure_of(answer)
-  return require("kernelband.base.transfer").failure(answer)
-end
-
-local function response(answer, body)
+-- What a request returns of core's answer, and what failed: text, code.
+local function response(answer, request)
   if not answer then return nil end
-  local _, _, reason = failure_of(answer)
-  return { status = answer.status, headers = answer.headers, body = body or answer.body,
-           reason = reason, version = answer.version,
-           seconds = { first = answer.first_s, total = answer.total_s } }
-end
-
--- Calls on_data; true to go on. A transfer whose reader fails is broken off.
-local function hear(self, request, chunk, status)
-  local task = self.running
-  task.hears = true
-  local ok, go_on = xpcall(request.on_data, schema.trace_own, chunk, status)
-  task.hears = nil
-  return ok and go_on ~= false, not ok and go_on or nil
+  -- Here, so that a search without transfers does not load it.
+  local failure, code, reason = require("kernelband.base.transfer").failure(answer)
+  return { status = answer.status, headers = answer.headers,
+           body = request.on_data and "" or answer.body, reason = reason, version = answer.version,
+           seconds = { first = answer.first_s, total = answer.total_s } }, failure, code
 end
 
 -- Starts the transfer; id, or nil, text, code.
@@ -255,49 +217,48 @@ local function begin(self, request)
 end
 
 function Loop:http(request)
-  if cancelled(self) then return cancel_result() end
-  if not self:inside() then wait(self, "loop:http") end
-  local id, why, code = begin(self, request)
-  if not id then return nil, why, code end
-  self.transfers[id] = self.running
-  local received
+  local task = waiter(self, "loop:http")
+  if task.cancelled then return cancel_result() end
+  local id, refused, code = begin(self, request)
+  if not id then return nil, refused, code end
+  self.transfers[id] = task
+  local received, stopped
   local function drop()
     self.transfers[id] = nil
     received = self.http_multi:cancel(id)
   end
-  while true do
-    local what, value, status = wait(self, "loop:http", drop)
-    if not what then return nil, value, status, response(received, request.on_data and "") end
-    local chunk = what == "data" and value or request.on_data and value.body or ""
-    if chunk ~= "" then
-      local go_on, failure = hear(self, request, chunk, what == "data" and status or value.status)
-      if not go_on and what == "data" then
-        drop()
-        value, what = received, "stopped"
-      end
-      if failure then error(failure, 0) end
-    end
-    if what ~= "data" then
-      local out = response(value, request.on_data and "")
-      local failure, failure_code = failure_of(value)
-      if failure then return nil, failure, failure_code, out end
-      out.stopped = what == "stopped" or nil
-      return out
-    end
+  -- Returns on_data's wish to go on. A transfer whose reader fails is broken off.
+  local function hear(chunk, status, under_way)
+    if chunk == "" then return true end
+    task.hears = true
+    local ok, go_on = xpcall(request.on_data, schema.trace_own, chunk, status)
+    task.hears = nil
+    if under_way and not (ok and go_on ~= false) then drop() end
+    if not ok then error(go_on, 0) end
+    return go_on ~= false
   end
+  local what, value, status
+  repeat
+    what, value, status = wait(task, drop)
+    if not what then return nil, value, status, (response(received, request)) end
+    stopped = what == "data" and not hear(value, status, true)
+  until what == "done" or stopped
+  if stopped then value = received
+  elseif request.on_data then hear(value.body, value.status) end
+  local out, failure, failed = response(value, request)
+  if failure then return nil, failure, failed, out end
+  out.stopped = stopped or nil
+  return out
 end
 
 local function run_transfers(self)
-  local http = self.http_multi
-  while true do
-    local id, value, status = http:next()
-    if not id then return end
+  for id, value, status in function() return self.http_multi:next() end do
     local task = self.transfers[id]
     if type(value) == "string" then
-      rouse(self, task, "data", value, status)
+      wake(task, "data", value, status)
     else
       self.transfers[id] = nil
-      rouse(self, task, "done", value)
+      wake(task, "done", value)
     end
   end
 end
@@ -310,17 +271,15 @@ local killed = {
 }
 
 function Loop:command(request)
-  if cancelled(self) then return cancel_result() end
-  if not self:inside() then wait(self, "loop:command") end
-  local command, why, code = core.command(request)
-  if not command then return nil, why, code end
-  local task, said = self.running, nil
+  local task, said = waiter(self, "loop:command"), nil
+  if task.cancelled then return cancel_result() end
+  local command, refused, errno = core.command(request)
+  if not command then return nil, refused, errno end
   self:watch(command, function()
     self:unwatch(command)
-    rouse(self, task, command:close())
+    wake(task, command:close())
   end)
-  local result
-  result, why, code = wait(self, "loop:command", function()
+  local result, why, code = wait(task, function()
     self:unwatch(command)
     said = command:close()
   end)
@@ -333,15 +292,13 @@ end
 
 -- The wait -------------------------------------------------------------------------
 
--- The longest this turn may wait, or nil with the reason when nothing could
--- end it.
+-- The longest this turn may wait, or nil when nothing could end it.
 local function limit(self, timeout_ns)
-  if self.first <= self.last then return 0 end
   local soonest = self.timers[#self.timers]
+  if #self.ready > 0 then return 0 end
+  if soonest then return math.max(0, math.min(soonest.time_ns - now_ns(), timeout_ns)) end
   local busy = #self.watched > 0 or self.http_multi and #self.http_multi > 0
-  if not soonest and not busy then return nil end
-  local left = soonest and soonest.time_ns - now_ns() or timeout_ns
-  return math.max(0, math.min(left, timeout_ns))
+  return busy and math.max(0, timeout_ns) or nil
 end
 
 function Loop:turn(timeout_ns)
@@ -350,8 +307,8 @@ function Loop:turn(timeout_ns)
   if not left then return nil, "nothing to wait for", "EEMPTY" end
   local watched = table.move(self.watched, 1, #self.watched, 1, {})
   if self.http_multi and #self.http_multi > 0 then
-    watched[#watched + 1] = { process = self.http_multi,
-                              on_ready = function() run_transfers(self) end }
+    table.insert(watched, { process = self.http_multi,
+                            on_ready = function() run_transfers(self) end })
   end
   local indices, why, code = core.wait(lists.collect(watched, "process"), left)
   if not indices and code ~= "ETIME" and code ~= "EINTR" then
