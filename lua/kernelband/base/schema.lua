@@ -45,9 +45,7 @@ function schema.raise(message, ...)
   error(setmetatable({ config = true, message = message }, config_error), 0)
 end
 
-function schema.is_config_error(e)
-  return getmetatable(e) == config_error
-end
+function schema.is_config_error(e) return getmetatable(e) == config_error end
 
 local own = "@" .. (core.system.lib_dir() or "?") .. "/lua/kernelband/"
 
@@ -63,19 +61,14 @@ end
 -- another one. A fault of the user's is said in one sentence.
 function schema.trace_own(e, thread)
   if not schema.is_own(e) then return e end
-  if thread then return debug.traceback(thread, e) end
-  return debug.traceback(e, 2)
+  return thread and debug.traceback(thread, e) or debug.traceback(e, 2)
 end
 
 -- Raises an error that says all there is to say: main prints the text without
 -- a traceback of its own and exits 1.
-function schema.stop(text)
-  error(setmetatable({ message = text }, stop_error), 0)
-end
+function schema.stop(text) error(setmetatable({ message = text }, stop_error), 0) end
 
-function schema.is_stop(e)
-  return getmetatable(e) == stop_error
-end
+function schema.is_stop(e) return getmetatable(e) == stop_error end
 
 -- A Lua file as a function, raising what is wrong with it.
 function schema.load_file(file, env)
@@ -88,23 +81,24 @@ end
 -- "file:line" of the innermost caller outside lua/kernelband, or nil. A call
 -- in tail position leaves no frame, so the line may then be its caller's.
 function schema.call_site()
-  local level = 2
-  while true do
+  for level = 2, math.huge do
     local info = debug.getinfo(level, "Sl")
     if not info then return nil end
     if info.currentline > 0 and info.source:sub(1, #own) ~= own then
       return ("%s:%d"):format(info.short_src, info.currentline)
     end
-    level = level + 1
   end
+end
+
+local function call_of(who)
+  local site = schema.call_site()
+  return site and site .. ": " .. who or who
 end
 
 -- Raises about the user's call of who ("kb.search").
 function schema.raise_at_call(who, message, ...)
   if select("#", ...) > 0 then message = message:format(...) end
-  local site = schema.call_site()
-  local where = site and site .. ": " .. who or who
-  schema.raise("%s: %s", where, message)
+  schema.raise("%s: %s", call_of(who), message)
 end
 
 -- Rule sets of the public interface by name, for kernelband doc: what checks is what is printed.
@@ -118,25 +112,20 @@ end
 -- Names ------------------------------------------------------------------
 
 -- Edits that turn a into b: insert, drop, change, swap of two neighbours
--- (optimal string alignment, Damerau 1964). Gives up above limit.
-local function distance(a, b, limit)
-  local la, lb = #a, #b
-  if math.abs(la - lb) > limit then return limit + 1 end
-  local before, last = {}, {}
-  for j = 0, lb do last[j] = j end
-  for i = 1, la do
-    local row = { [0] = i }
-    for j = 1, lb do
+-- (optimal string alignment, Damerau 1964).
+local function distance(a, b)
+  local d = { [0] = {} }
+  for j = 0, #b do d[0][j] = j end
+  for i = 1, #a do
+    d[i] = { [0] = i }
+    for j = 1, #b do
       local cost = a:byte(i) == b:byte(j) and 0 or 1
-      row[j] = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + cost)
-      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1)
-         and a:byte(i - 1) == b:byte(j) then
-        row[j] = math.min(row[j], before[j - 2] + 1)
-      end
+      local swap = i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j)
+      d[i][j] = math.min(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + cost,
+                         swap and d[i - 2][j - 2] + 1 or math.huge)
     end
-    before, last = last, row
   end
-  return last[lb]
+  return d[#a][#b]
 end
 
 -- The name of the list nearest to the one given, nil when none is near: two
@@ -146,12 +135,12 @@ function schema.nearest(name, list)
   name = tostring(name)
   local limit = #name <= 1 and 0 or #name <= 3 and 1 or 2
   local best = lists.best(list, function(known)
-    local d = distance(name:lower(), known:lower(), limit)
-    return d <= limit and -d
+    local d = math.abs(#name - #known) <= limit and distance(name:lower(), known:lower())
+    return d and d <= limit and -d
   end)
   return best or (lists.find(list, function(known)      -- "steps" for "step_count" or back
-    return #name >= 3 and (known:sub(1, #name) == name
-                           or (#known >= 3 and name:sub(1, #known) == known))
+    local short = math.min(#name, #known)
+    return short >= 3 and name:sub(1, short) == known:sub(1, short)
   end))
 end
 
@@ -165,41 +154,32 @@ end
 
 -- Types --------------------------------------------------------------------
 
-local article = { integer = "an integer", any = "a value" }
-
 local function is_list(t)
-  local n = #t
   local count = 0
   for k in pairs(t) do
-    if math.type(k) ~= "integer" or k < 1 or k > n then return false end
+    if math.type(k) ~= "integer" or k < 1 or k > #t then return false end
     count = count + 1
   end
-  return count == n
+  return count == #t
 end
 
-local function has_type(v, name)
-  if name == "any" then return v ~= nil end
-  if name == "integer" then return math.tointeger(v) ~= nil and type(v) == "number" end
-  if name == "number" then return type(v) == "number" and v == v end
-  if name == "list" then return type(v) == "table" and is_list(v) end
-  return type(v) == name
-end
+-- What is asked of a value besides Lua's own types.
+local kinds = {
+  any = function() return true end,
+  integer = function(v) return type(v) == "number" and math.tointeger(v) ~= nil end,
+  number = function(v) return type(v) == "number" and v == v end,
+  list = function(v) return type(v) == "table" and is_list(v) end,
+}
 
 -- What came, for the reader: "x", 1.5, a table.
 function schema.show(v)
-  local t = type(v)
-  if t == "string" then
-    local text = #v > 40 and v:sub(1, 37) .. "..." or v
-    return (("%q"):format(text):gsub("\\\n", "\\n"))
-  elseif t == "number" then
-    if v ~= v then return "nan" end     -- the C library may give it a sign
-    return math.type(v) == "integer" and tostring(v) or ("%.14g"):format(v)
-  elseif t == "nil" then
-    return "nothing"
-  elseif t == "boolean" then
-    return tostring(v)
+  if type(v) == "string" then
+    return (("%q"):format(#v > 40 and v:sub(1, 37) .. "..." or v):gsub("\\\n", "\\n"))
   end
-  return "a " .. t
+  if v ~= v then return "nan" end       -- the C library may give it a sign
+  if math.type(v) == "float" then return ("%.14g"):format(v) end
+  if math.type(v) or type(v) == "boolean" then return tostring(v) end
+  return v == nil and "nothing" or "a " .. type(v)
 end
 
 -- The types that a rule allows.
@@ -208,25 +188,20 @@ function schema.type_names(rule)
   return type(types) == "table" and types or { types }
 end
 
-local function quoted(list)
-  return table.concat(lists.collect(list, function(v)
-    return type(v) == "string" and "'" .. v .. "'" or tostring(v)
-  end), ", ")
-end
-
 -- "an integer >= 1", "a number 0..100", "one of 'sm', 'dram'", "a string or a number".
 function schema.wanted(rule)
-  if rule.one_of then return "one of " .. quoted(rule.one_of) end
-  local text = table.concat(lists.collect(schema.type_names(rule), function(name)
-    return article[name] or "a " .. name
-  end), " or ")
-  local unit = schema.type_names(rule)[1] == "list" and " of length" or ""
-  if rule.at_least and rule.at_most then
-    return ("%s%s %s..%s"):format(text, unit, rule.at_least, rule.at_most)
+  local types, least, most = schema.type_names(rule), rule.at_least, rule.at_most
+  if rule.one_of then
+    return "one of " .. table.concat(lists.collect(rule.one_of, function(v)
+      return type(v) == "string" and "'" .. v .. "'" or tostring(v)
+    end), ", ")
   end
-  if rule.at_least then text = ("%s%s >= %s"):format(text, unit, rule.at_least) end
-  if rule.at_most then text = ("%s%s <= %s"):format(text, unit, rule.at_most) end
-  return text
+  local text = table.concat(lists.collect(types, function(name)
+    return name == "integer" and "an integer" or name == "any" and "a value" or "a " .. name
+  end), " or ")
+  if not (least or most) then return text end
+  return text .. (types[1] == "list" and " of length " or " ")
+         .. (least and most and least .. ".." .. most or least and ">= " .. least or "<= " .. most)
 end
 
 -- The keys of a table, sorted as text.
@@ -241,14 +216,10 @@ function schema.contains(list, v)
   return lists.find(list, function(x) return x == v end) ~= nil
 end
 
-local contains = schema.contains
-
 local function in_bounds(rule, v)
-  if not (rule.at_least or rule.at_most) then return true end
   local n = type(v) == "table" and #v or v
   if type(n) ~= "number" then return true end
-  return (not rule.at_least or n >= rule.at_least)
-     and (not rule.at_most or n <= rule.at_most)
+  return n >= (rule.at_least or -math.huge) and n <= (rule.at_most or math.huge)
 end
 
 -- Checking -----------------------------------------------------------------
@@ -260,42 +231,37 @@ local function check_value(v, rule, where, noun, path)
   local function refuse(must)
     local got = type(v) == "table" and is_list(v) and rule.at_least
                 and ("a list of length %d"):format(#v) or schema.show(v)
-    schema.raise("%s: %s: expected %s, got %s", where, path, must, got)
+    schema.raise("%s: %s: expected %s, got %s", where, path, must or schema.wanted(rule), got)
   end
-  local matched = lists.find(schema.type_names(rule), function(name) return has_type(v, name) end)
-  if not matched then refuse(schema.wanted(rule)) end
+  local matched = lists.find(schema.type_names(rule), function(name)
+    if kinds[name] then return kinds[name](v) end
+    return type(v) == name
+  end)
+  if not matched then refuse() end
   if matched == "integer" then v = math.tointeger(v) end
-  if rule.one_of and not contains(rule.one_of, v) then refuse(schema.wanted(rule)) end
-  if not in_bounds(rule, v) then refuse(schema.wanted(rule)) end
+  if rule.one_of and not schema.contains(rule.one_of, v) or not in_bounds(rule, v) then refuse() end
   if rule.check then
     local fine, must = rule.check(v)
     if not fine then refuse(must or "valid") end
   end
-  if rule.rules and type(v) == "table" then
-    return check_table(v, rule.rules, where, noun, path .. ".")
-  elseif rule.item and type(v) == "table" then
-    local out = {}
-    for i, item in ipairs(v) do
-      out[i] = check_value(item, rule.item, where, noun, ("%s[%d]"):format(path, i))
-    end
-    return out
+  if type(v) ~= "table" then return v end
+  if rule.rules then return check_table(v, rule.rules, where, noun, path .. ".") end
+  if not rule.item then return v end
+  local out = {}
+  for i, item in ipairs(v) do
+    out[i] = check_value(item, rule.item, where, noun, ("%s[%d]"):format(path, i))
   end
-  return v
-end
-
--- The unknown key to report: the first in byte order, so that the same table
--- gives the same message.
-local function unknown_key(t, names)
-  local known = lists.places(names)
-  return (lists.find(schema.keys(t), function(k) return not known[k] end))
+  return out
 end
 
 function check_table(t, rules, where, noun, prefix)
   local names, out = lists.collect(rules, function(rule) return rule[1] end), {}
-  local unknown = unknown_key(t, names)
-  if unknown ~= nil then
-    schema.raise("%s: unknown %s '%s%s'%s", where, noun, prefix,
-                 tostring(unknown), schema.hint(unknown, names))
+  local known = lists.places(names)
+  for _, key in ipairs(schema.keys(t)) do       -- the first, so that the message is always the same
+    if not known[key] then
+      schema.raise("%s: unknown %s '%s%s'%s", where, noun, prefix, tostring(key),
+                   schema.hint(key, names))
+    end
   end
   for _, rule in ipairs(rules) do
     local name, v = rule[1], t[rule[1]]
@@ -311,26 +277,23 @@ function check_table(t, rules, where, noun, prefix)
   return out
 end
 
+local function check(t, rules, where, noun, expected)
+  if type(t) == "table" then return check_table(t, rules, where, noun, "") end
+  schema.raise("%s: %s, got %s", where, expected, schema.show(t))
+end
+
 -- Checks what a file returned. where: "task.lua: softmax" or a path. Returns
 -- a checked copy with defaults filled in; nested tables with rules are copied
 -- too, everything else is shared.
 function schema.check(t, rules, where)
-  if type(t) ~= "table" then
-    schema.raise("%s: must return a table, got %s", where, schema.show(t))
-  end
-  return check_table(t, rules, where, "field", "")
+  return check(t, rules, where, "field", "must return a table")
 end
 
 -- Checks the options of a call made by the user; nil stands for {}. noun is
 -- what they are called in messages, "option" unless given.
 function schema.options(t, rules, who, noun)
-  local site = schema.call_site()
-  local where = site and site .. ": " .. who or who
-  if t == nil then t = {} end
-  if type(t) ~= "table" then
-    schema.raise("%s: expected a table of options, got %s", where, schema.show(t))
-  end
-  return check_table(t, rules, where, noun or "option", "")
+  return check(t == nil and {} or t, rules, call_of(who), noun or "option",
+               "expected a table of options")
 end
 
 return schema
