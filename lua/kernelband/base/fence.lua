@@ -11,15 +11,16 @@
 -- runs in a worker process, never here.
 
 local core   = require "kernelband.core"
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
 local fence = {}
 
-local max_repeat_bytes = 1 << 24        -- string.rep, C code that never steps
-local max_move = 1 << 20                -- table.move likewise
-local tick = 1000                       -- VM steps between two looks at a budget
-local toll = 100                        -- steps a nested call costs its caller
-local small = 1e6                       -- a budget that is counted from its first step
+local max_repeat_bytes <const> = 1 << 24        -- string.rep, C code that never steps
+local max_move <const> = 1 << 20                -- table.move likewise
+local tick <const> = 1000                       -- VM steps between two looks at a budget
+local toll <const> = 100                        -- steps a nested call costs its caller
+local small <const> = 1e6                       -- a budget that is counted from its first step
 
 -- Frozen tables --------------------------------------------------------------
 
@@ -27,44 +28,37 @@ local target = setmetatable({}, { __mode = "k" })       -- proxy -> table
 local proxy = setmetatable({}, { __mode = "kv" })       -- table -> proxy
 
 -- Keys of a table in an order that is the same in every run.
-local rank = { boolean = 1, number = 2, string = 3 }
+local ordered = { boolean = true, number = true, string = true }
 
 local function before(a, b)
-  local ta, tb = type(a), type(b)
-  if ta ~= tb then return rank[ta] < rank[tb] end
-  if ta == "boolean" then return not a and b end
+  if type(a) ~= type(b) then return type(a) < type(b) end
+  if type(a) == "boolean" then return not a and b end
   return a < b
-end
-
-local function sorted_keys(t)
-  local keys = {}
-  for k in next, t do
-    if not rank[type(k)] then
-      error(("pairs: a %s as key has no order that could be replayed; "
-             .. "use its id"):format(type(k)), 3)
-    end
-    keys[#keys + 1] = k
-  end
-  table.sort(keys, before)
-  return keys
 end
 
 -- The fence's pairs, also that of frozen tables elsewhere. Keys removed on the
 -- way are skipped, keys added are not seen.
 local function sorted_pairs(t)
-  local from = target[t] or t
+  local from, keys, i = target[t] or t, {}, 0
   if type(from) ~= "table" then
     error(("pairs: expected a table, got %s"):format(type(from)), 2)
   end
-  local keys, i = sorted_keys(from), 0
-  return function()
-    while true do
-      i = i + 1
-      local k = keys[i]
-      if k == nil then return nil end
-      local v = t[k]
-      if v ~= nil then return k, v end
+  for k in next, from do
+    if not ordered[type(k)] then
+      error(("pairs: a %s as key has no order that could be replayed; use its id"):format(type(k)),
+            2)
     end
+    keys[#keys + 1] = k
+  end
+  table.sort(keys, before)
+  return function()
+    local k, v
+    repeat
+      i = i + 1
+      k = keys[i]
+      v = k == nil or t[k]
+    until v ~= nil
+    return k, v
   end, t, nil
 end
 
@@ -74,10 +68,7 @@ function fence.freeze(t)
   if type(t) ~= "table" or target[t] then return t end
   if proxy[t] then return proxy[t] end
   local p = setmetatable({}, {
-    __index = function(_, k)
-      local v = t[k]
-      return type(v) == "table" and fence.freeze(v) or v
-    end,
+    __index = function(_, k) return fence.freeze(t[k]) end,
     __newindex = function(_, k)
       error(("'%s' cannot be set: the table is read-only"):format(tostring(k)), 2)
     end,
@@ -91,23 +82,17 @@ end
 
 -- The environment ------------------------------------------------------------
 
-local function copy(lib, ...)
+local function copy(lib, names)
   local out = {}
-  for _, name in ipairs { ... } do out[name] = assert(lib[name], name) end
+  for name in names:gmatch "%S+" do out[name] = assert(lib[name], name) end
   return out
 end
 
 -- An address would differ from run to run.
-local function plain(v)
-  local t = type(v)
-  if t == "table" or t == "function" or t == "userdata" or t == "thread" then
-    return t
-  end
-  return tostring(v)
-end
+local addressed = { table = true, ["function"] = true, userdata = true, thread = true }
+local function plain(v) return addressed[type(v)] and type(v) or tostring(v) end
 
-local strings = copy(string, "byte", "char", "find", "gmatch", "gsub", "len",
-                     "lower", "match", "reverse", "sub", "upper")
+local strings = copy(string, "byte char find gmatch gsub len lower match reverse sub upper")
 
 function strings.rep(s, n, sep)
   local bytes = (#s + #(sep or "")) * math.max(n, 0)
@@ -128,38 +113,31 @@ function strings.format(fmt, ...)
   return string.format(fmt, table.unpack(args, 1, args.n))
 end
 
-local tables = copy(table, "concat", "insert", "pack", "remove", "sort", "unpack")
+local tables = copy(table, "concat insert pack remove sort unpack")
 
 function tables.move(from, first, last, at, to)
   if last - first >= max_move then error("table.move: too many elements", 2) end
   return table.move(from, first, last, at, to)
 end
 
-local base = copy(_G, "assert", "error", "ipairs", "select", "tonumber", "type")
+local base = copy(_G, "assert error ipairs select tonumber type")
 base.pairs = sorted_pairs
 base.tostring = plain
 base.string = fence.freeze(strings)
 base.table = fence.freeze(tables)
-base.math = fence.freeze(copy(math, "abs", "acos", "asin", "atan", "ceil", "cos",
-  "deg", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger", "min",
-  "mininteger", "modf", "pi", "rad", "sin", "sqrt", "tan", "tointeger", "type",
-  "ult"))
+base.math = fence.freeze(copy(math, [[abs acos asin atan ceil cos deg exp floor fmod huge log max
+  maxinteger min mininteger modf pi rad sin sqrt tan tointeger type ult]]))
 
-local function refuse_read(_, name)
-  error(("global '%s' is not available in this file"):format(tostring(name)), 2)
-end
-
-local function refuse_write(_, name)
-  error(("global '%s' cannot be set in this file: use local"):format(tostring(name)), 2)
+local function refuse(what)
+  return function(_, name) error(("global '%s' %s"):format(tostring(name), what), 2) end
 end
 
 local function environment(globals)
-  local known = setmetatable({}, { __index = refuse_read })
-  for k, v in pairs(base) do known[k] = v end
+  local known = lists.with(base)
   for k, v in pairs(globals or {}) do known[k] = fence.freeze(v) end
-  return setmetatable({}, {
-    __index = known, __newindex = refuse_write, __metatable = "fenced",
-  })
+  setmetatable(known, { __index = refuse "is not available in this file" })
+  return setmetatable({}, { __index = known, __metatable = "fenced",
+                            __newindex = refuse "cannot be set in this file: use local" })
 end
 
 -- Budgets --------------------------------------------------------------------
@@ -178,40 +156,20 @@ local function count()
   local budget = in_force[coroutine.running()]
   if not budget then return debug.sethook() end
   budget.left = budget.left - tick
-  if budget.left <= 0 and not keepers[debug.getinfo(2, "f").func] then
-    raise_spent(budget)
-  end
+  if budget.left <= 0 and not keepers[debug.getinfo(2, "f").func] then raise_spent(budget) end
 end
 
 local function watch() debug.sethook(count, "", tick) end
 
--- A budget is counted, or is by the time it has run for long.
+-- A budget is counted, or is by the time it has run for long, with those around it.
 core.overtime.tell(function()
   local budget = in_force[coroutine.running()]
-  if budget then
-    budget.counted, budget.late = true, true
-    watch()
+  if budget then watch() end
+  while budget do
+    budget.counted = true
+    budget = budget.outer
   end
 end)
-
-local function enter(budget, outer)
-  local later = budget.steps > small and not (outer and outer.counted)
-  budget.timed = later and core.overtime.begin()
-  budget.counted = not budget.timed
-  if budget.counted then watch() end
-end
-
-local function restore(thread, outer, methods, inner)
-  if inner.timed then core.overtime.finish() end
-  if inner.counted then debug.sethook() end
-  string_meta.__index = methods
-  in_force[thread] = outer
-  if outer then
-    outer.left = outer.left - toll - (inner.steps - math.max(inner.left, 0))
-    outer.counted, outer.late = outer.counted or inner.late, outer.late or inner.late
-    if outer.counted then watch() end
-  end
-end
 
 -- Where an error that names no line of the file came from: running out of memory names
 -- none, a stack that is full while the budget is looked at names one of the fence.
@@ -230,9 +188,16 @@ local function locate(fn, err)
 end
 
 -- What fence.call does after pcall, whose results follow.
-local function settle(thread, outer, methods, budget, fn, ok, ...)
-  restore(thread, outer, methods, budget)
-  if outer and outer.left <= 0 then raise_spent(outer) end
+local function settle(thread, budget, fn, ok, ...)
+  local outer = budget.outer
+  if budget.timed then core.overtime.finish() end
+  if budget.counted then debug.sethook() end
+  string_meta.__index, in_force[thread] = budget.methods, outer
+  if outer then
+    outer.left = outer.left - toll - (budget.steps - math.max(budget.left, 0))
+    if outer.counted then watch() end
+    if outer.left <= 0 then raise_spent(outer) end
+  end
   if not ok then error(locate(fn, (...)), 0) end
   return ...
 end
@@ -243,15 +208,17 @@ end
 -- strings are the fenced ones.
 function fence.call(steps, fn, ...)
   local thread = coroutine.running()
-  local outer, methods = in_force[thread], string_meta.__index
+  local outer = in_force[thread]
   if outer then steps = math.min(steps, math.max(outer.left, 1)) end
-  local budget = { steps = steps, left = steps }
+  local budget = { steps = steps, left = steps, outer = outer, methods = string_meta.__index }
   in_force[thread], string_meta.__index = budget, strings
-  enter(budget, outer)
-  return settle(thread, outer, methods, budget, fn, pcall(fn, ...))
+  budget.timed = steps > small and not (outer and outer.counted) and core.overtime.begin()
+  budget.counted = not budget.timed
+  if budget.counted then watch() end
+  return settle(thread, budget, fn, pcall(fn, ...))
 end
 
-for _, f in ipairs { fence.call, settle, restore, enter, watch } do keepers[f] = true end
+for _, f in ipairs { fence.call, settle, watch } do keepers[f] = true end
 
 -- fn under fence.call, as a function.
 function fence.wrap(steps, fn)
