@@ -9,7 +9,7 @@
 local source = {}
 
 local word <const> = "[%w_\x80-\xff]"
-local plain <const> = "^[^%s\"'/#\\]+"  -- none of these begins or ends anything
+local plain <const> = "^[^%s\"'/#]+"     -- none of these begins or ends anything
 
 -- Would p and c be another sign, or one word, without the space between them?
 local function joins(p, c)
@@ -17,15 +17,6 @@ local function joins(p, c)
   if c == "=" then return p:find "[-+*/%%&|^<>=!]" ~= nil end
   if p == c then return p:find "[-+&|<>:#/]" ~= nil end
   return p == "-" and c == ">" or p == "/" and c == "*" or p == "*" and c == "/"
-end
-
--- Where the line of i ends: at a \n without a \ before it, or behind the text.
-local function line_end(text, i)
-  local stop = text:find("\n", i, true)
-  while stop and text:find("^\\\r?\n", stop - (text:byte(stop - 1) == 13 and 2 or 1)) do
-    stop = text:find("\n", stop + 1, true)
-  end
-  return stop or #text + 1
 end
 
 -- The last byte of the literal that begins at i: its quote, or the end of the line.
@@ -37,10 +28,10 @@ local function literal_end(text, i)
   return text:byte(at) == 10 and at - 1 or at
 end
 
-local function normal(text)
-  local out, last = {}, "\n"            -- last: the byte written last
+function source.normal(text)
+  text = text:gsub("\\\r?\n", "")       -- a line that goes on is one line
+  local out, last, i = {}, "\n", 1      -- last: the byte written last
   local gap, line, fresh = false, false, true
-  local i = 1
 
   -- gap: white space came before this; line: within a line that stays one.
   local function put(s)
@@ -49,69 +40,43 @@ local function normal(text)
     gap, last = false, s:sub(-1)
   end
 
-  local function break_line()
-    gap = false
+  local function break_line(begins)
+    gap, line = false, begins
     if last ~= "\n" then put "\n" end
   end
 
-  local function comment()
-    local stop = line_end(text, i)
-    local s = text:sub(i, stop - 1)
-    if not line and s:find "^//[ \t]*kb:" then
-      break_line()
-      line = true
-      for piece in s:gsub("\\\r?\n", "\\"):gmatch "%S+" do
-        put(piece)
-        gap = true
-      end
-    end
-    return stop
-  end
-
   while i <= #text do
-    local _, stop = text:find(plain, i)
-    local c = text:sub(i, i)
+    local c, _, stop = text:sub(i, i), text:find(plain, i)
+    local remark = c == "/" and text:match("^//[^\n]*", i)
     if stop then
       put(text:sub(i, stop))
       fresh = false
     elseif c == "\n" then
-      if line then break_line() end
-      stop, line, gap, fresh = i, false, true, true
+      if line then break_line(false) end
+      stop, gap, fresh = i, true, true
     elseif c:find "%s" then
-      _, stop = text:find("^[ \t\v\f\r]+", i)
-      gap = true
-    elseif text:find("^\\\r?\n", i) then
-      stop, gap = text:find("\n", i, true), true
-    elseif text:find("^/%*", i) then
-      _, stop = text:find("*/", i + 2, true)
-      stop, gap = stop or #text, true
-    elseif text:find("^//", i) then
-      stop, gap = comment() - 1, true
-    else
-      if c == "#" and fresh then
-        break_line()
-        line = true
+      stop, gap = select(2, text:find("^[ \t\v\f\r]+", i)), true
+    elseif remark then
+      if not line and remark:find "^//[ \t]*kb:" then
+        break_line(true)
+        for piece in remark:gmatch "%S+" do
+          put(piece)
+          gap = true
+        end
       end
+      stop, gap = i + #remark - 1, true
+    elseif text:find("^/%*", i) then
+      stop, gap = select(2, text:find("*/", i + 2, true)) or #text, true
+    else
+      if c == "#" and fresh then break_line(true) end
       stop = (c == '"' or c == "'") and literal_end(text, i) or i
       put(text:sub(i, stop))
       fresh = false
     end
     i = stop + 1
   end
-  if line then break_line() end
+  if line then break_line(false) end
   return table.concat(out)
-end
-
--- A search asks for the same few texts again and again.
-local most <const> = 64
-local recent, count = {}, 0
-
-function source.normal(text)
-  if not recent[text] then
-    if count == most then recent, count = {}, 0 end
-    recent[text], count = normal(text), count + 1
-  end
-  return recent[text]
 end
 
 return source

@@ -146,52 +146,22 @@ end
 -- after every pair, for few confidences.
 local kept = {}
 local function interval_of(n, confidence)
-  kept[n] = kept[n] or {}
-  local how = kept[n][confidence]
-  if not how then
+  local key = n + confidence
+  if not kept[key] then
     local d, below = rank_cutoff(n, (1 - confidence) / 2)
-    how = d and { d = d, below = below } or { t = student_quantile(confidence, n - 1) }
-    kept[n][confidence] = how
+    kept[key] = d and { d = d, below = below } or { t = student_quantile(confidence, n - 1) }
   end
-  return how
+  return kept[key]
 end
 
--- Moves the numbers x[first .. last] until x[k] is what it would be were they in order, none before
--- it larger and none after it smaller: Hoare, "Algorithm 65: find", CACM 1961.
-local function find(x, k, first, last)
-  while first < last do
-    local pivot, i, j = x[k], first, last
-    while i <= j do
-      while x[i] < pivot do i = i + 1 end
-      while pivot < x[j] do j = j - 1 end
-      if i <= j then
-        x[i], x[j] = x[j], x[i]
-        i, j = i + 1, j - 1
-      end
-    end
-    if j < k then first = i end
-    if k < i then last = j end
-  end
-  return x[k]
-end
-
--- Four of up to 2080 averages are wanted: to find them takes half the time of sorting. The table
--- serves every call.
-local walsh = {}
 local function wilcoxon(x, d, below)
-  local m = 0
+  local walsh = {}
   for i = 1, #x do
-    local half = x[i] / 2
-    for j = i, #x do
-      m = m + 1
-      walsh[m] = half + x[j] / 2
-    end
+    for j = i, #x do walsh[#walsh + 1] = between(x[i], x[j]) end
   end
-  local lower, upper = (m + 1) // 2, m // 2 + 1
-  local low = find(walsh, d + 1, 1, m)
-  local estimate = between(find(walsh, lower, d + 1, m), find(walsh, upper, lower, m))
-  return { method = "wilcoxon", estimate = estimate, low = low,
-           high = find(walsh, m - d, upper, m), confidence = 1 - 2 * below, n = #x }
+  table.sort(walsh)
+  return { method = "wilcoxon", estimate = middle(walsh), low = walsh[d + 1],
+           high = walsh[#walsh - d], confidence = 1 - 2 * below, n = #x }
 end
 
 local function student(x, t, confidence)
