@@ -1,6 +1,6 @@
 -- require "kernelband" - the whole public Lua interface. Parts are loaded when
 -- first used, so that a tool that needs one does not pay for all.
-local collect = require("kernelband.base.lists").collect
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
 -- Each name: the module that has it, and the field of that module, or nil when
@@ -50,23 +50,20 @@ end)
 
 -- A table whose names are looked up, once each, in list.
 local function face(who, list)
-  local names = collect(list, function(part) return part[1] end)
-  local function lookup(self, name)
-    for _, part in ipairs(list) do
-      if part[1] == name then
-        local value = require(part[2])
-        if part[3] and type(value) == "table" then value = value[part[3]] end
-        rawset(self, name, value)
-        return value
-      end
-    end
-    schema.raise_at_call(who .. "." .. tostring(name), "no such name%s",
-                         schema.hint(name, names))
+  local names = lists.collect(list, function(part) return part[1] end)
+  local function refuse(name, why, ...)
+    schema.raise_at_call(who .. "." .. tostring(name), why, ...)
   end
-  local function refuse(_, name)
-    schema.raise_at_call(who .. "." .. tostring(name), "cannot be set")
-  end
-  return setmetatable({}, { __index = lookup, __newindex = refuse, names = names })
+  return setmetatable({}, {
+    names = names,
+    __newindex = function(_, name) refuse(name, "cannot be set") end,
+    __index = function(self, name)
+      local part = lists.find(list, function(p) return p[1] == name end)
+      if not part then refuse(name, "no such name%s", schema.hint(name, names)) end
+      local value = require(part[2])
+      rawset(self, name, part[3] and value[part[3]] or value)
+      return self[name]
+    end })
 end
 
 local kb = face("kb", parts)

@@ -4,8 +4,8 @@
 --
 --   changes.of(old, new [, old_params, new_params [, constants]]) -> text
 --     constants: the parameters are constants of the sources, which may differ in more
-local diff = require "kernelband.base.diff"
-local lists   = require "kernelband.base.lists"
+local diff   = require "kernelband.base.diff"
+local lists  = require "kernelband.base.lists"
 local normal = require "kernelband.base.source".normal
 local keys = require "kernelband.base.schema".keys
 
@@ -16,13 +16,11 @@ local most_names <const> = 5
 local most_params <const> = 6
 local piece <const> = 44                -- bytes of a line that is told
 
-local keywords = {}
-for word in ([[auto break case char const continue default do double else enum extern float for
+local keywords = lists.places(lists.words [[auto break case char const continue default do double else enum extern float for
   goto if inline int long register restrict return short signed sizeof static struct switch
   typedef union unsigned void volatile while include define ifdef endif pragma def import from
   as in is and or not pass lambda
   None True False int8_t int16_t int32_t int64_t uint8_t uint32_t uint64_t size_t ptrdiff_t]])
-  :gmatch "%S+" do keywords[word] = true end
 
 -- As code within a line of Markdown.
 local function code(text, most)
@@ -33,32 +31,29 @@ local function code(text, most)
 end
 changes.code = code
 
--- Identifiers of a text and how often each stands there, in the order of their first.
+-- Identifiers of a text and how often each stands there.
 local function names_of(text)
-  local count, order = {}, {}
+  local count = {}
   for name in text:gmatch "[%a_][%w_]+" do
-    if not count[name] and not keywords[name] then order[#order + 1] = name end
-    count[name] = (count[name] or 0) + 1
+    if not keywords[name] then count[name] = (count[name] or 0) + 1 end
   end
-  return count, order
+  return count
 end
 
-local function missing_in(order, count, other)
-  local out = lists.collect(order, function(name) return not other[name] and name end)
-  table.sort(out)
-  out = lists.sorted(out, function(name) return -count[name] end)       -- used most, tells most
-  return lists.collect(out, function(name, i) return i <= most_names and code(name) end)
+-- Names that another text has not, those used most first: they tell most.
+local function missing_in(other, count)
+  local out = lists.collect(keys(count), function(name) return not other[name] and name end)
+  out = lists.sorted(out, function(name) return -count[name] end)
+  out = lists.collect(out, function(name, i) return i <= most_names and code(name) end)
+  return #out > 0 and table.concat(out, " ")
 end
 
 local function params(old, new)
-  local out = {}
-  for _, name in ipairs(keys(new)) do
-    if old[name] ~= nil and old[name] ~= new[name] and #out < most_params then
-      out[#out + 1] = code(("%s = %s -> %s"):format(name, tostring(old[name]),
-                                                    tostring(new[name])))
-    end
-  end
-  return #out > 0 and table.concat(out, ", ") or nil
+  local out = lists.collect(keys(new), function(name)
+    return old[name] ~= nil and old[name] ~= new[name]
+           and code(("%s = %s -> %s"):format(name, tostring(old[name]), tostring(new[name])))
+  end)
+  return #out > 0 and table.concat(out, ", ", 1, math.min(#out, most_params)) or nil
 end
 
 -- The first line that gave way to another, where no name came or went.
@@ -76,13 +71,11 @@ function changes.of(old, new, old_params, new_params, constants)
   if moved and not constants then return moved end
   if #old > most_bytes or #new > most_bytes then return "another source" end
   local list = diff.lines(old, new)
-  local plus, minus = diff.count(list)
-  local before, was = names_of(normal(old))        -- without comments
-  local now, is = names_of(normal(new))
-  local came, went = missing_in(is, now, before), missing_in(was, before, now)
-  local out = { ("+%d -%d lines"):format(plus, minus) }
-  if #came > 0 then out[#out + 1] = "new: " .. table.concat(came, " ") end
-  if #went > 0 then out[#out + 1] = "gone: " .. table.concat(went, " ") end
+  local before, now = names_of(normal(old)), names_of(normal(new))      -- without comments
+  local came, went = missing_in(before, now), missing_in(now, before)
+  local out = { ("+%d -%d lines"):format(diff.count(list)) }
+  if came then out[#out + 1] = "new: " .. came end
+  if went then out[#out + 1] = "gone: " .. went end
   if #out == 1 and not moved then out[2] = replaced(list) end
   out[#out + 1] = moved
   return table.concat(out, ", ")

@@ -8,11 +8,10 @@ local cjson = require "cjson"
 local json = { empty_list = {} }        -- {} itself is written as an object
 
 local function number(v)
-  if math.type(v) == "integer" then return ("%d"):format(v) end
   if v ~= v or v == math.huge or v == -math.huge then
     error("a number that is not finite cannot be written as JSON", 0)
   end
-  if v == math.floor(v) and math.abs(v) < 2 ^ 53 then
+  if math.type(v) == "integer" or v == math.floor(v) and math.abs(v) < 2 ^ 53 then
     return ("%d"):format(v)
   end
   local short = ("%.15g"):format(v)
@@ -22,49 +21,21 @@ end
 -- lua-cjson escapes slashes, which JSON does not ask for.
 local function text(v) return (cjson.encode(v):gsub("\\/", "/")) end
 
-local write
-
-local function object(t, out)
-  local keys = {}
-  for k in pairs(t) do
-    if type(k) ~= "string" then
-      error("a JSON object has text keys, not " .. type(k), 0)
-    end
-    keys[#keys + 1] = k
-  end
-  table.sort(keys)
-  out[#out + 1] = "{"
-  for i, k in ipairs(keys) do
-    if i > 1 then out[#out + 1] = "," end
-    out[#out + 1] = text(k) .. ":"
-    write(t[k], out)
-  end
-  out[#out + 1] = "}"
-end
-
-function write(v, out)
-  local kind = type(v)
-  if kind == "number" then
-    out[#out + 1] = number(v)
-  elseif kind == "table" and #v > 0 then
-    for i = 1, #v do
-      out[#out + 1] = i == 1 and "[" or ","
-      write(v[i], out)
-    end
-    out[#out + 1] = "]"
-  elseif v == json.empty_list then
-    out[#out + 1] = "[]"
-  elseif kind == "table" then
-    object(v, out)
-  else
-    out[#out + 1] = text(v)
-  end
-end
-
 function json.encode(v)
-  local out = {}
-  write(v, out)
-  return table.concat(out)
+  if type(v) == "number" then return number(v) end
+  if type(v) ~= "table" then return text(v) end
+  local parts = {}
+  if #v > 0 or v == json.empty_list then
+    for i = 1, #v do parts[i] = json.encode(v[i]) end
+    return "[" .. table.concat(parts, ",") .. "]"
+  end
+  for k in pairs(v) do
+    if type(k) ~= "string" then error("a JSON object has text keys, not " .. type(k), 0) end
+    parts[#parts + 1] = k
+  end
+  table.sort(parts)
+  for i, k in ipairs(parts) do parts[i] = text(k) .. ":" .. json.encode(v[k]) end
+  return "{" .. table.concat(parts, ",") .. "}"
 end
 
 -- Whole numbers come back as integers and null as an absent field, which is

@@ -10,15 +10,13 @@ local text = {}
 
 -- s with every byte that is not UTF-8 replaced by U+FFFD.
 function text.utf8(s)
-  local _, bad = utf8.len(s)
-  if not bad then return s end
   local out, at = {}, 1
-  while bad do
-    out[#out + 1] = s:sub(at, bad - 1)
-    at = bad + 1
-    _, bad = utf8.len(s, math.min(at, #s + 1))
-  end
-  return table.concat(out, "\u{FFFD}") .. "\u{FFFD}" .. s:sub(at)
+  repeat
+    local _, bad = utf8.len(s, at)
+    out[#out + 1] = s:sub(at, (bad or 0) - 1)
+    at = bad and bad + 1
+  until not bad
+  return table.concat(out, "\u{FFFD}")
 end
 
 -- Characters of s; its bytes where it is not UTF-8.
@@ -49,14 +47,11 @@ end
 -- The lines a function is written on: a changed one differs. What it refers to outside itself
 -- is not looked at.
 function text.source_of(f)
-  local info, n, out = debug.getinfo(f, "S"), 0, {}
+  local info = debug.getinfo(f, "S")
   local file = info.source:match "^@(.*)"
-  local source = file and core.system.read_file(file) or info.source
-  for line in source:gmatch "([^\n]*)\n?" do
-    n = n + 1
-    if n >= info.linedefined and n <= info.lastlinedefined then out[#out + 1] = line end
-  end
-  return table.concat(out, "\n")
+  local lines = text.lines(file and core.system.read_file(file) or info.source)
+  return table.concat(lines, "\n", math.max(1, info.linedefined),
+                      math.min(info.lastlinedefined, #lines))
 end
 
 -- Words ----------------------------------------------------------------------------
