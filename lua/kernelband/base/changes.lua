@@ -16,11 +16,12 @@ local most_names <const> = 5
 local most_params <const> = 6
 local piece <const> = 44                -- bytes of a line that is told
 
-local keywords = lists.places(lists.words [[auto break case char const continue default do double else enum extern float for
-  goto if inline int long register restrict return short signed sizeof static struct switch
-  typedef union unsigned void volatile while include define ifdef endif pragma def import from
-  as in is and or not pass lambda
-  None True False int8_t int16_t int32_t int64_t uint8_t uint32_t uint64_t size_t ptrdiff_t]])
+local keywords = lists.places(lists.words [[
+  auto break case char const continue default do double else enum extern float for goto if inline
+  int long register restrict return short signed sizeof static struct switch typedef union unsigned
+  void volatile while include define ifdef endif pragma def import from as in is and or not pass
+  lambda None True False int8_t int16_t int32_t int64_t uint8_t uint32_t uint64_t size_t ptrdiff_t
+]])
 
 -- As code within a line of Markdown.
 local function code(text, most)

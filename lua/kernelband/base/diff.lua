@@ -27,44 +27,47 @@ end
 
 -- A list of { " " | "-" | "+", text, line in old, line in new }.
 function diff.lines(old, new)
-  local a, b = lines(old), lines(new)
+  local a, b, out = lines(old), lines(new), {}
   local head, tail = 0, 0
   while head < #a and head < #b and a[head + 1] == b[head + 1] do head = head + 1 end
   while tail < #a - head and tail < #b - head and a[#a - tail] == b[#b - tail] do
     tail = tail + 1
   end
-  local n, m = #a - head - tail, #b - head - tail
-  local back, out = {}, {}
-  local function entry(mark, i, k) return { mark, i and a[i] or b[k], i, k } end
-  local point = shortest(a, b, n, m, head)
-  if not point then
-    for k = m, 1, -1 do back[#back + 1] = entry("+", nil, head + k) end
-    for i = n, 1, -1 do back[#back + 1] = entry("-", head + i) end
-  end
-  while point and point.from do
-    local x, y, from = point.x, point.y, point.from
-    local down = x - y < from.x - from.y
-    while x > from.x + (down and 0 or 1) do
-      back[#back + 1] = entry(" ", head + x, head + y)
-      x, y = x - 1, y - 1
+  local function add(mark, i, k) out[#out + 1] = { mark, i and a[i] or b[k], i, k } end
+
+  -- The way to a point: an edit, then equal lines.
+  local function follow(point)
+    local from = point.from
+    if not from then return end
+    follow(from)
+    local x, y = from.x, from.y
+    if point.x - point.y < x - y then
+      y = y + 1
+      if y > 0 then add("+", nil, head + y) end
+    else
+      x = x + 1
+      add("-", head + x)
     end
-    if not down then back[#back + 1] = entry("-", head + x)
-    elseif y > 0 then back[#back + 1] = entry("+", nil, head + y) end
-    point = from
+    for i = 1, point.x - x do add(" ", head + x + i, head + y + i) end
   end
-  for i = 1, head do out[i] = entry(" ", i, i) end
-  for i = #back, 1, -1 do out[#out + 1] = back[i] end
-  for i = tail - 1, 0, -1 do out[#out + 1] = entry(" ", #a - i, #b - i) end
+
+  for i = 1, head do add(" ", i, i) end
+  local point = shortest(a, b, #a - head - tail, #b - head - tail, head)
+  if point then
+    follow(point)
+  else
+    for i = head + 1, #a - tail do add("-", i) end
+    for k = head + 1, #b - tail do add("+", nil, k) end
+  end
+  for i = tail - 1, 0, -1 do add(" ", #a - i, #b - i) end
   return out
 end
 
 -- Lines added and lines taken away.
 function diff.count(list)
-  local plus, minus = 0, 0
-  for _, e in ipairs(list) do
-    if e[1] == "+" then plus = plus + 1 elseif e[1] == "-" then minus = minus + 1 end
-  end
-  return plus, minus
+  local count = { ["+"] = 0, ["-"] = 0, [" "] = 0 }
+  for _, e in ipairs(list) do count[e[1]] = count[e[1]] + 1 end
+  return count["+"], count["-"]
 end
 
 return diff

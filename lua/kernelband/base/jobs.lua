@@ -5,8 +5,9 @@
 --                         fn returns; nil, text, "ECANCELED" when it is cancelled before
 --   jobs.run(n, requests, done)   requests of loop:command, n of them at once;
 --                         done(i, result | nil, why) as each ends. false: interrupted
-local core = require "kernelband.core"
-local loop = require "kernelband.base.loop"
+local core  = require "kernelband.core"
+local lists = require "kernelband.base.lists"
+local loop  = require "kernelband.base.loop"
 
 local jobs = {}
 
@@ -25,7 +26,7 @@ function jobs.places(L, n)
       free = free - 1
     else
       local turn = L:promise()
-      waiting[#waiting + 1] = turn
+      table.insert(waiting, turn)
       local ok, why, code = turn:await()
       if not ok then
         if not loop.remove(waiting, turn) then leave() end   -- its turn came as it was cancelled
@@ -42,22 +43,20 @@ function jobs.places(L, n)
 end
 
 function jobs.run(n, requests, done)
-  local L, working = loop.new(), {}
+  local L, interrupts = loop.new(), core.system.interrupts
   local places = jobs.places(L, n)
-  for i, request in ipairs(requests) do
-    working[i] = L:spawn(function()
-      places.use(function()
-        if core.system.interrupts() == 0 then done(i, L:command(request)) end
-      end)
+  local working = lists.collect(requests, function(request, i)
+    return L:spawn(function()
+      places.use(function() if interrupts() == 0 then done(i, L:command(request)) end end)
     end)
-  end
+  end)
   for _, job in ipairs(working) do
     while not job:done() do
-      if core.system.interrupts() > 0 then job:cancel() end
+      if interrupts() > 0 then job:cancel() end
       L:turn(LOOK_NS)
     end
   end
-  return core.system.interrupts() == 0
+  return interrupts() == 0
 end
 
 return jobs

@@ -82,8 +82,9 @@ end
 local function waiter(self, what)
   if not self:inside() then
     error(("loop: %s waits, and only a coroutine of loop:spawn can wait"):format(what), 3)
+  elseif self.running.hears then
+    error("loop: on_data cannot wait", 3)
   end
-  if self.running.hears then error("loop: on_data cannot wait", 3) end
   return self.running
 end
 
@@ -187,8 +188,6 @@ function Loop:unwatch(process)
 end
 
 function Loop:watch(process, on_ready)
-  local known = lists.find(self.watched, function(w) return w.process == process end)
-  if known then known.on_ready = on_ready return end
   table.insert(self.watched, { process = process, on_ready = on_ready })
 end
 
@@ -204,13 +203,23 @@ local function response(answer, request)
            seconds = { first = answer.first_s, total = answer.total_s } }, failure, code
 end
 
+local function run_transfers(self)
+  for id, value, status in function() return self.http_multi:next() end do
+    local task = self.transfers[id]
+    if type(value) == "string" then
+      wake(task, "data", value, status)
+    else
+      self.transfers[id] = nil
+      wake(task, "done", value)
+    end
+  end
+end
+
 -- Starts the transfer; id, or nil, text, code.
 local function begin(self, request)
-  if not self.http_multi then
-    local http, why, code = core.http(self.connections)
-    if not http then return nil, why, code end
-    self.http_multi = http
-  end
+  local why, code
+  if not self.http_multi then self.http_multi, why, code = core.http(self.connections) end
+  if not self.http_multi then return nil, why, code end
   local plain = lists.with(request, { stream = request.on_data ~= nil })
   plain.on_data = nil
   return self.http_multi:start(plain)
@@ -251,18 +260,6 @@ function Loop:http(request)
   return out
 end
 
-local function run_transfers(self)
-  for id, value, status in function() return self.http_multi:next() end do
-    local task = self.transfers[id]
-    if type(value) == "string" then
-      wake(task, "data", value, status)
-    else
-      self.transfers[id] = nil
-      wake(task, "done", value)
-    end
-  end
-end
-
 -- Commands --------------------------------------------------------------------------
 
 local killed = {
@@ -292,25 +289,18 @@ end
 
 -- The wait -------------------------------------------------------------------------
 
--- The longest this turn may wait, or nil when nothing could end it.
-local function limit(self, timeout_ns)
-  local soonest = self.timers[#self.timers]
-  if #self.ready > 0 then return 0 end
-  if soonest then return math.max(0, math.min(soonest.time_ns - now_ns(), timeout_ns)) end
-  local busy = #self.watched > 0 or self.http_multi and #self.http_multi > 0
-  return busy and math.max(0, timeout_ns) or nil
-end
-
 function Loop:turn(timeout_ns)
   if self.running then error("loop: a coroutine cannot turn the loop it runs in", 2) end
-  local left = limit(self, timeout_ns)
-  if not left then return nil, "nothing to wait for", "EEMPTY" end
   local watched = table.move(self.watched, 1, #self.watched, 1, {})
   if self.http_multi and #self.http_multi > 0 then
     table.insert(watched, { process = self.http_multi,
                             on_ready = function() run_transfers(self) end })
   end
-  local indices, why, code = core.wait(lists.collect(watched, "process"), left)
+  local soonest = self.timers[#self.timers]
+  if #self.ready > 0 then timeout_ns = 0
+  elseif soonest then timeout_ns = math.min(soonest.time_ns - now_ns(), timeout_ns)
+  elseif #watched == 0 then return nil, "nothing to wait for", "EEMPTY" end
+  local indices, why, code = core.wait(lists.collect(watched, "process"), math.max(0, timeout_ns))
   if not indices and code ~= "ETIME" and code ~= "EINTR" then
     error("the loop cannot wait: " .. why, 0)
   end

@@ -147,9 +147,8 @@ end
 -- " (did you mean 'policy'?)", else the names there are, else "".
 function schema.hint(name, list)
   local near = schema.nearest(name, list)
-  if near then return (" (did you mean '%s'?)"):format(near) end
-  if #list == 0 then return "" end
-  return (" (known: %s)"):format(table.concat(list, ", "))
+  return near and (" (did you mean '%s'?)"):format(near)
+         or #list > 0 and (" (known: %s)"):format(table.concat(list, ", ")) or ""
 end
 
 -- Types --------------------------------------------------------------------

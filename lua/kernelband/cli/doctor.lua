@@ -38,9 +38,8 @@ end
 
 local function headers()
   local folders = { "include", "targets/x86_64-linux/include", "targets/sbsa-linux/include" }
-  local file = toolkit.find(folders, "cuda_fp16.h")
-  if file then return file:match "^(.*)/" end
-  return core.system.exists "/usr/include/cuda_fp16.h" and "/usr/include"
+  local file, usual = toolkit.find(folders, "cuda_fp16.h"), "/usr/include/cuda_fp16.h"
+  return (file or core.system.exists(usual) and usual or ""):match "^(.*)/"
 end
 
 -- The driver: its library, and the version of what is in the kernel ("580.65.06").
@@ -71,9 +70,8 @@ local function python()
   if not found then return nil, why end
   local versions = ("%s %s, torch %s, triton %s"):format(found.executable, found.python,
     found.torch or "missing", found.triton or "missing")
-  local fit = found.torch and found.triton
-  if fit and found.why then return nil, versions .. ": " .. found.why end
-  return fit and versions, versions
+  if found.why then versions = versions .. ": " .. found.why end
+  return found.torch and found.triton and not found.why and versions, versions
 end
 
 -- Rows of a name, what was found or nil, and what was seen instead. need: nothing runs without
@@ -144,9 +142,8 @@ local function show(report, fit)
   local rows = {}
   for _, r in ipairs(report) do
     rows[#rows + 1] = { r.name, r.ok and "ok" or "missing", r.found or "" }
-    if not r.ok then
-      rows[#rows + 1] = { "", "", r.means }
-      rows[#rows + 1] = { "", "", "to do: " .. r.mend }
+    for _, words in ipairs(r.ok and {} or { r.means, "to do: " .. r.mend }) do
+      rows[#rows + 1] = { "", "", words }
     end
   end
   io.write(text.table(rows))

@@ -27,12 +27,6 @@ usage: kernelband VERB [ARGS]
 
 kernelband VERB --help explains a verb; kernelband doctor tests this machine.]]
 
-local function verb_list()
-  return table.concat(collect(cli.verbs, function(name)
-    return ("  %-9s%s"):format(name, cli.verb(name).summary)
-  end), "\n")
-end
-
 local function help(verb)
   local parts = { "usage: " .. verb.usage, verb.summary }
   if #verb.options > 0 then parts[3] = options.help(verb.options) end
@@ -59,9 +53,8 @@ local function text_of(err)
   local meta = getmetatable(err)
   if type(err) == "string" then
     return (err:gsub("(module '[^\n]*' not found):\n.*", "%1: expected a Lua file of that name"))
-  elseif type(meta) == "table" and meta.__tostring then
-    return tostring(err)
   end
+  if type(meta) == "table" and meta.__tostring then return tostring(err) end
   return ("%s: raised %s, expected a text that says what is wrong"):format(
          schema.call_site() or "kernelband", schema.show(err))
 end
@@ -91,14 +84,16 @@ end
 function cli.main(args)
   local name = args[1]
   if not name or name == "--help" or name == "-h" or name == "help" then
-    print(overview:format(verb_list()))
+    print(overview:format(table.concat(collect(cli.verbs, function(verb)
+      return ("  %-9s%s"):format(verb, cli.verb(verb).summary)
+    end), "\n")))
     return name and done or usage
   elseif name == "--version" then
     print("kernelband " .. kb.version)
     return done
   elseif not schema.contains(cli.verbs, name) then
-    io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name,
-                    schema.hint(name, cli.verbs)))
+    local hint = schema.hint(name, cli.verbs)
+    io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name, hint))
     return usage
   end
   local verb = cli.verb(name)
