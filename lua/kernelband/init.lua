@@ -23,18 +23,14 @@ local parts = {
   { "version",    "kernelband.base.version" },
 }
 
-local generators = {
-  { "schedule", "kernelband.generator.schedule", "new" },
-  { "llm",      "kernelband.generator.llm", "new" },
-  { "command",  "kernelband.generator.command", "new" },
-  { "replay",   "kernelband.generator.replay", "new" },
-  { "mixed",    "kernelband.generator.mixed", "new" },
-}
+-- Those that are modules of one folder, each by the same function.
+local function modules(folder, field, names)
+  return lists.collect(names, function(name) return { name, folder .. name, field } end)
+end
 
-local importers = {
-  { "tritonbench", "kernelband.bench.import.tritonbench", "load" },
-  { "kernelbench", "kernelband.bench.import.kernelbench", "load" },
-}
+local generators = modules("kernelband.generator.", "new",
+                           { "schedule", "llm", "command", "replay", "mixed" })
+local importers = modules("kernelband.bench.import.", "load", { "tritonbench", "kernelbench" })
 
 -- Old names of modules that scripts and schedules may still require.
 local old_names = {

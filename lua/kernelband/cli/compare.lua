@@ -38,7 +38,7 @@ return options.verb { "compare",
     if opt.paper then
       local metrics = require "kernelband.bench.metrics"
       io.write(metrics.text(metrics.of_runs(rest)))
-      return 0
+      return
     end
     local how = { at = opt.at and pulls(opt.at, verb), against = opt.against }
     local rows = compare.load(rest)
@@ -53,6 +53,5 @@ return options.verb { "compare",
     else
       print(compare.text(t, true))
     end
-    return 0
   end,
 }

@@ -17,6 +17,5 @@ return options.verb { "doc",
     local from, name = table.unpack(texts[rest[1]])
     local module = require("kernelband.cli.doc." .. from)
     options.write("doc", module[opt.man and "man" or name](), opt.out)
-    return 0
   end,
 }

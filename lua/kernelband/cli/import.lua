@@ -12,6 +12,5 @@ return options.verb { "import",
     if not opt.out then options.misuse(verb, "which folder? -o RUN") end
     local folder = opt.out:gsub("(.)/+$", "%1")
     print(("%s: %d results"):format(folder, import.t4(rest[1], folder)))
-    return 0
   end,
 }

@@ -81,6 +81,5 @@ return options.verb { "list",
     else
       show(found, kind)
     end
-    return 0
   end,
 }

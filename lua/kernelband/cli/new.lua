@@ -43,6 +43,5 @@ return options.verb { "new",
       print("wrote " .. place(file))
     end
     print((kind.next:gsub("@(%u+)@", words)))
-    return 0
   end,
 }

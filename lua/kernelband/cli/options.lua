@@ -4,7 +4,7 @@
 --   return options.verb { "eval",
 --     summary = "judge one source: build, check, time, profile",
 --     args = "TASK SOURCE", options = { options.json, options.device },
---     run = function(opt, rest) ... return exit_code end }
+--     run = function(opt, rest) ... return exit_code end }      nothing returned is 0
 --
 -- args     the words that are no options: [X] may be missing, X... may be repeated, of a|b one
 --          is meant
@@ -67,35 +67,31 @@ local function value_of(o, word, spec)
     o.whole and "whole " or "", least, o.most and " to " .. o.most or " up", word)
 end
 
--- Reads the option at args[i] into opt; returns the index of what follows.
-local function take(args, i, spec, opt)
-  local word, value = args[i]:match "^(%-%-[%w_-]+)=(.*)$"
-  local o = find(spec, word or args[i])
-  local key = o[1]:gsub("-", "_")
-  if not o[2] then
-    if value then options.misuse(spec, "--%s takes no value", o[1]) end
-    opt[key] = true
-    return i + 1
+-- Reads an option into opt; its value may be the next of args.
+local function take(word, args, spec, opt)
+  local name, value = word:match "^(%-%-[%w_-]+)=(.*)$"
+  local o = find(spec, name or word)
+  if o[2] then
+    value = value or table.remove(args, 1) or options.misuse(spec, "--%s needs a value", o[1])
+    value = value_of(o, value, spec)
+  elseif value then
+    options.misuse(spec, "--%s takes no value", o[1])
   end
-  if not value then i, value = i + 1, args[i + 1] end
-  if not value then options.misuse(spec, "--%s needs a value", o[1]) end
-  opt[key] = value_of(o, value, spec)
-  return i + 1
+  opt[o[1]:gsub("-", "_")] = value or true
 end
 
+-- The options and the other words of a command line, whose words are taken away.
 function options.parse(args, spec)
-  local opt, rest, i = {}, {}, 1
-  while i <= #args do
-    local word = args[i]
-    local plain = word:sub(1, 1) ~= "-" or word == "-"
-    if word == "--" or plain and spec.script then
-      table.move(args, word == "--" and i + 1 or i, #args, #rest + 1, rest)
-      break
-    elseif plain then
+  local opt, rest, ended = {}, {}, false
+  while #args > 0 do
+    local word = table.remove(args, 1)
+    if ended or word:sub(1, 1) ~= "-" or word == "-" then
       rest[#rest + 1] = word
-      i = i + 1
+      ended = ended or spec.script
+    elseif word == "--" then
+      ended = true
     else
-      i = take(args, i, spec, opt)
+      take(word, args, spec, opt)
     end
   end
   if #rest < (spec.least or 0) then
@@ -115,7 +111,8 @@ end
 
 -- The options of a verb as lines of --help.
 function options.help(list)
-  return table.concat(require("kernelband.base.text").columns(lists.collect(list, function(o)
+  local columns = require("kernelband.base.text").columns
+  return table.concat(columns(lists.collect(list, function(o)
     return { "  " .. options.title(o), o.doc or "" }
   end)), "\n")
 end

@@ -31,6 +31,5 @@ return options.verb { "record",
       seed = opt.seed or 1, workers = on_gpu and cpus or nil, parallel = on_gpu and 2 * cpus or 1,
     }
     print(("%s: %d configurations%s"):format(out, count, all and ", the whole schedule" or ""))
-    return 0
   end,
 }

@@ -20,6 +20,5 @@ return options.verb { "serve",
       function(url) io.write(url, "\n"):flush() end,
       function() return core.system.interrupts() > 0 end)
     if not ok then error(("kernelband serve: port %d: %s"):format(port, why), 0) end
-    return 0
   end,
 }

@@ -43,7 +43,6 @@ local function say(_, args, verb)
   if not ok then error(failure, 0) end
   io.stderr:write(running and "the search follows within a second\n"
                   or "no search is running; the run follows when it goes on\n")
-  return 0
 end
 
 return options.verb { "steer",
