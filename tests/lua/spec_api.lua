@@ -75,7 +75,7 @@ end)
 
 t.test("every rule set of the interface is printed, and each of its fields has a text", function()
   local printed = {}
-  for _, l in ipairs(lines) do if l.kind == "rules" then printed[l.name] = true end end
+  for _, l in ipairs(lines) do if l.kind == "rules" then printed[l.text] = true end end
   local function fields(name, rules)
     for _, rule in ipairs(rules) do
       local at = name .. ": " .. rule[1]

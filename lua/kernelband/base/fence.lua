@@ -95,11 +95,8 @@ local function plain(v) return addressed[type(v)] and type(v) or tostring(v) end
 local strings = copy(string, "byte char find gmatch gsub len lower match reverse sub upper")
 
 function strings.rep(s, n, sep)
-  local bytes = (#s + #(sep or "")) * math.max(n, 0)
-  if bytes > max_repeat_bytes or n > max_repeat_bytes then
-    error("string.rep: the result would be too large", 2)
-  end
-  return string.rep(s, n, sep)
+  if math.max(#s + #(sep or ""), 1) * n <= max_repeat_bytes then return string.rep(s, n, sep) end
+  error("string.rep: the result would be too large", 2)
 end
 
 function strings.format(fmt, ...)
@@ -108,7 +105,7 @@ function strings.format(fmt, ...)
   end
   local args = table.pack(...)
   for i = 1, args.n do
-    if type(args[i]) ~= "number" then args[i] = plain(args[i]) end
+    args[i] = type(args[i]) == "number" and args[i] or plain(args[i])
   end
   return string.format(fmt, table.unpack(args, 1, args.n))
 end
@@ -177,9 +174,7 @@ local here = debug.getinfo(1, "S").short_src
 
 local function locate(fn, err)
   if schema.is_config_error(err) then return err end
-  if type(err) ~= "string" then
-    err = ("error object is a %s, expected a string"):format(type(err))
-  end
+  if type(err) ~= "string" then err = "error object is a " .. type(err) .. ", expected a string" end
   local place, what = err:match "^([^\n]-):%d+: (.*)"
   if place == here and what:find "^stack overflow" then err, place = what, nil end
   if place then return err end
@@ -221,9 +216,7 @@ end
 for _, f in ipairs { fence.call, settle, watch } do keepers[f] = true end
 
 -- fn under fence.call, as a function.
-function fence.wrap(steps, fn)
-  return function(...) return fence.call(steps, fn, ...) end
-end
+function fence.wrap(steps, fn) return function(...) return fence.call(steps, fn, ...) end end
 
 -- Runs the file (text only) with the base names and globals, tables among them
 -- frozen; returns what it returns. A file that does not load is a

@@ -40,9 +40,8 @@ local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
 local loop = {}
-local Loop, Task, Promise = {}, {}, {}
+local Loop, Task, Promise = { __name = "loop" }, { __name = "task" }, { __name = "promise" }
 Loop.__index, Task.__index, Promise.__index = Loop, Task, Promise
-Loop.__name, Task.__name, Promise.__name = "loop", "task", "promise"
 
 local now_ns = core.system.now_ns
 
@@ -74,9 +73,7 @@ local function run(task, ...)
 end
 
 -- Whether the caller runs in a coroutine of this loop, so that it may wait.
-function Loop:inside()
-  return self.running ~= nil and coroutine.running() == self.running.co
-end
+function Loop:inside() return self.running ~= nil and coroutine.running() == self.running.co end
 
 -- The task that is about to wait; where it is cancelled it begins nothing.
 local function waiter(self, what)
@@ -236,13 +233,13 @@ function Loop:http(request)
     self.transfers[id] = nil
     received = self.http_multi:cancel(id)
   end
-  -- Returns on_data's wish to go on. A transfer whose reader fails is broken off.
-  local function hear(chunk, status, under_way)
+  -- Whether on_data wants to go on. A transfer whose reader fails is broken off.
+  local function hear(chunk, status)
     if chunk == "" then return true end
     task.hears = true
     local ok, go_on = xpcall(request.on_data, schema.trace_own, chunk, status)
     task.hears = nil
-    if under_way and not (ok and go_on ~= false) then drop() end
+    if self.transfers[id] and not (ok and go_on ~= false) then drop() end
     if not ok then error(go_on, 0) end
     return go_on ~= false
   end
@@ -250,7 +247,7 @@ function Loop:http(request)
   repeat
     what, value, status = wait(task, drop)
     if not what then return nil, value, status, (response(received, request)) end
-    stopped = what == "data" and not hear(value, status, true)
+    stopped = what == "data" and not hear(value, status)
   until what == "done" or stopped
   if stopped then value = received
   elseif request.on_data then hear(value.body, value.status) end

@@ -42,15 +42,12 @@ end
 
 -- "a/b/c.lua" -> "a/b"; "c.lua" -> "."; "/c" -> "/".
 function path.dir(name)
-  local dir = name:match "^(.*)/[^/]*$"
-  if not dir then return "." end
+  local dir = name:match "^(.*)/[^/]*$" or "."
   return dir == "" and "/" or dir
 end
 
 -- "a/b/c.lua" -> "c.lua"; "a/b/" -> "b".
-function path.base(name)
-  return name:match "([^/]+)/*$" or name
-end
+function path.base(name) return name:match "([^/]+)/*$" or name end
 
 -- Paths of the files of a folder that end so, in byte order of their names.
 function path.files(dir, ending)

@@ -211,9 +211,7 @@ function schema.keys(t)
   return keys
 end
 
-function schema.contains(list, v)
-  return lists.find(list, function(x) return x == v end) ~= nil
-end
+function schema.contains(list, v) return lists.find(list, function(x) return x == v end) ~= nil end
 
 local function in_bounds(rule, v)
   local n = type(v) == "table" and #v or v
@@ -239,10 +237,9 @@ local function check_value(v, rule, where, noun, path)
   if not matched then refuse() end
   if matched == "integer" then v = math.tointeger(v) end
   if rule.one_of and not schema.contains(rule.one_of, v) or not in_bounds(rule, v) then refuse() end
-  if rule.check then
-    local fine, must = rule.check(v)
-    if not fine then refuse(must or "valid") end
-  end
+  local fine, must = not rule.check, nil
+  if rule.check then fine, must = rule.check(v) end
+  if not fine then refuse(must or "valid") end
   if type(v) ~= "table" then return v end
   if rule.rules then return check_table(v, rule.rules, where, noun, path .. ".") end
   if not rule.item then return v end

@@ -1,4 +1,5 @@
 -- kernelband doctor - what this machine can do, what is missing, what to do.
+local with    = require("kernelband.base.lists").with
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local options = require "kernelband.cli.options"
@@ -68,9 +69,8 @@ end
 local function python()
   local found, why = require("kernelband.triton.python").probe()
   if not found then return nil, why end
-  local versions = ("%s %s, torch %s, triton %s"):format(found.executable, found.python,
-    found.torch or "missing", found.triton or "missing")
-  if found.why then versions = versions .. ": " .. found.why end
+  local versions = ("%s %s, torch %s, triton %s%s"):format(found.executable, found.python,
+    found.torch or "missing", found.triton or "missing", found.why and ": " .. found.why or "")
   return found.torch and found.triton and not found.why and versions, versions
 end
 
@@ -98,7 +98,7 @@ local function probes()
     { "jail user", host.root and "candidates run as nobody" or "not root: candidates run as the "
       .. "same user, kept apart by Landlock and the filter" },
     { "counters", host.perf and "cycles can be counted",
-      "perf_event_open: " .. (host.perf_error or ""),
+      not host.perf and "perf_event_open: " .. host.perf_error,
       means = "profiles are derived from times and instructions, not measured",
       mend = "sysctl kernel.perf_event_paranoid=2; virtual machines often have none" },
     { "disk", means = "a long run may not fit", mend = "free 1 GiB or use another folder", disk() },
@@ -129,11 +129,9 @@ local function examine()
   local report, fit = {}, true
   for i, probe in ipairs(probes()) do
     local ok, need = probe[2] and true or false, probe.need or false
-    report[i] = { name = probe[1], ok = ok, found = probe[2] or probe[3] or nil }
-    if not ok then
-      report[i].need, report[i].means, report[i].mend = need, probe.means, probe.mend
-      fit = fit and not need
-    end
+    report[i] = with({ name = probe[1], ok = ok, found = probe[2] or probe[3] or nil },
+                     not ok and { need = need, means = probe.means, mend = probe.mend })
+    fit = fit and (ok or not need)
   end
   return report, fit
 end

@@ -9,16 +9,14 @@ local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
 
 -- Fields that are always there, null where there is nothing to say.
-local always = { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "speedup_low",
-                 "speedup_high", "shapes" }
+local always = {}
+for _, name in ipairs { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "speedup_low",
+                        "speedup_high", "shapes" } do always[name] = cjson.null end
 
 local function print_json(t, source, out)
-  local object = with({ task = t.name, source = source }, out)
+  local object = with(with(always, { task = t.name, source = source }), out)
   for _, name in ipairs { "shapes", "checks", "weakened", "inputs" } do
     if object[name] and #object[name] == 0 then object[name] = json.empty_list end
-  end
-  for _, name in ipairs(always) do
-    if object[name] == nil then object[name] = cjson.null end
   end
   print(json.encode(object))
 end

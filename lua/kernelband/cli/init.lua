@@ -28,10 +28,9 @@ usage: kernelband VERB [ARGS]
 kernelband VERB --help explains a verb; kernelband doctor tests this machine.]]
 
 local function help(verb)
-  local parts = { "usage: " .. verb.usage, verb.summary }
-  if #verb.options > 0 then parts[3] = options.help(verb.options) end
-  parts[#parts + 1] = options.prose(verb[1])
-  return table.concat(parts, "\n\n")
+  local choices = #verb.options > 0 and options.help(verb.options) .. "\n\n" or ""
+  return ("usage: %s\n\n%s\n\n%s%s"):format(verb.usage, verb.summary, choices,
+                                           options.prose(verb[1]))
 end
 
 local function wants_help(verb, args)

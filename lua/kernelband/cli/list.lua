@@ -53,7 +53,7 @@ local function collect(kind)
   for _, root in ipairs(roots()) do
     for _, file in ipairs(files(root, patterns[kind])) do
       local key = file:sub(#root + 1)
-      if not seen[key] then found[#found + 1] = entry(file, kind) end
+      found[#found + 1] = not seen[key] and entry(file, kind) or nil
       seen[key] = true
     end
   end
@@ -76,10 +76,7 @@ return options.verb { "list",
   run = function(opt, rest)
     local kind = rest[1]
     local found = collect(kind)
-    if opt.json then
-      print(json.encode { [kind] = #found > 0 and found or json.empty_list })
-    else
-      show(found, kind)
-    end
+    if not opt.json then return show(found, kind) end
+    print(json.encode { [kind] = #found > 0 and found or json.empty_list })
   end,
 }

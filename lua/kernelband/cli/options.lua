@@ -140,11 +140,9 @@ end
 
 function options.verb(verb)
   local words = lists.words(verb.args or "")
-  verb.options, verb.least = verb.options or {}, 0
+  verb.options = verb.options or {}
+  verb.least = #lists.collect(words, function(word) return not word:find "^%[" end)
   verb.most = (verb.script or (verb.args or ""):find "%.%.%.$") and math.huge or #words
-  for _, word in ipairs(words) do
-    if not word:find "^%[" then verb.least = verb.least + 1 end
-  end
   if words[1] and words[1]:find "^%l+|[%l|]+$" then verb.words = lists.words(words[1], "[^|]+") end
   verb.usage = usage_of(verb)
   return verb

@@ -94,8 +94,8 @@ return options.verb { "profile",
   summary = "show counters, bottleneck and limits of one source",
   args = "TASK SOURCE", options = { options.json, options.device }, text_of = text_of,
   run = function(opt, rest)
-    local t, file, out, machine = eval.judge("profile", rest, { device = opt.device,
-                                                                profile = true })
+    local how = { device = opt.device, profile = true }
+    local t, file, out, machine = eval.judge("profile", rest, how)
     if not out then return 130 end
     if opt.json then
       out.profile, out.evidence = out.profile or cjson.null, out.evidence or cjson.null

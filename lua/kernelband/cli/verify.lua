@@ -53,8 +53,8 @@ end
 
 local function verify(folder, opt, dir)
   local reader <close> = run.reader(folder)
-  local report = { run = folder, notes = {} }
-  local function say(words) report.notes[#report.notes + 1] = words end
+  local notes = {}
+  local function say(words) notes[#notes + 1] = words end
   local t, why = archive.restore_task(reader, dir, task.load)
   if not t then schema.raise("%s: %s", folder, why) end
   local winner = finish.winner(reader)
@@ -84,9 +84,9 @@ local function verify(folder, opt, dir)
     less = nil
     say "the best kernel is the baseline itself: there is no gain to confirm"
   end
-  return with(report, { task = t.name, kernel = kernel.id, strategy = kernel.strategy,
-    device = name, evaluation = out, recorded = figures(recorded), measured = figures(out),
-    reason = less, confirmed = less == nil })
+  return { run = folder, notes = notes, task = t.name, kernel = kernel.id, device = name,
+           strategy = kernel.strategy, evaluation = out, recorded = figures(recorded),
+           measured = figures(out), reason = less, confirmed = less == nil }
 end
 
 -- Adds the result to the run: an evaluation of kind verify, and an event.
@@ -112,12 +112,10 @@ end
 local function show(r)
   local rows = { { "recorded", figure(r.recorded) }, { "now", figure(r.measured) },
                  { "checked", table.concat(r.evaluation.checks, "; ") } }
-  local function add(name, list)
-    for _, words in ipairs(list) do rows[#rows + 1] = { name, words } end
+  for _, group in ipairs { { "weakened", r.evaluation.weakened },
+                           { "twice", { r.evaluation.quarantined } }, { "note", r.notes } } do
+    for _, words in ipairs(group[2]) do rows[#rows + 1] = { group[1], words } end
   end
-  add("weakened", r.evaluation.weakened)
-  add("twice", { r.evaluation.quarantined })
-  add("note", r.notes)
   print(("%s: kernel %d of task %s, on %s"):format(r.run, r.kernel, r.task, r.device))
   io.write(text.table(rows))
   print(r.confirmed and "confirmed" or "not confirmed: " .. r.reason)

@@ -5,7 +5,7 @@
 --   api.markdown()  api.man()    the manual
 --   api.lines()                  its lines as { kind, text or fields }, for meta.lua
 --   api.line_of(text)            a line of such a file as { kind, .. }
---   api.flat(text)               the text with "_" for what brackets enclose, as long as before
+--   api.flat(text)               the text with "~" for what brackets enclose, as long as before
 local kb      = require "kernelband"
 local collect = require("kernelband.base.lists").collect
 local path    = require "kernelband.base.path"
@@ -39,26 +39,42 @@ local function note_of(rule)
   return table.concat(out, "; ")
 end
 
--- The rules as fields { name, optional =, type =, note = }; nested ones are named a.b.
-local function add_fields(rules, finer, prefix, out)
-  for _, rule in ipairs(rules) do
-    local name = prefix .. rule[1]
-    out[#out + 1] = { kind = "field", name = name, note = note_of(rule), rules = rule.rules,
-      optional = rule.optional or rule.default ~= nil, type = finer[name] or type_of(rule) }
-    if rule.rules then add_fields(rule.rules, finer, name .. ".", out) end
+-- reference.md as lines, each "@rules" followed by the fields of those rules; nested ones are
+-- named a.b.
+local function expanded()
+  for _, face in ipairs { kb, kb.generator, kb.import } do      -- so that all declare their rules
+    for _, name in ipairs(getmetatable(face).names) do assert(face[name]) end
   end
+  local out, finer = {}, {}
+  local function add_fields(rules, prefix)
+    for _, rule in ipairs(rules) do
+      local name, optional = prefix .. rule[1], rule.optional or rule.default ~= nil
+      out[#out + 1] = ("- `%s%s` %s: %s"):format(name, optional and "?" or "",
+                                                 finer[name] or type_of(rule), note_of(rule))
+      if rule.rules then add_fields(rule.rules, name .. ".") end
+    end
+  end
+  for line in path.own("cli/doc/reference.md"):gmatch "([^\n]*)\n" do
+    local name, field, of = line:match "^@rules (%S+)", line:match "^@type (%S+) (.*)$"
+    if field then finer[field] = of else out[#out + 1] = line end
+    if name then
+      add_fields(assert(schema.declared[name], name .. " is not declared"), "")
+      finer = {}
+    end
+  end
+  return out
 end
 
 -- kind: title, section, entry, method (text = the heading), item (text = its word), field, rules
--- (text = its class), code, text, blank.
+-- (text = their name, note = their class), code, text, blank.
 local kinds = { { "^# (.*)", "title" }, { "^## (.*)", "section" }, { "^### (.*)", "entry" },
                 { "^#### (.*)", "method" }, { "^    (.*)", "code" }, { "^%- `(.-)`: (.*)", "item" },
-                { "^$", "blank" } }
+                { "^@rules (%S+) (%S+)", "rules" }, { "^$", "blank" } }
 
-local function underscores(s) return ("_"):rep(#s) end
+local function filler(s) return ("~"):rep(#s) end
 
 function api.flat(text)
-  return (text:gsub("%b{}", underscores):gsub("%b()", underscores):gsub("%b<>", underscores))
+  return (text:gsub("%b{}", filler):gsub("%b()", filler):gsub("%b<>", filler))
 end
 
 function api.line_of(line)
@@ -70,48 +86,25 @@ function api.line_of(line)
   if not name then return { kind = "text", text = line } end
   -- The note is behind the first ": " outside brackets, or the one behind a function's result.
   local flat = api.flat(rest)
-  local at = flat:find(": ", (flat:match "^fun_+: ()[^:]+: " or 1), true)
+  local behind, result = flat:match "fun~+: ()([^:]+): "
+  local at = flat:find(": ", result and not result:find "^function" and behind or 1, true)
   return { kind = "field", name = name, optional = maybe ~= "", type = rest:sub(1, at - 1),
            note = rest:sub(at + 2) }
 end
 
-function api.lines()
-  for _, face in ipairs { kb, kb.generator, kb.import } do      -- so that all declare their rules
-    for _, name in ipairs(getmetatable(face).names) do assert(face[name]) end
-  end
-  local out, finer = {}, {}
-  for line in path.own("cli/doc/reference.md"):gmatch "([^\n]*)\n" do
-    local name, class = line:match "^@rules (%S+) (%S+)$"
-    local field, of = line:match "^@type (%S+) (.*)$"
-    if field then
-      finer[field] = of
-    elseif name then
-      local rules = assert(schema.declared[name], name .. " is not declared")
-      out[#out + 1] = { kind = "rules", text = class, name = name }
-      add_fields(rules, finer, "", out)
-      finer = {}
-    else
-      out[#out + 1] = api.line_of(line)
-    end
-  end
-  return out
-end
+function api.lines() return collect(expanded(), api.line_of) end
 
 function api.markdown()
-  local marks = { title = "# ", section = "## ", entry = "### ", method = "#### ", code = "    " }
-  return table.concat(collect(api.lines(), function(l)
-    if l.kind == "field" then
-      return ("- `%s%s` %s: %s"):format(l.name, l.optional and "?" or "", l.type, l.note)
-    end
-    return l.kind ~= "rules" and (marks[l.kind] or "") .. l.text
+  return table.concat(collect(expanded(), function(line)
+    return not line:find "^@rules" and line
   end), "\n") .. "\n"
 end
 
 function api.man()
-  local lines, name = api.lines(), "kernelband-api - the Lua interface of kernelband"
-  table.insert(lines, 1, { kind = "section", text = "NAME" })
-  table.insert(lines, 2, { kind = "text", text = name })
-  return roff.page("KERNELBAND-API", 7, lines)
+  local head = { "## NAME", "kernelband-api - the Lua interface of kernelband" }
+  local lines = collect(head, api.line_of)
+  local manual = api.lines()
+  return roff.page("KERNELBAND-API", 7, table.move(manual, 1, #manual, #lines + 1, lines))
 end
 
 return api

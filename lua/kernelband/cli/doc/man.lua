@@ -9,19 +9,15 @@ local man = {}
 
 function man.page()
   local lines = {}
-  local function add(kind, text, note)
-    lines[#lines + 1] = { kind = kind, text = text, note = note }
-  end
+  local function add(line) lines[#lines + 1] = api.line_of(line) end
   for line in path.own("cli/doc/man.md"):gmatch "([^\n]*)\n" do
-    local l = api.line_of(line)
-    if l.kind == "entry" then
-      local verb = cli.verb(l.text)
-      add("entry", (verb.usage:gsub("\n%s+", " ")))
-      add("text", verb.summary:gsub("^%l", string.upper) .. ".")
-      for _, o in ipairs(verb.options) do add("item", options.title(o), o.doc) end
-      add "blank"
-    else
-      lines[#lines + 1] = l
+    local name = line:match "^### (.*)"
+    local verb = name and cli.verb(name)
+    add(verb and "### " .. verb.usage:gsub("\n%s+", " ") or line)
+    if verb then
+      add(verb.summary:gsub("^%l", string.upper) .. ".")
+      for _, o in ipairs(verb.options) do add(("- `%s`: %s"):format(options.title(o), o.doc)) end
+      add ""
     end
   end
   return roff.page("KERNELBAND", 1, lines)

@@ -61,7 +61,7 @@ local function add_class(lines, first, class, exact, out, prefix)
     local at, name = f.name:match "^(.-)([%w_]+)$"
     if at == prefix then
       local of = f.type
-      if f.rules then
+      if lines[n + 1].name and lines[n + 1].name:find(f.name .. ".", 1, true) == 1 then
         inner[#inner + 1] = name
         of = of:gsub("%f[%w]table%f[%W]", ("kernelband.%s_%s"):format(class, name))
       end
@@ -88,7 +88,7 @@ function meta.text()
     local class = l.kind == "entry" and l.text:match "^kernelband%.([%w_]+)$"
     local first = class and first_field(lines, i)
     if l.kind == "rules" then
-      add_class(lines, i + 1, l.text, true, out, "")
+      add_class(lines, i + 1, l.note, true, out, "")
     elseif first then
       out[#out + 1] = text_after(lines, i)
       add_class(lines, first, class, false, out, "")
