@@ -17,8 +17,7 @@ function jobs.places(L, n)
   local places, waiting, free = {}, {}, n
 
   local function leave()
-    local next_one = table.remove(waiting, 1)
-    if next_one then next_one:resolve(true) else free = free + 1 end
+    if #waiting > 0 then table.remove(waiting, 1):resolve(true) else free = free + 1 end
   end
 
   function places.use(fn, ...)

@@ -33,13 +33,12 @@ end
 
 -- The items in ascending order of key(item), a number; ties in the order they had.
 function lists.sorted(list, key)
-  local order, keys = {}, {}
-  for i, item in ipairs(list) do order[i], keys[i] = i, key(item) end
-  table.sort(order, function(a, b)
-    if keys[a] ~= keys[b] then return keys[a] < keys[b] end
-    return a < b
+  local rows = lists.collect(list, function(item, i) return { key(item), i, item } end)
+  table.sort(rows, function(a, b)
+    if a[1] ~= b[1] then return a[1] < b[1] end
+    return a[2] < b[2]
   end)
-  return lists.collect(order, function(i) return list[i] end)
+  return lists.collect(rows, function(row) return row[3] end)
 end
 
 -- Where each item of a list stands: the set of them, too.

@@ -11,9 +11,8 @@ local cli = {}
 local done <const>, failed <const>, usage <const>, interrupted <const> = 0, 1, 2, 130
 
 -- In the order of --help; the manual page and the completion have the same.
-cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "eval",
-              "profile", "verify", "record", "compare", "lab", "list", "new", "doctor",
-              "doc", "worker" }
+cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "eval", "profile",
+              "verify", "record", "compare", "lab", "list", "new", "doctor", "doc", "worker" }
 
 function cli.verb(name) return require("kernelband.cli." .. name) end
 

@@ -2,7 +2,6 @@
 -- from what its folder holds.
 local with     = require("kernelband.base.lists").with
 local core     = require "kernelband.core"
-local archive  = require "kernelband.store.archive"
 local evaluate = require "kernelband.evaluate"
 local json     = require "kernelband.base.json"
 local options  = require "kernelband.cli.options"
@@ -10,7 +9,6 @@ local run      = require "kernelband.store.run"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
 local text     = require "kernelband.base.text"
-local finish   = require "kernelband.search.finish"
 
 -- Two measurements of one ratio on one machine may differ by this much besides their
 -- intervals: memory is placed anew in every process, and others use the machine.
@@ -55,9 +53,9 @@ local function verify(folder, opt, dir)
   local reader <close> = run.reader(folder)
   local notes = {}
   local function say(words) notes[#notes + 1] = words end
-  local t, why = archive.restore_task(reader, dir, task.load)
+  local t, why = require("kernelband.store.archive").restore_task(reader, dir, task.load)
   if not t then schema.raise("%s: %s", folder, why) end
-  local winner = finish.winner(reader)
+  local winner = require("kernelband.search.finish").winner(reader)
   if not winner then schema.raise("%s: there is no kernel in it", folder) end
   local kernel, recorded = winner.kernel, winner.row and winner.row.evaluation
   if type(recorded) ~= "table" then

@@ -11,9 +11,8 @@ local collect = require("kernelband.base.lists").collect
 local path    = require "kernelband.base.path"
 local roff    = require "kernelband.cli.doc.roff"
 local schema  = require "kernelband.base.schema"
-local strategy = require "kernelband.policy.strategy"
 
-local api = { facts = strategy.facts }
+local api = { facts = require("kernelband.policy.strategy").facts }
 
 local function type_of(rule)
   if rule.one_of then

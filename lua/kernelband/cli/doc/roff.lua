@@ -1,6 +1,4 @@
 -- cli/doc/roff.lua - a manual page of lines as api.lua has them.
-local version = require "kernelband.base.version"
-
 local roff = {}
 
 -- Text as roff takes it: no line of it is a request, no dash a hyphen.
@@ -29,8 +27,8 @@ local forms = {
 
 -- name: KERNELBAND, of a section of the manual.
 function roff.page(name, section, lines)
+  local version, fixed = require "kernelband.base.version", false
   local out = { (".TH %s %d \"\" \"kernelband %s\""):format(name, section, version) }
-  local fixed = false
   for _, l in ipairs(lines) do
     if forms[l.kind] then
       local stays = l.kind == "code" or l.kind == "text" and l.text:find "^  " ~= nil
