@@ -259,10 +259,7 @@ end
 
 -- Commands --------------------------------------------------------------------------
 
-local killed = {
-  ETIME = "%s: not done within %.1f s, and killed with all it started",
-  EFULL = "%s: more output than max_bytes, and killed with all it started",
-}
+local killed = { ETIME = "not done within %.1f s", EFULL = "more output than max_bytes" }
 
 function Loop:command(request)
   local task, said = waiter(self, "loop:command"), nil
@@ -280,8 +277,9 @@ function Loop:command(request)
   if not result then return nil, why, code, said end
   code, result.code = result.code, nil
   if not code then return result end
-  local seconds = (request.timeout_ns or 600 * 10 ^ 9) / 1e9
-  return nil, killed[code] and killed[code]:format(request.argv[1], seconds) or code, code, result
+  local how = killed[code] and killed[code]:format((request.timeout_ns or 600 * 10 ^ 9) / 1e9)
+  return nil, how and ("%s: %s, and killed with all it started"):format(request.argv[1], how)
+         or code, code, result
 end
 
 -- The wait -------------------------------------------------------------------------

@@ -32,20 +32,15 @@ local schema = {}
 
 -- Errors ---------------------------------------------------------------
 
-local function kind_of_error(name)
-  return { __name = name, __tostring = function(e) return e.message end,
-           __concat = function(a, b) return tostring(a) .. tostring(b) end }
-end
-
-local config_error = kind_of_error "kernelband.config_error"
-local stop_error = kind_of_error "kernelband.stop"
+local said = { __name = "kernelband.error", __tostring = function(e) return e.message end,
+               __concat = function(a, b) return tostring(a) .. tostring(b) end }
 
 function schema.raise(message, ...)
   if select("#", ...) > 0 then message = message:format(...) end
-  error(setmetatable({ config = true, message = message }, config_error), 0)
+  error(setmetatable({ config = true, message = message }, said), 0)
 end
 
-function schema.is_config_error(e) return getmetatable(e) == config_error end
+function schema.is_config_error(e) return getmetatable(e) == said and e.config == true end
 
 local own = "@" .. (core.system.lib_dir() or "?") .. "/lua/kernelband/"
 
@@ -66,9 +61,9 @@ end
 
 -- Raises an error that says all there is to say: main prints the text without
 -- a traceback of its own and exits 1.
-function schema.stop(text) error(setmetatable({ message = text }, stop_error), 0) end
+function schema.stop(text) error(setmetatable({ message = text }, said), 0) end
 
-function schema.is_stop(e) return getmetatable(e) == stop_error end
+function schema.is_stop(e) return getmetatable(e) == said and not e.config end
 
 -- A Lua file as a function, raising what is wrong with it.
 function schema.load_file(file, env)
