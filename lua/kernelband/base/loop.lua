@@ -202,13 +202,9 @@ end
 
 local function run_transfers(self)
   for id, value, status in function() return self.http_multi:next() end do
-    local task = self.transfers[id]
-    if type(value) == "string" then
-      wake(task, "data", value, status)
-    else
-      self.transfers[id] = nil
-      wake(task, "done", value)
-    end
+    local task, ended = self.transfers[id], type(value) ~= "string"
+    if ended then self.transfers[id] = nil end
+    wake(task, ended and "done" or "data", value, status)
   end
 end
 

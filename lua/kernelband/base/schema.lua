@@ -232,8 +232,7 @@ local function check_value(v, rule, where, noun, path)
   if not matched then refuse() end
   if matched == "integer" then v = math.tointeger(v) end
   if rule.one_of and not schema.contains(rule.one_of, v) or not in_bounds(rule, v) then refuse() end
-  local fine, must = not rule.check, nil
-  if rule.check then fine, must = rule.check(v) end
+  local fine, must = (rule.check or kinds.any)(v)
   if not fine then refuse(must or "valid") end
   if type(v) ~= "table" then return v end
   if rule.rules then return check_table(v, rule.rules, where, noun, path .. ".") end

@@ -12,11 +12,6 @@ local text    = require "kernelband.base.text"
 local patterns = { tasks = "examples/tasks/*/task.lua", strategies = "strategies/*/*.lua",
                    policies = "policies/*.lua" }
 
-local function roots()
-  local lib = core.system.lib_dir()
-  return core.system.realpath "." == core.system.realpath(lib) and { "" } or { "", lib .. "/" }
-end
-
 -- The files below a root that fit a pattern, in byte order.
 local function files(root, pattern)
   local found = { root }
@@ -49,8 +44,9 @@ end
 
 -- The same relative path below two roots is the same thing: the first counts.
 local function collect(kind)
-  local found, seen = {}, {}
-  for _, root in ipairs(roots()) do
+  local found, seen, lib = {}, {}, core.system.lib_dir()
+  local installed = core.system.realpath "." ~= core.system.realpath(lib) and lib .. "/"
+  for _, root in ipairs { "", installed or nil } do
     for _, file in ipairs(files(root, patterns[kind])) do
       local key = file:sub(#root + 1)
       found[#found + 1] = not seen[key] and entry(file, kind) or nil

@@ -20,12 +20,6 @@ local function check(folder, command, argument)
   end
 end
 
-local function is_running(folder)
-  local lock = core.system.lock(folder .. "/lock")
-  if lock then lock:close() end
-  return not lock
-end
-
 local function say(_, args, verb)
   local folder, text = args[1], table.concat(args, " ", 2)
   local command, argument = steer.parse(text)
@@ -33,16 +27,17 @@ local function say(_, args, verb)
   local experiment, why = run.experiment(folder)
   if not experiment then schema.raise("kernelband: %s", why) end
   check(folder, command, argument)
-  local running = is_running(folder)
-  if not running and (command == "stop" or command == "pause" or command == "continue") then
+  local lock = core.system.lock(folder .. "/lock")     -- a search that is running holds it
+  if lock then lock:close() end
+  if lock and (command == "stop" or command == "pause" or command == "continue") then
     schema.raise("kernelband: no search is writing to %s now; it is %s. kernelband resume %s "
                  .. "goes on with it", folder, experiment.state, folder)
   end
   local db <close> = assert(core.store(folder .. "/run.db"))
   local ok, failure = db:exec("INSERT INTO events VALUES (NULL, 0.0, 'asked', ?)", text)
   if not ok then error(failure, 0) end
-  io.stderr:write(running and "the search follows within a second\n"
-                  or "no search is running; the run follows when it goes on\n")
+  io.stderr:write(lock and "no search is running; the run follows when it goes on\n"
+                  or "the search follows within a second\n")
 end
 
 return options.verb { "steer",
