@@ -89,6 +89,7 @@ local kb = require "kernelband"
 local json = require "kernelband.base.json"
 local first = kb.sweep { spaces = { kb.trace(%q) }, policies = { "policies/random.lua" },
                          seeds = 3, steps = 5, quiet = true }
+assert(#first.rows == 3)                -- in the children, too
 local r = kb.sweep { spaces = { kb.trace(%q), kb.trace(%q) }, quiet = true, seeds = 40,
   policies = { "policies/random.lua", { file = "policies/random.lua", name = "own reward",
     reward = function(_, child) return child and #first.rows or 0 end } }, steps = 60,
@@ -107,6 +108,7 @@ t.test("several processes give the rows of one", function()
   local alone = run "1"
   t.contains(alone, "160\n")
   t.equal(run "2", alone)
+  t.equal(run("2 " .. folder .. "/several.jsonl"), alone)
 end)
 
 t.test("a sweep that was broken off goes on with what is there", function()
@@ -170,6 +172,11 @@ t.test("the table's figures are what they say", function()
   t.contains(text, "1 of 2 spaces")
 end)
 
+t.test("a space may have any name", function()
+  local rows = { row("a", "steps", 1, { { 0, 0.5 } }), row("a", "steps", 2, { { 0, 0.7 } }) }
+  t.near(compare.table(rows).cells[1].space.steps, 0.6)
+end)
+
 t.test("a difference that seeds explain is called chance", function()
   local rows, rng = {}, core.rng(5)
   for seed = 1, 30 do
@@ -190,7 +197,8 @@ end)
 
 t.test("foreign rows are refused with file and line", function()
   local file = keep("bad.jsonl", '{"space":"x","cell":"a","seed":1,"best":[[1,2]]}\n')
-  t.raises("line 1: 'best' must hold pairs", compare.load, { file })
+  t.raises("line 1: no row of a sweep: best[1]: expected a pair of a pull and a share", compare.load,
+           { file })
   t.raises("no such file or run", compare.load, { folder .. "/absent" })
   t.raises("there is no cell 'rondom'", compare.table, sweep { seeds = 2 },
            { against = "rondom" })

@@ -26,6 +26,7 @@ local sweep = {}
 
 local role_variable = "KERNELBAND_SWEEP"
 local least_pulls = 4000                -- fewer are not worth a process
+local most_parts  = 256                 -- processes
 local most_said   = 16 << 20            -- bytes a child may print
 local longest_ns  = 10 ^ 18 // 1        -- a sweep may take as long as it wants
 
@@ -46,7 +47,7 @@ local stage_rules = {
 local rules = schema.declare("kb.sweep", {
   { "stages", "list", optional = true, item = { type = "any" },
     doc = "options laid over these, one stage after the other; or function(rows) returning them" },
-  { "jobs", "integer", optional = true, at_least = 1, at_most = 256,
+  { "jobs", "integer", optional = true, at_least = 1, at_most = most_parts,
     doc = "processes; else one a processor" },
   { "out", "string", optional = true, doc = "the file of rows; what it holds is not run again" },
   { "quiet", "boolean", optional = true, doc = "true: print nothing" },
@@ -69,34 +70,32 @@ local function load_rows(file, list, done)
     if not row or type(row.key) ~= "string" then
       schema.raise("%s: line %d: no row of a sweep", file, n)
     end
-    if not done[row.key] then
-      done[row.key] = row
-      list[#list + 1] = row
-    end
+    if not done[row.key] then done[row.key], list[#list + 1] = row, row end
   end
 end
 
 local function save_rows(file, rows)
-  local lines = lists.collect(rows, function(row) return json.encode(row) end)
-  lines[#lines + 1] = ""
-  local ok, why = core.system.write_file(file, table.concat(lines, "\n"))
+  local lines = lists.collect(rows, function(row) return json.encode(row) .. "\n" end)
+  local ok, why = core.system.write_file(file, table.concat(lines))
   if not ok then schema.stop(why) end
 end
+
+local function part_file(base, i) return ("%s.part%d"):format(base, i) end
 
 -- A file of rows to add to; a last line that was cut off, by a kill or a full disk, goes.
 local function open_part(file)
   local text = core.system.exists(file) == "file" and core.system.read_file(file) or ""
-  local ok, why = true, nil
+  local ok, why, out = true, nil, nil
   if text:find "[^\n]$" then
     ok, why = core.system.write_file(file, text:match "^.*\n" or "")
   end
-  local out
   if ok then out, why = io.open(file, "a") end
   return out or schema.stop(why)
 end
 
 -- Runs every step-th of the units; false: interrupted.
-local function write_part(file, units, first, step)
+local function write_part(base, units, first, step)
+  local file = part_file(base, first)
   local out <close> = open_part(file)
   for i = first, #units, step do
     if core.system.interrupts() > 0 then return false end
@@ -112,21 +111,43 @@ end
 
 -- Children ------------------------------------------------------------------------
 
--- This script once more, as a child with a role.
-local function command(role)
-  local argv = { "/usr/bin/env", role_variable .. "=" .. role, core.system.exe(), "run" }
-  local a = rawget(_G, "arg")
-  for i = 0, #a do argv[#argv + 1] = tostring(a[i]) end
-  return { argv = argv, timeout_ns = longest_ns, max_bytes = most_said }
+local calls = 0                         -- sweeps this process has come to
+local scratch                           -- { folder = } of the rows of sweeps without out
+
+-- What a child is to do: part of so many, of a stage of the script's index-th sweep. nil in a
+-- process of the user's own.
+local function role()
+  local text = os.getenv(role_variable)
+  if not text then return nil end
+  local index, stage, part, parts, folder = text:match "^(%d+) (%d+) (%d+) (%d+) (.*)$"
+  assert(index, role_variable .. " is set, and not by kb.sweep")
+  scratch = { folder = folder }
+  return { index = tonumber(index), stage = tonumber(stage), part = tonumber(part),
+           parts = tonumber(parts) }
 end
 
-local function part_file(base, i) return ("%s.part%d"):format(base, i) end
+local function clear(s)
+  for _, name in ipairs(core.system.list(s.folder) or {}) do os.remove(s.folder .. "/" .. name) end
+  os.remove(s.folder)
+end
 
--- Runs the pending units in n children; their rows are in part files then.
-local function spread(units, base, index, stage, n)
-  local children, failed = {}, nil
+-- The file of this sweep's rows, the same in the children.
+local function base_of(o)
+  if o.out then return o.out end
+  scratch = scratch or setmetatable({ folder = assert(core.system.temp_dir()) }, { __gc = clear })
+  return ("%s/sweep%d"):format(scratch.folder, calls)
+end
+
+-- Runs a stage's pending units in n children, which are this script once more; their rows are in
+-- part files then.
+local function spread(units, stage, n)
+  local children, script, failed = {}, rawget(_G, "arg"), nil
   for i = 1, n do
-    children[i] = command(("%d %d %d %d %s"):format(index, stage, i, n, base))
+    local told = ("%s=%d %d %d %d %s"):format(role_variable, calls, stage, i, n,
+                                              scratch and scratch.folder or "")
+    local argv = { "/usr/bin/env", told, core.system.exe(), "run" }
+    for k = 0, #script do argv[#argv + 1] = tostring(script[k]) end
+    children[i] = { argv = argv, timeout_ns = longest_ns, max_bytes = most_said }
   end
   local whole = jobs.run(n, children, function(_, result, why)
     if result and result.status == 0 then return end
@@ -138,62 +159,29 @@ local function spread(units, base, index, stage, n)
   end
 end
 
--- "index stage part parts base", nil in a process of the user's own.
-local function role()
-  local text = os.getenv(role_variable)
-  if not text then return nil end
-  local index, stage, part, parts, base = text:match "^(%d+) (%d+) (%d+) (%d+) (.+)$"
-  assert(index, role_variable .. " is set, and not by kb.sweep")
-  return { index = tonumber(index), stage = tonumber(stage), part = tonumber(part),
-           parts = tonumber(parts), base = base }
-end
-
 -- Stages --------------------------------------------------------------------------
 
 local function stage_options(o, stage, rows)
-  local over = stage
-  if type(stage) == "function" then over = stage(rows) end
-  if over == nil then return nil end
-  if type(over) ~= "table" then
+  if type(stage) == "function" then stage = stage(rows) end
+  if stage == nil then return nil end
+  if type(stage) ~= "table" then
     schema.raise_at_call("kb.sweep", "a stage must be, or return, a table of options or nil, "
-                         .. "got %s", schema.show(over))
+                         .. "got %s", schema.show(stage))
   end
-  local merged = {}
-  for _, rule in ipairs(stage_rules) do
-    merged[rule[1]] = over[rule[1]] == nil and o[rule[1]] or over[rule[1]]
-  end
-  for k in pairs(over) do if merged[k] == nil then merged[k] = over[k] end end
-  return schema.options(merged, stage_rules, "kb.sweep")
-end
-
-local function pending_of(units, done)
-  return lists.collect(units, function(unit) return not done[unit.key] and unit end)
-end
-
-local calls = 0                         -- sweeps this process has come to
-local scratch                           -- where sweeps without out keep their rows
-
-local function clear(s)
-  for _, name in ipairs(core.system.list(s.folder) or {}) do os.remove(s.folder .. "/" .. name) end
-  os.remove(s.folder)
-end
-
-local function base_of(o)
-  if o.out then return o.out end
-  scratch = scratch or setmetatable({ folder = assert(core.system.temp_dir()) }, { __gc = clear })
-  return ("%s/sweep%d"):format(scratch.folder, calls)
+  local own = {}
+  for _, rule in ipairs(stage_rules) do own[rule[1]] = o[rule[1]] end
+  return schema.options(lists.with(own, stage), stage_rules, "kb.sweep")
 end
 
 local function work(o, pending, base, stage, rows, done)
-  local pulls = 0
+  local pulls, script = 0, rawget(_G, "arg")
   for _, unit in ipairs(pending) do pulls = pulls + unit.steps end
   local n = math.min(o.jobs or #core.system.cpus(), pulls // least_pulls)
-  local a = rawget(_G, "arg")
-  if n > 1 and a and a[0] then
-    save_rows(base .. ".rows", rows)
-    spread(pending, base, calls, stage, n)
+  if n > 1 and script and script[0] then
+    save_rows(base, rows)               -- a child's stage may be made of them
+    spread(pending, stage, n)
   else
-    write_part(part_file(base, 1), pending, 1, 1)
+    write_part(base, pending, 1, 1)
   end
   for i = 1, math.max(n, 1) do load_rows(part_file(base, i), rows, done) end
 end
@@ -208,40 +196,22 @@ local function in_order(units, done)
   end)
 end
 
-local function remove_parts(base)
-  os.remove(base .. ".rows")
-  for i = 1, 256 do
-    if core.system.exists(part_file(base, i)) then os.remove(part_file(base, i)) end
-  end
-end
-
--- A child does its part of the stage it was made for and ends.
-local function serve(child, units, done)
-  local pending = pending_of(units, done)
-  local whole = write_part(part_file(child.base, child.part), pending, child.part, child.parts)
-  os.exit(whole and 0 or 1, true)
-end
-
 function sweep.run(options)
   local o = schema.options(options, rules, "kb.sweep")
   calls = calls + 1
   local child, rows, done, all = role(), {}, {}, {}
-  local mine = child and child.index == calls
-  local base = child and child.base or base_of(o)
-  if child and not mine then base = child.base:gsub("sweep%d+$", "sweep" .. calls) end
-  if child and o.out and not mine then base = o.out end
-  load_rows(child and mine and base .. ".rows" or base, rows, done)
-  if not child then
-    for i = 1, 256 do load_rows(part_file(base, i), rows, done) end
-  end
+  local base = base_of(o)
+  load_rows(base, rows, done)
+  for i = 1, child and 0 or most_parts do load_rows(part_file(base, i), rows, done) end
   for stage, what in ipairs(o.stages or { {} }) do
     local so = stage_options(o, what, in_order(all, done))
     if not so then break end
     local units = runner.units(so, stage)
-    for _, unit in ipairs(units) do all[#all + 1] = unit end
-    if mine and stage == child.stage then serve(child, units, done) end
-    local pending = pending_of(units, done)
-    if #pending > 0 and not child then
+    table.move(units, 1, #units, #all + 1, all)
+    local pending = lists.collect(units, function(unit) return not done[unit.key] and unit end)
+    if child and child.index == calls and child.stage == stage then
+      os.exit(write_part(base, pending, child.part, child.parts) and 0 or 1, true)
+    elseif #pending > 0 and not child then
       if not o.quiet then
         io.stderr:write(("sweep: %d searches%s\n"):format(#pending,
                         #pending < #units and ", " .. #units - #pending .. " are there" or ""))
@@ -255,7 +225,7 @@ function sweep.run(options)
   local result = in_order(all, done)
   if not child then
     save_rows(base, result)
-    remove_parts(base)
+    for i = 1, most_parts do os.remove(part_file(base, i)) end
   end
   return { rows = result, out = o.out }
 end
