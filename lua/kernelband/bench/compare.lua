@@ -15,6 +15,7 @@ local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
+local collect = lists.collect
 
 local compare = {}
 
@@ -23,56 +24,49 @@ local high = 0.9
 
 -- Loading -------------------------------------------------------------------------
 
-local function row_of(file, n, line)
-  local row = json.table(line)
-  local function fault(what) schema.raise("%s: line %d: %s", file, n, what) end
-  if not row then fault "not a JSON object" end
-  for _, name in ipairs { "space", "cell" } do
-    if type(row[name]) ~= "string" then fault("no row of a sweep: '" .. name .. "' is missing") end
-  end
-  if math.type(row.seed) ~= "integer" or type(row.best) ~= "table" then
-    fault "no row of a sweep: 'seed' or 'best' is missing"
-  end
-  for _, step in ipairs(row.best) do
-    if type(step) ~= "table" or type(step[1]) ~= "number" or type(step[2]) ~= "number"
-       or not (step[2] >= 0 and step[2] <= 1.000001) then
-      fault "'best' must hold pairs of a pull and a share from 0 to 1"
-    end
-  end
-  return row
-end
+local row_rules = {
+  { "space", "string" }, { "cell", "string" }, { "seed", "integer" },
+  { "best", "list", item = { type = "list", check = function(step)
+    local n, share = step[1], step[2]
+    return type(n) == "number" and type(share) == "number" and share >= 0 and share <= 1.000001,
+      "a pair of a pull and a share from 0 to 1"
+  end } },
+}
 
 local function load_rows(file, out)
   local lines, why = core.system.read_file(file)
   if not lines then schema.raise("%s", why) end
-  local n, before = 0, #out
+  local n = 0
   for line in lines:gmatch "[^\n]+" do
     n = n + 1
-    out[#out + 1] = row_of(file, n, line)
+    local row, where = json.table(line), ("%s: line %d: no row of a sweep"):format(file, n)
+    if not row then schema.raise("%s: not a JSON object", where) end
+    schema.check({ space = row.space, cell = row.cell, seed = row.seed, best = row.best },
+                 row_rules, where)
+    out[#out + 1] = row
   end
-  if #out == before then schema.raise("%s: it holds no rows", file) end
+  if n == 0 then schema.raise("%s: it holds no rows", file) end
 end
 
--- A run's kernels as a row; shares are filled in when all runs are known.
-local function load_run(folder, out)
+-- A run's kernels as a row, with speed-ups as shares; top: the best of a task.
+local function load_run(folder, out, top)
   local reader <close> = require("kernelband.store.run").reader(folder)
-  local e, best, top = reader:experiment(), {}, 0
+  local e, best, fastest = reader:experiment(), {}, 0
   local identity = e and e.identity or {}
   for _, k in ipairs(reader:kernels()) do
-    if k.speedup and k.speedup > top then
-      top = k.speedup
-      best[#best + 1] = { k.pull or 0, top }
+    if k.speedup and k.speedup > fastest then
+      fastest = k.speedup
+      best[#best + 1] = { k.pull or 0, fastest }
     end
   end
   local row = { space = identity.task or "?", seed = math.tointeger(tonumber(identity.seed)) or 0,
                 cell = ("%s %s"):format(identity.policy or "?", identity.params or ""),
-                best = best, top = top, arms = {}, choices = folder, run = folder }
+                best = best, steps = 0, arms = {}, choices = folder, run = folder }
   for _, p in ipairs(reader:pulls()) do
-    row.steps = math.max(row.steps or 0, p.n)
+    row.steps = math.max(row.steps, p.n)
     row.arms[p.strategy] = (row.arms[p.strategy] or 0) + 1
   end
-  row.steps, row.pulls = row.steps or 0, row.steps or 0
-  out[#out + 1] = row
+  out[#out + 1], top[row.space] = row, math.max(top[row.space] or 0, fastest)
 end
 
 -- Files of rows and folders of runs. A run's share is of the best of these runs on
@@ -82,10 +76,7 @@ function compare.load(names)
   for _, name in ipairs(names) do
     local kind = core.system.exists(name)
     if not kind then schema.raise("kernelband compare: no such file or run: %s", name) end
-    if kind == "dir" then load_run(name, rows) else load_rows(name, rows) end
-  end
-  for _, row in ipairs(rows) do
-    if row.run then top[row.space] = math.max(top[row.space] or 0, row.top) end
+    if kind == "dir" then load_run(name, rows, top) else load_rows(name, rows) end
   end
   for _, row in ipairs(rows) do
     for _, step in ipairs(row.run and row.best or {}) do step[2] = step[2] / top[row.space] end
@@ -123,21 +114,19 @@ end
 
 -- Grouping -------------------------------------------------------------------------
 
--- Names of cells and of spaces in the order of first sight, and cell -> space -> seed -> row.
+-- Cells { name, steps, rows[space][seed] }, names of spaces, both in the order of first sight,
+-- and the cells by name.
 local function group(rows)
-  local cells, spaces, by = {}, {}, {}
+  local cells, spaces, by, seen = {}, {}, {}, {}
   for _, row in ipairs(rows) do
-    if not by[row.cell] then
-      by[row.cell] = { steps = 0 }
-      cells[#cells + 1] = row.cell
-    end
     local cell = by[row.cell]
-    if not spaces[row.space] then
-      spaces[row.space] = true
-      spaces[#spaces + 1] = row.space
+    if not cell then
+      cell = { name = row.cell, steps = 0, rows = {} }
+      by[row.cell], cells[#cells + 1] = cell, cell
     end
-    cell[row.space] = cell[row.space] or {}
-    cell[row.space][row.seed] = row
+    if not seen[row.space] then seen[row.space], spaces[#spaces + 1] = true, row.space end
+    cell.rows[row.space] = cell.rows[row.space] or {}
+    cell.rows[row.space][row.seed] = row
     cell.steps = math.max(cell.steps, row.steps or 0)
   end
   return cells, spaces, by
@@ -145,72 +134,73 @@ end
 
 -- What all of the cells have: spaces, and the seeds that are there on each of these, ascending.
 local function shared(spaces, ...)
-  local cells, count, at = { ... }, {}, { seeds = {} }
-  at.spaces = lists.collect(spaces, function(space)
-    return not lists.find(cells, function(cell) return cell[space] == nil end) and space
+  local cells, count, seeds = { ... }, {}, {}
+  local common = collect(spaces, function(space)
+    return not lists.find(cells, function(cell) return not cell.rows[space] end) and space
   end)
-  for _, space in ipairs(at.spaces) do
+  for _, space in ipairs(common) do
     for _, cell in ipairs(cells) do
-      for seed in pairs(cell[space]) do count[seed] = (count[seed] or 0) + 1 end
+      for seed in pairs(cell.rows[space]) do count[seed] = (count[seed] or 0) + 1 end
     end
   end
   for seed, n in pairs(count) do
-    if n == #cells * #at.spaces then at.seeds[#at.seeds + 1] = seed end
+    if n == #cells * #common then seeds[#seeds + 1] = seed end
   end
-  table.sort(at.seeds)
-  return at
+  table.sort(seeds)
+  return { spaces = common, seeds = seeds }
+end
+
+-- The rows of a cell that are there, a list a space.
+local function rows_of(cell, at)
+  return collect(at.spaces, function(space)
+    return collect(at.seeds, function(seed) return cell.rows[space][seed] end)
+  end)
 end
 
 local function each(cell, at, visit)
-  for _, space in ipairs(at.spaces) do
-    for i, seed in ipairs(at.seeds) do visit(cell[space][seed], space, i) end
+  for _, list in ipairs(rows_of(cell, at)) do
+    for _, row in ipairs(list) do visit(row) end
   end
 end
 
--- f of every row: values[space][place of the seed].
+-- f of every row, a list a space.
 local function values_of(cell, at, f)
-  local out = {}
-  for _, space in ipairs(at.spaces) do out[space] = {} end
-  each(cell, at, function(row, space, i) out[space][i] = f(row) end)
-  return out
+  return collect(rows_of(cell, at), function(list) return collect(list, f) end)
 end
 
 -- Geometric mean over spaces of the mean over seeds, or over those picked.
-local function geo(values, at, pick)
-  local log, n = 0, #at.seeds
-  for _, space in ipairs(at.spaces) do
-    local sum, list = 0, values[space]
+local function geo(values, pick)
+  local log = 0
+  for _, list in ipairs(values) do
+    local sum, n = 0, #list
     for i = 1, n do sum = sum + list[pick and pick[i] or i] end
     log = log + math.log(math.max(sum / n, 1e-9))
   end
-  return math.exp(log / #at.spaces)
+  return math.exp(log / #values)
 end
 
--- The 95 % interval of statistic(pick) over resamples of n seeds.
+-- statistic() and its 95 % interval: that of statistic(pick) over resamples of n seeds, which come
+-- third.
 local function bootstrap(n, statistic)
-  if n < 2 then return nil end
+  local e = { value = statistic(nil) }
+  if n < 2 then return e, {} end
   local rng, list, pick = core.rng(1):split "bootstrap", {}, {}
   for b = 1, resamples do
     for i = 1, n do pick[i] = 1 + rng:below(n) end
     list[b] = statistic(pick)
   end
-  return core.stats.quantile(list, 0.025), core.stats.quantile(list, 0.975), list
+  e.low, e.high = core.stats.quantile(list, 0.025), core.stats.quantile(list, 0.975)
+  return e, list
 end
 
 -- Two-sided bootstrap p-value: how often a resampled difference has the other sign.
 local function chance_of(list)
   local below, above = 0, 0
-  for _, d in ipairs(list or {}) do
+  for _, d in ipairs(list) do
     if d <= 0 then below = below + 1 end
     if d >= 0 then above = above + 1 end
   end
   return math.min(1, 2 * (math.min(below, above) + 0.5) / resamples)
-end
-
-local function estimate(cell, at, f)
-  local values = values_of(cell, at, f)
-  local low, up = bootstrap(#at.seeds, function(pick) return geo(values, at, pick) end)
-  return { value = geo(values, at), low = low, high = up }
 end
 
 -- The summary ----------------------------------------------------------------------
@@ -228,81 +218,83 @@ local function arms_of(cell, at)
   each(cell, at, function(row)
     for name, n in pairs(row.arms or {}) do sum[name] = (sum[name] or 0) + n end
   end)
-  return lists.collect(text.keys(sum), function(name)
+  return collect(text.keys(sum), function(name)
     return { name = name, pulls = sum[name] / (#at.spaces * #at.seeds) }
   end)
 end
 
 -- Of every space the area of the best fixed arm.
-local function best_arms(cells, spaces, by, steps)
+local function best_arms(cells, spaces, steps)
   local best = {}
-  for _, name in ipairs(cells) do
-    for _, space in ipairs(name:find "^arm " and spaces or {}) do
-      local at, sum = shared({ space }, by[name]), 0
-      each(by[name], at, function(row) sum = sum + area(row, steps) end)
+  for _, cell in ipairs(cells) do
+    for _, space in ipairs(cell.name:find "^arm " and spaces or {}) do
+      local at, sum = shared({ space }, cell), 0
+      each(cell, at, function(row) sum = sum + area(row, steps) end)
       if #at.seeds > 0 then best[space] = math.max(best[space] or 0, sum / #at.seeds) end
     end
   end
   return best
 end
 
-local function regret(cell, at, best, steps)
+local function regret(cell, at, best)
   local sum, n = 0, 0
-  each(cell, at, function(row, space)
-    if best[space] then sum, n = sum + best[space] - area(row, steps), n + 1 end
+  each(cell, at, function(row)
+    local arm = best[row.space]
+    if arm then sum, n = sum + arm - area(row, cell.steps), n + 1 end
   end)
   return n > 0 and sum / n or nil
 end
 
--- An earlier cell that made the same choices in every search the two share.
-local function same_as(c, list, spaces, by)
-  for _, other in ipairs(list) do
-    local at = shared(spaces, by[c.name], by[other.name])
-    local same = #at.seeds > 0 and #at.spaces > 0
-    each(by[c.name], at, function(row, space, i)
-      local twin = by[other.name][space][at.seeds[i]]
-      same = same and row.choices ~= nil and row.choices == twin.choices
+-- The name of an earlier cell that made the same choices in every search the two share.
+local function same_as(cell, cells, spaces)
+  for _, other in ipairs(cells) do
+    if other == cell then return nil end
+    local at = shared(spaces, cell, other)
+    local same = #at.seeds > 0
+    each(cell, at, function(row)
+      same = same and row.choices ~= nil and row.choices == other.rows[row.space][row.seed].choices
     end)
     if same then return other.name end
   end
 end
 
 -- The difference to the reference cell at T, paired by seed.
-local function against(c, reference, spaces, by, steps)
-  local a, b = by[c.name], by[reference]
-  if c.name == reference or not b then return nil end
-  local at = shared(spaces, a, b)
-  if #at.seeds == 0 or #at.spaces == 0 then return nil end
+local function against(cell, reference, spaces, steps)
+  if cell == reference then return nil end
+  local at = shared(spaces, cell, reference)
+  if #at.seeds == 0 then return nil end
   local function f(row) return share_at(row, steps) end
-  local x, y = values_of(a, at, f), values_of(b, at, f)
-  local function difference(pick) return geo(x, at, pick) - geo(y, at, pick) end
-  local low, up, list = bootstrap(#at.seeds, difference)
-  return { value = difference(nil), low = low, high = up, seeds = #at.seeds,
-           chance = chance_of(list), sure = low ~= nil and (low > 0 or up < 0) }
+  local x, y = values_of(cell, at, f), values_of(reference, at, f)
+  local e, list = bootstrap(#at.seeds, function(pick) return geo(x, pick) - geo(y, pick) end)
+  e.seeds, e.chance = #at.seeds, chance_of(list)
+  e.sure = e.low ~= nil and (e.low > 0 or e.high < 0)
+  return e
 end
 
+-- What the summary says of a cell, of its rows that `at` names: shares at every T of marks.
 local function describe(c, cell, at, marks)
+  local function estimate(f)
+    local values = values_of(cell, at, f)
+    return (bootstrap(#at.seeds, function(pick) return geo(values, pick) end)), values
+  end
+  local last
   for _, n in ipairs(marks) do
-    if n <= c.steps then
-      c.at[n] = estimate(cell, at, function(row) return share_at(row, n) end)
-    end
+    local e, values = estimate(function(row) return share_at(row, n) end)
+    c.at[n], last = n <= c.steps and e or nil, values
   end
-  local last = values_of(cell, at, function(row) return share_at(row, marks[#marks]) end)
-  for _, space in ipairs(at.spaces) do
-    c.space[space] = geo(last, { spaces = { space }, seeds = at.seeds })
-  end
-  c.area = estimate(cell, at, function(row) return area(row, c.steps) end)
+  for i, space in ipairs(at.spaces) do c.space[space] = geo { last[i] } end
+  c.area = estimate(function(row) return area(row, c.steps) end)
   c.to90, c.arms = median_reached(cell, at), arms_of(cell, at)
 end
 
 -- The cell that others are compared with: the one wanted, else the first policy.
 local function reference_of(cells, by, spaces, wanted)
   if wanted then
-    if by[wanted] then return wanted end
-    schema.raise("compare: there is no cell '%s'%s", wanted, schema.hint(wanted, cells))
+    return by[wanted] or schema.raise("compare: there is no cell '%s'%s", wanted,
+                                      schema.hint(wanted, collect(cells, "name")))
   end
-  return lists.find(cells, function(name)
-    local _, row = next(by[name][spaces[1]] or {})
+  return lists.find(cells, function(cell)
+    local _, row = next(cell.rows[spaces[1]] or {})
     return row and row.policy ~= "baseline"
   end) or cells[1]
 end
@@ -313,79 +305,80 @@ function compare.table(rows, options)
   options = options or {}
   if #rows == 0 then schema.raise "compare: no rows" end
   local cells, spaces, by = group(rows)
-  local steps, out = 0, {}
-  for _, name in ipairs(cells) do steps = math.max(steps, by[name].steps) end
-  local marks = options.at or { 20, 40, 60, 100 }
-  local at = lists.collect(marks, function(n) return n <= steps and n end)
-  if #at == 0 then at[1] = steps end
-  local best = best_arms(cells, spaces, by, steps)
-  local reference = reference_of(cells, by, spaces, options.against)
-  for _, name in ipairs(cells) do
-    local own = shared(spaces, by[name])
-    local c = { name = name, seeds = #own.seeds, steps = by[name].steps, at = {}, space = {},
+  local steps = lists.best(cells, function(cell) return cell.steps end).steps
+  local marks = collect(options.at or { 20, 40, 60, 100 }, function(n) return n <= steps and n end)
+  if #marks == 0 then marks[1] = steps end
+  local best, reference = best_arms(cells, spaces, steps),
+                          reference_of(cells, by, spaces, options.against)
+  local out = collect(cells, function(cell)
+    local own = shared(spaces, cell)
+    local c = { name = cell.name, seeds = #own.seeds, steps = cell.steps, at = {}, space = {},
                 spaces = #own.spaces }
     if #own.seeds > 0 then
-      describe(c, by[name], own, at)
-      c.regret = regret(by[name], own, best, c.steps)
-      c.same = same_as(c, out, own.spaces, by)
-      c.against = against(c, reference, own.spaces, by, at[#at])
+      describe(c, cell, own, marks)
+      c.regret, c.same = regret(cell, own, best), same_as(cell, cells, own.spaces)
+      c.against = against(cell, reference, own.spaces, marks[#marks])
     end
-    out[#out + 1] = c
-  end
-  return { at = at, steps = steps, spaces = spaces, reference = reference, cells = out,
+    return c
+  end)
+  return { at = marks, steps = steps, spaces = spaces, reference = reference.name, cells = out,
            arms_known = next(best) ~= nil }
 end
 
 -- Text -----------------------------------------------------------------------------
 
 local function figure(e)
-  if not e then return "" end
   if not e.low then return ("%.3f"):format(e.value) end
   return ("%.3f [%.3f %.3f]"):format(e.value, e.low, e.high)
 end
 
-local function header_of(t)
-  local words = { "cell", "seeds" }
-  for _, n in ipairs(t.at) do words[#words + 1] = "T = " .. n end
-  words[#words + 1], words[#words + 2] = "area", "to 90 %"
-  words[#words + 1] = t.arms_known and "regret" or nil
-  words[#words + 1] = "against " .. t.reference
-  return words
+local function difference(c)
+  local d = c.against
+  if c.same then return "same choices as " .. c.same end
+  return d and ("%+.3f [%+.3f %+.3f]%s"):format(d.value, d.low or d.value, d.high or d.value,
+                                                d.sure and "" or " may be chance")
 end
 
-local function words_of(t, c)
-  local part = c.spaces < #t.spaces and ("%d of %d spaces, "):format(c.spaces, #t.spaces) or ""
-  local words = { c.name, part .. c.seeds }
-  for _, n in ipairs(t.at) do words[#words + 1] = figure(c.at[n]) end
-  words[#words + 1] = c.area and ("%.3f"):format(c.area.value) or ""
-  words[#words + 1] = not c.to90 and "" or c.to90 == math.huge and "> " .. c.steps
-                      or tostring(c.to90)
-  if t.arms_known then words[#words + 1] = c.regret and ("%+.3f"):format(c.regret) or "" end
-  local d = c.against
-  words[#words + 1] = c.same and "same choices as " .. c.same
-    or d and ("%+.3f [%+.3f %+.3f]%s"):format(d.value, d.low or d.value, d.high or d.value,
-                                               d.sure and "" or " may be chance")
-    or ""
-  return words
+-- The table's columns: a heading, and the words about a cell; nil: none.
+local function columns_of(t)
+  local columns = {
+    { "cell", function(c) return c.name end },
+    { "seeds", function(c)
+      return (c.spaces < #t.spaces and ("%d of %d spaces, "):format(c.spaces, #t.spaces) or "")
+             .. c.seeds
+    end } }
+  local function add(heading, of) columns[#columns + 1] = { heading, of } end
+  for _, n in ipairs(t.at) do
+    add("T = " .. n, function(c) return c.at[n] and figure(c.at[n]) end)
+  end
+  add("area", function(c) return c.area and ("%.3f"):format(c.area.value) end)
+  add("to 90 %", function(c)
+    return c.to90 and (c.to90 == math.huge and "> " .. c.steps or tostring(c.to90))
+  end)
+  if t.arms_known then
+    add("regret", function(c) return c.regret and ("%+.3f"):format(c.regret) end)
+  end
+  add("against " .. t.reference, difference)
+  return columns
 end
 
 -- Lists of words, the header first, so that a page can show them too.
 function compare.words(t)
-  local out = { header_of(t) }
-  for _, c in ipairs(t.cells) do out[#out + 1] = words_of(t, c) end
+  local columns = columns_of(t)
+  local out = { collect(columns, function(column) return column[1] end) }
+  for _, c in ipairs(t.cells) do
+    out[#out + 1] = collect(columns, function(column) return column[2](c) or "" end)
+  end
   return out
 end
 
 -- What each space gave at the last T, a list of words a cell.
 function compare.by_space(t)
-  local out = { { "T = " .. t.at[#t.at] } }
-  for i, space in ipairs(t.spaces) do out[1][i + 1] = space end
-  for _, c in ipairs(t.cells) do
-    local row = { c.name }
-    for i, space in ipairs(t.spaces) do
-      row[i + 1] = c.space[space] and ("%.3f"):format(c.space[space]) or ""
-    end
-    out[#out + 1] = row
+  local out = { { "T = " .. t.at[#t.at], table.unpack(t.spaces) } }
+  for i, c in ipairs(t.cells) do
+    out[i + 1] = { c.name, table.unpack(collect(t.spaces, function(space)
+      return c.space[space] and ("%.3f"):format(c.space[space]) or ""
+    end)) }
   end
   return out
 end
@@ -393,9 +386,10 @@ end
 -- { pull, share } of a cell after every pull.
 function compare.curve(t, rows, name)
   local _, spaces, by = group(rows)
-  local cell, at, out = by[name], shared(spaces, by[name]), {}
+  local cell, out = by[name], {}
+  local at = shared(spaces, cell)
   for n = 0, math.min(cell.steps, t.steps) do
-    out[n + 1] = { n, geo(values_of(cell, at, function(row) return share_at(row, n) end), at) }
+    out[n + 1] = { n, geo(values_of(cell, at, function(row) return share_at(row, n) end)) }
   end
   return out
 end
@@ -404,10 +398,8 @@ end
 function compare.text(t, more)
   local out = { text.table(compare.words(t)) }
   if more then
-    local arms = lists.collect(t.cells, function(c)
-      local list = lists.collect(c.arms or {}, function(a)
-        return ("%s %.1f"):format(a.name, a.pulls)
-      end)
+    local arms = collect(t.cells, function(c)
+      local list = collect(c.arms or {}, function(a) return ("%s %.1f"):format(a.name, a.pulls) end)
       return #list > 0 and { c.name, table.concat(list, "  ") }
     end)
     out[2] = text.table(compare.by_space(t))
