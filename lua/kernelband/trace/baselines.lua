@@ -11,6 +11,7 @@
 -- The first three are f(W, { steps =, seed = , ... }) -> { share_of_optimum =, share = { after
 -- pull 1, 2, ... } }, by true times, from the start a search of that seed has.
 local core   = require "kernelband.core"
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 local walk   = require "kernelband.trace.walk"
 
@@ -34,31 +35,29 @@ end
 -- Times of the valid rows that row i's class under strategy s has, ascending,
 -- and their running sums: what the expected gain over a time needs.
 local function sums_of(W, i, s)
-  W.sums = W.sums or {}
-  W.sums[s] = W.sums[s] or {}
-  local cache, from = W.sums[s], W.first[s][i]
-  if cache[from] then return cache[from] end
-  local times, sum = {}, { [0] = 0 }
-  for at = from, W.last[s][i] do
-    local member = W.order[s][at]
-    if W.verdict[member] == "ok" then times[#times + 1] = W.time_ns[member] end
-  end
+  local first = s.first[i]
+  if s.gains[first] then return s.gains[first] end
+  local class, sum = table.move(s.order, first, s.last[i], 1, {}), { [0] = 0 }
+  local times = lists.collect(class, function(row)
+    return W.verdict[row] == "ok" and W.time_ns[row]
+  end)
   table.sort(times)
   for j, t in ipairs(times) do sum[j] = sum[j - 1] + t end
-  cache[from] = { times = times, sum = sum }
-  return cache[from]
+  s.gains[first] = { times = times, sum = sum }
+  return s.gains[first]
 end
 
 -- Mean of max(0, 1 - T(child) / best) over the neighbours of row i; the row
 -- itself, no faster than the best, adds nothing.
 local function expected_gain(W, i, s, best_ns)
+  s = W.strategies[s]
   local c = sums_of(W, i, s)
   local low, high = 0, #c.times
   while low < high do
     local middle = (low + high + 1) // 2
     if c.times[middle] < best_ns then low = middle else high = middle - 1 end
   end
-  return (low - c.sum[low] / best_ns) / (W.last[s][i] - W.first[s][i])
+  return (low - c.sum[low] / best_ns) / (s.last[i] - s.first[i])
 end
 
 -- best: the fastest row found, pool: where a move may start.

@@ -28,7 +28,9 @@ local trace = {}
 local rules = schema.declare("kb.trace", {
   { "strategies", "table", optional = true,
     doc = "name = { axes }: groups of axes; else each axis is a strategy" },
-  { "start", { "table", "string" }, optional = true,
+  { "start", { "table", "string" }, optional = true, check = function(v)
+    return type(v) == "table" or v == "baseline", "{ axis = value, ... } or \"baseline\""
+  end,
     doc = "{ axis = value, ... } or \"baseline\"; else drawn by the search's seed" },
   { "name", "string", optional = true, doc = "the task's name; else from the file" },
   { "counters", "boolean", default = true, doc = "false: forget phi, rho, h and signature" },
@@ -42,33 +44,26 @@ local rules = schema.declare("kb.trace", {
 
 -- The start -------------------------------------------------------------------
 
-local function given_start(W, values, start)
+-- The row of a start as the user gave it; baseline: the values of the file's own.
+local function given_start(W, baseline, start)
+  local at = lists.places(W.axes)
   if start == "baseline" then
-    if type(values) ~= "table" then
+    if type(baseline) ~= "table" then
       schema.raise_at_call("kb.trace", "%s does not say which row is the baseline", W.file)
     end
     start = {}
-    for a, name in ipairs(W.axes) do start[name] = values[a] end
-  elseif type(start) == "string" then
-    schema.raise_at_call("kb.trace", "start must be { axis = value, ... } or \"baseline\", "
-                         .. "got %s", schema.show(start))
+    for a, name in ipairs(W.axes) do start[name] = baseline[a] end
   end
-  local axis_of = lists.places(W.axes)
   for _, name in ipairs(text.keys(start)) do
-    if start[name] == nil or not axis_of[name] then
+    if not at[name] then
       schema.raise_at_call("kb.trace", "start: %s has no axis '%s'%s", W.file, name,
                            schema.hint(name, W.axes))
     end
   end
   for i = 1, W.n do
-    local same = true
-    for _, name in ipairs(W.moving) do
-      same = same and W.values[axis_of[name]][i] == start[name]
-    end
-    if same and W.verdict[i] == "ok" then return i end
-    if same then
-      schema.raise_at_call("kb.trace", "start: this configuration is recorded as %s",
-                           W.verdict[i])
+    if not lists.find(W.moving, function(name) return W.values[at[name]][i] ~= start[name] end) then
+      if W.verdict[i] == "ok" then return i end
+      schema.raise_at_call("kb.trace", "start: this configuration is recorded as %s", W.verdict[i])
     end
   end
   schema.raise_at_call("kb.trace", "start: no such configuration in %s; it must name %s",
@@ -123,13 +118,6 @@ local function new_evaluator(W, seed, start)
   return evaluator
 end
 
-local function strategies_of(W)
-  return lists.collect(W.strategies, function(s)
-    return { name = s.name, target = s.target, prompt = "", moves = s.axes,
-             summary = "moves " .. table.concat(s.axes, ", "), path = W.file }
-  end)
-end
-
 -- kb.trace(FILE, options) -> a task for kb.search.
 function trace.new(file, options)
   if type(file) ~= "string" then
@@ -137,20 +125,17 @@ function trace.new(file, options)
   end
   options = schema.options(options, rules, "kb.trace")
   local recorded = read.file(file)
-  if not options.counters then
-    for _, row in ipairs(recorded.rows) do row.evidence = nil end
-  end
+  for _, row in ipairs(not options.counters and recorded.rows or {}) do row.evidence = nil end
   local W = space.compile(recorded, options.strategies, "kb.trace", options.anew)
-  local baseline = recorded.start
-  recorded = nil                        -- luacheck: ignore (so that it can be collected)
-  if W.n > 1000 then collectgarbage() end         -- the document was large
+  if options.start then W.start = given_start(W, recorded.start, options.start) end
   W.noise, W.draws = options.noise, options.draws == "all" and math.huge or options.draws
-  if options.start then W.start = given_start(W, baseline, options.start) end
-  local strategies = strategies_of(W)
-  local base = path.base((file:gsub("/run%.db$", "")))
-  W.name = options.name or base:gsub("%.gz$", ""):gsub("%.jsonl?$", "")
+  local strategies = lists.collect(W.strategies, function(s)
+    return { name = s.name, target = s.target, prompt = "", moves = s.axes,
+             summary = "moves " .. table.concat(s.axes, ", "), path = W.file }
+  end)
+  local name = path.base((file:gsub("/run%.db$", ""))):gsub("%.gz$", ""):gsub("%.jsonl?$", "")
   return {
-    name = W.name, file = W.file, device = W.device, axes = W.axes, world = W,
+    name = options.name or name, file = W.file, device = W.device, axes = W.axes, world = W,
     strategies = strategies, rows = W.n, valid = #W.ok, optimum_ns = W.optimum_ns,
     oracle = function(o) return baselines.oracle(W, o) end,
     sample = function(o) return baselines.sample(W, o) end,

@@ -4,8 +4,10 @@
 -- Counters are Nsight Compute's names. What KTT's set cannot say stays
 -- "missing": bank conflicts, bytes used of the sectors moved, tensor pipes.
 local best        = require("kernelband.base.lists").best
-local evidence_of = require("kernelband.evaluate.evidence").of
-local ratio = require("kernelband.evaluate.evidence").ratio
+local evidence    = require "kernelband.evaluate.evidence"
+local finite      = require("kernelband.base.text").finite
+local schema      = require "kernelband.base.schema"
+local ratio       = evidence.ratio
 
 local ktt = {}
 
@@ -16,24 +18,16 @@ local verdicts = {
   ValidationFailed = "wrong", DeviceLimitsExceeded = "launch_failed",
 }
 
-
 function ktt.claims(d) return type(d.Results) == "table" and type(d.Metadata) == "table" end
+
+local function object(v) return type(v) == "table" and v or {} end
 
 local function counters_of(result)
   local out = {}
-  local list = type(result.ProfilingData) == "table" and result.ProfilingData.Counters
-  if type(list) ~= "table" then return out end
-  for _, c in ipairs(list) do
-    if type(c) == "table" and type(c.Value) == "number" and c.Value == c.Value then
-      out[c.Name or ""] = c.Value
-    end
+  for _, c in ipairs(object(object(result.ProfilingData).Counters)) do
+    if finite(object(c).Value) then out[c.Name or ""] = c.Value end
   end
   return out
-end
-
-local function number(t, key)
-  local v = type(t) == "table" and t[key]
-  return type(v) == "number" and v == v and v or nil
 end
 
 local function flops_of(c)
@@ -46,10 +40,10 @@ local function flops_of(c)
 end
 
 -- A configuration of several kernels is judged by its longest.
-local function evidence(results, time_ns)
+local function evidence_of(results, time_ns)
   local main = best(results, function(r) return r.Duration end)
-  local c, compiled = counters_of(main), main.CompilationData
-  local function share(name) return c[name] and math.max(0, math.min(1, c[name] / 100)) end
+  local c, compiled, block = counters_of(main), object(main.CompilationData), object(main.LocalSize)
+  local function share(name) return c[name] and evidence.clip(c[name] / 100) end
   local issue = share "smsp__issue_active.avg.pct_of_peak_sustained_active"
   local fma = share "smsp__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"
   local sm = issue and fma and math.max(issue, fma) or issue or fma
@@ -59,24 +53,23 @@ local function evidence(results, time_ns)
   local reads = ratio(c["dram__sectors_read.sum"], c["lts__t_sectors_op_read.sum"])
   local moved = c["dram__sectors_read.sum"] and c["dram__sectors_write.sum"]
                 and 32 * (c["dram__sectors_read.sum"] + c["dram__sectors_write.sum"])
-  local registers = ratio(number(compiled, "RegistersCount"), max_registers)
-  local shared = number(compiled, "LocalMemorySize")
-  local x, y = number(main.LocalSize, "X"), number(main.LocalSize, "Y")
-  local threads = x and y and x * y * (number(main.LocalSize, "Z") or 1)
-  local spread = moved and moved > 0 and math.log(moved) or nil
+  local registers = ratio(finite(compiled.RegistersCount), max_registers)
+  local shared = ratio(finite(compiled.LocalMemorySize), max_shared)
+  local x, y = finite(block.X), finite(block.Y)
+  local threads = ratio(x and y and x * y * (finite(block.Z) or 1), max_threads)
   -- The first of the signature is T / T0, which the environment fills in.
-  return evidence_of { phi = {
+  return evidence.of { phi = {
     { reads and math.max(0, 1 - reads), "derived" }, { dram, "measured" },
     { sm, "measured" },
     { share "smsp__thread_inst_executed_per_inst_executed.pct", "measured" },
     { occupancy, "measured" }, { registers, "derived" },
   }, rho = {
-    { math.log(time_ns), "measured" }, { spread, "measured" },
+    { math.log(time_ns), "measured" }, { moved and math.log(moved), "measured" },
     { ratio(flops_of(c), moved), "measured" },
     { x, "derived" }, { y, "derived" }, { occupancy, "measured" },
   }, signature = {
     { 1, "measured" }, { registers, "derived" },
-    { ratio(shared, max_shared), "derived" }, { ratio(threads, max_threads), "derived" },
+    { shared, "derived" }, { threads, "derived" },
     { occupancy, "measured" },
   }, h = { sm = { sm, "measured" }, dram = { dram, "measured" }, l2 = { l2, "measured" } } }
 end
@@ -84,10 +77,10 @@ end
 local function configuration(file, where, result, read)
   local list, config, names = read.field(file, where, result, "Configuration", "table"), {}, {}
   for i, p in ipairs(list) do
-    local name = type(p) == "table" and p.Name
+    local name, value = object(p).Name, object(p).Value
     if type(name) == "string" then
-      local as_number = p.ValueType ~= "String" and type(p.Value) == "string" and tonumber(p.Value)
-      config[name], names[i] = as_number or p.Value, name
+      local number = p.ValueType ~= "String" and type(value) == "string" and tonumber(value)
+      config[name], names[i] = number or value, name
     end
   end
   return config, names
@@ -99,7 +92,7 @@ function ktt.read(file, d, read)
   for i, result in ipairs(d.Results) do
     local where = ("Results[%d]"):format(i - 1)
     local config, names = configuration(file, where, result, read)
-    space = space or read.space(file, "ktt", names)
+    space = space or read.space(file, names)
     local status = read.field(file, where, result, "Status", "string")
     local parts, sum = {}, 0
     if status == "Ok" then
@@ -107,13 +100,13 @@ function ktt.read(file, d, read)
     end
     for j, part in ipairs(parts) do
       sum = sum + read.time(file, where, ("ComputationResults[%d].Duration"):format(j - 1),
-                            type(part) == "table" and part.Duration or nil, unit)
+                            object(part).Duration, unit)
     end
     space.add(where, config, read.row(file, where, { told = status, time = sum,
       verdict = status == "Ok" and "ok" or verdicts[status] or "launch_failed",
-      evidence = sum > 0 and evidence(parts, sum) or nil }))
+      evidence = sum > 0 and evidence_of(parts, sum) or nil }))
   end
-  if not space then require("kernelband.base.schema").raise("%s: Results is empty", file) end
+  if not space then schema.raise("%s: Results is empty", file) end
   space.device = type(d.Metadata.Device) == "string" and d.Metadata.Device or nil
   return space
 end

@@ -9,7 +9,6 @@
 --             "sig": [5], "sk": }
 --
 -- Kinds are letters: m measured, d derived, - missing. h is sm, dram, l2.
-local collect = require("kernelband.base.lists").collect
 local schema = require "kernelband.base.schema"
 
 local own = {}
@@ -50,16 +49,6 @@ local function evidence(file, where, row)
   return e
 end
 
-local function strategies_of(file, head)
-  local out = collect(type(head.strategies) == "table" and head.strategies or {}, function(s, i)
-    if type(s) ~= "table" or type(s.name) ~= "string" or type(s.axes) ~= "table" then
-      schema.raise("%s: line 1: strategies[%d] must have a name and axes", file, i)
-    end
-    return { name = s.name, axes = s.axes, target = s.target }
-  end)
-  return #out > 0 and out or nil
-end
-
 function own.read(file, text, read)
   local n, space, head = 0, nil, nil
   for line in text:gmatch "[^\n]+" do
@@ -72,10 +61,9 @@ function own.read(file, text, read)
         schema.raise("%s: a trace of version %s; this kernelband reads version 1", file,
                      tostring(head.version))
       end
-      space = read.space(file, "kernelband", read.field(file, where, head, "axes", "table"))
-      space.task, space.language, space.device = head.task, head.language, head.device
-      space.strategies = strategies_of(file, head)
-      space.start, space.head = head.start, head
+      space = read.space(file, read.field(file, where, head, "axes", "table"))
+      space.device, space.start = head.device, head.start
+      space.strategies = type(head.strategies) == "table" and head.strategies[1] and head.strategies
     else
       local values, config = read.field(file, where, row, "c", "table"), {}
       for i, name in ipairs(space.axes) do config[name] = values[i] end

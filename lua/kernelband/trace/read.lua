@@ -1,6 +1,6 @@
 -- trace/read.lua - recorded tuning spaces, of whatever kind, as one form:
 --
---   { file, kind, device, axes = { name, ... }, strategies = spec or nil,
+--   { file, device, axes = { name, ... }, strategies = spec or nil,
 --     rows = { { values = { one an axis }, verdict, reason, time_ns,
 --                samples_ns, evidence }, ... } }
 --
@@ -54,8 +54,8 @@ function read.json(file, text)
 end
 
 -- What a reader is given to make a space with. Rows are checked as they come.
-function read.space(file, kind, axes)
-  local space = { file = file, kind = kind, axes = axes, rows = {} }
+function read.space(file, axes)
+  local space = { file = file, axes = axes, rows = {} }
   local index = {}
   if #axes == 0 then schema.raise("%s: it names no tuning axis", file) end
   if #axes > most_axes then

@@ -53,7 +53,7 @@ function source.read(folder, read)
                  .. "the built-in generator is one", file)
   end
   if #axes == 0 then refuse() end
-  local space = read.space(file, "run", axes)
+  local space = read.space(file, axes)
   space.strategies = strategies_of(reader:experiment().identity)
   space.start = {}
   for a, name in ipairs(axes) do space.start[a] = named[name] end

@@ -2,19 +2,17 @@
 -- configuration joined, axes grouped into strategies, neighbours listed.
 --
 --   W = { file, axes, n, source, time_ns, verdict, reason, spread = { [row] = .. },
---         values, features, samples = { [row] = packed }, kinds = { [row] = .. },
---         row_of = { [source] = row }, ok = rows, fastest first, optimum_ns,
---         strategies = { { name, axes, target }, ... },
---         order, first, last, place = { [strategy] = { ... } } }
+--         values = { [axis] = { .. } }, evidence = { [row] = JSON }, samples = { [row] = packed },
+--         row_of = { [source] = row }, ok = rows, fastest first, optimum_ns, block_x, block_y,
+--         strategies = { { name, axes, target, order, first, last, place }, .. } }
 --
 -- Columns, not rows: a table a row would be a hundred thousand objects for the
--- garbage collector to visit again and again. order[s] lists all rows so that
--- those that differ in strategy s's axes alone stand together, at first[s][row]
--- .. last[s][row], the row itself at place[s][row]: it has a move under s where
--- last > first.
+-- garbage collector to visit again and again. order of a strategy lists all rows so that
+-- those that differ in its axes alone stand together, at first[row] .. last[row], the row itself
+-- at place[row]: it has a move where last > first.
 local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
-local features = require "kernelband.trace.features"
+local json     = require "kernelband.base.json"
 local schema   = require "kernelband.base.schema"
 local text     = require "kernelband.base.text"
 
@@ -56,41 +54,33 @@ local function joined(read)
   return rows
 end
 
--- Axes with more than one value, in the file's order.
-local function moving(read, rows)
-  return lists.collect(read.axes, function(name, i)
-    for _, row in ipairs(rows) do
-      if row.values[i] ~= rows[1].values[i] then return name end
-    end
-  end)
-end
-
 -- { tiling = { "x", "y", target = "l2" }, ... } or a list of { name =, axes =,
 -- target = } as a list. Names of a table have no order, so they are sorted.
 local function listed(spec, who)
-  local out = lists.collect(spec, function(s, i)
-    if type(s) ~= "table" or type(s.name) ~= "string" or type(s.axes) ~= "table" then
-      schema.raise_at_call(who, "strategies[%d] must be { name = .., axes = { .. } }, got %s",
-                           i, schema.show(s))
+  local out = {}
+  local function add(what, name, axes, target)
+    if type(name) ~= "string" or type(axes) ~= "table" or #axes == 0 then
+      schema.raise_at_call(who, "%s must be %s, got %s", what, type(name) == "string"
+        and "a list of axes" or "{ name = .., axes = { .. } }", schema.show(axes))
     end
-    return { name = s.name, axes = s.axes, target = s.target }
-  end)
+    out[#out + 1] = { name = name, axes = axes, target = target }
+  end
+  for i, s in ipairs(spec) do
+    local given = type(s) == "table" and s or {}
+    add(("strategies[%d]"):format(i), given.name, given.axes or s, given.target)
+  end
   for _, name in ipairs(text.keys(spec)) do
     local axes = spec[name]
+    if type(axes) == "string" then axes = { axes } end
     if type(name) == "string" then
-      if type(axes) == "string" then axes = { axes } end
-      if type(axes) ~= "table" or #axes == 0 then
-        schema.raise_at_call(who, "strategy '%s' must be a list of axes, got %s", name,
-                             schema.show(axes))
-      end
-      out[#out + 1] = { name = name, axes = axes, target = axes.target }
+      add(("strategy '%s'"):format(name), name, axes, type(axes) == "table" and axes.target)
     end
   end
   if #out == 0 then schema.raise_at_call(who, "strategies is empty") end
   return out
 end
 
-local function checked(list, axes, who, file)
+local function check(list, axes, who, file)
   local known, named, owner = lists.places(axes), {}, {}
   for _, s in ipairs(list) do
     if named[s.name] then schema.raise_at_call(who, "strategy '%s' is named twice", s.name) end
@@ -106,81 +96,79 @@ local function checked(list, axes, who, file)
       owner[axis] = s.name
     end
     s.target = s.target or targets[s.name] or "sm"
-    if s.target ~= "sm" and s.target ~= "dram" and s.target ~= "l2" then
+    if not schema.contains({ "sm", "dram", "l2" }, s.target) then
       schema.raise_at_call(who, "strategy '%s': target must be 'sm', 'dram' or 'l2', got %s",
                            s.name, schema.show(s.target))
     end
   end
-  return list
 end
 
--- Sorts all rows into classes of neighbours; says whether any has a move.
-local function neighbours(W, rows, s, axes)
-  local own, classes, keys = lists.places(s.axes), {}, {}
-  for i, row in ipairs(rows) do
-    local key = table.concat(lists.collect(axes, function(name, a)
-      return not own[name] and tostring(row.values[a])
+-- Sorts all rows into the strategy's classes of neighbours; says whether any has a move.
+local function has_moves(W, s)
+  local own, classes, by_key = lists.places(s.axes), {}, {}
+  for i = 1, W.n do
+    local key = table.concat(lists.collect(W.axes, function(name, a)
+      return not own[name] and tostring(W.values[a][i])
     end), "\n")
-    if not classes[key] then
-      classes[key], keys[#keys + 1] = {}, key
-    end
-    table.insert(classes[key], i)
+    if not by_key[key] then by_key[key], classes[#classes + 1] = #classes + 1, {} end
+    table.insert(classes[by_key[key]], i)
   end
-  local order, first, last, place, any = {}, {}, {}, {}, false
-  for _, key in ipairs(keys) do
-    local members, from = classes[key], #order + 1
-    for _, i in ipairs(members) do
-      order[#order + 1] = i
-      first[i], last[i], place[i] = from, from + #members - 1, #order
+  s.order, s.first, s.last, s.place, s.params, s.gains = {}, {}, {}, {}, {}, {}
+  for _, class in ipairs(classes) do
+    local from = #s.order
+    for at, i in ipairs(class) do
+      s.order[from + at], s.first[i], s.last[i], s.place[i] = i, from + 1, from + #class, from + at
     end
-    any = any or #members > 1
   end
-  local at = #W.order + 1
-  W.order[at], W.first[at], W.last[at], W.place[at] = order, first, last, place
-  return any
+  return #classes < W.n
 end
 
-local function grouped(W, rows, recorded, spec, who)
-  if spec or recorded.strategies then
-    if not spec then who = recorded.file end
-    W.strategies = checked(listed(spec or recorded.strategies, who), W.axes, who, W.file)
-    for _, s in ipairs(W.strategies) do
-      if not neighbours(W, rows, s, W.axes) then
-        schema.raise("%s: strategy '%s' moves nothing: no two recorded configurations differ "
-                     .. "in { %s } alone", W.file, s.name, table.concat(s.axes, ", "))
-      end
-    end
-    return
+-- spec: strategies as the user gave them, or nil; anew: whether there is one more, which owns
+-- every axis, so that a bad start is left in one step.
+local function add_strategies(W, recorded, spec, who, anew)
+  if not spec then who = W.file end
+  spec = spec or recorded.strategies
+  if spec then
+    W.strategies = listed(spec, who)
+    check(W.strategies, W.axes, who, W.file)
+  else
+    W.strategies = lists.collect(W.moving, function(name)
+      return { name = name, axes = { name }, target = targets[name] or "sm" }
+    end)
   end
-  W.strategies = {}
-  for _, name in ipairs(W.moving) do
-    local s = { name = name, axes = { name } }
-    if neighbours(W, rows, s, W.axes) then
-      table.insert(W.strategies, s)
-    else
-      for _, column in ipairs { "order", "first", "last", "place" } do table.remove(W[column]) end
+  W.strategies = lists.collect(W.strategies, function(s)
+    if has_moves(W, s) then return s end
+    if spec then
+      schema.raise("%s: strategy '%s' moves nothing: no two recorded configurations differ "
+                   .. "in { %s } alone", W.file, s.name, table.concat(s.axes, ", "))
     end
-  end
+  end)
   if #W.strategies == 0 then
     schema.raise("%s: no two recorded configurations differ in one axis alone; group axes "
                  .. "with strategies = { name = { axes } }", W.file)
   end
-  checked(W.strategies, W.axes, who, W.file)
+  if not anew then return end
+  if schema.contains(lists.collect(W.strategies, "name"), "anew") then
+    schema.raise_at_call("kb.trace", "anew = true adds a strategy 'anew', and strategies has one")
+  end
+  table.insert(W.strategies, { name = "anew", axes = W.moving, target = "sm" })
+  has_moves(W, W.strategies[#W.strategies])
 end
 
 -- Turns rows into columns.
-local function columns(W, rows)
-  for a = 1, #W.axes do W.values[a] = {} end
-  local pack = features.packer(W)
+local function fill(W, rows)
+  for a, name in ipairs(W.axes) do
+    W.values[a] = lists.collect(rows, function(row) return row.values[a] end)
+    local block = name:lower():find "block" and name:lower():match "[xy]$"
+    if block then W["block_" .. block] = W["block_" .. block] or a end
+  end
   for i, row in ipairs(rows) do
     W.source[i], W.verdict[i], W.reason[i] = row.source, row.verdict, row.reason or false
     W.row_of[row.source] = i
-    for a = 1, #W.axes do W.values[a][i] = row.values[a] end
     W.time_ns[i], W.spread[i], W.samples[i] = row.time_ns or 0, 0, false
-    W.features[i], W.kinds[i] = false, false
+    W.evidence[i] = row.evidence and json.encode(row.evidence) or false
     if row.verdict == "ok" then
       W.ok[#W.ok + 1] = i
-      W.features[i], W.kinds[i] = pack(row)
       local samples = row.samples_ns
       if samples and #samples > 1 then
         W.samples[i] = string.pack("<" .. ("d"):rep(#samples), table.unpack(samples))
@@ -190,37 +178,27 @@ local function columns(W, rows)
   end
 end
 
--- A strategy that owns every axis, so that a bad start is left in one step.
-local function add_anew(W, rows, who)
-  for _, s in ipairs(W.strategies) do
-    if s.name == "anew" then
-      schema.raise_at_call(who, "anew = true adds a strategy 'anew', and strategies has one")
-    end
-  end
-  local s = { name = "anew", axes = W.moving, target = "sm" }
-  neighbours(W, rows, s, W.axes)
-  table.insert(W.strategies, s)
-end
-
--- spec: strategies as the user gave them, or nil; anew: whether there is one more.
+-- What read.file gave, with strategies by the user's spec or nil.
 function space.compile(recorded, spec, who, anew)
   local rows = joined(recorded)
-  local W = { file = recorded.file, kind = recorded.kind, device = recorded.device,
-              axes = recorded.axes, n = #rows, ok = {}, row_of = {} }
+  local W = { file = recorded.file, device = recorded.device,
+              axes = recorded.axes, n = #rows, ok = {}, row_of = {}, known = {} }
   for _, column in ipairs { "source", "verdict", "reason", "time_ns", "spread", "samples",
-                            "features", "kinds", "values", "order", "first", "last", "place" } do
+                            "evidence", "values" } do
     W[column] = {}
   end
-  columns(W, rows)
+  fill(W, rows)
   if #W.ok < 2 then
     schema.raise("%s: %d configurations, %d of them valid: a search needs two valid ones",
                  W.file, W.n, #W.ok)
   end
   W.ok = lists.sorted(W.ok, function(i) return W.time_ns[i] end)
   W.optimum_ns = W.time_ns[W.ok[1]]
-  W.moving = moving(recorded, rows)
-  grouped(W, rows, recorded, spec, who)
-  if anew then add_anew(W, rows, who) end
+  W.moving = lists.collect(W.axes, function(name, a)
+    local values = W.values[a]
+    return lists.find(values, function(v) return v ~= values[1] end) and name
+  end)
+  add_strategies(W, recorded, spec, who, anew)
   return W
 end
 

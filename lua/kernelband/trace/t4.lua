@@ -38,7 +38,7 @@ end
 function t4.read(file, d, read)
   local space
   t4.each(file, d, read, function(where, configuration, row)
-    space = space or read.space(file, "t4", text.keys(configuration))
+    space = space or read.space(file, text.keys(configuration))
     row.verdict = row.verdict or "launch_failed"
     space.add(where, configuration, row)
   end)

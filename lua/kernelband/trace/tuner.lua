@@ -25,7 +25,7 @@ end
 
 function tuner.read(file, d, read)
   local axes = axes_of(file, d)
-  local space = read.space(file, "kernel tuner", axes)
+  local space = read.space(file, axes)
   space.device = type(d.device_name) == "string" and d.device_name or nil
   local objective = type(d.objective) == "string" and d.objective or "time"
   for _, key in ipairs(text.keys(d.cache)) do
