@@ -80,46 +80,25 @@ local function memory() return require "kernelband.policy.memory" end
 -- Parameters ------------------------------------------------------------------
 
 local function allowed_types(def, name)
-  local types = def.accepts and def.accepts[name]
+  local types, default = def.accepts and def.accepts[name], type(def.defaults[name])
   if types then return type(types) == "table" and types or { types } end
-  local default = type(def.defaults[name])
-  if default == "table" or def.defaults[name] == false then return { "any" } end
-  return { default }
-end
-
-local function check_accepts(def, file)
-  for _, name in ipairs(keys(def.accepts or {})) do
-    if def.defaults[name] == nil then
-      schema.raise("%s: accepts names '%s', which defaults does not have%s", file,
-                   name, schema.hint(name, keys(def.defaults)))
-    end
-  end
-end
-
--- "an integer 1..64, 'each' or 'auto'"
-local function wanted(types, least, most, words)
-  local text = types[1] == "integer" and "an integer" or "a finite number"
-  text = text .. (most and (" %s..%s"):format(least, most) or least and " >= " .. least or "")
-  return text .. (words[1] and (" or '%s'"):format(table.concat(words, "' or '")) or "")
+  return { (default == "table" or def.defaults[name] == false) and "any" or default }
 end
 
 -- The check of schema.lua for a parameter's value, by the policy's own limits: { least, most,
--- "word", .. }, all optional.
+-- "word", .. }, all optional. What it must be: "an integer 1..64 or 'each' or 'auto'".
 local function checker(types, limit)
-  local numbers, words, known = {}, {}, {}
-  for _, v in ipairs(limit or {}) do
-    local list = type(v) == "string" and words or numbers
-    list[#list + 1], known[v] = v, true
+  local function those(kind)
+    return lists.collect(limit or {}, function(v) return type(v) == kind and v end)
   end
-  local least, most = numbers[1], numbers[2]
+  local words, least, most = those "string", table.unpack(those "number")
+  local must = (types[1] == "integer" and "an integer" or "a finite number")
+    .. (most and (" %s..%s"):format(least, most) or least and " >= " .. least or "")
+    .. (words[1] and (" or '%s'"):format(table.concat(words, "' or '")) or "")
   return function(v)
-    local fine = true
-    if type(v) == "string" then
-      fine = not words[1] or known[v]
-    elseif type(v) == "number" then
-      fine = math.abs(v) < math.huge and v >= (least or v) and v <= (most or v)
-    end
-    return fine, wanted(types, least, most, words)
+    if type(v) == "string" then return not words[1] or schema.contains(words, v), must end
+    return type(v) ~= "number" or math.abs(v) < math.huge and v >= (least or v)
+           and v <= (most or v), must
   end
 end
 
@@ -139,53 +118,44 @@ local function without_removed(def, given, file)
   return left
 end
 
--- defaults overlaid with given; errors point at the user's call.
+-- defaults overlaid with given; errors point at the user's call. Also the parameters that are
+-- functions, by name, and what such a one is at pull n.
 local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
-  local names, parameter_rules = keys(def.defaults), {}
-  for i, name in ipairs(names) do
-    local types = table.move(allowed_types(def, name), 1, 8, 1, {})
-    if type(given) == "table" and type(given[name]) == "function" and types[1] ~= "any" then
-      types[#types + 1] = "function"
-    end
-    parameter_rules[i] = { name, types, default = def.defaults[name],
-                           check = checker(types, def.limits and def.limits[name]) }
-  end
   if given ~= nil and type(given) ~= "table" then
     schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
   end
-  given = given and without_removed(def, given, file)
-  return schema.options(given, parameter_rules, who, "parameter")
-end
-
--- Parameters that are functions, by name: their values are laid over params.
-local function schedules(def, merged, file)
-  local list = lists.collect(keys(merged), function(name)
-    return type(merged[name]) == "function" and name
+  given = without_removed(def, given or {}, file)
+  local params = schema.options(given, lists.collect(keys(def.defaults), function(name)
+    local types = allowed_types(def, name)
+    local check = checker(types, def.limits and def.limits[name])
+    if type(given[name]) == "function" and types[1] ~= "any" then types = { "function" } end
+    return { name, types, default = def.defaults[name], check = check }
+  end), who, "parameter")
+  local scheduled = lists.collect(keys(params), function(name)
+    return type(params[name]) == "function" and name
   end)
-  local function value(name, n)
-    local types, v = allowed_types(def, name), merged[name](n)
+  return params, scheduled, function(name, n)
+    local types, v = allowed_types(def, name), params[name](n)
     local fits = lists.find(types, function(kind)
       return type(v) == kind or kind == "integer" and type(v) == "number"
     end)
-    if not fits or v ~= v or v == math.huge or v == -math.huge then
-      schema.raise("kb.policy(\"%s\"): parameter '%s' at pull %d must be %s, got %s", file, name, n,
+    if not fits or type(v) == "number" and not (math.abs(v) < math.huge) then
+      schema.raise("%s: parameter '%s' at pull %d must be %s, got %s", who, name, n,
                    schema.wanted { type = types }, schema.show(v))
     end
     return v
   end
-  return list, value
 end
 
 -- What tells runs apart: functions by some of their values, a memory by its hash.
-local function described(merged, list, value, hash)
-  local out = lists.with(merged)
-  for _, name in ipairs(list) do
-    local at = {}
-    for i, n in ipairs { 1, 2, 3, 5, 10, 20, 50, 100, 1000 } do at[i] = value(name, n) end
-    out[name] = { at_pulls_1_2_3_5_10_20_50_100_1000 = at }
+local function described(params, scheduled, value, hash)
+  local out = lists.with(params)
+  for _, name in ipairs(scheduled) do
+    out[name] = { at_pulls_1_2_3_5_10_20_50_100_1000 = lists.collect(
+      { 1, 2, 3, 5, 10, 20, 50, 100, 1000 }, function(n) return value(name, n) end) }
   end
-  if hash then out.memory = merged.memory .. " " .. hash end
+  if hash then out.memory = params.memory .. " " .. hash end
   return out
 end
 
@@ -204,17 +174,8 @@ local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind 
 local features = { phi = true, rho = true, signature = true }        -- lists of numbers
 
 local function mirror()
-  local copies, originals, shared = {}, {}, {}
+  local copies, originals = {}, {}
   local m = { originals = originals }
-
-  -- Kernels share what says the kinds of their evidence, and so do the copies.
-  local function copy_field(k, v)
-    if k == "note" then return v end
-    if features[k] then return { table.unpack(v) } end
-    if not kinds[k] then return copy(v) end
-    shared[v] = shared[v] or copy(v)
-    return shared[v]
-  end
 
   function m.copy_of(kernel)
     if type(kernel) ~= "table" then return kernel end
@@ -222,13 +183,15 @@ local function mirror()
     if not c then
       kernel.note = kernel.note or {}
       c = {}
-      for k, v in next, kernel do c[k] = type(v) == "table" and copy_field(k, v) or v end
+      for k, v in next, kernel do       -- kernels share what says the kinds of their evidence
+        if type(v) ~= "table" or k == "note" then c[k] = v
+        elseif features[k] then c[k] = { table.unpack(v) }
+        else c[k] = kinds[k] and fence.freeze(v) or copy(v) end
+      end
       copies[kernel], originals[c] = c, kernel
     end
     return c
   end
-
-  function m.original(kernel) return originals[kernel] end
 
   -- The parameters of a child are those of its pull: one table there, one here.
   function m.pull(pull)
@@ -245,59 +208,54 @@ local function mirror()
   return m
 end
 
--- The journal keeps these of a choice; others may be there.
-local numbers = { "mean", "exploration", "psi" }
+-- The terms of a choice that the journal keeps; others may be there.
+local numbers = { "mean", "exploration", "psi", "cluster" }
 
-local function check_choice(where, kernel, index, terms, strategies, m)
+local function check_choice(where, kernel, index, terms, strategies, originals)
   local function refuse(v, what, ...)
     error(("%s: choose%s, got %s"):format(where, what:format(...), schema.show(v)), 0)
   end
   if kernel == nil then return nil end
-  local original = m.original(kernel)
-  if not original then refuse(kernel, " must return an admitted kernel or nil") end
+  if not originals[kernel] then refuse(kernel, " must return an admitted kernel or nil") end
   local i = type(index) == "number" and math.tointeger(index)
-  if not (i and i >= 1 and i <= #strategies) then
+  if not (i and strategies[i]) then
     refuse(index, " must return a strategy index 1..%d beside the kernel", #strategies)
   end
-  if terms == nil then return original, i end
-  if type(terms) ~= "table" then refuse(terms, "'s third value must be a table of terms or nil") end
-  for j = 1, #numbers do
-    local v = terms[numbers[j]]
-    if v ~= nil and (type(v) ~= "number" or v ~= v) then
-      refuse(v, "'s term '%s' must be a number or nil", numbers[j])
+  if terms ~= nil and type(terms) ~= "table" then
+    refuse(terms, "'s third value must be a table of terms or nil")
+  end
+  for j = 1, terms and #numbers or 0 do
+    local name = numbers[j]
+    local v, whole = terms[name], name == "cluster"
+    if v ~= nil and (type(v) ~= "number" or v ~= v or whole and not math.tointeger(v)) then
+      refuse(v, "'s term '%s' must be %s or nil", name, whole and "an integer" or "a number")
     end
   end
-  local id = terms.cluster
-  if id ~= nil and (type(id) ~= "number" or not math.tointeger(id)) then
-    refuse(id, "'s term 'cluster' must be an integer or nil")
-  end
-  return original, i, copy(terms)
+  return originals[kernel], i, copy(terms)
 end
 
 -- ctx as the policy sees it. pool: its kernels, fastest first; under_way: what choose was told.
-local function inner_context(ctx, m, pool, under_way, remembered)
-  local originals, answers = m.originals, {}
-  local static, asked = ctx.static, ctx.open
+local function inner_context(ctx, originals, pool, under_way, remembered)
+  local answers, static, asked = {}, ctx.static, ctx.open
   local index = lists.collect(ctx.strategies, function(_, i) return i end)
-  local function refuse(kernel, i)
-    if not originals[kernel or m] then
-      error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 3)
-    end
-    error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#index, schema.show(i)), 3)
-  end
   local function open(kernel, i)        -- policies ask of all pairs there are
-    local known = static and answers[kernel]
+    local known = answers[kernel]
     if known and known[i] ~= nil then return known[i] end
     local original, n = originals[kernel], index[i]
-    if not original or not n then refuse(kernel, i) end
+    if not original then
+      error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 2)
+    elseif not n then
+      error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#index, schema.show(i)), 2)
+    end
     local is = not asked or asked(original, n)
-    if not static then return is end
-    answers[kernel] = known or {}
-    answers[kernel][n] = is             -- a generator whose answers stay
+    if static then                      -- a generator whose answers stay
+      answers[kernel] = known or {}
+      answers[kernel][n] = is
+    end
     return is
   end
   local function moves(kernel, i)
-    local original = m.original(kernel)
+    local original = originals[kernel]
     if ctx.moves and original then return ctx.moves(original, i) end
   end
   -- How many pulls are under way: of a kernel, of a strategy, of the pair; nil stands for any.
@@ -350,50 +308,38 @@ local function inner_context(ctx, m, pool, under_way, remembered)
   return inner, own
 end
 
-local function insert_sorted(list, kernel)
-  local at, most = 1, #list
-  while at <= most do
-    local mid = (at + most) // 2
-    if list[mid].speedup < kernel.speedup then most = mid - 1 else at = mid + 1 end
-  end
-  table.insert(list, at, kernel)
-end
-
-local function start(def, params, file, ctx, remembered)
-  local m = mirror()
-  local live, n = copy(params), 0
-  local list, value = schedules(def, params, file)
+-- params, scheduled, value: as merge gave them.
+local function start(def, file, ctx, remembered, params, scheduled, value)
+  local m, live, n = mirror(), copy(params), 0
   local function at_pull(pull)
-    for _, name in ipairs(list) do live[name] = value(name, pull) end
+    for _, name in ipairs(scheduled) do live[name] = value(name, pull) end
   end
   at_pull(1)
   local pool, under_way = {}, { list = {} }
-  local context, own = inner_context(ctx, m, pool, under_way, remembered)
-  local inner = fence.call(call_steps, def.new, live, context)
-  local p = schema.check(inner, hooks, file .. ": new")
+  local context, own = inner_context(ctx, m.originals, pool, under_way, remembered)
+  local p = schema.check(fence.call(call_steps, def.new, live, context), hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
   local copies = setmetatable({}, { __mode = "k" })     -- the policy's, of lists of children
 
   function running.admit(kernel)
     local c = m.copy_of(kernel)
-    insert_sorted(pool, c)
+    local at = 1
+    while pool[at] and pool[at].speedup >= c.speedup do at = at + 1 end
+    table.insert(pool, at, c)
     if p.admit then fence.call(call_steps, p.admit, c) end
     kernel.note = c.note
   end
 
   -- pending: how many pulls are under way; which: a list of { parent, strategy }.
   function running.choose(pending, which)
-    local waiting = {}
-    for at = 1, which and #which or 0 do
-      local e = which[at]
-      waiting[at] = { parent = m.copy_of(e.parent), strategy = e.strategy,
-                      params = copy(e.params) }
-    end
+    local waiting = lists.collect(which or {}, function(e)
+      return { parent = m.copy_of(e.parent), strategy = e.strategy, params = copy(e.params) }
+    end)
     n, under_way.list = n + 1, waiting
-    if list[1] then at_pull(n) end
+    at_pull(n)
     local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
-    return check_choice(where, kernel, i, terms, ctx.strategies, m)
+    return check_choice(where, kernel, i, terms, ctx.strategies, m.originals)
   end
 
   -- Of children that a generator has drawn, a list of their parameters, the number of the
@@ -403,12 +349,12 @@ local function start(def, params, file, ctx, remembered)
     copies[points] = given
     local at = fence.call(call_steps, p.prefer, given)
     local i = type(at) == "number" and math.tointeger(at)
-    if at ~= nil and not (i and i >= 1 and i <= #points) then
+    if at ~= nil and not (i and points[i]) then
       error(("%s: prefer must return the number of a point, 1..%d, or nil, got %s"):format(
             file, #points, schema.show(at)), 0)
     end
     return i or nil
-  end or nil
+  end
 
   function running.learn(pull)
     if p.learn then fence.call(call_steps, p.learn, m.pull(pull)) end
@@ -427,26 +373,20 @@ local function start(def, params, file, ctx, remembered)
   return running
 end
 
--- The text of the memory that parameters name; nil: they name none. What the search
--- itself will make may be absent.
-local function memory_of(params)
-  local file = params.memory
-  if type(file) ~= "string" or file == "" then return nil end
-  if file == params.remember and not core.system.exists(file) then return "" end
-  return memory().read(file)
-end
-
-local function with_memory(def, merged, name, file, text)
+-- The policy of a definition with the memory that is in a text; nil: with none. What the
+-- search itself will make may be absent, "".
+local function with_memory(def, file, memory_text, params, scheduled, value)
   local spaces, hash
-  if text == "" then hash = "absent" elseif text then
-    spaces, hash = memory().parse(merged.memory, text)
+  if memory_text == "" then hash = "absent" elseif memory_text then
+    spaces, hash = memory().parse(params.memory, memory_text)
   end
-  local list, value = schedules(def, merged, name)
   return {
     name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
-    params = described(merged, list, value, hash), reward = def.reward, memory = text,
-    recalling = function(other) return with_memory(def, merged, name, file, other) end,
-    new = function(ctx) return start(def, merged, file, ctx, spaces) end,
+    params = described(params, scheduled, value, hash), reward = def.reward, memory = memory_text,
+    recalling = function(other)
+      return with_memory(def, file, other, params, scheduled, value)
+    end,
+    new = function(ctx) return start(def, file, ctx, spaces, params, scheduled, value) end,
   }
 end
 
@@ -462,13 +402,19 @@ function policy.load(name, params)
     schema.raise_at_call("kb.policy", "'%s' is not a file", file)
   end
   local def = schema.check(fence.load(file, nil, load_steps), rules, file)
-  check_accepts(def, file)
-  local merged = merge(def, params, name)
-  local text = memory_of(merged)
-  if type(merged.remember) == "string" and merged.remember ~= "" then
-    memory().check_writable(merged.remember)
+  for _, accepted in ipairs(keys(def.accepts or {})) do
+    if def.defaults[accepted] == nil then
+      schema.raise("%s: accepts names '%s', which defaults does not have%s", file, accepted,
+                   schema.hint(accepted, keys(def.defaults)))
+    end
   end
-  return with_memory(def, merged, name, file, text)
+  local merged, scheduled, value = merge(def, params, name)
+  local function names_file(v) return type(v) == "string" and v ~= "" end
+  local from, to = merged.memory, merged.remember
+  local recalled = names_file(from) and (from == to and not core.system.exists(from) and ""
+                                         or memory().read(from)) or nil
+  if names_file(to) then memory().check_writable(to) end
+  return with_memory(def, file, recalled, merged, scheduled, value)
 end
 
 return policy
