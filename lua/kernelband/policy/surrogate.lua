@@ -26,9 +26,10 @@
 -- two values a third of it; fit is how far 24 points and more may move that, 8
 -- where children are drawn at random: those that the model picked lie where it hoped.
 
-local collect  = require("kernelband.base.lists").collect
-local core     = require "kernelband.core"
-local schema   = require "kernelband.base.schema"
+local collect = require("kernelband.base.lists").collect
+local find    = require("kernelband.base.lists").find
+local core    = require "kernelband.core"
+local schema  = require "kernelband.base.schema"
 
 local surrogate = {}
 
@@ -144,7 +145,7 @@ function surrogate.new(options, moves, remembered, strategies)
   local moving, middle, spaces = {}, nil, {}
   local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
   local known = {}                      -- keys of what was measured or is under way
-  local place, xs, keys, placed, looks = {}, {}, {}, 0, 0       -- key -> number in either model
+  local place, xs, keys, looks = {}, {}, {}, 0          -- key -> number in either model
   local drawn = false                   -- whether children are drawn, not ranked
   local lists, values, first = {}, {}, {}       -- list -> places; worth, best child now
   local offered = {}                    -- keys that neighbour found: a generator may refuse one
@@ -152,16 +153,15 @@ function surrogate.new(options, moves, remembered, strategies)
   local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
 
   local function worth_of(key, gain, mean)
-    return known[key] and 0 or gain * math.min(1, math.max(0.02, mean))
+    return known[key] and 0 or gain * (mean > 1 and 1 or mean < 0.02 and 0.02 or mean)
   end
 
   -- The place of coordinates with that key.
   local function at(x, key)
     local n = place[key]
     if not n then
-      n = assert(speed:track(x))
-      assert(valid:track(x))
-      place[key], xs[n], keys[n], placed = n, x, key, n
+      n = assert(speed:track(x) and valid:track(x))
+      place[key], xs[n], keys[n] = n, x, key
       if worths then worths[n] = worth_of(key, speed:improvement(n, top), (valid:at(n))) end
     end
     return n
@@ -179,9 +179,9 @@ function surrogate.new(options, moves, remembered, strategies)
     imagined, worths = {}, nil
   end
 
-  local function take(point)
-    if point.y then speed:learn(point.x, point.y) end
-    valid:learn(point.x, point.y and 1 or 0)
+  local function take(point, group)
+    if point.y then speed:learn(point.x, point.y, group) end
+    valid:learn(point.x, point.y and 1 or 0, group)
   end
 
   local transfer = remembered and require "kernelband.policy.transfer"
@@ -199,14 +199,8 @@ function surrogate.new(options, moves, remembered, strategies)
   -- the spaces that count for half or more.
   local function recall()
     for g, space in ipairs(spaces) do
-      local count = 0
-      for _, p in ipairs(space.points) do
-        if p.y then
-          speed:learn(p.x, p.y, g)
-          count = count + 1
-        end
-        valid:learn(p.x, p.y and 1 or 0, g)
-      end
+      for _, p in ipairs(space.points) do take(p, g) end
+      local count = #collect(space.points, function(p) return p.y end)
       if space.weight >= 0.5 then fitted(speed, g, count) end
       space.used = space.weight
       speed:correlate(g, o.kin * space.weight)
@@ -241,7 +235,7 @@ function surrogate.new(options, moves, remembered, strategies)
     speed = new_speed()
     valid = core.gp(rates, { signal = 0.4, noise = 0.1, level = 0.2, mean = 0.85,
                              correlation = o.kin, capacity = capacity })
-    place, xs, keys, placed, looks, lists, worths = {}, {}, {}, 0, 0, {}, nil
+    place, xs, keys, looks, lists, worths = {}, {}, {}, 0, {}, nil
     recall()
     if #points >= most_points then thin_out() end
     for _, p in ipairs(points) do take(p) end
@@ -249,19 +243,14 @@ function surrogate.new(options, moves, remembered, strategies)
 
   -- Rates at first: an axis of two values, a flag, mostly does less.
   local function guess(kernel)
-    local seen, count = {}, {}
-    for d in ipairs(axes) do seen[d], count[d] = {}, 0 end
-    for i = 0, strategies or 0 do
-      local list = i == 0 and { kernel.params } or moves(kernel, i) or {}
-      for d, values_ in ipairs(code(list, axes, encode).seen) do
-        for v in pairs(values_) do
-          if not seen[d][v] then seen[d][v], count[d] = true, count[d] + 1 end
-        end
-      end
-    end
+    local codes = { code({ kernel.params }, axes, encode) }
+    for i = 1, strategies or 0 do codes[i + 1] = code(moves(kernel, i) or {}, axes, encode) end
     for d in ipairs(axes) do
-      rates[d] = count[d] == 2 and o.rate / 3 or o.rate
-      moving[d] = not strategies or count[d] > 1
+      local seen, count = {}, 0
+      for _, c in ipairs(codes) do
+        for v in pairs(c.seen[d]) do seen[v], count = true, count + (seen[v] and 0 or 1) end
+      end
+      rates[d], moving[d] = count == 2 and o.rate / 3 or o.rate, not strategies or count > 1
     end
   end
 
@@ -276,10 +265,8 @@ function surrogate.new(options, moves, remembered, strategies)
         rebuild()
       end
     end
-    if not speed then return end
-    for _, name in ipairs(axes) do      -- another generator's: no point of this space
-      if params[name] == nil then return end
-    end
+    local function lacking(name) return params[name] == nil end
+    if not speed or find(axes, lacking) then return end         -- of another generator's space
     forget_imagined()
     local x = encode(params)
     counted, known[table.concat(x, ",")] = counted + 1, true
@@ -287,9 +274,9 @@ function surrogate.new(options, moves, remembered, strategies)
     local n = #points
     local moved = spaces[1] and n % (n <= 8 and 2 or 4) == 0 and n <= 64 and weigh()
     if n == most_points or moved then rebuild() else take(points[n]) end
-    n = #points
-    local enough = n >= (drawn and 8 or 24)
-    if o.fit > 0 and y and enough and n % (n <= 32 and 2 or 8) == 0 then speed:fit(o.fit) end
+    n = #points                         -- they may have been thinned out
+    local due = n >= (drawn and 8 or 24) and n % (n <= 32 and 2 or 8) == 0
+    if o.fit > 0 and y and due then speed:fit(o.fit) end
   end
 
   function model.admit(kernel)
@@ -326,22 +313,30 @@ function surrogate.new(options, moves, remembered, strategies)
     imagined, worths = table.move(now, 1, same, 1, {}), nil
   end
 
+  -- The worth of every place, where it is out of date.
   local function value_all()
+    if worths then return end
     worths, values, first = {}, {}, {}
     speed:improvements(top, improvement)
     valid:means(chance)
-    for n = 1, placed do
-      local c = chance[n]
-      worths[n] = known[keys[n]] and 0 or improvement[n] * (c > 1 and 1 or c < 0.02 and 0.02 or c)
-    end
+    for n = 1, #keys do worths[n] = worth_of(keys[n], improvement[n], chance[n]) end
   end
 
-  -- The largest worth of children that are not known, and which it is: 0, nil when all are.
-  local function best_of_all(list)
+  local function look_at(list, pending)
+    imagine(pending)
+    lists[list] = lists[list] or places_of(list)
+    value_all()
+  end
+
+  -- The largest worth of children that are not known, and that fit, and which it is: 0, nil when
+  -- there are none.
+  local function best_of_all(list, fits)
     local places, most, best = lists[list], -1, nil
     for n = 1, #places do
       local p = places[n]
-      if worths[p] > most and not known[keys[p]] then most, best = worths[p], n end
+      if worths[p] > most and not known[keys[p]] and (not fits or fits(p)) then
+        most, best = worths[p], n
+      end
     end
     return best and math.max(least, most) or 0, best
   end
@@ -362,13 +357,11 @@ function surrogate.new(options, moves, remembered, strategies)
     local list, again, draws = moves(kernel, i)
     if not speed or not list then return law.worth(kernel) end
     drawn = draws ~= nil
-    if placed > most_places then        -- without moves that are long gone
+    if #keys > most_places then         -- without moves that are long gone
       forget_imagined()
       rebuild()
     end
-    imagine(pending)
-    lists[list] = lists[list] or places_of(list)
-    if not worths then value_all() end
+    look_at(list, pending)
     if not values[list] then
       if draws then
         values[list] = best_of_drawn(list, again, draws)
@@ -382,18 +375,13 @@ function surrogate.new(options, moves, remembered, strategies)
   function model.neighbour(kernel, i, pending)
     local list, _, draws = moves(kernel, i)
     if not speed or not list or draws then return false end
-    imagine(pending)
-    lists[list] = lists[list] or places_of(list)
-    if not worths then value_all() end
-    local own, most, best = encode(kernel.params, true), -1, nil
-    for n, p in ipairs(lists[list]) do
+    look_at(list, pending)
+    local own = encode(kernel.params, true)
+    local _, best = best_of_all(list, function(p)
       local apart = 0
       for d, v in ipairs(own) do apart = apart + (xs[p][d] == v and 0 or 1) end
-      local key = keys[p]
-      if apart == 1 and not known[key] and not offered[key] and worths[p] > most then
-        most, best = worths[p], n
-      end
-    end
+      return apart == 1 and not offered[keys[p]]
+    end)
     if not best then return false end
     first[list], offered[keys[lists[list][best]]] = best, true
     return true
@@ -409,7 +397,7 @@ function surrogate.new(options, moves, remembered, strategies)
       if looks > most_looks then return nil end
       lists[list] = places_of(list, true)
     end
-    if not worths then value_all() end
+    value_all()
     local _, best = best_of_all(list)
     lists[list] = listed                -- such lists come once
     return best
