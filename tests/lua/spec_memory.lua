@@ -251,12 +251,15 @@ end)
 t.test("a memory that is none is told", function()
   local head = '{ "format": "kernelband memory", "version": 1, "spaces": '
   for text, why in pairs {
-    ["["] = "not a memory", ["3"] = "no format", ["{}"] = "no format",
-    [head .. '[ 1 ] }'] = "spaces[1] must be",
-    [head .. '[ { "name": "a", "points": [ 5 ] } ] }'] = "spaces[1].points[1] must be",
+    ["["] = "not a memory", ["3"] = "not a memory of kernelband: must return a table, got 3",
+    ["{}"] = "not a memory of kernelband: missing field 'format'",
+    [head .. '[ 1 ] }'] = "spaces[1]: expected a table, got 1",
+    [head .. '[ { "name": "a", "points": [ 5 ] } ] }'] = "spaces[1].points[1]: expected a table",
     [head .. '[ { "name": "a", "points": [ { "params": {}, "time_ns": -1 } ] } ] }'] = "time_ns",
-    [head .. '[ { "name": "a", "points": [ { "params": { "x": [] } } ] } ] }'] = "x must be",
-    [head .. '[ { "name": "a", "points": [ { "params": { "x": 1e300 } } ] } ] }'] = "x must be",
+    [head .. '[ { "name": "a", "points": [ { "params": { "x": [] } } ] } ] }'] =
+      "expected x as a number",
+    [head .. '[ { "name": "a", "points": [ { "params": { "x": 1e300 } } ] } ] }'] =
+      "expected x as a number",
     [("["):rep(100000)] = "not a memory",
   } do
     write(text)

@@ -197,8 +197,8 @@ end)
 
 t.test("foreign rows are refused with file and line", function()
   local file = keep("bad.jsonl", '{"space":"x","cell":"a","seed":1,"best":[[1,2]]}\n')
-  t.raises("line 1: no row of a sweep: best[1]: expected a pair of a pull and a share", compare.load,
-           { file })
+  t.raises("line 1: no row of a sweep: best[1]: expected a pair of a pull and a share",
+           compare.load, { file })
   t.raises("no such file or run", compare.load, { folder .. "/absent" })
   t.raises("there is no cell 'rondom'", compare.table, sweep { seeds = 2 },
            { against = "rondom" })

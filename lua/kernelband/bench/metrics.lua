@@ -23,7 +23,7 @@ local text    = require "kernelband.base.text"
 
 local metrics = {}
 
-metrics.thresholds = { 0, 0.5, 0.8, 1, 1.5, 2 }
+local thresholds = { 0, 0.5, 0.8, 1, 1.5, 2 }
 
 function metrics.sums(shapes)
   local base, mine = 0, 0
@@ -47,16 +47,15 @@ local function of_row(row, i)
 end
 
 local function figures(values, all)
-  local m = { geomean = nil, fast = {}, mean = nil }
-  local log, sum, wins, best = 0, 0, 0, 0
+  local m, log, wins, best = { fast = {} }, 0, 0, 0
   for _, v in ipairs(values) do
-    log, sum = log + math.log(v), sum + v
+    log = log + math.log(v)
     if v > 1 then wins, best = wins + 1, best + math.log(v) end
   end
-  if #values > 0 then m.geomean, m.mean = math.exp(log / #values), sum / #values end
+  if #values > 0 then m.geomean = math.exp(log / #values) end
   if all > 0 then
     m.fast1_pct, m.geomean_best_of = 100 * wins / all, math.exp(best / all)
-    m.fast = collect(metrics.thresholds, function(p)
+    m.fast = collect(thresholds, function(p)
       return { p = p, share = #collect(values, function(v) return v > p end) / all }
     end)
   end
@@ -81,10 +80,9 @@ function metrics.best_of(runs)
   local order, best = {}, {}
   for _, rows in ipairs(runs) do
     for i, row in ipairs(rows) do
-      local own, known = of_row(row, i), best[row.task]
+      local own, known = of_row(row, i) or 0, best[row.task]
       if not known then order[#order + 1] = row.task end
-      local before = known and of_row(known, i)
-      if not known or own and (not before or own > before) then best[row.task] = row end
+      if not known or own > (of_row(known, i) or 0) then best[row.task] = row end
     end
   end
   return collect(order, function(name) return best[name] end)
@@ -92,26 +90,19 @@ end
 
 -- Runs ------------------------------------------------------------------------------
 
--- What looking again at kernels came to: kernel -> speed-up, false for one that fell.
-local function looked_at(reader)
-  local out = {}
-  for _, e in ipairs(reader:evaluations "confirm") do
-    local speedup = e.verdict == "ok" and e.evaluation and e.evaluation.speedup
-    out[e.kernel] = is_time(speedup) and speedup
-  end
-  return out
-end
-
 -- The best verified kernel that a run's generator made, as a row. Where kernels were
 -- looked at again at the end, these alone count, with that look's figure: what is slower
 -- was seen once only, and no kernel is left where all of them fell.
 function metrics.row(folder)
   local reader <close> = require("kernelband.store.run").reader(folder)
-  local e = reader:experiment()
+  local e, again = reader:experiment(), {}      -- again: kernel -> speed-up, false for one that fell
   local identity = e and e.identity or {}
   local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
                 set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }
-  local again = looked_at(reader)
+  for _, look in ipairs(reader:evaluations "confirm") do
+    local speedup = look.verdict == "ok" and look.evaluation and look.evaluation.speedup
+    again[look.kernel] = is_time(speedup) and speedup
+  end
   local result = json.table(core.system.read_file(folder .. "/result.json")) or {}
   local ended = result.confirmed and next(again) ~= nil
   for _, k in ipairs(reader:kernels()) do
@@ -135,11 +126,9 @@ function metrics.of_runs(folders)
   local sets, by = {}, {}
   for _, folder in ipairs(folders) do
     local row = metrics.row(folder)
-    if not by[row.set] then
-      by[row.set] = { name = row.set, runs = {} }
-      sets[#sets + 1] = by[row.set]
-    end
-    table.insert(by[row.set].runs, { row })
+    local set = by[row.set] or { name = row.set, runs = {} }
+    if not by[row.set] then by[row.set], sets[#sets + 1] = set, set end
+    table.insert(set.runs, { row })
   end
   for _, set in ipairs(sets) do set.rows = metrics.best_of(set.runs) end
   return sets
@@ -155,8 +144,7 @@ function metrics.words(sets)
   local out = { { "", "tasks", "correct %", "Fast@1 %", "geomean", "best-of", "of sums",
                   "fast_1.5", "fast_2" } }
   for _, set in ipairs(sets) do
-    local m = metrics.of(set.rows)
-    local fast = {}
+    local m, fast = metrics.of(set.rows), {}
     for _, f in ipairs(m.fast) do fast[f.p] = percent(100 * f.share) end
     out[#out + 1] = { set.name, tostring(m.tasks), percent(m.correct_pct), percent(m.fast1_pct),
                       times(m.geomean), times(m.geomean_best_of), times(m.sums.geomean),

@@ -21,9 +21,12 @@ local function digits(x) return tonumber(("%.6g"):format(x)) end
 
 -- Cells ---------------------------------------------------------------------------
 
+-- { name =, value = } of a grid stands for the value, and is called so.
+local function is_named(v) return type(v) == "table" and v.name and v.value ~= nil end
+
 -- A value as a label and as what decides whether rows may be used again.
 local function label_of(v)
-  if type(v) == "table" and v.name and v.value ~= nil then return v.name end
+  if is_named(v) then return v.name end
   if type(v) == "number" then return ("%.6g"):format(v) end
   if type(v) == "function" then
     return "f" .. core.system.hash(text.source_of(v)):sub(1, 6)
@@ -33,11 +36,6 @@ local function label_of(v)
     end), ",") .. "}"
   end
   return tostring(v)
-end
-
-local function value_of(v)
-  if type(v) == "table" and v.name and v.value ~= nil then return v.value end
-  return v
 end
 
 -- All combinations of a grid: lists of { name, value }.
@@ -52,9 +50,8 @@ local function combinations(grid)
     local longer = {}
     for _, chosen in ipairs(out) do
       for _, v in ipairs(values) do
-        local one = table.move(chosen, 1, #chosen, 1, {})
-        one[#one + 1] = { name, v }
-        longer[#longer + 1] = one
+        longer[#longer + 1] = table.move(chosen, 1, #chosen, 1, {})
+        table.insert(longer[#longer], { name, v })
       end
     end
     out = longer
@@ -76,7 +73,7 @@ local function cells_of(o)
     for _, chosen in ipairs(combinations(o.grid)) do
       local params, words = {}, {}
       local function set(name, v, told)
-        params[name] = value_of(v)
+        if is_named(v) then params[name] = v.value else params[name] = v end
         words[#words + 1] = told and name .. "=" .. label_of(v) or nil
       end
       for _, name in ipairs(keys(entry.params)) do set(name, entry.params[name], not entry.name) end
@@ -103,18 +100,16 @@ local function seeds_of(seeds)
   return out
 end
 
+-- Of a task: how a baseline is played, what it takes beside steps and seed, its label.
 local function baselines_of(o, task)
   local out = {}
+  local function add(run, more, label) out[#out + 1] = { run = run, more = more, label = label } end
   for _, name in ipairs(task.oracle and o.baselines or {}) do
-    if name == "arms" then
-      for i, s in ipairs(task.strategies) do
-        out[#out + 1] = { label = "arm " .. s.name, run = task.arm, more = { strategy = i } }
-      end
-    elseif name == "sample" then
-      out[#out + 1] = { label = "sample", run = task.sample, more = {} }
-    else
-      out[#out + 1] = { label = name, run = task.oracle,
-                        more = { bound = name == "oracle" and "pool" or "best" } }
+    if name == "sample" then add(task.sample, {}, name) end
+    if name == "oracle" then add(task.oracle, { bound = "pool" }, name) end
+    if name == "oracle-best" then add(task.oracle, { bound = "best" }, name) end
+    for i, s in ipairs(name == "arms" and task.strategies or {}) do
+      add(task.arm, { strategy = i }, "arm " .. s.name)
     end
   end
   return out
@@ -145,51 +140,48 @@ function runner.units(o, stage)
   return units
 end
 
-local function trail_of(start, share)
-  local out, last = { { 0, digits(start) } }, start
-  for n, s in ipairs(share) do
-    if s ~= last then out[#out + 1], last = { n, digits(s) }, s end
-  end
-  return out
-end
-
 local function choices_of(rows)
   return core.system.hash(table.concat(lists.collect(rows, function(row)
     return row.parent .. row.strategy
   end), " "))
 end
 
--- A search, and { pull, true share of the optimum } of each best.
-local function watched(unit, options)
-  local trail, best = { { 0, 0 } }, nil
-  options.on_pull = function(p)
-    if #trail == 1 and p.n == 1 then
-      best = p.parent
-      trail[1][2] = unit.task.share_of_optimum(p.parent)
-    end
-    if p.child and p.child.speedup_low > math.max(1, best.speedup_low) then
-      best = p.child
-      trail[#trail + 1] = { p.n, unit.task.share_of_optimum(p.child) }
-    end
+-- { pull, true share of the optimum } of the start and of each best after it.
+local function add_best(row, n, share) row.best[#row.best + 1] = { n, digits(share) } end
+
+local function play(row, unit)
+  local r = unit.cell.run(lists.with(unit.cell.more, { steps = unit.steps, seed = unit.seed }))
+  row.policy, row.pulls = "baseline", unit.steps
+  local last = r.start
+  add_best(row, 0, last)
+  for n, share in ipairs(r.share) do
+    if share ~= last then add_best(row, n, share) end
+    last = share
   end
-  return search.run(options), trail
+end
+
+local function search_for(row, unit)
+  local cell, task, best = unit.cell, unit.task, nil
+  local r = search.run { task = task, policy = cell.policy, reward = cell.reward, seed = unit.seed,
+    budget = { steps = unit.steps }, quiet = true, confirm = false, on_pull = function(p)
+      if not best then
+        best = p.parent
+        add_best(row, 0, task.share_of_optimum(best))
+      end
+      if p.child and p.child.speedup_low > math.max(1, best.speedup_low) then
+        best = p.child
+        add_best(row, p.n, task.share_of_optimum(best))
+      end
+    end }
+  if not best then add_best(row, 0, 0) end
+  row.policy, row.pulls = cell.policy.name, r.pulls
+  row.arms, row.verdicts, row.choices = r.arms, r.verdicts, choices_of(r.rows)
 end
 
 function runner.run(unit)
-  local cell, task = unit.cell, unit.task
-  local row = { key = unit.key, space = task.name, cell = cell.label, seed = unit.seed,
-                steps = unit.steps, stage = unit.stage }
-  if cell.run then
-    local r = cell.run(lists.with(cell.more, { steps = unit.steps, seed = unit.seed }))
-    row.policy, row.pulls, row.best = "baseline", unit.steps, trail_of(r.start, r.share)
-    return row
-  end
-  local options = { task = task, policy = cell.policy, reward = cell.reward, seed = unit.seed,
-                    budget = { steps = unit.steps }, quiet = true, confirm = false }
-  local r, trail = watched(unit, options)
-  for _, step in ipairs(trail) do step[2] = digits(step[2]) end
-  row.policy, row.pulls, row.best = cell.policy.name, r.pulls, trail
-  row.arms, row.verdicts, row.choices = r.arms, r.verdicts, choices_of(r.rows)
+  local row = { key = unit.key, space = unit.task.name, cell = unit.cell.label, seed = unit.seed,
+                steps = unit.steps, stage = unit.stage, best = {} }
+  if unit.cell.run then play(row, unit) else search_for(row, unit) end
   return row
 end
 

@@ -11,74 +11,56 @@ local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local schema  = require "kernelband.base.schema"
-local keys   = schema.keys
+local text    = require "kernelband.base.text"
 
 local memory = {}
 
 local LOCK_NS = 30 * 10 ^ 9 // 1        -- to wait for others that save
 local most_bytes, most_spaces, most_points, most_params = 1 << 24, 63, 2048, 64
 
-local function bad(file, ...)
-  schema.raise("%s: not a memory of kernelband: %s", file, string.format(...))
-end
-
-local function check_point(file, where, p)
-  if type(p) ~= "table" or type(p.params) ~= "table" then
-    bad(file, "%s must be { params = .. }, got %s", where, schema.show(p))
-  end
-  local t = p.time_ns
-  if t ~= nil and not (type(t) == "number" and t > 0 and t < 1e18) then
-    bad(file, "%s: time_ns must be a number above 0, got %s", where, schema.show(t))
-  end
+local function check_params(params)
   local count = 0
-  for name, v in pairs(p.params) do
-    count = count + 1
+  for name, v in pairs(params) do
     local kind = type(v)
-    if type(name) ~= "string" or #name > 256 then
-      bad(file, "%s: parameters have names", where)
-    elseif not (kind == "boolean" or kind == "string" and #v <= 256
-                or kind == "number" and v - v == 0 and math.abs(v) <= 1e15) then
-      bad(file, "%s: %s must be a number, text or a boolean, got %s", where, name,
-          schema.show(v))
+    count = count + 1
+    if type(name) ~= "string" or #name > 256 then return false, "parameters by their names" end
+    if not (kind == "boolean" or kind == "string" and #v <= 256
+            or kind == "number" and math.abs(v) <= 1e15) then
+      return false, ("%s as a number, a short text or a boolean, not %s"):format(name,
+                                                                               schema.show(v))
     end
   end
-  if count > most_params then bad(file, "%s has %d parameters", where, count) end
+  return count <= most_params, ("at most %d parameters, not %d"):format(most_params, count)
 end
 
-local function check(file, m)
-  if type(m) ~= "table" or m.format ~= "kernelband memory" or m.version ~= 1 then
-    bad(file, "no format \"kernelband memory\", version 1")
-  elseif type(m.spaces) ~= "table" or #m.spaces > most_spaces then
-    bad(file, "spaces must be a list of at most %d", most_spaces)
-  end
-  for i, s in ipairs(m.spaces) do
-    local where = ("spaces[%d]"):format(i)
-    if type(s) ~= "table" or type(s.name) ~= "string" or type(s.points) ~= "table"
-       or #s.points > most_points then
-      bad(file, "%s must be { name =, points = at most %d }", where, most_points)
-    end
-    for n, p in ipairs(s.points) do
-      check_point(file, ("%s.points[%d]"):format(where, n), p)
-    end
-  end
-  return m
-end
+local function above_0(t) return t > 0 and t < 1e18, "a number above 0" end
+
+local point = { { "params", "table", check = check_params },
+                { "time_ns", "number", optional = true, check = above_0 } }
+local rules = {
+  { "format", "string", one_of = { "kernelband memory" } },
+  { "version", "integer", one_of = { 1 } },
+  { "spaces", "list", at_most = most_spaces, item = { type = "table", rules = {
+    { "name", "string" },
+    { "points", "list", at_most = most_points, item = { type = "table", rules = point } } } } },
+}
 
 -- The text of a file; what is wrong with it is for parse to say.
 function memory.read(file)
-  local text, why = core.system.read_file(file)
-  if not text then schema.raise("memory: %s", why) end
-  return text
+  local found, why = core.system.read_file(file)
+  return found or schema.raise("memory: %s", why)
 end
 
 -- The spaces in the text of a file, and its hash.
-function memory.parse(file, text)
-  if #text > most_bytes then bad(file, "it is over %d bytes", most_bytes) end
-  local _, depth = text:gsub("[%[{]", "")
-  if depth > 2 * most_spaces * most_points + 8 then bad(file, "too many lists") end
-  local ok, m = pcall(json.decode, text)
-  if not ok then bad(file, "%s", tostring(m)) end
-  return check(file, m).spaces, core.system.hash(text)
+function memory.parse(file, text_of)
+  local where = file .. ": not a memory of kernelband"
+  local _, lists_in = text_of:gsub("[%[{]", "")
+  if #text_of > most_bytes or lists_in > 2 * most_spaces * most_points + 8 then
+    schema.raise("%s: it is over %d bytes, or has too many lists", where, most_bytes)
+  end
+  local ok, m = pcall(json.decode, text_of)
+  if not ok then schema.raise("%s: %s", where, tostring(m)) end
+  return schema.check(m, rules, where).spaces, core.system.hash(text_of)
 end
 
 function memory.load(file) return memory.parse(file, memory.read(file)) end
@@ -104,18 +86,12 @@ function memory.check_writable(file)
   end
 end
 
-local function key_of(point)
-  return table.concat(lists.collect(keys(point.params), function(name)
-    return name .. "=" .. tostring(point.params[name])
-  end), ",")
-end
-
 -- Lays points over those known of the space and keeps most_points, the latest.
 local function merged(old, new)
   local seen, out = {}, {}
   for _, list in ipairs { new, old } do
     for n = #list, 1, -1 do
-      local key = key_of(list[n])
+      local key = text.fields(list[n].params)
       if not seen[key] and #out < most_points then
         seen[key], out[#out + 1] = true, list[n]
       end
@@ -135,8 +111,8 @@ function memory.save(file, name, points)
   at = at or #spaces + 1
   spaces[at] = { name = name, points = merged(spaces[at] and spaces[at].points or {}, points) }
   while #spaces > most_spaces do table.remove(spaces, 1) end
-  local text = json.encode { format = "kernelband memory", version = 1, spaces = spaces }
-  local ok, why = core.system.write_file(file, text .. "\n")
+  local ok, why = core.system.write_file(file, json.encode { format = "kernelband memory",
+    version = 1, spaces = spaces } .. "\n")
   if not ok then schema.raise("%s", tostring(why)) end
 end
 

@@ -248,7 +248,10 @@ function surrogate.new(options, moves, remembered, strategies)
     for d in ipairs(axes) do
       local seen, count = {}, 0
       for _, c in ipairs(codes) do
-        for v in pairs(c.seen[d]) do seen[v], count = true, count + (seen[v] and 0 or 1) end
+        for v in pairs(c.seen[d]) do
+          count = count + (seen[v] and 0 or 1)
+          seen[v] = true
+        end
       end
       rates[d], moving[d] = count == 2 and o.rate / 3 or o.rate, not strategies or count > 1
     end

@@ -40,8 +40,9 @@ function walk.draw(W, i, s, rng, pending)
   local first, last = s.first[i], s.last[i]
   if last == first then return nil end
   if pending and next(pending) then
-    local class = table.move(s.order, first, last, 1, {})
-    local free = lists.collect(class, function(row) return row ~= i and not pending[row] and row end)
+    local free = lists.collect(table.move(s.order, first, last, 1, {}), function(row)
+      return row ~= i and not pending[row] and row
+    end)
     return free[1] and free[1 + rng:below(#free)]
   end
   local at = first + rng:below(last - first)
