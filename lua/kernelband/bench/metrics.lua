@@ -95,7 +95,7 @@ end
 -- was seen once only, and no kernel is left where all of them fell.
 function metrics.row(folder)
   local reader <close> = require("kernelband.store.run").reader(folder)
-  local e, again = reader:experiment(), {}      -- again: kernel -> speed-up, false for one that fell
+  local e, again = reader:experiment(), {}      -- kernel -> speed-up, false for one that fell
   local identity = e and e.identity or {}
   local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
                 set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }

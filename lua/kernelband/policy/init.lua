@@ -140,7 +140,7 @@ local function merge(def, given, file)
     local fits = lists.find(types, function(kind)
       return type(v) == kind or kind == "integer" and type(v) == "number"
     end)
-    if not fits or type(v) == "number" and not (math.abs(v) < math.huge) then
+    if not fits or v ~= v or v == math.huge or v == -math.huge then
       schema.raise("%s: parameter '%s' at pull %d must be %s, got %s", who, name, n,
                    schema.wanted { type = types }, schema.show(v))
     end

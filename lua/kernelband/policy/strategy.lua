@@ -10,6 +10,7 @@
 -- the strategy's own where it has better ones, or where there are none: what a feature
 -- means depends on the device. Words have one %, where the figure goes, and no full stop.
 local collect = require("kernelband.base.lists").collect
+local find    = require("kernelband.base.lists").find
 local core    = require "kernelband.core"
 local fence   = require "kernelband.base.fence"
 local path    = require "kernelband.base.path"
@@ -39,8 +40,6 @@ local known = {
 }
 
 strategy.facts = collect(known, function(f) return f[1] end)
-local by_name = {}
-for _, f in ipairs(known) do by_name[f[1]] = f end
 
 -- Where the figure is (key and index in a kernel) and the words around it; nil and what a
 -- fact must be.
@@ -54,7 +53,7 @@ local function read(fact)
   end
   local number = type(name) == "number" and math.tointeger(name)
   local f = number and number >= 1 and number <= 9 and { name, "phi", number, words }
-            or by_name[name]
+            or find(known, function(f) return f[1] == name end)
   if not f then
     return nil, "a feature's number 1..9, or a name"
                 .. schema.hint(type(name) == "string" and name or "", strategy.facts)
@@ -66,12 +65,6 @@ local function read(fact)
   return { key = f[2], at = f[3], before = before, after = after }
 end
 
--- No address, which would differ from run to run.
-local function plain(v)
-  local t = type(v)
-  return (t == "string" or t == "number" or t == "boolean") and tostring(v) or t
-end
-
 -- The figure of a fact and where it is from, nil when missing. Kernels may come from
 -- elsewhere: anything may stand anywhere.
 local function figure(kernel, f)
@@ -79,7 +72,7 @@ local function figure(kernel, f)
   local value = type(values) == "table" and values[f.at]
   local kind = type(kinds) == "table" and kinds[f.at] or "unknown origin"
   if type(value) ~= "number" or kind == "missing" then return nil end
-  return f.key == "phi" and value * 100 or value, plain(kind)
+  return f.key == "phi" and value * 100 or value, type(kind) == "string" and kind or type(kind)
 end
 
 -- A prompt, a text or a function, with the facts it asked for below it.
@@ -133,18 +126,6 @@ local function fenced(fn)
   end
 end
 
--- A prompt function must return text: anything else would reach a model.
-local function text_of(prompt, file)
-  local call = fenced(prompt)
-  return function(...)
-    local text = call(...)
-    if type(text) ~= "string" then
-      error(("%s: prompt must return a string, got %s"):format(file, schema.show(text)), 0)
-    end
-    return text
-  end
-end
-
 -- One file, checked and read-only: name, target, summary, prompt (a function when it
 -- has facts), moves, path, and facts and applies when the file has them.
 function strategy.load(name)
@@ -158,7 +139,14 @@ function strategy.load(name)
   local s = schema.check(fence.load(file, nil, load_steps), rules, file)
   s.path = file
   s.applies = s.applies and fenced(s.applies)
-  if type(s.prompt) == "function" then s.prompt = text_of(s.prompt, file) end
+  if type(s.prompt) == "function" then
+    local call = fenced(s.prompt)
+    s.prompt = function(...)            -- anything but text would reach a model
+      local text = call(...)
+      if type(text) == "string" then return text end
+      error(("%s: prompt must return a string, got %s"):format(file, schema.show(text)), 0)
+    end
+  end
   if s.facts then s.prompt = with_facts(s.prompt, s.facts) end
   return fence.freeze(s)
 end
@@ -167,8 +155,7 @@ local function refuse_twins(set)
   local named, moved = {}, {}
   for _, s in ipairs(set) do
     if named[s.name] then
-      schema.raise("%s: strategy '%s' is already defined in %s", s.path, s.name,
-                   named[s.name])
+      schema.raise("%s: strategy '%s' is already defined in %s", s.path, s.name, named[s.name])
     end
     named[s.name] = s.path
     for _, move in ipairs(s.moves[1] == "*" and {} or s.moves) do      -- anew: all of them
@@ -181,24 +168,23 @@ local function refuse_twins(set)
   end
 end
 
-local function files_of(name)
-  local dir = path.found(name, "kb.strategies", "no such file or folder: %s")
-  if core.system.exists(dir) ~= "dir" then return { dir } end
-  local files, why = path.files(dir, ".lua")
-  if not files then schema.raise_at_call("kb.strategies", "%s", why) end
-  if #files == 0 then
-    schema.raise_at_call("kb.strategies", "no strategy (*.lua) in '%s'", dir)
+-- Adds to a set what a folder or a file holds, or a loaded strategy.
+local function add(set, source)
+  if type(source) == "table" and source.prompt and source.path then
+    set[#set + 1] = source
+    return
   end
-  return files
-end
-
-local function members(source)
-  local out = {}
-  for _, member in ipairs(type(source) == "table" and source or { source }) do
-    local files = type(member) == "string" and files_of(member) or { member }
-    table.move(files, 1, #files, #out + 1, out)
+  local files = { source }
+  if type(source) == "string" then
+    local dir, why = path.found(source, "kb.strategies", "no such file or folder: %s"), nil
+    files = { dir }
+    if core.system.exists(dir) == "dir" then files, why = path.files(dir, ".lua") end
+    if not files or #files == 0 then
+      schema.raise_at_call("kb.strategies", "%s",
+                           why or ("no strategy (*.lua) in '%s'"):format(dir))
+    end
   end
-  return out
+  for _, file in ipairs(files) do set[#set + 1] = strategy.load(file) end
 end
 
 -- A set: a folder, its files in byte order of their names, or a list of folders, files
@@ -208,10 +194,8 @@ function strategy.set(source)
     schema.raise_at_call("kb.strategies", "expected a folder or a list of files, got %s",
                          schema.show(source))
   end
-  local set = collect(members(source), function(member)
-    local loaded = type(member) == "table" and member.prompt and member.path
-    return loaded and member or strategy.load(member)
-  end)
+  local set = {}
+  for _, member in ipairs(type(source) == "table" and source or { source }) do add(set, member) end
   if #set == 0 then schema.raise_at_call("kb.strategies", "the list is empty") end
   refuse_twins(set)
   return set

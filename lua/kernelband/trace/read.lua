@@ -57,9 +57,8 @@ end
 function read.space(file, axes)
   local space = { file = file, axes = axes, rows = {} }
   local index = {}
-  if #axes == 0 then schema.raise("%s: it names no tuning axis", file) end
-  if #axes > most_axes then
-    schema.raise("%s: %d axes; at most %d are read", file, #axes, most_axes)
+  if #axes == 0 or #axes > most_axes then
+    schema.raise("%s: it names %d tuning axes; 1 to %d are read", file, #axes, most_axes)
   end
   for i, name in ipairs(axes) do
     if type(name) ~= "string" or not name:find "^[%w_.:%-]+$" or #name > 64 then

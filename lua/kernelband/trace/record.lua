@@ -19,22 +19,29 @@ local most_combinations = 4096          -- of one strategy; beyond it they are s
 
 -- The grid ----------------------------------------------------------------------
 
+-- How many points parameters of a schedule have, all of them or those at these places.
+local function size(parameters, at)
+  local n = 1
+  for i, p in ipairs(parameters) do
+    if not at or schema.contains(at, i) then n = n * #p[2] end
+  end
+  return n
+end
+
 -- The strategies that own parameters of the schedule, and these as indices.
 local function groups_of(parameters, strategies)
-  local at, out, owned = {}, {}, {}
-  for i, p in ipairs(parameters) do at[p[1]] = i end
-  for _, s in ipairs(strategies) do
-    local group = { name = s.name, target = s.target, axes = {}, at = {}, size = 1 }
-    for _, move in ipairs(s.moves) do
-      if at[move] and not owned[move] and #parameters[at[move]][2] > 1 then
-        owned[move] = true
-        group.axes[#group.axes + 1], group.at[#group.at + 1] = move, at[move]
-        group.size = group.size * #parameters[at[move]][2]
-      end
-    end
-    if #group.axes > 0 then out[#out + 1] = group end
-  end
-  return out
+  local names = lists.collect(parameters, function(p) return p[1] end)
+  local place, owned = lists.places(names), {}
+  return lists.collect(strategies, function(s)
+    local axes = lists.collect(s.moves, function(move)
+      local free = place[move] and not owned[move] and #parameters[place[move]][2] > 1
+      owned[move] = true
+      return free and move
+    end)
+    local at = lists.collect(axes, function(name) return place[name] end)
+    return #axes > 0 and { name = s.name, target = s.target, axes = axes, at = at,
+                           size = size(parameters, at) }
+  end)
 end
 
 -- Combinations of a group as lists of positions, the baseline's first, the rest
@@ -75,10 +82,7 @@ local function products(groups, parameters, new)
   for i in ipairs(parameters) do base[i] = 1 end
   local function walk(k, point)
     local g = groups[k]
-    if not g then
-      coroutine.yield(table.move(point, 1, #point, 1, {}))
-      return
-    end
+    if not g then return coroutine.yield(table.move(point, 1, #point, 1, {})) end
     for c = g == new and g.taken or 1, g.taken do
       for j, i in ipairs(g.at) do point[i] = g.list[c][j] end
       walk(k + 1, point)
@@ -132,18 +136,15 @@ local function generator(schedule, strategies, seed)
 
   -- The next candidate; nil: all are known. A resumed recording passes over what it has.
   local function peek()
-    while points and not (next_one and not known[next_one.hash]) do
-      local point = points()
-      if not point then
-        points, next_one = nil, nil
-        return nil
-      end
+    if next_one and not known[next_one.hash] then return next_one end
+    for point in points do
       local p = named(schedule.parameters, point)
       local source = schedule.valid(p) and schedule.emit(p)
-      next_one = source and { source = source, params = p, origin = "schedule",
-                              hash = core.system.hash(source) }
+      local hash = source and core.system.hash(source)
+      next_one = source and { source = source, params = p, origin = "schedule", hash = hash }
+      if source and not known[hash] then return next_one end
     end
-    return next_one
+    points, next_one = function() end, nil        -- a coroutine that has ended may not be asked
   end
 
   function g.seen(candidate) known[core.system.hash(candidate.source)] = true end
@@ -164,21 +165,15 @@ end
 
 -- The policy of a recording: every point is a child of the baseline.
 local in_order = { name = "in order", params = {}, new = function(ctx)
-  local policy, first = {}, nil
-  function policy.admit(kernel) first = first or kernel end
-  function policy.choose()
-    if ctx.open(first, 1) then return first, 1 end
-  end
-  function policy.learn() end
-  function policy.finish() return true end
-  return policy
+  local first
+  return {
+    admit = function(kernel) first = first or kernel end, learn = function() end,
+    choose = function()
+      if ctx.open(first, 1) then return first, 1 end
+    end,
+    finish = function() return true end,
+  }
 end }
-
-local function size(schedule)
-  local n = 1
-  for _, p in ipairs(schedule.parameters) do n = n * #p[2] end
-  return n
-end
 
 -- A recording that is there already goes on; minutes are those of this time.
 local function before_s(out)
@@ -200,13 +195,13 @@ function record.run(opt)
   if not points then
     schema.raise("%s: no strategy moves a parameter of its schedule", opt.task.name)
   end
-  local spent_s = before_s(opt.out)
+  local spent_s, all = before_s(opt.out), size(schedule.parameters)
   local r = search.run {
     task = opt.task, device = opt.device, policy = in_order,
     strategies = not opt.task.environment and opt.strategies or nil,
     generator = points, seed = opt.seed, out = opt.out, parallel = opt.parallel,
     workers = opt.workers, quiet = opt.quiet, confirm = false, tune = 0,
-    budget = { steps = opt.limit and opt.limit - 1 or not opt.minutes and size(schedule) or nil,
+    budget = { steps = opt.limit and opt.limit - 1 or not opt.minutes and all or nil,
                minutes = opt.minutes and opt.minutes + spent_s / 60 },
   }
   return 1 + r.pulls, r.state == "done" and not points.open()

@@ -48,11 +48,10 @@ function source.read(folder, read)
   local file, first = folder .. "/run.db", reader:kernels()[1]
   local named = first and type(first.params) == "table" and first.params or {}
   local axes = #named == 0 and text.keys(named) or {}             -- a list has no names
-  local function refuse()
+  if #axes == 0 then
     schema.raise("%s: its kernels have no named parameters, so it is no tuning space: a run of "
                  .. "the built-in generator is one", file)
   end
-  if #axes == 0 then refuse() end
   local space = read.space(file, axes)
   space.strategies = strategies_of(reader:experiment().identity)
   space.start = {}
@@ -74,7 +73,6 @@ function source.read(folder, read)
       add("evaluation " .. e.id, e.params, e.verdict, time_ns, found)
     end
   end
-  if #space.rows == 0 then refuse() end
   return space
 end
 

@@ -1,6 +1,8 @@
 -- bench/import/folder.lua - finds its way in somebody else's checkout. What it reads is
 -- bounded in size, depth and number.
 local core = require "kernelband.core"
+local find = require("kernelband.base.lists").find
+local places = require("kernelband.base.lists").places
 local path = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
 
@@ -12,21 +14,28 @@ local MOST_FOLDERS, MOST_DEPTH, MOST_BYTES = 4000, 7, 16 << 20
 -- followed twice: the number is bounded.
 function folder.all(dir)
   local out, depth = { dir }, { [dir] = 0 }
-  local i = 1
-  while out[i] and #out < MOST_FOLDERS do
-    local at = out[i]
-    if depth[at] < MOST_DEPTH then
-      for _, name in ipairs(core.system.list(at) or {}) do
-        local full = path.join(at, name)
-        if name:sub(1, 1) ~= "." and name ~= "__pycache__"
-           and core.system.exists(full) == "dir" and #out < MOST_FOLDERS then
-          out[#out + 1], depth[full] = full, depth[at] + 1
-        end
+  for _, at in ipairs(out) do           -- which grows meanwhile
+    for _, name in ipairs(depth[at] < MOST_DEPTH and core.system.list(at) or {}) do
+      local full = path.join(at, name)
+      if name:sub(1, 1) ~= "." and name ~= "__pycache__"
+         and #out < MOST_FOLDERS and core.system.exists(full) == "dir" then
+        out[#out + 1], depth[full] = full, depth[at] + 1
       end
     end
-    i = i + 1
+    if #out >= MOST_FOLDERS then break end
   end
   return out
+end
+
+-- The files of a folder that end so; none where it cannot be read.
+function folder.files(dir, ending) return path.files(dir, ending) or {} end
+
+-- Whether fits(text, file) holds of one of the first `most` files.
+function folder.any(files, most, fits)
+  return find(table.move(files, 1, math.min(#files, most), 1, {}), function(file)
+    local text = folder.read(file)
+    return text and fits(text, file)
+  end) ~= nil
 end
 
 -- A text file with Unix line ends and no byte order mark; nil, why.
@@ -48,15 +57,14 @@ end
 -- The Python files of a folder as tasks: make(file, name) -> task | nil, why. only: names, all of
 -- which must be there; noun: what one is. Returns { task .., skipped = { { name =, why = } .. } }.
 function folder.tasks(who, noun, files, only, make)
-  local wanted, tasks = {}, { skipped = {} }
-  for _, name in ipairs(only or {}) do wanted[name] = true end
+  local wanted, tasks = places(only or {}), { skipped = {} }
   for _, file in ipairs(files) do
     local name = path.base(file):gsub("%.py$", "")
     if name ~= "__init__" and (not only or wanted[name]) then
       wanted[name] = nil
       local task, why = make(file, name)
-      if task then tasks[#tasks + 1] = task
-      else tasks.skipped[#tasks.skipped + 1] = { name = name, why = why } end
+      tasks[#tasks + 1] = task
+      if not task then table.insert(tasks.skipped, { name = name, why = why }) end
     end
   end
   for _, name in ipairs(only or {}) do

@@ -19,20 +19,11 @@ local rules = schema.declare("kb.import.kernelbench", {
 local function level_folder(dir, level)
   local wanted = "level" .. level
   if path.base(dir) == wanted then return dir end
-  for _, at in ipairs(folder.all(dir)) do
-    local files = path.base(at) == wanted and path.files(at, ".py") or {}
-    for i = 1, math.min(#files, 4) do
-      local text = folder.read(files[i])
-      if text and text:find "class%s+Model" then return at end
-    end
-  end
-end
-
--- "12_Gemm.py" comes after "2_Gemm.py".
-local function in_order(files)
-  return lists.sorted(files, function(f)
-    return tonumber(path.base(f):match "^%d+") or math.huge
-  end)
+  return (lists.find(folder.all(dir), function(at)
+    return path.base(at) == wanted and folder.any(folder.files(at, ".py"), 4, function(text)
+      return text:find "class%s+Model"
+    end)
+  end))
 end
 
 local function lacking(text)
@@ -49,15 +40,15 @@ local who <const> = "kb.import.kernelbench"
 local function load(dir, level, options)
   local opt = schema.options(options or {}, rules, who)
   dir = folder.checkout(who, dir)
-  if not math.tointeger(level) or level < 1 or level > 9 then
+  local number = math.tointeger(level)
+  if not number or number < 1 or number > 9 then
     schema.raise_at_call(who, "expected a level such as 1, got %s", schema.show(level))
   end
-  local at = level_folder(dir, math.tointeger(level))
-  if not at then
-    schema.raise_at_call(who, "%s holds no folder level%d with problems", dir,
-                         math.tointeger(level))
-  end
-  local files = in_order(path.files(at, ".py") or {})
+  local at = level_folder(dir, number)
+      or schema.raise_at_call(who, "%s holds no folder level%d with problems", dir, number)
+  local files = lists.sorted(folder.files(at, ".py"), function(f)      -- 2_Gemm.py, 12_Gemm.py
+    return tonumber(path.base(f):match "^%d+") or math.huge
+  end)
   local tasks = folder.tasks(who, "problem", files, opt.only, function(file, name)
     local text, why = folder.read(file)
     why = why or lacking(text)

@@ -9,6 +9,7 @@
 -- script <name>_perf.py, its instruction in TritonBench_G_v1.json or the like. Nothing
 -- is copied, and nothing of it is run until a worker does.
 local best   = require("kernelband.base.lists").best
+local find   = require("kernelband.base.lists").find
 local folder = require "kernelband.bench.import.folder"
 local json   = require "kernelband.base.json"
 local path   = require "kernelband.base.path"
@@ -46,21 +47,14 @@ local function split(text)
   return text:sub(1, first - 1), tests
 end
 
-local function python_files(dir)
-  return path.files(dir, ".py") or {}
-end
-
 -- The folder whose files have separators; of several the one named as published.
 local function kernels_folder(folders)
   return best(folders, function(dir)
-    local files = python_files(dir)
+    local files = folder.files(dir, ".py")
     local named = path.base(dir):find "TritonBench_G" and 1 or 0
-    for i = 1, math.min(#files, 8) do
-      local text = folder.read(files[i])
-      if text and text:find(("#"):rep(LEAST), 1, true) and not files[i]:find "_perf%.py$" then
-        return 1000 * named + #files
-      end
-    end
+    return folder.any(files, 8, function(text, file)
+      return text:find(("#"):rep(LEAST), 1, true) and not file:find "_perf%.py$"
+    end) and 1000 * named + #files
   end)
 end
 
@@ -68,7 +62,7 @@ end
 -- golden_metrics, which GEAK-eval keeps beside others.
 local function perf_folder(folders)
   return best(folders, function(dir)
-    local n = #(path.files(dir, "_perf.py") or {})
+    local n = #folder.files(dir, "_perf.py")
     if n > 0 and dir:find "perf_T" then return 1 end
     return n > 0 and 10 * n + (path.base(dir) == "golden_metrics" and 5 or 0)
   end)
@@ -80,9 +74,7 @@ local name_fields = { "file", "filename", "name", "operator" }
 local function squeeze(text) return (text:gsub("%s+", "")) end
 
 local function first_text(entry, fields)
-  for _, f in ipairs(fields) do
-    if type(entry[f]) == "string" then return entry[f] end
-  end
+  return entry[find(fields, function(f) return type(entry[f]) == "string" end)]
 end
 
 -- Instructions by operator: a list of objects that name their file, or that hold
@@ -103,16 +95,15 @@ end
 
 local function find_instructions(kernels, given)
   local by_name, by_source = {}, {}
-  local files = given and { given } or {}
-  if not given then
-    for _, dir in ipairs { path.dir(kernels), kernels } do
-      for _, f in ipairs(path.files(dir, ".json") or {}) do
-        local name = path.base(f)
-        if not name:find "_T_" and not name:find "^train" then files[#files + 1] = f end
+  if given then add_instructions(given, by_name, by_source) end
+  for _, dir in ipairs(given and {} or { path.dir(kernels), kernels }) do
+    for _, f in ipairs(folder.files(dir, ".json")) do
+      local name = path.base(f)
+      if not name:find "_T_" and not name:find "^train" then
+        add_instructions(f, by_name, by_source)
       end
     end
   end
-  for _, f in ipairs(files) do add_instructions(f, by_name, by_source) end
   return function(name, source) return by_name[name] or by_source[squeeze(source)] end
 end
 
@@ -144,13 +135,12 @@ local function load(dir, options)
   dir = folder.checkout(who, dir)
   local folders = folder.all(dir)
   local kernels = opt.kernels or kernels_folder(folders)
-  if not kernels then
-    schema.raise_at_call(who, "%s holds no operators: Python files with a line "
-      .. "of %d '#' between kernels and test", dir, WIDTH)
-  end
+      or schema.raise_at_call(who, "%s holds no operators: Python files with a line "
+                              .. "of %d '#' between kernels and test", dir, WIDTH)
   local perf = opt.perf or perf_folder(folders)
   local instruction = find_instructions(kernels, opt.instructions)
-  local tasks = folder.tasks(who, "operator", python_files(kernels), opt.only, function(file, name)
+  local files = folder.files(kernels, ".py")
+  local tasks = folder.tasks(who, "operator", files, opt.only, function(file, name)
     return one(file, name, instruction, perf, opt)
   end)
   tasks.kernels, tasks.perf = kernels, perf
