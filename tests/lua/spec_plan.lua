@@ -113,7 +113,7 @@ local refused = {
   { "launch k grid=(1) block=(1) args=(z)",
     "argument 1: 'z' is no parameter of the task, scratch buffer or name of the shape" },
   { "launch k grid=(1) block=(1) args=(x+1)", "'x' is no name of the shape" },
-  { "launch k grid=(1) block=(1) args=(x y)", "expected an operator" },
+  { "launch k grid=(1) block=(1) args=(rows x)", "expected an operator" },
   { "launch k grid=(1) block=(1) args=(" .. ("1,"):rep(70) .. "1)", "more than 64 items" },
   { "scratch", "the buffer's name" }, { "scratch p", "an element type" },
   { "scratch p f33[1]", "no element type 'f33'" }, { "scratch p f32", "expected '['" },
