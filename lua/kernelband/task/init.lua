@@ -16,12 +16,12 @@ local schema = require "kernelband.base.schema"
 local task = {}
 
 local dtypes = { "f64", "f32", "f16", "bf16", "i8", "u8", "i32", "i64" }
-
-local fills = { "normal", "wide", "uniform", "lognormal", "spikes", "ties", "integers",
-                "denormal" }
+local languages = { "c", "cuda" }
+local contains = schema.contains
 
 -- What inputs are drawn from, see core/measure/tensor.h. The first is the plainest.
-task.distributions = fills
+task.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "ties", "integers",
+                       "denormal" }
 
 -- Is the error scale the reference on absolute inputs? A task may say; without
 -- a word, sums have it and element-wise work has not.
@@ -33,16 +33,16 @@ end
 
 local fence_steps = 1e6
 
-local shape_list = { type = "list", item = { type = "table" } }
+local a_shape = { type = "table" }
 local shapes = {
-  { "smoke",    "list", at_least = 1, item = shape_list.item, doc = "small shapes, checked first" },
-  { "timed",    "list", at_least = 1, item = shape_list.item,
+  { "smoke",    "list", at_least = 1, item = a_shape, doc = "small shapes, checked first" },
+  { "timed",    "list", at_least = 1, item = a_shape,
     doc = "the shapes that are checked and timed" },
-  { "held_out", "list", default = {}, item = shape_list.item,
+  { "held_out", "list", default = {}, item = a_shape,
     doc = "checked, and never shown to a generator" },
 }
-local languages = { { "c", "string", optional = true, doc = "the file for the CPU" },
-                    { "cuda", "string", optional = true, doc = "the file for a GPU" } }
+local files = { { "c", "string", optional = true, doc = "the file for the CPU" },
+                { "cuda", "string", optional = true, doc = "the file for a GPU" } }
 
 local rules = schema.declare("task.lua", {
   { "name", "string", doc = "the kernel's name, a C identifier", check = function(s)
@@ -67,13 +67,14 @@ local rules = schema.declare("task.lua", {
   { "absolute", "list", optional = true, item = { type = "string" },
     doc = "inputs whose absolute values give that sum; else all" },
   { "distributions", "list", optional = true, at_least = 1,
-    item = { type = "string", one_of = fills }, doc = "what inputs are drawn from; else all" },
+    item = { type = "string", one_of = task.distributions },
+    doc = "what inputs are drawn from; else all" },
   { "exact", "boolean", optional = true, doc = "true: outputs must be equal bit for bit" },
-  { "reference", "table", rules = languages,
+  { "reference", "table", rules = files,
     doc = "trusted source, NAME_f64: slow, clear, in double" },
-  { "baseline", "table", rules = languages,
+  { "baseline", "table", rules = files,
     doc = "the kernel to be made faster; speed-ups are measured against it" },
-  { "schedule", { "string", "table" }, optional = true, rules = languages,
+  { "schedule", { "string", "table" }, optional = true, rules = files,
     doc = "a file of what the built-in generator may do, see schedule.lua" },
 })
 
@@ -89,76 +90,68 @@ local schedule_rules = schema.declare("schedule.lua", {
 -- fenced: the file is a stranger's, and can compute and nothing else.
 local function run_file(file, fenced)
   if fenced then return fence.load(file, {}, fence_steps) end
-  local env = setmetatable({}, { __index = _G })
-  local chunk = schema.load_file(file, env)
-  local ok, value = pcall(chunk)
+  local ok, value = pcall(schema.load_file(file, setmetatable({}, { __index = _G })))
   if not ok then schema.raise("%s", tostring(value)) end
   return value
 end
 
-local contains = schema.contains
+-- Arguments and shapes ------------------------------------------------------------------
 
 -- { "x", "f32", "in", { "rows", 4 } } or { "rows", "i32" }.
 local function read_arg(a, i, where)
-  local function refuse(...) schema.raise("%s: args[%d]: %s", where, i, string.format(...)) end
-  if type(a[1]) ~= "string" or not a[1]:match "^[%a_][%w_]*$" then
-    refuse("the first item must be the parameter's name, got %s", schema.show(a[1]))
+  local name, dtype, mode, dims = a[1], a[2], a[3], a[4]
+  local function check(fine, ...)
+    if not fine then schema.raise("%s: args[%d]: %s", where, i, string.format(...)) end
   end
-  if not contains(dtypes, a[2]) then
-    refuse("'%s' has element type %s%s", a[1], schema.show(a[2]), schema.hint(a[2], dtypes))
+  check(type(name) == "string" and name:match "^[%a_][%w_]*$",
+        "the first item must be the parameter's name, got %s", schema.show(name))
+  check(contains(dtypes, dtype), "'%s' has element type %s%s", name, schema.show(dtype),
+        schema.hint(dtype, dtypes))
+  if mode == nil then return { name = name, dtype = dtype, mode = "scalar", value = a.value } end
+  check(contains({ "in", "out", "inout" }, mode), "'%s' must be 'in', 'out' or 'inout', got %s",
+        name, schema.show(mode))
+  check(type(dims) == "table" and #dims > 0,
+        "'%s' needs its dimensions, such as { \"rows\", \"cols\" }", name)
+  for _, d in ipairs(dims) do
+    check(type(d) == "string" or math.tointeger(d) and d >= 1,
+          "'%s': a dimension is a shape's name or a positive integer, got %s", name, schema.show(d))
   end
-  if a[3] == nil then return { name = a[1], dtype = a[2], mode = "scalar", value = a.value } end
-  if not contains({ "in", "out", "inout" }, a[3]) then
-    refuse("'%s' must be 'in', 'out' or 'inout', got %s", a[1], schema.show(a[3]))
-  end
-  if type(a[4]) ~= "table" or #a[4] == 0 then
-    refuse("'%s' needs its dimensions, such as { \"rows\", \"cols\" }", a[1])
-  end
-  for _, d in ipairs(a[4]) do
-    if type(d) ~= "string" and not (math.tointeger(d) and d >= 1) then
-      refuse("'%s': a dimension is a shape's name or a positive integer, got %s", a[1],
-             schema.show(d))
-    end
-  end
-  return { name = a[1], dtype = a[2], mode = a[3], dims = a[4], below = a.below }
+  return { name = name, dtype = dtype, mode = mode, dims = dims, below = a.below }
 end
 
-local function check_args(args, where)
-  local outputs, at = 0, {}
+local function read_args(list, where)
+  local args, at = lists.collect(list, function(a, i) return read_arg(a, i, where) end), {}
   for i, a in ipairs(args) do
     if at[a.name] then
       schema.raise("%s: args[%d]: the name '%s' is that of args[%d] already", where, i, a.name,
                    at[a.name])
     end
     at[a.name] = i
-    if task.is_made(a) then outputs = outputs + 1 end
   end
-  if outputs == 0 then
-    schema.raise("%s: args: expected an argument that is 'out' or 'inout', got none", where)
-  end
+  return lists.find(args, task.is_made) and args
+    or schema.raise("%s: args: expected an argument that is 'out' or 'inout', got none", where)
 end
 
 -- The names a shape must give: dimensions, and scalars without a value.
 local function shape_names(args)
   local names = {}
+  local function add(name)
+    if type(name) == "string" and not contains(names, name) then names[#names + 1] = name end
+  end
   for _, a in ipairs(args) do
-    for _, d in ipairs(a.dims or {}) do
-      if type(d) == "string" and not contains(names, d) then names[#names + 1] = d end
-    end
-    if a.mode == "scalar" and a.value == nil and not contains(names, a.name) then
-      names[#names + 1] = a.name
-    end
+    for _, d in ipairs(a.dims or {}) do add(d) end
+    if a.mode == "scalar" and a.value == nil then add(a.name) end
   end
   return names
 end
 
 local most_elements = 2 ^ 40            -- of an array: no machine holds more
 
-local function check_shape(shape, names, args, where)
-  local out = schema.check(shape, lists.collect(names, function(name)
+local function check_shape(shape, t, where)
+  local out = schema.check(shape, lists.collect(t.shape_names, function(name)
     return { name, "integer", at_least = 1 }
   end), where)
-  for _, a in ipairs(args) do
+  for _, a in ipairs(t.args) do
     local count = 1.0
     for _, d in ipairs(a.dims or {}) do count = count * (out[d] or d) end
     if count > most_elements then
@@ -168,14 +161,28 @@ local function check_shape(shape, names, args, where)
   return out
 end
 
-local function check_work(t, where)
-  for _, shape in ipairs(t.shapes.timed) do
-    local ok, work = pcall(t.work, shape)
-    if not ok then schema.raise("%s: work: %s", where, work) end
-    if type(work) ~= "table" or type(work.flops) ~= "number" or type(work.bytes) ~= "number"
-       or work.flops < 0 or work.bytes <= 0 then
-      schema.raise("%s: work(shape) must return { flops =, bytes = } with bytes > 0", where)
-    end
+-- Calls fn(shape, role, i) for each shape of a task's `shapes`.
+function task.each_shape(by_role, fn)
+  for _, role in ipairs { "smoke", "timed", "held_out" } do
+    for i, shape in ipairs(by_role and by_role[role] or {}) do fn(shape, role, i) end
+  end
+end
+
+-- Functions of a shape ------------------------------------------------------------------
+
+local function where_of(t) return ("%s: %s"):format(t.file, t.name) end
+
+local function ask(t, field, shape)
+  local ok, value = pcall(t[field], shape)
+  if not ok then schema.raise("%s: %s: %s", where_of(t), field, value) end
+  return value
+end
+
+local function check_work(t, shape)
+  local work = ask(t, "work", shape)
+  if type(work) ~= "table" or type(work.flops) ~= "number" or type(work.bytes) ~= "number"
+     or work.flops < 0 or work.bytes <= 0 then
+    schema.raise("%s: work(shape) must return { flops =, bytes = } with bytes > 0", where_of(t))
   end
 end
 
@@ -187,11 +194,9 @@ local most = { reduction = math.huge, underflow = 2 ^ 40 }
 -- it multiplies and sums on the way. 1 where the task says nothing.
 function task.terms(t, field, shape)
   if not t[field] then return 1 end
-  local where = ("%s: %s"):format(t.file, t.name)
-  local ok, k = pcall(t[field], shape)
-  if not ok then schema.raise("%s: %s: %s", where, field, k) end
+  local k = ask(t, field, shape)
   if type(k) ~= "number" or not (k >= 1 and k <= most[field] and k < math.huge) then
-    schema.raise("%s: %s(shape) must return a number >= 1%s, got %s", where, field,
+    schema.raise("%s: %s(shape) must return a number >= 1%s, got %s", where_of(t), field,
                  field == "underflow" and " and <= 2^40" or "", schema.show(k))
   end
   return k
@@ -206,69 +211,55 @@ function task.bound(t, shape, atomics)
            exact = t.exact, tolerance = t.tolerance, accumulate = t.accumulate }
 end
 
--- Calls fn(shape, role, i) for each shape of a task's `shapes`.
-function task.each_shape(by_role, fn)
-  for _, role in ipairs { "smoke", "timed", "held_out" } do
-    for i, shape in ipairs(by_role and by_role[role] or {}) do fn(shape, role, i) end
-  end
-end
+-- Files ---------------------------------------------------------------------------------
 
-local function check_terms(t)
-  for _, field in ipairs { "shapes", "shapes_cuda" } do
-    task.each_shape(t[field], function(shape) task.bound(t, shape) end)
-  end
+-- what: the field that names the file.
+local function existing(t, what, name)
+  local file = path.join(t.dir, name)
+  return core.system.exists(file) == "file" and file
+    or schema.raise("%s: %s: there is no file %s", where_of(t), what, file)
 end
-
-local function find_sources(t, kind, where)
-  for _, language in ipairs { "c", "cuda" } do
-    local name = t[kind][language]
-    if name then
-      local file = path.join(t.dir, name)
-      if core.system.exists(file) ~= "file" then
-        schema.raise("%s: %s.%s: there is no file %s", where, kind, language, file)
-      end
-      t[kind][language] = file
-    end
-  end
-end
-
-local plain = { string = true, number = true, boolean = true }
 
 local function check_parameter(p, i, known, file)
-  if type(p[1]) ~= "string" or type(p[2]) ~= "table" or #p[2] == 0 then
-    schema.raise("%s: parameters[%d] must be { \"name\", { value, .. } }", file, i)
-  elseif known[p[1]] then
-    schema.raise("%s: parameters[%d]: the name '%s' is that of parameters[%d] already", file, i,
-                 p[1], known[p[1]])
+  local function check(fine, ...)
+    if not fine then schema.raise("%s: parameters[%d]%s", file, i, string.format(...)) end
   end
+  check(type(p[1]) == "string" and type(p[2]) == "table" and #p[2] > 0,
+        " must be { \"name\", { value, .. } }")
+  check(not known[p[1]], ": the name '%s' is that of parameters[%s] already", p[1], known[p[1]])
   known[p[1]] = i
   local seen = {}
   for _, v in ipairs(p[2]) do
-    if not plain[type(v)] or v ~= v then
-      schema.raise("%s: parameters[%d]: a value of '%s' must be a text, a number or a boolean, "
-                   .. "got %s", file, i, p[1], schema.show(v))
-    elseif seen[v] then
-      schema.raise("%s: parameters[%d]: '%s' has the value %s twice", file, i, p[1],
-                   schema.show(v))
-    end
+    check(v == v and contains({ "string", "number", "boolean" }, type(v)),
+          ": a value of '%s' must be a text, a number or a boolean, got %s", p[1], schema.show(v))
+    check(not seen[v], ": '%s' has the value %s twice", p[1], schema.show(v))
     seen[v] = true
   end
 end
 
-local function load_schedule(t, name)
-  local file = path.join(t.dir, name)
-  if core.system.exists(file) ~= "file" then
-    schema.raise("%s: %s: schedule: there is no file %s", t.file, t.name, file)
-  end
+local function load_schedule(file)
   local schedule, known = schema.check(run_file(file), schedule_rules, file), {}
   for i, p in ipairs(schedule.parameters) do check_parameter(p, i, known, file) end
   schedule.file = file
   return schedule
 end
 
--- options.fenced: as run_file; there is no schedule then.
-function task.load(name, options)
-  if type(name) == "table" then return name end     -- loaded already, or synthetic
+local function find_files(t)
+  local schedule = type(t.schedule) == "table" and t.schedule or { c = t.schedule }
+  t.schedule, t.schedules = nil, {}
+  for _, kind in ipairs { "reference", "baseline" } do
+    for _, language in ipairs(languages) do
+      local name = t[kind][language]
+      t[kind][language] = name and existing(t, kind .. "." .. language, name)
+    end
+  end
+  for _, language in ipairs(languages) do
+    local name = schedule[language]
+    t.schedules[language] = name and load_schedule(existing(t, "schedule", name))
+  end
+end
+
+local function folder_of(name)
   if type(name) ~= "string" then
     schema.raise_at_call("kb.task", "expected the path of a folder, got %s", schema.show(name))
   end
@@ -277,9 +268,14 @@ function task.load(name, options)
   if core.system.exists(dir) == "file" then dir = path.dir(dir) end
   dir = core.system.realpath(dir) or dir
   local file = path.join(dir, "task.lua")
-  if core.system.exists(file) ~= "file" then
-    schema.raise_at_call("kb.task", "%s holds no task.lua", dir)
-  end
+  if core.system.exists(file) == "file" then return dir, file end
+  schema.raise_at_call("kb.task", "%s holds no task.lua", dir)
+end
+
+-- options.fenced: as run_file; there is no schedule then.
+function task.load(name, options)
+  if type(name) == "table" then return name end     -- loaded already, or synthetic
+  local dir, file = folder_of(name)
   local fenced = options and options.fenced
   local t = schema.check(run_file(file, fenced), rules, file)
   if fenced then
@@ -288,49 +284,37 @@ function task.load(name, options)
     end
     t.schedule = nil
   end
-  local where = file .. ": " .. t.name
   t.dir, t.file = dir, file
-  t.args = lists.collect(t.args, function(a, i) return read_arg(a, i, where) end)
-  check_args(t.args, where)
-  local names = shape_names(t.args)
+  t.args = read_args(t.args, where_of(t))
+  t.shape_names = shape_names(t.args)
   for _, field in ipairs { "shapes", "shapes_cuda" } do
     task.each_shape(t[field], function(shape, role, i)
-      t[field][role][i] = check_shape(shape, names, t.args,
-                                      ("%s: %s.%s[%d]"):format(where, field, role, i))
+      shape = check_shape(shape, t, ("%s: %s.%s[%d]"):format(where_of(t), field, role, i))
+      t[field][role][i] = shape
+      if role == "timed" then check_work(t, shape) end
+      task.bound(t, shape)
     end)
   end
-  t.shape_names = names
-  check_work(t, where)
-  check_terms(t)
-  find_sources(t, "reference", where)
-  find_sources(t, "baseline", where)
-  local files = type(t.schedule) == "table" and t.schedule or { c = t.schedule }
-  t.schedule, t.schedules = nil, {}
-  for _, language in ipairs { "c", "cuda" } do
-    if files[language] then t.schedules[language] = load_schedule(t, files[language]) end
-  end
+  find_files(t)
   return task.for_language(t, "c")
 end
 
 -- The same task as one language sees it: its shapes, its schedule.
 function task.for_language(t, language)
-  local own = setmetatable({ language = language }, { __index = t.all or t })
-  own.all = t.all or t
-  own.shapes = language == "cuda" and own.all.shapes_cuda or own.all.shapes
-  own.schedule = own.all.schedules and own.all.schedules[language]
-  return own
+  local all = t.all or t
+  return setmetatable({ language = language, all = all,
+    shapes = language == "cuda" and all.shapes_cuda or all.shapes,
+    schedule = all.schedules and all.schedules[language] }, { __index = all })
 end
 
 function task.source(t, kind)
-  local language = t.language
-  local file = t[kind][language]
+  local file = t[kind][t.language]
   if not file then
     schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind,
-                 language)
+                 t.language)
   end
   local text, why = core.system.read_file(file)
-  if not text then schema.raise("%s: %s", file, why) end
-  return text
+  return text or schema.raise("%s: %s", file, why)
 end
 
 -- Whether a kernel is given the contents of an argument, and whether it makes them.
@@ -380,8 +364,6 @@ end
 
 -- Devices ----------------------------------------------------------------------------
 
-local devices = { "^cpu$", "^cpu:%d+$", "^cuda$", "^cuda:%d+$" }
-
 -- Which device a name means for a task, and its language. "auto" is the first GPU where there
 -- is one and the task has a kernel for it, else the CPU.
 function task.device(name, t)
@@ -389,8 +371,7 @@ function task.device(name, t)
     local fits = t.baseline and t.baseline.cuda and t.reference.cuda
     name = fits and core.gpus() > 0 and "cuda:0" or "cpu"
   end
-  local known = lists.find(devices, function(form) return name:find(form) end)
-  local language = known and core.language(name)
+  local language = core.language(name)
   if not language then
     schema.raise_at_call("device", "expected auto, cpu, cpu:N or cuda:N, got '%s'", name)
   end
