@@ -36,24 +36,25 @@ local rules = schema.declare("kb.synthetic", {
     doc = "share of candidates that fail" },
 })
 
+-- The hidden truths, and the points where nothing and everything is done.
 local function truths(options)
   local rng = core.rng(options.seed):split "synthetic"
-  local list, base, idle = {}, {}, {}
+  local truth = { list = {}, base = {}, idle = {}, zero = {}, full = {} }
   for _, r in ipairs(resources) do
-    base[r] = 1e6 * math.exp(0.7 * rng:normal())
-    idle[r] = 0.2 + 0.7 * rng:uniform()
+    truth.base[r] = 1e6 * math.exp(0.7 * rng:normal())
+    truth.idle[r] = 0.2 + 0.7 * rng:uniform()
   end
   for i = 1, options.strategies do
-    local kind = kinds[(i - 1) % #kinds + 1]
-    local round = (i - 1) // #kinds
-    list[i] = {
+    local kind, round = kinds[(i - 1) % #kinds + 1], (i - 1) // #kinds
+    truth.list[i] = {
       name = kind[1] .. (round > 0 and round + 1 or ""), target = kind[2],
       less = kind[3], gain = 0.2 + 0.7 * rng:uniform(),
       fail = math.min(1, 2 * options.fail * rng:uniform()),
       needs = 1 + rng:below(options.strategies), skill = 0.4 + 0.4 * rng:uniform(),
     }
+    truth.zero[i], truth.full[i] = 0, 1
   end
-  return { list = list, base = base, idle = idle }
+  return truth
 end
 
 -- Times and utilisations of a point x.
@@ -61,8 +62,7 @@ local function physics(truth, x)
   local t, busy, sum, list = {}, {}, 0, truth.list
   for j = 1, #resources do
     local r = resources[j]
-    t[r] = truth.base[r]
-    busy[r] = truth.base[r] * (1 - truth.idle[r])
+    t[r], busy[r] = truth.base[r], truth.base[r] * (1 - truth.idle[r])
   end
   for i = 1, #list do
     local s = list[i]
@@ -72,44 +72,34 @@ local function physics(truth, x)
   end
   for j = 1, #resources do sum = sum + t[resources[j]] ^ 4 end
   local total = sum ^ 0.25
-  for j = 1, #resources do
-    local r = resources[j]
-    busy[r] = math.min(1, busy[r] / total)
-  end
+  for j = 1, #resources do busy[resources[j]] = math.min(1, busy[resources[j]] / total) end
   return total, busy
 end
 
-local nine = { "derived", "derived", "derived", "derived", "derived", "derived",
-               "derived", "derived", "derived" }
+local nine = {}
+for i = 1, 9 do nine[i] = "derived" end
 
 local function evidence(x, total, first, busy)
   local function at(i) return x[i] or 0 end
-  local occupancy = 0.3 + 0.5 * at(4)
-  local registers = 0.2 + 0.3 * at(1) + 0.3 * at(5)
+  local occupancy, registers = 0.3 + 0.5 * at(4), 0.2 + 0.3 * at(1) + 0.3 * at(5)
   return {
     phi = { at(1), busy.dram, busy.sm, 0.4 + 0.6 * at(4), occupancy, registers,
             0.5 * (1 - at(6)), 0.3 + 0.7 * at(6), at(2) },
-    phi_kind = nine,
-    rho = { math.log(total), 14 - at(3), busy.sm / (busy.dram + 0.01),
-            8 + 24 * at(1), 8, occupancy },
-    rho_kind = nine,
+    rho = { math.log(total), 14 - at(3), busy.sm / (busy.dram + 0.01), 8 + 24 * at(1), 8,
+            occupancy },
     h = { sm = 100 * busy.sm, dram = 100 * busy.dram, l2 = 100 * busy.l2 },
     h_kind = { sm = "derived", dram = "derived", l2 = "derived" },
-    signature = { total / first, registers, 0.5 * at(1), 0.25 + 0.5 * at(1),
-                  occupancy },
-    signature_kind = nine,
+    signature = { total / first, registers, 0.5 * at(1), 0.25 + 0.5 * at(1), occupancy },
+    phi_kind = nine, rho_kind = nine, signature_kind = nine,
   }
 end
 
 local function source_of(x)
-  local out = {}
-  for i = 1, #x do out[i] = ("%.17g"):format(x[i]) end
-  return table.concat(out, " ")
+  return table.concat(lists.collect(x, function(v) return ("%.17g"):format(v) end), " ")
 end
 
 local function new_generator(truth)
-  local instance = { name = "synthetic", first = {}, static = true, seen = function() end }
-  for i in ipairs(truth.list) do instance.first[i] = 0 end
+  local instance = { name = "synthetic", first = truth.zero, static = true, seen = function() end }
   local index = lists.places(lists.collect(truth.list, "name"))
 
   function instance.open(parent, strategy)
@@ -135,9 +125,8 @@ local function new_generator(truth)
   return instance
 end
 
-local function new_evaluator(truth, options, first)
-  local root = core.rng(options.seed):split "evaluate"
-  local evaluator = { close = function() end }
+local function new_evaluator(truth, options)
+  local root, first = core.rng(options.seed):split "evaluate", physics(truth, truth.zero)
 
   local function judge(source, x, how)
     local name = source:match "^%a[%w_]*"
@@ -145,8 +134,8 @@ local function new_evaluator(truth, options, first)
     for i = 1, #x do
       local s = truth.list[i]
       if s.name == name and rng:uniform() < s.fail then
-        local verdict = rng:uniform() < 0.5 and "build_failed" or "wrong"
-        return { verdict = verdict, reason = "synthetic failure" }
+        return { verdict = rng:uniform() < 0.5 and "build_failed" or "wrong",
+                 reason = "synthetic failure" }
       end
     end
     local total, busy = physics(truth, x)
@@ -160,17 +149,11 @@ local function new_evaluator(truth, options, first)
     }
   end
 
-  function evaluator.baseline()
-    local x = {}
-    for i in ipairs(truth.list) do x[i] = 0 end
-    return judge(source_of(x), x, { confirm = true })
-  end
-
-  function evaluator.evaluate(candidate, how)
-    return judge(candidate.source, candidate.params, how)
-  end
-
-  return evaluator
+  return {
+    baseline = function() return judge(source_of(truth.zero), truth.zero, { confirm = true }) end,
+    evaluate = function(candidate, how) return judge(candidate.source, candidate.params, how) end,
+    close = function() end,
+  }
 end
 
 -- kb.synthetic { seed = 1, strategies = 6, noise = 0.01, fail = 0.25 }: a task
@@ -179,23 +162,20 @@ end
 function synthetic.new(options)
   options = schema.options(options, rules, "kb.synthetic")
   local truth = truths(options)
-  local zero, full = {}, {}
-  for i in ipairs(truth.list) do zero[i], full[i] = 0, 1 end
-  local first, optimum = physics(truth, zero), physics(truth, full)
+  local optimum = physics(truth, truth.full)
   local strategies = lists.collect(truth.list, function(s)
-    return { name = s.name, target = s.target, prompt = "", moves = {},
-             summary = "synthetic", path = "synthetic" }
+    return { name = s.name, target = s.target, prompt = "", moves = {}, summary = "synthetic",
+             path = "synthetic" }
   end)
   return {
     name = ("synthetic-%d"):format(options.seed), optimum_ns = optimum,
     -- How near a kernel comes to the best point there is, 0 to 1.
     share_of_optimum = function(kernel)
-      return optimum / (physics(truth, kernel.params or zero))
+      return optimum / (physics(truth, kernel.params or truth.zero))
     end,
     environment = function()
       return { strategies = strategies, generator = new_generator(truth),
-               evaluator = new_evaluator(truth, options, first),
-               source = source_of(zero) }
+               evaluator = new_evaluator(truth, options), source = source_of(truth.zero) }
     end,
   }
 end

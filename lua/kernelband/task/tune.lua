@@ -15,42 +15,34 @@
 -- The lines are a stranger's: at most 8 names of 16 values each.
 local tune = {}
 
-tune.limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64, source_bytes = 4 << 20 }
-local limits = tune.limits
+local limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64, source_bytes = 4 << 20 }
 
 local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
 
 -- What a line says of a constant; nil: nothing.
 local function declaration(line) return #line < 2048 and line:match(mark) or nil end
 
-local function read_values(words, name)
-  local values, seen = {}, {}
+-- The constant that a declaration's words give | nil, what is wrong with them.
+local function read(text)
+  local words, values, seen = text:gmatch "[^ \t,]+", {}, {}
+  local name = words()
+  if not name then return nil, "it names nothing; write // kb: tune NAME value value .." end
+  if #name > limits.chars or not name:match "^[%a_][%w_]*$" then
+    return nil, ("'%s' is no name of a macro"):format(name:sub(1, 20))
+  end
   for word in words do
     local v = #word <= 14 and word:match "^%-?%d+$" and math.tointeger(tonumber(word))
     if not v or math.abs(v) > limits.magnitude then
       return nil, ("%s: '%s' is no integer within %d"):format(name, word:sub(1, 20),
                                                               limits.magnitude)
     end
-    if not seen[v] then
-      if #values == limits.values then
-        return nil, ("%s has more than %d values"):format(name, limits.values)
-      end
-      seen[v], values[#values + 1] = true, v
-    end
+    if not seen[v] then seen[v], values[#values + 1] = true, v end
   end
   if #values == 0 then return nil, name .. " has no value" end
-  return values
-end
-
-local function read_line(text)
-  local words = text:gmatch "[^ \t,]+"
-  local name = words()
-  if not name then return nil, "it names nothing; write // kb: tune NAME value value .." end
-  if #name > limits.chars or not name:match "^[%a_][%w_]*$" then
-    return nil, ("'%s' is no name of a macro"):format(name:sub(1, 20):gsub("[^\x20-\x7e]", "?"))
+  if #values > limits.values then
+    return nil, ("%s has more than %d values"):format(name, limits.values)
   end
-  local values, why = read_values(words, name)
-  return values and { name = name, values = values }, why
+  return { name = name, values = values }
 end
 
 function tune.parse(source)
@@ -61,12 +53,10 @@ function tune.parse(source)
     n = n + 1
     local text = declaration(line)
     if text then
-      local p, why = read_line(text)
-      if p and known[p.name] then p, why = nil, p.name .. " is declared twice" end
-      if p and #out == limits.names then
-        p, why = nil, ("more than %d names"):format(limits.names)
-      end
-      if not p then
+      local p, why = read(text)
+      if p and known[p.name] then why = p.name .. " is declared twice" end
+      if p and #out == limits.names then why = ("more than %d names"):format(limits.names) end
+      if why then
         return nil, ("line %d: kb: tune: %s"):format(n, (why:gsub("[^\x20-\x7e]", "?")))
       end
       known[p.name], out[#out + 1] = true, p
@@ -85,7 +75,6 @@ end
 function tune.apply(source, point)
   local parameters, why = tune.parse(source)
   if not parameters then return nil, why end
-  if #parameters == 0 then return source end
   local i = 0
   return (source:gsub("[^\n]+", function(line)
     if not declaration(line) then return nil end
