@@ -94,7 +94,8 @@ function journals.write(folder, o)
     if child then kernels[#kernels + 1] = child end
   end
   j.event("warning", text("event", 0, "nothing to worry about"))
-  j.finish(o.state or "done")
+  j.event(o.state or "done", "")
+  j.state(o.state or "done")
   j.close()
   return kernels
 end

@@ -20,43 +20,30 @@ local archive = {}
 
 local most_files, most_bytes, most_ups = 16, 4 << 20, 6
 
-local function files_of(t)
-  local out = { { name = "task.lua", file = t.file } }
+local function files_of(task, languages)
+  local files = { task.file }
   for _, kind in ipairs { "reference", "baseline" } do
-    for _, language in ipairs { "c", "cuda" } do
-      local file = (t.all or t)[kind][language]
-      if file then
-        if file:sub(1, #t.dir + 1) ~= t.dir .. "/" then return nil end
-        out[#out + 1] = { name = file:sub(#t.dir + 2), file = file }
-      end
+    for _, language in ipairs(languages) do
+      files[#files + 1] = task[kind] and task[kind][language]
     end
   end
-  return out
+  return files
 end
 
 local function hash_of_files(files)
   return core.system.hash(table.concat(collect(files, function(file)
-    local text = core.system.exists(file) == "file" and core.system.read_file(file)
+    local text = core.system.read_file(file)
     return text and core.system.hash(text) or file
   end), " "))
-end
-
-local function task_files(task)
-  local files = { task.file }
-  local language = task.language
-  for _, kind in ipairs { "reference", "baseline" } do
-    files[#files + 1] = task[kind] and task[kind][language]
-  end
-  if task.schedule then files[#files + 1] = task.schedule.file end
-  return files
 end
 
 -- Hashes of the files a search is made of, { task, policy, strategies }, so that a run is gone on
 -- with by what it was begun with. An environment may bring a hash of its own.
 function archive.fingerprint(task, policy_file, strategies)
+  local files = files_of(task, { task.language })
+  files[#files + 1] = task.schedule and task.schedule.file
   return {
-    task = task.hash or task.file and hash_of_files(task_files(task))
-           or core.system.hash(task.name),
+    task = task.hash or task.file and hash_of_files(files) or core.system.hash(task.name),
     policy = hash_of_files { policy_file },
     strategies = hash_of_files(collect(strategies, "path")),
   }
@@ -97,23 +84,20 @@ end
 
 -- A task that is no folder of files (an environment) is not kept.
 function archive.keep_task(store, t)
-  local files = t.file and t.dir and t.reference and files_of(t)
-  if not files then return nil end
-  local hashes = {}
-  for _, f in ipairs(files) do
-    hashes[f.name] = archive.blob(store, assert(core.system.read_file(f.file)))
+  if not (t.file and t.dir and t.reference) then return end
+  local hashes, dir = {}, t.dir .. "/"
+  for _, file in ipairs(files_of(t, { "c", "cuda" })) do
+    if file:sub(1, #dir) ~= dir then return end
+    hashes[file:sub(#dir + 1)] = archive.blob(store, assert(core.system.read_file(file)))
   end
   note(store, "task_files", hashes)
-  return hashes
 end
 
 -- "../../examples/tasks/x/reference.c" is fine, six steps up at most.
 local function safe_name(name)
-  if type(name) ~= "string" or #name > 200 or not name:find "^[%w_.%-/]+$" then return false end
-  if name:sub(1, 1) == "/" or name:sub(-1) == "/" then return false end
-  local ups = 0
-  for part in name:gmatch "[^/]+" do if part == ".." then ups = ups + 1 end end
-  return ups <= most_ups
+  local _, ups = ("/" .. name):gsub("/%.%.%f[/\0]", "")
+  return ups <= most_ups and #name <= 200 and name:find "^[%w_.%-/]+$" and not name:find "^/"
+         and not name:find "/$"
 end
 
 function archive.restore_task(reader, into, load)

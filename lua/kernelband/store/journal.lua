@@ -23,7 +23,7 @@
 --   j.answer(kind)             the first answer of calls of that kind, nil: none. A folder's
 --   j.confirm(kernel, evaluation)        j.event(kind, text)
 --   j.at_once(fn)              what fn writes, in one transaction
---   j.asked() -> list | nil    steering that was asked for: { id, text }
+--   j.asked() -> list          steering that was asked for: { id, text }
 --   j.steered(id, text)        ... and has been done
 --   j.best(source) j.script(text) j.state(state) j.finish(state, result)
 --   j.fail(state, why) j.close()
@@ -36,16 +36,7 @@ local json = require "kernelband.base.json"
 local journal = {}
 
 local CHUNK = 256                       -- recorded pulls held at a time
-local SOURCES = 8                       -- ... and sources of kernels
 local MIN_FREE_BYTES = 8 << 20
-
-local columns = {
-  kernels = 12, pulls = 19, evaluations = 8, profiles = 7, calls = 25, events = 4,
-}
-local insert = {}
-for name, n in pairs(columns) do
-  insert[name] = ("INSERT INTO %s VALUES (%s)"):format(name, ("?,"):rep(n):sub(1, -2))
-end
 
 -- What the world refused while the run was being written.
 function journal.broken(folder, why)
@@ -68,15 +59,24 @@ local function whole(v) return type(v) == "number" and math.tointeger(v) or nil 
 local function real(v) return type(v) == "number" and v == v and v + 0.0 or nil end
 local function text(v) return v ~= nil and tostring(v) or nil end
 
--- Reading back -----------------------------------------------------------------
-
--- rows(sql, ..) -> list, or raises.
-local function reading(db, folder)
-  return function(...)
-    local rows, why = db:rows(...)
-    return rows or journal.broken(folder, why)
+-- Functions that raise what the database refuses: rows(sql, ..) -> list, exec(sql, ..),
+-- insert(table, value of each column ..).
+local function raising(db, folder)
+  local function checked(method)
+    return function(...)
+      local result, why = method(db, ...)
+      if result then return result end
+      db:exec "ROLLBACK"
+      journal.broken(folder, why)
+    end
   end
+  local exec = checked(db.exec)
+  return { rows = checked(db.rows), exec = exec, insert = function(name, ...)
+    exec(("INSERT INTO %s VALUES (%s)"):format(name, ("?,"):rep(select("#", ...)):sub(1, -2)), ...)
+  end }
 end
+
+-- Reading back -----------------------------------------------------------------
 
 local function load_chunk(rows, first)
   local past, last = {}, first + CHUNK - 1
@@ -87,11 +87,8 @@ local function load_chunk(rows, first)
   for _, e in ipairs(rows([[SELECT id, kind, pull, kernel, params, source, verdict
       FROM evaluations WHERE pull BETWEEN ? AND ? AND kind IN ('pull', 'repair', 'tune')
       ORDER BY id]], first, last)) do
-    local row = past[e.pull]
-    if row then
-      e.params = e.params and json.decode(e.params)
-      row.attempts[#row.attempts + 1] = e
-    end
+    e.params = e.params and json.decode(e.params)
+    table.insert(past[e.pull].attempts, e)
   end
   return past
 end
@@ -102,13 +99,11 @@ local function read_order(j, rows)
   for _, e in ipairs(rows "SELECT text FROM events WHERE kind = 'not evaluated'") do
     local why, n, landed = e.text:match "^(pull (%d+) .*) @ (%d+)$"
     if why then
-      n, landed = math.tointeger(tonumber(n)), math.tointeger(tonumber(landed))
-      ended[#ended + 1], j.lost_pulls[n] = { n = n, landed = landed }, why
+      n = tonumber(n)
+      ended[#ended + 1], j.lost_pulls[n] = { n = n, landed = tonumber(landed) }, why
     end
   end
-  if next(j.lost_pulls) then
-    table.sort(ended, function(a, b) return a.landed < b.landed end)
-  end
+  if next(j.lost_pulls) then table.sort(ended, function(a, b) return a.landed < b.landed end) end
   j.order = collect(ended, "n")
 end
 
@@ -121,58 +116,65 @@ local function read_back(j, rows)
     if at ~= first then first, chunk = at, load_chunk(rows, at) end
     return chunk[n]
   end
-  function j.json(id)
-    return rows("SELECT json FROM evaluations WHERE id = ?", id)[1].json
-  end
+  function j.json(id) return rows("SELECT json FROM evaluations WHERE id = ?", id)[1].json end
   j.recorded_machine = json.decode(rows "SELECT machine FROM experiment"[1].machine).device
-  local base = rows "SELECT json FROM evaluations WHERE kind = 'baseline'"
-  if base[1] then j.recorded_baseline = json.decode(base[1].json) end
-  for _, e in ipairs(rows [[SELECT kernel, json FROM evaluations
-      WHERE kind = 'confirm' ORDER BY id]]) do
-    j.confirmed[e.kernel] = json.decode(e.json)
+  for _, e in ipairs(rows [[SELECT kind, kernel, json FROM evaluations
+      WHERE kind IN ('baseline', 'confirm') ORDER BY id]]) do
+    local evaluation = json.decode(e.json)
+    if e.kind == "baseline" then
+      j.recorded_baseline = j.recorded_baseline or evaluation
+    else
+      j.confirmed[e.kernel] = evaluation
+    end
   end
-  j.lost = rows [[SELECT coalesce(sum(usd), 0.0) AS usd,
-      coalesce(sum(tokens_in), 0) AS input, coalesce(sum(tokens_out), 0) AS output
-      FROM calls WHERE pull IS NULL]] [1]
-  local all = rows [[SELECT coalesce(sum(tokens_cached), 0) AS cached,
-      coalesce(sum(tokens_reasoning), 0) AS reasoning,
+  j.lost = rows [[SELECT coalesce(sum(usd) FILTER (WHERE pull IS NULL), 0.0) AS usd,
+      coalesce(sum(tokens_in) FILTER (WHERE pull IS NULL), 0) AS input,
+      coalesce(sum(tokens_out) FILTER (WHERE pull IS NULL), 0) AS output,
+      coalesce(sum(tokens_cached), 0) AS cached, coalesce(sum(tokens_reasoning), 0) AS reasoning,
       coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]] [1]
-  j.lost.cached, j.lost.reasoning = all.cached, all.reasoning
-  j.lost.uncounted = all.uncounted > 0
+  j.lost.uncounted = j.lost.uncounted > 0
   for i, c in ipairs(rows [[SELECT CASE WHEN json_valid(usage)
       THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
       WHERE usd_source = 'recorded' AND pull IS NOT NULL]]) do
     j.recalled[i] = real(c.usd) or false
   end
+  j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
+  j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
   j.last = rows "SELECT coalesce(max(n), 0) AS n FROM pulls" [1].n
-  return rows [[SELECT max(coalesce((SELECT max(at_s) FROM pulls), 0.0),
-      coalesce((SELECT max(at_s) FROM events), 0.0)) AS at_s]] [1].at_s
+  local before_s, began = rows [[SELECT coalesce(max(at_s), 0.0) AS s FROM (
+      SELECT at_s FROM pulls UNION ALL SELECT at_s FROM events)]] [1].s, core.system.now_ns()
+  function j.elapsed_s() return before_s + (core.system.now_ns() - began) / 1e9 end
 end
 
 -- Writing ------------------------------------------------------------------------
 
-local function add_rows(j, exec)
+local function add_rows(j, exec, insert)
   local function kernel(k, pull, evaluation)
-    exec(insert.kernels, k.id, pull, k.parent, k.strategy, k.depth, k.time_ns + 0.0,
-         k.speedup + 0.0, k.speedup_low + 0.0, k.speedup_high + 0.0, encoded(k.params),
-         k.source, k.hash)
+    insert("kernels", k.id, pull, k.parent, k.strategy, k.depth, real(k.time_ns), real(k.speedup),
+           real(k.speedup_low), real(k.speedup_high), encoded(k.params), k.source, k.hash)
     local e, profile = evaluation.evidence or {}, evaluation.profile
     if next(e) or profile then
-      exec(insert.profiles, k.id, encoded(e.phi), encoded(e.rho), encoded(e.h),
-           encoded(e.signature), encoded(profile), profile and text(profile.bound))
+      insert("profiles", k.id, encoded(e.phi), encoded(e.rho), encoded(e.h), encoded(e.signature),
+             encoded(profile), profile and text(profile.bound))
     end
   end
 
   local function evaluated(kind, k, evaluation)
-    exec(insert.evaluations, nil, kind, nil, k.id, encoded(k.params), nil, evaluation.verdict,
-         json.encode(evaluation))
+    insert("evaluations", nil, kind, nil, k.id, encoded(k.params), nil, evaluation.verdict,
+           json.encode(evaluation))
+  end
+
+  function j.at_once(fn)
+    exec "SAVEPOINT one"
+    fn()
+    exec "RELEASE one"
   end
 
   function j.baseline(k, evaluation)
-    exec "SAVEPOINT one"
-    kernel(k, nil, evaluation)
-    evaluated("baseline", k, evaluation)
-    exec "RELEASE one"
+    j.at_once(function()
+      kernel(k, nil, evaluation)
+      evaluated("baseline", k, evaluation)
+    end)
   end
 
   function j.machine(machine)
@@ -183,33 +185,26 @@ local function add_rows(j, exec)
   function j.pull(p, attempts)
     local terms, child = p.terms or {}, p.child
     journal.check_room(j.folder)
-    exec "SAVEPOINT one"
-    if child then kernel(child, p.n, p.evaluation) end
-    exec(insert.pulls, p.n, p.landed, p.parent.id, p.strategy_name, p.verdict, p.reason,
-         child and child.id, p.reward + 0.0, real(terms.mean), real(terms.exploration),
-         real(terms.psi), whole(terms.cluster), real(terms.score), p.cost.seconds + 0.0,
-         real(p.cost.usd), p.cost.tokens_in, p.cost.tokens_out, p.started_s + 0.0,
-         j.elapsed_s())
-    for _, a in ipairs(attempts) do
-      exec(insert.evaluations, nil, a.kind, p.n, child and a == p.kept and child.id or nil,
-           encoded(a.candidate.params), a.candidate.source, a.evaluation.verdict, a.text)
-    end
-    exec "RELEASE one"
+    j.at_once(function()
+      if child then kernel(child, p.n, p.evaluation) end
+      insert("pulls", p.n, p.landed, p.parent.id, p.strategy_name, p.verdict, p.reason,
+             child and child.id, real(p.reward), real(terms.mean), real(terms.exploration),
+             real(terms.psi), whole(terms.cluster), real(terms.score), real(p.cost.seconds),
+             real(p.cost.usd), p.cost.tokens_in, p.cost.tokens_out, real(p.started_s),
+             j.elapsed_s())
+      for _, a in ipairs(attempts) do
+        insert("evaluations", nil, a.kind, p.n, child and a == p.kept and child.id or nil,
+               encoded(a.candidate.params), a.candidate.source, a.evaluation.verdict, a.text)
+      end
+    end)
   end
 
   function j.confirm(k, evaluation) evaluated("confirm", k, evaluation) end
 
-  -- All that fn writes in one transaction; else each of the above has its own.
-  function j.at_once(fn)
-    exec "BEGIN"
-    fn()
-    exec "COMMIT"
-  end
-
-  function j.event(kind, what) exec(insert.events, nil, j.elapsed_s(), kind, what) end
+  function j.event(kind, what) insert("events", nil, j.elapsed_s(), kind, what) end
 end
 
-local function add_calls(j, db, rows, exec)
+local function add_calls(j, db, sql)
   local function blob(bytes)
     if not bytes then return nil end
     local ok, hash = pcall(archive.blob, db, bytes)
@@ -219,40 +214,39 @@ local function add_calls(j, db, rows, exec)
   end
 
   function j.call(r)
-    exec "BEGIN"
-    local request, answer = blob(r.request), blob(r.answer)
-    exec(insert.calls, nil, whole(r.pull), whole(r.attempt), text(r.kind), text(r.provider),
-         text(r.model), text(r.model_returned), text(r.request_id), real(r.started_s),
-         real(r.first_s), real(r.total_s), whole(r.http_status), text(r.finish),
-         whole(r.tokens_in), whole(r.tokens_cached), whole(r.tokens_cache_write),
-         whole(r.tokens_out), whole(r.tokens_reasoning), real(r.usd), text(r.usd_source),
-         whole(r.attempts), text(r.error), text(r.usage), request, answer)
-    local id = db:last_id()
-    exec "COMMIT"
+    local id
+    j.at_once(function()
+      sql.insert("calls", nil, whole(r.pull), whole(r.attempt), text(r.kind), text(r.provider),
+        text(r.model), text(r.model_returned), text(r.request_id), real(r.started_s),
+        real(r.first_s), real(r.total_s), whole(r.http_status), text(r.finish), whole(r.tokens_in),
+        whole(r.tokens_cached), whole(r.tokens_cache_write), whole(r.tokens_out),
+        whole(r.tokens_reasoning), real(r.usd), text(r.usd_source), whole(r.attempts),
+        text(r.error), text(r.usage), blob(r.request), blob(r.answer))
+      id = db:last_id()
+    end)
     return id
   end
 
   function j.answer(kind)
-    local row = rows([[SELECT b.bytes AS text FROM calls c
+    local row = sql.rows([[SELECT b.bytes AS text FROM calls c
       JOIN blobs b ON b.hash = c.answer WHERE c.kind = ? ORDER BY c.id LIMIT 1]], kind)[1]
     return row and row.text
   end
 end
 
 -- Steering arrives in the same file, from another process (cli/steer.lua).
-local function add_steering(j, rows, exec)
+local function add_steering(j, sql)
   local seen = 0                        -- so that the first look is a look
   function j.asked()
-    local version = rows "PRAGMA data_version" [1].data_version
-    if version == seen then return nil end
+    local version = sql.rows "PRAGMA data_version" [1].data_version
+    if version == seen then return {} end
     seen = version
-    local list = rows "SELECT id, text FROM events WHERE kind = 'asked' ORDER BY id"
-    return #list > 0 and list or nil
+    return sql.rows "SELECT id, text FROM events WHERE kind = 'asked' ORDER BY id"
   end
 
   function j.steered(id, what)
-    exec("UPDATE events SET kind = 'steer', at_s = ?, text = ? WHERE id = ?",
-         j.elapsed_s(), what, id)
+    sql.exec("UPDATE events SET kind = 'steer', at_s = ?, text = ? WHERE id = ?", j.elapsed_s(),
+             what, id)
   end
 end
 
@@ -265,60 +259,43 @@ local function add_files(j, db, exec)
   function j.best(source) write(j.best_path, source) end
   function j.script(source) write(j.folder .. "/script.lua", source) end
 
+  -- The state another process may have to know of.
   function j.state(state) exec("UPDATE experiment SET state = ?", state) end
 
   function j.finish(state, result)
-    if result then write(j.folder .. "/result.json", json.encode(result) .. "\n") end
-    j.event(state, result and ("%d pulls%s"):format(result.pulls, result.reason
-                                                    and ": " .. result.reason or "") or "")
+    write(j.folder .. "/result.json", json.encode(result) .. "\n")
+    j.event(state, ("%d pulls%s"):format(result.pulls, result.reason and ": " .. result.reason
+                                                       or ""))
     j.state(state)
   end
 
   -- For the way out after a failure: the disk may be the reason for it.
   function j.fail(state, why)
     db:exec "ROLLBACK"                  -- what it broke off, if anything
-    db:exec(insert.events, nil, j.elapsed_s(), state, why)
+    db:exec("INSERT INTO events VALUES (NULL, ?, ?, ?)", j.elapsed_s(), state, why)
     db:exec("UPDATE experiment SET state = ?", state)
   end
 end
 
 function journal.new(db, folder, ext, resumed, lock)
   local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
-              resumed = resumed, order = {}, lost_pulls = {}, confirmed = {},
-              recalled = {} }
-  local function exec(...)
-    local changed, why = db:exec(...)
-    if not changed then
-      db:exec "ROLLBACK"
-      journal.broken(folder, why)
-    end
-    return changed
-  end
+              resumed = resumed, lost_pulls = {}, confirmed = {}, recalled = {} }
+  local sql, open = raising(db, folder), true
   if resumed then                       -- pulls that never landed will be made anew
-    exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
+    sql.exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
   end
-  local rows = reading(db, folder)
-  local offset, began = read_back(j, rows), core.system.now_ns()
-  function j.elapsed_s() return offset + (core.system.now_ns() - began) / 1e9 end
-  add_rows(j, exec)
-  add_calls(j, db, rows, exec)
-  add_steering(j, rows, exec)
-  add_files(j, db, exec)
-  -- The state another process may have to know of, and what is steered already.
-  j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
-  j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
+  read_back(j, sql.rows)
+  add_rows(j, sql.exec, sql.insert)
+  add_calls(j, db, sql)
+  add_steering(j, sql)
+  add_files(j, db, sql.exec)
 
-  local open, sources, count = true, {}, 0
-  function j.source(id)                 -- the best's and a parent's are asked for by turns
-    if not sources[id] then
-      local from = open and db or assert(core.store(folder .. "/run.db", "read"))
-      local row = reading(from, folder)("SELECT source FROM kernels WHERE id = ?", id)[1]
-      if not open then from:close() end
-      if not row then return nil end
-      if count == SOURCES then sources, count = {}, 0 end
-      sources[id], count = row.source, count + 1
-    end
-    return sources[id]
+  function j.source(id)
+    local from = open and db or assert(core.store(folder .. "/run.db", "read"))
+    local rows, why = from:rows("SELECT source FROM kernels WHERE id = ?", id)
+    if not open then from:close() end
+    if not rows then journal.broken(folder, why) end
+    return rows[1] and rows[1].source
   end
 
   function j.close()

@@ -11,6 +11,7 @@ local journal = require "kernelband.store.journal"
 local json = require "kernelband.base.json"
 local salvage = require "kernelband.store.salvage"
 local schema = require "kernelband.base.schema"
+local cut = require("kernelband.base.text").cut
 
 local run = {}
 
@@ -94,31 +95,21 @@ end
 -- Adds to the journal of a run that no search is writing to: write(db). Returns
 -- true | nil, why it could not be.
 function run.add(folder, write)
-  local lock, why, code = core.system.lock(folder .. "/lock")
+  local lock <close>, why, code = core.system.lock(folder .. "/lock")
   if not lock then
     return nil, code == "EAGAIN" and "a search is writing to this run now" or why
   end
-  local _ <close> = lock
-  local db
-  db, why = core.store(folder .. "/run.db")
-  if not db then return nil, why end
-  local _ <close> = db
-  local ok
-  ok, why = pcall(format.check, db, folder)
-  if ok then ok, why = db:exec "BEGIN" end
-  if ok then ok, why = pcall(write, db) end
-  if ok then ok, why = db:exec "COMMIT" end
-  if not ok then
-    db:exec "ROLLBACK"
-    return nil, tostring(why)
-  end
-  return true
-end
-
--- What is said first of two differing texts is what differs, not the whole.
-local function short(text)
-  text = tostring(text)
-  return #text > 60 and text:sub(1, 57) .. "..." or text
+  local db <close>, refused = core.store(folder .. "/run.db")
+  if not db then return nil, refused end
+  local ok, wrong = pcall(function()
+    format.check(db, folder)
+    assert(db:exec "BEGIN")
+    write(db)
+    assert(db:exec "COMMIT")
+  end)
+  if ok then return true end
+  db:exec "ROLLBACK"
+  return nil, tostring(wrong)
 end
 
 -- Runs of version 0.1 named the address of a model too, which says where it is, not what.
@@ -132,13 +123,13 @@ local function difference(was, now)
   for _, key in ipairs { "task", "baseline", "strategies", "policy", "params",
                          "generator", "parallel", "seed" } do
     local a, b = without_address(was.identity[key]), without_address(now.identity[key])
-    if a ~= b then
-      return ("was recorded with %s %s, and this is %s"):format(key, short(a), short(b))
+    if a ~= b then                      -- what is said first of two texts is what differs
+      return ("was recorded with %s %s, and this is %s"):format(key, cut(tostring(a), 60, "..."),
+                                                                cut(tostring(b), 60, "..."))
     end
   end
   for _, key in ipairs { "task", "policy", "strategies" } do
-    local a, b = was.hashes[key], now.hashes[key]
-    if a and a ~= b then
+    if was.hashes[key] and was.hashes[key] ~= now.hashes[key] then
       return ("was recorded with other files of its %s than are there now"):format(key)
     end
   end
@@ -166,72 +157,59 @@ local function insert_experiment(db, spec)
   if spec.memory then archive.keep_memory(db, spec.memory) end
 end
 
--- The journal of a run that is there already; notes: what its reader should know.
+-- The journal of a run that is there already; notes: what its reader should know. Returns
+-- whether it goes on though parts changed.
 local function reopen(db, folder, spec, on, notes)
   format.check(db, folder)
-  local rows = assert(db:rows "SELECT * FROM experiment")
-  if not rows[1] then schema.raise("%s/run.db is not the journal of a run", folder) end
-  local was = { identity = json.decode(rows[1].identity), hashes = json.decode(rows[1].hashes) }
-  local why = difference(was, spec)
+  local was = assert(db:rows "SELECT * FROM experiment")[1]
+  if not was then schema.raise("%s/run.db is not the journal of a run", folder) end
+  was.identity, was.hashes = json.decode(was.identity), json.decode(was.hashes)
+  local why, options = difference(was, spec), json.encode(spec.options)
   if why and not on.force then
     schema.raise("%s %s; resume with what it was recorded with, choose another out, or go "
       .. "on all the same with --force", folder, why)
   end
-  if why then notes[#notes + 1] = { "forced", why } end
-  if was.hashes.script and was.hashes.script ~= spec.hashes.script then
-    notes[#notes + 1] = { "config", "the script changed since" }
-  end
-  local options = json.encode(spec.options)
-  if rows[1].options ~= options then
-    notes[#notes + 1] = { "config", "options: " .. options }
-  end
-  if rows[1].version ~= spec.version then
-    notes[#notes + 1] = { "config", "kernelband " .. spec.version }
-  end
-  local cpu = json.decode(rows[1].machine).cpu
-  if cpu ~= spec.machine.cpu then
-    notes[#notes + 1] = { "warning", ("the machine is another: %s, it was %s"):format(
-      spec.machine.cpu, tostring(cpu)) }
-  end
+  local function note(is, kind, text) if is then notes[#notes + 1] = { kind, text } end end
+  note(why, "forced", why)
+  note(was.hashes.script and was.hashes.script ~= spec.hashes.script, "config",
+       "the script changed since")
+  note(was.options ~= options, "config", "options: " .. options)
+  note(was.version ~= spec.version, "config", "kernelband " .. spec.version)
+  local cpu = json.decode(was.machine).cpu
+  note(cpu ~= spec.machine.cpu, "warning", ("the machine is another: %s, it was %s"):format(
+       spec.machine.cpu, cpu))
   assert(db:exec("UPDATE experiment SET state = 'running', options = ?, args = ?", options,
                  json.encode(spec.args)))
   return why ~= nil
 end
 
 local function open_db(folder, spec, on, notes)
-  local file = folder .. "/run.db"
-  local held = core.system.exists(file)
-  local resume = held and on and holds_run(folder)
-  if not resume and holds_run(folder) then
+  local file, resume = folder .. "/run.db", holds_run(folder)
+  if resume and not on then
     schema.raise("%s already holds a run: go on with it by `kernelband resume %s` (with all "
       .. "runs of a script by `kernelband run --resume FILE`), or choose another out", folder,
       folder)
   end
-  local db, why = core.store(file)
-  local damage = resume and (db and salvage.damage(db) or why and salvage.is_damage(why) and why)
-  if damage then
-    if db then db:close() end
+  local db, why, damaged = (resume and salvage.open or core.store)(file)
+  if damaged == true then
     schema.raise("%s is damaged (%s), so the run cannot be gone on with; kernelband export %s "
-      .. "--jsonl writes what can be read of it", file, damage, folder)
+      .. "--jsonl writes what can be read of it", file, why, folder)
   end
   if not db then journal.broken(folder, why) end
   local ok, forced = pcall(function()
     if resume then return reopen(db, folder, spec, on, notes) end
-    if held and assert(db:rows "PRAGMA user_version")[1].user_version > 0 then
+    if assert(db:rows "PRAGMA user_version")[1].user_version > 0 then
       format.check(db, folder)
       assert(db:exec "DELETE FROM events; DELETE FROM experiment")
     else
-      assert(db:exec("BEGIN;" .. format.tables .. "PRAGMA user_version = "
-                     .. format.version .. ";COMMIT"))
+      assert(db:exec("BEGIN;" .. format.create .. "COMMIT"))
     end
     insert_experiment(db, spec)
   end)
-  if not ok then
-    db:close()
-    if schema.is_config_error(forced) then error(forced, 0) end
-    journal.broken(folder, tostring(forced))
-  end
-  return db, resume and true or false, forced
+  if ok then return db, resume, forced end
+  db:close()
+  if schema.is_config_error(forced) then error(forced, 0) end
+  journal.broken(folder, tostring(forced))
 end
 
 -- Opens spec.out; see journal.lua for what comes back. spec: out,

@@ -3,7 +3,9 @@ local schema = require "kernelband.base.schema"
 
 local format = { version = 2 }
 
-format.tables = require("kernelband.base.path").own "store/run.sql"
+-- What makes a new one.
+format.create = require("kernelband.base.path").own "store/run.sql"
+                .. "PRAGMA user_version = " .. format.version .. ";"
 
 -- Raises where an open file is not of this format.
 function format.check(db, folder)

@@ -15,7 +15,6 @@
 --                       asked for
 --   r:blob(hash)        its bytes          r:rows(sql, ...)   anything else
 --   r:close()
---   run_reader.decode(text)   JSON of a journal; nil for what is absent or broken
 
 local core = require "kernelband.core"
 local format = require "kernelband.store.run_format"
@@ -27,14 +26,9 @@ local reader = {}
 reader.__index = reader
 reader.__close = function(self) self:close() end
 
-local function decode(text)
-  local ok, value = pcall(json.decode, text)
-  return ok and value or nil
-end
-
 local lazy = { __index = function(row, key)
   if key ~= "evaluation" then return nil end
-  local value = decode(rawget(row, "json"))
+  local value = json.table(rawget(row, "json"))
   rawset(row, "evaluation", value)
   return value
 end }
@@ -47,7 +41,7 @@ end
 
 local function decoded(rows, ...)
   for _, row in ipairs(rows) do
-    for _, name in ipairs { ... } do row[name] = decode(row[name]) end
+    for _, name in ipairs { ... } do row[name] = json.table(row[name]) end
   end
   return rows
 end
@@ -55,8 +49,7 @@ end
 function reader:experiment()
   local e = self:rows("SELECT * FROM experiment")[1]
   for _, name in ipairs { "args", "identity", "options", "machine", "hashes", "clocks" } do
-    local value = decode(e[name])
-    e[name] = type(value) == "table" and value or {}
+    e[name] = json.table(e[name]) or {}
   end
   return e
 end
@@ -93,25 +86,17 @@ end
 
 -- The database and, where it is damaged and something could be read, a sentence that says so.
 local function open_db(file, folder, how)
-  local db, damage = core.store(file, "read")
-  if db then
-    damage = how ~= "unchecked" and salvage.damage(db) or nil
-    if not damage then return db end
-    db:close()
-  else
-    if damage:sub(1, #file + 2) == file .. ": " then damage = damage:sub(#file + 3) end
-    if not salvage.is_damage(damage) then schema.raise("%s: %s", file, damage) end
-  end
+  local db, why, damaged = salvage.open(file, "read", how == "unchecked")
+  if db then return db end
+  if not damaged then schema.raise("%s: %s", file, why) end
   if how ~= "anyway" then
     schema.raise("%s is damaged (%s); kernelband export %s --jsonl writes what can be read of it",
-                 file, damage, folder)
+                 file, why, folder)
   end
   local left, what = salvage.read(file)
-  if left then
-    return left, ("%s is damaged (%s): %s, and what they say may have changed"):format(file,
-                                                                                     damage, what)
-  end
-  schema.raise("%s is damaged (%s), and nothing of it can be read", file, damage)
+  if not left then schema.raise("%s is damaged (%s), and nothing of it can be read", file, why) end
+  return left, ("%s is damaged (%s): %s, and what they say may have changed")
+               :format(file, why, what)
 end
 
 local function open(folder, how)
@@ -121,7 +106,6 @@ local function open(folder, how)
     schema.raise("%s holds no run (there is no run.db in it)", folder)
   end
   local db, damage = open_db(file, folder, how)
-  local self = setmetatable({ db = db, folder = folder, damage = damage }, reader)
   local ok, why = pcall(function()
     local found = db:exec "BEGIN" and db:rows "SELECT id FROM experiment"
     if not found or not found[1] then
@@ -129,9 +113,9 @@ local function open(folder, how)
     end
     format.check(db, folder)
   end)
-  if ok then return self end
+  if ok then return setmetatable({ db = db, folder = folder, damage = damage }, reader) end
   db:close()
   error(why, 0)
 end
 
-return { open = open, decode = decode }
+return { open = open }

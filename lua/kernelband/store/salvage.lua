@@ -1,7 +1,7 @@
 -- store/salvage.lua - a run.db that is damaged: that it is, and what of it can be read.
 --
---   salvage.damage(db)       what is wrong in an open file, a clause; nil: nothing is
---   salvage.is_damage(text)  whether that is what SQLite says of a damaged file
+--   salvage.open(file, how, unchecked)   -> the database of core.store | nil, what is wrong, a
+--                            clause, and whether that is damage
 --   salvage.read(file)       -> a database in memory with the rows that can be read, a
 --                            clause that counts them | nil
 --
@@ -26,7 +26,7 @@ end
 
 local function fresh(file)
   local db = assert(core.store(file))
-  assert(db:exec(format.tables .. "PRAGMA user_version = " .. format.version))
+  assert(db:exec(format.create))
   return db
 end
 
@@ -35,48 +35,29 @@ local function is_hash(hash, text)
   return hash == core.system.hash(text) or hash == core.system.hash(normal(text))
 end
 
--- A text whose hash another has already is kept with a number after it.
-local function is_blob(row) return core.system.hash(row.bytes) == row.hash:match "^[^-]*" end
-
--- Calls fn(row) for each row of a query by rowid, a few at a time; stops at what it returns.
-local function each(db, what, fn)
-  local at = 0
-  while true do
-    local rows = db:rows(("SELECT rowid AS row, %s AND rowid > ? ORDER BY rowid LIMIT 64")
-                         :format(what), at)
-    for _, row in ipairs(rows or {}) do
-      local found = fn(row)
-      if found then return found end
+-- The texts that are not what their hashes say: a list of { table, rowid, sentence }.
+local function changed(db)
+  local out = {}
+  local function each(name, wrong)
+    for _, r in ipairs(db:rows("SELECT rowid AS at FROM " .. name) or {}) do
+      local row = db:rows(("SELECT * FROM %s WHERE rowid = ?"):format(name), r.at)
+      local what = row and row[1] and wrong(row[1])
+      if what then out[#out + 1] = { name, r.at, what } end
     end
-    if not rows or #rows == 0 then return nil end
-    at = rows[#rows].row
   end
-end
-
--- Calls fn(table, rowid, sentence) for each text that is not what its hash says, until it
--- returns something.
-local function changed(db, fn)
-  return each(db, "id, hash, source FROM kernels WHERE hash IS NOT NULL", function(k)
-    return not is_hash(k.hash, k.source) and fn("kernels", k.row,
-      ("the source of kernel %d is not what was recorded"):format(k.id))
-  end) or each(db, "hash, bytes FROM blobs WHERE true", function(b)
-    return not is_blob(b)
-           and fn("blobs", b.row, "a recorded text (table blobs) is not what was recorded")
+  each("kernels", function(k)
+    return k.hash and not is_hash(k.hash, k.source)
+           and ("the source of kernel %d is not what was recorded"):format(k.id)
   end)
+  each("blobs", function(b)             -- a text whose hash another has already: "hash-2"
+    return core.system.hash(b.bytes) ~= b.hash:match "^[^-]*"
+           and "a recorded text (table blobs) is not what was recorded"
+  end)
+  return out
 end
 
-local function broken_json(db)
-  local row = db:rows "SELECT id FROM evaluations WHERE NOT json_valid(json) LIMIT 1"
-  return row and row[1] and ("evaluation %d is no JSON"):format(row[1].id)
-end
-
-function salvage.is_damage(text)
-  return find({ "malformed", "not a SQLite database", "unsupported file format" }, function(words)
-    return text:find(words, 1, true)
-  end) ~= nil
-end
-
-function salvage.damage(db)
+-- What is wrong in an open file; nil: nothing is.
+local function damage_of(db)
   local tables, why = db:rows "SELECT count(*) AS n FROM sqlite_master"
   if not tables then return why end
   if tables[1].n == 0 then return nil end         -- killed before its first transaction
@@ -90,10 +71,24 @@ function salvage.damage(db)
   local model <close> = fresh ":memory:"
   if schema_of(db) ~= schema_of(model) then return "its tables are not those of a run" end
   found = db:rows "PRAGMA foreign_key_check"
-  if found and found[1] then
-    return ("a row of table %s refers to none"):format(found[1].table)
+  if found and found[1] then return ("a row of table %s refers to none"):format(found[1].table) end
+  found = db:rows "SELECT id FROM evaluations WHERE NOT json_valid(json) LIMIT 1"
+  if found and found[1] then return ("evaluation %d is no JSON"):format(found[1].id) end
+  local first = changed(db)[1]
+  return first and first[3]
+end
+
+function salvage.open(file, how, unchecked)
+  local db, why = core.store(file, how)
+  if db then
+    why = not unchecked and damage_of(db)
+    if not why then return db end
+    db:close()
+    return nil, why, true
   end
-  return broken_json(db) or changed(db, function(_, _, what) return what end) or nil
+  if why:sub(1, #file + 2) == file .. ": " then why = why:sub(#file + 3) end
+  return nil, why, find({ "malformed", "not a SQLite database", "unsupported file format" },
+                        function(words) return why:find(words, 1, true) end) ~= nil
 end
 
 -- Reading -------------------------------------------------------------------------
@@ -156,10 +151,8 @@ local implausible = [[
   UPDATE pulls SET child = NULL WHERE child NOT IN (SELECT id FROM kernels)]]
 
 local function drop_changed(db)
-  local bad = {}
-  changed(db, function(name, row) bad[#bad + 1] = { name, row } end)
-  for _, b in ipairs(bad) do
-    assert(db:exec(("DELETE FROM %s WHERE rowid = ?"):format(b[1]), b[2]))
+  for _, bad in ipairs(changed(db)) do
+    assert(db:exec(("DELETE FROM %s WHERE rowid = ?"):format(bad[1]), bad[2]))
   end
   assert(db:exec(implausible))
 end
@@ -168,7 +161,7 @@ local names = { "experiment", "kernels", "pulls", "evaluations", "profiles", "ca
                 "events" }
 
 local function count(db, name)
-  return assert(db:rows(("SELECT count(*) AS n FROM %s"):format(name)))[1].n
+  return assert(db:rows("SELECT count(*) AS n FROM " .. name))[1].n
 end
 
 -- The rows that can be read of a file, in a database in memory; nil: none.
