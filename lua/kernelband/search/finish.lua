@@ -46,10 +46,9 @@ function finish.winner(reader)
   if not kernels[1] or kernels[1].id ~= 1 then return nil end
   local kernel = kernels[#kernels]
   if look and kernel.id ~= look.kernel then look = nil end          -- lost with damage
-  local search_row
-  for _, row in ipairs(reader:evaluations(nil, kernel.id)) do
-    if row.kind ~= "confirm" and row.kind ~= "verify" then search_row = search_row or row end
-  end
+  local search_row = lists.find(reader:evaluations(nil, kernel.id), function(row)
+    return row.kind ~= "confirm" and row.kind ~= "verify"
+  end)
   return { kernel = kernel, row = look or search_row, search_row = search_row,
            confirmed = #looks > 0 }
 end
@@ -69,18 +68,15 @@ end
 
 -- Waits for one evaluation; nil when the user wants out at once.
 local function evaluate_again(s, k)
-  local evaluation, done, failed
+  local job, told
+  s.view.note(("confirming kernel #%d"):format(k.id))
   s.confirming = k.id
   s.loop:spawn(function()
-    local ok, e, why, code = pcall(s.evaluate, { source = k.source, params = k.params },
-                                   { confirm = true })
-    if ok then evaluation = e else failed = e end
-    if code == "ELOST" then failed = "the worker is lost: " .. why end
-    done = true
+    local candidate = { source = k.source, params = k.params }
+    job = table.pack(pcall(s.evaluate, candidate, { confirm = true }))
     s.bell.ring()
   end)
-  local told
-  while not done do
+  while not job do
     if interrupts() > 1 then
       s.stopping = "interrupted"
       return nil
@@ -92,13 +88,15 @@ local function evaluate_again(s, k)
     s.view.tick(s.status)
   end
   s.confirming = nil
-  if failed then error(failed, 0) end
+  local ok, evaluation, why, code = table.unpack(job, 1, 4)
+  if not ok then error(evaluation, 0) end
+  if code == "ELOST" then error("the worker is lost: " .. why, 0) end
   return evaluation
 end
 
 local function report_refuted(s, k, e)
   local what, why = e.verdict, e.reason or e.verdict
-  if e.verdict == "ok" then
+  if what == "ok" then
     what = ("not faster than the baseline (%.4g times)"):format(e.speedup)
     why = what
   end
@@ -111,82 +109,76 @@ end
 -- which nothing was added has its confirmations already.
 local function confirm(s)
   local pool, journal = s.pool, s.journal
-  s.retimed = {}
   local recorded = journal.resumed and s.history.landed == #journal.order and journal.confirmed
+  s.retimed = {}
   for _, k in ipairs(ranking(pool)) do
-    local evaluation = recorded and recorded[k.id]
-    if not evaluation then
-      s.view.note(("confirming kernel #%d"):format(k.id))
-      evaluation = evaluate_again(s, k)
-      if not evaluation then return nil end
-      journal.confirm(k, evaluation)
-      if not finish.gains(evaluation) then report_refuted(s, k, evaluation) end
+    local e = recorded and recorded[k.id]
+    if not e then
+      e = evaluate_again(s, k)
+      if not e then return nil end
+      journal.confirm(k, e)
+      if not finish.gains(e) then report_refuted(s, k, e) end
     end
-    if evaluation.verdict == "ok" and k.params and evaluation.speedup then
-      table.insert(s.retimed, { params = k.params,
-                                time_ns = pool.baseline_ns / evaluation.speedup })
+    if e.verdict == "ok" and k.params and e.speedup then
+      table.insert(s.retimed, { params = k.params, time_ns = pool.baseline_ns / e.speedup })
     end
-    if finish.gains(evaluation) then return k, evaluation end
+    if finish.gains(e) then return k, e end
   end
   return pool[1], pool.baseline_evaluation
 end
 
 -- Why it ended -------------------------------------------------------------------------
 
--- Whether a pair of kernel and strategy is open to open(kernel, strategy index).
-local function any_open(s, open)
-  for _, kernel in ipairs(s.pool) do
-    for i = 1, #s.strategies do
-      if open(kernel, i) then return true end
-    end
-  end
-  return false
-end
-
 -- The policy had nothing left to choose, and nothing was under way.
 local function why_exhausted(s)
-  if any_open(s, s.open) then
-    return ("policy %s chose nothing, though a pair of kernel and strategy is open"):format(
-      s.policy_name)
+  -- Whether a pair of kernel and strategy is open to open(kernel, strategy index).
+  local function any(open)
+    for _, kernel in ipairs(s.pool) do
+      for i = 1, #s.strategies do if open(kernel, i) then return true end end
+    end
   end
   local function generator_open(kernel, i) return s.generator.open(kernel, s.strategies[i]) end
-  if s.steering.narrows and any_open(s, generator_open) then
+  if any(s.open) then
+    return ("policy %s chose nothing, though a pair of kernel and strategy is open"):format(
+      s.policy_name)
+  elseif s.steering.narrows and any(generator_open) then
     return "steering (veto or pin) closes every pair of kernel and strategy that is left"
-  end
-  if s.declined.any and any_open(s, function(kernel, i)
+  elseif s.declined.any and any(function(kernel, i)
     return s.steering.open(kernel, s.strategies[i].name) and generator_open(kernel, i)
   end) then
     return "the generator answered NOT APPLICABLE twice to every pair of kernel and strategy "
            .. "that is left"
   end
-  local why = s.generator.ending and s.generator.ending(s.strategies)
-  local who = s.generator.name and "generator " .. s.generator.name or "the generator"
-  return why or ("none of the %d pairs of kernel and strategy is open: %s has no new child for "
-                 .. "any of them"):format(#s.pool * #s.strategies, who)
+  return s.generator.ending and s.generator.ending(s.strategies)
+    or ("none of the %d pairs of kernel and strategy is open: %s has no new child for any of them")
+       :format(#s.pool * #s.strategies,
+               s.generator.name and "generator " .. s.generator.name or "the generator")
 end
 
--- In one sentence; nil when the budget was spent.
+-- Why a search was stopped, in one sentence, and the state its run is left in.
+local stops = {
+  paused = { "the generator refused: %s", "paused" },
+  interrupted = { "it was interrupted", "interrupted" },
+  steered = { "kernelband steer stopped it", "interrupted" },
+}
+
+-- The sentence, nil when the budget was spent; and the state.
 local function why_ended(s)
-  if s.stopping == "paused" then return "the generator refused: " .. (s.retries.reason or "?") end
-  if s.stopping == "interrupted" then return "it was interrupted" end
-  if s.stopping == "steered" then return "kernelband steer stopped it" end
-  return s.exhausted and why_exhausted(s) or nil
+  local stopped = stops[s.stopping]
+  if not stopped then return s.exhausted and why_exhausted(s) or nil, "done" end
+  return stopped[1]:format(s.retries.reason or "?"), stopped[2]
 end
 
 local function report_stop(s, result)
-  local pulls = #s.history.rows
+  local pulls, how = #s.history.rows, "nothing was saved: this search has no out"
   if not result.gain then s.view.note "nothing faster than the baseline was found" end
-  if not s.stopping then
-    if result.reason then
-      s.view.note(("ended after %d pulls, before its budget: %s"):format(pulls, result.reason))
-    end
-    return
+  if s.journal.folder then how = "go on with: kernelband resume " .. s.journal.folder end
+  if s.stopping then
+    s.view.note(("%s after %d pulls; %s"):format(s.stopping == "paused" and "paused" or "stopped",
+                                                 pulls, how))
+  elseif result.reason then
+    s.view.note(("ended after %d pulls, before its budget: %s"):format(pulls, result.reason))
   end
-  local how = s.journal.folder
-    and "go on with: kernelband resume " .. s.journal.folder
-    or "nothing was saved: this search has no out"
-  s.view.note(("%s after %d pulls; %s"):format(
-    s.stopping == "paused" and "paused" or "stopped", pulls, how))
 end
 
 -- The result ---------------------------------------------------------------------------
@@ -194,40 +186,31 @@ end
 -- An empty list that JSON has as one.
 local function list(t) return t and #t == 0 and json.empty_list or t end
 
--- The state a run ends in, by why it stopped.
-local states = { interrupted = "interrupted", steered = "interrupted", paused = "paused" }
-
 -- What is not shown to be faster than the baseline is not returned in its place.
 local function result_of(s, kernel, evaluation, confirmed)
   local budget, recorded, history = s.budget, s.budget.recorded, s.history
   local gain = kernel.id > 1 and finish.gains(evaluation)
   if not gain then kernel, evaluation = s.pool[1], s.pool.baseline_evaluation end
+  local function gained(name) return gain and evaluation[name] or 1 end
+  local why, state = why_ended(s)
   local r = {
     task = s.task.name, id = kernel.id, strategy = kernel.strategy, gain = gain,
-    speedup = gain and evaluation.speedup or 1,
-    speedup_low = gain and evaluation.speedup_low or 1,
-    speedup_high = gain and evaluation.speedup_high or 1,
-    time_ns = evaluation.time_ns, baseline_ns = evaluation.baseline_ns,
-    shapes = evaluation.shapes, params = kernel.params, confirmed = confirmed,
-    pulls = #history.rows, verdicts = history.verdicts, arms = history.arms, seed = s.seed,
-    policy = s.policy_name, interrupted = s.stopping ~= nil,
-    state = states[s.stopping] or "done", reason = why_ended(s),
-    source_path = s.journal.best_path, run = s.journal.folder, usd = budget.known_usd(),
-    tokens = budget.tokens, tokens_unknown = budget.tokens_unknown,
+    speedup = gained "speedup", speedup_low = gained "speedup_low",
+    speedup_high = gained "speedup_high", time_ns = evaluation.time_ns,
+    baseline_ns = evaluation.baseline_ns, shapes = evaluation.shapes, params = kernel.params,
+    confirmed = confirmed, pulls = #history.rows, verdicts = history.verdicts,
+    arms = history.arms, seed = s.seed, policy = s.policy_name, interrupted = s.stopping ~= nil,
+    state = state, reason = why, source_path = s.journal.best_path, run = s.journal.folder,
+    usd = budget.known_usd(), tokens = budget.tokens, tokens_unknown = budget.tokens_unknown,
     recorded = recorded and { answers = recorded.answers,
       usd = not recorded.unknown and recorded.usd or nil }, machine = s.machine(),
     checks = list(evaluation.checks), weakened = list(evaluation.weakened),
     quarantined = evaluation.quarantined,
   }
-  if s.journal.folder then
-    s.journal.best(kernel.source)
-    s.journal.finish(r.state, r)
-  end
-  r.rows, r.source = history.rows, kernel.source
-  r.strategies = lists.collect(s.strategies, "name")
-  if s.task.share_of_optimum then
-    r.share_of_optimum = s.task.share_of_optimum(kernel)
-  end
+  s.journal.best(kernel.source)
+  s.journal.finish(state, r)
+  r.rows, r.source, r.strategies = history.rows, kernel.source, lists.collect(s.strategies, "name")
+  r.share_of_optimum = s.task.share_of_optimum and s.task.share_of_optimum(kernel)
   return r
 end
 

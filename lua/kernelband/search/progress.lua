@@ -38,6 +38,18 @@ function progress.counts(verdicts)
   end), " ")
 end
 
+-- Those of the words that are there, as a list; and joined, nil where none is.
+local function present(...)
+  local out = {}
+  for i = 1, select("#", ...) do out[#out + 1] = select(i, ...) or nil end
+  return out
+end
+
+local function join(separator, ...)
+  local words = present(...)
+  return #words > 0 and table.concat(words, separator) or nil
+end
+
 -- "[12/48] matmul best 18.40x".
 local function head(s)
   local total = s.steps and ("%d"):format(s.steps)
@@ -46,25 +58,15 @@ local function head(s)
 end
 
 -- What recorded answers once cost is not spent now.
-local function recorded(s)
-  local parts = {}
-  if (s.recorded_usd or 0) > 0 then parts[1] = ("$%.2f"):format(s.recorded_usd) end
-  if (s.tokens or 0) > 0 then parts[#parts + 1] = text.count(s.tokens) .. " tokens" end
-  return ("$%.2f (%s)"):format(s.usd or 0, #parts > 0 and "recorded: " .. table.concat(parts, " ")
-                                           or "recorded answers")
-end
-
 local function spent(s)
-  if s.recorded then return recorded(s) end
-  local parts, known = {}, (s.usd or 0) > 0
-  if known then
-    parts[1] = ("$%.2f%s%s"):format(s.usd, s.usd_unknown and " and unknown prices" or "",
-                                    s.usd_budget and (" of %.2f"):format(s.usd_budget) or "")
-  elseif s.usd_unknown then
-    parts[1] = "price unknown"
+  local usd, tokens = s.usd or 0, (s.tokens or 0) > 0 and text.count(s.tokens) .. " tokens"
+  if s.recorded then
+    local once = join(" ", (s.recorded_usd or 0) > 0 and ("$%.2f"):format(s.recorded_usd), tokens)
+    return ("$%.2f (%s)"):format(usd, once and "recorded: " .. once or "recorded answers")
   end
-  if (s.tokens or 0) > 0 then parts[#parts + 1] = text.count(s.tokens) .. " tokens" end
-  return #parts > 0 and table.concat(parts, " ") or nil
+  return join(" ", usd > 0 and ("$%.2f%s%s"):format(usd, s.usd_unknown and " and unknown prices"
+      or "", s.usd_budget and (" of %.2f"):format(s.usd_budget) or "")
+    or s.usd_unknown and "price unknown", tokens)
 end
 
 local function times(s)
@@ -87,36 +89,31 @@ local function doing(s)
   for _, w in ipairs(s.workers or {}) do
     out[#out + 1] = ("%s %s %.0f s"):format(w.device, w.state, w.seconds)
   end
-  return #out > 0 and table.concat(out, ", ") or nil
+  return join(", ", table.unpack(out))
 end
 
 -- s: progress.status(search). live: with what is under way. What a narrow terminal has no room for
 -- is left out from the right.
 function progress.line(s, width, live)
   local sure = live and s.best_low and ("%.2f to %.2f, "):format(s.best_low, s.best_high) or ""
-  local parts = { head(s) .. (s.best_id and s.best_id > 1
-    and (" (%s#%d %s)"):format(sure, s.best_id, s.best_strategy) or "") }
-  local function add(part) if part then parts[#parts + 1] = " | " .. part end end
+  local line = head(s) .. (s.best_id and s.best_id > 1
+    and (" (%s#%d %s)"):format(sure, s.best_id, s.best_strategy) or "")
+  local parts = collect(present(
+    live and (s.paused and "waiting: " .. text.one_line(s.paused)
+              or s.confirming and ("confirming kernel #%d"):format(s.confirming)),
+    progress.counts(s.verdicts), spent(s), times(s),
+    s.verdict and not s.last and s.reason and ("%s: %s"):format(s.verdict, clause(s.reason)),
+    live and doing(s)), function(part) return " | " .. part end)
   if s.verdict then
-    parts[2] = s.last and (" last %.2fx %s"):format(s.last, s.verdict) or " last " .. s.verdict
+    table.insert(parts, 1, s.last and (" last %.2fx %s"):format(s.last, s.verdict)
+                           or " last " .. s.verdict)
   end
-  if live then
-    add(s.paused and "waiting: " .. text.one_line(s.paused)
-        or s.confirming and ("confirming kernel #%d"):format(s.confirming))
-  end
-  add(progress.counts(s.verdicts))
-  add(spent(s))
-  add(times(s))
-  if s.verdict and not s.last and s.reason then
-    add(("%s: %s"):format(s.verdict, clause(s.reason)))
-  end
-  if live then add(doing(s)) end
-  local line = ""
+  if width and text.width(line) > width then return text.cut(line, width) end
   for _, part in ipairs(parts) do
     if width and text.width(line) + text.width(part) > width then break end
     line = line .. part
   end
-  return line ~= "" and line or text.cut(parts[1], width)
+  return line
 end
 
 -- All searches of a group in one line.
@@ -124,28 +121,24 @@ local function line_of_group(statuses, width)
   local parts, done = {}, 0
   for i = 1, 64 do
     local s = statuses[i]
-    if s then
-      done = done + s.done
-      parts[#parts + 1] = head(s)
-    end
+    if s then done, parts[#parts + 1] = done + s.done, head(s) end
   end
-  table.insert(parts, 1, text.plural(done, "pull") .. " in all")
-  return text.cut(table.concat(parts, " | "), width, "..")
+  return text.cut(text.plural(done, "pull") .. " in all | " .. table.concat(parts, " | "), width,
+                  "..")
 end
 
 -- The end of a search ------------------------------------------------------------------
-
-local function times_of(s)
-  return { text.time(s.baseline_ns), text.time(s.time_ns), ("%.2fx"):format(s.speedup),
-           s.speedup_low and ("%.2f to %.2f"):format(s.speedup_low, s.speedup_high) or "-",
-           text.percent(s.share_of_peak) }
-end
 
 -- The final table of a search, as text: a row a timed shape, then the whole.
 -- what: the head of the column that is not the baseline's.
 function progress.table(result, what)
   local rows = { { "shape", "baseline", what or "best", "speed-up", "95 % interval", "of peak" } }
-  local function row(name, s) rows[#rows + 1] = { name, table.unpack(times_of(s)) } end
+  local function row(name, s)
+    rows[#rows + 1] = { name, text.time(s.baseline_ns), text.time(s.time_ns),
+      ("%.2fx"):format(s.speedup),
+      s.speedup_low and ("%.2f to %.2f"):format(s.speedup_low, s.speedup_high) or "-",
+      text.percent(s.share_of_peak) }
+  end
   for _, s in ipairs(result.shapes or {}) do     -- labels have the task's own order
     if s.role == "timed" then row(s.label or text.fields(s.shape), s) end
   end
@@ -169,38 +162,29 @@ function progress.winner(r)
   if not r.gain then return nil end
   local sure = r.speedup_low and (" (%.2f to %.2f%s)"):format(r.speedup_low, r.speedup_high,
                                                         r.confirmed and ", confirmed" or "") or ""
-  local folder = r.run and text.quote(r.run)
-  if not folder then
+  if not r.run then
     return ("%s: %.2fx%s; give the search an `out` to keep the winner"):format(r.task, r.speedup,
                                                                             sure)
   end
+  local folder = text.quote(r.run)
   return ("%s: take %s, %.2fx%s; next: kernelband verify %s, kernelband report %s"):format(r.task,
     text.quote(r.source_path), r.speedup, sure, folder, folder)
 end
 
 -- What it says of itself ---------------------------------------------------------------
 
--- What each pull under way is at: { n, strategy, parent, stage, seconds }.
-local function pulls_under_way(s)
-  return collect(s.flights, function(p)
-    return not p.row and { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
-      stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
-  end)
-end
-
 local function workers_of(evaluator)
-  if not evaluator.state then return nil end
   local now = core.system.now_ns()
-  return collect((evaluator.state()), function(w)
+  return evaluator.state and collect((evaluator.state()), function(w)
     return { device = w.device, state = w.state,
              seconds = w.since_ns and (now - w.since_ns) / 1e9 or 0 }
-  end)
+  end) or nil
 end
 
 -- What a search tells about itself: the table that line draws.
 function progress.status(s)
-  local budget, rows = s.budget, s.history.rows
-  local limits, last, best = budget.limits, rows[#rows], s.pool.best
+  local budget, rows, best = s.budget, s.history.rows, s.pool.best
+  local limits, last = budget.limits, rows[#rows] or {}
   return {
     name = s.task.name, done = #rows, steps = limits.steps, minutes = limits.minutes,
     fresh = #rows - #s.journal.order, best = best.speedup, best_low = best.speedup_low,
@@ -208,74 +192,43 @@ function progress.status(s)
     usd = budget.usd, usd_unknown = budget.unknown, recorded = s.generator.recorded,
     recorded_usd = budget.recorded and budget.recorded.usd, usd_budget = limits.usd,
     tokens = budget.tokens.input + budget.tokens.output, verdicts = s.history.verdicts,
-    verdict = last and last.verdict, last = last and last.speedup,
-    last_strategy = last and last.strategy, last_n = last and last.n,
-    reason = last and last.reason, elapsed_s = s.clock.elapsed_s(),
-    session_s = s.clock.session_s(), flights = pulls_under_way(s), confirming = s.confirming,
-    workers = workers_of(s.evaluator), paused = s.retries.reason,
+    verdict = last.verdict, last = last.speedup, last_strategy = last.strategy, last_n = last.n,
+    reason = last.reason, elapsed_s = s.clock.elapsed_s(), session_s = s.clock.session_s(),
+    flights = collect(s.flights, function(p)
+      return not p.row and { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
+        stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
+    end), confirming = s.confirming, workers = workers_of(s.evaluator), paused = s.retries.reason,
   }
 end
 
--- The screen ---------------------------------------------------------------------------
+-- Views --------------------------------------------------------------------------------
 
--- One line at the foot of a terminal. Its width is asked for each time, so that a terminal may
--- change its size: what was drawn wider now takes more rows.
-local function new_screen(options)
-  local write, bold, columns = options.write, options.bold, options.columns or core.system.columns
-  local shown, screen = nil, { drawn_ns = 0 }   -- shown: characters of the line
-
-  function screen.erase()
-    if not shown then return end
-    local width = math.max(1, columns())
-    local rows = math.max(1, (shown + width - 1) // width)
-    write((rows > 1 and ("\r\27[%dA"):format(rows - 1) or "\r") .. "\27[J")
-    shown = nil
-  end
-
-  -- line_of(width) -> text
-  function screen.draw(line_of)
-    local line = line_of(math.max(8, columns() - 1))
-    screen.erase()
-    shown = text.width(line)
-    write(bold and line:gsub("best [%d.]+x", "\27[1m%0\27[0m") or line)
-    screen.drawn_ns = core.system.now_ns()
-  end
-
-  function screen.shown() return shown ~= nil end
-
-  function screen.leave()
-    if shown then write "\n" end
-    shown = nil
-  end
-
-  return screen
-end
+-- A view is told
+--   pull(status)   a pull landed        tick(status)   time passed
+--   note(text)     a line of its own    close()        leaves the line as it is
+--   ended(result)  the search is over   hide()         takes it away: somebody else writes
+-- status: a table, or a function that makes it. What it has no function for does nothing.
+local silent = { __index = function() return function() end end }
 
 local function value(status)
   if type(status) == "function" then return status() end
   return status
 end
 
-local function nothing() end
-
-local function silent() return setmetatable({}, { __index = function() return nothing end }) end
-
 local function json_lines(write)
-  local p = silent()
-  function p.pull(status)
-    local s = value(status)
-    s.event = "pull"
+  local function say(event, s)
+    s.event = event
     write(json.encode(s) .. "\n")
   end
-  function p.note(words)
-    write(json.encode { event = "note", text = words } .. "\n")
-  end
-  function p.ended(r)
-    write(json.encode { event = "end", task = r.task, gain = r.gain, speedup = r.speedup,
-      speedup_low = r.speedup_low, speedup_high = r.speedup_high, confirmed = r.confirmed,
-      pulls = r.pulls, state = r.state, run = r.run, source_path = r.source_path } .. "\n")
-  end
-  return p
+  return {
+    pull = function(status) say("pull", value(status)) end,
+    note = function(words) say("note", { text = words }) end,
+    ended = function(r)
+      say("end", { task = r.task, gain = r.gain, speedup = r.speedup, speedup_low = r.speedup_low,
+        speedup_high = r.speedup_high, confirmed = r.confirmed, pulls = r.pulls, state = r.state,
+        run = r.run, source_path = r.source_path })
+    end,
+  }
 end
 
 -- The table, unless there are several searches, and what to do with the winner.
@@ -290,85 +243,90 @@ local function ending(write, group)
   end
 end
 
-local function plain_lines(write, never)
-  local p = silent()
-  if not never then
-    function p.pull(status) write(progress.line(value(status)) .. "\n") end
-  end
-  function p.note(words) write(words .. "\n") end
-  return p
+local function plain_lines(write, group, never)
+  return {
+    pull = not never and function(status) write(progress.line(value(status)) .. "\n") end or nil,
+    note = function(words) write(words .. "\n") end,
+    ended = ending(write, group),
+  }
 end
 
--- On a terminal. line_of(statuses, width) draws all members' last statuses.
-local function rewritten(screen, write, line_of)
-  local statuses, members = {}, {}
-  local function draw()
-    screen.draw(function(width) return line_of(statuses, width) end)
+-- One line at the foot of a terminal, rewritten: a view of each search that shares it, and
+-- close(). Its width is asked for each time, so that a terminal may change its size: what was
+-- drawn wider now takes more rows.
+local function on_terminal(write, group, bold, columns)
+  local statuses, shown, drawn_ns = {}, nil, 0  -- shown: characters of the line
+  local function erase()
+    if not shown then return end
+    local rows = math.max(1, (shown - 1) // math.max(1, columns()) + 1)
+    write((rows > 1 and ("\r\27[%dA"):format(rows - 1) or "\r") .. "\27[J")
+    shown = nil
   end
-  for i = 1, 64 do
-    local p = {}
+  local function draw()
+    local width = math.max(8, columns() - 1)
+    local line = group and line_of_group(statuses, width) or progress.line(statuses[1], width, true)
+    erase()
+    shown = text.width(line)
+    write(bold and line:gsub("best [%d.]+x", "\27[1m%0\27[0m") or line)
+    drawn_ns = core.system.now_ns()
+  end
+  local function leave()
+    if shown then write "\n" end
+    shown = nil
+  end
+  local function above(words)
+    erase()
+    write(words)
+  end
+  local function member(i)
+    local p = { hide = erase, ended = ending(above, group) }
     function p.pull(status)
       statuses[i] = value(status)
       draw()
     end
     function p.tick(status)
-      if core.system.now_ns() - screen.drawn_ns > REDRAW_NS then p.pull(status) end
+      if core.system.now_ns() - drawn_ns > REDRAW_NS then p.pull(status) end
     end
-    function p.note(words)
-      screen.erase()
-      write(words .. "\n")
-    end
-    p.hide = screen.erase
+    function p.note(words) above(words .. "\n") end
     function p.close()                  -- the line that stays tells of nothing under way
-      local s = screen.shown() and statuses[i]
+      if group then return erase() end
+      local s = shown and statuses[i]
       if s then
         s.confirming, s.flights, s.workers = nil, nil, nil
         draw()
       end
-      screen.leave()
+      leave()
     end
-    members[i] = p
+    return p
   end
-  function members.close()
+  return member, function()
     if next(statuses) then draw() end
-    screen.leave()
+    leave()
   end
-  return members
 end
 
--- write, tty and columns (a function) are for tests; by default stderr and what it is.
---   pull(status)   a pull landed        tick(status)   time passed
---   note(text)     a line of its own    close()        leaves the line as it is
---   ended(result)  the search is over   hide()         takes it away: somebody else writes
--- status: a table, or a function that makes it. Of a group, options.group = true, a
--- list of such objects, one a search.
+-- The view of a search; with options.group those of several, a list, and its close(). write, tty
+-- and columns (a function) are for tests; by default stderr and what it is.
 function progress.new(options)
-  options = options or {}
-  local mode, group = options.mode or chosen, options.group
+  local mode, tty, group = options.mode or chosen, options.tty, options.group
   local write = options.write or function(words) io.stderr:write(words) end
-  local tty = options.tty
   if tty == nil then
     tty = mode == "always" or core.system.is_tty(2) and os.getenv "TERM" ~= "dumb"
   end
+  local member, close
   if options.quiet or mode == "json" or mode == "never" or not tty then
-    local one = options.quiet and silent() or mode == "json" and json_lines(write)
-                or plain_lines(write, mode == "never")
-    if not options.quiet and mode ~= "json" then one.ended = ending(write, group) end
-    if not group then return one end
-    return setmetatable({ close = one.close }, { __index = function() return one end })
+    local one = setmetatable(options.quiet and {} or mode == "json" and json_lines(write)
+                             or plain_lines(write, group, mode == "never"), silent)
+    member, close = function() return one end, one.close
+  else
+    local bold = (options.tty or core.system.is_tty(2)) and (os.getenv "NO_COLOR" or "") == ""
+    member, close = on_terminal(write, group, bold, options.columns or core.system.columns)
   end
-  local screen = new_screen { write = write, columns = options.columns,
-    bold = (options.tty or core.system.is_tty(2)) and (os.getenv "NO_COLOR" or "") == "" }
-  local members = rewritten(screen, write, group and line_of_group
-    or function(statuses, width) return progress.line(statuses[1], width, true) end)
-  for _, p in ipairs(members) do
-    p.ended = ending(function(words)
-      screen.erase()
-      write(words)
-    end, group)
-    if group then p.close = screen.erase end
-  end
-  return group and members or members[1]
+  if not group then return member(1) end
+  return setmetatable({ close = close }, { __index = function(views, i)
+    views[i] = member(i)
+    return views[i]
+  end })
 end
 
 return progress
