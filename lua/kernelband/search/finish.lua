@@ -69,7 +69,7 @@ end
 -- Waits for one evaluation; nil when the user wants out at once.
 local function evaluate_again(s, k)
   local job, told
-  s.view.note(("confirming kernel #%d"):format(k.id))
+  s.note(("confirming kernel #%d"):format(k.id))
   s.confirming = k.id
   s.loop:spawn(function()
     local candidate = { source = k.source, params = k.params }
@@ -82,7 +82,7 @@ local function evaluate_again(s, k)
       return nil
     elseif interrupts() > 0 and not told then
       told = true
-      s.view.note "confirming to the end; Ctrl-C again stops now"
+      s.note "confirming to the end; Ctrl-C again stops now"
     end
     s.bell.wait()
     s.view.tick(s.status)
@@ -101,7 +101,7 @@ local function report_refuted(s, k, e)
     why = what
   end
   s.journal.event("refuted", ("kernel %d, looked at again: %s"):format(k.id, what))
-  s.view.note(("kernel #%d did not stand: %s"):format(k.id, why))
+  s.note(("kernel #%d did not stand: %s"):format(k.id, why))
 end
 
 -- Returns kernel, evaluation: of the baseline, where no other is faster when it is
@@ -138,12 +138,12 @@ local function why_exhausted(s)
     end
   end
   local function generator_open(kernel, i) return s.generator.open(kernel, s.strategies[i]) end
-  if any(s.open) then
+  if any(s.open_pairs.open) then
     return ("policy %s chose nothing, though a pair of kernel and strategy is open"):format(
       s.policy_name)
   elseif s.steering.narrows and any(generator_open) then
     return "steering (veto or pin) closes every pair of kernel and strategy that is left"
-  elseif s.declined.any and any(function(kernel, i)
+  elseif s.open_pairs.declined and any(function(kernel, i)
     return s.steering.open(kernel, s.strategies[i].name) and generator_open(kernel, i)
   end) then
     return "the generator answered NOT APPLICABLE twice to every pair of kernel and strategy "
@@ -171,13 +171,13 @@ end
 
 local function report_stop(s, result)
   local pulls, how = #s.history.rows, "nothing was saved: this search has no out"
-  if not result.gain then s.view.note "nothing faster than the baseline was found" end
+  if not result.gain then s.note "nothing faster than the baseline was found" end
   if s.journal.folder then how = "go on with: kernelband resume " .. s.journal.folder end
   if s.stopping then
-    s.view.note(("%s after %d pulls; %s"):format(s.stopping == "paused" and "paused" or "stopped",
+    s.note(("%s after %d pulls; %s"):format(s.stopping == "paused" and "paused" or "stopped",
                                                  pulls, how))
   elseif result.reason then
-    s.view.note(("ended after %d pulls, before its budget: %s"):format(pulls, result.reason))
+    s.note(("ended after %d pulls, before its budget: %s"):format(pulls, result.reason))
   end
 end
 

@@ -21,53 +21,42 @@ local mendable = { build_failed = true, launch_failed = true, wrong = true, cras
 
 local function count(v) return math.type(v) == "integer" and math.max(v, 0) or 0 end
 
+-- said: { input, cached, output, reasoning }, as somebody else has counted them.
 local function spend(s, p, usd, said, model)
   local c, tokens = p.cost, {}
   for name, v in pairs(said) do tokens[name] = count(v) end
-  c.unknown = c.unknown or not usd
-  c.usd, c.tokens_in = c.usd + (usd or 0), c.tokens_in + (tokens.input or 0)
+  c.unknown, c.usd = c.unknown or not usd, c.usd + (usd or 0)
+  c.tokens_in = c.tokens_in + (tokens.input or 0)
   c.tokens_out = c.tokens_out + (tokens.output or 0)
   s.budget.spend(usd, tokens, model)
 end
 
 -- Journals a call of a model for this pull; ctx.call of generators.
-local function caller(s, p)
-  return function(r)
-    r.pull, r.attempt = p.n, r.attempt or #p.attempts + 1
-    r.started_s = r.started_s or math.max(0, s.clock.elapsed_s() - (r.total_s or 0))
-    p.called = true
-    local id = s.journal.call(r)
-    if r.usd_source == "recorded" then s.budget.recall(r.recorded_usd) end
-    if not r.error and not r.tokens_out then s.budget.uncounted() end
-    if r.usd or r.tokens_out or not r.error then
-      spend(s, p, r.usd, { input = r.tokens_in, cached = r.tokens_cached,
-                           output = r.tokens_out, reasoning = r.tokens_reasoning }, r.model)
-    end
-    return id
+local function call(s, p, r)
+  r.pull, r.attempt = p.n, r.attempt or #p.attempts + 1
+  r.started_s = r.started_s or math.max(0, s.clock.elapsed_s() - (r.total_s or 0))
+  p.called = true
+  local id = s.journal.call(r)
+  if r.usd_source == "recorded" then s.budget.recall(r.recorded_usd) end
+  if not r.error and not r.tokens_out then s.budget.uncounted() end
+  if r.usd or r.tokens_out or not r.error then
+    spend(s, p, r.usd, { input = r.tokens_in, cached = r.tokens_cached, output = r.tokens_out,
+                         reasoning = r.tokens_reasoning }, r.model)
   end
-end
-
--- What a candidate says it cost, of generators that journal no calls.
-local function charge(s, p, candidate)
-  if p.called or not (candidate.usd or candidate.tokens) then return end
-  spend(s, p, candidate.usd or 0, candidate.tokens or {})
+  return id
 end
 
 -- Asking the generator ----------------------------------------------------------------------
 
 local function context(s, p)
-  if not p.context then
-    local history = s.history
-    p.context = {
-      pull = p.n, pool = s.pool, task = s.task, loop = s.loop,
-      hints = s.steering.hints, history = history.of_parent[p.parent.id] or {},
-      rows = history.rows, made = history.made, measured = history.measured,
-      call = caller(s, p), budget = s.budget.left, prefer = s.policy.prefer,
-      note = function(text) s.view.note(text) end,
-    }
-  end
-  p.context.best = s.pool.best
-  return p.context
+  local history = s.history
+  return {
+    pull = p.n, pool = s.pool, best = s.pool.best, task = s.task, loop = s.loop,
+    hints = s.steering.hints, history = history.of_parent[p.parent.id] or {},
+    rows = history.rows, made = history.made, measured = history.measured,
+    budget = s.budget.left, prefer = s.policy.prefer, note = s.note,
+    call = function(r) return call(s, p, r) end,
+  }
 end
 
 -- Waits while the service refuses; true to try once more.
@@ -80,11 +69,15 @@ local function wait_for_turn(s, p)
   return ok and not s.stopping and not p.cancelled
 end
 
-local function check_candidate(s, what, made)
+-- Checks what a generator made; one that journals no calls says itself what it cost.
+local function accept(s, p, what, made)
   if type(made) ~= "table" or type(made.source) ~= "string" then
     schema.raise("generator '%s': %s must return { source = text } or nil and a reason, got %s",
                  s.generator.name, what, type(made) == "table" and "a table whose source is "
                  .. schema.show(made.source) or schema.show(made))
+  end
+  if not p.called and (made.usd or made.tokens) then
+    spend(s, p, made.usd or 0, made.tokens or {})
   end
 end
 
@@ -97,10 +90,7 @@ local function ask(s, p, what, a, b)
     else
       s.retries.answered()
       p.cancelled = p.cancelled or code == "ECANCELED"
-      if made then
-        check_candidate(s, what, made)
-        charge(s, p, made)
-      end
+      if made then accept(s, p, what, made) end
       return made, reason, code
     end
   end
@@ -120,7 +110,7 @@ end
 
 local function propose(s, p)
   p.stage = "proposing"
-  if not s.open(p.parent, p.strategy, true) then
+  if not s.open_pairs.open(p.parent, p.strategy, true) then
     p.reason = ("%s does not apply to kernel %d"):format(p.strategy_name, p.parent.id)
     return nil
   end
@@ -144,8 +134,7 @@ end
 
 -- The evaluator's word on a candidate; nil: cancelled, or the worker was lost.
 local function judged(s, p, candidate)
-  local pool = s.pool
-  local best = pool.best
+  local pool, best = s.pool, s.pool.best
   local result, why, code = s.evaluate(candidate, { best_times_ns = pool.best_times_ns,
     incumbent = best.id > 1 and best.source or nil, disassemble = s.generator.asks or nil })
   if not result then
@@ -156,7 +145,7 @@ local function judged(s, p, candidate)
   if result.died then
     local text = ("pull %d was evaluated once more: %s"):format(p.n, result.died)
     s.journal.event("worker", text)
-    s.view.note(text)
+    s.note(text)
   end
   return result
 end
@@ -172,7 +161,7 @@ local function evaluate(s, p, kind, candidate, unfit)
   if candidate.declared then result.declared = s.pool:hash(candidate.declared) end
   local attempt = { kind = kind, candidate = candidate }
   attempt.evaluation, attempt.text = pull.as_journaled(s, result)
-  p.attempts[#p.attempts + 1] = attempt
+  table.insert(p.attempts, attempt)
   return attempt
 end
 
@@ -191,14 +180,13 @@ local function repair(s, p, attempt)
     if not mendable[attempt.evaluation.verdict] or s.stopping or s.budget.used_up() then break end
     p.stage = "repairing"
     local candidate = ask(s, p, "repair", attempt.candidate, attempt.evaluation)
-    if p.cancelled then
+    if p.cancelled or not candidate or s.pool:claim(p, candidate.source) then
       p.cancelled = false               -- what is known of it is known
       break
     end
-    if not candidate or s.pool:claim(p, candidate.source) then break end
-    local next_attempt = evaluate(s, p, "repair", with_first_values(candidate))
-    if not next_attempt then return p.lost and attempt or nil end
-    attempt = next_attempt
+    local mended = evaluate(s, p, "repair", with_first_values(candidate))
+    if not mended then return p.lost and attempt or nil end
+    attempt = mended
   end
   return attempt
 end
@@ -235,15 +223,12 @@ local function replay(s, p, row)
     p.parent, p.strategy_name = s.pool[row.parent] or p.parent, row.strategy
     p.strategy, p.terms, p.foreign = s.index[row.strategy], nil, true
   end
-  p.row, p.reason = row, row.reason
+  p.row, p.reason, p.attempts = row, row.reason, row.attempts
   for _, a in ipairs(row.attempts) do
     a.candidate = { source = a.source, params = a.params }
     s.generator.seen(a.candidate)
-    if not row.child or a.kernel == row.child then
-      if row.child or a.kind ~= "tune" then p.kept = a end
-    end
+    if row.child and a.kernel == row.child or not row.child and a.kind ~= "tune" then p.kept = a end
   end
-  p.attempts = row.attempts
   if p.attempts[1] then mark_pending(s, p, p.attempts[1].candidate) end
 end
 
@@ -252,7 +237,7 @@ end
 function pull.start(s, p)
   p.attempts, p.hashes, p.started_s = {}, {}, s.clock.elapsed_s()
   p.cost = { seconds = 0, usd = 0, tokens_in = 0, tokens_out = 0 }
-  p.lost = s.journal.lost_pulls and s.journal.lost_pulls[p.n]
+  p.lost = s.journal.lost_pulls[p.n]
   local row = s.journal.past(p.n)
   if row then replay(s, p, row) end
   if row or p.lost then return end
@@ -263,26 +248,23 @@ function pull.start(s, p)
   end)
 end
 
--- The hash of what a candidate was before its open constants had values; the journal has
--- it in the evaluation.
-local function declared_of(s, a)
-  if a.evaluation then return a.evaluation.declared end
-  return a.params and s.journal.json(a.id):match '"declared":"(%x+)"'
-end
-
--- Its sources are free again.
+-- Its sources are free again. The hash of what a candidate was before its open constants had
+-- values is in the evaluation, which the journal may have.
 function pull.release(s, p)
   if p.held then s.generator.pending(p.held, false) end
-  s.pool:release(p, function(a) return declared_of(s, a) end)
+  s.pool:release(p, function(a)
+    if a.evaluation then return a.evaluation.declared end
+    return a.params and s.journal.json(a.id):match '"declared":"(%x+)"'
+  end)
 end
+
+local talks = { proposing = true, waiting = true, repairing = true }
 
 -- Ends what only talks; what is being measured is measured to its end.
 function pull.cancel(p)
-  if not p.handle or p.handle:done() then return end
-  if p.stage == "proposing" or p.stage == "waiting" or p.stage == "repairing" then
-    if p.stage ~= "repairing" then p.cancelled = true end
-    p.handle:cancel()
-  end
+  if not p.handle or p.handle:done() or not talks[p.stage] then return end
+  p.cancelled = p.cancelled or p.stage ~= "repairing"
+  p.handle:cancel()
 end
 
 return pull

@@ -46,7 +46,7 @@ end
 local function stop(s, how)
   if s.stopping then return end
   s.stopping = how
-  if how == "paused" then search.refused = true end
+  search.refused = search.refused or how == "paused"
   cancel_all(s)
 end
 
@@ -55,15 +55,10 @@ local function check_limits(s)
   if s.replaying() then return end
   if interrupts() > 0 and not s.stopping then
     stop(s, "interrupted")
-    if s.flights[1] then
-      s.view.note "finishing the evaluations in hand; Ctrl-C again stops now"
-    end
+    if s.flights[1] then s.note "finishing the evaluations in hand; Ctrl-C again stops now" end
   end
   if s.retries.expired() then stop(s, "paused") end
-  if not s.out_of_time and s.budget.used_up() == "minutes" then
-    s.out_of_time = true
-    cancel_all(s)
-  end
+  if s.budget.used_up() == "minutes" then cancel_all(s) end
 end
 
 local function check_steering(s)
@@ -71,14 +66,6 @@ local function check_steering(s)
 end
 
 -- Choose ---------------------------------------------------------------------------
-
--- The pairs under way, in the order in which they were chosen.
-local function pairs_under_way(flights)
-  return lists.collect(flights, function(p)
-    return p.strategy and { parent = p.parent, strategy = p.strategy, n = p.n,
-                            params = p.child_params }
-  end)
-end
 
 -- With --force fewer may be under way now than when the journal was written: what
 -- was recorded next may not have been chosen yet.
@@ -99,7 +86,10 @@ end
 -- A new pull, under way; nil when the policy has nothing left.
 local function choose(s)
   local flights = s.flights
-  local parent, strategy, terms = s.policy.choose(#flights, pairs_under_way(flights))
+  local parent, strategy, terms = s.policy.choose(#flights, lists.collect(flights, function(p)
+    return p.strategy and { parent = p.parent, strategy = p.strategy, n = p.n,
+                            params = p.child_params }
+  end))
   if parent == nil then
     if not (s.journal.forced and s.journal.past(flights.chosen + 1)) then
       s.exhausted = #flights == 0
@@ -119,9 +109,8 @@ end
 
 -- Record ---------------------------------------------------------------------------
 
--- What the journal says of a pull that was recorded before.
-local function recall(s, p)
-  local row = p.row
+-- What came of a pull, as the journal says of one that was recorded before.
+local function recall(s, p, row)
   p.verdict, p.reason, p.reward, p.started_s = row.verdict, row.reason, row.reward, row.started_s
   p.cost = { seconds = row.seconds, usd = row.usd, tokens_in = row.tokens_in,
              tokens_out = row.tokens_out }
@@ -129,6 +118,7 @@ local function recall(s, p)
   p.evaluation = row.child and json.decode(s.journal.json(p.kept.id)) or nil
 end
 
+-- ... as its attempts say.
 local function conclude(p)
   local e = p.kept and p.kept.evaluation
   p.evaluation = e
@@ -144,13 +134,10 @@ end
 local function reward_of(s, p)
   if p.verdict == "not_applicable" then return 0 end
   local r = s.reward(p.parent, p.child, p.verdict)
-  if type(r) ~= "number" or r ~= r or math.abs(r) == math.huge then
-    local info = debug.getinfo(s.reward, "S")
-    schema.raise("%s:%d: the reward of pull %d (%s) must be a finite number, "
-      .. "got %s", info.short_src, info.linedefined, p.n, p.verdict,
-      schema.show(r))
-  end
-  return r
+  if type(r) == "number" and r == r and math.abs(r) ~= math.huge then return r end
+  local info = debug.getinfo(s.reward, "S")
+  schema.raise("%s:%d: the reward of pull %d (%s) must be a finite number, got %s",
+               info.short_src, info.linedefined, p.n, p.verdict, schema.show(r))
 end
 
 -- The row of a pull: what a result lists, and what a model is told of those before.
@@ -184,12 +171,12 @@ local function admit(s, kernel, evaluation)
 end
 
 local function record(s, p)
-  if p.row then recall(s, p) else conclude(p) end
+  if p.row then recall(s, p, p.row) else conclude(p) end
   p.candidate = p.kept and p.kept.candidate
   if p.verdict == "ok" then
-    p.child = s.pool:new_kernel(p.parent, p.strategy_name, p.kept.candidate, p.evaluation)
+    p.child = s.pool:new_kernel(p.parent, p.strategy_name, p.candidate, p.evaluation)
   elseif p.verdict == "not_applicable" then
-    s.declined.add(p.parent, p.strategy_name)
+    s.open_pairs.decline(p.parent, p.strategy_name)
   end
   p.reward = p.reward or reward_of(s, p)
   p.landed = s.history.landed
@@ -211,8 +198,7 @@ local function learn(s, p)
     n = p.n, parent = p.parent, strategy = p.strategy, verdict = p.verdict,
     reason = p.reason, child = p.child, reward = p.reward,
     cost = { seconds = p.cost.seconds, usd = p.cost.usd }, terms = p.terms,
-    exhausted = p.verdict == "no_candidate",
-    params = p.kept and p.kept.candidate and p.kept.candidate.params or nil,
+    exhausted = p.verdict == "no_candidate", params = p.candidate and p.candidate.params or nil,
   }
   if not p.foreign then
     s.policy.learn(lesson)
@@ -231,9 +217,9 @@ local function next_ended(s)
   if s.replaying() then
     local n = s.journal.order[s.history.replayed + 1]
     s.history.replayed = s.history.replayed + 1
-    local p = lists.find(s.flights, function(f) return f.n == n end)
-    return p or schema.raise("%s: pull %d landed before it was chosen; the journal is damaged",
-                 s.journal.folder, n)
+    return lists.find(s.flights, function(f) return f.n == n end)
+      or schema.raise("%s: pull %d landed before it was chosen; the journal is damaged",
+                      s.journal.folder, n)
   end
   local p = table.remove(s.ended, 1)
   if p and p.error then error(p.error, 0) end
@@ -245,10 +231,10 @@ local function drop(s, p)
   pulls.release(s, p)
   if not p.lost then return check_limits(s) end
   s.flights.lost, s.history.landed = s.flights.lost + 1, s.history.landed + 1
-  if s.journal.lost_pulls and s.journal.lost_pulls[p.n] then return end
+  if s.journal.lost_pulls[p.n] then return end
   local text = ("pull %d was not evaluated: %s"):format(p.n, p.lost)
   s.journal.event("not evaluated", ("%s @ %d"):format(text, s.history.landed))
-  s.view.note(text)
+  s.note(text)
 end
 
 local function finish_pull(s, p)
@@ -289,7 +275,7 @@ end
 -- While steering holds the search; its folder says so to others.
 local function pause(s)
   s.journal.state "paused"
-  s.view.note "paused; kernelband steer .. continue goes on, stop ends it"
+  s.note "paused; kernelband steer .. continue goes on, stop ends it"
   while s.steering.paused and not s.stopping and interrupts() == 0 do
     s.bell.wait()
     check_steering(s)
@@ -325,50 +311,43 @@ end
 local function measure_baseline(s)
   local evaluation, why = s.evaluator.baseline()
   if not evaluation then
-    error(("the baseline of task %s cannot be measured: %s"):format(
-      s.task.name, tostring(why)), 0)
-  end
-  if evaluation.verdict ~= "ok" then
-    schema.raise("task %s: its own baseline is %s: %s", s.task.name,
-                 evaluation.verdict, evaluation.reason or "no reason given")
+    error(("the baseline of task %s cannot be measured: %s"):format(s.task.name, why), 0)
+  elseif evaluation.verdict ~= "ok" then
+    schema.raise("task %s: its own baseline is %s: %s", s.task.name, evaluation.verdict,
+                 evaluation.reason or "no reason given")
   end
   return (pulls.as_journaled(s, evaluation))
 end
 
-local function add_baseline(s)
-  local recorded, pool = s.journal.recorded_baseline, s.pool
+-- Up to the baseline; kb.search_all has several of these before it goes on.
+function search.begin(s)
+  local journal, pool = s.journal, s.pool
+  s.begun = true
+  for _, note in ipairs(journal.notes) do s.note(note[1] .. ": " .. note[2]) end
+  if journal.resumed then
+    s.note(("%s: replaying %d pulls"):format(journal.folder, #journal.order))
+  end
+  local recorded = journal.recorded_baseline
   local evaluation = recorded or measure_baseline(s)
   pool.baseline_evaluation = evaluation
   pool.baseline_ns = evaluation.baseline_ns or evaluation.time_ns
   local kernel = pool:new_kernel(nil, nil, { source = s.baseline_source,
-    params = s.generator.first }, evaluation)
+                                             params = s.generator.first }, evaluation)
   admit(s, kernel, evaluation)
   if not recorded then
-    s.journal.baseline(kernel, evaluation)
-    if s.machine() then s.journal.machine(s.machine()) end
-    s.journal.best(kernel.source)
+    journal.baseline(kernel, evaluation)
+    if s.machine() then journal.machine(s.machine()) end
+    journal.best(kernel.source)
   end
   s.policy.admit(kernel)
 end
 
--- Up to the baseline; kb.search_all has several of these before it goes on.
-function search.begin(s)
-  s.begun = true
-  for _, note in ipairs(s.journal.notes or {}) do s.view.note(note[1] .. ": " .. note[2]) end
-  if s.journal.resumed then
-    s.view.note(("%s: replaying %d pulls"):format(s.journal.folder, #s.journal.order))
-  end
-  add_baseline(s)
-end
-
 -- What is told when a search breaks off: why, and what of it is kept.
 local function break_off(s, why)
-  local text, recorded = tostring(why), #s.history.rows
-  local folder = recorded > 0 and s.journal.folder
-  if folder and not text:find("kernelband resume", 1, true) then
-    local mark = text:find("\n", 1, true) and "\n" or "; "
-    text = ("%s%s%d pulls are kept; when this is mended, go on with: "
-            .. "kernelband resume %s"):format(text, mark, recorded, folder)
+  local text, recorded, folder = tostring(why), #s.history.rows, s.journal.folder
+  if folder and recorded > 0 and not text:find("kernelband resume", 1, true) then
+    text = ("%s%s%d pulls are kept; when this is mended, go on with: kernelband resume %s"):format(
+      text, text:find("\n", 1, true) and "\n" or "; ", recorded, folder)
   end
   if schema.is_config_error(why) then schema.raise("%s", text) end
   schema.stop(text)
@@ -389,11 +368,10 @@ function search.finish(s)
   end
   s.journal.close()
   if not ok then break_off(s, result) end
-  if not s.stopping then
-    local kept, why = s.policy.finish(s.retimed)
-    if not kept then
-      io.stderr:write("kernelband: what was learned is not kept: ", tostring(why), "\n")
-    end
+  if s.stopping then return result end
+  local kept, why = s.policy.finish(s.retimed)
+  if not kept then
+    io.stderr:write("kernelband: what was learned is not kept: ", tostring(why), "\n")
   end
   return result
 end

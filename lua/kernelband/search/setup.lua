@@ -16,6 +16,10 @@ local setup = {}
 
 local function nothing() end
 
+-- Not loaded by a search that is quiet, or has no folder.
+local function progress() return require "kernelband.search.progress" end
+local function run() return require "kernelband.store.run" end
+
 local budget_rules = {
   { "steps", "integer", optional = true, at_least = 1, doc = "pulls" },
   { "minutes", "number", optional = true, at_least = 0, doc = "wall-clock time, in minutes" },
@@ -67,60 +71,54 @@ local rules = schema.declare("kb.search", {
 -- An environment brings its own evaluator, generator and strategies; a task of ours gets
 -- workers and, unless told otherwise, its schedule. evaluator: one, or function(loop).
 local function environment(opt)
-  local task = opt.task
-  if task.environment then
-    local env = task.environment { parallel = opt.parallel, seed = opt.seed, device = opt.device,
-                                   workers = opt.workers }
+  if opt.task.environment then
+    local env = opt.task.environment { parallel = opt.parallel, seed = opt.seed,
+                                       device = opt.device, workers = opt.workers }
     env.ext = env.ext or "txt"
     return env
   end
   local language
-  opt.device, language = tasks.device(opt.device, task)
+  opt.device, language = tasks.device(opt.device, opt.task)
   if opt.lane and opt.device == "cpu" then
     local cpus = core.system.cpus()
     opt.device = "cpu:" .. cpus[#cpus + 1 - opt.lane]
   end
-  task = tasks.for_language(task, language)
-  opt.task = task
-  return { source = tasks.source(task, "baseline"), ext = language == "c" and "c" or "cu",
+  opt.task = tasks.for_language(opt.task, language)
+  return { source = tasks.source(opt.task, "baseline"), ext = language == "c" and "c" or "cu",
            strategies = not opt.strategies and strategy.set("strategies/" .. language) or nil,
            generator = schedule.new {}, evaluator = function(L)
-    return require("kernelband.worker").start { task = task, device = opt.device, loop = L,
+    return require("kernelband.worker").start { task = opt.task, device = opt.device, loop = L,
       parallel = opt.parallel, workers = opt.workers, seed = opt.seed }
   end }
 end
 
 -- The journal --------------------------------------------------------------------------
 
-local function script()
-  local a = rawget(_G, "arg") or {}
-  local args = lists.collect(a, tostring)
-  local file = a[0] and core.system.realpath(a[0])
-  return file, file and core.system.read_file(file), args
-end
-
 -- Of a search that leaves no trace on disk, for ablations.
 local function unwritten()
   local calls = 0
-  local journal = { order = {}, last = 0, logged = 0, steers = {}, confirmed = {} }
+  local journal = { order = {}, last = 0, logged = 0, steers = {}, confirmed = {}, lost_pulls = {},
+                    notes = {}, recalled = {}, lost = { usd = 0 } }
   function journal.call()
     calls = calls + 1
     return calls
   end
-  for name in ("past asked steered baseline pull confirm machine event best state finish fail "
-               .. "close"):gmatch "%a+" do journal[name] = nothing end
+  for name in ("past baseline pull confirm machine event best state finish fail close")
+              :gmatch "%a+" do journal[name] = nothing end
   return journal
 end
 
 local function open_journal(opt, s, policy, env)
   if not opt.out then return unwritten() end
-  local file, text, args = script()
+  local words = rawget(_G, "arg") or {}
+  local script = words[0] and core.system.realpath(words[0])
+  local text = script and core.system.read_file(script)
   local hashes = require("kernelband.store.archive").fingerprint(s.task, policy.file, s.strategies)
   hashes.script = text and core.system.hash(text)
-  return require("kernelband.store.run").open {
-    out = opt.out, ext = env.ext, seed = opt.seed, script = file, script_text = text,
-    args = args, version = require "kernelband.base.version", machine = core.system.host(),
-    hashes = hashes, task = s.task, memory = policy.memory,
+  return run().open {
+    out = opt.out, ext = env.ext, seed = opt.seed, script = script, script_text = text,
+    args = lists.collect(words, tostring), version = require "kernelband.base.version",
+    machine = core.system.host(), hashes = hashes, task = s.task, memory = policy.memory,
     options = { budget = s.budget.limits, device = opt.device, parallel = opt.parallel,
                 workers = opt.workers, tune = opt.tune, out = opt.out, confirm = opt.confirm },
     identity = {
@@ -134,19 +132,14 @@ end
 
 -- What calls cost whose pulls were never recorded, and what recorded answers once cost.
 local function charge_lost_calls(budget, journal)
-  local lost = journal.lost
-  if lost then budget.spend(lost.usd, lost) end
-  if lost and lost.uncounted then budget.uncounted() end
-  for _, usd in ipairs(journal.recalled or {}) do budget.recall(usd or nil) end
+  budget.spend(journal.lost.usd, journal.lost)
+  if journal.lost.uncounted then budget.uncounted() end
+  for _, usd in ipairs(journal.recalled) do budget.recall(usd or nil) end
 end
-
-local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpause = nothing,
-                               open = function() return true end }
 
 -- What people say to the search; nothing reaches one that has no folder.
-local function new_steering(s)
-  return s.journal.folder and require("kernelband.search.steer").new(s) or nothing_said
-end
+local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpause = nothing,
+                               open = function() return true end }
 
 -- The generator --------------------------------------------------------------------------
 
@@ -163,12 +156,10 @@ end
 
 -- A set that owns no parameter of the schedule would end at once, without a word.
 local function check_moves(task, strategies)
-  local known = lists.collect(task.schedule.parameters, function(p) return p[1] end)
-  local owned = lists.places(known)
-  local moves = {}
+  local known, moves = lists.collect(task.schedule.parameters, function(p) return p[1] end), {}
   for _, s in ipairs(strategies) do
     for _, move in ipairs(s.moves) do
-      if owned[move] or move == "*" then return end
+      if move == "*" or schema.contains(known, move) then return end
       moves[#moves + 1] = move
     end
   end
@@ -182,18 +173,13 @@ local function start_generator(s, opt, env)
   if #given > 0 then given = require("kernelband.generator.mixed").new(given) end
   check_generator(given)
   if given.name == "schedule" and s.task.schedule then check_moves(s.task, s.strategies) end
-  local generator = given
-  if given.start then
-    generator = given.start(s.task, {
-      loop = s.loop, seed = opt.seed, budget = function() return s.budget.left() end,
-      journal = { call = function(call) return s.journal.call(call) end,
-                  answer = function(kind) return s.journal.answer and s.journal.answer(kind) end },
-      device = s.machine,
-      baseline = function() return s.pool.baseline_evaluation end,
-      chosen = function() return s.flights.chosen end,
-      note = function(text) s.view.note(text) end,
-    })
-  end
+  local generator = given.start and given.start(s.task, {
+    loop = s.loop, seed = opt.seed, budget = function() return s.budget.left() end,
+    journal = { call = function(call) return s.journal.call(call) end,
+                answer = function(kind) return s.journal.answer and s.journal.answer(kind) end },
+    device = s.machine, baseline = function() return s.pool.baseline_evaluation end,
+    chosen = function() return s.flights.chosen end, note = s.note,
+  }) or given
   if s.budget.limits.usd and generator.priced == false then
     schema.raise_at_call("kb.search", "budget.usd cannot be kept: the prices of generator %s "
       .. "are not known; give it prices = { .. }, or use budget.tokens or budget.steps",
@@ -206,23 +192,17 @@ end
 
 local function resolve_policy(given)
   if type(given) == "string" then return policies.load(given) end
-  if type(given.new) ~= "function" then
-    schema.raise_at_call("kb.search", "option 'policy' must be a path or "
-      .. "kb.policy(..), got %s", schema.show(given))
-  end
-  return given
+  if type(given.new) == "function" then return given end
+  schema.raise_at_call("kb.search", "option 'policy' must be a path or kb.policy(..), got %s",
+                       schema.show(given))
 end
 
 -- A run keeps the memory it was begun with.
-local function with_first_memory(policy, opt, view)
-  local memory = opt.out and policy.memory and require("kernelband.store.run").memory(opt.out)
+local function with_first_memory(policy, opt, note)
+  local memory = opt.out and policy.memory and run().memory(opt.out)
   if not memory or memory == policy.memory then return policy end
-  view.note "the memory has changed; the run goes on with the one it was begun with"
+  note "the memory has changed; the run goes on with the one it was begun with"
   return policy.recalling(memory)
-end
-
-local function reward_of(opt, policy)
-  return opt.reward or (policies.rewards[policy.reward] or policies.rewards.relative) {}
 end
 
 local most_logged = 10000               -- lines of a search
@@ -232,29 +212,23 @@ local most_logged = 10000               -- lines of a search
 local function logger(s)
   local early, count = {}, 0
   local function log(text)
-    if not s.journal then
-      early[#early + 1] = text
-      return
-    end
+    if not s.journal then return table.insert(early, text) end
     count = count + 1
-    if count <= s.journal.logged or count > most_logged then return end
-    s.journal.event("policy", ("after %d pulls: %s"):format(s.history.landed, text))
+    if count > s.journal.logged and count <= most_logged then
+      s.journal.event("policy", ("after %d pulls: %s"):format(s.history.landed, text))
+    end
   end
-  return log, function()
-    for _, text in ipairs(early) do log(text) end
-  end
+  return log, function() for _, text in ipairs(early) do log(text) end end
 end
 
 local function start_policy(s, policy, opt, log)
   local generator = s.generator
   return policy.new {
     log = log, strategies = s.strategies, rng = core.rng(opt.seed):split "policy",
-    device = opt.device, open = s.open,
+    device = opt.device, open = s.open_pairs.open,
     static = generator.static and not opt.out,  -- a folder can be steered
     name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
-    moves = generator.moves and function(k, i)
-      return generator.moves(k, s.strategies[i])
-    end or nil,
+    moves = generator.moves and function(k, i) return generator.moves(k, s.strategies[i]) end,
   }
 end
 
@@ -262,31 +236,20 @@ end
 
 -- The script's budget, or what `kernelband resume --steps ..` says in its place.
 local function limits_of(opt)
-  local limits = opt.budget
-  if opt.out then
-    local _, on = require("kernelband.store.run").place(opt.out)
-    for name, value in pairs(on and on.budget or {}) do limits[name] = value end
-  end
-  if not (limits.steps or limits.minutes or limits.usd or limits.tokens) then
-    schema.raise_at_call("kb.search", "option 'budget' needs steps, minutes, usd or tokens")
-  end
-  return limits
+  local on = opt.out and select(2, run().place(opt.out))
+  local limits = lists.with(opt.budget, on and on.budget)
+  if next(limits) then return limits end
+  schema.raise_at_call("kb.search", "option 'budget' needs steps, minutes, usd or tokens")
 end
 
 -- Quiet unless told otherwise: a task that costs no time.
 local function is_quiet(opt)
   if opt.quiet ~= nil then return opt.quiet end
   return opt.task.environment ~= nil and not opt.task.worker_argv
-         and (opt.progress or require("kernelband.search.progress").mode()) == "auto"
+         and (opt.progress or progress().mode()) == "auto"
 end
 
 local silent <const> = setmetatable({}, { __index = function() return nothing end })
-
--- What shows how the search goes.
-local function new_view(opt, quiet)
-  if quiet then return silent end
-  return require("kernelband.search.progress").new { mode = opt.progress }
-end
 
 local function new_search(opt, policy, L, view)
   local s = {
@@ -294,13 +257,14 @@ local function new_search(opt, policy, L, view)
     parallel = opt.parallel, tune = opt.tune, confirm = opt.confirm, on_pull = opt.on_pull,
     quiet = is_quiet(opt), loop = L, bell = state.bell(L),
     pool = state.pool(not opt.task.environment),
-    declined = state.declined(), flights = { chosen = 0, lost = 0 }, ended = {},
+    flights = { chosen = 0, lost = 0 }, ended = {},
     history = { rows = {}, of_parent = {}, measured = {}, made = {}, verdicts = {}, arms = {},
                 landed = 0, replayed = 0 },
-    policy_name = policy.name, policy_file = policy.file, reward = reward_of(opt, policy),
+    policy_name = policy.name, policy_file = policy.file,
+    reward = opt.reward or (policies.rewards[policy.reward] or policies.rewards.relative) {},
     on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
   }
-  s.view = view or new_view(opt, s.quiet)
+  s.view = view or s.quiet and silent or progress().new { mode = opt.progress }
   s.clock = state.clock(s)
   s.budget = state.budget(limits_of(opt), s.clock)
   function s.replaying() return s.history.replayed < #s.journal.order end
@@ -308,7 +272,8 @@ local function new_search(opt, policy, L, view)
   function s.machine()
     return s.evaluator.machine and s.evaluator.machine() or s.journal.recorded_machine
   end
-  function s.status() return require("kernelband.search.progress").status(s) end
+  function s.status() return progress().status(s) end
+  function s.note(text) s.view.note(text) end
   function s.finished(p)
     s.ended[#s.ended + 1] = p
     s.bell.ring()
@@ -335,17 +300,17 @@ local function one_a_turn(L, evaluate)
 end
 
 local function attach_evaluator(s, given)
-  local waits = type(given) == "function"
-  if waits then
+  s.evaluator = given
+  if type(given) == "function" then
     local ok
-    ok, given = pcall(given, s.loop)
+    ok, s.evaluator = pcall(given, s.loop)
     if not ok then
       s.journal.close()
-      error(given, 0)
+      error(s.evaluator, 0)
     end
   end
-  s.evaluator, s.evaluate = given, given.evaluate
-  if not waits and s.parallel > 1 then s.evaluate = one_a_turn(s.loop, given.evaluate) end
+  s.evaluate = s.evaluator.evaluate
+  if s.evaluator == given and s.parallel > 1 then s.evaluate = one_a_turn(s.loop, s.evaluate) end
 end
 
 -- L, view: the loop to run in and where to show how it goes, when several searches
@@ -359,13 +324,13 @@ function setup.search(options, L, view)
   for i, one in ipairs(s.strategies) do s.history.arms[one.name], s.index[one.name] = 0, i end
   s.generator = start_generator(s, opt, env)
   s.baseline_source = env.source
-  policy = with_first_memory(policy, opt, s.view)
-  s.open = state.opener(s)
+  policy = with_first_memory(policy, opt, s.note)
+  s.open_pairs = state.open_pairs(s)
   local log, journal_opened = logger(s)
   s.policy = start_policy(s, policy, opt, log)
   s.journal = open_journal(opt, s, policy, env)
   journal_opened()
-  s.steering = new_steering(s)
+  s.steering = s.journal.folder and require("kernelband.search.steer").new(s) or nothing_said
   s.retries = state.retries(s, opt.patience * 60, opt.retry * 1e9 // 1 | 0)
   charge_lost_calls(s.budget, s.journal)
   attach_evaluator(s, env.evaluator)

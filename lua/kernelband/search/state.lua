@@ -2,9 +2,10 @@
 --   pool      the verified kernels, the best of them, the sources that need no second evaluation
 --   budget    what it may spend and has spent: minutes, dollars, tokens
 --   retries   how long it waits for a generator whose service refuses
---   declined, opener   which pairs of kernel and strategy are left
+--   open_pairs         which pairs of kernel and strategy are left
 --   clock, bell        its time, and what it waits on
 
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local normal = require "kernelband.base.source".normal
 local schema = require "kernelband.base.schema"
@@ -34,8 +35,8 @@ function state.pool(of_task)
 end
 
 -- Most kernels share what kinds of evidence they have: it is kept once.
-local function shared(self, kinds, key)
-  key = key or table.concat(kinds, ",")
+local function shared(self, kinds)
+  local key = ("%s;%s;%s;%s"):format(table.concat(kinds, ","), kinds.sm, kinds.dram, kinds.l2)
   self.kinds[key] = self.kinds[key] or kinds
   return self.kinds[key]
 end
@@ -43,7 +44,7 @@ end
 -- Its time is the baseline's over its speed-up, both measured side by side, so that a drift
 -- of the machine cancels.
 function pool:new_kernel(parent, strategy, candidate, evaluation)
-  local speedup = evaluation.speedup or 1
+  local speedup, evidence = evaluation.speedup or 1, evaluation.evidence or {}
   local k = {
     id = #self + 1, parent = parent and parent.id, strategy = strategy,
     source = candidate.source, params = candidate.params,
@@ -51,19 +52,16 @@ function pool:new_kernel(parent, strategy, candidate, evaluation)
     time_ns = self.baseline_ns / speedup, speedup = speedup,
     speedup_low = evaluation.speedup_low or speedup,
     speedup_high = evaluation.speedup_high or speedup, note = {},
-    profile = evaluation.profile,
+    profile = evaluation.profile, h = evidence.h or {},
+    h_kind = shared(self, evidence.h_kind or {}),
   }
-  local evidence = evaluation.evidence or {}
-  k.h, k.h_kind = evidence.h or {}, evidence.h_kind or {}
-  k.h_kind = shared(self, k.h_kind, ("%s;%s;%s"):format(k.h_kind.sm, k.h_kind.dram, k.h_kind.l2))
   for _, f in ipairs(features) do
-    local name, kind = f[1], f[1] .. "_kind"
-    k[name], k[kind] = evidence[name], evidence[kind] or {}
-    if not k[name] then
-      k[name] = {}
-      for i = 1, f[2] do k[name][i], k[kind][i] = 0, "missing" end
+    local name, values, kinds = f[1], evidence[f[1]], evidence[f[1] .. "_kind"] or {}
+    if not values then
+      values, kinds = {}, {}
+      for i = 1, f[2] do values[i], kinds[i] = 0, "missing" end
     end
-    k[kind] = shared(self, k[kind])
+    k[name], k[name .. "_kind"] = values, shared(self, kinds)
   end
   return k
 end
@@ -85,12 +83,10 @@ function pool:add(kernel, evaluation)
   self.known[kernel.hash] = kernel.id
   if evaluation.declared then self.known[evaluation.declared] = kernel.id end
   if not better(self, kernel, evaluation) then return false end
-  self.best, self.best_evaluation, self.best_times_ns = kernel, evaluation, {}
-  for _, shape in ipairs(evaluation.shapes or {}) do
-    if shape.role == "timed" then
-      self.best_times_ns[#self.best_times_ns + 1] = shape.time_ns
-    end
-  end
+  self.best, self.best_evaluation = kernel, evaluation
+  self.best_times_ns = lists.collect(evaluation.shapes or {}, function(shape)
+    return shape.role == "timed" and shape.time_ns
+  end)
   return true
 end
 
@@ -181,11 +177,11 @@ function state.budget(limits, clock)
   end
 
   function b.left()
-    local used = b.tokens.input + b.tokens.output
+    local function left(limit, used) return limit and math.max(0, limit - used) end
     return {
-      usd_left = limits.usd and math.max(0, limits.usd - b.usd),
-      tokens_left = limits.tokens and math.max(0, limits.tokens - used),
-      seconds_left = limits.minutes and math.max(0, limits.minutes * 60 - clock.elapsed_s()),
+      usd_left = left(limits.usd, b.usd),
+      tokens_left = left(limits.tokens, b.tokens.input + b.tokens.output),
+      seconds_left = limits.minutes and left(limits.minutes * 60, clock.elapsed_s()),
     }
   end
 
@@ -211,16 +207,15 @@ function state.retries(s, patience_s, first_pause_ns)
   local r, since_ns, next_ns, delay_ns, hopeless = {}, nil, nil, nil, nil
 
   function r.refused(reason, wait_s)
-    local now, text = now_ns(), tostring(reason)
-    delay_ns = since_ns and math.min(2 * delay_ns, math.max(first_pause_ns, LONGEST_PAUSE_NS))
-               or first_pause_ns
-    next_ns = now + math.max(delay_ns, math.min(wait_s or 0, 1e6) * 1e9 // 1 | 0)
+    local now, again_ns = now_ns(), first_pause_ns
+    if since_ns then again_ns = math.min(2 * delay_ns, math.max(first_pause_ns, LONGEST_PAUSE_NS)) end
+    delay_ns, next_ns = again_ns, now + math.max(again_ns, math.min(wait_s or 0, 1e6) * 1e9 // 1 | 0)
     if not since_ns then
-      since_ns, r.reason = now, text
-      s.journal.event("paused", text)
-      s.view.note(wait_s == math.huge and text
-        or ("waiting: %s (tried again for %g minutes, then the run pauses)"):format(text,
-                                                                                 patience_s / 60))
+      since_ns, r.reason = now, tostring(reason)
+      s.journal.event("paused", r.reason)
+      s.note(wait_s == math.huge and r.reason
+        or ("waiting: %s (tried again for %g minutes, then the run pauses)"):format(
+           r.reason, patience_s / 60))
     end
     hopeless = wait_s and next_ns > since_ns + patience_s * 1e9
     s.bell.ring()
@@ -237,7 +232,7 @@ function state.retries(s, patience_s, first_pause_ns)
   function r.answered()
     if not since_ns then return end
     since_ns, r.reason, hopeless = nil, nil, nil
-    s.view.note "going on"
+    s.note "going on"
   end
 
   -- Why a search ends early is told by a quiet one too.
@@ -253,45 +248,47 @@ function state.retries(s, patience_s, first_pause_ns)
   return r
 end
 
--- Pairs that are closed ------------------------------------------------------------------
+-- Pairs of kernel and strategy ------------------------------------------------------------
 
 local most_declined <const> = 2         -- NOT APPLICABLE answers, then a pair is closed
 
--- Counts the NOT APPLICABLE answers of each pair of kernel and strategy.
-function state.declined()
-  local declined, counts = { any = false }, {}
-  local function pair(kernel, name) return kernel.id .. " " .. name end
-  function declined.add(kernel, name)
-    local key = pair(kernel, name)
-    counts[key], declined.any = (counts[key] or 0) + 1, true
-  end
-  function declined.closes(kernel, name)
-    return declined.any and (counts[pair(kernel, name)] or 0) >= most_declined
-  end
-  return declined
-end
-
--- Whether strategy i has something left for a kernel: steering's word for it, the answers
--- so far, its own word, asked once a kernel, and the generator's.
-function state.opener(s)
-  local name, applies, answers = {}, {}, {}
+-- Which pairs are left:
+--   open(kernel, i, without_generator)   whether strategy i has something left for a kernel:
+--                         steering's word for it, the generator's answers so far, the strategy's
+--                         own word, asked once a kernel, and the generator's
+--   decline(kernel, name) the generator answered NOT APPLICABLE
+--   declined              whether it ever did
+function state.open_pairs(s)
+  local open_pairs, known = { declined = false }, {}
   local always = s.generator.always     -- policies ask of all pairs there are
-  for i, one in ipairs(s.strategies) do
-    name[i], applies[i] = one.name, one.applies
-    always = always and not one.applies
+    and not lists.find(s.strategies, function(one) return one.applies end)
+
+  local function of(kernel)
+    known[kernel] = known[kernel] or { applies = {}, declined = {} }
+    return known[kernel]
   end
-  return function(kernel, i, without_generator)
-    if s.steering.narrows and not s.steering.open(kernel, name[i])
-       or s.declined.closes(kernel, name[i]) then return false end
-    if always then return true end
-    if applies[i] then
-      local known = answers[kernel] or {}
-      answers[kernel] = known
-      if known[i] == nil then known[i] = applies[i](kernel) and true or false end
-      if not known[i] then return false end
+
+  function open_pairs.decline(kernel, name)
+    local answers = of(kernel).declined
+    open_pairs.declined, answers[name] = true, (answers[name] or 0) + 1
+  end
+
+  function open_pairs.open(kernel, i, without_generator)
+    local one = s.strategies[i]
+    if s.steering.narrows and not s.steering.open(kernel, one.name) then return false end
+    if open_pairs.declined and (of(kernel).declined[one.name] or 0) >= most_declined then
+      return false
     end
-    return without_generator or s.generator.open(kernel, s.strategies[i])
+    if always then return true end
+    if one.applies then
+      local applies = of(kernel).applies
+      if applies[i] == nil then applies[i] = one.applies(kernel) and true or false end
+      if not applies[i] then return false end
+    end
+    return without_generator or s.generator.open(kernel, one)
   end
+
+  return open_pairs
 end
 
 -- Time ----------------------------------------------------------------------------------

@@ -20,16 +20,13 @@ function steer.parse(text)
   local command, argument = text:match "^%s*(%a+)%s*(.-)%s*$"
   if not schema.contains(steer.words, command) then
     return nil, ("'%s' is no command"):format(command or text)
-  end
-  if #argument > MAX_BYTES then
+  elseif #argument > MAX_BYTES then
     return nil, ("%s: %d bytes are too many, %d are read"):format(command, #argument, MAX_BYTES)
-  end
-  if alone[command] and argument ~= "" then
+  elseif alone[command] and argument ~= "" then
     return nil, ("%s stands alone, got '%s'"):format(command, argument)
   elseif not alone[command] and argument == "" then
     return nil, command .. " needs a word more"
-  end
-  if command == "pin" and argument ~= "none" then
+  elseif command == "pin" and argument ~= "none" then
     local id = math.tointeger(tonumber(argument))
     if not id or id < 1 then return nil, "pin: expected a kernel's number, or none" end
     return command, id
@@ -37,25 +34,31 @@ function steer.parse(text)
   return command, argument
 end
 
-local act = {}
+-- What a command does to the steering of a search.
+local act = {
+  pause = function(s) s.paused = not s.old end,
+  continue = function(s) s.paused = false end,
+  stop = function() end,
+  hint = function(s, text) table.insert(s.hints, text) end,
+  veto = function(s, name) s.vetoed[name] = true end,
+  allow = function(s, name) s.vetoed[name] = nil end,
+  pin = function(s, id) s.pinned = id ~= "none" and id or nil end,
+}
 
-function act.pause(s) s.paused = not s.old end
-function act.continue(s) s.paused = false end
-function act.hint(s, text) s.hints[#s.hints + 1] = text end
-local function narrow(s) s.narrows = next(s.vetoed) ~= nil or s.pinned ~= nil end
+local function obey(s, command, argument)
+  act[command](s, argument)
+  s.narrows = next(s.vetoed) ~= nil or s.pinned ~= nil
+end
 
-function act.veto(s, name) s.vetoed[name] = true narrow(s) end
-function act.allow(s, name) s.vetoed[name] = nil narrow(s) end
-function act.pin(s, id) s.pinned = id ~= "none" and id or nil narrow(s) end
-function act.stop() end
-
--- What cannot be done, in words; nil when it can.
-local function objection(s, command, argument)
+-- What a text says to search s: command, argument | nil, why it cannot be done.
+local function understood(s, text)
+  local command, argument = steer.parse(text)
   if (command == "veto" or command == "allow") and not s.index[argument] then
-    return ("there is no strategy '%s'"):format(argument)
+    return nil, ("there is no strategy '%s'"):format(argument)
   elseif command == "pin" and argument ~= "none" and not s.pool[argument] then
-    return ("there is no kernel %d"):format(argument)
+    return nil, ("there is no kernel %d"):format(argument)
   end
+  return command, argument
 end
 
 -- s: the search. Returns
@@ -69,41 +72,40 @@ function steer.new(s)
   local journal, at = s.journal, 1
   local due = collect(journal.steers, function(row)
     local text, landed, chosen = row.text:match "^(.*) @ (%d+) (%d+)$"
-    return { text = text or "", landed = tonumber(landed) or 0, chosen = tonumber(chosen) or 0 }
+    return text and { text = text, landed = tonumber(landed), chosen = tonumber(chosen) }
   end)
 
   function steering.open(kernel, name)
     return not steering.vetoed[name] and (not steering.pinned or kernel.id == steering.pinned)
   end
 
+  -- What was said before the run was resumed, when as much had come to pass as then.
   local function replay()
     steering.old = steering.resumed     -- a pause of a run that was ended since
     while due[at] and s.history.landed >= due[at].landed and s.flights.chosen >= due[at].chosen do
-      local command, argument = steer.parse(due[at].text)
-      if command and not objection(s, command, argument) then act[command](steering, argument) end
+      local command, argument = understood(s, due[at].text)
+      if command then obey(steering, command, argument) end
       at = at + 1
     end
     steering.old = false
   end
 
-  local function obey(row)
-    local command, argument = steer.parse(row.text)
-    local why = not command and argument or objection(s, command, argument)
-    if why then
-      s.view.note(("steer %s: %s"):format(row.text, why))
-      return journal.steered(row.id, ("refused %s: %s"):format(row.text, why))
-    end
-    journal.steered(row.id, ("%s @ %d %d"):format(row.text, s.history.landed, s.flights.chosen))
-    s.view.note("steered: " .. row.text)
-    act[command](steering, argument)
-    return command == "stop"
-  end
+  local function moment() return ("@ %d %d"):format(s.history.landed, s.flights.chosen) end
 
   function steering.look()
     if at <= #due then replay() end
     local stop = false
-    if not s.replaying() then
-      for _, row in ipairs(journal.asked() or {}) do stop = obey(row) or stop end
+    for _, row in ipairs(s.replaying() and {} or journal.asked()) do
+      local command, argument = understood(s, row.text)
+      if command then
+        journal.steered(row.id, row.text .. " " .. moment())
+        s.note("steered: " .. row.text)
+        obey(steering, command, argument)
+        stop = stop or command == "stop"
+      else
+        s.note(("steer %s: %s"):format(row.text, argument))
+        journal.steered(row.id, ("refused %s: %s"):format(row.text, argument))
+      end
     end
     return stop
   end
@@ -113,7 +115,7 @@ function steer.new(s)
     steering.resumed = true
     if not steering.paused then return end
     steering.paused = false
-    journal.event("steer", ("continue @ %d %d"):format(s.history.landed, s.flights.chosen))
+    journal.event("steer", "continue " .. moment())
   end
 
   return steering
