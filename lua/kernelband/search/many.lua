@@ -34,17 +34,16 @@ end
 
 local function failed(s, i, why)
   local text = tostring(why)
-  io.stderr:write(("search %d%s: %s\n"):format(i, s and ", " .. s.task.name or "", text))
-  return { task = s and s.task.name, error = text, state = "failed" }
+  io.stderr:write(("search %d, %s: %s\n"):format(i, s.task.name, text))
+  return { task = s.task.name, error = text, state = "failed" }
 end
 
 -- Sets search i up. Kernels that share a processor are timed one after the other.
 local function set_up(group, i, options)
   local lane = (i - 1) % #group.lanes + 1
-  local own = with(options)
-  local on_cpu = own.device == nil or own.device == "auto" or own.device == "cpu"
-  if on_cpu and #group.lanes > 1 then own.lane = lane end
-  local s = setup.search(own, group.loop, group.view[i])
+  local on_cpu = schema.contains({ "auto", "cpu" }, options.device or "auto")
+  local s = setup.search(with(options, { lane = on_cpu and #group.lanes > 1 and lane or nil }),
+                         group.loop, group.view[i])
   s.view = named(s.view, s.task.name)
   if s.on_cpu then
     local evaluate = s.evaluate
@@ -53,29 +52,23 @@ local function set_up(group, i, options)
   return s
 end
 
-local function close(s, why)
-  if s.closed then return end
-  s.closed = true
-  s.evaluator.close()
-  s.journal.fail("failed", tostring(why))
-  s.journal.close()
-end
-
 -- All up to their baselines: one after the other, as baselines are timed.
 local function begin_all(group, list)
-  local searches = {}
+  local searches, results = {}, group.results
   for i, options in ipairs(list) do
     local ok, s = pcall(set_up, group, i, options)
     if not ok then
-      for _, other in ipairs(searches) do close(other, "another search could not be set up") end
+      for j, other in ipairs(searches) do
+        if not results[j] then search.close(other, "another search could not be set up") end
+      end
       error(s, 0)
     end
     searches[i] = s
     local why
     ok, why = xpcall(search.begin, schema.trace_own, s)
     if not ok then
-      close(s, why)
-      group.results[i] = failed(s, i, why)
+      search.close(s, why)
+      results[i] = failed(s, i, why)
     end
   end
   return searches
@@ -86,26 +79,25 @@ function many.run(options)
     schema.raise_at_call("kb.search_all", "expected a list of searches, each a table of "
       .. "kb.search's options")
   end
-  local list, named_options = {}, {}
-  for k, v in pairs(options) do
-    if math.type(k) == "integer" then list[k] = v else named_options[k] = v end
-  end
+  local list = table.move(options, 1, #options, 1, {})
+  local named_options = with(options)
+  for i = 1, #list do named_options[i] = nil end
   local opt = schema.options(named_options, rules, "kb.search_all")
   local group = { loop = loop.new(), lanes = {}, results = {},
                   view = progress.new { group = true, quiet = opt.quiet, mode = opt.progress } }
   for i = 1, math.min(opt.workers, #core.system.cpus()) do
     group.lanes[i] = jobs.places(group.loop, 1)
   end
-  local left = 0
-  for i, s in ipairs(begin_all(group, list)) do
-    if not group.results[i] then
-      left = left + 1
-      group.loop:spawn(function()
+  local searches = begin_all(group, list)
+  local left = #searches
+  for i, s in ipairs(searches) do
+    group.loop:spawn(function()
+      if not group.results[i] then
         local ok, result = pcall(search.finish, s)
         group.results[i] = ok and result or failed(s, i, result)
-        left = left - 1
-      end)
-    end
+      end
+      left = left - 1
+    end)
   end
   while left > 0 do state.turn(group.loop) end
   group.view.close()

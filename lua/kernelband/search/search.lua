@@ -353,6 +353,15 @@ local function break_off(s, why)
   schema.stop(text)
 end
 
+-- Ends what a search holds; why: it failed.
+function search.close(s, why)
+  s.view.close()
+  cancel_all(s)
+  s.evaluator.close()
+  if why then s.journal.fail(interrupts() > 0 and "interrupted" or "failed", tostring(why)) end
+  s.journal.close()
+end
+
 -- Runs a search that setup made to its end, whatever happens; raises its error.
 function search.finish(s)
   local ok, result = xpcall(function()
@@ -360,13 +369,7 @@ function search.finish(s)
     run_pulls(s)
     return finish.result(s)
   end, schema.trace_own)
-  s.view.close()
-  cancel_all(s)
-  s.evaluator.close()
-  if not ok then
-    s.journal.fail(interrupts() > 0 and "interrupted" or "failed", tostring(result))
-  end
-  s.journal.close()
+  search.close(s, not ok and result)
   if not ok then break_off(s, result) end
   if s.stopping then return result end
   local kept, why = s.policy.finish(s.retimed)

@@ -284,18 +284,13 @@ end
 -- What answers at once answers several pulls as one worker would, one a turn of the loop:
 -- a pull that needs no evaluation may so end before those chosen earlier.
 local function one_a_turn(L, evaluate)
-  local waiting = {}
-  local function answer()
-    table.remove(waiting, 1):resolve(true)
-    if waiting[1] then L:at(core.system.now_ns(), answer) end
-  end
+  local worker = require("kernelband.base.jobs").places(L, 1)
   return function(candidate, how)
-    local turn = L:promise()
-    waiting[#waiting + 1] = turn
-    if not waiting[2] then L:at(core.system.now_ns(), answer) end
-    local ok, why, code = turn:await()
-    if not ok then return nil, why, code end
-    return evaluate(candidate, how)
+    return worker.use(function()
+      local ok, why, code = L:sleep(0)
+      if not ok then return nil, why, code end
+      return evaluate(candidate, how)
+    end)
   end
 end
 

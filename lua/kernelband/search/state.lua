@@ -207,9 +207,9 @@ function state.retries(s, patience_s, first_pause_ns)
   local r, since_ns, next_ns, delay_ns, hopeless = {}, nil, nil, nil, nil
 
   function r.refused(reason, wait_s)
-    local now, again_ns = now_ns(), first_pause_ns
-    if since_ns then again_ns = math.min(2 * delay_ns, math.max(first_pause_ns, LONGEST_PAUSE_NS)) end
-    delay_ns, next_ns = again_ns, now + math.max(again_ns, math.min(wait_s or 0, 1e6) * 1e9 // 1 | 0)
+    local now, most_ns = now_ns(), math.max(first_pause_ns, LONGEST_PAUSE_NS)
+    delay_ns = since_ns and math.min(2 * delay_ns, most_ns) or first_pause_ns
+    next_ns = now + math.max(delay_ns, math.min(wait_s or 0, 1e6) * 1e9 // 1 | 0)
     if not since_ns then
       since_ns, r.reason = now, tostring(reason)
       s.journal.event("paused", r.reason)

@@ -19,9 +19,8 @@ local MOST_TRIES = 50000                -- failed reads of a table
 local PAGE = 4096
 
 local function schema_of(db)
-  local rows = db:rows [[SELECT group_concat(sql, char(10)) AS sql FROM (SELECT sql
-    FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name)]]
-  return rows and rows[1].sql
+  return db:rows [[SELECT group_concat(sql, char(10)) AS sql FROM (SELECT sql
+    FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name)]] [1].sql
 end
 
 local function fresh(file)
@@ -93,32 +92,11 @@ end
 
 -- Reading -------------------------------------------------------------------------
 
--- The pages that hold the definitions of the tables: the first, and its children.
-local function schema_pages(bytes)
-  local pages = { 1 }
-  if bytes:byte(101) == 5 then
-    local cells = string.unpack(">I2", bytes, 104)
-    for i = 1, cells do
-      local at = string.unpack(">I2", bytes, 111 + 2 * i)
-      pages[#pages + 1] = string.unpack(">I4", bytes, at + 1)
-    end
-    pages[#pages + 1] = string.unpack(">I4", bytes, 109)
-  end
-  return pages
-end
-
--- A run's tables are always made in one order, so their definitions lie in the same
--- pages of every run.db: those of a new one take the place of what was damaged.
+-- The definitions of a run's tables fill a part of the first page, in every run.db the same: that
+-- of a new one takes the place of what was damaged. The size in its header counts no more.
 local function with_new_schema(bytes, model)
-  for _, n in ipairs(schema_pages(model)) do
-    local page = model:sub((n - 1) * PAGE + 1, n * PAGE)
-    if n == 1 then                      -- the size in the header counts no more
-      page = page:sub(1, 24) .. "\0\0\0\1\0\0\0\0" .. page:sub(33, 92) .. "\0\0\0\0"
-             .. page:sub(97)
-    end
-    bytes = bytes:sub(1, (n - 1) * PAGE) .. page .. bytes:sub(n * PAGE + 1)
-  end
-  return bytes
+  return model:sub(1, 24) .. "\0\0\0\1\0\0\0\0" .. model:sub(33, 92) .. "\0\0\0\0"
+         .. model:sub(97, PAGE) .. bytes:sub(PAGE + 1)
 end
 
 -- Copies what can be read of rows low to high of a table.
@@ -157,21 +135,18 @@ local function drop_changed(db)
   assert(db:exec(implausible))
 end
 
-local names = { "experiment", "kernels", "pulls", "evaluations", "profiles", "calls", "blobs",
-                "events" }
-
 local function count(db, name)
   return assert(db:rows("SELECT count(*) AS n FROM " .. name))[1].n
 end
 
 -- The rows that can be read of a file, in a database in memory; nil: none.
 local function whole_copy(dir, text)
-  local file = dir .. "/old.db"
-  assert(core.system.write_file(file, text))
-  local db = fresh ":memory:"
+  assert(core.system.write_file(dir .. "/old.db", text))
+  local db, sum = fresh ":memory:", 0
   assert(db:exec "PRAGMA foreign_keys = OFF")
-  local sum = 0
-  if db:exec("ATTACH ? AS old", file) then
+  if db:exec("ATTACH ? AS old", dir .. "/old.db") then
+    local names = { "experiment", "kernels", "pulls", "evaluations", "profiles", "calls", "blobs",
+                    "events" }
     for _, name in ipairs(names) do
       copy_rows(db, name, 1, math.max(1, #text // 16), { tries = MOST_TRIES })
     end
