@@ -142,31 +142,24 @@ end
 
 -- The row of a pull: what a result lists, and what a model is told of those before.
 local function add_row(s, p)
-  local history, name = s.history, p.strategy_name
-  history.verdicts[p.verdict] = (history.verdicts[p.verdict] or 0) + 1
-  history.arms[name] = (history.arms[name] or 0) + 1
-  local row = {
-    n = p.n, strategy = name, verdict = p.verdict, reason = p.reason,
-    reward = p.reward, parent = p.parent.id, child = p.child and p.child.id,
-    speedup = p.child and p.child.speedup, best_speedup = s.pool.best.speedup,
-    terms = p.terms,
-  }
-  if s.generator.asks then
-    require("kernelband.generator.told").row(row, p, function(a)
-      return a.evaluation or json.decode(s.journal.json(a.id))
-    end)
+  local history, child = s.history, p.child or {}
+  local row = { n = p.n, strategy = p.strategy_name, verdict = p.verdict, reason = p.reason,
+                reward = p.reward, parent = p.parent.id, child = child.id,
+                speedup = child.speedup, best_speedup = s.pool.best.speedup, terms = p.terms }
+  if s.told then
+    s.told.row(row, p, function(a) return a.evaluation or json.decode(s.journal.json(a.id)) end)
     if row.child then history.made[row.child] = row end
   end
   history.rows[#history.rows + 1] = row
-  local of_parent = history.of_parent[row.parent] or {}
-  history.of_parent[row.parent], of_parent[#of_parent + 1] = of_parent, row
+  history.of_parent[row.parent] = history.of_parent[row.parent] or {}
+  table.insert(history.of_parent[row.parent], row)
+  history.verdicts[p.verdict] = (history.verdicts[p.verdict] or 0) + 1
+  history.arms[p.strategy_name] = (history.arms[p.strategy_name] or 0) + 1
 end
 
 -- A kernel joins the pool. Returns true when it is the best so far.
 local function admit(s, kernel, evaluation)
-  if s.generator.asks then
-    s.history.measured[kernel.id] = require("kernelband.generator.told").measured(evaluation)
-  end
+  if s.told then s.history.measured[kernel.id] = s.told.measured(evaluation) end
   return s.pool:add(kernel, evaluation)
 end
 
@@ -194,12 +187,10 @@ end
 
 -- A pull the policy did not choose (--force) may be more than it can take.
 local function learn(s, p)
-  local lesson = {
-    n = p.n, parent = p.parent, strategy = p.strategy, verdict = p.verdict,
-    reason = p.reason, child = p.child, reward = p.reward,
-    cost = { seconds = p.cost.seconds, usd = p.cost.usd }, terms = p.terms,
-    exhausted = p.verdict == "no_candidate", params = p.candidate and p.candidate.params or nil,
-  }
+  local lesson = { n = p.n, parent = p.parent, strategy = p.strategy, child = p.child,
+    verdict = p.verdict, reason = p.reason, reward = p.reward, terms = p.terms,
+    cost = { seconds = p.cost.seconds, usd = p.cost.usd }, exhausted = p.verdict == "no_candidate",
+    params = p.candidate and p.candidate.params or nil }
   if not p.foreign then
     s.policy.learn(lesson)
   elseif p.strategy then
@@ -327,14 +318,13 @@ function search.begin(s)
   if journal.resumed then
     s.note(("%s: replaying %d pulls"):format(journal.folder, #journal.order))
   end
-  local recorded = journal.recorded_baseline
-  local evaluation = recorded or measure_baseline(s)
+  local evaluation = journal.recorded_baseline or measure_baseline(s)
   pool.baseline_evaluation = evaluation
   pool.baseline_ns = evaluation.baseline_ns or evaluation.time_ns
   local kernel = pool:new_kernel(nil, nil, { source = s.baseline_source,
                                              params = s.generator.first }, evaluation)
   admit(s, kernel, evaluation)
-  if not recorded then
+  if not journal.recorded_baseline then
     journal.baseline(kernel, evaluation)
     if s.machine() then journal.machine(s.machine()) end
     journal.best(kernel.source)

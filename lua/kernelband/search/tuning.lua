@@ -8,10 +8,9 @@ local tune = require "kernelband.task.tune"
 
 local tuning = {}
 
--- The candidate of a declaration that has these values. of: origin, by
-local function with(declared, tunables, values, of)
-  return { source = tune.apply(declared, values), params = values, declared = declared,
-           tunables = tunables, origin = of.origin, by = of.by }
+-- A candidate that declares constants, with these values of them.
+local function with(candidate, values)
+  return lists.with(candidate, { source = tune.apply(candidate.declared, values), params = values })
 end
 
 -- The candidate as it is evaluated first: with the first value of each. And what is wrong with a
@@ -19,32 +18,27 @@ end
 function tuning.first(candidate)
   local tunables, why = tune.parse(candidate.source)
   if not tunables or #tunables == 0 then return candidate, why end
-  return with(candidate.source, tunables, tune.point(tunables), candidate)
+  return with({ declared = candidate.source, tunables = tunables, origin = candidate.origin,
+                by = candidate.by }, tune.point(tunables))
 end
 
--- attempt: the first, which is ok. evaluate(candidate) -> attempt, nil: enough.
-function tuning.descend(attempt, limit, evaluate)
-  local tunables, best, spent = attempt.candidate.tunables, attempt, 0
-  local done = {}                       -- sources evaluated
-  done[attempt.candidate.source] = true
-  local function try(name, value)
-    local values = lists.with(best.candidate.params, { [name] = value })
-    local candidate = with(best.candidate.declared, tunables, values, best.candidate)
-    if done[candidate.source] then return true end
-    if spent == limit then return false end
-    spent, done[candidate.source] = spent + 1, true
-    local a = evaluate(candidate)
-    if not a then return false end
-    local e, low = a.evaluation, best.evaluation.speedup_low or best.evaluation.speedup
-    if e.verdict == "ok" and (e.speedup_low or e.speedup) > low then best = a end
-    return true
-  end
-  local before
+local function low(attempt) return attempt.evaluation.speedup_low or attempt.evaluation.speedup end
+
+-- first: an attempt that is ok. evaluate(candidate) -> attempt, nil: enough.
+function tuning.descend(first, limit, evaluate)
+  local best, done, before = first, { [first.candidate.source] = true }, nil
   repeat
     before = best
-    for _, t in ipairs(tunables) do
+    for _, t in ipairs(first.candidate.tunables) do
       for _, value in ipairs(t.values) do
-        if not try(t.name, value) then return best end
+        local values = lists.with(best.candidate.params, { [t.name] = value })
+        local candidate = with(best.candidate, values)
+        if not done[candidate.source] then
+          local a = limit > 0 and evaluate(candidate)
+          if not a then return best end
+          limit, done[candidate.source] = limit - 1, true
+          if a.evaluation.verdict == "ok" and low(a) > low(best) then best = a end
+        end
       end
     end
   until best == before

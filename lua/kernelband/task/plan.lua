@@ -286,13 +286,21 @@ function verbs.scratch(c, out)
   out.scratch_index[name] = #out.scratch
 end
 
+-- The integers of a task by their names: an argument, or {} for a dimension of its shapes.
+local function integers(task)
+  local ints = {}
+  for _, name in ipairs(task.shape_names or {}) do ints[name] = {} end
+  for _, a in ipairs(task.args) do
+    if a.mode == "scalar" and integral[a.dtype] then ints[a.name] = a end
+  end
+  return ints
+end
+
 -- What may stand in expressions; and which arguments go as they are.
 local function known_names(task)
-  local ints, as_is = { sm_count = true }, {}
-  for _, name in ipairs(task.shape_names or {}) do ints[name] = true end
-  for i, a in ipairs(task.args) do
-    (a.mode == "scalar" and integral[a.dtype] and ints or as_is)[a.name] = i
-  end
+  local ints, as_is = integers(task), {}
+  for i, a in ipairs(task.args) do as_is[a.name] = not ints[a.name] and i or nil end
+  ints.sm_count = {}
   return { ints = ints, as_is = as_is, listed = table.concat(keys(ints), ", ") }
 end
 
@@ -307,8 +315,7 @@ local function parse(source, task)
       local c = cursor(text, ("line %d"):format(number), known)
       c.line, found = number, found + 1
       check(found <= limits.lines, "%s: more than %d plan lines", c.what, limits.lines)
-      check(#text <= limits.line_chars, "%s: longer than %d characters", c.what,
-            limits.line_chars)
+      check(#text <= limits.line_chars, "%s: longer than %d characters", c.what, limits.line_chars)
       local verb = expect(c, "%a%w*", "'launch' or 'scratch' after // kb:")
       check(verbs[verb], "%s: '%s' is neither 'launch' nor 'scratch'", c.what, show(verb))
       verbs[verb](c, out)
@@ -323,12 +330,7 @@ end
 
 local function environment(task, shape, machine)
   local env = { sm_count = math.tointeger(machine.sm_count) }
-  for _, name in ipairs(task.shape_names or {}) do env[name] = math.tointeger(shape[name]) end
-  for _, a in ipairs(task.args) do
-    if a.mode == "scalar" and integral[a.dtype] then
-      env[a.name] = math.tointeger(a.value or shape[a.name])
-    end
-  end
+  for name, a in pairs(integers(task)) do env[name] = math.tointeger(a.value or shape[name]) end
   return env
 end
 
