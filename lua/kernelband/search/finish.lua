@@ -59,11 +59,11 @@ end
 -- interval is above 1, and where none is, one that may still turn out to be faster.
 local function ranking(pool)
   local top = lists.sorted(table.move(pool, 2, #pool, 1, {}), function(k) return -k.speedup_low end)
-  top = lists.collect(top, function(k, i) return i <= CONFIRMED and k end)
-  while #top > 0 and top[#top].speedup_low <= 1 and (#top > 1 or top[1].speedup <= 1) do
-    table.remove(top)
-  end
-  return top
+  local sure = lists.collect(top, function(k, i)
+    return i <= CONFIRMED and k.speedup_low > 1 and k
+  end)
+  if not sure[1] and top[1] and top[1].speedup > 1 then return { top[1] } end
+  return sure
 end
 
 -- Waits for one evaluation; nil when the user wants out at once.

@@ -38,7 +38,7 @@ local function call(s, p, r)
   p.called = true
   local id = s.journal.call(r)
   if r.usd_source == "recorded" then s.budget.recall(r.recorded_usd) end
-  if not r.error and not r.tokens_out then s.budget.uncounted() end
+  if not r.error and not r.tokens_out then s.budget.tokens_unknown = true end
   if r.usd or r.tokens_out or not r.error then
     spend(s, p, r.usd, { input = r.tokens_in, cached = r.tokens_cached, output = r.tokens_out,
                          reasoning = r.tokens_reasoning }, r.model)

@@ -46,7 +46,10 @@ end
 local function stop(s, how)
   if s.stopping then return end
   s.stopping = how
-  search.refused = search.refused or how == "paused"
+  if how == "paused" then
+    search.refused = true
+    if s.quiet then io.stderr:write(s.retries.reason, "\n") end
+  end
   cancel_all(s)
 end
 
@@ -242,11 +245,16 @@ local function finish_pull(s, p)
   if not p.row and not s.quiet then s.view.pull(s.status) end
 end
 
--- Until a pull has ended or may be chosen; false when the user wants out at once.
+-- Until a pull has ended or may be chosen; false when the user wants out at once. Where steering
+-- holds the search and nothing is under way, its folder says so to others.
 local function wait(s)
+  local paused, held, look_ns = s.steering.paused, not s.flights[1], 0
+  if held then
+    s.journal.state "paused"
+    s.note "paused; kernelband steer .. continue goes on, stop ends it"
+  end
   check_limits(s)
-  local paused, look_ns = s.steering.paused, 0
-  while not s.ended[1] and paused == s.steering.paused do
+  while not s.ended[1] and paused == s.steering.paused and not (held and s.stopping) do
     if interrupts() > 1 then
       s.stopping = "interrupted"
       return false
@@ -260,19 +268,8 @@ local function wait(s)
       check_steering(s)
     end
   end
+  if held then s.journal.state "running" end
   return true
-end
-
--- While steering holds the search; its folder says so to others.
-local function pause(s)
-  s.journal.state "paused"
-  s.note "paused; kernelband steer .. continue goes on, stop ends it"
-  while s.steering.paused and not s.stopping and interrupts() == 0 do
-    s.bell.wait()
-    check_steering(s)
-  end
-  s.journal.state "running"
-  check_limits(s)
 end
 
 local function run_pulls(s)
@@ -287,10 +284,8 @@ local function run_pulls(s)
     local p = next_ended(s)
     if p then
       finish_pull(s, p)                 -- record, learn
-    elseif s.flights[1] then
+    elseif s.flights[1] or s.steering.paused and not s.stopping then
       if not wait(s) then return end
-    elseif s.steering.paused and not s.stopping then
-      pause(s)
     else
       return check_limits(s)
     end

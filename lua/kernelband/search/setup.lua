@@ -133,7 +133,7 @@ end
 -- What calls cost whose pulls were never recorded, and what recorded answers once cost.
 local function charge_lost_calls(budget, journal)
   budget.spend(journal.lost.usd, journal.lost)
-  if journal.lost.uncounted then budget.uncounted() end
+  budget.tokens_unknown = journal.lost.uncounted or nil
   for _, usd in ipairs(journal.recalled) do budget.recall(usd or nil) end
 end
 

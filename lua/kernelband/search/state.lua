@@ -138,7 +138,7 @@ end
 --   used_up()     which is used up: "usd", "tokens", "minutes"; nil
 --   left()        { usd_left, tokens_left, seconds_left }: what has no limit is absent
 --   known_usd()   the sum in dollars, nil when any part of it is unknown
---   uncounted()   an answer came without its tokens: tokens_unknown
+--   tokens_unknown         true: an answer came without its tokens
 --   recall(usd)   an answer was a recorded one, which once cost that; nil: unknown
 --   recorded      { answers, usd, unknown } of those, nil: there were none
 function state.budget(limits, clock)
@@ -156,8 +156,6 @@ function state.budget(limits, clock)
         :format(limits.usd, model and " of model " .. tostring(model) or "")
     end
   end
-
-  function b.uncounted() b.tokens_unknown = true end
 
   function b.recall(usd)
     local r = b.recorded or { answers = 0, usd = 0 }
@@ -235,15 +233,7 @@ function state.retries(s, patience_s, first_pause_ns)
     s.note "going on"
   end
 
-  -- Why a search ends early is told by a quiet one too.
-  function r.expired()
-    local over = since_ns and (hopeless or now_ns() - since_ns >= patience_s * 1e9)
-    if over and s.quiet and not r.told then
-      r.told = true
-      io.stderr:write(r.reason, "\n")
-    end
-    return over
-  end
+  function r.expired() return since_ns and (hopeless or now_ns() - since_ns >= patience_s * 1e9) end
 
   return r
 end

@@ -52,14 +52,12 @@ end
 -- The hash under which db's table blobs has these bytes; they are put there when they are
 -- not. Equal texts are kept once, and a hash that other bytes have already gets a number.
 function archive.blob(db, bytes)
-  local plain = core.system.hash(bytes)
-  local hash, n = plain, 1
+  local plain, n, value = core.system.hash(bytes), 1, { blob = bytes }
+  local hash = plain
   while true do
-    local rows = assert(db:rows("SELECT bytes FROM blobs WHERE hash = ?", hash))
-    if not rows[1] then
-      assert(db:exec("INSERT INTO blobs VALUES (?, ?)", hash, { blob = bytes }))
-    end
-    if not rows[1] or rows[1].bytes == bytes then return hash end
+    assert(db:exec("INSERT OR IGNORE INTO blobs VALUES (?, ?)", hash, value))
+    local same = "SELECT 1 AS same FROM blobs WHERE hash = ? AND bytes = ?"
+    if assert(db:rows(same, hash, value))[1] then return hash end
     n = n + 1
     hash = plain .. "-" .. n
   end

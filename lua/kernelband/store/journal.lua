@@ -35,7 +35,6 @@ local json = require "kernelband.base.json"
 
 local journal = {}
 
-local CHUNK = 256                       -- recorded pulls held at a time
 local MIN_FREE_BYTES = 8 << 20
 
 -- What the world refused while the run was being written.
@@ -78,21 +77,6 @@ end
 
 -- Reading back -----------------------------------------------------------------
 
-local function load_chunk(rows, first)
-  local past, last = {}, first + CHUNK - 1
-  for _, row in ipairs(rows("SELECT * FROM pulls WHERE n BETWEEN ? AND ?", first, last)) do
-    row.attempts = {}
-    past[row.n] = row
-  end
-  for _, e in ipairs(rows([[SELECT id, kind, pull, kernel, params, source, verdict
-      FROM evaluations WHERE pull BETWEEN ? AND ? AND kind IN ('pull', 'repair', 'tune')
-      ORDER BY id]], first, last)) do
-    e.params = e.params and json.decode(e.params)
-    table.insert(past[e.pull].attempts, e)
-  end
-  return past
-end
-
 -- In which order pulls ended: those with a row, and those whose worker was lost.
 local function read_order(j, rows)
   local ended = rows "SELECT n, landed FROM pulls ORDER BY landed"
@@ -108,13 +92,15 @@ local function read_order(j, rows)
 end
 
 local function read_back(j, rows)
-  local first, chunk
   read_order(j, rows)
+  j.last = rows "SELECT coalesce(max(n), 0) AS n FROM pulls" [1].n
   function j.past(n)
-    if #j.order == 0 then return nil end
-    local at = (n - 1) // CHUNK * CHUNK + 1
-    if at ~= first then first, chunk = at, load_chunk(rows, at) end
-    return chunk[n]
+    local row = n <= j.last and rows("SELECT * FROM pulls WHERE n = ?", n)[1]
+    if not row then return nil end
+    row.attempts = rows([[SELECT id, kind, kernel, params, source, verdict FROM evaluations
+      WHERE pull = ? AND kind IN ('pull', 'repair', 'tune') ORDER BY id]], n)
+    for _, a in ipairs(row.attempts) do a.params = a.params and json.decode(a.params) end
+    return row
   end
   function j.json(id) return rows("SELECT json FROM evaluations WHERE id = ?", id)[1].json end
   j.recorded_machine = json.decode(rows "SELECT machine FROM experiment"[1].machine).device
@@ -140,7 +126,6 @@ local function read_back(j, rows)
   end
   j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
   j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
-  j.last = rows "SELECT coalesce(max(n), 0) AS n FROM pulls" [1].n
   local before_s, began = rows [[SELECT coalesce(max(at_s), 0.0) AS s FROM (
       SELECT at_s FROM pulls UNION ALL SELECT at_s FROM events)]] [1].s, core.system.now_ns()
   function j.elapsed_s() return before_s + (core.system.now_ns() - began) / 1e9 end

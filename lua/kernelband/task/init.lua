@@ -247,13 +247,11 @@ end
 local function find_files(t)
   local schedule = type(t.schedule) == "table" and t.schedule or { c = t.schedule }
   t.schedule, t.schedules = nil, {}
-  for _, kind in ipairs { "reference", "baseline" } do
-    for _, language in ipairs(languages) do
+  for _, language in ipairs(languages) do
+    for _, kind in ipairs { "reference", "baseline" } do
       local name = t[kind][language]
       t[kind][language] = name and existing(t, kind .. "." .. language, name)
     end
-  end
-  for _, language in ipairs(languages) do
     local name = schedule[language]
     t.schedules[language] = name and load_schedule(existing(t, "schedule", name))
   end

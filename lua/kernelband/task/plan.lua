@@ -208,19 +208,16 @@ local function items(c, key, most)
   return out
 end
 
-local fields = {}                       -- of a launch line: key = function(cursor, plan)
+local fields = {}                       -- of a launch line: key = function(cursor, plan, key)
 
-local function tuple(key)
-  fields[key] = function(c)
-    local list = items(c, key, 3)
-    check(#list > 0, "%s: %s=() needs one to three values", c.what, key)
-    return collect(list, function(text, i)
-      return parse_expression(text, ("%s: %s, value %d"):format(c.what, key, i), c.known)
-    end)
-  end
+function fields.grid(c, _, key)
+  local list = items(c, key, 3)
+  check(#list > 0, "%s: %s=() needs one to three values", c.what, key)
+  return collect(list, function(text, i)
+    return parse_expression(text, ("%s: %s, value %d"):format(c.what, key, i), c.known)
+  end)
 end
-tuple "grid"
-tuple "block"
+fields.block = fields.grid
 
 function fields.shared(c)
   local from, what = c.at, c.what
@@ -258,7 +255,7 @@ function verbs.launch(c, out)
     expect(c, "=", "'=' after " .. show(key))
     check(fields[key], "%s: there is no %s= (known: grid, block, shared, args)", c.what, show(key))
     check(not l[key], "%s: %s= is given twice", c.what, key)
-    l[key] = fields[key](c, out)
+    l[key] = fields[key](c, out, key)
   end
   for _, key in ipairs { "grid", "block", "args" } do
     check(l[key], "%s: %s=(..) is missing", c.what, key)
