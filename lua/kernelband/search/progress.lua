@@ -38,18 +38,6 @@ function progress.counts(verdicts)
   end), " ")
 end
 
--- Those of the words that are there, as a list; and joined, nil where none is.
-local function present(...)
-  local out = {}
-  for i = 1, select("#", ...) do out[#out + 1] = select(i, ...) or nil end
-  return out
-end
-
-local function join(separator, ...)
-  local words = present(...)
-  return #words > 0 and table.concat(words, separator) or nil
-end
-
 -- "[12/48] matmul best 18.40x".
 local function head(s)
   local total = s.steps and ("%d"):format(s.steps)
@@ -59,14 +47,15 @@ end
 
 -- What recorded answers once cost is not spent now.
 local function spent(s)
-  local usd, tokens = s.usd or 0, (s.tokens or 0) > 0 and text.count(s.tokens) .. " tokens"
+  local usd = s.usd or 0
+  local tokens = (s.tokens or 0) > 0 and " " .. text.count(s.tokens) .. " tokens" or ""
   if s.recorded then
-    local once = join(" ", (s.recorded_usd or 0) > 0 and ("$%.2f"):format(s.recorded_usd), tokens)
-    return ("$%.2f (%s)"):format(usd, once and "recorded: " .. once or "recorded answers")
+    local once = ((s.recorded_usd or 0) > 0 and (" $%.2f"):format(s.recorded_usd) or "") .. tokens
+    return ("$%.2f (%s)"):format(usd, once ~= "" and "recorded:" .. once or "recorded answers")
   end
-  return join(" ", usd > 0 and ("$%.2f%s%s"):format(usd, s.usd_unknown and " and unknown prices"
-      or "", s.usd_budget and (" of %.2f"):format(s.usd_budget) or "")
-    or s.usd_unknown and "price unknown", tokens)
+  local paid = usd > 0 and ("$%.2f%s%s"):format(usd, s.usd_unknown and " and unknown prices" or "",
+                                    s.usd_budget and (" of %.2f"):format(s.usd_budget) or "")
+  return ((paid or s.usd_unknown and "price unknown" or "") .. tokens):gsub("^ ", "")
 end
 
 local function times(s)
@@ -89,25 +78,26 @@ local function doing(s)
   for _, w in ipairs(s.workers or {}) do
     out[#out + 1] = ("%s %s %.0f s"):format(w.device, w.state, w.seconds)
   end
-  return join(", ", table.unpack(out))
+  return table.concat(out, ", ")
 end
 
 -- s: progress.status(search). live: with what is under way. What a narrow terminal has no room for
 -- is left out from the right.
 function progress.line(s, width, live)
   local sure = live and s.best_low and ("%.2f to %.2f, "):format(s.best_low, s.best_high) or ""
-  local line = head(s) .. (s.best_id and s.best_id > 1
-    and (" (%s#%d %s)"):format(sure, s.best_id, s.best_strategy) or "")
-  local parts = collect(present(
-    live and (s.paused and "waiting: " .. text.one_line(s.paused)
-              or s.confirming and ("confirming kernel #%d"):format(s.confirming)),
-    progress.counts(s.verdicts), spent(s), times(s),
-    s.verdict and not s.last and s.reason and ("%s: %s"):format(s.verdict, clause(s.reason)),
-    live and doing(s)), function(part) return " | " .. part end)
+  local line, parts = head(s) .. (s.best_id and s.best_id > 1
+    and (" (%s#%d %s)"):format(sure, s.best_id, s.best_strategy) or ""), {}
+  local function add(part) if part and part ~= "" then parts[#parts + 1] = " | " .. part end end
   if s.verdict then
-    table.insert(parts, 1, s.last and (" last %.2fx %s"):format(s.last, s.verdict)
-                           or " last " .. s.verdict)
+    parts[1] = s.last and (" last %.2fx %s"):format(s.last, s.verdict) or " last " .. s.verdict
   end
+  add(live and (s.paused and "waiting: " .. text.one_line(s.paused)
+                or s.confirming and ("confirming kernel #%d"):format(s.confirming)))
+  add(progress.counts(s.verdicts))
+  add((spent(s)))
+  add(times(s))
+  add(s.verdict and not s.last and s.reason and ("%s: %s"):format(s.verdict, clause(s.reason)))
+  add(live and doing(s))
   if width and text.width(line) > width then return text.cut(line, width) end
   for _, part in ipairs(parts) do
     if width and text.width(line) + text.width(part) > width then break end

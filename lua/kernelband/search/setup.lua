@@ -207,24 +207,22 @@ end
 
 local most_logged = 10000               -- lines of a search
 
--- ctx.log of policies: events of the journal, which is opened after the policy has begun, and what
--- to call then. A resumed run says all again, and what was said before the stop is there already.
+-- ctx.log of policies: events of the journal. A resumed run says all again, and what was said
+-- before the stop is there already.
 local function logger(s)
-  local early, count = {}, 0
-  local function log(text)
-    if not s.journal then return table.insert(early, text) end
+  local count = 0
+  return function(text)
     count = count + 1
     if count > s.journal.logged and count <= most_logged then
       s.journal.event("policy", ("after %d pulls: %s"):format(s.history.landed, text))
     end
   end
-  return log, function() for _, text in ipairs(early) do log(text) end end
 end
 
-local function start_policy(s, policy, opt, log)
+local function start_policy(s, policy, opt)
   local generator = s.generator
   return policy.new {
-    log = log, strategies = s.strategies, rng = core.rng(opt.seed):split "policy",
+    log = logger(s), strategies = s.strategies, rng = core.rng(opt.seed):split "policy",
     device = opt.device, open = s.open_pairs.open,
     static = generator.static and not opt.out,  -- a folder can be steered
     name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
@@ -294,18 +292,14 @@ local function one_a_turn(L, evaluate)
   end
 end
 
-local function attach_evaluator(s, given)
-  s.evaluator = given
+local function start_evaluator(s, given)
   if type(given) == "function" then
-    local ok
-    ok, s.evaluator = pcall(given, s.loop)
-    if not ok then
-      s.journal.close()
-      error(s.evaluator, 0)
-    end
+    s.evaluator = given(s.loop)
+    s.evaluate = s.evaluator.evaluate
+  else
+    s.evaluator = given
+    s.evaluate = s.parallel > 1 and one_a_turn(s.loop, given.evaluate) or given.evaluate
   end
-  s.evaluate = s.evaluator.evaluate
-  if s.evaluator == given and s.parallel > 1 then s.evaluate = one_a_turn(s.loop, s.evaluate) end
 end
 
 -- L, view: the loop to run in and where to show how it goes, when several searches
@@ -322,14 +316,19 @@ function setup.search(options, L, view)
   s.baseline_source = env.source
   policy = with_first_memory(policy, opt, s.note)
   s.open_pairs = state.open_pairs(s)
-  local log, journal_opened = logger(s)
-  s.policy = start_policy(s, policy, opt, log)
   s.journal = open_journal(opt, s, policy, env)
-  journal_opened()
   s.steering = s.journal.folder and require("kernelband.search.steer").new(s) or nothing_said
   s.retries = state.retries(s, opt.patience * 60, opt.retry * 1e9 // 1 | 0)
   charge_lost_calls(s.budget, s.journal)
-  attach_evaluator(s, env.evaluator)
+  local ok, why = pcall(function()
+    s.policy = start_policy(s, policy, opt)
+    start_evaluator(s, env.evaluator)
+  end)
+  if not ok then
+    s.journal.fail("failed", tostring(why))
+    s.journal.close()
+    error(why, 0)
+  end
   return s
 end
 

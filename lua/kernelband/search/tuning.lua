@@ -26,9 +26,9 @@ local function low(attempt) return attempt.evaluation.speedup_low or attempt.eva
 
 -- first: an attempt that is ok. evaluate(candidate) -> attempt, nil: enough.
 function tuning.descend(first, limit, evaluate)
-  local best, done, before = first, { [first.candidate.source] = true }, nil
+  local best, done = first, { [first.candidate.source] = true }
   repeat
-    before = best
+    local before = best
     for _, t in ipairs(first.candidate.tunables) do
       for _, value in ipairs(t.values) do
         local values = lists.with(best.candidate.params, { [t.name] = value })

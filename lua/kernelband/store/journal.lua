@@ -133,7 +133,9 @@ end
 
 -- Writing ------------------------------------------------------------------------
 
-local function add_rows(j, exec, insert)
+local function add_writing(j, db, sql)
+  local exec, insert = sql.exec, sql.insert
+
   local function kernel(k, pull, evaluation)
     insert("kernels", k.id, pull, k.parent, k.strategy, k.depth, real(k.time_ns), real(k.speedup),
            real(k.speedup_low), real(k.speedup_high), encoded(k.params), k.source, k.hash)
@@ -187,9 +189,7 @@ local function add_rows(j, exec, insert)
   function j.confirm(k, evaluation) evaluated("confirm", k, evaluation) end
 
   function j.event(kind, what) insert("events", nil, j.elapsed_s(), kind, what) end
-end
 
-local function add_calls(j, db, sql)
   local function blob(bytes)
     if not bytes then return nil end
     local ok, hash = pcall(archive.blob, db, bytes)
@@ -201,7 +201,7 @@ local function add_calls(j, db, sql)
   function j.call(r)
     local id
     j.at_once(function()
-      sql.insert("calls", nil, whole(r.pull), whole(r.attempt), text(r.kind), text(r.provider),
+      insert("calls", nil, whole(r.pull), whole(r.attempt), text(r.kind), text(r.provider),
         text(r.model), text(r.model_returned), text(r.request_id), real(r.started_s),
         real(r.first_s), real(r.total_s), whole(r.http_status), text(r.finish), whole(r.tokens_in),
         whole(r.tokens_cached), whole(r.tokens_cache_write), whole(r.tokens_out),
@@ -217,10 +217,8 @@ local function add_calls(j, db, sql)
       JOIN blobs b ON b.hash = c.answer WHERE c.kind = ? ORDER BY c.id LIMIT 1]], kind)[1]
     return row and row.text
   end
-end
 
--- Steering arrives in the same file, from another process (cli/steer.lua).
-local function add_steering(j, sql)
+  -- Steering arrives in the same file, from another process (cli/steer.lua).
   local seen = 0                        -- so that the first look is a look
   function j.asked()
     local version = sql.rows "PRAGMA data_version" [1].data_version
@@ -230,12 +228,10 @@ local function add_steering(j, sql)
   end
 
   function j.steered(id, what)
-    sql.exec("UPDATE events SET kind = 'steer', at_s = ?, text = ? WHERE id = ?", j.elapsed_s(),
+    exec("UPDATE events SET kind = 'steer', at_s = ?, text = ? WHERE id = ?", j.elapsed_s(),
              what, id)
   end
-end
 
-local function add_files(j, db, exec)
   local function write(path, bytes)
     local ok, why = core.system.write_file(path, bytes)
     if not ok then journal.broken(j.folder, why) end
@@ -270,10 +266,7 @@ function journal.new(db, folder, ext, resumed, lock)
     sql.exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
   end
   read_back(j, sql.rows)
-  add_rows(j, sql.exec, sql.insert)
-  add_calls(j, db, sql)
-  add_steering(j, sql)
-  add_files(j, db, sql.exec)
+  add_writing(j, db, sql)
 
   function j.source(id)
     local from = open and db or assert(core.store(folder .. "/run.db", "read"))

@@ -186,20 +186,16 @@ local function check_work(t, shape)
   end
 end
 
--- What the tasks' functions of a shape may give, but for work: at least 1, and at most.
-local most = { reduction = math.huge, underflow = 2 ^ 40 }
-
 -- reduction: the terms summed into one output. underflow: how many times the smallest normal
 -- number of fp32 (fp64 where the outputs are) it may be off, because a kernel flushes to 0 what
 -- it multiplies and sums on the way. 1 where the task says nothing.
 function task.terms(t, field, shape)
   if not t[field] then return 1 end
-  local k = ask(t, field, shape)
-  if type(k) ~= "number" or not (k >= 1 and k <= most[field] and k < math.huge) then
-    schema.raise("%s: %s(shape) must return a number >= 1%s, got %s", where_of(t), field,
-                 field == "underflow" and " and <= 2^40" or "", schema.show(k))
-  end
-  return k
+  local k, most, words = ask(t, field, shape), math.huge, ""
+  if field == "underflow" then most, words = 2 ^ 40, " and <= 2^40" end
+  if type(k) == "number" and k >= 1 and k <= most and k < math.huge then return k end
+  schema.raise("%s: %s(shape) must return a number >= 1%s, got %s", where_of(t), field, words,
+               schema.show(k))
 end
 
 -- The bound on an element's error at a shape, for core.bound and b:compare. atomics: of a kernel

@@ -39,20 +39,20 @@ local rules = schema.declare("kb.synthetic", {
 -- The hidden truths, and the points where nothing and everything is done.
 local function truths(options)
   local rng = core.rng(options.seed):split "synthetic"
-  local truth = { list = {}, base = {}, idle = {}, zero = {}, full = {} }
+  local truth = { list = {}, of = {}, base = {}, idle = {}, zero = {}, full = {} }
   for _, r in ipairs(resources) do
     truth.base[r] = 1e6 * math.exp(0.7 * rng:normal())
     truth.idle[r] = 0.2 + 0.7 * rng:uniform()
   end
   for i = 1, options.strategies do
     local kind, round = kinds[(i - 1) % #kinds + 1], (i - 1) // #kinds
-    truth.list[i] = {
-      name = kind[1] .. (round > 0 and round + 1 or ""), target = kind[2],
+    local s = {
+      i = i, name = kind[1] .. (round > 0 and round + 1 or ""), target = kind[2],
       less = kind[3], gain = 0.2 + 0.7 * rng:uniform(),
       fail = math.min(1, 2 * options.fail * rng:uniform()),
       needs = 1 + rng:below(options.strategies), skill = 0.4 + 0.4 * rng:uniform(),
     }
-    truth.zero[i], truth.full[i] = 0, 1
+    truth.list[i], truth.of[s.name], truth.zero[i], truth.full[i] = s, s, 0, 1
   end
   return truth
 end
@@ -100,18 +100,18 @@ end
 
 local function new_generator(truth)
   local instance = { name = "synthetic", first = truth.zero, static = true, seen = function() end }
-  local index = lists.places(lists.collect(truth.list, "name"))
 
   function instance.open(parent, strategy)
-    return parent.params[index[strategy.name]] < 0.98
+    return parent.params[truth.of[strategy.name].i] < 0.98
   end
 
   function instance.propose(parent, strategy, rng)
-    local i = index[strategy.name]
+    local s = truth.of[strategy.name]
+    local i = s.i
     if parent.params[i] >= 0.98 then return nil, "nothing left to gain" end
     local x = table.move(parent.params, 1, #parent.params, 1, {})
     local step = 0.2 + 0.6 * rng:uniform()
-    if rng:uniform() < truth.list[i].skill then
+    if rng:uniform() < s.skill then
       x[i] = x[i] + (1 - x[i]) * step
     else
       x[i] = x[i] * (1 - step)
@@ -129,14 +129,10 @@ local function new_evaluator(truth, options)
   local root, first = core.rng(options.seed):split "evaluate", physics(truth, truth.zero)
 
   local function judge(source, x, how)
-    local name = source:match "^%a[%w_]*"
-    local rng = root:split(source)
-    for i = 1, #x do
-      local s = truth.list[i]
-      if s.name == name and rng:uniform() < s.fail then
-        return { verdict = rng:uniform() < 0.5 and "build_failed" or "wrong",
-                 reason = "synthetic failure" }
-      end
+    local rng, s = root:split(source), truth.of[source:match "^%a[%w_]*"]
+    if s and rng:uniform() < s.fail then
+      return { verdict = rng:uniform() < 0.5 and "build_failed" or "wrong",
+               reason = "synthetic failure" }
     end
     local total, busy = physics(truth, x)
     local noise = how and how.confirm and 0 or options.noise

@@ -13,6 +13,8 @@
 --   tune.point(parameters)       -> { BX = 64, .. }, every first value
 --
 -- The lines are a stranger's: at most 8 names of 16 values each.
+local with = require("kernelband.base.lists").with
+
 local tune = {}
 
 local limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64, source_bytes = 4 << 20 }
@@ -75,12 +77,11 @@ end
 function tune.apply(source, point)
   local parameters, why = tune.parse(source)
   if not parameters then return nil, why end
-  local i = 0
+  local values = with(tune.point(parameters), point)
   return (source:gsub("[^\n]+", function(line)
-    if not declaration(line) then return nil end
-    i = i + 1
-    local p = parameters[i]
-    return ("#define %s %d"):format(p.name, point and point[p.name] or p.values[1])
+    local text = declaration(line)
+    local name = text and text:match "[^ \t,]+"
+    return name and ("#define %s %d"):format(name, values[name])
   end))
 end
 
