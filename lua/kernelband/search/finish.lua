@@ -95,13 +95,10 @@ local function evaluate_again(s, k)
 end
 
 local function report_refuted(s, k, e)
-  local what, why = e.verdict, e.reason or e.verdict
-  if what == "ok" then
-    what = ("not faster than the baseline (%.4g times)"):format(e.speedup)
-    why = what
-  end
-  s.journal.event("refuted", ("kernel %d, looked at again: %s"):format(k.id, what))
-  s.note(("kernel #%d did not stand: %s"):format(k.id, why))
+  local slower = e.verdict == "ok"
+                 and ("not faster than the baseline (%.4g times)"):format(e.speedup)
+  s.journal.event("refuted", ("kernel %d, looked at again: %s"):format(k.id, slower or e.verdict))
+  s.note(("kernel #%d did not stand: %s"):format(k.id, slower or e.reason or e.verdict))
 end
 
 -- Returns kernel, evaluation: of the baseline, where no other is faster when it is
@@ -170,12 +167,12 @@ local function why_ended(s)
 end
 
 local function report_stop(s, result)
-  local pulls, how = #s.history.rows, "nothing was saved: this search has no out"
+  local pulls, folder = #s.history.rows, s.journal.folder
   if not result.gain then s.note "nothing faster than the baseline was found" end
-  if s.journal.folder then how = "go on with: kernelband resume " .. s.journal.folder end
   if s.stopping then
-    s.note(("%s after %d pulls; %s"):format(s.stopping == "paused" and "paused" or "stopped",
-                                                 pulls, how))
+    s.note(("%s after %d pulls; %s"):format(s.stopping == "paused" and "paused" or "stopped", pulls,
+           folder and "go on with: kernelband resume " .. folder
+           or "nothing was saved: this search has no out"))
   elseif result.reason then
     s.note(("ended after %d pulls, before its budget: %s"):format(pulls, result.reason))
   end
@@ -201,7 +198,8 @@ local function result_of(s, kernel, evaluation, confirmed)
     confirmed = confirmed, pulls = #history.rows, verdicts = history.verdicts,
     arms = history.arms, seed = s.seed, policy = s.policy_name, interrupted = s.stopping ~= nil,
     state = state, reason = why, source_path = s.journal.best_path, run = s.journal.folder,
-    usd = budget.known_usd(), tokens = budget.tokens, tokens_unknown = budget.tokens_unknown,
+    usd = not budget.unknown and budget.usd or nil, tokens = budget.tokens,
+    tokens_unknown = budget.tokens_unknown,
     recorded = recorded and { answers = recorded.answers,
       usd = not recorded.unknown and recorded.usd or nil }, machine = s.machine(),
     checks = list(evaluation.checks), weakened = list(evaluation.weakened),

@@ -256,17 +256,21 @@ local function on_terminal(write, group, bold, columns)
     local width = math.max(8, columns() - 1)
     local line = group and line_of_group(statuses, width) or progress.line(statuses[1], width, true)
     erase()
-    shown = text.width(line)
     write(bold and line:gsub("best [%d.]+x", "\27[1m%0\27[0m") or line)
-    drawn_ns = core.system.now_ns()
-  end
-  local function leave()
-    if shown then write "\n" end
-    shown = nil
+    shown, drawn_ns = text.width(line), core.system.now_ns()
   end
   local function above(words)
     erase()
     write(words)
+  end
+  -- The line that stays tells of nothing under way.
+  local function leave()
+    for _, s in pairs(statuses) do s.confirming, s.flights, s.workers = nil, nil, nil end
+    if shown or group and next(statuses) then
+      draw()
+      write "\n"
+    end
+    shown = nil
   end
   local function member(i)
     local p = { hide = erase, ended = ending(above, group) }
@@ -278,21 +282,10 @@ local function on_terminal(write, group, bold, columns)
       if core.system.now_ns() - drawn_ns > REDRAW_NS then p.pull(status) end
     end
     function p.note(words) above(words .. "\n") end
-    function p.close()                  -- the line that stays tells of nothing under way
-      if group then return erase() end
-      local s = shown and statuses[i]
-      if s then
-        s.confirming, s.flights, s.workers = nil, nil, nil
-        draw()
-      end
-      leave()
-    end
+    p.close = group and erase or leave
     return p
   end
-  return member, function()
-    if next(statuses) then draw() end
-    leave()
-  end
+  return member, leave
 end
 
 -- The view of a search; with options.group those of several, a list, and its close(). write, tty

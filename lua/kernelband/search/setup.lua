@@ -130,13 +130,6 @@ local function open_journal(opt, s, policy, env)
   }
 end
 
--- What calls cost whose pulls were never recorded, and what recorded answers once cost.
-local function charge_lost_calls(budget, journal)
-  budget.spend(journal.lost.usd, journal.lost)
-  budget.tokens_unknown = journal.lost.uncounted or nil
-  for _, usd in ipairs(journal.recalled) do budget.recall(usd or nil) end
-end
-
 -- What people say to the search; nothing reaches one that has no folder.
 local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpause = nothing,
                                open = function() return true end }
@@ -319,7 +312,10 @@ function setup.search(options, L, view)
   s.journal = open_journal(opt, s, policy, env)
   s.steering = s.journal.folder and require("kernelband.search.steer").new(s) or nothing_said
   s.retries = state.retries(s, opt.patience * 60, opt.retry * 1e9 // 1 | 0)
-  charge_lost_calls(s.budget, s.journal)
+  -- What calls cost whose pulls were never recorded, and what recorded answers once cost.
+  s.budget.spend(s.journal.lost.usd, s.journal.lost)
+  s.budget.tokens_unknown = s.journal.lost.uncounted or nil
+  for _, usd in ipairs(s.journal.recalled) do s.budget.recall(usd or nil) end
   local ok, why = pcall(function()
     s.policy = start_policy(s, policy, opt)
     start_evaluator(s, env.evaluator)

@@ -137,7 +137,7 @@ end
 --   check()       raises when a budget cannot be kept
 --   used_up()     which is used up: "usd", "tokens", "minutes"; nil
 --   left()        { usd_left, tokens_left, seconds_left }: what has no limit is absent
---   known_usd()   the sum in dollars, nil when any part of it is unknown
+--   unknown                whether any part of the sum in dollars is
 --   tokens_unknown         true: an answer came without its tokens
 --   recall(usd)   an answer was a recorded one, which once cost that; nil: unknown
 --   recorded      { answers, usd, unknown } of those, nil: there were none
@@ -182,8 +182,6 @@ function state.budget(limits, clock)
       seconds_left = limits.minutes and left(limits.minutes * 60, clock.elapsed_s()),
     }
   end
-
-  function b.known_usd() return not b.unknown and b.usd or nil end
 
   return b
 end

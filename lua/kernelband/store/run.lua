@@ -92,17 +92,11 @@ function run.memory(out)
   return on and ask(folder, archive.memory) or nil
 end
 
--- The lock of who writes to a run | nil, why: busy where somebody else has it, and true then.
-local function take_lock(folder, busy)
-  local lock, why, code = core.system.lock(folder .. "/lock")
-  if code == "EAGAIN" then return nil, busy, true end
-  return lock, why
-end
-
 -- Adds to the journal of a run that no search is writing to: write(db). Returns
 -- true | nil, why it could not be.
 function run.add(folder, write)
-  local lock <close>, why = take_lock(folder, "a search is writing to this run now")
+  local lock <close>, why, code = core.system.lock(folder .. "/lock")
+  if code == "EAGAIN" then return nil, "a search is writing to this run now" end
   if not lock then return nil, why end
   local db <close>, refused = core.store(folder .. "/run.db")
   if not db then return nil, refused end
@@ -215,12 +209,12 @@ function run.open(spec)
   local ok, why = core.system.mkdir_p(folder)
   if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
   journal.check_room(folder)
-  local busy
-  local lock
-  lock, why, busy = take_lock(folder, ("%s: a search is writing to this run now; kernelband steer "
-                                       .. "%s stop ends it"):format(folder, folder))
-  if busy then schema.raise("%s", why) end
-  if not lock then error(("%s: %s"):format(folder, why), 0) end
+  local lock, refused, code = core.system.lock(folder .. "/lock")
+  if code == "EAGAIN" then
+    schema.raise("%s: a search is writing to this run now; kernelband steer %s stop ends it",
+                 folder, folder)
+  end
+  if not lock then error(("%s: %s"):format(folder, refused), 0) end
   local notes = {}
   local opened, db, resume, forced = pcall(open_db, folder, spec, on, notes)
   if not opened then
