@@ -168,11 +168,12 @@ end
 
 local function report_stop(s, result)
   local pulls, folder = #s.history.rows, s.journal.folder
+  local how = folder and "go on with: kernelband resume " .. folder
+              or "nothing was saved: this search has no out"
   if not result.gain then s.note "nothing faster than the baseline was found" end
   if s.stopping then
-    s.note(("%s after %d pulls; %s"):format(s.stopping == "paused" and "paused" or "stopped", pulls,
-           folder and "go on with: kernelband resume " .. folder
-           or "nothing was saved: this search has no out"))
+    local word = s.stopping == "paused" and "paused" or "stopped"
+    s.note(("%s after %d pulls; %s"):format(word, pulls, how))
   elseif result.reason then
     s.note(("ended after %d pulls, before its budget: %s"):format(pulls, result.reason))
   end

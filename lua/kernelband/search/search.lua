@@ -18,7 +18,8 @@
 --   task, strategies, policy, generator, evaluator   whom it asks
 --   pool, budget, clock, journal     its kernels, what it may spend, its time, where it writes
 --   flights, ended, history          pulls under way, those of them at their end, those recorded
---   steering, retries, view          what people say, a generator that refuses, what is shown
+--   open_pairs, steering, retries    pairs that are left, what people say, a generator that refuses
+--   view, note, status               what is shown
 --   loop, bell                       what it waits on
 
 local lists  = require "kernelband.base.lists"

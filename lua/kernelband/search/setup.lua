@@ -52,8 +52,7 @@ local rules = schema.declare("kb.search", {
   { "patience", "number", default = 5, at_least = 0,
     doc = "minutes to wait for a generator that cannot be reached" },
   { "seed", "integer", default = 1, doc = "the same seed makes the same choices" },
-  { "out", "string", optional = true,
-    doc = "the run folder to write; without it nothing is kept",
+  { "out", "string", optional = true, doc = "the run folder to write; without it nothing is kept",
     check = function(s) return s ~= "", "the path of a folder" end },
   { "quiet", "boolean", optional = true, doc = "true: print nothing" },
   { "retry", "number", default = 5, at_least = 0,
@@ -200,26 +199,22 @@ end
 
 local most_logged = 10000               -- lines of a search
 
--- ctx.log of policies: events of the journal. A resumed run says all again, and what was said
--- before the stop is there already.
-local function logger(s)
-  local count = 0
-  return function(text)
-    count = count + 1
-    if count > s.journal.logged and count <= most_logged then
-      s.journal.event("policy", ("after %d pulls: %s"):format(s.history.landed, text))
-    end
-  end
-end
-
 local function start_policy(s, policy, opt)
-  local generator = s.generator
+  local generator, logged = s.generator, 0
   return policy.new {
-    log = logger(s), strategies = s.strategies, rng = core.rng(opt.seed):split "policy",
-    device = opt.device, open = s.open_pairs.open,
+    strategies = s.strategies, rng = core.rng(opt.seed):split "policy", device = opt.device,
+    open = s.open_pairs.open,
     static = generator.static and not opt.out,  -- a folder can be steered
     name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
     moves = generator.moves and function(k, i) return generator.moves(k, s.strategies[i]) end,
+    -- An event of the journal. A resumed run says all again, and what was said before the stop
+    -- is there already.
+    log = function(text)
+      logged = logged + 1
+      if logged > s.journal.logged and logged <= most_logged then
+        s.journal.event("policy", ("after %d pulls: %s"):format(s.history.landed, text))
+      end
+    end,
   }
 end
 
@@ -285,16 +280,6 @@ local function one_a_turn(L, evaluate)
   end
 end
 
-local function start_evaluator(s, given)
-  if type(given) == "function" then
-    s.evaluator = given(s.loop)
-    s.evaluate = s.evaluator.evaluate
-  else
-    s.evaluator = given
-    s.evaluate = s.parallel > 1 and one_a_turn(s.loop, given.evaluate) or given.evaluate
-  end
-end
-
 -- L, view: the loop to run in and where to show how it goes, when several searches
 -- share them.
 function setup.search(options, L, view)
@@ -318,7 +303,10 @@ function setup.search(options, L, view)
   for _, usd in ipairs(s.journal.recalled) do s.budget.recall(usd or nil) end
   local ok, why = pcall(function()
     s.policy = start_policy(s, policy, opt)
-    start_evaluator(s, env.evaluator)
+    local waits = type(env.evaluator) == "function"
+    s.evaluator = waits and env.evaluator(s.loop) or env.evaluator
+    s.evaluate = s.evaluator.evaluate
+    if not waits and s.parallel > 1 then s.evaluate = one_a_turn(s.loop, s.evaluate) end
   end)
   if not ok then
     s.journal.fail("failed", tostring(why))

@@ -2,8 +2,8 @@
 --   pool      the verified kernels, the best of them, the sources that need no second evaluation
 --   budget    what it may spend and has spent: minutes, dollars, tokens
 --   retries   how long it waits for a generator whose service refuses
---   open_pairs         which pairs of kernel and strategy are left
---   clock, bell        its time, and what it waits on
+--   open_pairs   which pairs of kernel and strategy are left
+--   clock, bell  its time, and what it waits on
 
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
@@ -45,16 +45,12 @@ end
 -- of the machine cancels.
 function pool:new_kernel(parent, strategy, candidate, evaluation)
   local speedup, evidence = evaluation.speedup or 1, evaluation.evidence or {}
-  local k = {
-    id = #self + 1, parent = parent and parent.id, strategy = strategy,
-    source = candidate.source, params = candidate.params,
-    depth = parent and parent.depth + 1 or 0,
+  local k = { id = #self + 1, parent = parent and parent.id, strategy = strategy,
+    source = candidate.source, params = candidate.params, depth = parent and parent.depth + 1 or 0,
     time_ns = self.baseline_ns / speedup, speedup = speedup,
     speedup_low = evaluation.speedup_low or speedup,
-    speedup_high = evaluation.speedup_high or speedup, note = {},
-    profile = evaluation.profile, h = evidence.h or {},
-    h_kind = shared(self, evidence.h_kind or {}),
-  }
+    speedup_high = evaluation.speedup_high or speedup, note = {}, profile = evaluation.profile,
+    h = evidence.h or {}, h_kind = shared(self, evidence.h_kind or {}) }
   for _, f in ipairs(features) do
     local name, values, kinds = f[1], evidence[f[1]], evidence[f[1] .. "_kind"] or {}
     if not values then

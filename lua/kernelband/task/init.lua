@@ -26,9 +26,7 @@ task.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "ties
 -- Is the error scale the reference on absolute inputs? A task may say; without
 -- a word, sums have it and element-wise work has not.
 function task.needs_scale(t)
-  if t.exact then return false end
-  if t.scale then return t.scale == "absolute" end
-  return t.reduction ~= nil
+  return not t.exact and (t.scale == "absolute" or not t.scale and t.reduction ~= nil)
 end
 
 local fence_steps = 1e6
@@ -70,8 +68,7 @@ local rules = schema.declare("task.lua", {
     item = { type = "string", one_of = task.distributions },
     doc = "what inputs are drawn from; else all" },
   { "exact", "boolean", optional = true, doc = "true: outputs must be equal bit for bit" },
-  { "reference", "table", rules = files,
-    doc = "trusted source, NAME_f64: slow, clear, in double" },
+  { "reference", "table", rules = files, doc = "trusted source, NAME_f64: slow, clear, in double" },
   { "baseline", "table", rules = files,
     doc = "the kernel to be made faster; speed-ups are measured against it" },
   { "schedule", { "string", "table" }, optional = true, rules = files,

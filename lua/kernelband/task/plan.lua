@@ -112,9 +112,8 @@ local function call(c, name)
     check(#e <= 16, "%s: %s of more than 16 values", c.what, name)
   end
   expect(c, "%)", "')'")
-  local most, wanted = math.huge, "2 values or more"
-  if name == "cdiv" then most, wanted = 2, "2 values" end
-  check(#e >= 2 and #e <= most, "%s: %s takes %s, got %d", c.what, name, wanted, #e)
+  check(#e == 2 or #e > 2 and name ~= "cdiv", "%s: %s takes 2 values%s, got %d", c.what, name,
+        name == "cdiv" and "" or " or more", #e)
   return e
 end
 

@@ -118,8 +118,7 @@ local function new_generator(truth)
     end
     -- The sixth decimal tells apart children that did the same.
     x[i] = math.min(1, math.max(0, x[i] + 1e-6 * rng:uniform()))
-    return { source = strategy.name .. " " .. source_of(x), params = x,
-             origin = "synthetic" }
+    return { source = strategy.name .. " " .. source_of(x), params = x, origin = "synthetic" }
   end
 
   return instance
