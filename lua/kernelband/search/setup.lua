@@ -301,13 +301,13 @@ function setup.search(options, L, view)
   s.budget.spend(s.journal.lost.usd, s.journal.lost)
   s.budget.tokens_unknown = s.journal.lost.uncounted or nil
   for _, usd in ipairs(s.journal.recalled) do s.budget.recall(usd or nil) end
-  local ok, why = pcall(function()
+  local ok, why = xpcall(function()
     s.policy = start_policy(s, policy, opt)
     local waits = type(env.evaluator) == "function"
     s.evaluator = waits and env.evaluator(s.loop) or env.evaluator
     s.evaluate = s.evaluator.evaluate
     if not waits and s.parallel > 1 then s.evaluate = one_a_turn(s.loop, s.evaluate) end
-  end)
+  end, schema.trace_own)
   if not ok then
     s.journal.fail("failed", tostring(why))
     s.journal.close()
