@@ -232,10 +232,9 @@ class Gpu:
                 signal.pause()
                 os._exit(0)
             os.setpgid(child.pid, child.pid)
-            getattr(Child, "living", set()).add(child.pid)
-            child.to, child.reply = os.open("/dev/null", os.O_RDWR), os.open("/dev/null", os.O_RDWR)
+            child.pipe = os.open("/dev/null", os.O_RDWR)
             stand.pid = child.pid
-            gpu.ends[child.to] = gpu.ends[child.reply] = stand
+            gpu.ends[child.pipe] = stand
 
         def write_frame(fd, request, deadline=None):
             stand, request = gpu.ends[fd], dict(request)
@@ -284,7 +283,7 @@ class Gpu:
         """All that ever were; a pair of processes has one."""
         for session in self.sessions:
             child = getattr(session, "reference", None)
-            stand = child and child.pid is not None and self.ends.get(child.to)
+            stand = child and child.pid is not None and self.ends.get(child.pipe)
             if stand and stand not in self.had:
                 self.had.append(stand)
         return self.had
@@ -292,7 +291,7 @@ class Gpu:
     def pair(self):
         """The how manieth reference is at work."""
         child = getattr(self.sessions[-1], "reference", None)
-        stand = child and child.pid is not None and self.ends[child.to]
+        stand = child and child.pid is not None and self.ends[child.pipe]
         return self.references().index(stand) if stand else 0
 
     def children(self):

@@ -218,7 +218,7 @@ result = test_op()
     assert scout.ask("await", 60, n=8) == {}
 
 
-def test_a_child_has_its_two_pipes_and_nothing_of_what_is_open_in_the_worker(scouting):
+def test_a_child_has_its_pipe_and_nothing_of_what_is_open_in_the_worker(scouting):
     low = os.open("/", os.O_RDONLY)
     for fd in 200, 201, 400:
         os.dup2(low, fd)
@@ -232,7 +232,7 @@ for fd in sorted(int(x) for x in os.listdir("/proc/self/fd")):
         pass
 """)
     with open(scout.scratch + "/log") as f:
-        assert f.readline().split() == ["null", "log", "log", "pipe", "pipe"]
+        assert f.readline().split() == ["null", "log", "log", "socket"]
 
 
 def test_whatever_a_scout_says_a_candidate_is_judged_and_has_its_time_for_itself(gpu):

@@ -29,8 +29,8 @@ class Lost(Exception):
         return self.verdict == "launch_failed" and LACKING in self.reason
 
 
-def settle_in(scratch, requests, replies):
-    """A process of its own group, with its two pipes, a log and nothing else open."""
+def settle_in(scratch, pipe):
+    """A process of its own group, with its end of the pipe, a log and nothing else open."""
     os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     os.chdir(scratch)
@@ -38,38 +38,37 @@ def settle_in(scratch, requests, replies):
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0), os.dup2(log, 1), os.dup2(log, 2)
     # What is kept is above what the parent has, but for what it was itself given.
-    pipes = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200) for fd in (requests, replies)]
+    pipe = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 200)
     for fd in map(int, os.listdir("/proc/self/fd")):
-        if fd > 2 and fd not in pipes:
+        if fd > 2 and fd != pipe:
             os.closerange(fd, fd + 1)
-    with contextlib.suppress(OSError):
-        with open("/proc/self/oom_score_adj", "w") as f:
-            f.write("1000")                 # not our parent is to go for what this one takes
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as f:
+        f.write("1000")                     # not our parent is to go for what this one takes
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 30, 8 << 30))
     os.environ.update(HOME=scratch, TMPDIR=scratch)
     tempfile.tempdir = scratch
-    return pipes
+    return pipe
 
 
-def child_main(make, scratch, cache, requests, replies):
-    requests, replies = settle_in(scratch, requests, replies)
+def child_main(make, scratch, cache, pipe):
+    pipe = settle_in(scratch, pipe)
     os.environ["TRITON_CACHE_DIR"] = cache
     runner = make()
     for name in [n for n in sys.modules if n.split(".")[0] == __package__]:
         del sys.modules[name]               # what judges a file is none of its modules
     sys.modules["__main__"] = types.ModuleType("__main__")
     while True:
-        request = read_frame(requests)
+        request = read_frame(pipe)
         try:
-            reply = getattr(runner, "do_" + request.pop("op"))(**request)
+            reply = getattr(runner, "do_" + request.pop("op"))(**request) or {}
         except BaseException as e:
             reply = explain(e)
         if LACKING in reply.get("text", ""):    # nor does what it got of it stay with it
             gc.collect()
             runner.give_back()
-        write_frame(replies, reply)
+        write_frame(pipe, reply)
 
 
 def explain(e):

@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -75,26 +76,24 @@ class Child:
         return self
 
     def start(self, make, cache):
-        down, up = os.pipe(), os.pipe()
+        ours, its = socket.socketpair()
         sys.stdout.flush(), sys.stderr.flush()
-        try:
-            self.pid = os.fork()
-        except OSError:
-            for fd in down + up:
-                os.close(fd)
-            raise
-        if self.pid == 0:
+        with its:
             try:
-                os.close(down[1]), os.close(up[0])
-                child_main(make, self.scratch, cache, down[0], up[1])
-            except BaseException as e:
-                os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
-            os._exit(1)
+                self.pid = os.fork()
+            except OSError:
+                ours.close()
+                raise
+            if self.pid == 0:
+                try:
+                    child_main(make, self.scratch, cache, its.fileno())
+                except BaseException as e:
+                    os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
+                os._exit(1)
         with contextlib.suppress(OSError):
             os.setpgid(self.pid, self.pid)      # as it does itself: whoever is first
-        os.close(down[0]), os.close(up[1])
-        self.to, self.reply = down[1], up[0]
-        os.set_blocking(self.to, False)
+        ours.setblocking(False)
+        self.pipe = ours.detach()
 
     def ask(self, op, seconds=None, **request):
         return self.begin(op, seconds, **request)()
@@ -108,7 +107,7 @@ class Child:
             if until <= now:
                 raise TimeoutError
             if self.pid is not None:
-                write_frame(self.to, dict(request, op=op), until)
+                write_frame(self.pipe, dict(request, op=op), until)
         except OSError as e:            # it reads no more, or is gone: its end says how
             failed = e
 
@@ -117,7 +116,7 @@ class Child:
                 if failed or self.pid is None:
                     raise failed or EOFError
                 # We may be late, not the child: another's reply was waited for first.
-                reply = read_frame(self.reply, max(until, time.monotonic() + 1))
+                reply = read_frame(self.pipe, max(until, time.monotonic() + 1))
                 if not isinstance(reply, dict):
                     raise ValueError
             except TimeoutError:
@@ -165,8 +164,8 @@ class Child:
     def strike(self):
         """Kills the child's group, which no file of it can leave. Its pid is for reap()."""
         os.killpg(self.pid, signal.SIGKILL)
+        os.close(self.pipe)
         pid, self.pid = self.pid, None
-        os.close(self.to), os.close(self.reply)
         return pid
 
     def kill(self):
