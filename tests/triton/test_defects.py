@@ -284,12 +284,12 @@ RECORD = {"kernels": 1, "copies": 0, "union_ns": 1e5, "span_ns": 1e5, "ns": 1e5,
 def test_a_call_that_cannot_be_recorded_where_the_reference_can_is_not_ok():
     s = session("records")
     s.reference, lost = "A", {"why": "9 records of a call were lost"}
-    s.record = lambda who, _: RECORD if who == "A" else lost
+    s.record = lambda who: RECORD if who == "A" else lost
     with pytest.raises(part("children").Lost) as e:
         s.check_records("B", {"i": 0, "label": "x", "baseline": False}, lost, 1e5, 1e5, {})
     assert e.value.args[0] == "cheated"
     replies = [lost, RECORD]            # by chance: once more is enough
-    s.record = lambda who, _: RECORD if who == "A" else replies.pop(0)
+    s.record = lambda who: RECORD if who == "A" else replies.pop(0)
     s.check_records("B", {"i": 0, "label": "x", "baseline": False}, lost, 1e5, 1e5, {})
     s.record = lambda *_: lost          # nobody is: as on machines without counters
     s.recorded = {}

@@ -1,5 +1,5 @@
 """A candidate's results against the untouched file's."""
-import contextlib
+import collections
 import os
 import stat
 
@@ -9,39 +9,39 @@ from .inputs import secret
 
 
 class Checks:
-    shows, file, stale = 0, None, ()    # of what was shown: how many, the last, those before it
+    shows, files = 0, ()            # of what was shown: how many, and those that are still there
 
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
         reply = child.ask(op, **request)
-        self.shows += 1                 # a name that is new, whatever lies at those before it
-        self.stale, self.file = (*self.stale, self.file), "%s/%d.bin" % (self.shown, self.shows)
+        self.shows += 1             # a name that is new, whatever lies at those before it
+        self.files = *self.files, "%s/%d.bin" % (self.shown, self.shows)
         try:
-            os.replace(child.scratch + "/out.bin", self.file)
-            if not stat.S_ISREG(os.lstat(self.file).st_mode):
+            os.replace(child.scratch + "/out.bin", self.files[-1])
+            if not stat.S_ISREG(os.lstat(self.files[-1]).st_mode):
                 raise OSError(0, "no file")
         except OSError as e:
             raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
         return reply
 
-    def forget_shown(self):
-        """All but the last, by name: where no file may be opened, too."""
-        for name in filter(None, self.stale):
+    def forget_shown(self, *but):
+        """All but that, by name: where no file may be opened, too."""
+        for name in {*self.files} - {*but}:
             try:
                 os.unlink(name)
             except OSError:
                 remove(name)            # a folder, or gone
-        self.stale = ()
+        self.files = but
 
     def verify(self, shown, op, **request):
         """What the reference says of what was shown. Files that read where no one wrote fault by
         chance: it is asked twice, and not for float64 the second time."""
         for last in (False, True):
             try:
-                compared = self.reference.begin(op, leaves=shown.get("leaves"), file=self.file,
-                                                exact=not last, **request)
-                self.forget_shown()     # some ms, while the last is compared
+                compared = self.reference.begin(op, leaves=shown.get("leaves"),
+                                                file=self.files[-1], exact=not last, **request)
+                self.forget_shown(self.files[-1])   # some ms, while that is compared
                 r = compared()
                 break
             except Lost as e:
@@ -59,8 +59,7 @@ class Checks:
     def verify_shape(self, child, s, seed, runs, part=False):
         """The results of a call; part: of what is too large for a second look, a part."""
         i, late = str(s["i"]), None
-        what = {"seed": seed, "show": secret(), "poisons": self.poisons, "runs": runs,
-                "part": part}
+        what = dict(seed=seed, show=secret(), poisons=self.poisons, runs=runs, part=part)
         expected = self.reference.begin("expect", **what)
         try:
             shown = self.shown_by(child, "show", seed=what["show"], part=part)
@@ -74,15 +73,9 @@ class Checks:
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
         settled = child.begin("settle")
-        try:
-            r = self.patient(lambda: self.verify(
-                shown, "verify_shape", ignore=self.found.ignore.get(i, []),
-                allow=self.found.allowed(), **what))
-        except Lost as e:
-            with contextlib.suppress(Lost):
-                settled()
-            raise e
-        settled()
+        r, _ = together(lambda: self.patient(lambda: self.verify(
+            shown, "verify_shape", ignore=self.found.ignore.get(i, []),
+            allow=self.found.allowed(), **what)), settled)
         if s["baseline"] and not part:
             self.found.tell("shape " + i, r["told"])
         for key in ("count", "chance", "allowed"):
@@ -90,9 +83,7 @@ class Checks:
         return r
 
     def check_tests(self, child, out, baseline):
-        first, unknown = secret(), []
-        total = {"elements": 0, "left_to_chance": 0, "worst_share_of_bound": 0.0, "launches": 0,
-                 "allowed": 0}
+        first, unknown, total, worst = secret(), [], collections.Counter(), 0.0
         odd, even = self.poisons
         for seed, poison in ((first, odd), (first, even), (secret(), odd)):
             shown = self.patient(lambda: self.shown_by(child, "test", seed=seed, poison=poison),
@@ -100,18 +91,16 @@ class Checks:
             if not shown.get("launches") and not baseline:
                 raise Lost("cheated", "no Triton kernel ran")
             r = self.patient(lambda: self.verify_tests(shown, seed, baseline), child)
-            for key, more in (("elements", r["count"]), ("left_to_chance", r["chance"]),
-                              ("allowed", r["allowed"]),
-                              ("launches", int(shown.get("launches") or 0))):
-                total[key] += more
-            total["worst_share_of_bound"] = max(total["worst_share_of_bound"], r["worst"] or 0)
+            total.update(elements=r["count"], left_to_chance=r["chance"], allowed=r["allowed"],
+                         launches=int(shown.get("launches") or 0))
+            worst = max(worst, r["worst"] or 0)
             unknown += [p for p in r["undetermined"] if p not in unknown]
             if baseline:
                 self.found.tell("the tests", r["told"])
+        out["checks"] = dict(total, worst_share_of_bound=worst)
         unknown = self.found.ignore.get("tests", []) + unknown
         if unknown:
-            total["ignored"] = unknown[:32]
-        out["checks"] = total
+            out["checks"]["ignored"] = unknown[:32]
 
     def verify_tests(self, shown, seed, baseline):
         """A result that the untouched file does not give twice is no measure of others."""
@@ -137,8 +126,8 @@ class Checks:
         if s.get("pair", 0) % 2:
             both = both[::-1]
         self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes}
-        self.patient(lambda: together(*((who, "shape", self.shape) for who in both)))
-        together(*((who, "prepare", {"seed": s["seed"]}) for who in both))
+        self.patient(lambda: together(*[who.begin("shape", **self.shape) for who in both]))
+        together(*[who.begin("prepare", seed=s["seed"]) for who in both])
         for who in both:    # it compiles in here, and tunes: with the GPU to itself
             self.patient(lambda: who.ask("go"))
         for who in both:

@@ -206,11 +206,11 @@ def remove(folder):
         os.close(held.pop(folder))
 
 
-def together(*commands):
-    """The replies of commands that several children were given at once. What the first that
-    failed says is raised when all have ended."""
+def together(*waits):
+    """The replies to commands that were begun at once. What the first that failed says is raised
+    when all have ended."""
     replies, lost = [], None
-    for wait in [child.begin(op, **request) for child, op, request in commands]:
+    for wait in waits:
         try:
             replies.append(wait())
         except Lost as e:

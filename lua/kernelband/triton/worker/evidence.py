@@ -3,9 +3,21 @@ import math
 
 from .frames import finite
 
+METADATA = ("registers", "spills", "shared", "warps", "stages")     # of a compiled kernel
+
+
+def clip(x):
+    return min(1.0, max(0.0, x))
+
+
+def best_known(measured, derived, scale=1):
+    """(value, kind) of a feature"""
+    x, kind = (derived, "derived") if measured is None else (measured, "measured")
+    return (0, "missing") if x is None else (scale * clip(x), kind)
+
 
 def phi_of_counters(m):
-    """{ place in phi: value } as lua/kernelband/evaluate/evidence_cuda.lua has it."""
+    """{ place in phi: value, or None } as lua/kernelband/evaluate/evidence_cuda.lua has it."""
     def ratio(a, b):
         return m[a] / m[b] if m.get(a) is not None and m.get(b) else None
     missed = ratio("l2_tag_misses", "l2_tags")
@@ -14,11 +26,10 @@ def phi_of_counters(m):
     conflicts = 0.0 if m.get("shared_wavefronts") == 0 else \
         ratio("shared_conflicts", "shared_wavefronts")
     part = lambda key, of: m[key] / of if key in m else None
-    out = {0: None if missed is None else 1 - missed, 1: part("dram_pct", 100),
-           2: max(busy) / 100 if busy else None, 3: part("threads_per_instruction", 32),
-           4: part("occupancy_pct", 100), 6: conflicts,
-           7: None if sectors is None else sectors / 4, 8: part("tensor_pct", 100)}
-    return {i: x for i, x in out.items() if x is not None}
+    return {0: None if missed is None else 1 - missed, 1: part("dram_pct", 100),
+            2: max(busy) / 100 if busy else None, 3: part("threads_per_instruction", 32),
+            4: part("occupancy_pct", 100), 6: conflicts,
+            7: None if sectors is None else sectors / 4, 8: part("tensor_pct", 100)}
 
 
 class Evidence:
@@ -42,13 +53,10 @@ class Evidence:
     def evidence(self, out, kernels, counted, why):
         """Features for policies: of counters where there are some, else of the compiled kernel's
         own metadata and the task's own count of bytes and operations."""
-        clip = lambda x: min(1.0, max(0.0, x))
         m, good = self.machine, []
         for k in kernels if isinstance(kernels, list) else []:
-            if isinstance(k, dict) and all(finite(k.get(x)) is not None for x in
-                                           ("registers", "spills", "shared", "warps", "stages")):
-                good.append({x: k[x] for x in ("registers", "spills", "shared", "warps", "stages")}
-                            | {"name": str(k.get("name"))[:80]})
+            if isinstance(k, dict) and all(finite(k.get(x)) is not None for x in METADATA):
+                good.append({x: k[x] for x in METADATA} | {"name": str(k.get("name"))[:80]})
         main = max(good, key=lambda k: (k["shared"], k["registers"]), default=None)
         big = max(out["shapes"], key=lambda r: r["time_ns"])
         dram = big["gbps"] / m["dram_gbps"] if "gbps" in big else None
@@ -64,28 +72,21 @@ class Evidence:
                     shared = clip(main["shared"] / m["smem_per_sm"])
                     blocks.append(m["smem_per_sm"] // (main["shared"] + 1024))
                 occupancy = clip(min(blocks) * threads / m["max_threads_per_sm"])
-        phi = [None, dram, sm, None, occupancy, regs, None, None, None]
         measured = phi_of_counters(counted)
-        rho = [math.log(big["time_ns"]), None, None, threads, 1 if threads else None, occupancy]
-        signature = [1 / out["speedup"], regs, shared, threads and clip(threads / 1024), occupancy]
-        e = {"kernels": good}
-        for name, list_ in (("phi", phi), ("rho", rho), ("signature", signature)):
-            e[name] = [0 if x is None else clip(x) if name == "phi" else x for x in list_]
-            e[name + "_kind"] = ["missing" if x is None else "derived" for x in list_]
-        for i, x in measured.items():
-            e["phi"][i], e["phi_kind"][i] = clip(x), "measured"
-        e["rho_kind"][0] = e["signature_kind"][0] = "measured"
-        e["h"], e["h_kind"] = {}, {"sm": "missing", "dram": "missing", "l2": "missing"}
-        for name, x in (("sm", sm), ("dram", dram)):
-            if x is not None:
-                e["h"][name], e["h_kind"][name] = 100 * clip(x), "derived"
-        for name, x in (("sm", measured.get(2)), ("dram", measured.get(1)),
-                        ("l2", counted.get("l2_pct", -1) / 100)):
-            if x is not None and x >= 0:
-                e["h"][name], e["h_kind"][name] = 100 * clip(x), "measured"
-        out["evidence"] = e
+        l2 = counted.get("l2_pct", -1) / 100
+        derived = {1: dram, 2: sm, 4: occupancy, 5: regs}
+        plain = lambda *values: [(0, "missing") if x is None else (x, "derived") for x in values]
+        lists = {"phi": [best_known(measured.get(i), derived.get(i)) for i in range(9)],
+                 "rho": [(math.log(big["time_ns"]), "measured"), *plain(
+                     None, None, threads, 1 if threads else None, occupancy)],
+                 "signature": [(1 / out["speedup"], "measured"), *plain(
+                     regs, shared, threads and clip(threads / 1024), occupancy)]}
+        h = {"sm": best_known(measured[2], sm, 100), "dram": best_known(measured[1], dram, 100),
+             "l2": best_known(None if l2 < 0 else l2, None, 100)}
+        out["evidence"] = e = {"kernels": good, "h_kind": {k: kind for k, (_, kind) in h.items()},
+                               "h": {k: x for k, (x, kind) in h.items() if kind != "missing"}}
+        for name, known in lists.items():
+            e[name], e[name + "_kind"] = zip(*known)
         if main:
-            out["profile"] = {"registers": main["registers"], "shared_bytes": main["shared"],
-                              "warps": main["warps"], "stages": main["stages"],
-                              "spills": main["spills"], "kernels": good,
-                              "counters": counted, "why": why}
+            out["profile"] = {x: main[x] for x in METADATA if x != "shared"} | {
+                "shared_bytes": main["shared"], "kernels": good, "counters": counted, "why": why}

@@ -127,18 +127,18 @@ class Sharing:
             if idle:
                 self.idle(idle)
             held = self.held
-            if held:
-                self.give()
+            self.give()
             time.sleep(2.5)
             if held:
                 self.take()
 
-    def idle(self, child):
-        """Between commands it and the reference give back what they have of the GPU's memory."""
-        done = child.begin("idle")
+    def idle(self, *beside):
+        """Between commands these and the reference give back what they have of the GPU's memory."""
+        begun = [child.begin("idle") for child in beside]
         try:
             self.reference.ask("idle")
         except Lost:                # it had faulted before, and only now says so
             self.revive()
         finally:
-            done()
+            for done in begun:
+                done()

@@ -306,7 +306,6 @@ class Inputs:
         size = self.place(drawn)
         self.work, self.pristine, self.slack = self.places[0]
         self.laned = lanes and not self.cpu and size <= LANED_MOST
-        return {}
 
     def place(self, drawn):
         """Lays inputs in each of PLACES, or in one, where some can't be moved. Their bytes."""
@@ -361,7 +360,6 @@ class Inputs:
         if not self.cpu:
             self.flush.zero_()
         self.sync()
-        return {}
 
     def turn(self, seed):
         """Where inputs and results lie and which stream a call is on differ from call to call.

@@ -11,14 +11,10 @@ NO_LIBRARY = "this build has no libkb_jail.so"
 
 def library():
     """libkb_jail.so: installed beside our folder, in a bundle's lib, or built last."""
-    top = os.path.abspath(__file__)
-    for _ in range(5):
-        top = os.path.dirname(top)
+    top = os.path.abspath(os.path.dirname(__file__) + "/../../../..")
     built = sorted(glob.glob(top + "/build/*/libkb_jail.so"), key=os.path.getmtime, reverse=True)
-    for path in (top + "/libkb_jail.so", top + "/../../lib/libkb_jail.so", *built):
-        if os.path.exists(path):
-            return path
-    return None
+    return next(filter(os.path.exists, (
+        top + "/libkb_jail.so", top + "/../../lib/libkb_jail.so", *built)), None)
 
 
 def enter(*own):

@@ -25,10 +25,9 @@ def readable(name):
 
 
 class Records:
-    def record(self, who, s):
+    def record(self, who):
         """One call's record: { ns = what its events say, kernels, union_ns .., by_name }."""
-        seed = secret()
-        who.ask("prepare", seed=seed)
+        who.ask("prepare", seed=secret())
         reply = who.ask("go", record=True)
         r = reply.get("recorded")
         if self.device == "cpu":
@@ -36,41 +35,34 @@ class Records:
         if not isinstance(r, dict) or r.get("why"):
             return {"why": str((r or {}).get("why") or "the child gave no record")[:300]}
         out = {k: int(r[k]) for k in SUMS}
-        out["ns"] = float(reply["ns"])
-        out["by_name"] = [{"name": str(k["name"])[:200], "ns": int(k["ns"])}
-                          for k in r["by_name"][:64]]
-        if out["dropped"]:
-            return {"why": "%d records of a call were lost" % out["dropped"]}
-        return out
+        out.update(ns=float(reply["ns"]), by_name=[
+            {"name": str(k["name"])[:200], "ns": int(k["ns"])} for k in r["by_name"][:64]])
+        return {"why": "%d records of a call were lost" % out["dropped"]} if out["dropped"] else out
 
     def check_records(self, child, s, seen, timed_ns, base_ns, row):
         """What was recorded must bear the events out. What looks wrong is recorded twice more:
         only what is wrong each time is held against a candidate. Other processes on the GPU
         stretch kernels: as much as the reference's own are just then is no one's fault."""
-        known = self.recorded.get(s["i"])
-        if known is None:
-            known = self.record(self.reference, s)
-            if not known.get("why"):
-                self.recorded[s["i"]] = known
-                if known["away_ns"] and self.lanes and s["baseline"]:
-                    self.lanes = False      # it names a stream itself: all calls are on that
-                    raise Redraw()
-        for again in range(3):          # some are lost by chance
-            if known.get("why") or not seen.get("why"):
-                break
-            seen = self.record(child, s)
-        if seen.get("why") and not known.get("why"):
-            raise Lost("cheated", "%s: its calls cannot be recorded, those of the untouched file "
-                       "can: %s" % (s["label"], seen["why"]))
+        known = self.recorded.get(s["i"]) or self.record(self.reference)
         if known.get("why"):
             self.unrecorded = known["why"]
             return
-        bad, stretch = None, 1.0
+        if s["i"] not in self.recorded:
+            self.recorded[s["i"]] = known
+            if known["away_ns"] and self.lanes and s["baseline"]:
+                self.lanes = False          # it names a stream itself: all calls are on that
+                raise Redraw()
+        for _ in range(3):                  # some are lost by chance
+            seen = self.record(child) if seen.get("why") else seen
+        if seen.get("why"):
+            raise Lost("cheated", "%s: its calls cannot be recorded, those of the untouched file "
+                       "can: %s" % (s["label"], seen["why"]))
+        stretch = 1.0
         for again in range(3):
             bad = self.suspicion(seen, known, timed_ns * stretch)
             if not bad or again == 2:
                 break
-            seen, now = self.record(child, s), self.record(self.reference, s)
+            seen, now = self.record(child), self.record(self.reference)
             if now.get("why"):
                 self.unrecorded = now["why"]
                 return
@@ -80,11 +72,11 @@ class Records:
             stretch = max(stretch, now["union_ns"] / max(base_ns, known["union_ns"]))
         if bad:
             raise Lost("cheated", "%s: %s" % (s["label"], bad))
-        row["recorded"] = {k: seen[k] for k in ("kernels", "copies", "union_ns", "span_ns",
-                                                "streams")}
-        row["recorded"].update(events_ns=seen["ns"], baseline_union_ns=known["union_ns"],
-                               strange_share=self.strangers(seen, known)[0],
-                               names=[readable(k["name"]) for k in seen["by_name"][:4]])
+        row["recorded"] = dict(
+            {k: seen[k] for k in ("kernels", "copies", "union_ns", "span_ns", "streams")},
+            events_ns=seen["ns"], baseline_union_ns=known["union_ns"],
+            strange_share=self.strangers(seen, known)[0],
+            names=[readable(k["name"]) for k in seen["by_name"][:4]])
 
     def suspicion(self, seen, known, timed_ns):
         busy, us = seen["union_ns"], 1e-3
@@ -116,9 +108,8 @@ class Records:
                    if (k["name"].startswith("_Z") or k["name"] not in self.functions)
                    and readable(k["name"]) not in usual
                    and not any(w in k["name"].lower() for w in ("copy", "fill"))]
-        whole = sum(k["ns"] for k in seen["by_name"])
-        return (sum(k["ns"] for k in strange) / whole if whole else 0.0,
-                strange[0]["name"] if strange else "")
+        whole, own = (sum(k["ns"] for k in names) for names in (seen["by_name"], strange))
+        return own / whole if whole else 0.0, strange[0]["name"] if strange else ""
 
     counters_known = None       # what the GPU has to count with, as the untouched file's child says
 

@@ -108,7 +108,6 @@ class Runner(Hold, Inputs, Reference):
         self.forget()
         self.cache.clear()
         self.give_back()
-        return {}
 
     def give_back(self):
         if not self.cpu:
@@ -181,13 +180,10 @@ class Runner(Hold, Inputs, Reference):
             for k, v in then.items():
                 if vars(space).get(k, v) is not v:
                     return {"tampered": "replaced %s.%s" % (where, k)}
-        if self.threads() > self.threads_before:
-            return {"tampered": "left a thread running"}
-        if self.streams:
-            return {"tampered": "launched a kernel on a stream of its own"}
-        if self.other_stream():
-            return {"tampered": "left another stream current"}
-        return {}
+        return next(({"tampered": what} for what, seen in (
+            ("left a thread running", self.threads() > self.threads_before),
+            ("launched a kernel on a stream of its own", self.streams),
+            ("left another stream current", self.other_stream())) if seen), {})
 
     @contextlib.contextmanager
     def poisoned(self, poison):
@@ -245,8 +241,7 @@ class Runner(Hold, Inputs, Reference):
     def do_test(self, seed, poison):
         self.launches[0] = 0
         reply = self.put(self.run_tests(seed, poison), seed)
-        return dict(reply, launches=self.launches[0],
-                    **self.integrity())
+        return dict(reply, launches=self.launches[0], **self.integrity())
 
     def put(self, value, seed, part=False):
         """Writes the tensors of value to out.bin; of those that are not compared whole, blocks that
@@ -274,7 +269,7 @@ class Runner(Hold, Inputs, Reference):
         """After checked calls what no one wrote holds zeros again, in both processes: what a
         file prints of it or computes with it takes as long in one as in the other."""
         if self.cpu:
-            return {}
+            return
         self.former, held = [], []
         self.do_prepare(self.timed_seed)
         self.former = []
@@ -282,7 +277,6 @@ class Runner(Hold, Inputs, Reference):
             while not held or len(held) < KEPT and self.keeps(held[0]):
                 held.append(self.timed(self.call, 0, self.lane)[0])
         self.result = None
-        return {}
 
     def do_go(self, cycles=0, record=False):
         record = record and self.recorder
@@ -307,7 +301,6 @@ class Runner(Hold, Inputs, Reference):
         self.former = []
         with self.poisoned(poison), self.counting(launches=False):
             self.result = self.timed(self.call, 0, self.lane)[0]
-        return {}
 
     def do_show(self, seed, part=False):
         reply = self.put([self.result, self.work], seed, part)

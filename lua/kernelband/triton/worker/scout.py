@@ -137,4 +137,3 @@ class Scout(Runner):
             if not more:
                 break
             self.done.update(i for i, in struct.iter_unpack("<H", more))
-        return {}

@@ -42,15 +42,14 @@ def serve(device, library=None):
             except EOFError:
                 return 0
             op = request.get("op")
+            reply = {"refused": "unknown request"}
             if op in ("open", "warm"):
                 reply, session = opened(device, request, session)
-                write_frame(out, reply)
             elif op == "evaluate" and session:
                 write_frame(out, {"took": request["ticket"]})
-                write_frame(out, {"ticket": request["ticket"], "evaluation": session.evaluate(
-                    request["source"], request.get("options") or {})})
-            else:
-                write_frame(out, {"refused": "unknown request"})
+                reply = {"ticket": request["ticket"], "evaluation": session.evaluate(
+                    request["source"], request.get("options") or {})}
+            write_frame(out, reply)
     except Busy as e:
         print(e, file=sys.stderr)
         return 1                        # the engine tries it once more on a fresh worker

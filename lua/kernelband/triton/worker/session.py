@@ -23,13 +23,13 @@ AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding o
 
 
 class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
+    spare = scout = drawn = shape = place = unrecorded = None
+    resting = None                  # waits for the reference to have given its memory back
+    judged, tested, lanes = False, False, True
+
     def __init__(self, device, task):
-        self.device, self.task, self.found = device, task, Found()
-        self.spare = self.scout = self.drawn = self.shape = self.place = None
-        self.judged = self.tested = False
-        self.recorded, self.unrecorded, self.lanes = {}, None, True
-        self.resting = None                 # waits for the reference to have given its memory back
-        self.dying = []                     # (pid, folder) of children that were killed
+        self.device, self.task, self.found, self.recorded = device, task, Found(), {}
+        self.dying = []             # (pid, folder) of children that were killed
         if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
         self.reference = Child(device)
@@ -59,19 +59,13 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         found = self.found
         if self.device == "cpu" or found.noting > NOTING_MOST:
             return lambda what: None
-        cpus = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) * 3 // 4))
         try:
             self.scout = scout = Child.scout(self.machine, child)
         except OSError:
             return lambda what: None
         known, end = {}, time.monotonic() + AHEAD_S
-        stall = {} if trusted else {"stall": found.kernel_s}
-        noted = scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST, processes=cpus,
-                            **self.loading(source))
-
-        def give_up():
-            known.update(tests=0, all=0)
-            scout.kill()
+        noted = scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST, processes=max(
+            1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) * 3 // 4)), **self.loading(source))
 
         def until(what):
             begun = time.monotonic()
@@ -80,30 +74,27 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
                     known.update(noted())
                     found.noting = float(known["seconds"]) if trusted else found.noting
                 reply = scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]),
-                                  **stall)
+                                  stall=None if trusted else found.kernel_s)
                 waited = time.monotonic() - begun
                 if trusted and what == "tests":
                     found.kernel_s = max(KERNEL_S, 4 * waited)
                 elif reply.get("stalled") is True and not trusted:
-                    give_up()
                     child.hurry(found.haste_s, waited)
+                    raise Lost("timeout", "await")
             except (Lost, KeyError, TypeError, ValueError, OverflowError):
                 if not known and trusted:
                     found.noting = AHEAD_S
-                give_up()
+                known.update(tests=0, all=0)
+                scout.kill()
             self.is_no_time(begun)
         return until
 
-    def no_scout(self):
-        """Ends it with all that its file may have started, before anything is timed."""
-        if self.scout:
-            self.scout.close()
-            self.scout = None
-
-    def no_spare(self):
-        if self.spare:
-            self.spare.close()
-            self.spare = None
+    def end(self, who):
+        """Ends the scout, with all that its file may have started, or the spare process."""
+        child = getattr(self, who)
+        if child:
+            child.close()
+            setattr(self, who, None)
 
     def make_spare(self):
         """The next candidate's process, which opens the GPU meanwhile; where there is none to be
@@ -117,7 +108,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             try:
                 self.spare.ask("idle", seconds=20)
             except Lost:
-                self.no_spare()
+                self.end("spare")
 
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
@@ -140,8 +131,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
 
     def close(self):
         self.bury()
-        self.no_scout()
-        self.no_spare()
+        self.end("scout")
+        self.end("spare")
         self.reference.close()
         remove(self.shown)
 
@@ -157,9 +148,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             pairs, least = self.task.get("pairs", 1), self.task.get("pairs_from", 0)
             if pairs > 1 and abs(math.log(out["speedup"])) >= least:
                 self.more_pairs(out, pairs)
-            out["self_speedup"] = out["speedup"]
-            out["speedup"] = out["speedup_low"] = out["speedup_high"] = 1
-            for r in out["shapes"]:
+            out["speedup_low"] = out["speedup_high"] = 1
+            for r in (out, *out["shapes"]):
                 r["self_speedup"], r["speedup"] = r["speedup"], 1
         return out
 
@@ -186,8 +176,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
                 type(e).__name__, str(e)[:200]))
         finally:
             self.drawn = self.shape = Child.deadline = None
-            self.no_scout()
-            self.stale, self.file = (*self.stale, self.file), None
+            self.end("scout")
             self.forget_shown()
             if self.reference.pid is not None:
                 with contextlib.suppress(Lost):
@@ -201,10 +190,9 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
 
     def rest(self):
         until, Child.deadline = Child.deadline, None        # this is no time of a candidate's
-        try:
-            return self.reference.begin("idle", seconds=20)
-        finally:
-            Child.deadline = until
+        waits = self.reference.begin("idle", seconds=20)
+        Child.deadline = until
+        return waits
 
     def judge_any(self, source, options, out, baseline):
         """A candidate, or the untouched file, which may be judged more than once."""
@@ -213,7 +201,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         if options.get("confirm") and self.judged:     # by processes that no candidate was beside
             self.bury()
             self.reference.kill()
-            self.no_spare()
+            self.end("spare")
         self.judged = self.judged or not baseline
         bad = not baseline and self.task.get("gate", True) and scan(source, self.task["source"])
         if bad:
@@ -244,10 +232,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
                 out["shapes"], self.drawn, self.shape = [], None, None
                 self.recorded.clear()
                 self.revive()
-                try:
-                    self.reference.ask("idle")
-                except Lost:                # it had faulted too, and only now says so
-                    self.revive()
+                self.idle()
             finally:
                 self.share_cpu(child, False)
                 self.let_die(child)
@@ -274,7 +259,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         self.tested = True
         lap("check")
         until("all")
-        self.no_scout()
+        self.end("scout")
         lap("ahead")
         self.await_spare()
         labels = self.draw(self.reference, child)
@@ -288,13 +273,9 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
         if not out["shapes"]:
             raise Lost("launch_failed", "the task has no timed shape")
         out["screened"] = self.screen.slow
-        if self.found.left_out:
-            out["left_out"] = list(self.found.left_out.values())
-        weakened = self.weakened()
-        if weakened:
-            out["weakened"] = weakened
-        if baseline:
-            out["judged_by"] = vars(self.found)
+        told = {"left_out": list(self.found.left_out.values()), "weakened": self.weakened(),
+                "judged_by": baseline and vars(self.found)}
+        out.update({k: v for k, v in told.items() if v})
         self.summary(out)
         if any("recorded" in r for r in out["shapes"]):
             out["recorded"] = {"by": "CUPTI activity records"}
@@ -341,8 +322,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
             self.place = self.patient(lambda: self.reference.ask("inputs", **given))["place"]
         self.drawn = dict(given, place=self.place)
         # Also of one that has less time: this takes long where tensors are large.
-        return self.patient(lambda: together(*(
-            (who, "inputs", dict(self.drawn, seconds=Child.call_s)) for who in both)))[0]["labels"]
+        return self.patient(lambda: together(*[
+            who.begin("inputs", Child.call_s, **self.drawn) for who in both]))[0]["labels"]
 
     def contends(self, out, best, options):
         """Counters cost a second: they are for what may become the best."""

@@ -82,7 +82,7 @@ class Timing:
         while len(samples["B"]) < n:
             k = len(samples["B"])
             if k == at and seen is None:
-                seen = self.record(child, s)
+                seen = self.record(child)
             here = here or next(turn)       # what is made again is so on its own stream
             if k == look and back:
                 here = here[0], place_of(s["seed"])
@@ -181,9 +181,9 @@ class Timing:
                     pair[who] = Child(self.device, held.scratch)
                     made.append(pair[who])
                 pairs.append(pair)
-            together(*((child, "load", dict(self.loading(
-                source if who == "B" else self.task["source"]), seconds=Child.call_s))
-                for pair in pairs for who, child in pair.items()))
+            together(*[child.begin("load", Child.call_s, **self.loading(
+                source if who == "B" else self.task["source"]))
+                for pair in pairs for who, child in pair.items()])
             self.take()
             for k, pair in enumerate(pairs):
                 self.reference = pair["A"]

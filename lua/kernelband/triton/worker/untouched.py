@@ -42,25 +42,23 @@ class Found(SimpleNamespace):
 
     def weakened(self):
         """What of the judging is weaker than it could be, in sentences."""
-        out = []
-        if self.tame:
-            out.append("the untouched file takes memory that no one wrote for indices: it holds "
-                       "valid ones in checked runs")
-        if self.timed_tests:
-            out.append("the untouched file can do none of its timed shapes: its tests are timed")
-        if self.distinct:
-            out.append("random integers of timed shapes are drawn without repeats: the untouched "
-                       "file writes to one place more than once, in no order")
-        for what, where in sorted(self.told.items()):
-            out.append("%s: %s" % (", ".join(where)[:200], what))
+        out = [text for told, text in (
+            (self.tame, "the untouched file takes memory that no one wrote for indices: it holds "
+             "valid ones in checked runs"),
+            (self.timed_tests, "the untouched file can do none of its timed shapes: its tests are "
+             "timed"),
+            (self.distinct, "random integers of timed shapes are drawn without repeats: the "
+             "untouched file writes to one place more than once, in no order")) if told]
+        out += ["%s: %s" % (", ".join(where)[:200], what)
+                for what, where in sorted(self.told.items())]
         for i in sorted({*self.ignore, *self.allow}):
             where = "the tests" if i == "tests" else "shape %s" % i
             if self.ignore.get(i):
                 out.append("%s: not compared, as the untouched file does not give them twice: %s"
                            % (where, " ".join(self.ignore[i])[:200]))
-            for path, share in sorted(self.allow.get(i, {}).items()):
-                out.append("%s: %.3g %% of %s may be off: the untouched file differs from itself"
-                           % (where, 100 * share, path))
+            out += ["%s: %.3g %% of %s may be off: the untouched file differs from itself"
+                    % (where, 100 * share, path)
+                    for path, share in sorted(self.allow.get(i, {}).items())]
         if self.left_out:
             out.append("%d shapes left out" % len(self.left_out))
         return out
@@ -82,7 +80,7 @@ class Untouched:
         """A reference that a shape took down is made anew: True where that was needed."""
         if self.reference.pid is not None:
             return False
-        self.no_scout()
+        self.end("scout")
         fresh = Child(self.device, self.reference.scratch)
         self.reference.close()
         self.reference = fresh
@@ -94,10 +92,13 @@ class Untouched:
         return True
 
     def asked(self, op, **request):
-        """The reference's reply, waited for while it lacks memory, and the seconds that took."""
+        """The reference's reply, waited for while it lacks memory. How long a test or a call takes
+        says how long those of others may."""
         begun = self.clock()
         reply = self.patient(lambda: self.reference.ask(op, **request))
-        return reply, self.clock() - begun
+        if op in ("test", "go"):
+            self.found.haste_s = max(self.found.haste_s, 4 * (self.clock() - begun))
+        return reply
 
     def first_runs(self):
         """The untouched file's tests and shapes, once: compiled for all that copy its cache. What
@@ -108,18 +109,17 @@ class Untouched:
         until("tests")
         while True:
             try:
-                _, lasted = self.asked("test", seed=secret(), poison=self.poisons[0])
+                self.asked("test", seed=secret(), poison=self.poisons[0])
                 break
             except Lost as e:
                 if self.reference.pid is not None or e.verdict not in ("launch_failed", "crashed") \
                         or not self.milder():
                     raise
                 self.revive()
-        self.found.haste_s = max(HASTE_S, 4 * lasted)
         until("all")
-        self.no_scout()
+        self.end("scout")
         seed, faults = secret(), 0
-        labels = self.asked("inputs", seed=seed, distinct=self.found.distinct)[0]["labels"]
+        labels = self.asked("inputs", seed=seed, distinct=self.found.distinct)["labels"]
         for i, label in enumerate(labels):
             before = self.found.tame
             while str(i) not in self.found.left_out:
@@ -127,8 +127,7 @@ class Untouched:
                 try:
                     self.asked("shape", i=i, seed=seed)
                     self.reference.ask("prepare", seed=seed)
-                    _, lasted = self.asked("go")
-                    self.found.haste_s = max(self.found.haste_s, 4 * lasted)
+                    self.asked("go")
                     poisoned = True
                     self.reference.ask("prepare", seed=seed)
                     self.reference.ask("call", poison=self.poisons[0])
