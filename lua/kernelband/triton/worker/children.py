@@ -1,17 +1,20 @@
-"""Children as their parent has them: started, asked, killed as a group."""
+"""Children: started, asked, killed as a group by their parent; a loop that answers it."""
 import contextlib
+import ctypes
 import fcntl
+import gc
 import math
 import os
+import resource
 import shutil
 import signal
 import socket
 import sys
 import tempfile
 import time
+import types
 
-from .child import Lost, child_main
-from .frames import read_frame, write_frame
+from .frames import LACKING, Lost, explain, read_frame, write_frame
 from .runner import Runner
 from .scout import Scout
 
@@ -54,6 +57,48 @@ def remove_remains():
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(folder.path)
         os.close(fd)
+
+
+def settle_in(scratch, pipe):
+    """A process of its own group, with its end of the pipe, a log and nothing else open."""
+    os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    os.chdir(scratch)
+    log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0), os.dup2(log, 1), os.dup2(log, 2)
+    # What is kept is above what the parent has, but for what it was itself given.
+    pipe = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 200)
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd != pipe:
+            os.closerange(fd, fd + 1)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as f:
+        f.write("1000")                     # not our parent is to go for what this one takes
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 30, 8 << 30))
+    os.environ.update(HOME=scratch, TMPDIR=scratch)
+    tempfile.tempdir = scratch
+    return pipe
+
+
+def child_main(make, scratch, cache, pipe):
+    pipe = settle_in(scratch, pipe)
+    os.environ["TRITON_CACHE_DIR"] = cache
+    runner = make()
+    for name in [n for n in sys.modules if n.split(".")[0] == __package__]:
+        del sys.modules[name]               # what judges a file is none of its modules
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    while True:
+        request = read_frame(pipe)
+        try:
+            reply = getattr(runner, "do_" + request.pop("op"))(**request) or {}
+        except BaseException as e:
+            reply = explain(e)
+        if LACKING in reply.get("text", ""):    # nor does what it got of it stay with it
+            gc.collect()
+            runner.give_back()
+        write_frame(pipe, reply)
 
 
 class Child:
@@ -171,9 +216,8 @@ class Child:
     def kill(self):
         if self.pid is None:
             return "is gone"
-        status = reap(self.strike())
-        return "ended by signal %d" % os.WTERMSIG(status) if status and os.WIFSIGNALED(status) \
-            and os.WTERMSIG(status) != signal.SIGKILL else "ended"
+        code = os.waitstatus_to_exitcode(reap(self.strike()) or 0)
+        return "ended by signal %d" % -code if code < 0 and code != -signal.SIGKILL else "ended"
 
     def close(self):
         self.kill()

@@ -5,9 +5,9 @@ import sys
 import types
 
 from . import jail
-from .child import Lost
-from .children import Child
+from .children import Child, Lost
 from .gate import device_only
+from .runner import written
 
 COMPILE_S = 60
 
@@ -27,17 +27,13 @@ class Compiler:
         """args are types, options warps and stages -> { cubin, shared .. }"""
         import triton
         from triton.backends.compiler import GPUTarget
-        path = self.scratch + "/candidate.py"
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(source)
         sys.modules["candidate"] = module = types.ModuleType("candidate")
-        module.__file__ = path
-        exec(compile(source, path, "exec"), module.__dict__)
+        module.__file__ = self.scratch + "/candidate.py"
+        exec(written(module.__file__, source), module.__dict__)
         fn = getattr(module, name, None)
         if not isinstance(fn, triton.runtime.JITFunction):
             raise Lost("build_failed", "it has no @triton.jit function %s" % name)
-        constants, given = constants or {}, list(args)
-        signature, attrs = {}, {}
+        constants, given, signature, attrs = constants or {}, list(args), {}, {}
         for i, arg in enumerate(fn.arg_names):
             if arg in constants:
                 signature[arg] = "constexpr"

@@ -1,12 +1,27 @@
-"""Frames: JSON of a known length, on pipes."""
+"""Frames: JSON of a known length, on pipes; and what one says of a failure."""
 import json
 import math
 import os
 import select
 import struct
 import time
+import traceback
 
 FRAME_MAX = 64 << 20
+LACKING = "more memory than is free"
+
+
+class Lost(Exception):
+    """No results to compare, or wrong ones: the verdict, its reason, and, as far as that is known,
+    the output that is wrong, in what share, and the package that an import lacked."""
+
+    def __init__(self, verdict, reason, path=None, share=0.0, missing=None):
+        super().__init__(verdict, reason)
+        self.verdict, self.reason, self.missing = verdict, str(reason), missing
+        self.path, self.share = path, share
+
+    def lacks_memory(self):
+        return self.verdict == "launch_failed" and LACKING in self.reason
 
 
 def await_ready(deadline, reads=(), writes=()):
@@ -53,3 +68,20 @@ def read_frame(fd, deadline=None):
 
 def finite(x):
     return x if isinstance(x, (int, float)) and math.isfinite(x) else None
+
+
+def explain(e):
+    """The reply that tells of an exception in a file."""
+    if isinstance(e, Lost):
+        return {"error": e.verdict, "text": e.reason[:2000]}
+    text = "%s: %s" % (type(e).__name__, str(e).strip()[:1500])
+    here = os.path.dirname(__file__)
+    at = [f for f in traceback.extract_tb(e.__traceback__) if os.path.dirname(f.filename) != here]
+    if at:
+        text = "%s:%d: %s" % (os.path.basename(at[-1].filename), at[-1].lineno or 0, text)
+    if "OutOfMemory" in type(e).__name__ or "out of memory" in text:
+        return {"error": "launch_failed", "text": "needs %s: %s" % (LACKING, text[:300])}
+    if isinstance(e, ModuleNotFoundError):
+        return {"error": "build_failed", "text": text, "missing": e.name}
+    kinds = ("CompilationError", "SyntaxError", "IndentationError", "ImportError", "PTXASError")
+    return {"error": "build_failed" if type(e).__name__ in kinds else "launch_failed", "text": text}

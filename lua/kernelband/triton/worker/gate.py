@@ -3,24 +3,21 @@ import ast
 import importlib.util
 import sys
 
-MODULES = {"torch", "triton", "math", "typing", "functools", "itertools", "operator", "enum",
-           "dataclasses", "collections", "numpy", "warnings", "logging", "contextlib",
-           "__future__", "time", "copy", "abc", "numbers", "einops", "packaging"}
+MODULES = set(
+    "torch triton math typing functools itertools operator enum dataclasses collections numpy "
+    "warnings logging contextlib __future__ time copy abc numbers einops packaging".split())
 LIBRARIES = {"torch", "triton", "tl", "time", "nn", "F", "math", "np"}  # that no one assigns to
-NAMES = {"exec", "eval", "compile", "open", "__import__", "globals", "vars", "breakpoint",
-         "__builtins__", "__loader__"}
-ATTRIBUTES = {"__globals__", "__code__", "__closure__", "__subclasses__", "__builtins__",
-              "__traceback__", "__dict__", "__bases__", "__mro__", "tb_frame", "tb_next", "f_back",
-              "f_locals", "f_globals", "gi_frame", "cr_frame", "_getframe", "modules",
-              "Stream", "ExternalStream", "CUDAGraph", "graph", "set_stream", "Event",
-              "__torch_function__", "__torch_dispatch__", "_make_subclass", "ctypes", "inline_asm",
-              "load_library", "cpp_extension", "multiprocessing", "from_file", "from_blob",
-              "elapsed_time", "cudart", "_C", "manual_seed", "set_rng_state", "get_rng_state",
-              "initial_seed", "os", "sys", "threading", "_thread", "subprocess", "gc", "inspect",
-              "socket", "signal", "builtins", "importlib", "traceback", "pickle", "shutil",
-              "tempfile", "attrgetter", "methodcaller", "__getattribute__",
-              "inline_asm_elementwise", "globaltimer", "smid", "knobs", "fromfile", "memmap",
-              "use_deterministic_algorithms", "DataLoader"}
+NAMES = set(
+    "exec eval compile open __import__ globals vars breakpoint __builtins__ __loader__".split())
+ATTRIBUTES = set(
+    "__globals__ __code__ __closure__ __subclasses__ __builtins__ __traceback__ __dict__ __bases__ "
+    "__mro__ tb_frame tb_next f_back f_locals f_globals gi_frame cr_frame _getframe modules Stream "
+    "ExternalStream CUDAGraph graph set_stream Event __torch_function__ __torch_dispatch__ "
+    "_make_subclass ctypes inline_asm load_library cpp_extension multiprocessing from_file "
+    "from_blob elapsed_time cudart _C manual_seed set_rng_state get_rng_state initial_seed os sys "
+    "threading _thread subprocess gc inspect socket signal builtins importlib traceback pickle "
+    "shutil tempfile attrgetter methodcaller __getattribute__ inline_asm_elementwise globaltimer "
+    "smid knobs fromfile memmap use_deterministic_algorithms DataLoader".split())
 
 
 def absent(name):

@@ -9,8 +9,7 @@ import sys
 import time
 
 from . import recorder
-from .child import Lost
-from .children import Busy, Child
+from .children import Busy, Child, Lost
 from .recorder import COUNTERS
 from .scout import target_of
 

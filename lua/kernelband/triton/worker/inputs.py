@@ -95,7 +95,6 @@ class Drawn(list):
     want, device = None, None
 
     def __init__(self, items=()):
-        super().__init__()
         self.labels, self.bytes = [], 0
         self.extend(items)
 
@@ -158,15 +157,16 @@ class Inputs:
                     return out                      # what it was given, or a view of it
                 with torch.no_grad():
                     return change(out)
-        space, engine = torch.autograd, torch.autograd._engine_run_backward
 
-        def passing(*args, **kwargs):       # what calls it is a function of torch: no mode there
+        def within(call, *args, **kwargs):
             with Changed():
-                return engine(*args, **kwargs)
-        space._engine_run_backward = passing
+                return call(*args, **kwargs)
+        space, engine = torch.autograd, torch.autograd._engine_run_backward
+        # What calls it is a function of torch, where no mode is.
+        space._engine_run_backward = lambda *args, **kwargs: within(engine, *args, **kwargs)
         try:                                # a backward pass in this thread, where the mode is
-            with space.set_multithreading_enabled(False), Changed():
-                return call()
+            with space.set_multithreading_enabled(False):
+                return within(call)
         finally:
             space._engine_run_backward = engine
 

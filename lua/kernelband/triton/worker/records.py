@@ -1,8 +1,7 @@
 """What records of a call show of a candidate."""
 import re
 
-from .child import Lost
-from .children import Redraw
+from .children import Lost, Redraw
 from .frames import finite
 from .inputs import secret
 from .recorder import SUMS

@@ -9,31 +9,32 @@ import sys
 import types
 
 from . import jail, recorder
-from .child import Lost
 from .compare import in_part, plain
+from .frames import Lost
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
 from .recorder import Recorder
 from .reference import Reference
 
 
-def top_level(text, kinds):
-    """The statements of a file's top level that are of these kinds."""
-    return [n for n in ast.parse(text).body if isinstance(n, kinds)]
+def read_tests(tests):
+    """Of the tests' top level: its imports, the names that it gives to anything, and those that it
+    gives to what a call of a test returns."""
+    body = ast.parse(tests).body
+    imports = [n for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    stored = {n.id for part in body if not isinstance(part, (ast.FunctionDef, ast.ClassDef))
+              for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    results = [t.id for n in body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+               and "test" in ast.unparse(n.value.func).lower()
+               for t in n.targets if isinstance(t, ast.Name)]
+    return imports, stored, results
 
 
-def stored_names(tests):
-    """Names that the tests' top level gives to anything."""
-    return {n.id for part in ast.parse(tests).body
-            if not isinstance(part, (ast.FunctionDef, ast.ClassDef))
-            for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def result_names(tests):
-    """Names that the tests' top level gives to what a call of a test returns."""
-    return [t.id for n in top_level(tests, ast.Assign) if isinstance(n.value, ast.Call)
-            and "test" in ast.unparse(n.value.func).lower()
-            for t in n.targets if isinstance(t, ast.Name)]
+def written(path, text):
+    """The code of a file that now is there, for tracebacks and for what reads its own source."""
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return compile(text, path, "exec")
 
 
 class PerformanceMetrics:
@@ -69,6 +70,9 @@ class Finder:
 class Runner(Hold, Inputs, Reference):
     """Runs a file's tests and timed calls. Everything of torch that matters is taken hold of
     before the file is loaded."""
+    poison = perf = plugs = lazy = None
+    distinct = laned = strayed = False
+    left_by_tests, timed_seed, lane, lanes = (), 0, 0, ()
 
     def __init__(self, device, scratch):
         import torch
@@ -87,7 +91,6 @@ class Runner(Hold, Inputs, Reference):
                 self.recorder.stop()
         self.unjailed = jail.enter(scratch)
         self.begin()
-        self.lanes, self.laned, self.lane, self.strayed = [], False, 0, False
         if self.cpu:
             self.pretend()
         else:
@@ -97,10 +100,8 @@ class Runner(Hold, Inputs, Reference):
 
     def begin(self):
         """What is there before a file is."""
-        self.launches, self.streams, self.poison = [0], set(), None
-        self.cache, self.perf, self.plugs, self.lazy, self.distinct = {}, None, None, None, False
+        self.launches, self.streams, self.cache = [0], set(), {}
         self.types, self.looked_at, self.narrow = set(), set(), set()
-        self.left_by_tests, self.timed_seed = (), 0
         self.forget()
 
     def do_idle(self):
@@ -127,29 +128,22 @@ class Runner(Hold, Inputs, Reference):
         gc.collect()
         gc.freeze()                         # what is ours is not found by gc.get_objects
         module.__file__ = self.scratch + "/%s.py" % name
-        exec(self.written(name, source), module.__dict__)
+        exec(written(module.__file__, source), module.__dict__)
         if tests:
-            self.left_by_tests = stored_names(tests) - set(module.__dict__)
-            self.tests, self.test_names = self.written(name + "_test", tests), result_names(tests)
+            imports, stored, self.test_names = read_tests(tests)
+            self.left_by_tests = stored - set(module.__dict__)
+            self.tests = written("%s/%s_test.py" % (self.scratch, name), tests)
             # Their file and the one under test are one module. What it lacks the tests will tell.
             with contextlib.suppress(ImportError):
-                exec(compile(ast.Module(top_level(tests, (ast.Import, ast.ImportFrom)), []),
-                             "imports", "exec"), module.__dict__)
+                exec(compile(ast.Module(imports, []), "imports", "exec"), module.__dict__)
         if perf:
             self.load_perf(perf)
         return self.integrity()
 
-    def written(self, name, text):
-        path = "%s/%s.py" % (self.scratch, name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        return compile(text, path, "exec")
-
     def load_perf(self, text):
-        stub = types.ModuleType("performance_utils")
-        stub.Performance_Metrics, stub.do_bench_config = PerformanceMetrics, type(
-            "do_bench_config", (), {})
-        sys.modules["performance_utils"] = stub
+        sys.modules["performance_utils"] = stub = types.ModuleType("performance_utils")
+        stub.Performance_Metrics = PerformanceMetrics
+        stub.do_bench_config = type("do_bench_config", (), {})
         finder = Finder({self.name: self.module, "performance_utils": stub})
         sys.meta_path.insert(0, finder)
         space = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}

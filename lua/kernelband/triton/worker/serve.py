@@ -10,8 +10,7 @@ import sys
 import time
 
 from . import recorder
-from .child import Lost
-from .children import REAP_S, Busy, Child, remove_remains
+from .children import REAP_S, Busy, Child, Lost, remove_remains
 from .frames import read_frame, write_frame
 from .gpu import get_ready
 from .jail import clean_start

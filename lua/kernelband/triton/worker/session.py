@@ -6,8 +6,7 @@ import os
 import time
 
 from .checks import Checks
-from .child import Lost
-from .children import CALL_S, NONSENSE, Child, Redraw, new_folder, reap, remove, together
+from .children import CALL_S, NONSENSE, Child, Lost, Redraw, new_folder, reap, remove, together
 from .evidence import Evidence
 from .gate import scan
 from .gpu import Sharing, know_compiler, prepare_counters, prepare_dynamo

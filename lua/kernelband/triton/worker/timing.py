@@ -4,8 +4,7 @@ import math
 import os
 import time
 
-from .child import Lost
-from .children import NONSENSE, Child, together
+from .children import NONSENSE, Child, Lost, together
 from .inputs import LANES, place_of, secret, turns
 from .stats import Screen, log_ratios, median, of_pairs, of_processes, paired
 

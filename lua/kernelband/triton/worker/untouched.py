@@ -1,8 +1,7 @@
 """The untouched file: what it can do, and how far it differs from itself."""
 from types import SimpleNamespace
 
-from .child import Lost
-from .children import Child, Redraw
+from .children import Child, Lost, Redraw
 from .inputs import secret
 
 ALLOWED = 0.02              # share of an output that the reference may differ from itself in
