@@ -216,7 +216,7 @@ class Child:
     def kill(self):
         if self.pid is None:
             return "is gone"
-        code = os.waitstatus_to_exitcode(reap(self.strike()) or 0)
+        code = os.waitstatus_to_exitcode(reap(self.strike()))
         return "ended by signal %d" % -code if code < 0 and code != -signal.SIGKILL else "ended"
 
     def close(self):
@@ -224,10 +224,10 @@ class Child:
         remove(self.scratch)
 
 
-def reap(group, seconds=REAP_S):
-    """Waits for a group that was killed: its leader's status, 0 if that is not known, or None where
-    some of it does not end. What it started is ours, as we are a subreaper."""
-    end, status = time.monotonic() + seconds, 0
+def reap(group):
+    """Waits for a group that was killed, not for what of it never ends: its leader's status, 0 if
+    that is not known. What it started is ours, as we are a subreaper."""
+    end, status = time.monotonic() + REAP_S, 0
     while True:
         try:
             pid, ended = os.waitpid(-group, os.WNOHANG)
@@ -236,7 +236,7 @@ def reap(group, seconds=REAP_S):
         status = ended if pid == group else status
         if not pid:
             if time.monotonic() >= end:
-                return None
+                return status
             time.sleep(0.001)
 
 

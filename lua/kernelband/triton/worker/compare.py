@@ -1,11 +1,12 @@
-"""Compares what a candidate gives with what the untouched file gives."""
+"""Compares what a candidate gives with what the untouched file gives, in the process of that."""
+import contextlib
 import math
 import os
 import re
 import stat
 
 from .frames import finite
-from .inputs import bytes_of, walk
+from .inputs import bytes_of, mapped, walk
 
 PART = 8 << 20              # bytes of a tensor that is always compared whole
 SAMPLE = (1024, 1024)       # of one that is not: blocks, elements a block
@@ -50,8 +51,9 @@ def alike(a, b):
         return False
 
 
-class Compare:
+class Reference:
     buffer = None                   # memory that what is read goes through
+    expected = None                 # first runs
 
     def keep(self, value, seed, where=None, part=False):
         """Of tests on the CPU: a run after this one finds the GPU's memory as this one did."""
@@ -82,8 +84,7 @@ class Compare:
         candidate is off, the reference must first agree with itself in MORE further runs, and in
         one that computes in float64, if exact() gives such a one. allow is a share of an output
         that it was found to differ from itself in when it was opened."""
-        precise = None
-        want, got = [p for p, _ in runs[0]], [x["path"] for x in leaves]
+        want, got, precise = [p for p, _ in runs[0]], [x["path"] for x in leaves], None
         if want != got:
             gone = [p for p in want if p not in got] or [p for p in got if p not in want] or got
             return {"wrong": "the results differ in keys or lengths: %d expected, %d given, "
@@ -104,8 +105,7 @@ class Compare:
                 out["allowed"] += found["off"]
             elif "wrong" in found:
                 return found
-            out["count"] += found["count"]
-            out["chance"] += found["chance"]
+            out["count"], out["chance"] = (out[x] + found[x] for x in ("count", "chance"))
             out["worst"] = max(out["worst"], found["worst"])
             if found.get("told"):
                 out["told"].setdefault(found["told"], []).append(path)
@@ -140,13 +140,13 @@ class Compare:
                   if isinstance(b, tuple) and b[2].shape == want.shape]
         exact = exact[2].to(want.device) if isinstance(exact, tuple) \
             and exact[2].shape == want.shape and exact[0].is_floating_point else None
-        off, at, chance, worst, told = self.differing(want, others, got, exact)
-        out.update(count=n, chance=chance, worst=worst,
-                   told="compared in part" if n < math.prod(shape) else told)
+        out.update(self.differing(want, others, got, exact), count=n)
+        if n < math.prod(shape):
+            out["told"] = "compared in part"
+        off, at = out["off"], out["first"]
         if off:
-            out.update(path=path, off=off, share=off / n, wrong="%s: %d of %d elements wrong, "
-                       "first [%d] = %s, expected %s" % (path, off, n, at, got[at].item(),
-                                                         want[at].item()))
+            out.update(path=path, share=off / n, wrong="%s: %d of %d elements wrong, first [%d] = "
+                       "%s, expected %s" % (path, off, n, at, got[at].item(), want[at].item()))
         return out
 
     def read(self, file, at, n):
@@ -179,13 +179,13 @@ class Compare:
         if "float8" in str(dtype):
             return FLOAT8
         own = str(dtype).replace("torch.", "").replace("complex64", "float32")
-        u, n = max(UNITS[x] for x in {own if own in UNITS else "float64"}
-                   | self.precision() if x in UNITS)
+        u, n = max(UNITS[x] for x in {own if own in UNITS else "float64", *self.precision()}
+                   if x in UNITS)
         return u * n
 
     def differing(self, want, others, got, exact=None):
-        """(how many are wrong, the first, how many are chance, the worst share of its bound,
-        what is to be told). The bound follows from the types computed with, from how
+        """{ off = how many are wrong, first =, chance = how many are that, worst = share of its
+        bound, told = what is to be told }. The bound follows from the types computed with, from how
         far the untouched file is from itself, and how far it is from its run in float64."""
         if not (want.dtype.is_floating_point or want.dtype.is_complex):
             return self.differing_integers(want, others, got)
@@ -228,7 +228,7 @@ class Compare:
                 first = first if off else at + int(bad.to(torch.uint8).argmax())
                 off += int(bad.sum())
             chance += int(left.sum())
-        return off, first, chance, worst, None
+        return dict(off=off, first=first, chance=chance, worst=worst)
 
     def differing_integers(self, want, others, got):
         """Where floats are rounded to small integers, and not to masks, some may be off by one."""
@@ -245,6 +245,104 @@ class Compare:
             u, n = max((UNITS[x] for x in self.types if x in UNITS), default=(FLOAT8, 1))
             if int((off & near).sum()) <= max(1, min(ROUNDED, 4 * u * n * size) * want.numel()):
                 off &= ~near
-        count = int(off.sum())
-        return count, int(off.to(torch.uint8).argmax()) if count else 0, int(chance.sum()), 0.0, \
-            told
+        return dict(off=int(off.sum()), first=int(off.to(torch.uint8).argmax()),
+                    chance=int(chance.sum()), told=told)
+
+    def do_machine(self):
+        torch = self.torch
+        import triton
+        out = {"torch": torch.__version__, "triton": triton.__version__, "language": "triton",
+               "unjailed": self.unjailed}
+        if self.cpu:
+            return dict(out, name="Triton's interpreter on the CPU", interpreter=True)
+        p = torch.cuda.get_device_properties(self.device)
+        get = lambda name: finite(getattr(p, name, None))
+        clock, width = get("memory_clock_rate"), get("memory_bus_width")
+        if clock and width:
+            out["dram_gbps"] = 2 * clock * 1e3 * width / 8 / 1e9
+        if get("clock_rate"):
+            out["sm_tflops"] = 2 * 128 * p.multi_processor_count * p.clock_rate * 1e3 / 1e12
+        return dict(out, name=p.name, sm_count=p.multi_processor_count,
+                    memory_bytes=p.total_memory, capability=[p.major, p.minor],
+                    uuid=str(getattr(p, "uuid", "")),
+                    max_threads_per_sm=get("max_threads_per_multi_processor"),
+                    regs_per_sm=get("regs_per_multiprocessor"),
+                    smem_per_sm=get("shared_memory_per_multiprocessor"))
+
+    def do_rates(self, ns):
+        """GB/s and TFLOP/s by the script's own formulas; absent where they fail."""
+        out = {}
+        for name in ("get_gbps", "get_tflops"):
+            with contextlib.suppress(Exception):
+                out[name[4:]] = finite(float(getattr(self.perf, name)(self.work, ns / 1e6)))
+        return out
+
+    def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, exact=True):
+        def run(k):
+            return self.keep(self.run_tests(seed, poisons[k % 2]), seed, "cpu")
+
+        def in_float64():
+            return self.keep(self.run_tests(seed, None, self.widened), seed, "cpu")
+        if seed not in self.cache:
+            self.cache.clear()
+            self.cache[seed] = [run(0), run(1)]
+        return self.verify(self.cache[seed], leaves, file, run, ignore, allow,
+                           exact and self.attempt("tests", in_float64))
+
+    def run_shape(self, seed, show, poison, part):
+        """(what is kept of a checked call, whether it wrote outside of its inputs)"""
+        self.do_prepare(seed)
+        self.do_call(poison)
+        return self.keep([self.result, self.work], show, None, part), self.beyond()
+
+    def do_expect(self, seed, show, poisons, runs, part):
+        """The first runs that do_verify_shape compares with, made while the other is shown."""
+        self.expected = seed, show, [self.run_shape(seed, show, poisons[k % 2], part)
+                                     for k in range(runs)]
+
+    def do_verify_shape(self, seed, show, leaves, file, poisons, runs=2, ignore=(), allow=None,
+                        part=False, exact=True):
+        if not self.expected or self.expected[:2] != (seed, show):
+            self.do_expect(seed, show, poisons, runs, part)
+        done, self.expected = self.expected[2], None
+
+        def run(k):
+            done.append(self.run_shape(seed, show, poisons[k % 2], part))
+            return done[k][0]
+
+        def in_float64():
+            self.do_prepare(seed)
+            self.work = mapped(self.work, self.widened)
+            self.result = self.call()
+            return self.keep([self.result, self.work], show, None, part)
+        out = self.verify([kept for kept, _ in done], leaves, file, run, ignore, allow,
+                          exact and self.attempt("shape", in_float64))
+        self.do_settle()
+        return dict(out, beyond=any(beyond for _, beyond in done))
+
+    def attempt(self, what, call):
+        """call in float64, where the file can do that: it is asked no more where it cannot."""
+        def tried():
+            if what in self.narrow:
+                return None
+            try:
+                found = call()
+                self.sync()
+                return found
+            except Exception:
+                self.narrow.add(what)
+                return None
+        return tried
+
+    def widened(self, t):
+        """A copy of a floating tensor, in float64."""
+        if type(t) is not self.torch.Tensor or not t.dtype.is_floating_point \
+                or t.dtype.itemsize == 1:
+            return t
+        return t.detach().double().requires_grad_(t.requires_grad)
+
+    def note_types(self, args):
+        """Floating types of tensors that a kernel is given."""
+        for _, x in walk(list(args)):
+            if isinstance(x, self.torch.Tensor) and x.dtype.is_floating_point:
+                self.types.add(str(x.dtype).replace("torch.", ""))

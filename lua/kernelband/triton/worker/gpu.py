@@ -23,10 +23,7 @@ def get_ready():
     """What every child would do for itself before it compiles: read all of the compiler for the key
     of the cache, which takes a second, and import what tensors without contents need."""
     for name in ("triton.runtime.cache", "triton.compiler.compiler"):   # the latter before 3.6
-        triton_key = getattr(sys.modules.get(name), "triton_key", None)
-        if triton_key:
-            triton_key()
-            break
+        getattr(sys.modules.get(name), "triton_key", dict)()
     with contextlib.suppress(Exception):
         import torch.fx.experimental.symbolic_shapes  # noqa: F401
     prepare_dynamo()
@@ -83,10 +80,9 @@ class Sharing:
         no verdict."""
         if self.held:
             return
-        start = time.monotonic()
-
         def late(*_):
             raise Busy("other sessions had the GPU for %d s" % LOCK_S)
+        start = time.monotonic()
         before = signal.signal(signal.SIGALRM, late)
         signal.setitimer(signal.ITIMER_REAL, max(0.01, LOCK_S - self.waited))
         try:

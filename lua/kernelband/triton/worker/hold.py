@@ -46,49 +46,32 @@ class Hold:
         torch.cuda.device = contextlib.nullcontext
         torch.nn.Module.cuda = lambda self, *a: self
 
-    def count_launches(self):
-        import triton
-        launches, streams = self.launches, self.streams
-        if self.cpu:
-            from triton.runtime import interpreter
-            call = interpreter.GridExecutor.__call__
-
-            def counted(grid, *args, **kwargs):
-                launches[0] += 1
-                self.note_types((*args, *kwargs.values()))
-                return call(grid, *args, **kwargs)
-            interpreter.GridExecutor.__call__ = counted
-        else:
-            def enter(metadata):
-                launches[0] += 1
-                stream = metadata.get().get("stream")
-                if stream:                          # the one that is timed is 0
-                    streams.add(stream)
-            self.enter, self.knobs = enter, triton.knobs.runtime
-            self.JITFunction = triton.runtime.JITFunction
+    def enter(self, metadata):
+        self.launches += 1
+        stream = metadata.get().get("stream")
+        if stream:                              # the one that is timed is 0
+            self.streams.add(stream)
 
     @contextlib.contextmanager
     def counting(self, launches=True):
         """While calls are checked what their kernels are given is noted, and those of tests, which
         are on no stream of ours, are counted."""
-        if self.cpu:
-            yield
-            return
-        function, hook = self.JITFunction, self.knobs.launch_enter_hook
-        run = function.run
+        (space, name), hooked = self.launcher, launches and not self.cpu
+        hook, real = hooked and self.knobs.launch_enter_hook, getattr(space, name)
 
         def noted(fn, *args, **kwargs):
+            self.launches += self.cpu        # on a GPU the hook does
             self.note_types((*args, *kwargs.values()))
-            return run(fn, *args, **kwargs)
-        function.run = noted
-        if launches:
+            return real(fn, *args, **kwargs)
+        setattr(space, name, noted)
+        if hooked:
             hook.add(self.enter)
         try:
             yield
         finally:
-            if launches:
+            if hooked:
                 hook.remove(self.enter)
-            function.run = run
+            setattr(space, name, real)
 
     def hold(self):
         torch, cpu = self.torch, self.cpu
@@ -107,6 +90,7 @@ class Hold:
         spaces = [torch, torch.cuda, torch.cuda.Event, torch.Tensor, torch.nn.functional, torch.nn,
                   torch.nn.Module, time, json, os, sys, torch.autograd, torch.linalg, torch.random]
         if cpu:
+            from triton.runtime import interpreter
             now = time.perf_counter_ns
 
             def timed(call, cycles, lane=0):
@@ -115,8 +99,10 @@ class Hold:
                 ns = now() - start
                 return out, ns, ns, True
             self.timed, self.sync, self.other_stream = timed, lambda: None, lambda: False
+            self.launcher = interpreter.GridExecutor, "__call__"
         else:
             import triton
+            self.launcher, self.knobs = (triton.runtime.JITFunction, "run"), triton.knobs.runtime
             self.hold_gpu(triton.testing.do_bench, triton.runtime.driver.active)
             spaces += [triton, triton.runtime, triton.testing, triton.language,
                        triton.runtime.JITFunction, triton.runtime.driver]
@@ -131,9 +117,9 @@ class Hold:
         torch, device, now = self.torch, self.device, time.perf_counter_ns
         Event, sync, sleep = torch.cuda.Event, torch._C._cuda_synchronize, torch.cuda._sleep
         record, elapsed, query = Event.record, Event.elapsed_time, Event.query
-        stream, index = torch.cuda.default_stream(device), torch.cuda.current_device()
         current, switch = torch._C._cuda_getCurrentStream, torch._C._cuda_setStream
-        current_device = torch.cuda.current_device
+        current_device, stream = torch.cuda.current_device, torch.cuda.default_stream(device)
+        index = current_device()
         self.lanes = lanes = [stream] + [torch.cuda.Stream(device) for _ in range(LANES)]
 
         def onto(s):
@@ -161,8 +147,7 @@ class Hold:
             sync()
             return out, elapsed(a, b) * 1e6, host, ahead
         self.timed, self.sync = timed, sync
-        self.other_stream = lambda: self.strayed or \
-            current(current_device())[0] != stream.stream_id
+        self.other_stream = lambda: self.strayed or current(current_device())[0] != stream.stream_id
 
     def wrap_empty(self):
         """Memory that no one wrote holds NaN, a number or an integer in the runs that are checked,

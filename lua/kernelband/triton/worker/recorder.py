@@ -12,11 +12,11 @@ SUMS = ("kernels", "copies", "sum_ns", "union_ns", "span_ns", "away_ns", "stream
 
 class Activity(ctypes.Structure):
     """struct kb_activity of core/cuda/inject/activity.h"""
-    _fields_ = [(n, ctypes.c_int64) for n in ("start_ns", "end_ns")] \
-        + [(n, ctypes.c_int32) for n in ("kind", "device", "stream", "registers", "shared_bytes",
-                                         "local_bytes")] \
-        + [("grid", ctypes.c_int32 * 3), ("block", ctypes.c_int32 * 3),
-           ("name", ctypes.c_char * 192)]
+    _fields_ = [(name, kind) for kind, names in (
+        (ctypes.c_int64, "start_ns end_ns"),
+        (ctypes.c_int32, "kind device stream registers shared_bytes local_bytes"),
+        (ctypes.c_int32 * 3, "grid block"), (ctypes.c_char * 192, "name"))
+        for name in names.split()]
 
 
 class Recorder:
@@ -29,14 +29,13 @@ class Recorder:
             self.why = "this build has no libkb_inject.so: CUPTI's headers were missing"
             return
         try:
-            self.lib = ctypes.CDLL(path)
+            self.lib = lib = ctypes.CDLL(path)
         except OSError as e:
             self.why = str(e)[:300]
             return
-        self.lib.kb_inject_records.restype = ctypes.POINTER(Activity)
-        self.lib.kb_inject_key.restype = ctypes.c_char_p
-        self.lib.kb_inject_known.restype = ctypes.c_void_p
-        if self.lib.kb_inject_open(self.text, 512):
+        lib.kb_inject_records.restype = ctypes.POINTER(Activity)
+        lib.kb_inject_key.restype, lib.kb_inject_known.restype = ctypes.c_char_p, ctypes.c_void_p
+        if lib.kb_inject_open(self.text, 512):
             self.why = self.said()
 
     def said(self):
@@ -78,15 +77,14 @@ class Recorder:
                     return 1
             return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(run)
         before, call, values = safely(prepare), safely(launch), (ctypes.c_double * 64)()
-        n = ctypes.c_size_t()
+        n, size = ctypes.c_size_t(), ctypes.c_size_t
         if known:
             image = bytes.fromhex(known)
-            self.lib.kb_inject_know(image, ctypes.c_size_t(len(image)))
-        if self.lib.kb_inject_count(set_of, device, before, call, None, values,
-                                    ctypes.c_size_t(64), self.text, ctypes.c_size_t(512)):
+            self.lib.kb_inject_know(image, size(len(image)))
+        if self.lib.kb_inject_count(set_of, device, before, call, None, values, size(64), self.text,
+                                    size(512)):
             return {"why": (failed or [self.said()])[0]}
-        keys = (self.lib.kb_inject_key(set_of, ctypes.c_size_t(i)) for i in range(64))
-        out = {key.decode(): finite(x) for key, x in zip(
-            itertools.takewhile(lambda key: key, keys), values)}
+        keys = map(self.lib.kb_inject_key, itertools.repeat(set_of), map(size, range(64)))
+        out = {key.decode(): finite(x) for key, x in zip(itertools.takewhile(bool, keys), values)}
         image = self.lib.kb_inject_known(ctypes.byref(n))
         return {"values": out, "known": ctypes.string_at(image, n.value).hex() if image else ""}

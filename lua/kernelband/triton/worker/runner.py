@@ -9,12 +9,11 @@ import sys
 import types
 
 from . import jail, recorder
-from .compare import in_part, plain
+from .compare import Reference, in_part, plain
 from .frames import Lost
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
 from .recorder import Recorder
-from .reference import Reference
 
 
 def read_tests(tests):
@@ -72,7 +71,7 @@ class Runner(Hold, Inputs, Reference):
     before the file is loaded."""
     poison = perf = plugs = lazy = None
     distinct = laned = strayed = False
-    left_by_tests, timed_seed, lane, lanes = (), 0, 0, ()
+    left_by_tests, timed_seed, launches, lane, lanes = (), 0, 0, 0, ()
 
     def __init__(self, device, scratch):
         import torch
@@ -95,12 +94,11 @@ class Runner(Hold, Inputs, Reference):
             self.pretend()
         else:
             self.flush = torch.empty(FLUSH, dtype=torch.int8, device=device)
-        self.count_launches()
         self.hold()
 
     def begin(self):
         """What is there before a file is."""
-        self.launches, self.streams, self.cache = [0], set(), {}
+        self.streams, self.cache = set(), {}
         self.types, self.looked_at, self.narrow = set(), set(), set()
         self.forget()
 
@@ -233,9 +231,9 @@ class Runner(Hold, Inputs, Reference):
         return x.cuda() if isinstance(x, self.torch.Tensor) else x
 
     def do_test(self, seed, poison):
-        self.launches[0] = 0
+        self.launches = 0
         reply = self.put(self.run_tests(seed, poison), seed)
-        return dict(reply, launches=self.launches[0], **self.integrity())
+        return dict(reply, launches=self.launches, **self.integrity())
 
     def put(self, value, seed, part=False):
         """Writes the tensors of value to out.bin; of those that are not compared whole, blocks that

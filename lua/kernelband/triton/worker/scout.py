@@ -38,15 +38,16 @@ class Scout(Runner):
     can't be foreseen so (grids that hang on contents) is compiled when it is asked for. Nothing
     of this is believed or judged: what is foreseen wrongly is compiled in vain."""
 
+    cpu, device = True, "meta"
+
     def __init__(self, scratch, cache, machine):
         import torch
         import triton
-        self.torch, self.scratch, self.cpu, self.device = torch, scratch, True, "meta"
+        self.torch, self.scratch, self.jobs, self.done = torch, scratch, {}, set()
         os.environ["CUDA_VISIBLE_DEVICES"] = ""     # what we don't pretend is not to be had
         jail.enter(scratch, cache)
         self.begin()
         self.generators, self.sync = (torch.default_generator.manual_seed,), lambda: None
-        self.jobs, self.done = {}, set()
         self.pretend("meta", machine["capability"])
         facts = types.SimpleNamespace(
             name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
@@ -60,6 +61,9 @@ class Scout(Runner):
 
     def alone(self, t):
         return t
+
+    def counting(self):
+        return contextlib.nullcontext()
 
     def note(self, JITFunction, Autotuner):
         jobs, compiles, keys = self.jobs, JITFunction._do_compile, set()
@@ -118,10 +122,7 @@ class Scout(Runner):
         from triton.backends.nvidia.driver import CudaLauncher
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # a fork does not inherit it
         os.nice(10)                     # others are timed
-        while True:
-            which = os.read(todo, 2)
-            if len(which) < 2:
-                return
+        while which := os.read(todo, 2):
             with contextlib.suppress(Exception):   # who asks for it will be told
                 kernel = jobs[struct.unpack("<H", which)[0]]()
                 CudaLauncher(kernel.src, kernel.metadata)   # C of its own, a compiler's work too

@@ -4,13 +4,12 @@ import ctypes
 import fcntl
 import importlib.metadata
 import os
-import select
 import signal
 import sys
 import time
 
 from . import recorder
-from .children import REAP_S, Busy, Child, Lost, remove_remains
+from .children import Busy, Child, Lost, remove_remains
 from .frames import read_frame, write_frame
 from .gpu import get_ready
 from .jail import clean_start
@@ -32,14 +31,7 @@ def serve(device, library=None):
     session = None
     try:
         while True:
-            end = time.monotonic() + REAP_S         # some never end
-            while session and session.dying and time.monotonic() < end \
-                    and not select.select([0], [], [], 0.002)[0]:
-                session.bury(wait=False)
-            try:
-                request = read_frame(0)
-            except EOFError:
-                return 0
+            request = read_frame(0)
             op = request.get("op")
             reply = {"refused": "unknown request"}
             if op in ("open", "warm"):
@@ -49,6 +41,8 @@ def serve(device, library=None):
                 reply = {"ticket": request["ticket"], "evaluation": session.evaluate(
                     request["source"], request.get("options") or {})}
             write_frame(out, reply)
+    except EOFError:
+        return 0
     except Busy as e:
         print(e, file=sys.stderr)
         return 1                        # the engine tries it once more on a fresh worker
@@ -66,9 +60,9 @@ def opened(device, request, session):
         return refused("%s cannot import %s: %s" % (sys.executable, e.name, e)), session
     if too_old(triton.__version__):
         return refused(TOO_OLD % triton.__version__), session
-    if device != "cpu" and not torch.backends.cuda.is_built():
-        return refused("this torch is built without CUDA"), session
     if device != "cpu":
+        if not torch.backends.cuda.is_built():
+            return refused("this torch is built without CUDA"), session
         get_ready()
     if request["op"] == "warm":
         return {"warm": True}, session

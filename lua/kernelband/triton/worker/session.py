@@ -111,21 +111,19 @@ class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
 
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
-        it. bury() does, before another candidate is loaded, or while there is nothing else to
-        do."""
+        it. bury() does, before another candidate is loaded."""
         if child.pid is None:
             child.close()
         else:
             self.dying.append((child.strike(), child.scratch))
 
-    def bury(self, wait=True):
-        """What let_die left. Without wait: what has ended. Whoever is judged next has as much
-        time as without it."""
+    def bury(self):
+        """What let_die left. Whoever is judged next has as much time as without it."""
         begun = time.monotonic()
-        for pid, folder in self.dying[:]:
-            if reap(pid, *([] if wait else [0])) is not None or wait:
-                remove(folder)
-                self.dying.remove((pid, folder))
+        while self.dying:
+            pid, folder = self.dying.pop()
+            reap(pid)
+            remove(folder)
         self.is_no_time(begun)
 
     def close(self):

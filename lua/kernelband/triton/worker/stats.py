@@ -1,4 +1,5 @@
 """Intervals of paired times."""
+import itertools
 import math
 
 EXACT = 64                          # pairs whose interval is exact
@@ -19,12 +20,9 @@ def paired(logs):
         return middle, walsh[k - 1], walsh[-k]
     ways = [1]
     for rank in range(1, n + 1):
-        ways = [(ways[s] if s < len(ways) else 0)
-                + (ways[s - rank] if 0 <= s - rank < len(ways) else 0)
-                for s in range(len(ways) + rank)]
-    below, k = 0, 0
-    while k < len(ways) and below + ways[k] <= 0.025 * 2 ** n:
-        below, k = below + ways[k], k + 1
+        none = [0] * rank
+        ways = [a + b for a, b in zip(ways + none, none + ways)]
+    k = sum(below <= 0.025 * 2 ** n for below in itertools.accumulate(ways))
     return (middle, walsh[k - 1], walsh[-k]) if k else (middle, None, None)
 
 

@@ -22,7 +22,7 @@ PAIRS_S = 100                       # of all further pairs of processes
 
 def column(samples, k):
     """One of what samples of both hold."""
-    return {who: [sample[k] for sample in samples[who]] for who in "AB"}
+    return {who: [both[who][k] for both in samples] for who in "AB"}
 
 
 class Timing:
@@ -67,7 +67,7 @@ class Timing:
         # A stream's first call of a size asks for memory and is made again: few for a candidate
         # whose calls are long beside what streams differ in.
         turn = turns(LANES if baseline or confirm else LANES // 4)
-        samples, seen = {"A": [], "B": []}, None
+        samples, seen = [], None
         # No one can tell beforehand which call is recorded or looked at.
         look, at = (-1, -1) if s.get("known") else (secret() % min(n, 6), secret() % min(n, 6))
         back = not s.get("last") and secret() % 2
@@ -78,8 +78,8 @@ class Timing:
         def compare(seed):
             verify = self.learn_shape if baseline else self.verify_shape
             verify(child, s, seed, 1, part=True)
-        while len(samples["B"]) < n:
-            k = len(samples["B"])
+        while len(samples) < n:
+            k = len(samples)
             if k == at and seen is None:
                 seen = self.record(child)
             here = here or next(turn)       # what is made again is so on its own stream
@@ -99,16 +99,14 @@ class Timing:
                     continue
                 bound = True
                 self.share_cpu(child, True)
-                spin, n, samples = 0, min(n, 24), {"A": [], "B": []}
+                spin, n, samples = 0, min(n, 24), []
                 if baseline:            # the host is a noisier clock: what all are held against
                     least_ns = max(BOUND_LEAST_S, BOUND_S / self.count) * 1e9
                     n = max(n, min(BOUND_MOST, int(least_ns / cost)))
                     budget = max(budget, least_ns)
                 continue
-            here, k = None, k + 1
-            for who, sample in got.items():
-                samples[who].append(sample)
-            times = column(samples, 0)
+            samples.append(got)
+            here, k, times = None, k + 1, column(samples, 0)
             if k == 4 and not bound and self.is_short(median(times["A"]), median(times["B"])):
                 n = 8                   # new pairs of processes time it
             if k >= min(6, n) and look < 0 and (at < 0 or seen) \
@@ -118,12 +116,12 @@ class Timing:
             if k >= 8 and (self.clock() - start) * 1e9 > most_ns:
                 break
             if k >= 8 and k % (4 if k <= 64 else 64) == 0 and not confirm:
-                _, low, high = paired(log_ratios(times))
-                if low is not None and (high - low) / 2 < narrow:
+                _, low, high = paired(log_ratios(times))    # of six or more there is an interval
+                if (high - low) / 2 < narrow:
                     break
         if s.get("last"):
             there = [(lane, place_of(s["seed"])) for lane, _ in (next(turn), next(turn))]
-            for k, here in enumerate([next(turn)] + there):
+            for k, here in enumerate([next(turn), *there]):
                 seed = secret(here)
                 self.sample(child, seed, spin)
                 if k != 1:              # an answer may be kept only once asked for often
@@ -150,12 +148,10 @@ class Timing:
             low, high = of_processes(e, low, high, min(base, mine))
         self.fill(row, times, e, low, high)
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
-        for name, peak in (("gbps", "dram_gbps"), ("tflops", "sm_tflops")):
-            if rates.get(name) and self.machine.get(peak):
-                row[name] = rates[name]
-        for name, as_ in (("chance", "left_to_chance"), ("allowed", "allowed")):
-            if s.get(name):
-                row[as_] = s[name]
+        peaks = {"gbps": "dram_gbps", "tflops": "sm_tflops"}
+        more = {name: self.machine.get(peaks[name]) and rate for name, rate in rates.items()}
+        more.update(left_to_chance=s.get("chance"), allowed=s.get("allowed"))
+        row.update({name: x for name, x in more.items() if x})
         return row
 
     def fill(self, row, times, e, low, high):
@@ -165,32 +161,31 @@ class Timing:
         if low is not None:
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
 
-    def with_new_pairs(self, source, n, call):
-        """What call(child, k) gives beside each of n new references, child being a new process that
-        has source. All are made and given their file at once, and in every second pair the
-        candidate comes first: nothing tells one from the other. The GPU is ours from when inputs
-        are drawn; else all is as before afterwards."""
+    def by_new_pairs(self, source, rows, numbers, baseline):
+        """[{ i: times }] of shapes that were judged, rows, in a new pair of processes for each of
+        numbers: a reference, and one that has source. All are made and given their file at once,
+        and in every second pair the candidate comes first: nothing tells one from the other. The
+        GPU is ours from when inputs are drawn; else all is as before afterwards."""
         held, before = self.reference, (self.drawn, self.shape, self.screen, Child.deadline)
-        begun, made, pairs, out = time.monotonic(), [], [], []
+        begun, pairs, out = time.monotonic(), [], []
         self.screen = Screen(None)
         try:
-            for k in range(n):
-                pair = {}
-                for who in ("AB", "BA")[k % 2]:
-                    pair[who] = Child(self.device, held.scratch)
-                    made.append(pair[who])
-                pairs.append(pair)
+            for _ in numbers:
+                pairs.append({})
+                for who in ("BA", "AB")[len(pairs) % 2]:
+                    pairs[-1][who] = Child(self.device, held.scratch)
             together(*[child.begin("load", Child.call_s, **self.loading(
                 source if who == "B" else self.task["source"]))
                 for pair in pairs for who, child in pair.items()])
             self.take()
-            for k, pair in enumerate(pairs):
+            for k, pair in zip(numbers, pairs):
                 self.reference = pair["A"]
                 self.draw(*pair.values())
-                out.append(call(pair["B"], k))
+                out.append(self.again(pair["B"], rows, k, baseline))
             return out
         finally:
-            if self.reference is not held and self.reference not in made:
+            made = [child for pair in pairs for child in pair.values()]
+            if self.reference not in (held, *made):
                 made.append(self.reference)     # it was revived
             self.reference, (self.drawn, self.shape, self.screen, Child.deadline) = held, before
             self.is_no_time(begun)
@@ -198,7 +193,7 @@ class Timing:
                 self.let_die(who)
 
     def again(self, child, rows, pair, baseline):
-        """{ i: times } of shapes that were judged, in a new pair of processes."""
+        """{ i: times } of such shapes, in the pair of processes of that number."""
         found = {}
         for k, row in enumerate(rows):
             s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(), "k": k,
@@ -210,15 +205,14 @@ class Timing:
 
     def short_turns(self, child, s):
         """Times of a short call on every stream. No one can tell which results are compared."""
-        times, turn = {"A": [], "B": []}, turns(LANES)
+        samples, turn = [], turns(LANES)
         for k in range((SHORT_TURNS + 1) * LANES):      # a stream's first asks for its memory
             looks = not s["baseline"] and secret() % LOOKS == 0
             got = self.pair(child, next(turn), self.spin_of(s), looks and (
                 lambda seed: self.verify_shape(child, s, seed, 1, part=True)))
             if k >= LANES and all(g[3] for g in got.values()):
-                for who, sample in got.items():
-                    times[who].append(sample[0])
-        return times
+                samples.append(got)
+        return column(samples, 0)
 
     def time_short(self, source, out, baseline):
         """Short calls once more, by SHORT_PAIRS pairs of new processes. What two processes differ
@@ -232,20 +226,17 @@ class Timing:
         if not rows or self.screen.slow:
             return
         for r in rows:
-            r["pairs"] = []
+            r["pairs"] = found = []
         self.await_spare()
-        found = []
         try:
-            found = self.with_new_pairs(source, SHORT_PAIRS, lambda child, k: self.again(
-                child, rows, k, baseline))
+            found = self.by_new_pairs(source, rows, range(SHORT_PAIRS), baseline)
         except Lost as e:
             if e.verdict != "timeout" and not e.lacks_memory() and not baseline:
                 raise
         except OSError:
             pass
         for r in rows:
-            several = [f[r["shape"]["i"]] for f in found]
-            several = [t for t in several if len(t["B"]) >= LANES // 2]
+            several = [t for t in (f[r["shape"]["i"]] for f in found) if len(t["B"]) >= LANES // 2]
             if len(several) < 2:
                 del r["pairs"]
                 continue
@@ -269,8 +260,7 @@ class Timing:
             begun, found = self.clock(), [{}]
             Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S
             try:
-                found = self.with_new_pairs(self.task["source"], 1, lambda child, _: self.again(
-                    child, out["shapes"], k, True))
+                found = self.by_new_pairs(self.task["source"], out["shapes"], [k], True)
             except (Lost, OSError) + NONSENSE:
                 pass                    # it was judged: what befalls it now is no verdict
             finally:

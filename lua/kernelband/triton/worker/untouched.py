@@ -128,24 +128,21 @@ class Untouched:
                     self.reference.ask("prepare", seed=seed)
                     self.asked("go")
                     poisoned = True
-                    self.reference.ask("prepare", seed=seed)
-                    self.reference.ask("call", poison=self.poisons[0])
+                    self.checked_call(self.reference, seed, self.poisons[0])
                     break
                 except Lost as e:
                     faults += self.reference.pid is None
                     if faults > 16 or e.verdict == "timeout":
                         raise
-                    if poisoned and self.milder():
-                        pass
-                    elif len(self.found.left_out) + 1 < len(labels):
+                    if not (poisoned and self.milder()):
                         self.found.tame = before        # it did not help
-                        self.found.left_out[str(i)] = "%s: the untouched file: %s" % (
-                            label, e.reason[:200])
-                    elif self.task.get("tests") and self.task.get("perf"):
-                        self.found.tame = before
-                        return self.time_tests()
-                    else:
-                        raise
+                        if len(self.found.left_out) + 1 < len(labels):
+                            self.found.left_out[str(i)] = "%s: the untouched file: %s" % (
+                                label, e.reason[:200])
+                        elif self.task.get("tests") and self.task.get("perf"):
+                            return self.time_tests()
+                        else:
+                            raise
                     if self.revive():
                         self.asked("inputs", seed=seed, distinct=self.found.distinct)
         self.reference.ask("idle")
