@@ -44,10 +44,10 @@ class Checks:
                 r = compared()
                 break
             except Lost as e:
-                e = Lost(e.verdict if e.verdict == "timeout" else "launch_failed",
-                         "the reference: " + e.reason, missing=e.missing)
-                if e.verdict == "timeout" or last or self.reference.pid is not None:
-                    raise e from None
+                late = e.verdict == "timeout"
+                if late or last or self.reference.pid is not None:
+                    raise Lost("timeout" if late else "launch_failed",
+                               "the reference: " + e.reason, missing=e.missing) from None
                 self.revive()
         if r.get("wrong"):
             raise Lost("wrong", r["wrong"][:500], r.get("path"), r.get("share"))

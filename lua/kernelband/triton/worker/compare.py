@@ -111,8 +111,7 @@ class Reference:
                 out["told"].setdefault(found["told"], []).append(path)
             if found.get("whim") or found["count"] and found["chance"] == found["count"]:
                 out["undetermined"].append(path)
-        out["undetermined"] = out["undetermined"][:16]
-        return dict(out, worst=finite(out["worst"]))
+        return dict(out, worst=finite(out["worst"]), undetermined=out["undetermined"][:16])
 
     def compare(self, runs, k, leaf, file, exact=None):
         """One leaf; path is given with what is wrong where a further run may say otherwise."""
@@ -262,9 +261,8 @@ class Reference:
             out["dram_gbps"] = 2 * clock * 1e3 * width / 8 / 1e9
         if get("clock_rate"):
             out["sm_tflops"] = 2 * 128 * p.multi_processor_count * p.clock_rate * 1e3 / 1e12
-        return dict(out, name=p.name, sm_count=p.multi_processor_count,
-                    memory_bytes=p.total_memory, capability=[p.major, p.minor],
-                    uuid=str(getattr(p, "uuid", "")),
+        return dict(out, name=p.name, sm_count=p.multi_processor_count, memory_bytes=p.total_memory,
+                    capability=[p.major, p.minor], uuid=str(getattr(p, "uuid", "")),
                     max_threads_per_sm=get("max_threads_per_multi_processor"),
                     regs_per_sm=get("regs_per_multiprocessor"),
                     smem_per_sm=get("shared_memory_per_multiprocessor"))
@@ -323,15 +321,12 @@ class Reference:
     def attempt(self, what, call):
         """call in float64, where the file can do that: it is asked no more where it cannot."""
         def tried():
-            if what in self.narrow:
-                return None
-            try:
-                found = call()
-                self.sync()
-                return found
-            except Exception:
+            if what not in self.narrow:
+                with contextlib.suppress(Exception):
+                    found = call()
+                    self.sync()
+                    return found
                 self.narrow.add(what)
-                return None
         return tried
 
     def widened(self, t):

@@ -107,9 +107,9 @@ class Hold:
             spaces += [triton, triton.runtime, triton.testing, triton.language,
                        triton.runtime.JITFunction, triton.runtime.driver]
         fixed = types.FunctionType, types.BuiltinFunctionType, type
-        self.before = [(getattr(s, "__name__", "?"), s, {k: v for k, v in list(vars(s).items())
-                       if isinstance(v, fixed) or type(v).__name__.endswith("_descriptor")})
-                       for s in spaces]
+        self.before = [(getattr(s, "__name__", "?"), s, {
+            k: v for k, v in list(vars(s).items()) if isinstance(v, fixed)
+            or type(v).__name__.endswith("_descriptor")}) for s in spaces]
         self.threads = sys.modules["_thread"]._count
         self.threads_before = self.threads()
 
@@ -164,16 +164,14 @@ class Hold:
                 elif t.dtype is not torch.bool:
                     t.fill_(self.poison % 100 + 1)
 
-        def wrap(space, name):
-            real = getattr(space, name)
-
+        def filled(real, name):
             def made(*args, **kwargs):
                 t = real(*args, **kwargs)
                 if self.poison is not None and t.numel():
                     fill(t)
                 return t
             made.__name__ = name
-            setattr(space, name, made)
-        for name in ("empty", "empty_like", "empty_strided"):
-            wrap(torch, name)
-        wrap(torch.Tensor, "new_empty")
+            return made
+        for space, name in ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"),
+                            (torch.Tensor, "new_empty")):
+            setattr(space, name, filled(getattr(space, name), name))

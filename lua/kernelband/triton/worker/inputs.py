@@ -15,10 +15,11 @@ LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; 
 CLEAN = 0                   # zeros
 FRONT = 64 << 10            # bytes before every input; after it, where files reach past its end:
 AROUND, AROUND_LEAST, AROUND_MOST = 64, 4 << 20, 128 << 20      # so many times its own
-MADE = {"empty", "zeros", "ones", "full", "rand", "randn", "randint", "randperm", "arange",
-        "tensor", "linspace", "eye", "normal", "empty_like", "zeros_like", "ones_like", "full_like",
-        "rand_like", "randn_like", "randint_like", "empty_strided", "new_empty", "new_zeros",
-        "new_ones", "new_full", "new_tensor", "clone", "cuda", "to"}    # what gives a tensor
+# What gives a tensor.
+MADE = set(
+    "empty zeros ones full rand randn randint randperm arange tensor linspace eye normal "
+    "empty_like zeros_like ones_like full_like rand_like randn_like randint_like empty_strided "
+    "new_empty new_zeros new_ones new_full new_tensor clone cuda to".split())
 
 
 def apart_from_each_other(torch):
@@ -205,9 +206,9 @@ class Inputs:
                     or t.device.type != ("cpu" if self.cpu else "cuda"):
                 return t
             if id(t) not in done:
-                key = t.untyped_storage().data_ptr()
+                storage = t.untyped_storage()
+                key, held = storage.data_ptr(), large if storage.nbytes() > LARGE else area
                 if key not in laid:
-                    held = large if t.untyped_storage().nbytes() > LARGE else area
                     laid[key] = self.lay(t, key, held, slack, place)
                 done[id(t)] = self.view_of(t, *laid[key])
             return done[id(t)]

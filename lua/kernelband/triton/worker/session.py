@@ -7,7 +7,6 @@ import time
 
 from .checks import Checks
 from .children import CALL_S, NONSENSE, Child, Lost, Redraw, new_folder, reap, remove, together
-from .evidence import Evidence
 from .gate import scan
 from .gpu import Sharing, know_compiler, prepare_counters, prepare_dynamo
 from .inputs import secret
@@ -21,7 +20,7 @@ AHEAD_S = 60                        # of compiling ahead: whoever asks would tak
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 
 
-class Session(Sharing, Untouched, Checks, Timing, Records, Evidence):
+class Session(Sharing, Untouched, Checks, Timing, Records):
     spare = scout = drawn = shape = place = unrecorded = None
     resting = None                  # waits for the reference to have given its memory back
     judged, tested, lanes = False, False, True

@@ -33,11 +33,9 @@ class Found(SimpleNamespace):
 
     def allowed(self):
         """Of timed shapes: an output that a race was seen in is one in all of them."""
-        out = {}
-        for where, found in self.allow.items():
-            for path, share in found.items() if where != "tests" else ():
-                out[path] = max(share, out.get(path, 0))
-        return out
+        shares = sorted((share, path) for where, found in self.allow.items() if where != "tests"
+                        for path, share in found.items())
+        return {path: share for share, path in shares}      # the largest of each
 
     def weakened(self):
         """What of the judging is weaker than it could be, in sentences."""
@@ -149,10 +147,8 @@ class Untouched:
 
     def milder(self):
         """Whether what faults can be tried otherwise: with valid indices where no one wrote."""
-        if self.found.tame:
-            return False
-        self.found.tame = True
-        return True
+        was, self.found.tame = self.found.tame, True
+        return not was
 
     def time_tests(self):
         """Of timed shapes that the untouched file can't do, not one: its tests are timed."""
@@ -178,10 +174,10 @@ class Untouched:
     def leave_out(self, why):
         """The shape at hand; not the last one, nor many."""
         n = len(self.found.left_out)
-        if n + 1 >= self.count or n >= LEFT_OUT_MOST:
-            return False
-        self.found.left_out[str(self.at["i"])] = "%s: %s" % (self.at["label"], why)
-        return True
+        possible = n + 1 < self.count and n < LEFT_OUT_MOST
+        if possible:
+            self.found.left_out[str(self.at["i"])] = "%s: %s" % (self.at["label"], why)
+        return possible
 
     def learn(self, where, e, may_ignore):
         """The untouched file differs from itself in a share of an output: that much, with room, is
