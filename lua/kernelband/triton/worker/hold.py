@@ -18,26 +18,22 @@ class Hold:
     def pretend(self, where="cpu", capability=(9, 0)):
         """Triton's interpreter on CPU tensors: what asks for a GPU gets the CPU; or nothing but
         shapes, on the device meta."""
-        torch = self.torch
+        torch, Tensor = self.torch, self.torch.Tensor
         there = torch.device(where)
-        asked = {torch.Tensor.cpu: lambda t: t, torch.Tensor.item: some,    # of contents
-                 torch.Tensor.__bool__: lambda t: True, torch.Tensor.__int__: lambda t: 1,
-                 torch.Tensor.__float__: lambda t: 1.0, torch.Tensor.__index__: lambda t: 1}
+        instead = {Tensor.cuda: lambda t: t.to(there), Tensor.is_cuda.__get__: lambda t: True}
+        if where == "meta":             # what is asked of contents
+            instead.update({Tensor.cpu: lambda t: t, Tensor.item: some,
+                            Tensor.__bool__: lambda t: True, Tensor.__int__: lambda t: 1,
+                            Tensor.__float__: lambda t: 1.0, Tensor.__index__: lambda t: 1})
 
         def plain(x):
             return there if isinstance(x, (str, torch.device)) and str(x).startswith("cuda") else x
 
         class Elsewhere(torch.overrides.TorchFunctionMode):
             def __torch_function__(self, func, types_, args=(), kwargs=None):
-                if func is torch.Tensor.cuda:
-                    return args[0].to(there)
-                if where == "meta" and func in asked:
-                    return asked[func](args[0])
-                if getattr(func, "__name__", "") == "__get__" \
-                        and func == torch.Tensor.is_cuda.__get__:
-                    return True
-                return func(*(plain(a) for a in args),
-                            **{k: plain(v) for k, v in (kwargs or {}).items()})
+                if func in instead:
+                    return instead[func](args[0])
+                return func(*map(plain, args), **{k: plain(v) for k, v in (kwargs or {}).items()})
         Elsewhere().__enter__()
         torch.cuda.current_device = lambda: 0
         torch.cuda.synchronize = lambda *a: None

@@ -6,7 +6,6 @@ import sys
 
 GROUP = 3                   # KB_JAIL_GROUP of core/system/jail.h
 HIDDEN = {"root", "home"}
-NO_LIBRARY = "this build has no libkb_jail.so"
 
 
 def library():
@@ -24,7 +23,7 @@ def enter(*own):
         return (ctypes.c_char_p * (len(names) + 1))(*map(os.fsencode, names), None)
     path = library()
     if not path:
-        return NO_LIBRARY
+        return "this build has no libkb_jail.so"
     jail = ctypes.CDLL(path, use_errno=True)
     read = ["/" + top for top in os.listdir("/") if top not in HIDDEN]
     read += {sys.prefix, sys.base_prefix} | {p for p in sys.path if os.path.isdir(p)}

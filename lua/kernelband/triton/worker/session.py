@@ -269,7 +269,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         if not out["shapes"]:
             raise Lost("launch_failed", "the task has no timed shape")
         out["screened"] = self.screen.slow
-        told = {"left_out": list(self.found.left_out.values()), "weakened": self.weakened(),
+        told = {"left_out": list(self.found.left_out.values()),
+                "weakened": self.found.weakened(self.machine.get("unjailed")),
                 "judged_by": baseline and vars(self.found)}
         out.update({k: v for k, v in told.items() if v})
         self.summary(out)

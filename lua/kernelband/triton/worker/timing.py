@@ -148,8 +148,8 @@ class Timing:
             low, high = of_processes(e, low, high, min(base, mine))
         self.fill(row, times, e, low, high)
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
-        peaks = {"gbps": "dram_gbps", "tflops": "sm_tflops"}
-        more = {name: self.machine.get(peaks[name]) and rate for name, rate in rates.items()}
+        more = {name: self.machine.get(peak) and rates.get(name) for name, peak in (
+            ("gbps", "dram_gbps"), ("tflops", "sm_tflops"))}
         more.update(left_to_chance=s.get("chance"), allowed=s.get("allowed"))
         row.update({name: x for name, x in more.items() if x})
         return row

@@ -37,9 +37,11 @@ class Found(SimpleNamespace):
                         for path, share in found.items())
         return {path: share for share, path in shares}      # the largest of each
 
-    def weakened(self):
+    def weakened(self, unjailed):
         """What of the judging is weaker than it could be, in sentences."""
         out = [text for told, text in (
+            (unjailed, "%s: files and processes of others are not kept from a candidate"
+             % unjailed),
             (self.tame, "the untouched file takes memory that no one wrote for indices: it holds "
              "valid ones in checked runs"),
             (self.timed_tests, "the untouched file can do none of its timed shapes: its tests are "
@@ -58,20 +60,13 @@ class Found(SimpleNamespace):
                     for path, share in sorted(self.allow.get(i, {}).items())]
         if self.left_out:
             out.append("%d shapes left out" % len(self.left_out))
-        return out
+        return out[:24]
 
 
 class Untouched:
     @property
     def poisons(self):
         return TAME if self.found.tame else POISONS
-
-    def weakened(self):
-        out = self.found.weakened()
-        if self.machine.get("unjailed"):
-            out.insert(0, "%s: files and processes of others are not kept from a candidate"
-                       % self.machine["unjailed"])
-        return out[:24]
 
     def revive(self):
         """A reference that a shape took down is made anew: True where that was needed."""
