@@ -33,8 +33,8 @@ class Compiler:
         fn = getattr(module, name, None)
         if not isinstance(fn, triton.runtime.JITFunction):
             raise Lost("build_failed", "it has no @triton.jit function %s" % name)
-        constants, given, signature, attrs = constants or {}, list(args), {}, {}
-        for i, arg in enumerate(fn.arg_names):
+        constants, given, signature = constants or {}, list(args), {}
+        for arg in fn.arg_names:
             if arg in constants:
                 signature[arg] = "constexpr"
             elif not given:
@@ -42,8 +42,8 @@ class Compiler:
                            "given" % (name, arg))
             else:
                 signature[arg] = given.pop(0)
-                if signature[arg].startswith("*"):
-                    attrs[(i,)] = [["tt.divisibility", 16]]
+        attrs = {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(signature.values())
+                 if kind.startswith("*")}
         if given or any(c not in fn.arg_names for c in constants):
             raise Lost("build_failed", "the launch line passes more than %s takes" % name)
         src = triton.compiler.ASTSource(fn, signature, {

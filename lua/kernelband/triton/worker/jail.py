@@ -27,12 +27,10 @@ def enter(*own):
     jail = ctypes.CDLL(path, use_errno=True)
     read = ["/" + top for top in os.listdir("/") if top not in HIDDEN]
     read += {sys.prefix, sys.base_prefix} | {p for p in sys.path if os.path.isdir(p)}
-    lacking = []
-    if jail.kb_jail_trees(paths(*read), paths("/dev"), paths(*own)):
-        lacking.append("Landlock")
-    if ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) or jail.kb_jail_calls(GROUP):
-        lacking.append("seccomp")
-    return lacking and "this machine has no " + " and no ".join(lacking) or None
+    failed = {"Landlock": jail.kb_jail_trees(paths(*read), paths("/dev"), paths(*own)),
+              "seccomp": ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) or jail.kb_jail_calls(GROUP)}
+    lacking = " and no ".join(name for name in failed if failed[name])
+    return "this machine has no " + lacking if lacking else None
 
 
 def clean_start():

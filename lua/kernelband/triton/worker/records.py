@@ -189,12 +189,11 @@ class Records:
         if main:
             regs, threads = clip(main["registers"] / 255), 32 * main["warps"]
             if m.get("max_threads_per_sm"):
-                blocks = [m["max_threads_per_sm"] // max(1, threads)]
-                if m.get("regs_per_sm"):
-                    blocks.append(m["regs_per_sm"] // max(1, main["registers"] * threads))
                 if m.get("smem_per_sm"):
                     shared = clip(main["shared"] / m["smem_per_sm"])
-                    blocks.append(m["smem_per_sm"] // (main["shared"] + 1024))
+                blocks = [m[most] // used for most, used in (
+                    ("max_threads_per_sm", max(1, threads)), ("smem_per_sm", main["shared"] + 1024),
+                    ("regs_per_sm", max(1, main["registers"] * threads))) if m.get(most)]
                 occupancy = clip(min(blocks) * threads / m["max_threads_per_sm"])
         measured = phi_of_counters(counted)
         l2 = counted.get("l2_pct", -1) / 100
