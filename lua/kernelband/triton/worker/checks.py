@@ -57,18 +57,18 @@ class Checks:
 
     def verify_shape(self, child, s, seed, runs, part=False):
         """The results of a call; part: of what is too large for a second look, a part."""
-        i, late = str(s["i"]), None
+        i = str(s["i"])
         what = dict(seed=seed, show=secret(), poisons=self.poisons, runs=runs, part=part)
         expected = self.reference.begin("expect", **what)
-        try:
-            shown = self.shown_by(child, "show", seed=what["show"], part=part)
-        finally:
+
+        def made_ahead():
             try:
                 expected()
-            except Lost as e:           # of all but time it is asked once more
-                late = e.reason if e.verdict == "timeout" else None
-        if late:
-            raise Lost("timeout", "the reference: " + late)
+            except Lost as e:
+                if e.verdict == "timeout":      # of all but time it is asked once more
+                    raise Lost("timeout", "the reference: " + e.reason) from None
+        shown, _ = together(
+            lambda: self.shown_by(child, "show", seed=what["show"], part=part), made_ahead)
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
         settled = child.begin("settle")

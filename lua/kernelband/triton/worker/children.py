@@ -257,7 +257,7 @@ def together(*waits):
     for wait in waits:
         try:
             replies.append(wait())
-        except Lost as e:
+        except (Lost, *NONSENSE) as e:
             lost = lost or e
     if lost:
         raise lost

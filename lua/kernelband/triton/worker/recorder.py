@@ -6,8 +6,7 @@ from .frames import finite
 
 COUNTERS = "search"         # set of core/cuda/counters/cupti_sets.c, one pass
 library = None              # path of libkb_inject.so
-SUMS = ("kernels", "copies", "sum_ns", "union_ns", "span_ns", "away_ns", "streams", "devices",
-        "dropped", "home")
+SUMS = "kernels copies sum_ns union_ns span_ns away_ns streams devices dropped home".split()
 
 
 class Activity(ctypes.Structure):

@@ -160,9 +160,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         try:
             self.judge_any(source, options, out, baseline)
         except Lost as e:
-            out.update(verdict=e.verdict, reason=e.reason, shapes=[])
-            if e.missing:
-                out["missing"] = e.missing
+            missing = {"missing": e.missing} if e.missing else {}
+            out.update(missing, verdict=e.verdict, reason=e.reason, shapes=[])
         except OSError as e:
             out.update(verdict="launch_failed", shapes=[], reason="no process to run it in: %s" % e)
         except NONSENSE as e:
@@ -269,15 +268,13 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         if not out["shapes"]:
             raise Lost("launch_failed", "the task has no timed shape")
         out["screened"] = self.screen.slow
-        told = {"left_out": list(self.found.left_out.values()),
-                "weakened": self.found.weakened(self.machine.get("unjailed")),
-                "judged_by": baseline and vars(self.found)}
-        out.update({k: v for k, v in told.items() if v})
+        some = lambda **given: {k: v for k, v in given.items() if v}
+        by = any("recorded" in r for r in out["shapes"]) and "CUPTI activity records"
+        out.update(some(left_out=list(self.found.left_out.values()),
+                        weakened=self.found.weakened(self.machine.get("unjailed")),
+                        judged_by=baseline and vars(self.found),
+                        recorded=some(by=by, why=self.unrecorded)))
         self.summary(out)
-        if any("recorded" in r for r in out["shapes"]):
-            out["recorded"] = {"by": "CUPTI activity records"}
-        if self.unrecorded:
-            out.setdefault("recorded", {})["why"] = self.unrecorded
         facts = child.ask("facts")
         values, why = {}, "counters are not asked for"
         if not self.contends(out, best, options):
@@ -324,8 +321,6 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
 
     def contends(self, out, best, options):
         """Counters cost a second: they are for what may become the best."""
-        if out["screened"] or options.get("confirm"):
-            return False
-        return len(best) != len(out["shapes"]) or sum(
-            math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best)) \
-            <= len(best) * math.log(1.03)
+        slower = sum(math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best))
+        return not out["screened"] and not options.get("confirm") and (
+            len(best) != len(out["shapes"]) or slower <= len(best) * math.log(1.03))
