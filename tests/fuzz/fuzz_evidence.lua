@@ -3,6 +3,7 @@
 --   kernelband run tests/fuzz/fuzz_evidence.lua [ITERATIONS [SEED]]
 local core = require "kernelband.core"
 local evidence = require "kernelband.evaluate.evidence"
+local verdict = require "kernelband.evaluate.verdict"
 
 local iterations = math.tointeger(tonumber(arg[1] or 1000))
 local seed = math.tointeger(tonumber(arg[2] or 1))
@@ -87,7 +88,7 @@ local root, worst_ns = core.rng(seed), 0
 for i = 1, iterations do
   local mutant = mutate(root:split(tostring(i)))
   local start = core.system.now_ns()
-  local ok, problem = pcall(function() evidence.admit(evidence.read_text(mutant)) end)
+  local ok, problem = pcall(function() verdict.try(evidence.admit, evidence.read_text(mutant)) end)
   local took_ns = core.system.now_ns() - start
   worst_ns = math.max(worst_ns, took_ns)
   if not ok or took_ns > slow_ns then

@@ -4,6 +4,7 @@ package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
 local evidence = require "kernelband.evaluate.evidence"
+local verdict = require "kernelband.evaluate.verdict"
 
 local args = { { mode = "in", dtype = "f32", count = 1 },
                { mode = "out", dtype = "f32", count = 1 },
@@ -13,7 +14,7 @@ local device = assert(core.device "cpu")
 local function judge(source)
   local object <close> = assert(device:build { source = source, entry = "axpy", args = args,
                                                timeout_ns = 30 * 10 ^ 9 // 1 })
-  local bad = evidence.admit(evidence.read_object(object))
+  local bad = verdict.try(evidence.admit, evidence.read_object(object))
   return bad and bad.reason or "ok"
 end
 

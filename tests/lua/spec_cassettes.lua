@@ -10,6 +10,7 @@ local inputs = require "kernelband.evaluate.inputs"
 local json = require "kernelband.base.json"
 local rooms = require "kernelband.evaluate.room"
 local tasks = require "kernelband.task"
+local verdict = require "kernelband.evaluate.verdict"
 local worker = require "kernelband.worker"
 local worlds = require "worlds"
 
@@ -78,9 +79,9 @@ local function wrong(task, source)
     for _, shape in ipairs(task.shapes[role]) do
       local room = rooms.new(s, shape, role)
       inputs.fill(s, room, "normal")
-      local bad = check.run(s, room, room.baseline)
+      local bad = verdict.try(check.run, s, room, room.baseline)
       check.expect(s, room, 1)
-      bad = bad or check.compare(s, room, 1, "normal")
+      bad = bad or verdict.try(check.compare, s, room, 1, "normal")
       if bad then return bad.reason end
     end
   end

@@ -8,7 +8,7 @@
 -- error against the baseline's (a lower precision is thousands of times off),
 -- untouched red zones, no poison left, and a second run on other poison that
 -- must give the same bits.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local inputs  = require "kernelband.evaluate.inputs"
 local rooms   = require "kernelband.evaluate.room"
@@ -125,8 +125,7 @@ local function among_nearby(s, room, slot, arg, r, b)
   return again
 end
 
--- The outputs of a slot against the expected answer. Returns what is wrong, or
--- nil and the sums of the errors.
+-- The outputs of a slot against the expected answer. Returns the sums of the errors.
 function check.compare(s, room, slot, distribution)
   local totals = { err_ss = 0, ref_ss = 0, n = 0 }
   for _, arg in ipairs(room.outputs) do
@@ -134,24 +133,20 @@ function check.compare(s, room, slot, distribution)
     local r = room.buffers:compare(arg, slot, room.expected, room.scale, b)
     if r.bad > 0 then r = among_nearby(s, room, slot, arg, r, b) end
     if r.bad > 0 and s.judging_baseline then refuse_unwritten(s, room, arg) end
-    if r.bad > 0 then return fail("wrong", "%s", explain(s, room, arg, r, distribution)) end
-    totals.err_ss = totals.err_ss + r.err_ss
-    totals.ref_ss = totals.ref_ss + r.ref_ss
-    totals.n = totals.n + r.n
+    if r.bad > 0 then fail("wrong", "%s", explain(s, room, arg, r, distribution)) end
+    for name, sum in pairs(totals) do totals[name] = sum + r[name] end
   end
-  return nil, totals
+  return totals
 end
 
-local function damaged(s, room)
-  local arg = room.buffers:damaged()
-  if arg then
-    local a = s.task.args[arg]
-    return fail("wrong", a.mode == "in" and "%s: wrote to its input %s, or beside it"
-                or "%s: wrote outside its output %s", room.label, a.name)
-  end
+local function refuse_damage(s, room)
+  local a = s.task.args[room.buffers:damaged()]
+  if not a then return end
+  fail("wrong", a.mode == "in" and "%s: wrote to its input %s, or beside it"
+       or "%s: wrote outside its output %s", room.label, a.name)
 end
 
--- One run on fresh poison. Returns nil, or what is wrong.
+-- One run on fresh poison.
 function check.run(s, room, program)
   room.buffers:use(1)
   room.buffers:poison(secret_seed())
@@ -159,11 +154,12 @@ function check.run(s, room, program)
   -- processor a hundred times as long as those that the limit is made from.
   local patient = program == room.baseline or s.judging_baseline or not s.steady[room.kinds[1]]
   local limit_ns = patient and 10 * room.limit_ns or room.limit_ns
-  local ns, why, code = program:launch(1, limit_ns)     -- as when it is timed: it cannot tell
-  if not ns then
-    return verdict.died(code, why, room.label)
-  end
-  return damaged(s, room)
+  verdict.need(room.label, program:launch(1, limit_ns)) -- as when it is timed: it cannot tell
+  refuse_damage(s, room)
+end
+
+local function relative(totals)
+  return math.sqrt(totals.err_ss) / math.max(math.sqrt(totals.ref_ss), 5e-324)
 end
 
 -- How large the errors are, as a share of the answer's size. The floor is half
@@ -171,19 +167,17 @@ end
 function check.share(s, room, totals)
   local u = core.bound(s.task.args[room.outputs[1]].dtype, {}).u_out
   if u == 0 then u = 2 ^ -24 end        -- integers
-  local size = math.max(math.sqrt(totals.ref_ss), 5e-324)
-  return math.max(math.sqrt(totals.err_ss) / size, u / 2)
+  return math.max(relative(totals), u / 2)
 end
 
 -- Error of the baseline on inputs of the same kind bounds that of the candidate.
 -- A baseline that sums in float64 is at the floor, and an honest float32 sum of
 -- K terms may be sqrt(K) above it (Higham, sec. 4.2); bf16 is thousands above.
-function check.too_coarse(room, mine, base_share)
-  local ratio = math.sqrt(mine.err_ss) / math.max(math.sqrt(mine.ref_ss), 5e-324) / base_share
-  local limit = math.max(8, math.sqrt(room.bound.reduction))
+function check.refuse_coarse(room, mine, base_share)
+  local ratio, limit = relative(mine) / base_share, math.max(8, math.sqrt(room.bound.reduction))
   if ratio > limit then
-    return fail("wrong", "%s: its RMS error is %.3g times that of the baseline (limit %.3g): "
-                .. "was it computed in a lower precision?", room.label, ratio, limit)
+    fail("wrong", "%s: its RMS error is %.3g times that of the baseline (limit %.3g): was it "
+         .. "computed in a lower precision?", room.label, ratio, limit)
   end
 end
 
@@ -191,18 +185,17 @@ end
 function check.has_rms(s, mine) return not s.task.exact and mine.n >= least_for_rms end
 
 local function precision(s, room, mine)
-  if not check.has_rms(s, mine) then return nil end
-  local bad = check.run(s, room, room.baseline)
-  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
-  local _, base = check.compare(s, room, 1, "")
+  if not check.has_rms(s, mine) then return end
+  verdict.of_baseline(s, check.run, s, room, room.baseline)
+  local _, base = verdict.try(check.compare, s, room, 1, "")
   verdict.ran(s, "RMS error against the baseline's")
-  return base and check.too_coarse(room, mine, check.share(s, room, base))
+  if base then check.refuse_coarse(room, mine, check.share(s, room, base)) end
 end
 
 -- The draws of a room: { distribution =, seed = or nil }. An evaluation that is
 -- repeated starts with the draws it had, and adds its own.
 local function draws(s, room)
-  local out = collect(s.again or {}, function(d)
+  local out = lists.collect(s.again or {}, function(d)
     return d.role == room.role and d.shape == room.label and d.distribution ~= "mixture"
            and { distribution = d.distribution, seed = tonumber(d.seed, 16) }
   end)
@@ -214,10 +207,8 @@ local function draws(s, room)
     out[#out + 1] = { distribution = table.remove(left, k) }
   end
   -- Timed calls have no denormal inputs, so one untimed call of each timed shape has.
-  if room.role == "timed" and not s.judging_baseline then
-    for _, name in ipairs(left) do
-      if name == "denormal" then out[#out + 1] = { distribution = name } end
-    end
+  if room.role == "timed" and not s.judging_baseline and lists.places(left).denormal then
+    out[#out + 1] = { distribution = "denormal" }
   end
   return out
 end
@@ -228,11 +219,9 @@ end
 local function in_any_order(s, room, program, distribution)
   for _ = 1, orders do
     inputs.fill(s, room, distribution)
-    local bad = check.run(s, room, program)
-    if bad then return bad end
+    check.run(s, room, program)
     check.expect(s, room, 1)
-    bad = check.compare(s, room, 1, distribution)
-    if bad then return bad end
+    check.compare(s, room, 1, distribution)
   end
   s.warnings[#s.warnings + 1] = "two runs on the same inputs differ in their last bits, as sums "
     .. "in another order do: each was within the bound"
@@ -241,45 +230,36 @@ end
 local function one_draw(s, room, program, draw, twice)
   local distribution = draw.distribution
   inputs.fill(s, room, distribution, draw.seed)
-  local bad = check.run(s, room, program)
-  if bad then return bad end
+  check.run(s, room, program)
   local digest, differs = room.buffers:digest(), false
   for _ = 1, twice and (s.strict and 10 or 1) or 0 do
-    bad = check.run(s, room, program)
-    if bad then return bad end
+    check.run(s, room, program)
     differs = differs or room.buffers:digest() ~= digest
     verdict.ran(s, s.strict and "ten more runs, bit for bit" or "a second run, bit for bit")
   end
   local start = core.system.now_ns()
   check.expect(s, room, 1)
-  local wrong, totals = check.compare(s, room, 1, distribution)
+  local totals = check.compare(s, room, 1, distribution)
   room.look_ns = core.system.now_ns() - start
-  if wrong then return wrong end
   if differs and s.language == "cuda" and s.task.reduction then
-    bad = in_any_order(s, room, program, distribution)
-    if bad then return bad end
+    in_any_order(s, room, program, distribution)
   elseif differs then
-    return fail("wrong", "%s: two runs on the same inputs differ: it reads memory it did "
-                .. "not write, or keeps state", room.label)
+    fail("wrong", "%s: two runs on the same inputs differ: it reads memory it did not write, or "
+         .. "keeps state", room.label)
   end
-  if distribution ~= s.timed_kinds[1] then return nil end
-  if room.role == "held_out" then return precision(s, room, totals) end
-  if room.role == "timed" and s.judging_baseline and check.has_rms(s, totals) then
+  if distribution ~= s.timed_kinds[1] then return end
+  if room.role == "held_out" then
+    precision(s, room, totals)
+  elseif room.role == "timed" and s.judging_baseline and check.has_rms(s, totals) then
     room.base_share = check.share(s, room, totals)
   end
 end
 
--- All checks of one shape, in a process of their own: load() starts it.
-function check.room(s, room, load)
-  local program, why, code = load()
-  if not program then
-    return verdict.died(code, why, "loading")
-  end
-  local _ <close> = program
+-- All checks of one shape, in a process of their own.
+function check.room(s, room, kernel)
+  local program <close> = verdict.need("loading", rooms.load(s, kernel, room))
   for i, draw in ipairs(draws(s, room)) do
-    local twice = i == 1 and (room.role ~= "timed" or s.strict)
-    local bad = one_draw(s, room, program, draw, twice)
-    if bad then return bad end
+    one_draw(s, room, program, draw, i == 1 and (room.role ~= "timed" or s.strict))
   end
   verdict.ran(s, ("every element of %s shapes"):format(room.role:gsub("_", "-")))
 end
@@ -288,19 +268,15 @@ end
 -- long one of them takes.
 function check.timed_outputs(s, room, slots)
   local start = core.system.now_ns()
-  local bad = damaged(s, room)
-  if bad then return bad end
+  refuse_damage(s, room)
   for _, slot in ipairs(slots) do
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     check.expect(s, room, slot)
-    local wrong, totals = check.compare(s, room, slot, kind)
-    bad = wrong
-    if not bad and room.base_share and kind == s.timed_kinds[1]
-       and check.has_rms(s, totals) then
-      bad = check.too_coarse(room, totals, room.base_share)
+    local totals = check.compare(s, room, slot, kind)
+    if room.base_share and kind == s.timed_kinds[1] and check.has_rms(s, totals) then
       verdict.ran(s, "RMS error of timed outputs")
+      check.refuse_coarse(room, totals, room.base_share)
     end
-    if bad then return bad end
   end
   verdict.ran(s, "outputs of timed calls")
   room.look_ns = (core.system.now_ns() - start) / #slots

@@ -146,14 +146,14 @@ function evidence.read_object(object)
 end
 
 -- What may not be in a candidate at all: code that runs when it is loaded,
--- before anything watches. nil when there is none.
+-- before anything watches.
 function evidence.admit(mix)
-  if not mix then return nil end
+  if not mix then return end
   if mix.at_load then
-    return verdict.fail("cheated", "the object has %s: code that runs before or after the kernel "
+    verdict.fail("cheated", "the object has %s: code that runs before or after the kernel "
                         .. "is called", mix.at_load)
   elseif not mix.whole then
-    return verdict.fail("cheated", "objdump cannot show the object's code: it is too large, or "
+    verdict.fail("cheated", "objdump cannot show the object's code: it is too large, or "
                         .. "made not to be read")
   end
 end

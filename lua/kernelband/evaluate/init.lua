@@ -56,57 +56,64 @@ end
 local function refused(s, out, text, code)
   check_room_on_disk()
   out.log = text
-  if code == "EPLAN" then return fail("launch_failed", "%s", text) end
-  if code == "EDENIED" then return fail("cheated", "%s", text) end
-  return fail("build_failed", "%s", code == "EBUILD" and verdict.first_error(text, s.task.name)
-                                    or ("compiling: %s (%s)"):format(text, s.language))
+  local name = code == "EPLAN" and "launch_failed" or code == "EDENIED" and "cheated"
+  if name then fail(name, "%s", text) end
+  fail("build_failed", "%s", code == "EBUILD" and verdict.first_error(text, s.task.name)
+                             or ("compiling: %s (%s)"):format(text, s.language))
+end
+
+-- Calls fn, and keeps how long it took, whatever ended it.
+local function phase(out, name, fn, ...)
+  local start = now()
+  local bad, result = verdict.try(fn, ...)
+  out.seconds[name] = seconds_since(start)
+  if bad then error(bad, 0) end
+  return result
+end
+
+-- The instruction mix of a C kernel's object, when there is a way to see it, and nothing in it runs
+-- at load.
+local function admitted(s, object)
+  local mix = evidence.read_object(object)
+  if not mix then
+    s.warnings[1] = "objdump or readelf is missing: nobody looked for code that runs at load"
+  end
+  evidence.admit(mix)
+  return mix
+end
+
+local function check_all(s, kernel, source)
+  assert(s.device:claim(true))          -- others may compile meanwhile
+  s.started = true
+  for _, room in ipairs(s.rooms) do check.room(s, room, kernel) end
+  if s.strict then require("kernelband.evaluate.strict").judge(s, kernel, source) end
+end
+
+local function time(s, out, kernel, options)
+  local before = s.device:state()
+  timing.candidate(s, out, kernel, options)
+  out.clocks = before and { before = before, after = s.device:state() }
 end
 
 local function judge(s, source, options, out)
-  local t, seconds = s.task, out.seconds
   local start = now()
   local kernel, log, code = rooms.candidate(s, source)
-  seconds.build = seconds_since(start)
-  if not kernel then return refused(s, out, log, code) end
-  local _ <close> = kernel.object
+  out.seconds.build = seconds_since(start)
+  if not kernel then refused(s, out, log, code) end
+  local object <close> = kernel.object
   s.atomics = rooms.has_atomics(s, source)
-  s.warnings[1] = s.atomics and weakened.by_atomics(t) or nil
-  local mix, bad
-  if s.language == "c" then
-    mix = evidence.read_object(kernel.object)
-    if not mix then
-      s.warnings[1] = "objdump or readelf is missing: nobody looked for code that runs at load"
-    end
-    bad = evidence.admit(mix)
-  end
-  if bad then return bad end
+  s.warnings[1] = s.atomics and weakened.by_atomics(s.task) or nil
+  local mix = s.language == "c" and admitted(s, object) or nil
   verdict.ran(s, "admission of the object")
-
-  start = now()
-  assert(s.device:claim(true))          -- others may compile meanwhile
-  s.started = true
-  for _, room in ipairs(s.rooms) do
-    bad = check.room(s, room, function() return rooms.load(s, kernel, room.buffers, room.shape) end)
-    if bad then break end
-  end
-  if s.strict and not bad then
-    bad = require("kernelband.evaluate.strict").judge(s, kernel, source)
-  end
-  seconds.check = seconds_since(start)
-  if bad then return bad end
-
-  start = now()
-  local before = s.device:state()
-  bad = timing.candidate(s, out, kernel, options)
-  out.clocks = before and { before = before, after = s.device:state() }
-  seconds.time = seconds_since(start) - (seconds.profile or 0)
-  if bad then return bad end
+  phase(out, "check", check_all, s, kernel, source)
+  phase(out, "time", time, s, out, kernel, options)
+  out.seconds.time = out.seconds.time - (out.seconds.profile or 0)
   local facts = out.facts or { device = s.machine }
   out.facts = nil
   facts.mix = mix
   if s.language == "cuda" and (options.disassemble or options.baseline) then
     s.device:claim(false)               -- others may measure meanwhile
-    facts.hot = require("kernelband.evaluate.sass").of(kernel.object, facts.launch.kernel)
+    facts.hot = require("kernelband.evaluate.sass").of(object, facts.launch.kernel)
   end
   out.evidence = s.evidence.make(s, out, facts)
   out.profile, out.evidence.profile = out.evidence.profile, nil
@@ -123,21 +130,21 @@ function session:evaluate(source, options)
   options = options or {}
   self.ran, self.drawn, self.again, self.strict = {}, {}, options.inputs, options.strict
   self.warnings, self.started = {}, false
-  local done, bad = pcall(judge, self, source, options, out)
+  local done, bad = pcall(verdict.try, judge, self, source, options, out)
   self.device:claim(false)
+  local lost = self.device:lost()
   if not done then
-    local lost = self.device:lost()
     if not lost or not self.started then error(bad, 0) end
-    bad = fail("crashed", "%s", lost)
+    bad = { verdict = "crashed", reason = lost }
   end
   if bad then
-    bad.seconds, bad.log, out = out.seconds, out.log, bad
-    out.shapes = {}
+    out = { verdict = bad.verdict, reason = bad.reason, seconds = out.seconds, log = out.log,
+            shapes = {} }
   end
   out.checks, out.inputs = table.move(self.ran, 1, #self.ran, 1, {}), self.drawn
   out.weakened = table.move(self.warnings, 1, #self.warnings, #self.weakened + 1,
                             table.move(self.weakened, 1, #self.weakened, 1, {}))
-  out.lost = self.device:lost()
+  out.lost = lost
   out.seconds.total = seconds_since(start)
   return out
 end
@@ -161,12 +168,14 @@ local function judge_baseline(s)
   return out
 end
 
+-- What other workers of this run are told about a room, by the names that it has there.
+local told = { n = "baseline_n", ns = "baseline_ns", limit_ns = "limit_ns",
+               base_share = "base_share" }
+
 -- What another worker of this run has found out about the same rooms.
 local function take_over(s, known)
   for i, room in ipairs(s.rooms) do
-    local r = known.rooms[i]
-    room.baseline_n, room.baseline_ns, room.limit_ns = r.n, r.ns, r.limit_ns
-    room.base_share = r.base_share
+    for name, own in pairs(told) do room[own] = known.rooms[i][name] end
   end
   s.timed_kinds, s.noise = known.timed_kinds, known.noise
   s.steady = lists.places(s.timed_kinds)
@@ -175,8 +184,9 @@ end
 
 local function remember(s, baseline)
   baseline.rooms = lists.collect(s.rooms, function(room)
-    return { n = room.baseline_n, ns = room.baseline_ns, limit_ns = room.limit_ns,
-             base_share = room.base_share }
+    local out = {}
+    for name, own in pairs(told) do out[name] = room[own] end
+    return out
   end)
   baseline.timed_kinds, baseline.noise = s.timed_kinds, s.noise
   return baseline

@@ -65,20 +65,15 @@ local function given(s)
   return i
 end
 
-local function must_run(s, room)
-  local bad = check.run(s, room, room.baseline)
-  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
-end
+local function must_run(s, room) verdict.of_baseline(s, check.run, s, room, room.baseline) end
 
 -- Do the checks of this room see that what lies in its outputs is wrong?
 local function caught(s, room, distribution)
-  local bad, totals = check.compare(s, room, 1, distribution)
+  local bad, totals = verdict.try(check.compare, s, room, 1, distribution)
   if bad then return true end
-  if room.role == "smoke" or distribution ~= s.timed_kinds[1]
-     or not room.mutant_share or not check.has_rms(s, totals) then
-    return false
-  end
-  return check.too_coarse(room, totals, room.mutant_share) ~= nil
+  return room.role ~= "smoke" and distribution == s.timed_kinds[1] and room.mutant_share
+         and check.has_rms(s, totals)
+         and verdict.try(check.refuse_coarse, room, totals, room.mutant_share) ~= nil
 end
 
 -- Puts the mutant of output arg in place. Returns whether it is another answer.
@@ -118,7 +113,7 @@ local function in_room(s, room, distribution, open)
   inputs.fill(s, room, distribution)
   must_run(s, room)
   check.expect(s, room, 1)
-  local bad, totals = check.compare(s, room, 1, distribution)
+  local bad, totals = verdict.try(check.compare, s, room, 1, distribution)
   if bad then return end                -- no right answer to change
   room.mutant_share = check.has_rms(s, totals) and check.share(s, room, totals) or nil
   try_made(s, room, distribution, open)

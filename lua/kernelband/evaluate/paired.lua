@@ -19,7 +19,8 @@
 --
 -- How wide the interval is, and nothing else, decides whether there are more rounds. To ask for
 -- more where a gain seems possible would measure highs again and keep lows.
-local core = require "kernelband.core"
+local collect = require("kernelband.base.lists").collect
+local core    = require "kernelband.core"
 
 local paired = {}
 
@@ -38,59 +39,41 @@ local function narrow(logs, width)
 end
 
 -- One pair: a baseline's time and a candidate's. known: the baseline's, where it need not run.
-local function one_pair(rig, repeats, first, known)
-  local b, a, bad = {}, known
-  if first == "A" and not known then
-    a, bad = rig.sample "A"
-    if not a then return nil, bad end
-  end
-  for i = 1, repeats do
-    b[i], bad = rig.sample "B"
-    if not b[i] then return nil, bad end
-  end
-  if first == "B" and not known then
-    a, bad = rig.sample "A"
-    if not a then return nil, bad end
-  end
-  return a, core.stats.median(b)
+local function one_pair(rig, repeats, base_first, known)
+  local a, b = known or base_first and rig:sample "A", {}
+  for i = 1, repeats do b[i] = rig:sample "B" end
+  return a or rig:sample "A", core.stats.median(b)
 end
 
--- The medians of both sides' times and the estimate of the log ratio, or nil and what ended it.
+-- The medians of both sides' times and the estimate of the log ratio.
 local function one_round(rig, rule, known)
   local a, b, logs = {}, {}, {}
-  local bad = rig.begin()
-  if bad then return nil, bad end
+  rig:begin()
   for i = 1, rule.pairs do
-    local first = rule.coin() and "A" or "B"
-    local base, mine = one_pair(rig, rule.repeats or 1, first, known)
-    if not base then return nil, mine end
-    a[i], b[i], logs[i] = base, mine, math.log(base / mine)
-    bad = (first == "A" or known) and rig.look(i == rule.pairs)
-    if bad then return nil, bad end
+    local base_first = rule.coin()
+    a[i], b[i] = one_pair(rig, rule.repeats or 1, base_first, known)
+    logs[i] = math.log(a[i] / b[i])
+    if base_first or known then rig:look(i == rule.pairs) end
   end
   return core.stats.median(a), core.stats.median(b), core.stats.paired(logs, 0.5).estimate
 end
 
--- One more round of one of them. done: it was the last. nil, evaluation: what ended it.
-local function turn(one)
-  local rule, out = one.rule, one.out
-  local i = #out.logs + 1
-  local a, b, log = one_round(one.rig, rule, rule.known and rule.known[i])
-  if not a then return nil, b end
-  out.a[i], out.b[i], out.logs[i] = a, b, log
+-- One more round of one of them. Returns whether it was the last.
+local function turn(one, out)
+  local rule, i = one.rule, #out.logs + 1
+  out.a[i], out.b[i], out.logs[i] = one_round(one.rig, rule, rule.known and rule.known[i])
   if i == one.goal and not narrow(out.logs, rule.width) and not (rule.late and rule.late()) then
     one.goal = math.min(2 * one.goal, rule.most)
   end
-  one.done = i == one.goal or hopeless(out.logs, rule.slower)
-  return true
+  return i == one.goal or hopeless(out.logs, rule.slower)
 end
 
 -- list: { rig =, rule = }, one a shape.
--- rig.begin()        new inputs, new processes, and what warms them up
--- rig.sample(who)    -> ns a call of "A" or "B"
--- rig.look(last)     what B has just written; last: no pair of this round follows
--- rig.finish()       after the last round
---   Each of these returns an evaluation instead of a time, or at all, to end the measurement.
+-- rig:begin()        new inputs, new processes, and what warms them up
+-- rig:sample(who)    -> ns a call of "A" or "B"
+-- rig:look(last)     what B has just written; last: no pair of this round follows
+-- rig:finish()       after the last round
+--   Each of these may raise, to end the measurement.
 -- rule.coin()        -> boolean, true as often as false
 -- rule.rounds, rule.pairs, rule.repeats   rounds, pairs in each, samples of B in a pair
 -- rule.most          rounds at most; they double while the interval is wide
@@ -98,26 +81,21 @@ end
 -- rule.late()        -> true when there is no time for more rounds; optional
 -- rule.slower        a log; optional: ends when the candidate is below that for certain
 -- rule.known         times of A, optional: taken for its samples in the first rounds
--- Returns of each { a =, b =, logs = }, an entry a round; or nil, evaluation.
+-- Returns of each { a =, b =, logs = }, an entry a round.
 function paired.measure(list)
-  local open, results = #list, {}
-  for i, one in ipairs(list) do
-    results[i] = { a = {}, b = {}, logs = {} }
-    one.out, one.goal, one.done = results[i], one.rule.rounds, false
-  end
-  while open > 0 do
-    for _, one in ipairs(list) do
-      if not one.done then
-        local ok, bad = turn(one)
-        if not ok then return nil, bad end
-        open = open - (one.done and 1 or 0)
-      end
+  local results = collect(list, function(one)
+    one.goal = one.rule.rounds
+    return { a = {}, b = {}, logs = {} }
+  end)
+  local open
+  repeat
+    open = false
+    for i, one in ipairs(list) do
+      one.done = one.done or turn(one, results[i])
+      open = open or not one.done
     end
-  end
-  for _, one in ipairs(list) do
-    local bad = one.rig.finish()
-    if bad then return nil, bad end
-  end
+  until not open
+  for _, one in ipairs(list) do one.rig:finish() end
   return results
 end
 

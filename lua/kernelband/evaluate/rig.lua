@@ -1,10 +1,12 @@
 -- evaluate/rig.lua - what paired.measure runs on a device: two kernels on the buffers of one room.
+local lists   = require "kernelband.base.lists"
 local check   = require "kernelband.evaluate.check"
 local inputs  = require "kernelband.evaluate.inputs"
 local rooms   = require "kernelband.evaluate.room"
 local verdict = require "kernelband.evaluate.verdict"
 
 local rig = {}
+rig.__index = rig
 
 local secret_seed = verdict.secret_seed
 
@@ -36,77 +38,78 @@ local function draw_slots(n, k, last)
   return out
 end
 
--- Whose fault: the candidate's, or nobody's that an evaluation could name.
-local function ended(r, who, why, code)
-  if who == "B" then return verdict.died(code, why, r.room.label) end
-  error(("%s: the baseline, %s: %s"):format(r.s.task.file, r.room.label, why), 0)
+-- What who's launch or load gave. That there is none is the candidate's fault, or nobody's that an
+-- evaluation could name.
+local function need(r, who, value, ...)
+  if value or who == "B" then return verdict.need(r.room.label, value, ...) end
+  error(("%s: the baseline, %s: %s"):format(r.s.task.file, r.room.label, (...)), 0)
 end
 
-local function close_programs(r)
-  for _, side in ipairs { r.A, r.B } do
+-- Ends the processes of its own.
+function rig:close()
+  for _, side in ipairs { self.A, self.B } do
     if side.own then side.own:close() end
     side.own = nil
   end
 end
 
+local function calls(r, who, n)
+  local side = r[who]
+  return need(r, who, rig.per_call(side.own or side.program, r.room, n))
+end
+
+-- Both sides, in either order.
+local function each_side(r, fn)
+  for who in (rig.coin() and "AB" or "BA"):gmatch "." do fn(who, r[who]) end
+end
+
 local function warm(r)
-  if r.s.machine.fresh_outputs then return nil end      -- a GPU: it makes no difference
-  for who in (rig.coin() and "AB" or "BA"):gmatch "." do
-    local side = r[who]
+  if r.s.machine.fresh_outputs then return end  -- a GPU: it makes no difference
+  each_side(r, function(who, side)
     local n = side.ns * side.n <= warm_ns and side.n or side.ns <= longest_warm_ns and 1 or 0
-    if n > 0 then
-      local ns, why, code = rig.per_call(side.own or side.program, r.room, n)
-      if not ns then return ended(r, who, why, code) end
-    end
-  end
+    if n > 0 then calls(r, who, n) end
+  end)
 end
 
 -- New processes, where a kernel has one, on other slots: where a kernel's pages lie in memory is
 -- worth several per cent on a CPU, to one side more than to the other. A GPU's context stays.
-local function begin(r)
-  close_programs(r)
-  r.room.first = 2 * (secret_seed() % ((r.room.slots + 1) // 2))      -- see kind_of in inputs.lua
-  r.room.buffers:use(r.room.slots, r.room.first)
-  for who in (rig.coin() and "AB" or "BA"):gmatch "." do
-    local side = r[who]
-    if not r.s.machine.fresh_outputs then
-      local program, why, code = rooms.load(r.s, side.kernel, r.room.buffers, r.room.shape)
-      if not program then return ended(r, who, why, code) end
-      side.own = program
-    end
-  end
-  inputs.renew(r.s, r.room, math.max(r.A.n, r.B.n))
-  return warm(r)
+function rig:begin()
+  local s, room = self.s, self.room
+  self:close()
+  room.first = 2 * (secret_seed() % ((room.slots + 1) // 2))    -- see kind_of in inputs.lua
+  room.buffers:use(room.slots, room.first)
+  each_side(self, function(who, side)
+    if s.machine.fresh_outputs then return end
+    side.own = need(self, who, rooms.load(s, side.kernel, room))
+  end)
+  inputs.renew(s, room, math.max(self.A.n, self.B.n))
+  warm(self)
 end
 
-local function sample(r, who)
-  local side = r[who]
-  local ns, why, code = rig.per_call(side.own or side.program, r.room, side.n)
-  if not ns then return nil, ended(r, who, why, code) end
-  return ns
-end
+function rig:sample(who) return calls(self, who, self[who].n) end
 
-local function look(r, last)
-  if r.looks_ns == 0 or secret_seed() / 2 ^ 56 >= r.share then return nil end
-  local bad = check.timed_outputs(r.s, r.room, draw_slots(r.used, r.seen))
-  if bad then return bad end
-  return not last and warm(r) or nil
+function rig:look(last)
+  if self.looks_ns == 0 or secret_seed() / 2 ^ 56 >= self.share then return end
+  check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen))
+  if not last then warm(self) end
 end
 
 -- One more sample of the candidate, which cannot tell it from the others, as much of it
 -- compared as there is time for, its last call always.
-local function finish(r)
-  if r.looks_ns == 0 then return nil end
-  local ns, bad = sample(r, "B")
-  if not ns then return bad end
-  return check.timed_outputs(r.s, r.room, draw_slots(r.used, r.seen_last, true))
+function rig:finish()
+  if self.looks_ns == 0 then return end
+  self:sample "B"
+  check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen_last, true))
 end
+
+-- How long a look takes, about.
+local function cost_of(room) return math.max(room.look_ns or 1e6, 1e3) end
 
 -- What a sample of n calls has just left, looked at with the chance that there is time for it: a
 -- kernel may be wrong only in calls that nobody takes for timed ones.
 function rig.look_back(s, room, n, looks_ns)
-  if secret_seed() / 2 ^ 56 >= looks_ns / math.max(room.look_ns or 1e6, 1e3) then return nil end
-  return check.timed_outputs(s, room, draw_slots(math.min(n, room.slots), 1))
+  if secret_seed() / 2 ^ 56 >= looks_ns / cost_of(room) then return end
+  check.timed_outputs(s, room, draw_slots(math.min(n, room.slots), 1))
 end
 
 -- a, b: sides, { kernel =, program =, n = calls a sample, ns = about the time of one }. The
@@ -114,21 +117,14 @@ end
 -- measurement. looks_ns: time for comparing outputs, half of it for the last sample; 0: none
 -- are, for a kernel that is trusted. The caller ends it with close().
 function rig.new(s, room, a, b, pairs_expected, looks_ns)
-  local function side(of)
-    return { kernel = of.kernel, program = of.program, n = of.n, ns = of.ns }
-  end
-  local r = { s = s, room = room, A = side(a), B = side(b), looks_ns = looks_ns }
-  local cost_ns, part_ns = math.max(room.look_ns or 1e6, 1e3), looks_ns / 2
+  local r = { s = s, room = room, A = lists.with(a), B = lists.with(b), looks_ns = looks_ns }
+  local cost_ns, part_ns = cost_of(room), looks_ns / 2
   local eligible = math.max(1, pairs_expected / 2)      -- pairs whose second is B
   r.used = math.min(b.n, room.slots)
   r.seen = math.max(1, math.min(r.used, part_ns / (eligible * cost_ns) // 1))
   r.share = part_ns / (eligible * r.seen * cost_ns)
   r.seen_last = math.max(1, math.min(r.used, part_ns / cost_ns // 1))
-  return {
-    begin = function() return begin(r) end, sample = function(who) return sample(r, who) end,
-    look = function(last) return look(r, last) end, finish = function() return finish(r) end,
-    close = function() close_programs(r) end,
-  }
+  return setmetatable(r, rig)
 end
 
 return rig

@@ -60,15 +60,19 @@ function rooms.has_atomics(s, source)
          or text:find "%f[%w_]red%." ~= nil
 end
 
--- A program of the kernel on these buffers | nil, why, code.
-function rooms.load(s, kernel, buffers, shape)
-  local launches
+-- What a kernel of a GPU launches at a shape | nil, why.
+function rooms.launches(s, kernel, shape)
+  return s.planner.resolve(kernel.plan, s.task, shape, { sm_count = s.machine.sm_count })
+end
+
+-- A program of the kernel on the room's buffers, or on these | nil, why, code.
+function rooms.load(s, kernel, room, buffers)
+  local launches, why
   if kernel.plan then
-    local why
-    launches, why = s.planner.resolve(kernel.plan, s.task, shape, { sm_count = s.machine.sm_count })
+    launches, why = rooms.launches(s, kernel, room.shape)
     if not launches then return nil, why, "EPLAN" end
   end
-  return s.device:load(kernel.object, buffers, launches)
+  return s.device:load(kernel.object, buffers or room.buffers, launches)
 end
 
 local bytes_of = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
@@ -81,8 +85,8 @@ local function slots_for(arguments)
   return math.max(1, math.min(1024, slots_bytes // bytes))
 end
 
-local function load_or_raise(s, kernel, buffers, shape, what)
-  local program, why = rooms.load(s, kernel, buffers, shape)
+local function load_or_raise(s, kernel, room, buffers, what)
+  local program, why = rooms.load(s, kernel, room, buffers)
   if not program then schema.raise("%s: %s cannot be loaded: %s", s.task.file, what, why) end
   return program
 end
@@ -99,7 +103,7 @@ function rooms.near(s, room)
   if room.near then return room.near end
   local wide = task.arguments(s.task, room.shape, s.reference_wide)
   local buffers, spread = s.device:buffers(wide, 1), s.device:buffers(wide, 1)
-  local program = buffers and spread and rooms.load(s, s.reference, buffers, room.shape)
+  local program = buffers and spread and rooms.load(s, s.reference, room, buffers)
   room.near = program and { buffers = buffers, spread = spread, reference = program }
   return room.near
 end
@@ -136,12 +140,12 @@ function rooms.new(s, shape, role)
   end
   room.buffers = buffers_or_raise(s, arguments, room.slots)
   room.expected = buffers_or_raise(s, wide, 1)
-  room.reference = load_or_raise(s, s.reference, room.expected, shape, "the reference")
+  room.reference = load_or_raise(s, s.reference, room, room.expected, "the reference")
   if task.needs_scale(t) then
     room.scale = buffers_or_raise(s, wide, 1)
-    room.scale_reference = load_or_raise(s, s.reference, room.scale, shape, "the reference")
+    room.scale_reference = load_or_raise(s, s.reference, room, room.scale, "the reference")
   end
-  room.baseline = load_or_raise(s, s.baseline_kernel, room.buffers, shape, "the baseline")
+  room.baseline = load_or_raise(s, s.baseline_kernel, room, room.buffers, "the baseline")
   room.limit_ns = rooms.patience_s * 10 ^ 9 // 1
   return room
 end

@@ -7,6 +7,7 @@ local check   = require "kernelband.evaluate.check"
 local core    = require "kernelband.core"
 local inputs  = require "kernelband.evaluate.inputs"
 local rooms   = require "kernelband.evaluate.room"
+local first_line = require("kernelband.base.text").first_line
 local toolkit = require "kernelband.base.toolkit"
 local verdict = require "kernelband.evaluate.verdict"
 
@@ -21,55 +22,46 @@ local function make_busy()
 end
 
 local function runs_in(s, room, kernel, what)
-  local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
-  if not program then return verdict.died(code, why, what .. ", loading") end
-  local _ <close> = program
+  local program <close> = verdict.need(what .. ", loading", rooms.load(s, kernel, room))
   inputs.fill(s, room, s.timed_kinds[1])
   local digest
   for _ = 1, repeats do
-    local bad = check.run(s, room, program)
-    if bad then
-      bad.reason = ("%s: %s"):format(what, bad.reason)
-      return bad
-    end
+    local bad = verdict.try(check.run, s, room, program)
+    if bad then verdict.fail(bad.verdict, "%s: %s", what, bad.reason) end
     local now = room.buffers:digest()
-    if digest and now ~= digest then
-      return verdict.fail("wrong", "%s: %s: runs on the same inputs differ", what, room.label)
+    digest = digest or now
+    if now ~= digest then
+      verdict.fail("wrong", "%s: %s: runs on the same inputs differ", what, room.label)
     end
-    digest = now
   end
   check.expect(s, room, 1)
-  return (check.compare(s, room, 1, s.timed_kinds[1]))
+  check.compare(s, room, 1, s.timed_kinds[1])
 end
 
 local function in_every_room(s, kernel, what)
   for _, room in ipairs(s.rooms) do
     local front = rooms.front(s, room)
-    local bad = runs_in(s, front, kernel, what)
-    front.buffers:close()
-    if bad then return bad end
+    local _ <close> = front.buffers
+    runs_in(s, front, kernel, what)
   end
 end
 
--- kernel: as built before; source: to build it anew. Returns nil or what is wrong.
+-- kernel: as built before; source: to build it anew.
 function strict.judge(s, kernel, source)
-  if s.language ~= "c" then return nil end
-  local busy = make_busy()
-  local done, bad = pcall(in_every_room, s, kernel, "arrays at the start of a page")
-  if busy then busy:close() end
-  if not done then error(bad, 0) end
-  if bad then return bad end
+  if s.language ~= "c" then return end
+  do
+    local _ <close> = make_busy()
+    in_every_room(s, kernel, "arrays at the start of a page")
+  end
   verdict.ran(s, "guard pages before every array, ten runs under load")
   local built, log = rooms.candidate(s, source, true)
   if not built then
-    s.warnings[#s.warnings + 1] = "it does not build with a sanitizer: "
-                                  .. tostring(log):match "[^\n]*"
-    return nil
+    table.insert(s.warnings, "it does not build with a sanitizer: " .. first_line(log))
+    return
   end
   local _ <close> = built.object
-  bad = in_every_room(s, built, "a build that stops at undefined behaviour")
   verdict.ran(s, "a build that stops at undefined behaviour")
-  return bad
+  in_every_room(s, built, "a build that stops at undefined behaviour")
 end
 
 local tools = { "memcheck", "racecheck", "initcheck", "synccheck" }
@@ -141,7 +133,8 @@ function strict.sanitizer(out, task_dir, source, device, how)
       "--device", device }, limit_ns)
     local errors, finding = read_findings(r and text or "")
     if r and (r.status == found_status or (errors or 0) > 0) then
-      return verdict.fail("wrong", "compute-sanitizer %s: %s", tool, finding or "errors")
+      return { verdict = "wrong",
+               reason = ("compute-sanitizer %s: %s"):format(tool, finding or "errors") }
     end
     local why = not r and text or r and unfinished(r, text, errors, limit_ns)
     if why then

@@ -15,7 +15,7 @@ local win      = require "kernelband.evaluate.win"
 local timing = {}
 
 local now = core.system.now_ns
-local died, fail, per_call = verdict.died, verdict.fail, rig.per_call
+local need, per_call = verdict.need, rig.per_call
 
 local screen_ratio = 1.25       -- slower than this: not measured further
 local contender_ratio = 1.03    -- slower than this: not a new best
@@ -68,35 +68,30 @@ end
 -- The time of one call on inputs that were never seen.
 local function first_call(program, room)
   local times = {}
-  for i = 1, 3 do
-    local ns, why, code = per_call(program, room, 1)
-    if not ns then return nil, died(code, why, room.label) end
-    times[i] = ns
-  end
+  for i = 1, 3 do times[i] = need(room.label, per_call(program, room, 1)) end
   return core.stats.median(times)
 end
 
 -- In-out arrays start every call of a sample alike (inputs do not: each slot has
 -- its own), so one that keeps answers works at the first only. Caches that go cold
 -- between samples slow the baseline as well.
-local function keeps_answers(room, program, n, warm_ns)
-  if n == 1 then return nil end
-  local first, bad
+local function refuse_kept_answers(room, program, n, warm_ns)
+  if n == 1 then return end
+  local first
   for _ = 1, 2 do                       -- twice: a disturbance passes
-    first, bad = first_call(program, room)
-    if not first then return bad end
-    local cold = first_call(room.baseline, room) or room.baseline_ns
-    local extra = 3 * math.max(0, cold - room.baseline_ns)
-    if first <= 1.5 * warm_ns + extra + 30000 then return nil end
+    first = first_call(program, room)
+    local _, cold = verdict.try(first_call, room.baseline, room)
+    local extra = 3 * math.max(0, (cold or room.baseline_ns) - room.baseline_ns)
+    if first <= 1.5 * warm_ns + extra + 30000 then return end
   end
-  return fail("cheated", "%s: a first call on new inputs takes %.1f us, later ones %.1f us: "
-              .. "it keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
+  verdict.fail("cheated", "%s: a first call on new inputs takes %.1f us, later ones %.1f us: it "
+               .. "keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
 end
 
 -- A list whose items are closed when the block that made it ends.
 local function closing(list)
   return setmetatable(list, { __close = function(t)
-    for _, item in ipairs(t) do item.close() end
+    for _, item in ipairs(t) do item:close() end
   end })
 end
 
@@ -108,14 +103,14 @@ local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
 -- speed-up whenever calibration gave it one call more. On a GPU, where caches are flushed, only
 -- where they are about as fast, so that what a sample costs besides its calls is the same. Sides
 -- that seem to be further apart are run again, in turns, because what was calibrated while others
--- had the processor looks slower than it is, by any factor. Returns nil, or an evaluation.
+-- had the processor looks slower than it is, by any factor.
 local function settle_calls(s, room, base, run)
   for _ = 1, 3 do
     if alike(base.ns, run.ns) then break end
     for _, side in ipairs { base, run } do
       if side.ns < slow_pair_ns / 2 then
-        local n, ns, code = calibrate(side.program, room, pace[s.language].sample_ns, side.n)
-        if not n then return died(code, ns, room.label) end
+        local n, ns = need(room.label, calibrate(side.program, room, pace[s.language].sample_ns,
+                                                 side.n))
         if ns < side.ns then side.n, side.ns = n, ns end
       end
     end
@@ -168,7 +163,7 @@ local function plan(s, a, b, mode)
 end
 
 -- Both sides at all timed shapes. mode: see plan. Returns of each shape what paired.measure does,
--- with its pairs a round; or nil, evaluation.
+-- with its pairs a round.
 local function side_by_side(s, bases, runs, mode)
   local list, most_ns, start = {}, 0, now()
   local rigs <close> = closing {}
@@ -179,65 +174,58 @@ local function side_by_side(s, bases, runs, mode)
     rigs[i] = rig.new(s, room, bases[i], runs[i], rule.rounds * rule.pairs, looks_ns)
     list[i] = { rig = rigs[i], rule = rule }
   end
-  local results, bad = paired.measure(list)
-  if not results then return nil, bad end
+  local results = paired.measure(list)
   for i, m in ipairs(results) do m.pairs = list[i].rule.pairs end
   return results
 end
 
--- The baseline of a room as a side. recent: its newest times, for plan.
-local function baseline_side(s, room)
-  return { kernel = s.baseline_kernel, program = room.baseline, n = room.baseline_n,
-           ns = room.baseline_ns, recent = room.recent }
+-- The baseline as sides. recent: its newest times, for plan.
+local function baseline_sides(s)
+  return lists.collect(s.timed, function(room)
+    return { kernel = s.baseline_kernel, program = room.baseline, n = room.baseline_n,
+             ns = room.baseline_ns, recent = room.recent }
+  end)
 end
 
 -- What a measurement says of one shape.
 local function summary(room, base, run, m)
   local by = core.stats.paired(m.logs, 0.95)
   local sure = core.stats.paired(m.logs, win.confidence)
+  local function bound(p, name) return p.method ~= "none" and math.exp(p[name]) or nil end
   return {
     shape = room.shape, label = room.label, role = "timed", iterations = run.n,
     time_ns = core.stats.median(m.b), baseline_ns = core.stats.median(m.a),
     speedup = math.exp(by.estimate), blocks = #m.logs, pairs = m.pairs,
-    speedup_low = by.method ~= "none" and math.exp(by.low) or nil,
-    speedup_high = by.method ~= "none" and math.exp(by.high) or nil,
-    sure_low = sure.method ~= "none" and math.exp(sure.low) or nil,
+    speedup_low = bound(by, "low"), speedup_high = bound(by, "high"), sure_low = bound(sure, "low"),
     interval = by.method, confidence = by.confidence, baseline_iterations = base.n,
     samples = { baseline = m.a, candidate = m.b },
   }
 end
 
--- bases, runs: sides as prepare gives them, one a shape, the baseline's first. Fills shapes;
--- returns nil, or an evaluation.
-local function compare(s, shapes, bases, runs, mode)
-  for i, room in ipairs(s.timed) do
-    local bad = settle_calls(s, room, bases[i], runs[i])
-    if bad then return bad end
-  end
-  local results, bad = side_by_side(s, bases, runs, mode)
-  if not results then return bad end
-  for i, room in ipairs(s.timed) do
+-- bases, runs: sides, one a shape, the baseline's first. Returns the shapes, measured.
+local function compare(s, bases, runs, mode)
+  for i, room in ipairs(s.timed) do settle_calls(s, room, bases[i], runs[i]) end
+  local results = side_by_side(s, bases, runs, mode)
+  return lists.collect(s.timed, function(room, i)
     local run, m = runs[i], results[i]
-    bad = #room.inputs == 0 and not s.machine.fresh_outputs
-          and keeps_answers(room, run.program, run.n, core.stats.median(m.b))
-    if bad then return bad end
-    shapes[i] = summary(room, bases[i], run, m)
-  end
+    if #room.inputs == 0 and not s.machine.fresh_outputs then
+      refuse_kept_answers(room, run.program, run.n, core.stats.median(m.b))
+    end
+    return summary(room, bases[i], run, m)
+  end)
 end
 
 -- Is it clearly slower than the best so far? Two quick samples a shape, beside as many of that
 -- kernel on the same inputs where its source is known.
-local function screen(s, out, runs, options, kernel)
+local function screen(s, out, runs, best_times_ns, kernel)
   local log = 0
   for i, room in ipairs(s.timed) do
-    local best = kernel and rooms.load(s, kernel, room.buffers, room.shape)
-    local _ <close> = best
-    local least, best_ns = runs[i].ns, best and math.huge or options.best_times_ns[i]
+    local best <close> = kernel and rooms.load(s, kernel, room)
+    local run, least = runs[i], runs[i].ns
+    local best_ns = best and math.huge or best_times_ns[i]
     for _ = 1, 2 do
-      local ns, why, code = per_call(runs[i].program, room, runs[i].n)
-      if not ns then return nil, died(code, why, room.label) end
-      least = math.min(least, ns)
-      best_ns = best and math.min(best_ns, per_call(best, room, runs[i].n) or math.huge) or best_ns
+      least = math.min(least, need(room.label, per_call(run.program, room, run.n)))
+      best_ns = best and math.min(best_ns, per_call(best, room, run.n) or math.huge) or best_ns
     end
     out.shapes[i] = row(room, least)
     log = log + math.log(least / best_ns)
@@ -265,9 +253,7 @@ local function count(s, out, kernel, program, options)
   local metrics, why = program:profile(options.profile and "full" or "lean")
   facts.metrics, facts.why = metrics, why
   if kernel.plan then
-    local resolved = s.planner.resolve(kernel.plan, s.task, s.timed[1].shape,
-                                  { sm_count = s.machine.sm_count })
-    local main
+    local resolved, main = rooms.launches(s, kernel, s.timed[1].shape), nil
     facts.launch, main = lists.best(resolved.launches, function(l)
       return l.block[1] * l.block[2] * l.block[3] * l.grid[1] * l.grid[2] * l.grid[3]
     end)
@@ -288,42 +274,28 @@ local function baseline_as_is(s, out)
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
 end
 
--- A candidate's program on a timed room's buffers, warmed up, calibrated and its last calls maybe
--- looked at: a side, see rig.new | nil, evaluation. filled: the inputs there will do, as every
--- round turns them.
-local function prepare(s, room, kernel, filled)
-  if not filled then inputs.fill_timed(s, room) end
-  local program, why, code = rooms.load(s, kernel, room.buffers, room.shape)
-  if not program then return nil, died(code, why, room.label) end
-  local n, ns, ran = calibrate(program, room, pace[s.language].sample_ns)
-  local bad = not n and died(ran, ns, room.label)
-              or rig.look_back(s, room, ran, pace[s.language].looks_ns / 4 / #s.timed)
-  if bad then
-    program:close()
-    return nil, bad
-  end
-  return { kernel = kernel, program = program, n = n, ns = ns,
-           close = function() program:close() end }
-end
-
--- The same for all timed rooms, into sides. Returns nil, or an evaluation.
-local function prepare_all(s, kernel, sides, filled)
+-- A candidate's programs on the timed rooms' buffers, warmed up, calibrated and their last calls
+-- maybe looked at: into sides, see rig.new. filled: the inputs there will do, as every round turns
+-- them.
+local function prepare(s, kernel, sides, filled)
+  local p = pace[s.language]
   for i, room in ipairs(s.timed) do
-    local bad
-    sides[i], bad = prepare(s, room, kernel, filled)
-    if bad then return bad end
+    if not filled then inputs.fill_timed(s, room) end
+    local program = need(room.label, rooms.load(s, kernel, room))
+    local side = { kernel = kernel, program = program, close = function() program:close() end }
+    sides[i] = side
+    local n, ns, ran = need(room.label, calibrate(program, room, p.sample_ns))
+    side.n, side.ns = n, ns
+    rig.look_back(s, room, ran, p.looks_ns / 4 / #s.timed)
   end
 end
 
 -- What this machine says, now, of the baseline against itself: how far from 1 a speed-up of this
 -- task must be to be one. Measured once a session, as a candidate is.
 function timing.noise(s)
-  local sides = lists.collect(s.timed, function(room)
-    inputs.fill_timed(s, room)
-    return baseline_side(s, room)
-  end)
-  local results, bad = side_by_side(s, sides, sides, "noise")
-  if not results then error(s.task.file .. ": the baseline: " .. bad.reason, 0) end
+  for _, room in ipairs(s.timed) do inputs.fill_timed(s, room) end
+  local sides = baseline_sides(s)
+  local results = verdict.of_baseline(s, side_by_side, s, sides, sides, "noise")
   for i, room in ipairs(s.timed) do
     room.recent = table.move(results[i].a, 1, recent_times, 1, {})
   end
@@ -365,30 +337,20 @@ local function incumbent_of(s, source)
   return kernel
 end
 
--- Whether a candidate is about as fast as the best so far, or faster.
-local function contends(out, best_ns)
-  return not best_ns or math.exp(win.log_ratio(out.shapes, best_ns)) < contender_ratio
-end
-
 -- Blocks of the best kernel so far and the candidate, side by side: what is told
 -- apart there does not pass through the baseline's noise.
 local function against(s, out, runs, source)
-  local kernel = incumbent_of(s, source)
-  if not kernel then return nil end
-  local pair, best <close> = { shapes = {} }, closing {}
-  if prepare_all(s, kernel, best, true) then return nil end  -- that is not this candidate's fault
-  local bad = compare(s, pair.shapes, best, runs, "best")
-  if bad then return bad end
+  local kernel, best <close> = incumbent_of(s, source), closing {}
+  if not kernel or verdict.try(prepare, s, kernel, best, true) then return end  -- not its fault
+  local pair = { shapes = compare(s, best, runs, "best") }
   win.overall(pair)
   out.against = { speedup = pair.speedup, low = pair.speedup_low, high = pair.speedup_high }
   verdict.ran(s, "side by side with the best kernel so far")
 end
 
--- All timed shapes. Returns nil, or an evaluation.
+-- All timed shapes.
 local function measure(s, out, runs, mode)
-  local bases = lists.collect(s.timed, function(room) return baseline_side(s, room) end)
-  local bad = compare(s, out.shapes, bases, runs, mode)
-  if bad then return bad end
+  out.shapes = compare(s, baseline_sides(s), runs, mode)
   for i, room in ipairs(s.timed) do
     local times = out.shapes[i].samples.baseline
     room.recent = table.move(times, math.max(1, #times - recent_times + 1), #times, 1, {})
@@ -402,31 +364,26 @@ end
 local function measured(s, out, kernel, runs, options)
   local before = at_first_sight(s, runs)
   local why = not options.confirm and win.suspicious(s, before, options, true) or nil
-  local bad = measure(s, out, runs, options.confirm and "confirm" or why and "again")
-  if bad then return bad end
-  if why then say_again(s, out, before, why) return nil end
+  measure(s, out, runs, options.confirm and "confirm" or why and "again")
+  if why then return say_again(s, out, before, why) end
   why = win.suspicious(s, out, options)
   if why and options.confirm then
     out.impossible = win.below_floor(s, out) ~= nil
     out.quarantined = why .. "; this is the second measurement"
   elseif why then
     before = { shapes = out.shapes, speedup = out.speedup }
-    out.shapes = {}
     local again <close> = closing {}
-    bad = prepare_all(s, kernel, again) or measure(s, out, again, "again")
-    if bad then return bad end
+    prepare(s, kernel, again)
+    measure(s, out, again, "again")
     say_again(s, out, before, why)
   end
 end
 
--- One more sample of a candidate that was screened away, for its outputs. Returns nil, or an
--- evaluation.
+-- One more sample of a candidate that was screened away, for its outputs.
 local function look_at_screened(s, out, runs)
   for i, room in ipairs(s.timed) do
-    local ns, why, code = per_call(runs[i].program, room, runs[i].n)
-    if not ns then return died(code, why, room.label) end
-    local bad = check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
-    if bad then return bad end
+    need(room.label, per_call(runs[i].program, room, runs[i].n))
+    check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
     share_of_peak(s, out.shapes[i])
   end
   win.overall(out)
@@ -434,23 +391,18 @@ end
 
 function timing.candidate(s, out, kernel, options)
   if options.baseline then return baseline_as_is(s, out) end
+  local best_ns, source = options.best_times_ns, options.incumbent
   local runs <close> = closing {}
-  local bad = prepare_all(s, kernel, runs)
-  if bad then return bad end
-  if options.best_times_ns and #options.best_times_ns == #s.timed and not options.confirm then
-    local kernel_so_far = options.incumbent and incumbent_of(s, options.incumbent)
-    out.screened, bad = screen(s, out, runs, options, kernel_so_far)
-    if bad then return bad end
+  prepare(s, kernel, runs)
+  if best_ns and #best_ns == #s.timed and not options.confirm then
+    out.screened = screen(s, out, runs, best_ns, source and incumbent_of(s, source))
   end
   if out.screened then
-    bad = look_at_screened(s, out, runs)
+    look_at_screened(s, out, runs)
   else
-    bad = measured(s, out, kernel, runs, options)
-  end
-  if bad then return bad end
-  if options.incumbent and not out.screened and contends(out, options.best_times_ns) then
-    bad = against(s, out, runs, options.incumbent)
-    if bad then return bad end
+    measured(s, out, kernel, runs, options)
+    local behind = source and best_ns and math.exp(win.log_ratio(out.shapes, best_ns)) or 0
+    if source and behind < contender_ratio then against(s, out, runs, source) end
   end
   out.noise = s.noise
   out.findings = win.findings(out)

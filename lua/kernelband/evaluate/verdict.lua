@@ -9,15 +9,34 @@ verdict.names = { "ok", "no_candidate", "not_applicable", "build_failed", "launc
 
 local of_code = { ETIME = "timeout", ECRASH = "crashed", EDENIED = "cheated" }
 
--- An evaluation that is not ok.
+local Failure = { __tostring = function(failure) return failure.reason end }
+
+-- Ends an evaluation, which is not ok: raises { verdict =, reason = }, for verdict.try.
 function verdict.fail(name, reason, ...)
-  if select("#", ...) > 0 then reason = reason:format(...) end
-  return { verdict = name, reason = reason }
+  error(setmetatable({ verdict = name, reason = reason:format(...) }, Failure), 0)
 end
 
--- What fail says of a launch or a load that ended with code.
-function verdict.died(code, why, where)
-  return verdict.fail(of_code[code] or "launch_failed", "%s (%s)", why, where)
+-- What a launch or a load at this place gave; when it gave nil, why, code, the candidate failed.
+function verdict.need(where, value, ...)
+  if value then return value, ... end
+  local why, code = ...
+  verdict.fail(of_code[code] or "launch_failed", "%s (%s)", why, where)
+end
+
+-- Calls fn. Returns the failure that ended it, or nil and what it returned; raises other errors.
+function verdict.try(fn, ...)
+  local results = table.pack(pcall(fn, ...))
+  if results[1] then return nil, table.unpack(results, 2, results.n) end
+  local failure = results[2]
+  if getmetatable(failure) ~= Failure then error(failure, 0) end
+  return failure
+end
+
+-- The same of what the baseline, which is trusted, goes through: its failure is nobody's verdict.
+function verdict.of_baseline(s, fn, ...)
+  local bad, result = verdict.try(fn, ...)
+  if bad then error(("%s: the baseline: %s"):format(s.task.file, bad.reason), 0) end
+  return result
 end
 
 -- The line of a build's output that says the most. entry: the function that was wanted; file:
