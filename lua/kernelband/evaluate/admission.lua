@@ -12,19 +12,17 @@ local find = require("kernelband.base.lists").find
 
 local admission = {}
 
--- Entries of the dynamic section that name code to run.
-local at_load = { INIT = true, FINI = true, INIT_ARRAY = true, FINI_ARRAY = true,
-                  PREINIT_ARRAY = true }
-local sections = { "init_array", "preinit_array", "fini_array", "ctors", "dtors", "init", "fini" }
+local function words(text)
+  local set = {}
+  for word in text:gmatch "%S+" do set[word] = true end
+  return set
+end
+
+-- Sections that hold or name code to run, and entries of the dynamic section that do.
+local at_load = words "init fini init_array fini_array preinit_array ctors dtors"
 local ask_processor = "__cpu_indicator_init"
 
 -- Reading ------------------------------------------------------------------------
-
-local function starts_at_load(section)
-  return find(sections, function(name)
-    return section == "." .. name or section:find("^%." .. name .. "%.")
-  end)
-end
 
 local function read_section(part, line)
   local name = line:match "^%s*%[%s*%d+%]%s+(%S+)"
@@ -33,10 +31,9 @@ local function read_section(part, line)
   if flags:find "X" and (flags:find "W" or not flags:find "A") then
     part.loose = "a section " .. name .. " of code that can change or is not loaded"
   end
-  if starts_at_load(name) and (part.own or name ~= ".init_array") then
-    part.runs = "a section " .. name
-  elseif part.own and (line:find "%s%u+_ARRAY%s" or name:find "^%.gnu%.lto_") then
-    part.runs = "a section " .. name        -- the second kind is compiled by the linker
+  if at_load[name:match "^%.([^.]+)"] and (part.own or name ~= ".init_array")
+     or part.own and (line:find "%s%u+_ARRAY%s" or name:find "^%.gnu%.lto_") then
+    part.runs = "a section " .. name        -- the last kind is compiled by the linker
   end
 end
 
@@ -56,10 +53,10 @@ local function read_symbol(part, line)
 end
 
 local function read_dynamic(part, line)
-  local entry = line:match "^%s+0x%x+ %(([%u_]+)%)"
+  local entry = line:match "^%s+0x%x+ %(([%u_]+)%)" or ""
   if entry == "INIT_ARRAY" then
     part.library = entry
-  elseif entry and at_load[entry] then
+  elseif at_load[entry:lower()] then
     part.runs = entry
   elseif entry == "TEXTREL" or entry == "FLAGS" and line:find "TEXTREL" then
     part.loose = "code that the loader changes"
@@ -70,9 +67,8 @@ local function read_dynamic(part, line)
 end
 
 -- text: what readelf said of the object and of kernel.o. Returns what is known of both.
-function admission.read(text)
-  local whole = { indirect = {}, functions = {}, resolvers = {} }
-  local own = { own = true }
+local function read(text)
+  local whole, own = { indirect = {}, functions = {}, resolvers = {} }, { own = true }
   local part = whole
   for line in text:gmatch "[^\n]+" do
     if line:find "^Disassembly of section" then break end
@@ -92,41 +88,28 @@ end
 -- A resolver's instructions ------------------------------------------------------
 
 -- Registers that a function may leave changed, under all their names.
-local free = {}
-for name in ([[rax eax ax al ah rcx ecx cx cl ch rdx edx dx dl dh rsi esi si sil rdi edi di dil
-  r8 r8d r8w r8b r9 r9d r9w r9b r10 r10d r10w r10b r11 r11d r11w r11b]]):gmatch "%w+" do
-  free["%" .. name] = true
-end
+local free = words [[%rax %eax %ax %al %ah %rcx %ecx %cx %cl %ch %rdx %edx %dx %dl %dh
+  %rsi %esi %si %sil %rdi %edi %di %dil %r8 %r8d %r8w %r8b %r9 %r9d %r9w %r9b
+  %r10 %r10d %r10w %r10b %r11 %r11d %r11w %r11b]]
+local compares = words "cmp test bt"
+local computes = words "mov lea and or xor add sub not neg shl shr sar"
+local widens = words "movabs movzbl movzwl movzbw movsbl movswl movslq"
 
-local compares, computes = {}, {}
-for name in ("cmp test bt"):gmatch "%S+" do
-  for _, width in ipairs { "", "b", "w", "l", "q" } do compares[name .. width] = true end
-end
-for name in ("mov lea and or xor add sub not neg shl shr sar"):gmatch "%S+" do
-  for _, width in ipairs { "", "b", "w", "l", "q" } do computes[name .. width] = true end
-end
-for name in ("movabs movzbl movzwl movzbw movsbl movswl movslq"):gmatch "%S+" do
-  computes[name] = true
-end
-
-local function is_free(operand) return free[operand] or false end
+local function of_any_width(set, op) return set[op] or set[op:match "^(.+)[bwlq]$"] end
 
 -- What an instruction does to the stack: bytes it holds more of, or nil where the
 -- instruction is none that a resolver of the compiler's has.
 local function stack_change(op, operands)
-  local bytes, on_stack = operands:match "^%$0x(%x+),(%%rsp)$"
-  if on_stack and op == "sub" then return tonumber(bytes, 16) end
-  if on_stack and op == "add" then return -tonumber(bytes, 16) end
+  local bytes = (op == "sub" or op == "add") and operands:match "^%$0x(%x+),%%rsp$"
+  if bytes then return (op == "sub" and 1 or -1) * tonumber(bytes, 16) end
   if op == "push" and operands:find "^%%%w+$" then return 8 end
-  if op == "pop" and is_free(operands) then return -8 end
+  if op == "pop" and free[operands] then return -8 end
   if op == "endbr64" or op:find "^nop[wl]?$" or op == "xchg" and operands == "%ax,%ax"
-     or compares[op] then
+     or of_any_width(compares, op) then
     return 0
   end
-  local to = operands:match "([^,]+)$"
-  if (computes[op] or op:find "^cmov%l+$" or op:find "^set%l+$") and to and is_free(to) then
-    return 0
-  end
+  local sets = of_any_width(computes, op) or widens[op] or op:find "^cmov%l+$" or op:find "^set%l+$"
+  return sets and free[operands:match "([^,]+)$"] and 0 or nil
 end
 
 -- Every instruction that can be reached from start, with the stack as deep on each way
@@ -161,37 +144,20 @@ local function is_harmless(code, start, ask)
   return true
 end
 
--- The disassembly by address. next is the address behind an instruction where the next
--- one stands there: nothing (-1) follows a gap.
-local function disassembly(text)
-  local code, last = {}, nil
-  for line in text:gmatch "[^\n]+" do
-    local at, op, operands = line:match "^%s*(%x+):%s+(%S+)%s*(.*)$"
-    if at then
-      at = tonumber(at, 16)
-      if last then last.next = at end
-      last = { op = op, operands = operands:gsub("%s*[#<].*$", ""), next = -1 }
-      code[at] = last
-    elseif not line:find "^%x+ <.*>:$" then
-      last = nil
-    end
-  end
-  return code
-end
-
 local function only(set)
   local first = set and next(set)
   return first and next(set, first) == nil and first or nil
 end
 
 -- nil, or what is wrong with the indirect functions.
-local function judge_indirect(whole, own, text)
-  local known = {}
+local function judge_indirect(whole, own, functions)
   if #whole.indirect == 0 and #whole.resolvers == 0 then return nil end
   if own.forged then return "its own " .. own.forged end
   if whole.loose then return "an indirect function and " .. whole.loose end
-  local code = disassembly(text)
-  local ask = only(whole.functions[ask_processor])
+  local code, known, ask = {}, {}, only(whole.functions[ask_processor])
+  for _, list in ipairs(functions) do
+    for _, ins in ipairs(list) do code[ins.address] = ins end
+  end
   for _, f in ipairs(whole.indirect) do
     local resolver = whole.functions[f.name:gsub("%.ifunc$", "") .. ".resolver"]
     if not (resolver and resolver[f.at] and is_harmless(code, f.at, ask)) then
@@ -204,12 +170,13 @@ local function judge_indirect(whole, own, text)
          and "an indirect function without a name"
 end
 
--- nil, or what would run at load besides what the compiler brings.
-function admission.judge(text)
-  local whole, own = admission.read(text)
+-- text: of readelf; functions: evidence.lua's, of the disassembly. nil, or what would run at load
+-- besides what the compiler brings.
+function admission.judge(text, functions)
+  local whole, own = read(text)
   local ours = own.seen and not own.forged and not whole.loose
   return whole.runs or own.runs or not ours and whole.library
-         or judge_indirect(whole, own, text)
+         or judge_indirect(whole, own, functions)
 end
 
 return admission

@@ -24,6 +24,7 @@
 --   hot  the innermost loop a turn of which costs most (hot_loop.lua)
 --   remarks  what the compiler told of its loops (remarks.lua)
 local admission = require "kernelband.evaluate.admission"
+local lists     = require "kernelband.base.lists"
 local finite    = require("kernelband.base.text").finite
 local hot_loop  = require "kernelband.evaluate.hot_loop"
 local remarks   = require "kernelband.evaluate.remarks"
@@ -33,15 +34,13 @@ local evidence = {}
 
 -- Reading the object ----------------------------------------------------------
 
-local flop_names = { add = true, sub = true, mul = true, div = true, sqrt = true,
-                     max = true, min = true }
+local flop_names = lists.places { "add", "sub", "mul", "div", "sqrt", "max", "min" }
 
 -- What an instruction of the disassembly adds to the counts of a mix. AT&T order: the destination
 -- comes last.
 local function classify(op, operands)
   local out = {}
-  local base, kind = op:match "^v?(%a+)([ps][sd])$"
-  if not base then base, kind = op:match "^v?(%a+%d+)([ps][sd])$" end
+  local base, kind = op:match "^v?(%a+%d*)([ps][sd])$"
   local width = operands:find "%%zmm" and 16 or operands:find "%%ymm" and 8 or 4
   if kind and kind:sub(2) == "d" then width = width // 2 end
   if base and (flop_names[base] or base:match "^fn?m[as][du][db]%a*%d+$") then
@@ -49,14 +48,13 @@ local function classify(op, operands)
     out.flops, out.lanes = 1, kind:sub(1, 1) == "p" and width or 1
     out.operations = out.lanes * (1 + out.fma)
   end
-  if operands:find "%(" and not (op:match "^lea" or op:match "^nop" or op:match "^j"
-                                 or op:match "^prefetch") then
+  local moves_nothing = op:match "^lea" or op:match "^nop" or op:match "^j" or op:match "^prefetch"
+  if operands:find "%(" and not moves_nothing then
     local store = operands:find ",[^,%(]*%([^%)]*%)$" or not operands:find ","
     local stack = operands:find "%(%%r[sb]p"
     local vector = operands:find "%%[xyz]mm" and not (op:match "gather" or op:match "scatter"
                    or op:match "s[sd]$" or op:match "^vbroadcast")
-    local bytes = op:match "ss$" and 4 or op:match "sd$" and 8 or op:match "^vbroadcastss" and 4
-                  or vector and 4 * width or 8
+    local bytes = op:match "ss$" and 4 or vector and 4 * width or 8
     out.memory, out.stack = 1, stack and 1 or 0
     out.vector_memory = vector and not stack and 1 or 0
     out.load_bytes = store and 0 or bytes
@@ -110,26 +108,36 @@ local function add_function(mix, code)
   end
 end
 
--- text: what readelf and objdump printed, see kb_object_text.
-function evidence.read_text(text)
-  local mix = { at_load = admission.judge(text), registers = {}, frame_bytes = 0, loops = 0,
-                largest = 0, flops = 0, lanes = 0, operations = 0, fma = 0, widest = 0, memory = 0,
-                stack = 0, vector_memory = 0, load_bytes = 0, unread = most_read }
-  local code
+-- The functions of a disassembly, each a list of { address, op, operands, raw }. next: the address
+-- behind an instruction where the next one stands there; nothing (-1) follows a gap.
+local function read_functions(text)
+  local functions, code, last = {}, nil, nil
   for line in text:gmatch "[^\n]+" do
+    local address, op, raw = line:match "^%s*(%x+):%s+(%S+)%s*(.*)$"
     if line:match "^%x+ <.*>:$" then
-      if code and #code > 0 then add_function(mix, code) end
       code = {}
-    elseif code then
-      local address, op, operands = line:match "^%s*(%x+):%s+(%S+)%s*(.*)$"
-      if address then
-        code[#code + 1] = { address = tonumber(address, 16), op = op,
-                            operands = operands:gsub("%s*[#<].*$", ""), raw = operands }
-      end
+      functions[#functions + 1] = code
+    elseif address and code then
+      address = tonumber(address, 16)
+      if last then last.next = address end
+      last = { address = address, op = op, operands = raw:gsub("%s*[#<].*$", ""), raw = raw,
+               next = -1 }
+      code[#code + 1] = last
+    else
+      last = nil
     end
   end
-  if code and #code > 0 then add_function(mix, code) end
-  mix.whole = code ~= nil
+  return functions
+end
+
+-- text: what readelf and objdump printed, see kb_object_text.
+function evidence.read_text(text)
+  local functions = read_functions(text)
+  local mix = { at_load = admission.judge(text, functions), whole = #functions > 0,
+                registers = {}, frame_bytes = 0, loops = 0, largest = 0, flops = 0, lanes = 0,
+                operations = 0, fma = 0, widest = 0, memory = 0, stack = 0, vector_memory = 0,
+                load_bytes = 0, unread = most_read }
+  for _, code in ipairs(functions) do add_function(mix, code) end
   return mix
 end
 
@@ -160,13 +168,25 @@ end
 
 -- Features -----------------------------------------------------------------------
 
-function evidence.clip(x) return math.max(0, math.min(1, x)) end
-
 local function count(set)
   local n = 0
   for i = 0, 31 do if set[i] then n = n + 1 end end
   return n
 end
+
+-- What is known of features: { value, kind }, {} of one that is not.
+function evidence.measured(value) return { value, "measured" } end
+function evidence.derived(value) return { value, "derived" } end
+
+-- A share, 0..1, or nil.
+function evidence.clip(x) return x and math.max(0, math.min(1, x)) end
+
+function evidence.ratio(a, b)
+  if a and b and b > 0 then return a / b end
+end
+
+local clip, ratio = evidence.clip, evidence.ratio
+local measured, derived = evidence.measured, evidence.derived
 
 local lengths = { phi = 9, rho = 6, signature = 5 }
 
@@ -180,8 +200,10 @@ function evidence.of(features)
   end
   for name, n in pairs(lengths) do      -- each writes places of its own
     local values, kinds = {}, {}
-    for i = 1, n do values[i], kinds[i] = known(features[name][i]) end
-    for i = 1, n do values[i] = values[i] or 0 end
+    for i = 1, n do
+      local v, kind = known(features[name][i])
+      values[i], kinds[i] = v or 0, kind
+    end
     e[name], e[name .. "_kind"] = values, kinds
   end
   for _, name in ipairs { "sm", "dram", "l2" } do
@@ -190,12 +212,6 @@ function evidence.of(features)
   end
   return e
 end
-
-function evidence.ratio(a, b)
-  if a and b and b > 0 then return a / b end
-end
-
-local clip, ratio = evidence.clip, evidence.ratio
 
 -- The roofs over a shape's work: flops/s of one core in the task's own type,
 -- and the bandwidth of the smallest level that holds all of its data (there is
@@ -209,48 +225,39 @@ function evidence.roofs(s, work)
   return flops, math.max(peak.dram_bytes_per_s, peak.dram_copy_bytes_per_s)
 end
 
+-- The flops and bytes a second of a shape, as shares of its roofs.
+function evidence.shares(s, work, time_ns)
+  local seconds = time_ns * 1e-9
+  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
+  return work.flops / seconds / flops_per_s, work.bytes / seconds / bytes_per_s
+end
+
 -- s: the session, for its roofs and its task; out: the evaluation so far;
 -- facts: the object's mix and the counters, each nil where there is none.
 function evidence.make(s, out, facts)
   local mix, c = facts.mix, facts.metrics
   local first = out.shapes[1]
-  local seconds = first.time_ns * 1e-9
   local work = s.task.work(first.shape)
-  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
-  local sm, dram = work.flops / seconds / flops_per_s, work.bytes / seconds / bytes_per_s
-  local ipc = c and ratio(c.instructions, c.cycles * 4)
-  local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs or nil
-  local known = mix and mix.flops > 0
-  local registers = mix and count(mix.registers) / 32
-  local lanes = known and mix.lanes / mix.flops
-  local traffic = known and ratio(mix.load_bytes, mix.operations)
-  local l2 = traffic and traffic * work.flops / seconds / s.roofline.l1_bytes_per_s
-
-  local e = evidence.of { phi = {
-    { hit and clip(hit), "measured" },
-    { clip(dram), "derived" },
-    { clip(sm), "derived" },
-    { lanes and clip(lanes / 16), "derived" },
-    { ipc and clip(ipc), "measured" },
-    { registers, "derived" },
-    { known and ratio(mix.stack, mix.memory), "derived" },
-    { known and ratio(mix.vector_memory, mix.memory), "derived" },
-    { known and mix.fma / mix.flops, "derived" },
-  }, rho = {
-    { math.log(first.time_ns), "measured" },
-    { math.log(work.bytes), "derived" },
-    { work.flops / work.bytes, "derived" },
-    { known and mix.widest, "derived" },
-    { known and mix.largest, "derived" },
-    { ipc and clip(ipc), "measured" },
-  }, signature = {
-    { 1 / first.speedup, "measured" },
-    { registers, "derived" },
-    { mix and math.log(1 + mix.frame_bytes) / 20, "derived" },
-    { known and mix.widest / 16, "derived" },
-    { ipc and clip(ipc), "measured" },
-  }, h = { sm = { clip(sm), "derived" }, dram = { clip(dram), "derived" },
-           l2 = { l2 and clip(l2), "derived" } } }
+  local sm, dram = evidence.shares(s, work, first.time_ns)
+  sm, dram = derived(clip(sm)), derived(clip(dram))
+  local ipc = measured(clip(c and ratio(c.instructions, c.cycles * 4)))
+  local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs
+  local loops = mix and mix.flops > 0 and mix or {}     -- what is known of inner loops
+  local registers = derived(mix and count(mix.registers) / 32)
+  local lanes, traffic = ratio(loops.lanes, loops.flops), ratio(loops.load_bytes, loops.operations)
+  local l2 = traffic and traffic * work.flops / (first.time_ns * 1e-9) / s.roofline.l1_bytes_per_s
+  local e = evidence.of {
+    phi = { measured(clip(hit)), dram, sm, derived(lanes and clip(lanes / 16)), ipc, registers,
+            derived(ratio(loops.stack, loops.memory)),
+            derived(ratio(loops.vector_memory, loops.memory)),
+            derived(ratio(loops.fma, loops.flops)) },
+    rho = { measured(math.log(first.time_ns)), derived(math.log(work.bytes)),
+            derived(work.flops / work.bytes), derived(loops.widest), derived(loops.largest), ipc },
+    signature = { measured(1 / first.speedup), registers,
+                  derived(mix and math.log(1 + mix.frame_bytes) / 20),
+                  derived(loops.widest and loops.widest / 16), ipc },
+    h = { sm = sm, dram = dram, l2 = derived(clip(l2)) },
+  }
   e.hot, e.remarks = mix and hot_loop.tell(mix.hot), mix and mix.remarks
   return e
 end

@@ -42,57 +42,40 @@ local cpu   = require "kernelband.evaluate.evidence"
 
 local evidence = {}
 
-local clip, ratio = cpu.clip, cpu.ratio
+local clip, ratio, measured, derived = cpu.clip, cpu.ratio, cpu.measured, cpu.derived
 
 local busy_pct = 60             -- a unit above this is what binds the kernel
 
-local function share(pct) return pct and clip(pct / 100) end
+local function share(pct) return clip(pct and pct / 100) end
 
--- The first of pairs value, kind whose value is known.
-local function first(...)
-  for i = 1, select("#", ...), 2 do
-    local value, kind = select(i, ...)
-    if value then return { value, kind } end
-  end
-  return {}
-end
+-- A feature that is measured where a counter gave something, else derived.
+local function either(counted, value) return counted and measured(counted) or derived(value) end
 
 -- Shares of roofs ---------------------------------------------------------------
-
-local function peak_flops(session)
-  local roofline = session.roofline or {}
-  local own = roofline[session.task.args[1].dtype .. "_flops_per_s"]
-  return own or roofline.f32_flops_per_s
-end
 
 -- Flops and compulsory bytes a second over the measured peaks, 0..1 or nil.
 local function ideal(session, work, seconds)
   local roofline = session.roofline or {}
+  local flops = roofline[session.task.args[1].dtype .. "_flops_per_s"] or roofline.f32_flops_per_s
   local dram = math.max(roofline.dram_bytes_per_s or 0, roofline.dram_copy_bytes_per_s or 0)
-  local sm, memory = ratio(work.flops / seconds, peak_flops(session)),
-                     ratio(work.bytes / seconds, dram)
-  return sm and clip(sm), memory and clip(memory)
+  return clip(ratio(work.flops / seconds, flops)), clip(ratio(work.bytes / seconds, dram))
 end
 
 local function coalesced(m)
-  local sum, n = 0, 0
-  for _, key in ipairs { "load_sector_pct", "store_sector_pct" } do
-    if m[key] then sum, n = sum + share(m[key]), n + 1 end
-  end
-  if n > 0 then return sum / n end
+  local loads, stores = share(m.load_sector_pct), share(m.store_sector_pct)
+  if loads and stores then return (loads + stores) / 2 end
   local sectors = ratio(m.l2_sectors, m.l2_requests)
-  return sectors and clip(sectors / 4)
+  return loads or stores or clip(sectors and sectors / 4)
 end
 
 local function conflicts(m)
   if m.shared_wavefronts == 0 then return 0 end
-  local part = ratio(m.shared_conflicts, m.shared_wavefronts)
-  return part and clip(part)
+  return clip(ratio(m.shared_conflicts, m.shared_wavefronts))
 end
 
 local function hits(m)
   local missed = ratio(m.l2_tag_misses, m.l2_tags)
-  return share(m.l2_hit_pct) or missed and clip(1 - missed)
+  return share(m.l2_hit_pct) or clip(missed and 1 - missed)
 end
 
 -- Occupancy ---------------------------------------------------------------------
@@ -143,8 +126,7 @@ local function occupancy(facts)
     out.possible = clip(least.blocks * threads / most)
   end
   if out.possible == 1 then out.limiter = nil end         -- nothing is in the way
-  local achieved = facts.metrics and facts.metrics.occupancy_pct
-  out.achieved = achieved and share(achieved)
+  out.achieved = share(facts.metrics and facts.metrics.occupancy_pct)
   out.blocks = product(facts.launch.grid)
   out.waves = least and ratio(out.blocks, facts.device.sm_count * least.blocks)
   return out
@@ -154,40 +136,41 @@ end
 
 local function roofs(m, sm, memory)
   local list = {}
-  local function roof(name, value, kind)
-    if value then list[#list + 1] = { name = name, share = value, kind = kind } end
+  local function roof(name, pct, ideally)
+    local counted = share(pct)
+    local value = counted or ideally
+    list[#list + 1] = value and { name = name, share = value,
+                                  kind = counted and "measured" or "derived" }
   end
-  roof("DRAM", share(m.dram_pct), "measured")
-  if not m.dram_pct then roof("DRAM", memory, "derived") end
-  roof("L2", share(m.l2_throughput_pct or m.l2_pct), "measured")
-  roof("L1", share(m.l1_throughput_pct), "measured")
-  roof("SM", share(m.sm_throughput_pct), "measured")
-  roof("SM issue", share(m.issue_pct), "measured")
-  roof("tensor pipe", share(m.tensor_pct), "measured")
-  if not (m.issue_pct or m.sm_throughput_pct) then roof("SM", sm, "derived") end
+  roof("DRAM", m.dram_pct, memory)
+  roof("L2", m.l2_throughput_pct or m.l2_pct)
+  roof("L1", m.l1_throughput_pct)
+  roof("SM", m.sm_throughput_pct)
+  roof("SM issue", m.issue_pct)
+  roof("tensor pipe", m.tensor_pct)
+  if not (m.issue_pct or m.sm_throughput_pct) then roof("SM", nil, sm) end
   return list
 end
 
 -- What warps wait for.
 local waits = {
-  { "long_scoreboard", "for global or local memory" }, { "short_scoreboard", "for shared memory" },
-  { "barrier", "at barriers" }, { "math_pipe_throttle", "for arithmetic pipes" },
-  { "mio_throttle", "for the shared-memory queue" },
-  { "lg_throttle", "for the global-memory queue" }, { "wait", "fixed latencies" },
-  { "not_selected", "for a turn (enough warps are ready)" },
-  { "no_instruction", "for instructions" },
+  long_scoreboard = "for global or local memory", short_scoreboard = "for shared memory",
+  barrier = "at barriers", math_pipe_throttle = "for arithmetic pipes",
+  mio_throttle = "for the shared-memory queue", lg_throttle = "for the global-memory queue",
+  wait = "fixed latencies", not_selected = "for a turn (enough warps are ready)",
+  no_instruction = "for instructions",
 }
+local reasons = { "long_scoreboard", "short_scoreboard", "barrier", "math_pipe_throttle",
+                  "mio_throttle", "lg_throttle", "wait", "not_selected", "no_instruction" }
 
 local function stalls(m)
-  local list, total = {}, 0
-  for _, wait in ipairs(waits) do
-    local n = m["stall_" .. wait[1]]
-    list[#list + 1] = n and { reason = wait[1], share = n }
-    total = total + (n or 0)
-  end
+  local total = 0
+  for _, reason in ipairs(reasons) do total = total + (m["stall_" .. reason] or 0) end
   if total == 0 then return nil end
-  for _, s in ipairs(list) do s.share = s.share / total end
-  return lists.sorted(list, function(s) return -s.share end)
+  return lists.sorted(lists.collect(reasons, function(reason)
+    local n = m["stall_" .. reason]
+    return n and { reason = reason, share = n / total }
+  end), function(s) return -s.share end)
 end
 
 -- The busiest roof; when none is busy, what keeps the kernel waiting.
@@ -200,22 +183,18 @@ local function bottleneck(profile)
     out.text = ("%s: %s works at %.0f %% of its peak"):format(out.bound, top.name, 100 * top.share)
     return out
   end
-  out.bound = "latency"
-  local text = ("latency: the busiest unit, %s, is at %.0f %% of its peak"):format(
-               top.name, 100 * top.share)
-  local worst = profile.stalls and profile.stalls[1]
-  for _, wait in ipairs(worst and waits or {}) do
-    if wait[1] == worst.reason then
-      text = text .. ("; warps wait %s (%.0f %% of stalls)"):format(wait[2], 100 * worst.share)
-    end
+  local texts = { ("latency: the busiest unit, %s, is at %.0f %% of its peak"):format(
+                  top.name, 100 * top.share) }
+  local worst, o = profile.stalls and profile.stalls[1], profile.occupancy
+  if worst then
+    texts[2] = ("warps wait %s (%.0f %% of stalls)"):format(waits[worst.reason], 100 * worst.share)
   end
-  local o = profile.occupancy
   if o.waves and o.waves < 1 then
-    text = text .. ("; %d blocks fill %.0f %% of the GPU"):format(o.blocks, 100 * o.waves)
+    texts[#texts + 1] = ("%d blocks fill %.0f %% of the GPU"):format(o.blocks, 100 * o.waves)
   elseif o.possible and o.possible < 0.5 and o.limiter then
-    text = text .. ("; occupancy is held to %.0f %% by %s"):format(100 * o.possible, o.limiter)
+    texts[#texts + 1] = ("occupancy is held to %.0f %% by %s"):format(100 * o.possible, o.limiter)
   end
-  out.text = text
+  out.bound, out.text = "latency", table.concat(texts, "; ")
   return out
 end
 
@@ -238,48 +217,33 @@ end
 -- Features ----------------------------------------------------------------------
 
 function evidence.make(session, evaluation, facts)
-  local r = evaluation.shapes[1]
-  local m, seconds = facts.metrics or {}, r.time_ns * 1e-9
+  local r, m, device = evaluation.shapes[1], facts.metrics or {}, facts.device
   local work = session.task.work(r.shape)
-  local sm, memory = ideal(session, work, seconds)
+  local sm, memory = ideal(session, work, r.time_ns * 1e-9)
   local profile = make_profile(facts, work, sm, memory)
   local busiest = (m.issue_pct or m.tensor_pct) and math.max(m.issue_pct or 0, m.tensor_pct or 0)
-  local sm_counted = share(m.sm_throughput_pct or busiest)
-  local l2 = share(m.l2_throughput_pct or m.l2_pct)
-  local registers = facts.entry.registers and clip(facts.entry.registers / 255)
-  local possible = profile.occupancy.possible
-  local occupied = first(share(m.occupancy_pct), "measured", possible, "derived")
-  local shared = profile.shared_bytes
-  local smem = ratio(shared, facts.device.smem_per_sm)
-  local intensity = ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)
-  local threads = product(facts.launch.block)
+  local sm_share = either(share(m.sm_throughput_pct or busiest), sm)
+  local dram = either(share(m.dram_pct), memory)
+  local registers = derived(clip(ratio(facts.entry.registers, 255)))
+  local achieved, possible = profile.occupancy.achieved, profile.occupancy.possible
+  local occupied, shared = either(achieved, possible), profile.shared_bytes
+  local threads = m.threads_per_instruction
+  local block = facts.launch.block
 
-  local e = cpu.of { phi = {
-    { hits(m), "measured" },
-    first(share(m.dram_pct), "measured", memory, "derived"),
-    first(sm_counted, "measured", sm, "derived"),
-    { m.threads_per_instruction and clip(m.threads_per_instruction / 32), "measured" },
-    occupied,
-    { registers, "derived" },
-    first(conflicts(m), "measured", shared == 0 and 0 or nil, "derived"),
-    { coalesced(m), "measured" },
-    { share(m.tensor_pct), "measured" },
-  }, rho = {
-    { math.log(r.time_ns), "measured" },
-    { math.log(work.bytes), "derived" },
-    { intensity, "derived" },
-    { facts.launch.block[1], "derived" },
-    { facts.launch.block[2] or 1, "derived" },
-    occupied,
-  }, signature = {
-    { 1 / r.speedup, "measured" },
-    { registers, "derived" },
-    { smem and clip(smem), "derived" },
-    { clip(threads / 1024), "derived" },
-    first(possible, "derived", share(m.occupancy_pct), "measured"),
-  }, h = { sm = first(sm_counted, "measured", sm, "derived"),
-           dram = first(share(m.dram_pct), "measured", memory, "derived"),
-           l2 = first(l2, "measured") } }
+  local e = cpu.of {
+    phi = { measured(hits(m)), dram, sm_share, measured(clip(ratio(threads, 32))), occupied,
+            registers, either(conflicts(m), shared == 0 and 0), measured(coalesced(m)),
+            measured(share(m.tensor_pct)) },
+    rho = { measured(math.log(r.time_ns)), derived(math.log(work.bytes)),
+            derived(ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)),
+            derived(block[1]), derived(block[2] or 1), occupied },
+    signature = { measured(1 / r.speedup), registers,
+                  derived(clip(ratio(shared, device.smem_per_sm))),
+                  derived(clip(product(block) / 1024)),
+                  possible and derived(possible) or measured(achieved) },
+    h = { sm = sm_share, dram = dram,
+          l2 = measured(share(m.l2_throughput_pct or m.l2_pct)) },
+  }
   e.profile, e.hot = profile, facts.hot
   return e
 end

@@ -237,11 +237,8 @@ end
 
 local function share_of_peak(s, r)
   local work = s.task.work(r.shape)
-  local flops_per_s, bytes_per_s = evidence.roofs(s, work)
-  local seconds = r.time_ns * 1e-9
   r.flops, r.bytes = work.flops, work.bytes
-  r.compute_share = work.flops / seconds / flops_per_s
-  r.bandwidth_share = work.bytes / seconds / bytes_per_s
+  r.compute_share, r.bandwidth_share = evidence.shares(s, work, r.time_ns)
   r.share_of_peak = math.max(r.compute_share, r.bandwidth_share)
   r.roof = r.compute_share >= r.bandwidth_share and "compute" or "bandwidth"
 end
@@ -250,14 +247,13 @@ end
 local function count(s, out, kernel, program, options)
   local facts = { device = s.machine }
   -- The CPU has one set of counters and takes any name for it.
-  local metrics, why = program:profile(options.profile and "full" or "lean")
-  facts.metrics, facts.why = metrics, why
+  facts.metrics, facts.why = program:profile(options.profile and "full" or "lean")
   if kernel.plan then
-    local resolved, main = rooms.launches(s, kernel, s.timed[1].shape), nil
-    facts.launch, main = lists.best(resolved.launches, function(l)
+    local launches = rooms.launches(s, kernel, s.timed[1].shape).launches
+    local launch, main = lists.best(launches, function(l)
       return l.block[1] * l.block[2] * l.block[3] * l.grid[1] * l.grid[2] * l.grid[3]
     end)
-    facts.entry = kernel.object:facts(facts.launch.kernel)
+    facts.launch, facts.entry = launch, kernel.object:facts(launch.kernel)
     facts.occupancy = program:occupancy(main)
   end
   out.facts = facts
