@@ -67,16 +67,14 @@ end
 local most_read = 200000
 
 local function add_loop(mix, code, loop)
-  local flops, i = 0, loop.at
-  local seen, hot = {}, hot_loop.new()
+  local flops, i, seen = 0, loop.at, {}
   while i >= 1 and code[i].address >= loop.first and mix.unread > 0 do
     mix.unread = mix.unread - 1
-    hot_loop.add(hot, code[i])
     local c = classify(code[i].op, code[i].operands)
     seen[#seen + 1], flops = c, flops + (c.flops or 0)
     i = i - 1
   end
-  if i < loop.at then hot_loop.keep(mix, hot, code, i + 1, loop.at) end
+  hot_loop.keep(mix, code, i + 1, loop.at)
   if flops == 0 then return end         -- tails, copies, bookkeeping
   mix.loops = mix.loops + 1
   mix.largest = math.max(mix.largest, flops)

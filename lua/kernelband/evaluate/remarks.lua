@@ -11,43 +11,34 @@ local function cut(text)
   return #text > most_bytes and text:sub(1, most_bytes - 3) .. "..." or text
 end
 
--- A loop that could not be vectorised, its reason on one of the lines that follow.
-local function gcc(line, state)
-  local at, kind, text = line:match "^kernel%.c:(%d+):%d+: (%a+): (.*)$"
-  if not at then return end
-  if kind == "optimized" and text:find "^loop vectorized" then
-    local bytes = text:match "using (%d+) byte vectors"
-    state.say(at, bytes and ("vectorised, %s-byte vectors"):format(bytes) or "vectorised")
-  elseif text == "couldn't vectorize loop" then
-    state.loop = at
-  elseif kind == "missed" and state.loop then
-    text = text:gsub("^not vectorized: ", "")
-    if not text:find "^loop nest" then  -- an outer loop: its inner ones have lines of their own
-      state.say(state.loop, "not vectorised: " .. text)
-    end
-    state.loop = nil
-  end
-end
-
-local function clang(line, state)
-  local at, text = line:match "^kernel%.c:(%d+):%d+: remark: (.*) %[%-Rpass[%a-]*=[%w-]*%]$"
-  if not at then return end
-  text = text:gsub("^loop not vectorized", "not vectorised"):gsub("^vectorized loop", "vectorised")
-  state.say(at, text)
-end
-
 -- text: all of it, or nil. A list of lines, or nil.
 function remarks.read(text)
-  local out, said = {}, {}
-  local state = {}
-  function state.say(at, what)
+  local out, said, missed = {}, {}, nil
+  local function say(at, what)
     if said[at] or #out == most then return end
     said[at] = true
     out[#out + 1] = cut(("line %s: %s"):format(at, what))
   end
   for line in (text or ""):gmatch "[^\n]+" do
-    gcc(line, state)
-    clang(line, state)
+    local at, kind, what = line:match "^kernel%.c:(%d+):%d+: (%a+): (.*)$"
+    if kind == "remark" then            -- clang
+      what = what:match "^(.*) %[%-Rpass[%a-]*=[%w-]*%]$"
+      if what then
+        say(at, what:gsub("^loop not vectorized", "not vectorised")
+                    :gsub("^vectorized loop", "vectorised"))
+      end
+    elseif kind == "optimized" and what:find "^loop vectorized" then
+      local bytes = what:match "using (%d+) byte vectors"
+      say(at, bytes and ("vectorised, %s-byte vectors"):format(bytes) or "vectorised")
+    elseif what == "couldn't vectorize loop" then
+      missed = at                       -- the reason is on one of the lines that follow
+    elseif kind == "missed" and missed then
+      what = what:gsub("^not vectorized: ", "")
+      if not what:find "^loop nest" then  -- an outer loop: its inner ones have lines of their own
+        say(missed, "not vectorised: " .. what)
+      end
+      missed = nil
+    end
   end
   return #out > 0 and out or nil
 end

@@ -4,11 +4,12 @@
 --
 -- A loop is a branch backwards that can be reached from its target without leaving what lies
 -- between the two: code moved behind a kernel's end, which jumps back into it, is none.
-local toolkit = require "kernelband.base.toolkit"
+local hot_loop = require "kernelband.evaluate.hot_loop"
+local lists    = require "kernelband.base.lists"
+local toolkit  = require "kernelband.base.toolkit"
 
 local sass = {}
 
-local most_lines <const> = 40
 local most_columns <const> = 84
 -- Beyond these the rest is not looked at: a source of a page may make a page of loops.
 local most_read <const> = 100000        -- instructions
@@ -41,8 +42,7 @@ local function ways(code, labels)
     local op, label = rest:match "^%w+", rest:match "`%(([^)]*)%)"
     ins.branch = op == "BRA" or op == "JMP"
     ins.to = op ~= "CALL" and op ~= "RET" and labels[label or ""] or nil
-    ins.on = predicate or not (op == "EXIT" or op == "RET"
-                               or ins.branch and rest:match "^%S+%s+`")
+    ins.on = predicate or not (op == "EXIT" or op == "RET" or ins.branch and rest:match "^%S+%s+`")
   end
 end
 
@@ -82,29 +82,14 @@ local function loops_of(code)
 end
 
 local function hottest(loops)
-  local best
-  for _, a in ipairs(loops) do
-    local depth, inner = 0, true
+  return lists.best(loops, function(a)
+    local depth = 0
     for _, b in ipairs(loops) do
+      if b ~= a and b.first >= a.first and b.last <= a.last then return nil end
       if b ~= a and b.first <= a.first and b.last >= a.last then depth = depth + 1 end
-      if b ~= a and b.first >= a.first and b.last <= a.last then inner = false end
     end
-    a.depth, a.size = depth, a.last - a.first
-    if inner and (not best or depth > best.depth
-                  or depth == best.depth and a.size > best.size) then
-      best = a
-    end
-  end
-  return best
-end
-
-local function line_of(ins, start, code)
-  local text = ins.text:gsub("`%(([^)]*)%)", function(label)
-    local to = ins.to and code[ins.to] and code[ins.to].at
-    return to and ("%s%x"):format(to < start and "-" or "+", math.abs(to - start)) or label
+    return depth * most_read + a.last - a.first
   end)
-  text = ("%4x  %s"):format(ins.at - start, text:gsub("%s+", " "))
-  return (text:sub(1, most_columns):gsub("[^\x20-\x7e]", "?"))
 end
 
 -- text: nvdisasm's, of a cubin; kernel: a kernel's name. { text, instructions, shown, sass = true }
@@ -114,19 +99,20 @@ function sass.hot(text, kernel)
   ways(code, labels)
   local loop = hottest(loops_of(code))
   if not loop then return nil end
-  local lines, start = {}, code[loop.first].at
-  for i = loop.first, math.min(loop.last, loop.first + most_lines - 1) do
-    lines[#lines + 1] = line_of(code[i], start, code)
-  end
-  return { text = table.concat(lines, "\n"), instructions = loop.last - loop.first + 1,
-           shown = #lines, sass = true }
+  local start = code[loop.first].at
+  local out = hot_loop.show(loop.first, loop.last, function(i)
+    local ins = code[i]
+    local to = code[ins.to]
+    local shown = ins.text:gsub("`%(([^)]*)%)", to and hot_loop.offset(to.at, start) or "%1")
+    return ("%4x  %s"):format(ins.at - start, shown:gsub("%s+", " ")):sub(1, most_columns)
+  end)
+  out.sass = true
+  return out
 end
-
-function sass.tool() return toolkit.program "nvdisasm" end
 
 -- Of a built object; nil where there is no nvdisasm, or it does not know what to do with it.
 function sass.of(object, kernel)
-  local tool = sass.tool()
+  local tool = toolkit.program "nvdisasm"
   local text = tool and object:text(tool)
   return text and sass.hot(text, kernel)
 end

@@ -99,34 +99,24 @@ local function read_findings(text)
 end
 
 -- Why a tool's run says nothing about the kernel; nil when it does.
-local function unfinished(r, text, errors, limit_ns)
-  local why
-  if r.code == "ETIME" then
-    why = ("stopped after %.0f s"):format(limit_ns / 1e9)
-  elseif r.code then
-    why = "it printed more than 4 MiB"
-  elseif r.signal and r.signal ~= 0 then
-    why = ("ended by signal %d"):format(r.signal)
-  elseif r.status ~= 0 then
-    why = ("exit status %d"):format(r.status)
-  elseif not errors then
-    why = "it printed no summary"
-  end
-  local _, finding = read_findings(text)
-  return why and ("%s%s"):format(why, ": " .. (finding or text:match "[^\n]+" or "no output"))
+local function unfinished(r, errors, limit_ns)
+  return r.code == "ETIME" and ("stopped after %.0f s"):format(limit_ns / 1e9)
+         or r.code and "it printed more than 4 MiB"
+         or (r.signal or 0) ~= 0 and ("ended by signal %d"):format(r.signal)
+         or r.status ~= 0 and ("exit status %d"):format(r.status)
+         or not errors and "it printed no summary" or nil
 end
 
 -- A CUDA candidate that is ok once more under each tool: nil, or what is wrong.
 -- out: its evaluation, which is told what ran and what did not. how: file and limit_ns
 -- instead of the installed program and its time.
 function strict.sanitizer(out, task_dir, source, device, how)
-  how = how or {}
-  local file = how.file or toolkit.program "compute-sanitizer"
-  local limit_ns = how.limit_ns or tool_limit_ns
-  if not file then
-    table.insert(out.weakened, "compute-sanitizer is not installed: its tools were skipped")
-    return nil
+  local file = how and how.file or toolkit.program "compute-sanitizer"
+  local limit_ns = how and how.limit_ns or tool_limit_ns
+  local function say(...)
+    table.insert(out.weakened, "compute-sanitizer " .. table.concat { ... })
   end
+  if not file then return say "is not installed: its tools were skipped" end
   for _, tool in ipairs(tools) do
     local r, text = run_tool({ file, "--tool", tool, "--target-processes", "all",
       "--error-exitcode", tostring(found_status), core.system.exe(), "eval", task_dir, source,
@@ -136,14 +126,14 @@ function strict.sanitizer(out, task_dir, source, device, how)
       return { verdict = "wrong",
                reason = ("compute-sanitizer %s: %s"):format(tool, finding or "errors") }
     end
-    local why = not r and text or r and unfinished(r, text, errors, limit_ns)
-    if why then
-      table.insert(out.weakened, ("compute-sanitizer %s did not finish: %s"):format(tool, why))
+    local why = r and unfinished(r, errors, limit_ns)
+    if not r then
+      say(tool, " did not finish: ", text)
+    elseif why then
+      say(tool, " did not finish: ", why, ": ", finding or text:match "[^\n]+" or "no output")
     else
       table.insert(out.checks, "compute-sanitizer " .. tool)
-      if finding then
-        table.insert(out.weakened, ("compute-sanitizer %s warns: %s"):format(tool, finding))
-      end
+      if finding then say(tool, " warns: ", finding) end
     end
   end
 end

@@ -36,8 +36,7 @@ local pace = {
   c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.2e9, looks_ns = 1.5e8, pairs = 8,
            rounds = 8, most = 32, width = 0.02, late_ns = 2e8 },
   cuda = { sample_ns = 8e3, samples_ns = 8e6, longest_ns = 1.8e8, looks_ns = 2e7, pairs = 8,
-           rounds = 8, most = 64, width = 0.01, late_ns = 1e9 },
-}
+           rounds = 8, most = 64, width = 0.01, late_ns = 1e9 } }
 local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
                   cuda = { rounds = 16, most = 64, width = 0.005 } }
 -- KERNELBAND_ROUNDS, set by tests that ask for a verdict alone: rounds at most.
@@ -192,14 +191,11 @@ local function summary(room, base, run, m)
   local by = core.stats.paired(m.logs, 0.95)
   local sure = core.stats.paired(m.logs, win.confidence)
   local function bound(p, name) return p.method ~= "none" and math.exp(p[name]) or nil end
-  return {
-    shape = room.shape, label = room.label, role = "timed", iterations = run.n,
-    time_ns = core.stats.median(m.b), baseline_ns = core.stats.median(m.a),
-    speedup = math.exp(by.estimate), blocks = #m.logs, pairs = m.pairs,
+  return lists.with(row(room, core.stats.median(m.b)), {
+    baseline_ns = core.stats.median(m.a), speedup = math.exp(by.estimate), blocks = #m.logs,
     speedup_low = bound(by, "low"), speedup_high = bound(by, "high"), sure_low = bound(sure, "low"),
-    interval = by.method, confidence = by.confidence, baseline_iterations = base.n,
-    samples = { baseline = m.a, candidate = m.b },
-  }
+    interval = by.method, confidence = by.confidence, iterations = run.n, pairs = m.pairs,
+    baseline_iterations = base.n, samples = { baseline = m.a, candidate = m.b } })
 end
 
 -- bases, runs: sides, one a shape, the baseline's first. Returns the shapes, measured.
@@ -235,12 +231,16 @@ local function screen(s, out, runs, best_times_ns, kernel)
   return false
 end
 
-local function share_of_peak(s, r)
-  local work = s.task.work(r.shape)
-  r.flops, r.bytes = work.flops, work.bytes
-  r.compute_share, r.bandwidth_share = evidence.shares(s, work, r.time_ns)
-  r.share_of_peak = math.max(r.compute_share, r.bandwidth_share)
-  r.roof = r.compute_share >= r.bandwidth_share and "compute" or "bandwidth"
+-- Shares of the machine's peaks, and the figures of all shapes together.
+local function sum_up(s, out)
+  for _, r in ipairs(out.shapes) do
+    local work = s.task.work(r.shape)
+    r.flops, r.bytes = work.flops, work.bytes
+    r.compute_share, r.bandwidth_share = evidence.shares(s, work, r.time_ns)
+    r.share_of_peak = math.max(r.compute_share, r.bandwidth_share)
+    r.roof = r.compute_share >= r.bandwidth_share and "compute" or "bandwidth"
+  end
+  win.overall(out)
 end
 
 -- Counters of one run on the first timed shape, and what is known without them.
@@ -264,9 +264,8 @@ local function baseline_as_is(s, out)
   for i, room in ipairs(s.timed) do
     local r = row(room, room.baseline_ns)
     r.speedup_low, r.speedup_high, out.shapes[i] = 1, 1, r
-    share_of_peak(s, r)
   end
-  win.overall(out)
+  sum_up(s, out)
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
 end
 
@@ -301,10 +300,9 @@ end
 -- What calibration says of a candidate's speed: a first measurement, by processes that the
 -- second one does not use.
 local function at_first_sight(s, runs)
-  local sight = {}
-  sight.shapes = lists.collect(s.timed, function(room, i) return row(room, runs[i].ns) end)
-  win.overall(sight)
-  return sight
+  return win.overall { shapes = lists.collect(s.timed, function(room, i)
+    return row(room, runs[i].ns)
+  end) }
 end
 
 -- A result too good to be taken at its word was measured twice: what the second measurement, with
@@ -338,8 +336,7 @@ end
 local function against(s, out, runs, source)
   local kernel, best <close> = incumbent_of(s, source), closing {}
   if not kernel or verdict.try(prepare, s, kernel, best, true) then return end  -- not its fault
-  local pair = { shapes = compare(s, best, runs, "best") }
-  win.overall(pair)
+  local pair = win.overall { shapes = compare(s, best, runs, "best") }
   out.against = { speedup = pair.speedup, low = pair.speedup_low, high = pair.speedup_high }
   verdict.ran(s, "side by side with the best kernel so far")
 end
@@ -350,9 +347,8 @@ local function measure(s, out, runs, mode)
   for i, room in ipairs(s.timed) do
     local times = out.shapes[i].samples.baseline
     room.recent = table.move(times, math.max(1, #times - recent_times + 1), #times, 1, {})
-    share_of_peak(s, out.shapes[i])
   end
-  win.overall(out)
+  sum_up(s, out)
 end
 
 -- A candidate that was not screened away. What calibration says is too good is measured with more
@@ -380,9 +376,8 @@ local function look_at_screened(s, out, runs)
   for i, room in ipairs(s.timed) do
     need(room.label, per_call(runs[i].program, room, runs[i].n))
     check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
-    share_of_peak(s, out.shapes[i])
   end
-  win.overall(out)
+  sum_up(s, out)
 end
 
 function timing.candidate(s, out, kernel, options)

@@ -38,6 +38,7 @@ function win.overall(out)
     out.speedup_high = math.exp(log + high)
     out.sure_low = math.exp(log - sure)
   end
+  return out
 end
 
 -- The mean over shapes of the log of their times over these.
