@@ -96,11 +96,6 @@ local function refused(source, part, code)
   t.equal(got, code)
 end
 
-t.test("a source is Triton's by its line", function()
-  t.equal(compile.is(line .. body), true)
-  t.equal(compile.is(body), false)
-end)
-
 t.test("a cubin is read from its hexadecimal digits", function()
   t.equal(compile.from_hex "000102ff", "\0\1\2\255")
   t.equal(compile.from_hex "68656c6c6f", "hello")
@@ -119,6 +114,7 @@ t.test("a line that is not understood, or two of them, are told", function()
   refused("# kb: triton k\n" .. body, "grid=(..)", "EPLAN")
   refused(line:gsub("warps=8", "warps=many") .. body, "many", "EPLAN")
   refused(line .. line .. body, "2 lines", "EPLAN")
+  refused(body, "0 lines", "EPLAN")
 end)
 
 t.finish()

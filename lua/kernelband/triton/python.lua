@@ -4,8 +4,8 @@
 --                        or nil when there is none on PATH
 --   python.worker()      the folder that Python runs to judge Triton kernels
 --   python.inject()      path of libkb_inject.so, or nil where it was not built
---   python.probe(name)   { python =, torch =, triton = } | nil, why
---   python.run(argv, input) -> output | nil, why
+--   python.ask(given, command, input, to) -> what the worker answers, a table | nil, why
+--   python.probe(given)  { python =, torch =, triton = } | nil, why
 local core = require "kernelband.core"
 local jobs = require "kernelband.base.jobs"
 local json = require "kernelband.base.json"
@@ -40,26 +40,27 @@ function python.name(given)
   return nil, name
 end
 
-function python.run(argv, input)
-  -- Through env: a virtual environment's python is a link, and works by its own name.
-  argv = table.move(argv, 1, #argv, 2, { "/usr/bin/env" })
+local function run(argv, input)
   local r, why
   jobs.run(1, { { argv = argv, input = input, timeout_ns = LIMIT_NS, max_bytes = MOST_BYTES } },
            function(_, result, what) r, why = result, what end)
   if not r then return nil, why or "interrupted" end
-  if r.status ~= 0 then
-    return nil, (r.errors or ""):match "([^\n]+)\n*$" or "it ended without a word"
-  end
-  return r.output
+  if r.status == 0 then return r.output end
+  return nil, (r.errors or ""):match "([^\n]+)\n*$" or "it ended without a word"
 end
 
-function python.probe(given)
+-- to: what for, after "there is no python3".
+function python.ask(given, command, input, to)
   local name, wanted = python.name(given)
-  if not name then return nil, "there is no " .. wanted end
-  local text, why = python.run({ name, python.worker(), "probe" }, "")
-  if not text then return nil, why:find(name, 1, true) and why or name .. ": " .. why end
+  if not name then return nil, ("there is no %s%s"):format(wanted, to) end
+  -- Through env: a virtual environment's python is a link, and works by its own name.
+  local text, why = run({ "/usr/bin/env", name, python.worker(), command }, input)
   local found = json.table(text)
-  return found, not found and name .. ": its answer is no JSON" or nil
+  if found then return found end
+  why = why or "its answer is no JSON"
+  return nil, why:find(name, 1, true) and why or name .. ": " .. why
 end
+
+function python.probe(given) return python.ask(given, "probe", "", "") end
 
 return python

@@ -38,8 +38,7 @@ local function environment(t, options)
     evaluator = function(loop)
       return require("kernelband.worker").start { task = t, device = device, loop = loop,
         parallel = options.parallel, workers = options.workers or 1 }
-    end,
-  }
+    end }
 end
 
 -- The schedule is found when it is asked for: that starts a Python.
@@ -60,8 +59,7 @@ function triton.new(spec)
     baseline = { triton = spec.file }, reference = { triton = spec.file },
     hash = core.system.hash(table.concat({ spec.source, spec.tests or "", spec.perf or "" }, "\0")),
     job = { kind = spec.kind, module = spec.module, source = spec.source, tests = spec.tests,
-            perf = spec.perf },
-  }
+            perf = spec.perf } }
   function t.environment(options) return environment(t, options) end
   function t.worker_argv(device)
     return { interpreter(t), python.worker(), "serve", device, python.inject() }

@@ -8,32 +8,23 @@
 --
 -- A parameter is called by its kind and number, tile1 warps2 stages1 group1, so that
 -- strategies can own it; label says what it is in the source.
-local json   = require "kernelband.base.json"
 local python = require "kernelband.triton.python"
 
 local tunables = {}
 
-local kinds = { tile = 12, warps = 6, stages = 6, group = 4 }
+local most = { tile = 12, warps = 6, stages = 6, group = 4 }
 
-local function number(v) return math.tointeger(v) end
-
--- Sites hold bytes of the source, from 0, in no particular order.
-local function read(found, source)
+-- found: the worker's, see its tunables.py. Sites hold bytes of the source, from 0.
+local function read(found)
   local parameters, sites, seen = {}, {}, {}
   for _, f in ipairs(found) do
-    local most = type(f) == "table" and kinds[f.kind]
-    local n = most and (seen[f.kind] or 0) + 1
-    if most and n <= most and type(f.values) == "table" and #f.values > 1 then
+    local n = (seen[f.kind] or 0) + 1
+    if n <= most[f.kind] and #f.values > 1 then
+      local name = f.kind .. n
       seen[f.kind] = n
-      local p = { f.kind .. n, {}, label = tostring(f.name) }
-      for i, v in ipairs(f.values) do p[2][i] = number(v) or 0 end
-      parameters[#parameters + 1] = p
+      parameters[#parameters + 1] = { name, f.values, label = f.name }
       for _, s in ipairs(f.sites) do
-        local first, last = number(s[1]), number(s[2])
-        if not first or not last or first < 0 or last < first or last > #source then
-          return nil, "a place outside the source"
-        end
-        sites[#sites + 1] = { first = first, last = last, text = tostring(s[3]), name = p[1] }
+        sites[#sites + 1] = { first = s[1], last = s[2], text = s[3], name = name }
       end
     end
   end
@@ -49,13 +40,10 @@ local function emitter(source, sites)
   return function(p)
     local out, at = {}, 1
     for _, s in ipairs(sites) do
+      local value, last = p[s.name], s.first
       out[#out + 1] = source:sub(at, s.first)
-      if p[s.name] ~= 0 then
-        out[#out + 1] = (s.text:gsub("%%d", tostring(p[s.name])))
-        at = s.last + 1
-      else
-        at = s.first + 1
-      end
+      if value ~= 0 then out[#out + 1], last = s.text:gsub("%%d", tostring(value)), s.last end
+      at = last + 1
     end
     out[#out + 1] = source:sub(at)
     return table.concat(out)
@@ -63,17 +51,11 @@ local function emitter(source, sites)
 end
 
 function tunables.schedule(source, interpreter, file)
-  local name, wanted = python.name(interpreter)
-  if not name then
-    return nil, ("there is no %s to read its Triton with: set KERNELBAND_PYTHON"):format(wanted)
-  end
-  local text, why = python.run({ name, python.worker(), "tunables" }, source)
-  if not text then return nil, why end
-  local found = json.table(text)
-  if not found then return nil, "its answer is no JSON" end
+  local found, why = python.ask(interpreter, "tunables", source,
+                                " to read its Triton with: set KERNELBAND_PYTHON")
+  if not found then return nil, why end
   if found.error then return nil, "the source is no Python: " .. tostring(found.error) end
-  local parameters, sites = read(found, source)
-  if not parameters then return nil, sites end
+  local parameters, sites = read(found)
   if #parameters == 0 then return nil, "it has no meta-parameter to vary" end
   return { parameters = parameters, valid = function() return true end,
            emit = emitter(source, sites), file = file }

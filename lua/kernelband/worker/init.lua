@@ -29,9 +29,6 @@ local evaluate_timeout_ns = 120 * second_ns
 
 local MOST_BUILDERS = 7                 -- by default
 
-local evaluator = {}
-evaluator.__index = evaluator
-
 -- Processes ---------------------------------------------------------------------------
 
 local function unwatch(self, slot)
@@ -52,11 +49,7 @@ local function stop(self, slot, idle)
 end
 
 -- nil, why when it cannot be started.
-local function try_spawn(slot)
-  local argv = table.move(slot.prefix, 1, #slot.prefix, 1, {})
-  local own = slot.argv or { core.system.exe(), "worker", "--device", slot.device }
-  return core.command { argv = table.move(own, 1, #own, #argv + 1, argv), worker = true }
-end
+local function try_spawn(slot) return core.command { argv = slot.argv, worker = true } end
 
 local function spawn(slot)
   local process, why = try_spawn(slot)
@@ -81,8 +74,7 @@ local reasons = { unsent = "the worker died", died = "the worker died",
 
 -- Why a slot's process gave no answer that was expected, with the last line of its log.
 local function reason_of(slot, why, again)
-  local log = slot.process:log() or ""
-  local tail = log:match "([^\n]+)\n*$"
+  local tail = (slot.process:log() or ""):match "([^\n]+)\n*$"
   return ("%s%s%s"):format(reasons[why] or "the worker spoke out of turn",
                            again and ", for the second time" or "", tail and ": " .. tail or "")
 end
@@ -101,13 +93,10 @@ local function ask(self, slot, state, timeout_ns, message)
     unwatch(self, slot)
     if what == "late" then return nil, "late" end
     local text, ended = slot.process:receive()
-    if text then
-      local ok, reply = pcall(json.decode, text)
-      if not ok or type(reply) ~= "table" then return nil, "unread" end
-      if not (reply.took or reply.warm) then return reply end
-    elseif ended then
-      return nil, "died"
-    end
+    if not text and ended then return nil, "died" end
+    local reply = json.table(text)
+    if text and not reply then return nil, "unread" end
+    if reply and not (reply.took or reply.warm) then return reply end
   end
 end
 
@@ -209,7 +198,7 @@ end
 -- verdict. One behind a prefix may be gone because the connection is: its end says nothing about
 -- the candidate, which is tried once elsewhere and then is not evaluated.
 local function recover(self, slot, job, why)
-  local died, far = why ~= "late", #slot.prefix > 0
+  local died, far = why ~= "late", slot.far
   local reason = reason_of(slot, why, died and job.died and not far)
   stop(self, slot)
   if far and job.lost_by then
@@ -230,32 +219,25 @@ end
 local function judge(self, slot, job)
   if job.options and job.options.confirm and slot.served and not self.task.renews then
     stop(self, slot, true)
-    put_back(self, job)
-    return false
+    return put_back(self, job)
   end
   slot.job, slot.served = job, true
   local reply, why = ask(self, slot, "busy", time_limit(self, "evaluate_s", evaluate_timeout_ns),
     { op = "evaluate", ticket = 0, source = job.source, options = job.options })
-  local evaluation = reply and reply.evaluation
-  if reply and refused(self, slot, reply) then return false end
+  if reply and refused(self, slot, reply) then return end
   slot.job = nil
-  if type(evaluation) == "table" then
-    local again = evaluation.lost and evaluation.verdict ~= "timeout" and not job.died
-    if evaluation.lost then stop(self, slot) end
-    if again then
-      job.died = tostring(evaluation.reason)
-      put_back(self, job)
-    else
-      deliver(job, evaluation)
-    end
-    return not evaluation.lost
-  elseif why == "unsent" then
-    stop(self, slot)
-    put_back(self, job)
-  else
-    recover(self, slot, job, why)
+  local evaluation = reply and reply.evaluation
+  if type(evaluation) ~= "table" and why ~= "unsent" then return recover(self, slot, job, why) end
+  if evaluation and not evaluation.lost then
+    deliver(job, evaluation)
+    return true
   end
-  return false
+  stop(self, slot)
+  if evaluation and (evaluation.verdict == "timeout" or job.died) then
+    return deliver(job, evaluation)
+  end
+  job.died = job.died or evaluation and tostring(evaluation.reason)
+  put_back(self, job)
 end
 
 local function serve(self, slot)
@@ -270,17 +252,14 @@ end
 -- which that worker takes it. Without a builder a candidate loses that head start alone; what is
 -- wrong with a source its worker finds out again.
 local function build_ahead(self, slot)
-  local function unbuilt()
-    if not self.machine or (self.machine.target or "") == "" then return nil end
-    return lists.find(self.queue, function(job) return job.building == nil end)
-  end
   while true do
-    local job = unbuilt()
+    local target = self.machine and self.machine.target or ""
+    local job = target ~= "" and lists.find(self.queue, function(j) return j.building == nil end)
     if job then
       job.building = true
       slot.process = slot.process or try_spawn(slot)
       local reply = slot.process and ask(self, slot, "busy", build_timeout_ns,
-        { op = "build", source = job.source, target = self.machine.target })
+        { op = "build", source = job.source, target = target })
       if not reply then stop(self, slot) end
       job.building = false
       wake(self)
@@ -293,9 +272,12 @@ end
 
 -- Asking -----------------------------------------------------------------------------
 
-local function check(self)
-  if self.failure and self.failure.raise then error(self.failure.raise, 0) end
-  return self.failure and self.failure.lost
+local evaluator = {}
+
+-- Raises what has ended it all, if anything has.
+local function check(self, lost)
+  local how = self.failure
+  if how then error(how.raise or lost .. how.lost, 0) end
 end
 
 -- Waits in a coroutine of the loop, or turns the loop until then.
@@ -308,24 +290,22 @@ local function await(self, promise)
   return table.unpack(promise.value, 1, promise.value.n)
 end
 
-function evaluator:evaluate(candidate, options)
-  local lost = check(self)
-  if lost then error("the worker is lost: " .. lost, 0) end
+function evaluator.evaluate(self, candidate, options)
+  check(self, "the worker is lost: ")
   local job = { source = candidate.source, options = options, promise = self.loop:promise() }
   self.queue[#self.queue + 1] = job
   wake(self)
   local evaluation, why, code = await(self, job.promise)
   if evaluation then return evaluation end
-  if not code then error("the worker is lost: " .. check(self), 0) end
+  if not code then check(self, "the worker is lost: ") end
   loop.remove(self.queue, job)
   return nil, why, code
 end
 
 -- The baseline's evaluation; waits until the first worker is ready.
-function evaluator:baseline()
+function evaluator.baseline(self)
   while not self.first do
-    local reason = check(self)
-    if reason then error(reason, 0) end
+    check(self, "")
     local _, why, code = await(self, self.opened)
     if code then return nil, why, code end
   end
@@ -339,29 +319,22 @@ end
 
 -- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" | "lost",
 -- since_ns = }, how many are busy, how many candidates wait.
-function evaluator:state()
+function evaluator.state(self)
   local busy = lists.collect(self.slots, function(slot) return slot.state == "busy" end)
   return lists.collect(all_slots(self), function(slot)
     return { device = slot.device, state = slot.state, since_ns = slot.since_ns }
   end), #busy, #self.queue
 end
 
+function evaluator.machine(self) return self.machine end
+
 -- How many workers of this engine time on each processor: those of several
 -- searches keep out of one another's way while there are processors.
 local held = {}
 
-local function take_processor(cpus)
-  local best
-  for i = #cpus, 1, -1 do
-    if not best or (held[cpus[i]] or 0) < (held[best] or 0) then best = cpus[i] end
-  end
-  held[best] = (held[best] or 0) + 1
-  return best
-end
-
 -- Idle workers end by themselves, which removes their scratch folders; not when
 -- the user has asked twice to stop.
-function evaluator:close()
+function evaluator.close(self)
   for _, slot in ipairs(all_slots(self)) do
     stop(self, slot, slot.state == "idle" and core.system.interrupts() < 2)
     if slot.spare then slot.spare:close() end
@@ -370,14 +343,14 @@ function evaluator:close()
   end
 end
 
--- On the CPU each of several workers has its own processor; one alone takes what
--- the device chooses, which is the last.
-local function choose_device(slot, name, n)
-  slot.device = name
-  if name ~= "cpu" then return end
+-- On the CPU each of several workers has its own processor, of those with fewest workers the last;
+-- one alone takes what the device chooses, which is the last of all.
+local function choose_device(slot, n)
+  if slot.device ~= "cpu" then return end
   local cpus = core.system.cpus()
-  slot.processor = take_processor(cpus)
-  if n > 1 or slot.processor ~= cpus[#cpus] then slot.device = "cpu:" .. slot.processor end
+  local cpu = lists.best(cpus, function(c) return c / 2 ^ 20 - (held[c] or 0) end)
+  held[cpu], slot.processor = (held[cpu] or 0) + 1, cpu
+  if n > 1 or cpu ~= cpus[#cpus] then slot.device = "cpu:" .. cpu end
 end
 
 -- How many processes judge candidates, and how many compile ahead: pulls in flight
@@ -394,34 +367,39 @@ local function count(options, device)
   return 1, math.min(n - 1, options.workers and most or MOST_BUILDERS)
 end
 
+-- What starts a worker of a device. A task may bring a judge of its own.
+local function argv_of(task, device)
+  return task.worker_argv and task.worker_argv(device)
+         or { core.system.exe(), "worker", "--device", device }
+end
+
 -- options: task =, device =, parallel =, workers =, loop =; or places = a list of { prefix =
 -- argv in front of the worker's, device = }, one a worker. Returns an evaluator.
 function worker.start(options)
-  local device = options.device or "cpu"
+  local device, task = options.device or "cpu", options.task
   local L = options.loop or loop.new()
-  local self = setmetatable({
-    task = options.task, queue = {}, slots = {}, builders = {}, loop = L, opened = L:promise(),
-    waiting = { judges = L:promise(), builders = L:promise() } }, evaluator)
+  local self = { task = task, queue = {}, slots = {}, builders = {}, loop = L,
+                 opened = L:promise(), waiting = { judges = L:promise(), builders = L:promise() } }
   local n, ahead = count(options, device)
   for i = 1, ahead do
-    self.builders[i] = { builds = true, prefix = {}, device = "builder" }
-    L:spawn(function() build_ahead(self, self.builders[i]) end)
+    local slot = { device = "builder", argv = argv_of({}, "builder") }
+    self.builders[i] = slot
+    L:spawn(function() build_ahead(self, slot) end)
   end
   for i = 1, n do
     local place = options.places and options.places[i] or {}
-    local argv = options.task.worker_argv     -- a task may bring a judge of its own
-    local on = place.device or device
-    self.slots[i] = { argv = argv and argv(on), prefix = place.prefix or {} }
-    choose_device(self.slots[i], on, n)
-    L:spawn(function() serve(self, self.slots[i]) end)
+    local prefix, slot = place.prefix or {}, { device = place.device or device }
+    slot.far = #prefix > 0
+    choose_device(slot, n)
+    local own = argv_of(task, slot.device)
+    slot.argv = table.move(own, 1, #own, #prefix + 1, table.move(prefix, 1, #prefix, 1, {}))
+    self.slots[i] = slot
+    L:spawn(function() serve(self, slot) end)
   end
   local out = { capacity = n + ahead, loop = L }
   for name, method in pairs(evaluator) do
-    if type(method) == "function" then
-      out[name] = function(...) return method(self, ...) end
-    end
+    out[name] = function(...) return method(self, ...) end
   end
-  function out.machine() return self.machine end
   return out
 end
 
