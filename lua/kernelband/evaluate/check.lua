@@ -55,15 +55,14 @@ function check.expect(s, room, slot)
   if room.scale then answer(s, room, slot, room.scale, room.scale_reference) end
 end
 
-local function explain(s, room, arg, r, distribution)
-  local name = s.task.args[arg].name
+local function refuse_wrong(room, name, r, distribution)
   if r.poison_left > 0 then
-    return ("%s: %d of %d elements never written, first %s[%d] (%s inputs)")
-           :format(room.label, r.poison_left, r.n, name, r.first_bad, distribution)
+    fail("wrong", "%s: %d of %d elements never written, first %s[%d] (%s inputs)",
+         room.label, r.poison_left, r.n, name, r.first_bad, distribution)
   end
-  return ("%s: %d of %d elements wrong, first %s[%d] = %.9g, expected %.9g +- %.3g, off by %.3g "
-          .. "(%s inputs)"):format(room.label, r.bad, r.n, name, r.first_bad, r.got, r.want,
-                                   r.limit, math.abs(r.got - r.want), distribution)
+  fail("wrong", "%s: %d of %d elements wrong, first %s[%d] = %.9g, expected %.9g +- %.3g, off by "
+       .. "%.3g (%s inputs)", room.label, r.bad, r.n, name, r.first_bad, r.got, r.want, r.limit,
+       math.abs(r.got - r.want), distribution)
 end
 
 -- A reference that leaves elements as they were writes too few, or another type than double:
@@ -90,8 +89,7 @@ local function bound(s, room, distribution)
   if repeats[distribution] or dominates[distribution] and not room.scale then
     k = math.max(k, (k / 8) ^ 2)
   end
-  return { reduction = k, underflow = own.underflow, exact = own.exact,
-           tolerance = own.tolerance, accumulate = own.accumulate }
+  return lists.with(own, { reduction = k })
 end
 
 -- An output with elements beyond the bound, r, once more under a wider one: its limits grow by
@@ -133,7 +131,7 @@ function check.compare(s, room, slot, distribution)
     local r = room.buffers:compare(arg, slot, room.expected, room.scale, b)
     if r.bad > 0 then r = among_nearby(s, room, slot, arg, r, b) end
     if r.bad > 0 and s.judging_baseline then refuse_unwritten(s, room, arg) end
-    if r.bad > 0 then fail("wrong", "%s", explain(s, room, arg, r, distribution)) end
+    if r.bad > 0 then refuse_wrong(room, s.task.args[arg].name, r, distribution) end
     for name, sum in pairs(totals) do totals[name] = sum + r[name] end
   end
   return totals

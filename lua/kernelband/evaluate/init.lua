@@ -44,17 +44,12 @@ local fail = verdict.fail
 
 local function seconds_since(start) return (now() - start) / 1e9 end
 
--- A full disk is nobody's verdict: the run stops, and can go on.
-local function check_room_on_disk()
+local function refuse_source(s, out, text, code)
   local dir = os.getenv "TMPDIR" or "/tmp"
   local free = core.system.disk_free(dir)
-  if free and free < 4 << 20 then
+  if free and free < 4 << 20 then       -- nobody's verdict: the run stops, and can go on
     error(("the disk of %s, where candidates are built, is full"):format(dir), 0)
   end
-end
-
-local function refused(s, out, text, code)
-  check_room_on_disk()
   out.log = text
   local name = code == "EPLAN" and "launch_failed" or code == "EDENIED" and "cheated"
   if name then fail(name, "%s", text) end
@@ -65,10 +60,9 @@ end
 -- Calls fn, and keeps how long it took, whatever ended it.
 local function phase(out, name, fn, ...)
   local start = now()
-  local bad, result = verdict.try(fn, ...)
+  local bad = verdict.try(fn, ...)
   out.seconds[name] = seconds_since(start)
   if bad then error(bad, 0) end
-  return result
 end
 
 -- The instruction mix of a C kernel's object, when there is a way to see it, and nothing in it runs
@@ -99,7 +93,7 @@ local function judge(s, source, options, out)
   local start = now()
   local kernel, log, code = rooms.candidate(s, source)
   out.seconds.build = seconds_since(start)
-  if not kernel then refused(s, out, log, code) end
+  if not kernel then refuse_source(s, out, log, code) end
   local object <close> = kernel.object
   s.atomics = rooms.has_atomics(s, source)
   s.warnings[1] = s.atomics and weakened.by_atomics(s.task) or nil
@@ -149,9 +143,7 @@ function session:evaluate(source, options)
   return out
 end
 
-function session:close()
-  self.device:close()
-end
+function session:close() self.device:close() end
 
 -- The baseline through every check, with the times just taken.
 local function judge_baseline(s)
@@ -220,19 +212,16 @@ function evaluate.open(t, device, known)
   local s = setmetatable({ task = t, device = device, rooms = {}, machine = machine,
                            language = machine.language }, session)
   s.weakened = weakened.of(t, machine)
-  s.evidence = evidence
-  if s.language == "cuda" then
-    s.evidence, s.planner = require "kernelband.evaluate.evidence_cuda",
-                            require "kernelband.task.plan"
-  end
+  local cuda = s.language == "cuda"
+  s.evidence = cuda and require "kernelband.evaluate.evidence_cuda" or evidence
+  s.planner = cuda and require "kernelband.task.plan"
   s.roofline = roofline(device, machine)
   machine.roofline = s.roofline
   machine.cpu = core.system.host().cpu
   s.reference, s.reference_wide = rooms.build_reference(s)
-  local log
+  local file, log = t.baseline[s.language]
   s.baseline_kernel, log = rooms.candidate(s, task.source(t, "baseline"))
   if not s.baseline_kernel then
-    local file = t.baseline[s.language]
     schema.raise("%s: the baseline does not build: %s", file,
                  verdict.first_error(log, t.name, file))
   end

@@ -1,10 +1,12 @@
 -- evaluate/inputs.lua - what kernels are given: draws from several distributions, each one
 -- from a seed of the system's that nobody knew before, and everyone may after.
-local find    = require("kernelband.base.lists").find
+local lists   = require "kernelband.base.lists"
 local task    = require "kernelband.task"
 local verdict = require "kernelband.evaluate.verdict"
 
 local inputs = {}
+
+local find = lists.find
 
 local slow_answer = 2e7         -- flops or bytes: some 10 ms for a plain reference
 
@@ -15,7 +17,8 @@ inputs.distributions = task.distributions
 local function fill_slot(s, room, distribution, seed, slot)
   for i, a in ipairs(s.task.args) do
     if a.mode == "in" or (a.mode == "inout" and slot == 1) then
-      room.buffers:fill(i, distribution, seed + i * 0x9e3779b97f4a7c15, room.below[i], slot)
+      local below = room.arguments[i].below
+      room.buffers:fill(i, distribution, seed + i * 0x9e3779b97f4a7c15, below, slot)
     end
   end
 end
@@ -67,18 +70,11 @@ end
 -- where that is quick, else the old ones turned by a random distance.
 function inputs.renew(s, room, n)
   if s.machine.fresh_outputs then return inputs.fill_timed(s, room) end
-  local used = math.min(n, room.slots)
   for _, input in ipairs(room.inputs) do
-    for slot = 1, used do
+    for slot = 1, math.min(n, room.slots) do
       room.buffers:turn(input.arg, verdict.secret_seed() % input.count, slot)
     end
   end
-end
-
-local function denormal_results(s, room)
-  return find(room.outputs, function(arg)
-    return (room.expected:denormals(arg, s.task.args[arg].dtype) or 0) > 0
-  end) ~= nil
 end
 
 -- The distributions that timed inputs are drawn from, the plainest first: those that may take
@@ -88,23 +84,23 @@ end
 -- GPU denormal numbers take no longer.
 function inputs.choose_timed(s, expect)
   local legal = s.task.distributions or inputs.distributions
-  local kinds = {}
-  s.steady = {}
-  for _, name in ipairs(legal) do
-    local steady = name ~= "denormal"
-    for _, room in ipairs(s.machine.fresh_outputs and {} or s.rooms) do
-      if not steady then break end
-      local work = s.task.work(room.shape)
-      if name == legal[1] or math.max(work.flops, work.bytes) < slow_answer then
-        inputs.fill(s, room, name)
-        expect(room)
-        steady = not denormal_results(s, room)
-      end
-    end
-    if steady then
-      kinds[#kinds + 1], s.steady[name] = name, true
-    end
+
+  local function steady_in(room, name)
+    local work = s.task.work(room.shape)
+    if name ~= legal[1] and math.max(work.flops, work.bytes) >= slow_answer then return true end
+    inputs.fill(s, room, name)
+    expect(room)
+    return not find(room.outputs, function(arg)
+      return (room.expected:denormals(arg, s.task.args[arg].dtype) or 0) > 0
+    end)
   end
+
+  local kinds = lists.collect(legal, function(name)
+    local unsteady = name == "denormal" or not s.machine.fresh_outputs
+                     and find(s.rooms, function(room) return not steady_in(room, name) end)
+    return not unsteady and name
+  end)
+  s.steady = lists.places(kinds)
   s.timed_kinds = #kinds > 0 and kinds or { legal[1] }
 end
 

@@ -21,48 +21,25 @@ local verdict = require "kernelband.evaluate.verdict"
 
 local mutants = {}
 
-mutants.kinds = { "zeros", "mean", "copy", "stale", "half", "one", "tail", "swap" }
+local kinds = { "zeros", "mean", "copy", "stale", "half", "one", "tail", "swap" }
 
 local most_elements = 1 << 16           -- larger shapes are tried when smaller ones failed
 local coarse = { f16 = { f32 = true, f64 = true },
                  bf16 = { f32 = true, f64 = true, f16 = true, bf16 = true } }
-
-local function size_of(s, room)
-  local n = 0
-  for _, arg in ipairs(room.outputs) do
-    n = math.max(n, select(2, task.dims(s.task.args[arg], room.shape)))
-  end
-  return n
-end
 
 -- The small shapes or the others: held-out ones first, where precision is checked.
 local function rooms_for(s, small)
   local out = {}
   for _, role in ipairs { "held_out", "smoke", "timed" } do
     for _, room in ipairs(s.rooms) do
-      if room.role == role and (size_of(s, room) <= most_elements) == small then
-        out[#out + 1] = room
+      local most = 0
+      for _, arg in ipairs(room.outputs) do
+        most = math.max(most, select(2, task.dims(s.task.args[arg], room.shape)))
       end
+      if room.role == role and (most <= most_elements) == small then out[#out + 1] = room end
     end
   end
   return out
-end
-
-local function last_dims(s, room, arg)
-  local of = task.dims(s.task.args[arg], room.shape)
-  if #of < 2 then return 1, 1 end
-  return of[#of - 1], of[#of]
-end
-
-local function can_apply(s, kind, arg)
-  local of = coarse[s.task.accumulate] or {}
-  return kind ~= "half" or not of[s.task.args[arg].dtype]
-end
-
--- The first array whose contents a kernel is given.
-local function given(s)
-  local _, i = find(s.task.args, task.is_given)
-  return i
 end
 
 local function must_run(s, room) verdict.of_baseline(s, check.run, s, room, room.baseline) end
@@ -76,17 +53,21 @@ local function caught(s, room, distribution)
          and verdict.try(check.refuse_coarse, room, totals, room.mutant_share) ~= nil
 end
 
--- Puts the mutant of output arg in place. Returns whether it is another answer.
-local function make(s, room, kind, arg)
+-- Puts the mutant of an output in place. Returns whether it is another answer.
+local function make(s, room, m)
+  if m.kind == "half" and (coarse[s.task.accumulate] or {})[s.task.args[m.arg].dtype] then
+    return false
+  end
   must_run(s, room)
-  local rows, cols = last_dims(s, room, arg)
-  return room.buffers:mutate(arg, kind, given(s) or arg, rows, cols, verdict.secret_seed()) > 0
+  local _, given = find(s.task.args, task.is_given)     -- the first whose contents a kernel gets
+  local of, rows, cols = task.dims(s.task.args[m.arg], room.shape), 1, 1
+  if #of > 1 then rows, cols = of[#of - 1], of[#of] end
+  return room.buffers:mutate(m.arg, m.kind, given or m.arg, rows, cols, verdict.secret_seed()) > 0
 end
 
 local function try_made(s, room, distribution, open)
   for _, m in ipairs(open) do
-    if not m.caught and m.kind ~= "stale" and can_apply(s, m.kind, m.arg)
-       and make(s, room, m.kind, m.arg) then
+    if not m.caught and m.kind ~= "stale" and make(s, room, m) then
       m.applied = m.applied or room.label
       m.caught = caught(s, room, distribution)
     end
@@ -107,8 +88,6 @@ local function try_stale(s, room, distribution, open)
   end
 end
 
-local function all_caught(open) return not find(open, function(m) return not m.caught end) end
-
 local function in_room(s, room, distribution, open)
   inputs.fill(s, room, distribution)
   must_run(s, room)
@@ -123,30 +102,28 @@ end
 -- Raises a configuration error with the mutant's name; else returns how many
 -- were caught and which did not apply.
 function mutants.refuse(s)
-  local open = {}
+  local open, out = {}, { caught = 0, none = {} }
   for _, arg in ipairs(s.rooms[1].outputs) do
-    for _, kind in ipairs(mutants.kinds) do open[#open + 1] = { kind = kind, arg = arg } end
+    for _, kind in ipairs(kinds) do open[#open + 1] = { kind = kind, arg = arg } end
   end
   for _, small in ipairs { true, false } do
     for _, distribution in ipairs(s.task.distributions or inputs.distributions) do
       for _, room in ipairs(rooms_for(s, small)) do
-        if all_caught(open) then break end
+        if not find(open, function(m) return not m.caught end) then break end
         in_room(s, room, distribution, open)
       end
     end
   end
-  local out = { caught = 0, none = {} }
   for _, m in ipairs(open) do
     local name = s.task.args[m.arg].name
-    if m.applied and not m.caught then
+    if not m.applied then
+      out.none[#out.none + 1] = m.kind .. " " .. name
+    elseif m.caught then
+      out.caught = out.caught + 1
+    else
       schema.raise("%s: refused: its checks take the mutant '%s' of output %s for right on every "
         .. "shape and distribution (%s, for one): make `tolerance` smaller or leave it out, say "
         .. "the right `reduction`, or add held_out shapes", s.task.file, m.kind, name, m.applied)
-    end
-    if m.applied then
-      out.caught = out.caught + 1
-    else
-      out.none[#out.none + 1] = m.kind .. " " .. name
     end
   end
   return out

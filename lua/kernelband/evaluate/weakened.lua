@@ -15,37 +15,6 @@ local function flushed(t, atomics)
   return most
 end
 
-local function of_task(t, say)
-  if t.tolerance then
-    say("the task allows an absolute error of %g besides rounding", t.tolerance)
-  end
-  if t.accumulate then say("the task allows sums in %s", t.accumulate) end
-  local most = flushed(t)
-  if most > 1 then
-    say("the task allows an error of %.0f of the smallest normal numbers besides rounding", most)
-  end
-  if t.distributions and #t.distributions < #inputs.distributions then
-    say("inputs are %s and nothing else", table.concat(t.distributions, ", "))
-  end
-  if #t.shapes.held_out == 0 then say "the task has no held-out shapes" end
-end
-
-local function of_machine(machine, say)
-  local host = core.system.host()
-  if machine.language == "c" then
-    local lacks = host.landlock_abi < 3 and "truncation of files, TCP and signals to others"
-                  or host.landlock_abi < 4 and "TCP and signals to others"
-                  or host.landlock_abi < 6 and "signals to others" or nil
-    if lacks then
-      say("Landlock here (ABI %d) does not cover %s: the filter of system calls does alone",
-          host.landlock_abi, lacks)
-    end
-    if host.cores < 2 then
-      say "there is one processor: what judges disturbs what is timed"
-    end
-  end
-end
-
 -- Said of a kernel that adds by atomics, where its bound is wider for that; else nil.
 function weakened.by_atomics(t)
   local most = flushed(t, true)
@@ -56,12 +25,23 @@ end
 
 -- A list of sentences about a task on a machine (device:describe()).
 function weakened.of(t, machine)
-  local out = {}
-  local function say(text, ...)
-    out[#out + 1] = select("#", ...) > 0 and text:format(...) or text
+  local out, most, host = {}, flushed(t), core.system.host()
+  local function say(when, text, ...)
+    if when then out[#out + 1] = text:format(...) end
   end
-  of_task(t, say)
-  of_machine(machine, say)
+  say(t.tolerance, "the task allows an absolute error of %g besides rounding", t.tolerance)
+  say(t.accumulate, "the task allows sums in %s", t.accumulate)
+  say(most > 1, "the task allows an error of %.0f of the smallest normal numbers besides rounding",
+      most)
+  say(t.distributions and #t.distributions < #inputs.distributions,
+      "inputs are %s and nothing else", table.concat(t.distributions or {}, ", "))
+  say(#t.shapes.held_out == 0, "the task has no held-out shapes")
+  if machine.language ~= "c" then return out end
+  local abi = host.landlock_abi
+  say(abi < 6, "Landlock here (ABI %d) does not cover %s: the filter of system calls does alone",
+      abi, abi < 3 and "truncation of files, TCP and signals to others"
+      or abi < 4 and "TCP and signals to others" or "signals to others")
+  say(host.cores < 2, "there is one processor: what judges disturbs what is timed")
   return out
 end
 
