@@ -122,9 +122,7 @@ local function occupancy(facts)
   local out = { limits = list, limiter = least and least.name,
                 blocks_per_sm = least and least.blocks, possible = facts.occupancy }
   local most = facts.device.max_threads_per_sm
-  if least and most and not out.possible then
-    out.possible = clip(least.blocks * threads / most)
-  end
+  out.possible = out.possible or least and most and clip(least.blocks * threads / most)
   if out.possible == 1 then out.limiter = nil end         -- nothing is in the way
   out.achieved = share(facts.metrics and facts.metrics.occupancy_pct)
   out.blocks = product(facts.launch.grid)
@@ -154,23 +152,23 @@ end
 
 -- What warps wait for.
 local waits = {
-  long_scoreboard = "for global or local memory", short_scoreboard = "for shared memory",
-  barrier = "at barriers", math_pipe_throttle = "for arithmetic pipes",
-  mio_throttle = "for the shared-memory queue", lg_throttle = "for the global-memory queue",
-  wait = "fixed latencies", not_selected = "for a turn (enough warps are ready)",
-  no_instruction = "for instructions",
-}
-local reasons = { "long_scoreboard", "short_scoreboard", "barrier", "math_pipe_throttle",
-                  "mio_throttle", "lg_throttle", "wait", "not_selected", "no_instruction" }
+  { "long_scoreboard", "for global or local memory" }, { "short_scoreboard", "for shared memory" },
+  { "barrier", "at barriers" }, { "math_pipe_throttle", "for arithmetic pipes" },
+  { "mio_throttle", "for the shared-memory queue" },
+  { "lg_throttle", "for the global-memory queue" }, { "wait", "fixed latencies" },
+  { "not_selected", "for a turn (enough warps are ready)" },
+  { "no_instruction", "for instructions" } }
 
 local function stalls(m)
   local total = 0
-  for _, reason in ipairs(reasons) do total = total + (m["stall_" .. reason] or 0) end
+  local list = lists.collect(waits, function(wait)
+    local n = m["stall_" .. wait[1]]
+    total = total + (n or 0)
+    return n and { reason = wait[1], share = n }
+  end)
   if total == 0 then return nil end
-  return lists.sorted(lists.collect(reasons, function(reason)
-    local n = m["stall_" .. reason]
-    return n and { reason = reason, share = n / total }
-  end), function(s) return -s.share end)
+  for _, s in ipairs(list) do s.share = s.share / total end
+  return lists.sorted(list, function(s) return -s.share end)
 end
 
 -- The busiest roof; when none is busy, what keeps the kernel waiting.
@@ -187,7 +185,8 @@ local function bottleneck(profile)
                   top.name, 100 * top.share) }
   local worst, o = profile.stalls and profile.stalls[1], profile.occupancy
   if worst then
-    texts[2] = ("warps wait %s (%.0f %% of stalls)"):format(waits[worst.reason], 100 * worst.share)
+    local wait = lists.find(waits, function(w) return w[1] == worst.reason end)
+    texts[2] = ("warps wait %s (%.0f %% of stalls)"):format(wait[2], 100 * worst.share)
   end
   if o.waves and o.waves < 1 then
     texts[#texts + 1] = ("%d blocks fill %.0f %% of the GPU"):format(o.blocks, 100 * o.waves)
@@ -199,17 +198,15 @@ local function bottleneck(profile)
 end
 
 local function make_profile(facts, work, sm, memory)
-  local m = facts.metrics or {}
+  local m, entry, launch = facts.metrics or {}, facts.entry, facts.launch
   local p = {
     counters = facts.metrics, why = not facts.metrics and facts.why or nil,
     roofs = roofs(m, sm, memory), occupancy = occupancy(facts), stalls = stalls(m),
-    registers = facts.entry.registers, shared_bytes = shared_of(facts),
-    grid = facts.launch.grid, block = facts.launch.block,
-    spills = { local_bytes = facts.entry.local_bytes, loads = m.spill_loads,
-               stores = m.spill_stores },
+    registers = entry.registers, shared_bytes = shared_of(facts),
+    grid = launch.grid, block = launch.block,
+    spills = { local_bytes = entry.local_bytes, loads = m.spill_loads, stores = m.spill_stores },
     traffic = { dram_bytes = m.dram_bytes, compulsory_bytes = work.bytes,
-                ratio = ratio(m.dram_bytes, work.bytes) },
-  }
+                ratio = ratio(m.dram_bytes, work.bytes) } }
   p.bottleneck = bottleneck(p)
   return p
 end

@@ -1,15 +1,12 @@
 -- remarks.lua - what a compiler told of the loops it vectorised and of those it did not, as
 -- a few lines "line 15: not vectorised: ..". gcc: -fopt-info-vec-optimized-missed; clang:
 -- -Rpass=loop-vectorize and the like. Names of the candidate's stand in them: data, not words.
+local cut = require("kernelband.base.text").cut
+
 local remarks = {}
 
 local most <const> = 6
 local most_bytes <const> = 110
-
-local function cut(text)
-  text = text:gsub("[^\x20-\x7e]", "?")
-  return #text > most_bytes and text:sub(1, most_bytes - 3) .. "..." or text
-end
 
 -- text: all of it, or nil. A list of lines, or nil.
 function remarks.read(text)
@@ -17,7 +14,8 @@ function remarks.read(text)
   local function say(at, what)
     if said[at] or #out == most then return end
     said[at] = true
-    out[#out + 1] = cut(("line %s: %s"):format(at, what))
+    local line = ("line %s: %s"):format(at, what):gsub("[^\x20-\x7e]", "?")
+    out[#out + 1] = cut(line, most_bytes, "...")
   end
   for line in (text or ""):gmatch "[^\n]+" do
     local at, kind, what = line:match "^kernel%.c:(%d+):%d+: (%a+): (.*)$"

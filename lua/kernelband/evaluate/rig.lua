@@ -32,9 +32,7 @@ local function draw_slots(n, k, last)
   local all, out = {}, {}
   for i = 1, n do all[i] = i end
   if last then out[1], all[n] = n, nil end
-  while #out < k do
-    out[#out + 1] = table.remove(all, secret_seed() % #all + 1)
-  end
+  while #out < k do out[#out + 1] = table.remove(all, secret_seed() % #all + 1) end
   return out
 end
 

@@ -55,9 +55,7 @@ local function comes_round(code, first, last, budget)
     budget.steps = budget.steps - 1
     local ins = code[i]
     for _, to in ipairs { ins.on and i + 1 or i, ins.to or i } do
-      if to >= first and to <= last and not seen[to] then
-        seen[to], stack[#stack + 1] = true, to
-      end
+      if to >= first and to <= last and not seen[to] then seen[to], stack[#stack + 1] = true, to end
     end
   end
   return false
@@ -65,17 +63,12 @@ end
 
 -- Loops { first, last } in the order of their ends; branches to one place are one loop.
 local function loops_of(code)
-  local out, by_first, budget = {}, {}, { steps = most_steps }
+  local out, place, budget = {}, {}, { steps = most_steps }
   for i, ins in ipairs(code) do
-    if ins.branch and ins.to and ins.to < i and #out < most_loops
-       and comes_round(code, ins.to, i, budget) then
-      local same = by_first[ins.to]
-      if same then
-        same.last = i
-      else
-        out[#out + 1] = { first = ins.to, last = i }
-        by_first[ins.to] = out[#out]
-      end
+    local first = ins.branch and ins.to
+    if first and first < i and #out < most_loops and comes_round(code, first, i, budget) then
+      place[first] = place[first] or #out + 1
+      out[place[first]] = { first = first, last = i }
     end
   end
   return out

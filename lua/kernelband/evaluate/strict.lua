@@ -7,7 +7,6 @@ local check   = require "kernelband.evaluate.check"
 local core    = require "kernelband.core"
 local inputs  = require "kernelband.evaluate.inputs"
 local rooms   = require "kernelband.evaluate.room"
-local first_line = require("kernelband.base.text").first_line
 local toolkit = require "kernelband.base.toolkit"
 local verdict = require "kernelband.evaluate.verdict"
 
@@ -56,7 +55,7 @@ function strict.judge(s, kernel, source)
   verdict.ran(s, "guard pages before every array, ten runs under load")
   local built, log = rooms.candidate(s, source, true)
   if not built then
-    table.insert(s.warnings, "it does not build with a sanitizer: " .. first_line(log))
+    table.insert(s.warnings, "it does not build with a sanitizer: " .. tostring(log):match "[^\n]*")
     return
   end
   local _ <close> = built.object

@@ -45,8 +45,8 @@ local few = math.tointeger(tonumber(os.getenv "KERNELBAND_ROUNDS"))
 -- The least time of a call, and the calls that make a sample last sample_ns, from as many as
 -- are known not to be too many; warms up on the way. What disturbs makes a sample longer, never
 -- shorter. n, ns, how many calls the last sample had | nil, why, code.
-local function calibrate(program, room, sample_ns, from)
-  local n, least = from or 1, math.huge
+local function calibrate(s, program, room, from)
+  local n, least, sample_ns = from or 1, math.huge, pace[s.language].sample_ns
   while true do
     local enough, ran = true, n
     for _ = 1, 3 do
@@ -74,11 +74,11 @@ end
 -- In-out arrays start every call of a sample alike (inputs do not: each slot has
 -- its own), so one that keeps answers works at the first only. Caches that go cold
 -- between samples slow the baseline as well.
-local function refuse_kept_answers(room, program, n, warm_ns)
-  if n == 1 then return end
-  local first
+local function refuse_kept_answers(run, warm_ns)
+  if run.n == 1 then return end
+  local room, first = run.room, nil
   for _ = 1, 2 do                       -- twice: a disturbance passes
-    first = first_call(program, room)
+    first = first_call(run.program, room)
     local _, cold = verdict.try(first_call, room.baseline, room)
     local extra = 3 * math.max(0, (cold or room.baseline_ns) - room.baseline_ns)
     if first <= 1.5 * warm_ns + extra + 30000 then return end
@@ -103,23 +103,20 @@ local function alike(a_ns, b_ns) return a_ns < 2 * b_ns and b_ns < 2 * a_ns end
 -- where they are about as fast, so that what a sample costs besides its calls is the same. Sides
 -- that seem to be further apart are run again, in turns, because what was calibrated while others
 -- had the processor looks slower than it is, by any factor.
-local function settle_calls(s, room, base, run)
+local function settle_calls(s, base, run)
   for _ = 1, 3 do
     if alike(base.ns, run.ns) then break end
     for _, side in ipairs { base, run } do
       if side.ns < slow_pair_ns / 2 then
-        local n, ns = need(room.label, calibrate(side.program, room, pace[s.language].sample_ns,
-                                                 side.n))
+        local n, ns = need(run.room.label, calibrate(s, side.program, run.room, side.n))
         if ns < side.ns then side.n, side.ns = n, ns end
       end
     end
   end
   if s.language == "c" then
-    base.n = math.min(room.most, math.ceil((base.n * run.n) ^ 0.5))
-    run.n = base.n
-  elseif alike(base.ns, run.ns) then
-    run.n = base.n
+    base.n = math.min(run.room.most, math.ceil((base.n * run.n) ^ 0.5))
   end
+  if s.language == "c" or alike(base.ns, run.ns) then run.n = base.n end
 end
 
 -- What is told of a timed shape: a call takes time_ns.
@@ -167,10 +164,10 @@ local function side_by_side(s, bases, runs, mode)
   local list, most_ns, start = {}, 0, now()
   local rigs <close> = closing {}
   local function late() return now() - start > most_ns end
-  for i, room in ipairs(s.timed) do
-    local rule, looks_ns, ns = plan(s, bases[i], runs[i], mode)
+  for i, run in ipairs(runs) do
+    local rule, looks_ns, ns = plan(s, bases[i], run, mode)
     most_ns, rule.late = most_ns + ns, late
-    rigs[i] = rig.new(s, room, bases[i], runs[i], rule.rounds * rule.pairs, looks_ns)
+    rigs[i] = rig.new(s, run.room, bases[i], run, rule.rounds * rule.pairs, looks_ns)
     list[i] = { rig = rigs[i], rule = rule }
   end
   local results = paired.measure(list)
@@ -181,17 +178,17 @@ end
 -- The baseline as sides. recent: its newest times, for plan.
 local function baseline_sides(s)
   return lists.collect(s.timed, function(room)
-    return { kernel = s.baseline_kernel, program = room.baseline, n = room.baseline_n,
-             ns = room.baseline_ns, recent = room.recent }
+    return { room = room, kernel = s.baseline_kernel, program = room.baseline,
+             n = room.baseline_n, ns = room.baseline_ns, recent = room.recent }
   end)
 end
 
 -- What a measurement says of one shape.
-local function summary(room, base, run, m)
+local function summary(base, run, m)
   local by = core.stats.paired(m.logs, 0.95)
   local sure = core.stats.paired(m.logs, win.confidence)
   local function bound(p, name) return p.method ~= "none" and math.exp(p[name]) or nil end
-  return lists.with(row(room, core.stats.median(m.b)), {
+  return lists.with(row(run.room, core.stats.median(m.b)), {
     baseline_ns = core.stats.median(m.a), speedup = math.exp(by.estimate), blocks = #m.logs,
     speedup_low = bound(by, "low"), speedup_high = bound(by, "high"), sure_low = bound(sure, "low"),
     interval = by.method, confidence = by.confidence, iterations = run.n, pairs = m.pairs,
@@ -200,27 +197,31 @@ end
 
 -- bases, runs: sides, one a shape, the baseline's first. Returns the shapes, measured.
 local function compare(s, bases, runs, mode)
-  for i, room in ipairs(s.timed) do settle_calls(s, room, bases[i], runs[i]) end
+  for i, run in ipairs(runs) do settle_calls(s, bases[i], run) end
   local results = side_by_side(s, bases, runs, mode)
-  return lists.collect(s.timed, function(room, i)
-    local run, m = runs[i], results[i]
-    if #room.inputs == 0 and not s.machine.fresh_outputs then
-      refuse_kept_answers(room, run.program, run.n, core.stats.median(m.b))
+  return lists.collect(runs, function(run, i)
+    if #run.room.inputs == 0 and not s.machine.fresh_outputs then
+      refuse_kept_answers(run, core.stats.median(results[i].b))
     end
-    return summary(room, bases[i], run, m)
+    return summary(bases[i], run, results[i])
   end)
+end
+
+-- One more sample of a side.
+local function sample(run)
+  return need(run.room.label, per_call(run.program, run.room, run.n))
 end
 
 -- Is it clearly slower than the best so far? Two quick samples a shape, beside as many of that
 -- kernel on the same inputs where its source is known.
 local function screen(s, out, runs, best_times_ns, kernel)
   local log = 0
-  for i, room in ipairs(s.timed) do
+  for i, run in ipairs(runs) do
+    local room, least = run.room, run.ns
     local best <close> = kernel and rooms.load(s, kernel, room)
-    local run, least = runs[i], runs[i].ns
     local best_ns = best and math.huge or best_times_ns[i]
     for _ = 1, 2 do
-      least = math.min(least, need(room.label, per_call(run.program, room, run.n)))
+      least = math.min(least, sample(run))
       best_ns = best and math.min(best_ns, per_call(best, room, run.n) or math.huge) or best_ns
     end
     out.shapes[i] = row(room, least)
@@ -261,10 +262,9 @@ end
 
 -- The baseline against itself: 1, by definition.
 local function baseline_as_is(s, out)
-  for i, room in ipairs(s.timed) do
-    local r = row(room, room.baseline_ns)
-    r.speedup_low, r.speedup_high, out.shapes[i] = 1, 1, r
-  end
+  out.shapes = lists.collect(s.timed, function(room)
+    return lists.with(row(room, room.baseline_ns), { speedup_low = 1, speedup_high = 1 })
+  end)
   sum_up(s, out)
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
 end
@@ -273,15 +273,15 @@ end
 -- maybe looked at: into sides, see rig.new. filled: the inputs there will do, as every round turns
 -- them.
 local function prepare(s, kernel, sides, filled)
-  local p = pace[s.language]
+  local looks_ns = pace[s.language].looks_ns / 4 / #s.timed
   for i, room in ipairs(s.timed) do
     if not filled then inputs.fill_timed(s, room) end
     local program = need(room.label, rooms.load(s, kernel, room))
-    local side = { kernel = kernel, program = program, close = function() program:close() end }
-    sides[i] = side
-    local n, ns, ran = need(room.label, calibrate(program, room, p.sample_ns))
-    side.n, side.ns = n, ns
-    rig.look_back(s, room, ran, p.looks_ns / 4 / #s.timed)
+    sides[i] = { room = room, kernel = kernel, program = program,
+                 close = function() program:close() end }
+    local n, ns, ran = need(room.label, calibrate(s, program, room))
+    sides[i].n, sides[i].ns = n, ns
+    rig.look_back(s, room, ran, looks_ns)
   end
 end
 
@@ -295,14 +295,6 @@ function timing.noise(s)
     room.recent = table.move(results[i].a, 1, recent_times, 1, {})
   end
   return win.noise(lists.collect(results, "logs"))
-end
-
--- What calibration says of a candidate's speed: a first measurement, by processes that the
--- second one does not use.
-local function at_first_sight(s, runs)
-  return win.overall { shapes = lists.collect(s.timed, function(room, i)
-    return row(room, runs[i].ns)
-  end) }
 end
 
 -- A result too good to be taken at its word was measured twice: what the second measurement, with
@@ -351,10 +343,12 @@ local function measure(s, out, runs, mode)
   sum_up(s, out)
 end
 
--- A candidate that was not screened away. What calibration says is too good is measured with more
--- looks at once; what looked possible then and does not now is measured again.
+-- A candidate that was not screened away. What calibration says of its speed is a measurement, too,
+-- by processes that the next does not use: what is too good is measured with more looks at once;
+-- what looked possible then and does not now is measured again.
 local function measured(s, out, kernel, runs, options)
-  local before = at_first_sight(s, runs)
+  local sight = lists.collect(runs, function(run) return row(run.room, run.ns) end)
+  local before = win.overall { shapes = sight }
   local why = not options.confirm and win.suspicious(s, before, options, true) or nil
   measure(s, out, runs, options.confirm and "confirm" or why and "again")
   if why then return say_again(s, out, before, why) end
@@ -373,9 +367,9 @@ end
 
 -- One more sample of a candidate that was screened away, for its outputs.
 local function look_at_screened(s, out, runs)
-  for i, room in ipairs(s.timed) do
-    need(room.label, per_call(runs[i].program, room, runs[i].n))
-    check.timed_outputs(s, room, { math.min(runs[i].n, room.slots) })
+  for _, run in ipairs(runs) do
+    sample(run)
+    check.timed_outputs(s, run.room, { math.min(run.n, run.room.slots) })
   end
   sum_up(s, out)
 end
@@ -407,7 +401,7 @@ end
 function timing.baseline(s)
   for _, room in ipairs(s.rooms) do
     inputs.fill_timed(s, room)
-    local n, ns = calibrate(room.baseline, room, pace[s.language].sample_ns)
+    local n, ns = calibrate(s, room.baseline, room)
     if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
     room.baseline_n, room.baseline_ns = n, ns
     room.limit_ns = math.floor(math.max(20 * room.baseline_ns, pace[s.language].late_ns))

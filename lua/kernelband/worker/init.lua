@@ -312,16 +312,11 @@ function evaluator.baseline(self)
   return self.first
 end
 
-local function all_slots(self)
-  local slots = table.move(self.slots, 1, #self.slots, 1, {})
-  return table.move(self.builders, 1, #self.builders, #slots + 1, slots)
-end
-
 -- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" | "lost",
 -- since_ns = }, how many are busy, how many candidates wait.
 function evaluator.state(self)
   local busy = lists.collect(self.slots, function(slot) return slot.state == "busy" end)
-  return lists.collect(all_slots(self), function(slot)
+  return lists.collect(self.all, function(slot)
     return { device = slot.device, state = slot.state, since_ns = slot.since_ns }
   end), #busy, #self.queue
 end
@@ -335,7 +330,7 @@ local held = {}
 -- Idle workers end by themselves, which removes their scratch folders; not when
 -- the user has asked twice to stop.
 function evaluator.close(self)
-  for _, slot in ipairs(all_slots(self)) do
+  for _, slot in ipairs(self.all) do
     stop(self, slot, slot.state == "idle" and core.system.interrupts() < 2)
     if slot.spare then slot.spare:close() end
     if slot.processor then held[slot.processor] = held[slot.processor] - 1 end
@@ -378,14 +373,9 @@ end
 function worker.start(options)
   local device, task = options.device or "cpu", options.task
   local L = options.loop or loop.new()
-  local self = { task = task, queue = {}, slots = {}, builders = {}, loop = L,
+  local self = { task = task, queue = {}, slots = {}, all = {}, loop = L,  -- all: builders, too
                  opened = L:promise(), waiting = { judges = L:promise(), builders = L:promise() } }
   local n, ahead = count(options, device)
-  for i = 1, ahead do
-    local slot = { device = "builder", argv = argv_of({}, "builder") }
-    self.builders[i] = slot
-    L:spawn(function() build_ahead(self, slot) end)
-  end
   for i = 1, n do
     local place = options.places and options.places[i] or {}
     local prefix, slot = place.prefix or {}, { device = place.device or device }
@@ -393,8 +383,13 @@ function worker.start(options)
     choose_device(slot, n)
     local own = argv_of(task, slot.device)
     slot.argv = table.move(own, 1, #own, #prefix + 1, table.move(prefix, 1, #prefix, 1, {}))
-    self.slots[i] = slot
+    self.slots[i], self.all[i] = slot, slot
     L:spawn(function() serve(self, slot) end)
+  end
+  for i = n + 1, n + ahead do
+    local slot = { device = "builder", argv = argv_of({}, "builder") }
+    self.all[i] = slot
+    L:spawn(function() build_ahead(self, slot) end)
   end
   local out = { capacity = n + ahead, loop = L }
   for name, method in pairs(evaluator) do
