@@ -160,9 +160,10 @@ local function relative(totals)
   return math.sqrt(totals.err_ss) / math.max(math.sqrt(totals.ref_ss), 5e-324)
 end
 
--- How large the errors are, as a share of the answer's size. The floor is half
--- a rounding of the outputs.
+-- How large the errors are, as a share of the answer's size; nil where errors of these outputs say
+-- nothing about precision. The floor is half a rounding of the outputs.
 function check.share(s, room, totals)
+  if s.task.exact or totals.n < least_for_rms then return nil end
   local u = core.bound(s.task.args[room.outputs[1]].dtype, {}).u_out
   if u == 0 then u = 2 ^ -24 end        -- integers
   return math.max(relative(totals), u / 2)
@@ -179,11 +180,8 @@ function check.refuse_coarse(room, mine, base_share)
   end
 end
 
--- Do errors of these outputs say something about precision?
-function check.has_rms(s, mine) return not s.task.exact and mine.n >= least_for_rms end
-
 local function precision(s, room, mine)
-  if not check.has_rms(s, mine) then return end
+  if not check.share(s, room, mine) then return end
   verdict.of_baseline(s, check.run, s, room, room.baseline)
   local _, base = verdict.try(check.compare, s, room, 1, "")
   verdict.ran(s, "RMS error against the baseline's")
@@ -248,7 +246,7 @@ local function one_draw(s, room, program, draw, twice)
   if distribution ~= s.timed_kinds[1] then return end
   if room.role == "held_out" then
     precision(s, room, totals)
-  elseif room.role == "timed" and s.judging_baseline and check.has_rms(s, totals) then
+  elseif room.role == "timed" and s.judging_baseline then
     room.base_share = check.share(s, room, totals)
   end
 end
@@ -271,7 +269,7 @@ function check.timed_outputs(s, room, slots)
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     check.expect(s, room, slot)
     local totals = check.compare(s, room, slot, kind)
-    if room.base_share and kind == s.timed_kinds[1] and check.has_rms(s, totals) then
+    if room.base_share and kind == s.timed_kinds[1] then
       verdict.ran(s, "RMS error of timed outputs")
       check.refuse_coarse(room, totals, room.base_share)
     end

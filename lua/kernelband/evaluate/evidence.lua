@@ -89,9 +89,9 @@ end
 local function add_function(mix, code)
   local loops = {}
   for i, ins in ipairs(code) do
-    local target = ins.op:sub(1, 1) == "j" and tonumber(ins.operands:match "^(%x+)" or "", 16)
+    local target = ins.target
     if target and target <= ins.address and target >= code[1].address then
-      loops[#loops + 1] = { first = target, last = ins.address, at = i }
+      loops[#loops + 1] = { first = target, at = i }
     end
     for reg in ins.operands:gmatch "%%[xyz]mm(%d+)" do mix.registers[tonumber(reg)] = true end
     local frame = ins.op == "sub" and ins.operands:match "^%$0x(%x+),%%rsp"
@@ -106,8 +106,9 @@ local function add_function(mix, code)
   end
 end
 
--- The functions of a disassembly, each a list of { address, op, operands, raw }. next: the address
--- behind an instruction where the next one stands there; nothing (-1) follows a gap.
+-- The functions of a disassembly, each a list of { address, op, operands, raw, target of a jump }.
+-- next: the address behind an instruction where the next one stands there; nothing (-1) follows a
+-- gap.
 local function read_functions(text)
   local functions, code, last = {}, nil, nil
   for line in text:gmatch "[^\n]+" do
@@ -118,8 +119,9 @@ local function read_functions(text)
     elseif address and code then
       address = tonumber(address, 16)
       if last then last.next = address end
+      local target = op:sub(1, 1) == "j" and tonumber(raw:match "^(%x+)" or "", 16)
       last = { address = address, op = op, operands = raw:gsub("%s*[#<].*$", ""), raw = raw,
-               next = -1 }
+               target = target, next = -1 }
       code[#code + 1] = last
     else
       last = nil

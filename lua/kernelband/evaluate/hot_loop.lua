@@ -45,8 +45,7 @@ function hot_loop.tell(hot)
   local start = hot.code[hot.from].address
   local out = hot_loop.show(hot.from, hot.last, function(i)
     local ins = hot.code[i]
-    local target = ins.op:sub(1, 1) == "j" and tonumber(ins.operands:match "^(%x+)" or "", 16)
-    local operands = target and hot_loop.offset(target, start)
+    local operands = ins.target and hot_loop.offset(ins.target, start)
                      or ins.raw:gsub("%s*#.*$", ""):gsub("^%x+ (<[%w_@]+>)", "%1")
     return ("%4x  %-10s %s"):format(ins.address - start, ins.op, operands:sub(1, 72))
   end)

@@ -208,18 +208,15 @@ end
 -- as it is. known: the baseline of another session, which is then believed.
 function evaluate.open(t, device, known)
   local machine = device:describe()
-  t = task.for_language(t, machine.language)
+  local language, cuda = machine.language, machine.language == "cuda"
+  t = task.for_language(t, language)
+  machine.roofline, machine.cpu = roofline(device, machine), core.system.host().cpu
   local s = setmetatable({ task = t, device = device, rooms = {}, machine = machine,
-                           language = machine.language }, session)
-  s.weakened = weakened.of(t, machine)
-  local cuda = s.language == "cuda"
-  s.evidence = cuda and require "kernelband.evaluate.evidence_cuda" or evidence
-  s.planner = cuda and require "kernelband.task.plan"
-  s.roofline = roofline(device, machine)
-  machine.roofline = s.roofline
-  machine.cpu = core.system.host().cpu
+    language = language, roofline = machine.roofline, weakened = weakened.of(t, machine),
+    evidence = cuda and require "kernelband.evaluate.evidence_cuda" or evidence,
+    planner = cuda and require "kernelband.task.plan" }, session)
   s.reference, s.reference_wide = rooms.build_reference(s)
-  local file, log = t.baseline[s.language]
+  local file, log = t.baseline[language]
   s.baseline_kernel, log = rooms.candidate(s, task.source(t, "baseline"))
   if not s.baseline_kernel then
     schema.raise("%s: the baseline does not build: %s", file,
@@ -238,11 +235,10 @@ function evaluate.open(t, device, known)
     device:claim(false)
     local baseline = judge_baseline(s)
     assert(device:claim(true))
-    local caught = mutants.refuse(s)
+    baseline.mutants = mutants.refuse(s)
     s.noise = timing.noise(s)
     device:claim(false)
     s.baseline = remember(s, baseline)
-    s.baseline.mutants = caught
   end
   return s
 end

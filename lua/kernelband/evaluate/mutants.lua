@@ -49,7 +49,6 @@ local function caught(s, room, distribution)
   local bad, totals = verdict.try(check.compare, s, room, 1, distribution)
   if bad then return true end
   return room.role ~= "smoke" and distribution == s.timed_kinds[1] and room.mutant_share
-         and check.has_rms(s, totals)
          and verdict.try(check.refuse_coarse, room, totals, room.mutant_share) ~= nil
 end
 
@@ -94,7 +93,7 @@ local function in_room(s, room, distribution, open)
   check.expect(s, room, 1)
   local bad, totals = verdict.try(check.compare, s, room, 1, distribution)
   if bad then return end                -- no right answer to change
-  room.mutant_share = check.has_rms(s, totals) and check.share(s, room, totals) or nil
+  room.mutant_share = check.share(s, room, totals)
   try_made(s, room, distribution, open)
   if room.role ~= "timed" and #room.inputs > 0 then try_stale(s, room, distribution, open) end
 end

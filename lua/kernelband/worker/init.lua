@@ -149,8 +149,7 @@ end
 local function refused(self, slot, reply)
   if not (reply.refused or reply.failed) then return false end
   set_state(slot, "lost")
-  local text = reply.refused and tostring(reply.refused)
-               or "the worker failed: " .. tostring(reply.failed)
+  local text = tostring(reply.refused or "the worker failed: " .. tostring(reply.failed))
   if reply.refused then stop(self, slot, true) end
   if reply.config then text = select(2, pcall(schema.raise, "%s", text)) end
   fail(self, { raise = text })
