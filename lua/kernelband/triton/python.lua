@@ -40,24 +40,19 @@ function python.name(given)
   return nil, name
 end
 
-local function run(argv, input)
-  local r, why
-  jobs.run(1, { { argv = argv, input = input, timeout_ns = LIMIT_NS, max_bytes = MOST_BYTES } },
-           function(_, result, what) r, why = result, what end)
-  if not r then return nil, why or "interrupted" end
-  if r.status == 0 then return r.output end
-  return nil, (r.errors or ""):match "([^\n]+)\n*$" or "it ended without a word"
-end
-
 -- to: what for, after "there is no python3".
 function python.ask(given, command, input, to)
   local name, wanted = python.name(given)
   if not name then return nil, ("there is no %s%s"):format(wanted, to) end
   -- Through env: a virtual environment's python is a link, and works by its own name.
-  local text, why = run({ "/usr/bin/env", name, python.worker(), command }, input)
-  local found = json.table(text)
+  local argv, r, why = { "/usr/bin/env", name, python.worker(), command }, nil, nil
+  jobs.run(1, { { argv = argv, input = input, timeout_ns = LIMIT_NS, max_bytes = MOST_BYTES } },
+           function(_, result, what) r, why = result, what end)
+  local found = r and r.status == 0 and json.table(r.output)
   if found then return found end
-  why = why or "its answer is no JSON"
+  why = not r and (why or "interrupted")
+        or r.status ~= 0 and ((r.errors or ""):match "([^\n]+)\n*$" or "it ended without a word")
+        or "its answer is no JSON"
   return nil, why:find(name, 1, true) and why or name .. ": " .. why
 end
 

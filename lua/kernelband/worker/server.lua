@@ -1,9 +1,10 @@
 -- worker/server.lua - the process that judges candidates, or compiles them ahead.
 --
--- Frames are JSON objects. Requests: { op = "warm" }, { op = "open", task =, known = }, { op =
--- "evaluate", source =, options = }, to a builder { op = "build", source =, target = }. Replies:
--- { warm = true }, { ready = evaluation of the baseline, machine = }, { evaluation = },
--- { built = }, { refused = text } for a task or device that cannot work, { failed = text }.
+-- Frames are JSON objects. Requests: { op = "open", task =, device = },
+-- { op = "evaluate", ticket =, source =, options = }, to a builder { op = "build",
+-- source =, target = }. Replies: { ready = evaluation of the baseline, machine = },
+-- { took = ticket } when a candidate has been read, { ticket =, evaluation = },
+-- { built = }, { refused = text } for a task or device that cannot work.
 local core     = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
 local json     = require "kernelband.base.json"
@@ -12,43 +13,45 @@ local task     = require "kernelband.task"
 
 local server = {}
 
+-- nil: the device was lost before the candidate began.
+local function answer(session, request)
+  if request.op == "evaluate" then
+    local ok, out = pcall(session.evaluate, session, request.source, request.options)
+    if not ok and session.device:lost() then return nil end
+    if not ok then return { failed = tostring(out) } end
+    return { ticket = request.ticket, evaluation = out }
+  end
+  return { refused = "unknown request" }
+end
+
 -- Serves until its stdin ends. Returns an exit code.
 function server.serve(name)
   local channel = assert(core.channel())
   local device, session, compiler
-  local answer = {}
-
-  function answer.warm()
+  local function open(request)
     device = device or evaluate.device(name)
-    return { warm = true }
-  end
-
-  function answer.open(request)
-    answer.warm()
+    if request.op == "warm" then return { warm = true } end
     session = evaluate.open(task.load(request.task), device, request.known)
     return { ready = session.baseline, machine = session.machine }
   end
-
-  function answer.evaluate(request)
-    return { evaluation = session:evaluate(request.source, request.options) }
-  end
-
-  function answer.build(request)
-    compiler = compiler or assert(core.nvrtc())
-    return { built = compiler:make(request.source, request.target) ~= nil }
-  end
-
   while true do
     local text, why, code = channel:read()
     if not text then return code == "EEMPTY" and 0 or error(why) end
     local request = json.decode(text)
-    local judges = request.op == "evaluate"
-    local ok, reply = pcall(answer[request.op], request)
-    if not ok then
-      -- Others broke the GPU's context: the engine tries once more on a fresh worker.
-      if (judges or request.known) and device and device:lost() then return 1 end
-      reply = judges and { failed = tostring(reply) }
-              or { refused = tostring(reply), config = schema.is_config_error(reply) }
+    local reply
+    if request.op == "open" or request.op == "warm" then
+      local ok, out = pcall(open, request)
+      -- Others broke the GPU's context: the engine starts a fresh worker, as the task opens.
+      if not ok and request.known and device and device:lost() then return 1 end
+      reply = ok and out or { refused = tostring(out), config = schema.is_config_error(out) }
+    elseif request.op == "build" then
+      compiler = compiler or assert(core.nvrtc())
+      local ok, made, failed = pcall(compiler.make, compiler, request.source, request.target)
+      reply = { built = ok and made ~= nil, why = tostring(failed or made) }
+    else
+      assert(channel:write(json.encode { took = request.ticket }))
+      reply = answer(session, request)
+      if not reply then return 1 end    -- the engine tries it once more on a fresh worker
     end
     assert(channel:write(json.encode(reply)))
   end
