@@ -1,30 +1,24 @@
 -- emit/cuda.lua - what several CUDA schedules write their source with; its text is in cuda.in.
+local collect = require("kernelband.base.lists").collect
+
 local cuda = {}
 
 local load_of = { plain = "*(%s)", readonly = "__ldg(%s)", stream = "__ldcs(%s)",
                   first = "hinted(%s)", wide = "hinted(%s)" }
 local store_of = { plain = "*(%s) = %s", stream = "__stcs(%s, %s)" }
 
-local hinted_types = { { "float", "", "q" }, { "float2", ".v2", "q.x", "q.y" },
-                       { "float4", ".v4", "q.x", "q.y", "q.z", "q.w" } }
-
--- hinted(p): with the hint "first", a load of data that is read once: it is not kept in the
--- first-level cache and is evicted first from the second; with "wide" one that lets the
--- second-level cache fetch 256 bytes.
-local function emit_hinted(w, hint, vector)
-  local types = {}
-  for i, t in ipairs(hinted_types) do
-    local outs, to, n = {}, {}, #t - 2
-    for k = 1, n do outs[k], to[k] = "%" .. k - 1, ('"=f"(%s)'):format(t[k + 2]) end
-    local value = table.concat(outs, ", ")
-    types[i] = n <= vector and { name = t[1], suffix = t[2], to = table.concat(to, ", "), n = n,
-                                 value = n > 1 and "{" .. value .. "}" or value } or nil
-  end
-  w.fill("cuda.hinted", { hint = hint, types = types })
-end
+-- What a load of n floats is called, and its results in assembler.
+local hinted_types = {
+  { n = 1, name = "float", suffix = "", value = "%0", to = '"=f"(q)' },
+  { n = 2, name = "float2", suffix = ".v2", value = "{%0, %1}", to = '"=f"(q.x), "=f"(q.y)' },
+  { n = 4, name = "float4", suffix = ".v4", value = "{%0, %1, %2, %3}",
+    to = '"=f"(q.x), "=f"(q.y), "=f"(q.z), "=f"(q.w)' },
+}
 
 -- load<V>(p) and store<V>(p, v) with the hints of the point. Columns, which every
--- row reads again, are loaded plainly by column<V>.
+-- row reads again, are loaded plainly by column<V>. hinted(p): with the hint "first", a load of data
+-- that is read once: it is not kept in the first-level cache and is evicted first from the second;
+-- with "wide" one that lets the second-level cache fetch 256 bytes.
 function cuda.vectors(w, p, options)
   options = options or {}
   local function loader(name, hint)
@@ -33,7 +27,9 @@ function cuda.vectors(w, p, options)
   end
   w.fill "cuda.vec"
   if p.load_hint == "first" or p.load_hint == "wide" then
-    emit_hinted(w, p.load_hint, p.vector)
+    w.fill("cuda.hinted", { hint = p.load_hint, types = collect(hinted_types, function(t)
+      return t.n <= p.vector and t
+    end) })
   end
   loader("load", p.load_hint)
   if options.columns then loader("column", "readonly") end

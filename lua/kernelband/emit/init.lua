@@ -13,12 +13,10 @@ local pieces, compiled = {}, {}
 
 -- The text of a piece.
 function emit.piece(name)
+  local file = name:match "^%w+"
   if not pieces[name] then
-    local file, at = name:match "^(%w+)%.", nil
-    for line in own("emit/" .. file .. ".in"):gmatch "[^\n]*\n" do
-      local piece = line:match "^@@ (%S+)"
-      if piece then at = file .. "." .. piece end
-      if at then pieces[at] = piece and "" or pieces[at] .. line end
+    for piece, text in own("emit/" .. file .. ".in"):gmatch "@@ (%S+)\n([^@]*)" do
+      pieces[file .. "." .. piece] = text
     end
   end
   return pieces[name]
@@ -31,23 +29,15 @@ end
 
 -- A line as Lua that puts it.
 local function statement(line)
-  local lua = line:match "^%s*%%(.*)"
-  if lua then return lua end
-  local parts, at = {}, 1
-  for from, name, to in line:gmatch "()%${(.-)}()" do
-    parts[#parts + 1] = ("%q .. hole(%s, %q)"):format(line:sub(at, from - 1), name, name)
-    at = to
-  end
-  parts[#parts + 1] = ("%q"):format(line:sub(at))
-  return ("put(%s)"):format(table.concat(parts, " .. "))
+  local filled = line:gsub("%${(.-)}", "]==] .. hole(%1, [==[%1]==]) .. [==[")
+  return line:match "^%s*%%(.*)" or "put([==[" .. filled .. "]==])"
 end
 
 -- Calls put with each line of a piece, filled in.
 local function fill(name, values, put)
   if not compiled[name] then
-    local out = { "local _ENV, put, hole = ..." }
-    for line in emit.piece(name):gmatch "([^\n]*)\n" do out[#out + 1] = statement(line) end
-    compiled[name] = assert(load(table.concat(out, "\n"), "=" .. name, "t"))
+    local lua = emit.piece(name):gsub("([^\n]*)\n", function(line) return statement(line) .. "\n" end)
+    compiled[name] = assert(load("local _ENV, put, hole = ...\n" .. lua, "=" .. name, "t"))
   end
   compiled[name](setmetatable({}, { __index = function(_, key)
     local v = values and values[key]
@@ -59,8 +49,7 @@ end
 -- Lines of C, indented by the braces they open and close, at most 80 wide: a
 -- longer line breaks after an operator of a sum, or else after a comma.
 function emit.writer()
-  local lines, depth = {}, 0
-  local w = {}
+  local w, lines, depth = {}, {}, 0
   local function put(text, column)
     local start = text:sub(1, 80)
     local sum = #text > 80 and start:match "= .*[+*]() "
@@ -104,9 +93,11 @@ local registers = {                     -- how many there are, floats in one
   ["avx512f"] = { 32, 16 }, ["avx2+fma"] = { 16, 8 },
 }
 
+local function registers_of(machine) return registers[machine.roofline and machine.roofline.isa] end
+
 -- The widest vector among values that a register holds.
 function emit.vector_width(machine, values)
-  local known = registers[machine.roofline and machine.roofline.isa]
+  local known = registers_of(machine)
   return (lists.best(values, function(v) return known and v <= known[2] and v end))
 end
 
@@ -114,7 +105,7 @@ end
 -- b, one element of a, and one to spare: the one with most sums, of as many the narrowest
 -- that has no more loads than products. nil where nothing fits.
 function emit.register_tile(machine, rows, vectors)
-  local known, best = registers[machine.roofline and machine.roofline.isa], nil
+  local known, best = registers_of(machine), nil
   for _, r in ipairs(rows) do
     for _, v in ipairs(vectors) do
       local fits = known and r * v + v + 2 <= known[1] and r + v <= r * v
@@ -139,9 +130,7 @@ function emit.wide(parameters)
   return function(machine)
     local point = {}
     for _, p in ipairs(parameters) do
-      for _, v in ipairs(p[1] == "exp" and p[2] or {}) do
-        if v == "poly" then point.exp = v end
-      end
+      if p[1] == "exp" and lists.places(p[2]).poly then point.exp = "poly" end
       if p[1] == "vector" then point.vector = emit.vector_width(machine, p[2]) end
     end
     return point.vector and { point }
@@ -150,57 +139,70 @@ end
 
 function emit.copy(parameters, p)
   local out = {}
-  for _, parameter in ipairs(parameters) do
-    out[parameter[1]] = p[parameter[1]]
-  end
+  for _, parameter in ipairs(parameters) do out[parameter[1]] = p[parameter[1]] end
   return out
 end
 
 -- Puts parameters of a point back to their first values.
 function emit.reset(parameters, p, names)
+  local idle = lists.places(names)
   for _, parameter in ipairs(parameters) do
-    for _, name in ipairs(names) do
-      if parameter[1] == name then p[name] = parameter[2][1] end
-    end
+    if idle[parameter[1]] then p[parameter[1]] = parameter[2][1] end
   end
+end
+
+-- Words in lines of at most 76 characters: the first begins with head, the others with indent.
+function emit.wrapped(head, indent, words)
+  local out, line = {}, head
+  for _, word in ipairs(words) do
+    if #line + #word > 76 then out[#out + 1], line = line, indent end
+    line = line .. word
+  end
+  out[#out + 1] = line
+  return table.concat(out, "\n")
 end
 
 -- A comment that names every parameter and its value.
 function emit.describe(w, parameters, p)
-  local text = "/*"
-  for _, parameter in ipairs(parameters) do
-    local said = (" %s=%s"):format(parameter[1], p[parameter[1]])
-    if #text + #said > 76 then
-      w.line(text)
-      text = " *"
-    end
-    text = text .. said
+  local words = lists.collect(parameters, function(of) return (" %s=%s"):format(of[1], p[of[1]]) end)
+  for line in (emit.wrapped("/*", " *", words) .. " */"):gmatch "[^\n]+" do w.line(line) end
+end
+
+-- What a piece of c.in is filled with, as the arguments of the function that puts it:
+--   bits          the type of a vec's words
+--   scratch       a kernel has no way to say that memory is short, so it dies visibly
+--   pack_rows     name(rows, depth, a, a_row, to): whole panels of so many rows, one column after
+--                 the other; what lies below the last row repeats it. Calls least
+--   pack_columns  name(depth, columns, b, b_row, to): whole panels of so many columns, one row
+--                 after the other; what lies beside the last column is 0
+--   stream_end    after the last put: later stores must not overtake it
+--   rows          a loop over i from i0 to stop, i being a name: body(rows) so many at a time,
+--                 then body(1)
+--   blocks        begins the loop over the columns 0 .. n in blocks
+local arguments = {
+  bits = { "vector" }, least = {}, scratch = {}, pack_rows = { "name", "rows" },
+  pack_columns = { "name", "columns" }, stream_end = {}, rows = { "rows", "i", "stop", "body" },
+  blocks = { "size", "backward" },
+}
+
+for piece, names in pairs(arguments) do
+  emit[piece] = function(w, ...)
+    local values, given = {}, { ... }
+    for i, name in ipairs(names) do values[name] = given[i] end
+    w.fill("c." .. piece, values)
   end
-  w.line(text .. " */")
 end
 
 -- opts.includes: names of headers; opts.stream: stores past the cache are used. The helpers
 -- bits, least, scratch and put follow where opts names them.
 function emit.head(w, vector, opts)
-  local bytes = opts.stream and vector == 1    -- put copies the bits of a float
-  for _, name in ipairs(opts.includes) do bytes = bytes and name ~= "string" end
-  w.fill("c.head", { includes = opts.includes, stream = opts.stream or false, bytes = bytes,
-                     vector = vector })
+  local copied = opts.stream and vector == 1 and not lists.places(opts.includes).string
+  w.fill("c.head", { includes = opts.includes, stream = opts.stream or false, vector = vector,
+                     bytes = copied })          -- put copies the bits of a float
   for _, name in ipairs { "bits", "least", "scratch", "put" } do
     if opts[name] then emit[name](w, vector) end
   end
 end
-
--- bits: the words of a vec.
-function emit.bits(w, vector)
-  w.line("typedef uint32_t bits __attribute__((vector_size(%d)));", vector * 4)
-  w.line("")
-end
-
-function emit.least(w) w.fill "c.least" end
-
--- A kernel has no way to say that memory is short, so it dies visibly.
-function emit.scratch(w) w.fill "c.scratch" end
 
 -- Whether so many floats may be an array: two fit on any thread's stack, and the heap may
 -- give its pages back after every call.
@@ -208,23 +210,8 @@ function emit.small(floats) return floats ~= nil and floats <= 1 << 16 end
 
 -- A buffer of floats (text, and their number where it is known): an array or scratch.
 function emit.buffer(w, name, floats, known)
-  if emit.small(known) then
-    w.line("float %s[%d] __attribute__((aligned(64)));", name, known)
-  else
-    w.line("float *%s = scratch(%s);", name, floats)
-  end
-end
-
--- name(rows, depth, a, a_row, to): whole panels of so many rows, one column after the
--- other; what lies below the last row repeats it. Calls least.
-function emit.pack_rows(w, name, rows)
-  w.fill("c.pack_rows", { name = name, rows = rows })
-end
-
--- name(depth, columns, b, b_row, to): whole panels of so many columns, one row after the
--- other; what lies beside the last column is 0.
-function emit.pack_columns(w, name, columns)
-  w.fill("c.pack_columns", { name = name, columns = columns })
+  if not emit.small(known) then return w.line("float *%s = scratch(%s);", name, floats) end
+  w.line("float %s[%d] __attribute__((aligned(64)));", name, known)
 end
 
 local intrinsics = {
@@ -240,15 +227,6 @@ function emit.put(w, vector)
   w.fill("c.put", { vector = vector, machine = machine, call = call, type = type })
 end
 
--- After the last put: later stores must not overtake it.
-function emit.stream_end(w) w.fill "c.stream_end" end
-
--- "x + r * row + j" and the like, for row r of those in hand.
-function emit.at_row(base, r, column)
-  if r == 0 then return base .. " + " .. column end
-  return ("%s + %s%s_row + %s"):format(base, r == 1 and "" or r .. " * ", base, column)
-end
-
 -- "base", "base + 3", or "base + 2 * stride + 3"; a stride may be a number.
 function emit.at(base, count, stride, offset)
   local by = tonumber(stride)
@@ -256,6 +234,9 @@ function emit.at(base, count, stride, offset)
   if count > 0 then base = base .. " + " .. (count == 1 and "" or count .. " * ") .. stride end
   return offset > 0 and base .. " + " .. offset or base
 end
+
+-- "x + r * x_row + j" and the like, for row r of those in hand.
+function emit.at_row(base, r, column) return emit.at(base, r, base .. "_row", 0) .. " + " .. column end
 
 -- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
 -- writes one vector of every row, tail(at) one float. p.hint: what a prefetch says
@@ -274,20 +255,11 @@ function emit.loop(w, p, rows, backward, from, body, tail, part)
     end })
 end
 
--- A loop over i from i0 to stop, i being a name: body(rows) so many at a time, then body(1).
-function emit.rows(w, rows, i, stop, body)
-  w.fill("c.rows", { rows = rows, i = i, stop = stop, body = body })
-end
-
--- Begins the loop over the columns 0 .. n in blocks.
-function emit.blocks(w, size, backward) w.fill("c.blocks", { size = size, backward = backward }) end
-
 -- Adds the sums part0, part1 .. up into the first, pairwise.
 function emit.fold(w, count, part)
-  local half = count // 2
-  while half >= 1 do
-    for i = 0, half - 1 do w.line("%s%d += %s%d;", part, i, part, i + half) end
-    half = half // 2
+  while count > 1 do
+    count = count // 2
+    for i = 0, count - 1 do w.line("%s%d += %s%d;", part, i, part, i + count) end
   end
 end
 
@@ -299,23 +271,16 @@ function emit.lanes(w, p, to, part)
 end
 
 -- "x + 3 * x_row + j" as x[3 * x_row + j]
-function emit.element(pointer)
-  return (pointer:gsub("^(%w+) %+ (.*)$", "%1[%2]"))
-end
+function emit.element(pointer) return (pointer:gsub("^(%w+) %+ (.*)$", "%1[%2]")) end
 
 function emit.load(p, pointer)
-  if p.vector == 1 then return emit.element(pointer) end
-  return ("*(const vec *)(%s)"):format(pointer)
+  return p.vector == 1 and emit.element(pointer) or ("*(const vec *)(%s)"):format(pointer)
 end
 
 function emit.store(w, p, streams, pointer, value)
-  if streams then
-    w.line("put(%s, &%s);", pointer, value)
-  elseif p.vector == 1 then
-    w.line("%s = %s;", emit.element(pointer), value)
-  else
-    w.line("*(vec *)(%s) = %s;", pointer, value)
-  end
+  if streams then return w.line("put(%s, &%s);", pointer, value) end
+  w.line("%s = %s;", p.vector == 1 and emit.element(pointer) or ("*(vec *)(%s)"):format(pointer),
+         value)
 end
 
 -- The polynomial of Cephes expf. x is at most 0 here; what would leave the normal

@@ -13,9 +13,9 @@
 --   apart    the parts of the threads stay apart: a second launch adds them up
 -- Code says e for the element, $weight for that of a column array, p.v[i] for
 -- fields of the part, EXP for the exponential.
-local collect = require("kernelband.base.lists").collect
-local cuda = require "kernelband.emit.cuda"
-local emit = require "kernelband.emit"
+local cuda  = require "kernelband.emit.cuda"
+local emit  = require "kernelband.emit"
+local lists = require "kernelband.base.lists"
 
 local rows = {}
 
@@ -84,48 +84,28 @@ end
 
 -- Passes --------------------------------------------------------------------
 
-local function code_of(p, text)
+-- A task's code with the names it stands for; part: what p is called, so that several parts can be
+-- in scope.
+local function code_of(p, text, part)
   text = text:gsub("EXP%f[%W]", p.exp == "fast" and "__expf" or "expf")
-  return (text:gsub("%$(%w+)", "%1_at.e[k]"))
-end
-
-local function put_code(w, p, text)
-  for line in text:gmatch "[^\n]+" do
-    w.line((code_of(p, line):gsub("^%s+", "")))
-  end
-end
-
--- put(piece, pass, keep) writes the piece start, body or stop of rows.in for a pass.
-local function pass_writer(w, p, spec)
-  return function(piece, pass, keep)
-    w.fill("rows." .. piece, { pass = pass, spec = spec, keep = keep,
-      part = pass.part and "p_" .. pass.part.name,
-      code = function(text) put_code(w, p, text) end })
-  end
-end
-
--- The pass with its part `p` renamed, so that several parts can be in scope.
-local function renamed(pass)
-  if not pass.part then return pass end
-  local name = "p_" .. pass.part.name
-  local function own(text) return text and (text:gsub("%f[%w]p%.v", name .. ".v")) end
-  local part = setmetatable({ each = own(pass.part.each) }, { __index = pass.part })
-  return setmetatable({ part = part, finish = own(pass.finish), last = own(pass.last) },
-                      { __index = pass })
+  return (text:gsub("%$(%w+)", "%1_at.e[k]"):gsub("%f[%w]p%.v", (part or "p") .. ".v"))
 end
 
 -- A function that works on one row after the other: kind "held" or "looped".
 local function emit_function(w, p, spec, kind, parameters, passes)
-  local list = collect(passes, renamed)
-  w.fill("rows.function", { spec = spec, name = kind .. "_rows", parameters = parameters,
-    place = function()
-      w.fill("rows.place", { spec = spec, tile_rows = p.tile_rows, tile_cols = p.tile_cols,
-                             order = p.order })
-    end,
-    body = function()
-      w.fill("rows." .. kind, { passes = list, sweep = p.sweep, put_pass = pass_writer(w, p, spec),
-        begin = split(p) and "begin + " or "", stop = split(p) and "stop" or "cols" })
-    end })
+  local v = { spec = spec, kind = kind, parameters = parameters, passes = passes, sweep = p.sweep,
+              tile_rows = p.tile_rows, tile_cols = p.tile_cols, order = p.order,
+              begin = split(p) and "begin + " or "", stop = split(p) and "stop" or "cols" }
+  function v.piece(name) w.fill("rows." .. name, v) end
+  -- The piece start, body or stop for a pass.
+  function v.put_pass(piece, pass, keep)
+    local part = pass.part and "p_" .. pass.part.name
+    w.fill("rows." .. piece, { pass = pass, spec = spec, keep = keep, part = part,
+      code = function(text)
+        for line in code_of(p, text, part):gmatch "%s*([^\n]+)" do w.line(line) end
+      end })
+  end
+  v.piece "function"
 end
 
 -- What passes use: columns, y again, stores; their parts, and the most fields that one has.
@@ -146,29 +126,14 @@ local function needs_of(...)
   return out
 end
 
-local function emit_kernel(w, p, spec, room, hold)
-  local most = limit_of(p)
-  w.fill("rows.kernel", { spec = spec, room = room, hold = hold, items = p.items,
-    vector = p.vector, unroll = p.unroll, call = spec.args .. (spec.reduces and ", rooms" or ""),
-    bounds = p.resident > 0 and ("%d, %d"):format(most, p.resident // most) or most })
-end
-
-local function with_partial(spec)
-  return { name = spec.name, params = spec.params .. ", float *__restrict__ partial",
-           args = spec.args .. ", partial", modes = spec.modes,
-           parameters = spec.parameters }
-end
-
 local function plan_of(spec, p, apart)
   local threads = threads_of(p)
   local grid = ("cdiv(rows, %d)"):format(p.tile_rows)
   if split(p) then grid = ("%s*cdiv(cols, %d)"):format(grid, p.tile_cols) end
   local plan = ("// kb: launch %s grid=(%s) block=(%s, %d) args=(%s)\n"):format(
     spec.name, grid, threads, p.tile_rows, spec.args)
-  if not apart then return plan end
-  return "// kb: scratch partial f32[rows*1024]\n" .. plan
-         .. ("// kb: launch %s_rest grid=(rows) block=(32) args=(partial, y, %s)\n")
-            :format(spec.name, threads)
+  return not apart and plan or ("// kb: scratch partial f32[rows*1024]\n%s// kb: launch %s_rest "
+    .. "grid=(rows) block=(32) args=(partial, y, %s)\n"):format(plan, spec.name, threads)
 end
 
 -- spec: name, params and args of the kernel (x first, y the output), modes,
@@ -180,31 +145,33 @@ function rows.emit(spec, point)
   local passes = spec.modes[p.fuse_passes]
   local looped = hold and spec.modes[spec.longest] or passes
   local apart = passes[1].apart
-  if apart then spec = with_partial(spec) end
-  local w = emit.writer()
+  if apart then
+    spec = lists.with(spec, { params = spec.params .. ", float *__restrict__ partial",
+                              args = spec.args .. ", partial", reduces = false })
+  end
+  local w, needs, most = emit.writer(), needs_of(passes, looped), limit_of(p)
   emit.describe(w, spec.parameters, p)
   w.line("")
-  local needs = needs_of(passes, looped)
-  cuda.vectors(w, p, { columns = needs.columns, again = needs.again,
-                       stores = needs.stores and not spec.put })
+  needs.stores = needs.stores and not spec.put
+  cuda.vectors(w, p, needs)
   if spec.helpers then spec.helpers(w, p) end
   for _, part in ipairs(needs.parts) do
     cuda.part(w, { name = part.name, none = part.none, merge = code_of(p, part.merge) })
   end
-  local room = (p.reduce == "tree" and limit_of(p) or 32 * p.tile_rows) * needs.fields
-  if spec.reduces then cuda.across(w, p, room, limit_of(p)) end
+  local room = (p.reduce == "tree" and most or 32 * p.tile_rows) * needs.fields
+  if spec.reduces then cuda.across(w, p, room, most) end
   if hold then emit_function(w, p, spec, "held", "int V, int N", passes) end
   emit_function(w, p, spec, "looped", "int V, int U", looped)
-  emit_kernel(w, p, spec, room, hold)
-  if apart then w.fill("rows.rest", { name = spec.name }) end
+  w.fill("rows.kernel", { spec = spec, room = room, hold = hold, items = p.items,
+    vector = p.vector, unroll = p.unroll, call = spec.args .. (spec.reduces and ", rooms" or ""),
+    bounds = p.resident > 0 and ("%d, %d"):format(most, p.resident // most) or most })
+  if apart then w.fill("rows.rest", spec) end
   return plan_of(spec, p, apart) .. w.text()
 end
 
 -- What a schedule_cuda.lua returns.
 function rows.schedule(spec)
-  for _, parameter in ipairs(spec.parameters) do
-    if parameter[1] == "reduce" then spec.reduces = true end
-  end
+  spec.reduces = lists.find(spec.parameters, function(p) return p[1] == "reduce" end) ~= nil
   return { parameters = spec.parameters, valid = function() return true end,
            emit = function(point) return rows.emit(spec, point) end }
 end

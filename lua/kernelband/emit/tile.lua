@@ -1,34 +1,27 @@
 -- emit/tile.lua - what the schedules of CUDA tasks that work on tiles in shared
 -- memory write their source with: plan lines, text with holes, the order of
 -- blocks, asynchronous copies and matrix instructions. Its text is in tile.in.
-local code = require "kernelband.emit"
+local code    = require "kernelband.emit"
+local collect = require("kernelband.base.lists").collect
 
 local tile = {}
 
 -- "${name}" in text becomes values[name], which must be there.
 function tile.fill(text, values)
   return (text:gsub("%${([%w_]+)}", function(name)
-    local v = values[name]
-    if v == nil then error("no value for ${" .. name .. "}") end
-    return tostring(v)
+    return tostring(values[name] or error("no value for ${" .. name .. "}"))
   end))
 end
 
 -- plan: lines without their "// kb: "; pieces: texts with holes. Of both, false ones are
 -- left out.
 function tile.source(parameters, p, plan, pieces, values)
-  local out = {}
-  for _, line in ipairs(plan) do
-    if line then out[#out + 1] = "// kb: " .. tile.fill(line, values) .. "\n" end
-  end
-  out[#out + 1] = "\n"
   local w = code.writer()
   code.describe(w, parameters, p)
-  out[#out + 1] = w.text()
-  for _, piece in ipairs(pieces) do
-    if piece then out[#out + 1] = tile.fill(piece, values) end
-  end
-  return table.concat(out)
+  local lines = collect(plan, function(line) return line and "// kb: " .. line .. "\n" end)
+  local texts = collect(pieces, function(piece) return piece end)
+  return tile.fill(table.concat(lines), values) .. "\n" .. w.text()
+         .. tile.fill(table.concat(texts), values)
 end
 
 -- "#pragma unroll 4\n", or nothing where nothing is unrolled.
@@ -82,16 +75,8 @@ end
 
 -- "enum { A = 1, B = 2 };" over as many lines as it takes.
 function tile.constants(list)
-  local text, line = "\nenum {", nil
-  for _, item in ipairs(list) do
-    local word = (" %s = %s,"):format(item[1], item[2])
-    if not line or #line + #word > 76 then
-      text = text .. (line or "") .. "\n"
-      line = "   "
-    end
-    line = line .. word
-  end
-  return text .. line .. "\n};\n"
+  local words = collect(list, function(item) return (" %s = %s,"):format(item[1], item[2]) end)
+  return "\nenum {\n" .. code.wrapped("   ", "   ", words) .. "\n};\n"
 end
 
 -- tile_of(block, across, down, &i, &j): which tile a block computes. "rows"
@@ -101,9 +86,8 @@ end
 function tile.block_order(order, group)
   local rows = order == "rows"
   local fast, slow = rows and "across" or "down", rows and "down" or "across"
-  local f, s = rows and "j" or "i", rows and "i" or "j"
-  local v = { fast = fast, slow = slow, f = f, s = s, group = group }
-  return tile.fill(code.piece(group > 1 and "tile.order_grouped" or "tile.order_plain"), v)
+  return tile.fill(code.piece(group > 1 and "tile.order_grouped" or "tile.order_plain"),
+    { fast = fast, slow = slow, f = rows and "j" or "i", s = rows and "i" or "j", group = group })
 end
 
 -- copy_async(to, from, bytes): from device to shared memory, `size` bytes of
