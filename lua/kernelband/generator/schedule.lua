@@ -27,9 +27,11 @@
 --
 -- A point is a list of value positions, one a parameter, in their order.
 
-local collect = require("kernelband.base.lists").collect
-local core    = require "kernelband.core"
-local schema  = require "kernelband.base.schema"
+local core   = require "kernelband.core"
+local lists  = require "kernelband.base.lists"
+local schema = require "kernelband.base.schema"
+
+local collect = lists.collect
 
 -- limit: combinations of owned values enumerated a pair; beyond it as many are
 -- sampled, near the parent. draws: children drawn for a proposal, of which the policy may
@@ -54,24 +56,20 @@ local few = 4
 
 local function key_of(point) return table.concat(point, ",") end
 
-local function start(task, limit, draws, identity, model, device)
-  local schedule = task.schedule
-  if not schedule and task.no_schedule then
+local function start(task, options, identity, model, device)
+  local schedule, limit, draws = task.schedule, options.limit, options.draws
+  if not schedule then
     schema.raise("%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
-                 task.file or "?", task.name, task.no_schedule)
-  elseif not schedule then
-    schema.raise("%s: task %s has no schedule, and the generator 'schedule' "
-      .. "needs one: add schedule = \"schedule.lua\" (README, A task)",
-      task.file or "?", task.name)
+                 task.file or "?", task.name,
+                 task.no_schedule or 'add schedule = "schedule.lua" (README, A task)')
   end
   local parameters = schedule.parameters
-  local names, at, every, naive = {}, {}, {}, {}        -- names, their positions; the first point
-  for i, p in ipairs(parameters) do names[i], at[p[1]], every[i], naive[i] = p[1], i, i, 1 end
-  local proposed, sources = {}, {}  -- keys of points, hashes of sources
-  local known_points, is_first = {}, {}         -- proposed or seen; keys of first points
-  local hashes, points, spans = {}, {}, {}  -- memos
-  local witness, closed = {}, {}
-
+  local names = collect(parameters, function(p) return p[1] end)
+  local at = lists.places(names)                                -- a parameter's position
+  local place = collect(parameters, function(p) return lists.places(p[2]) end)  -- a value's
+  local known, is_first = {}, {}        -- points by key: proposed or seen; of first points: true
+  local sources, hashes = {}, {}        -- hashes that are known; a point's, false: not valid
+  local located, spans, reach, witness = {}, {}, {}, {}         -- memos
   local where = schedule.file or ("schedule of task %s"):format(task.name)
 
   local function call(what, ...)
@@ -88,64 +86,44 @@ local function start(task, limit, draws, identity, model, device)
 
   local function emit(point)
     local source = call("emit", named(point))
-    if type(source) ~= "string" then
-      schema.raise("%s: emit must return C source, got %s", where, schema.show(source))
-    end
-    return source
+    if type(source) == "string" then return source end
+    schema.raise("%s: emit must return C source, got %s", where, schema.show(source))
   end
 
-  -- Where the values that params has of these parameters stand: their positions by parameter's.
-  local function positions(params, span)
-    local out = {}
-    for _, i in ipairs(span) do
-      for j, value in ipairs(parameters[i][2]) do
-        if value == params[names[i]] then out[i] = j end
-      end
-    end
-    return out
-  end
-
-  -- The point of a parent's parameters; nil when it is none of this schedule.
+  -- The point of a list of parameters; nil when it is none of this schedule.
   local function locate(params)
-    local point = positions(params or {}, every)
-    for i in ipairs(every) do
+    local point = {}
+    for i, name in ipairs(names) do
+      point[i] = params and place[i][params[name]]
       if not point[i] then return nil end
     end
     return point
   end
 
   local function point_of(parent)
-    local p = points[parent]
-    if p == nil then
-      p = locate(parent.params) or false
-      points[parent] = p
-    end
-    return p
+    if located[parent] == nil then located[parent] = locate(parent.params) or false end
+    return located[parent]
   end
 
   -- The parameters a strategy owns here and how many combinations they have.
   local function span_of(strategy)
     local span = spans[strategy.name]
-    if span then return span end
-    span = { size = 1, name = strategy.name }
-    local moves = strategy.moves or {}
-    for _, name in ipairs(moves[1] == "*" and names or moves) do
-      if at[name] then
-        span[#span + 1] = at[name]
-        span.size = span.size * #parameters[at[name]][2]
-      end
+    if not span then
+      local moves = strategy.moves or {}
+      span = collect(moves[1] == "*" and names or moves, function(name) return at[name] end)
+      span.size, span.name = 1, strategy.name
+      for _, i in ipairs(span) do span.size = span.size * #parameters[i][2] end
+      spans[strategy.name] = span
     end
-    spans[strategy.name] = span
     return span
   end
 
   -- Combination number n (from 0) of the owned parameters, laid over base.
   local function combine(base, span, n)
-    local point = table.move(base, 1, #base, 1, {})
+    local point = { table.unpack(base) }
     for _, i in ipairs(span) do
       local values = #parameters[i][2]
-      point[i] = n % values + 1
-      n = n // values
+      point[i], n = n % values + 1, n // values
     end
     return point
   end
@@ -153,20 +131,17 @@ local function start(task, limit, draws, identity, model, device)
   -- A valid point never proposed whose source is new: its key; else nil.
   local function fresh(point)
     local key = key_of(point)
-    if proposed[key] then return nil end
-    local hash = hashes[key]
-    if hash == nil then
-      hash = call("valid", named(point)) and core.system.hash(emit(point))
-      hashes[key] = hash or false
+    if known[key] then return nil end
+    if hashes[key] == nil then
+      hashes[key] = call("valid", named(point)) and core.system.hash(emit(point)) or false
     end
-    return hash and not sources[hash] and key or nil
+    return hashes[key] and not sources[hashes[key]] and key or nil
   end
 
   -- Base with other values of some owned parameters: of one half of the times, of two
   -- a quarter of them, and so on. To change ten at once is a leap in the dark.
   local function nearby(base, span, rng)
-    local point = table.move(base, 1, #base, 1, {})
-    local left = table.move(span, 1, #span, 1, {})
+    local point, left = { table.unpack(base) }, { table.unpack(span) }
     repeat
       local i = table.remove(left, rng:below(#left) + 1)
       local values = #parameters[i][2]
@@ -178,21 +153,15 @@ local function start(task, limit, draws, identity, model, device)
   -- Points of base under a span, in a random order by rng: an even one of all of them
   -- when there are at most `limit`.
   local function shuffled(base, span, rng)
-    local count = math.min(span.size, limit)
-    local order, left = {}, count
-    if span.size <= limit then
-      for i = 1, count do order[i] = i - 1 end
-    end
+    local order, left = {}, math.min(span.size, limit)
+    for i = 1, span.size <= limit and left or 0 do order[i] = i - 1 end
     return function()
       if left == 0 then return nil end
-      if span.size > limit then
-        left = left - 1
-        return nearby(base, span, rng)
-      end
-      local pick = rng:below(left) + 1
-      local n = order[pick]
-      order[pick] = order[left]
       left = left - 1
+      if span.size > limit then return nearby(base, span, rng) end
+      local pick = rng:below(left + 1) + 1
+      local n = order[pick]
+      order[pick] = order[left + 1]
       return combine(base, span, n)
     end
   end
@@ -209,8 +178,8 @@ local function start(task, limit, draws, identity, model, device)
 
   -- Whether a known point has all of these, other than the first points themselves.
   local function tried(owned)
-    for _, point in ipairs(known_points) do
-      local all = not is_first[key_of(point)]
+    for key, point in pairs(known) do
+      local all = not is_first[key]
       for i, j in pairs(owned) do all = all and point[i] == j end
       if all then return true end
     end
@@ -226,45 +195,44 @@ local function start(task, limit, draws, identity, model, device)
       if point and fresh(point) then return point end
     end
     for _, values in ipairs(suggestions()) do
-      local point, owned = table.move(base, 1, #base, 1, {}), positions(values, span)
-      for i, j in pairs(owned) do point[i] = j end
+      local point, owned = { table.unpack(base) }, {}
+      for _, i in ipairs(span) do
+        owned[i] = place[i][values[names[i]]]
+        point[i] = owned[i] or base[i]
+      end
       if next(owned) and not tried(owned) and fresh(point) then return point end
     end
   end
 
   -- The valid points of base under a span, base among them, and their parameters: the same
   -- lists for all that share them; nil when there are too many.
-  local lists = {}
   local function listed(base, span)
     if span.size > limit then return nil end
-    local rest = table.move(base, 1, #base, 1, {})
+    local rest = { table.unpack(base) }
     for _, i in ipairs(span) do rest[i] = "*" end
     local key = key_of(rest) .. " " .. span.name
-    if lists[key] == nil then
-      local all, params = {}, {}
+    if not reach[key] then
+      local points, params = {}, {}
       for n = 0, span.size - 1 do
         local point = combine(base, span, n)
         local p = named(point)
-        if #all <= most_moves and call("valid", p) then
-          all[#all + 1], params[#params + 1] = point, p
+        if #points <= most_moves and call("valid", p) then
+          points[#points + 1], params[#params + 1] = point, p
         end
       end
-      lists[key] = #all <= most_moves and { all, params }
+      reach[key] = #points <= most_moves and { points, params } or {}
     end
-    if lists[key] then return lists[key][1], lists[key][2] end
+    return reach[key][1], reach[key][2]
   end
 
   -- Of all that can be listed the fresh one that prefer points out.
   local function ranked(base, span, prefer)
     local all, params = listed(base, span)
-    while all do
+    while all and all[1] do
       local n = prefer(params)
       if not n or fresh(all[n]) then return all[n] end
-      local left, of_left = {}, {}
-      for j, point in ipairs(all) do
-        if j ~= n then left[#left + 1], of_left[#left + 1] = point, params[j] end
-      end
-      all, params = left[1] and left, of_left
+      local function other(item, i) return i ~= n and item end
+      all, params = collect(all, other), collect(params, other)
     end
   end
 
@@ -272,12 +240,12 @@ local function start(task, limit, draws, identity, model, device)
   local function draw(base, span, rng, prefer)
     local best = prefer and not draws and ranked(base, span, prefer)
     if best then return best end
-    local some, params, known, left = {}, {}, {}, 16 * (draws or few)
+    local some, params, drawn, left = {}, {}, {}, 16 * (draws or few)
     for point in shuffled(base, span, rng) do
       local key = fresh(point)
-      if key and not known[key] then
+      if key and not drawn[key] then
         if not prefer then return point end
-        known[key], some[#some + 1], params[#params + 1] = true, point, named(point)
+        drawn[key], some[#some + 1], params[#params + 1] = true, point, named(point)
         if #some == (draws or few) then break end
       end
       left = left - (some[1] and 1 or 0)        -- one will do, where others are rare
@@ -290,29 +258,28 @@ local function start(task, limit, draws, identity, model, device)
                      asks = model and model.asks }
 
   -- Points that the model named and that are still to be proposed; nil: it was not asked yet.
+  -- asking: a promise while it is; where several pulls wait for it, the first of them asks.
   local queue, asking
-  local function ask_first(parent, rng, here)
-    local list, why, code, wait_s = model.points(parameters, schedule.file, parent, rng, here)
+  local function ask_first(rng, here)
+    local answered = here.loop and here.loop:inside() and here.loop:promise() or nil
+    asking = answered
+    local list, why, code, wait_s = model.points(parameters, schedule.file,
+                                                 here.pool and here.pool[1] or {}, rng, here)
+    asking = nil
+    if answered then answered:resolve(true) end
     if code then return nil, why, code, wait_s end
     if not list and here.note then here.note("no first points: " .. tostring(why)) end
-    queue, instance.asks = collect(list or {}, function(params) return locate(params) end), nil
-    return true
+    queue, instance.asks = collect(list or {}, locate), nil
   end
 
-  -- The next of them that is new; nil: there is none. Where several pulls wait for the one
-  -- question, the first of them asks it.
-  local function from_model(about, rng)
-    local here = about or {}
+  -- The next of them that is new; nil: there is none.
+  local function from_model(rng, here)
     while not queue do
       if asking then
         asking:await()
       else
-        asking = here.loop and here.loop:inside() and here.loop:promise() or nil
-        local ok, why, code, wait_s = ask_first(here.pool and here.pool[1] or {}, rng, here)
-        local waiting = asking
-        asking = nil
-        if waiting then waiting:resolve(true) end
-        if not ok then return nil, why, code, wait_s end
+        local _, why, code, wait_s = ask_first(rng, here)
+        if code then return nil, why, code, wait_s end
       end
     end
     while queue[1] do
@@ -327,13 +294,13 @@ local function start(task, limit, draws, identity, model, device)
     local base = point_of(parent)
     if not base then return false end
     local pair = key_of(base) .. " " .. strategy.name
-    if closed[pair] then return false end
-    if witness[pair] and fresh(witness[pair]) then return true end
-    local span = span_of(strategy)
-    witness[pair] = span.size > 1
-                    and draw(base, span, core.rng(1):split(pair)) or nil
-    closed[pair] = not witness[pair]
-    return not closed[pair]
+    local point = witness[pair]
+    if point == nil or point and not fresh(point) then
+      local span = span_of(strategy)
+      point = span.size > 1 and draw(base, span, core.rng(1):split(pair)) or false
+      witness[pair] = point
+    end
+    return point ~= false
   end
 
   -- The parameters of the valid points a strategy reaches from a parent, the parent's among
@@ -345,50 +312,37 @@ local function start(task, limit, draws, identity, model, device)
     return params, false, draws
   end
 
-  local function know(point)
-    local key = key_of(point)
-    if not proposed[key] then known_points[#known_points + 1] = point end
-    proposed[key] = true
-  end
-
-  local function take(point, source)
-    know(point)
+  local function know(point, source)
+    if point then known[key_of(point)] = point end
     sources[core.system.hash(source)] = true
   end
 
   local function give(point, origin)
     local source = emit(point)
-    take(point, source)
+    know(point, source)
     return { source = source, params = named(point), origin = origin }
   end
 
   function instance.propose(parent, strategy, rng, about)
-    local turn = not (about and about.pull) or about.pull % 2 == 1
+    about = about or {}
+    local turn = not about.pull or about.pull % 2 == 1
     if model and turn and not (queue and not queue[1]) then
-      local point, why, code, wait_s = from_model(about, rng)
+      local point, why, code, wait_s = from_model(rng, about)
       if code then return nil, why, code, wait_s end
       if point then return give(point, "first points of a model") end
     end
-    local base = point_of(parent)
+    local base, span = point_of(parent), span_of(strategy)
     if not base then return nil, "the parent is no point of the schedule" end
-    local span = span_of(strategy)
     if #span == 0 then
-      return nil, ("strategy %s owns no parameter of this schedule"):format(
-        strategy.name)
+      return nil, ("strategy %s owns no parameter of this schedule"):format(strategy.name)
     end
-    local point = suggested(base, span) or draw(base, span, rng, about and about.prefer)
-    if not point then
-      return nil, ("every point that %s can reach from kernel %d is known")
-        :format(strategy.name, parent.id)
-    end
-    return give(point, "schedule")
+    local point = suggested(base, span) or draw(base, span, rng, about.prefer)
+    if point then return give(point, "schedule") end
+    return nil, ("every point that %s can reach from kernel %d is known"):format(strategy.name,
+                                                                                 parent.id)
   end
 
-  function instance.seen(candidate)
-    local point = locate(candidate.params)
-    if point then know(point) end
-    sources[core.system.hash(candidate.source)] = true
-  end
+  function instance.seen(candidate) know(locate(candidate.params), candidate.source) end
 
   -- Parameters with a choice that no strategy's moves name.
   local function unowned(strategies)
@@ -398,6 +352,8 @@ local function start(task, limit, draws, identity, model, device)
     end
     return collect(parameters, function(p, i) return not owned[i] and #p[2] > 1 and p[1] end)
   end
+
+  local naive = collect(parameters, function() return 1 end)    -- the first point
 
   -- How many valid points there are, where all are known and few enough to be counted.
   local function exhausted()
@@ -421,8 +377,7 @@ local function start(task, limit, draws, identity, model, device)
     end
   end
 
-  instance.first = named(naive)
-  take(naive, emit(naive))
+  instance.first = give(naive).params
   return instance
 end
 
@@ -430,11 +385,10 @@ end
 -- of it in a run, which is resumed with the same alone.
 local function new(options)
   options = schema.options(options, rules, "kb.generator.schedule")
-  local identity
+  local identity, first = nil, options.first
   if options.limit ~= rules[1].default or options.draws then
     identity = ("schedule, limit %d, draws %s"):format(options.limit, options.draws or "all")
   end
-  local first = options.first
   if first then
     identity = ("%s, first %s"):format(identity or "schedule", first.identity or first.name)
   end
@@ -444,7 +398,7 @@ local function new(options)
       schema.raise("kb.generator.schedule: option 'first': generator '%s' asks no model",
                    first.name)
     end
-    return start(task, options.limit, options.draws, identity, model, ctx and ctx.device)
+    return start(task, options, identity, model, ctx and ctx.device)
   end }
 end
 
