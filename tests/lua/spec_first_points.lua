@@ -125,6 +125,33 @@ t.test("of several pulls at once one asks, and the others wait for it", function
   t.equal(calls(), 1)
 end)
 
+t.test("a pull that is cancelled while another asks waits no longer", function()
+  local L = require("kernelband.base.loop").new()
+  local answer = L:promise()
+  local generator = kb.generator.schedule { first = { name = "slow", start = function()
+    return { points = function()
+      answer:await()
+      return {}
+    end }
+  end } }
+  local g = generator.start { name = "toy", schedule = { parameters = { { "a", { 1, 2 } } },
+    valid = function() return true end, emit = function(p) return "a" .. p.a end } }
+  local said = {}
+  local function pull(n)
+    return L:spawn(function()
+      said[n] = { g.propose({ id = 1, params = { a = 1 } }, { name = "s", moves = { "a" } },
+                            core.rng(1), { loop = L }) }
+    end)
+  end
+  pull(1)
+  pull(2):cancel()
+  L:turn(0)
+  t.equal(said, { [2] = { nil, "cancelled", "ECANCELED" } })
+  answer:resolve(true)
+  L:turn(0)
+  t.equal(said[1][1].source, "a2")
+end)
+
 t.test("a model that names nothing leaves the search as it is without one", function()
   local plain = search { steps = 4 }
   local silent = kb.generator.command { "echo", "I cannot say." }

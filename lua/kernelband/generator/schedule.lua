@@ -275,12 +275,9 @@ local function start(task, options, identity, model, device)
   -- The next of them that is new; nil: there is none.
   local function from_model(rng, here)
     while not queue do
-      if asking then
-        asking:await()
-      else
-        local _, why, code, wait_s = ask_first(rng, here)
-        if code then return nil, why, code, wait_s end
-      end
+      local _, why, code, wait_s
+      if asking then _, why, code = asking:await() else _, why, code, wait_s = ask_first(rng, here) end
+      if code then return nil, why, code, wait_s end
     end
     while queue[1] do
       local point = table.remove(queue, 1)
