@@ -36,6 +36,12 @@ t.test("at most 16 sets are taken, of whatever an answer holds", function()
   end
 end)
 
+t.test("an answer of nothing but brackets is read in no time", function()
+  local began = os.clock()
+  t.equal(#points.read(("["):rep(1 << 17), parameters), 0)
+  assert(os.clock() - began < 1)
+end)
+
 -- Whole searches: made-up times over the schedule of a shipped task.
 local function answer_file(text)
   local dir = worlds.folder()

@@ -53,7 +53,7 @@ local function list_of(text)
     local list = b.text:find "^%s*%[" and reply.decode(b.text)
     if list and list[1] then found = list end
   end
-  local bare = not found and text:match "%b[]"
+  local bare = not found and text:match "^[^%[]*(%b[])"
   return found or bare and reply.decode(bare) or nil
 end
 
