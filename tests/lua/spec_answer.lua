@@ -246,6 +246,18 @@ t.test("a patch that fits two places is no candidate", function()
   t.contains(why, "more than one place")
 end)
 
+for _, case in ipairs {
+  { "definitions that never begin", fence("c", ("void axpy("):rep(20000)) },
+  { "a block of blanks", fence("", "x" .. (" "):rep(300000) .. "x\n") },
+  { "a patch with a line of blanks", fence("diff", "@@\n-" .. (" "):rep(300000) .. "x\n") },
+} do
+  t.test("an answer is read in linear time: " .. case[1], function()
+    local began = os.clock()
+    t.equal(answer.read(case[2], spec), nil)
+    assert(os.clock() - began < 2)
+  end)
+end
+
 t.test("ten megabytes, control characters and a thousand blocks are read quickly", function()
   local began = os.clock()
   t.equal({ answer.read(("x"):rep(10 << 20), spec) }, { nil, "the answer is longer than 1 MiB" })

@@ -530,6 +530,12 @@ for _, case in ipairs {
   end)
 end
 
+t.test("a page of nothing but angle brackets is read in linear time", function()
+  local began = os.clock()
+  t.equal(#errors.read(("<"):rep(200000), function(s) return s end).message, 203)
+  assert(os.clock() - began < 1)
+end)
+
 t.test("prices may come from a file in LiteLLM's format", function()
   local file = os.tmpname()
   assert(core.system.write_file(file, json.encode { sample = "x", m = {

@@ -44,7 +44,7 @@ end
 local function collect(text, depth, out)
   for _, b in ipairs(markdown.blocks(text) or {}) do
     local tag = (b.info:match "^%S+" or ""):lower():gsub("^{?%.?", ""):gsub("[},].*$", "")
-    if depth < most_depth and wrappers[tag] and b.text:find "\n?%s*```" then
+    if depth < most_depth and wrappers[tag] and b.text:find("```", 1, true) then
       collect(b.text, depth + 1, out)
     else
       out[#out + 1] = { tag = tag, text = b.text, closed = b.closed or depth > 1 }
@@ -64,11 +64,13 @@ local function defines(source, spec)
     local first, last = code:find(spec.entry, at, true)
     if not first then return false end
     local open = code:match("^%s*()%(", last + 1)
-    if open and code:sub(math.max(1, first - 99), first - 1):find "%f[%w_]void%s+$"
-       and code:match("^[^;{}]*%)%s*{", open) then
-      return true
-    end
     at = last + 1
+    if open and code:sub(math.max(1, first - 99), first - 1):find "%f[%w_]void%s+$" then
+      local stop = code:find("[;{}]", open)     -- the same for all names before it
+      if not stop then return false end
+      if code:sub(open, stop):find "%)%s*{$" then return true end
+      at = stop + 1
+    end
   end
 end
 

@@ -42,7 +42,7 @@ function errors.read(body, censor)
     e.message = e.message or reply.excerpt(body, 200)
     return e
   end
-  return { message = body ~= "" and reply.excerpt((body:gsub("<[^>]*>", " ")), 200) or nil }
+  return { message = body ~= "" and reply.excerpt((body:gsub("<[^<>]*>", " ")), 200) or nil }
 end
 
 local function mentions(e, list)

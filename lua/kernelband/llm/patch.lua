@@ -8,7 +8,7 @@ local patch = {}
 
 local most_hunks <const> = 200
 
-local function bare(line) return (line:gsub("%s+$", "")) end
+local function bare(line) return line:match "^.*%S" or "" end
 
 -- A list of { old = lines, new = lines }: context stands in both.
 local function hunks_of(diff)
