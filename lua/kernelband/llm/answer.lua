@@ -4,40 +4,43 @@
 --   source, why, code = answer.read(text, { language = "c", entry = "matmul",
 --                                           finish = "stop", base = shown source })
 --       code EDECLINED: the answer is NOT APPLICABLE, and why says why
+local lists    = require "kernelband.base.lists"
 local markdown = require "kernelband.llm.markdown"
-local patch = require "kernelband.llm.patch"
-local reply = require "kernelband.llm.reply"
-local normal = require "kernelband.base.source".normal
+local normal   = require "kernelband.base.source".normal
+local patch    = require "kernelband.llm.patch"
+local reply    = require "kernelband.llm.reply"
 
 local answer = {}
 
 local most_bytes <const> = 1 << 20      -- of an answer
 local most_depth <const> = 3            -- Markdown within fenced Markdown
+local most_said <const> = 240           -- bytes of why a strategy does not apply
 
--- What a fence says it holds, in the languages candidates are written in.
-local ours = { c = true, h = true, cpp = true, ["c++"] = true, cc = true, cxx = true, cu = true,
-               cuda = true, ["cuda-c"] = true, ["cuda-cpp"] = true, cuh = true, c99 = true,
-               c11 = true, [""] = true }
-local python = { python = true, py = true, python3 = true, triton = true, [""] = true }
-local wrappers = { md = true, markdown = true, mdx = true, text = true, txt = true,
-                   [""] = true }
+-- What a fence says it holds: one of these words, or nothing.
+local function tags(words)
+  local out = { [""] = true }
+  for word in words:gmatch "%S+" do out[word] = true end
+  return out
+end
+
+local wrappers = tags "md markdown mdx text txt"
+local ours = tags "c h cpp c++ cc cxx cu cuda cuda-c cuda-cpp cuh c99 c11"
+local languages = {
+  c = { tags = ours, wanted = "void %s(..)" },
+  cuda = { tags = ours, wanted = "a __global__ kernel" },
+  triton = { tags = tags "python py python3 triton", wanted = "a @triton.jit kernel" },
+}
 
 -- Thinking ends with its last closing tag; one never closed is all there is.
+local thoughts = { think = true, thinking = true, reasoning = true }
+
 local function without_thinking(text)
   local start = 1
-  for _, tag in ipairs { "think", "thinking", "reasoning" } do
-    local at = 1
-    while true do
-      local _, stop = text:find("</" .. tag .. ">", at, true)
-      if not stop then break end
-      at = stop + 1
-    end
-    start = math.max(start, at)
+  for tag in pairs(thoughts) do
+    start = math.max(start, text:match("^.*</" .. tag .. ">()") or 1)
   end
   text = text:sub(start)
-  local opened = text:match "^%s*<(%a+)>"
-  if opened == "think" or opened == "thinking" or opened == "reasoning" then return nil end
-  return text
+  return not thoughts[text:match "^%s*<(%a+)>"] and text or nil
 end
 
 -- All fenced blocks, those within fenced Markdown too, in the order they stand.
@@ -56,8 +59,8 @@ end
 -- Does it define what the task asks for?
 local function defines(source, spec)
   if spec.language == "triton" then return source:find("@triton.jit", 1, true) ~= nil end
-  local code = normal(source)      -- has no comments but those for the engine
-  if code:find("//", 1, true) then code = ("\n" .. code):gsub("\n//[^\n]*", "") end
+  -- The normal form has no comments but those for the engine.
+  local code = ("\n" .. normal(source)):gsub("\n//[^\n]*", "")
   if spec.language == "cuda" then return code:find("__global__", 1, true) ~= nil end
   local at = 1
   while true do                         -- a prototype or a call is no definition
@@ -75,31 +78,29 @@ local function defines(source, spec)
 end
 
 local function tidy(source)
-  if source:find("\r", 1, true) then source = source:gsub("\r\n?", "\n") end
-  local n = #source
-  while n > 0 and source:find("^%s", n) do n = n - 1 end
-  return source:sub(1, n) .. "\n"
+  return (source:gsub("\r\n?", "\n"):match "^.*%S" or "") .. "\n"
 end
 
 -- Python without a fence, from its first import to what is a fence all the same.
 local function bare_python(text, spec)
-  local from = ("\n" .. text):match "\n()import%s" or math.huge
-  from = math.min(from, ("\n" .. text):match "\n()from%s+[%w_.]+%s+import%s" or math.huge,
-                  ("\n" .. text):match "\n()@triton%." or math.huge)
+  local code, from = "\n" .. text, math.huge
+  for _, sign in ipairs { "\n()import%s", "\n()from%s+[%w_.]+%s+import%s", "\n()@triton%." } do
+    from = math.min(from, code:match(sign) or math.huge)
+  end
   if from == math.huge then return nil end
-  local code = text:sub(from - 1)
-  code = code:sub(1, (("\n" .. code):find("\n```", 1, true) or #code + 1) - 1)
+  code = code:sub(from - 1)             -- with the end of the line before
+  code = code:sub(2, (code:find("\n```", 1, true) or #code + 1) - 1)
   return defines(code, spec) and code or nil
 end
+
+local beginnings = { "^#%s*%a", "^//", "^/%*", "^extern%s", "^static%s", "^void%s", "^typedef%s" }
 
 -- Text that is code from its first line, without a fence: agents answer so.
 local function bare_code(text, spec)
   if spec.language == "triton" then return bare_python(text, spec) end
-  local first = text:match "^%s*([^\n]*)" or ""
-  local looks = first:find "^#%s*%a" or first:find "^//" or first:find "^/%*"
-                or first:find "^extern%s" or first:find "^static%s" or first:find "^void%s"
-                or first:find "^typedef%s"
-  return looks and defines(text, spec) and not text:find("```", 1, true) and text or nil
+  local first = text:match "^%s*([^\n]*)"
+  return lists.find(beginnings, function(sign) return first:find(sign) end)
+         and not text:find("```", 1, true) and defines(text, spec) and text or nil
 end
 
 local function cut_off(spec)
@@ -107,56 +108,42 @@ local function cut_off(spec)
     :format(spec.finish == "length" and " at the limit of tokens" or "")
 end
 
-local function thing(spec)
-  if spec.language == "triton" then return "a @triton.jit kernel" end
-  return spec.language == "cuda" and "a __global__ kernel" or "void " .. spec.entry .. "(..)"
-end
-
 -- The last whole block that defines the kernel: models correct themselves further
 -- down, and show fragments on the way. Where there is none, patches of the kernel shown.
 local function choose(blocks, spec)
-  local whole, cut
-  local patches = {}
+  local language, patches, whole, cut = languages[spec.language], {}, nil, nil
   for _, b in ipairs(blocks) do
-    if (spec.language == "triton" and python or ours)[b.tag] and defines(b.text, spec) then
-      if b.closed or spec.finish ~= "length" then whole = b else cut = b end
+    if language.tags[b.tag] and defines(b.text, spec) then
+      if b.closed or spec.finish ~= "length" then whole = b.text else cut = true end
     elseif b.tag == "diff" or b.tag == "patch" then
       patches[#patches + 1] = b.text
     end
   end
-  if cut and not whole then return nil, cut_off(spec) end
-  if whole then return whole.text end
-  local last = blocks[#blocks]
-  if last and not last.closed and spec.finish == "length" then return nil, cut_off(spec) end
+  if whole then return whole end
+  if cut or not blocks[#blocks].closed and spec.finish == "length" then return nil, cut_off(spec) end
   if #patches > 0 and spec.base then return patch.apply(spec.base, patches) end
   return nil, #patches > 0 and "the answer is a diff; the whole kernel is wanted"
-              or ("no code block of the answer defines %s"):format(thing(spec))
+    or "no code block of the answer defines " .. language.wanted:format(spec.entry)
 end
 
 local function source_of(text, spec)
-  local blocks = collect(text, 1, {})
-  if #blocks == 0 then
-    local code = bare_code(text, spec)
-    if code then return code end
-    if spec.finish == "length" then return nil, cut_off(spec) end
-    return nil, "the answer holds no code block: " .. reply.excerpt(text, 80)
+  local blocks, source, why = collect(text, 1, {}), nil, nil
+  if #blocks > 0 then source, why = choose(blocks, spec) end
+  if not source and (#blocks == 0 or spec.language == "triton") then
+    source = bare_code(text, spec)
   end
-  local source, why = choose(blocks, spec)
-  if not source and spec.language == "triton" then source = bare_python(text, spec) end
-  return source, why
+  return source, why or spec.finish == "length" and cut_off(spec)
+                 or "the answer holds no code block: " .. reply.excerpt(text, 80)
 end
-
-local most_said <const> = 240
 
 -- What follows NOT APPLICABLE where a line begins with it, as one line; nil: none does.
 local function declined(text)
-  local at = ("\n" .. text):match "\n[ \t>*_#`]*NOT APPLICABLE%f[^%u_]()"
-  if not at then return nil end
-  local why = text:sub(at - 1):gsub("^[%s*_:.,;`-]+", ""):gsub("^\u{2014}%s*", "")
-  return why == "" and "no reason was given" or reply.excerpt(why, most_said)
+  local why = ("\n" .. text):match "\n[ \t>*_#`]*NOT APPLICABLE%f[^%u_](.*)"
+  why = why and why:gsub("^[%s*_:.,;`-]+", ""):gsub("^\u{2014}%s*", "")
+  return why == "" and "no reason was given" or why and reply.excerpt(why, most_said)
 end
 
--- spec: language "c" or "cuda", entry (the C function), finish ("length" when the
+-- spec: language "c", "cuda" or "triton", entry (the C function), finish ("length" when the
 -- model was stopped by its limit), base: the source that the question shows. Code counts
 -- more than words: an answer with both is judged by its code, if that is another kernel.
 function answer.read(text, spec)
@@ -164,8 +151,7 @@ function answer.read(text, spec)
   text = without_thinking(reply.utf8(text))
   if not text then
     return nil, "the answer is nothing but thinking: raise max_tokens, or lower effort"
-  end
-  if not text:find "%S" then
+  elseif not text:find "%S" then
     return nil, spec.finish == "length" and cut_off(spec) or "the answer is empty"
   end
   local source, why = source_of(text, spec)

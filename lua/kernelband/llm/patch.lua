@@ -2,13 +2,18 @@
 -- hunks are found by their text, not by their numbers, and a place must be the only one.
 --
 --   text, why = patch.apply(base, { diff, .. })
+local collect  = require("kernelband.base.lists").collect
 local lines_of = require("kernelband.base.text").lines
 
 local patch = {}
 
 local most_hunks <const> = 200
 
-local function bare(line) return line:match "^.*%S" or "" end
+-- Lines as one text, without the blanks at their ends.
+local function text_of(lines)
+  local bare = collect(lines, function(line) return line:match "^.*%S" or "" end)
+  return "\n" .. table.concat(bare, "\n") .. "\n"
+end
 
 -- A list of { old = lines, new = lines }: context stands in both.
 local function hunks_of(diff)
@@ -30,44 +35,32 @@ local function hunks_of(diff)
   return out
 end
 
--- An empty line that ends a hunk may be the fence's.
-local function trim(hunk)
-  while #hunk.old > 0 and hunk.old[#hunk.old] == "" and hunk.new[#hunk.new] == "" do
-    table.remove(hunk.old)
-    table.remove(hunk.new)
-  end
-end
-
--- Where old stands in lines; nil, how often.
+-- Where old stands in lines; nil, whether it stands there at all.
 local function find(lines, old)
-  local place, times = nil, 0
-  for i = 1, #lines - #old + 1 do
-    local same = true
-    for k = 1, #old do
-      if bare(lines[i + k - 1]) ~= bare(old[k]) then same = false break end
-    end
-    if same then place, times = i, times + 1 end
-  end
-  if times == 1 then return place end
-  return nil, times
+  local text, part = text_of(lines), text_of(old)
+  local place = text:find(part, 1, true)
+  if not place or text:find(part, place + 1, true) then return nil, place end
+  return select(2, text:sub(1, place):gsub("\n", ""))
 end
 
 function patch.apply(base, diffs)
   local lines, n = lines_of(base), 0
   for _, diff in ipairs(diffs) do
     for _, hunk in ipairs(hunks_of(diff)) do
-      trim(hunk)
+      local old, new = hunk.old, hunk.new
+      while old[1] and old[#old] == "" and new[#new] == "" do   -- may be the fence's
+        old[#old], new[#new] = nil, nil
+      end
       n = n + 1
       if n > most_hunks then return nil, ("the patch has more than %d hunks"):format(most_hunks) end
-      if #hunk.old == 0 then return nil, ("hunk %d of the patch has no context"):format(n) end
-      local at, times = find(lines, hunk.old)
+      if #old == 0 then return nil, ("hunk %d of the patch has no context"):format(n) end
+      local at, somewhere = find(lines, old)
       if not at then
-        return nil, ("hunk %d of the patch %s of the kernel shown"):format(n, times == 0
-          and "fits no place" or "fits more than one place")
+        return nil, ("hunk %d of the patch fits %s of the kernel shown"):format(n, somewhere
+          and "more than one place" or "no place")
       end
-      local tail = table.move(lines, at + #hunk.old, #lines, 1, {})
-      for i = at, #lines do lines[i] = nil end
-      table.move(hunk.new, 1, #hunk.new, at, lines)
+      local tail = table.move(lines, at + #old, #lines, 1, {})
+      lines = table.move(new, 1, #new, at, table.move(lines, 1, at - 1, 1, {}))
       table.move(tail, 1, #tail, #lines + 1, lines)
     end
   end
