@@ -3,28 +3,24 @@ local t = require "harness"
 local core = require "kernelband.core"
 local events = require "kernelband.llm.events"
 
--- The events there are, or nil, why.
-local function all(s, out)
-  while true do
-    local data, name = s:next()
-    if not data and name then return nil, name end
-    if not data then return out end
-    out[#out + 1] = (name or "") .. "|" .. data
+-- A reader: feed(text) gives the list of all events so far, or nil, why, code.
+local function reader(most)
+  local out = {}
+  local feed = events.reader(function(data, name) out[#out + 1] = (name or "") .. "|" .. data end,
+                             most)
+  return function(text)
+    local ok, why, code = feed(text)
+    if not ok then return nil, why, code end
+    return out
   end
-end
-
-local function feed(s, text, out)
-  local ok, why = s:feed(text)
-  if not ok then return nil, why end
-  return all(s, out or {})
 end
 
 -- All events of a text that arrives in pieces of n bytes.
 local function read(text, n)
-  local s, out = events.new(), {}
+  local feed = reader()
   n = n or #text + 1
-  for at = 1, #text, n do assert(feed(s, text:sub(at, at + n - 1), out)) end
-  return feed(s, "\n\n", out)
+  for at = 1, #text, n do assert(feed(text:sub(at, at + n - 1))) end
+  return feed "\n\n"
 end
 
 for _, case in ipairs {
@@ -53,38 +49,37 @@ for _, case in ipairs {
 end
 
 t.test("an event beyond the bound breaks the stream for good", function()
-  local s = events.new(100)
-  t.equal(#feed(s, "data: " .. ("x"):rep(50) .. "\n\n"), 1)
-  local got, why = feed(s, "data: " .. ("x"):rep(200))
+  local feed = reader(100)
+  t.equal(#feed("data: " .. ("x"):rep(50) .. "\n\n"), 1)
+  local got, why = feed("data: " .. ("x"):rep(200))
   t.equal(got, nil)
   t.contains(why, "larger than 100 bytes")
-  t.equal(feed(s, "\n\ndata: 1\n\n"), nil)
-  t.equal(select(3, s:feed ""), "EFULL")
-  t.equal(select(3, s:next()), "EFULL")
+  t.equal(feed "\n\ndata: 1\n\n", nil)
+  t.equal(select(3, feed ""), "EFULL")
 end)
 
 t.test("many data lines of one event are within the bound too", function()
-  t.equal(feed(events.new(1000), ("data: 12345678\n"):rep(200)), nil)
+  t.equal(reader(1000)(("data: 12345678\n"):rep(200)), nil)
 end)
 
 t.test("many events of less than the bound are not beyond it together", function()
-  t.equal(#feed(events.new(20), ("data: 12345678\n\n"):rep(200)), 200)
+  t.equal(#reader(20)(("data: 12345678\n\n"):rep(200)), 200)
 end)
 
 t.test("a line that drips in byte by byte takes linear time", function()
-  local s, began = events.new(), os.clock()
-  feed(s, "data: ")
-  for _ = 1, 300000 do feed(s, "x") end
-  t.equal(#feed(s, "\n\n")[1], 300001)
+  local feed, began = reader(), os.clock()
+  feed "data: "
+  for _ = 1, 300000 do feed "x" end
+  t.equal(#feed("\n\n")[1], 300001)
   assert(os.clock() - began < 3)
 end)
 
-t.test("the ends of lines may be parted, and events fed before others are read", function()
-  local s = events.new()
-  assert(s:feed "data: 1\r" and s:feed "\n\r" and s:feed "" and s:feed "\ndata: 2")
-  t.equal(all(s, {}), { "|1" })
-  assert(s:feed "\r" and s:feed "\ndata: 3\n\r\n")
-  t.equal(all(s, {}), { "|2\n3" })
+t.test("the ends of lines may be parted", function()
+  local feed = reader()
+  assert(feed "data: 1\r" and feed "\n\r" and feed "")
+  t.equal(feed "\ndata: 2", { "|1" })
+  assert(feed "\r")
+  t.equal(feed "\ndata: 3\n\r\n", { "|1", "|2\n3" })
 end)
 
 t.test("events are the same however their bytes are cut", function()
@@ -94,13 +89,13 @@ t.test("events are the same however their bytes are cut", function()
     local text = {}
     for i = 1, 40 do text[i] = letters[1 + rng:below(#letters)] end
     text = table.concat(text)
-    local s, out, at = events.new(), {}, 1
+    local feed, at = reader(), 1
     while at <= #text do
       local n = 1 + rng:below(9)
-      assert(feed(s, text:sub(at, at + n - 1), out))
+      assert(feed(text:sub(at, at + n - 1)))
       at = at + n
     end
-    t.equal(feed(s, "\n\n", out), read(text))
+    t.equal(feed "\n\n", read(text))
   end
 end)
 
