@@ -14,6 +14,7 @@
 --
 -- Fields are sent only when set; api.optional names those a server may refuse
 -- and that are then left out.
+local lists = require "kernelband.base.lists"
 local reply = require "kernelband.llm.reply"
 
 local at, text, count = reply.at, reply.text, reply.count
@@ -26,6 +27,21 @@ providers.new_result = new_result
 local function add(result, piece)
   if text(piece) then result.pieces[#result.pieces + 1] = piece end
 end
+
+-- What all APIs call alike, of an answer or of its first event.
+local function named(result, json)
+  json = reply.list(json)
+  result.model, result.id = text(json.model) or result.model, text(json.id) or result.id
+  result.error = json.error
+  return result
+end
+
+local finishes = {
+  content_filter = "refusal", completed = "stop", end_turn = "stop", stop_sequence = "stop",
+  max_tokens = "length", max_output_tokens = "length", model_context_window_exceeded = "length",
+}
+
+local function finish(word) return finishes[word] or text(word) end
 
 -- OpenAI's usage; input, output: what it calls these tokens.
 local function take_usage(result, u, input, output)
@@ -51,60 +67,41 @@ local chat = {
   instead = { max_completion_tokens = "max_tokens", max_tokens = "max_completion_tokens" },
 }
 
-local function bearer(key) return key and { { "authorization", "Bearer " .. key } } or {} end
-
-chat.headers = bearer
+function chat.headers(key) return key and { { "authorization", "Bearer " .. key } } or {} end
 
 function chat.body(r)
-  local body = {
+  return {
     model = r.model, temperature = r.temperature, reasoning_effort = r.effort,
     messages = { { role = "system", content = r.system },
                  { role = "user", content = r.stable .. r.fresh } },
+    [r.local_server and "max_tokens" or "max_completion_tokens"] = r.max_tokens,
+    stream = r.stream or nil, stream_options = r.stream and { include_usage = true } or nil,
   }
-  body[r.local_server and "max_tokens" or "max_completion_tokens"] = r.max_tokens
-  if r.stream then body.stream, body.stream_options = true, { include_usage = true } end
-  return body
-end
-
-local chat_finish = { stop = "stop", length = "length", content_filter = "refusal" }
-
-local function chat_usage(result, json)
-  result.model, result.id = text(json.model) or result.model, text(json.id) or result.id
-  take_usage(result, json.usage, "prompt_tokens", "completion_tokens")
 end
 
 -- message and delta carry the same fields; reasoning is counted, not kept.
-local function chat_take(result, message, finish)
-  if type(message) == "table" then
-    local content = message.content
-    add(result, content)
-    if type(content) == "table" then
-      for _, part in ipairs(content) do add(result, at(part, "text")) end
-    end
-    if text(message.refusal) then result.refusal = (result.refusal or "") .. message.refusal end
-    if message.reasoning or message.reasoning_content then result.thought = true end
-  end
-  if text(finish) then result.finish = chat_finish[finish] or finish end
+local function chat_take(result, json, message)
+  local choice = at(json, "choices", 1)
+  message = at(choice, message)
+  local content = at(message, "content")
+  add(named(result, json), content)
+  for _, part in ipairs(reply.list(content)) do add(result, at(part, "text")) end
+  local refusal = text(at(message, "refusal"))
+  if refusal then result.refusal = (result.refusal or "") .. refusal end
+  result.finish = finish(at(choice, "finish_reason")) or result.finish
+  take_usage(result, json.usage, "prompt_tokens", "completion_tokens")
+  return type(choice) == "table"
 end
 
 function chat.whole(json)
   local result = new_result()
-  chat_usage(result, json)
-  local choice = at(json, "choices", 1)
-  result.empty = type(choice) ~= "table" or nil
-  chat_take(result, at(choice, "message"), at(choice, "finish_reason"))
-  result.error = json.error
+  result.empty = not chat_take(result, json, "message")
   return result
 end
 
 function chat.event(result, _, json)
-  if json.error then
-    result.error = json.error
-    return true
-  end
-  chat_usage(result, json)
-  local choice = type(json.choices) == "table" and json.choices[1]
-  if type(choice) == "table" then chat_take(result, choice.delta, choice.finish_reason) end
+  chat_take(result, json, "delta")
+  return result.error ~= nil
 end
 
 -- OpenAI Responses -------------------------------------------------------------
@@ -112,7 +109,7 @@ end
 local responses = {
   path = "/responses",
   optional = { "temperature", "reasoning", "store", "stream", "max_output_tokens" },
-  headers = bearer,
+  headers = chat.headers,
 }
 
 function responses.body(r)
@@ -125,19 +122,16 @@ function responses.body(r)
 end
 
 function responses.whole(json)
-  local result = new_result()
-  result.model, result.id, result.error = text(json.model), text(json.id), json.error
+  local result = named(new_result(), json)
   for _, item in ipairs(reply.list(json.output)) do
     for _, part in ipairs(reply.list(at(item, "content"))) do
       if at(part, "type") == "output_text" then add(result, part.text) end
       if at(part, "type") == "refusal" then result.refusal = text(part.refusal) or "refused" end
     end
   end
-  result.empty = at(json, "output", 1) == nil or nil
+  result.empty = at(json, "output", 1) == nil
   take_usage(result, json.usage, "input_tokens", "output_tokens")
-  local why = at(json, "incomplete_details", "reason")
-  result.finish = why == "max_output_tokens" and "length" or why == "content_filter" and "refusal"
-                  or json.status == "completed" and "stop" or text(json.status)
+  result.finish = finishes[at(json, "incomplete_details", "reason")] or finish(json.status)
   return result
 end
 
@@ -151,15 +145,13 @@ function responses.event(result, name, json)
     return true
   elseif terminal[kind] then
     local whole = responses.whole(reply.list(json.response))
-    for _, field in ipairs { "model", "id", "error", "usage", "raw_usage", "finish", "refusal" } do
-      result[field] = whole[field]
-    end
-    if #result.pieces == 0 then result.pieces = whole.pieces end
+    whole.empty, whole.pieces = nil, result.pieces[1] and result.pieces or whole.pieces
+    for field, value in pairs(whole) do result[field] = value end
     return true
   elseif kind == "response.output_text.delta" then
     add(result, json.delta)
   elseif kind == "response.created" then
-    result.id, result.model = text(at(json, "response", "id")), text(at(json, "response", "model"))
+    named(result, json.response)
   end
 end
 
@@ -171,9 +163,7 @@ local messages = {
 }
 
 function messages.headers(key)
-  local out = { { "anthropic-version", "2023-06-01" } }
-  if key then out[2] = { "x-api-key", key } end
-  return out
+  return { { "anthropic-version", "2023-06-01" }, key and { "x-api-key", key } }
 end
 
 -- Two marks of the cache: after the system text, and after what the calls of one
@@ -192,10 +182,7 @@ function messages.body(r)
   }
 end
 
-local messages_finish = { end_turn = "stop", stop_sequence = "stop", max_tokens = "length",
-                          model_context_window_exceeded = "length", refusal = "refusal" }
-
--- input_tokens leaves out what was read from or written to the cache.
+-- Events add to what is known. input_tokens leaves out what was read from or written to the cache.
 local function messages_usage(result, u)
   if type(u) ~= "table" then return end
   local raw = result.raw_usage or {}
@@ -203,29 +190,26 @@ local function messages_usage(result, u)
                          "output_tokens" } do
     raw[key] = count(u[key]) or raw[key]
   end
+  local input, read, written = raw.input_tokens, raw.cache_read_input_tokens,
+                               raw.cache_creation_input_tokens
   result.raw_usage = raw
-  local thinking = count(at(u, "output_tokens_details", "thinking_tokens"))
-                   or count(at(u, "output_tokens_details", "reasoning_tokens"))
-  local input = raw.input_tokens
   result.usage = {
-    input = input and input + (raw.cache_read_input_tokens or 0)
-            + (raw.cache_creation_input_tokens or 0),
-    cached = raw.cache_read_input_tokens, cache_write = raw.cache_creation_input_tokens,
-    output = raw.output_tokens, reasoning = thinking or result.usage.reasoning,
-    usd = reply.money(u.cost),
+    input = input and input + (read or 0) + (written or 0), cached = read, cache_write = written,
+    output = raw.output_tokens, usd = reply.money(u.cost),
+    reasoning = count(at(u, "output_tokens_details", "thinking_tokens"))
+                or count(at(u, "output_tokens_details", "reasoning_tokens"))
+                or result.usage.reasoning,
   }
 end
 
 function messages.whole(json)
-  local result = new_result()
-  result.model, result.id, result.error = text(json.model), text(json.id), json.error
+  local result = named(new_result(), json)
   for _, block in ipairs(reply.list(json.content)) do
     if at(block, "type") == "text" then add(result, block.text) end
   end
-  result.empty = at(json, "content", 1) == nil or nil
+  result.empty = at(json, "content", 1) == nil
   messages_usage(result, json.usage)
-  local stop = text(json.stop_reason)
-  result.finish = messages_finish[stop] or stop
+  result.finish = finish(json.stop_reason)
   return result
 end
 
@@ -233,19 +217,16 @@ function messages.event(result, name, json)
   local kind = text(json.type) or name
   if kind == "error" then
     result.error = json.error or "error"
-    return true
   elseif kind == "message_start" then
-    result.model, result.id = text(at(json, "message", "model")), text(at(json, "message", "id"))
+    named(result, json.message)
     messages_usage(result, at(json, "message", "usage"))
   elseif kind == "content_block_delta" then
     if at(json, "delta", "type") == "text_delta" then add(result, json.delta.text) end
   elseif kind == "message_delta" then
-    local stop = text(at(json, "delta", "stop_reason"))
-    if stop then result.finish = messages_finish[stop] or stop end
+    result.finish = finish(at(json, "delta", "stop_reason")) or result.finish
     messages_usage(result, json.usage)
-  elseif kind == "message_stop" then
-    return true
   end
+  return kind == "error" or kind == "message_stop"
 end
 
 providers.apis = { chat = chat, responses = responses, messages = messages }
@@ -256,8 +237,6 @@ providers.apis = { chat = chat, responses = responses, messages = messages }
 providers.places = {
   openai = { api = chat, base = "https://api.openai.com/v1", key_env = "OPENAI_API_KEY",
              base_env = "OPENAI_BASE_URL" },
-  responses = { api = responses, base = "https://api.openai.com/v1",
-                key_env = "OPENAI_API_KEY", base_env = "OPENAI_BASE_URL" },
   anthropic = { api = messages, base = "https://api.anthropic.com",
                 key_env = "ANTHROPIC_API_KEY", base_env = "ANTHROPIC_BASE_URL" },
   gemini = { api = chat, base = "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -271,6 +250,8 @@ providers.places = {
   llamacpp = { api = chat, base = "http://localhost:8080/v1", keyless = true, local_server = true },
   ollama = { api = chat, base = "http://localhost:11434/v1", keyless = true, local_server = true },
 }
+
+providers.places.responses = lists.with(providers.places.openai, { api = responses })
 
 providers.names = { "openai", "anthropic", "responses", "gemini", "openrouter", "deepseek", "vllm",
                     "sglang", "llamacpp", "ollama" }
