@@ -10,11 +10,13 @@
 --       "field"   a field of the request is not supported (why: its name, if named)
 --       "refused" this one request: too long, or against the provider's rules
 --   s = errors.wait_s(headers, now_s) what the server asks to wait; nil when it does not
-local find  = require("kernelband.base.lists").find
-local reply = require "kernelband.llm.reply"
 local epoch_s = require("kernelband.base.text").epoch_s
+local lists   = require "kernelband.base.lists"
+local reply   = require "kernelband.llm.reply"
 
 local errors = {}
+
+local find = lists.find
 
 local function words(v) return type(v) == "string" and reply.excerpt(v, 400) or nil end
 
@@ -62,36 +64,35 @@ local not_known = { "unsupported", "not support", "unknown", "unrecognized", "un
                     "deprecated", "not permitted", "extra inputs", "extra fields", "not allowed",
                     "unexpected", "not available", "only the default", "unknown_parameter",
                     "does not accept", "extra_forbidden" }
-local for_good = { invalid_request_error = true, authentication_error = true,
-                   permission_error = true, not_found_error = true, billing_error = true }
-local transient = { overloaded_error = true, api_error = true, rate_limit_error = true,
-                    timeout_error = true, server_error = true, rate_limit_exceeded = true,
-                    internal_server_error = true, overloaded = true }
+local for_good = lists.places { "invalid_request_error", "authentication_error",
+  "permission_error", "not_found_error", "billing_error" }
+local transient = lists.places { "overloaded_error", "api_error", "rate_limit_error",
+  "timeout_error", "server_error", "rate_limit_exceeded", "internal_server_error", "overloaded" }
+local quota_statuses = lists.places { 429, 400, 403, 200 }
+local key_statuses = lists.places { 401, 403, 404, 407 }
+local busy_statuses = lists.places { 408, 409, 429 }
 
 function errors.kind(status, headers, e)
-  if status == 402 or ((status == 429 or status == 400 or status == 403 or status == 200)
-                       and mentions(e, quota)) then
-    return "pause"
-  end
-  if status == 401 or status == 403 or status == 404 or status == 407 then return "stop" end
+  if status == 402 or quota_statuses[status] and mentions(e, quota) then return "pause" end
+  if key_statuses[status] then return "stop" end
   local told = headers and headers["x-should-retry"]
   if told == "true" then return "retry" end
   if status == 413 or mentions(e, too_long) then return "refused" end
   if (status == 400 or status == 422) and mentions(e, not_known) then return "field" end
   if mentions(e, against_rules) then return "refused" end
   if told == "false" then return "pause" end
-  if status == 408 or status == 409 or status == 429 or status >= 500
-     or transient[e.type or ""] or transient[e.code or ""] then
+  if busy_statuses[status] or status >= 500 or transient[e.type] or transient[e.code]
+     or status == 200 and not for_good[e.type] then
     return "retry"
   end
-  return status == 200 and not for_good[e.type or ""] and "retry" or "stop"
+  return "stop"
 end
 
 -- Which of the fields sent the refusal names: by param, or as a word of the text.
 function errors.field(e, sent)
   local param = e.param and e.param:match "^[%w_]+"
   local text = e.message or ""
-  return find(sent, function(name) return param == name end)
+  return lists.places(sent)[param] and param
          or find(sent, function(name) return text:find("%f[%w_]" .. name .. "%f[^%w_]") end)
 end
 
@@ -115,8 +116,7 @@ local unit_s = { h = 3600, m = 60, s = 1, ms = 1e-3, us = 1e-6, ns = 1e-9 }
 
 -- "6m0s", "12ms", "1.5s"; a bare number is seconds.
 local function duration(text)
-  if tonumber(text) then return tonumber(text) end
-  local sum, rest = 0, text
+  local sum, rest = 0, text:gsub("^[%d.]+$", "%0s")
   while rest ~= "" do
     local n, unit, more = rest:match "^(%d+%.?%d*)(%a+)(.*)$"
     if not (n and unit_s[unit]) then return nil end
@@ -125,23 +125,22 @@ local function duration(text)
   return text ~= "" and sum or nil
 end
 
-local function sane(s)
-  if s and s == s and s >= 0 and s < 1e9 then return s end
+-- Seconds from now to a date or of a duration; nil for what is neither.
+local function seconds(text, now_s)
+  local at = text and date(text)
+  local s = at and math.max(at - now_s, 0) or text and duration(text)
+  return s and s < 1e9 and s or nil
 end
 
 -- Limits that are spent say when they are full again; where none says that it is
 -- spent, the first that will be.
 local function reset_s(headers, now_s)
   local spent, soonest
-  for _, family in ipairs { "x-ratelimit-%s-", "anthropic-ratelimit-%s-" } do
-    for _, what in ipairs { "requests", "tokens", "input-tokens", "output-tokens" } do
-      local text = headers[family:format "reset" .. what]
-                   or headers[("anthropic-ratelimit-%s-reset"):format(what)]
-      local left = headers[family:format "remaining" .. what]
-                   or headers[("anthropic-ratelimit-%s-remaining"):format(what)]
-      local at = text and date(text)
-      local s = text and sane(at and math.max(at - now_s, 0) or duration(text))
-      if s and left and tonumber(left) == 0 then spent = math.max(spent or 0, s) end
+  for _, what in ipairs { "requests", "tokens", "input-tokens", "output-tokens" } do
+    for _, form in ipairs { "x-ratelimit-%s-" .. what, "anthropic-ratelimit-" .. what .. "-%s" } do
+      local s = seconds(headers[form:format "reset"], now_s)
+      local left = tonumber(headers[form:format "remaining"] or "")
+      if s and left == 0 then spent = math.max(spent or 0, s) end
       if s then soonest = math.min(soonest or s, s) end
     end
   end
@@ -149,16 +148,9 @@ local function reset_s(headers, now_s)
 end
 
 function errors.wait_s(headers, now_s)
-  local ms = sane(tonumber(headers["retry-after-ms"] or ""))
-  if ms then return ms / 1000 end
-  local after = headers["retry-after"]
-  if after then
-    local s = sane(tonumber(after))
-    if s then return s end
-    local at = date(after)
-    if at then return math.max(at - now_s, 0) end
-  end
-  return reset_s(headers, now_s)
+  local ms = headers["retry-after-ms"]
+  return ms and seconds(ms .. "ms", now_s) or seconds(headers["retry-after"], now_s)
+         or reset_s(headers, now_s)
 end
 
 return errors

@@ -10,8 +10,8 @@
 -- input counts all of the prompt, cached and written tokens included. What the
 -- provider says a call cost comes before any table. An unknown price is nil,
 -- "unknown", never 0.
-local find   = require("kernelband.base.lists").find
 local core   = require "kernelband.core"
+local lists  = require "kernelband.base.lists"
 local reply  = require "kernelband.llm.reply"
 local schema = require "kernelband.base.schema"
 
@@ -19,6 +19,8 @@ local prices = {}
 
 local book = {}
 book.__index = book
+
+local who <const> = "kb.generator.llm"
 
 local rules = {
   { "input", "number", at_least = 0 }, { "output", "number", at_least = 0 },
@@ -30,49 +32,49 @@ local function per_million(v) return reply.money(v) and v * 1e6 end
 
 local function from_file(file)
   local text, why = core.system.read_file(file)
-  if not text then schema.raise_at_call("kb.generator.llm", "prices: %s", why) end
-  local all
-  all, why = reply.decode(text)
-  if not all then schema.raise_at_call("kb.generator.llm", "prices: %s: %s", file, why) end
-  local out = {}
+  if not text then schema.raise_at_call(who, "prices: %s", why) end
+  local all, fault = reply.decode(text)
+  if not all then schema.raise_at_call(who, "prices: %s: %s", file, fault) end
+  local models = {}
   for name, p in pairs(all) do
-    local input = type(p) == "table" and per_million(p.input_cost_per_token)
-    local output = type(p) == "table" and per_million(p.output_cost_per_token)
-    if type(name) == "string" and input and output then
-      out[name] = { input = input, output = output,
-                    cached = per_million(p.cache_read_input_token_cost),
-                    cache_write = per_million(p.cache_creation_input_token_cost) }
-    end
+    p = reply.list(p)
+    models[name] = { input = per_million(p.input_cost_per_token),
+                     output = per_million(p.output_cost_per_token),
+                     cached = per_million(p.cache_read_input_token_cost),
+                     cache_write = per_million(p.cache_creation_input_token_cost) }
+    if not (models[name].input and models[name].output) then models[name] = nil end
   end
-  return out
+  return models
+end
+
+local function from_table(given)
+  local models = {}
+  for name, p in pairs(given) do
+    if type(name) ~= "string" or type(p) ~= "table" then
+      schema.raise_at_call(who, "prices: expected [\"model\"] = { input =, output = } in dollars a "
+        .. "million tokens, got [%s] = %s", tostring(name), schema.show(p))
+    end
+    models[name] = schema.options(p, rules, who .. ": prices['" .. name .. "']", "field")
+  end
+  return models
 end
 
 function prices.load(given)
-  if type(given) == "string" then
-    return setmetatable({ models = from_file(given) }, book)
-  end
-  local models = {}
-  for name, p in pairs(given or {}) do
-    if type(name) ~= "string" or type(p) ~= "table" then
-      schema.raise_at_call("kb.generator.llm", "prices: expected [\"model\"] = { input =, "
-        .. "output = } in dollars a million tokens, got [%s] = %s", tostring(name),
-        schema.show(p))
-    end
-    models[name] = schema.options(p, rules, "kb.generator.llm: prices['" .. name .. "']", "field")
-  end
-  return setmetatable({ models = models }, book)
+  local from = type(given) == "string" and from_file or from_table
+  return setmetatable({ models = from(given or {}) }, book)
 end
 
--- Whether a model of one of these names has a price.
-function book:knows(names)
-  return find(names, function(name) return self.models[name] end) ~= nil
+-- The price of a model of one of these names, in the order they are looked up.
+local function price_of(self, names)
+  local known = lists.find(names, function(name) return self.models[name] end)
+  return self.models[known]
 end
 
--- names: what the model may be called, in the order they are looked up.
+function book:knows(names) return price_of(self, names) ~= nil end
+
 function book:cost(names, usage)
   if usage.usd then return usage.usd, "provider" end
-  local p
-  for _, name in ipairs(names) do p = p or self.models[name] end
+  local p = price_of(self, names)
   if not (p and usage.input and usage.output) then return nil, "unknown" end
   local cached, written = usage.cached or 0, usage.cache_write or 0
   local fresh = math.max(usage.input - cached - written, 0)

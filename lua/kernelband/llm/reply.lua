@@ -42,26 +42,19 @@ function reply.text(v) return type(v) == "string" and v or nil end
 
 function reply.list(v) return type(v) == "table" and v or {} end
 
+local function within(v, most) return type(v) == "number" and v >= 0 and v <= most and v or nil end
+
 -- A count of tokens, nil for what cannot be one.
 function reply.count(v)
-  if type(v) ~= "number" or v ~= v or v < 0 or v > 2 ^ 40 then return nil end
-  return math.floor(v)
+  v = within(v, 2 ^ 40)
+  return v and math.floor(v)
 end
 
 -- Dollars, as some providers say them.
-function reply.money(v)
-  if type(v) ~= "number" or v ~= v or v < 0 or v > 1e6 then return nil end
-  return v
-end
-
-local valid                             -- the last text that was: answers come by twice
+function reply.money(v) return within(v, 1e6) end
 
 -- Valid UTF-8 without NUL: what is not becomes U+FFFD, one a byte.
-function reply.utf8(s)
-  if s == valid then return s end
-  valid = utf8_of((s:gsub("%z", "")))
-  return valid
-end
+function reply.utf8(s) return utf8_of((s:gsub("%z", ""))) end
 
 -- The first n bytes of a text as one line of printable characters.
 function reply.excerpt(s, n)
@@ -77,12 +70,9 @@ end
 function reply.censor(secrets)
   local hidden = {}
   for _, s in ipairs(secrets) do
-    if #s >= 8 then
-      hidden[#hidden + 1] = s
-      hidden[#hidden + 1] = cjson.encode(s):sub(2, -2)
-      hidden[#hidden + 1] = (s:gsub("[^%w%-_.~]", function(c)
-        return ("%%%02X"):format(c:byte())
-      end))
+    local escaped = s:gsub("[^%w%-_.~]", function(c) return ("%%%02X"):format(c:byte()) end)
+    for _, form in ipairs(#s >= 8 and { s, cjson.encode(s):sub(2, -2), escaped } or {}) do
+      hidden[#hidden + 1] = form:gsub("%W", "%%%0")     -- as a pattern
     end
   end
   local function censor(text)
@@ -90,15 +80,8 @@ function reply.censor(secrets)
       local out = {}
       for k, v in pairs(text) do out[censor(k)] = censor(v) end
       return out
-    elseif type(text) ~= "string" then
-      return text
-    end
-    for _, s in ipairs(hidden) do
-      local at, stop = text:find(s, 1, true)
-      while at do
-        text = text:sub(1, at - 1) .. "[key]" .. text:sub(stop + 1)
-        at, stop = text:find(s, at + 5, true)
-      end
+    elseif type(text) == "string" then
+      for _, pattern in ipairs(hidden) do text = text:gsub(pattern, "[key]") end
     end
     return text
   end
