@@ -148,9 +148,9 @@ local function reset_s(headers, now_s)
 end
 
 function errors.wait_s(headers, now_s)
-  local ms = headers["retry-after-ms"]
-  return ms and seconds(ms .. "ms", now_s) or seconds(headers["retry-after"], now_s)
-         or reset_s(headers, now_s)
+  local ms = tonumber(headers["retry-after-ms"])
+  if ms and ms >= 0 and ms < 1e12 then return ms / 1000 end
+  return seconds(headers["retry-after"], now_s) or reset_s(headers, now_s)
 end
 
 return errors
