@@ -16,9 +16,9 @@ local hinted_types = {
 }
 
 -- load<V>(p) and store<V>(p, v) with the hints of the point. Columns, which every
--- row reads again, are loaded plainly by column<V>. hinted(p): with the hint "first", a load of data
--- that is read once: it is not kept in the first-level cache and is evicted first from the second;
--- with "wide" one that lets the second-level cache fetch 256 bytes.
+-- row reads again, are loaded plainly by column<V>. hinted(p): with the hint "first", a load of
+-- data that is read once: it is not kept in the first-level cache and is evicted first from the
+-- second; with "wide" one that lets the second-level cache fetch 256 bytes.
 function cuda.vectors(w, p, options)
   options = options or {}
   local function loader(name, hint)

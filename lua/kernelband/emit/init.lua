@@ -28,15 +28,15 @@ local function hole(v, name)
 end
 
 -- A line as Lua that puts it.
-local function statement(line)
+local function statement(line, stop)
   local filled = line:gsub("%${(.-)}", "]==] .. hole(%1, [==[%1]==]) .. [==[")
-  return line:match "^%s*%%(.*)" or "put([==[" .. filled .. "]==])"
+  return (line:match "^%s*%%(.*)" or "put([==[" .. filled .. "]==])") .. stop
 end
 
 -- Calls put with each line of a piece, filled in.
 local function fill(name, values, put)
   if not compiled[name] then
-    local lua = emit.piece(name):gsub("([^\n]*)\n", function(line) return statement(line) .. "\n" end)
+    local lua = emit.piece(name):gsub("([^\n]*)(\n)", statement)
     compiled[name] = assert(load("local _ENV, put, hole = ...\n" .. lua, "=" .. name, "t"))
   end
   compiled[name](setmetatable({}, { __index = function(_, key)
@@ -164,7 +164,9 @@ end
 
 -- A comment that names every parameter and its value.
 function emit.describe(w, parameters, p)
-  local words = lists.collect(parameters, function(of) return (" %s=%s"):format(of[1], p[of[1]]) end)
+  local words = lists.collect(parameters, function(of)
+    return (" %s=%s"):format(of[1], p[of[1]])
+  end)
   for line in (emit.wrapped("/*", " *", words) .. " */"):gmatch "[^\n]+" do w.line(line) end
 end
 
@@ -236,7 +238,9 @@ function emit.at(base, count, stride, offset)
 end
 
 -- "x + r * x_row + j" and the like, for row r of those in hand.
-function emit.at_row(base, r, column) return emit.at(base, r, base .. "_row", 0) .. " + " .. column end
+function emit.at_row(base, r, column)
+  return emit.at(base, r, base .. "_row", 0) .. " + " .. column
+end
 
 -- A loop over columns 0 .. n, main part in vectors, `unroll` at a time. body(u, at)
 -- writes one vector of every row, tail(at) one float. p.hint: what a prefetch says

@@ -15,18 +15,20 @@
 --   stable   system hardware task judged contract
 --   fresh    parent profile history strategy hints ask,  and repair
 -- hints are what a person says while the search runs (kernelband steer).
-local changes = require "kernelband.base.changes"
-local collect = require("kernelband.base.lists").collect
-local core    = require "kernelband.core"
-local points  = require "kernelband.llm.points"
-local judged  = require "kernelband.generator.judged"
-local prose   = require("kernelband.base.path").prose
-local reply   = require "kernelband.llm.reply"
-local schema  = require "kernelband.base.schema"
-local tasks   = require "kernelband.task"
-local source_of = require "kernelband.base.text".source_of
-local tried   = require "kernelband.generator.tried"
-local words   = require "kernelband.generator.words"
+local changes   = require "kernelband.base.changes"
+local core      = require "kernelband.core"
+local judged    = require "kernelband.generator.judged"
+local lists     = require "kernelband.base.lists"
+local points    = require "kernelband.llm.points"
+local prose     = require("kernelband.base.path").prose
+local reply     = require "kernelband.llm.reply"
+local schema    = require "kernelband.base.schema"
+local source_of = require("kernelband.base.text").source_of
+local tasks     = require "kernelband.task"
+local tried     = require "kernelband.generator.tried"
+local words     = require "kernelband.generator.words"
+
+local collect, with = lists.collect, lists.with
 
 local prompt = {}
 
@@ -38,85 +40,73 @@ prompt.rules = collect(parts, function(name)
            doc = "the part '" .. name .. "' of the prompt" }
 end)
 
-local methods = {}
-methods.__index = methods
-
 -- A fence longer than any inside.
 local function fenced(tag, text)
-  local longest, at = 2, text:find("`", 1, true)
-  for run in (at and text:sub(at) or ""):gmatch "`+" do longest = math.max(longest, #run) end
-  local fence = ("`"):rep(longest + 1)
+  local fence = "```"
+  for run in text:gmatch "```+" do fence = #run < #fence and fence or run .. "`" end
   return ("%s%s\n%s%s%s"):format(fence, tag, text, text:sub(-1) == "\n" and "" or "\n", fence)
 end
 
-local c_types = { f64 = "double", f32 = "float", f16 = "_Float16", bf16 = "__bf16", i8 = "int8_t",
-                  u8 = "uint8_t", i32 = "int32_t", i64 = "int64_t" }
-local cuda_types = { f64 = "double", f32 = "float", f16 = "__half", bf16 = "__nv_bfloat16",
-                     i8 = "signed char", u8 = "unsigned char", i32 = "int", i64 = "long long" }
+-- A section; nil without a text.
+local function titled(title, text) return text and ("# %s\n\n%s"):format(title, text) end
 
-local function type_of(a, types)
-  if a.mode == "scalar" then return types[a.dtype] .. " " end
-  return (a.mode == "in" and "const " or "") .. types[a.dtype] .. " *"
-end
+local types = {
+  c = { f64 = "double", f32 = "float", f16 = "_Float16", bf16 = "__bf16", i8 = "int8_t",
+        u8 = "uint8_t", i32 = "int32_t", i64 = "int64_t" },
+  cuda = { f64 = "double", f32 = "float", f16 = "__half", bf16 = "__nv_bfloat16",
+           i8 = "signed char", u8 = "unsigned char", i32 = "int", i64 = "long long" },
+}
 
-local function parameters(task, types)
-  return table.concat(collect(task.args, function(a) return type_of(a, types) .. a.name end), ", ")
+local function parameters(task, names)
+  return table.concat(collect(task.args, function(a)
+    if a.mode == "scalar" then return names[a.dtype] .. " " .. a.name end
+    return (a.mode == "in" and "const " or "") .. names[a.dtype] .. " *" .. a.name
+  end), ", ")
 end
 
 -- The defaults -------------------------------------------------------------------
 
 local default = {}
 
-
-local function shape_lines(task, out)
-  for _, s in ipairs(task.shapes and task.shapes.timed or {}) do
-    local ok, work = pcall(task.work, s)
-    out[#out + 1] = "- timed: " .. tasks.show_shape(task, s) .. (ok and (": %s, at least %s moved")
-      :format(words.amount(work.flops, "flop"), words.amount(work.bytes, "B")) or "")
-  end
-end
-
-function default.task(about)
-  local t, out = about.task, {}
-  out[1] = ("# Task\n\n%s: %s"):format(t.name, t.summary or "")
-  if not t.args then return out[1] end
-  out[2] = ("\nArguments, in this order: (%s)"):format(
-    parameters(t, about.language == "cuda" and cuda_types or c_types))
-  for _, a in ipairs(t.args) do
-    if a.dims then
-      out[#out + 1] = ("- %s: %s, %s, [%s]"):format(a.name, a.dtype, a.mode,
-                                                  table.concat(a.dims, "]["))
-    end
-  end
-  shape_lines(t, out)
-  local file = t.reference and t.reference[about.language]
-  local text = file and core.system.read_file(file)
-  if text then
-    out[#out + 1] = "\nThe reference, which says what the result is:\n\n"
-                    .. fenced(about.language == "cuda" and "cuda" or "c", text)
-  end
-  return table.concat(out, "\n")
-end
-
-local function titled(title, text) return text and ("# %s\n\n%s"):format(title, text) end
-
-function default.hardware(about) return titled("Machine", words.hardware(about.device)) end
-
-function default.judged(about) return titled("How it is judged", judged.text(about)) end
-
-local of_atomics = "; of sums by atomics the last bits may differ"
-
 function default.system(about)
   return prose("generator/system.md", { KERNELS = about.language == "cuda"
     and "CUDA kernels for NVIDIA GPUs" or "C kernels for CPUs" })
 end
 
+function default.hardware(about) return titled("Machine", words.hardware(about.device)) end
+
+function default.task(about)
+  local t, language = about.task, about.language == "cuda" and "cuda" or "c"
+  local out = { ("# Task\n\n%s: %s"):format(t.name, t.summary or "") }
+  local function add(form, ...) out[#out + 1] = form:format(...) end
+  if not t.args then return out[1] end
+  add("\nArguments, in this order: (%s)", parameters(t, types[language]))
+  for _, a in ipairs(t.args) do
+    local dims = a.dims and table.concat(a.dims, "][")
+    if dims then add("- %s: %s, %s, [%s]", a.name, a.dtype, a.mode, dims) end
+  end
+  for _, s in ipairs(t.shapes and t.shapes.timed or {}) do
+    local ok, work = pcall(t.work, s)
+    add("- timed: %s%s", tasks.show_shape(t, s), ok and (": %s, at least %s moved"):format(
+      words.amount(work.flops, "flop"), words.amount(work.bytes, "B")) or "")
+  end
+  local file = t.reference and t.reference[about.language]
+  local text = file and core.system.read_file(file)
+  if text then
+    add("\nThe reference, which says what the result is:\n\n%s", fenced(language, text))
+  end
+  return table.concat(out, "\n")
+end
+
+function default.judged(about) return titled("How it is judged", judged.text(about)) end
+
 function default.contract(about)
-  local t, cuda = about.task, about.language == "cuda"
-  return prose(cuda and "generator/contract_cuda.md" or "generator/contract_c.md", { ENTRY = t.name,
-    PARAMETERS = t.args and parameters(t, c_types) or "...", SIZE = (t.shape_names or {})[1] or "n",
-    ARGS = table.concat(collect(t.args or {}, "name"), ", "),
-    ATOMICS = t.reduction and of_atomics or "" })
+  local t = about.task
+  return prose(about.language == "cuda" and "generator/contract_cuda.md"
+               or "generator/contract_c.md", {
+    ENTRY = t.name, PARAMETERS = t.args and parameters(t, types.c) or "...",
+    ARGS = table.concat(collect(t.args or {}, "name"), ", "), SIZE = (t.shape_names or {})[1] or "n",
+    ATOMICS = t.reduction and "; of sums by atomics the last bits may differ" or "" })
     .. "\n" .. prose "generator/contract.md"
 end
 
@@ -125,50 +115,40 @@ function default.parent(about)
   local from = k.parent and k.strategy
     and (", made from kernel %d in direction %s"):format(k.parent, changes.code(k.strategy))
     or k.id == 1 and ", the first version" or ""
-  return ("# Kernel %s%s\n\n%s"):format(k.id or "", from, fenced(about.tag, k.source or ""))
-end
-
-local function hot_loop(hot)
-  if type(hot) ~= "table" or type(hot.text) ~= "string" then return nil end
-  local which = hot.sass and "The deepest inner loop, the longest if there are several, as SASS"
-    or "The inner loop a turn of which costs most by instruction counts"
-  return ("%s (no samples), %d of its %d instructions:\n\n%s"):format(which, hot.shown,
-    hot.instructions, fenced("asm", hot.text))
-end
-
--- Overall, where there is more than one shape; the fastest so far beside it.
-local function standing(about)
-  local k, best, out = about.kernel, about.best, {}
-  local several = about.measured and about.measured.shapes[2]
-  if k.id ~= 1 and k.speedup and (several or not about.measured) then
-    out[1] = ("- geometric mean: %.2fx the first version%s"):format(k.speedup,
-      words.interval(k.speedup_low, k.speedup_high))
-  end
-  if best and best.id ~= k.id and best.speedup then
-    local how = k.speedup and best.speedup <= k.speedup and "; side by side it was faster" or ""
-    out[#out + 1] = ("- the fastest so far is kernel %d: %.2fx the first version%s%s"):format(
-      best.id, best.speedup, words.interval(best.speedup_low, best.speedup_high), how)
-  end
-  return #out > 0 and table.concat(out, "\n") or nil
+  return titled(("Kernel %s%s"):format(k.id or "", from), fenced(about.tag, k.source or ""))
 end
 
 function default.profile(about)
-  local measured, out = about.measured, { "# Measured of this kernel\n" }
+  local measured, k, best = about.measured, about.kernel, about.best
+  local m, out = measured or {}, { "# Measured of this kernel\n" }
+  local function add(form, ...) out[#out + 1] = form:format(...) end
   if measured then
-    out[2] = words.shapes(measured, about.kernel.id == 1, about)
-  elseif type(about.kernel.time_ns) == "number" then
-    out[2] = "- time: " .. words.time(about.kernel.time_ns)
+    add("%s", words.shapes(measured, k.id == 1, about))
+  elseif type(k.time_ns) == "number" then
+    add("- time: %s", words.time(k.time_ns))
   end
-  out[#out + 1] = standing(about)
-  local found = words.findings(about.kernel, measured, about)
-  if #found > 0 then
-    out[#out + 1] = "\nWhat stands out:\n- " .. table.concat(found, "\n- ")
+  -- Overall, where there is more than one shape; the fastest so far beside it.
+  if k.id ~= 1 and k.speedup and (not measured or measured.shapes[2]) then
+    add("- geometric mean: %.2fx the first version%s", k.speedup,
+        words.interval(k.speedup_low, k.speedup_high))
   end
-  local hot = measured and hot_loop(measured.hot)
-  if hot then out[#out + 1] = "\n" .. hot end
-  if measured and type(measured.remarks) == "table" and measured.remarks[1] then
-    out[#out + 1] = "\nThe compiler on its loops:\n\n"
-                    .. fenced("text", table.concat(measured.remarks, "\n"))
+  if best and best.id ~= k.id and best.speedup then
+    add("- the fastest so far is kernel %d: %.2fx the first version%s%s", best.id, best.speedup,
+        words.interval(best.speedup_low, best.speedup_high),
+        k.speedup and best.speedup <= k.speedup and "; side by side it was faster" or "")
+  end
+  local found = words.findings(k, measured, about)
+  if #found > 0 then add("\nWhat stands out:\n- %s", table.concat(found, "\n- ")) end
+  local hot = reply.list(m.hot)
+  if type(hot.text) == "string" then
+    add("\n%s (no samples), %d of its %d instructions:\n\n%s",
+        hot.sass and "The deepest inner loop, the longest if there are several, as SASS"
+        or "The inner loop a turn of which costs most by instruction counts",
+        hot.shown, hot.instructions, fenced("asm", hot.text))
+  end
+  local remarks = reply.list(m.remarks)
+  if remarks[1] then
+    add("\nThe compiler on its loops:\n\n%s", fenced("text", table.concat(remarks, "\n")))
   end
   return #out > 1 and table.concat(out, "\n") or nil
 end
@@ -185,23 +165,19 @@ function default.strategy(about)
 end
 
 function default.hints(about)
-  if not about.hints or #about.hints == 0 then return nil end
-  return titled("From the person who runs this search",
-                "- " .. table.concat(about.hints, "\n- "))
+  local hints = about.hints or {}
+  return hints[1] and titled("From the person who runs this search",
+                             "- " .. table.concat(hints, "\n- "))
 end
 
 local long_file <const> = 200           -- lines; of such a file a patch will do
 
-local function lines_in(source)
-  local _, lines = (source or ""):gsub("\n", "\n")
-  return lines
-end
+local function lines_in(source) return select(2, (source or ""):gsub("\n", "\n")) end
 
 function default.ask(about)
   local lines = lines_in(about.kernel.source)
-  if lines <= long_file then return nil end
-  return ("The kernel has %d lines: a unified diff of it in one ```diff block will do, its context "
-    .. "copied exactly."):format(lines)
+  return lines > long_file and ("The kernel has %d lines: a unified diff of it in one ```diff block "
+    .. "will do, its context copied exactly."):format(lines) or nil
 end
 
 local most_log <const> = 4000
@@ -222,22 +198,22 @@ local function complaint(e)
 end
 
 function default.repair(about)
-  local e = about.evaluation
-  return table.concat({ "# A kernel that failed", "", fenced(about.tag, about.candidate.source), "",
-    what_failed[e.verdict] or e.verdict, "",
-    fenced("text", reply.utf8(complaint(e):sub(1, most_log))), "",
-    "Find the mistake, keep the idea" .. (about.strategy and " (" .. about.strategy.name .. ")"
-    or "") .. ", and answer with the whole corrected source"
-    .. (lines_in(about.candidate.source) > long_file and " or a unified diff of it in one ```diff "
-        .. "block." or ".") }, "\n")
+  local e, source = about.evaluation, about.candidate.source
+  return titled("A kernel that failed", ("%s\n\n%s\n\n%s\n\nFind the mistake, keep the idea%s, "
+    .. "and answer with the whole corrected source%s."):format(fenced(about.tag, source),
+    what_failed[e.verdict] or e.verdict, fenced("text", reply.utf8(complaint(e):sub(1, most_log))),
+    about.strategy and " (" .. about.strategy.name .. ")" or "",
+    lines_in(source) > long_file and " or a unified diff of it in one ```diff block" or ""))
 end
 
 -- Putting it together --------------------------------------------------------------
 
+local methods = {}
+methods.__index = methods
+
 local function part(self, name, about)
   local own = self.overrides[name]
-  if own == false then return nil end
-  if type(own) == "string" then return own end
+  if own == false or type(own) == "string" then return own end
   local said_by_task = self.task.words  -- it may speak for its language
   local text = (said_by_task and said_by_task[name] or default[name])(about)
   if type(own) ~= "function" then return text end
@@ -251,49 +227,45 @@ local function part(self, name, about)
   return said
 end
 
+-- about: what these parts are of, beside what all are of.
 local function gather(self, names, about)
+  about = with(about, { task = self.task, device = self.device(), language = self.language,
+                        tag = self.tag, baseline = self.baseline() })
   return reply.utf8(table.concat(collect(names, function(name)
     local text = part(self, name, about)
     return text ~= "" and text
   end), "\n\n"))
 end
 
-local function about_of(self, more)
-  more.task, more.device, more.language, more.tag = self.task, self.device(), self.language,
-                                                    self.tag
-  more.baseline = self.baseline()
-  return more
-end
-
 -- The stable part is made once: a fact that became known later would change it.
 local function question(self, fresh)
   if not self.stable then
-    self.system = gather(self, { "system" }, about_of(self, {}))
-    self.stable = gather(self, { "hardware", "task", "judged", "contract" }, about_of(self, {}))
-                  .. "\n\n"
+    self.system = gather(self, { "system" }, {})
+    self.stable = gather(self, { "hardware", "task", "judged", "contract" }, {}) .. "\n\n"
   end
   return { system = self.system, stable = self.stable, fresh = fresh,
            text = self.system .. "\n\n" .. self.stable .. fresh }
 end
 
+local function of_kernel(kernel, ctx, more)
+  return with(more or {}, { kernel = kernel, profile = kernel.profile,
+                            measured = ctx.measured and ctx.measured[kernel.id] })
+end
+
 function methods:propose(parent, strategy, ctx)
-  return question(self, gather(self, { "parent", "profile", "history", "strategy", "hints",
-                                        "ask" },
-    about_of(self, { kernel = parent, profile = parent.profile, strategy = strategy,
-                     history = ctx.history, best = ctx.best, hints = ctx.hints, rows = ctx.rows,
-                     made = ctx.made, measured = ctx.measured and ctx.measured[parent.id] })))
+  return question(self, gather(self, { "parent", "profile", "history", "strategy", "hints", "ask" },
+    of_kernel(parent, ctx, { strategy = strategy, history = ctx.history, best = ctx.best,
+                             hints = ctx.hints, rows = ctx.rows, made = ctx.made })))
 end
 
 function methods:repair(candidate, evaluation, strategy)
-  return question(self, gather(self, { "repair" }, about_of(self, {
-    candidate = candidate, evaluation = evaluation, strategy = strategy })))
+  return question(self, gather(self, { "repair" }, { candidate = candidate,
+    evaluation = evaluation, strategy = strategy }))
 end
 
 -- Once, before the first pull: which sets of a schedule's parameters to begin with.
 function methods:first(parent, list, file, ctx)
-  local about = about_of(self, { kernel = parent, profile = parent.profile,
-                                 measured = ctx.measured and ctx.measured[parent.id] })
-  return question(self, gather(self, { "parent", "profile" }, about) .. "\n\n"
+  return question(self, gather(self, { "parent", "profile" }, of_kernel(parent, ctx)) .. "\n\n"
                         .. points.ask(list, file))
 end
 
@@ -303,8 +275,7 @@ function prompt.identity(overrides)
   local out
   for name, own in pairs(overrides or {}) do
     local text = type(own) == "function" and source_of(own) or own
-    out = out or {}
-    out[name] = text and core.system.hash(tostring(text)) or "none"
+    out = with(out or {}, { [name] = text and core.system.hash(tostring(text)) or "none" })
   end
   return out
 end

@@ -276,7 +276,8 @@ local function start(task, options, identity, model, device)
   local function from_model(rng, here)
     while not queue do
       local _, why, code, wait_s
-      if asking then _, why, code = asking:await() else _, why, code, wait_s = ask_first(rng, here) end
+      if asking then _, why, code = asking:await()
+      else _, why, code, wait_s = ask_first(rng, here) end
       if code then return nil, why, code, wait_s end
     end
     while queue[1] do

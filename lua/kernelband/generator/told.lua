@@ -20,23 +20,21 @@ function told.measured(evaluation)
     end) }
 end
 
-local function half(value, edge) return math.abs(math.log(edge / value)) end
-
 -- How many times as fast as its parent: { ratio, low, high, paired }. Side by side where the
 -- two were timed so; else by their gains over the baseline, whose intervals' logarithms add
 -- in quadrature.
 function told.gain(parent, child, evaluation)
-  local pair = evaluation.against
+  local pair, ratio = evaluation.against, child.speedup / parent.speedup
   if pair and pair.kernel == parent.id and pair.speedup then
     return { ratio = pair.speedup, low = pair.low, high = pair.high, paired = true }
   end
-  local ratio = child.speedup / parent.speedup
+  local function off(edge, other)       -- the logarithm of the way to an end of the interval
+    return math.sqrt(math.log(child[edge] / child.speedup) ^ 2
+                     + math.log(parent[other] / parent.speedup) ^ 2)
+  end
   if evaluation.screened then return { ratio = ratio } end
-  local down = math.sqrt(half(child.speedup, child.speedup_low) ^ 2
-                         + half(parent.speedup, parent.speedup_high) ^ 2)
-  local up = math.sqrt(half(child.speedup, child.speedup_high) ^ 2
-                       + half(parent.speedup, parent.speedup_low) ^ 2)
-  return { ratio = ratio, low = ratio * math.exp(-down), high = ratio * math.exp(up) }
+  return { ratio = ratio, low = ratio * math.exp(-off("speedup_low", "speedup_high")),
+           high = ratio * math.exp(off("speedup_high", "speedup_low")) }
 end
 
 -- Settings of open constants that a pull tried: { params, time_ns | verdict }, in order; nil

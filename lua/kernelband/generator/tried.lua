@@ -26,9 +26,10 @@ local function cell(list) return changes.code(table.concat(list, " "), most_cons
 -- The settings of open constants that were measured, as a table in a line: their names, then the
 -- values of each with the time.
 local function settings(row)
-  if not row.tuned or not row.tuned[1] then return "" end
-  local names = keys(row.tuned[1].params or {})
-  local out = collect(row.tuned, function(t, i)
+  local tuned = row.tuned or {}
+  if not tuned[1] then return "" end
+  local names = keys(tuned[1].params or {})
+  local out = collect(tuned, function(t, i)
     local values = collect(names, function(name) return tostring((t.params or {})[name]) end)
     return i <= most_settings
            and cell(values) .. " " .. (t.time_ns and words.time(t.time_ns) or t.verdict)
@@ -36,31 +37,25 @@ local function settings(row)
   return ("\n  open constants %s, mean time: %s"):format(cell(names), table.concat(out, ", "))
 end
 
-local function gained(row)
-  local g = row.gain
+local function gained(g)
   if not g then return "ok" end
   local how = (g.low or g.ratio) > 1 and "faster:" or (g.high or g.ratio) < 1 and "slower:"
               or "no difference shown:"
-  return ("%s %.2fx its parent%s"):format(how, g.ratio, g.low and words.interval(g.low, g.high)
-                                         or " (one look)")
+  return ("%s %.2fx its parent%s"):format(how, g.ratio,
+    g.low and words.interval(g.low, g.high) or " (one look)")
 end
 
 local said = { not_applicable = "answered NOT APPLICABLE", no_candidate = "no kernel in the answer",
   build_failed = "does not compile", launch_failed = "cannot be launched", wrong = "wrong",
   cheated = "refused", crashed = "crashed", timeout = "too slow to be judged" }
 
-local function outcome(row)
-  local again = row.repaired and " (after a repair)" or ""
-  if row.verdict == "ok" then
-    return ("%s%s, kernel %s"):format(gained(row), again, row.child or "?") .. settings(row)
-  end
-  return ("%s%s: %s"):format(said[row.verdict] or row.verdict, again, quoted(row.reason))
-end
-
 local function line(row, where)
-  return ("- pull %s%s, %s: %s%s"):format(row.n or "?", where
-    and (" on kernel %s"):format(row.parent) or "", changes.code(row.strategy),
-    row.change and row.change .. ": " or "", outcome(row))
+  local ok, again = row.verdict == "ok", row.repaired and " (after a repair)" or ""
+  return ("- pull %s%s, %s: %s%s%s%s"):format(row.n or "?",
+    where and (" on kernel %s"):format(row.parent) or "", changes.code(row.strategy),
+    row.change and row.change .. ": " or "",
+    ok and gained(row.gain) or said[row.verdict] or row.verdict, again,
+    ok and (", kernel %s"):format(row.child or "?") .. settings(row) or ": " .. quoted(row.reason))
 end
 
 -- The newest `most` of rows that were not told yet, in their order.
@@ -68,19 +63,12 @@ local function newest(rows, most, told, fits)
   local out = {}
   for i = #rows, 1, -1 do
     local row = rows[i]
-    if #out == most then break end
-    if not told[row] and (not fits or fits(row)) then
+    if #out < most and not told[row] and fits(row) then
       told[row] = true
       table.insert(out, 1, row)
     end
   end
   return out
-end
-
-local function section(out, title, rows, where)
-  if #rows == 0 then return end
-  out[#out + 1] = title
-  for _, row in ipairs(rows) do out[#out + 1] = line(row, where) end
 end
 
 -- The steps from the first version to a kernel, the last ones.
@@ -99,20 +87,23 @@ end
 function tried.text(about)
   local told, out, made = {}, {}, about.made or {}
   local kernel, rows = about.kernel, about.rows or {}
-  local came = lineage(kernel, made, told)
-  local here = newest(about.history or {}, most_here, told)
-  local beside = newest(rows, most_beside, told, function(row)
-    return kernel.parent ~= nil and row.parent == kernel.parent
-  end)
-  local elsewhere = newest(rows, most_elsewhere, told, function(row)
+  local function section(title, of, where)
+    if #of > 0 then out[#out + 1] = title end
+    for _, row in ipairs(of) do out[#out + 1] = line(row, where) end
+  end
+  section("How this kernel came to be:", lineage(kernel, made, told), true)
+  section("From this kernel:", newest(about.history or {}, most_here, told, function()
+    return true
+  end))
+  section(("From its parent, kernel %d:"):format(kernel.parent or 0),
+          newest(rows, most_beside, told, function(row)
+            return kernel.parent ~= nil and row.parent == kernel.parent
+          end))
+  section("In this direction before:", newest(rows, most_elsewhere, told, function(row)
     return row.strategy == about.strategy.name
-  end)
+  end), true)
   local best = about.best and made[about.best.id]
-  section(out, "How this kernel came to be:", came, true)
-  section(out, "From this kernel:", here)
-  section(out, ("From its parent, kernel %d:"):format(kernel.parent or 0), beside)
-  section(out, "In this direction before:", elsewhere, true)
-  if best and not told[best] then section(out, "The fastest so far:", { best }, true) end
+  section("The fastest so far:", best and not told[best] and { best } or {}, true)
   return #out > 0 and table.concat(out, "\n") or nil
 end
 

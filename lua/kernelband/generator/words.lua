@@ -11,7 +11,8 @@ local collect, bytes = lists.collect, text.bytes
 
 local function known(v) return type(v) == "number" and v == v and v > 0 end
 
-local prefixes = { { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" }, { 1, "" } }
+local prefixes = { { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" },
+                   { 1, "" } }
 
 -- 1.31 M, 103 G: three figures and a prefix; the unit follows.
 function words.amount(v, unit)
@@ -33,7 +34,8 @@ local caches = { { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
 local clock = { { "clock_hz", "- clock of the core as measured: %s", "Hz" } }
 local memories = { { "block_shared_bytes", "- at most %s of shared memory a block" },
                    { "l2_bytes", "- L2 cache: %s" }, { "memory_bytes", "- memory: %s" } }
-local peaks = { { "f32_flops_per_s", "f32 %s", "flop/s" }, { "f64_flops_per_s", "f64 %s", "flop/s" },
+local peaks = { { "f32_flops_per_s", "f32 %s", "flop/s" },
+                { "f64_flops_per_s", "f64 %s", "flop/s" },
                 { "f16_flops_per_s", "f16 tensor %s", "flop/s" },
                 { "bf16_flops_per_s", "bf16 tensor %s", "flop/s" } }
 local bandwidths = { { "l1_bytes_per_s", "L1 %s", "B/s" }, { "l2_bytes_per_s", "L2 %s", "B/s" },

@@ -120,7 +120,8 @@ local function choose(blocks, spec)
     end
   end
   if whole then return whole end
-  if cut or not blocks[#blocks].closed and spec.finish == "length" then return nil, cut_off(spec) end
+  cut = cut or not blocks[#blocks].closed and spec.finish == "length"
+  if cut then return nil, cut_off(spec) end
   if #patches > 0 and spec.base then return patch.apply(spec.base, patches) end
   return nil, #patches > 0 and "the answer is a diff; the whole kernel is wanted"
     or "no code block of the answer defines " .. language.wanted:format(spec.entry)
