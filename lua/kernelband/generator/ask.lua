@@ -8,6 +8,7 @@
 --     options.repair (times), options.prompt, options.record (a folder)
 local core   = require "kernelband.core"
 local answer = require "kernelband.llm.answer"
+local lists  = require "kernelband.base.lists"
 local loop   = require "kernelband.base.loop"
 local points = require "kernelband.llm.points"
 local prompt = require "kernelband.generator.prompt"
@@ -26,12 +27,20 @@ ask.record = { "record", "string", optional = true,
 
 local function nothing() end
 
+-- The list part of options, and the named part.
+function ask.split(options)
+  local list, named = {}, {}
+  for k, v in pairs(type(options) == "table" and options or {}) do
+    if math.type(k) == "integer" then list[k] = v else named[k] = v end
+  end
+  return list, named
+end
+
 -- fn(L) in a coroutine of the search's loop; where there is none, on a loop of its
 -- own, to the end.
 local function in_loop(L, fn)
   if L and L:inside() then return fn(L) end
-  local own = loop.new()
-  local got
+  local own, got = loop.new(), nil
   local h = own:spawn(function() got = table.pack(fn(own)) end)
   while not h:done() do
     own:turn(200 * 1000 * 1000)
@@ -40,43 +49,24 @@ local function in_loop(L, fn)
   return table.unpack(got, 1, got.n)
 end
 
--- Seconds, tokens and money of a call, on the candidate that came of it.
-local function price(candidate, rec, id)
-  candidate.usd = rec.usd
-  candidate.tokens = { input = rec.tokens_in, cached = rec.tokens_cached,
-                       output = rec.tokens_out, reasoning = rec.tokens_reasoning }
-  candidate.calls = id and { id } or {}
-  return candidate
-end
-
-local function read(text, finish, task, base)
-  return answer.read(text, { language = task.language or "c", entry = task.name,
-                             finish = finish, base = base })
-end
-
 function ask.instance(self)
-  local ctx, options = self.ctx or {}, self.options
-  local questions = prompt.new(self.task, options.prompt, ctx.device, ctx.baseline)
+  local ctx, options, task = self.ctx or {}, self.options, self.task
+  local questions = prompt.new(task, options.prompt, ctx.device, ctx.baseline)
   local recorder = options.record and record.open(options.record)
-  local instance = { name = self.name, identity = self.identity, repairs = options.repair,
-                     priced = self.priced, recorded = self.recorded, asks = true }
-
-  local function keep(rec, of, question, got, call)
-    rec.kind, rec.pull, rec.attempt = of.kind, of.pull, of.attempt
-    rec.request, rec.answer = question.text, got and got.text
-    rec.usd_source = rec.usd_source or "unknown"
-    if recorder and got then recorder.add(rec) end
-    return call and call(rec)
-  end
+  local journal = ctx.journal or {}
 
   -- A text, its record and the number of the call; or nil, reason [, code, seconds to wait].
-  local function exchange(question, of, rng, here)
-    local call = here.call or ctx.journal and ctx.journal.call
+  local function exchange(kind, attempt, question, rng, here)
+    local about = { kind = kind, pull = here.pull, attempt = attempt, note = ctx.note or nothing }
     local got, why, code, rec = in_loop(here.loop or ctx.loop, function(L)
-      return self.exchange(L, question, rng, of)
+      return self.exchange(L, question, rng, about)
     end)
-    rec = rec or {}
-    local id = keep(rec, of, question, got, call)
+    rec = lists.with(rec or {}, { kind = kind, pull = about.pull, attempt = attempt,
+                                  request = question.text, answer = got and got.text })
+    rec.usd_source = rec.usd_source or "unknown"
+    if recorder and got then recorder.add(rec) end
+    local call = here.call or journal.call
+    local id = call and call(rec)
     if not got then return nil, why, code, rec.wait_s end
     if got.refusal or got.finish == "refusal" then
       return nil, "the model refused: " .. reply.excerpt(got.refusal or got.text or "", 200)
@@ -84,52 +74,49 @@ function ask.instance(self)
     return got, rec, id
   end
 
-  -- A candidate, or nil, reason [, code, seconds to wait].
-  local function put(question, of, rng, here)
-    local got, rec, id, wait_s = exchange(question, of, rng, here)
+  -- A candidate, or nil, reason [, code, seconds to wait]. base: the source that is shown.
+  local function put(kind, attempt, question, rng, here, base, strategy)
+    local got, rec, id, wait_s = exchange(kind, attempt, question, rng, here)
     if not got then return nil, rec, id, wait_s end
-    local source, why, code = read(got.text, got.finish, self.task, of.base)
+    local source, why, code = answer.read(got.text, { language = task.language or "c",
+      entry = task.name, finish = got.finish, base = base })
     if not source then return nil, why, code end
-    return price({ source = source, origin = self.origin,
-                   prompt_hash = core.system.hash(question.text) }, rec, id)
+    return { source = source, origin = self.origin, usd = rec.usd, calls = id and { id } or {},
+             by = { strategy = strategy, repaired = math.max(attempt - 1, 0) },
+             prompt_hash = core.system.hash(question.text),
+             tokens = { input = rec.tokens_in, cached = rec.tokens_cached,
+                        output = rec.tokens_out, reasoning = rec.tokens_reasoning } }
   end
 
-  -- Recorded answers run out; a model does not.
-  function instance.open() return not self.left or self.left() end
-  instance.always = not self.left       -- open for every pair
+  -- always: open for every pair. Recorded answers run out; a model does not.
+  local instance = { name = self.name, identity = self.identity, repairs = options.repair,
+                     priced = self.priced, recorded = self.recorded, asks = true,
+                     always = not self.left, open = self.left or function() return true end,
+                     seen = nothing }
+
   function instance.ending() return self.left and "the recorded answers are used up" end
-
-  local function about(kind, here, attempt, base)
-    return { kind = kind, pull = here.pull, attempt = attempt, note = ctx.note or nothing,
-             base = base }
-  end
 
   function instance.propose(parent, strategy, rng, here)
     here = here or {}
-    local candidate, why, code, wait_s = put(questions:propose(parent, strategy, here),
-      about("propose", here, 1, parent.source), rng:split "call", here)
-    if candidate then candidate.by = { strategy = strategy, repaired = 0 } end
-    return candidate, why, code, wait_s
+    return put("propose", 1, questions:propose(parent, strategy, here), rng:split "call", here,
+               parent.source, strategy)
   end
 
   function instance.repair(candidate, evaluation, rng, here)
-    here = here or {}
     local by = candidate.by or {}
     local done = by.repaired or 0
     if done >= options.repair then return nil, "it was repaired before" end
-    local mended, why, code, wait_s = put(questions:repair(candidate, evaluation, by.strategy),
-      about("repair", here, done + 2, candidate.source), rng:split("repair " .. done), here)
-    if mended then mended.by = { strategy = by.strategy, repaired = done + 1 } end
-    return mended, why, code, wait_s
+    return put("repair", done + 2, questions:repair(candidate, evaluation, by.strategy),
+               rng:split("repair " .. done), here or {}, candidate.source, by.strategy)
   end
 
   -- Sets of a schedule's parameters to begin with: a list; or nil, why [, code, seconds].
   -- What was answered before a stop is not asked for again.
   function instance.points(parameters, file, parent, rng, here)
-    local text = ctx.journal and ctx.journal.answer and ctx.journal.answer "first"
+    local text = journal.answer and journal.answer "first"
     if not text then
-      local got, why, code, wait_s = exchange(questions:first(parent, parameters, file, here),
-        about("first", here, 1), rng:split "first", here)
+      local got, why, code, wait_s = exchange("first", 1,
+        questions:first(parent, parameters, file, here), rng:split "first", here)
       if not got then return nil, why, code, wait_s end
       text = got.text
     end
@@ -140,7 +127,6 @@ function ask.instance(self)
     return list
   end
 
-  function instance.seen() end
   if options.repair == 0 then instance.repair = nil end
   return instance
 end

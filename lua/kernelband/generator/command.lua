@@ -28,10 +28,7 @@ local rules = schema.declare("kb.generator.command", {
 
 -- The list part is the command, the named part its options.
 local function split(options)
-  local argv, named = {}, {}
-  for k, v in pairs(type(options) == "table" and options or {}) do
-    if math.type(k) == "integer" then argv[k] = v else named[k] = v end
-  end
+  local argv, named = ask.split(options)
   for i, word in ipairs(argv) do
     if type(word) ~= "string" or word:find "%z" then
       schema.raise_at_call(who, "argument %d of the command must be a text, got %s", i,
@@ -48,24 +45,22 @@ local now_ns = core.system.now_ns
 
 local function ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)) end
 
-local function last_words(text)
-  return text and text ~= "" and ": " .. reply.excerpt(text:sub(-400), 300) or ""
-end
-
 -- nil when it went well, else what went wrong.
-local function fault(argv, opt, r, why, code)
+local function fault(program, timeout_s, r, why, code)
+  local what, words = nil, ""
   if not r then
-    if code == "ETIME" then
-      return ("%s gave no answer in %g s"):format(argv[1], opt.timeout_s)
-    end
-    local text = tostring(why)
-    return text:find(argv[1], 1, true) and text or ("%s: %s"):format(argv[1], text)
+    what = code == "ETIME" and ("gave no answer in %g s"):format(timeout_s)
+    why = tostring(why)
+    return what and program .. " " .. what or why:find(program, 1, true) and why
+           or ("%s: %s"):format(program, why)
   elseif r.signal and r.signal ~= 0 then
-    return ("%s was ended by signal %d%s"):format(argv[1], r.signal, last_words(r.errors))
+    what, words = ("was ended by signal %d"):format(r.signal), r.errors or ""
   elseif r.status ~= 0 then
-    return ("%s ended with status %d%s"):format(argv[1], r.status,
-      last_words(r.errors ~= "" and r.errors or r.output))
+    what = ("ended with status %d"):format(r.status)
+    words = (r.errors ~= "" and r.errors or r.output) or ""
   end
+  return what and ("%s %s%s"):format(program, what, words ~= "" and ": "
+                                     .. reply.excerpt(words:sub(-400), 300) or "")
 end
 
 local function new(options)
@@ -73,9 +68,8 @@ local function new(options)
   local g = { name = "command", identity = json.encode { kind = "command", argv = argv,
     repair = opt.repair, prompt = prompt.identity(opt.prompt) } }
 
-  local function exchange(L, question, _, _)
-    local record = { provider = "command", model = argv[1], attempts = 0 }
-    local began = now_ns()
+  local function exchange(L, question)
+    local record, began = { provider = "command", model = argv[1], attempts = 0 }, now_ns()
     while true do
       record.attempts = record.attempts + 1
       local r, why, code, said = L:command { argv = argv, input = question.text,
@@ -85,15 +79,13 @@ local function new(options)
       if code == "EFULL" then         -- a whole answer no reader takes: not the world's fault
         r = { status = 0, output = said and said.output or "" }
       end
-      local wrong = fault(argv, opt, r, why, code)
-      if not wrong then
-        record.error, record.finish = nil, "stop"
+      record.error = fault(argv[1], opt.timeout_s, r, why, code)
+      if not record.error then
+        record.finish = "stop"
         return { text = reply.utf8(r.output), finish = "stop" }, nil, nil, record
-      end
-      record.error = wrong
-      if record.attempts >= opt.attempts then
+      elseif record.attempts >= opt.attempts then
         local begun = r or code == "ETIME"
-        return nil, wrong .. "; mend it, then resume", begun and "EPAUSE" or "ESTOP", record
+        return nil, record.error .. "; mend it, then resume", begun and "EPAUSE" or "ESTOP", record
       end
       if not L:sleep(ns(opt.retry_s)) then return nil, "cancelled", "ECANCELED", record end
     end

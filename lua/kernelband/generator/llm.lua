@@ -7,6 +7,7 @@
 -- the environment when the search starts and goes into request headers, nowhere else.
 local client    = require "kernelband.llm.client"
 local json      = require "kernelband.base.json"
+local lists     = require "kernelband.base.lists"
 local prices    = require "kernelband.llm.prices"
 local prompt    = require "kernelband.generator.prompt"
 local providers = require "kernelband.llm.providers"
@@ -81,24 +82,14 @@ local function key_of(name, place, opt)
 end
 
 -- Beside the key, people set these for their organisation.
-local function more_headers(place)
-  local out = {}
-  if place.key_env ~= "OPENAI_API_KEY" then return out end
-  for _, h in ipairs { { "OpenAI-Organization", "OPENAI_ORG_ID" },
-                       { "OpenAI-Project", "OPENAI_PROJECT_ID" } } do
-    local value = os.getenv(h[2])
-    if value and value:find "^[%w_-]+$" then out[#out + 1] = { h[1], value } end
-  end
-  return out
-end
+local of_openai = { { "OpenAI-Organization", "OPENAI_ORG_ID" },
+                    { "OpenAI-Project", "OPENAI_PROJECT_ID" } }
 
--- Not the address: that is where a model is reached, not what it is.
-local function identity(opt)
-  return json.encode {
-    kind = "llm", provider = opt.provider, model = opt.model,
-    temperature = opt.temperature, effort = opt.effort, max_tokens = opt.max_tokens,
-    extra = opt.extra, repair = opt.repair, prompt = prompt.identity(opt.prompt),
-  }
+local function more_headers(place)
+  return lists.collect(place.key_env == "OPENAI_API_KEY" and of_openai or {}, function(h)
+    local value = os.getenv(h[2])
+    return value and value:find "^[%w_-]+$" and { h[1], value }
+  end)
 end
 
 local function new(options)
@@ -108,18 +99,17 @@ local function new(options)
   local key = key_of(key_env, place, opt)
   local book = prices.load(opt.prices)
   local called = ("llm %s %s"):format(opt.provider, opt.model)
-  local g = { name = "llm", identity = identity(opt) }
+  local g = { name = "llm", identity = json.encode {    -- not where a model is reached
+    kind = "llm", provider = opt.provider, model = opt.model, temperature = opt.temperature,
+    effort = opt.effort, max_tokens = opt.max_tokens, extra = opt.extra, repair = opt.repair,
+    prompt = prompt.identity(opt.prompt) } }
 
   function g.start(task, ctx)
-    local own = {
+    local c = client.new(lists.with(opt, {
       place = place, base = base, key = key, key_env = key_env, prices = book,
       headers = opt.base_url and {} or more_headers(place),
       local_server = place.local_server or opt.base_url ~= nil,
-    }
-    for name, value in pairs(opt) do
-      if own[name] == nil then own[name] = value end
-    end
-    local c = client.new(own)
+    }))
     return ask.instance {
       name = "llm", identity = g.identity, origin = called, task = task, ctx = ctx,
       priced = book:knows { opt.model, opt.provider .. "/" .. opt.model }

@@ -105,7 +105,8 @@ function default.contract(about)
   return prose(about.language == "cuda" and "generator/contract_cuda.md"
                or "generator/contract_c.md", {
     ENTRY = t.name, PARAMETERS = t.args and parameters(t, types.c) or "...",
-    ARGS = table.concat(collect(t.args or {}, "name"), ", "), SIZE = (t.shape_names or {})[1] or "n",
+    ARGS = table.concat(collect(t.args or {}, "name"), ", "),
+    SIZE = (t.shape_names or {})[1] or "n",
     ATOMICS = t.reduction and "; of sums by atomics the last bits may differ" or "" })
     .. "\n" .. prose "generator/contract.md"
 end
@@ -176,8 +177,8 @@ local function lines_in(source) return select(2, (source or ""):gsub("\n", "\n")
 
 function default.ask(about)
   local lines = lines_in(about.kernel.source)
-  return lines > long_file and ("The kernel has %d lines: a unified diff of it in one ```diff block "
-    .. "will do, its context copied exactly."):format(lines) or nil
+  return lines > long_file and ("The kernel has %d lines: a unified diff of it in one ```diff "
+    .. "block will do, its context copied exactly."):format(lines) or nil
 end
 
 local most_log <const> = 4000

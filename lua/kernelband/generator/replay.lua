@@ -9,14 +9,15 @@
 -- An answer costs nothing now; what it cost when it was recorded is kept beside that.
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
+local lists  = require "kernelband.base.lists"
 local prompt = require "kernelband.generator.prompt"
 local record = require "kernelband.llm.record"
 local schema = require "kernelband.base.schema"
 local ask    = require "kernelband.generator.ask"
 
-local rules = schema.declare("kb.generator.replay", {
-  ask.repair, ask.prompt,
-})
+local who <const> = "kb.generator.replay"
+
+local rules = schema.declare(who, { ask.repair, ask.prompt })
 
 local function place(pull, kind, attempt) return ("%d %s %d"):format(pull, kind, attempt) end
 
@@ -35,26 +36,21 @@ local function index(entries)
 end
 
 local function new(options)
-  if type(options) == "string" then options = { options } end
-  local from, named = type(options) == "table" and options[1], {}
-  if type(from) ~= "string" then
-    schema.raise_at_call("kb.generator.replay", "expected { \"folder\" }, got %s",
-                         schema.show(options))
+  local list, named = ask.split(type(options) == "string" and { options } or options)
+  if type(list[1]) ~= "string" or list[2] then
+    schema.raise_at_call(who, "expected { \"folder\" }, got %s", schema.show(options))
   end
-  for k, v in pairs(options) do if k ~= 1 then named[k] = v end end
-  local opt = schema.options(named, rules, "kb.generator.replay")
-  local entries, hash = record.load(from)
+  local opt = schema.options(named, rules, who)
+  local entries, hash = record.load(list[1])
   local by_hash, by_place, last = index(entries)
   local own = prompt.identity(opt.prompt)
   local g = { name = "replay", identity = "replay " .. hash
               .. (own and " " .. json.encode { prompt = own } or "") }
 
   local function find(request, about)
-    local same = by_hash[request]
-    for _, e in ipairs(same or {}) do
-      if e.pull == about.pull and e.kind == about.kind then return e end
-    end
-    return same and same[1] or by_place[place(about.pull, about.kind, about.attempt)]
+    local same = by_hash[request] or {}
+    return lists.find(same, function(e) return e.pull == about.pull and e.kind == about.kind end)
+           or same[1] or by_place[place(about.pull, about.kind, about.attempt)]
   end
 
   function g.start(task, ctx)
@@ -74,7 +70,7 @@ local function new(options)
                     model_returned = e.model_returned, finish = e.finish, usd = 0,
                     usd_source = "recorded", recorded_usd = e.usd, total_s = 0,
                     usage = e.usd and json.encode { recorded_usd = e.usd } or nil }
-      for _, name in ipairs(record.tokens) do rec[name] = e[name] end
+      for _, field in ipairs(record.tokens) do rec[field] = e[field] end
       return { text = e.answer, finish = e.finish }, nil, nil, rec
     end
 
