@@ -6,34 +6,32 @@
 -- Each pull goes to one of those that have something for its kernel and strategy,
 -- drawn by their shares (1 unless said). Where that one has nothing after all, the
 -- next is asked.
-local lists   = require "kernelband.base.lists"
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
 local who <const> = "kb.generator.mixed"
 
 local function members(options)
-  local out = {}
-  for i, m in ipairs(type(options) == "table" and options or {}) do
-    local g, share = m, 1
-    if type(m) == "table" and not m.start then g, share = m[1], m.share or 1 end
+  local all = lists.collect(type(options) == "table" and options or {}, function(m, i)
+    local bare = type(m) ~= "table" or m.start
+    local g, share = bare and m or m[1], not bare and m.share or 1
     if type(g) ~= "table" or type(g.start) ~= "function" then
       schema.raise_at_call(who, "item %d must be a generator or { generator, share = n }, got %s",
                            i, schema.show(g))
-    end
-    if type(share) ~= "number" or not (share > 0 and share < math.huge) then
+    elseif type(share) ~= "number" or not (share > 0 and share < math.huge) then
       schema.raise_at_call(who, "item %d: share must be a number above 0, got %s", i,
                            schema.show(share))
     end
-    out[i] = { start = g.start, name = g.name, identity = g.identity or g.name, share = share }
-  end
-  if #out == 0 then schema.raise_at_call(who, "the list of generators is empty") end
-  return out
+    return { start = g.start, identity = g.identity or g.name, share = share }
+  end)
+  if #all == 0 then schema.raise_at_call(who, "the list of generators is empty") end
+  return all
 end
 
 local function draw(list, rng)
-  local sum = 0
-  for _, m in ipairs(list) do sum = sum + m.share end
-  local left = rng:uniform() * sum
+  local left = 0
+  for _, m in ipairs(list) do left = left + m.share end
+  left = rng:uniform() * left
   for i, m in ipairs(list) do
     left = left - m.share
     if left < 0 or i == #list then return table.remove(list, i) end
@@ -48,15 +46,13 @@ local function mark(candidate, i)
 end
 
 local function start(all, task, ctx)
-  local started = lists.collect(all, function(m, i)
-    return { g = m.start(task, ctx), share = m.share, i = i }
-  end)
-  local instance = { name = "mixed", repairs = 0 }
-  for _, m in ipairs(started) do
-    if m.g.priced == false then instance.priced = false end
-    instance.asks = instance.asks or m.g.asks
-    instance.first = instance.first or m.g.first
-    if m.g.repair then instance.repairs = math.max(instance.repairs, m.g.repairs or 1) end
+  local instance, started = { name = "mixed", repairs = 0 }, {}
+  for i, m in ipairs(all) do
+    local g = m.start(task, ctx)
+    started[i] = { g = g, share = m.share, i = i }
+    if g.priced == false then instance.priced = false end
+    instance.asks, instance.first = instance.asks or g.asks, instance.first or g.first
+    if g.repair then instance.repairs = math.max(instance.repairs, g.repairs or 1) end
   end
 
   function instance.open(parent, strategy)
@@ -65,7 +61,7 @@ local function start(all, task, ctx)
 
   function instance.propose(parent, strategy, rng, here)
     local list = lists.collect(started, function(m) return m.g.open(parent, strategy) and m end)
-    local pick, why = rng:split "mixed", "no generator has anything for this pull"
+    local pick, why = rng:split "mixed", nil
     while #list > 0 do
       local m = draw(list, pick)
       local candidate, reason, code, wait_s = m.g.propose(parent, strategy, rng, here)
@@ -73,7 +69,7 @@ local function start(all, task, ctx)
       if code then return nil, reason, code, wait_s end
       why = reason
     end
-    return nil, why
+    return nil, why or "no generator has anything for this pull"
   end
 
   function instance.repair(candidate, evaluation, rng, here)
@@ -84,20 +80,21 @@ local function start(all, task, ctx)
     return mended and mark(mended, i), why, code, wait_s
   end
 
+  -- What the members that have a method say; each is told.
+  local function each(method, ...)
+    local given = table.pack(...)
+    return lists.collect(started, function(m)
+      return m.g[method] and m.g[method](table.unpack(given, 1, given.n))
+    end)
+  end
+
   function instance.ending(strategies)
-    local out = lists.collect(started, function(m) return m.g.ending and m.g.ending(strategies) end)
+    local out = each("ending", strategies)
     return #out > 0 and table.concat(out, "; ") or nil
   end
 
-  function instance.pending(candidate, is)
-    for _, m in ipairs(started) do
-      if m.g.pending then m.g.pending(candidate, is) end
-    end
-  end
-
-  function instance.seen(candidate)
-    for _, m in ipairs(started) do m.g.seen(candidate) end
-  end
+  function instance.pending(candidate, is) each("pending", candidate, is) end
+  function instance.seen(candidate) each("seen", candidate) end
   return instance
 end
 

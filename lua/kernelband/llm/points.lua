@@ -3,11 +3,12 @@
 --
 --   points.ask(parameters, file) -> the fresh part's end: what is asked, and in which form
 --   points.read(text, parameters) -> list of { name = value }, how many were left out
-local lists   = require "kernelband.base.lists"
-local core  = require "kernelband.core"
+local core     = require "kernelband.core"
+local lists    = require "kernelband.base.lists"
 local markdown = require "kernelband.llm.markdown"
-local prose = require("kernelband.base.path").prose
-local reply = require "kernelband.llm.reply"
+local prose    = require("kernelband.base.path").prose
+local reply    = require "kernelband.llm.reply"
+local text     = require "kernelband.base.text"
 
 local points = {}
 
@@ -27,13 +28,8 @@ end
 
 -- The head of the schedule's file, where it says all the parameters: comments tell what they do.
 local function head_of(file, parameters)
-  local text = file and core.system.read_file(file)
-  local lines = {}
-  for line in (text or ""):gmatch "([^\n]*)\n" do
-    if #lines == most_head then break end
-    lines[#lines + 1] = line
-  end
-  local head = table.concat(lines, "\n")
+  local lines = text.lines(file and core.system.read_file(file) or "")
+  local head = table.concat(lines, "\n", 1, math.min(#lines, most_head))
   return not lists.find(parameters, function(p)
     return not head:find('"' .. p[1] .. '"', 1, true)
   end) and head or nil
@@ -47,37 +43,34 @@ function points.ask(parameters, file)
 end
 
 -- The list that an answer holds: in its last block that is one, or bare.
-local function list_of(text)
-  local blocks, found = markdown.blocks(text) or {}, nil
-  for _, b in ipairs(blocks) do
+local function list_of(said)
+  local found
+  for _, b in ipairs(markdown.blocks(said) or {}) do
     local list = b.text:find "^%s*%[" and reply.decode(b.text)
     if list and list[1] then found = list end
   end
-  local bare = not found and text:match "^[^%[]*(%b[])"
-  return found or bare and reply.decode(bare) or nil
+  local bare = not found and said:match "^[^%[]*(%b[])"
+  return reply.list(found or bare and reply.decode(bare))
 end
 
 -- The set with each value as the schedule has it, what is not named as in the first version;
 -- nil where a value is none of the parameter's.
 local function fitted(set, parameters)
   local out = {}
-  if type(set) ~= "table" then return nil end
   for _, p in ipairs(parameters) do
     local given = set[p[1]]
     if given == nil then given = p[2][1] end
-    for _, v in ipairs(p[2]) do
-      if v == given then out[p[1]] = v end
-    end
-    if out[p[1]] == nil then return nil end
+    local at = lists.places(p[2])[given]
+    if not at then return nil end
+    out[p[1]] = p[2][at]
   end
   return out
 end
 
-function points.read(text, parameters)
-  if #text > most_bytes then return {}, 0 end
+function points.read(said, parameters)
   local out, lost = {}, 0
-  for _, set in ipairs(reply.list(list_of(reply.utf8(text)))) do
-    local fit = #out < most and fitted(set, parameters)
+  for _, set in ipairs(#said <= most_bytes and list_of(reply.utf8(said)) or {}) do
+    local fit = #out < most and type(set) == "table" and fitted(set, parameters)
     if fit then out[#out + 1] = fit else lost = lost + 1 end
   end
   return out, lost

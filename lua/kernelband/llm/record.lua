@@ -25,27 +25,32 @@ local record = {}
 
 local system = core.system
 
-local kept = { "pull", "kind", "attempt", "provider", "model", "model_returned", "finish",
-               "usd", "usd_source", "recorded_usd", "error" }
 record.tokens = { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_out",
                   "tokens_reasoning" }
-table.move(record.tokens, 1, #record.tokens, #kept + 1, kept)
+local kept = { "pull", "kind", "attempt", "provider", "model", "model_returned", "finish",
+               "usd", "usd_source", "recorded_usd", "error", table.unpack(record.tokens) }
 local most_entries <const> = 100000
 
+local unreadable <const> = "not a recording that can be read"
+
 local function broken(folder, why, ...)
-  schema.raise("%s: not a recording that can be read: %s", folder, why:format(...))
+  schema.raise("%s: %s: %s", folder, unreadable, why:format(...))
+end
+
+-- What a call of the world gave, or the folder cannot be used.
+local function must(folder, what, got, why)
+  if not got then schema.raise("%s: %s: %s", folder, what, why) end
+  return got
 end
 
 function record.open(folder)
-  local ok, why = system.mkdir_p(folder)
-  if not ok then schema.raise("%s: cannot be recorded to: %s", folder, why) end
+  must(folder, "cannot be recorded to", system.mkdir_p(folder))
 
   local function keep(text)
     local name = system.hash(text) .. ".txt"
     local file = path.join(folder, name)
     if not system.exists(file) then
-      local fine, fault = system.write_file(file, text)
-      if not fine then error(("%s: %s"):format(folder, fault), 0) end
+      must(folder, "cannot be recorded to", system.write_file(file, text))
     end
     return name
   end
@@ -65,9 +70,7 @@ local function text_of(folder, name)
   if type(name) ~= "string" or not name:find "^[%w_][%w_.-]*$" then
     broken(folder, "%s is no name of a file", schema.show(name))
   end
-  local text, why = system.read_file(path.join(folder, name))
-  if not text then broken(folder, "%s", why) end
-  return text
+  return must(folder, unreadable, system.read_file(path.join(folder, name)))
 end
 
 -- What the model asked for it; of a replay, what the recording says it did.
@@ -81,13 +84,12 @@ end
 local function number(entries)
   local pull = 0
   for _, e in ipairs(entries) do
-    e.kind = (e.kind == "repair" or e.kind == "first") and e.kind or "propose"
-    e.pull = reply.count(e.pull)
-    if not e.pull then e.pull = e.kind == "repair" and math.max(pull, 1) or pull + 1 end
+    local repair = e.kind == "repair"
+    e.kind = (repair or e.kind == "first") and e.kind or "propose"
+    e.pull = reply.count(e.pull) or repair and math.max(pull, 1) or pull + 1
     pull = math.max(pull, e.pull)
-    e.attempt = reply.count(e.attempt) or (e.kind == "repair" and 2 or 1)
-    e.usd = reply.money(price(e))
-    e.finish, e.model = reply.text(e.finish), reply.text(e.model)
+    e.attempt = reply.count(e.attempt) or (repair and 2 or 1)
+    e.usd, e.finish, e.model = reply.money(price(e)), reply.text(e.finish), reply.text(e.model)
     for _, name in ipairs(record.tokens) do e[name] = reply.count(e[name]) end
   end
   return entries
@@ -115,14 +117,11 @@ local function from_files(folder)
 end
 
 local function from_run(folder)
-  local db, why = core.store(folder .. "/run.db", "read")
-  if not db then broken(folder, "%s", why) end
-  local rows
-  rows, why = db:rows [[SELECT c.*, b.bytes AS text FROM calls c
+  local db = must(folder, unreadable, core.store(folder .. "/run.db", "read"))
+  local rows, why = db:rows [[SELECT c.*, b.bytes AS text FROM calls c
     LEFT JOIN blobs b ON b.hash = c.answer ORDER BY c.id]]
   db:close()
-  if not rows then broken(folder, "%s", why) end
-  return collect(rows, function(row)
+  return collect(must(folder, unreadable, rows, why), function(row)
     row.answer = row.text
     return row.text and row
   end)
@@ -130,15 +129,10 @@ end
 
 function record.load(given)
   local folder = path.found(given, "kb.generator.replay", "there is no folder %s")
-  local entries
-  local index = path.join(folder, "index.jsonl")
-  if system.exists(path.join(folder, "run.db")) == "file" then
-    entries = from_run(folder)
-  elseif system.exists(index) == "file" then
-    entries = from_index(folder, assert(system.read_file(index)))
-  else
-    entries = from_files(folder)
-  end
+  local function has(name) return system.exists(path.join(folder, name)) == "file" end
+  local entries = has "run.db" and from_run(folder)
+    or has "index.jsonl" and from_index(folder, text_of(folder, "index.jsonl"))
+    or from_files(folder)
   if #entries == 0 then
     schema.raise_at_call("kb.generator.replay", "%s holds no recorded answer", folder)
   end
