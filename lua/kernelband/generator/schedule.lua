@@ -305,9 +305,7 @@ local function start(task, options, identity, model, device)
   -- them; known ones never come again; how many are drawn, nil for all.
   function instance.moves(parent, strategy)
     local base = point_of(parent)
-    if not base then return nil end
-    local _, params = listed(base, span_of(strategy))
-    return params, false, draws
+    if base then return select(2, listed(base, span_of(strategy))), false, draws end
   end
 
   local function know(point, source)
@@ -342,15 +340,6 @@ local function start(task, options, identity, model, device)
 
   function instance.seen(candidate) know(locate(candidate.params), candidate.source) end
 
-  -- Parameters with a choice that no strategy's moves name.
-  local function unowned(strategies)
-    local owned = {}
-    for _, s in ipairs(strategies) do
-      for _, i in ipairs(span_of(s)) do owned[i] = true end
-    end
-    return collect(parameters, function(p, i) return not owned[i] and #p[2] > 1 and p[1] end)
-  end
-
   local naive = collect(parameters, function() return 1 end)    -- the first point
 
   -- How many valid points there are, where all are known and few enough to be counted.
@@ -365,14 +354,17 @@ local function start(task, options, identity, model, device)
   end
 
   function instance.ending(strategies)
-    local left, valid = unowned(strategies), exhausted()
-    local file = schedule.file or "the schedule"
+    local valid, file = exhausted(), schedule.file or "the schedule"
     if valid then
       return ("the space is exhausted: all %d valid points of %s are known"):format(valid, file)
-    elseif #left > 0 then
-      return ("no strategy's moves own %s of %s, and all that the others reach is known"):format(
-        table.concat(left, ", "), file)
     end
+    local spanned = collect(strategies, span_of)
+    local left = collect(parameters, function(p, i)     -- with a choice that no moves name
+      local owner = lists.find(spanned, function(span) return lists.places(span)[i] end)
+      return not owner and #p[2] > 1 and p[1]
+    end)
+    return #left > 0 and ("no strategy's moves own %s of %s, and all that the others reach is "
+      .. "known"):format(table.concat(left, ", "), file) or nil
   end
 
   instance.first = give(naive).params

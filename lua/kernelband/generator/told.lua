@@ -8,9 +8,8 @@ local told = {}
 
 -- Of an evaluation: what is said of a kernel. nil where there are no times by shape.
 function told.measured(evaluation)
-  local shapes = evaluation.shapes
+  local shapes, evidence = evaluation.shapes, evaluation.evidence or {}
   if type(shapes) ~= "table" or not shapes[1] or not shapes[1].time_ns then return nil end
-  local evidence = evaluation.evidence or {}
   return { hot = evidence.hot, remarks = evidence.remarks, screened = evaluation.screened,
     clocks = evaluation.clocks, tier = evaluation.tier, shapes = lists.collect(shapes, function(s)
       return (s.role == nil or s.role == "timed") and {

@@ -120,13 +120,11 @@ local function judged(self, result, broken, sent, headers)
   if result.error then
     return refusal_of(self, 200, headers, errors.of(self.censor(result.error)), sent)
   end
-  local refused = result.refusal or result.finish == "refusal"
-  if not broken and not refused
-     and (result.empty or #result.pieces == 0 and not result.finish) then
-    broken = "an answer without content"
-  end
+  local declined = result.refusal or result.finish == "refusal"
+  local empty = result.empty or #result.pieces == 0 and not result.finish
+  if not declined and empty then broken = broken or "an answer without content" end
   if broken then return failure(self, "broken", broken) end
-  if refused then result.finish = "refusal" end
+  if declined then result.finish = "refusal" end
   return result
 end
 

@@ -22,8 +22,7 @@ local most_lead <const> = 64            -- bytes of a line that may open contain
 local function marker_end(line, i)
   local c, stop = line:byte(i), i + 1
   if c == 62 then return stop end                               -- >
-  if not c or c > 57 then return nil end
-  if c >= 48 then
+  if c and c >= 48 and c <= 57 then
     stop = line:match("^%d+[.)]()", i)
     if not stop or stop - i > 10 then return nil end
   elseif c ~= 45 and c ~= 43 and c ~= 42 then                   -- - + *
@@ -65,11 +64,9 @@ end
 
 -- A code block that fences make. One made by its indent holds its first line.
 local function is_fenced(found, shadow, fence)
-  local first = found.text:match "^[ \t]*([^\n]*)"
-  local function begins_with(at) return first == shadow[at]:sub(fence[at]) end
-  if not fence[found.first] then return false end
-  return not begins_with(found.first)
-         or fence[found.first + 1] and begins_with(found.first + 1)
+  local first, at = found.text:match "^[ \t]*([^\n]*)", found.first
+  local function begins_with(n) return fence[n] and first == shadow[n]:sub(fence[n]) end
+  return fence[at] and (not begins_with(at) or begins_with(at + 1))
 end
 
 -- The line that libcmark shows as s: it ends as s does, but for spaces that stand for a part of a
