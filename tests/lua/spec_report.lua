@@ -5,13 +5,17 @@ local t = require "harness"
 local kb = require "kernelband"
 local chart = require "kernelband.report.chart"
 local diff = require "kernelband.base.diff"
+local export = require "kernelband.report.export"
 local html_of = require "kernelband.report.html"
 local journals = require "journals"
+local json = require "kernelband.base.json"
+local keys = require("kernelband.base.schema").keys
 local markup = require "markup"
 local model = require "kernelband.report.model"
 local pca = require "kernelband.report.pca"
 local page = require "kernelband.report.page"
 local report = require "kernelband.report"
+local run = require "kernelband.store.run"
 local worlds = require "worlds"
 
 local core = kb.core
@@ -263,6 +267,37 @@ t.test("numbers that are none do not spoil the page", function()
   assert(not text:find('="[^"]*nan') and not text:find('="[^"]*inf '))
 end)
 
+-- v with some of what is in it replaced by what is of another type.
+local function spoilt(rng, v)
+  local odd = { 7, "text", true, {}, { 1, 2 }, { a = 1 }, { {} } }
+  if rng:uniform() < 0.06 then return odd[1 + rng:below(#odd)] end
+  if type(v) ~= "table" then return v end
+  local out = {}
+  for _, key in ipairs(keys(v)) do out[key] = spoilt(rng, v[key]) end
+  return out
+end
+
+t.test("figures of another type than they have are none", function()
+  for seed = 1, 12 do
+    local folder, rng = worlds.folder(), core.rng(seed)
+    journals.write(folder, { pulls = 15, seed = seed, calls = true, profile = seed % 2 == 0 })
+    local db = assert(core.store(folder .. "/run.db"))
+    for _, row in ipairs(db:rows "SELECT id, json FROM evaluations") do
+      assert(db:rows("UPDATE evaluations SET json = ? WHERE id = ?",
+                     json.encode(spoilt(rng, json.decode(row.json))), row.id))
+    end
+    for _, name in ipairs { "identity", "options", "machine" } do
+      local old = db:rows("SELECT " .. name .. " AS old FROM experiment")[1].old
+      assert(db:rows("UPDATE experiment SET " .. name .. " = ?",
+                     json.encode(spoilt(rng, json.decode(old)))))
+    end
+    db:close()
+    markup.harmless(report.html { folder })
+    local reader <close> = run.reader(folder)
+    assert(export.t4(reader, function() end))
+  end
+end)
+
 t.test("what is no run is told", function()
   t.raises("holds no run", report.html, { "/nowhere" })
   local folder = worlds.folder()
@@ -459,7 +494,7 @@ t.test("questions and answers stand side by side with what came of them", functi
 end)
 
 t.test("a run without a model has no section of questions", function()
-  t.equal(require("kernelband.report.exchanges").section { exchanges = { list = {} } }, nil)
+  t.equal(html:find("Questions and answers", 1, true), nil)
 end)
 
 worlds.clean()

@@ -55,6 +55,16 @@ function lists.words(text, pattern)
   return out
 end
 
+-- The items of a list, each once, where it stands first.
+function lists.distinct(list)
+  local seen = {}
+  return lists.collect(list, function(item)
+    local new = not seen[item]
+    seen[item] = true
+    return new and item
+  end)
+end
+
 -- A copy of t, with what more says laid over it.
 function lists.with(t, more)
   local out = {}

@@ -2,7 +2,9 @@
 -- cost of each, and the cost of each per cent gained. What a provider does not report is
 -- unknown, not 0.
 local changes = require "kernelband.base.changes"
+local clean   = require "kernelband.report.clean"
 local html    = require "kernelband.report.html"
+local text    = require "kernelband.base.text"
 local told    = require "kernelband.generator.told"
 
 local exchanges = {}
@@ -14,15 +16,11 @@ local tag = html.tag
 
 -- What a call's child changed, and what that brought against its parent.
 local function compare(e, reader)
-  local child, parent
-  for _, k in ipairs(reader:rows("SELECT * FROM kernels WHERE id IN (?, ?)", e.child, e.parent)) do
-    if k.id == e.child then child = k else parent = k end
-  end
+  local parent = reader:rows("SELECT * FROM kernels WHERE id = ?", e.parent)[1]
+  local child = reader:rows("SELECT * FROM kernels WHERE id = ?", e.child)[1]
   if not child or not parent then return end
-  local row = reader:evaluations(nil, e.child)[1]
-  local evaluation = row and row.evaluation
   e.change = changes.of(parent.source, child.source)
-  e.gain = type(evaluation) == "table" and told.gain(parent, child, evaluation) or nil
+  e.gain = told.gain(parent, child, clean.evaluation(reader:evaluations(nil, e.child)[1]))
 end
 
 local calls = [[
@@ -69,7 +67,7 @@ end
 
 local kinds = { propose = "question", repair = "repair", first = "first points" }
 
-local function unknown(v, fn) return v == nil and "unknown" or fn(v) end
+local function unknown(v, fn) return v and fn(v) or "unknown" end
 
 local function outcome(e)
   if e.error then return "failed: " .. e.error:sub(1, 80) end
@@ -80,14 +78,13 @@ end
 
 local function against(e)
   local g = e.gain
-  if not g then return "-" end
-  return ("%s of #%d"):format(html.times(g.ratio), e.parent)
-         .. (g.low and " (" .. html.interval(g.low, g.high) .. ")" or "")
+  return g and ("%s of #%d%s"):format(html.times(g.ratio), e.parent,
+                                      g.low and " (" .. html.interval(g.low, g.high) .. ")" or "")
 end
 
 local function row(e)
-  return { e.pull and ("%d"):format(e.pull), kinds[e.kind] or tostring(e.kind), e.strategy,
-    outcome(e), against(e), unknown(e.total_s, html.duration), unknown(e.tokens_in, html.count),
+  return { e.pull and ("%d"):format(e.pull), kinds[e.kind] or e.kind, e.strategy, outcome(e),
+    against(e), unknown(e.total_s, html.duration), unknown(e.tokens_in, html.count),
     unknown(e.tokens_out, html.count), html.usd(e.usd),
     { e.change and (e.change:gsub("`", "")), class = "wrap" } }
 end
@@ -96,44 +93,37 @@ end
 local function common(list)
   local first, n
   for _, e in ipairs(list) do
-    local text = e.question
-    if text and not first then first, n = text, #text end
-    while text and n > 0 and text:sub(1, n) ~= first:sub(1, n) do
+    local question = e.question
+    first, n = first or question, n or question and #question
+    while question and n > 0 and question:sub(1, n) ~= first:sub(1, n) do
       n = n > 64 and n - 64 or n - 1    -- by lines is near enough
     end
   end
   return n and first:sub(1, n):find "\n[^\n]*$" or 0, first
 end
 
-local function pre(text)
-  text = text or ""
-  return tag("pre", nil, html.escape(text:sub(1, MOST_BYTES) .. (#text > MOST_BYTES
-    and ("\n.. %s bytes more"):format(html.count(#text - MOST_BYTES)) or "")))
+local function pre(said)
+  said = said or ""
+  return html.words("pre", said:sub(1, MOST_BYTES) .. (#said > MOST_BYTES
+    and ("\n.. %s bytes more"):format(html.count(#said - MOST_BYTES)) or ""))
 end
 
 -- The costs of the run, in all and for each per cent gained.
 local function costs(m, sums)
-  local gained = m.final and html.finite(m.final.speedup) and 100 * (m.final.speedup - 1)
-  local answered, rows = sums.n - sums.failed, {}
-  for i, c in ipairs { { "dollars", sums.priced == answered and sums.usd, html.usd,
-                         function(v) return ("$%.6g"):format(v) end },
-                       { "tokens", sums.counted == answered and sums.tokens, html.count },
-                       { "time of answers", sums.timed == sums.n and sums.seconds,
-                         html.duration } } do
-    local name, v, show, show_each = table.unpack(c)
-    local paid = gained and gained > 0
-    rows[i] = { name, v and show(v) or "unknown",
-                paid and (v and (show_each or show)(v / gained) or "unknown") or "-" }
+  local gained, answered = 100 * ((m.final.speedup or 1) - 1), sums.n - sums.failed
+  local function line(name, known, v, show, show_each)
+    v = known and v
+    return { name, unknown(v, show),
+             gained > 0 and unknown(v and v / gained, show_each or show) or "-" }
   end
-  local said = html.count(sums.n) .. " calls"
-  if sums.repairs > 0 then
-    said = ("%s, %d of them repairs, which gave %d kernel%s"):format(said, sums.repairs,
-      sums.mended, sums.mended == 1 and "" or "s")
-  end
-  if gained then
-    said = ("%s. %.1f %% gained over the baseline"):format(said, math.max(gained, 0))
-  end
-  return html.table({ "", "in all", "for each per cent gained" }, rows) .. html.p(said .. ".")
+  return html.table({ "", "in all", "for each per cent gained" }, {
+      line("dollars", sums.priced == answered, sums.usd, html.usd,
+          function(v) return ("$%.6g"):format(v) end),
+      line("tokens", sums.counted == answered, sums.tokens, html.count),
+      line("time of answers", sums.timed == sums.n, sums.seconds, html.duration) })
+    .. html.p(("%s calls%s. %.1f %% gained over the baseline."):format(html.count(sums.n),
+      sums.repairs > 0 and (", %d of them repairs, which gave %s"):format(sums.repairs,
+        text.plural(sums.mended, "kernel")) or "", math.max(gained, 0)))
 end
 
 local function exchange(e, shared)
@@ -146,7 +136,7 @@ end
 
 function exchanges.section(m)
   local found = m.exchanges
-  if not found or #found.list == 0 then return nil end
+  if #found.list == 0 then return nil end
   local rows, texts = {}, {}
   local shared, first = common(found.list)
   for i = #found.list, 1, -1 do
@@ -160,7 +150,6 @@ function exchanges.section(m)
         html.count(found.sums.n))) or "")
     .. html.details("What every question began with", pre(first and first:sub(1, shared)))
     .. table.concat(texts)
-    .. html.origin "exchanges"
 end
 
 return exchanges

@@ -6,11 +6,12 @@
 --   export.formats    a list of { name, doc, fn(reader, write) -> true | nil, why }
 --   export.NAME       the function of a format
 local cjson     = require "cjson"
-local collect   = require("kernelband.base.lists").collect
+local clean     = require "kernelband.report.clean"
 local core      = require "kernelband.core"
 local exchanges = require "kernelband.report.exchanges"
 local format    = require "kernelband.store.run_format"
 local json      = require "kernelband.base.json"
+local lists     = require "kernelband.base.lists"
 local text      = require "kernelband.base.text"
 
 local export = {}
@@ -101,7 +102,7 @@ end
 function export.csv(reader, write)
   write(table.concat(columns, ",") .. "\r\n")
   each_pull(reader, function(row)
-    local cells = collect(columns, function(name) return cell(row[name]) end)
+    local cells = lists.collect(columns, function(name) return cell(row[name]) end)
     write(table.concat(cells, ",") .. "\r\n")
   end)
   return true
@@ -124,15 +125,12 @@ local function configuration(params, source, nameless)
   return out
 end
 
-local function object(v) return type(v) == "table" and v or {} end
-
 -- Milliseconds of one round over the timed shapes, as many as each has samples for.
 local function runtimes(evaluation)
   local least, out = math.huge, {}
-  local shapes = collect(object(evaluation.shapes), function(s)
-    local list = s.role == "timed"
-                 and object(type(s.samples) == "table" and s.samples.candidate or s.samples_ns)
-    least = math.min(least, list and #list or least)
+  local shapes = lists.collect(evaluation.timed, function(s)
+    local list = #s.samples.candidate > 0 and s.samples.candidate or s.samples_ns
+    least = math.min(least, #list)
     return list
   end)
   for i = 1, #shapes > 0 and least or 0 do
@@ -153,10 +151,9 @@ end
 
 local without_candidate = { no_candidate = true, not_applicable = true }
 
-local function result(row, evaluation, started, nameless)
-  local why = invalidity[row.verdict] or "runtime"
-  local seconds = object(evaluation.seconds)
-  local function ms(name) return 1000 * (tonumber(seconds[name]) or 0) end
+local function result(row, started, nameless)
+  local evaluation, why = clean.evaluation(row), invalidity[row.verdict] or "runtime"
+  local function ms(name) return 1000 * (evaluation.seconds[name] or 0) end
   local times = { compilation = ms "build", validation = ms "check", search_algorithm = 0,
     framework = math.max(0, ms "total" - ms "build" - ms "check" - ms "time") }
   local value = failed[why]
@@ -191,13 +188,11 @@ function export.t4(reader, write)
     + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0
   local comma = "\n"
   local function put(row)
-    write(comma .. encode(result(row, row.evaluation or {}, e.started, nameless)))
+    write(comma .. encode(result(row, e.started, nameless)))
     comma = ",\n"
   end
   baseline(reader, function(k)
-    put { child = 1, verdict = "ok", params = k.params, source = k.source, depth = 0,
-          time_ns = k.time_ns, speedup = 1, speedup_low = 1, speedup_high = 1,
-          evaluation = k.evaluation }
+    put(lists.with(k, { child = k.id, verdict = "ok" }))
   end)
   each_pull(reader, function(row)
     local lost = row.verdict == "ok" and not row.time_ns        -- of a damaged journal

@@ -3,6 +3,7 @@
 --
 --   html.tag("p", { class = "q" }, html.escape(text))    an element; its content is HTML
 --   html.tag("path", { d = d })                          ... without content
+--   html.words("p", text, "q")                           ... of a text, with a class
 --   html.table(head, rows, options)
 --
 -- Attributes stand in the order of their names; numbers have one digit after the point, and
@@ -39,57 +40,53 @@ function html.cut(s, most) return text.cut(s, most, "\u{2026}") end
 function html.px(v) return (("%.1f"):format(v):gsub("%.0$", "")) end
 
 function html.tag(name, attributes, content)
-  local names, out = {}, { "<", name }
-  for key, value in pairs(attributes or {}) do
-    if value then names[#names + 1] = key end
-  end
-  table.sort(names)
-  for _, key in ipairs(names) do
+  local out = collect(text.keys(attributes or {}), function(key)
     local value = attributes[key]
-    out[#out + 1] = (' %s="%s"'):format(key:gsub("_", "-"),
-                                        type(value) == "number" and html.px(value) or escape(value))
-  end
-  out[#out + 1] = content and ">" .. content .. "</" .. name .. ">" or "/>"
-  return table.concat(out)
+    local shown = type(value) == "number" and html.px(value) or escape(value)
+    return value and (' %s="%s"'):format(key:gsub("_", "-"), shown)
+  end)
+  return ("<%s%s"):format(name, table.concat(out))
+         .. (content and ">" .. content .. "</" .. name .. ">" or "/>")
 end
 local tag = html.tag
 
-function html.p(words, class) return tag("p", { class = class }, escape(words)) end
-function html.note(words) return html.p(words, "note") end
-function html.heading(words) return tag("h3", nil, escape(words)) end
+function html.words(name, words, class) return tag(name, { class = class }, escape(words)) end
+local words = html.words
+
+function html.p(text_of, class) return words("p", text_of, class) end
+function html.note(text_of) return words("p", text_of, "note") end
+function html.heading(text_of) return words("h3", text_of) end
 function html.dot(class) return tag("span", { class = "dot " .. class }, "") end
 
 function html.list(lines)
-  return tag("ul", nil, table.concat(collect(lines, function(line)
-    return tag("li", nil, escape(line))
-  end)))
+  return tag("ul", nil, table.concat(collect(lines, function(line) return words("li", line) end)))
 end
 
 -- Something to be opened: its title, and HTML; "" where there is none.
 function html.details(title, content, open)
   if content == "" then return "" end
-  return ("<details%s><summary>%s</summary>%s</details>"):format(open and " open" or "",
-                                                                escape(title), content)
+  return ("<details%s>%s%s</details>"):format(open and " open" or "", words("summary", title),
+                                              content)
 end
 
--- A drawing that may be wider than the page.
-function html.figure(svg, caption)
-  return tag("figure", nil, tag("div", { class = "scroll" }, svg)
-             .. (caption and tag("figcaption", nil, escape(caption)) or ""))
+-- A drawing that may be wider than the page, in a place of those attributes.
+function html.figure(svg, caption, place)
+  return tag("figure", nil, tag("div", place or { class = "scroll" }, svg)
+             .. (caption and words("figcaption", caption) or ""))
 end
 
 -- Pieces side by side where there is room.
 function html.grid(...) return tag("div", { class = "grid" }, table.concat { ... }) end
 
 -- Where the figures of a section come from: its words and statements in origins.md, with values
--- for what stands as @NAME@ there.
+-- for what stands as @NAME@ there; "" where it says nothing.
 function html.origin(section, values)
   local body = ("\n%s## "):format(path.own("report/origins.md", values))
                :match("\n## " .. section .. "\n(.-)\n+## ")
+  if not body then return "" end
   local out = { html.p((body:gsub("\n    [^\n]*", ""):gsub("\n", " "))) }
-  for sql in body:gmatch "\n    ([^\n]*)" do out[#out + 1] = tag("pre", nil, escape(sql)) end
-  return tag("div", { class = "origin" }, html.details("Where this comes from",
-                                                       table.concat(out)))
+  for sql in body:gmatch "\n    ([^\n]*)" do out[#out + 1] = words("pre", sql) end
+  return tag("div", { class = "origin" }, html.details("Where this comes from", table.concat(out)))
 end
 
 -- head: names of the columns. A cell is text, nil (shown as -) or { text, class =, title =,
@@ -100,39 +97,35 @@ function html.table(head, rows, options)
   options = options or {}
   if #rows == 0 then return "" end
   if options.row then rows = collect(rows, options.row) end
-  local left = {}
-  for i = 1, #head do
-    local first = rows[1][i]
-    local class = type(first) == "table" and first.class
-    left[i] = i <= (options.left or 1) or class == "wrap" or class == "left"
-  end
-  local function row(cells, name)
+  local function line(cells, name)
     local out = {}
     for i = 1, #head do
-      local cell = cells[i]
+      local first, cell = rows[1][i], cells[i]
+      local class = type(first) == "table" and first.class
       local c = type(cell) == "table" and cell or { cell }
-      local class = left[i] and "l" or "r"
-      out[i] = tag(name, { class = class .. (c.class and " " .. c.class or ""), title = c.title },
-                   c.html or escape(c[1] == nil and "-" or c[1]))
+      local left = i <= (options.left or 1) or class == "wrap" or class == "left"
+      out[i] = tag(name, { class = (left and "l" or "r") .. (c.class and " " .. c.class or ""),
+                           title = c.title }, c.html or escape(c[1] == nil and "-" or c[1]))
     end
     return tag("tr", nil, table.concat(out))
   end
-  local body = collect(rows, function(cells) return row(cells, "td") end)
+  local body = collect(rows, function(cells) return line(cells, "td") end)
   return tag("div", { class = "scroll" }, tag("table", { class = options.sort and "sort" },
-    (options.caption and tag("caption", nil, escape(options.caption)) or "")
-    .. tag("thead", nil, row(head, "th")) .. tag("tbody", nil, table.concat(body))))
+    (options.caption and words("caption", options.caption) or "")
+    .. tag("thead", nil, line(head, "th")) .. tag("tbody", nil, table.concat(body))))
 end
 
 -- ... of names and values, without a head.
-function html.values(rows)
-  return html.table({ "", "" }, rows, { left = 2 })
-end
+function html.values(rows) return html.table({ "", "" }, rows, { left = 2 }) end
 
 -- A coloured square and the verdict's name.
 function html.verdict(name)
   return { html = tag("span", { class = "verdict" },
                       html.dot(name:find "^%l[%l_]*$" and "v-" .. name or "s8") .. escape(name)) }
 end
+
+-- Which strategy made a kernel.
+function html.maker(k) return k.strategy and "by " .. k.strategy or "the baseline" end
 
 -- Numbers ----------------------------------------------------------------------
 
@@ -157,12 +150,9 @@ local function shown(other, fn)
   end
 end
 
-html.times = shown("-", function(v) return ("%.2f\u{D7}"):format(v) end)
-html.rate = shown("-", function(v, unit)
-  return html.number(v):gsub("%a?$", " %0", 1) .. unit
-end)
-
 html.count = shown("-", text.thousands)
+html.times = shown("-", function(v) return ("%.2f\u{D7}"):format(v) end)
+html.rate = shown("-", function(v, unit) return html.number(v):gsub("%a?$", " %0", 1) .. unit end)
 
 function html.time(ns) return (text.time(ns):gsub(" us$", " \u{B5}s")) end
 
@@ -183,13 +173,6 @@ function html.duration(seconds)
   if s < 60 then return ("%.1f s"):format(seconds) end
   if s < 3600 then return ("%d min %02d s"):format(s // 60, s % 60) end
   return ("%d h %02d min"):format(s // 3600, s // 60 % 60)
-end
-
--- The unit a span of seconds is drawn in, and how many seconds it has.
-function html.span(seconds)
-  if seconds > 7200 then return "hours", 3600 end
-  if seconds > 300 then return "minutes", 60 end
-  return "seconds", 1
 end
 
 return html

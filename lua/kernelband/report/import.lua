@@ -3,7 +3,7 @@
 -- (parents, strategies, sources); a file of another tool has none of that: its first valid
 -- configuration is then the baseline and the parent of all. The file may be hostile: what
 -- trace/t4.lua does not look at is looked at here.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local read    = require "kernelband.trace.read"
@@ -11,23 +11,23 @@ local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 local text    = require "kernelband.base.text"
 local t4      = require "kernelband.trace.t4"
-local chart   = require "kernelband.report.chart"
+local clean   = require "kernelband.report.clean"
+
+local verdicts = lists.places(require("kernelband.evaluate.verdict").names)     -- "ok" first
 
 local import = {}
 
-local MOST_TEXT = 1 << 20
-
-local function number(v)
-  return type(v) == "number" and v == v and math.abs(v) < 1e300 and v or nil
-end
-local function integer(v) return math.tointeger(number(v)) end
-local function short(v) return type(v) == "string" and #v <= MOST_TEXT and v or nil end
-local function object(v) return type(v) == "table" and v or {} end
+-- What our own export adds to a result, and to the whole.
+local own_result = clean.figures(
+  "child parent cluster at_s reward speedup speedup_low speedup_high",
+  { strategy = "string", verdict = "string", reason = "string", source = "string" })
+local own_run = { task = "string", policy = "string", generator = "string", strategies = "string",
+                  started = "string", seed = "number", machine = "table" }
 
 -- Whether JSON can hold it: numbers must be finite.
 local function storable(v)
-  if type(v) == "number" then return number(v) ~= nil end
-  for _, x in pairs(object(v)) do
+  if type(v) == "number" then return text.finite(v) ~= nil end
+  for _, x in pairs(type(v) == "table" and v or {}) do
     if not storable(x) then return false end
   end
   return true
@@ -36,14 +36,14 @@ end
 -- Names of the configuration in order, each with its value: what stands for a
 -- source where none was recorded.
 local function listing(configuration)
-  return table.concat(collect(text.keys(configuration), function(name)
+  return table.concat(lists.collect(text.keys(configuration), function(name)
     local v = configuration[name]
     return ("%s = %s\n"):format(name, type(v) == "string" and v or json.encode(v))
   end))
 end
 
 local function seconds_of(times, row, unit)
-  local function of(name) return math.max(0, number(times[name]) or 0) * unit / 1e9 end
+  local function of(name) return math.max(0, times[name] or 0) * unit / 1e9 end
   local timed = 0
   for _, ns in ipairs(row.samples_ns or {}) do timed = timed + ns / 1e9 end
   local build, check = of "compilation", of "validation"
@@ -61,15 +61,15 @@ local function rows_of(file, document)
       schema.raise("%s: %s: 'invalidity' must be one of T4's, got %s", file, where,
                    schema.show(result.invalidity))
     end
-    local own = object(result.kernelband)
+    local own = clean.of(result.kernelband, own_result)
     if result.invalidity == "constraints" then row.verdict = "no_candidate" end
-    for _, v in ipairs(row.verdict ~= "ok" and chart.verdicts or {}) do
-      if own.verdict == v and v ~= "ok" then row.verdict = v end
+    if row.verdict ~= "ok" and (verdicts[own.verdict or ""] or 1) > 1 then
+      row.verdict = own.verdict
     end
-    row.reason, row.params, row.own = short(own.reason), configuration, own
-    row.source = short(own.source) or listing(configuration)
+    row.reason, row.params, row.own = own.reason, configuration, own
+    row.source = own.source or listing(configuration)
     row.hash = core.system.hash(row.source)
-    row.seconds = seconds_of(object(result.times), row, unit)
+    row.seconds = seconds_of(clean.of(result.times, { "number" }), row, unit)
     rows[#rows + 1] = row
   end)
   return rows
@@ -88,24 +88,22 @@ end
 -- our own words where there are any.
 local function arrange(file, rows)
   local base, pulls, last, at_s = baseline_of(file, rows), {}, 1, 0
-  local kernels = { [integer(base.own.child) or 1] = base }
+  local kernels = { [base.own.child or 1] = base }
   base.id, base.depth, base.speedup, base.speedup_low, base.speedup_high = 1, 0, 1, 1, 1
   for _, row in ipairs(rows) do
     if row ~= base then
-      local own, parent = row.own, kernels[integer(row.own.parent)] or base
+      local own, parent = row.own, kernels[row.own.parent or 0] or base
       at_s = at_s + row.seconds.total
-      row.at_s = math.max(number(own.at_s) or at_s, 0)
-      row.strategy = short(own.strategy) or "recorded"
+      row.at_s, row.strategy = math.max(own.at_s or at_s, 0), own.strategy or "recorded"
       if row.verdict == "ok" then
         last = last + 1
         row.id, row.parent, row.depth = last, parent.id, parent.depth + 1
-        row.speedup = number(own.speedup) or base.time_ns / row.time_ns
-        row.speedup_low = number(own.speedup_low) or row.speedup
-        row.speedup_high = number(own.speedup_high) or row.speedup
-        kernels[integer(own.child) or -row.id] = row
+        row.speedup = own.speedup or base.time_ns / row.time_ns
+        row.speedup_low = own.speedup_low or row.speedup
+        row.speedup_high = own.speedup_high or row.speedup
+        kernels[own.child or -row.id] = row
       end
-      row.reward = number(own.reward)
-                   or row.id and math.max(-1, 1 - row.time_ns / parent.time_ns) or -1
+      row.reward = own.reward or row.id and math.max(-1, 1 - row.time_ns / parent.time_ns) or -1
       pulls[#pulls + 1] = { n = #pulls + 1, landed = #pulls + 1, parent = parent, row = row }
     end
   end
@@ -133,7 +131,7 @@ local function write_pull(j, p, base)
     p.kept = attempts[1]
   end
   p.strategy_name, p.verdict, p.reason, p.reward = row.strategy, row.verdict, row.reason, row.reward
-  p.terms = { cluster = integer(row.own.cluster) }
+  p.terms = { cluster = math.tointeger(row.own.cluster) }
   p.cost = { seconds = row.seconds.total, usd = 0, tokens_in = 0, tokens_out = 0 }
   p.started_s = row.at_s - math.min(row.at_s, row.seconds.total)
   function j.elapsed_s() return row.at_s end
@@ -142,21 +140,16 @@ end
 
 -- The experiment, as far as the file knows.
 local function experiment_of(file, own, out, pulls)
-  local names, seen = {}, {}
-  local function add(name)
-    if not seen[name] then names[#names + 1] = name:gsub("%s", "_") end
-    seen[name] = true
-  end
-  for name in (short(own.strategies) or ""):gmatch "%S+" do add(name) end
-  for _, p in ipairs(pulls) do add(p.row.strategy) end
-  local started = short(own.started) or ""
+  local names = {}
+  for name in (own.strategies or ""):gmatch "%S+" do names[#names + 1] = name end
+  for _, p in ipairs(pulls) do names[#names + 1] = p.row.strategy:gsub("%s", "_") end
   return { out = out, ext = "c", args = {}, version = require "kernelband.base.version",
-    seed = integer(own.seed) or 0, options = { imported = file }, hashes = {},
-    machine = storable(own.machine) and object(own.machine) or {},
-    started = started:match "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$",
-    identity = { task = short(own.task) or file:match "([^/]+)$", params = "{}",
-      policy = short(own.policy) or "recorded", generator = short(own.generator) or "recorded",
-      strategies = table.concat(names, " "), parallel = "1", seed = "0" } }
+    seed = math.tointeger(own.seed) or 0, options = { imported = file }, hashes = {},
+    machine = storable(own.machine) and own.machine or {},
+    started = (own.started or ""):match "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$",
+    identity = { task = own.task or file:match "([^/]+)$", params = "{}",
+      policy = own.policy or "recorded", generator = own.generator or "recorded",
+      strategies = table.concat(lists.distinct(names), " "), parallel = "1", seed = "0" } }
 end
 
 -- Reads T4 from a file and writes the run folder `out`, all of it or nothing. Returns
@@ -168,7 +161,7 @@ function import.t4(file, out)
   end
   local rows = rows_of(file, document)
   local base, pulls = arrange(file, rows)
-  local own = object(object(document.metadata).kernelband)
+  local own = clean.of(clean.of(document.metadata, { "table" }).kernelband, own_run)
   local j = run.open(experiment_of(file, own, out, pulls))
   local ok, why = pcall(j.at_once, function()
     j.event("imported", file)

@@ -5,7 +5,6 @@
 --   report.html { "runs/a", "runs/b" }     several, side by side
 --   report.svg "runs/a"                    best so far and the search tree, one picture
 --   report.sections(m)                     of one model, for the live page
-local collect   = require("kernelband.base.lists").collect
 local chart     = require "kernelband.report.chart"
 local checks    = require "kernelband.report.checks"
 local exchanges = require "kernelband.report.exchanges"
@@ -20,8 +19,7 @@ local tree      = require "kernelband.report.tree"
 
 local report = {}
 
--- The sections there can be: id, title, and the HTML of a model, nil where it has nothing to show.
-report.parts = {
+local parts = {
   { "summary", "Summary", kernel.summary },
   { "checks", "What was checked", checks.section },
   { "progress", "Best so far", search.progress },
@@ -36,22 +34,14 @@ report.parts = {
   { "origin", "Provenance", origin.section },
 }
 
--- { id, title, html } of each part that has something to show; all: of the others
--- too, so that a served page has a place for what comes later. m: nil before there is a run.
-function report.sections(m, all)
-  return collect(report.parts, function(part)
-    local text = m and part[3](m) or all and html.note "Nothing to show yet."
-    return text and { id = part[1], title = part[2], html = text }
-  end)
-end
+-- See page.sections.
+function report.sections(m, all) return page.sections(parts, m, all) end
 
 function report.title(m)
-  if not m.winner or m.winner.id == 1 then
-    return ("%s: %s pulls"):format(m.task, html.count(m.pulls))
-  end
-  local low = html.finite(m.final.speedup_low)
-  if not low or low <= 1 then return ("%s: no speed-up shown"):format(m.task) end
-  return ("%s: %s speed-up"):format(m.task, html.times(m.final.speedup))
+  local w, low = m.winner, m.final.speedup_low
+  return ("%s: %s"):format(m.task, not w and "the baseline is not measured yet"
+    or w.id == 1 and html.count(m.pulls) .. " pulls"
+    or (not low or low <= 1) and "no speed-up shown" or html.times(m.final.speedup) .. " speed-up")
 end
 
 function report.lead(m)
@@ -86,16 +76,16 @@ end
 function report.svg(folder)
   local m = model.load(folder)
   local legend, kernels = tree.drawing(m)
-  local curve, right, bottom = placed(search.curve(m), MARGIN, MARGIN)
-  local parts, y = { curve }, MARGIN
+  local curve, right, bottom = placed(search.curve(m, "landed"), MARGIN, MARGIN)
+  local drawings, y = { curve }, MARGIN
   local left, most = right + MARGIN + GAP, 0
   for _, svg in ipairs { legend, kernels } do
     local wide, high
-    parts[#parts + 1], wide, high = placed(svg, left, y)
+    drawings[#drawings + 1], wide, high = placed(svg, left, y)
     most, y = math.max(most, wide), y + high
   end
   return chart.element("wide", left + most + MARGIN, math.max(bottom + MARGIN, y) + MARGIN,
-                       "A search: " .. m.task, table.concat(parts), true) .. "\n", { m.damage }
+                       "A search: " .. m.task, table.concat(drawings), true) .. "\n", { m.damage }
 end
 
 return report

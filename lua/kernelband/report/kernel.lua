@@ -7,111 +7,98 @@ local text     = require "kernelband.base.text"
 
 local kernel = {}
 
-local finite = html.finite
+-- Summary ------------------------------------------------------------------------
 
 local function tile(value, label, more)
-  return html.tag("div", { class = "tile" }, html.tag("div", { class = "big" }, html.escape(value))
-    .. html.tag("div", nil, html.escape(label)) .. html.tag("div", { class = "q" },
-                                                          html.escape(more)))
+  return html.tag("div", { class = "tile" }, html.words("div", value, "big")
+                  .. html.words("div", label) .. html.words("div", more, "q"))
 end
 
-local function label_of(s)
-  if type(s.label) == "string" then return s.label end
-  return text.fields(type(s.shape) == "table" and s.shape or {})
-end
-
-local function timed(f)
-  return collect(f.shapes, function(s) return s.role == "timed" and s end)
-end
-
-local function shapes(m)
-  local f = m.final
-  local rows = collect(timed(f), function(s)
-    return { label_of(s), html.time(s.baseline_ns), html.time(s.time_ns),
-      html.times(s.speedup), html.interval(s.speedup_low, s.speedup_high),
-      s.share_of_peak and html.percent(s.share_of_peak) .. " (" .. tostring(s.roof) .. ")",
-      s.blocks and ("%s %s"):format(html.count(s.blocks), tostring(s.interval)) }
+local function shapes(f)
+  local rows = collect(f.timed, function(s)
+    return { s.label, html.time(s.baseline_ns), html.time(s.time_ns), html.times(s.speedup),
+      html.interval(s.speedup_low, s.speedup_high),
+      s.share_of_peak and ("%s (%s)"):format(html.percent(s.share_of_peak), s.roof),
+      s.blocks and ("%s %s"):format(html.count(s.blocks), s.interval) }
   end)
-  if #rows == 0 then return "" end
-  rows[#rows + 1] = { { "all, geometric mean", class = "h" }, html.time(f.baseline_ns),
-    html.time(f.time_ns), { html.times(f.speedup), class = "h" },
-    html.interval(f.speedup_low, f.speedup_high) }
+  rows[#rows + 1] = #rows > 0 and { { "all, geometric mean", class = "h" },
+    html.time(f.baseline_ns), html.time(f.time_ns), { html.times(f.speedup), class = "h" },
+    html.interval(f.speedup_low, f.speedup_high) } or nil
   return html.table({ "shape", "baseline", "winner", "speed-up", "95 % interval", "of peak",
                       "blocks, interval" }, rows)
 end
 
 -- Whether the figure is confirmed, and what the search measured where that differs.
 local function standing(m)
-  local f, w = m.final, m.winner
-  if w.id == 1 then return "nothing faster was found" end
-  local interval = ("95 %% interval %s, "):format(html.interval(f.speedup_low, f.speedup_high))
-  if not m.confirmed then return interval .. "as the search measured it, not confirmed" end
-  local seen = html.times(w.speedup)
-  return interval .. "confirmed"
-         .. (seen ~= html.times(f.speedup) and ("; the search measured " .. seen) or "")
+  local final, seen = html.times(m.final.speedup), html.times(m.winner.speedup)
+  if m.winner.id == 1 then return "nothing faster was found" end
+  return ("95 %% interval %s, %s"):format(
+    html.interval(m.final.speedup_low, m.final.speedup_high),
+    not m.confirmed and "as the search measured it, not confirmed" or seen == final and "confirmed"
+    or "confirmed; the search measured " .. seen)
 end
 
 local function money(m)
-  local tokens = m.tokens_in and m.tokens_in + (m.tokens_out or 0) or 0
-  if m.usd and m.usd <= 0 and tokens == 0 and not m.recorded then return "" end
-  local what = {}
-  if m.recorded then
-    what[1] = ("%s recorded answers, %s"):format(html.count(m.recorded.answers), m.recorded.usd
-      and ("which cost %s then"):format(html.usd(m.recorded.usd)) or "whose price is not known")
-  end
+  local recorded, tokens = m.recorded, (m.tokens_in or 0) + (m.tokens_out or 0)
+  if m.usd and m.usd <= 0 and tokens == 0 and not recorded then return "" end
+  local what = { recorded and ("%s recorded answers, %s"):format(html.count(recorded.answers),
+    recorded.usd and ("which cost %s then"):format(html.usd(recorded.usd))
+    or "whose price is not known") }
   if tokens > 0 then
-    what[#what + 1] = ("%s tokens in, %s out"):format(html.count(m.tokens_in),
+    what[#what + 1] = ("%s tokens in, %s out"):format(html.count(m.tokens_in or 0),
                                                       html.count(m.tokens_out or 0))
-  elseif m.usd == nil then
+  elseif not m.usd then
     what[#what + 1] = "the price of some calls is not known"
   end
   return tile(html.usd(m.usd), "spent on models", table.concat(what, "; "))
 end
 
 function kernel.summary(m)
-  local state, f, w = m.state == "done" and "finished" or m.state, m.final, m.winner
-  local function tiles(list) return html.tag("div", { class = "tiles" }, list) end
-  if not w then return tiles(tile(state, "state", "the baseline is not measured yet")) end
-  local steps = (m.experiment.options.budget or {}).steps
-  return tiles(tile(html.times(f.speedup), "speed-up over the baseline", standing(m))
-    .. tile(("%s \u{2192} %s"):format(html.time(f.baseline_ns or m.baseline.time_ns),
-      html.time(f.time_ns or w.time_ns)), "baseline to winner",
-      ("kernel #%d, %s"):format(w.id, w.strategy and "by " .. w.strategy or "the baseline"))
-    .. tile(html.count(m.pulls) .. (steps and " of " .. html.count(steps) or ""), "pulls",
-      ("%s gave a kernel that passed every check"):format(html.count(m.ok)))
-    .. tile(html.duration(m.elapsed_s), "search time",
-      ("%s of it measuring, %s"):format(html.duration(m.busy_s), state))
-    .. money(m)) .. shapes(m)
-    .. html.origin("summary", { ROW = f.row and ("%d"):format(f.row) or "?", KERNEL = w.id,
-      KIND = f.kind or "pull", SQL = f.row and ("SELECT json FROM evaluations WHERE id = %d")
-      :format(f.row) or ("SELECT * FROM kernels WHERE id = %d"):format(w.id) })
+  local f, w, steps = m.final, m.winner, m.options.budget.steps
+  if not w then return nil end
+  return html.tag("div", { class = "tiles" },
+      tile(html.times(f.speedup), "speed-up over the baseline", standing(m))
+      .. tile(("%s \u{2192} %s"):format(html.time(f.baseline_ns or m.baseline.time_ns),
+        html.time(f.time_ns or w.time_ns)), "baseline to winner",
+        ("kernel #%d, %s"):format(w.id, html.maker(w)))
+      .. tile(html.count(m.pulls) .. (steps and " of " .. html.count(steps) or ""), "pulls",
+        ("%s gave a kernel that passed every check"):format(html.count(m.ok)))
+      .. tile(html.duration(m.elapsed_s), "search time", ("%s of it measuring, %s"):format(
+        html.duration(m.busy_s), m.state == "done" and "finished" or m.state))
+      .. money(m)) .. shapes(f),
+    { ROW = m.final_row.id, KIND = m.final_row.kind, KERNEL = w.id }
 end
 
 -- Roofline -----------------------------------------------------------------------
 
--- Flops per byte and flops per second of a kernel on its first shape. The intensity is a
--- share of the bytes that were moved where those were counted.
-local function spot(k)
-  local rho = type(k.rho) == "table" and k.rho or {}
-  local time, bytes, intensity = finite(rho[1]), finite(rho[2]), finite(rho[3])
-  if not (time and bytes and intensity) or intensity <= 0 then return nil end
-  local flops = intensity * (finite(k.moved) or math.exp(bytes))
-  return { intensity, flops / (math.exp(time) * 1e-9), flops = flops }
+-- A place in the roofline: flops per byte, flops per second, and what it says.
+local function spot(flops, bytes, ns, name)
+  if not (flops and bytes and ns and flops > 0 and bytes > 0 and ns > 0) then return nil end
+  local rate = flops / ns * 1e9
+  return { flops / bytes, rate, ("%s: %s"):format(name, html.rate(rate, "FLOP/s")),
+           flops = flops, bytes = bytes }
 end
 
--- The levels of memory, the slowest last, and the peak of flops.
-local function roofs_of(r)
-  local list = {}
-  for _, x in ipairs { { "L1", finite(r.l1_bytes_per_s) }, { "L2", finite(r.l2_bytes_per_s) },
-                       { "DRAM", math.max(finite(r.dram_bytes_per_s) or 0,
-                                          finite(r.dram_copy_bytes_per_s) or 0) } } do
-    if x[2] and x[2] > 0 then list[#list + 1] = x end
-  end
-  return list, finite(r.f32_flops_per_s)
+-- Of a kernel of the search, on its first shape. Its intensity is a share of the bytes that were
+-- moved where those were counted.
+local function spot_of(k)
+  local log_ns, log_bytes, intensity = k.rho[1], k.rho[2], k.rho[3]
+  if not (log_ns and log_bytes and intensity) then return nil end
+  local bytes = html.finite(k.moved) or math.exp(log_bytes)
+  local p = spot(intensity * bytes, bytes, math.exp(log_ns), ("kernel %d"):format(k.id))
+  if p then p[3] = ("%s, %s flop a byte"):format(p[3], html.number(p[1])) end
+  return p
 end
 
-local function draw_roofs(c, levels, peak, low, high)
-  if not peak or peak <= 0 then return end
+-- The levels of memory with their bytes a second, the slowest last.
+local function levels_of(r)
+  return collect({ { "L1", r.l1_bytes_per_s or 0 }, { "L2", r.l2_bytes_per_s or 0 },
+                   { "DRAM", math.max(r.dram_bytes_per_s or 0, r.dram_copy_bytes_per_s or 0) } },
+                 function(level) return level[2] > 0 and level end)
+end
+
+local function draw_roofs(c, levels, peak)
+  local low, high = c.x.min, c.x.max
   for i, level in ipairs(levels) do
     local ridge = peak / level[2]
     local points = { { low, math.min(peak, low * level[2]) } }
@@ -120,71 +107,44 @@ local function draw_roofs(c, levels, peak, low, high)
     c:line(points, { series = 8, dashed = i < #levels,
       name = ("%s %s"):format(level[1], html.rate(level[2], "B/s")) })
   end
-  c:text(high, peak, ("peak %s"):format(html.rate(peak, "FLOP/s")), { anchor = "end", dy = -5 })
-end
-
--- Of every timed shape, with its label, the baseline and the winner as confirmed. Older evaluations
--- do not say the work of their shapes: the first shape alone then, by its features.
-local function shape_spots(m, first, last)
-  local out, shapes_of = {}, timed(m.final)
-  for _, s in ipairs(shapes_of) do
-    local flops, bytes = finite(s.flops), finite(s.bytes)
-    local base_ns, time_ns = finite(s.baseline_ns), finite(s.time_ns)
-    if flops and flops > 0 and bytes and bytes > 0 and base_ns and time_ns then
-      out[#out + 1] = { name = label_of(s), { flops / bytes, flops / base_ns * 1e9 },
-                        { flops / bytes, flops / time_ns * 1e9 } }
-    end
-  end
-  if #out > 0 then return out end
-  local s = shapes_of[1] or {}
-  local base_ns, time_ns = finite(s.baseline_ns), finite(s.time_ns)
-  return { { name = s.label and label_of(s) or "first shape",
-             base_ns and { first[1], first.flops / base_ns * 1e9 } or first,
-             time_ns and { last[1], last.flops / time_ns * 1e9 } or last } }
+  c:text(high, peak, ("peak %s"):format(html.rate(peak, "FLOP/s")))
 end
 
 function kernel.roofline(m)
-  local shown, by_id = {}, {}
+  local shown, by_id, levels = {}, {}, levels_of(m.roofline)
   for _, k in ipairs(m.sample) do
-    local p = spot(k)
-    if p and p[2] > 0 then
-      p[3] = ("kernel %d: %s, %s flop a byte"):format(k.id, html.rate(p[2], "FLOP/s"),
-                                                     html.number(p[1]))
-      by_id[k.id], shown[#shown + 1] = p, p
-    end
+    by_id[k.id] = spot_of(k)
+    shown[#shown + 1] = by_id[k.id]
   end
-  local path = collect(m.path or {}, function(k) return by_id[k.id] end)
-  if #path == 0 or not m.roofline then return nil end
-  local spots = shape_spots(m, path[1], path[#path])
-  local low, high, least, most = math.huge, 0, math.huge, 0
+  local spots = collect(m.final.timed, function(s, i)
+    local name, work = s.label or "?", s.flops and s or i == 1 and by_id[1] or {}
+    local before = spot(work.flops, work.bytes, s.baseline_ns, name .. ", baseline")
+    local after = spot(work.flops, work.bytes, s.time_ns, name .. ", winner")
+    return before and after and { before, after, name = name }
+  end)
+  local peak = m.roofline.f32_flops_per_s
+  if not peak or #levels == 0 or #spots == 0 then return nil end
+  local low, high, least, most = peak / levels[#levels][2], 0, math.huge, peak
   for _, list in ipairs { shown, table.unpack(spots) } do
     for _, p in ipairs(list) do
       low, high = math.min(low, p[1]), math.max(high, p[1])
       least, most = math.min(least, p[2]), math.max(most, p[2])
     end
   end
-  local levels, peak = roofs_of(m.roofline)
-  local slowest = levels[#levels]
-  low, high = math.min(low, slowest and peak and peak / slowest[2] or low) / 4, high * 4
   local c = chart.new { title = "Roofline", height = 320,
-    x = { label = "flops a byte moved", log = true, min = low, max = high },
-    y = { label = "flops a second", log = true, min = least / 2,
-          max = math.max(most, peak or 0) * 1.8 } }
-  draw_roofs(c, levels, peak, low, high)
+    x = { label = "flops a byte moved", log = true, min = low / 4, max = high * 4 },
+    y = { label = "flops a second", log = true, min = least / 2, max = most * 1.8 } }
+  draw_roofs(c, levels, peak)
   c:points(shown, { series = 8, radius = 2, name = "kernels of the search, first shape" })
-  c:line(path, { series = 8 })
+  c:line(collect(m.path, function(k) return by_id[k.id] end), { series = 8 })
   for i, s in ipairs(spots) do
     c:line(s, { series = i, name = #spots > 1 and s.name or nil })
-    for j, what in ipairs { "baseline", "winner" } do
-      c:points({ { s[j][1], s[j][2], ("%s, %s: %s"):format(s.name, what,
-                 html.rate(s[j][2], "FLOP/s")) } },
-               { series = i, radius = j == 1 and 3.5 or 5.5, ring = j == 1 })
-    end
+    c:points({ s[1] }, { series = i, radius = 3.5, ring = true })
+    c:points({ s[2] }, { series = i, radius = 5.5 })
   end
-  return html.figure(c:svg(), ("Ring: the baseline; dot: the winner%s. Roofs were measured on "
-    .. "this machine: fp32%s."):format(#spots > 1 and ", on every timed shape" or
-      ", on the first timed shape", m.roofline.isa and " with " .. tostring(m.roofline.isa) or ""))
-    .. html.origin "roofline"
+  return html.figure(c:svg(), ("Ring: the baseline; dot: the winner, on %s timed shape. Roofs were "
+    .. "measured on this machine: fp32%s."):format(#spots > 1 and "every" or "the first",
+    m.roofline.isa and " with " .. m.roofline.isa or ""))
 end
 
 -- Profile ------------------------------------------------------------------------
@@ -202,57 +162,38 @@ end
 local function row(name, before, after, kind)
   return { name, html.percent(before), html.percent(after),
            { html = (before or after) and bars(before, after) or "", class = "left" },
-           { kind, class = "left" } }
+           { kind or "", class = "left" } }
 end
 
--- A feature by its place in phi, nil where it is missing; and what kind it is.
-local function known(e, i)
-  local kind = type(e.phi_kind) == "table" and e.phi_kind[i] or ""
-  return kind ~= "missing" and finite(e.phi[i]) or nil, tostring(kind)
-end
-
-local function counters(m)
-  local function of(e)
-    local list = ((e or {}).profile or {}).counters
-    return type(list) == "table" and list or {}
-  end
-  local a, b, rows = of(m.baseline_evaluation), of(m.evaluation), {}
-  local function figure(v) return finite(v) and ("%.6g"):format(v) end
-  for _, name in ipairs(text.keys(b)) do
-    if type(b[name]) == "number" then
-      rows[#rows + 1] = { name, figure(a[name]), figure(b[name]) }
-    end
-  end
-  return html.details("Hardware counters", html.table({ "counter", "baseline", "winner" }, rows))
-end
-
-local function bound(name, e)
-  local b = type(e.profile) == "table" and e.profile.bottleneck
-  return type(b) == "table" and type(b.text) == "string"
-         and html.p(("The %s is bound by %s."):format(name, b.text)) or ""
+local function counters(before, after)
+  local function figure(v) return v and ("%.6g"):format(v) end
+  return html.details("Hardware counters", html.table({ "counter", "baseline", "winner" },
+    collect(text.keys(after), function(name)
+      return { name, figure(before[name]), figure(after[name]) }
+    end)))
 end
 
 function kernel.profile(m)
-  local a, b = (m.baseline_evaluation or {}).evidence, (m.evaluation or {}).evidence
-  if type(a) ~= "table" or type(b) ~= "table" or type(a.phi) ~= "table"
-     or type(b.phi) ~= "table" then return nil end
-  local rows = {}
+  local before, after = m.baseline_evaluation, m.evaluation
+  local a, b, rows = before.evidence, after.evidence, {}
+  if not (next(a.phi) and next(b.phi)) then return nil end
+  local function known(e, i) return e.phi_kind[i] ~= "missing" and e.phi[i] or nil end
   for i, name in ipairs(m.gpu and features.gpu or features.cpu) do
-    local after, kind = known(b, i)
-    rows[i] = row(name, known(a, i), after, kind)
+    rows[i] = row(name, known(a, i), known(b, i), b.phi_kind[i])
   end
   for _, key in ipairs { "sm", "dram", "l2" } do
-    local x, y = finite((a.h or {})[key]), finite((b.h or {})[key])
-    if x or y then
-      rows[#rows + 1] = row("utilisation of " .. features.resource(m.gpu, key), x and x / 100,
-                            y and y / 100, tostring((b.h_kind or {})[key] or ""))
-    end
+    local x, y = a.h[key], b.h[key]
+    rows[#rows + 1] = (x or y) and row("utilisation of " .. features.resource(m.gpu, key),
+                                       x and x / 100, y and y / 100, b.h_kind[key]) or nil
   end
-  return bound("baseline", m.baseline_evaluation) .. bound("winner", m.evaluation)
+  local bound = collect({ { "baseline", before }, { "winner", after } }, function(pair)
+    local words = pair[2].profile.bottleneck.text
+    return words and html.p(("The %s is bound by %s."):format(pair[1], words))
+  end)
+  return table.concat(bound)
     .. html.table({ "feature", "baseline", "winner", "", "kind" }, rows)
     .. html.tag("p", { class = "note" }, html.dot "s2" .. "baseline " .. html.dot "s1" .. "winner")
-    .. counters(m)
-    .. html.origin "profile"
+    .. counters(before.profile.counters, after.profile.counters)
 end
 
 return kernel

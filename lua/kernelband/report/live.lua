@@ -14,13 +14,6 @@ local live = {}
 local LOOK_NS = 1000 * 1000 * 1000
 local html_type, json_type = "text/html; charset=utf-8", "application/json"
 
--- What the page shows before there is anything to read.
-local function waiting(why)
-  local sections = report.sections(nil, true)
-  sections[1].html = html.note(why)
-  return sections
-end
-
 local function publish(server, view)
   local has = {}
   for _, s in ipairs(view.sections) do
@@ -41,17 +34,15 @@ end
 
 local function read(view, folder)
   local m = model.load(folder, "unchecked")
-  view.sections, view.title = report.sections(m, true), report.title(m)
-  view.lead = report.lead(m)
-  local steps = (m.experiment.options.budget or {}).steps
-  view.text = ("%s; %s%s pulls; as of %s"):format(m.state, m.pulls,
-    type(steps) == "number" and (" of %d"):format(steps) or "", os.date "%H:%M:%S")
+  view.sections, view.title, view.lead = report.sections(m, true), report.title(m), report.lead(m)
+  view.text = ("%s; %s%s pulls; as of %s"):format(m.state, m.pulls, m.options.budget.steps
+    and (" of %d"):format(m.options.budget.steps) or "", os.date "%H:%M:%S")
 end
 
 -- Looks once; true when there was something new.
 local function look(view, folder)
   local there = core.system.exists(folder .. "/run.db") == "file"
-  local stamp = there and model.stamp(folder) or nil
+  local stamp = there and model.stamp(folder)
   if stamp and stamp == view.stamp then return false end
   local ok, why = false, ("waiting for %s: there is no run in it yet"):format(folder)
   if there then ok, why = pcall(read, view, folder) end
@@ -59,11 +50,13 @@ local function look(view, folder)
     view.stamp = stamp
     return true
   end
-  why = tostring(why)
-  local new = why ~= view.text
-  view.text = why
-  if not view.stamp then view.sections = waiting(why) end
-  return new
+  local before = view.text
+  view.text = tostring(why)
+  if not view.stamp then              -- nothing was read so far
+    view.sections = report.sections(nil, true)
+    view.sections[1].html = html.note(view.text)
+  end
+  return view.text ~= before
 end
 
 -- Serves the run of a folder until `stopped()`; url(text) is told the address.
@@ -72,22 +65,18 @@ function live.serve(folder, port, url, stopped)
   local server, why, code = core.serve(port, token)
   if not server then return nil, why, code end
   local _ <close> = server
-  local view = { title = folder, lead = "", shown = {}, text = "", sections = {} }
-  look(view, folder)
-  publish(server, view)
-  url(("http://127.0.0.1:%d/%s/"):format(server:port(), token))
-  local next_ns = 0
-  while not stopped() do
-    local done, text, kind = server:turn(LOOK_NS // 4)
-    if not done and kind ~= "EINTR" then return nil, text, kind end
+  local view, next_ns = { title = folder, lead = "", shown = {} }, 0
+  repeat
     local now = core.system.now_ns()
     if now >= next_ns then
       if look(view, folder) then publish(server, view) end
+      if next_ns == 0 then url(("http://127.0.0.1:%d/%s/"):format(server:port(), token)) end
       -- A run so large that a look takes long is looked at less often.
-      local took = core.system.now_ns() - now
-      next_ns = core.system.now_ns() + math.max(LOOK_NS, 10 * took)
+      next_ns = core.system.now_ns() + math.max(LOOK_NS, 10 * (core.system.now_ns() - now))
     end
-  end
+    local done, text, kind = server:turn(LOOK_NS // 4)
+    if not done and kind ~= "EINTR" then return nil, text, kind end
+  until stopped()
   return true
 end
 

@@ -1,16 +1,17 @@
 -- report/many.lua - several runs side by side. Runs that differ by seed alone form
 -- a group: same task, policy and parameters. A group is one curve, the median of
 -- its runs, with a band from the lowest to the highest.
-local lists = require "kernelband.base.lists"
-local chart = require "kernelband.report.chart"
-local core  = require "kernelband.core"
-local html  = require "kernelband.report.html"
-local page  = require "kernelband.report.page"
-local text  = require "kernelband.base.text"
+local chart  = require "kernelband.report.chart"
+local html   = require "kernelband.report.html"
+local lists  = require "kernelband.base.lists"
+local page   = require "kernelband.report.page"
+local search = require "kernelband.report.search"
+local stats  = require("kernelband.core").stats
+local text   = require "kernelband.base.text"
 
 local many = {}
 
-local stats = core.stats
+-- Groups -------------------------------------------------------------------------
 
 -- Groups in the order their first run was given.
 local function groups_of(models)
@@ -50,99 +51,15 @@ local function name_groups(groups)
   end
 end
 
-local function final_speedup(m) return m.final.speedup or 1 end
-
--- Curves -------------------------------------------------------------------------
-
-local ends = { landed = "pulls", at_s = "elapsed_s", usd = "usd" }
-
--- The best so far of a run at ascending places.
-local function follower(m, key)
-  local at = 0
-  return function(x)
-    while at < #m.curve and (m.curve[at + 1][key] or math.huge) <= x do at = at + 1 end
-    return at > 0 and m.curve[at].speedup or 1
+-- The largest of(m) of all runs, at least `least`.
+local function most(groups, least, of)
+  for _, g in ipairs(groups) do
+    for _, m in ipairs(g.runs) do least = math.max(least, of(m)) end
   end
+  return least
 end
 
--- Median, lowest and highest of a group's runs on a grid of 120 places, up to where
--- the first of its runs ends: beyond, fewer runs would speak for all.
-local function curve(g, key, unit)
-  local last, best, line, band = math.huge, {}, {}, {}
-  for j, m in ipairs(g.runs) do
-    last, best[j] = math.min(last, m[ends[key]] or 0), follower(m, key)
-  end
-  local steps = key == "landed" and math.min(last, 120) or 120
-  for i = 0, steps do
-    local x, values = last * i / math.max(1, steps), {}
-    if key == "landed" then x = math.floor(x) end
-    for j in ipairs(g.runs) do values[j] = best[j](x) end
-    line[#line + 1] = { x / unit, stats.median(values) }
-    band[#band + 1] = { x / unit, math.min(table.unpack(values)), math.max(table.unpack(values)) }
-  end
-  return line, band
-end
-
-local function overlay(groups, key, label)
-  local unit, longest, high = 1, 0, 1
-  for _, g in ipairs(groups) do
-    for _, m in ipairs(g.runs) do
-      longest = math.max(longest, m.elapsed_s)
-      for _, p in ipairs(m.curve) do high = math.max(high, p.speedup) end
-    end
-  end
-  if key == "at_s" then label, unit = html.span(longest) end
-  local c = chart.new { title = "Best so far against " .. label,
-    x = { label = label, min = 0, integer = key == "landed" },
-    y = { label = "speed-up over the baseline", log = high > 6 } }
-  for _, g in ipairs(groups) do
-    local line, band = curve(g, key, unit)
-    if #g.runs > 1 then c:band(band, { series = g.series, step = true }) end
-    c:line(line, { series = g.series, step = true,
-      name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
-  end
-  c:rule(1, "baseline")
-  return html.figure(c:svg())
-end
-
-local function curves(groups)
-  local priced = true
-  for _, g in ipairs(groups) do
-    for _, m in ipairs(g.runs) do priced = priced and m.usd and m.usd > 0 end
-  end
-  return html.grid(overlay(groups, "landed", "pulls"), overlay(groups, "at_s", "time"),
-              priced and overlay(groups, "usd", "US dollars") or "")
-    .. html.note("As the searches measured it. Line: the median of a group's runs; band: its "
-      .. "lowest and highest run. A group's curve ends where its first run does.")
-    .. html.origin "curves"
-end
-
--- Shares of runs that are correct and more than p times as fast as the baseline.
-local function fast_p(groups)
-  local high = 1.5
-  for _, g in ipairs(groups) do
-    for _, m in ipairs(g.runs) do high = math.max(high, final_speedup(m)) end
-  end
-  high = high * 1.05
-  local c = chart.new { title = "fast_p", x = { label = "p, speed-up over the baseline",
-      log = high > 6.3, min = 1, max = high },
-    y = { label = "share of runs that are correct and more than p times as fast", min = 0,
-          max = 1, format = html.percent } }
-  for _, g in ipairs(groups) do
-    local faster = lists.collect(g.runs, function(m)
-      return m.winner and m.winner.id ~= 1 and m.final.speedup > 1 and m.final.speedup
-    end)
-    table.sort(faster)
-    local line = { { 1, #faster / #g.runs } }
-    for i, s in ipairs(faster) do line[i + 1] = { s, (#faster - i) / #g.runs } end
-    line[#line + 1] = { high, 0 }
-    c:line(line, { series = g.series, step = true, name = g.label })
-  end
-  return html.grid(html.figure(c:svg()))
-    .. html.origin "fast_p"
-end
-
--- Tables -------------------------------------------------------------------------
+-- Sections -----------------------------------------------------------------------
 
 local function runs(models)
   local function row(m)
@@ -154,16 +71,15 @@ local function runs(models)
       html.usd(m.usd), m.state }
   end
   return html.heading "Runs" .. html.table({ "run", "task", "policy", "seed", "pulls", "valid",
-      "speed-up", "95 % interval", "confirmed", "time", "took", "cost", "state" }, models,
-      { left = 3, sort = true, row = row })
-    .. html.origin "runs"
+    "speed-up", "95 % interval", "confirmed", "time", "took", "cost", "state" }, models,
+    { left = 3, sort = true, row = row })
 end
 
-local function summary(groups, models)
+local function summary(all)
   local function row(g)
     local logs, pulls, p = {}, 0, {}
     for j, m in ipairs(g.runs) do
-      logs[j], pulls = math.log(final_speedup(m)), pulls + m.pulls
+      logs[j], pulls = math.log(m.final.speedup or 1), pulls + m.pulls
     end
     if #logs > 1 and #logs <= 64 then p = stats.paired(logs) end
     return { { html = html.dot("s" .. g.series) .. html.escape(g.label) }, g.task,
@@ -172,69 +88,133 @@ local function summary(groups, models)
       { html.interval(p.low and math.exp(p.low), p.high and math.exp(p.high)), title = p.method } }
   end
   return html.table({ "group", "task", "runs", "pulls", "geometric mean of speed-ups",
-      "95 % interval over runs" }, groups, { left = 2, row = row })
+      "95 % interval over runs" }, all.groups, { left = 2, row = row })
     .. html.note("Interval over runs: of the pseudo-median of log speed-ups, exact Wilcoxon, "
-      .. "Student's where there are too few runs for that.") .. runs(models)
+      .. "Student's where there are too few runs for that.") .. runs(all.models)
+end
+
+-- Median, lowest and highest of a group's runs on a grid of 120 places, up to where
+-- the first of its runs ends: beyond, fewer runs would speak for all.
+local function curve(g, key, unit)
+  local last, line, band, at = math.huge, {}, {}, {}
+  for j, m in ipairs(g.runs) do
+    last, at[j] = math.min(last, m[search.axes[key].last] or 0), 0
+  end
+  local steps = key == "landed" and math.min(last, 120) or 120
+  for i = 0, steps do
+    local x, values = last * i / math.max(1, steps), {}
+    if key == "landed" then x = math.floor(x) end
+    for j, m in ipairs(g.runs) do
+      local n = at[j]
+      while n < #m.curve and (m.curve[n + 1][key] or math.huge) <= x do n = n + 1 end
+      at[j], values[j] = n, n > 0 and m.curve[n].speedup or 1
+    end
+    line[#line + 1] = { x / unit, stats.median(values) }
+    band[#band + 1] = { x / unit, math.min(table.unpack(values)), math.max(table.unpack(values)) }
+  end
+  return line, band
+end
+
+local function overlay(groups, key)
+  local c, unit = search.best_chart(key, most(groups, 0, function(m) return m.elapsed_s end), 1,
+    most(groups, 1, function(m)
+      local best = m.curve[#m.curve]
+      return best and best.speedup or 1
+    end))
+  for _, g in ipairs(groups) do
+    local line, band = curve(g, key, unit)
+    if #g.runs > 1 then c:band(band, { series = g.series, step = true }) end
+    c:line(line, { series = g.series, step = true,
+      name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
+  end
+  c:rule(1, "baseline")
+  return html.figure(c:svg())
+end
+
+local function curves(all)
+  local priced = not lists.find(all.models, function(m) return not m.usd or m.usd <= 0 end)
+  return html.grid(overlay(all.groups, "landed"), overlay(all.groups, "at_s"),
+                   priced and overlay(all.groups, "usd") or "")
+    .. html.note("As the searches measured it. Line: the median of a group's runs; band: its "
+      .. "lowest and highest run. A group's curve ends where its first run does.")
+end
+
+-- Shares of runs that are correct and more than p times as fast as the baseline.
+local function fast_p(all)
+  local high = 1.05 * most(all.groups, 1.5, function(m) return m.final.speedup or 1 end)
+  local c = chart.new { title = "fast_p", x = { label = "p, speed-up over the baseline",
+      log = high > 6.3, min = 1, max = high },
+    y = { label = "share of runs that are correct and more than p times as fast", min = 0,
+          max = 1, format = html.percent } }
+  for _, g in ipairs(all.groups) do
+    local faster = lists.collect(g.runs, function(m)
+      return m.winner and m.winner.id ~= 1 and m.final.speedup > 1 and m.final.speedup
+    end)
+    table.sort(faster)
+    local line = { { 1, #faster / #g.runs } }
+    for i, s in ipairs(faster) do line[i + 1] = { s, (#faster - i) / #g.runs } end
+    line[#line + 1] = { high, 0 }
+    c:line(line, { series = g.series, step = true, name = g.label })
+  end
+  return html.grid(html.figure(c:svg()))
 end
 
 -- Pulls an arm, a bar a group: its runs added up.
-local function arms(groups)
-  local names, bars, series, rows, head = {}, {}, {}, {}, { "strategy" }
-  for _, g in ipairs(groups) do
-    for _, m in ipairs(g.runs) do
-      for _, name in ipairs(m.strategies) do
-        if not names[name] then names[name], names[#names + 1] = true, name end
-      end
-    end
+local function arms(all)
+  local names = {}
+  for _, m in ipairs(all.models) do
+    table.move(m.strategies, 1, #m.strategies, #names + 1, names)
   end
-  for j, name in ipairs(names) do
-    series[j], rows[j] = { name = html.cut(name, 26), class = "s" .. (j - 1) % 8 + 1 }, { name }
-  end
-  for i, g in ipairs(groups) do
-    bars[i] = { name = html.cut(g.label, 14), title = g.label, parts = {} }
-    head[i + 1] = { html.cut(g.label, 22), title = g.label }
-    for j, name in ipairs(names) do
-      local n = 0
-      for _, m in ipairs(g.runs) do n = n + (m.arms[name] and m.arms[name].n or 0) end
-      bars[i].parts[j], rows[j][i + 1] = n, html.count(n)
-    end
-  end
+  names = lists.distinct(names)
+  local series = lists.collect(names, function(name, j)
+    return { name = html.cut(name, 26), class = "s" .. (j - 1) % 8 + 1 }
+  end)
+  local bars = lists.collect(all.groups, function(g)
+    return { name = html.cut(g.label, 14), title = g.label, parts = lists.collect(names,
+      function(name)
+        local n = 0
+        for _, m in ipairs(g.runs) do n = n + (m.arms[name] and m.arms[name].n or 0) end
+        return n
+      end) }
+  end)
+  local head = { "strategy" }
+  for i, g in ipairs(all.groups) do head[i + 1] = { html.cut(g.label, 22), title = g.label } end
   return html.grid(html.figure(chart.bars { title = "Pulls an arm", bars = bars, series = series,
-      y = { label = "pulls", integer = true } }), html.table(head, rows, { sort = true }))
-    .. html.origin "arms"
+      y = { label = "pulls", integer = true } }),
+    html.table(head, names, { sort = true, row = function(name, j)
+      return { name, table.unpack(lists.collect(bars, function(bar)
+        return html.count(bar.parts[j])
+      end)) }
+    end }))
 end
 
-local function verdicts(models)
-  local head, rows = { "run" }, {}
-  for i, m in ipairs(models) do rows[i] = { m.name } end
-  for _, v in ipairs(chart.verdicts) do
-    if lists.find(models, function(m) return m.verdicts[v] end) then
-      head[#head + 1] = html.verdict(v)
-      for i, m in ipairs(models) do rows[i][#head] = html.count(m.verdicts[v] or 0) end
-    end
-  end
-  return html.table(head, rows, { sort = true })
+local function verdicts(all)
+  local names = lists.collect(chart.verdicts, function(v)
+    return lists.find(all.models, function(m) return m.verdicts[v] end) and v
+  end)
+  return html.table({ "run", table.unpack(lists.collect(names, html.verdict)) }, all.models,
+    { sort = true, row = function(m)
+      return { m.name, table.unpack(lists.collect(names, function(v)
+        return html.count(m.verdicts[v] or 0)
+      end)) }
+    end })
 end
 
 -- models: at least two runs.
 function many.html(models)
-  local groups, tasks, damage = groups_of(models), {}, {}
+  local groups, tasks = groups_of(models), lists.distinct(lists.collect(models, "task"))
+  local damage = lists.collect(models, function(m) return m.damage and html.note(m.damage) end)
   name_groups(groups)
-  for _, m in ipairs(models) do
-    damage[#damage + 1] = m.damage and html.note(m.damage)
-    if not tasks[m.task] then tasks[m.task], tasks[#tasks + 1] = true, m.task end
-  end
   return page.html {
     title = ("%d runs: %s"):format(#models, html.cut(table.concat(tasks, ", "), 60)),
     lead = table.concat(damage) .. html.p(#groups == 1 and "Runs that differ by seed alone."
       or ("%d groups of runs that differ by seed alone."):format(#groups), "q"),
-    sections = {
-      { id = "summary", title = "Speed-ups", html = summary(groups, models) },
-      { id = "progress", title = "Best so far", html = curves(groups) },
-      { id = "fast_p", title = "fast_p", html = fast_p(groups) },
-      { id = "arms", title = "Pulls an arm", html = arms(groups) },
-      { id = "verdicts", title = "Verdicts", html = verdicts(models) },
-    } }
+    sections = page.sections({
+      { "summary", "Speed-ups", summary, "runs" },
+      { "progress", "Best so far", curves, "curves" },
+      { "fast_p", "fast_p", fast_p },
+      { "arms", "Pulls an arm", arms },
+      { "verdicts", "Verdicts", verdicts, "nothing" } }, { models = models, groups = groups }) }
 end
 
 return many

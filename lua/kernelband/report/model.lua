@@ -1,13 +1,14 @@
 -- report/model.lua - a run folder as the figures a report shows. SQLite adds up,
 -- so that a run of 100,000 pulls costs no more memory than one of a hundred:
 -- what is drawn item by item is a sample, and the page says so.
-local lists     = require "kernelband.base.lists"
-local core      = require "kernelband.core"
+local clean     = require "kernelband.report.clean"
 local exchanges = require "kernelband.report.exchanges"
+local finish    = require "kernelband.search.finish"
 local json      = require "kernelband.base.json"
+local lists     = require "kernelband.base.lists"
 local run       = require "kernelband.store.run"
 local schema    = require "kernelband.base.schema"
-local finish    = require "kernelband.search.finish"
+local strategy  = require "kernelband.policy.strategy"
 
 local model = {}
 
@@ -16,7 +17,7 @@ local TREE = 150                        -- ... in the search tree
 
 local function rows(m, ...) return m.reader:rows(...) end
 
-local function one(m, ...) return rows(m, ...)[1] or {} end
+-- The experiment ---------------------------------------------------------------------
 
 -- A generator in a few words; its identity may be JSON.
 local function generator_name(identity)
@@ -31,48 +32,46 @@ local function generator_name(identity)
   return table.concat(lists.collect(words, tostring), " ")
 end
 
+local machine = { cpu = "string", kernel = "string", libc = "string", compiler = "string",
+  landlock_abi = "number", seccomp = "boolean", root = "boolean", device = { name = "string",
+    compiler = "string", language = "string", roofline = { isa = "string",
+      l1_bytes_per_s = "number", l2_bytes_per_s = "number", dram_bytes_per_s = "number",
+      dram_copy_bytes_per_s = "number", f32_flops_per_s = "number" } } }
+
 local function experiment(m)
   local e = m.reader:experiment()
+  local id = clean.of(e.identity, { "string" })
   m.experiment, m.state, m.seed = e, e.state, e.seed
-  local id, device = e.identity, e.machine.device
-  m.task, m.policy = tostring(id.task or "?"), tostring(id.policy or "?")
-  m.generator, m.params = tostring(id.generator or "?"), json.table(id.params) or {}
-  m.generator_name = generator_name(m.generator)
-  m.replay = m.generator:find "^replay " ~= nil
-  if type(device) ~= "table" then
-    device = (json.table(core.system.read_file(m.folder .. "/result.json")) or {}).machine
-  end
-  m.device = type(device) == "table" and device or nil
-  local roofline = m.device and m.device.roofline
-  m.roofline = type(roofline) == "table" and roofline or nil
-  m.gpu = m.device and m.device.language == "cuda"
-          or tostring(e.options.device):find "^cuda" ~= nil
+  m.options = clean.of(e.options, { device = "string", confirm = "boolean",
+                                 budget = { steps = "number" } })
+  m.machine = clean.of(e.machine, machine)
+  m.device, m.roofline = m.machine.device, m.machine.device.roofline
+  m.gpu = m.device.language == "cuda" or m.options.device and m.options.device:find "^cuda" ~= nil
+  m.task, m.policy, m.generator = id.task or "?", id.policy or "?", id.generator or "?"
+  m.generator_name, m.params = generator_name(m.generator), json.table(id.params) or {}
   m.strategies = {}
-  for name in tostring(id.strategies or ""):gmatch "%S+" do
-    m.strategies[#m.strategies + 1] = name
-  end
+  for name in (id.strategies or ""):gmatch "%S+" do table.insert(m.strategies, name) end
 end
 
--- Sums over pulls: all, by strategy, by verdict.
+-- Pulls -------------------------------------------------------------------------------
+
+-- Sums over pulls: all, by verdict, by strategy.
 local function totals(m)
-  local t = one(m, [[SELECT count(*) AS n, max(at_s) AS at_s, sum(seconds) AS seconds,
-    count(child) AS ok, count(usd) AS priced, sum(usd) AS usd, sum(tokens_in) AS tokens_in,
-    sum(tokens_out) AS tokens_out, (SELECT count(*) FROM kernels) AS kernels FROM pulls]])
-  m.pulls, m.elapsed_s, m.busy_s, m.ok = t.n, t.at_s or 0, t.seconds or 0, t.ok
-  m.tokens_in, m.tokens_out, m.kernels = t.tokens_in, t.tokens_out, t.kernels
-  if m.replay then m.usd = 0 elseif t.priced == t.n then m.usd = t.usd or 0 end
+  for name, v in pairs(rows(m, [[SELECT count(*) AS pulls, coalesce(max(at_s), 0) AS elapsed_s,
+      coalesce(sum(seconds), 0) AS busy_s, count(child) AS ok, sum(tokens_in) AS tokens_in,
+      sum(tokens_out) AS tokens_out, CASE WHEN count(usd) = count(*) THEN total(usd) END AS usd,
+      (SELECT count(*) FROM kernels) AS kernels FROM pulls]])[1]) do m[name] = v end
+  if m.generator:find "^replay " then m.usd = 0 end
   m.verdicts, m.arms = {}, {}
-  local known = lists.places(m.strategies)
-  for _, r in ipairs(rows(m, [[SELECT strategy, verdict, count(*) AS n, sum(reward) AS reward
-      FROM pulls GROUP BY strategy, verdict ORDER BY 1, 2]])) do
-    m.verdicts[r.verdict] = (m.verdicts[r.verdict] or 0) + r.n
-    if not known[r.strategy] then m.strategies[#m.strategies + 1] = r.strategy end
-    known[r.strategy] = true
-    local arm = m.arms[r.strategy] or { n = 0, reward = 0, verdicts = {} }
-    m.arms[r.strategy] = arm
-    arm.n, arm.reward = arm.n + r.n, arm.reward + r.reward
-    arm.verdicts[r.verdict] = r.n
+  for _, r in ipairs(rows(m, "SELECT verdict, count(*) AS n FROM pulls GROUP BY 1")) do
+    m.verdicts[r.verdict] = r.n
   end
+  for _, r in ipairs(rows(m, [[SELECT strategy, count(*) AS n, count(child) AS ok,
+      avg(reward) AS mean FROM pulls GROUP BY 1 ORDER BY 1]])) do
+    m.arms[r.strategy] = r
+    table.insert(m.strategies, r.strategy)
+  end
+  m.strategies = lists.distinct(m.strategies)
 end
 
 -- Verdicts in at most 40 groups of successive pulls, in the order they landed.
@@ -89,14 +88,11 @@ end
 -- The pulls that improved on the best: the best is the largest lower end, as in
 -- the search itself.
 local function curve(m)
-  m.curve = rows(m, [[
-    WITH landed AS (
+  m.curve = rows(m, [[WITH landed AS (
       SELECT p.landed, p.at_s, p.strategy, k.id, k.speedup, k.speedup_low, k.speedup_high,
-        sum(p.usd) OVER w AS usd,
-        max(k.speedup_low) OVER (ORDER BY p.landed ROWS BETWEEN UNBOUNDED PRECEDING
-                                 AND 1 PRECEDING) AS before
-      FROM pulls p LEFT JOIN kernels k ON k.id = p.child
-      WINDOW w AS (ORDER BY p.landed))
+        sum(p.usd) OVER w AS usd, max(k.speedup_low) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING
+          AND 1 PRECEDING) AS before
+      FROM pulls p LEFT JOIN kernels k ON k.id = p.child WINDOW w AS (ORDER BY p.landed))
     SELECT * FROM landed WHERE id IS NOT NULL AND speedup_low > max(coalesce(before, 0),
       1.0, (SELECT speedup_low FROM kernels WHERE id = 1)) ORDER BY landed]])
   m.stride = math.max(1, math.ceil(m.pulls / DOTS))
@@ -105,36 +101,32 @@ local function curve(m)
     ORDER BY p.landed]], m.stride)
 end
 
-local function kernel(m, id) return rows(m, "SELECT * FROM kernels WHERE id = ?", id)[1] end
+-- Kernels -----------------------------------------------------------------------------
 
--- What a row of the table evaluations says, with its number and kind; nil where it is broken.
-local function evaluation(row)
-  local e = row and row.evaluation
-  if type(e) ~= "table" then return nil end
-  e.row, e.kind = row.id, row.kind
-  e.shapes = type(e.shapes) == "table" and e.shapes or {}
-  return e
+-- A kernel and those that lead to it, itself first, up to one that is in `known`.
+local function ancestors(m, id, known)
+  local out = {}
+  while id and not known[id] and #out < 1000 do
+    local k = rows(m, "SELECT * FROM kernels WHERE id = ?", id)[1]
+    out[#out + 1] = k
+    id = k and k.parent and k.parent < id and k.parent
+  end
+  return out
 end
 
 -- The winner, its figures (final: as confirmed; evaluation: as the search saw it), the baseline,
 -- and the kernels that lead from the one to the other.
 local function winner(m)
-  m.final, m.path = { shapes = {} }, {}
-  local found = finish.winner(m.reader)
-  if not found then return end          -- the baseline has not been measured yet
-  local w = found.kernel
-  m.winner, m.baseline, m.confirmed = w, kernel(m, 1), found.confirmed
-  m.baseline_evaluation = evaluation(m.reader:evaluations("baseline")[1])
-  m.evaluation = evaluation(found.search_row)
-  m.final = evaluation(found.row) or m.final
+  local found = finish.winner(m.reader) or {}         -- {}: the baseline is not measured yet
+  m.winner, m.confirmed, m.path = found.kernel, found.confirmed, {}
+  m.evaluation, m.final = clean.evaluation(found.search_row), clean.evaluation(found.row)
+  m.final_row = found.row or { id = "?", kind = "?" }              -- lost with damage
+  m.baseline_evaluation = clean.evaluation(m.reader:evaluations("baseline")[1])
   for _, name in ipairs { "speedup", "speedup_low", "speedup_high" } do
-    if type(m.final[name]) ~= "number" then m.final[name] = w[name] end
+    m.final[name] = m.final[name] or m.winner and m.winner[name]
   end
-  local at = w
-  while at and #m.path < 1000 do
-    table.insert(m.path, 1, at)
-    at = at.parent and at.parent < at.id and kernel(m, at.parent)
-  end
+  for _, k in ipairs(ancestors(m, m.winner and m.winner.id, {})) do table.insert(m.path, 1, k) end
+  m.baseline = rows(m, "SELECT * FROM kernels WHERE id = 1")[1]
 end
 
 -- A sample of the pool with its features, and the bytes that counters saw moved; those on the
@@ -147,7 +139,9 @@ local function sample(m)
     FROM kernels k LEFT JOIN c ON c.parent = k.id LEFT JOIN profiles f ON f.kernel = k.id
     WHERE k.id %% ? = 0 OR k.id IN (%s) ORDER BY k.id]]):format(
     table.concat(lists.collect(m.path, "id"), ",")), math.max(1, math.ceil(m.kernels / DOTS)))
-  for _, s in ipairs(m.sample) do s.rho, s.h = json.table(s.rho), json.table(s.h) end
+  for _, s in ipairs(m.sample) do
+    s.rho, s.h = clean.of(json.table(s.rho), { "number" }), clean.of(json.table(s.h), { "number" })
+  end
 end
 
 -- Cells of strategy and cluster; clusters beyond the 12 most used are dropped.
@@ -158,88 +152,67 @@ local function cells(m)
     if i > 12 then m.more_clusters = i - 12 else m.clusters[i] = r.cluster end
   end
   table.sort(m.clusters)
-  local place = lists.places(m.clusters)
   for _, r in ipairs(rows(m, [[SELECT strategy, cluster, count(*) AS n, count(child) AS ok,
       avg(reward) AS mean FROM pulls WHERE cluster IS NOT NULL GROUP BY 1, 2]])) do
     m.cells[r.strategy] = m.cells[r.strategy] or {}
-    if place[r.cluster] then m.cells[r.strategy][place[r.cluster]] = r end
+    m.cells[r.strategy][r.cluster] = r
   end
 end
 
-local sets = { "strategies/c/", "strategies/cuda/", "strategies/cuda_v1/" }
-
--- The resource a strategy is aimed at: as recorded, else as its file of that
--- name says today.
-function model.target(m, name)
-  local told = type(m.experiment.options.targets) == "table" and m.experiment.options.targets
-  if told then return told[name] end
-  m.targets = m.targets or {}
-  if m.targets[name] == nil then
-    m.targets[name] = false
-    for _, set in ipairs(name:find "^[%w_]+$" and sets or {}) do
-      local ok, s = pcall(require("kernelband.policy.strategy").load, set .. name .. ".lua")
-      if ok then m.targets[name] = s.target break end
+-- The resource each strategy is aimed at, as its file of that name says today.
+local function targets(m)
+  m.targets = {}
+  for _, name in ipairs(m.strategies) do
+    for _, set in ipairs(name:find "^[%w_]+$" and { "c", "cuda", "cuda_v1" } or {}) do
+      local ok, s = pcall(strategy.load, ("strategies/%s/%s.lua"):format(set, name))
+      if ok then m.targets[name] = m.targets[name] or s.target end
     end
   end
-  return m.targets[name] or nil
 end
 
 -- Share of the sampled kernels of a cluster that hardware limits would keep a
--- strategy from, by the policy's own parameters; nil when it has no such mask.
+-- strategy from, by the policy's own parameters; 0 when it has no such mask.
 function model.masked(m, name, cluster)
-  local target, theta = model.target(m, name), m.params.theta_sat
-  if type(theta) == "table" then theta = target and theta[target] end
-  if not target or type(theta) ~= "number" then return nil end
-  local presses = m.params.presses
-  if type(presses) == "table" and not schema.contains(presses, name) then return 0 end
+  local target, theta, presses = m.targets[name], m.params.theta_sat, m.params.presses
+  if type(theta) == "table" then theta = theta[target or 0] end
+  if not target or type(theta) ~= "number"
+     or type(presses) == "table" and not schema.contains(presses, name) then return 0 end
   local seen, full = 0, 0
   for _, k in ipairs(m.sample) do
-    local h = k.cluster == cluster and k.h and k.h[target]
-    if type(h) == "number" then
-      seen, full = seen + 1, full + (h >= theta and 1 or 0)
-    end
+    local h = k.cluster == cluster and k.h[target]
+    if h then seen, full = seen + 1, full + (h >= theta and 1 or 0) end
   end
-  return seen > 0 and full / seen or nil
+  return seen > 0 and full / seen or 0
 end
 
--- Ids of the kernels to show: the path of the best, then the fastest with all that lead to
--- them, until TREE are in.
-local function shown(m)
-  local is_in, list = {}, {}
+-- Kernels of the search tree: the path of the best, then the fastest with all that lead to them,
+-- until TREE are in. Each has `children`, `fell`, the verdicts of its pulls that gave no kernel,
+-- and `hidden`, how many of its kernels are not shown.
+local function tree(m)
+  local by_id = {}
+  m.tree = {}
   local function take(id)
-    local chain = {}
-    while id and not is_in[id] and #chain < 1000 do
-      chain[#chain + 1] = id
-      local parent = one(m, "SELECT parent FROM kernels WHERE id = ?", id).parent
-      id = parent and parent < id and parent
-    end
-    if #list + #chain > TREE and #list > 0 then return end
-    for _, i in ipairs(chain) do
-      is_in[i] = true
-      list[#list + 1] = i
+    local chain = ancestors(m, id, by_id)
+    if #m.tree + #chain > TREE and #m.tree > 0 then return end
+    for _, k in ipairs(chain) do
+      by_id[k.id], m.tree[#m.tree + 1] = k, k
+      k.children, k.fell, k.hidden = {}, {}, 0
     end
   end
   if m.winner then take(m.winner.id) end
-  for _, r in ipairs(rows(m, "SELECT id FROM kernels ORDER BY speedup_low DESC, id LIMIT ?",
+  for _, k in ipairs(rows(m, "SELECT id FROM kernels ORDER BY speedup_low DESC, id LIMIT ?",
                           TREE)) do
-    take(r.id)
+    take(k.id)
   end
-  return table.concat(list, ",")
-end
-
--- Kernels of the search tree. Each has `children`, `fell`, the verdicts of its pulls that gave
--- no kernel, and `hidden`, how many of its kernels are not shown.
-local function tree(m)
-  local ids, by_id = shown(m), {}
-  m.tree = rows(m, ([[SELECT *, (SELECT count(*) FROM kernels c WHERE c.parent = k.id) AS hidden
-    FROM kernels k WHERE id IN (%s) ORDER BY id]]):format(ids))
+  m.tree = lists.sorted(m.tree, function(k) return k.id end)
+  local ids = table.concat(lists.collect(m.tree, "id"), ",")
   for _, k in ipairs(m.tree) do
-    k.children, k.fell, by_id[k.id] = {}, {}, k
     local parent = k.parent ~= k.id and by_id[k.parent]
-    if parent then
-      table.insert(parent.children, k)
-      parent.hidden = parent.hidden - 1
-    end
+    if parent then table.insert(parent.children, k) end
+  end
+  for _, r in ipairs(rows(m, ([[SELECT parent, count(*) AS n FROM kernels
+      WHERE parent IN (%s) AND id NOT IN (%s) GROUP BY 1]]):format(ids, ids))) do
+    by_id[r.parent].hidden = r.n
   end
   for _, r in ipairs(rows(m, ([[SELECT parent, verdict, count(*) AS n, min(reason) AS reason
       FROM pulls WHERE parent IN (%s) AND child IS NULL GROUP BY 1, 2 ORDER BY 1, 2]]):format(
@@ -248,42 +221,46 @@ local function tree(m)
   end
 end
 
--- The ten most frequent reasons of failure; and the events.
-local function reasons(m)
-  m.reasons = rows(m, [[SELECT verdict, substr(reason, 1, 300) AS reason, count(*) AS n,
-    min(n) AS first FROM pulls WHERE child IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 LIMIT 10]])
-  m.events = rows(m, [[SELECT id, at_s, kind, substr(text, 1, 500) AS text FROM events
-    WHERE kind <> 'policy' ORDER BY id DESC LIMIT 30]])
-  m.logged = rows(m, [[SELECT id, at_s, substr(text, 1, 500) AS text FROM events
-    WHERE kind = 'policy' ORDER BY id DESC LIMIT 100]])
-end
-
-local function calls(m)
-  m.calls = rows(m, [[SELECT provider, coalesce(model_returned, model) AS model,
-      count(*) AS n, count(error) AS failed, sum(tokens_in) AS tokens_in,
-      sum(tokens_cached) AS cached, sum(tokens_out) AS tokens_out, sum(usd) AS usd,
-      count(usd) AS priced, sum(total_s) AS seconds, sum(usd_source = 'recorded') AS recorded,
-      sum(then_usd) AS recorded_usd, count(then_usd) AS known
+-- Lists that are one statement each, by their names in the model: the ten most frequent reasons of
+-- failure, the events, model calls by who answered, evaluations whose times were taken twice.
+local statements = {
+  reasons = [[SELECT verdict, substr(reason, 1, 300) AS reason, count(*) AS n, min(n) AS first
+    FROM pulls WHERE child IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 LIMIT 10]],
+  events = [[SELECT id, at_s, kind, substr(text, 1, 500) AS text FROM events
+    WHERE kind <> 'policy' ORDER BY id DESC LIMIT 30]],
+  logged = [[SELECT id, at_s, substr(text, 1, 500) AS text FROM events
+    WHERE kind = 'policy' ORDER BY id DESC LIMIT 100]],
+  calls = [[SELECT provider, coalesce(model_returned, model) AS model, count(*) AS n,
+      count(error) AS failed, coalesce(sum(tokens_in), 0) AS tokens_in,
+      coalesce(sum(tokens_cached), 0) AS cached, coalesce(sum(tokens_out), 0) AS tokens_out,
+      total(usd) AS usd, count(usd) AS priced, sum(total_s) AS seconds,
+      count(nullif(usd_source = 'recorded', 0)) AS recorded, total(then_usd) AS recorded_usd,
+      count(then_usd) AS known
     FROM (SELECT *, CASE WHEN usd_source = 'recorded' AND json_valid(usage)
       THEN json_extract(usage, '$.recorded_usd') END AS then_usd FROM calls)
-    GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20]])
-  local all = { n = 0, usd = 0, known = 0 }
-  for _, c in ipairs(m.calls) do
-    all.n, all.known = all.n + (c.recorded or 0), all.known + c.known
-    all.usd = all.usd + (c.recorded_usd or 0)
-  end
-  m.recorded = all.n > 0 and { answers = all.n, usd = all.known == all.n and all.usd or nil } or nil
-end
-
--- Evaluations whose times were taken twice, and those of kernelband verify.
-local function second_looks(m)
-  m.quarantined = rows(m, [[SELECT id, kind, kernel, substr(json_extract(json,
-      '$.quarantined'), 1, 300) AS why
+    GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20]],
+  quarantined = [[SELECT id, kind, kernel,
+      substr(json_extract(json, '$.quarantined'), 1, 300) AS why
     FROM evaluations WHERE CASE WHEN instr(json, '"quarantined"') = 0 OR NOT json_valid(json)
-      THEN 0 ELSE json_type(json, '$.quarantined') = 'text' END ORDER BY id DESC LIMIT 12]])
+      THEN 0 ELSE json_type(json, '$.quarantined') = 'text' END ORDER BY id DESC LIMIT 12]],
+}
+
+local function others(m)
+  for name, sql in pairs(statements) do m[name] = rows(m, sql) end
+  local recorded = { answers = 0, known = 0, usd = 0 }
+  for _, c in ipairs(m.calls) do
+    recorded.answers, recorded.known = recorded.answers + c.recorded, recorded.known + c.known
+    recorded.usd = recorded.usd + c.recorded_usd
+  end
+  if recorded.known < recorded.answers then recorded.usd = nil end
+  m.recorded = recorded.answers > 0 and recorded or nil
+  local looks = m.reader:evaluations "verify"
   m.verified = {}
-  local all = m.reader:evaluations "verify"
-  for i = #all, math.max(1, #all - 4), -1 do table.insert(m.verified, all[i]) end
+  for i = #looks, math.max(1, #looks - 4), -1 do
+    table.insert(m.verified, { kernel = looks[i].kernel, verdict = looks[i].verdict,
+                               evaluation = clean.evaluation(looks[i]) })
+  end
+  m.exchanges = exchanges.collect(m.reader)
 end
 
 -- The model of the run in a folder, or of what is left of a damaged one; raises where none is.
@@ -291,11 +268,10 @@ function model.load(folder, how)
   local reader <close> = run.reader(folder, how or "anyway")
   local m = { reader = reader, folder = reader.folder, damage = reader.damage,
               name = reader.folder:match "([^/]+)$" or reader.folder }
-  for _, part in ipairs { experiment, totals, stack, curve, winner, sample, cells, tree, reasons,
-                          calls, second_looks } do
+  for _, part in ipairs { experiment, totals, stack, curve, winner, sample, cells, targets, tree,
+                          others } do
     part(m)
   end
-  m.exchanges = exchanges.collect(reader)
   m.reader = nil
   return m
 end

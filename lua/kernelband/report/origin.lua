@@ -2,25 +2,22 @@
 -- commands, seeds and events.
 local format = require "kernelband.store.run_format"
 local html   = require "kernelband.report.html"
+local lists  = require "kernelband.base.lists"
 local text   = require "kernelband.base.text"
 
 local origin = {}
 
 local function text_of(v)
-  if type(v) ~= "table" then return tostring(v) end
-  local parts, list = {}, #v > 0
-  for i, name in ipairs(list and v or text.keys(v)) do
-    parts[i] = list and text_of(name) or name .. " = " .. text_of(v[name])
-  end
-  return (list and "[%s]" or "{%s}"):format(table.concat(parts, ", "))
+  return type(v) == "table" and ("[%s]"):format(table.concat(lists.collect(v, text_of), ", "))
+         or tostring(v)
 end
 
--- Names and values of a table; nested ones flat, deeper than two as text.
-local function values_of(t, prefix, out, depth)
+-- Names and values of a table; nested ones flat.
+local function values_of(t, prefix, out)
   for _, name in ipairs(text.keys(t)) do
     local v = t[name]
-    if type(v) == "table" and #v == 0 and depth < 2 then
-      values_of(v, prefix .. name .. ".", out, depth + 1)
+    if type(v) == "table" and #v == 0 then
+      values_of(v, prefix .. name .. ".", out)
     else
       out[#out + 1] = { prefix .. name, { text_of(v), class = "wrap" } }
     end
@@ -28,25 +25,19 @@ local function values_of(t, prefix, out, depth)
   return out
 end
 
-local function details(title, t)
-  return html.details(title, html.values(values_of(t or {}, "", {}, 0)))
-end
-
 local function commands(m)
-  local e, out = m.experiment, {}
+  local e, folder, out = m.experiment, text.quote(m.folder), {}
   if e.directory then out[1] = "cd " .. text.quote(e.directory) end
   if e.script then
     local words = { "kernelband run", text.quote(e.script) }
     for _, w in ipairs(e.args) do words[#words + 1] = text.quote(w) end
     out[#out + 1] = table.concat(words, " ") .. "        # the whole search anew"
   end
-  local folder = text.quote(m.folder)
   out[#out + 1] = ("kernelband verify %s        # the winner's evidence anew"):format(folder)
   if m.state ~= "done" then
     out[#out + 1] = ("kernelband resume %s        # go on with it"):format(folder)
   end
-  return html.heading "To do it again"
-         .. html.tag("pre", nil, html.escape(table.concat(out, "\n")))
+  return html.heading "To do it again" .. html.words("pre", table.concat(out, "\n"))
 end
 
 -- The jail of candidates in C, from the machine's row.
@@ -59,8 +50,8 @@ end
 
 -- What recorded answers cost now, and what they cost when they were recorded.
 local function dollars(c)
-  local now = c.priced == c.n - c.failed and html.usd(c.usd or 0) or "unknown"
-  if (c.recorded or 0) == 0 then return now end
+  local now = c.priced == c.n - c.failed and html.usd(c.usd) or "unknown"
+  if c.recorded == 0 then return now end
   return ("%s; %s when recorded"):format(now, html.usd(c.known == c.recorded and c.recorded_usd
                                                        or nil))
 end
@@ -70,8 +61,8 @@ local function calls(m)
       "tokens out", "dollars", "waited" }, m.calls,
     { left = 2, caption = "Model calls", row = function(c)
       return { c.provider, c.model, html.count(c.n), html.count(c.failed),
-        html.count(c.tokens_in or 0), html.count(c.cached or 0), html.count(c.tokens_out or 0),
-        dollars(c), html.duration(c.seconds) }
+        html.count(c.tokens_in), html.count(c.cached), html.count(c.tokens_out), dollars(c),
+        html.duration(c.seconds) }
     end })
 end
 
@@ -87,23 +78,25 @@ local function events(m)
 end
 
 function origin.section(m)
-  local e, device = m.experiment, m.device or {}
-  local machine = {}
-  for name, v in pairs(e.machine) do if name ~= "device" then machine[name] = v end end
-  return html.values {
-      { "run folder", m.folder }, { "state", m.state }, { "started", e.started },
-      { "task", m.task }, { "policy", m.policy }, { "generator", m.generator_name },
-      { "seed", ("%d"):format(m.seed) }, { "kernelband", e.version or "not recorded" },
-      { "journal", ("run.db, format %d"):format(format.version) },
-      { "processor", e.machine.cpu }, { "device", device.name or e.options.device },
-      { "system", ("%s, %s"):format(e.machine.kernel or "-", e.machine.libc or "-") },
-      { "jail of candidates", jail_of(e.machine) },
-      { "compiler", device.compiler or e.machine.compiler } }
-    .. calls(m) .. commands(m)
-    .. details("Machine", machine) .. details("Device and roofs", m.device)
-    .. details("Options of the search", e.options) .. details("Policy parameters", m.params)
-    .. details("Identity (what resume compares)", e.identity) .. details("Hashes", e.hashes)
-    .. details("Clocks", e.clocks) .. events(m)
+  local e, host = m.experiment, lists.with(m.experiment.machine)
+  local device = type(host.device) == "table" and host.device or {}
+  host.device = nil
+  local out = { html.values {
+    { "run folder", m.folder }, { "state", m.state }, { "started", e.started },
+    { "task", m.task }, { "policy", m.policy }, { "generator", m.generator_name },
+    { "seed", ("%d"):format(m.seed) }, { "kernelband", e.version or "not recorded" },
+    { "journal", ("run.db, format %d"):format(format.version) },
+    { "processor", m.machine.cpu }, { "device", m.device.name or m.options.device },
+    { "system", ("%s, %s"):format(m.machine.kernel or "-", m.machine.libc or "-") },
+    { "jail of candidates", jail_of(m.machine) },
+    { "compiler", m.device.compiler or m.machine.compiler } }, calls(m), commands(m) }
+  for _, part in ipairs { { "Machine", host }, { "Device and roofs", device },
+    { "Options of the search", e.options }, { "Policy parameters", m.params },
+    { "Identity (what resume compares)", e.identity }, { "Hashes", e.hashes },
+    { "Clocks", e.clocks } } do
+    out[#out + 1] = html.details(part[1], html.values(values_of(part[2], "", {})))
+  end
+  return table.concat(out) .. events(m)
 end
 
 return origin

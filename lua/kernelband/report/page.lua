@@ -2,13 +2,14 @@
 -- no script, no picture from anywhere. It can be read without JavaScript; the little there is
 -- (page.js) sorts tables and, when the page is served, fetches the sections that changed.
 local chart = require "kernelband.report.chart"
+local collect = require("kernelband.base.lists").collect
 local html = require "kernelband.report.html"
 local path = require "kernelband.base.path"
 local version = require "kernelband.base.version"
 
 local page = {}
 
-local escape, tag = html.escape, html.tag
+local escape, tag, words = html.escape, html.tag, html.words
 
 page.script = path.own "report/page.js"
 page.script_hash = "OVMwo22sh4NpNs+cFxNoA3juI/69C4Nl6b/eg6Ky0jg="      -- its SHA-256
@@ -22,7 +23,22 @@ function page.policy(live)
 end
 
 -- What is in a section's element.
-function page.inside(s) return tag("h2", nil, escape(s.title)) .. s.html end
+function page.inside(s) return words("h2", s.title) .. s.html end
+
+-- { id, title, html } of each part of a page that has something to show of m, with where that comes
+-- from. A part: { id, title, function(m) that gives HTML and values for its origin, or nil; name of
+-- the origin, if not the id }. all: of the others too, so that a served page has a place for what
+-- comes later; m: nil before there is a run.
+function page.sections(parts, m, all)
+  return collect(parts, function(part)
+    local id, title, make, origin = table.unpack(part)
+    local text, values
+    if m then text, values = make(m) end
+    text = text and text .. html.origin(origin or id, values)
+           or all and html.note "Nothing to show yet."
+    return text and { id = id, title = title, html = text }
+  end)
+end
 
 -- o: title, lead (HTML below it), sections = { { id =, title =, html = } .. }, live =
 -- { text =, has = JSON } for a served page, foot = text in place of the usual.

@@ -1,23 +1,24 @@
 -- report/pca.lua - the two directions in which points differ most: features are standardised,
 -- then the two largest eigenvectors of their correlation matrix found by power iteration, the
 -- second in what the first leaves.
+local lists = require "kernelband.base.lists"
+
 local pca = {}
 
--- Points with mean 0 and variance 1 in each feature that varies; which these are.
-local function standardise(points, dim)
-  local n, used, out = #points, {}, {}
-  for i in ipairs(points) do out[i] = {} end
-  for j = 1, dim do
-    local mean, square = 0, 0
-    for _, p in ipairs(points) do mean = mean + p[j] / n end
-    for _, p in ipairs(points) do square = square + (p[j] - mean) ^ 2 / n end
-    local deviation = math.sqrt(square)
-    if deviation > 1e-9 * math.max(1, math.abs(mean)) then
-      used[#used + 1] = j
-      for i, p in ipairs(points) do out[i][#used] = (p[j] - mean) / deviation end
-    end
-  end
-  return out, used
+local function dot(a, b)
+  local sum = 0
+  for i = 1, #a do sum = sum + a[i] * b[i] end
+  return sum
+end
+
+-- Field j of points with mean 0 and length 1; nil where it does not vary.
+local function standardised(points, j)
+  local mean, out = 0, {}
+  for _, p in ipairs(points) do mean = mean + p[j] / #points end
+  for i, p in ipairs(points) do out[i] = p[j] - mean end
+  local length = math.sqrt(dot(out, out))
+  if length <= 1e-9 * math.sqrt(#points) * math.max(1, math.abs(mean)) then return nil end
+  return lists.collect(out, function(v) return v / length end)
 end
 
 -- The largest eigenvalue of a symmetric matrix and its vector, whose largest weight is positive.
@@ -25,19 +26,12 @@ local function largest(a)
   local v, value = {}, 0
   for i = 1, #a do v[i] = 1 + i / 7 end            -- orthogonal to nothing that is likely
   for _ = 1, 500 do
-    local w, square = {}, 0
-    for i = 1, #a do
-      w[i] = 0
-      for j = 1, #a do w[i] = w[i] + a[i][j] * v[j] end
-      square = square + w[i] ^ 2
-    end
-    value = math.sqrt(square)
-    if value < 1e-12 then return 0, nil end
-    for i = 1, #a do v[i] = w[i] / value end
+    local w = lists.collect(a, function(row) return dot(row, v) end)
+    value = math.sqrt(dot(w, w))
+    if value < 1e-12 then return 0, lists.collect(v, function() return 0 end) end
+    v = lists.collect(w, function(x) return x / value end)
   end
-  local most = 0
-  for i = 1, #a do if math.abs(v[i]) > math.abs(most) then most = v[i] end end
-  if most < 0 then for i = 1, #a do v[i] = -v[i] end end
+  if lists.best(v, math.abs) < 0 then v = lists.collect(v, function(x) return -x end) end
   return value, v
 end
 
@@ -45,27 +39,23 @@ end
 -- variance each axis has, and for each axis its weights by feature; nil when the
 -- points do not differ.
 function pca.plane(points, dim)
-  if #points < 2 then return nil end
-  local z, used = standardise(points, dim)
-  local m = #used
-  if m == 0 then return nil end
-  local a = {}
-  for i = 1, m do
-    a[i] = {}
-    for j = 1, m do
-      a[i][j] = 0
-      for _, p in ipairs(z) do a[i][j] = a[i][j] + p[i] * p[j] / #z end
-    end
+  local columns, used, a, places, shares, weights = {}, {}, {}, {}, {}, { {}, {} }
+  for j = 1, dim do
+    columns[#columns + 1] = standardised(points, j)
+    if #columns > #used then used[#used + 1] = j end
   end
-  local places, shares, weights = {}, {}, { {}, {} }
-  for i in ipairs(z) do places[i] = { 0, 0 } end
+  if #columns == 0 then return nil end
+  for i, x in ipairs(columns) do
+    a[i] = lists.collect(columns, function(y) return dot(x, y) end)
+  end
+  for i in ipairs(points) do places[i] = { 0, 0 } end
   for axis = 1, 2 do
     local value, v = largest(a)
-    shares[axis] = value / m
-    for c = 1, v and m or 0 do
+    shares[axis] = value / #columns
+    for c, column in ipairs(columns) do
       weights[axis][used[c]] = v[c]
-      for i, p in ipairs(z) do places[i][axis] = places[i][axis] + v[c] * p[c] end
-      for j = 1, m do a[c][j] = a[c][j] - value * v[c] * v[j] end
+      for i, p in ipairs(places) do p[axis] = p[axis] + v[c] * column[i] * math.sqrt(#points) end
+      for j = 1, #v do a[c][j] = a[c][j] - value * v[c] * v[j] end
     end
   end
   return places, shares, weights

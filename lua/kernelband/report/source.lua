@@ -1,12 +1,14 @@
 -- report/source.lua - the winner's source, whole and as a diff to its parent and
 -- to the baseline.
-local diff = require "kernelband.base.diff"
-local html = require "kernelband.report.html"
+local diff  = require "kernelband.base.diff"
+local html  = require "kernelband.report.html"
+local lists = require "kernelband.base.lists"
+local text  = require "kernelband.base.text"
 
 local source = {}
 
 local SHOWN_BYTES, CONTEXT = 400000, 3
-local escape, tag = html.escape, html.tag
+local escape, tag, words = html.escape, html.tag, html.words
 
 local keywords = {}
 for word in ([[auto break case char const continue default do double else enum extern float for
@@ -20,28 +22,23 @@ end
 -- One line of C, coloured a little; a line that is odd is only escaped.
 local function colour(line)
   if #line > 400 or line:find "[%z\1-\8\11-\31\127-\255]" then return escape(line) end
-  if line:find "^%s*#" then return tag("i", nil, escape(line)) end
+  if line:find "^%s*#" then return words("i", line) end
   local at, comment = line:find("//", 1, true), nil
   if at and not line:sub(1, at):find '"' then line, comment = line:sub(1, at - 1), line:sub(at) end
-  local text = escape(line):gsub("[%w_&#]+", function(word)
+  return escape(line):gsub("[%w_&#]+", function(word)
     return keywords[word] and "<b>" .. word .. "</b>" or nil
-  end)
-  return text .. (comment and tag("i", nil, escape(comment)) or "")
+  end) .. (comment and words("i", comment) or "")
 end
 
--- Rows of cells: the numbers, then the line.
-local function code(rows)
-  return tag("div", { class = "scroll code" }, tag("table", { class = "src" }, table.concat(rows)))
+-- A row of a listing: the HTML of what stands before the line, and of the line.
+local function row(class, before, line)
+  return tag("tr", { class = class }, before .. tag("td", nil, line))
 end
 
 local function cell(n) return tag("td", { class = "n" }, n and ("%d"):format(n) or "") end
 
-local function listing(text)
-  local out = {}
-  for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch "([^\n]*)\n" do
-    out[#out + 1] = tag("tr", nil, cell(#out + 1) .. tag("td", nil, colour(line)))
-  end
-  return code(out)
+local function code(rows)
+  return tag("div", { class = "scroll code" }, tag("table", { class = "src" }, table.concat(rows)))
 end
 
 local class = { ["+"] = "plus", ["-"] = "minus", [" "] = "same" }
@@ -50,19 +47,15 @@ local class = { ["+"] = "plus", ["-"] = "minus", [" "] = "same" }
 local function changes(list)
   local near = {}
   for i, e in ipairs(list) do
-    for j = e[1] == " " and 1 or i - CONTEXT, e[1] == " " and 0 or i + CONTEXT do near[j] = true end
+    for j = i - CONTEXT, e[1] == " " and -CONTEXT or i + CONTEXT do near[j] = true end
   end
-  local out = {}
-  for i, e in ipairs(list) do
+  return code(lists.collect(list, function(e, i)
     if near[i] then
-      out[#out + 1] = tag("tr", { class = class[e[1]] }, cell(e[3]) .. cell(e[4])
-                          .. tag("td", nil, e[1] .. " " .. colour(e[2])))
-    elseif i == 1 or near[i - 1] then
-      out[#out + 1] = tag("tr", { class = "gap" }, tag("td", { class = "n", colspan = "2" }, "")
-                          .. tag("td", nil, "\u{22EF}"))
+      return row(class[e[1]], cell(e[3]) .. cell(e[4]), e[1] .. " " .. colour(e[2]))
     end
-  end
-  return code(out)
+    return (i == 1 or near[i - 1])
+           and row("gap", tag("td", { class = "n", colspan = "2" }, ""), "\u{22EF}")
+  end))
 end
 
 local function compared(title, old, new)
@@ -73,22 +66,21 @@ local function compared(title, old, new)
 end
 
 function source.section(m)
-  local w = m.winner
+  local w, parent = m.winner, m.path[#m.path - 1]
   if not w then return nil end
   if #w.source > SHOWN_BYTES or #m.baseline.source > SHOWN_BYTES then
     return html.p(("The source has %s bytes; it is in best.* of the run's folder.")
-                  :format(html.count(#w.source)))
+                  :format(html.count(#w.source))), false
   end
-  local parent = m.path[#m.path - 1]
-  return html.details(("Kernel #%d, %s"):format(w.id, w.strategy and "by " .. w.strategy
-                      or "the baseline"), listing(w.source), true)
+  return html.details(("Kernel #%d, %s"):format(w.id, html.maker(w)),
+      code(lists.collect(text.lines(w.source), function(line, i)
+        return row(nil, cell(i), colour(line))
+      end)), true)
     .. (parent and compared(("Against its parent #%d"):format(parent.id), parent, w) or "")
     .. (w.id ~= 1 and not (parent and parent.id == 1)
         and compared("Against the baseline", m.baseline, w) or "")
-    .. (w.params and html.details("Parameters of the generator", tag("pre", nil,
-                                                                    escape(w.params))) or "")
-    .. html.origin("source", { KERNEL = w.id,
-      ROWS = ("%d%s"):format(w.id, parent and (", %d"):format(parent.id) or "") })
+    .. (w.params and html.details("Parameters of the generator", words("pre", w.params)) or ""),
+    { KERNEL = w.id, ROWS = ("%d%s"):format(w.id, parent and (", %d"):format(parent.id) or "") }
 end
 
 return source
