@@ -65,7 +65,7 @@ print(("\nOn %d of %d spaces K = %d clusters of rho explain more of a strategy's
        #spaces, k))
 
 local c = chart.new { title = "Share of a strategy's reward variance that clusters explain",
-  width = 560, height = 300, x = { min = 0, max = #spaces + 1, bare = true, label = "spaces" },
+  width = 560, height = 300, x = { min = 0, max = #spaces + 1, names = {}, label = "spaces" },
   y = { label = "share of reward variance", min = 0 } }
 for i, line in ipairs(lot_lines) do
   c:line(line, { series = 2, name = i == 1 and "clusters drawn by lot, 95 %" or nil })

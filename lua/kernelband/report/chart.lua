@@ -2,18 +2,20 @@
 -- chart.css, so that one drawing serves light and dark.
 --
 --   local c = chart.new { title =, width = 420, height = 260,
---                         x = { label =, log =, min =, max =, integer =, bare = },
+--                         x = { label =, log =, min =, max =, integer =, names = },
 --                         y = { label =, log =, min =, max =, integer =, format = } }
 --   c:band(points, how)      { x, low, high } ..
 --   c:line(points, how)      { x, y } ..; how.dashed
 --   c:points(points, how)    { x, y, text of the tooltip } ..; how.ring, how.radius
+--   c:bars(points)           { 1 .., low, high, class =, title = } ..
 --   c:rule(value, text)      a dashed line across, at a value of y
 --   c:text(x, y, text)       ends above a point
 --   c:svg { standalone = true }
 --
 -- how.series = 1..8 is a colour, how.class any class of chart.css ("v-wrong"), how.step draws
 -- stairs, how.name puts it in the legend. Points that a logarithmic axis cannot show are left
--- out. A bare axis has no ticks. Standalone drawings carry chart.css; in a page the page does.
+-- out. An axis with names has those in place of ticks. Standalone drawings carry chart.css; in a
+-- page the page does.
 local lists = require "kernelband.base.lists"
 local html  = require "kernelband.report.html"
 local own   = require("kernelband.base.path").own
@@ -160,6 +162,14 @@ function marks.points(c, points, how, class)
   end))
 end
 
+function marks.bars(c, points)
+  return table.concat(collect(points, function(p)
+    local left, low, high = c.at_x(p[1] - 0.92), c.at_y(p[2]), c.at_y(p[3])
+    return tag("rect", { class = "area " .. p.class, x = left, y = high,
+      width = c.at_x(p[1] - 0.08) - left, height = math.max(0.5, low - high) }, tooltip(p.title))
+  end))
+end
+
 for name, draw in pairs(marks) do
   drawing[name] = function(c, points, how)
     how = how or {}
@@ -230,31 +240,29 @@ function chart.element(class, width, height, name, content, standalone)
     and "<style>svg{background:var(--bg)}" .. chart.css .. "</style>" or "") .. content)
 end
 
--- Labels below the x axis, left out where there is no room: { x, text } ..
-local function labels(c, list, y)
+-- Labels below the x axis, left out where there is no room: { value of x, text } ..
+local function labels(c, list)
   local free = -math.huge               -- where the last label ended
   return table.concat(collect(list, function(item)
     local half = text_width(item[2]) / 2
-    local x = math.max(math.min(item[1], c.width - half - 1), half)
+    local x = math.max(math.min(c.at_x(item[1]), c.width - half - 1), half)
     if x - half <= free then return nil end
     free = x + half + 4
-    return label(x, y, item[2], "q", "middle")
+    return label(x, c.y.from + 17, item[2], "q", "middle")
   end))
 end
 
 local function axes(c)
-  local left, right, bottom, below = c.x.from, c.x.to, c.y.from, {}
+  local left, right, bottom, ticks = c.x.from, c.x.to, c.y.from, c.x.names and {} or c.x.ticks
   local out = collect(c.y.ticks, function(tick)
     local y = c.at_y(tick[1])
     return path("gridline", "M%s %sH%s", left, y, right)
            .. label(left - 5, y + 4, tick[2], "q", "end")
   end)
-  for i, tick in ipairs(c.x.bare and {} or c.x.ticks) do
-    below[i] = { c.at_x(tick[1]), tick[2] }
-    out[#out + 1] = path("axis", "M%s %sv4", below[i][1], bottom)
+  for _, tick in ipairs(ticks) do
+    out[#out + 1] = path("axis", "M%s %sv4", c.at_x(tick[1]), bottom)
   end
-  return table.concat(out) .. labels(c, below, bottom + 17)
-    .. path("axis", "M%s %sH%s", left, bottom, right)
+  return table.concat(out) .. labels(c, ticks) .. path("axis", "M%s %sH%s", left, bottom, right)
     .. (c.x.label and label(right, c.height - 3, c.x.label, "q", "end") or "")
 end
 
@@ -267,7 +275,8 @@ function drawing:svg(options)
   c.x.from, c.x.to, c.y.from, c.y.to = wide + 8, c.width - 6, c.height - 38, top
   local layers = collect(c.layers, function(draw) return draw() end)
   return chart.element("chart", c.width, c.height, c.title,
-                       head .. legend .. axes(c) .. table.concat(layers),
+                       head .. legend .. axes(c) .. table.concat(layers)
+                       .. labels(c, c.x.names or {}),
                        options and options.standalone)
 end
 
@@ -276,67 +285,54 @@ end
 -- Stacked bars. o: title, width, height, label (of the x axis), y (an axis), bars =
 -- { { name =, title =, parts = { number .. } } .. }, series = { { name =, class = } .. }
 function chart.bars(o)
-  local c = chart.new { title = o.title, width = o.width, height = o.height, y = o.y,
-    x = { min = 0, max = #o.bars, label = o.label, bare = true } }
+  local c, bars = chart.new { title = o.title, width = o.width, height = o.height, y = o.y,
+    x = { min = 0, max = #o.bars, label = o.label, names = {} } }, {}
   c.y.min, c.legend = 0, o.series
-  for _, bar in ipairs(o.bars) do
+  for i, bar in ipairs(o.bars) do
     local sum = 0
-    for i in ipairs(o.series) do sum = sum + (bar.parts[i] or 0) end
-    extend(c.y, sum)
-  end
-  table.insert(c.layers, function()
-    local out, below = {}, {}
-    for i, bar in ipairs(o.bars) do
-      local left, right, sum = c.at_x(i - 0.92), c.at_x(i - 0.08), 0
-      for j, s in ipairs(o.series) do
-        local v = bar.parts[j] or 0
-        local top, bottom = c.at_y(sum + v), c.at_y(sum)
-        out[#out + 1] = v > 0 and tag("rect", { class = "area " .. s.class, x = left, y = top,
-          width = right - left, height = math.max(0.5, bottom - top) },
-          tooltip(("%s: %s %s"):format(bar.title or bar.name, s.name, number(v)))) or nil
-        sum = sum + v
-      end
-      below[i] = { (left + right) / 2, bar.name }
+    c.x.names[i] = { i - 0.5, bar.name }
+    for j, s in ipairs(o.series) do
+      local low, v = sum, bar.parts[j] or 0
+      sum = sum + v
+      bars[#bars + 1] = v > 0 and { i, low, sum, class = s.class,
+        title = ("%s: %s %s"):format(bar.title or bar.name, s.name, number(v)) } or nil
     end
-    return table.concat(out) .. labels(c, below, c.y.from + 16)
-  end)
+  end
+  c:bars(bars)
   return c:svg(o)
 end
 
 -- One cell: its colour says the value, its text is in it, hatched when masked.
 local function heat_cell(cell, x, y, wide, tall)
-  local value, out = cell.value or 0, { tooltip(cell.title or "") }
-  out[2] = tag("rect", { class = "cell", x = x, y = y, width = wide, height = tall, rx = 4 })
-  if value ~= 0 then
-    out[#out + 1] = tag("rect", { class = "area " .. (value < 0 and "s2" or "s1"), x = x + 1,
+  local value = cell.value or 0
+  local texts = collect(cell.lines or {}, function(line, i)
+    return label(x + wide / 2, y + tall / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
+  end)
+  return tag("g", nil, tooltip(cell.title or "")
+    .. tag("rect", { class = "cell", x = x, y = y, width = wide, height = tall, rx = 4 })
+    .. (value ~= 0 and tag("rect", { class = "area " .. (value < 0 and "s2" or "s1"), x = x + 1,
       y = y + 1, width = wide - 2, height = tall - 2, rx = 4,
-      fill_opacity = ("%.2f"):format(0.08 + 0.5 * math.min(1, math.abs(value))) })
-  end
-  if cell.hatched then
-    out[#out + 1] = tag("path", { class = "hatch", stroke_width = tall - 4,
-      d = ("M%s %sh%s"):format(px(x + 3), px(y + tall / 2), px(wide - 6)) })
-  end
-  for i, line in ipairs(cell.lines or {}) do
-    out[#out + 1] = label(x + wide / 2, y + tall / 2 - 3 + 14 * (i - 1), line,
-                            i == 1 and "h" or nil, "middle")
-  end
-  return tag("g", nil, table.concat(out))
+      fill_opacity = ("%.2f"):format(0.08 + 0.5 * math.min(1, math.abs(value))) }) or "")
+    .. (cell.hatched and tag("path", { class = "hatch", stroke_width = tall - 4,
+      d = ("M%s %sh%s"):format(px(x + 3), px(y + tall / 2), px(wide - 6)) }) or "")
+    .. table.concat(texts))
 end
 
 -- o: title, rows and columns (names), cells[row][column] = { value = -1 .. 1, lines =
 -- { text, text }, title =, hatched = }; nil: nothing known. cell_width.
 function chart.heat(o)
-  local left, wide, tall, out = 0, o.cell_width or 62, 38, {}
-  for _, name in ipairs(o.rows) do left = math.max(left, text_width(html.cut(name, 24)) + 8) end
-  for j, name in ipairs(o.columns) do
-    out[j] = label(left + wide * (j - 0.5), 13, html.cut(name, wide // 6), "q", "middle")
-  end
-  for i, name in ipairs(o.rows) do
+  local left, wide, tall = 0, o.cell_width or 62, 38
+  local names = collect(o.rows, function(name) return html.cut(name, 24) end)
+  for _, name in ipairs(names) do left = math.max(left, text_width(name) + 8) end
+  local out = collect(o.columns, function(name, j)
+    return label(left + wide * (j - 0.5), 13, html.cut(name, wide // 6), "q", "middle")
+  end)
+  for i, name in ipairs(names) do
     local y = 20 + tall * (i - 1)
-    out[#out + 1] = label(left - 7, y + tall / 2 + 4, html.cut(name, 24), nil, "end")
+    out[#out + 1] = label(left - 7, y + tall / 2 + 4, name, nil, "end")
     for j in ipairs(o.columns) do
-      out[#out + 1] = heat_cell(o.cells[i] and o.cells[i][j] or {}, left + wide * (j - 1), y,
-                                wide, tall)
+      local cell = o.cells[i] and o.cells[i][j] or {}
+      out[#out + 1] = heat_cell(cell, left + wide * (j - 1), y, wide, tall)
     end
   end
   return chart.element("heat", left + wide * #o.columns + 2, 22 + tall * #o.rows, o.title,

@@ -31,7 +31,7 @@ end
 function compare_page.svg(t)
   local T = t.at[#t.at]
   local c = chart.new { title = ("Share of the optimum after %d pulls, 95 %%"):format(T),
-    width = 560, height = 300, x = { min = 0, max = #t.cells + 1, bare = true },
+    width = 560, height = 300, x = { min = 0, max = #t.cells + 1, names = {} },
     y = { label = ("share of the optimum after %d pulls, 95 %%"):format(T) } }
   for i, cell in ipairs(t.cells) do
     local e = cell.at[T]
