@@ -3,11 +3,10 @@
 local chart   = require "kernelband.report.chart"
 local compare = require "kernelband.bench.compare"
 local html    = require "kernelband.report.html"
+local lists   = require "kernelband.base.lists"
 local page    = require "kernelband.report.page"
 
 local compare_page = {}
-
-local most_lines = 8                    -- colours there are
 
 local function html_table(list)
   return html.table(list[1], { table.unpack(list, 2) }, { left = #list[1] })
@@ -17,12 +16,11 @@ local function curves(t, rows)
   local c = chart.new { title = "Share of the optimum, geometric mean over spaces", width = 760,
                         height = 380, x = { label = "pulls", min = 0, integer = true },
                         y = { label = "share", min = 0, max = 1 } }
-  local drawn = 0
-  for _, cell in ipairs(t.cells) do
-    if cell.spaces == #t.spaces and cell.seeds > 0 and not cell.same and drawn < most_lines then
-      drawn = drawn + 1
-      c:line(compare.curve(t, rows, cell.name), { series = drawn, name = cell.name })
-    end
+  local drawn = lists.collect(t.cells, function(cell)
+    return cell.spaces == #t.spaces and cell.seeds > 0 and not cell.same and cell.name
+  end)
+  for i = 1, math.min(#drawn, 8) do     -- as many as there are colours
+    c:line(compare.curve(t, rows, drawn[i]), { series = i, name = drawn[i] })
   end
   return html.figure(c:svg())
 end

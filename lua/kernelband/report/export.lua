@@ -161,10 +161,8 @@ local function result(row, started, nameless)
     times.runtimes = runtimes(evaluation)
     value = row.time_ns / 1e6
   end
-  return {
-    timestamp = clock_at(started, row.at_s or 0),
+  return { timestamp = clock_at(started, row.at_s or 0), times = times, invalidity = why,
     configuration = configuration(row.params, row.source, nameless),
-    times = times, invalidity = why,
     correctness = why == "correct" and 1 or 0, objectives = { "time" },
     measurements = { { name = "time", value = value,
                        unit = why == "correct" and "miliseconds" or "" } },
@@ -179,10 +177,9 @@ end
 -- The baseline, then every pull that had a candidate.
 function export.t4(reader, write)
   local e = reader:experiment()
-  local id = e.identity
-  local metadata = { timeunit = "miliseconds", kernelband = { task = id.task,
-    policy = id.policy, seed = e.seed, strategies = id.strategies, generator = id.generator,
-    machine = e.machine, started = e.started } }
+  local metadata = { timeunit = "miliseconds", kernelband = { task = e.identity.task,
+    policy = e.identity.policy, seed = e.seed, strategies = e.identity.strategies,
+    generator = e.identity.generator, machine = e.machine, started = e.started } }
   write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
   local nameless = reader:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
     + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0
@@ -191,9 +188,7 @@ function export.t4(reader, write)
     write(comma .. encode(result(row, e.started, nameless)))
     comma = ",\n"
   end
-  baseline(reader, function(k)
-    put(lists.with(k, { child = k.id, verdict = "ok" }))
-  end)
+  baseline(reader, function(k) put(lists.with(k, { child = k.id, verdict = "ok" })) end)
   each_pull(reader, function(row)
     local lost = row.verdict == "ok" and not row.time_ns        -- of a damaged journal
     if not without_candidate[row.verdict] and not lost then put(row) end

@@ -66,26 +66,20 @@ end
 
 local MARGIN, GAP = 12, 24
 
--- A drawing put at (x, y) of another; returns it, its width and its height.
-local function placed(svg, x, y)
-  local wide, high = svg:match ' width="([%d.]+)"', svg:match ' height="([%d.]+)"'
-  svg = svg:gsub("^<svg ", ('<svg x="%d" y="%d" '):format(x, y))
-  return svg, tonumber(wide), tonumber(high)
-end
-
 function report.svg(folder)
-  local m = model.load(folder)
-  local legend, kernels = tree.drawing(m)
-  local curve, right, bottom = placed(search.curve(m, "landed"), MARGIN, MARGIN)
-  local drawings, y = { curve }, MARGIN
-  local left, most = right + MARGIN + GAP, 0
-  for _, svg in ipairs { legend, kernels } do
-    local wide, high
-    drawings[#drawings + 1], wide, high = placed(svg, left, y)
-    most, y = math.max(most, wide), y + high
+  local m, drawings, most, lowest = model.load(folder), {}, 0, 0
+  -- Puts a drawing at (x, y) of the picture; returns where it ends.
+  local function put(svg, x, y)
+    local right, bottom = x + svg:match ' width="([%d.]+)"', y + svg:match ' height="([%d.]+)"'
+    drawings[#drawings + 1] = svg:gsub("^<svg ", ('<svg x="%d" y="%d" '):format(x, y))
+    most, lowest = math.max(most, right), math.max(lowest, bottom)
+    return right, bottom
   end
-  return chart.element("wide", left + most + MARGIN, math.max(bottom + MARGIN, y) + MARGIN,
-                       "A search: " .. m.task, table.concat(drawings), true) .. "\n", { m.damage }
+  local left = put(search.curve(m, "landed"), MARGIN, MARGIN) + GAP
+  local legend, kernels = tree.drawing(m)
+  if legend then put(kernels, left, select(2, put(legend, left, MARGIN))) end
+  return chart.element("wide", most + MARGIN, lowest + MARGIN, "A search: " .. m.task,
+                       table.concat(drawings), true) .. "\n", { m.damage }
 end
 
 return report
