@@ -1,9 +1,9 @@
 -- trace/walk.lua - the steps of a search in a recorded space: its start, the
 -- neighbours it draws, the times it measures, what it learns of a kernel.
 local core  = require "kernelband.core"
-local json  = require "kernelband.base.json"
 local lists = require "kernelband.base.lists"
 local space = require "kernelband.trace.space"
+local features = require "kernelband.trace.features"
 
 local walk = {}
 
@@ -94,40 +94,6 @@ local function measured(W, i, root)
   return (string.unpack("<d", samples, 8 * at + 1))
 end
 
-local function fill(n, v)
-  local out = {}
-  for i = 1, n do out[i] = v end
-  return out
-end
-
-local no_h_kind = { sm = "missing", dram = "missing", l2 = "missing" }
-local no_phi, no_phi_kind = fill(9, 0), fill(9, "missing")
-
--- phi, rho, h and signature as recorded, else what follows from axes of block sizes.
-local function known(W, i)
-  local rho_kind, signature, signature_kind = fill(6, "missing"), fill(5, 0), fill(5, "missing")
-  local rho, x, y = fill(6, 0), W.values[W.block_x], W.values[W.block_y]
-  x, y = x and x[i], y and y[i]
-  if type(x) == "number" then
-    rho[4], rho_kind[4] = x, "derived"
-    rho[5], rho_kind[5] = type(y) == "number" and y or 1, "derived"
-    signature[4], signature_kind[4] = math.min(1, rho[4] * rho[5] / 1024), "derived"
-  end
-  rho_kind[1], signature_kind[1] = "measured", "measured"
-  return lists.with({ phi = no_phi, phi_kind = no_phi_kind, rho = rho, rho_kind = rho_kind, h = {},
-                      h_kind = no_h_kind, signature = signature, signature_kind = signature_kind },
-                    json.table(W.evidence[i]))
-end
-
--- The same for a search: rho begins with its log time, signature with T / T0.
-local function evidence(W, i, time_ns, first_ns)
-  W.known[i] = W.known[i] or known(W, i)
-  local e = lists.with(W.known[i])
-  e.rho, e.signature = { table.unpack(e.rho) }, { table.unpack(e.signature) }
-  e.rho[1], e.signature[1] = math.log(time_ns), time_ns / first_ns
-  return e
-end
-
 -- An evaluation of row i beside the start, whose time is first_ns.
 function walk.evaluation(W, i, first_ns, root)
   if W.verdict[i] ~= "ok" then
@@ -137,7 +103,7 @@ function walk.evaluation(W, i, first_ns, root)
   local speedup = first_ns / time_ns
   return { verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
            speedup_low = speedup * (1 - 2 * spread), speedup_high = speedup * (1 + 2 * spread),
-           shapes = {}, evidence = evidence(W, i, time_ns, first_ns) }
+           shapes = {}, evidence = features.evidence(W, i, time_ns, first_ns) }
 end
 
 return walk
