@@ -15,7 +15,8 @@ local function evaluation(rng, speedup, profile)
     verdict = "ok", time_ns = 1e6 / speedup, baseline_ns = 1e6, speedup = speedup,
     speedup_low = speedup * 0.98, speedup_high = speedup * 1.02, seconds = { total = 0.5 },
     shapes = { { label = "n=1", role = "timed", time_ns = 1e6 / speedup, baseline_ns = 1e6,
-                 flops = 4e6, bytes = 1e6, speedup = speedup, speedup_low = speedup * 0.98, speedup_high = speedup * 1.02,
+                 flops = 4e6, bytes = 1e6, speedup = speedup,
+                 speedup_low = speedup * 0.98, speedup_high = speedup * 1.02,
                  samples_ns = { 1e6 / speedup, 1.01e6 / speedup } } },
     evidence = {
       phi = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 }, phi_kind = kinds,

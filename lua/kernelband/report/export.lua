@@ -161,7 +161,8 @@ local function result(row, started, nameless)
     times.runtimes = runtimes(evaluation)
     value = row.time_ns / 1e6
   end
-  return { timestamp = clock_at(started, row.at_s or 0), times = times, invalidity = why,
+  return {
+    timestamp = clock_at(started, row.at_s or 0), times = times, invalidity = why,
     configuration = configuration(row.params, row.source, nameless),
     correctness = why == "correct" and 1 or 0, objectives = { "time" },
     measurements = { { name = "time", value = value,
