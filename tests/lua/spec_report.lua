@@ -222,7 +222,7 @@ t.test("whatever weakens the winner's figure is on the page", function()
     json('["every <element>"]'), '$.weakened', json('[]')) WHERE verdict = 'ok']])
   t.contains(report.html { folder }, "No check was left out or weakened")
   assert(db:exec [[UPDATE evaluations SET json = json_set(json, '$.quarantined', '12 <times>',
-    '$.weakened', json('["the task allows <much>"]')) WHERE verdict = 'ok']])
+    '$.weakened', json('[7, "the task allows <much>"]')) WHERE verdict = 'ok']])
   assert(db:exec "UPDATE experiment SET options = json_set(options, '$.confirm', json('false'))")
   db:close()
   local text = report.html { folder }

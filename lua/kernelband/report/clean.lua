@@ -2,7 +2,8 @@
 -- may be damaged, a file another program's.
 --
 --   clean.of(v, "number")             v where it is of that type, else nil; numbers are finite
---   clean.of(v, { "string" })         a table: v's items where they fit
+--   clean.of(v, "texts")              a list: those items of v that are texts
+--   clean.of(v, { "string" })         a table: v's items where they fit, by their keys
 --   clean.of(v, { name = form, .. })  a table of those fields, nested tables always there
 --   clean.evaluation(row)             what a row of the table evaluations says, timed being its
 --                                     timed shapes; of nil what says nothing
@@ -13,6 +14,9 @@ local clean = {}
 
 function clean.of(v, form)
   if form == "number" then return finite(v) end
+  if form == "texts" then
+    return collect(type(v) == "table" and v or {}, function(s) return type(s) == "string" and s end)
+  end
   if type(form) == "string" then
     if type(v) == form then return v end
     return nil
@@ -36,9 +40,9 @@ local shape = figures("time_ns baseline_ns speedup speedup_low speedup_high shar
   samples_ns = numbers, samples = { candidate = numbers } })
 
 local evaluation = figures("time_ns baseline_ns speedup speedup_low speedup_high", {
-  shapes = { shape }, checks = texts, weakened = texts, confirmed = "boolean",
+  shapes = { shape }, checks = "texts", weakened = "texts", confirmed = "boolean",
   not_confirmed = "string", screened = "boolean", seconds = numbers,
-  mutants = { caught = "number", none = texts },
+  mutants = { caught = "number", none = "texts" },
   against = figures("kernel speedup low high", {}),
   evidence = { phi = numbers, phi_kind = texts, h = numbers, h_kind = texts },
   profile = { counters = numbers, bottleneck = { text = "string" } } })
