@@ -144,7 +144,7 @@ for _, row in ipairs {
   t.test(("a kernel that %s is %s"):format(row[1], row[2]), function()
     local got, reason, weakened = judge_source(steep:format("", "float", row[3]))
     t.equal(got, row[2], reason)
-    if got == "ok" then t.contains(table.concat(weakened, "\n"), "a rounding away") end
+    if got == "ok" then t.contains(table.concat(weakened, "\n"), "roundings away") end
   end)
 end
 evaluator.close()

@@ -65,6 +65,12 @@ t.test("block sizes, warps and stages are found where they are given", function(
   t.contains(other, "BLOCK_SIZE=BLOCK_SIZE, num_warps=8)")
 end)
 
+t.test("a number that no launch can take is no block size", function()
+  local s = assert(schedule(("BLOCK = 1%s\nBLOCK_M = 64\nk[(1,)](x, BLOCK=BLOCK)\n"):format(
+    ("0"):rep(60))))
+  t.equal(s.parameters[1].label, "BLOCK_M")
+end)
+
 t.test("defaults, keywords and configurations of autotune are found too", function()
   local s = assert(schedule [[
 import triton

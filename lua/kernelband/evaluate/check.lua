@@ -3,7 +3,7 @@
 --
 -- The bound is that of core/measure/tensor.h: it grows with the number of
 -- terms summed into an element, and knows the dtype. What is beyond it is right
--- all the same where answers to inputs a rounding away are as far off: exp of a
+-- all the same where answers to inputs a few roundings away are as far off: exp of a
 -- large difference, say. Beside the bound stand the RMS
 -- error against the baseline's (a lower precision is thousands of times off),
 -- untouched red zones, no poison left, and a second run on other poison that
@@ -117,7 +117,7 @@ local function among_nearby(s, room, slot, arg, r, b)
   if again.bad == 0 and not s.warnings.near then
     s.warnings.near = true              -- the first is enough
     s.warnings[#s.warnings + 1] = ("%s: %d of %d elements of %s are off by more than sums are "
-      .. "rounded by, but by no more than the answer to inputs a rounding away is"):format(
+      .. "rounded by, but by no more than the answer to inputs a few roundings away is"):format(
       room.label, r.bad, r.n, a.name)
   end
   return again

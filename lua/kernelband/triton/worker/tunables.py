@@ -66,7 +66,7 @@ def tunables(source):
             pairs = [(k.value, v) for k, v in zip(n.args[0].keys, n.args[0].values)
                      if isinstance(k, ast.Constant)] + keywords(n)
         for name, v in pairs:
-            if isinstance(v, ast.Constant) and type(v.value) is int and v.value > 0:
+            if isinstance(v, ast.Constant) and type(v.value) is int and 0 < v.value < 2**31:
                 add(str(name), kind_of(str(name)), v.value, *span(v))
         given = {k.arg for k in n.keywords} if launch else {None}
         if None not in given and last_name(n.func.value) not in tuned:
