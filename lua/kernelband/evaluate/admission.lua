@@ -8,15 +8,11 @@
 -- Such a resolver is told from one that the source wrote, whatever words or directives
 -- made it, by its name and by all of its instructions: they ask for the processor, read,
 -- and return.
-local find = require("kernelband.base.lists").find
+local lists = require "kernelband.base.lists"
 
 local admission = {}
 
-local function words(text)
-  local set = {}
-  for word in text:gmatch "%S+" do set[word] = true end
-  return set
-end
+local function words(text) return lists.places(lists.words(text)) end
 
 -- Sections that hold or name code to run, and entries of the dynamic section that do.
 local at_load = words "init fini init_array fini_array preinit_array ctors dtors"
@@ -166,7 +162,7 @@ local function judge_indirect(whole, own, functions)
     end
     known[f.at] = true
   end
-  return find(whole.resolvers, function(at) return not known[at] end)
+  return lists.find(whole.resolvers, function(at) return not known[at] end)
          and "an indirect function without a name"
 end
 

@@ -243,9 +243,9 @@ local most_declined <const> = 2         -- NOT APPLICABLE answers, then a pair i
 --   decline(kernel, name) the generator answered NOT APPLICABLE
 --   declined              whether it ever did
 function state.open_pairs(s)
-  local open_pairs, known = { declined = false }, {}
+  local open_pairs, known, strategies = { declined = false }, {}, s.strategies
   local always = s.generator.always     -- policies ask of all pairs there are
-    and not lists.find(s.strategies, function(one) return one.applies end)
+    and not lists.find(strategies, function(one) return one.applies end)
 
   local function of(kernel)
     known[kernel] = known[kernel] or { applies = {}, declined = {} }
@@ -258,7 +258,7 @@ function state.open_pairs(s)
   end
 
   function open_pairs.open(kernel, i, without_generator)
-    local one = s.strategies[i]
+    local one = strategies[i]
     if s.steering.narrows and not s.steering.open(kernel, one.name) then return false end
     if open_pairs.declined and (of(kernel).declined[one.name] or 0) >= most_declined then
       return false

@@ -95,7 +95,9 @@ local function evidence(x, total, first, busy)
 end
 
 local function source_of(x)
-  return table.concat(lists.collect(x, function(v) return ("%.17g"):format(v) end), " ")
+  local out = {}
+  for i = 1, #x do out[i] = ("%.17g"):format(x[i]) end
+  return table.concat(out, " ")
 end
 
 local function new_generator(truth)
