@@ -140,8 +140,7 @@ end
 
 -- The experiment, as far as the file knows.
 local function experiment_of(file, own, out, pulls)
-  local names = {}
-  for name in (own.strategies or ""):gmatch "%S+" do names[#names + 1] = name end
+  local names = lists.words(own.strategies or "")
   for _, p in ipairs(pulls) do names[#names + 1] = p.row.strategy:gsub("%s", "_") end
   return { out = out, ext = "c", args = {}, version = require "kernelband.base.version",
     seed = math.tointeger(own.seed) or 0, options = { imported = file }, hashes = {},

@@ -1,8 +1,7 @@
 -- bench/import/folder.lua - finds its way in somebody else's checkout. What it reads is
 -- bounded in size, depth and number.
 local core = require "kernelband.core"
-local find = require("kernelband.base.lists").find
-local places = require("kernelband.base.lists").places
+local lists = require "kernelband.base.lists"
 local path = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
 
@@ -32,7 +31,7 @@ function folder.files(dir, ending) return path.files(dir, ending) or {} end
 
 -- Whether fits(text, file) holds of one of the first `most` files.
 function folder.any(files, most, fits)
-  return find(table.move(files, 1, math.min(#files, most), 1, {}), function(file)
+  return lists.find(table.move(files, 1, math.min(#files, most), 1, {}), function(file)
     local text = folder.read(file)
     return text and fits(text, file)
   end) ~= nil
@@ -57,7 +56,7 @@ end
 -- The Python files of a folder as tasks: make(file, name) -> task | nil, why. only: names, all of
 -- which must be there; noun: what one is. Returns { task .., skipped = { { name =, why = } .. } }.
 function folder.tasks(who, noun, files, only, make)
-  local wanted, tasks = places(only or {}), { skipped = {} }
+  local wanted, tasks = lists.places(only or {}), { skipped = {} }
   for _, file in ipairs(files) do
     local name = path.base(file):gsub("%.py$", "")
     if name ~= "__init__" and (not only or wanted[name]) then
