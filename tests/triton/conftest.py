@@ -82,7 +82,7 @@ def called(function, **given):
 def runner(worker, scratch):
     """runner(source, tests, perf, **options): a Runner that loaded a file, in this process."""
     def make(source="", tests="", perf="", bare=False, kind="tritonbench", **needs):
-        r = called(worker.Runner, device="cpu", scratch=scratch, trusted=True)
+        r = called(worker.Runner, device="cpu", scratch=scratch, cache=scratch)
         if not bare:
             needs = dict(dict.fromkeys(("half", "dot", "bfloat", "rounds"), False), **needs)
             called(r.do_load, source=source, tests=tests, perf=perf, kind=kind, name="mine",

@@ -324,8 +324,8 @@ def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order():
     class Child:
         deadline, call_s, pid = None, 60, 1
 
-        def __init__(self, device, template):
-            self.scratch = "/x%d" % len(made)
+        def __init__(self, device, template, cache=None):
+            self.scratch, self.cache = "/x%d" % len(made), cache
             made.append(self)
 
         def begin(self, op, seconds=None, **given):
@@ -343,17 +343,22 @@ def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order():
     s.let_die = died.append
     s.verify_shape = lambda *a, **k: order.append(("looked", made.index(a[0]), None))
     row = {"shape": {"i": 0}, "label": "n", "host_bound": False, "time_ns": 3500.0,
-           "baseline_ns": 3500.0, "speedup": 1.0, "speedup_high": 1.01}
+           "baseline_ns": 3500.0, "speedup": 1.0, "speedup_low": 0.97, "speedup_high": 1.03,
+           "samples": {"baseline": [3500.0] * 16, "candidate": [3500.0] * 16}}
     slow = dict(row, shape={"i": 1}, time_ns=9000.0)
+    judged = types.SimpleNamespace(scratch="/judged")
     old, timing.Child = timing.Child, Child
     try:
-        s.time_short("candidate", {"shapes": [row, slow]}, False)
+        s.time_short(judged, "candidate", {"shapes": [row, slow]}, False, False)
     finally:
         timing.Child = old
     loads = [(who, source) for who, op, source in order if op == "load"]
-    assert loads == [(k, "candidate" if k % 4 in (1, 2) else "untouched")
+    assert loads == [(k, "candidate" if k % 4 in (0, 3) else "untouched")
                      for k in range(2 * timing.SHORT_PAIRS)]
-    assert len(row["pairs"]) == timing.SHORT_PAIRS and "pairs" not in slow
+    # What the candidate was compiled to is compiled no more.
+    assert [m.cache for m in made] == ["/judged/cache" if source == "candidate" else None
+                                       for _, source in loads]
+    assert len(row["pairs"]) == 1 + timing.SHORT_PAIRS and "pairs" not in slow
     assert row["interval"] == "pairs of processes" and row["speedup_low"] < 1 < row["speedup_high"]
     assert s.reference is reference and len(died) == len(made)
     # Each process of a pair is asked the same, whoever comes first.

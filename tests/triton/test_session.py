@@ -126,7 +126,8 @@ def test_what_a_candidate_and_the_reference_do_not_need_is_given_back_while_memo
     assert gpu.judge(a)["verdict"] == "ok"
     ops = [(mine(stand), op) for stand, op, _ in gpu.log if op in ("idle", "test")
            and not stand.scout and stand.source]
-    assert ops[:4] == [(True, "test"), (True, "idle"), (False, "idle"), (True, "test")]
+    assert ops[:5] == [(True, "test"), (False, "test"), (True, "idle"), (False, "idle"),
+                       (True, "test")]
 
 
 # What is shown ---------------------------------------------------------------------
@@ -148,7 +149,32 @@ def test_results_are_compared_in_a_file_that_their_process_does_not_have(gpu):
     assert set(order) == {b"1234"}
     # The reference's first runs are made while it is shown, its comparison while it settles.
     ops = [op for stand, op, _ in gpu.log if op in ("expect", "show", "settle", "verify_shape")]
-    assert ops[:4] == ["expect", "show", "settle", "verify_shape"]
+    assert ops[:6] == ["expect", "show", "show", "settle", "settle", "verify_shape"]
+
+
+def test_a_candidate_is_timed_beside_a_process_as_new_as_its_own(gpu):
+    s, seen = gpu.session(), []
+    for _ in range(2):
+        gpu.judge(s)
+        timed = {stand for stand, op, r in gpu.log if op == "go" and not r.get("record")}
+        assert len(timed) == 2 and not timed & {gpu.made[0], *seen}
+        ops = [[op for stand, op, _ in gpu.log if stand is who and op in (
+            "load", "test", "inputs", "shape", "call", "show", "settle")] for who in timed]
+        assert ops[0] == ops[1] and len(ops[0]) > 3
+        seen += timed
+
+
+def test_where_the_gpu_lacks_memory_for_it_the_reference_is_what_a_candidate_is_timed_beside(gpu):
+    s = gpu.session()
+    gpu.judge(s)                # its partner was not the one that lacked memory
+    gpu.on["shape"] = lambda stand, request: stand is not gpu.made[0] and not mine(stand) and {
+        "error": "launch_failed", "text": gpu.worker.LACKING + ": tried to allocate 2 GiB"} or None
+    for _ in range(2):
+        out = gpu.judge(s)
+        assert out["verdict"] == "ok", out
+        assert gpu.made[0] in {stand for stand, op, _ in gpu.log if op == "go"}
+    s.close()
+    assert gpu.alive() == []
 
 
 def locked(name):               # a folder that others than root can't remove
@@ -261,8 +287,8 @@ def test_a_baseline_says_what_it_was_begun_again_for_and_in_which_shape_its_time
             return off("[0]", 1e-4)
 
     def call(stand, request):
-        if stage[0] and sizes.get(stand) == 2 and not stand.trusted:
-            stage[0] += 1
+        if stage[0] == 1 and sizes.get(stand) == 2 and not stand.trusted:
+            stage[0] = 2
             raise EOFError
 
     def go(stand, request):

@@ -1,5 +1,6 @@
 """How long calls take, on a GPU that is not there: what is believed of clocks, how many calls are
 made, on which streams and places, and which of them are looked at."""
+import math
 import os
 
 import pytest
@@ -117,7 +118,23 @@ def test_calls_so_short_that_processes_differ_are_timed_by_new_pairs_on_every_st
     row = gpu.judge(gpu.session())["shapes"][0]
     assert row["interval"] == "pairs of processes" and len(row["pairs"]) == 4
     new = [len(streams) for stand, streams in warm.items() if stand.pair]
-    assert new == [32] * 8 and row["blocks"] == 4 * 64
+    assert new == [32] * 6 and row["blocks"] == 16 + 3 * 32
+
+
+@pytest.mark.parametrize("options, pairs", [
+    ({}, False), ({"baseline": True}, True), ({"confirm": True}, True)])
+def test_a_few_short_shapes_of_many_are_timed_by_new_pairs_only_where_a_verdict_hangs_on_them(
+        gpu, options, pairs):
+    gpu.labels, shape = ["x%d" % i for i in range(8)], {}
+    gpu.on["shape"] = lambda stand, request: shape.update({stand: request["i"]})
+    gpu.kernel = lambda stand, cycles: dict(us=5 if shape.get(stand) == 0 else 50)
+    out = gpu.judge(gpu.session(), UNTOUCHED if options.get("baseline") else "candidate = 1",
+                    **options)
+    assert [row["interval"] == "pairs of processes" for row in out["shapes"]] == \
+        [pairs] + 7 * [False]
+    # What two processes differ in is the same for all shapes: it does not average out.
+    common = 1.96 * 40 * (1 / 5000 / (2 if pairs else 1) + 7 / 50000) / 8
+    assert math.log(out["speedup_high"] / out["speedup_low"]) / 2 == pytest.approx(common, rel=0.2)
 
 
 def sixteen(gpu, **options):
@@ -249,7 +266,7 @@ def test_one_process_at_a_time_makes_its_first_call_which_may_tune_by_the_clock(
         return read(fd, deadline)
     gpu.worker.write_frame, gpu.worker.read_frame = sends, reads
     assert gpu.judge(gpu.session())["verdict"] == "ok"
-    assert most == {"shape": 2, "prepare": 2, "go": 1}
+    assert most == {"shape": 3, "prepare": 2, "go": 1}
 
 
 @pytest.mark.parametrize("bound, fails, found, children", [

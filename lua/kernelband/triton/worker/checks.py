@@ -13,7 +13,7 @@ class Checks:
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
-        reply = child.ask(op, **request)
+        reply, _ = self.alike(child, op, **request)
         self.shows += 1             # a name that is new, whatever lies at those before it
         self.files = *self.files, "%s/%d.bin" % (self.shown, self.shows)
         try:
@@ -71,10 +71,10 @@ class Checks:
             lambda: self.shown_by(child, "show", seed=what["show"], part=part), made_ahead)
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
-        settled = child.begin("settle")
-        r, _ = together(lambda: self.patient(lambda: self.verify(
+        settled = [who.begin("settle") for who in self.company(child) if who is not self.reference]
+        r, *_ = together(lambda: self.patient(lambda: self.verify(
             shown, "verify_shape", ignore=self.found.ignore.get(i, []),
-            allow=self.found.allowed(), **what)), settled)
+            allow=self.found.allowed(), **what)), *settled)
         if s["baseline"] and not part:
             self.found.tell("shape " + i, r["told"])
         for key in ("count", "chance", "allowed"):
@@ -114,15 +114,24 @@ class Checks:
                 self.learn("tests", e, True)
 
     def checked_call(self, child, seed, poison):
-        child.ask("prepare", seed=seed)
-        child.ask("call", poison=poison)
+        self.alike(child, "prepare", seed=seed)
+        self.alike(child, "call", poison=poison)
+
+    def alike(self, child, op, **request):
+        """A child's reply; its partner does the same meanwhile, so that what is timed later has
+        lived alike."""
+        if self.partner in (None, self.reference, child):
+            return child.ask(op, **request), None
+        return together(child.begin(op, **request), self.partner.begin(op, **request))
 
     def first_calls(self, child, s):
         """A timed shape's inputs, and what a call takes, roughly. The candidate comes first in
         every second pair of processes."""
-        both, firsts = (self.reference, child)[::-1 if s.get("pair", 0) % 2 else 1], {}
+        order, firsts = -1 if s.get("pair", 0) % 2 else 1, {}
         self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes}
-        self.patient(lambda: together(*[who.begin("shape", **self.shape) for who in both]))
+        self.patient(lambda: together(*[
+            who.begin("shape", **self.shape) for who in list(self.company(child))[::order]]))
+        both = (self.partner, child)[::order]
         together(*[who.begin("prepare", seed=s["seed"]) for who in both])
         for who in both:    # it compiles in here, and tunes: with the GPU to itself
             self.patient(lambda: who.ask("go"))
@@ -132,7 +141,7 @@ class Checks:
         first = float(firsts[child]["ns"])
         if not 0 <= first < 1e12:
             raise ValueError("a call of %r ns" % first)
-        s["first"], s["baseline_first"] = max(1.0, first), max(1.0, firsts[self.reference]["ns"])
+        s["first"], s["baseline_first"] = max(1.0, first), max(1.0, firsts[both[::order][0]]["ns"])
         s["host"] = max(float(r["host"]) for r in firsts.values())
 
     def check_shape(self, child, s, baseline):

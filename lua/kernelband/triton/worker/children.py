@@ -105,11 +105,14 @@ class Child:
     deadline, call_s = None, CALL_S     # of the whole evaluation; of one command
     hurried = ""                        # why the latter is less
 
-    def __init__(self, device, template=None, runner=None):
+    def __init__(self, device, template=None, runner=None, cache=None):
+        """It has a copy of the kernels of the child whose folder is template, or shares a cache."""
         self.scratch = new_folder()
-        if template and os.path.isdir(template + "/cache"):
-            shutil.copytree(template + "/cache", self.scratch + "/cache")
-        self.start(lambda: (runner or Runner)(device, self.scratch), self.scratch + "/cache")
+        own = cache or self.scratch + "/cache"
+        if template and not cache and os.path.isdir(template + "/cache"):
+            shutil.copytree(template + "/cache", own)
+        os.makedirs(own, exist_ok=True)
+        self.start(lambda: (runner or Runner)(device, self.scratch, own), own)
 
     @classmethod
     def scout(cls, machine, other):

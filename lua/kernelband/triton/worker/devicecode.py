@@ -15,10 +15,10 @@ COMPILE_S = 60
 class Compiler:
     """What the child runs that compiles one kernel."""
 
-    def __init__(self, _, scratch):
+    def __init__(self, _, scratch, cache):
         self.scratch = scratch
         resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_S, COMPILE_S))
-        jail.enter(scratch)
+        jail.enter(scratch, cache)
 
     def give_back(self):
         pass

@@ -6,6 +6,7 @@ from .children import Lost, Redraw
 from .frames import finite
 from .inputs import secret
 from .recorder import SUMS
+from .stats import half_of
 
 STRANGE = 0.25              # share of kernel time that is neither Triton's nor the task's own
 METADATA = ("registers", "spills", "shared", "warps", "stages")     # of a compiled kernel
@@ -168,11 +169,9 @@ class Records:
                    speedup_of_sums=sum(r["baseline_ns"] for r in rows)
                    / sum(r["time_ns"] for r in rows))
         if all("speedup_low" in r for r in rows):
-            e = math.log(out["speedup"])
-            half = lambda key: math.sqrt(sum(math.log(r[key] / r["speedup"]) ** 2
-                                             for r in rows)) / n
-            out.update(speedup_low=math.exp(e - half("speedup_low")),
-                       speedup_high=math.exp(e + half("speedup_high")), confidence=0.95)
+            out.update(speedup_low=out["speedup"] * math.exp(-half_of(rows, "speedup_low")),
+                       speedup_high=out["speedup"] * math.exp(half_of(rows, "speedup_high")),
+                       confidence=0.95)
 
     def evidence(self, out, kernels, counted, why):
         """Features for policies: of counters where there are some, else of the compiled kernel's

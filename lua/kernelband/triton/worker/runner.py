@@ -73,7 +73,7 @@ class Runner(Hold, Inputs, Reference):
     distinct = laned = strayed = False
     left_by_tests, timed_seed, launches, lane, lanes = (), 0, 0, 0, ()
 
-    def __init__(self, device, scratch):
+    def __init__(self, device, scratch, cache):
         import torch
         self.torch, self.device, self.scratch, self.cpu = torch, device, scratch, device == "cpu"
         self.recorder = None if self.cpu else Recorder(recorder.library)
@@ -88,7 +88,7 @@ class Runner(Hold, Inputs, Reference):
                 torch.zeros(1, device=device)
                 torch.cuda.synchronize()
                 self.recorder.stop()
-        self.unjailed = jail.enter(scratch)
+        self.unjailed = jail.enter(scratch, cache)
         self.begin()
         if self.cpu:
             self.pretend()

@@ -18,15 +18,19 @@ from .untouched import KERNEL_S, Found, Untouched
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
+SPARES = "spare", "spare_partner"
 
 
 class Session(Sharing, Untouched, Checks, Timing, Records):
     spare = scout = drawn = shape = place = unrecorded = None
+    partner = spare_partner = None  # the untouched file's process that a candidate is timed beside:
+                                    # as new as its own, where the GPU has the memory
     resting = None                  # waits for the reference to have given its memory back
     judged, tested, lanes = False, False, True
 
     def __init__(self, device, task):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
+        self.roomy = device != "cpu"
         self.dying = []             # (pid, folder) of children that were killed
         if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
@@ -95,18 +99,21 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             setattr(self, who, None)
 
     def make_spare(self):
-        """The next candidate's process, which opens the GPU meanwhile; where there is none to be
-        had, that is the next one's matter."""
+        """The next candidate's process and its partner's, which open the GPU meanwhile; where there
+        is none to be had, that is the next one's matter."""
         with contextlib.suppress(OSError):
             self.spare = self.spare or Child(self.device, self.reference.scratch)
+            self.spare_partner = self.spare_partner or self.roomy and Child(
+                self.device, self.reference.scratch)
 
     def await_spare(self):
         """Nothing of ours opens a GPU while another is timed."""
-        if self.spare:
-            try:
-                self.spare.ask("idle", seconds=20)
-            except Lost:
-                self.end("spare")
+        for who in SPARES:
+            if getattr(self, who):
+                try:
+                    getattr(self, who).ask("idle", seconds=20)
+                except Lost:
+                    self.end(who)
 
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
@@ -127,8 +134,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
 
     def close(self):
         self.bury()
-        self.end("scout")
-        self.end("spare")
+        for who in ("scout", *SPARES):
+            self.end(who)
         self.reference.close()
         remove(self.shown)
 
@@ -196,7 +203,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         if options.get("confirm") and self.judged:     # by processes that no candidate was beside
             self.bury()
             self.reference.kill()
-            self.end("spare")
+            for who in SPARES:
+                self.end(who)
         self.judged = self.judged or not baseline
         bad = not baseline and self.task.get("gate", True) and scan(source, self.task["source"])
         if bad:
@@ -209,17 +217,23 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             finally:
                 out["seconds"]["first"] = time.monotonic() - begun
         while True:
-            child, self.spare = self.spare or Child(self.device, self.reference.scratch), None
-            if not baseline:            # the next one opens the GPU while this is checked
+            self.make_spare()
+            child, self.partner = self.spare or Child(self.device, self.reference.scratch), \
+                self.spare_partner or self.reference
+            self.spare = self.spare_partner = None
+            if not baseline:            # the next ones open the GPU while this is checked
                 self.make_spare()
             self.at, self.tested = None, False
             try:
                 return self.judge(child, source, options, out, baseline)
             except (Redraw, Lost) as e:
                 where = "shape %s: " % self.at["label"] if self.at else ""
-                if baseline and isinstance(e, Lost) and e.verdict == "timeout":
+                if self.without_partner() and isinstance(e, Lost) and e.lacks_memory():
+                    self.roomy = False
+                    self.end("spare_partner")
+                elif baseline and isinstance(e, Lost) and e.verdict == "timeout":
                     raise Lost("timeout", where + e.reason) from None
-                if not baseline or not self.goes_on(e):
+                elif not baseline or not self.goes_on(e):
                     raise
                 what = "inputs that no two writes share" if isinstance(e, Redraw) \
                     else "%s: %s" % (e.verdict, e.reason)
@@ -231,6 +245,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             finally:
                 self.share_cpu(child, False)
                 self.let_die(child)
+                self.without_partner()
 
     def judge(self, child, source, options, out, baseline):
         seconds, mark = out["seconds"], time.monotonic()
@@ -242,7 +257,13 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         self.bury()
         if not baseline:
             child.hurry(self.found.kernel_s + self.found.haste_s)
+        loaded = self.partner.begin("load", Child.call_s, **self.loading(self.task["source"])) \
+            if self.partner is not self.reference else dict
         self.load(child, source)
+        try:
+            loaded()
+        except Lost:
+            self.without_partner()
         self.unrecorded, self.functions = None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         until("tests")
@@ -257,11 +278,11 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         self.end("scout")
         lap("ahead")
         self.await_spare()
-        labels = self.draw(self.reference, child)
+        labels = self.draw(child)
         lap("inputs")
         best = options.get("best_times_ns") or []
         self.check_shapes(child, labels, options, best, out, baseline)
-        self.time_short(source, out, baseline)
+        self.time_short(child, source, out, baseline, options.get("confirm"))
         self.resting = self.rest()      # nothing more is asked of it: meanwhile is counted
         lap("time")
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
@@ -308,8 +329,15 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             out["shapes"].append(self.timed(child, s, options))
         self.at = None
 
-    def draw(self, *both):
-        """New timed inputs, the same in both processes: where the script lets us draw them the
+    def without_partner(self):
+        """Whether there was one: the reference is it from now on."""
+        was, self.partner = self.partner, self.reference
+        if was is not self.reference:
+            self.let_die(was)
+        return was is not self.reference
+
+    def draw(self, child):
+        """New timed inputs, the same in all processes: where the script lets us draw them the
         reference found out."""
         given = {"seed": secret(), "distinct": self.found.distinct}
         if not self.place:
@@ -317,7 +345,12 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         self.drawn = dict(given, place=self.place)
         # Also of one that has less time: this takes long where tensors are large.
         return self.patient(lambda: together(*[
-            who.begin("inputs", Child.call_s, **self.drawn) for who in both]))[0]["labels"]
+            who.begin("inputs", Child.call_s, **self.drawn)
+            for who in self.company(child)]))[0]["labels"]
+
+    def company(self, child):
+        """All that have a candidate's timed shapes."""
+        return dict.fromkeys((self.reference, self.partner, child))
 
     def contends(self, out, best, options):
         """Counters cost a second: they are for what may become the best."""

@@ -44,6 +44,15 @@ def of_pairs(logs, ns):
     return mean, mean - t * spread / math.sqrt(n), mean + t * spread / math.sqrt(n)
 
 
+def half_of(rows, key):
+    """How far that end of the interval of the mean of shapes is from it, as a logarithm. What two
+    processes differ in is the same for all shapes, the rest of each interval is its own."""
+    common = [1.96 * PAIR_NS / min(r["time_ns"], r["baseline_ns"])
+              / math.sqrt(len(r.get("pairs", "1"))) for r in rows]
+    own = sum(max(0, math.log(r[key] / r["speedup"]) ** 2 - x * x) for r, x in zip(rows, common))
+    return math.hypot(math.sqrt(own), sum(common)) / len(rows)
+
+
 def log_ratios(times):
     return [math.log(a / b) for a, b in zip(times["A"], times["B"])]
 

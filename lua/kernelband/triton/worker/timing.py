@@ -6,16 +6,17 @@ import time
 
 from .children import NONSENSE, Child, Lost, together
 from .inputs import LANES, place_of, secret, turns
-from .stats import Screen, log_ratios, median, of_pairs, of_processes, paired
+from .stats import Screen, half_of, log_ratios, median, of_pairs, of_processes, paired
 
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
 TIME_S, NARROW = 0.6, 0.004         # of timing a candidate; an interval that is narrow enough
 BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
 BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whose clock is noisier;
 BOUND_LEAST_S = 0.5                 # and of one shape of it
-SHORT_NS = 8e3                      # of a call that differs between processes by a percent: it is
-SHORT_PAIRS, SHORT_TURNS = 4, 2     # timed in so many pairs of new ones, so often on every stream,
-LOOKS = 32                          # and one result of so many is compared
+SHORT_NS = 8e3                      # of a call that differs between processes by a percent: where
+SHORT_HALF = 0.02                   # that leaves an interval of the whole with more on each side,
+SHORT_PAIRS = 3                     # it is timed in so many more pairs of processes,
+LOOKS = 32                          # and one result of so many is compared there,
 HOPELESS = 1.05                     # but for what is so much slower by the first pair's interval
 PAIRS_S = 100                       # of all further pairs of processes
 
@@ -42,7 +43,7 @@ class Timing:
         got = {}
         for who in ("AB", "BA")[secret() % 2]:
             seed = secret(here)
-            got[who] = self.sample(child if who == "B" else self.reference, seed, spin_ns)
+            got[who] = self.sample(child if who == "B" else self.partner, seed, spin_ns)
             if who == "B" and look:
                 look(seed)
         return got
@@ -108,7 +109,7 @@ class Timing:
             samples.append(got)
             here, k, times = None, k + 1, column(samples, 0)
             if k == 4 and not bound and self.is_short(median(times["A"]), median(times["B"])):
-                n = 8                   # new pairs of processes time it
+                n, turn = LANES // 2, turns(LANES // 2)     # streams differ more than its calls
             if k >= min(6, n) and look < 0 and (at < 0 or seen) \
                     and self.screen.slower(s["k"], median(times["B"])):
                 break
@@ -161,33 +162,37 @@ class Timing:
         if low is not None:
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
 
-    def by_new_pairs(self, source, rows, numbers, baseline):
+    def by_new_pairs(self, source, rows, numbers, baseline, cache=None):
         """[{ i: times }] of shapes that were judged, rows, in a new pair of processes for each of
-        numbers: a reference, and one that has source. All are made and given their file at once,
-        and in every second pair the candidate comes first: nothing tells one from the other. The
-        GPU is ours from when inputs are drawn; else all is as before afterwards."""
-        held, before = self.reference, (self.drawn, self.shape, self.screen, Child.deadline)
+        numbers: a reference, and one that has source, whose kernels are in cache. All are made and
+        given their file at once, and in every second pair the candidate comes first: nothing tells
+        one from the other. The GPU is ours from when inputs are drawn; else all is as before
+        afterwards."""
+        held = self.reference
+        before = self.partner, self.drawn, self.shape, self.screen, Child.deadline
         begun, pairs, out = time.monotonic(), [], []
         self.screen = Screen(None)
         try:
-            for _ in numbers:
+            for k in numbers:
                 pairs.append({})
-                for who in ("BA", "AB")[len(pairs) % 2]:
-                    pairs[-1][who] = Child(self.device, held.scratch)
+                for who in ("AB", "BA")[k % 2]:
+                    pairs[-1][who] = Child(self.device, held.scratch,
+                                           cache=cache if who == "B" else None)
             together(*[child.begin("load", Child.call_s, **self.loading(
                 source if who == "B" else self.task["source"]))
                 for pair in pairs for who, child in pair.items()])
             self.take()
             for k, pair in zip(numbers, pairs):
-                self.reference = pair["A"]
-                self.draw(*pair.values())
+                self.reference = self.partner = pair["A"]
+                self.draw(pair["B"])
                 out.append(self.again(pair["B"], rows, k, baseline))
             return out
         finally:
             made = [child for pair in pairs for child in pair.values()]
             if self.reference not in (held, *made):
                 made.append(self.reference)     # it was revived
-            self.reference, (self.drawn, self.shape, self.screen, Child.deadline) = held, before
+            self.reference = held
+            self.partner, self.drawn, self.shape, self.screen, Child.deadline = before
             self.is_no_time(begun)
             for who in made:
                 self.let_die(who)
@@ -199,44 +204,50 @@ class Timing:
             s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(), "k": k,
                  "left": len(rows) - k, "known": True, "pair": pair, "baseline": baseline}
             self.first_calls(child, s)
-            found[s["i"]] = self.short_turns(child, s) if "pairs" in row \
-                else column(self.in_turns(child, s, {})[0], 0)
+            found[s["i"]] = self.short_turns(child, s, LANES // min(2, len(rows))) \
+                if "pairs" in row else column(self.in_turns(child, s, {})[0], 0)
         return found
 
-    def short_turns(self, child, s):
-        """Times of a short call on every stream. No one can tell which results are compared."""
-        samples, turn = [], turns(LANES)
-        for k in range((SHORT_TURNS + 1) * LANES):      # a stream's first asks for its memory
+    def short_turns(self, child, s, lanes):
+        """Times of a short call on so many streams. No one can tell which results are compared."""
+        samples, turn = [], turns(lanes)
+        for k in range(2 * lanes):      # a stream's first asks for its memory
             looks = not s["baseline"] and secret() % LOOKS == 0
             got = self.pair(child, next(turn), self.spin_of(s), looks and (
                 lambda seed: self.verify_shape(child, s, seed, 1, part=True)))
-            if k >= LANES and all(g[3] for g in got.values()):
+            if k >= lanes and all(g[3] for g in got.values()):
                 samples.append(got)
         return column(samples, 0)
 
-    def time_short(self, source, out, baseline):
+    def time_short(self, child, source, out, baseline, confirm):
         """Short calls once more, by SHORT_PAIRS pairs of new processes. What two processes differ
         in for as long as they live (where the driver put what starts a kernel, where their memory
         lies) is worth a percent and more of them, and repetition in one pair does not average it:
-        their interval is that of the pairs. What befalls a candidate in a new process is its
-        verdict, but for want of time, memory or processes: the first pair's times stand then."""
+        their interval is that of the pairs. Where a candidate has many short shapes, their mean is
+        known well enough by one pair. What befalls a candidate in a new process is its verdict, but
+        for want of time, memory or processes: the first pair's times stand then."""
         rows = [r for r in out["shapes"] if not r["host_bound"]
                 and self.is_short(r["baseline_ns"], r["time_ns"])
                 and r.get("speedup_high", 1) * HOPELESS > 1]
-        if not rows or self.screen.slow:
+        if not rows or self.screen.slow or not baseline and not confirm \
+                and all("speedup_low" in r for r in out["shapes"]) \
+                and half_of(out["shapes"], "speedup_low") <= SHORT_HALF:
             return
         for r in rows:
             r["pairs"] = found = []
         self.await_spare()
         try:
-            found = self.by_new_pairs(source, rows, range(SHORT_PAIRS), baseline)
+            found = self.by_new_pairs(source, rows, range(1, 1 + SHORT_PAIRS), baseline,
+                                      child.scratch + "/cache")
         except Lost as e:
             if e.verdict != "timeout" and not e.lacks_memory() and not baseline:
                 raise
         except OSError:
             pass
         for r in rows:
-            several = [t for t in (f[r["shape"]["i"]] for f in found) if len(t["B"]) >= LANES // 2]
+            first = {"A": r["samples"]["baseline"], "B": r["samples"]["candidate"]}
+            several = [first] + [t for t in (f[r["shape"]["i"]] for f in found)
+                                 if len(t["B"]) >= LANES // 4]
             if len(several) < 2:
                 del r["pairs"]
                 continue
@@ -280,7 +291,7 @@ class Timing:
     def share_cpu(self, child, on):
         """One CPU for both while they are timed in turn: a busy neighbour is one to both."""
         cpus = sorted(os.sched_getaffinity(0))
-        for pid in (self.reference.pid, child.pid):
+        for pid in (self.partner.pid, child.pid):
             with contextlib.suppress(OSError, TypeError):
                 os.sched_setaffinity(pid, {cpus[self.drawn["seed"] % len(cpus)]} if on else cpus)
 

@@ -75,6 +75,7 @@ class Untouched:
         self.end("scout")
         fresh = Child(self.device, self.reference.scratch)
         self.reference.close()
+        self.partner = fresh if self.partner is self.reference else self.partner
         self.reference = fresh
         self.load(self.reference, self.task["source"])
         if self.drawn:
