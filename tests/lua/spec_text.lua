@@ -39,12 +39,12 @@ gives("percent", { { { 0.256 }, "26 %" }, { {}, "-" }, { { math.huge }, "-" } })
 gives("clock", { { { 65 }, "01:05" }, { { 3605 }, "1:00:05" }, { { -1 }, "00:00" } })
 
 t.test("columns are equal by characters, and no line ends with blanks", function()
-  t.equal(text.columns { { "a", "bb" }, { "\u{E9}\u{E9}", "c" }, { "d", "" } },
-          { "a   bb", "\u{E9}\u{E9}  c", "d" })
-  t.equal(text.columns({ { "name", "n" }, { "x", "100" } }, { right = true, rule = true }),
-          { "name    n", "---------", "x     100" })
-  t.equal(text.columns({ { "a long name", "x" }, { "b", "y" } }, { most = 3 }),
-          { "a long name  x", "b    y" })
+  t.equal(text.table { { "a", "bb" }, { "\u{E9}\u{E9}", "c" }, { "d", "" } },
+          "a   bb\n\u{E9}\u{E9}  c\nd\n")
+  t.equal(text.table({ { "name", "n" }, { "x", "100" } }, { right = true, rule = true }),
+          "name    n\n---------\nx     100\n")
+  t.equal(text.table({ { "a long name", "x" }, { "b", "y" } }, { most = 3 }),
+          "a long name  x\nb    y\n")
   t.equal(text.table {}, "")
   t.equal(text.table { { "a" } }, "a\n")
 end)

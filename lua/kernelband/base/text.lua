@@ -84,9 +84,9 @@ end
 --   right  all columns but the first are set to the right
 --   rule   a line of dashes below the first row
 --   most   the widest that the first column pads others to
-function text.columns(rows, how)
+function text.table(rows, how)
   how = how or {}
-  local width, lines = {}, {}
+  local width, out = {}, {}
   for _, row in ipairs(rows) do
     for i, cell in ipairs(row) do
       local w = text.width(cell)
@@ -98,16 +98,11 @@ function text.columns(rows, how)
       local pad = (" "):rep(width[i] - text.width(cell))
       return how.right and i > 1 and pad .. cell or cell .. pad
     end)
-    lines[#lines + 1] = table.concat(cells, "  "):gsub("%s+$", "")
-    if n == 1 and how.rule then lines[2] = ("-"):rep(text.width(lines[1])) end
+    local line = table.concat(cells, "  "):gsub("%s+$", "")
+    out[#out + 1] = line .. "\n"
+    if n == 1 and how.rule then out[2] = ("-"):rep(text.width(line)) .. "\n" end
   end
-  return lines
-end
-
--- The same as one text that ends with a newline; "" where there is no row.
-function text.table(rows, how)
-  local lines = text.columns(rows, how)
-  return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
+  return table.concat(out)
 end
 
 -- Numbers --------------------------------------------------------------------------
@@ -119,15 +114,14 @@ end
 
 local function scaled(v, units)
   for _, unit in ipairs(units) do
-    if v >= unit[1] or unit[1] == 1 then return unit[3]:format(v / unit[1], unit[2]) end
+    if v >= unit[1] or unit[1] == 1 then return unit[2]:format(v / unit[1]) end
   end
 end
 
-local times <const> = { { 1e9, "s", "%.2f %s" }, { 1e6, "ms", "%.2f %s" },
-                        { 1e3, "us", "%.2f %s" }, { 1, "ns", "%.0f %s" } }
-local sizes <const> = { { 1 << 30, "GiB", "%.4g %s" }, { 1 << 20, "MiB", "%.4g %s" },
-                        { 1 << 10, "KiB", "%.4g %s" }, { 1, "bytes", "%.0f %s" } }
-local counts <const> = { { 1e6, "M", "%.1f%s" }, { 1e3, "k", "%.0f%s" }, { 1, "", "%.0f%s" } }
+local times <const> = { { 1e9, "%.2f s" }, { 1e6, "%.2f ms" }, { 1e3, "%.2f us" }, { 1, "%.0f ns" } }
+local sizes <const> = { { 1 << 30, "%.4g GiB" }, { 1 << 20, "%.4g MiB" }, { 1 << 10, "%.4g KiB" },
+                        { 1, "%.0f bytes" } }
+local counts <const> = { { 1e6, "%.1fM" }, { 1e3, "%.0fk" }, { 1, "%.0f" } }
 
 -- "1.20 us", "-" for nil and what is no number.
 function text.time(ns)

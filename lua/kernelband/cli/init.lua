@@ -27,17 +27,9 @@ usage: kernelband VERB [ARGS]
 kernelband VERB --help explains a verb; kernelband doctor tests this machine.]]
 
 local function help(verb)
-  local choices = #verb.options > 0 and options.help(verb.options) .. "\n\n" or ""
+  local choices = #verb.options > 0 and options.help(verb.options) .. "\n" or ""
   return ("usage: %s\n\n%s\n\n%s%s"):format(verb.usage, verb.summary, choices,
                                            options.prose(verb[1]))
-end
-
-local function wants_help(verb, args)
-  for i = 2, verb.script and 2 or #args do
-    if args[i] == "--" then return false end
-    if args[i] == "--help" or args[i] == "-h" then return true end
-  end
-  return false
 end
 
 -- The traceback down to the verb: what lies below is this file.
@@ -59,17 +51,17 @@ end
 
 -- The way to an error is shown where it is the engine's own, or when it is asked for.
 local function explain(err)
-  if schema.is_stop(err) then return err end
-  local text, all = text_of(err), os.getenv "KERNELBAND_TRACE" == "1"
-  if schema.is_config_error(err) then
-    return all and setmetatable({ config = true, message = trace(text) }, getmetatable(err)) or err
-  end
-  return (all or schema.is_own(text)) and trace(text) or text
+  local text, asked = text_of(err), os.getenv "KERNELBAND_TRACE" == "1"
+  if schema.is_own(err) or asked and not schema.is_stop(err) then text = trace(text) end
+  if not schema.is_config_error(err) then return text end
+  err.message = text
+  return err
 end
 
 local function guarded(verb, args)
   local ok, result = xpcall(function()
-    local opt, rest = options.parse(table.move(args, 2, #args, 1, {}), verb)
+    local opt, rest = options.parse(args, verb)
+    if not opt then return print(help(verb)) end
     return verb.run(opt, rest, verb)
   end, explain)
   if ok then return result or done end
@@ -80,7 +72,7 @@ end
 
 -- args: the words after the program's name.
 function cli.main(args)
-  local name = args[1]
+  local name = table.remove(args, 1)
   if not name or name == "--help" or name == "-h" or name == "help" then
     print(overview:format(table.concat(collect(cli.verbs, function(verb)
       return ("  %-9s%s"):format(verb, cli.verb(verb).summary)
@@ -94,12 +86,7 @@ function cli.main(args)
     io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name, hint))
     return usage
   end
-  local verb = cli.verb(name)
-  if wants_help(verb, args) then
-    print(help(verb))
-    return done
-  end
-  local code = guarded(verb, args)
+  local code = guarded(cli.verb(name), args)
   return core.system.interrupts() > 0 and interrupted or code
 end
 

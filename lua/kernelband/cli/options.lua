@@ -10,7 +10,7 @@
 --          is meant
 -- options  { "json", doc = "print one JSON object" }, or with a value
 --          { "out", "FILE", short = "o", file = true, doc = "where to write" }
---            one_of = { .. }  what a completion offers; strict = true refuses anything else
+--            one_of = { .. }  what a completion offers
 --            number = true, whole = true, least =, most =   the value is a number
 --            file = true      the value is a path
 -- script   true: options end at the first other word, and what follows it is not checked
@@ -39,12 +39,6 @@ function options.misuse(spec, message, ...)
   schema.raise("kernelband: %s\nusage: %s", message:format(...), spec.usage)
 end
 
-local function one_of(spec, what, list, word)
-  if schema.contains(list, word) then return word end
-  options.misuse(spec, "%sexpected %s, got '%s'%s", what, table.concat(list, "|"), word,
-                 schema.nearest(word, list) and schema.hint(word, list) or "")
-end
-
 -- The option of a verb that a word names.
 local function find(spec, word)
   local known = lists.find(spec.options, function(o)
@@ -58,7 +52,6 @@ end
 
 -- The value of an option, checked.
 local function value_of(o, word, spec)
-  if o.strict then return one_of(spec, ("--%s: "):format(o[1]), o.one_of, word) end
   if not (o.number or o.whole) then return word end
   local least, n = o.least or 0, tonumber(word)
   n = math.tointeger(n) or not o.whole and n
@@ -80,7 +73,8 @@ local function take(word, args, spec, opt)
   opt[o[1]:gsub("-", "_")] = value or true
 end
 
--- The options and the other words of a command line, whose words are taken away.
+-- The options and the other words of a command line, whose words are taken away; nil where it
+-- asks for help.
 function options.parse(args, spec)
   local opt, rest, ended = {}, {}, false
   while #args > 0 do
@@ -90,6 +84,8 @@ function options.parse(args, spec)
       ended = ended or spec.script
     elseif word == "--" then
       ended = true
+    elseif word == "--help" or word == "-h" then
+      return nil
     else
       take(word, args, spec, opt)
     end
@@ -98,8 +94,9 @@ function options.parse(args, spec)
     options.misuse(spec, "%s is missing", lists.words(spec.args)[#rest + 1])
   elseif #rest > (spec.most or math.huge) then
     options.misuse(spec, "'%s' is one argument too many", rest[spec.most + 1])
-  elseif spec.words then
-    one_of(spec, "", spec.words, rest[1])
+  elseif spec.words and not schema.contains(spec.words, rest[1]) then
+    options.misuse(spec, "expected %s, got '%s'%s", table.concat(spec.words, "|"), rest[1],
+                   schema.nearest(rest[1], spec.words) and schema.hint(rest[1], spec.words) or "")
   end
   return opt, rest
 end
@@ -111,10 +108,9 @@ end
 
 -- The options of a verb as lines of --help.
 function options.help(list)
-  local columns = require("kernelband.base.text").columns
-  return table.concat(columns(lists.collect(list, function(o)
-    return { "  " .. options.title(o), o.doc or "" }
-  end)), "\n")
+  return require("kernelband.base.text").table(lists.collect(list, function(o)
+    return { "  " .. options.title(o), o.doc }
+  end))
 end
 
 -- The prose of a verb: what is below "### NAME" in the manual.
