@@ -1,36 +1,26 @@
 -- require "kernelband" - the whole public Lua interface. Parts are loaded when
 -- first used, so that a tool that needs one does not pay for all.
-local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
--- Each name: the module that has it, and the field of that module, or nil when
--- the module itself is the value.
+-- Each name: the module that has it and, behind a colon, the field of that module; the module
+-- itself is the value where there is none.
 local parts = {
-  { "core",       "kernelband.core" },
-  { "task",       "kernelband.task", "load" },
-  { "strategies", "kernelband.policy.strategy", "set" },
-  { "strategy",   "kernelband.policy.strategy", "load" },
-  { "policy",     "kernelband.policy", "load" },
-  { "search",     "kernelband.search.search", "run" },
-  { "search_all", "kernelband.search.many", "run" },
-  { "reward",     "kernelband.policy", "rewards" },
-  { "gpus",       "kernelband.core", "gpus" },
-  { "synthetic",  "kernelband.task.synthetic", "new" },
-  { "trace",      "kernelband.trace", "new" },
-  { "sweep",      "kernelband.bench.sweep", "run" },
-  { "compare",    "kernelband.bench.compare" },
-  { "metrics",    "kernelband.bench.metrics" },
-  { "version",    "kernelband.base.version" },
+  core = "core", gpus = "core:gpus", version = "base.version", task = "task:load",
+  synthetic = "task.synthetic:new", strategies = "policy.strategy:set",
+  strategy = "policy.strategy:load", policy = "policy:load", reward = "policy:rewards",
+  search = "search.search:run", search_all = "search.many:run", trace = "trace:new",
+  sweep = "bench.sweep:run", compare = "bench.compare", metrics = "bench.metrics",
 }
 
--- Those that are modules of one folder, each by the same function.
-local function modules(folder, field, names)
-  return lists.collect(names, function(name) return { name, folder .. name, field } end)
-end
+local generators = {
+  schedule = "generator.schedule:new", llm = "generator.llm:new",
+  command = "generator.command:new", replay = "generator.replay:new",
+  mixed = "generator.mixed:new",
+}
 
-local generators = modules("kernelband.generator.", "new",
-                           { "schedule", "llm", "command", "replay", "mixed" })
-local importers = modules("kernelband.bench.import.", "load", { "tritonbench", "kernelbench" })
+local importers = {
+  tritonbench = "bench.import.tritonbench:load", kernelbench = "bench.import.kernelbench:load",
+}
 
 -- Old names of modules that scripts and schedules may still require.
 local old_names = {
@@ -44,9 +34,9 @@ table.insert(package.searchers, function(name)
   return now and function() return require("kernelband." .. now) end or nil
 end)
 
--- A table whose names are looked up, once each, in list.
-local function face(who, list)
-  local names = lists.collect(list, function(part) return part[1] end)
+-- A table whose names are looked up, once each, where places says.
+local function face(who, places)
+  local names = schema.keys(places)
   local function refuse(name, why, ...)
     schema.raise_at_call(who .. "." .. tostring(name), why, ...)
   end
@@ -54,10 +44,10 @@ local function face(who, list)
     names = names,
     __newindex = function(_, name) refuse(name, "cannot be set") end,
     __index = function(self, name)
-      local part = lists.find(list, function(p) return p[1] == name end)
-      if not part then refuse(name, "no such name%s", schema.hint(name, names)) end
-      local value = require(part[2])
-      rawset(self, name, part[3] and value[part[3]] or value)
+      if not places[name] then refuse(name, "no such name%s", schema.hint(name, names)) end
+      local module, field = places[name]:match "^([^:]+):?(.*)$"
+      local value = require("kernelband." .. module)
+      rawset(self, name, field ~= "" and value[field] or value)
       return self[name]
     end })
 end

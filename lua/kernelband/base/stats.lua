@@ -1,32 +1,28 @@
 -- base/stats.lua - core.stats: what a handful of noisy measurements says. Lists hold finite
 -- numbers, at least one, and are left as they were; anything else raises. Equal multisets of
 -- numbers give equal results: a mean is taken of the values in ascending order.
+local show = require("kernelband.base.schema").show
+
 local stats = {}
 
 local most_numbers, most_pairs = 1000000, 64
 local largest = 0x1.fffffffffffffp1023
 
-local function kind(v) return v == nil and "no value" or type(v) end
-
 -- Raises for the caller of a function of stats; called by what that function calls.
-local function refuse(name, arg, format, ...)
-  error(("bad argument #%d to '%s' (%s)"):format(arg, name, format:format(...)), 4)
+local function refuse(name, arg, wanted, v, where)
+  error(("bad argument #%d to '%s' (%sexpected %s, got %s)"):format(arg, name, where or "", wanted,
+                                                                   show(v)), 4)
 end
 
 -- The numbers of a list in ascending order.
 local function sorted(name, list, most)
-  if type(list) ~= "table" then refuse(name, 1, "table expected, got %s", kind(list)) end
+  if type(list) ~= "table" then refuse(name, 1, "a table", list) end
   local n, x = #list, {}
-  if n > most then refuse(name, 1, "expected at most %d elements, got %d", most, n) end
-  if n == 0 then refuse(name, 1, "expected at least one number, got none") end
+  if n == 0 or n > most then refuse(name, 1, ("1 to %d numbers"):format(most), n) end
   for i = 1, n do
     local v = list[i]
-    if type(v) ~= "number" then
-      refuse(name, 1, "element %d: expected a number, got %s", i, type(v))
-    end
-    if v ~= v or math.abs(v) > largest then
-      refuse(name, 1, "element %d is %.14g; it must be finite and at most %.14g in magnitude", i, v,
-             largest)
+    if type(v) ~= "number" or v ~= v or math.abs(v) > largest then
+      refuse(name, 1, "a finite number", v, ("element %d: "):format(i))
     end
     x[i] = v + 0.0
   end
@@ -35,8 +31,7 @@ local function sorted(name, list, most)
 end
 
 local function check_share(name, q)
-  if type(q) ~= "number" then refuse(name, 2, "number expected, got %s", kind(q)) end
-  if not (q >= 0 and q <= 1) then refuse(name, 2, "expected a number in 0 .. 1") end
+  if type(q) ~= "number" or not (q >= 0 and q <= 1) then refuse(name, 2, "a number 0..1", q) end
 end
 
 -- Halves first: the sum of two large numbers may overflow.
