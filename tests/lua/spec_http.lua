@@ -292,7 +292,7 @@ t.test("a reader may stop a stream, and an error of it is its own", function()
   t.raises("the reader failed", ask, { url = s.url .. "/stall", on_data = function()
     error("the reader failed")
   end })
-  t.raises("on_data cannot wait", inside, function(L)
+  t.raises("only a coroutine of loop:spawn can wait", inside, function(L)
     L:http { url = s.url .. "/stall", on_data = function() L:sleep(1) end }
   end)
 end)

@@ -64,7 +64,7 @@ end
 local function run(task, ...)
   local self = task.loop
   local outer = self.running
-  self.running, task.waits, task.woken = task, false, nil
+  self.running = task
   local ok, why = coroutine.resume(task.co, ...)
   self.running = outer
   if coroutine.status(task.co) ~= "dead" then return end
@@ -75,30 +75,26 @@ end
 -- Whether the caller runs in a coroutine of this loop, so that it may wait.
 function Loop:inside() return self.running ~= nil and coroutine.running() == self.running.co end
 
--- The task that is about to wait; where it is cancelled it begins nothing.
-local function waiter(self, what)
-  if not self:inside() then
-    error(("loop: %s waits, and only a coroutine of loop:spawn can wait"):format(what), 3)
-  elseif self.running.hears then
-    error("loop: on_data cannot wait", 3)
-  end
-  return self.running
-end
-
-local function cancel_result() return nil, "cancelled", "ECANCELED" end
-
--- Waits until the task is woken, and returns what it is woken with. drop ends
--- what would wake it when it is cancelled.
-local function wait(task, drop)
-  task.waits, task.drop = true, drop
-  return coroutine.yield()
-end
-
 -- Wakes a waiting task, once: it runs in the next turn.
 local function wake(task, ...)
-  if task.ended or task.woken or not task.waits then return end
-  task.woken, task.drop = true, nil
+  if not task.drop then return end
+  task.drop = nil
   table.insert(task.loop.ready, table.pack(task, ...))
+end
+
+-- Every wait. start(go_on) begins what is waited for, and the wait returns what go_on is called
+-- with first. start returns what ends it early, for a cancel, which returns what had come so far;
+-- or nil, text, code. A task that is cancelled begins nothing.
+local function wait(self, what, start)
+  if not self:inside() then
+    error(("loop: %s waits, and only a coroutine of loop:spawn can wait"):format(what), 2)
+  end
+  local task = self.running
+  if task.cancelled then return nil, "cancelled", "ECANCELED" end
+  local drop, why, code = start(function(...) wake(task, ...) end)
+  if not drop then return nil, why, code end
+  task.drop = drop
+  return coroutine.yield()
 end
 
 function Loop:spawn(fn)
@@ -113,8 +109,7 @@ function Task:done() return self.ended == true end
 function Task:cancel()
   if self.ended or self.cancelled then return end
   self.cancelled = true
-  if self.waits and not self.woken and self.drop then self.drop() end
-  wake(self, cancel_result())
+  if self.drop then wake(self, nil, "cancelled", "ECANCELED", self.drop()) end
 end
 
 local function run_ready(self)
@@ -134,17 +129,18 @@ function Loop:promise() return setmetatable({ loop = self, waiting = {} }, Promi
 function Promise:resolve(...)
   if self.value then return end
   self.value = table.pack(...)
-  for _, task in ipairs(self.waiting) do wake(task, ...) end
-  self.waiting = {}
+  for _, go_on in ipairs(self.waiting) do go_on(...) end
 end
 
 function Promise:await()
   local L = self.loop
-  if L.running and L.running.cancelled then return cancel_result() end
-  if self.value then return table.unpack(self.value, 1, self.value.n) end
-  local task = waiter(L, "promise:await")
-  table.insert(self.waiting, task)
-  return wait(task, function() loop.remove(self.waiting, task) end)
+  if self.value and not (L.running and L.running.cancelled) then
+    return table.unpack(self.value, 1, self.value.n)
+  end
+  return wait(L, "promise:await", function(go_on)
+    table.insert(self.waiting, go_on)
+    return function() loop.remove(self.waiting, go_on) end
+  end)
 end
 
 -- Timers: a list, the soonest last ------------------------------------------------
@@ -169,10 +165,10 @@ local function run_timers(self)
 end
 
 function Loop:sleep(ns)
-  local task = waiter(self, "loop:sleep")
-  if task.cancelled then return cancel_result() end
-  local timer = self:at(now_ns() + ns, function() wake(task, true) end)
-  return wait(task, function() self:drop(timer) end)
+  return wait(self, "loop:sleep", function(go_on)
+    local timer = self:at(now_ns() + ns, function() go_on(true) end)
+    return function() self:drop(timer) end
+  end)
 end
 
 -- Watched processes ---------------------------------------------------------------
@@ -190,21 +186,20 @@ end
 
 -- Transfers -----------------------------------------------------------------------
 
--- What a request returns of core's answer, and what failed: text, code.
+-- What a request returns of core's answer.
 local function response(answer, request)
-  if not answer then return nil end
   -- Here, so that a search without transfers does not load it.
   local failure, code, reason = require("kernelband.base.transfer").failure(answer)
-  return { status = answer.status, headers = answer.headers,
-           body = request.on_data and "" or answer.body, reason = reason, version = answer.version,
-           seconds = { first = answer.first_s, total = answer.total_s } }, failure, code
+  local out = { status = answer.status, headers = answer.headers, version = answer.version,
+                body = request.on_data and "" or answer.body, reason = reason,
+                seconds = { first = answer.first_s, total = answer.total_s } }
+  if failure then return nil, failure, code, out end
+  return out
 end
 
 local function run_transfers(self)
   for id, value, status in function() return self.http_multi:next() end do
-    local task, ended = self.transfers[id], type(value) ~= "string"
-    if ended then self.transfers[id] = nil end
-    wake(task, ended and "done" or "data", value, status)
+    self.transfers[id](value, status)
   end
 end
 
@@ -219,63 +214,60 @@ local function begin(self, request)
 end
 
 function Loop:http(request)
-  local task = waiter(self, "loop:http")
-  if task.cancelled then return cancel_result() end
-  local id, refused, code = begin(self, request)
-  if not id then return nil, refused, code end
-  self.transfers[id] = task
-  local received, stopped
-  local function drop()
-    self.transfers[id] = nil
-    received = self.http_multi:cancel(id)
-  end
-  -- Whether on_data wants to go on. A transfer whose reader fails is broken off.
+  local fault                           -- of on_data, which ends this coroutine
   local function hear(chunk, status)
-    if chunk == "" then return true end
-    task.hears = true
-    local ok, go_on = xpcall(request.on_data, schema.trace_own, chunk, status)
-    task.hears = nil
-    if self.transfers[id] and not (ok and go_on ~= false) then drop() end
-    if not ok then error(go_on, 0) end
-    return go_on ~= false
+    if not request.on_data or chunk == "" then return true end
+    local ok, more = xpcall(request.on_data, schema.trace_own, chunk, status)
+    if not ok then fault = more end
+    return ok and more ~= false
   end
-  local what, value, status
-  repeat
-    what, value, status = wait(task, drop)
-    if not what then return nil, value, status, (response(received, request)) end
-    stopped = what == "data" and not hear(value, status)
-  until what == "done" or stopped
-  if stopped then value = received
-  elseif request.on_data then hear(value.body, value.status) end
-  local out, failure, failed = response(value, request)
-  if failure then return nil, failure, failed, out end
-  out.stopped = stopped or nil
-  return out
+  local out, why, code, received = wait(self, "loop:http", function(go_on)
+    local id, refused, refusal = begin(self, request)
+    if not id then return nil, refused, refusal end
+    local function drop()
+      self.transfers[id] = nil
+      return (response(self.http_multi:cancel(id), request))
+    end
+    self.transfers[id] = function(value, status)
+      if type(value) ~= "string" then
+        self.transfers[id] = nil
+        hear(value.body, value.status)
+        go_on(response(value, request))
+      elseif not hear(value, status) and self.transfers[id] then      -- it may have cancelled
+        go_on(lists.with(drop(), { stopped = true }))
+      end
+    end
+    return drop
+  end)
+  if fault then error(fault, 0) end
+  return out, why, code, received
 end
 
 -- Commands --------------------------------------------------------------------------
 
 local killed = { ETIME = "not done within %.1f s", EFULL = "more output than max_bytes" }
 
-function Loop:command(request)
-  local task, said = waiter(self, "loop:command"), nil
-  if task.cancelled then return cancel_result() end
-  local command, refused, errno = core.command(request)
-  if not command then return nil, refused, errno end
-  self:watch(command, function()
-    self:unwatch(command)
-    wake(task, command:close())
-  end)
-  local result, why, code = wait(task, function()
-    self:unwatch(command)
-    said = command:close()
-  end)
-  if not result then return nil, why, code, said end
-  code, result.code = result.code, nil
+-- What a command returns of core's result.
+local function ended(result, request)
+  local code = result.code
+  result.code = nil
   if not code then return result end
   local how = killed[code] and killed[code]:format((request.timeout_ns or 600 * 10 ^ 9) / 1e9)
   return nil, how and ("%s: %s, and killed with all it started"):format(request.argv[1], how)
          or code, code, result
+end
+
+function Loop:command(request)
+  return wait(self, "loop:command", function(go_on)
+    local command, why, code = core.command(request)
+    if not command then return nil, why, code end
+    local function drop()
+      self:unwatch(command)
+      return command:close()
+    end
+    self:watch(command, function() go_on(ended(drop(), request)) end)
+    return drop
+  end)
 end
 
 -- The wait -------------------------------------------------------------------------
@@ -284,8 +276,7 @@ function Loop:turn(timeout_ns)
   if self.running then error("loop: a coroutine cannot turn the loop it runs in", 2) end
   local watched = table.move(self.watched, 1, #self.watched, 1, {})
   if self.http_multi and #self.http_multi > 0 then
-    table.insert(watched, { process = self.http_multi,
-                            on_ready = function() run_transfers(self) end })
+    table.insert(watched, { process = self.http_multi, on_ready = run_transfers })
   end
   local soonest = self.timers[#self.timers]
   if #self.ready > 0 then timeout_ns = 0
@@ -297,7 +288,7 @@ function Loop:turn(timeout_ns)
   end
   local some = run_ready(self)
   for _, i in ipairs(indices or {}) do
-    if not watched[i].gone then watched[i].on_ready() end
+    if not watched[i].gone then watched[i].on_ready(self) end
     some = true
   end
   some = run_timers(self) or some

@@ -92,19 +92,6 @@ end
 
 return options.verb { "profile",
   summary = "show counters, bottleneck and limits of one source",
-  args = "TASK SOURCE", options = { options.json, options.device }, text_of = text_of,
-  run = function(opt, rest)
-    local how = { device = opt.device, profile = true }
-    local t, file, out, machine = eval.judge("profile", rest, how)
-    if not out then return 130 end
-    if opt.json then
-      out.profile, out.evidence = out.profile or cjson.null, out.evidence or cjson.null
-      eval.print_json(t, file, out)
-    elseif out.verdict ~= "ok" then
-      eval.print_failure(out)
-    else
-      io.write(text_of(out, machine))
-    end
-    return out.verdict == "ok" and 0 or 1
-  end,
+  args = "TASK SOURCE", options = { options.json, options.device }, how = { profile = true },
+  nulls = { profile = cjson.null, evidence = cjson.null }, text_of = text_of, run = eval.run,
 }
