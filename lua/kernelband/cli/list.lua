@@ -12,21 +12,17 @@ local text    = require "kernelband.base.text"
 local patterns = { tasks = "examples/tasks/*/task.lua", strategies = "strategies/*/*.lua",
                    policies = "policies/*.lua" }
 
--- The files below a root that fit a pattern, in byte order.
-local function files(root, pattern)
-  local found = { root }
-  for part in pattern:gmatch "[^/]+" do
-    local like, deeper = "^" .. part:gsub("%.", "%%."):gsub("%*", "[^.].*") .. "$", {}
-    for _, dir in ipairs(found) do
-      for _, name in ipairs(core.system.list(dir == "" and "." or dir) or {}) do
-        if name:find(like) then deeper[#deeper + 1] = dir .. name .. "/" end
-      end
+-- Adds the names below a root that fit a pattern, in byte order; dir is before them all.
+local function add_names(out, root, dir, pattern)
+  local part, deeper = pattern:match "^([^/]+)/?(.*)$"
+  local like = "^" .. part:gsub("%.", "%%."):gsub("%*", "[^.].*") .. "$"
+  for _, name in ipairs(core.system.list(root .. dir) or {}) do
+    if name:find(like) and deeper ~= "" then
+      add_names(out, root, dir .. name .. "/", deeper)
+    elseif name:find(like) then
+      out[#out + 1] = dir .. name
     end
-    found = deeper
   end
-  return lists.collect(found, function(name)
-    return core.system.exists(name:sub(1, -2)) == "file" and name:sub(1, -2)
-  end)
 end
 
 -- An entry; a file that does not load is listed with what is wrong.
@@ -42,18 +38,15 @@ local function entry(file, kind)
            set = kind == "strategies" and path.base(dir) or nil }
 end
 
--- The same relative path below two roots is the same thing: the first counts.
+-- A name found below both roots is one thing, and path.find takes the nearer.
 local function collect(kind)
-  local found, seen, lib = {}, {}, core.system.lib_dir()
-  local installed = core.system.realpath "." ~= core.system.realpath(lib) and lib .. "/"
-  for _, root in ipairs { "", installed or nil } do
-    for _, file in ipairs(files(root, patterns[kind])) do
-      local key = file:sub(#root + 1)
-      found[#found + 1] = not seen[key] and entry(file, kind) or nil
-      seen[key] = true
-    end
+  local names = {}
+  for _, root in ipairs { "./", core.system.lib_dir() .. "/" } do
+    add_names(names, root, "", patterns[kind])
   end
-  return found
+  return lists.collect(lists.distinct(names), function(name)
+    return entry(path.find(name), kind)
+  end)
 end
 
 local function show(found, kind)
