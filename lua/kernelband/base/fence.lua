@@ -52,13 +52,11 @@ local function sorted_pairs(t)
   end
   table.sort(keys, before)
   return function()
-    local k, v
-    repeat
+    while i < #keys do
       i = i + 1
-      k = keys[i]
-      v = k == nil or t[k]
-    until v ~= nil
-    return k, v
+      local v = t[keys[i]]
+      if v ~= nil then return keys[i], v end
+    end
   end, t, nil
 end
 

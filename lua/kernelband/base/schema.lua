@@ -35,9 +35,13 @@ local schema = {}
 local said = { __name = "kernelband.error", __tostring = function(e) return e.message end,
                __concat = function(a, b) return tostring(a) .. tostring(b) end }
 
-function schema.raise(message, ...)
-  if select("#", ...) > 0 then message = message:format(...) end
-  error(setmetatable({ config = true, message = message }, said), 0)
+-- Only a message with values is a format.
+local function worded(message, ...)
+  return select("#", ...) > 0 and message:format(...) or message
+end
+
+function schema.raise(...)
+  error(setmetatable({ config = true, message = worded(...) }, said), 0)
 end
 
 function schema.is_config_error(e) return getmetatable(e) == said and e.config == true end
@@ -91,10 +95,7 @@ local function call_of(who)
 end
 
 -- Raises about the user's call of who ("kb.search").
-function schema.raise_at_call(who, message, ...)
-  if select("#", ...) > 0 then message = message:format(...) end
-  schema.raise("%s: %s", call_of(who), message)
-end
+function schema.raise_at_call(who, ...) schema.raise("%s: %s", call_of(who), worded(...)) end
 
 -- Rule sets of the public interface by name, for kernelband doc: what checks is what is printed.
 schema.declared = {}

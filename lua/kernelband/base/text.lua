@@ -118,10 +118,10 @@ local function scaled(v, units)
   end
 end
 
-local times <const> = { { 1e9, "%.2f s" }, { 1e6, "%.2f ms" }, { 1e3, "%.2f us" }, { 1, "%.0f ns" } }
-local sizes <const> = { { 1 << 30, "%.4g GiB" }, { 1 << 20, "%.4g MiB" }, { 1 << 10, "%.4g KiB" },
-                        { 1, "%.0f bytes" } }
-local counts <const> = { { 1e6, "%.1fM" }, { 1e3, "%.0fk" }, { 1, "%.0f" } }
+local times = { { 1e9, "%.2f s" }, { 1e6, "%.2f ms" }, { 1e3, "%.2f us" }, { 1, "%.0f ns" } }
+local sizes = { { 1 << 30, "%.4g GiB" }, { 1 << 20, "%.4g MiB" }, { 1 << 10, "%.4g KiB" },
+                { 1, "%.0f bytes" } }
+local counts = { { 1e6, "%.1fM" }, { 1e3, "%.0fk" }, { 1, "%.0f" } }
 
 -- "1.20 us", "-" for nil and what is no number.
 function text.time(ns)

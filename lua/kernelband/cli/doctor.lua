@@ -74,65 +74,56 @@ local function python()
   return found.torch and found.triton and not found.why and versions, versions
 end
 
--- Rows of a name, what was found or nil, and what was seen instead. need: nothing runs without
--- it; means: the effect of its absence; mend: how to install it.
-local function probes()
-  local host = core.system.host()
-  return {
-    { "cpu", host.cpu,
-      means = "the processor cannot be named in reports", mend = "mount /proc" },
-    { "cores", ("%d usable of %d"):format(host.usable_cores, host.cores) },
-    { "kernel", host.kernel },
-    { "compiler", compiler(), need = not (driver() and nvrtc()),
-      means = "candidates in C cannot be built",
-      mend = "install gcc or clang (Debian: apt install gcc libc6-dev)" },
-    { "objdump", first_line "objdump --version",
-      means = "instructions of a kernel cannot be counted: less evidence for policies",
-      mend = "apt install binutils" },
-    { "landlock", landlock(host.landlock_abi), need = true,
-      means = "candidates cannot be kept from files, so none is run",
-      mend = "use Linux 5.13 or later with landlock among its security modules" },
-    { "seccomp", host.seccomp and "filters available", need = true,
-      means = "untrusted candidates cannot be jailed",
-      mend = "use a kernel with CONFIG_SECCOMP_FILTER" },
-    { "jail user", host.root and "candidates run as nobody" or "not root: candidates run as the "
-      .. "same user, kept apart by Landlock and the filter" },
-    { "counters", host.perf and "cycles can be counted",
-      not host.perf and "perf_event_open: " .. host.perf_error,
-      means = "profiles are derived from times and instructions, not measured",
-      mend = "sysctl kernel.perf_event_paranoid=2; virtual machines often have none" },
-    { "disk", means = "a long run may not fit", mend = "free 1 GiB or use another folder", disk() },
-    { "cuda", means = "only kernels in C can be searched",
-      mend = "on a machine with an NVIDIA GPU, install its driver", driver() },
-    { "nvrtc", nvrtc(), means = "kernels in CUDA cannot be compiled",
-      mend = "install the CUDA toolkit, or set KERNELBAND_CUDA to the folder that holds its "
-             .. "lib and include" },
-    { "headers", headers(),
-      means = "kernels in CUDA must do without #include: no half precision, no tensor cores",
-      mend = "install the CUDA toolkit's headers" },
-    { "nvdisasm", toolkit.program "nvdisasm",
-      means = "questions about kernels in CUDA hold no machine code",
-      mend = "install the CUDA toolkit's nvdisasm" },
-    { "python",
-      means = "Triton kernels cannot be judged: TritonBench and KernelBench tasks will not run",
-      mend = "install torch and triton in a Python 3, or set KERNELBAND_PYTHON to one that has "
-             .. "them", python() },
-    { "records", require("kernelband.triton.python").inject(), "libkb_inject.so was not built",
-      means = "kernels that a Python candidate starts are not recorded and counted",
-      mend = "build with CUPTI's headers: install the CUDA toolkit" },
-    { "lua", _VERSION }, { "sqlite", host.sqlite }, { "cjson", require "cjson"._VERSION },
-    { "built by", host.compiler .. ", " .. host.libc },
-  }
-end
-
+-- What was found of everything, and whether searches can run here. lack: need: nothing runs without
+-- it; means: the effect of its absence; mend: how to install it. seen: instead of what was sought.
 local function examine()
-  local report, fit = {}, true
-  for i, probe in ipairs(probes()) do
-    local ok, need = probe[2] and true or false, probe.need or false
-    report[i] = with({ name = probe[1], ok = ok, found = probe[2] or probe[3] or nil },
-                     not ok and { need = need, means = probe.means, mend = probe.mend })
-    fit = fit and (ok or not need)
+  local host, report, fit = core.system.host(), {}, true
+  local function add(name, lack, found, seen)
+    local row = { name = name, ok = found and true or false, found = found or seen or nil }
+    report[#report + 1] = found and row or with({ need = false }, with(lack, row))
+    fit = fit and not report[#report].need
   end
+  add("cpu", { means = "the processor cannot be named in reports", mend = "mount /proc" }, host.cpu)
+  add("cores", nil, ("%d usable of %d"):format(host.usable_cores, host.cores))
+  add("kernel", nil, host.kernel)
+  add("compiler", { need = not (driver() and nvrtc()), means = "candidates in C cannot be built",
+      mend = "install gcc or clang (Debian: apt install gcc libc6-dev)" }, compiler())
+  add("objdump", { mend = "apt install binutils",
+      means = "instructions of a kernel cannot be counted: less evidence for policies" },
+      first_line "objdump --version")
+  add("landlock", { need = true, means = "candidates cannot be kept from files, so none is run",
+      mend = "use Linux 5.13 or later with landlock among its security modules" },
+      landlock(host.landlock_abi))
+  add("seccomp", { need = true, means = "untrusted candidates cannot be jailed",
+      mend = "use a kernel with CONFIG_SECCOMP_FILTER" }, host.seccomp and "filters available")
+  add("jail user", nil, host.root and "candidates run as nobody" or "not root: candidates run as "
+      .. "the same user, kept apart by Landlock and the filter")
+  add("counters", { means = "profiles are derived from times and instructions, not measured",
+      mend = "sysctl kernel.perf_event_paranoid=2; virtual machines often have none" },
+      host.perf and "cycles can be counted", "perf_event_open: " .. tostring(host.perf_error))
+  add("disk", { means = "a long run may not fit", mend = "free 1 GiB or use another folder" },
+      disk())
+  add("cuda", { means = "only kernels in C can be searched",
+      mend = "on a machine with an NVIDIA GPU, install its driver" }, driver())
+  add("nvrtc", { means = "kernels in CUDA cannot be compiled",
+      mend = "install the CUDA toolkit, or set KERNELBAND_CUDA to the folder that holds its "
+             .. "lib and include" }, nvrtc())
+  add("headers", { mend = "install the CUDA toolkit's headers",
+      means = "kernels in CUDA must do without #include: no half precision, no tensor cores" },
+      headers())
+  add("nvdisasm", { means = "questions about kernels in CUDA hold no machine code",
+      mend = "install the CUDA toolkit's nvdisasm" }, toolkit.program "nvdisasm")
+  add("python", {
+      means = "Triton kernels cannot be judged: TritonBench and KernelBench tasks will not run",
+      mend = "install torch and triton in a Python 3, or set KERNELBAND_PYTHON to one that has them"
+      }, python())
+  add("records", { means = "kernels that a Python candidate starts are not recorded and counted",
+      mend = "build with CUPTI's headers: install the CUDA toolkit" },
+      require("kernelband.triton.python").inject(), "libkb_inject.so was not built")
+  add("lua", nil, _VERSION)
+  add("sqlite", nil, host.sqlite)
+  add("cjson", nil, require "cjson"._VERSION)
+  add("built by", nil, host.compiler .. ", " .. host.libc)
   return report, fit
 end
 

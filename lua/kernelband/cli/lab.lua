@@ -3,7 +3,6 @@ local core    = require "kernelband.core"
 local options = require "kernelband.cli.options"
 local path    = require "kernelband.base.path"
 local run     = require "kernelband.cli.run"
-local schema  = require "kernelband.base.schema"
 
 return options.verb { "lab",
   summary = "compare a policy with the shipped ones",
@@ -14,8 +13,7 @@ return options.verb { "lab",
     { "steps", "T", whole = true, least = 1, doc = "pulls of a search; default 60" },
   },
   run = function(opt, rest)
-    local file, looked = path.find(rest[1])
-    if not file then schema.raise("kernelband: no such policy: %s", looked) end
+    local file = path.found(rest[1], "kernelband", "no such policy: %s")
     return run.start { "examples/lab/own.lua", core.system.realpath(file) or file,
                        tostring(opt.seeds or 8), tostring(opt.steps or 60) }
   end,

@@ -8,8 +8,7 @@ local schema   = require "kernelband.base.schema"
 -- what a script makes of it, such as a generator's command, is the same then. A search that had to
 -- stop because a model was refused is not done, whatever the script made of it.
 local function start(args)
-  local file, looked = path.find(args[1])
-  if not file then schema.raise("kernelband: no such script: %s", looked) end
+  local file = path.found(args[1], "kernelband", "no such script: %s")
   if core.system.exists(file) == "dir" then
     schema.raise("kernelband: '%s' is a folder, expected a Lua script", file)
   end
