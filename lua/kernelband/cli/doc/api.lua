@@ -3,8 +3,8 @@
 -- "@type FIELD TYPE" before it say of a type what rules cannot.
 --
 --   api.markdown()  api.man()    the manual
---   api.lines()                  its lines as { kind, text or fields }, for meta.lua
---   api.line_of(text)            a line of such a file as { kind, .. }
+--   api.lines()                  its lines, as line_of has them, for meta.lua
+--   api.line_of(text)            a line of such a file: { kind, line = as it is, text or fields }
 --   api.flat(text)               the text with "~" for what brackets enclose, as long as before
 local kb      = require "kernelband"
 local collect = require("kernelband.base.lists").collect
@@ -38,32 +38,6 @@ local function note_of(rule)
   return table.concat(out, "; ")
 end
 
--- reference.md as lines, each "@rules" followed by the fields of those rules; nested ones are
--- named a.b.
-local function expanded()
-  for _, face in ipairs { kb, kb.generator, kb.import } do      -- so that all declare their rules
-    for _, name in ipairs(getmetatable(face).names) do assert(face[name]) end
-  end
-  local out, finer = {}, {}
-  local function add_fields(rules, prefix)
-    for _, rule in ipairs(rules) do
-      local name, optional = prefix .. rule[1], rule.optional or rule.default ~= nil
-      out[#out + 1] = ("- `%s%s` %s: %s"):format(name, optional and "?" or "",
-                                                 finer[name] or type_of(rule), note_of(rule))
-      if rule.rules then add_fields(rule.rules, name .. ".") end
-    end
-  end
-  for line in path.own("cli/doc/reference.md"):gmatch "([^\n]*)\n" do
-    local name, field, of = line:match "^@rules (%S+)", line:match "^@type (%S+) (.*)$"
-    if field then finer[field] = of else out[#out + 1] = line end
-    if name then
-      add_fields(assert(schema.declared[name], name .. " is not declared"), "")
-      finer = {}
-    end
-  end
-  return out
-end
-
 -- kind: title, section, entry, method (text = the heading), item (text = its word), field, rules
 -- (text = their name, note = their class), code, text, blank.
 local kinds = { { "^# (.*)", "title" }, { "^## (.*)", "section" }, { "^### (.*)", "entry" },
@@ -79,31 +53,55 @@ end
 function api.line_of(line)
   for _, k in ipairs(kinds) do
     local text, note = line:match(k[1])
-    if text then return { kind = k[2], text = text, note = note } end
+    if text then return { kind = k[2], text = text, note = note, line = line } end
   end
   local name, maybe, rest = line:match "^%- `([%w_.]+)(%??)` (.*)$"
-  if not name then return { kind = "text", text = line } end
+  if not name then return { kind = "text", text = line, line = line } end
   -- The note is behind the first ": " outside brackets, or the one behind a function's result.
   local flat = api.flat(rest)
-  local behind, result = flat:match "fun~+: ()([^:]+): "
-  local at = flat:find(": ", result and not result:find "^function" and behind or 1, true)
+  local at = flat:find(": ", flat:match "fun~+: ()[^:]+: " or 1, true)
   return { kind = "field", name = name, optional = maybe ~= "", type = rest:sub(1, at - 1),
-           note = rest:sub(at + 2) }
+           note = rest:sub(at + 2), line = line }
 end
 
-function api.lines() return collect(expanded(), api.line_of) end
+-- The lines of reference.md, each "@rules" followed by the fields of those rules; nested ones are
+-- named a.b.
+function api.lines()
+  for _, face in ipairs { kb, kb.generator, kb.import } do      -- so that all declare their rules
+    for _, name in ipairs(getmetatable(face).names) do assert(face[name]) end
+  end
+  local out, finer = {}, {}
+  local function add_fields(rules, prefix)
+    for _, rule in ipairs(rules) do
+      local name, optional = prefix .. rule[1], rule.optional or rule.default ~= nil
+      local of, note = finer[name] or type_of(rule), note_of(rule)
+      out[#out + 1] = { kind = "field", name = name, optional = optional, type = of, note = note,
+                        line = ("- `%s%s` %s: %s"):format(name, optional and "?" or "", of, note) }
+      if rule.rules then add_fields(rule.rules, name .. ".") end
+    end
+  end
+  for line in path.own("cli/doc/reference.md"):gmatch "([^\n]*)\n" do
+    local field, of = line:match "^@type (%S+) (.*)$"
+    if field then finer[field] = of else out[#out + 1] = api.line_of(line) end
+    if out[#out].kind == "rules" then
+      add_fields(assert(schema.declared[out[#out].text], line), "")
+      finer = {}
+    end
+  end
+  return out
+end
 
 function api.markdown()
-  return table.concat(collect(expanded(), function(line)
-    return not line:find "^@rules" and line
+  return table.concat(collect(api.lines(), function(l)
+    return l.kind ~= "rules" and l.line
   end), "\n") .. "\n"
 end
 
 function api.man()
-  local head = { "## NAME", "kernelband-api - the Lua interface of kernelband" }
-  local lines = collect(head, api.line_of)
-  local manual = api.lines()
-  return roff.page("KERNELBAND-API", 7, table.move(manual, 1, #manual, #lines + 1, lines))
+  local lines = api.lines()
+  table.insert(lines, 1, api.line_of "kernelband-api - the Lua interface of kernelband")
+  table.insert(lines, 1, api.line_of "## NAME")
+  return roff.page("KERNELBAND-API", 7, lines)
 end
 
 return api

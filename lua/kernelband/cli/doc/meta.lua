@@ -1,6 +1,7 @@
 -- cli/doc/meta.lua - the public Lua interface in LuaCATS, for editors, from the same lines as the
 -- manual (api.lua). make writes it to build/definitions.lua, where .luarc.json points.
-local api = require "kernelband.cli.doc.api"
+local api     = require "kernelband.cli.doc.api"
+local collect = require("kernelband.base.lists").collect
 
 local meta = {}
 
@@ -11,16 +12,16 @@ local head = [[
 
 ---What a strategy may have told of a kernel.
 ---@alias kernelband.fact "%s"
-]]
 
-local globals = [[
 ---@class kernelband
 local kb = { generator = {}, import = {}, reward = {}, compare = {}, metrics = {} }
 
+---@type string
+kb.version = ""
+
 ---@class kernelband.core
 local core = { stats = {} }
-kb.core = core
-]]
+kb.core = core]]
 
 -- The description that follows line i: up to the first line of another kind.
 local function text_after(lines, i)
@@ -32,75 +33,62 @@ local function text_after(lines, i)
   return "---" .. table.concat(out, " ")
 end
 
--- Adds the function of line i, "kb.policy(file: string, params?: table): T".
-local function add_function(lines, i, out)
+-- The function of line i, "kb.policy(file: string, params?: table): T". What is an object of core
+-- is a local with methods.
+local function add_function(out, lines, i)
   local name, list, result = lines[i].text:match "^([%w_.:]+)(%b())(.*)$"
   if not name then return end
-  local class, names = name:match "^core%.(%l+)$", {}
+  local class, names, block = name:match "^core%.(%l+)$", {}, { text_after(lines, i) }
   if class then
-    out[#out + 1] = ("---@class kernelband.%s\nlocal %s = {}\n"):format(class, class)
+    out[#out + 1] = { ("---@class kernelband.%s\nlocal %s = {}"):format(class, class) }
   end
-  out[#out + 1] = text_after(lines, i)
   list = list:sub(2, -2)
   for from, parameter in api.flat(list):gmatch "()([^,]+)" do   -- commas outside brackets part them
     local p, of = list:sub(from, from + #parameter - 1):match "^%s*([%w_]+%??): (.*)$"
-    out[#out + 1] = ("---@param %s %s"):format(p, of)
+    block[#block + 1] = ("---@param %s %s"):format(p, of)
     names[#names + 1] = p:match "^[%w_]+"
   end
-  if result ~= "" then out[#out + 1] = "---@return " .. result:sub(3) end
-  out[#out + 1] = ("function %s(%s) end\n"):format(name, table.concat(names, ", "))
+  if result ~= "" then block[#block + 1] = "---@return " .. result:sub(3) end
+  block[#block + 1] = ("function %s(%s) end"):format(name, table.concat(names, ", "))
+  out[#out + 1] = block
 end
 
--- Adds the class of the fields from line first on; the fields of a field are those whose names
--- begin with prefix, and a class after it.
-local function add_class(lines, first, class, exact, out, prefix)
-  local inner, n = {}, first
-  out[#out + 1] = ("---@class %skernelband.%s"):format(exact and "(exact) " or "", class)
-  while lines[n] and lines[n].kind == "field" do
-    local f = lines[n]
-    local at, name = f.name:match "^(.-)([%w_]+)$"
-    if at == prefix then
-      local of = f.type
-      if lines[n + 1].name and lines[n + 1].name:find(f.name .. ".", 1, true) == 1 then
-        inner[#inner + 1] = name
-        of = of:gsub("%f[%w]table%f[%W]", ("kernelband.%s_%s"):format(class, name))
-      end
-      out[#out + 1] = ("---@field %s%s %s %s"):format(name, f.optional and "?" or "", of, f.note)
-    end
-    n = n + 1
+-- The field of line i, which stands in the block of its class; the fields of a field, named a.b,
+-- have one of their own.
+local function add_field(out, lines, i, class)
+  local f, after = lines[i], lines[i + 1]
+  local at, name = f.name:match "^(.-)%.?([%w_]+)$"
+  local own, of = at == "" and class.name or class.name .. "_" .. at:gsub("%.", "_"), f.type
+  local block = class.blocks[own]
+  if not block then
+    block = { class.head .. "kernelband." .. own }
+    class.blocks[own], out[#out + 1] = block, block
   end
-  out[#out + 1] = ""
-  for _, name in ipairs(inner) do
-    add_class(lines, first, class .. "_" .. name, exact, out, prefix .. name .. ".")
+  if after.name and after.name:find(f.name .. ".", 1, true) == 1 then
+    of = of:gsub("%f[%w]table%f[%W]", ("kernelband.%s_%s"):format(own, name))
   end
+  block[#block + 1] = ("---@field %s%s %s %s"):format(name, f.optional and "?" or "", of, f.note)
 end
 
-local function first_field(lines, i)
-  repeat i = i + 1 until not lines[i] or lines[i].kind ~= "text" and lines[i].kind ~= "blank"
-  return lines[i] and lines[i].kind == "field" and i
-end
-
--- Classes first, then functions; what is an object of core is a local with methods.
+-- A block of lines each class and each function.
 function meta.text()
-  local lines = api.lines()
-  local out = { head:format(table.concat(api.facts, '"|"')) }
+  local lines, out, class = api.lines(), { { head:format(table.concat(api.facts, '"|"')) } }, nil
   for i, l in ipairs(lines) do
-    local class = l.kind == "entry" and l.text:match "^kernelband%.([%w_]+)$"
-    local first = class and first_field(lines, i)
-    if l.kind == "rules" then
-      add_class(lines, i + 1, l.note, true, out, "")
-    elseif first then
-      out[#out + 1] = text_after(lines, i)
-      add_class(lines, first, class, false, out, "")
+    local record = l.kind == "entry" and l.text:match "^kernelband%.([%w_]+)$"
+    if record then
+      class = { name = record, blocks = {}, head = text_after(lines, i) .. "\n---@class " }
+    elseif l.kind == "rules" then
+      class = { name = l.note, blocks = {}, head = "---@class (exact) " }
+    elseif l.kind == "field" then
+      add_field(out, lines, i, class)
+    elseif l.kind == "entry" or l.kind == "method" then
+      add_function(out, lines, i)
     end
   end
-  out[#out + 1] = globals
-  for i, l in ipairs(lines) do
-    if l.kind == "entry" or l.kind == "method" then add_function(lines, i, out) end
-    if l.text == "kb.version: string" then out[#out + 1] = '---@type string\nkb.version = ""\n' end
-  end
-  out[#out + 1] = "return kb"
-  return table.concat(out, "\n") .. "\n"
+  out[#out + 1] = { "return kb" }
+  return table.concat(collect(out, function(block)
+    return table.concat(block, "\n") .. "\n"
+  end), "\n")
 end
 
 return meta
