@@ -19,7 +19,7 @@ local function shortest(a, b, n, m, at)
       local x = down and from.x or from.x + 1
       local y = x - k
       while x < n and y < m and a[at + x + 1] == b[at + y + 1] do x, y = x + 1, y + 1 end
-      v[k] = { x = x, y = y, from = from }
+      v[k] = { x = x, y = y, from = d > 0 and from }
       if x >= n and y >= m then return v[k] end
     end
   end
@@ -37,13 +37,12 @@ function diff.lines(old, new)
 
   -- The way to a point: an edit, then equal lines.
   local function follow(point)
-    local from = point.from
-    if not from then return end
-    follow(from)
-    local x, y = from.x, from.y
+    if not point.from then return end
+    follow(point.from)
+    local x, y = point.from.x, point.from.y
     if point.x - point.y < x - y then
       y = y + 1
-      if y > 0 then add("+", nil, head + y) end
+      add("+", nil, head + y)
     else
       x = x + 1
       add("-", head + x)

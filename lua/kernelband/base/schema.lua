@@ -151,11 +151,11 @@ end
 
 local function is_list(t)
   local count = 0
-  for k in pairs(t) do
-    if math.type(k) ~= "integer" or k < 1 or k > #t then return false end
-    count = count + 1
+  for _ in pairs(t) do count = count + 1 end
+  for i = 1, count do
+    if t[i] == nil then return false end
   end
-  return count == #t
+  return true
 end
 
 -- What is asked of a value besides Lua's own types.

@@ -47,15 +47,14 @@ function source.normal(text)
 
   while i <= #text do
     local c, _, stop = text:sub(i, i), text:find(plain, i)
+    local blank = not stop and text:match("^%s+", i)
     local remark = c == "/" and text:match("^//[^\n]*", i)
     if stop then
       put(text:sub(i, stop))
       fresh = false
-    elseif c == "\n" then
-      if line then break_line(false) end
-      stop, gap, fresh = i, true, true
-    elseif c:find "%s" then
-      stop, gap = select(2, text:find("^[ \t\v\f\r]+", i)), true
+    elseif blank then
+      if line and blank:find "\n" then break_line(false) end
+      stop, gap, fresh = i + #blank - 1, true, fresh or blank:find "\n" ~= nil
     elseif remark then
       if not line and remark:find "^//[ \t]*kb:" then
         break_line(true)

@@ -19,14 +19,13 @@ local function listing(head, list, row_of)
 end
 
 local function roofs(out)
-  local head, p, e = { "roof", "of peak", "kind" }, out.profile, out.evidence
-  if p and p.roofs then
-    return listing(head, p.roofs, function(r) return { r.name, percent(r.share), r.kind } end)
-  end
-  local names = { sm = "arithmetic", dram = "memory its data fit in", l2 = "L1 loads" }
-  return listing(head, { "sm", "dram", "l2" }, function(key)
-    return { names[key], percent(e.h[key] and e.h[key] / 100), e.h_kind[key] }
+  local e, names = out.evidence, { sm = "arithmetic", dram = "memory its data fit in",
+                                   l2 = "L1 loads" }
+  local of_cpu = collect({ "sm", "dram", "l2" }, function(key)
+    return { name = names[key], share = e.h[key] and e.h[key] / 100, kind = e.h_kind[key] }
   end)
+  return listing({ "roof", "of peak", "kind" }, out.profile and out.profile.roofs or of_cpu,
+                 function(r) return { r.name, percent(r.share), r.kind } end)
 end
 
 local function features(out)
