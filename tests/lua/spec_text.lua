@@ -20,7 +20,8 @@ gives("cut", { { { "abc", 3 }, "abc" }, { { "abcd", 3 }, "abc" }, { { "abcdef", 
   { { "\u{E9}\u{E9}\u{E9}", 2 }, "\u{E9}\u{E9}" }, { { "\u{E9}\u{E9}", 2 }, "\u{E9}\u{E9}" },
   { { "abc", 0 }, "" }, { { "a\xFFbc", 2 }, "a\u{FFFD}" }, { { "abc", 1, ".." }, ".." } })
 gives("one_line", { { { "a\n\tb\27[0m" }, "a b [0m" }, { { 3 }, "3" } })
-gives("first_line", { { { "a\nb" }, "a" }, { { "" }, "" } })
+gives("lines", { { { "a\r\n\nb\r\r\nc" }, { "a", "", "b\r", "c" } }, { { "" }, {} },
+  { { "\n" }, { "" } } })
 gives("quote", { { { "runs/a.b" }, "runs/a.b" }, { { "it's" }, "'it'\\''s'" }, { { "" }, "''" },
   { { "$(x)" }, "'$(x)'" } })
 gives("plural", { { { 1, "pull" }, "1 pull" }, { { 0, "pull" }, "0 pulls" },

@@ -19,6 +19,7 @@ function jobs.places(L, n)
   local function leave()
     if #waiting > 0 then table.remove(waiting, 1):resolve(true) else free = free + 1 end
   end
+  local held = setmetatable({}, { __close = leave })
 
   function places.use(fn, ...)
     if free > 0 then
@@ -32,10 +33,8 @@ function jobs.places(L, n)
         return nil, why, code
       end
     end
-    local r = table.pack(pcall(fn, ...))
-    leave()
-    if not r[1] then error(r[2], 0) end
-    return table.unpack(r, 2, r.n)
+    local _ <close> = held
+    return fn(...)
   end
 
   return places

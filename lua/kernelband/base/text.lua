@@ -1,8 +1,8 @@
 -- base/text.lua - pieces of text that every layer writes: tables of columns, cut and quoted
 -- words, sorted keys, numbers with units. No function depends on the locale.
-local collect = require("kernelband.base.lists").collect
-local core    = require "kernelband.core"
-local schema  = require "kernelband.base.schema"
+local core   = require "kernelband.core"
+local lists  = require "kernelband.base.lists"
+local schema = require "kernelband.base.schema"
 
 local text = {}
 
@@ -34,14 +34,10 @@ end
 -- Text of others as one line: no control character reaches a terminal.
 function text.one_line(s) return (tostring(s):gsub("[%c\127]+", " ")) end
 
-function text.first_line(s) return tostring(s):match "[^\n]*" end
-
 -- The lines of a text, without what ends them; the last needs no end.
 function text.lines(s)
-  local out = {}
   if s ~= "" and s:sub(-1) ~= "\n" then s = s .. "\n" end
-  for line in s:gmatch "([^\n]*)\n" do out[#out + 1] = (line:gsub("\r$", "")) end
-  return out
+  return lists.words(s, "([^\n]-)\r?\n")
 end
 
 -- The lines a function is written on: a changed one differs. What it refers to outside itself
@@ -72,7 +68,7 @@ text.keys = schema.keys
 
 -- "cols=64 rows=128".
 function text.fields(t, separator)
-  return table.concat(collect(text.keys(t), function(k)
+  return table.concat(lists.collect(text.keys(t), function(k)
     local v = t[k]
     return ("%s=%s"):format(k, type(v) == "number" and ("%.14g"):format(v) or tostring(v))
   end), separator or " ")
@@ -94,7 +90,7 @@ function text.table(rows, how)
     end
   end
   for n, row in ipairs(rows) do
-    local cells = collect(row, function(cell, i)
+    local cells = lists.collect(row, function(cell, i)
       local pad = (" "):rep(width[i] - text.width(cell))
       return how.right and i > 1 and pad .. cell or cell .. pad
     end)
