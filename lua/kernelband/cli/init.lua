@@ -32,11 +32,6 @@ local function help(verb)
                                            options.prose(verb[1]))
 end
 
--- The traceback down to the verb: what lies below is this file.
-local function trace(text)
-  return (debug.traceback(text, 3):gsub("\n[^\n]*in function 'xpcall'.*$", ""))
-end
-
 -- What a script raised as a text: Lua's own list of the places of a module is left out, and
 -- what is no text gets a line.
 local function text_of(err)
@@ -49,10 +44,13 @@ local function text_of(err)
          schema.call_site() or "kernelband", schema.show(err))
 end
 
--- The way to an error is shown where it is the engine's own, or when it is asked for.
+-- The way to an error, down to the verb, is shown where it is the engine's own, or when it is
+-- asked for.
 local function explain(err)
   local text, asked = text_of(err), os.getenv "KERNELBAND_TRACE" == "1"
-  if schema.is_own(err) or asked and not schema.is_stop(err) then text = trace(text) end
+  if schema.is_own(err) or asked and not schema.is_stop(err) then
+    text = debug.traceback(text, 2):gsub("\n[^\n]*in function 'xpcall'.*$", "")
+  end
   if not schema.is_config_error(err) then return text end
   err.message = text
   return err
