@@ -56,36 +56,33 @@ local function explain(err)
   return err
 end
 
-local function guarded(verb, args)
-  local ok, result = xpcall(function()
-    local opt, rest = options.parse(args, verb)
-    if not opt then return print(help(verb)) end
-    return verb.run(opt, rest, verb)
-  end, explain)
-  if ok then return result or done end
-  io.stdout:flush()
-  io.stderr:write(tostring(result), "\n")
-  return schema.is_config_error(result) and usage or failed
-end
-
--- args: the words after the program's name.
-function cli.main(args)
-  local name = table.remove(args, 1)
+-- name: what stands where a verb is expected; args: the words behind it.
+local function run(name, args)
   if not name or name == "--help" or name == "-h" or name == "help" then
     print(overview:format(table.concat(collect(cli.verbs, function(verb)
       return ("  %-9s%s"):format(verb, cli.verb(verb).summary)
     end), "\n")))
     return name and done or usage
   elseif name == "--version" then
-    print("kernelband " .. kb.version)
-    return done
+    return print("kernelband " .. kb.version)
   elseif not schema.contains(cli.verbs, name) then
-    local hint = schema.hint(name, cli.verbs)
-    io.stderr:write(("kernelband: unknown verb '%s'%s\n"):format(name, hint))
-    return usage
+    schema.raise("kernelband: unknown verb '%s'%s", name, schema.hint(name, cli.verbs))
   end
-  local code = guarded(cli.verb(name), args)
-  return core.system.interrupts() > 0 and interrupted or code
+  local verb = cli.verb(name)
+  local opt, rest = options.parse(args, verb)
+  if not opt then return print(help(verb)) end
+  return verb.run(opt, rest, verb)
+end
+
+-- args: the words after the program's name.
+function cli.main(args)
+  local ok, code = xpcall(run, explain, table.remove(args, 1), args)
+  if not ok then
+    io.stdout:flush()
+    io.stderr:write(tostring(code), "\n")
+    code = schema.is_config_error(code) and usage or failed
+  end
+  return core.system.interrupts() > 0 and interrupted or code or done
 end
 
 return cli
