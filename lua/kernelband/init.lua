@@ -1,25 +1,29 @@
 -- require "kernelband" - the whole public Lua interface. Parts are loaded when
 -- first used, so that a tool that needs one does not pay for all.
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
--- Each name: the module that has it and, behind a colon, the field of that module; the module
+-- Each name, and the module that has it with, behind a colon, the field of that module; the module
 -- itself is the value where there is none.
 local parts = {
-  core = "core", gpus = "core:gpus", version = "base.version", task = "task:load",
-  synthetic = "task.synthetic:new", strategies = "policy.strategy:set",
-  strategy = "policy.strategy:load", policy = "policy:load", reward = "policy:rewards",
-  search = "search.search:run", search_all = "search.many:run", trace = "trace:new",
-  sweep = "bench.sweep:run", compare = "bench.compare", metrics = "bench.metrics",
+  { "core", "core" }, { "task", "task:load" }, { "strategies", "policy.strategy:set" },
+  { "strategy", "policy.strategy:load" }, { "policy", "policy:load" },
+  { "search", "search.search:run" }, { "search_all", "search.many:run" },
+  { "reward", "policy:rewards" }, { "gpus", "core:gpus" },
+  { "synthetic", "task.synthetic:new" }, { "trace", "trace:new" },
+  { "sweep", "bench.sweep:run" }, { "compare", "bench.compare" },
+  { "metrics", "bench.metrics" }, { "version", "base.version" },
 }
 
 local generators = {
-  schedule = "generator.schedule:new", llm = "generator.llm:new",
-  command = "generator.command:new", replay = "generator.replay:new",
-  mixed = "generator.mixed:new",
+  { "schedule", "generator.schedule:new" }, { "llm", "generator.llm:new" },
+  { "command", "generator.command:new" }, { "replay", "generator.replay:new" },
+  { "mixed", "generator.mixed:new" },
 }
 
 local importers = {
-  tritonbench = "bench.import.tritonbench:load", kernelbench = "bench.import.kernelbench:load",
+  { "tritonbench", "bench.import.tritonbench:load" },
+  { "kernelbench", "bench.import.kernelbench:load" },
 }
 
 -- Old names of modules that scripts and schedules may still require.
@@ -34,9 +38,9 @@ table.insert(package.searchers, function(name)
   return now and function() return require("kernelband." .. now) end or nil
 end)
 
--- A table whose names are looked up, once each, where places says.
-local function face(who, places)
-  local names = schema.keys(places)
+-- A table whose names are looked up, once each, in list.
+local function face(who, list)
+  local names = lists.collect(list, function(part) return part[1] end)
   local function refuse(name, why, ...)
     schema.raise_at_call(who .. "." .. tostring(name), why, ...)
   end
@@ -44,8 +48,9 @@ local function face(who, places)
     names = names,
     __newindex = function(_, name) refuse(name, "cannot be set") end,
     __index = function(self, name)
-      if not places[name] then refuse(name, "no such name%s", schema.hint(name, names)) end
-      local module, field = places[name]:match "^([^:]+):?(.*)$"
+      local part = lists.find(list, function(p) return p[1] == name end)
+      if not part then refuse(name, "no such name%s", schema.hint(name, names)) end
+      local module, field = part[2]:match "^([^:]+):?(.*)$"
       local value = require("kernelband." .. module)
       rawset(self, name, field ~= "" and value[field] or value)
       return self[name]

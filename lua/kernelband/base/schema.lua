@@ -21,9 +21,9 @@
 --
 --   doc       what it means, with its unit: kernelband doc api prints it
 --
--- Errors are objects { config = true, message = text } whose tostring and ..
--- give the message: main prints that alone and exits 2, pcall users can show
--- it. schema.raise is the only place that makes one.
+-- Errors of the configuration are objects { config = true, message = text } whose
+-- tostring and .. give the message: main prints that alone and exits 2, pcall users
+-- can show it. schema.raise is the only place that makes one.
 
 local lists = require "kernelband.base.lists"
 local core = require "kernelband.core"
@@ -44,7 +44,7 @@ function schema.raise(...)
   error(setmetatable({ config = true, message = worded(...) }, said), 0)
 end
 
-function schema.is_config_error(e) return getmetatable(e) == said and e.config == true end
+function schema.is_config_error(e) return getmetatable(e) == said end
 
 local own = "@" .. (core.system.lib_dir() or "?") .. "/lua/kernelband/"
 
@@ -63,11 +63,8 @@ function schema.trace_own(e, thread)
   return thread and debug.traceback(thread, e) or debug.traceback(e, 2)
 end
 
--- Raises an error that says all there is to say: main prints the text without
--- a traceback of its own and exits 1.
-function schema.stop(text) error(setmetatable({ message = text }, said), 0) end
-
-function schema.is_stop(e) return getmetatable(e) == said and not e.config end
+-- Raises what is no mistake of the configuration: main prints the text and exits 1.
+function schema.stop(text) error(text, 0) end
 
 -- A Lua file as a function, raising what is wrong with it.
 function schema.load_file(file, env)

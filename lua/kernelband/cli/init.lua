@@ -37,7 +37,8 @@ end
 local function text_of(err)
   local meta = getmetatable(err)
   if type(err) == "string" then
-    return (err:gsub("(module '[^\n]*' not found):\n.*", "%1: expected a Lua file of that name"))
+    return (err:gsub("\n\tno [^\n]*", ""):gsub("(module '[^\n]*' not found):",
+                                                "%1: expected a Lua file of that name"))
   end
   if type(meta) == "table" and meta.__tostring then return tostring(err) end
   return ("%s: raised %s, expected a text that says what is wrong"):format(
@@ -47,8 +48,8 @@ end
 -- The way to an error, down to the verb, is shown where it is the engine's own, or when it is
 -- asked for.
 local function explain(err)
-  local text, asked = text_of(err), os.getenv "KERNELBAND_TRACE" == "1"
-  if schema.is_own(err) or asked and not schema.is_stop(err) then
+  local text = text_of(err)
+  if schema.is_own(err) or os.getenv "KERNELBAND_TRACE" == "1" then
     text = debug.traceback(text, 2):gsub("\n[^\n]*in function 'xpcall'.*$", "")
   end
   if not schema.is_config_error(err) then return text end
