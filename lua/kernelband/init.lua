@@ -3,28 +3,34 @@
 local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
--- Each name, and the module that has it with, behind a colon, the field of that module; the module
--- itself is the value where there is none.
+-- Each name: the module that has it, and the field of that module, or nil when
+-- the module itself is the value.
 local parts = {
-  { "core", "core" }, { "task", "task:load" }, { "strategies", "policy.strategy:set" },
-  { "strategy", "policy.strategy:load" }, { "policy", "policy:load" },
-  { "search", "search.search:run" }, { "search_all", "search.many:run" },
-  { "reward", "policy:rewards" }, { "gpus", "core:gpus" },
-  { "synthetic", "task.synthetic:new" }, { "trace", "trace:new" },
-  { "sweep", "bench.sweep:run" }, { "compare", "bench.compare" },
-  { "metrics", "bench.metrics" }, { "version", "base.version" },
+  { "core",       "kernelband.core" },
+  { "task",       "kernelband.task", "load" },
+  { "strategies", "kernelband.policy.strategy", "set" },
+  { "strategy",   "kernelband.policy.strategy", "load" },
+  { "policy",     "kernelband.policy", "load" },
+  { "search",     "kernelband.search.search", "run" },
+  { "search_all", "kernelband.search.many", "run" },
+  { "reward",     "kernelband.policy", "rewards" },
+  { "gpus",       "kernelband.core", "gpus" },
+  { "synthetic",  "kernelband.task.synthetic", "new" },
+  { "trace",      "kernelband.trace", "new" },
+  { "sweep",      "kernelband.bench.sweep", "run" },
+  { "compare",    "kernelband.bench.compare" },
+  { "metrics",    "kernelband.bench.metrics" },
+  { "version",    "kernelband.base.version" },
 }
 
-local generators = {
-  { "schedule", "generator.schedule:new" }, { "llm", "generator.llm:new" },
-  { "command", "generator.command:new" }, { "replay", "generator.replay:new" },
-  { "mixed", "generator.mixed:new" },
-}
+-- Those that are modules of one folder, each by the same function.
+local function modules(folder, field, names)
+  return lists.collect(names, function(name) return { name, folder .. name, field } end)
+end
 
-local importers = {
-  { "tritonbench", "bench.import.tritonbench:load" },
-  { "kernelbench", "bench.import.kernelbench:load" },
-}
+local generators = modules("kernelband.generator.", "new",
+                           { "schedule", "llm", "command", "replay", "mixed" })
+local importers = modules("kernelband.bench.import.", "load", { "tritonbench", "kernelbench" })
 
 -- Old names of modules that scripts and schedules may still require.
 local old_names = {
@@ -50,9 +56,8 @@ local function face(who, list)
     __index = function(self, name)
       local part = lists.find(list, function(p) return p[1] == name end)
       if not part then refuse(name, "no such name%s", schema.hint(name, names)) end
-      local module, field = part[2]:match "^([^:]+):?(.*)$"
-      local value = require("kernelband." .. module)
-      rawset(self, name, field ~= "" and value[field] or value)
+      local value = require(part[2])
+      rawset(self, name, part[3] and value[part[3]] or value)
       return self[name]
     end })
 end
