@@ -34,8 +34,7 @@ local function say(_, args, verb)
                  .. "goes on with it", folder, experiment.state, folder)
   end
   local db <close> = assert(core.store(folder .. "/run.db"))
-  local ok, failure = db:exec("INSERT INTO events VALUES (NULL, 0.0, 'asked', ?)", text)
-  if not ok then error(failure, 0) end
+  assert(db:exec("INSERT INTO events VALUES (NULL, 0.0, 'asked', ?)", text))
   io.stderr:write(lock and "no search is running; the run follows when it goes on\n"
                   or "the search follows within a second\n")
 end
