@@ -126,9 +126,8 @@ function trace.new(file, options)
   options = schema.options(options, rules, "kb.trace")
   local recorded = read.file(file)
   for _, row in ipairs(not options.counters and recorded.rows or {}) do row.evidence = nil end
-  local W = space.compile(recorded, options.strategies, "kb.trace", options.anew)
+  local W = space.compile(recorded, options)
   if options.start then W.start = given_start(W, recorded.start, options.start) end
-  W.noise, W.draws = options.noise, options.draws == "all" and math.huge or options.draws
   local strategies = lists.collect(W.strategies, function(s)
     return { name = s.name, target = s.target, prompt = "", moves = s.axes,
              summary = "moves " .. table.concat(s.axes, ", "), path = W.file }

@@ -9,69 +9,55 @@
 --             "sig": [5], "sk": }
 --
 -- Kinds are letters: m measured, d derived, - missing. h is sm, dram, l2.
-local schema = require "kernelband.base.schema"
+local collect  = require("kernelband.base.lists").collect
+local evidence = require "kernelband.evaluate.evidence"
+local finite   = require("kernelband.base.text").finite
+local schema   = require "kernelband.base.schema"
+local verdicts = require("kernelband.evaluate.verdict").names
 
 local own = {}
 
-local kinds = { m = "measured", d = "derived", ["-"] = "missing" }
-local known_verdicts = { ok = true, no_candidate = true, build_failed = true,
-  launch_failed = true, wrong = true, cheated = true, crashed = true, timeout = true }
-local h_names = { "sm", "dram", "l2" }
+local kinds = { m = "measured", d = "derived" }
 
 function own.claims(text) return text:find('^%s*{[^\n]*"kernelband":%s*"trace"') ~= nil end
 
-local function vector(file, where, row, key, kind_key, n)
-  local values, letter = row[key], row[kind_key]
-  if values == nil then return nil end
-  local out, kind = {}, {}
-  for i = 1, n do
-    local v = type(values) == "table" and values[i]
-    if type(v) ~= "number" or v ~= v or math.abs(v) > 1e300 then
-      schema.raise("%s: %s: '%s' must be %d numbers", file, where, key, n)
-    end
-    out[i] = v
-    kind[i] = kinds[type(letter) == "string" and letter:sub(i, i) or "-"] or "missing"
-  end
-  return out, kind
+-- A list of values and the letters of their kinds, as evidence.of takes them.
+local function features(values, letters, unit)
+  return collect(type(values) == "table" and values or {}, function(v, i)
+    local kind = kinds[tostring(letters):sub(i, i)]
+    return { kind and finite(v) and v / unit, kind }
+  end)
 end
 
-local function evidence(file, where, row)
-  local e = {}
-  e.phi, e.phi_kind = vector(file, where, row, "phi", "pk", 9)
-  e.rho, e.rho_kind = vector(file, where, row, "rho", "rk", 6)
-  e.signature, e.signature_kind = vector(file, where, row, "sig", "sk", 5)
-  local h, kind = vector(file, where, row, "h", "hk", 3)
-  e.h, e.h_kind = {}, {}
-  for i, name in ipairs(h_names) do
-    e.h_kind[name] = kind and kind[i] or "missing"
-    if e.h_kind[name] ~= "missing" then e.h[name] = h[i] end
-  end
-  return e
+local function evidence_of(row)
+  local h = features(row.h, row.hk, 100)
+  return evidence.of { phi = features(row.phi, row.pk, 1), rho = features(row.rho, row.rk, 1),
+                       signature = features(row.sig, row.sk, 1),
+                       h = { sm = h[1], dram = h[2], l2 = h[3] } }
 end
 
 function own.read(file, text, read)
-  local n, space, head = 0, nil, nil
+  local n, space = 0, nil
   for line in text:gmatch "[^\n]+" do
     n = n + 1
     local where = "line " .. n
     local row = read.json(file .. ": " .. where, line)
-    if not head then
-      head = row
-      if head.version ~= 1 then
+    if not space then
+      if row.version ~= 1 then
         schema.raise("%s: a trace of version %s; this kernelband reads version 1", file,
-                     tostring(head.version))
+                     tostring(row.version))
       end
-      space = read.space(file, read.field(file, where, head, "axes", "table"))
-      space.device, space.start = head.device, head.start
-      space.strategies = type(head.strategies) == "table" and head.strategies[1] and head.strategies
+      space = read.space(file, read.field(file, where, row, "axes", "table"))
+      space.device, space.start = row.device, row.start
+      space.strategies = type(row.strategies) == "table" and row.strategies[1] and row.strategies
     else
       local values, config = read.field(file, where, row, "c", "table"), {}
       for i, name in ipairs(space.axes) do config[name] = values[i] end
-      if not known_verdicts[row.v] then
+      if not schema.contains(verdicts, row.v) then
         schema.raise("%s: %s: unknown verdict %s", file, where, schema.show(row.v))
       end
       space.add(where, config, read.row(file, where, { verdict = row.v, time = row.t,
-        samples = row.s, evidence = row.v == "ok" and evidence(file, where, row) or nil }))
+        samples = row.s, evidence = row.phi and evidence_of(row) }))
     end
   end
   if #space.rows == 0 then schema.raise("%s: no row was recorded", file) end

@@ -3,7 +3,8 @@
 --
 --   W = { file, axes, n, source, time_ns, verdict, reason, spread = { [row] = .. },
 --         values = { [axis] = { .. } }, evidence = { [row] = JSON }, samples = { [row] = packed },
---         row_of = { [source] = row }, ok = rows, fastest first, optimum_ns, block_x, block_y,
+--         row_of = { [source] = row }, ok = rows, fastest first, optimum_ns,
+--         block_x = the values of an axis, block_y,
 --         strategies = { { name, axes, target, order, first, last, place }, .. } }
 --
 -- Columns, not rows: a table a row would be a hundred thousand objects for the
@@ -31,76 +32,62 @@ end
 -- Rows that say the same configuration are one: samples are joined, its time is
 -- the mean of the times; a failure beside a success is a success.
 local function joined(read)
-  local rows, by_source = {}, {}
+  local rows, at = {}, {}
   for _, row in ipairs(read.rows) do
-    local source = text_of(row.values, read.axes)
-    local first = by_source[source]
-    if not first then
-      row.source, row.repeats = source, 1
-      rows[#rows + 1], by_source[source] = row, row
-    elseif row.verdict == "ok" and first.verdict ~= "ok" then
-      for _, key in ipairs { "verdict", "reason", "time_ns", "samples_ns", "evidence" } do
-        first[key] = row[key]
-      end
+    row.source, row.repeats = text_of(row.values, read.axes), 1
+    local place = at[row.source] or #rows + 1
+    local first = rows[place]
+    if not first or row.verdict == "ok" and first.verdict ~= "ok" then
+      rows[place], at[row.source] = row, place
     elseif row.verdict == "ok" then
       first.time_ns = (first.time_ns * first.repeats + row.time_ns) / (first.repeats + 1)
       first.repeats = first.repeats + 1
       first.samples_ns = first.samples_ns or {}
-      local samples = row.samples_ns
-      if not samples or #samples == 0 then samples = { row.time_ns } end
+      local samples = row.samples_ns or { row.time_ns }
       table.move(samples, 1, #samples, #first.samples_ns + 1, first.samples_ns)
     end
   end
   return rows
 end
 
--- { tiling = { "x", "y", target = "l2" }, ... } or a list of { name =, axes =,
--- target = } as a list. Names of a table have no order, so they are sorted.
-local function listed(spec, who)
-  local out = {}
-  local function add(what, name, axes, target)
-    if type(name) ~= "string" or type(axes) ~= "table" or #axes == 0 then
-      schema.raise_at_call(who, "%s must be %s, got %s", what, type(name) == "string"
-        and "a list of axes" or "{ name = .., axes = { .. } }", schema.show(axes))
-    end
-    out[#out + 1] = { name = name, axes = axes, target = target }
-  end
-  for i, s in ipairs(spec) do
-    local given = type(s) == "table" and s or {}
-    add(("strategies[%d]"):format(i), given.name, given.axes or s, given.target)
-  end
+-- Strategies ----------------------------------------------------------------------
+
+local rules = {
+  { "name", "string" },
+  { "axes", "list", at_least = 1, item = { type = "string" } },
+  { "target", "string", optional = true, one_of = { "sm", "dram", "l2" } },
+}
+
+-- The strategies of { tiling = { "x", "y", target = "l2" }, ... } or of a list of { name =,
+-- axes =, target = }. Names of a table have no order, so they are sorted.
+local function listed(W, spec, who)
+  local out = { table.unpack(spec) }
   for _, name in ipairs(text.keys(spec)) do
-    local axes = spec[name]
-    if type(axes) == "string" then axes = { axes } end
+    local axes = type(spec[name]) == "string" and { spec[name] } or spec[name]
     if type(name) == "string" then
-      add(("strategy '%s'"):format(name), name, axes, type(axes) == "table" and axes.target)
+      local own = type(axes) == "table" and { table.unpack(axes) } or axes
+      out[#out + 1] = { name = name, axes = own, target = own ~= axes and axes.target or nil }
     end
   end
   if #out == 0 then schema.raise_at_call(who, "strategies is empty") end
-  return out
-end
-
-local function check(list, axes, who, file)
-  local known, named, owner = lists.places(axes), {}, {}
-  for _, s in ipairs(list) do
-    if named[s.name] then schema.raise_at_call(who, "strategy '%s' is named twice", s.name) end
+  local known, named, owner = lists.places(W.axes), {}, {}
+  for i, s in ipairs(out) do
+    local where = ("strategy '%s'"):format(type(s) == "table" and s.name or i)
+    out[i] = schema.options(s, rules, who .. ": " .. where, "field")
+    if named[s.name] then schema.raise_at_call(who, "%s is named twice", where) end
     named[s.name] = true
     for _, axis in ipairs(s.axes) do
       if not known[axis] then
-        schema.raise_at_call(who, "strategy '%s': %s has no axis '%s'%s", s.name, file,
-                             tostring(axis), schema.hint(axis, axes))
+        schema.raise_at_call(who, "%s: %s has no axis '%s'%s", where, W.file, axis,
+                             schema.hint(axis, W.axes))
       elseif owner[axis] then
         schema.raise_at_call(who, "axis '%s' is moved by both %s and %s; one strategy owns it",
                              axis, owner[axis], s.name)
       end
       owner[axis] = s.name
     end
-    s.target = s.target or targets[s.name] or "sm"
-    if not schema.contains({ "sm", "dram", "l2" }, s.target) then
-      schema.raise_at_call(who, "strategy '%s': target must be 'sm', 'dram' or 'l2', got %s",
-                           s.name, schema.show(s.target))
-    end
   end
+  return out
 end
 
 -- Sorts all rows into the strategy's classes of neighbours; says whether any has a move.
@@ -123,20 +110,15 @@ local function has_moves(W, s)
   return #classes < W.n
 end
 
--- spec: strategies as the user gave them, or nil; anew: whether there is one more, which owns
+-- options: of kb.trace. Strategies are the user's, else the file's, else one an axis; anew owns
 -- every axis, so that a bad start is left in one step.
-local function add_strategies(W, recorded, spec, who, anew)
-  if not spec then who = W.file end
-  spec = spec or recorded.strategies
-  if spec then
-    W.strategies = listed(spec, who)
-    check(W.strategies, W.axes, who, W.file)
-  else
-    W.strategies = lists.collect(W.moving, function(name)
-      return { name = name, axes = { name }, target = targets[name] or "sm" }
-    end)
-  end
-  W.strategies = lists.collect(W.strategies, function(s)
+local function add_strategies(W, recorded, options)
+  local spec, who = options.strategies or recorded.strategies, options.strategies and "kb.trace"
+  local list = spec and listed(W, spec, who or W.file) or lists.collect(W.moving, function(name)
+    return { name = name, axes = { name } }
+  end)
+  W.strategies = lists.collect(list, function(s)
+    s.target = s.target or targets[s.name] or "sm"
     if has_moves(W, s) then return s end
     if spec then
       schema.raise("%s: strategy '%s' moves nothing: no two recorded configurations differ "
@@ -147,58 +129,59 @@ local function add_strategies(W, recorded, spec, who, anew)
     schema.raise("%s: no two recorded configurations differ in one axis alone; group axes "
                  .. "with strategies = { name = { axes } }", W.file)
   end
-  if not anew then return end
-  if schema.contains(lists.collect(W.strategies, "name"), "anew") then
+  if not options.anew then return end
+  if lists.find(W.strategies, function(s) return s.name == "anew" end) then
     schema.raise_at_call("kb.trace", "anew = true adds a strategy 'anew', and strategies has one")
   end
-  table.insert(W.strategies, { name = "anew", axes = W.moving, target = "sm" })
-  has_moves(W, W.strategies[#W.strategies])
+  local anew = { name = "anew", axes = W.moving, target = "sm" }
+  has_moves(W, anew)
+  table.insert(W.strategies, anew)
 end
 
--- Turns rows into columns.
-local function fill(W, rows)
-  for a, name in ipairs(W.axes) do
-    W.values[a] = lists.collect(rows, function(row) return row.values[a] end)
-    local block = name:lower():find "block" and name:lower():match "[xy]$"
-    if block then W["block_" .. block] = W["block_" .. block] or a end
-  end
-  for i, row in ipairs(rows) do
-    W.source[i], W.verdict[i], W.reason[i] = row.source, row.verdict, row.reason or false
-    W.row_of[row.source] = i
-    W.time_ns[i], W.spread[i], W.samples[i] = row.time_ns or 0, 0, false
-    W.evidence[i] = row.evidence and json.encode(row.evidence) or false
-    if row.verdict == "ok" then
-      W.ok[#W.ok + 1] = i
-      local samples = row.samples_ns
-      if samples and #samples > 1 then
-        W.samples[i] = string.pack("<" .. ("d"):rep(#samples), table.unpack(samples))
-        W.spread[i] = math.min(1, 1.4826 * core.stats.mad(samples) / core.stats.median(samples))
-      end
-    end
-  end
+-- The column of the first axis that is called a size of blocks along x, or y; nil: there is none.
+local function block(W, side)
+  local _, a = lists.find(W.axes, function(name)
+    return name:lower():find("block.*" .. side .. "$")
+  end)
+  return W.values[a]
 end
 
--- What read.file gave, with strategies by the user's spec or nil.
-function space.compile(recorded, spec, who, anew)
+-- What read.file gave, by the options of kb.trace.
+function space.compile(recorded, options)
   local rows = joined(recorded)
-  local W = { file = recorded.file, device = recorded.device,
-              axes = recorded.axes, n = #rows, ok = {}, row_of = {}, known = {} }
-  for _, column in ipairs { "source", "verdict", "reason", "time_ns", "spread", "samples",
-                            "evidence", "values" } do
-    W[column] = {}
+  local function column(of) return lists.collect(rows, of) end
+  local W = {
+    file = recorded.file, device = recorded.device, axes = recorded.axes, n = #rows,
+    noise = options.noise, draws = options.draws == "all" and math.huge or options.draws,
+    source = column "source", verdict = column "verdict",
+    reason = column(function(row) return row.reason or "" end),
+    time_ns = column(function(row) return row.time_ns or 0 end),
+    evidence = column(function(row) return row.evidence and json.encode(row.evidence) or "" end),
+    values = lists.collect(recorded.axes, function(_, a)
+      return column(function(row) return row.values[a] end)
+    end),
+    samples = {}, spread = {}, known = {},
+  }
+  W.row_of, W.block_x, W.block_y = lists.places(W.source), block(W, "x"), block(W, "y")
+  for i, row in ipairs(rows) do
+    local samples = row.samples_ns or {}
+    local noisy = #samples > 1
+    W.samples[i] = noisy and string.pack("<" .. ("d"):rep(#samples), table.unpack(samples)) or ""
+    W.spread[i] = noisy and math.min(1, 1.4826 * core.stats.mad(samples)
+                                        / core.stats.median(samples)) or 0
   end
-  fill(W, rows)
-  if #W.ok < 2 then
+  local ok = lists.collect(W.verdict, function(verdict, i) return verdict == "ok" and i end)
+  if #ok < 2 then
     schema.raise("%s: %d configurations, %d of them valid: a search needs two valid ones",
-                 W.file, W.n, #W.ok)
+                 W.file, W.n, #ok)
   end
-  W.ok = lists.sorted(W.ok, function(i) return W.time_ns[i] end)
+  W.ok = lists.sorted(ok, function(i) return W.time_ns[i] end)
   W.optimum_ns = W.time_ns[W.ok[1]]
   W.moving = lists.collect(W.axes, function(name, a)
     local values = W.values[a]
     return lists.find(values, function(v) return v ~= values[1] end) and name
   end)
-  add_strategies(W, recorded, spec, who, anew)
+  add_strategies(W, recorded, options)
   return W
 end
 

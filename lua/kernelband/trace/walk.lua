@@ -25,11 +25,9 @@ end
 -- way as keys, or nil.
 function walk.open(W, i, s, pending)
   s = W.strategies[s]
-  local first, last = s.first[i], s.last[i]
-  if not pending or not next(pending) then return last > first end
-  for at = first, last do
+  for at = s.first[i], s.last[i] do
     local row = s.order[at]
-    if row ~= i and not pending[row] then return true end
+    if row ~= i and not (pending and pending[row]) then return true end
   end
   return false
 end
@@ -89,16 +87,14 @@ end
 -- One raw sample of row i, the same for the same root; without one the truth.
 local function measured(W, i, root)
   local samples = W.samples[i]
-  if not samples or not root then return W.time_ns[i] end
+  if #samples == 0 or not root then return W.time_ns[i] end
   local at = core.rng(root + i):below(#samples // 8)
   return (string.unpack("<d", samples, 8 * at + 1))
 end
 
 -- An evaluation of row i beside the start, whose time is first_ns.
 function walk.evaluation(W, i, first_ns, root)
-  if W.verdict[i] ~= "ok" then
-    return { verdict = W.verdict[i], reason = W.reason[i] or nil }
-  end
+  if W.verdict[i] ~= "ok" then return { verdict = W.verdict[i], reason = W.reason[i] } end
   local time_ns, spread = measured(W, i, root), W.spread[i]
   local speedup = first_ns / time_ns
   return { verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
