@@ -19,53 +19,38 @@ local most_combinations = 4096          -- of one strategy; beyond it they are s
 
 -- The grid ----------------------------------------------------------------------
 
--- How many points parameters of a schedule have, all of them or those at these places.
-local function size(parameters, at)
+-- How many points these parameters of a schedule have.
+local function size(parameters)
   local n = 1
-  for i, p in ipairs(parameters) do
-    if not at or schema.contains(at, i) then n = n * #p[2] end
-  end
+  for _, p in ipairs(parameters) do n = n * #p[2] end
   return n
 end
 
--- The strategies that own parameters of the schedule, and these as indices.
+-- The strategies that own parameters of the schedule, and the places of these.
 local function groups_of(parameters, strategies)
-  local names = lists.collect(parameters, function(p) return p[1] end)
-  local place, owned = lists.places(names), {}
+  local place = lists.places(lists.collect(parameters, function(p) return p[1] end))
   return lists.collect(strategies, function(s)
     local axes = lists.collect(s.moves, function(move)
-      local free = place[move] and not owned[move] and #parameters[place[move]][2] > 1
-      owned[move] = true
-      return free and move
+      return place[move] and #parameters[place[move]][2] > 1 and move
     end)
     local at = lists.collect(axes, function(name) return place[name] end)
+    local owned = lists.collect(at, function(i) return parameters[i] end)
+    for _, move in ipairs(s.moves) do place[move] = nil end     -- one strategy owns it
     return #axes > 0 and { name = s.name, target = s.target, axes = axes, at = at,
-                           size = size(parameters, at) }
+                           size = size(owned), taken = 1 }
   end)
 end
 
--- Combinations of a group as lists of positions, the baseline's first, the rest
+-- Combinations of a group's values as numbers below its size, 0, the baseline's, first, the rest
 -- in a seeded order.
-local function combinations(group, parameters, rng)
-  local list, seen, n = {}, {}, math.min(group.size, most_combinations)
-  for i = 0, n - 1 do list[i + 1] = group.size > n and i > 0 and rng:below(group.size) or i end
+local function combinations(group, rng)
+  local list, n = { 0 }, math.min(group.size, most_combinations)
+  for i = 1, n - 1 do list[i + 1] = group.size > n and rng:below(group.size) or i end
   for i = n, 3, -1 do
     local j = 2 + rng:below(i - 1)
     list[i], list[j] = list[j], list[i]
   end
-  local out = {}
-  for _, code in ipairs(list) do
-    if not seen[code] then
-      seen[code] = true
-      local values = {}
-      for k, i in ipairs(group.at) do
-        values[k] = code % #parameters[i][2] + 1
-        code = code // #parameters[i][2]
-      end
-      out[#out + 1] = values
-    end
-  end
-  return out
+  return lists.distinct(list)
 end
 
 -- The group whose share of combinations taken is least, on a scale on which
@@ -76,38 +61,39 @@ local function least_taken(groups)
   end)
 end
 
--- All products of the combinations taken, with `new` fixed to its latest.
-local function products(groups, parameters, new)
-  local base = {}
-  for i in ipairs(parameters) do base[i] = 1 end
-  local function walk(k, point)
+-- Yields all products of the combinations taken, with `new` fixed to its latest.
+local function yield_products(groups, parameters, new)
+  local point = {}
+  for i in ipairs(parameters) do point[i] = 1 end
+  local function walk(k)
     local g = groups[k]
     if not g then return coroutine.yield(table.move(point, 1, #point, 1, {})) end
     for c = g == new and g.taken or 1, g.taken do
-      for j, i in ipairs(g.at) do point[i] = g.list[c][j] end
-      walk(k + 1, point)
+      local code = g.list[c]
+      for _, i in ipairs(g.at) do
+        point[i] = code % #parameters[i][2] + 1
+        code = code // #parameters[i][2]
+      end
+      walk(k + 1)
     end
-    for _, i in ipairs(g.at) do point[i] = 1 end
   end
-  return coroutine.wrap(function() walk(1, base) end)
+  walk(1)
 end
 
--- An iterator over points in the order in which they are to be recorded.
+-- An iterator over points in the order in which they are to be recorded, and the groups.
 function record.points(schedule, strategies, seed)
   local parameters = schedule.parameters
   local groups = groups_of(parameters, strategies)
   for _, g in ipairs(groups) do
-    g.list = combinations(g, parameters, core.rng(seed):split("record " .. g.name))
-    g.taken = 1
+    g.list = combinations(g, core.rng(seed):split("record " .. g.name))
   end
   return coroutine.wrap(function()
-    for point in products(groups, parameters) do coroutine.yield(point) end
-    while true do
-      local g = least_taken(groups)
-      if not g then return end
-      g.taken = g.taken + 1
-      for point in products(groups, parameters, g) do coroutine.yield(point) end
-    end
+    local grown
+    repeat
+      yield_products(groups, parameters, grown)
+      grown = least_taken(groups)
+      if grown then grown.taken = grown.taken + 1 end
+    until not grown
   end), groups
 end
 
@@ -136,29 +122,32 @@ local function generator(schedule, strategies, seed)
 
   -- The next candidate; nil: all are known. A resumed recording passes over what it has.
   local function peek()
-    if next_one and not known[next_one.hash] then return next_one end
-    for point in points do
-      local p = named(schedule.parameters, point)
-      local source = schedule.valid(p) and schedule.emit(p)
-      local hash = source and core.system.hash(source)
-      next_one = source and { source = source, params = p, origin = "schedule", hash = hash }
-      if source and not known[hash] then return next_one end
+    while next_one == nil or next_one and known[next_one.hash] do
+      local point = points()
+      local p = point and named(schedule.parameters, point)
+      if not p then
+        next_one = false                -- a coroutine that has ended may not be asked
+      elseif schedule.valid(p) then
+        local source = schedule.emit(p)
+        next_one = { source = source, params = p, origin = "schedule",
+                     hash = core.system.hash(source) }
+      end
     end
-    points, next_one = function() end, nil        -- a coroutine that has ended may not be asked
+    return next_one or nil
   end
 
   function g.seen(candidate) known[core.system.hash(candidate.source)] = true end
 
   function g.open() return peek() ~= nil end
 
+  function g.ending() return "the whole schedule is recorded" end
+
   function g.propose()
     local candidate = peek()
-    if not candidate then return nil, "the whole schedule is recorded" end
+    if not candidate then return nil, g.ending() end
     known[candidate.hash] = true
     return candidate
   end
-
-  function g.ending() return "the whole schedule is recorded" end
 
   return g
 end
