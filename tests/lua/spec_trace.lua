@@ -160,6 +160,13 @@ t.test("the start is a function of the seed and lies in the slower half", functi
   assert(next(starts, next(starts)))
 end)
 
+t.test("a start may name flags", function()
+  local file = keep("flags.json", t4())
+  local task = kb.trace(file, { strategies = { all = { "tile", "fast" } },
+                                start = { tile = 2, fast = true } })
+  t.near(task.world.time_ns[task.world.start], 2e6, 1)
+end)
+
 t.test("without a spec each axis that varies is a strategy", function()
   local task = kb.trace(toy)
   t.equal(#task.strategies, 2)

@@ -46,7 +46,7 @@ local rules = schema.declare("kb.trace", {
 
 -- The row of a start as the user gave it; baseline: the values of the file's own.
 local function given_start(W, baseline, start)
-  local at = lists.places(W.axes)
+  local at, wanted = lists.places(W.axes), {}
   if start == "baseline" then
     if type(baseline) ~= "table" then
       schema.raise_at_call("kb.trace", "%s does not say which row is the baseline", W.file)
@@ -59,9 +59,10 @@ local function given_start(W, baseline, start)
       schema.raise_at_call("kb.trace", "start: %s has no axis '%s'%s", W.file, name,
                            schema.hint(name, W.axes))
     end
+    wanted[name] = read.plain(start[name])
   end
   for i = 1, W.n do
-    if not lists.find(W.moving, function(name) return W.values[at[name]][i] ~= start[name] end) then
+    if not lists.find(W.moving, function(name) return W.values[at[name]][i] ~= wanted[name] end) then
       if W.verdict[i] == "ok" then return i end
       schema.raise_at_call("kb.trace", "start: this configuration is recorded as %s", W.verdict[i])
     end

@@ -53,6 +53,12 @@ function read.json(file, text)
   schema.raise("%s: not JSON, or cut short: %s", file, why)
 end
 
+-- A value as rows hold it: flags are 1 and 0.
+function read.plain(v)
+  if type(v) == "boolean" then return v and 1 or 0 end
+  return v
+end
+
 -- What a reader is given to make a space with. Rows are checked as they come.
 function read.space(file, axes)
   local space = { file = file, axes = axes, rows = {} }
@@ -71,7 +77,7 @@ function read.space(file, axes)
   end
 
   local function value_of(where, name, v)
-    if type(v) == "boolean" then v = v and 1 or 0 end
+    v = read.plain(v)
     if type(v) == "number" and v == v and math.abs(v) < math.huge then
       return math.tointeger(v) or v
     elseif type(v) == "string" and #v <= most_value and not v:find "[%c]" then
