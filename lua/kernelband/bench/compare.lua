@@ -150,22 +150,18 @@ local function shared(spaces, ...)
   return { spaces = common, seeds = seeds }
 end
 
--- The rows of a cell that are there, a list a space.
-local function rows_of(cell, at)
+-- f of every row of a cell that is there, a list a space.
+local function values_of(cell, at, f)
   return collect(at.spaces, function(space)
-    return collect(at.seeds, function(seed) return cell.rows[space][seed] end)
+    return collect(at.seeds, function(seed) return f(cell.rows[space][seed]) end)
   end)
 end
 
-local function each(cell, at, visit)
-  for _, list in ipairs(rows_of(cell, at)) do
-    for _, row in ipairs(list) do visit(row) end
-  end
-end
-
--- f of every row, a list a space.
-local function values_of(cell, at, f)
-  return collect(rows_of(cell, at), function(list) return collect(list, f) end)
+-- The same as one list; f may give nothing.
+local function all_of(cell, at, f)
+  local out = {}
+  values_of(cell, at, function(row) out[#out + 1] = f(row) end)
+  return out
 end
 
 -- Geometric mean over spaces of the mean over seeds, or over those picked.
@@ -206,8 +202,7 @@ end
 -- The summary ----------------------------------------------------------------------
 
 local function median_reached(cell, at)
-  local list = {}
-  each(cell, at, function(row) list[#list + 1] = reached(row, high) end)
+  local list = all_of(cell, at, function(row) return reached(row, high) end)
   table.sort(list)
   return list[(#list + 1) // 2]
 end
@@ -215,7 +210,7 @@ end
 -- Mean pulls an arm, over spaces and seeds, by name.
 local function arms_of(cell, at)
   local sum = {}
-  each(cell, at, function(row)
+  all_of(cell, at, function(row)
     for name, n in pairs(row.arms or {}) do sum[name] = (sum[name] or 0) + n end
   end)
   return collect(text.keys(sum), function(name)
@@ -228,33 +223,28 @@ local function best_arms(cells, spaces, steps)
   local best = {}
   for _, cell in ipairs(cells) do
     for _, space in ipairs(cell.name:find "^arm " and spaces or {}) do
-      local at, sum = shared({ space }, cell), 0
-      each(cell, at, function(row) sum = sum + area(row, steps) end)
-      if #at.seeds > 0 then best[space] = math.max(best[space] or 0, sum / #at.seeds) end
+      local areas = all_of(cell, shared({ space }, cell), function(row) return area(row, steps) end)
+      if areas[1] then best[space] = math.max(best[space] or 0, core.stats.mean(areas)) end
     end
   end
   return best
 end
 
 local function regret(cell, at, best)
-  local sum, n = 0, 0
-  each(cell, at, function(row)
-    local arm = best[row.space]
-    if arm then sum, n = sum + arm - area(row, cell.steps), n + 1 end
+  local list = all_of(cell, at, function(row)
+    return best[row.space] and best[row.space] - area(row, cell.steps)
   end)
-  return n > 0 and sum / n or nil
+  return list[1] and core.stats.mean(list)
 end
 
 -- The name of an earlier cell that made the same choices in every search the two share.
 local function same_as(cell, cells, spaces)
   for _, other in ipairs(cells) do
     if other == cell then return nil end
-    local at = shared(spaces, cell, other)
-    local same = #at.seeds > 0
-    each(cell, at, function(row)
-      same = same and row.choices ~= nil and row.choices == other.rows[row.space][row.seed].choices
+    local same = all_of(cell, shared(spaces, cell, other), function(row)
+      return row.choices ~= nil and row.choices == other.rows[row.space][row.seed].choices
     end)
-    if same then return other.name end
+    if same[1] and not schema.contains(same, false) then return other.name end
   end
 end
 

@@ -22,16 +22,13 @@ local most_value = 256                  -- bytes of a value that is text
 local parser = cjson.new()
 parser.decode_max_depth(64)
 
--- The text of a file, unpacked when it is gzip. partial: what can be had of a
--- file that ends early, instead of an error.
-function read.text(file, partial)
+-- The text of a file, unpacked when it is gzip.
+function read.text(file)
   local bytes, why = core.system.read_file(file)
   if not bytes then schema.raise("%s", why) end
   if bytes:sub(1, 2) ~= "\x1f\x8b" then return bytes end
-  local text, what, code, before = core.gunzip(bytes, most_bytes)
-  if text then return text end
-  if partial and code == "EINVAL" then return before end
-  schema.raise("%s: %s", file, what)
+  local text, what = core.gunzip(bytes, most_bytes)
+  return text or schema.raise("%s: %s", file, what)
 end
 
 -- A number of bytes into a text as "line 3, column 17".
@@ -89,10 +86,7 @@ function read.space(file, axes)
 
   -- where: "results[12]"; config: axis name -> value; row: of read.row.
   function space.add(where, config, row)
-    if #space.rows >= most_rows then
-      schema.raise("%s: more than %d rows", file, most_rows)
-    end
-    row.where = where
+    if #space.rows >= most_rows then schema.raise("%s: more than %d rows", file, most_rows) end
     row.values = collect(axes, function(name) return value_of(where, name, config[name]) end)
     space.rows[#space.rows + 1] = row
   end
