@@ -187,6 +187,13 @@ t.test("a difference that seeds explain is called chance", function()
   t.contains(compare.text(compare.table(rows)), "may be chance")
 end)
 
+t.test("one seed says nothing of chance", function()
+  local d = compare.table { row("a", "x", 1, { { 0, 0.5 } }), row("b", "x", 1, { { 0, 0.7 } }) }
+            .cells[2].against
+  t.near(d.value, 0.2)
+  t.equal({ d.sure, d.chance }, { false })
+end)
+
 t.test("the comparison is also a page that needs nothing else", function()
   local rows = sweep { seeds = 2, policies = { { file = "policies/random.lua", name = "a<b>" } } }
   local page = require("kernelband.report.compare_page").html(compare.table(rows), rows)

@@ -256,7 +256,7 @@ local function against(cell, reference, spaces, steps)
   local function f(row) return share_at(row, steps) end
   local x, y = values_of(cell, at, f), values_of(reference, at, f)
   local e, list = bootstrap(#at.seeds, function(pick) return geo(x, pick) - geo(y, pick) end)
-  e.seeds, e.chance = #at.seeds, chance_of(list)
+  e.seeds, e.chance = #at.seeds, list[1] and chance_of(list)
   e.sure = e.low ~= nil and (e.low > 0 or e.high < 0)
   return e
 end
