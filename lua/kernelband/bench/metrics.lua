@@ -15,11 +15,12 @@
 --   geomean        over correct tasks; geomean_best_of: a task whose kernel is slower, or
 --                  that has none, keeps its baseline and counts as 1, over all tasks
 --   fast[p]        share of all tasks with speedup > p (KernelBench's fast_p)
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local schema  = require "kernelband.base.schema"
 local text    = require "kernelband.base.text"
+local collect = lists.collect
 
 local metrics = {}
 
@@ -46,18 +47,15 @@ local function of_row(row, i)
   return row.speedup, row.speedup_of_sums or metrics.sums(row.shapes) or row.speedup
 end
 
+-- Of the speed-ups of all tasks that have one.
 local function figures(values, all)
-  local m, log, wins, best = { fast = {} }, 0, 0, 0
-  for _, v in ipairs(values) do
-    log = log + math.log(v)
-    if v > 1 then wins, best = wins + 1, best + math.log(v) end
-  end
+  local m, log, best = { fast = {} }, 0, 0
+  local function share_above(p) return #collect(values, function(v) return v > p end) / all end
+  for _, v in ipairs(values) do log, best = log + math.log(v), best + math.log(math.max(1, v)) end
   if #values > 0 then m.geomean = math.exp(log / #values) end
   if all > 0 then
-    m.fast1_pct, m.geomean_best_of = 100 * wins / all, math.exp(best / all)
-    m.fast = collect(thresholds, function(p)
-      return { p = p, share = #collect(values, function(v) return v > p end) / all }
-    end)
+    m.fast1_pct, m.geomean_best_of = 100 * share_above(1), math.exp(best / all)
+    m.fast = collect(thresholds, function(p) return { p = p, share = share_above(p) } end)
   end
   return m
 end
@@ -123,15 +121,11 @@ end
 -- Sets of rows by generator and policy, in the order of first sight; several runs of a
 -- set on one task (seeds) are a best-of.
 function metrics.of_runs(folders)
-  local sets, by = {}, {}
-  for _, folder in ipairs(folders) do
-    local row = metrics.row(folder)
-    local set = by[row.set] or { name = row.set, runs = {} }
-    if not by[row.set] then by[row.set], sets[#sets + 1] = set, set end
-    table.insert(set.runs, { row })
-  end
-  for _, set in ipairs(sets) do set.rows = metrics.best_of(set.runs) end
-  return sets
+  local rows = collect(folders, metrics.row)
+  return collect(lists.distinct(collect(rows, "set")), function(name)
+    local own = collect(rows, function(row) return row.set == name and row end)
+    return { name = name, rows = metrics.best_of { own } }
+  end)
 end
 
 -- Tables -----------------------------------------------------------------------------

@@ -21,6 +21,7 @@ local jobs    = require "kernelband.base.jobs"
 local json    = require "kernelband.base.json"
 local runner  = require "kernelband.bench.sweep_run"
 local schema  = require "kernelband.base.schema"
+local text    = require "kernelband.base.text"
 
 local sweep = {}
 
@@ -58,10 +59,14 @@ for _, rule in ipairs(stage_rules) do
 end
 
 -- Rows on disk --------------------------------------------------------------------
+--
+-- A process writes the rows of a stage to a part of its own as they come. Before a stage all
+-- rows there are, of a sweep that was broken off too, are in the file, and no part is left.
 
--- Adds the rows of a file to list and their keys to done; a last line that was cut
--- off is left out.
-local function load_rows(file, list, done)
+local function part_file(base, i) return ("%s.part%d"):format(base, i) end
+
+-- Adds the rows of a file to done, by their keys; a last line that was cut off is left out.
+local function load_rows(file, done)
   if core.system.exists(file) ~= "file" then return end
   local text, n = assert(core.system.read_file(file)), 0
   for line in text:gmatch "([^\n]*)\n" do
@@ -70,33 +75,26 @@ local function load_rows(file, list, done)
     if not row or type(row.key) ~= "string" then
       schema.raise("%s: line %d: no row of a sweep", file, n)
     end
-    if not done[row.key] then done[row.key], list[#list + 1] = row, row end
+    done[row.key] = done[row.key] or row
   end
 end
 
-local function save_rows(file, rows)
+local function load_parts(base, done)
+  for i = 1, most_parts do load_rows(part_file(base, i), done) end
+end
+
+local function save_rows(base, rows)
   local lines = lists.collect(rows, function(row) return json.encode(row) .. "\n" end)
-  local ok, why = core.system.write_file(file, table.concat(lines))
+  local ok, why = core.system.write_file(base, table.concat(lines))
   if not ok then schema.stop(why) end
-end
-
-local function part_file(base, i) return ("%s.part%d"):format(base, i) end
-
--- A file of rows to add to; a last line that was cut off, by a kill or a full disk, goes.
-local function open_part(file)
-  local text = core.system.exists(file) == "file" and core.system.read_file(file) or ""
-  local ok, why, out = true, nil, nil
-  if text:find "[^\n]$" then
-    ok, why = core.system.write_file(file, text:match "^.*\n" or "")
-  end
-  if ok then out, why = io.open(file, "a") end
-  return out or schema.stop(why)
+  for i = 1, most_parts do os.remove(part_file(base, i)) end
 end
 
 -- Runs every step-th of the units; false: interrupted.
 local function write_part(base, units, first, step)
   local file = part_file(base, first)
-  local out <close> = open_part(file)
+  local out <close>, none = io.open(file, "w")
+  if not out then schema.stop(none) end
   for i = first, #units, step do
     if core.system.interrupts() > 0 then return false end
     local ok, why = out:write(json.encode(runner.run(units[i])), "\n")
@@ -114,16 +112,15 @@ end
 local calls = 0                         -- sweeps this process has come to
 local scratch                           -- { folder = } of the rows of sweeps without out
 
--- What a child is to do: part of so many, of a stage of the script's index-th sweep. nil in a
--- process of the user's own.
+-- What a child is to do: part of so many, `at` the n-th sweep of the script and a stage of it. nil
+-- in a process of the user's own.
 local function role()
   local text = os.getenv(role_variable)
   if not text then return nil end
-  local index, stage, part, parts, folder = text:match "^(%d+) (%d+) (%d+) (%d+) (.*)$"
-  assert(index, role_variable .. " is set, and not by kb.sweep")
+  local at, part, parts, folder = text:match "^(%d+ %d+) (%d+) (%d+) (.*)$"
+  assert(at, role_variable .. " is set, and not by kb.sweep")
   scratch = { folder = folder }
-  return { index = tonumber(index), stage = tonumber(stage), part = tonumber(part),
-           parts = tonumber(parts) }
+  return { at = at, part = math.tointeger(part), parts = math.tointeger(parts) }
 end
 
 local function clear(s)
@@ -173,60 +170,52 @@ local function stage_options(o, stage, rows)
   return schema.options(lists.with(own, stage), stage_rules, "kb.sweep")
 end
 
-local function work(o, pending, base, stage, rows, done)
+local function work(o, pending, base, stage, done)
   local pulls, script = 0, rawget(_G, "arg")
   for _, unit in ipairs(pending) do pulls = pulls + unit.steps end
   local n = math.min(o.jobs or #core.system.cpus(), pulls // least_pulls)
+  save_rows(base, lists.collect(text.keys(done), function(key) return done[key] end))
   if n > 1 and script and script[0] then
-    save_rows(base, rows)               -- a child's stage may be made of them
     spread(pending, stage, n)
   else
     write_part(base, pending, 1, 1)
   end
-  for i = 1, math.max(n, 1) do load_rows(part_file(base, i), rows, done) end
+  load_parts(base, done)
 end
 
 -- Rows in the order of their units, whoever ran them.
 local function in_order(units, done)
-  local seen = {}
-  return lists.collect(units, function(unit)
-    local row = not seen[unit.key] and done[unit.key]
-    seen[unit.key] = true
-    return row
-  end)
+  return lists.distinct(lists.collect(units, function(unit) return done[unit.key] end))
 end
 
 function sweep.run(options)
   local o = schema.options(options, rules, "kb.sweep")
   calls = calls + 1
-  local child, rows, done, all = role(), {}, {}, {}
+  local child, done, all = role(), {}, {}
   local base = base_of(o)
-  load_rows(base, rows, done)
-  for i = 1, child and 0 or most_parts do load_rows(part_file(base, i), rows, done) end
+  load_rows(base, done)
+  if not child then load_parts(base, done) end
   for stage, what in ipairs(o.stages or { {} }) do
     local so = stage_options(o, what, in_order(all, done))
     if not so then break end
     local units = runner.units(so, stage)
     table.move(units, 1, #units, #all + 1, all)
     local pending = lists.collect(units, function(unit) return not done[unit.key] and unit end)
-    if child and child.index == calls and child.stage == stage then
+    if child and child.at == calls .. " " .. stage then
       os.exit(write_part(base, pending, child.part, child.parts) and 0 or 1, true)
     elseif #pending > 0 and not child then
       if not o.quiet then
         io.stderr:write(("sweep: %d searches%s\n"):format(#pending,
                         #pending < #units and ", " .. #units - #pending .. " are there" or ""))
       end
-      work(o, pending, base, stage, rows, done)
+      work(o, pending, base, stage, done)
       if core.system.interrupts() > 0 then
         schema.stop("kb.sweep: interrupted" .. (o.out and "; run it again to go on" or ""))
       end
     end
   end
   local result = in_order(all, done)
-  if not child then
-    save_rows(base, result)
-    for i = 1, most_parts do os.remove(part_file(base, i)) end
-  end
+  if not child then save_rows(base, result) end
   return { rows = result, out = o.out }
 end
 

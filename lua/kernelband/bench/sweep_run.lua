@@ -17,42 +17,38 @@ local runner = {}
 
 runner.baselines = { "oracle", "oracle-best", "sample", "arms" }
 
-local function digits(x) return tonumber(("%.6g"):format(x)) end
-
 -- Cells ---------------------------------------------------------------------------
 
 -- { name =, value = } of a grid stands for the value, and is called so.
 local function is_named(v) return type(v) == "table" and v.name and v.value ~= nil end
 
 -- A value as a label and as what decides whether rows may be used again.
-local function label_of(v)
-  if is_named(v) then return v.name end
-  if type(v) == "number" then return ("%.6g"):format(v) end
-  if type(v) == "function" then
-    return "f" .. core.system.hash(text.source_of(v)):sub(1, 6)
-  elseif type(v) == "table" then
-    return "{" .. table.concat(lists.collect(keys(v), function(k)
-      return k .. ":" .. label_of(v[k])
-    end), ",") .. "}"
-  end
-  return tostring(v)
+local label_of
+
+local function labels(t, is, between)
+  return table.concat(lists.collect(keys(t), function(name)
+    return name .. is .. label_of(t[name])
+  end), between)
 end
 
--- All combinations of a grid: lists of { name, value }.
+function label_of(v)
+  if is_named(v) then return v.name end
+  if type(v) == "number" then return ("%.6g"):format(v) end
+  if type(v) == "function" then return "f" .. core.system.hash(text.source_of(v)):sub(1, 6) end
+  return type(v) == "table" and "{" .. labels(v, ":", ",") .. "}" or tostring(v)
+end
+
+-- All combinations of a grid, each a table of parameters.
 local function combinations(grid)
   local out = { {} }
   for _, name in ipairs(keys(grid)) do
-    local values = grid[name]
+    local values, longer = grid[name], {}
     if type(values) ~= "table" or #values == 0 then
       schema.raise_at_call("kb.sweep", "grid.%s must be a list of values, got %s", name,
                            schema.show(values))
     end
-    local longer = {}
     for _, chosen in ipairs(out) do
-      for _, v in ipairs(values) do
-        longer[#longer + 1] = table.move(chosen, 1, #chosen, 1, {})
-        table.insert(longer[#longer], { name, v })
-      end
+      for _, v in ipairs(values) do longer[#longer + 1] = lists.with(chosen, { [name] = v }) end
     end
     out = longer
   end
@@ -71,34 +67,22 @@ local function cells_of(o)
     if type(given) == "string" then given = { file = given } end
     local entry = schema.options(given, entry_rules, "kb.sweep", "field of a policy")
     for _, chosen in ipairs(combinations(o.grid)) do
-      local params, words = {}, {}
-      local function set(name, v, told)
-        if is_named(v) then params[name] = v.value else params[name] = v end
-        words[#words + 1] = told and name .. "=" .. label_of(v) or nil
+      local params = lists.with(entry.params, chosen)
+      local told = labels(entry.name and chosen or params, "=", " ")
+      for name, v in pairs(params) do
+        if is_named(v) then params[name] = v.value end
       end
-      for _, name in ipairs(keys(entry.params)) do set(name, entry.params[name], not entry.name) end
-      for _, c in ipairs(chosen) do set(c[1], c[2], true) end
-      local secret = lists.collect(keys(params), function(name)
-        return name .. "=" .. label_of(params[name])
-      end)
       local p = policies.load(entry.file, params)
       local source = core.system.read_file(p.file) or ""
-      table.insert(words, 1, entry.name or p.name)
-      cells[#cells + 1] = { label = table.concat(words, " "), policy = p, reward = entry.reward,
-        key = core.system.hash(source .. table.concat(secret, " ") .. label_of(entry.reward or 0)) }
+      cells[#cells + 1] = { policy = p, reward = entry.reward,
+        label = (entry.name or p.name) .. (told ~= "" and " " .. told or ""),
+        key = core.system.hash(source .. labels(params, "=", " ") .. label_of(entry.reward or 0)) }
     end
   end
   return cells
 end
 
 -- Units ---------------------------------------------------------------------------
-
-local function seeds_of(seeds)
-  if type(seeds) == "table" then return seeds end
-  local out = {}
-  for i = 1, seeds do out[i] = i end
-  return out
-end
 
 -- Of a task: how a baseline is played, what it takes beside steps and seed, its label.
 local function baselines_of(o, task)
@@ -117,8 +101,11 @@ end
 
 -- Every search of a stage, in the order of its rows.
 function runner.units(o, stage)
-  local units, named = {}, {}
-  local cells, seeds = cells_of(o), seeds_of(o.seeds)
+  local units, named, cells, seeds = {}, {}, cells_of(o), o.seeds
+  if type(seeds) == "number" then
+    seeds = {}
+    for i = 1, o.seeds do seeds[i] = i end
+  end
   for _, task in ipairs(o.spaces) do
     if type(task.environment) ~= "function" then
       schema.raise_at_call("kb.sweep", "spaces must be tasks of kb.trace or kb.synthetic, "
@@ -140,14 +127,10 @@ function runner.units(o, stage)
   return units
 end
 
-local function choices_of(rows)
-  return core.system.hash(table.concat(lists.collect(rows, function(row)
-    return row.parent .. row.strategy
-  end), " "))
-end
-
 -- { pull, true share of the optimum } of the start and of each best after it.
-local function add_best(row, n, share) row.best[#row.best + 1] = { n, digits(share) } end
+local function add_best(row, n, share)
+  row.best[#row.best + 1] = { n, tonumber(("%.6g"):format(share)) }
+end
 
 local function play(row, unit)
   local r = unit.cell.run(lists.with(unit.cell.more, { steps = unit.steps, seed = unit.seed }))
@@ -174,8 +157,9 @@ local function search_for(row, unit)
       end
     end }
   if not best then add_best(row, 0, 0) end
-  row.policy, row.pulls = cell.policy.name, r.pulls
-  row.arms, row.verdicts, row.choices = r.arms, r.verdicts, choices_of(r.rows)
+  local choices = lists.collect(r.rows, function(p) return p.parent .. p.strategy end)
+  row.policy, row.pulls, row.arms, row.verdicts = cell.policy.name, r.pulls, r.arms, r.verdicts
+  row.choices = core.system.hash(table.concat(choices, " "))
 end
 
 function runner.run(unit)
