@@ -109,53 +109,53 @@ local function without_removed(def, given, file)
   local left = lists.with(given)
   for _, name in ipairs(keys(def.removed or {})) do
     if given[name] ~= nil then
-      local text = ("kernelband: %s: parameter '%s' does nothing any more: %s\n"):format(file, name,
-                   def.removed[name])
-      if not said[text] then io.stderr:write(text) end
-      said[text], left[name] = true, nil
+      local words = ("kernelband: %s: parameter '%s' does nothing any more: %s\n"):format(file,
+                    name, def.removed[name])
+      if not said[words] then io.stderr:write(words) end
+      said[words], left[name] = true, nil
     end
   end
   return left
 end
 
--- defaults overlaid with given; errors point at the user's call. Also the parameters that are
--- functions, by name, and what such a one is at pull n.
+-- defaults overlaid with given, as { values =, scheduled = names of those that are functions,
+-- at(name, n) = what such a one is at pull n }; errors point at the user's call.
 local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
   if given ~= nil and type(given) ~= "table" then
     schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
   end
   given = without_removed(def, given or {}, file)
-  local params = schema.options(given, lists.collect(keys(def.defaults), function(name)
+  local p = {}
+  p.values = schema.options(given, lists.collect(keys(def.defaults), function(name)
     local types = allowed_types(def, name)
     local check = checker(types, def.limits and def.limits[name])
     if type(given[name]) == "function" and types[1] ~= "any" then types = { "function" } end
     return { name, types, default = def.defaults[name], check = check }
   end), who, "parameter")
-  local scheduled = lists.collect(keys(params), function(name)
-    return type(params[name]) == "function" and name
+  p.scheduled = lists.collect(keys(p.values), function(name)
+    return type(p.values[name]) == "function" and name
   end)
-  return params, scheduled, function(name, n)
-    local types, v = allowed_types(def, name), params[name](n)
+  function p.at(name, n)
+    local types, v = allowed_types(def, name), p.values[name](n)
     local fits = lists.find(types, function(kind)
       return type(v) == kind or kind == "integer" and type(v) == "number"
     end)
-    if not fits or v ~= v or v == math.huge or v == -math.huge then
-      schema.raise("%s: parameter '%s' at pull %d must be %s, got %s", who, name, n,
-                   schema.wanted { type = types }, schema.show(v))
-    end
-    return v
+    if fits and (type(v) ~= "number" or math.abs(v) < math.huge) then return v end
+    schema.raise("%s: parameter '%s' at pull %d must be %s, got %s", who, name, n,
+                 schema.wanted { type = types }, schema.show(v))
   end
+  return p
 end
 
 -- What tells runs apart: functions by some of their values, a memory by its hash.
-local function described(params, scheduled, value, hash)
-  local out = lists.with(params)
-  for _, name in ipairs(scheduled) do
+local function described(p, hash)
+  local out = lists.with(p.values)
+  for _, name in ipairs(p.scheduled) do
     out[name] = { at_pulls_1_2_3_5_10_20_50_100_1000 = lists.collect(
-      { 1, 2, 3, 5, 10, 20, 50, 100, 1000 }, function(n) return value(name, n) end) }
+      { 1, 2, 3, 5, 10, 20, 50, 100, 1000 }, function(n) return p.at(name, n) end) }
   end
-  if hash then out.memory = params.memory .. " " .. hash end
+  if hash then out.memory = p.values.memory .. " " .. hash end
   return out
 end
 
@@ -164,14 +164,16 @@ end
 local function copy(v)
   if type(v) ~= "table" then return v end
   local out = {}
-  for k, x in next, v do out[k] = type(x) == "table" and copy(x) or x end
+  for k, x in next, v do out[k] = copy(x) end
   return out
 end
 
 -- Engine kernels and the policy's copies of them, both ways. A kernel without
 -- id has no other place than its own table.
 local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
-local features = { phi = true, rho = true, signature = true }        -- lists of numbers
+
+local pull_keys = { "n", "strategy", "verdict", "reason", "reward", "cost", "terms", "exhausted",
+                    "params" }
 
 local function mirror()
   local copies, originals = {}, {}
@@ -184,25 +186,17 @@ local function mirror()
       kernel.note = kernel.note or {}
       c = {}
       for k, v in next, kernel do       -- kernels share what says the kinds of their evidence
-        if type(v) ~= "table" or k == "note" then c[k] = v
-        elseif features[k] then c[k] = { table.unpack(v) }
-        else c[k] = kinds[k] and fence.freeze(v) or copy(v) end
+        c[k] = k == "note" and v or kinds[k] and fence.freeze(v) or copy(v)
       end
       copies[kernel], originals[c] = c, kernel
     end
     return c
   end
 
-  -- The parameters of a child are those of its pull: one table there, one here.
   function m.pull(pull)
-    local child = m.copy_of(pull.child)
-    local same = child and pull.child.params == pull.params
-    return {
-      n = pull.n, parent = m.copy_of(pull.parent), strategy = pull.strategy, child = child,
-      verdict = pull.verdict, reason = pull.reason, reward = pull.reward, cost = copy(pull.cost),
-      terms = copy(pull.terms), exhausted = pull.exhausted,
-      params = same and child.params or copy(pull.params),
-    }
+    local c = { parent = m.copy_of(pull.parent), child = m.copy_of(pull.child) }
+    for _, key in ipairs(pull_keys) do c[key] = copy(pull[key]) end
+    return c
   end
 
   return m
@@ -212,31 +206,28 @@ end
 local numbers = { "mean", "exploration", "psi", "cluster" }
 
 local function check_choice(where, kernel, index, terms, strategies, originals)
-  local function refuse(v, what, ...)
+  local function need(fine, v, what, ...)
+    if fine then return end
     error(("%s: choose%s, got %s"):format(where, what:format(...), schema.show(v)), 0)
   end
   if kernel == nil then return nil end
-  if not originals[kernel] then refuse(kernel, " must return an admitted kernel or nil") end
   local i = type(index) == "number" and math.tointeger(index)
-  if not (i and strategies[i]) then
-    refuse(index, " must return a strategy index 1..%d beside the kernel", #strategies)
-  end
-  if terms ~= nil and type(terms) ~= "table" then
-    refuse(terms, "'s third value must be a table of terms or nil")
-  end
-  for j = 1, terms and #numbers or 0 do
-    local name = numbers[j]
+  need(originals[kernel], kernel, " must return an admitted kernel or nil")
+  need(i and strategies[i], index, " must return a strategy index 1..%d beside the kernel",
+       #strategies)
+  need(terms == nil or type(terms) == "table", terms,
+       "'s third value must be a table of terms or nil")
+  for _, name in ipairs(terms and numbers or {}) do
     local v, whole = terms[name], name == "cluster"
-    if v ~= nil and (type(v) ~= "number" or v ~= v or whole and not math.tointeger(v)) then
-      refuse(v, "'s term '%s' must be %s or nil", name, whole and "an integer" or "a number")
-    end
+    need(v == nil or type(v) == "number" and v == v and (not whole or math.tointeger(v)), v,
+         "'s term '%s' must be %s or nil", name, whole and "an integer" or "a number")
   end
   return originals[kernel], i, copy(terms)
 end
 
 -- ctx as the policy sees it. pool: its kernels, fastest first; under_way: what choose was told.
 local function inner_context(ctx, originals, pool, under_way, remembered)
-  local answers, static, asked = {}, ctx.static, ctx.open
+  local answers = {}                    -- of a generator whose answers stay
   local index = lists.collect(ctx.strategies, function(_, i) return i end)
   local function open(kernel, i)        -- policies ask of all pairs there are
     local known = answers[kernel]
@@ -247,8 +238,8 @@ local function inner_context(ctx, originals, pool, under_way, remembered)
     elseif not n then
       error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#index, schema.show(i)), 2)
     end
-    local is = not asked or asked(original, n)
-    if static then                      -- a generator whose answers stay
+    local is = not ctx.open or ctx.open(original, n)
+    if ctx.static then
       answers[kernel] = known or {}
       answers[kernel][n] = is
     end
@@ -308,11 +299,11 @@ local function inner_context(ctx, originals, pool, under_way, remembered)
   return inner, own
 end
 
--- params, scheduled, value: as merge gave them.
-local function start(def, file, ctx, remembered, params, scheduled, value)
-  local m, live, n = mirror(), copy(params), 0
+-- params: as merge gave them.
+local function start(def, file, ctx, remembered, params)
+  local m, live, n = mirror(), copy(params.values), 0
   local function at_pull(pull)
-    for _, name in ipairs(scheduled) do live[name] = value(name, pull) end
+    for _, name in ipairs(params.scheduled) do live[name] = params.at(name, pull) end
   end
   at_pull(1)
   local pool, under_way = {}, { list = {} }
@@ -363,10 +354,11 @@ local function start(def, file, ctx, remembered, params, scheduled, value)
   -- At the end of a search that was not broken off: true | nil, why nothing was saved. What was
   -- timed once more, a list of { params, time_ns }, replaces the first times.
   function running.finish(retimed)
-    if not p.remember or params.remember == "" then return true end
+    local file_of = params.values.remember
+    if not p.remember or file_of == "" then return true end
     local points = fence.call(call_steps, p.remember)
     for _, again in ipairs(retimed or {}) do points[#points + 1] = again end
-    local ok, why = pcall(memory().save, params.remember, ctx.name or "?", points)
+    local ok, why = pcall(memory().save, file_of, ctx.name or "?", points)
     return ok or nil, why
   end
 
@@ -375,18 +367,16 @@ end
 
 -- The policy of a definition with the memory that is in a text; nil: with none. What the
 -- search itself will make may be absent, "".
-local function with_memory(def, file, memory_text, params, scheduled, value)
+local function with_memory(def, file, params, memory_text)
   local spaces, hash
   if memory_text == "" then hash = "absent" elseif memory_text then
-    spaces, hash = memory().parse(params.memory, memory_text)
+    spaces, hash = memory().parse(params.values.memory, memory_text)
   end
   return {
     name = def.name, summary = def.summary or "", file = file, defaults = def.defaults,
-    params = described(params, scheduled, value, hash), reward = def.reward, memory = memory_text,
-    recalling = function(other)
-      return with_memory(def, file, other, params, scheduled, value)
-    end,
-    new = function(ctx) return start(def, file, ctx, spaces, params, scheduled, value) end,
+    params = described(params, hash), reward = def.reward, memory = memory_text,
+    recalling = function(other) return with_memory(def, file, params, other) end,
+    new = function(ctx) return start(def, file, ctx, spaces, params) end,
   }
 end
 
@@ -408,13 +398,13 @@ function policy.load(name, params)
                    schema.hint(accepted, keys(def.defaults)))
     end
   end
-  local merged, scheduled, value = merge(def, params, name)
+  local merged = merge(def, params, name)
   local function names_file(v) return type(v) == "string" and v ~= "" end
-  local from, to = merged.memory, merged.remember
+  local from, to = merged.values.memory, merged.values.remember
   local recalled = names_file(from) and (from == to and not core.system.exists(from) and ""
                                          or memory().read(from)) or nil
   if names_file(to) then memory().check_writable(to) end
-  return with_memory(def, file, recalled, merged, scheduled, value)
+  return with_memory(def, file, merged, recalled)
 end
 
 return policy
