@@ -97,19 +97,14 @@ end
 
 -- Mean share over pulls 1 .. steps.
 local function area(row, steps)
-  local sum, from, share = 0, 1, 0
-  for _, step in ipairs(row.best) do
-    local at = math.max(1, math.min(step[1], steps + 1))
-    sum, from, share = sum + (at - from) * share, at, step[2]
-  end
-  return (sum + (steps + 1 - from) * share) / steps
+  local sum = 0
+  for n = 1, steps do sum = sum + share_at(row, n) end
+  return sum / steps
 end
 
 local function reached(row, share)
-  for _, step in ipairs(row.best) do
-    if step[2] >= share then return math.max(step[1], 1) end
-  end
-  return math.huge
+  local step = lists.find(row.best, function(step) return step[2] >= share end)
+  return step and math.max(step[1], 1) or math.huge
 end
 
 -- Grouping -------------------------------------------------------------------------
@@ -117,19 +112,16 @@ end
 -- Cells { name, steps, rows[space][seed] }, names of spaces, both in the order of first sight,
 -- and the cells by name.
 local function group(rows)
-  local cells, spaces, by, seen = {}, {}, {}, {}
+  local by = {}
   for _, row in ipairs(rows) do
-    local cell = by[row.cell]
-    if not cell then
-      cell = { name = row.cell, steps = 0, rows = {} }
-      by[row.cell], cells[#cells + 1] = cell, cell
-    end
-    if not seen[row.space] then seen[row.space], spaces[#spaces + 1] = true, row.space end
-    cell.rows[row.space] = cell.rows[row.space] or {}
+    local cell = by[row.cell] or { name = row.cell, steps = 0, rows = {} }
+    by[row.cell], cell.rows[row.space] = cell, cell.rows[row.space] or {}
     cell.rows[row.space][row.seed] = row
     cell.steps = math.max(cell.steps, row.steps or 0)
   end
-  return cells, spaces, by
+  local names = lists.distinct(collect(rows, "cell"))
+  return collect(names, function(name) return by[name] end),
+         lists.distinct(collect(rows, "space")), by
 end
 
 -- What all of the cells have: spaces, and the seeds that are there on each of these, ascending.
@@ -191,11 +183,8 @@ end
 
 -- Two-sided bootstrap p-value: how often a resampled difference has the other sign.
 local function chance_of(list)
-  local below, above = 0, 0
-  for _, d in ipairs(list) do
-    if d <= 0 then below = below + 1 end
-    if d >= 0 then above = above + 1 end
-  end
+  local below = #collect(list, function(d) return d <= 0 end)
+  local above = #collect(list, function(d) return d >= 0 end)
   return math.min(1, 2 * (math.min(below, above) + 0.5) / resamples)
 end
 
@@ -265,13 +254,12 @@ end
 local function describe(c, cell, at, marks)
   local function estimate(f)
     local values = values_of(cell, at, f)
-    return (bootstrap(#at.seeds, function(pick) return geo(values, pick) end)), values
+    return (bootstrap(#at.seeds, function(pick) return geo(values, pick) end))
   end
-  local last
   for _, n in ipairs(marks) do
-    local e, values = estimate(function(row) return share_at(row, n) end)
-    c.at[n], last = n <= c.steps and e or nil, values
+    c.at[n] = n <= c.steps and estimate(function(row) return share_at(row, n) end) or nil
   end
+  local last = values_of(cell, at, function(row) return share_at(row, marks[#marks]) end)
   for i, space in ipairs(at.spaces) do c.space[space] = geo { last[i] } end
   c.area = estimate(function(row) return area(row, c.steps) end)
   c.to90, c.arms = median_reached(cell, at), arms_of(cell, at)

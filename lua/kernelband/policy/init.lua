@@ -280,8 +280,7 @@ local function inner_context(ctx, originals, pool, under_way, remembered)
     local words = table.pack(...)
     for at = 1, words.n do
       local v = words[at]
-      words[at] = type(v) == "string" and v or type(v) == "number" and ("%.14g"):format(v)
-                  or schema.show(v)
+      words[at] = type(v) == "string" and v or schema.show(v)
     end
     if ctx.log then ctx.log(table.concat(words, "\t"):sub(1, most_logged)) end
   end

@@ -168,23 +168,15 @@ local function refuse_twins(set)
   end
 end
 
--- Adds to a set what a folder or a file holds, or a loaded strategy.
-local function add(set, source)
-  if type(source) == "table" and source.prompt and source.path then
-    set[#set + 1] = source
-    return
-  end
-  local files = { source }
-  if type(source) == "string" then
-    local dir, why = path.found(source, "kb.strategies", "no such file or folder: %s"), nil
-    files = { dir }
-    if core.system.exists(dir) == "dir" then files, why = path.files(dir, ".lua") end
-    if not files or #files == 0 then
-      schema.raise_at_call("kb.strategies", "%s",
-                           why or ("no strategy (*.lua) in '%s'"):format(dir))
-    end
-  end
-  for _, file in ipairs(files) do set[#set + 1] = strategy.load(file) end
+-- The strategies of a folder or a file; a loaded strategy is one.
+local function members(source)
+  if type(source) == "table" and source.prompt and source.path then return { source } end
+  if type(source) ~= "string" then return { strategy.load(source) } end         -- which raises
+  local place = path.found(source, "kb.strategies", "no such file or folder: %s")
+  if core.system.exists(place) ~= "dir" then return { strategy.load(place) } end
+  local files, why = path.files(place, ".lua")
+  if files and files[1] then return collect(files, strategy.load) end
+  schema.raise_at_call("kb.strategies", "%s", why or ("no strategy (*.lua) in '%s'"):format(place))
 end
 
 -- A set: a folder, its files in byte order of their names, or a list of folders, files
@@ -195,7 +187,9 @@ function strategy.set(source)
                          schema.show(source))
   end
   local set = {}
-  for _, member in ipairs(type(source) == "table" and source or { source }) do add(set, member) end
+  for _, member in ipairs(type(source) == "table" and source or { source }) do
+    for _, s in ipairs(members(member)) do set[#set + 1] = s end
+  end
   if #set == 0 then schema.raise_at_call("kb.strategies", "the list is empty") end
   refuse_twins(set)
   return set

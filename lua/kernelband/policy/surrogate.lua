@@ -149,7 +149,7 @@ function surrogate.new(options, moves, remembered, strategies)
   local drawn = false                   -- whether children are drawn, not ranked
   local lists, values, first = {}, {}, {}       -- list -> places; worth, best child now
   local offered = {}                    -- keys that neighbour found: a generator may refuse one
-  local imagined = {}                   -- keys of what is under way, as learnt
+  local imagined = { all = "" }         -- keys of what is under way, as learnt, and as told
   local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
 
   local function worth_of(key, gain, mean)
@@ -174,9 +174,9 @@ function surrogate.new(options, moves, remembered, strategies)
   end
 
   local function forget_imagined()
-    if imagined[1] then speed:forget(#speed - #imagined) end
+    speed:forget(#speed - #imagined)
     for _, key in ipairs(imagined) do known[key] = nil end
-    imagined, worths = {}, nil
+    imagined, worths = { all = "" }, nil
   end
 
   local function take(point, group)
@@ -257,7 +257,8 @@ function surrogate.new(options, moves, remembered, strategies)
     end
   end
 
-  local function add(params, y, time_ns, kernel)
+  -- kernel: nil of a candidate that failed.
+  local function add(params, kernel)
     if not params then return end
     if not axes then
       axes, encode = encoder(params)
@@ -271,10 +272,9 @@ function surrogate.new(options, moves, remembered, strategies)
     local function lacking(name) return params[name] == nil end
     if not speed or find(axes, lacking) then return end         -- of another generator's space
     forget_imagined()
-    local x = encode(params)
+    local x, y, n = encode(params), kernel and math.log(kernel.speedup), #points + 1
     counted, known[table.concat(x, ",")] = counted + 1, true
-    points[#points + 1] = { x = x, y = y, n = counted, params = params, time_ns = time_ns }
-    local n = #points
+    points[n] = { x = x, y = y, n = counted, params = params, time_ns = kernel and kernel.time_ns }
     local moved = spaces[1] and n % (n <= 8 and 2 or 4) == 0 and n <= 64 and weigh()
     if n == most_points or moved then rebuild() else take(points[n]) end
     n = #points                         -- they may have been thinned out
@@ -284,7 +284,7 @@ function surrogate.new(options, moves, remembered, strategies)
 
   function model.admit(kernel)
     top = math.max(top, math.log(kernel.speedup))
-    add(kernel.params, math.log(kernel.speedup), kernel.time_ns, kernel)
+    add(kernel.params, kernel)
   end
 
   -- A failed candidate counts where the engine knows its parameters.
@@ -293,10 +293,9 @@ function surrogate.new(options, moves, remembered, strategies)
     if not pull.child and pull.verdict ~= "no_candidate" then add(pull.params) end
   end
 
-  -- Learns what the model itself forecasts for the children under way; those that stay at
-  -- the head of the list are not learnt again.
+  -- Learns what the model itself forecasts for the children under way.
   local function imagine(pending)
-    local now, same = {}, 0
+    local now = {}
     for _, e in ipairs(pending or {}) do
       if e.params and e.params[axes[1]] ~= nil then
         local x = encode(e.params)
@@ -304,16 +303,15 @@ function surrogate.new(options, moves, remembered, strategies)
         at(x, now[#now])
       end
     end
-    while now[same + 1] and now[same + 1] == imagined[same + 1] do same = same + 1 end
-    if same == #now and same == #imagined then return end
-    for n = same + 1, #imagined do known[imagined[n]] = nil end
-    speed:forget(#speed - #imagined + same)
-    for n = same + 1, #now do
-      local here = place[now[n]]
+    local all = table.concat(now, ";")
+    if all == imagined.all then return end
+    forget_imagined()
+    imagined.all = all
+    for n, key in ipairs(now) do
+      local here = place[key]
       if not speed:learn(xs[here], (speed:at(here))) then break end
-      same, known[now[n]] = n, true
+      imagined[n], known[key] = key, true
     end
-    imagined, worths = table.move(now, 1, same, 1, {}), nil
   end
 
   -- The worth of every place, where it is out of date.

@@ -17,7 +17,6 @@
 local transfer = {}
 
 local most_points = 192                 -- of all spaces, taken evenly from each
-local most_spaces = 63
 local steps = 3                         -- of kin
 local least_share = 0.8                 -- of the axes that move here: else another kernel's
 local mean_here = 0.2                   -- of a log speed-up over the start
@@ -52,14 +51,14 @@ local function prior(share, j)
   return j == 0 and 1 - any or any * 2 * j / (steps * (steps + 1))
 end
 
--- remembered: a list of { name, points = { { params, time_ns or nil }, .. } } or nil. Returns
+-- remembered: a list of { name, points = { { params, time_ns or nil }, .. } }. Returns
 -- a list of { share =, weight = of kin, points = { { x =, y = log speed-up or nil }, .. } } of
 -- the spaces that share most axes; encode turns parameters into coordinates.
 function transfer.spaces(remembered, axes, moving, middle, encode)
-  local out, count = {}, math.min(#(remembered or {}), most_spaces)
-  for g = 1, count do
-    local points, space = remembered[g].points, { share = 1, weight = 0, points = {} }
-    local level, step, at = mean_log_time(points), math.max(1, #points / (most_points // count)), 1
+  local out, most = {}, most_points // math.max(1, #remembered)
+  for _, one in ipairs(remembered) do
+    local points, space = one.points, { share = 1, weight = 0, points = {} }
+    local level, step, at = mean_log_time(points), math.max(1, #points / most), 1
     while at // 1 <= #points do
       local point = points[at // 1]
       local own, share = translated(point.params, axes, moving, middle)
