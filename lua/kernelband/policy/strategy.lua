@@ -41,28 +41,24 @@ local known = {
 
 strategy.facts = collect(known, function(f) return f[1] end)
 
--- Where the figure is (key and index in a kernel) and the words around it; nil and what a
--- fact must be.
+-- Where the figure is (key and index in a kernel) and its words; nil and what a fact must be.
 local function read(fact)
-  local name, words = fact, nil
-  if type(fact) == "table" then
-    name, words = fact[1], fact[2]
-    if #fact ~= 2 or type(words) ~= "string" then
-      return nil, 'a pair such as { "occupancy", "Occupancy is %" }'
-    end
+  local pair = type(fact) == "table"
+  if pair and (#fact ~= 2 or type(fact[2]) ~= "string") then
+    return nil, 'a pair such as { "occupancy", "Occupancy is %" }'
   end
+  local name = pair and fact[1] or fact
   local number = type(name) == "number" and math.tointeger(name)
-  local f = number and number >= 1 and number <= 9 and { name, "phi", number, words }
+  local f = number and number >= 1 and number <= 9 and { name, "phi", number }
             or find(known, function(f) return f[1] == name end)
   if not f then
     return nil, "a feature's number 1..9, or a name"
                 .. schema.hint(type(name) == "string" and name or "", strategy.facts)
   end
-  words = words or f[4]
+  local words = pair and fact[2] or f[4]
   if not words then return nil, 'its words too: { 2, "% of the bandwidth is used" }' end
-  local before, after = words:match "^([^%%]*)%%([^%%]*)$"
-  if not before then return nil, "words with one % where the figure goes" end
-  return { key = f[2], at = f[3], before = before, after = after }
+  if not words:find "^[^%%]*%%[^%%]*$" then return nil, "words with one % where the figure goes" end
+  return { key = f[2], at = f[3], words = words }
 end
 
 -- The figure of a fact and where it is from, nil when missing. Kernels may come from
@@ -85,7 +81,7 @@ local function with_facts(prompt, list)
     for _, f in ipairs(wanted) do
       local value, kind = figure(kernel, f)
       if value then
-        say[#say + 1] = ("%s%.0f%%%s (%s)."):format(f.before, value, f.after, kind)
+        say[#say + 1] = f.words:gsub("%%", ("%.0f%%%%"):format(value)) .. (" (%s)."):format(kind)
       end
     end
     return table.concat(say, "\n")

@@ -323,18 +323,19 @@ function surrogate.new(options, moves, remembered, strategies)
     for n = 1, #keys do worths[n] = worth_of(keys[n], improvement[n], chance[n]) end
   end
 
+  -- The places of a list, whose worths are up to date.
   local function look_at(list, pending)
     imagine(pending)
     lists[list] = lists[list] or places_of(list)
     value_all()
+    return lists[list]
   end
 
   -- The largest worth of children that are not known, and that fit, and which it is: 0, nil when
   -- there are none.
-  local function best_of_all(list, fits)
-    local places, most, best = lists[list], -1, nil
-    for n = 1, #places do
-      local p = places[n]
+  local function best_of_all(places, fits)
+    local most, best = -1, nil
+    for n, p in ipairs(places) do
       if worths[p] > most and not known[keys[p]] and (not fits or fits(p)) then
         most, best = worths[p], n
       end
@@ -343,11 +344,11 @@ function surrogate.new(options, moves, remembered, strategies)
   end
 
   -- The same of the best of `draws` children drawn evenly, known ones among them or not.
-  local function best_of_drawn(list, again, draws)
-    local places, all, new = lists[list], {}, false
-    for n = 1, #places do
-      local is = known[keys[places[n]]]
-      if again or not is then all[#all + 1] = worths[places[n]] end
+  local function best_of_drawn(places, again, draws)
+    local all, new = {}, false
+    for _, p in ipairs(places) do
+      local is = known[keys[p]]
+      if again or not is then all[#all + 1] = worths[p] end
       new = new or not is
     end
     if again and #all > 1 then all[#all] = nil end      -- the parent itself
@@ -362,29 +363,23 @@ function surrogate.new(options, moves, remembered, strategies)
       forget_imagined()
       rebuild()
     end
-    look_at(list, pending)
-    if not values[list] then
-      if draws then
-        values[list] = best_of_drawn(list, again, draws)
-      else
-        values[list], first[list] = best_of_all(list)
-      end
-    end
+    local places = look_at(list, pending)
+    if not values[list] and draws then values[list] = best_of_drawn(places, again, draws) end
+    if not values[list] then values[list], first[list] = best_of_all(places) end
     return values[list]
   end
 
   function model.neighbour(kernel, i, pending)
     local list, _, draws = moves(kernel, i)
     if not speed or not list or draws then return false end
-    look_at(list, pending)
-    local own = encode(kernel.params, true)
-    local _, best = best_of_all(list, function(p)
+    local places, own = look_at(list, pending), encode(kernel.params, true)
+    local _, best = best_of_all(places, function(p)
       local apart = 0
       for d, v in ipairs(own) do apart = apart + (xs[p][d] == v and 0 or 1) end
       return apart == 1 and not offered[keys[p]]
     end)
     if not best then return false end
-    first[list], offered[keys[lists[list][best]]] = best, true
+    first[list], offered[keys[places[best]]] = best, true
     return true
   end
 
@@ -392,15 +387,14 @@ function surrogate.new(options, moves, remembered, strategies)
   function model.prefer(list)
     if not speed then return nil end
     if worths and first[list] then return first[list] end
-    local listed = lists[list]
-    if not listed then
+    local places = lists[list]
+    if not places then                  -- of children that were drawn: it comes once
       looks = looks + #list
       if looks > most_looks then return nil end
-      lists[list] = places_of(list, true)
+      places = places_of(list, true)
     end
     value_all()
-    local _, best = best_of_all(list)
-    lists[list] = listed                -- such lists come once
+    local _, best = best_of_all(places)
     return best
   end
 

@@ -50,20 +50,16 @@ end
 -- The neighbour that is proposed: one draw, or the one of W.draws, of all where that is
 -- math.huge, that prefer, a policy's word, points out.
 function walk.propose(W, i, s, rng, prefer, pending)
-  local first = walk.draw(W, i, s, rng, pending)
-  if not first or not prefer or W.draws < 2 then return first end
+  local drawn, row = { walk.draw(W, i, s, rng, pending) }, nil
+  if not drawn[1] or not prefer or W.draws < 2 then return drawn[1] end
   if W.draws == math.huge then
-    local at = prefer((walk.moves(W, i, s)))
-    s = W.strategies[s]
-    local row = at and s.order[s.first[i] + at - 1]
-    return row and row ~= i and not (pending and pending[row]) and row or first
+    local at, all = prefer((walk.moves(W, i, s))), W.strategies[s]
+    row = at and all.order[all.first[i] + at - 1]
+  else
+    for n = 2, W.draws do drawn[n] = walk.draw(W, i, s, rng, pending) end
+    row = drawn[prefer(lists.collect(drawn, function(one) return space.params(W, one) end)) or 1]
   end
-  local drawn, params = { first }, { space.params(W, first) }
-  for n = 2, W.draws do
-    drawn[n] = walk.draw(W, i, s, rng, pending)
-    params[n] = space.params(W, drawn[n])
-  end
-  return drawn[prefer(params) or 1]
+  return row and row ~= i and not (pending and pending[row]) and row or drawn[1]
 end
 
 -- The parameters of the rows one draw from i under s may meet, row i's own among

@@ -27,11 +27,8 @@ local function level_folder(dir, level)
 end
 
 local function lacking(text)
-  for _, what in ipairs { "class%s+Model%f[%W]", "def%s+get_inputs%f[%W]",
-                          "def%s+get_init_inputs%f[%W]" } do
-    if not text:find(what) then
-      return "it has no " .. what:gsub("%%s%+", " "):gsub("%%f%[%%W%]", "")
-    end
+  for _, what in ipairs { "class Model", "def get_inputs", "def get_init_inputs" } do
+    if not text:find(what:gsub(" ", "%%s+") .. "%f[%W]") then return "it has no " .. what end
   end
 end
 

@@ -93,17 +93,18 @@ local function add_instructions(file, by_name, by_source)
   end
 end
 
+-- What gives the instruction of an operator by name or source; given: its file, else those beside
+-- the kernels are looked at.
 local function find_instructions(kernels, given)
-  local by_name, by_source = {}, {}
-  if given then add_instructions(given, by_name, by_source) end
+  local by_name, by_source, files = {}, {}, { given }
   for _, dir in ipairs(given and {} or { path.dir(kernels), kernels }) do
-    for _, f in ipairs(folder.files(dir, ".json")) do
-      local name = path.base(f)
-      if not name:find "_T_" and not name:find "^train" then
-        add_instructions(f, by_name, by_source)
-      end
+    for _, file in ipairs(folder.files(dir, ".json")) do
+      local name = path.base(file)
+      local training = name:find "_T_" or name:find "^train"
+      files[#files + 1] = not training and file or nil
     end
   end
+  for _, file in ipairs(files) do add_instructions(file, by_name, by_source) end
   return function(name, source) return by_name[name] or by_source[squeeze(source)] end
 end
 
