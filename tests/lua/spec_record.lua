@@ -31,8 +31,8 @@ local function evaluation(source)
   if tile == "4" then return { verdict = "wrong" } end
   local speedup = tile * 2 / (1 + unroll / 4 + fast)
   return { verdict = "ok", speedup = speedup, time_ns = 1, evidence = evidence,
-           shapes = { { samples_ns = { 10 / speedup, 11 / speedup },
-                        baseline_samples_ns = { 10, 10 } } } }
+           shapes = { { samples = { candidate = { 10 / speedup, 11 / speedup },
+                                    baseline = { 10, 10 } } } } }
 end
 
 -- Records into folder/name; configurations, whether all, evaluations it took.

@@ -317,35 +317,26 @@ local function difference(c)
                                                 d.sure and "" or " may be chance")
 end
 
--- The table's columns: a heading, and the words about a cell; nil: none.
-local function columns_of(t)
-  local columns = {
-    { "cell", function(c) return c.name end },
-    { "seeds", function(c)
-      return (c.spaces < #t.spaces and ("%d of %d spaces, "):format(c.spaces, #t.spaces) or "")
-             .. c.seeds
-    end } }
-  local function add(heading, of) columns[#columns + 1] = { heading, of } end
-  for _, n in ipairs(t.at) do
-    add("T = " .. n, function(c) return c.at[n] and figure(c.at[n]) end)
+-- A line of the table: regret is shown where arms are known. at: the words of a T.
+local function line(t, cell, seeds, at, area, to90, regret, against)
+  local words = { cell, seeds, table.unpack(collect(t.at, at)) }
+  for _, word in ipairs { area, to90, t.arms_known and regret, against } do
+    words[#words + 1] = word or nil
   end
-  add("area", function(c) return c.area and ("%.3f"):format(c.area.value) end)
-  add("to 90 %", function(c)
-    return c.to90 and (c.to90 == math.huge and "> " .. c.steps or tostring(c.to90))
-  end)
-  if t.arms_known then
-    add("regret", function(c) return c.regret and ("%+.3f"):format(c.regret) end)
-  end
-  add("against " .. t.reference, difference)
-  return columns
+  return words
 end
 
 -- Lists of words, the header first, so that a page can show them too.
 function compare.words(t)
-  local columns = columns_of(t)
-  local out = { collect(columns, function(column) return column[1] end) }
+  local out = { line(t, "cell", "seeds", function(n) return "T = " .. n end,
+                     "area", "to 90 %", "regret", "against " .. t.reference) }
   for _, c in ipairs(t.cells) do
-    out[#out + 1] = collect(columns, function(column) return column[2](c) or "" end)
+    local some = c.spaces < #t.spaces and ("%d of %d spaces, "):format(c.spaces, #t.spaces) or ""
+    local to90 = c.to90 == math.huge and "> " .. c.steps or tostring(c.to90 or "")
+    out[#out + 1] = line(t, c.name, some .. c.seeds,
+      function(n) return c.at[n] and figure(c.at[n]) or "" end,
+      c.area and ("%.3f"):format(c.area.value) or "", to90,
+      c.regret and ("%+.3f"):format(c.regret) or "", difference(c) or "")
   end
   return out
 end

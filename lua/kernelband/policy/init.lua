@@ -168,18 +168,13 @@ local function copy(v)
   return out
 end
 
--- Engine kernels and the policy's copies of them, both ways. A kernel without
--- id has no other place than its own table.
 local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
 
-local pull_keys = { "n", "strategy", "verdict", "reason", "reward", "cost", "terms", "exhausted",
-                    "params" }
-
+-- A function from the engine's kernels to the policy's copies of them, and a table for the way
+-- back. A kernel without id has no other place than its own table.
 local function mirror()
   local copies, originals = {}, {}
-  local m = { originals = originals }
-
-  function m.copy_of(kernel)
+  return function(kernel)
     if type(kernel) ~= "table" then return kernel end
     local c = copies[kernel]
     if not c then
@@ -191,15 +186,7 @@ local function mirror()
       copies[kernel], originals[c] = c, kernel
     end
     return c
-  end
-
-  function m.pull(pull)
-    local c = { parent = m.copy_of(pull.parent), child = m.copy_of(pull.child) }
-    for _, key in ipairs(pull_keys) do c[key] = copy(pull[key]) end
-    return c
-  end
-
-  return m
+  end, originals
 end
 
 -- The terms of a choice that the journal keeps; others may be there.
@@ -298,22 +285,25 @@ local function inner_context(ctx, originals, pool, under_way, remembered)
   return inner, own
 end
 
+local pull_keys <const> = lists.words "n strategy verdict reason reward cost terms exhausted params"
+
 -- params: as merge gave them.
 local function start(def, file, ctx, remembered, params)
-  local m, live, n = mirror(), copy(params.values), 0
+  local copy_of, originals = mirror()
+  local live, n = copy(params.values), 0
   local function at_pull(pull)
     for _, name in ipairs(params.scheduled) do live[name] = params.at(name, pull) end
   end
   at_pull(1)
   local pool, under_way = {}, { list = {} }
-  local context, own = inner_context(ctx, m.originals, pool, under_way, remembered)
+  local context, own = inner_context(ctx, originals, pool, under_way, remembered)
   local p = schema.check(fence.call(call_steps, def.new, live, context), hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
   local running = {}
   local copies = setmetatable({}, { __mode = "k" })     -- the policy's, of lists of children
 
   function running.admit(kernel)
-    local c = m.copy_of(kernel)
+    local c = copy_of(kernel)
     local at = 1
     while pool[at] and pool[at].speedup >= c.speedup do at = at + 1 end
     table.insert(pool, at, c)
@@ -324,12 +314,12 @@ local function start(def, file, ctx, remembered, params)
   -- pending: how many pulls are under way; which: a list of { parent, strategy }.
   function running.choose(pending, which)
     local waiting = lists.collect(which or {}, function(e)
-      return { parent = m.copy_of(e.parent), strategy = e.strategy, params = copy(e.params) }
+      return { parent = copy_of(e.parent), strategy = e.strategy, params = copy(e.params) }
     end)
     n, under_way.list = n + 1, waiting
     at_pull(n)
     local kernel, i, terms = fence.call(call_steps, p.choose, pending or 0, waiting)
-    return check_choice(where, kernel, i, terms, ctx.strategies, m.originals)
+    return check_choice(where, kernel, i, terms, ctx.strategies, originals)
   end
 
   -- Of children that a generator has drawn, a list of their parameters, the number of the
@@ -347,7 +337,10 @@ local function start(def, file, ctx, remembered, params)
   end
 
   function running.learn(pull)
-    if p.learn then fence.call(call_steps, p.learn, m.pull(pull)) end
+    if not p.learn then return end
+    local c = { parent = copy_of(pull.parent), child = copy_of(pull.child) }
+    for _, key in ipairs(pull_keys) do c[key] = copy(pull[key]) end
+    fence.call(call_steps, p.learn, c)
   end
 
   -- At the end of a search that was not broken off: true | nil, why nothing was saved. What was

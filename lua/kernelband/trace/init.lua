@@ -44,15 +44,12 @@ local rules = schema.declare("kb.trace", {
 
 -- The start -------------------------------------------------------------------
 
--- The row of a start as the user gave it; baseline: the values of the file's own.
+-- The row of a start as the user gave it; baseline: the file's own, or nil.
 local function given_start(W, baseline, start)
   local at, wanted = lists.places(W.axes), {}
   if start == "baseline" then
-    if type(baseline) ~= "table" then
-      schema.raise_at_call("kb.trace", "%s does not say which row is the baseline", W.file)
-    end
-    start = {}
-    for a, name in ipairs(W.axes) do start[name] = baseline[a] end
+    start = baseline or schema.raise_at_call("kb.trace", "%s does not say which row is the baseline",
+                                             W.file)
   end
   for _, name in ipairs(text.keys(start)) do
     if not at[name] then
@@ -62,7 +59,8 @@ local function given_start(W, baseline, start)
     wanted[name] = read.plain(start[name])
   end
   for i = 1, W.n do
-    if not lists.find(W.moving, function(name) return W.values[at[name]][i] ~= wanted[name] end) then
+    local function differs(name) return W.values[at[name]][i] ~= wanted[name] end
+    if not lists.find(W.moving, differs) then
       if W.verdict[i] == "ok" then return i end
       schema.raise_at_call("kb.trace", "start: this configuration is recorded as %s", W.verdict[i])
     end

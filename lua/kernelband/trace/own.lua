@@ -36,6 +36,12 @@ local function evidence_of(row)
                        h = { sm = h[1], dram = h[2], l2 = h[3] } }
 end
 
+local function by_axis(axes, values)
+  local out = {}
+  for i, name in ipairs(axes) do out[name] = values[i] end
+  return out
+end
+
 function own.read(file, text, read)
   local n, space = 0, nil
   for line in text:gmatch "[^\n]+" do
@@ -48,11 +54,11 @@ function own.read(file, text, read)
                      tostring(row.version))
       end
       space = read.space(file, read.field(file, where, row, "axes", "table"))
-      space.device, space.start = row.device, row.start
+      space.device = row.device
+      space.start = type(row.start) == "table" and by_axis(space.axes, row.start) or nil
       space.strategies = type(row.strategies) == "table" and row.strategies[1] and row.strategies
     else
-      local values, config = read.field(file, where, row, "c", "table"), {}
-      for i, name in ipairs(space.axes) do config[name] = values[i] end
+      local config = by_axis(space.axes, read.field(file, where, row, "c", "table"))
       if not schema.contains(verdicts, row.v) then
         schema.raise("%s: %s: unknown verdict %s", file, where, schema.show(row.v))
       end
@@ -60,7 +66,6 @@ function own.read(file, text, read)
         samples = row.s, evidence = row.phi and evidence_of(row) }))
     end
   end
-  if #space.rows == 0 then schema.raise("%s: no row was recorded", file) end
   return space
 end
 

@@ -1,6 +1,6 @@
 -- trace/run.lua - a run as a recorded space: the candidates that it evaluated, by their
 -- parameters. Times are the baseline's first time over the paired speed-up, as in a recording.
-local find   = require("kernelband.base.lists").find
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local run    = require "kernelband.store.run"
@@ -24,20 +24,13 @@ end
 -- Times of a block, on the baseline's first time: over the shapes, the geometric mean of
 -- candidate over baseline.
 local function samples_of(evaluation, baseline_ns)
-  local n, blocks = math.huge, {}
-  for _, shape in ipairs(evaluation.shapes or {}) do
-    local samples = shape.samples or {}
-    local mine = samples.candidate or shape.samples_ns
-    local base = samples.baseline or shape.baseline_samples_ns
-    if not mine or not base then return nil end
-    n = math.min(n, #mine, #base)
-    blocks[#blocks + 1] = { mine, base }
-  end
-  if #blocks == 0 or n < 2 then return nil end
-  local out = {}
+  local n, out = math.huge, {}
+  local blocks = lists.collect(evaluation.shapes or {}, function(shape) return shape.samples end)
+  for _, block in ipairs(blocks) do n = math.min(n, #block.candidate, #block.baseline) end
+  if #blocks == 0 or #blocks < #evaluation.shapes or n < 2 then return nil end
   for i = 1, n do
     local sum = 0
-    for _, pair in ipairs(blocks) do sum = sum + math.log(pair[1][i] / pair[2][i]) end
+    for _, b in ipairs(blocks) do sum = sum + math.log(b.candidate[i] / b.baseline[i]) end
     out[i] = baseline_ns * math.exp(sum / #blocks)
   end
   return out
@@ -54,11 +47,10 @@ function source.read(folder, read)
   end
   local space = read.space(file, axes)
   space.strategies = strategies_of(reader:experiment().identity)
-  space.start = {}
-  for a, name in ipairs(axes) do space.start[a] = named[name] end
+  space.start = named
   local function add(where, params, verdict, time_ns, found)
     if type(params) ~= "table"
-       or find(axes, function(name) return params[name] == nil end) then return end
+       or lists.find(axes, function(name) return params[name] == nil end) then return end
     space.add(where, params, read.row(file, where, { verdict = verdict, time = time_ns,
       samples = space.strategies and verdict == "ok" and samples_of(found, first.time_ns) or nil,
       evidence = found.evidence }))
