@@ -2,12 +2,12 @@
 -- configuration joined, axes grouped into strategies, neighbours listed.
 --
 --   W = { file, axes, n, source, time_ns, verdict, reason, spread = { [row] = .. },
---         values = { [axis] = { .. } }, evidence = { [row] = JSON }, samples = { [row] = packed },
+--         values = { [axis] = { .. } }, evidence = { [row] = JSON }, samples = { [row] = list },
 --         row_of = { [source] = row }, ok = rows, fastest first, optimum_ns,
 --         block_x = the values of an axis, block_y,
 --         strategies = { { name, axes, target, order, first, last, place }, .. } }
 --
--- Columns, not rows: a table a row would be a hundred thousand objects for the
+-- Columns, not rows, and evidence as text: tables a row would be a hundred thousand objects for the
 -- garbage collector to visit again and again. order of a strategy lists all rows so that
 -- those that differ in its axes alone stand together, at first[row] .. last[row], the row itself
 -- at place[row]: it has a move where last > first.
@@ -157,19 +157,17 @@ function space.compile(recorded, options)
     reason = column(function(row) return row.reason or "" end),
     time_ns = column(function(row) return row.time_ns or 0 end),
     evidence = column(function(row) return row.evidence and json.encode(row.evidence) or "" end),
+    samples = column(function(row) return row.samples_ns or {} end),
     values = lists.collect(recorded.axes, function(_, a)
       return column(function(row) return row.values[a] end)
     end),
-    samples = {}, spread = {}, known = {},
+    known = {},
   }
   W.row_of, W.block_x, W.block_y = lists.places(W.source), block(W, "x"), block(W, "y")
-  for i, row in ipairs(rows) do
-    local samples = row.samples_ns or {}
-    local noisy = #samples > 1
-    W.samples[i] = noisy and string.pack("<" .. ("d"):rep(#samples), table.unpack(samples)) or ""
-    W.spread[i] = noisy and math.min(1, 1.4826 * core.stats.mad(samples)
-                                        / core.stats.median(samples)) or 0
-  end
+  W.spread = lists.collect(W.samples, function(samples)
+    return samples[2] and math.min(1, 1.4826 * core.stats.mad(samples) / core.stats.median(samples))
+           or 0
+  end)
   local ok = lists.collect(W.verdict, function(verdict, i) return verdict == "ok" and i end)
   if #ok < 2 then
     schema.raise("%s: %d configurations, %d of them valid: a search needs two valid ones",

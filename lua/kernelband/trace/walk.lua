@@ -83,9 +83,8 @@ end
 -- One raw sample of row i, the same for the same root; without one the truth.
 local function measured(W, i, root)
   local samples = W.samples[i]
-  if #samples == 0 or not root then return W.time_ns[i] end
-  local at = core.rng(root + i):below(#samples // 8)
-  return (string.unpack("<d", samples, 8 * at + 1))
+  if not samples[2] or not root then return W.time_ns[i] end
+  return samples[1 + core.rng(root + i):below(#samples)]
 end
 
 -- An evaluation of row i beside the start, whose time is first_ns.
