@@ -225,7 +225,8 @@ t.test("bad specs are errors that name what is nearest", function()
   t.raises("one strategy owns it", kb.trace, toy,
            { strategies = { a = { "TILE" }, b = { "TILE" } } })
   t.raises("unknown option 'strategy'", kb.trace, toy, { strategy = {} })
-  t.raises("target: expected one of", kb.trace, toy, { strategies = { a = { "TILE", target = "x" } } })
+  t.raises("target: expected one of", kb.trace, toy,
+           { strategies = { a = { "TILE", target = "x" } } })
   t.raises("no such configuration", kb.trace, toy, { start = { BLOCK_X = 9, TILE = 1 } })
   t.raises("recorded as launch_failed", kb.trace, toy, { start = { BLOCK_X = 4, TILE = 3 } })
   t.raises("no axis 'TILER'", kb.trace, toy, { start = { TILER = 1 } })

@@ -317,26 +317,24 @@ local function difference(c)
                                                 d.sure and "" or " may be chance")
 end
 
--- A line of the table: regret is shown where arms are known. at: the words of a T.
-local function line(t, cell, seeds, at, area, to90, regret, against)
+-- A line of the table. at: the words of a T; figures: words, false for one that is not shown.
+local function line(t, cell, seeds, at, figures)
   local words = { cell, seeds, table.unpack(collect(t.at, at)) }
-  for _, word in ipairs { area, to90, t.arms_known and regret, against } do
-    words[#words + 1] = word or nil
-  end
+  for _, word in ipairs(figures) do words[#words + 1] = word or nil end
   return words
 end
 
 -- Lists of words, the header first, so that a page can show them too.
 function compare.words(t)
   local out = { line(t, "cell", "seeds", function(n) return "T = " .. n end,
-                     "area", "to 90 %", "regret", "against " .. t.reference) }
+                     { "area", "to 90 %", t.arms_known and "regret", "against " .. t.reference }) }
   for _, c in ipairs(t.cells) do
     local some = c.spaces < #t.spaces and ("%d of %d spaces, "):format(c.spaces, #t.spaces) or ""
-    local to90 = c.to90 == math.huge and "> " .. c.steps or tostring(c.to90 or "")
     out[#out + 1] = line(t, c.name, some .. c.seeds,
       function(n) return c.at[n] and figure(c.at[n]) or "" end,
-      c.area and ("%.3f"):format(c.area.value) or "", to90,
-      c.regret and ("%+.3f"):format(c.regret) or "", difference(c) or "")
+      { c.area and ("%.3f"):format(c.area.value) or "",
+        c.to90 == math.huge and "> " .. c.steps or tostring(c.to90 or ""),
+        t.arms_known and (c.regret and ("%+.3f"):format(c.regret) or ""), difference(c) or "" })
   end
   return out
 end

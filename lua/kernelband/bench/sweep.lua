@@ -68,8 +68,8 @@ local function part_file(base, i) return ("%s.part%d"):format(base, i) end
 -- Adds the rows of a file to done, by their keys; a last line that was cut off is left out.
 local function load_rows(file, done)
   if core.system.exists(file) ~= "file" then return end
-  local text, n = assert(core.system.read_file(file)), 0
-  for line in text:gmatch "([^\n]*)\n" do
+  local lines, n = assert(core.system.read_file(file)), 0
+  for line in lines:gmatch "([^\n]*)\n" do
     n = n + 1
     local row = json.table(line)
     if not row or type(row.key) ~= "string" then
@@ -115,9 +115,9 @@ local scratch                           -- { folder = } of the rows of sweeps wi
 -- What a child is to do: part of so many, `at` the n-th sweep of the script and a stage of it. nil
 -- in a process of the user's own.
 local function role()
-  local text = os.getenv(role_variable)
-  if not text then return nil end
-  local at, part, parts, folder = text:match "^(%d+ %d+) (%d+) (%d+) (.*)$"
+  local told = os.getenv(role_variable)
+  if not told then return nil end
+  local at, part, parts, folder = told:match "^(%d+ %d+) (%d+) (%d+) (.*)$"
   assert(at, role_variable .. " is set, and not by kb.sweep")
   scratch = { folder = folder }
   return { at = at, part = math.tointeger(part), parts = math.tointeger(parts) }

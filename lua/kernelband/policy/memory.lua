@@ -107,9 +107,8 @@ function memory.save(file, name, points)
   local lock <close>, no = lock_of(file)
   if not lock then schema.raise("%s", tostring(no)) end
   local spaces = core.system.exists(file) and memory.load(file) or {}
-  local _, at = lists.find(spaces, function(s) return s.name == name end)
-  at = at or #spaces + 1
-  spaces[at] = { name = name, points = merged(spaces[at] and spaces[at].points or {}, points) }
+  local known, at = lists.find(spaces, function(s) return s.name == name end)
+  spaces[at or #spaces + 1] = { name = name, points = merged(known and known.points or {}, points) }
   while #spaces > most_spaces do table.remove(spaces, 1) end
   local ok, why = core.system.write_file(file, json.encode { format = "kernelband memory",
     version = 1, spaces = spaces } .. "\n")

@@ -48,8 +48,8 @@ local rules = schema.declare("kb.trace", {
 local function given_start(W, baseline, start)
   local at, wanted = lists.places(W.axes), {}
   if start == "baseline" then
-    start = baseline or schema.raise_at_call("kb.trace", "%s does not say which row is the baseline",
-                                             W.file)
+    start = baseline
+      or schema.raise_at_call("kb.trace", "%s does not say which row is the baseline", W.file)
   end
   for _, name in ipairs(text.keys(start)) do
     if not at[name] then

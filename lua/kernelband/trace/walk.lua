@@ -50,7 +50,8 @@ end
 -- The neighbour that is proposed: one draw, or the one of W.draws, of all where that is
 -- math.huge, that prefer, a policy's word, points out.
 function walk.propose(W, i, s, rng, prefer, pending)
-  local drawn, row = { walk.draw(W, i, s, rng, pending) }, nil
+  local row
+  local drawn = { walk.draw(W, i, s, rng, pending) }
   if not drawn[1] or not prefer or W.draws < 2 then return drawn[1] end
   if W.draws == math.huge then
     local at, all = prefer((walk.moves(W, i, s))), W.strategies[s]
