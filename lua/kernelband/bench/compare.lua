@@ -34,18 +34,16 @@ local row_rules = {
 }
 
 local function load_rows(file, out)
-  local lines, why = core.system.read_file(file)
-  if not lines then schema.raise("%s", why) end
-  local n = 0
-  for line in lines:gmatch "[^\n]+" do
-    n = n + 1
+  local found, why = core.system.read_file(file)
+  local lines = lists.words(found or schema.raise("%s", why), "[^\n]+")
+  for n, line in ipairs(lines) do
     local row, where = json.table(line), ("%s: line %d: no row of a sweep"):format(file, n)
     if not row then schema.raise("%s: not a JSON object", where) end
     schema.check({ space = row.space, cell = row.cell, seed = row.seed, best = row.best },
                  row_rules, where)
     out[#out + 1] = row
   end
-  if n == 0 then schema.raise("%s: it holds no rows", file) end
+  if #lines == 0 then schema.raise("%s: it holds no rows", file) end
 end
 
 -- A run's kernels as a row, with speed-ups as shares; top: the best of a task.

@@ -68,9 +68,7 @@ local function part_file(base, i) return ("%s.part%d"):format(base, i) end
 -- Adds the rows of a file to done, by their keys; a last line that was cut off is left out.
 local function load_rows(file, done)
   if core.system.exists(file) ~= "file" then return end
-  local lines, n = assert(core.system.read_file(file)), 0
-  for line in lines:gmatch "([^\n]*)\n" do
-    n = n + 1
+  for n, line in ipairs(lists.words(assert(core.system.read_file(file)), "([^\n]*)\n")) do
     local row = json.table(line)
     if not row or type(row.key) ~= "string" then
       schema.raise("%s: line %d: no row of a sweep", file, n)

@@ -64,8 +64,8 @@ local entry_rules = {
 local function cells_of(o)
   local cells = {}
   for _, given in ipairs(o.policies) do
-    if type(given) == "string" then given = { file = given } end
-    local entry = schema.options(given, entry_rules, "kb.sweep", "field of a policy")
+    local entry = schema.options(type(given) == "string" and { file = given } or given, entry_rules,
+                                 "kb.sweep", "field of a policy")
     for _, chosen in ipairs(combinations(o.grid)) do
       local params = lists.with(entry.params, chosen)
       local told = labels(entry.name and chosen or params, "=", " ")

@@ -9,7 +9,7 @@
 --             "sig": [5], "sk": }
 --
 -- Kinds are letters: m measured, d derived, - missing. h is sm, dram, l2.
-local collect  = require("kernelband.base.lists").collect
+local lists    = require "kernelband.base.lists"
 local evidence = require "kernelband.evaluate.evidence"
 local finite   = require("kernelband.base.text").finite
 local schema   = require "kernelband.base.schema"
@@ -23,7 +23,7 @@ function own.claims(text) return text:find('^%s*{[^\n]*"kernelband":%s*"trace"')
 
 -- A list of values and the letters of their kinds, as evidence.of takes them.
 local function features(values, letters, unit)
-  return collect(type(values) == "table" and values or {}, function(v, i)
+  return lists.collect(type(values) == "table" and values or {}, function(v, i)
     local kind = kinds[tostring(letters):sub(i, i)]
     return { kind and finite(v) and v / unit, kind }
   end)
@@ -43,9 +43,8 @@ local function by_axis(axes, values)
 end
 
 function own.read(file, text, read)
-  local n, space = 0, nil
-  for line in text:gmatch "[^\n]+" do
-    n = n + 1
+  local space
+  for n, line in ipairs(lists.words(text, "[^\n]+")) do
     local where = "line " .. n
     local row = read.json(file .. ": " .. where, line)
     if not space then
