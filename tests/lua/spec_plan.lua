@@ -105,7 +105,7 @@ local refused = {
   { "launch k grid=(1.5) block=(1) args=()", "expected an integer below 2^53, got '1.5'" },
   { "launch k grid=(0x10) block=(1) args=()", "got '0x10'" },
   { "launch k grid=(99999999999999999999) block=(1) args=()", "below 2^53" },
-  { "launch k grid=(1 2) block=(1) args=()", "expected an operator, got '2'" },
+  { "launch k grid=(1 2) block=(1) args=()", "value 1: expected an operator, got '2) block" },
   { "launch k grid=(" .. ("("):rep(40) .. "1" .. (")"):rep(40) .. ") block=(1) args=()",
     "nested more than 32 deep" },
   { "launch k grid=(" .. ("1+"):rep(130) .. "1) block=(1) args=()", "longer than 256" },

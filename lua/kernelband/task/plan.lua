@@ -27,7 +27,7 @@ local cut = require "kernelband.base.text".cut
 local plan = {}
 
 plan.limits = {
-  lines = 64, launches = 16, scratch = 8, args = 64, chars = 256, line_chars = 2048, depth = 32,
+  launches = 16, scratch = 8, args = 64, chars = 256, line_chars = 2048, depth = 32,
   grid = { 2 ^ 31 - 1, 65535, 65535 }, block = { 1024, 1024, 64 }, threads = 1024,
   shared_bytes = 1 << 20,               -- the device's own limit is lower
   scratch_bytes = 8 << 30, source_bytes = 4 << 20,
@@ -56,11 +56,8 @@ local function show(s) return cut(s:gsub("[^\x20-\x7e]", "?"), 60, "...") end
 
 -- Expressions ----------------------------------------------------------------
 
--- A cursor over text; every take skips blanks first. known: the names that may stand there.
-local function cursor(text, what, known)
-  return { text = text, at = 1, what = what, depth = 0, known = known }
-end
-
+-- c, a cursor over a line: its text, at, what messages call the place, and the names known there.
+-- Every take skips blanks first.
 local function take(c, pattern)
   local _, last, found = c.text:find("^%s*(" .. pattern .. ")", c.at)
   if last then c.at = last + 1 end
@@ -157,15 +154,12 @@ local function product(c) return chain(c, primary, "[*/%%]") end
 
 function expression(c) return chain(c, product, "[+-]") end
 
-local function not_longer(n, what)
-  check(n <= limits.chars, "%s: longer than %d characters", what, limits.chars)
-end
-
-local function parse_expression(text, what, known)
-  not_longer(#text, what)
-  local c = cursor(text, what, known)
+-- An expression that is no part of another.
+local function whole(c)
+  local from = c.at
+  c.depth = 0
   local e = expression(c)
-  check(at_end(c), "%s: expected an operator, got %s", what, rest(c))
+  check(c.at - from <= limits.chars, "%s: longer than %d characters", c.what, limits.chars)
   return e
 end
 
@@ -190,53 +184,47 @@ end
 
 -- Lines ----------------------------------------------------------------------
 
--- What stands between '(' and its ')', split at its outer commas; no items for blanks.
-local function items(c, key, most)
+-- What item(c) reads at each place between '(' and its ')'.
+local function items(c, key, most, item)
+  local out, what, place = {}, c.what, key == "args" and "argument" or key .. ", value"
   expect(c, "%(", "'(' after " .. key .. "=")
-  local text = check(c.text:match("^%b()", c.at - 1), "%s: a '(' is never closed", c.what)
-  c.at = c.at + #text - 1
-  local out, depth, from = {}, 0, 2
-  if text:find "^%(%s*%)$" then return out end
-  for at, mark in text:gmatch "()([(),])" do
-    depth = depth + (mark == "(" and 1 or mark == ")" and -1 or 0)
-    if mark == "," and depth == 1 or depth == 0 then
-      out[#out + 1], from = text:sub(from, at - 1), at + 1
-    end
-  end
-  check(#out <= most, "%s: more than %d items", c.what, most)
+  check(c.text:find("^%b()", c.at - 1), "%s: a '(' is never closed", what)
+  if take(c, "%)") then return out end
+  repeat
+    check(#out < most, "%s: more than %d items", what, most)
+    c.what = ("%s: %s %d"):format(what, place, #out + 1)
+    out[#out + 1] = item(c)
+  until not take(c, ",")
+  expect(c, "%)", "an operator")
   return out
 end
 
-local fields = {}                       -- of a launch line: key = function(cursor, plan, key)
+-- Of a launch line: key = function(cursor, plan, key), which may say more of where it is.
+local fields = {}
 
 function fields.grid(c, _, key)
-  local list = items(c, key, 3)
-  check(#list > 0, "%s: %s=() needs one to three values", c.what, key)
-  return collect(list, function(text, i)
-    return parse_expression(text, ("%s: %s, value %d"):format(c.what, key, i), c.known)
-  end)
+  local values = items(c, key, 3, whole)
+  return check(#values > 0 and values, "%s: %s=() needs one to three values", c.what, key)
 end
 fields.block = fields.grid
 
 function fields.shared(c)
-  local from, what = c.at, c.what
-  c.depth, c.what = 0, what .. ": shared"
-  local e = expression(c)
-  not_longer(c.at - from, c.what)
-  c.what = what
-  return e
+  c.what = c.what .. ": shared"
+  return whole(c)
 end
 
-function fields.args(c, out)
-  return collect(items(c, "args", limits.args), function(text, i)
-    local what, name = ("%s: argument %d"):format(c.what, i), text:match "^%s*([%a_][%w_]*)%s*$"
+function fields.args(c, out, key)
+  return items(c, key, limits.args, function()
+    local name = c.text:match("^%s*([%a_][%w_]*)%s*[,)]", c.at)
     local scratch, as_is = out.scratch_index[name], c.known.as_is[name]
-    if scratch then return { kind = "scratch", index = scratch } end
-    if as_is then return { kind = "arg", index = as_is } end
+    if scratch or as_is then
+      take(c, "[%a_][%w_]*")
+      return { kind = scratch and "scratch" or "arg", index = scratch or as_is }
+    end
     check(not name or c.known.ints[name],
-          "%s: '%s' is no parameter of the task, scratch buffer or name of the shape", what,
+          "%s: '%s' is no parameter of the task, scratch buffer or name of the shape", c.what,
           show(name or ""))
-    return { kind = "int", value = parse_expression(text, what, c.known) }
+    return { kind = "int", value = whole(c) }
   end)
 end
 
@@ -247,19 +235,20 @@ local verbs = {}                        -- of plan lines: verb = function(cursor
 function verbs.launch(c, out)
   local kernel = expect(c, "[%a_][%w_]*", "the kernel's name after launch")
   check(#kernel <= 200, "%s: a kernel's name of more than 200 characters", c.what)
-  c.what = ("%s: launch %s"):format(c.what, show(kernel))
-  local l = { kernel = kernel, what = c.what, line = c.line }
+  local what = ("%s: launch %s"):format(c.what, show(kernel))
+  local l = { kernel = kernel, what = what, line = c.line }
   while not at_end(c) do
+    c.what = what
     local key = expect(c, "%a[%w_]*", "grid=, block=, shared= or args=")
     expect(c, "=", "'=' after " .. show(key))
-    check(fields[key], "%s: there is no %s= (known: grid, block, shared, args)", c.what, show(key))
-    check(not l[key], "%s: %s= is given twice", c.what, key)
+    check(fields[key], "%s: there is no %s= (known: grid, block, shared, args)", what, show(key))
+    check(not l[key], "%s: %s= is given twice", what, key)
     l[key] = fields[key](c, out, key)
   end
   for _, key in ipairs { "grid", "block", "args" } do
-    check(l[key], "%s: %s=(..) is missing", c.what, key)
+    check(l[key], "%s: %s=(..) is missing", what, key)
   end
-  check(#out.launches < limits.launches, "%s: more than %d launches", c.what, limits.launches)
+  check(#out.launches < limits.launches, "%s: more than %d launches", what, limits.launches)
   out.launches[#out.launches + 1] = l
 end
 
@@ -273,12 +262,11 @@ function verbs.scratch(c, out)
   check(bytes_of[dtype], "%s: there is no element type '%s' (known: f64, f32, f16, bf16, i8, u8, "
                          .. "i32, i64)", what, show(dtype))
   expect(c, "%[", "'[' after " .. dtype)
-  local count = expect(c, "[^%]]*", "the number of elements")
+  local count = whole(c)
   expect(c, "%]", "']'")
   check(at_end(c), "%s: expected the end of the line, got %s", what, rest(c))
-  local e = parse_expression(count, what, known)
   check(#out.scratch < limits.scratch, "%s: more than %d scratch buffers", what, limits.scratch)
-  out.scratch[#out.scratch + 1] = { name = name, dtype = dtype, count = e, what = what }
+  out.scratch[#out.scratch + 1] = { name = name, dtype = dtype, count = count, what = what }
   out.scratch_index[name] = #out.scratch
 end
 
@@ -303,14 +291,12 @@ end
 local function parse(source, task)
   check(#source <= limits.source_bytes, "the source is longer than %d bytes", limits.source_bytes)
   local out = { launches = {}, scratch = {}, scratch_index = {} }
-  local known, number, found = known_names(task), 0, 0
+  local known, number = known_names(task), 0
   for line in (source .. "\n"):gmatch "([^\n]*)\n" do
     number = number + 1
     local text = line:match "^[ \t]*//[ \t]*kb:(.*)$"
     if text then
-      local c = cursor(text, ("line %d"):format(number), known)
-      c.line, found = number, found + 1
-      check(found <= limits.lines, "%s: more than %d plan lines", c.what, limits.lines)
+      local c = { text = text, at = 1, line = number, what = "line " .. number, known = known }
       check(#text <= limits.line_chars, "%s: longer than %d characters", c.what, limits.line_chars)
       local verb = expect(c, "%a%w*", "'launch' or 'scratch' after // kb:")
       check(verbs[verb], "%s: '%s' is neither 'launch' nor 'scratch'", c.what, show(verb))
