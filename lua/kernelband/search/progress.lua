@@ -174,7 +174,7 @@ end
 -- What a search tells about itself: the table that line draws.
 function progress.status(s)
   local budget, rows, best = s.budget, s.history.rows, s.pool.best
-  local limits, last = budget.limits, rows[#rows] or {}
+  local limits, last, elapsed_s = budget.limits, rows[#rows] or {}, s.journal.elapsed_s()
   return {
     name = s.task.name, done = #rows, steps = limits.steps, minutes = limits.minutes,
     fresh = #rows - #s.journal.order, best = best.speedup, best_low = best.speedup_low,
@@ -183,10 +183,10 @@ function progress.status(s)
     recorded_usd = budget.recorded and budget.recorded.usd, usd_budget = limits.usd,
     tokens = budget.tokens.input + budget.tokens.output, verdicts = s.history.verdicts,
     verdict = last.verdict, last = last.speedup, last_strategy = last.strategy, last_n = last.n,
-    reason = last.reason, elapsed_s = s.clock.elapsed_s(), session_s = s.clock.session_s(),
+    reason = last.reason, elapsed_s = elapsed_s, session_s = elapsed_s - s.journal.before_s,
     flights = collect(s.flights, function(p)
       return not p.row and { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
-        stage = p.stage or "?", seconds = s.clock.elapsed_s() - p.started_s }
+        stage = p.stage or "?", seconds = elapsed_s - p.started_s }
     end), confirming = s.confirming, workers = workers_of(s.evaluator), paused = s.retries.reason,
   }
 end

@@ -34,7 +34,7 @@ end
 -- Journals a call of a model for this pull; ctx.call of generators.
 local function call(s, p, r)
   r.pull, r.attempt = p.n, r.attempt or #p.attempts + 1
-  r.started_s = r.started_s or math.max(0, s.clock.elapsed_s() - (r.total_s or 0))
+  r.started_s = r.started_s or math.max(0, s.journal.elapsed_s() - (r.total_s or 0))
   p.called = true
   local id = s.journal.call(r)
   if r.usd_source == "recorded" then s.budget.recall(r.recorded_usd) end
@@ -235,7 +235,7 @@ end
 -- Starts a pull that the policy has chosen. s.finished(p) is called at its end, which may be
 -- before this returns. What the journal knows of has its end when the journal says so.
 function pull.start(s, p)
-  p.attempts, p.hashes, p.started_s = {}, {}, s.clock.elapsed_s()
+  p.attempts, p.hashes, p.started_s = {}, {}, s.journal.elapsed_s()
   p.cost = { seconds = 0, usd = 0, tokens_in = 0, tokens_out = 0 }
   p.lost = s.journal.lost_pulls[p.n]
   local row = s.journal.past(p.n)
@@ -248,14 +248,9 @@ function pull.start(s, p)
   end)
 end
 
--- Its sources are free again. The hash of what a candidate was before its open constants had
--- values is in the evaluation, which the journal may have.
 function pull.release(s, p)
   if p.held then s.generator.pending(p.held, false) end
-  s.pool:release(p, function(a)
-    if a.evaluation then return a.evaluation.declared end
-    return a.params and s.journal.json(a.id):match '"declared":"(%x+)"'
-  end)
+  s.pool:release(p)
 end
 
 local talks = { proposing = true, waiting = true, repairing = true }

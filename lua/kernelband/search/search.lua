@@ -16,7 +16,7 @@
 --
 -- s, the search (setup.lua makes it):
 --   task, strategies, policy, generator, evaluator   whom it asks
---   pool, budget, clock, journal     its kernels, what it may spend, its time, where it writes
+--   pool, budget, journal            its kernels, what it may spend, where it writes
 --   flights, ended, history          pulls under way, those of them at their end, those recorded
 --   open_pairs, steering, retries    pairs that are left, what people say, a generator that refuses
 --   view, note, status               what is shown
@@ -25,7 +25,6 @@
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local finish = require "kernelband.search.finish"
-local json   = require "kernelband.base.json"
 local loop   = require "kernelband.base.loop"
 local pulls  = require "kernelband.search.pull"
 local schema = require "kernelband.base.schema"
@@ -119,13 +118,11 @@ local function recall(s, p, row)
   p.cost = { seconds = row.seconds, usd = row.usd, tokens_in = row.tokens_in,
              tokens_out = row.tokens_out }
   s.budget.spend(row.usd, { input = row.tokens_in, output = row.tokens_out })
-  p.evaluation = row.child and json.decode(s.journal.json(p.kept.id)) or nil
 end
 
 -- ... as its attempts say.
 local function conclude(p)
-  local e = p.kept and p.kept.evaluation
-  p.evaluation = e
+  local e = p.evaluation
   p.verdict = e and e.verdict or p.declined and "not_applicable" or "no_candidate"
   p.reason = p.reason or e and e.reason
   for _, a in ipairs(p.attempts) do
@@ -151,7 +148,7 @@ local function add_row(s, p)
                 reward = p.reward, parent = p.parent.id, child = child.id,
                 speedup = child.speedup, best_speedup = s.pool.best.speedup, terms = p.terms }
   if s.told then
-    s.told.row(row, p, function(a) return a.evaluation or json.decode(s.journal.json(a.id)) end)
+    s.told.row(row, p, function(a) return a.evaluation end)
     if row.child then history.made[row.child] = row end
   end
   history.rows[#history.rows + 1] = row
@@ -168,8 +165,8 @@ local function admit(s, kernel, evaluation)
 end
 
 local function record(s, p)
+  if p.kept then p.candidate, p.evaluation = p.kept.candidate, p.kept.evaluation end
   if p.row then recall(s, p, p.row) else conclude(p) end
-  p.candidate = p.kept and p.kept.candidate
   if p.verdict == "ok" then
     p.child = s.pool:new_kernel(p.parent, p.strategy_name, p.candidate, p.evaluation)
   elseif p.verdict == "not_applicable" then

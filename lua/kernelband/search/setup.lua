@@ -95,9 +95,10 @@ end
 
 -- Of a search that leaves no trace on disk, for ablations.
 local function unwritten()
-  local calls = 0
+  local calls, began = 0, core.system.now_ns()
   local journal = { order = {}, last = 0, logged = 0, steers = {}, confirmed = {}, lost_pulls = {},
-                    notes = {}, recalled = {}, lost = { usd = 0 } }
+                    notes = {}, recalled = {}, lost = { usd = 0 }, before_s = 0 }
+  function journal.elapsed_s() return (core.system.now_ns() - began) / 1e9 end
   function journal.call()
     calls = calls + 1
     return calls
@@ -251,8 +252,7 @@ local function new_search(opt, policy, L, view)
     on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
   }
   s.view = view or s.quiet and silent or progress().new { mode = opt.progress }
-  s.clock = state.clock(s)
-  s.budget = state.budget(limits_of(opt), s.clock)
+  s.budget = state.budget(limits_of(opt), function() return s.journal.elapsed_s() end)
   function s.replaying() return s.history.replayed < #s.journal.order end
   -- The device, as its worker describes it; before one is ready, as the journal has it.
   function s.machine()

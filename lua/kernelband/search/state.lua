@@ -3,7 +3,7 @@
 --   budget    what it may spend and has spent: minutes, dollars, tokens
 --   retries   how long it waits for a generator whose service refuses
 --   open_pairs   which pairs of kernel and strategy are left
---   clock, bell  its time, and what it waits on
+--   bell      what it waits on
 
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
@@ -109,13 +109,13 @@ function pool:claim(p, source)
 end
 
 -- Pull p is over: its sources are free again, but for those that failed for what they are.
--- declared(attempt): the hash of what a candidate was before its constants had values.
-function pool:release(p, declared)
+-- declared: the hash of what a candidate was before its constants had values.
+function pool:release(p)
   for _, hash in ipairs(p.hashes) do self.tried[hash] = nil end
   for _, a in ipairs(p.attempts) do
-    if final[a.evaluation and a.evaluation.verdict or a.verdict] then
+    if final[a.evaluation.verdict] then
       self.tried[self:hash(a.candidate.source)] = p.n
-      local before = a.kind ~= "tune" and declared(a)
+      local before = a.kind ~= "tune" and a.evaluation.declared
       if before then self.tried[before] = p.n end
     end
   end
@@ -126,7 +126,7 @@ end
 -- Money counts when it is spent, not when the pull it was for is recorded. A price nobody
 -- knows is unknown and not 0: with a budget of dollars it stops the search.
 --
--- limits: { steps, minutes, usd, tokens }. clock: { elapsed_s }. Returns the budget:
+-- limits: { steps, minutes, usd, tokens }. elapsed_s: function. Returns the budget:
 --   limits, usd, tokens    the sums of what is known
 --   spend(usd, tokens [, model])  usd nil: unknown; tokens: { input, cached, output,
 --                 reasoning } of numbers, all optional
@@ -137,7 +137,7 @@ end
 --   tokens_unknown         true: an answer came without its tokens
 --   recall(usd)   an answer was a recorded one, which once cost that; nil: unknown
 --   recorded      { answers, usd, unknown } of those, nil: there were none
-function state.budget(limits, clock)
+function state.budget(limits, elapsed_s)
   local b = { limits = limits, usd = 0, unknown = false,
               tokens = { input = 0, cached = 0, output = 0, reasoning = 0 } }
 
@@ -165,7 +165,7 @@ function state.budget(limits, clock)
   end
 
   function b.used_up()
-    if limits.minutes and clock.elapsed_s() >= limits.minutes * 60 then return "minutes" end
+    if limits.minutes and elapsed_s() >= limits.minutes * 60 then return "minutes" end
     if limits.usd and b.usd >= limits.usd then return "usd" end
     if limits.tokens and b.tokens.input + b.tokens.output >= limits.tokens then return "tokens" end
   end
@@ -175,7 +175,7 @@ function state.budget(limits, clock)
     return {
       usd_left = left(limits.usd, b.usd),
       tokens_left = left(limits.tokens, b.tokens.input + b.tokens.output),
-      seconds_left = limits.minutes and left(limits.minutes * 60, clock.elapsed_s()),
+      seconds_left = limits.minutes and left(limits.minutes * 60, elapsed_s()),
     }
   end
 
@@ -276,15 +276,6 @@ function state.open_pairs(s)
 end
 
 -- Time ----------------------------------------------------------------------------------
-
-function state.clock(s)
-  local began, clock = now_ns(), {}
-  function clock.session_s() return (now_ns() - began) / 1e9 end
-  function clock.elapsed_s()
-    return s.journal and s.journal.elapsed_s and s.journal.elapsed_s() or clock.session_s()
-  end
-  return clock
-end
 
 -- One turn of a loop, which lasts even where nothing is there to wait for.
 function state.turn(L)

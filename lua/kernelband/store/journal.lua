@@ -5,10 +5,9 @@
 --   j.order                    numbers of the pulls recorded before, as they landed
 --   j.lost_pulls[n]            those among them that could not be evaluated, and why
 --   j.past(n)                  one of them, or nil: its row, and attempts, a list of
---                              its evaluations { id, kind, kernel, params, source,
---                              verdict }
---   j.json(id)                 an evaluation's text
+--                              its evaluations { kind, kernel, params, source, evaluation }
 --   j.source(kernel)           its source, after j.close() too; absent without a folder
+--   j.before_s                 how long it ran before; j.elapsed_s() in all
 --   j.recorded_baseline        its evaluation, when there is one
 --   j.recorded_machine         what its worker said of the machine, when it did
 --   j.confirmed[kernel]        evaluations of confirmations recorded before
@@ -31,6 +30,7 @@
 local collect = require("kernelband.base.lists").collect
 local archive = require "kernelband.store.archive"
 local core = require "kernelband.core"
+local format = require "kernelband.store.run_format"
 local json = require "kernelband.base.json"
 
 local journal = {}
@@ -97,20 +97,17 @@ local function read_back(j, rows)
   function j.past(n)
     local row = n <= j.last and rows("SELECT * FROM pulls WHERE n = ?", n)[1]
     if not row then return nil end
-    row.attempts = rows([[SELECT id, kind, kernel, params, source, verdict FROM evaluations
-      WHERE pull = ? AND kind IN ('pull', 'repair', 'tune') ORDER BY id]], n)
-    for _, a in ipairs(row.attempts) do a.params = a.params and json.decode(a.params) end
+    row.attempts = format.evaluations(rows([[SELECT kind, kernel, params, source, json
+      FROM evaluations WHERE pull = ? AND kind IN ('pull', 'repair', 'tune') ORDER BY id]], n))
     return row
   end
-  function j.json(id) return rows("SELECT json FROM evaluations WHERE id = ?", id)[1].json end
   j.recorded_machine = json.decode(rows "SELECT machine FROM experiment"[1].machine).device
-  for _, e in ipairs(rows [[SELECT kind, kernel, json FROM evaluations
-      WHERE kind IN ('baseline', 'confirm') ORDER BY id]]) do
-    local evaluation = json.decode(e.json)
+  for _, e in ipairs(format.evaluations(rows [[SELECT kind, kernel, json FROM evaluations
+      WHERE kind IN ('baseline', 'confirm') ORDER BY id]])) do
     if e.kind == "baseline" then
-      j.recorded_baseline = j.recorded_baseline or evaluation
+      j.recorded_baseline = j.recorded_baseline or e.evaluation
     else
-      j.confirmed[e.kernel] = evaluation
+      j.confirmed[e.kernel] = e.evaluation
     end
   end
   j.lost = rows [[SELECT coalesce(sum(usd) FILTER (WHERE pull IS NULL), 0.0) AS usd,
@@ -126,9 +123,10 @@ local function read_back(j, rows)
   end
   j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
   j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
-  local before_s, began = rows [[SELECT coalesce(max(at_s), 0.0) AS s FROM (
-      SELECT at_s FROM pulls UNION ALL SELECT at_s FROM events)]] [1].s, core.system.now_ns()
-  function j.elapsed_s() return before_s + (core.system.now_ns() - began) / 1e9 end
+  j.before_s = rows [[SELECT coalesce(max(at_s), 0.0) AS s FROM (
+      SELECT at_s FROM pulls UNION ALL SELECT at_s FROM events)]] [1].s
+  local began = core.system.now_ns()
+  function j.elapsed_s() return j.before_s + (core.system.now_ns() - began) / 1e9 end
 end
 
 -- Writing ------------------------------------------------------------------------

@@ -26,13 +26,6 @@ local reader = {}
 reader.__index = reader
 reader.__close = function(self) self:close() end
 
-local lazy = { __index = function(row, key)
-  if key ~= "evaluation" then return nil end
-  local value = json.table(rawget(row, "json"))
-  rawset(row, "evaluation", value)
-  return value
-end }
-
 function reader:rows(...)
   local rows, why = self.db:rows(...)
   if not rows then schema.raise("%s/run.db: %s", self.folder, why) end
@@ -68,10 +61,8 @@ function reader:profiles()
 end
 
 function reader:evaluations(kind, kernel)
-  local rows = decoded(self:rows([[SELECT * FROM evaluations WHERE (?1 IS NULL OR kind = ?1)
-    AND (?2 IS NULL OR kernel = ?2) ORDER BY id]], kind, kernel), "params")
-  for _, row in ipairs(rows) do setmetatable(row, lazy) end
-  return rows
+  return format.evaluations(self:rows([[SELECT * FROM evaluations WHERE (?1 IS NULL OR kind = ?1)
+    AND (?2 IS NULL OR kernel = ?2) ORDER BY id]], kind, kernel))
 end
 
 function reader:blob(hash)
