@@ -27,13 +27,14 @@
 --   j.best(source) j.script(text) j.state(state) j.finish(state, result)
 --   j.fail(state, why) j.close()
 
-local collect = require("kernelband.base.lists").collect
+local lists = require "kernelband.base.lists"
 local archive = require "kernelband.store.archive"
 local core = require "kernelband.core"
 local format = require "kernelband.store.run_format"
 local json = require "kernelband.base.json"
 
 local journal = {}
+local with = lists.with
 
 local MIN_FREE_BYTES = 8 << 20
 
@@ -51,15 +52,8 @@ function journal.check_room(folder)
   end
 end
 
-local function encoded(v) return v and json.encode(v) end
-
--- SQL's NULL for what a model's usage did not say, whatever it said instead.
-local function whole(v) return type(v) == "number" and math.tointeger(v) or nil end
-local function real(v) return type(v) == "number" and v == v and v + 0.0 or nil end
-local function text(v) return v ~= nil and tostring(v) or nil end
-
 -- Functions that raise what the database refuses: rows(sql, ..) -> list, exec(sql, ..),
--- insert(table, value of each column ..).
+-- insert(table, row).
 local function raising(db, folder)
   local function checked(method)
     return function(...)
@@ -69,10 +63,7 @@ local function raising(db, folder)
       journal.broken(folder, why)
     end
   end
-  local exec = checked(db.exec)
-  return { rows = checked(db.rows), exec = exec, insert = function(name, ...)
-    exec(("INSERT INTO %s VALUES (%s)"):format(name, ("?,"):rep(select("#", ...)):sub(1, -2)), ...)
-  end }
+  return { rows = checked(db.rows), exec = checked(db.exec), insert = checked(format.insert) }
 end
 
 -- Reading back -----------------------------------------------------------------
@@ -88,7 +79,7 @@ local function read_order(j, rows)
     end
   end
   if next(j.lost_pulls) then table.sort(ended, function(a, b) return a.landed < b.landed end) end
-  j.order = collect(ended, "n")
+  j.order = lists.collect(ended, "n")
 end
 
 local function read_back(j, rows)
@@ -119,7 +110,7 @@ local function read_back(j, rows)
   for i, c in ipairs(rows [[SELECT CASE WHEN json_valid(usage)
       THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
       WHERE usd_source = 'recorded' AND pull IS NOT NULL]]) do
-    j.recalled[i] = real(c.usd) or false
+    j.recalled[i] = type(c.usd) == "number" and c.usd
   end
   j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
   j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
@@ -135,18 +126,17 @@ local function add_writing(j, db, sql)
   local exec, insert = sql.exec, sql.insert
 
   local function kernel(k, pull, evaluation)
-    insert("kernels", k.id, pull, k.parent, k.strategy, k.depth, real(k.time_ns), real(k.speedup),
-           real(k.speedup_low), real(k.speedup_high), encoded(k.params), k.source, k.hash)
+    insert("kernels", with(k, { pull = pull }))
     local e, profile = evaluation.evidence or {}, evaluation.profile
     if next(e) or profile then
-      insert("profiles", k.id, encoded(e.phi), encoded(e.rho), encoded(e.h), encoded(e.signature),
-             encoded(profile), profile and text(profile.bound))
+      insert("profiles", { kernel = k.id, phi = e.phi, rho = e.rho, h = e.h,
+        signature = e.signature, profile = profile, bound = profile and profile.bound })
     end
   end
 
   local function evaluated(kind, k, evaluation)
-    insert("evaluations", nil, kind, nil, k.id, encoded(k.params), nil, evaluation.verdict,
-           json.encode(evaluation))
+    insert("evaluations", { kind = kind, kernel = k.id, params = k.params,
+                            verdict = evaluation.verdict, json = evaluation })
   end
 
   function j.at_once(fn)
@@ -172,21 +162,24 @@ local function add_writing(j, db, sql)
     journal.check_room(j.folder)
     j.at_once(function()
       if child then kernel(child, p.n, p.evaluation) end
-      insert("pulls", p.n, p.landed, p.parent.id, p.strategy_name, p.verdict, p.reason,
-             child and child.id, real(p.reward), real(terms.mean), real(terms.exploration),
-             real(terms.psi), whole(terms.cluster), real(terms.score), real(p.cost.seconds),
-             real(p.cost.usd), p.cost.tokens_in, p.cost.tokens_out, real(p.started_s),
-             j.elapsed_s())
+      insert("pulls", { n = p.n, landed = p.landed, parent = p.parent.id,
+        strategy = p.strategy_name, verdict = p.verdict, reason = p.reason,
+        child = child and child.id, reward = p.reward, mean = terms.mean,
+        exploration = terms.exploration, psi = terms.psi, cluster = terms.cluster,
+        score = terms.score, seconds = p.cost.seconds, usd = p.cost.usd,
+        tokens_in = p.cost.tokens_in, tokens_out = p.cost.tokens_out, started_s = p.started_s,
+        at_s = j.elapsed_s() })
       for _, a in ipairs(attempts) do
-        insert("evaluations", nil, a.kind, p.n, child and a == p.kept and child.id or nil,
-               encoded(a.candidate.params), a.candidate.source, a.evaluation.verdict, a.text)
+        insert("evaluations", { kind = a.kind, pull = p.n,
+          kernel = child and a == p.kept and child.id, params = a.candidate.params,
+          source = a.candidate.source, verdict = a.evaluation.verdict, json = a.text })
       end
     end)
   end
 
   function j.confirm(k, evaluation) evaluated("confirm", k, evaluation) end
 
-  function j.event(kind, what) insert("events", nil, j.elapsed_s(), kind, what) end
+  function j.event(kind, what) insert("events", { at_s = j.elapsed_s(), kind = kind, text = what }) end
 
   local function blob(bytes)
     if not bytes then return nil end
@@ -199,12 +192,7 @@ local function add_writing(j, db, sql)
   function j.call(r)
     local id
     j.at_once(function()
-      insert("calls", nil, whole(r.pull), whole(r.attempt), text(r.kind), text(r.provider),
-        text(r.model), text(r.model_returned), text(r.request_id), real(r.started_s),
-        real(r.first_s), real(r.total_s), whole(r.http_status), text(r.finish), whole(r.tokens_in),
-        whole(r.tokens_cached), whole(r.tokens_cache_write), whole(r.tokens_out),
-        whole(r.tokens_reasoning), real(r.usd), text(r.usd_source), whole(r.attempts),
-        text(r.error), text(r.usage), blob(r.request), blob(r.answer))
+      insert("calls", with(r, { request = blob(r.request), answer = blob(r.answer) }))
       id = db:last_id()
     end)
     return id
@@ -251,7 +239,7 @@ local function add_writing(j, db, sql)
   -- For the way out after a failure: the disk may be the reason for it.
   function j.fail(state, why)
     db:exec "ROLLBACK"                  -- what it broke off, if anything
-    db:exec("INSERT INTO events VALUES (NULL, ?, ?, ?)", j.elapsed_s(), state, why)
+    format.insert(db, "events", { at_s = j.elapsed_s(), kind = state, text = why })
     db:exec("UPDATE experiment SET state = ?", state)
   end
 end

@@ -12,6 +12,7 @@ local json = require "kernelband.base.json"
 local salvage = require "kernelband.store.salvage"
 local schema = require "kernelband.base.schema"
 local cut = require("kernelband.base.text").cut
+local with = require("kernelband.base.lists").with
 
 local run = {}
 
@@ -135,13 +136,10 @@ local function difference(was, now)
 end
 
 local function insert_experiment(db, spec)
-  assert(db:exec([[INSERT OR REPLACE INTO experiment
-    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running')]],
-    spec.script, spec.script_text, json.encode(spec.args), core.system.realpath ".",
-    json.encode(spec.identity), json.encode(spec.options), json.encode(spec.machine),
-    spec.version, json.encode(spec.hashes),
-    json.encode { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
-    spec.seed, spec.started or os.date "!%Y-%m-%dT%H:%M:%SZ"))
+  assert(format.insert(db, "experiment", with(spec, {
+    id = 1, state = "running", directory = core.system.realpath ".",
+    clocks = { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
+    started = spec.started or os.date "!%Y-%m-%dT%H:%M:%SZ" })))
   if spec.task then archive.keep_task(db, spec.task) end
   if spec.memory then archive.keep_memory(db, spec.memory) end
 end
