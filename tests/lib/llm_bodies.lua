@@ -9,7 +9,7 @@ local errors    = require "kernelband.llm.errors"
 local normal    = require "kernelband.base.source".normal
 local prices    = require "kernelband.llm.prices"
 local providers = require "kernelband.llm.providers"
-local tune      = require "kernelband.task.tune"
+local tuning    = require "kernelband.search.tuning"
 
 local bodies = {}
 
@@ -151,8 +151,7 @@ function bodies.run(count, seed, seconds)
     source = source and utf8.len(source) and source or said
     if source ~= said then sources = sources + 1 end
     assert(#normal(source) <= 3 * #source + 2)
-    local parameters = tune.parse(source)
-    if parameters then assert(type(tune.apply(source, {})) == "string") end
+    assert(type(tuning.first({ source = source }).source) == "string")
     errors.wait_s(headers_of(rng), 1e9)
     slowest = math.max(slowest, core.system.now_ns() - began)
   end

@@ -1,25 +1,89 @@
--- search/tuning.lua - constants that a candidate declares as tunable (tune.lua reads them,
--- `// kb: tune BX 64 128 256`), searched inside its own pull: one constant at a time
--- from its first values, each time to what is faster beyond doubt, until no single
--- change helps or the evaluations are spent.
+-- search/tuning.lua - constants that a candidate leaves open:
+--
+--   // kb: tune BX 64 128 256
+--
+-- says that the macro BX is one of these integers. The engine defines it, and searches the
+-- constants inside the candidate's own pull: one at a time from its first values, each time to
+-- what is faster beyond doubt, until no single change helps or the evaluations are spent.
+--
+-- The lines are a stranger's: at most 8 names of 16 values each.
 
 local lists = require "kernelband.base.lists"
-local tune = require "kernelband.task.tune"
+local text  = require "kernelband.base.text"
 
 local tuning = {}
 
--- A candidate that declares constants, with these values of them.
+local limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64, source_bytes = 4 << 20 }
+
+local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
+
+-- What a line says of a constant; nil: nothing.
+local function declaration(line) return #line < 2048 and line:match(mark) or nil end
+
+-- The constant that a declaration's words give | nil, what is wrong with them.
+local function read(said)
+  local words, values, seen = said:gmatch "[^ \t,]+", {}, {}
+  local name = words()
+  if not name then return nil, "it names nothing; write // kb: tune NAME value value .." end
+  if #name > limits.chars or not name:match "^[%a_][%w_]*$" then
+    return nil, ("'%s' is no name of a macro"):format(name:sub(1, 20))
+  end
+  for word in words do
+    local v = #word <= 14 and word:match "^%-?%d+$" and math.tointeger(tonumber(word))
+    if not v or math.abs(v) > limits.magnitude then
+      return nil, ("%s: '%s' is no integer within %d"):format(name, word:sub(1, 20),
+                                                              limits.magnitude)
+    end
+    if not seen[v] then seen[v], values[#values + 1] = true, v end
+  end
+  if #values == 0 then return nil, name .. " has no value" end
+  if #values > limits.values then
+    return nil, ("%s has more than %d values"):format(name, limits.values)
+  end
+  return { name = name, values = values }
+end
+
+-- The constants that a source declares, a list of { name =, values = } | nil, what is wrong with
+-- a line.
+function tuning.parse(source)
+  if #source > limits.source_bytes then return nil, "the source is too large" end
+  local out, known = {}, {}
+  for n, line in ipairs(text.lines(source)) do
+    local said = declaration(line)
+    if said then
+      local constant, why = read(said)
+      if constant and known[constant.name] then why = constant.name .. " is declared twice" end
+      if constant and #out == limits.names then
+        why = ("more than %d names"):format(limits.names)
+      end
+      if why then
+        return nil, ("line %d: kb: tune: %s"):format(n, (why:gsub("[^\x20-\x7e]", "?")))
+      end
+      known[constant.name], out[#out + 1] = true, constant
+    end
+  end
+  return out
+end
+
+-- A candidate that declares constants, with these values of them: each is defined in the place of
+-- its line, so that a compiler's words fit the source as written.
 local function with(candidate, values)
-  return lists.with(candidate, { source = tune.apply(candidate.declared, values), params = values })
+  local source = candidate.declared:gsub("[^\n]+", function(line)
+    local name = (declaration(line) or ""):match "[^ \t,]+"
+    return name and ("#define %s %d"):format(name, values[name])
+  end)
+  return lists.with(candidate, { source = source, params = values })
 end
 
 -- The candidate as it is evaluated first: with the first value of each. And what is wrong with a
 -- line that declares one: without its constants the source is another than was meant.
 function tuning.first(candidate)
-  local tunables, why = tune.parse(candidate.source)
+  local tunables, why = tuning.parse(candidate.source)
   if not tunables or #tunables == 0 then return candidate, why end
+  local values = {}
+  for _, t in ipairs(tunables) do values[t.name] = t.values[1] end
   return with({ declared = candidate.source, tunables = tunables, origin = candidate.origin,
-                by = candidate.by }, tune.point(tunables))
+                by = candidate.by }, values)
 end
 
 local function low(attempt) return attempt.evaluation.speedup_low or attempt.evaluation.speedup end
