@@ -243,31 +243,22 @@ local most_declined <const> = 2         -- NOT APPLICABLE answers, then a pair i
 --   decline(kernel, name) the generator answered NOT APPLICABLE
 --   declined              whether it ever did
 function state.open_pairs(s)
-  local open_pairs, known, strategies = { declined = false }, {}, s.strategies
-  local always = s.generator.always     -- policies ask of all pairs there are
-    and not lists.find(strategies, function(one) return one.applies end)
-
-  local function of(kernel)
-    known[kernel] = known[kernel] or { applies = {}, declined = {} }
-    return known[kernel]
-  end
+  local open_pairs, applies, declined = { declined = false }, {}, {}   -- by strategy, kernel
+  for _, one in ipairs(s.strategies) do applies[one], declined[one.name] = {}, {} end
 
   function open_pairs.decline(kernel, name)
-    local answers = of(kernel).declined
-    open_pairs.declined, answers[name] = true, (answers[name] or 0) + 1
+    local answers = declined[name] or {}                -- of a strategy that is there no more
+    open_pairs.declined, answers[kernel] = true, (answers[kernel] or 0) + 1
   end
 
   function open_pairs.open(kernel, i, without_generator)
-    local one = strategies[i]
+    local one = s.strategies[i]
     if s.steering.narrows and not s.steering.open(kernel, one.name) then return false end
-    if open_pairs.declined and (of(kernel).declined[one.name] or 0) >= most_declined then
-      return false
-    end
-    if always then return true end
+    if (declined[one.name][kernel] or 0) >= most_declined then return false end
     if one.applies then
-      local applies = of(kernel).applies
-      if applies[i] == nil then applies[i] = one.applies(kernel) and true or false end
-      if not applies[i] then return false end
+      local known = applies[one]
+      if known[kernel] == nil then known[kernel] = one.applies(kernel) and true or false end
+      if not known[kernel] then return false end
     end
     return without_generator or s.generator.open(kernel, one)
   end

@@ -162,13 +162,9 @@ local function add_writing(j, db, sql)
     journal.check_room(j.folder)
     j.at_once(function()
       if child then kernel(child, p.n, p.evaluation) end
-      insert("pulls", { n = p.n, landed = p.landed, parent = p.parent.id,
-        strategy = p.strategy_name, verdict = p.verdict, reason = p.reason,
-        child = child and child.id, reward = p.reward, mean = terms.mean,
-        exploration = terms.exploration, psi = terms.psi, cluster = terms.cluster,
-        score = terms.score, seconds = p.cost.seconds, usd = p.cost.usd,
-        tokens_in = p.cost.tokens_in, tokens_out = p.cost.tokens_out, started_s = p.started_s,
-        at_s = j.elapsed_s() })
+      insert("pulls", with(with(p, p.cost), { parent = p.parent.id, strategy = p.strategy_name,
+        child = child and child.id, at_s = j.elapsed_s(), mean = terms.mean, psi = terms.psi,
+        exploration = terms.exploration, cluster = terms.cluster, score = terms.score }))
       for _, a in ipairs(attempts) do
         insert("evaluations", { kind = a.kind, pull = p.n,
           kernel = child and a == p.kept and child.id, params = a.candidate.params,
