@@ -223,7 +223,8 @@ local function replay(s, p, row)
     p.parent, p.strategy_name = s.pool[row.parent] or p.parent, row.strategy
     p.strategy, p.terms, p.foreign = s.index[row.strategy], nil, true
   end
-  p.row, p.reason, p.attempts = row, row.reason, row.attempts
+  p.row, p.attempts, p.cost = row, row.attempts, row       -- what it cost are columns of its row
+  p.verdict, p.reason, p.reward, p.started_s = row.verdict, row.reason, row.reward, row.started_s
   for _, a in ipairs(row.attempts) do
     a.candidate = { source = a.source, params = a.params }
     s.generator.seen(a.candidate)

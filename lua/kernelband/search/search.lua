@@ -112,15 +112,7 @@ end
 
 -- Record ---------------------------------------------------------------------------
 
--- What came of a pull, as the journal says of one that was recorded before.
-local function recall(s, p, row)
-  p.verdict, p.reason, p.reward, p.started_s = row.verdict, row.reason, row.reward, row.started_s
-  p.cost = { seconds = row.seconds, usd = row.usd, tokens_in = row.tokens_in,
-             tokens_out = row.tokens_out }
-  s.budget.spend(row.usd, { input = row.tokens_in, output = row.tokens_out })
-end
-
--- ... as its attempts say.
+-- What came of a pull, as its attempts say.
 local function conclude(p)
   local e = p.evaluation
   p.verdict = e and e.verdict or p.declined and "not_applicable" or "no_candidate"
@@ -166,7 +158,11 @@ end
 
 local function record(s, p)
   if p.kept then p.candidate, p.evaluation = p.kept.candidate, p.kept.evaluation end
-  if p.row then recall(s, p, p.row) else conclude(p) end
+  if p.row then
+    s.budget.spend(p.cost.usd, { input = p.cost.tokens_in, output = p.cost.tokens_out })
+  else
+    conclude(p)
+  end
   if p.verdict == "ok" then
     p.child = s.pool:new_kernel(p.parent, p.strategy_name, p.candidate, p.evaluation)
   elseif p.verdict == "not_applicable" then

@@ -135,15 +135,6 @@ local function difference(was, now)
   end
 end
 
-local function insert_experiment(db, spec)
-  assert(format.insert(db, "experiment", with(spec, {
-    id = 1, state = "running", directory = core.system.realpath ".",
-    clocks = { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
-    started = spec.started or os.date "!%Y-%m-%dT%H:%M:%SZ" })))
-  if spec.task then archive.keep_task(db, spec.task) end
-  if spec.memory then archive.keep_memory(db, spec.memory) end
-end
-
 -- The journal of a run that is there already; notes: what its reader should know. Returns
 -- whether it goes on though parts changed.
 local function reopen(db, folder, spec, on, notes)
@@ -170,8 +161,24 @@ local function reopen(db, folder, spec, on, notes)
   return why ~= nil
 end
 
-local function open_db(folder, spec, on, notes)
-  local file, resume = folder .. "/run.db", holds_run(folder)
+-- The journal of a new run; of a start that failed the tables are there.
+local function begin(db, folder, spec)
+  if assert(db:rows "PRAGMA user_version")[1].user_version > 0 then
+    format.check(db, folder)
+    assert(db:exec "DELETE FROM events; DELETE FROM experiment")
+  else
+    assert(db:exec("BEGIN;" .. format.create .. "COMMIT"))
+  end
+  assert(format.insert(db, "experiment", with(spec, {
+    id = 1, state = "running", directory = core.system.realpath ".",
+    clocks = { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
+    started = spec.started or os.date "!%Y-%m-%dT%H:%M:%SZ" })))
+  if spec.task then archive.keep_task(db, spec.task) end
+  if spec.memory then archive.keep_memory(db, spec.memory) end
+end
+
+local function open_db(folder, resume, on)
+  local file = folder .. "/run.db"
   if resume and not on then
     schema.raise("%s already holds a run: go on with it by `kernelband resume %s` (with all "
       .. "runs of a script by `kernelband run --resume FILE`), or choose another out", folder,
@@ -182,21 +189,7 @@ local function open_db(folder, spec, on, notes)
     schema.raise("%s is damaged (%s), so the run cannot be gone on with; kernelband export %s "
       .. "--jsonl writes what can be read of it", file, why, folder)
   end
-  if not db then journal.broken(folder, why) end
-  local ok, forced = pcall(function()
-    if resume then return reopen(db, folder, spec, on, notes) end
-    if assert(db:rows "PRAGMA user_version")[1].user_version > 0 then
-      format.check(db, folder)
-      assert(db:exec "DELETE FROM events; DELETE FROM experiment")
-    else
-      assert(db:exec("BEGIN;" .. format.create .. "COMMIT"))
-    end
-    insert_experiment(db, spec)
-  end)
-  if ok then return db, resume, forced end
-  db:close()
-  if schema.is_config_error(forced) then error(forced, 0) end
-  journal.broken(folder, tostring(forced))
+  return db or error(why, 0)
 end
 
 -- Opens spec.out; see journal.lua for what comes back. spec: out,
@@ -213,11 +206,16 @@ function run.open(spec)
                  folder, folder)
   end
   if not lock then error(("%s: %s"):format(folder, refused), 0) end
-  local notes = {}
-  local opened, db, resume, forced = pcall(open_db, folder, spec, on, notes)
+  local notes, resume, db = {}, holds_run(folder), nil
+  local opened, forced = pcall(function()
+    db = open_db(folder, resume, on)
+    return (resume and reopen or begin)(db, folder, spec, on, notes)
+  end)
   if not opened then
+    if db then db:close() end
     lock:close()
-    error(db, 0)
+    if schema.is_config_error(forced) then error(forced, 0) end
+    journal.broken(folder, tostring(forced))
   end
   local j = journal.new(db, folder, spec.ext, resume, lock)
   j.forced = forced
