@@ -132,14 +132,13 @@ end
 -- The names a shape must give: dimensions, and scalars without a value.
 local function shape_names(args)
   local names = {}
-  local function add(name)
-    if type(name) == "string" and not contains(names, name) then names[#names + 1] = name end
-  end
   for _, a in ipairs(args) do
-    for _, d in ipairs(a.dims or {}) do add(d) end
-    if a.mode == "scalar" and a.value == nil then add(a.name) end
+    for _, d in ipairs(a.dims or {}) do
+      if type(d) == "string" then names[#names + 1] = d end
+    end
+    if a.mode == "scalar" and a.value == nil then names[#names + 1] = a.name end
   end
-  return names
+  return lists.distinct(names)
 end
 
 local most_elements = 2 ^ 40            -- of an array: no machine holds more

@@ -22,7 +22,7 @@
 -- kind="arg", as it is; an integer goes by kind="int".
 local collect = require("kernelband.base.lists").collect
 local keys = require "kernelband.base.schema".keys
-local cut = require "kernelband.base.text".cut
+local text = require "kernelband.base.text"
 
 local plan = {}
 
@@ -52,7 +52,7 @@ local function guarded(fn, ...)
 end
 
 -- What a message may show of a stranger's text.
-local function show(s) return cut(s:gsub("[^\x20-\x7e]", "?"), 60, "...") end
+local function show(s) return text.cut(s:gsub("[^\x20-\x7e]", "?"), 60, "...") end
 
 -- Expressions ----------------------------------------------------------------
 
@@ -291,13 +291,12 @@ end
 local function parse(source, task)
   check(#source <= limits.source_bytes, "the source is longer than %d bytes", limits.source_bytes)
   local out = { launches = {}, scratch = {}, scratch_index = {} }
-  local known, number = known_names(task), 0
-  for line in (source .. "\n"):gmatch "([^\n]*)\n" do
-    number = number + 1
-    local text = line:match "^[ \t]*//[ \t]*kb:(.*)$"
-    if text then
-      local c = { text = text, at = 1, line = number, what = "line " .. number, known = known }
-      check(#text <= limits.line_chars, "%s: longer than %d characters", c.what, limits.line_chars)
+  local known = known_names(task)
+  for number, line in ipairs(text.lines(source)) do
+    local said = line:match "^[ \t]*//[ \t]*kb:(.*)$"
+    if said then
+      local c = { text = said, at = 1, line = number, what = "line " .. number, known = known }
+      check(#said <= limits.line_chars, "%s: longer than %d characters", c.what, limits.line_chars)
       local verb = expect(c, "%a%w*", "'launch' or 'scratch' after // kb:")
       check(verbs[verb], "%s: '%s' is neither 'launch' nor 'scratch'", c.what, show(verb))
       verbs[verb](c, out)
