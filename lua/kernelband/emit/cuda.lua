@@ -40,13 +40,4 @@ function cuda.vectors(w, p, options)
   end })
 end
 
--- The partial result of a thread: its fields, their neutral values, and how two are merged.
-function cuda.part(w, part) w.fill("cuda.part", part) end
-
--- across(part, rooms, turn): all threads of a row add up their parts, threads
--- being the most a block has. Rooms, of `room` floats each, alternate.
-function cuda.across(w, p, room, threads)
-  w.fill("cuda.across", { reduce = p.reduce, room = room, threads = threads })
-end
-
 return cuda

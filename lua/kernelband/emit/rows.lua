@@ -155,11 +155,16 @@ function rows.emit(spec, point)
   needs.stores = needs.stores and not spec.put
   cuda.vectors(w, p, needs)
   if spec.helpers then spec.helpers(w, p) end
+  -- The partial result of a thread: its fields, their neutral values, and how two are merged.
   for _, part in ipairs(needs.parts) do
-    cuda.part(w, { name = part.name, none = part.none, merge = code_of(p, part.merge) })
+    w.fill("cuda.part", lists.with(part, { merge = code_of(p, part.merge) }))
   end
   local room = (p.reduce == "tree" and most or 32 * p.tile_rows) * needs.fields
-  if spec.reduces then cuda.across(w, p, room, most) end
+  -- across(part, rooms, turn): all threads of a row add up their parts, threads being the most a
+  -- block has. Rooms, of `room` floats each, alternate.
+  if spec.reduces then
+    w.fill("cuda.across", { reduce = p.reduce, room = room, threads = most })
+  end
   if hold then emit_function(w, p, spec, "held", "int V, int N", passes) end
   emit_function(w, p, spec, "looped", "int V, int U", looped)
   w.fill("rows.kernel", { spec = spec, room = room, hold = hold, items = p.items,
