@@ -18,6 +18,11 @@ local function with(more)
   return s
 end
 
+-- What a search says of itself when it is asked.
+local function showing(more)
+  return function() return with(more) end
+end
+
 -- A terminal that knows what \r, \n, ESC [ n A and ESC [ J do: its rows.
 local function terminal(columns)
   local rows, row, col = { "" }, 1, 0
@@ -127,11 +132,11 @@ end)
 t.test("a terminal gets one line, rewritten, and messages stay", function()
   local term = terminal(60)
   local p = progress.new { write = term.write, tty = true, columns = function() return 60 end }
-  p.pull(status)
+  p.pull(showing {})
   p.note "a message"
-  for n = 13, 20 do p.pull(with { done = n }) end
+  for n = 13, 20 do p.pull(showing { done = n }) end
   p.note "an error: the disk is full"
-  p.pull(with { done = 21 })
+  p.pull(showing { done = 21 })
   p.close()
   local text = term.text():gsub("\27%[%d*m", "")
   t.equal(text, "a message\nan error: the disk is full\n"
@@ -143,9 +148,9 @@ t.test("a terminal that was made narrower is redrawn whole", function()
   local p = progress.new { write = term.write, tty = true,
                            columns = function() return term.columns end }
   p.note "before"
-  p.pull(with { best_low = 18.1, best_high = 18.7 })
+  p.pull(showing { best_low = 18.1, best_high = 18.7 })
   term.resize(30)
-  p.pull(with { done = 13, best_low = 18.1, best_high = 18.7 })
+  p.pull(showing { done = 13, best_low = 18.1, best_high = 18.7 })
   p.close()
   local text = term.text():gsub("\27%[%d*m", "")
   t.equal(text, "before\n[13/48] matmul best 18.40x (1\n")
@@ -154,8 +159,8 @@ end)
 t.test("elsewhere a line a pull, and nothing for the time that passes", function()
   local out = {}
   local p = progress.new { write = function(x) out[#out + 1] = x end, tty = false }
-  p.pull(status)
-  p.tick(status)
+  p.pull(showing {})
+  p.tick(showing {})
   p.close()
   t.equal(table.concat(out), progress.line(status) .. "\n")
 end)
@@ -163,7 +168,7 @@ end)
 t.test("json is one object a line", function()
   local out = {}
   local p = progress.new { write = function(x) out[#out + 1] = x end, mode = "json" }
-  p.pull(function() return with {} end)
+  p.pull(showing {})
   p.note "said"
   t.equal(json.decode(out[1]).done, 12)
   t.equal(json.decode(out[1]).event, "pull")
@@ -173,7 +178,7 @@ end)
 t.test("never shows no pulls but what has to be known", function()
   local out = {}
   local p = progress.new { write = function(x) out[#out + 1] = x end, mode = "never" }
-  p.pull(status)
+  p.pull(showing {})
   p.note "said"
   t.equal(table.concat(out), "said\n")
 end)
@@ -186,9 +191,9 @@ t.test("a group of searches shares one line", function()
   local term = terminal(100)
   local members = progress.new { write = term.write, tty = true, group = true,
                                  columns = function() return 100 end }
-  members[1].pull(status)
-  members[2].pull(with { name = "softmax", done = 3 })
-  members[1].pull(with { done = 13 })
+  members[1].pull(showing {})
+  members[2].pull(showing { name = "softmax", done = 3 })
+  members[1].pull(showing { done = 13 })
   members.close()
   local text = term.text():gsub("\27%[%d*m", "")
   t.equal(text, "16 pulls in all | [13/48] matmul best 18.40x | [ 3/48] softmax best 18.40x\n")

@@ -27,11 +27,6 @@ local rules = schema.declare("kb.search_all", {
     doc = "how progress is shown; else as kernelband run --progress says" },
 })
 
-local function named(view, name)
-  return setmetatable({ note = function(text) view.note(name .. ": " .. text) end },
-                      { __index = view })
-end
-
 local function failed(s, i, why)
   local text = tostring(why)
   io.stderr:write(("search %d, %s: %s\n"):format(i, s.task.name, text))
@@ -41,10 +36,8 @@ end
 -- Sets search i up. Kernels that share a processor are timed one after the other.
 local function set_up(group, i, options)
   local lane = (i - 1) % #group.lanes + 1
-  local on_cpu = schema.contains({ "auto", "cpu" }, options.device or "auto")
-  local s = setup.search(with(options, { lane = on_cpu and #group.lanes > 1 and lane or nil }),
-                         group.loop, group.view[i])
-  s.view = named(s.view, s.task.name)
+  local s = setup.search(with(options, { lane = #group.lanes > 1 and lane or nil }), group.loop,
+                         group.view[i])
   if s.on_cpu then
     local evaluate = s.evaluate
     function s.evaluate(...) return group.lanes[lane].use(evaluate, ...) end

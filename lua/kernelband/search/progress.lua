@@ -197,13 +197,8 @@ end
 --   pull(status)   a pull landed        tick(status)   time passed
 --   note(text)     a line of its own    close()        leaves the line as it is
 --   ended(result)  the search is over   hide()         takes it away: somebody else writes
--- status: a table, or a function that makes it. What it has no function for does nothing.
+-- status(): what a search tells about itself. What it has no function for does nothing.
 local silent = { __index = function() return function() end end }
-
-local function value(status)
-  if type(status) == "function" then return status() end
-  return status
-end
 
 local function json_lines(write)
   local function say(event, s)
@@ -211,7 +206,7 @@ local function json_lines(write)
     write(json.encode(s) .. "\n")
   end
   return {
-    pull = function(status) say("pull", value(status)) end,
+    pull = function(status) say("pull", status()) end,
     note = function(words) say("note", { text = words }) end,
     ended = function(r)
       say("end", { task = r.task, gain = r.gain, speedup = r.speedup, speedup_low = r.speedup_low,
@@ -235,7 +230,7 @@ end
 
 local function plain_lines(write, group, never)
   return {
-    pull = not never and function(status) write(progress.line(value(status)) .. "\n") end or nil,
+    pull = not never and function(status) write(progress.line(status()) .. "\n") end or nil,
     note = function(words) write(words .. "\n") end,
     ended = ending(write, group),
   }
@@ -275,7 +270,7 @@ local function on_terminal(write, group, bold, columns)
   local function member(i)
     local p = { hide = erase, ended = ending(above, group) }
     function p.pull(status)
-      statuses[i] = value(status)
+      statuses[i] = status()
       draw()
     end
     function p.tick(status)

@@ -259,7 +259,7 @@ local function new_search(opt, policy, L, view)
     return s.evaluator.machine and s.evaluator.machine() or s.journal.recorded_machine
   end
   function s.status() return progress().status(s) end
-  function s.note(text) s.view.note(text) end
+  function s.note(text) s.view.note(view and s.task.name .. ": " .. text or text) end
   function s.finished(p)
     s.ended[#s.ended + 1] = p
     s.bell.ring()
@@ -281,7 +281,7 @@ local function one_a_turn(L, evaluate)
 end
 
 -- L, view: the loop to run in and where to show how it goes, when several searches
--- share them.
+-- share them. Then what is said names its task.
 function setup.search(options, L, view)
   local opt = schema.options(options, rules, "kb.search")
   local env = environment(opt)
