@@ -199,6 +199,15 @@ t.test("a group of searches shares one line", function()
   t.equal(text, "16 pulls in all | [13/48] matmul best 18.40x | [ 3/48] softmax best 18.40x\n")
 end)
 
+t.test("each of a large group is counted", function()
+  local term = terminal(100)
+  local members = progress.new { write = term.write, tty = true, group = true,
+                                 columns = function() return 100 end }
+  for i = 1, 80 do members[i].pull(showing { done = 1 }) end
+  members.close()
+  t.contains(term.text(), "80 pulls in all | [ 1/48] matmul")
+end)
+
 local result = { task = "matmul", gain = true, confirmed = true, run = "runs/a b", pulls = 3,
   source_path = "runs/a b/best.c", speedup = 3, speedup_low = 2.9, speedup_high = 3.1,
   baseline_ns = 3e6, time_ns = 1e6, shapes = { { label = "n=64", role = "timed",

@@ -2,12 +2,13 @@
 -- rewritten in place; elsewhere one plain line a pull, or one JSON object. All of it on stderr, so
 -- that stdout stays the script's.
 
-local collect = require("kernelband.base.lists").collect
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
 local verdict = require "kernelband.evaluate.verdict"
+local collect = lists.collect
 
 local progress = {}
 
@@ -109,9 +110,9 @@ end
 -- All searches of a group in one line.
 local function line_of_group(statuses, width)
   local parts, done = {}, 0
-  for i = 1, 64 do
+  for _, i in ipairs(lists.sorted(text.keys(statuses), tonumber)) do
     local s = statuses[i]
-    if s then done, parts[#parts + 1] = done + s.done, head(s) end
+    done, parts[#parts + 1] = done + s.done, head(s)
   end
   return text.cut(text.plural(done, "pull") .. " in all | " .. table.concat(parts, " | "), width,
                   "..")
