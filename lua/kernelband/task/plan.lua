@@ -199,10 +199,10 @@ local function items(c, key, most, item)
   return out
 end
 
--- Of a launch line: key = function(cursor, plan, key), which may say more of where it is.
+-- Of a launch line: key = function(cursor, key), which may say more of where it is.
 local fields = {}
 
-function fields.grid(c, _, key)
+function fields.grid(c, key)
   local values = items(c, key, 3, whole)
   return check(#values > 0 and values, "%s: %s=() needs one to three values", c.what, key)
 end
@@ -213,14 +213,11 @@ function fields.shared(c)
   return whole(c)
 end
 
-function fields.args(c, out, key)
+function fields.args(c, key)
   return items(c, key, limits.args, function()
     local name = c.text:match("^%s*([%a_][%w_]*)%s*[,)]", c.at)
-    local scratch, as_is = out.scratch_index[name], c.known.as_is[name]
-    if scratch or as_is then
-      take(c, "[%a_][%w_]*")
-      return { kind = scratch and "scratch" or "arg", index = scratch or as_is }
-    end
+    local buffer = c.known.as_is[name]
+    if buffer then return take(c, name) and buffer end
     check(not name or c.known.ints[name],
           "%s: '%s' is no parameter of the task, scratch buffer or name of the shape", c.what,
           show(name or ""))
@@ -243,7 +240,7 @@ function verbs.launch(c, out)
     expect(c, "=", "'=' after " .. show(key))
     check(fields[key], "%s: there is no %s= (known: grid, block, shared, args)", what, show(key))
     check(not l[key], "%s: %s= is given twice", what, key)
-    l[key] = fields[key](c, out, key)
+    l[key] = fields[key](c, key)
   end
   for _, key in ipairs { "grid", "block", "args" } do
     check(l[key], "%s: %s=(..) is missing", what, key)
@@ -256,8 +253,7 @@ function verbs.scratch(c, out)
   local name = expect(c, "[%a_][%w_]*", "the buffer's name after scratch")
   local known, what = c.known, ("%s: scratch %s"):format(c.what, show(name))
   c.what = what
-  check(not (known.as_is[name] or known.ints[name] or out.scratch_index[name]),
-        "%s: the name is taken already", what)
+  check(not (known.as_is[name] or known.ints[name]), "%s: the name is taken already", what)
   local dtype = expect(c, "%a%w*", "an element type such as f32")
   check(bytes_of[dtype], "%s: there is no element type '%s' (known: f64, f32, f16, bf16, i8, u8, "
                          .. "i32, i64)", what, show(dtype))
@@ -267,7 +263,7 @@ function verbs.scratch(c, out)
   check(at_end(c), "%s: expected the end of the line, got %s", what, rest(c))
   check(#out.scratch < limits.scratch, "%s: more than %d scratch buffers", what, limits.scratch)
   out.scratch[#out.scratch + 1] = { name = name, dtype = dtype, count = count, what = what }
-  out.scratch_index[name] = #out.scratch
+  known.as_is[name] = { kind = "scratch", index = #out.scratch }
 end
 
 -- The integers of a task by their names: an argument, or {} for a dimension of its shapes.
@@ -280,17 +276,19 @@ local function integers(task)
   return ints
 end
 
--- What may stand in expressions; and which arguments go as they are.
+-- What may stand in expressions; and which arguments, scratch buffers among them, go as they are.
 local function known_names(task)
   local ints, as_is = integers(task), {}
-  for i, a in ipairs(task.args) do as_is[a.name] = not ints[a.name] and i or nil end
+  for i, a in ipairs(task.args) do
+    as_is[a.name] = not ints[a.name] and { kind = "arg", index = i } or nil
+  end
   ints.sm_count = {}
   return { ints = ints, as_is = as_is, listed = table.concat(keys(ints), ", ") }
 end
 
 local function parse(source, task)
   check(#source <= limits.source_bytes, "the source is longer than %d bytes", limits.source_bytes)
-  local out = { launches = {}, scratch = {}, scratch_index = {} }
+  local out = { launches = {}, scratch = {} }
   local known = known_names(task)
   for number, line in ipairs(text.lines(source)) do
     local said = line:match "^[ \t]*//[ \t]*kb:(.*)$"
@@ -333,7 +331,7 @@ local function resolve_launch(l, env)
   local shared = value_of(l.shared or 0, env, l.what .. ": shared", 0, limits.shared_bytes)
   return { kernel = l.kernel, line = l.line, grid = grid, block = block, shared = shared,
     args = collect(l.args, function(a, i)
-      if a.kind ~= "int" then return { kind = a.kind, index = a.index } end
+      if a.kind ~= "int" then return a end
       local what = ("%s: argument %d"):format(l.what, i)
       return { kind = "int", value = value_of(a.value, env, what, 1 - too_big, too_big - 1) }
     end) }
