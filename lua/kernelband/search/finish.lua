@@ -138,14 +138,10 @@ local function why_exhausted(s)
   if any(s.open_pairs.open) then
     return ("policy %s chose nothing, though a pair of kernel and strategy is open"):format(
       s.policy_name)
-  elseif s.steering.narrows and any(generator_open) then
-    return "steering (veto or pin) closes every pair of kernel and strategy that is left"
-  elseif s.open_pairs.declined and any(function(kernel, i)
-    return s.steering.open(kernel, s.strategies[i].name) and generator_open(kernel, i)
-  end) then
-    return "the generator answered NOT APPLICABLE twice to every pair of kernel and strategy "
-           .. "that is left"
   end
+  local closed = s.steering.narrows and "steering (veto or pin) closes every pair"
+    or s.open_pairs.declined and "the generator answered NOT APPLICABLE twice to every pair"
+  if closed and any(generator_open) then return closed .. " of kernel and strategy that is left" end
   return s.generator.ending and s.generator.ending(s.strategies)
     or ("none of the %d pairs of kernel and strategy is open: %s has no new child for any of them")
        :format(#s.pool * #s.strategies,

@@ -64,10 +64,6 @@ local function check_limits(s)
   if s.budget.used_up() == "minutes" then cancel_all(s) end
 end
 
-local function check_steering(s)
-  if s.steering.look() then stop(s, "steered") end
-end
-
 -- Choose ---------------------------------------------------------------------------
 
 -- With --force fewer may be under way now than when the journal was written: what
@@ -259,7 +255,7 @@ local function wait(s)
     local now = core.system.now_ns()
     if now >= look_ns then              -- a stream wakes it a hundred times a second
       look_ns = now + LOOK_NS
-      check_steering(s)
+      if s.steering.look() then stop(s, "steered") end
     end
   end
   if held then s.journal.state "running" end
@@ -268,7 +264,7 @@ end
 
 local function run_pulls(s)
   while true do
-    check_steering(s)
+    if s.steering.look() then stop(s, "steered") end
     if not s.replaying() then s.steering.unpause() end
     while may_choose(s) do
       local p = choose(s)

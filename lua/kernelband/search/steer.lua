@@ -36,7 +36,7 @@ end
 
 -- What a command does to the steering of a search.
 local act = {
-  pause = function(s) s.paused = not s.old end,
+  pause = function(s) s.paused = true end,
   continue = function(s) s.paused = false end,
   stop = function() end,
   hint = function(s, text) table.insert(s.hints, text) end,
@@ -81,13 +81,12 @@ function steer.new(s)
 
   -- What was said before the run was resumed, when as much had come to pass as then.
   local function replay()
-    steering.old = steering.resumed     -- a pause of a run that was ended since
     while due[at] and s.history.landed >= due[at].landed and s.flights.chosen >= due[at].chosen do
       local command, argument = understood(s, due[at].text)
-      if command then obey(steering, command, argument) end
+      local ended = command == "pause" and steering.resumed       -- with the run as it was then
+      if command and not ended then obey(steering, command, argument) end
       at = at + 1
     end
-    steering.old = false
   end
 
   local function moment() return ("@ %d %d"):format(s.history.landed, s.flights.chosen) end

@@ -144,14 +144,13 @@ local function whole_copy(dir, text)
   assert(core.system.write_file(dir .. "/old.db", text))
   local db, sum = fresh ":memory:", 0
   assert(db:exec "PRAGMA foreign_keys = OFF")
+  local tables = db:rows "SELECT name FROM sqlite_master WHERE type = 'table'"
   if db:exec("ATTACH ? AS old", dir .. "/old.db") then
-    local names = { "experiment", "kernels", "pulls", "evaluations", "profiles", "calls", "blobs",
-                    "events" }
-    for _, name in ipairs(names) do
-      copy_rows(db, name, 1, math.max(1, #text // 16), { tries = MOST_TRIES })
+    for _, t in ipairs(tables) do
+      copy_rows(db, t.name, 1, math.max(1, #text // 16), { tries = MOST_TRIES })
     end
     drop_changed(db)
-    for _, name in ipairs(names) do sum = sum + count(db, name) end
+    for _, t in ipairs(tables) do sum = sum + count(db, t.name) end
   end
   db:exec "DETACH old"
   if sum > 0 then return db end
