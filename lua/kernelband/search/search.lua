@@ -32,8 +32,6 @@ local setup  = require "kernelband.search.setup"
 
 local search = {}
 
-local LOOK_NS = 200 * 10 ^ 6 // 1        -- between two looks at what steering says
-
 local interrupts = core.system.interrupts
 
 -- Limits ---------------------------------------------------------------------------
@@ -53,7 +51,9 @@ local function stop(s, how)
   cancel_all(s)
 end
 
+-- What people say, the budget, an interrupt, a service that refuses for too long.
 local function check_limits(s)
+  if s.steering.look() then stop(s, "steered") end
   s.budget.check()
   if s.replaying() then return end
   if interrupts() > 0 and not s.stopping then
@@ -213,7 +213,7 @@ end
 -- A pull without verdict, reward or lesson: cancelled, or its worker was lost.
 local function drop(s, p)
   pulls.release(s, p)
-  if not p.lost then return check_limits(s) end
+  if not p.lost then return end
   s.flights.lost, s.history.landed = s.flights.lost + 1, s.history.landed + 1
   if s.journal.lost_pulls[p.n] then return end
   local text = ("pull %d was not evaluated: %s"):format(p.n, p.lost)
@@ -238,12 +238,11 @@ end
 -- Until a pull has ended or may be chosen; false when the user wants out at once. Where steering
 -- holds the search and nothing is under way, its folder says so to others.
 local function wait(s)
-  local paused, held, look_ns = s.steering.paused, not s.flights[1], 0
+  local paused, held = s.steering.paused, not s.flights[1]
   if held then
     s.journal.state "paused"
     s.note "paused; kernelband steer .. continue goes on, stop ends it"
   end
-  check_limits(s)
   while not s.ended[1] and paused == s.steering.paused and not (held and s.stopping) do
     if interrupts() > 1 then
       s.stopping = "interrupted"
@@ -252,11 +251,6 @@ local function wait(s)
     s.bell.wait()
     check_limits(s)
     s.view.tick(s.status)
-    local now = core.system.now_ns()
-    if now >= look_ns then              -- a stream wakes it a hundred times a second
-      look_ns = now + LOOK_NS
-      if s.steering.look() then stop(s, "steered") end
-    end
   end
   if held then s.journal.state "running" end
   return true
@@ -264,7 +258,7 @@ end
 
 local function run_pulls(s)
   while true do
-    if s.steering.look() then stop(s, "steered") end
+    check_limits(s)
     if not s.replaying() then s.steering.unpause() end
     while may_choose(s) do
       local p = choose(s)

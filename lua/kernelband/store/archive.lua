@@ -2,9 +2,9 @@
 -- the folder alone is enough to build, check and time its kernels again.
 --
 --   archive.keep_task(store, t)      task.lua, references and baselines go to the
---       table blobs; experiment.hashes gets task_files = { name = hash }
+--       table blobs; returns { name = hash }, which experiment.hashes has as task_files
 --   archive.fingerprint(task, policy_file, strategies)   hashes of what a search is made of
---   archive.keep_memory(store, text)    archive.memory(reader) -> text | nil
+--   archive.memory(reader) -> text | nil
 --   archive.restore_task(reader, into, load)   -> the task, loaded in the fence by load
 --       (task.load), without its schedule | nil, why
 --
@@ -12,7 +12,6 @@
 -- numbers are bounded, and its Lua can compute and nothing more.
 local collect = require("kernelband.base.lists").collect
 local core = require "kernelband.core"
-local json = require "kernelband.base.json"
 local keys = require "kernelband.base.schema".keys
 local path = require "kernelband.base.path"
 
@@ -63,32 +62,22 @@ function archive.blob(db, bytes)
   end
 end
 
--- Notes in the experiment's row under which hash, or hashes, something is kept.
-local function note(db, name, value)
-  assert(db:exec("UPDATE experiment SET hashes = json_set(hashes, ?, json(?))", "$." .. name,
-                 json.encode(value)))
+-- A task that is no folder of files (an environment) is not kept.
+function archive.keep_task(store, t)
+  if not (t and t.file and t.dir and t.reference) then return nil end
+  local hashes, dir = {}, t.dir .. "/"
+  for _, file in ipairs(files_of(t, { "c", "cuda" })) do
+    if file:sub(1, #dir) ~= dir then return nil end
+    hashes[file:sub(#dir + 1)] = archive.blob(store, assert(core.system.read_file(file)))
+  end
+  return hashes
 end
 
--- The memory of earlier searches that a policy was given (policy/init.lua).
-function archive.keep_memory(store, text)
-  note(store, "memory", archive.blob(store, text))
-end
-
--- ... of a run folder; nil where none was kept.
+-- The memory of earlier searches that a policy was given (policy/init.lua); nil where there was
+-- none.
 function archive.memory(reader)
   local hash = reader:experiment().hashes.memory
   return type(hash) == "string" and reader:blob(hash) or nil
-end
-
--- A task that is no folder of files (an environment) is not kept.
-function archive.keep_task(store, t)
-  if not (t.file and t.dir and t.reference) then return end
-  local hashes, dir = {}, t.dir .. "/"
-  for _, file in ipairs(files_of(t, { "c", "cuda" })) do
-    if file:sub(1, #dir) ~= dir then return end
-    hashes[file:sub(#dir + 1)] = archive.blob(store, assert(core.system.read_file(file)))
-  end
-  note(store, "task_files", hashes)
 end
 
 -- "../../examples/tasks/x/reference.c" is fine, six steps up at most.

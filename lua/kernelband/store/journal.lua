@@ -52,69 +52,66 @@ function journal.check_room(folder)
   end
 end
 
--- Functions that raise what the database refuses: rows(sql, ..) -> list, exec(sql, ..),
--- insert(table, row).
+-- The database, but that it raises what it refuses.
 local function raising(db, folder)
   local function checked(method)
-    return function(...)
+    return function(_, ...)
       local result, why = method(db, ...)
       if result then return result end
       db:exec "ROLLBACK"
       journal.broken(folder, why)
     end
   end
-  return { rows = checked(db.rows), exec = checked(db.exec), insert = checked(format.insert) }
+  return { rows = checked(db.rows), exec = checked(db.exec) }
 end
 
 -- Reading back -----------------------------------------------------------------
 
 -- In which order pulls ended: those with a row, and those whose worker was lost.
-local function read_order(j, rows)
-  local ended = rows "SELECT n, landed FROM pulls ORDER BY landed"
-  for _, e in ipairs(rows "SELECT text FROM events WHERE kind = 'not evaluated'") do
+local function read_order(j, sql)
+  local ended = sql:rows "SELECT n, landed FROM pulls"
+  for _, e in ipairs(sql:rows "SELECT text FROM events WHERE kind = 'not evaluated'") do
     local why, n, landed = e.text:match "^(pull (%d+) .*) @ (%d+)$"
     if why then
       n = tonumber(n)
       ended[#ended + 1], j.lost_pulls[n] = { n = n, landed = tonumber(landed) }, why
     end
   end
-  if next(j.lost_pulls) then table.sort(ended, function(a, b) return a.landed < b.landed end) end
+  ended = lists.sorted(ended, function(e) return e.landed end)
   j.order = lists.collect(ended, "n")
 end
 
-local function read_back(j, rows)
-  read_order(j, rows)
-  j.last = rows "SELECT coalesce(max(n), 0) AS n FROM pulls" [1].n
+local function read_back(j, sql)
+  read_order(j, sql)
+  j.last = sql:rows "SELECT coalesce(max(n), 0) AS n FROM pulls" [1].n
   function j.past(n)
-    local row = n <= j.last and rows("SELECT * FROM pulls WHERE n = ?", n)[1]
+    local row = n <= j.last and sql:rows("SELECT * FROM pulls WHERE n = ?", n)[1]
     if not row then return nil end
-    row.attempts = format.evaluations(rows([[SELECT kind, kernel, params, source, json
+    row.attempts = format.evaluations(sql:rows([[SELECT kind, kernel, params, source, json
       FROM evaluations WHERE pull = ? AND kind IN ('pull', 'repair', 'tune') ORDER BY id]], n))
     return row
   end
-  j.recorded_machine = json.decode(rows "SELECT machine FROM experiment"[1].machine).device
-  for _, e in ipairs(format.evaluations(rows [[SELECT kind, kernel, json FROM evaluations
+  j.recorded_machine = json.decode(sql:rows "SELECT machine FROM experiment"[1].machine).device
+  local recorded = { baseline = {}, confirm = {} }
+  for _, e in ipairs(format.evaluations(sql:rows [[SELECT kind, kernel, json FROM evaluations
       WHERE kind IN ('baseline', 'confirm') ORDER BY id]])) do
-    if e.kind == "baseline" then
-      j.recorded_baseline = j.recorded_baseline or e.evaluation
-    else
-      j.confirmed[e.kernel] = e.evaluation
-    end
+    recorded[e.kind][e.kernel] = e.evaluation
   end
-  j.lost = rows [[SELECT coalesce(sum(usd) FILTER (WHERE pull IS NULL), 0.0) AS usd,
+  j.recorded_baseline, j.confirmed = recorded.baseline[1], recorded.confirm
+  j.lost = sql:rows [[SELECT coalesce(sum(usd) FILTER (WHERE pull IS NULL), 0.0) AS usd,
       coalesce(sum(tokens_in) FILTER (WHERE pull IS NULL), 0) AS input,
       coalesce(sum(tokens_out) FILTER (WHERE pull IS NULL), 0) AS output,
       coalesce(sum(tokens_cached), 0) AS cached, coalesce(sum(tokens_reasoning), 0) AS reasoning,
       coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]] [1]
   j.lost.uncounted = j.lost.uncounted > 0
-  for i, c in ipairs(rows [[SELECT CASE WHEN json_valid(usage)
+  for i, c in ipairs(sql:rows [[SELECT CASE WHEN json_valid(usage)
       THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
       WHERE usd_source = 'recorded' AND pull IS NOT NULL]]) do
     j.recalled[i] = type(c.usd) == "number" and c.usd
   end
-  j.steers = rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
-  j.logged = rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
-  j.before_s = rows [[SELECT coalesce(max(at_s), 0.0) AS s FROM (
+  j.steers = sql:rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
+  j.logged = sql:rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
+  j.before_s = sql:rows [[SELECT coalesce(max(at_s), 0.0) AS s FROM (
       SELECT at_s FROM pulls UNION ALL SELECT at_s FROM events)]] [1].s
   local began = core.system.now_ns()
   function j.elapsed_s() return j.before_s + (core.system.now_ns() - began) / 1e9 end
@@ -123,7 +120,7 @@ end
 -- Writing ------------------------------------------------------------------------
 
 local function add_writing(j, db, sql)
-  local exec, insert = sql.exec, sql.insert
+  local function insert(name, row) format.insert(sql, name, row) end
 
   local function kernel(k, pull, evaluation)
     insert("kernels", with(k, { pull = pull }))
@@ -140,9 +137,9 @@ local function add_writing(j, db, sql)
   end
 
   function j.at_once(fn)
-    exec "SAVEPOINT one"
+    sql:exec "SAVEPOINT one"
     fn()
-    exec "RELEASE one"
+    sql:exec "RELEASE one"
   end
 
   function j.baseline(k, evaluation)
@@ -153,7 +150,7 @@ local function add_writing(j, db, sql)
   end
 
   function j.machine(machine)
-    exec("UPDATE experiment SET machine = json_set(machine, '$.device', json(?))",
+    sql:exec("UPDATE experiment SET machine = json_set(machine, '$.device', json(?))",
          json.encode(machine))
   end
 
@@ -175,15 +172,11 @@ local function add_writing(j, db, sql)
 
   function j.confirm(k, evaluation) evaluated("confirm", k, evaluation) end
 
-  function j.event(kind, what) insert("events", { at_s = j.elapsed_s(), kind = kind, text = what }) end
-
-  local function blob(bytes)
-    if not bytes then return nil end
-    local ok, hash = pcall(archive.blob, db, bytes)
-    if ok then return hash end
-    db:exec "ROLLBACK"
-    journal.broken(j.folder, hash)
+  function j.event(kind, what)
+    insert("events", { at_s = j.elapsed_s(), kind = kind, text = what })
   end
+
+  local function blob(bytes) return bytes and archive.blob(sql, bytes) end
 
   function j.call(r)
     local id
@@ -195,7 +188,7 @@ local function add_writing(j, db, sql)
   end
 
   function j.answer(kind)
-    local row = sql.rows([[SELECT b.bytes AS text FROM calls c
+    local row = sql:rows([[SELECT b.bytes AS text FROM calls c
       JOIN blobs b ON b.hash = c.answer WHERE c.kind = ? ORDER BY c.id LIMIT 1]], kind)[1]
     return row and row.text
   end
@@ -203,14 +196,14 @@ local function add_writing(j, db, sql)
   -- Steering arrives in the same file, from another process (cli/steer.lua).
   local seen = 0                        -- so that the first look is a look
   function j.asked()
-    local version = sql.rows "PRAGMA data_version" [1].data_version
+    local version = sql:rows "PRAGMA data_version" [1].data_version
     if version == seen then return {} end
     seen = version
-    return sql.rows "SELECT id, text FROM events WHERE kind = 'asked' ORDER BY id"
+    return sql:rows "SELECT id, text FROM events WHERE kind = 'asked' ORDER BY id"
   end
 
   function j.steered(id, what)
-    exec("UPDATE events SET kind = 'steer', at_s = ?, text = ? WHERE id = ?", j.elapsed_s(),
+    sql:exec("UPDATE events SET kind = 'steer', at_s = ?, text = ? WHERE id = ?", j.elapsed_s(),
              what, id)
   end
 
@@ -223,7 +216,7 @@ local function add_writing(j, db, sql)
   function j.script(source) write(j.folder .. "/script.lua", source) end
 
   -- The state another process may have to know of.
-  function j.state(state) exec("UPDATE experiment SET state = ?", state) end
+  function j.state(state) sql:exec("UPDATE experiment SET state = ?", state) end
 
   function j.finish(state, result)
     write(j.folder .. "/result.json", json.encode(result) .. "\n")
@@ -242,12 +235,12 @@ end
 
 function journal.new(db, folder, ext, resumed, lock)
   local j = { folder = folder, best_path = ("%s/best.%s"):format(folder, ext),
-              resumed = resumed, lost_pulls = {}, confirmed = {}, recalled = {} }
+              resumed = resumed, lost_pulls = {}, recalled = {} }
   local sql, open = raising(db, folder), true
   if resumed then                       -- pulls that never landed will be made anew
-    sql.exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
+    sql:exec "UPDATE calls SET pull = NULL WHERE pull NOT IN (SELECT n FROM pulls)"
   end
-  read_back(j, sql.rows)
+  read_back(j, sql)
   add_writing(j, db, sql)
 
   function j.source(id)

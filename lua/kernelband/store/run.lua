@@ -169,12 +169,13 @@ local function begin(db, folder, spec)
   else
     assert(db:exec("BEGIN;" .. format.create .. "COMMIT"))
   end
+  local kept = { task_files = archive.keep_task(db, spec.task),
+                 memory = spec.memory and archive.blob(db, spec.memory) }
   assert(format.insert(db, "experiment", with(spec, {
     id = 1, state = "running", directory = core.system.realpath ".",
+    hashes = with(spec.hashes, kept),
     clocks = { wall_s = core.system.wall_s(), monotonic_ns = core.system.now_ns() },
     started = spec.started or os.date "!%Y-%m-%dT%H:%M:%SZ" })))
-  if spec.task then archive.keep_task(db, spec.task) end
-  if spec.memory then archive.keep_memory(db, spec.memory) end
 end
 
 local function open_db(folder, resume, on)

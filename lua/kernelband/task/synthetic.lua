@@ -95,9 +95,7 @@ local function evidence(x, total, first, busy)
 end
 
 local function source_of(x)
-  local out = {}
-  for i = 1, #x do out[i] = ("%.17g"):format(x[i]) end
-  return table.concat(out, " ")
+  return table.concat(lists.collect(x, function(v) return ("%.17g"):format(v) end), " ")
 end
 
 local function new_generator(truth)
