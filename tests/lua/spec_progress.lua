@@ -191,9 +191,10 @@ t.test("a group of searches shares one line", function()
   local term = terminal(100)
   local members = progress.new { write = term.write, tty = true, group = true,
                                  columns = function() return 100 end }
-  members[1].pull(showing {})
-  members[2].pull(showing { name = "softmax", done = 3 })
-  members[1].pull(showing { done = 13 })
+  local first = members.member(1)
+  first.pull(showing {})
+  members.member(2).pull(showing { name = "softmax", done = 3 })
+  first.pull(showing { done = 13 })
   members.close()
   local text = term.text():gsub("\27%[%d*m", "")
   t.equal(text, "16 pulls in all | [13/48] matmul best 18.40x | [ 3/48] softmax best 18.40x\n")
@@ -203,7 +204,7 @@ t.test("each of a large group is counted", function()
   local term = terminal(100)
   local members = progress.new { write = term.write, tty = true, group = true,
                                  columns = function() return 100 end }
-  for i = 1, 80 do members[i].pull(showing { done = 1 }) end
+  for i = 1, 80 do members.member(i).pull(showing { done = 1 }) end
   members.close()
   t.contains(term.text(), "80 pulls in all | [ 1/48] matmul")
 end)
@@ -221,7 +222,7 @@ t.test("a search ends with the table of its shapes and what to do with the winne
     .. "kernelband verify 'runs/a b', kernelband report 'runs/a b'\n"
   t.equal(table.concat(out), "\n" .. progress.table(result) .. "\n" .. winner)
   out = {}
-  progress.new { write = write, tty = false, group = true }[1].ended(result)
+  progress.new { write = write, tty = false, group = true }.member(1).ended(result)
   t.equal(table.concat(out), winner)
   out = {}
   progress.new { write = write, mode = "json" }.ended(result)

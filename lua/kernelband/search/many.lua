@@ -37,7 +37,7 @@ end
 local function set_up(group, i, options)
   local lane = (i - 1) % #group.lanes + 1
   local s = setup.search(with(options, { lane = #group.lanes > 1 and lane or nil }), group.loop,
-                         group.view[i])
+                         group.view.member(i))
   if s.on_cpu then
     local evaluate = s.evaluate
     function s.evaluate(...) return group.lanes[lane].use(evaluate, ...) end

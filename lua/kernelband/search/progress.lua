@@ -284,8 +284,8 @@ local function on_terminal(write, group, bold, columns)
   return member, leave
 end
 
--- The view of a search; with options.group those of several, a list, and its close(). write, tty
--- and columns (a function) are for tests; by default stderr and what it is.
+-- The view of a search; with options.group those of several, member(i), and their close(). write,
+-- tty and columns (a function) are for tests; by default stderr and what it is.
 function progress.new(options)
   local mode, tty, group = options.mode or chosen, options.tty, options.group
   local write = options.write or function(words) io.stderr:write(words) end
@@ -301,11 +301,7 @@ function progress.new(options)
     local bold = (options.tty or core.system.is_tty(2)) and (os.getenv "NO_COLOR" or "") == ""
     member, close = on_terminal(write, group, bold, options.columns or core.system.columns)
   end
-  if not group then return member(1) end
-  return setmetatable({ close = close }, { __index = function(views, i)
-    views[i] = member(i)
-    return views[i]
-  end })
+  return group and { member = member, close = close } or member(1)
 end
 
 return progress

@@ -5,7 +5,7 @@
 --
 -- A pull: n, parent, strategy (index), strategy_name, terms, started_s, stage
 -- (proposing, waiting, evaluating, repairing, tuning), attempts (list of { kind,
--- candidate, evaluation, text }), kept (the one that counts), reason, row (what
+-- candidate, evaluation, text }), kept (the one that counts), verdict, reason, row (what
 -- the journal says of it), cancelled, lost (why it could not be evaluated), declined (the
 -- generator says that the strategy cannot help this kernel).
 
@@ -25,7 +25,7 @@ local function count(v) return math.type(v) == "integer" and math.max(v, 0) or 0
 local function spend(s, p, usd, said, model)
   local c, tokens = p.cost, {}
   for name, v in pairs(said) do tokens[name] = count(v) end
-  c.unknown, c.usd = c.unknown or not usd, c.usd + (usd or 0)
+  c.usd = usd and c.usd and c.usd + usd         -- nil: not known
   c.tokens_in = c.tokens_in + (tokens.input or 0)
   c.tokens_out = c.tokens_out + (tokens.output or 0)
   s.budget.spend(usd, tokens, model)
@@ -161,6 +161,7 @@ local function evaluate(s, p, kind, candidate, unfit)
   if candidate.declared then result.declared = s.pool:hash(candidate.declared) end
   local attempt = { kind = kind, candidate = candidate }
   attempt.evaluation, attempt.text = pull.as_journaled(s, result)
+  p.cost.seconds = p.cost.seconds + (result.seconds and result.seconds.total or 0)
   table.insert(p.attempts, attempt)
   return attempt
 end
@@ -201,13 +202,15 @@ local function tune(s, p, attempt)
   end)
 end
 
--- From the policy's choice to the attempt that counts, p.kept; none where there is none.
+-- From the policy's choice to what came of it: the attempt that counts, p.kept, or none.
 local function work(s, p)
   local candidate = propose(s, p)
-  if not candidate then return end
-  local attempt = evaluate(s, p, "pull", with_first_values(candidate))
+  local attempt = candidate and evaluate(s, p, "pull", with_first_values(candidate))
   attempt = attempt and repair(s, p, attempt)
   if attempt then p.kept, p.lost = tune(s, p, attempt), nil end
+  local e = p.kept and p.kept.evaluation
+  p.verdict = e and e.verdict or p.declined and "not_applicable" or "no_candidate"
+  p.reason = p.reason or e and e.reason
 end
 
 -- What the journal says this pull was. With --force the journal's word stands where

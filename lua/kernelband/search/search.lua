@@ -108,18 +108,6 @@ end
 
 -- Record ---------------------------------------------------------------------------
 
--- What came of a pull, as its attempts say.
-local function conclude(p)
-  local e = p.evaluation
-  p.verdict = e and e.verdict or p.declined and "not_applicable" or "no_candidate"
-  p.reason = p.reason or e and e.reason
-  for _, a in ipairs(p.attempts) do
-    local seconds = a.evaluation.seconds
-    p.cost.seconds = p.cost.seconds + (seconds and seconds.total or 0)
-  end
-  if p.cost.unknown then p.cost.usd = nil end
-end
-
 local function reward_of(s, p)
   if p.verdict == "not_applicable" then return 0 end
   local r = s.reward(p.parent, p.child, p.verdict)
@@ -156,8 +144,6 @@ local function record(s, p)
   if p.kept then p.candidate, p.evaluation = p.kept.candidate, p.kept.evaluation end
   if p.row then
     s.budget.spend(p.cost.usd, { input = p.cost.tokens_in, output = p.cost.tokens_out })
-  else
-    conclude(p)
   end
   if p.verdict == "ok" then
     p.child = s.pool:new_kernel(p.parent, p.strategy_name, p.candidate, p.evaluation)
