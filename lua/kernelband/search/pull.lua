@@ -99,11 +99,9 @@ end
 
 -- From now on this candidate is under way: the generator is told, if it wants to know, and
 -- the policy hears its parameters where the generator can list them.
-local function mark_pending(s, p, candidate)
-  if s.generator.moves then p.child_params = candidate.params end
-  if not s.generator.pending then return end
+local function hold(s, p, candidate)
   p.held = candidate
-  s.generator.pending(candidate, true)
+  if s.generator.pending then s.generator.pending(candidate, true) end
 end
 
 -- The steps ---------------------------------------------------------------------------------
@@ -120,7 +118,7 @@ local function propose(s, p)
   if candidate then reason = s.pool:claim(p, candidate.source) end
   p.reason = reason
   if reason or not candidate then return nil end
-  mark_pending(s, p, candidate)
+  hold(s, p, candidate)
   return candidate
 end
 
@@ -233,7 +231,7 @@ local function replay(s, p, row)
     s.generator.seen(a.candidate)
     if row.child and a.kernel == row.child or not row.child and a.kind ~= "tune" then p.kept = a end
   end
-  if p.attempts[1] then mark_pending(s, p, p.attempts[1].candidate) end
+  if p.attempts[1] then hold(s, p, p.attempts[1].candidate) end
 end
 
 -- Starts a pull that the policy has chosen. s.finished(p) is called at its end, which may be
@@ -253,7 +251,7 @@ function pull.start(s, p)
 end
 
 function pull.release(s, p)
-  if p.held then s.generator.pending(p.held, false) end
+  if p.held and s.generator.pending then s.generator.pending(p.held, false) end
   s.pool:release(p)
 end
 

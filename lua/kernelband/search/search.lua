@@ -70,7 +70,7 @@ end
 -- was recorded next may not have been chosen yet.
 local function behind(s)
   return s.journal.forced and s.replaying()
-         and s.flights.chosen < s.journal.order[s.history.replayed + 1]
+         and s.flights.chosen < s.journal.order[s.history.landed + 1]
 end
 
 local function may_choose(s)
@@ -87,7 +87,7 @@ local function choose(s)
   local flights = s.flights
   local parent, strategy, terms = s.policy.choose(#flights, lists.collect(flights, function(p)
     return p.strategy and { parent = p.parent, strategy = p.strategy, n = p.n,
-                            params = p.child_params }
+                            params = s.generator.moves and p.held and p.held.params }
   end))
   if parent == nil then
     if not (s.journal.forced and s.journal.past(flights.chosen + 1)) then
@@ -185,8 +185,7 @@ end
 local function next_ended(s)
   if not s.flights[1] then return nil end
   if s.replaying() then
-    local n = s.journal.order[s.history.replayed + 1]
-    s.history.replayed = s.history.replayed + 1
+    local n = s.journal.order[s.history.landed + 1]
     return lists.find(s.flights, function(f) return f.n == n end)
       or schema.raise("%s: pull %d landed before it was chosen; the journal is damaged",
                       s.journal.folder, n)

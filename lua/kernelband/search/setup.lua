@@ -246,14 +246,14 @@ local function new_search(opt, policy, L, view)
     pool = state.pool(not opt.task.environment),
     flights = { chosen = 0, lost = 0 }, ended = {},
     history = { rows = {}, of_parent = {}, measured = {}, made = {}, verdicts = {}, arms = {},
-                landed = 0, replayed = 0 },
+                landed = 0 },
     policy_name = policy.name, policy_file = policy.file,
     reward = opt.reward or (policies.rewards[policy.reward] or policies.rewards.relative) {},
     on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
   }
   s.view = view or s.quiet and silent or progress().new { mode = opt.progress }
   s.budget = state.budget(limits_of(opt), function() return s.journal.elapsed_s() end)
-  function s.replaying() return s.history.replayed < #s.journal.order end
+  function s.replaying() return s.history.landed < #s.journal.order end
   -- The device, as its worker describes it; before one is ready, as the journal has it.
   function s.machine()
     return s.evaluator.machine and s.evaluator.machine() or s.journal.recorded_machine
@@ -299,7 +299,7 @@ function setup.search(options, L, view)
   s.retries = state.retries(s, opt.patience * 60, opt.retry * 1e9 // 1 | 0)
   -- What calls cost whose pulls were never recorded, and what recorded answers once cost.
   s.budget.spend(s.journal.lost.usd, s.journal.lost)
-  s.budget.tokens_unknown = s.journal.lost.uncounted or nil
+  s.budget.tokens_unknown = (s.journal.lost.uncounted or 0) > 0 or nil
   for _, usd in ipairs(s.journal.recalled) do s.budget.recall(usd or nil) end
   local ok, why = xpcall(function()
     s.policy = start_policy(s, policy, opt)

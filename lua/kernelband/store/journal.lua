@@ -13,8 +13,8 @@
 --   j.confirmed[kernel]        evaluations of confirmations recorded before
 --   j.last                     the greatest n recorded before, 0: none
 --   j.lost                     { usd, input, output } that calls of pulls cost which
---                              never landed, and { cached, reasoning, uncounted: whether some
---                              answer's tokens are unknown } of all calls
+--                              never landed, and { cached, reasoning, uncounted: answers whose
+--                              tokens are unknown } of all calls
 --   j.recalled                 prices of the recorded answers of its pulls, false: unknown
 --   j.baseline(kernel, evaluation)       j.machine(machine)
 --   j.pull(pull, attempts)     attempts: { kind, candidate, evaluation, text }
@@ -103,7 +103,6 @@ local function read_back(j, sql)
       coalesce(sum(tokens_out) FILTER (WHERE pull IS NULL), 0) AS output,
       coalesce(sum(tokens_cached), 0) AS cached, coalesce(sum(tokens_reasoning), 0) AS reasoning,
       coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]] [1]
-  j.lost.uncounted = j.lost.uncounted > 0
   for i, c in ipairs(sql:rows [[SELECT CASE WHEN json_valid(usage)
       THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
       WHERE usd_source = 'recorded' AND pull IS NOT NULL]]) do
