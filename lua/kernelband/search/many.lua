@@ -38,7 +38,7 @@ local function set_up(group, i, options)
   local lane = (i - 1) % #group.lanes + 1
   local s = setup.search(with(options, { lane = #group.lanes > 1 and lane or nil }), group.loop,
                          group.view.member(i))
-  if s.on_cpu then
+  if s.task.language == "c" then
     local evaluate = s.evaluate
     function s.evaluate(...) return group.lanes[lane].use(evaluate, ...) end
   end

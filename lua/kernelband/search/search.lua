@@ -96,10 +96,6 @@ local function choose(s)
     end
     parent, strategy = s.pool[1], 1     -- the journal knows which it was
   end
-  if s.pool[type(parent) == "table" and parent.id] ~= parent then
-    schema.raise("%s: choose must return a kernel of this search's pool, got %s",
-                 s.policy_file, schema.show(parent))
-  end
   local p = { n = flights.chosen + 1, parent = parent, strategy = strategy, terms = terms,
               strategy_name = s.strategies[strategy].name }
   flights[#flights + 1], flights.chosen = p, p.n

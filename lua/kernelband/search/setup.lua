@@ -96,8 +96,8 @@ end
 -- Of a search that leaves no trace on disk, for ablations.
 local function unwritten()
   local calls, began = 0, core.system.now_ns()
-  local journal = { order = {}, last = 0, logged = 0, steers = {}, confirmed = {}, lost_pulls = {},
-                    notes = {}, recalled = {}, lost = { usd = 0 }, before_s = 0 }
+  local journal = { order = {}, last = 0, logged = 0, lost_pulls = {}, notes = {}, recalled = {},
+                    lost = { usd = 0 }, before_s = 0 }
   function journal.elapsed_s() return (core.system.now_ns() - began) / 1e9 end
   function journal.call()
     calls = calls + 1
@@ -247,9 +247,8 @@ local function new_search(opt, policy, L, view)
     flights = { chosen = 0, lost = 0 }, ended = {},
     history = { rows = {}, of_parent = {}, measured = {}, made = {}, verdicts = {}, arms = {},
                 landed = 0 },
-    policy_name = policy.name, policy_file = policy.file,
+    policy_name = policy.name,
     reward = opt.reward or (policies.rewards[policy.reward] or policies.rewards.relative) {},
-    on_cpu = not opt.task.environment and opt.device:find "^cpu" ~= nil,
   }
   s.view = view or s.quiet and silent or progress().new { mode = opt.progress }
   s.budget = state.budget(limits_of(opt), function() return s.journal.elapsed_s() end)

@@ -13,7 +13,7 @@ local text  = require "kernelband.base.text"
 
 local tuning = {}
 
-local limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64, source_bytes = 4 << 20 }
+local limits = { names = 8, values = 16, magnitude = 1 << 40, chars = 64 }
 
 local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
 
@@ -46,7 +46,6 @@ end
 -- The constants that a source declares, a list of { name =, values = } | nil, what is wrong with
 -- a line.
 function tuning.parse(source)
-  if #source > limits.source_bytes then return nil, "the source is too large" end
   local out, known = {}, {}
   for n, line in ipairs(text.lines(source)) do
     local said = declaration(line)
