@@ -110,7 +110,7 @@ end
 
 -- What passes use: columns, y again, stores; their parts, and the most fields that one has.
 local function needs_of(...)
-  local out, seen = { parts = {}, fields = 0 }, {}
+  local out = { parts = {}, fields = 0 }
   for _, passes in ipairs { ... } do
     for _, pass in ipairs(passes) do
       local part = pass.part
@@ -118,11 +118,10 @@ local function needs_of(...)
       out.again = out.again or pass.from == "y"
       out.stores = out.stores or pass.value ~= nil
       out.fields = math.max(out.fields, part and #part.none or 0)
-      if part and not seen[part.name] then
-        seen[part.name], out.parts[#out.parts + 1] = true, part
-      end
+      out.parts[#out.parts + 1] = part
     end
   end
+  out.parts = lists.distinct(out.parts)
   return out
 end
 

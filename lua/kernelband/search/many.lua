@@ -72,16 +72,15 @@ function many.run(options)
     schema.raise_at_call("kb.search_all", "expected a list of searches, each a table of "
       .. "kb.search's options")
   end
-  local list = table.move(options, 1, #options, 1, {})
   local named_options = with(options)
-  for i = 1, #list do named_options[i] = nil end
+  for i = 1, #options do named_options[i] = nil end
   local opt = schema.options(named_options, rules, "kb.search_all")
   local group = { loop = loop.new(), lanes = {}, results = {},
                   view = progress.new { group = true, quiet = opt.quiet, mode = opt.progress } }
   for i = 1, math.min(opt.workers, #core.system.cpus()) do
     group.lanes[i] = jobs.places(group.loop, 1)
   end
-  local searches = begin_all(group, list)
+  local searches = begin_all(group, options)
   local left = #searches
   for i, s in ipairs(searches) do
     group.loop:spawn(function()

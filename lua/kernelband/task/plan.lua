@@ -26,13 +26,12 @@ local text = require "kernelband.base.text"
 
 local plan = {}
 
-plan.limits = {
+local limits = {
   launches = 16, scratch = 8, args = 64, chars = 256, line_chars = 2048, depth = 32,
   grid = { 2 ^ 31 - 1, 65535, 65535 }, block = { 1024, 1024, 64 }, threads = 1024,
   shared_bytes = 1 << 20,               -- the device's own limit is lower
   scratch_bytes = 8 << 30, source_bytes = 4 << 20,
 }
-local limits = plan.limits
 local too_big = 1 << 53
 
 local bytes_of = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
