@@ -138,17 +138,15 @@ function questions.search(options)
   function evaluator.evaluate(candidate, more)
     return judge(task, r, candidate.source, more or {}, language)
   end
-  local generator = { name = "made-up", identity = "made-up" }
-  function generator.start(t, ctx)
-    return ask.instance { name = "made-up", identity = "made-up", origin = "made-up", task = t,
-      ctx = ctx, options = { repair = 1 }, exchange = function(_, question, _, about)
-        asked[#asked + 1] = { text = question.text, pull = about.pull, kind = about.kind,
-                              system = question.system, stable = question.stable,
-                              fresh = question.fresh }
-        return { text = options.answer(question, #asked, about), finish = "stop" }, nil, nil,
-               { provider = "made-up", total_s = 1 }
-      end }
+  local function exchange(_, question, _, about)
+    asked[#asked + 1] = { text = question.text, pull = about.pull, kind = about.kind,
+                          system = question.system, stable = question.stable,
+                          fresh = question.fresh }
+    return { text = options.answer(question, #asked, about), finish = "stop" }, nil, nil,
+           { provider = "made-up", total_s = 1 }
   end
+  local generator = ask.generator { name = "made-up", identity = "made-up", origin = "made-up",
+    options = { repair = 1 }, begin = function() return exchange end }
   local with = setmetatable({ environment = function()
     return { strategies = kb.strategies("strategies/" .. language), evaluator = evaluator,
              source = source, generator = generator }

@@ -102,11 +102,8 @@ local function propose(list, more)
   local notes = {}
   local g = kb.generator.llm(options).start(task, { loop = L,
     note = function(n) notes[#notes + 1] = n end })
-  local c, why, status = g.propose(parent, strategy, core.rng(1), { pull = 7, loop = L,
-    call = function(r)
-      records[#records + 1] = r
-      return #records
-    end })
+  local c, why, status = g.propose(parent, strategy, core.rng(1), { pull = 7,
+    call = function(r) records[#records + 1] = r end })
   L.notes = notes
   return c, why, status, L, records[1]
 end
@@ -133,9 +130,6 @@ for _, name in ipairs { "openai", "anthropic", "responses" } do
       t.equal(rec.usd_source, "table")
       local write = name == "anthropic" and 5 * 2 - 5 or 0
       t.near(rec.usd, (20 + 8 + 500 + write) / 1e6, 1e-12)
-      t.equal(c.usd, rec.usd)
-      t.equal(c.tokens.output, 50)
-      t.equal(c.calls, { 1 })
       t.equal(rec.pull, 7)
       t.equal(rec.kind, "propose")
       t.equal(rec.answer, text)
@@ -182,8 +176,8 @@ end)
 
 t.test("a price that is not known is unknown, not nothing", function()
   local c, _, _, _, rec = propose { { 200, wholes.openai } }
-  t.equal(c.usd, nil)
-  t.equal(rec.usd_source, "unknown")
+  assert(c)
+  t.equal({ rec.usd, rec.usd_source }, { nil, "unknown" })
 end)
 
 t.test("what the provider says a call cost comes before the table", function()
@@ -191,8 +185,8 @@ t.test("what the provider says a call cost comes before the table", function()
     usage = { prompt_tokens = 1, completion_tokens = 1, cost = 0.25 } }
   local c, _, _, _, rec = propose({ { 200, said } },
     { model = "m", prices = { m = { input = 1, output = 1 } } })
-  t.equal(c.usd, 0.25)
-  t.equal(rec.usd_source, "provider")
+  assert(c)
+  t.equal({ rec.usd, rec.usd_source }, { 0.25, "provider" })
 end)
 
 t.test("counts that cannot be are not believed", function()
@@ -430,7 +424,7 @@ t.test("a failed candidate goes back once with its error", function()
   local records = {}
   local function call(r) records[#records + 1] = r end
   local g = kb.generator.llm { model = "m", base_url = "http://h/v1" }.start(task, { loop = L })
-  local c = g.propose(parent, strategy, core.rng(1), { pull = 3, loop = L, call = call })
+  local c = g.propose(parent, strategy, core.rng(1), { pull = 3, call = call })
   local mended, why = g.repair(c, { verdict = "build_failed", reason = "error: no such thing",
     log = "axpy.c:3: error: no such thing\n and more" }, core.rng(1), { pull = 3, call = call })
   assert(mended, why)
@@ -443,8 +437,10 @@ t.test("a failed candidate goes back once with its error", function()
   again, why = g.repair(mended, { verdict = "wrong" }, core.rng(1), {})
   t.equal(again, nil)
   t.contains(why, "repaired before")
-  t.equal(kb.generator.llm { model = "m", base_url = "http://h", repair = 0 }
-          .start(task, {}).repair, nil)
+  again, why = kb.generator.llm { model = "m", base_url = "http://h", repair = 0 }
+               .start(task, {}).repair(c, { verdict = "wrong" }, core.rng(1), {})
+  t.equal(again, nil)
+  t.contains(why, "repaired before")
 end)
 
 -- The prefix --------------------------------------------------------------------------------
@@ -542,9 +538,9 @@ t.test("prices may come from a file in LiteLLM's format", function()
     input_cost_per_token = 2e-6, output_cost_per_token = 1e-5 } }))
   local said = json.encode { choices = { { message = { content = text } } },
     usage = { prompt_tokens = 1000, completion_tokens = 100 } }
-  local c = propose({ { 200, said } }, { model = "m", prices = file })
+  local _, _, _, _, rec = propose({ { 200, said } }, { model = "m", prices = file })
   os.remove(file)
-  t.near(c.usd, 0.003, 1e-12)
+  t.near(rec.usd, 0.003, 1e-12)
 end)
 
 t.test("a refusal beside the text is no part of the text", function()

@@ -6,6 +6,7 @@ local server = require "server"
 local core = kb.core
 local json = require "kernelband.base.json"
 local loop = require "kernelband.base.loop"
+local looped = require "looped"
 
 local code = "void axpy(const float *x, float *y, int n)\n{\n    y[0] = x[0];\n}\n"
 local text = "Here it is:\n```c\n" .. code .. "```\n"
@@ -75,10 +76,11 @@ local function propose(scenario, more, how)
                     retry_s = 0.01, attempts = 3, idle_s = 5, timeout_s = 20 }
   for k, v in pairs(more or {}) do options[k] = v end
   local record
-  local g = kb.generator.llm(options).start(task, {})
   local began = core.system.now_ns()
-  local c, why, status = g.propose(parent, strategy, core.rng(1), { pull = 1,
-    call = function(r) record = r end })
+  local c, why, status = looped(function(L)
+    local g = kb.generator.llm(options).start(task, { loop = L, note = function() end })
+    return g.propose(parent, strategy, core.rng(1), { pull = 1, call = function(r) record = r end })
+  end)
   local seconds = (core.system.now_ns() - began) / 1e9
   local requests = s:requests()
   s:stop()
@@ -93,8 +95,7 @@ for _, name in ipairs { "openai", "anthropic", "responses" } do
       local c, why, _, more = propose(said, { provider = name, stream = how == "streamed" })
       assert(c, why)
       t.equal(c.source, code)
-      t.equal(c.tokens.input, 9)
-      t.equal(c.tokens.output, 5)
+      t.equal({ more.record.tokens_in, more.record.tokens_out }, { 9, 5 })
       t.equal(#more.requests, 1)
       t.equal(more.requests[1].path, api.path)
       local body = json.decode(more.requests[1].body)
@@ -266,7 +267,7 @@ t.test("n_parallel bounds the questions under way, and each gets its answer", fu
   local done, most, began = 0, 0, core.system.now_ns()
   for i = 1, 80 do
     L:spawn(function()
-      local c, why = g.propose(parent, strategy, core.rng(i), { pull = i, loop = L })
+      local c, why = g.propose(parent, strategy, core.rng(i), { pull = i })
       assert(c, why)
       most = math.max(most, #s:requests() - done)
       done = done + 1
@@ -288,7 +289,7 @@ t.test("a question that is cancelled leaves its place to the next", function()
   local tasks = {}
   for i = 1, 3 do
     tasks[i] = L:spawn(function()
-      got[i] = table.pack(g.propose(parent, strategy, core.rng(i), { pull = i, loop = L }))
+      got[i] = table.pack(g.propose(parent, strategy, core.rng(i), { pull = i }))
     end)
   end
   L:turn(50 * 1000000)

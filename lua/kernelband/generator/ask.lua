@@ -1,15 +1,14 @@
 -- generator/ask.lua - what all generators that ask somebody have in common: the question,
 -- the exchange kept, the candidate read from the answer, one repair.
 --
---   ask.instance { name =, identity =, origin =, task =, ctx =, options =, exchange = }
+--   ask.generator { name =, identity =, origin =, options =, priced =, begin = }
+--     begin(ctx) -> exchange [, left], for one search: left() tells whether answers are left
 --     exchange(L, question, rng, about) -> answer | nil, why, code; then record
---         answer = { text =, finish =, refusal = }; record as client.lua fills it;
---         about = { pull =, kind =, attempt =, note = }
+--         answer = { text =, finish = }; record as client.lua fills it;
+--         about = { pull =, kind =, attempt = }
 --     options.repair (times), options.prompt, options.record (a folder)
-local core   = require "kernelband.core"
 local answer = require "kernelband.llm.answer"
 local lists  = require "kernelband.base.lists"
-local loop   = require "kernelband.base.loop"
 local points = require "kernelband.llm.points"
 local prompt = require "kernelband.generator.prompt"
 local record = require "kernelband.llm.record"
@@ -25,8 +24,6 @@ ask.prompt = { "prompt", "table", optional = true, rules = prompt.rules,
 ask.record = { "record", "string", optional = true,
   doc = "a folder that keeps every exchange, for replay" }
 
-local function nothing() end
-
 -- The list part of options, and the named part.
 function ask.split(options)
   local list, named = {}, {}
@@ -36,68 +33,44 @@ function ask.split(options)
   return list, named
 end
 
--- fn(L) in a coroutine of the search's loop; where there is none, on a loop of its
--- own, to the end.
-local function in_loop(L, fn)
-  if L and L:inside() then return fn(L) end
-  local own, got = loop.new(), nil
-  local h = own:spawn(function() got = table.pack(fn(own)) end)
-  while not h:done() do
-    own:turn(200 * 1000 * 1000)
-    if core.system.interrupts() > 1 then h:cancel() end
-  end
-  return table.unpack(got, 1, got.n)
-end
-
-function ask.instance(self)
-  local ctx, options, task = self.ctx or {}, self.options, self.task
+local function start(self, task, ctx)
+  local options = self.options
   local questions = prompt.new(task, options.prompt, ctx.device, ctx.baseline)
   local recorder = options.record and record.open(options.record)
-  local journal = ctx.journal or {}
+  local ask_for, left = self.begin(ctx)
 
-  -- A text, its record and the number of the call; or nil, reason [, code, seconds to wait].
+  -- An answer; or nil, reason [, code, seconds to wait].
   local function exchange(kind, attempt, question, rng, here)
-    local about = { kind = kind, pull = here.pull, attempt = attempt, note = ctx.note or nothing }
-    local got, why, code, rec = in_loop(here.loop or ctx.loop, function(L)
-      return self.exchange(L, question, rng, about)
-    end)
-    rec = lists.with(rec or {}, { kind = kind, pull = about.pull, attempt = attempt,
-                                  request = question.text, answer = got and got.text })
-    rec.usd_source = rec.usd_source or "unknown"
+    local about = { kind = kind, pull = here.pull, attempt = attempt }
+    local got, why, code, rec = ask_for(ctx.loop, question, rng, about)
+    rec = lists.with(rec, lists.with(about, { request = question.text, answer = got and got.text,
+                                              usd_source = rec.usd_source or "unknown" }))
     if recorder and got then recorder.add(rec) end
-    local call = here.call or journal.call
-    local id = call and call(rec)
+    if here.call then here.call(rec) end
     if not got then return nil, why, code, rec.wait_s end
-    if got.refusal or got.finish == "refusal" then
-      return nil, "the model refused: " .. reply.excerpt(got.refusal or got.text or "", 200)
-    end
-    return got, rec, id
+    if got.finish ~= "refusal" then return got end
+    return nil, "the model refused: " .. reply.excerpt(got.refusal or got.text, 200)
   end
 
   -- A candidate, or nil, reason [, code, seconds to wait]. base: the source that is shown.
   local function put(kind, attempt, question, rng, here, base, strategy)
-    local got, rec, id, wait_s = exchange(kind, attempt, question, rng, here)
-    if not got then return nil, rec, id, wait_s end
-    local source, why, code = answer.read(got.text, { language = task.language or "c",
+    local got, why, code, wait_s = exchange(kind, attempt, question, rng, here)
+    if not got then return nil, why, code, wait_s end
+    local source, fault, declined = answer.read(got.text, { language = task.language or "c",
       entry = task.name, finish = got.finish, base = base })
-    if not source then return nil, why, code end
-    return { source = source, origin = self.origin, usd = rec.usd, calls = id and { id } or {},
-             by = { strategy = strategy, repaired = math.max(attempt - 1, 0) },
-             prompt_hash = core.system.hash(question.text),
-             tokens = { input = rec.tokens_in, cached = rec.tokens_cached,
-                        output = rec.tokens_out, reasoning = rec.tokens_reasoning } }
+    if not source then return nil, fault, declined end
+    return { source = source, origin = self.origin,
+             by = { strategy = strategy, repaired = attempt - 1 } }
   end
 
   -- always: open for every pair. Recorded answers run out; a model does not.
   local instance = { name = self.name, identity = self.identity, repairs = options.repair,
-                     priced = self.priced, recorded = self.recorded, asks = true,
-                     always = not self.left, open = self.left or function() return true end,
-                     seen = nothing }
+                     priced = self.priced, recorded = left and true, asks = true, always = not left,
+                     open = left or function() return true end, seen = function() end }
 
-  function instance.ending() return self.left and "the recorded answers are used up" end
+  function instance.ending() return left and "the recorded answers are used up" end
 
   function instance.propose(parent, strategy, rng, here)
-    here = here or {}
     return put("propose", 1, questions:propose(parent, strategy, here), rng:split "call", here,
                parent.source, strategy)
   end
@@ -107,13 +80,13 @@ function ask.instance(self)
     local done = by.repaired or 0
     if done >= options.repair then return nil, "it was repaired before" end
     return put("repair", done + 2, questions:repair(candidate, evaluation, by.strategy),
-               rng:split("repair " .. done), here or {}, candidate.source, by.strategy)
+               rng:split("repair " .. done), here, candidate.source, by.strategy)
   end
 
   -- Sets of a schedule's parameters to begin with: a list; or nil, why [, code, seconds].
   -- What was answered before a stop is not asked for again.
   function instance.points(parameters, file, parent, rng, here)
-    local text = journal.answer and journal.answer "first"
+    local text = ctx.journal.answer "first"
     if not text then
       local got, why, code, wait_s = exchange("first", 1,
         questions:first(parent, parameters, file, here), rng:split "first", here)
@@ -121,14 +94,19 @@ function ask.instance(self)
       text = got.text
     end
     local list, lost = points.read(text, parameters)
-    if lost > 0 and ctx.note then
+    if lost > 0 then
       ctx.note(("%d of %d first points fit no value of the schedule"):format(lost, lost + #list))
     end
     return list
   end
 
-  if options.repair == 0 then instance.repair = nil end
   return instance
+end
+
+-- A generator of kernelband.generator, whose instances ask.
+function ask.generator(self)
+  return { name = self.name, identity = self.identity,
+           start = function(task, ctx) return start(self, task, ctx) end }
 end
 
 return ask

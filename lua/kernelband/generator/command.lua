@@ -45,58 +45,45 @@ local now_ns = core.system.now_ns
 
 local function ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)) end
 
--- nil when it went well, else what went wrong.
-local function fault(program, timeout_s, r, why, code)
-  local what, words = nil, ""
-  if not r then
-    what = code == "ETIME" and ("gave no answer in %g s"):format(timeout_s)
-    why = tostring(why)
-    return what and program .. " " .. what or why:find(program, 1, true) and why
-           or ("%s: %s"):format(program, why)
-  elseif r.signal and r.signal ~= 0 then
-    what, words = ("was ended by signal %d"):format(r.signal), r.errors or ""
-  elseif r.status ~= 0 then
-    what = ("ended with status %d"):format(r.status)
-    words = (r.errors ~= "" and r.errors or r.output) or ""
-  end
-  return what and ("%s %s%s"):format(program, what, words ~= "" and ": "
-                                     .. reply.excerpt(words:sub(-400), 300) or "")
+-- What is said of a command that ended badly.
+local function failure(program, r)
+  local how = r.signal and "was ended by signal %d" or "ended with status %d"
+  local words = r.errors ~= "" and r.errors or r.output
+  return ("%s %s%s"):format(program, how:format(r.signal or r.status), words ~= "" and ": "
+                            .. reply.excerpt(words:sub(-400), 300) or "")
 end
 
 local function new(options)
   local argv, opt = split(options)
-  local g = { name = "command", identity = json.encode { kind = "command", argv = argv,
-    repair = opt.repair, prompt = prompt.identity(opt.prompt) } }
 
   local function exchange(L, question)
     local record, began = { provider = "command", model = argv[1], attempts = 0 }, now_ns()
-    while true do
-      record.attempts = record.attempts + 1
+    repeat
+      record.attempts, record.error = record.attempts + 1, nil
       local r, why, code, said = L:command { argv = argv, input = question.text,
         timeout_ns = ns(opt.timeout_s), max_bytes = most_bytes, directory = opt.directory }
       record.total_s = (now_ns() - began) / 1e9
       if code == "ECANCELED" then return nil, why, code, record end
-      if code == "EFULL" then         -- a whole answer no reader takes: not the world's fault
-        r = { status = 0, output = said and said.output or "" }
-      end
-      record.error = fault(argv[1], opt.timeout_s, r, why, code)
-      if not record.error then
+      -- A whole answer that no reader takes is not the world's fault.
+      if code == "EFULL" or r and r.status == 0 and not r.signal then
         record.finish = "stop"
-        return { text = reply.utf8(r.output), finish = "stop" }, nil, nil, record
-      elseif record.attempts >= opt.attempts then
+        return { text = reply.utf8((r or said).output), finish = "stop" }, nil, nil, record
+      end
+      record.error = r and failure(argv[1], r) or why
+      if record.attempts >= opt.attempts then
         local begun = r or code == "ETIME"
         return nil, record.error .. "; mend it, then resume", begun and "EPAUSE" or "ESTOP", record
       end
-      if not L:sleep(ns(opt.retry_s)) then return nil, "cancelled", "ECANCELED", record end
-    end
+    until not L:sleep(ns(opt.retry_s))
+    return nil, "cancelled", "ECANCELED", record
   end
 
-  function g.start(task, ctx)
-    return ask.instance { name = "command", identity = g.identity, origin = "command " .. argv[1],
-                          task = task, ctx = ctx, options = opt, exchange = exchange,
-                          priced = false }
-  end
-  return g
+  return ask.generator {
+    name = "command", origin = "command " .. argv[1], options = opt, priced = false,
+    identity = json.encode { kind = "command", argv = argv, repair = opt.repair,
+                             prompt = prompt.identity(opt.prompt) },
+    begin = function() return exchange end,
+  }
 end
 
 return { new = new }

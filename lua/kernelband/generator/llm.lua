@@ -98,28 +98,24 @@ local function new(options)
   local base, key_env = address(opt, place)
   local key = key_of(key_env, place, opt)
   local book = prices.load(opt.prices)
-  local called = ("llm %s %s"):format(opt.provider, opt.model)
-  local g = { name = "llm", identity = json.encode {    -- not where a model is reached
-    kind = "llm", provider = opt.provider, model = opt.model, temperature = opt.temperature,
-    effort = opt.effort, max_tokens = opt.max_tokens, extra = opt.extra, repair = opt.repair,
-    prompt = prompt.identity(opt.prompt) } }
-
-  function g.start(task, ctx)
-    local c = client.new(lists.with(opt, {
-      place = place, base = base, key = key, key_env = key_env, prices = book,
-      headers = opt.base_url and {} or more_headers(place),
-      local_server = place.local_server or opt.base_url ~= nil,
-    }))
-    return ask.instance {
-      name = "llm", identity = g.identity, origin = called, task = task, ctx = ctx,
-      priced = book:knows { opt.model, opt.provider .. "/" .. opt.model }
-               or place.tells_cost or false,
-      options = opt, exchange = function(L, question, rng, about)
-        return c:ask(L, question, rng, about.note)
-      end,
-    }
-  end
-  return g
+  local spec = lists.with(opt, {
+    place = place, base = base, key = key, key_env = key_env, prices = book,
+    headers = opt.base_url and {} or more_headers(place),
+    local_server = place.local_server or opt.base_url ~= nil,
+  })
+  return ask.generator {
+    name = "llm", origin = ("llm %s %s"):format(opt.provider, opt.model), options = opt,
+    identity = json.encode {            -- not where a model is reached
+      kind = "llm", provider = opt.provider, model = opt.model, temperature = opt.temperature,
+      effort = opt.effort, max_tokens = opt.max_tokens, extra = opt.extra, repair = opt.repair,
+      prompt = prompt.identity(opt.prompt) },
+    priced = book:knows { opt.model, opt.provider .. "/" .. opt.model } or place.tells_cost
+             or false,
+    begin = function(ctx)
+      local c = client.new(spec)
+      return function(L, question, rng) return c:ask(L, question, rng, ctx.note) end
+    end,
+  }
 end
 
 return { new = new }

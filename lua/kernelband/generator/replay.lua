@@ -19,22 +19,6 @@ local who <const> = "kb.generator.replay"
 
 local rules = schema.declare(who, { ask.repair, ask.prompt })
 
-local function place(pull, kind, attempt) return ("%d %s %d"):format(pull, kind, attempt) end
-
-local function index(entries)
-  local by_hash, by_place, last = {}, {}, 0
-  for _, e in ipairs(entries) do
-    local where = place(e.pull, e.kind, e.attempt)
-    by_place[where] = by_place[where] or e
-    last = math.max(last, e.pull)
-    if e.request then
-      local list = by_hash[e.request] or {}
-      by_hash[e.request], list[#list + 1] = list, e
-    end
-  end
-  return by_hash, by_place, last
-end
-
 local function new(options)
   local list, named = ask.split(type(options) == "string" and { options } or options)
   if type(list[1]) ~= "string" or list[2] then
@@ -42,45 +26,38 @@ local function new(options)
   end
   local opt = schema.options(named, rules, who)
   local entries, hash = record.load(list[1])
-  local by_hash, by_place, last = index(entries)
+  local last = lists.best(entries, function(e) return e.pull end).pull
   local own = prompt.identity(opt.prompt)
-  local g = { name = "replay", identity = "replay " .. hash
-              .. (own and " " .. json.encode { prompt = own } or "") }
 
+  -- The exchange of this request and pull, of this request, or of this pull.
   local function find(request, about)
-    local same = by_hash[request] or {}
-    return lists.find(same, function(e) return e.pull == about.pull and e.kind == about.kind end)
-           or same[1] or by_place[place(about.pull, about.kind, about.attempt)]
+    local function first(fits) return (lists.find(entries, fits)) end
+    local function here(e) return e.pull == about.pull and e.kind == about.kind end
+    return first(function(e) return e.request == request and here(e) end)
+           or first(function(e) return e.request == request end)
+           or first(function(e) return here(e) and e.attempt == about.attempt end)
   end
 
-  function g.start(task, ctx)
-    local at = 0
-    local chosen = ctx and ctx.chosen or function() return at end
-
-    local function exchange(_, question, _, about)
-      about.pull = about.pull or at + 1
-      at = math.max(at, about.pull)
-      local e = find(core.system.hash(question.text), about)
-      if not e then
-        local why = about.kind == "repair" and "no repair of this was recorded"
-          or ("the recording holds no answer for pull %d"):format(about.pull)
-        return nil, why, nil, { provider = "replay", attempts = 0, error = why }
-      end
-      local rec = { provider = e.provider or "replay", attempts = 1, model = e.model,
-                    model_returned = e.model_returned, finish = e.finish, usd = 0,
-                    usd_source = "recorded", recorded_usd = e.usd, total_s = 0,
-                    usage = e.usd and json.encode { recorded_usd = e.usd } or nil }
-      for _, field in ipairs(record.tokens) do rec[field] = e[field] end
-      return { text = e.answer, finish = e.finish }, nil, nil, rec
+  local function exchange(_, question, _, about)
+    local e = find(core.system.hash(question.text), about)
+    if not e then
+      local why = about.kind == "repair" and "no repair of this was recorded"
+        or ("the recording holds no answer for pull %d"):format(about.pull)
+      return nil, why, nil, { provider = "replay", attempts = 0, error = why }
     end
-
-    return ask.instance {
-      name = "replay", identity = g.identity, origin = "replay", task = task, ctx = ctx,
-      options = opt, exchange = exchange, recorded = true,
-      left = function() return chosen() < last end,
-    }
+    local rec = { provider = e.provider or "replay", attempts = 1, model = e.model,
+                  model_returned = e.model_returned, finish = e.finish, usd = 0,
+                  usd_source = "recorded", recorded_usd = e.usd, total_s = 0,
+                  usage = e.usd and json.encode { recorded_usd = e.usd } or nil }
+    for _, field in ipairs(record.tokens) do rec[field] = e[field] end
+    return { text = e.answer, finish = e.finish }, nil, nil, rec
   end
-  return g
+
+  return ask.generator {
+    name = "replay", origin = "replay", options = opt,
+    identity = "replay " .. hash .. (own and " " .. json.encode { prompt = own } or ""),
+    begin = function(ctx) return exchange, function() return ctx.chosen() < last end end,
+  }
 end
 
 return { new = new }
