@@ -140,13 +140,14 @@ t.test("a pull that is cancelled while another asks waits no longer", function()
       return {}
     end }
   end } }
-  local g = generator.start { name = "toy", schedule = { parameters = { { "a", { 1, 2 } } },
-    valid = function() return true end, emit = function(p) return "a" .. p.a end } }
+  local g = generator.start({ name = "toy", schedule = { parameters = { { "a", { 1, 2 } } },
+    valid = function() return true end, emit = function(p) return "a" .. p.a end } },
+    { loop = L })
   local said = {}
   local function pull(n)
     return L:spawn(function()
       said[n] = { g.propose({ id = 1, params = { a = 1 } }, { name = "s", moves = { "a" } },
-                            core.rng(1), { loop = L }) }
+                            core.rng(1), { pull = 1, pool = {} }) }
     end)
   end
   pull(1)
