@@ -135,12 +135,12 @@ function bodies.run(count, seed, seconds)
     local name = places[1 + rng:below(#places)]
     local place = providers.places[name]
     if tried % 100 == 1 then client.forget() end
-    local c = client.new { provider = name, place = place, base = "http://h", model = "m",
-      headers = {}, max_tokens = 100, temperature = 1, effort = "low", stream = true, prices = book,
-      n_parallel = 1, attempts = 3, retry_s = 0.1, patience_s = 900, connect_s = 1, idle_s = 1,
-      timeout_s = 1 }
+    local ask = client.new { loop = L, note = function() end, provider = name, place = place,
+      base = "http://h", model = "m", headers = {}, max_tokens = 100, temperature = 1,
+      effort = "low", stream = true, prices = book, n_parallel = 1, attempts = 3, retry_s = 0.1,
+      patience_s = 900, connect_s = 1, idle_s = 1, timeout_s = 1 }
     local began = core.system.now_ns()
-    local got, why, _, rec = c:ask(L, { system = "s", stable = "a", fresh = "b" }, rng)
+    local got, why, _, rec = ask({ system = "s", stable = "a", fresh = "b" }, rng)
     check_record(rec, got)
     local said = got and got.text or body_of(rng):gsub("\\n", "\n")
     if got then answers = answers + 1 else assert(type(why) == "string" and utf8.len(why)) end

@@ -138,7 +138,7 @@ function questions.search(options)
   function evaluator.evaluate(candidate, more)
     return judge(task, r, candidate.source, more or {}, language)
   end
-  local function exchange(_, question, _, about)
+  local function exchange(question, _, about)
     asked[#asked + 1] = { text = question.text, pull = about.pull, kind = about.kind,
                           system = question.system, stable = question.stable,
                           fresh = question.fresh }

@@ -61,7 +61,7 @@ local question = {}
 -- A generator that answers n at pull n and keeps its exchanges.
 local function recorded(dir)
   local ask = require "kernelband.generator.ask"
-  local function exchange(_, q, _, about)
+  local function exchange(q, _, about)
     question[about.pull] = q.text
     return { text = said(10 * about.pull + about.attempt), finish = "stop" }, nil, nil,
            { provider = "p", model = "m", tokens_in = 7, tokens_out = 3, usd = 0.5,

@@ -3,7 +3,7 @@
 --
 --   ask.generator { name =, identity =, origin =, options =, priced =, begin = }
 --     begin(ctx) -> exchange [, left], for one search: left() tells whether answers are left
---     exchange(L, question, rng, about) -> answer | nil, why, code; then record
+--     exchange(question, rng, about) -> answer | nil, why, code; then record
 --         answer = { text =, finish = }; record as client.lua fills it;
 --         about = { pull =, kind =, attempt = }
 --     options.repair (times), options.prompt, options.record (a folder)
@@ -42,7 +42,7 @@ local function start(self, task, ctx)
   -- An answer; or nil, reason [, code, seconds to wait].
   local function exchange(kind, attempt, question, rng, here)
     local about = { kind = kind, pull = here.pull, attempt = attempt }
-    local got, why, code, rec = ask_for(ctx.loop, question, rng, about)
+    local got, why, code, rec = ask_for(question, rng, about)
     rec = lists.with(rec, lists.with(about, { request = question.text, answer = got and got.text,
                                               usd_source = rec.usd_source or "unknown" }))
     if recorder and got then recorder.add(rec) end

@@ -82,7 +82,9 @@ local function new(options)
     name = "command", origin = "command " .. argv[1], options = opt, priced = false,
     identity = json.encode { kind = "command", argv = argv, repair = opt.repair,
                              prompt = prompt.identity(opt.prompt) },
-    begin = function() return exchange end,
+    begin = function(ctx)
+      return function(question) return exchange(ctx.loop, question) end
+    end,
   }
 end
 

@@ -112,8 +112,7 @@ local function new(options)
     priced = book:knows { opt.model, opt.provider .. "/" .. opt.model } or place.tells_cost
              or false,
     begin = function(ctx)
-      local c = client.new(spec)
-      return function(L, question, rng) return c:ask(L, question, rng, ctx.note) end
+      return client.new(lists.with(spec, { loop = ctx.loop, note = ctx.note }))
     end,
   }
 end

@@ -38,7 +38,7 @@ local function new(options)
            or first(function(e) return here(e) and e.attempt == about.attempt end)
   end
 
-  local function exchange(_, question, _, about)
+  local function exchange(question, _, about)
     local e = find(core.system.hash(question.text), about)
     if not e then
       local why = about.kind == "repair" and "no repair of this was recorded"

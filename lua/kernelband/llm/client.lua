@@ -1,8 +1,8 @@
 -- llm/client.lua - one question to a model: sent, streamed, tried again where that
 -- helps, and counted.
 --
---   c = client.new { place =, base =, key =, model =, ... }    (generator/llm.lua)
---   answer, why, code, record = c:ask(L, { system =, stable =, fresh = }, rng, note)
+--   ask = client.new { place =, base =, key =, model =, loop =, note =, ... }  (generator/llm.lua)
+--   answer, why, code, record = ask({ system =, stable =, fresh = }, rng)
 --
 -- answer = { text, finish, refusal }; code is "EPAUSE" when the world refuses for now
 -- (record.wait_s: for how long, where it says so), "ESTOP" until somebody has mended it,
@@ -24,11 +24,7 @@ local collect, with, now_ns = lists.collect, lists.with, core.system.now_ns
 
 local client = {}
 
-local methods = {}
-methods.__index = methods
-
 local most_bytes <const> = 64 << 20
-local kept_bytes <const> = 4096         -- of a body that is no stream, for messages
 local gather_ns <const> = 1000000000    -- nobody waits for a piece of an answer
 local broken_tries <const> = 3          -- for answers that make no sense
 
@@ -37,43 +33,40 @@ local refused = {}
 
 function client.forget() refused = {} end
 
--- c: the options of kb.generator.llm and place, base, key, key_env, prices, headers, local_server.
-function client.new(c)
-  local where = c.base .. " " .. c.model
-  refused[where] = refused[where] or {}
-  return setmetatable(with(c, { where = where, refused = refused[where], not_before_ns = 0,
-                                censor = reply.censor { c.key } }), methods)
-end
-
 local function to_ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)) end
 
 -- The request --------------------------------------------------------------------
 
--- The body, the optional fields it sends, whether the answer is streamed.
+-- The body, and the optional fields it sends.
 local function body_of(self, question)
   local api = self.place.api
-  local stream = self.stream and not self.refused.stream
   local body = with(api.body(with(question, {
     model = self.model, max_tokens = self.max_tokens, temperature = self.temperature,
-    effort = self.effort, stream = stream, local_server = self.local_server,
+    effort = self.effort, stream = self.stream and not self.refused.stream,
+    local_server = self.local_server,
   })), self.extra)
   for _, name in ipairs(api.optional) do
     local other = self.refused[name] and api.instead and api.instead[name]
     if other and not self.refused[other] then body[other] = body[name] or body[other] end
     if self.refused[name] then body[name] = nil end
   end
-  return body, collect(api.optional, function(name) return body[name] ~= nil and name end), stream
+  return body, collect(api.optional, function(name) return body[name] ~= nil and name end)
 end
 
 -- Gathers what arrives: events when it is a stream, else text.
 local function collector(api)
-  local c = { result = providers.new_result(), head = {}, kept = 0 }
+  local c, head = { result = { pieces = {}, usage = {} } }, {}
   local feed = events.reader(function(data, name)
     if c.over then return end
-    c.events, c.over = true, data == "[DONE]"
-    if c.over then return end
     local value, why = reply.decode(data)
-    if value then c.over = api.event(c.result, name, value) else c.broken = c.broken or why end
+    c.events = true
+    if value then
+      c.over = api.event(c.result, value, name)
+    elseif data == "[DONE]" then
+      c.over = true
+    else
+      c.broken = c.broken or why
+    end
   end)
 
   local function use(chunk)
@@ -85,99 +78,87 @@ local function collector(api)
   function c.on_data(chunk)
     c.first_ns = c.first_ns or now_ns()
     if c.plain == nil and chunk:find "%S" then c.plain = chunk:find "^%s*[{%[<]" ~= nil end
-    if c.plain or c.kept < kept_bytes then
-      c.head[#c.head + 1], c.kept = chunk, c.kept + #chunk
-    end
-    if c.plain then return c.kept <= reply.most_bytes end
-    use(chunk)
+    if not c.events then head[#head + 1] = chunk end    -- of a stream, for messages
+    if not c.plain then use(chunk) end
     return not c.broken
   end
 
   function c.finish() if not c.plain then use "\n\n" end end
-  function c.text() return table.concat(c.head) end
+  function c.text() return table.concat(head) end
   return c
 end
 
 -- One try: result | nil, failure = { kind, why, status, field, wait_s }. ------------------
 
-local function failure(self, kind, why, more)
-  return nil, with(more or {}, { kind = kind, why = self.censor(why) })
+local function failure(kind, why) return nil, { kind = kind, why = why } end
+
+local function refusal_of(status, headers, e, sent)
+  local kind, field = errors.kind(status, headers, e, sent)
+  return nil, { kind = kind, field = field, status = status,
+    wait_s = errors.wait_s(headers, core.system.wall_s()),
+    why = ("%s %s"):format(status == 200 and "error" or "HTTP " .. status,
+                           e.message or e.type or e.code or "without a word") }
 end
 
-local function refusal_of(self, status, headers, e, sent)
-  local kind = errors.kind(status, headers, e)
-  local field = kind == "field" and errors.field(e, sent)
-  if kind == "field" and not field then kind = "stop" end
-  local wait_s = (kind == "retry" or kind == "pause")
-                 and errors.wait_s(headers, core.system.wall_s()) or nil
-  return failure(self, kind, ("%s %s"):format(status == 200 and "error" or "HTTP " .. status,
-                                              e.message or e.type or e.code or "without a word"),
-                 { status = status, field = field, wait_s = wait_s })
-end
-
--- What was read, unless it is no answer.
-local function judged(self, result, broken, sent, headers)
-  if result.error then
-    return refusal_of(self, 200, headers, errors.of(self.censor(result.error)), sent)
-  end
-  local declined = result.refusal or result.finish == "refusal"
-  local empty = result.empty or #result.pieces == 0 and not result.finish
-  if not declined and empty then broken = broken or "an answer without content" end
-  if broken then return failure(self, "broken", broken) end
-  if declined then result.finish = "refusal" end
-  return result
+-- What is wrong with text that is no stream of events, or nil: it is in the result.
+local function read_whole(self, got, headers)
+  local value, why = reply.decode(got.text())
+  if value then self.place.api.whole(got.result, value) end
+  local kind = reply.excerpt(headers["content-type"] or "none", 60)
+  return not value and ("%s (content-type %s): %s%s"):format(why, kind,
+    reply.excerpt(self.censor(got.text()), 100), kind:find("html", 1, true)
+    and "; a page is no answer of an API: check base_url" or "")
 end
 
 local function read_response(self, got, response, sent)
-  local headers = response.headers or {}
+  local headers, result = response.headers or {}, got.result
   if response.status ~= 200 then
-    return refusal_of(self, response.status, headers, errors.read(got.text(), self.censor), sent)
+    return refusal_of(response.status, headers, errors.read(got.text(), self.censor), sent)
   end
   got.finish()
-  if got.events or got.broken then
-    local broken = got.broken or not (got.over or got.result.finish)
-                   and "the stream ended before the answer did"
-    return judged(self, got.result, broken, sent, headers)
+  local broken = got.broken
+  if not (got.events or broken) then
+    broken = read_whole(self, got, headers)
+  elseif not (got.over or result.finish) then
+    broken = broken or "the stream ended before the answer did"
   end
-  local value, why = reply.decode(got.text())
-  if value then return judged(self, self.place.api.whole(value), nil, sent, headers) end
-  local kind = reply.excerpt(headers["content-type"] or "none", 60)
-  return failure(self, "broken", ("%s (content-type %s): %s%s"):format(why, kind,
-    reply.excerpt(self.censor(got.text()), 100), kind:find("html", 1, true)
-    and "; a page is no answer of an API: check base_url" or ""))
+  if result.error then
+    return refusal_of(200, headers, errors.of(self.censor(result.error)), sent)
+  end
+  if result.refusal then result.finish = "refusal" end
+  if not (result.finish or result.pieces[1]) then broken = broken or "an answer without content" end
+  if broken then return failure("broken", broken) end
+  return result
 end
 
-local function try(self, L, question, record)
-  local body, sent, stream = body_of(self, question)
+local function try(self, question, record)
+  local body, sent = body_of(self, question)
   local api, got = self.place.api, collector(self.place.api)
   local headers = { { "content-type", "application/json" },
-                    { "accept", stream and "text/event-stream" or "application/json" } }
+                    { "accept", body.stream and "text/event-stream" or "application/json" } }
   for _, list in ipairs { api.headers(self.key), self.headers } do
     table.move(list, 1, #list, #headers + 1, headers)
   end
-  local response, why, code, partial = L:http {
+  local response, why, code, partial = self.loop:http {
     url = self.base .. api.path, method = "POST", headers = headers, body = json.encode(body),
-    connect_ns = to_ns(self.connect_s), idle_ns = to_ns(stream and self.idle_s or self.timeout_s),
-    total_ns = to_ns(self.timeout_s), ca_file = self.ca_file, max_bytes = most_bytes,
-    on_data = got.on_data, gather_ns = gather_ns,
+    connect_ns = to_ns(self.connect_s), total_ns = to_ns(self.timeout_s),
+    idle_ns = to_ns(body.stream and self.idle_s or self.timeout_s), ca_file = self.ca_file,
+    max_bytes = most_bytes, on_data = got.on_data, gather_ns = gather_ns,
   }
   local seen = response or partial or {}
   local said = seen.headers or {}
   record.first_s = got.first_ns and (got.first_ns - record.began_ns) / 1e9
   record.total_s = (now_ns() - record.began_ns) / 1e9
   record.http_status = seen.status
-  if response then
-    record.request_id = said["x-request-id"] or said["request-id"]
-    return read_response(self, got, response, sent)
+  record.request_id = said["x-request-id"] or said["request-id"]
+  if code == "ECANCELED" then return failure("cancelled", why) end
+  -- Where the last event was there, what happened to the connection then is no matter.
+  if response or got.over or got.broken or seen.status and seen.status >= 400 then
+    return read_response(self, got, seen, sent)
   end
-  if code == "ECANCELED" and not got.broken then return failure(self, "cancelled", "cancelled") end
-  -- The last event was there: what happened to the connection then is no matter.
-  if got.over and not got.broken then return judged(self, got.result, nil, sent, {}) end
-  if got.broken then return failure(self, "broken", got.broken) end
-  if seen.status and seen.status >= 400 then return read_response(self, got, seen, sent) end
   local kind = (seen.reason == "tls" or code == "EINVAL") and "stop"    -- does not mend itself
                or seen.reason == "size" and "broken" or "retry"
-  return failure(self, kind, tostring(why))
+  return failure(kind, why)
 end
 
 -- Trying again -------------------------------------------------------------------
@@ -201,23 +182,22 @@ local function paused(self, fail, tries)
     what:format(self.key_env or "api_key_env"))
 end
 
--- Answers, or nil, why, code; see above.
-local function persist(self, L, question, rng, note, record)
-  local until_ns, broken = now_ns() + to_ns(self.patience_s), 0
-  record.attempts, record.began_ns = 0, now_ns()
+-- A result, or nil, why, code; see above.
+local function persist(self, question, rng, record)
+  local L, broken = self.loop, 0
+  record.began_ns = now_ns()
+  local until_ns = record.began_ns + to_ns(self.patience_s)
   while true do
     local early_ns = self.not_before_ns - now_ns()
     if early_ns > 0 and not L:sleep(early_ns) then return nil, "cancelled", "ECANCELED" end
     record.attempts = record.attempts + 1
-    local result, fail = try(self, L, question, record)
+    local result, fail = try(self, question, record)
     if result then return result end
     local kind = fail.kind
-    record.error, record.wait_s = fail.why, nil
+    record.error, record.wait_s = fail.why, fail.wait_s
     if kind == "field" then
       self.refused[fail.field], record.attempts = true, record.attempts - 1
-      if note then
-        note(("%s does not take '%s': left out from now on"):format(self.model, fail.field))
-      end
+      self.note(("%s does not take '%s': left out from now on"):format(self.model, fail.field))
     elseif kind == "refused" or kind == "cancelled" then
       return nil, fail.why, kind == "cancelled" and "ECANCELED" or nil
     else
@@ -227,7 +207,6 @@ local function persist(self, L, question, rng, note, record)
       broken = broken + (kind == "broken" and 1 or 0)
       if not again or record.attempts >= self.attempts or broken >= broken_tries
          or now + wait_ns > until_ns then
-        record.wait_s = fail.wait_s
         return nil, paused(self, fail, record.attempts), kind == "stop" and "ESTOP" or "EPAUSE"
       end
       -- A server that says when: all of this generator's questions wait for it.
@@ -237,15 +216,11 @@ local function persist(self, L, question, rng, note, record)
   end
 end
 
-function methods:ask(L, question, rng, note)
+local function ask(self, question, rng)
   local function short(text) return text and reply.excerpt(self.censor(text), 200) end
   -- first_s and total_s count from the first try on.
   local record = { provider = self.provider, model = self.model, attempts = 0 }
-  if self.loop ~= L then                -- n_parallel questions at a time
-    self.loop, self.places = L, jobs.places(L, self.n_parallel)
-  end
-  local fine, result, text, status = pcall(self.places.use, persist, self, L, question, rng, note,
-                                           record)
+  local fine, result, text, status = pcall(self.places.use, persist, self, question, rng, record)
   if not fine then error(self.censor(tostring(result)), 0) end
   record.error = not result and self.censor(record.error) or nil
   record.request_id = short(record.request_id or result and result.id)
@@ -263,6 +238,16 @@ function methods:ask(L, question, rng, note)
   end
   return { text = self.censor(reply.utf8(table.concat(result.pieces))), finish = result.finish,
            refusal = short(result.refusal) }, nil, nil, record
+end
+
+-- c: the options of kb.generator.llm and place, base, key, key_env, prices, headers, local_server,
+-- loop, note.
+function client.new(c)
+  local where = c.base .. " " .. c.model
+  refused[where] = refused[where] or {}
+  local self = with(c, { where = where, refused = refused[where], censor = reply.censor { c.key },
+                         places = jobs.places(c.loop, c.n_parallel), not_before_ns = 0 })
+  return function(question, rng) return ask(self, question, rng) end
 end
 
 return client

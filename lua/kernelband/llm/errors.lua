@@ -3,11 +3,11 @@
 --
 --   e = errors.read(body, censor)     body: text of any kind -> { message, type, code, param }
 --   errors.of(table)                  the same from an error event
---   kind, why = errors.kind(status, headers, e)
+--   kind, field = errors.kind(status, headers, e, sent)     sent: names of optional fields
 --       "retry"   429, 5xx, 408, 409 and what servers say is for a moment
 --       "pause"   the quota is spent: later
 --       "stop"    key, model, request: not before somebody has mended it
---       "field"   a field of the request is not supported (why: its name, if named)
+--       "field"   this one of the fields sent is not supported
 --       "refused" this one request: too long, or against the provider's rules
 --   s = errors.wait_s(headers, now_s) what the server asks to wait; nil when it does not
 local epoch_s = require("kernelband.base.text").epoch_s
@@ -72,13 +72,23 @@ local quota_statuses = lists.places { 429, 400, 403, 200 }
 local key_statuses = lists.places { 401, 403, 404, 407 }
 local busy_statuses = lists.places { 408, 409, 429 }
 
-function errors.kind(status, headers, e)
+-- Which of the fields sent the refusal names: by param, or as a word of the text.
+local function field_of(e, sent)
+  local param, text = (e.param or ""):match "^[%w_]*", e.message or ""
+  return lists.places(sent)[param] and param
+         or find(sent, function(name) return text:find("%f[%w_]" .. name .. "%f[^%w_]") end)
+end
+
+function errors.kind(status, headers, e, sent)
   if status == 402 or quota_statuses[status] and mentions(e, quota) then return "pause" end
   if key_statuses[status] then return "stop" end
   local told = headers and headers["x-should-retry"]
   if told == "true" then return "retry" end
   if status == 413 or mentions(e, too_long) then return "refused" end
-  if (status == 400 or status == 422) and mentions(e, not_known) then return "field" end
+  if (status == 400 or status == 422) and mentions(e, not_known) then
+    local field = field_of(e, sent)
+    return field and "field" or "stop", field
+  end
   if mentions(e, against_rules) then return "refused" end
   if told == "false" then return "pause" end
   if busy_statuses[status] or status >= 500 or transient[e.type] or transient[e.code]
@@ -86,14 +96,6 @@ function errors.kind(status, headers, e)
     return "retry"
   end
   return "stop"
-end
-
--- Which of the fields sent the refusal names: by param, or as a word of the text.
-function errors.field(e, sent)
-  local param = e.param and e.param:match "^[%w_]+"
-  local text = e.message or ""
-  return lists.places(sent)[param] and param
-         or find(sent, function(name) return text:find("%f[%w_]" .. name .. "%f[^%w_]") end)
 end
 
 -- Time -------------------------------------------------------------------------

@@ -6,10 +6,11 @@
 --   api.body(r)                  the request as a table. r = { model=, system=, stable=,
 --                                fresh=, max_tokens=, temperature=, effort=, stream=,
 --                                local_server= }
---   api.whole(json)              a whole answer -> result
---   api.event(result, name, json)  one event of a stream, into result; true: it ended
---   result = { text=, finish=, model=, id=, usage = { input, cached, cache_write, output,
---              reasoning, usd }, raw_usage = table, refusal =, error = table or text }
+--   api.whole(result, json)      a whole answer, into result
+--   api.event(result, json, name)  one event of a stream, into result; true: it ended
+--   result = { pieces = { text, .. }, finish =, model =, id =, usage = { input, cached,
+--              cache_write, output, reasoning, usd }, raw_usage = table, refusal =,
+--              error = table or text }; pieces and usage are there from the beginning
 --   finish is "stop", "length", "refusal" or the provider's own word
 --
 -- Fields are sent only when set; api.optional names those a server may refuse
@@ -21,19 +22,14 @@ local at, text, count = reply.at, reply.text, reply.count
 
 local providers = {}
 
-local function new_result() return { pieces = {}, usage = {} } end
-providers.new_result = new_result
-
 local function add(result, piece)
   if text(piece) then result.pieces[#result.pieces + 1] = piece end
 end
 
 -- What all APIs call alike, of an answer or of its first event.
 local function named(result, json)
-  json = reply.list(json)
   result.model, result.id = text(json.model) or result.model, text(json.id) or result.id
   result.error = json.error
-  return result
 end
 
 local finishes = {
@@ -79,30 +75,22 @@ function chat.body(r)
   }
 end
 
--- message and delta carry the same fields; reasoning is counted, not kept.
-local function chat_take(result, json, message)
+-- An answer has a message, an event a delta with the same fields; reasoning is counted, not kept.
+function chat.whole(result, json)
   local choice = at(json, "choices", 1)
-  message = at(choice, message)
+  local message = at(choice, "message") or at(choice, "delta")
   local content = at(message, "content")
-  add(named(result, json), content)
+  named(result, json)
+  add(result, content)
   for _, part in ipairs(reply.list(content)) do add(result, at(part, "text")) end
   local refusal = text(at(message, "refusal"))
   if refusal then result.refusal = (result.refusal or "") .. refusal end
   result.finish = finish(at(choice, "finish_reason")) or result.finish
   take_usage(result, json.usage, "prompt_tokens", "completion_tokens")
-  return type(choice) == "table"
-end
-
-function chat.whole(json)
-  local result = new_result()
-  result.empty = not chat_take(result, json, "message")
-  return result
-end
-
-function chat.event(result, _, json)
-  chat_take(result, json, "delta")
   return result.error ~= nil
 end
+
+chat.event = chat.whole
 
 -- OpenAI Responses -------------------------------------------------------------
 
@@ -121,38 +109,34 @@ function responses.body(r)
   }
 end
 
-function responses.whole(json)
-  local result = named(new_result(), json)
+-- What a stream has said already is not said again by the answer at its end.
+function responses.whole(result, json)
+  local streamed = result.pieces[1]
+  named(result, json)
   for _, item in ipairs(reply.list(json.output)) do
     for _, part in ipairs(reply.list(at(item, "content"))) do
-      if at(part, "type") == "output_text" then add(result, part.text) end
+      if at(part, "type") == "output_text" and not streamed then add(result, part.text) end
       if at(part, "type") == "refusal" then result.refusal = text(part.refusal) or "refused" end
     end
   end
-  result.empty = at(json, "output", 1) == nil
   take_usage(result, json.usage, "input_tokens", "output_tokens")
   result.finish = finishes[at(json, "incomplete_details", "reason")] or finish(json.status)
-  return result
 end
 
-local terminal = { ["response.completed"] = true, ["response.incomplete"] = true,
-                   ["response.failed"] = true }
+local terminal = lists.places { "response.completed", "response.incomplete", "response.failed" }
 
-function responses.event(result, name, json)
+function responses.event(result, json, name)
   local kind = text(json.type) or name
   if kind == "error" then
     result.error = json.error or json
-    return true
   elseif terminal[kind] then
-    local whole = responses.whole(reply.list(json.response))
-    whole.empty, whole.pieces = nil, result.pieces[1] and result.pieces or whole.pieces
-    for field, value in pairs(whole) do result[field] = value end
-    return true
+    responses.whole(result, reply.list(json.response))
   elseif kind == "response.output_text.delta" then
     add(result, json.delta)
   elseif kind == "response.created" then
-    named(result, json.response)
+    named(result, reply.list(json.response))
   end
+  return kind == "error" or terminal[kind]
 end
 
 -- Anthropic Messages -----------------------------------------------------------
@@ -185,41 +169,33 @@ end
 -- Events add to what is known. input_tokens leaves out what was read from or written to the cache.
 local function messages_usage(result, u)
   if type(u) ~= "table" then return end
-  local raw = result.raw_usage or {}
-  for _, key in ipairs { "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-                         "output_tokens" } do
-    raw[key] = count(u[key]) or raw[key]
-  end
-  local input, read, written = raw.input_tokens, raw.cache_read_input_tokens,
-                               raw.cache_creation_input_tokens
+  local raw = lists.with(result.raw_usage or {}, u)
+  local input, read, written = count(raw.input_tokens), count(raw.cache_read_input_tokens),
+                               count(raw.cache_creation_input_tokens)
   result.raw_usage = raw
   result.usage = {
     input = input and input + (read or 0) + (written or 0), cached = read, cache_write = written,
-    output = raw.output_tokens, usd = reply.money(u.cost),
-    reasoning = count(at(u, "output_tokens_details", "thinking_tokens"))
-                or count(at(u, "output_tokens_details", "reasoning_tokens"))
-                or result.usage.reasoning,
+    output = count(raw.output_tokens), usd = reply.money(raw.cost),
+    reasoning = count(at(raw, "output_tokens_details", "thinking_tokens"))
+                or count(at(raw, "output_tokens_details", "reasoning_tokens")),
   }
 end
 
-function messages.whole(json)
-  local result = named(new_result(), json)
+function messages.whole(result, json)
+  named(result, json)
   for _, block in ipairs(reply.list(json.content)) do
     if at(block, "type") == "text" then add(result, block.text) end
   end
-  result.empty = at(json, "content", 1) == nil
   messages_usage(result, json.usage)
   result.finish = finish(json.stop_reason)
-  return result
 end
 
-function messages.event(result, name, json)
+function messages.event(result, json, name)
   local kind = text(json.type) or name
   if kind == "error" then
     result.error = json.error or "error"
   elseif kind == "message_start" then
-    named(result, json.message)
-    messages_usage(result, at(json, "message", "usage"))
+    messages.whole(result, reply.list(json.message))
   elseif kind == "content_block_delta" then
     if at(json, "delta", "type") == "text_delta" then add(result, json.delta.text) end
   elseif kind == "message_delta" then
