@@ -20,7 +20,7 @@ local device = { name = "a CPU", language = "c", compiler = "gcc 12", flags = "-
                               l1d_bytes = 48 << 10, l2_bytes = 2 << 20 } }
 
 local function ask(overrides, ctx, dev)
-  return prompt.new(task, overrides, dev or device):propose(parent, tiling, ctx or {})
+  return prompt.new(task, overrides, dev or device).propose(parent, tiling, ctx or {})
 end
 
 t.test("the stable part tells task, machine and contract", function()
@@ -109,11 +109,14 @@ end)
 
 local measured = { [3] = { shapes = {
   { label = "m=512 k=512 n=512", shape = { m = 512, k = 512, n = 512 }, time_ns = 12500,
-    speedup = 5, low = 4.5, high = 5.5, compute_share = 0.12, bandwidth_share = 0.71 },
+    speedup = 5, speedup_low = 4.5, speedup_high = 5.5,
+    compute_share = 0.12, bandwidth_share = 0.71 },
   { label = "m=192 k=192 n=192", shape = { m = 192, k = 192, n = 192 }, time_ns = 880,
-    speedup = 3.2, low = 3.1, high = 3.3, compute_share = 0.3, bandwidth_share = 0.2 },
+    speedup = 3.2, speedup_low = 3.1, speedup_high = 3.3,
+    compute_share = 0.3, bandwidth_share = 0.2 },
   { label = "m=32 k=256 n=512", shape = { m = 32, k = 256, n = 512 }, time_ns = 700,
-    speedup = 9, low = 8, high = 10, compute_share = 1.09, bandwidth_share = 0.2 } },
+    speedup = 9, speedup_low = 8, speedup_high = 10,
+    compute_share = 1.09, bandwidth_share = 0.2 } },
   hot = { text = "   0  mulss %xmm0,%xmm1", instructions = 1, shown = 1, calls = {} },
   remarks = { "line 3: not vectorised: because" } } }
 local made = { n = 2, parent = 1, child = 3, strategy = "fusion", verdict = "ok", speedup = 4,
@@ -207,21 +210,21 @@ end)
 
 t.test("a long kernel may be answered by a patch, a short one is not asked for one", function()
   local long = { id = 1, source = ("x;\n"):rep(300), time_ns = 1, speedup = 1 }
-  t.contains(prompt.new(task, nil, device):propose(long, tiling, {}).fresh, "has 300 lines")
+  t.contains(prompt.new(task, nil, device).propose(long, tiling, {}).fresh, "has 300 lines")
   assert(not ask().fresh:find("```diff", 1, true))
 end)
 
 t.test("no fact of a machine is told that is not known", function()
-  local q = prompt.new(task, nil, nil):propose(parent, tiling, {})
+  local q = prompt.new(task, nil, nil).propose(parent, tiling, {})
   assert(not q.stable:find("# Machine", 1, true))
 end)
 
 t.test("the machine is looked at once, so that the stable part stays the same", function()
   local now = { name = "one" }
   local p = prompt.new(task, nil, function() return now end)
-  local a = p:propose(parent, tiling, {})
+  local a = p.propose(parent, tiling, {})
   now = { name = "two" }
-  t.equal(p:propose(parent, tiling, {}).stable, a.stable)
+  t.equal(p.propose(parent, tiling, {}).stable, a.stable)
 end)
 
 t.test("every part can be replaced, changed or left out", function()
@@ -245,7 +248,7 @@ end)
 
 t.test("a repair shows the source, what failed and the log", function()
   local p = prompt.new(task, nil, device)
-  local q = p:repair({ source = "int broken" }, { verdict = "build_failed", reason = "error: ';'",
+  local q = p.repair({ source = "int broken" }, { verdict = "build_failed", reason = "error: ';'",
                      log = "m.c:1:11: error: ';'\n   1 | int broken" }, tiling)
   t.contains(q.fresh, "int broken\n```")
   t.contains(q.fresh, "It does not compile:")
@@ -254,17 +257,17 @@ t.test("a repair shows the source, what failed and the log", function()
   t.contains(q.fresh, "m.c:1:11")
   t.contains(q.fresh, "keep the idea (tiling)")
   t.equal(q.stable, ask().stable)
-  local long = p:repair({ source = "x" }, { verdict = "wrong", reason = ("y"):rep(1e6) }, tiling)
+  local long = p.repair({ source = "x" }, { verdict = "wrong", reason = ("y"):rep(1e6) }, tiling)
   assert(#long.fresh < 6000)
 end)
 
 t.test("a fence in a source does not end the block it stands in", function()
-  local q = prompt.new(task):repair({ source = "// ```\n// ````\n" }, { verdict = "wrong" })
+  local q = prompt.new(task).repair({ source = "// ```\n// ````\n" }, { verdict = "wrong" })
   t.contains(q.fresh, "`````c\n// ```\n// ````\n`````")
 end)
 
 t.test("bytes that are no UTF-8 do not reach a request", function()
-  local q = prompt.new(task):repair({ source = "a\xff\0b" }, { verdict = "wrong" })
+  local q = prompt.new(task).repair({ source = "a\xff\0b" }, { verdict = "wrong" })
   assert(utf8.len(q.text))
 end)
 
@@ -273,7 +276,7 @@ t.test("for CUDA the launch plan is explained", function()
   local q = prompt.new(cuda, nil, { name = "a GPU", language = "cuda", compiler = "NVRTC 13",
     flags = "", arch = 90, sm_count = 132, sm_threads = 2048, sm_registers = 65536,
     sm_shared_bytes = 233472, block_shared_bytes = 232448, l2_bytes = 52428800 })
-    :propose(parent, kb.strategy "strategies/cuda/tiling.lua", {})
+    .propose(parent, kb.strategy "strategies/cuda/tiling.lua", {})
   t.contains(q.system, "CUDA kernels")
   t.contains(q.stable, "// kb: launch softmax grid=(cdiv(rows,256)) block=(256) shared=0 "
                        .. "args=(x, y, rows")

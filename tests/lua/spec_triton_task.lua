@@ -52,7 +52,7 @@ t.test("six strategies, each with a target and a text", function()
 end)
 
 t.test("a model is asked for Python, and its answer is read as such", function()
-  local q = require("kernelband.generator.prompt").new(import {}, {}, nil):propose(
+  local q = require("kernelband.generator.prompt").new(import {}, {}, nil).propose(
     { id = 1, source = import {}.source, speedup = 1, time_ns = 1000, note = {} },
     kb.strategies "strategies/triton"[5], { history = {} })
   t.contains(q.system, "Triton")

@@ -71,7 +71,7 @@ local function start(self, task, ctx)
   function instance.ending() return left and "the recorded answers are used up" end
 
   function instance.propose(parent, strategy, rng, here)
-    return put("propose", 1, questions:propose(parent, strategy, here), rng:split "call", here,
+    return put("propose", 1, questions.propose(parent, strategy, here), rng:split "call", here,
                parent.source, strategy)
   end
 
@@ -79,7 +79,7 @@ local function start(self, task, ctx)
     local by = candidate.by or {}
     local done = by.repaired or 0
     if done >= options.repair then return nil, "it was repaired before" end
-    return put("repair", done + 2, questions:repair(candidate, evaluation, by.strategy),
+    return put("repair", done + 2, questions.repair(candidate, evaluation, by.strategy),
                rng:split("repair " .. done), here, candidate.source, by.strategy)
   end
 
@@ -89,7 +89,7 @@ local function start(self, task, ctx)
     local text = ctx.journal.answer "first"
     if not text then
       local got, why, code, wait_s = exchange("first", 1,
-        questions:first(parent, parameters, file, here), rng:split "first", here)
+        questions.first(parent, parameters, file, here), rng:split "first", here)
       if not got then return nil, why, code, wait_s end
       text = got.text
     end

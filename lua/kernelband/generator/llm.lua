@@ -109,8 +109,7 @@ local function new(options)
       kind = "llm", provider = opt.provider, model = opt.model, temperature = opt.temperature,
       effort = opt.effort, max_tokens = opt.max_tokens, extra = opt.extra, repair = opt.repair,
       prompt = prompt.identity(opt.prompt) },
-    priced = book:knows { opt.model, opt.provider .. "/" .. opt.model } or place.tells_cost
-             or false,
+    priced = place.tells_cost or book.known { opt.model, opt.provider .. "/" .. opt.model } ~= nil,
     begin = function(ctx)
       return client.new(lists.with(spec, { loop = ctx.loop, note = ctx.note }))
     end,

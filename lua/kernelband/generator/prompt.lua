@@ -3,8 +3,8 @@
 -- fresh is the rest, from what changes least to what changes most.
 --
 --   p = prompt.new(task, overrides, device [, baseline])
---   q = p:propose(parent, strategy, { history =, best =, .. })  -> { system, stable, fresh, text }
---   q = p:repair(candidate, evaluation, strategy)
+--   q = p.propose(parent, strategy, { history =, best =, .. })  -> { system, stable, fresh, text }
+--   q = p.repair(candidate, evaluation, strategy)
 --
 -- overrides (`prompt = { .. }` of a generator) replaces parts by name: a text, a
 -- function(about) returning one, or false for nothing. about.default is what would
@@ -209,13 +209,20 @@ end
 
 -- Putting it together --------------------------------------------------------------
 
-local methods = {}
-methods.__index = methods
+-- What tells overrides apart, for the identity of a run: by name a hash of the text, or
+-- of the function's lines (not of what it reads elsewhere); nil when there are none.
+function prompt.identity(overrides)
+  local out
+  for name, own in pairs(overrides or {}) do
+    local text = type(own) == "function" and source_of(own) or own
+    out = with(out or {}, { [name] = text and core.system.hash(tostring(text)) or "none" })
+  end
+  return out
+end
 
-local function part(self, name, about)
-  local own = self.overrides[name]
+local function part(name, own, about)
   if own == false or type(own) == "string" then return own end
-  local said_by_task = self.task.words  -- it may speak for its language
+  local said_by_task = about.task.words -- it may speak for its language
   local text = (said_by_task and said_by_task[name] or default[name])(about)
   if type(own) ~= "function" then return text end
   about.default = text
@@ -228,70 +235,57 @@ local function part(self, name, about)
   return said
 end
 
--- about: what these parts are of, beside what all are of.
-local function gather(self, names, about)
-  about = with(about, { task = self.task, device = self.device(), language = self.language,
-                        tag = self.tag, baseline = self.baseline() })
-  return reply.utf8(table.concat(collect(names, function(name)
-    local text = part(self, name, about)
-    return text ~= "" and text
-  end), "\n\n"))
-end
-
--- The stable part is made once: a fact that became known later would change it.
-local function question(self, fresh)
-  if not self.stable then
-    self.system = gather(self, { "system" }, {})
-    self.stable = gather(self, { "hardware", "task", "judged", "contract" }, {}) .. "\n\n"
-  end
-  return { system = self.system, stable = self.stable, fresh = fresh,
-           text = self.system .. "\n\n" .. self.stable .. fresh }
-end
-
-local function of_kernel(kernel, ctx, more)
-  return with(more or {}, { kernel = kernel, profile = kernel.profile,
-                            measured = ctx.measured and ctx.measured[kernel.id] })
-end
-
-function methods:propose(parent, strategy, ctx)
-  return question(self, gather(self, { "parent", "profile", "history", "strategy", "hints", "ask" },
-    of_kernel(parent, ctx, { strategy = strategy, history = ctx.history, best = ctx.best,
-                             hints = ctx.hints, rows = ctx.rows, made = ctx.made })))
-end
-
-function methods:repair(candidate, evaluation, strategy)
-  return question(self, gather(self, { "repair" }, { candidate = candidate,
-    evaluation = evaluation, strategy = strategy }))
-end
-
--- Once, before the first pull: which sets of a schedule's parameters to begin with.
-function methods:first(parent, list, file, ctx)
-  return question(self, gather(self, { "parent", "profile" }, of_kernel(parent, ctx)) .. "\n\n"
-                        .. points.ask(list, file))
-end
-
--- What tells overrides apart, for the identity of a run: by name a hash of the text, or
--- of the function's lines (not of what it reads elsewhere); nil when there are none.
-function prompt.identity(overrides)
-  local out
-  for name, own in pairs(overrides or {}) do
-    local text = type(own) == "function" and source_of(own) or own
-    out = with(out or {}, { [name] = text and core.system.hash(tostring(text)) or "none" })
-  end
-  return out
-end
-
 local function getter(v) return type(v) == "function" and v or function() return v end end
 
 -- device: a describe table; baseline: its evaluation; each may be a function that returns
 -- one or nil.
 function prompt.new(task, overrides, device, baseline)
   local language = task.language or "c"
-  return setmetatable({
-    task = task, overrides = overrides or {}, language = language,
-    tag = task.words and task.words.tag or language == "cuda" and "cuda" or "c",
-    device = getter(device), baseline = getter(baseline),
-  }, methods)
+  local tag = task.words and task.words.tag or language == "cuda" and "cuda" or "c"
+  local p, system, stable = {}, nil, nil
+  overrides, device, baseline = overrides or {}, getter(device), getter(baseline)
+
+  -- about: what these parts are of, beside what all are of.
+  local function gather(names, about)
+    about = with(about, { task = task, device = device(), language = language, tag = tag,
+                          baseline = baseline() })
+    return reply.utf8(table.concat(collect(names, function(name)
+      local text = part(name, overrides[name], about)
+      return text ~= "" and text
+    end), "\n\n"))
+  end
+
+  -- The stable part is made once: a fact that became known later would change it.
+  local function question(fresh)
+    system = system or gather({ "system" }, {})
+    stable = stable or gather({ "hardware", "task", "judged", "contract" }, {}) .. "\n\n"
+    return { system = system, stable = stable, fresh = fresh,
+             text = system .. "\n\n" .. stable .. fresh }
+  end
+
+  local function of_kernel(kernel, ctx, strategy)
+    local of = with(ctx, { kernel = kernel, profile = kernel.profile, strategy = strategy })
+    of.measured = ctx.measured and ctx.measured[kernel.id]
+    return of
+  end
+
+  function p.propose(parent, strategy, ctx)
+    return question(gather({ "parent", "profile", "history", "strategy", "hints", "ask" },
+                           of_kernel(parent, ctx, strategy)))
+  end
+
+  function p.repair(candidate, evaluation, strategy)
+    return question(gather({ "repair" }, { candidate = candidate, evaluation = evaluation,
+                                           strategy = strategy }))
+  end
+
+  -- Once, before the first pull: which sets of a schedule's parameters to begin with.
+  function p.first(parent, list, file, ctx)
+    return question(gather({ "parent", "profile" }, of_kernel(parent, ctx)) .. "\n\n"
+                    .. points.ask(list, file))
+  end
+
+  return p
 end
 
 return prompt

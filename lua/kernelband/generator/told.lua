@@ -10,13 +10,8 @@ local told = {}
 function told.measured(evaluation)
   local shapes, evidence = evaluation.shapes, evaluation.evidence or {}
   if type(shapes) ~= "table" or not shapes[1] or not shapes[1].time_ns then return nil end
-  return { hot = evidence.hot, remarks = evidence.remarks, screened = evaluation.screened,
-    clocks = evaluation.clocks, tier = evaluation.tier, shapes = lists.collect(shapes, function(s)
-      return (s.role == nil or s.role == "timed") and {
-        label = s.label, shape = s.shape, time_ns = s.time_ns, speedup = s.speedup,
-        low = s.speedup_low, high = s.speedup_high, compute_share = s.compute_share,
-        bandwidth_share = s.bandwidth_share }
-    end) }
+  local timed = lists.collect(shapes, function(s) return (s.role or "timed") == "timed" and s end)
+  return { hot = evidence.hot, remarks = evidence.remarks, shapes = timed }
 end
 
 -- How many times as fast as its parent: { ratio, low, high, paired }. Side by side where the

@@ -111,7 +111,7 @@ function words.shapes(measured, first, about)
     local line = ("- %s: %s"):format(s.label or "?", words.time(s.time_ns))
     if not first and s.speedup then
       line = ("%s, %.2fx the first version%s"):format(line, s.speedup,
-                                                      words.interval(s.low, s.high))
+                                                      words.interval(s.speedup_low, s.speedup_high))
     end
     if not (s.compute_share and s.bandwidth_share) then return line end
     local ok, work = pcall(about.task.work, s.shape)

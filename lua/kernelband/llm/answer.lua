@@ -16,12 +16,11 @@ local most_bytes <const> = 1 << 20      -- of an answer
 local most_depth <const> = 3            -- Markdown within fenced Markdown
 local most_said <const> = 240           -- bytes of why a strategy does not apply
 
+local cut_off <const> = "the answer was cut off at the limit of tokens: raise max_tokens, or ask "
+  .. "for less thinking (effort)"
+
 -- What a fence says it holds: one of these words, or nothing.
-local function tags(words)
-  local out = { [""] = true }
-  for word in words:gmatch "%S+" do out[word] = true end
-  return out
-end
+local function tags(words) return lists.with(lists.places(lists.words(words)), { [""] = 0 }) end
 
 local wrappers = tags "md markdown mdx text txt"
 local ours = tags "c h cpp c++ cc cxx cu cuda cuda-c cuda-cpp cuh c99 c11"
@@ -77,10 +76,6 @@ local function defines(source, spec)
   end
 end
 
-local function tidy(source)
-  return (source:gsub("\r\n?", "\n"):match "^.*%S" or "") .. "\n"
-end
-
 -- Python without a fence, from its first import to what is a fence all the same.
 local function bare_python(text, spec)
   local code, from = "\n" .. text, math.huge
@@ -103,25 +98,19 @@ local function bare_code(text, spec)
          and not text:find("```", 1, true) and defines(text, spec) and text or nil
 end
 
-local function cut_off(spec)
-  return ("the answer was cut off%s: raise max_tokens, or ask for less thinking (effort)")
-    :format(spec.finish == "length" and " at the limit of tokens" or "")
-end
-
 -- The last whole block that defines the kernel: models correct themselves further
 -- down, and show fragments on the way. Where there is none, patches of the kernel shown.
 local function choose(blocks, spec)
-  local language, patches, whole, cut = languages[spec.language], {}, nil, nil
+  local language, patches, whole = languages[spec.language], {}, nil
   for _, b in ipairs(blocks) do
     if language.tags[b.tag] and defines(b.text, spec) then
-      if b.closed or spec.finish ~= "length" then whole = b.text else cut = true end
+      if b.closed or spec.finish ~= "length" then whole = b.text end
     elseif b.tag == "diff" or b.tag == "patch" then
       patches[#patches + 1] = b.text
     end
   end
   if whole then return whole end
-  cut = cut or not blocks[#blocks].closed and spec.finish == "length"
-  if cut then return nil, cut_off(spec) end
+  if spec.finish == "length" and not blocks[#blocks].closed then return nil, cut_off end
   if #patches > 0 and spec.base then return patch.apply(spec.base, patches) end
   return nil, #patches > 0 and "the answer is a diff; the whole kernel is wanted"
     or "no code block of the answer defines " .. language.wanted:format(spec.entry)
@@ -133,7 +122,7 @@ local function source_of(text, spec)
   if not source and (#blocks == 0 or spec.language == "triton") then
     source = bare_code(text, spec)
   end
-  return source, why or spec.finish == "length" and cut_off(spec)
+  return source, why or spec.finish == "length" and cut_off
                  or "the answer holds no code block: " .. reply.excerpt(text, 80)
 end
 
@@ -153,7 +142,7 @@ function answer.read(text, spec)
   if not text then
     return nil, "the answer is nothing but thinking: raise max_tokens, or lower effort"
   elseif not text:find "%S" then
-    return nil, spec.finish == "length" and cut_off(spec) or "the answer is empty"
+    return nil, spec.finish == "length" and cut_off or "the answer is empty"
   end
   local source, why = source_of(text, spec)
   local words = declined(text)
@@ -161,7 +150,7 @@ function answer.read(text, spec)
     return nil, words, "EDECLINED"
   end
   if not source then return nil, why end
-  return tidy(source)
+  return source:gsub("\r\n?", "\n"):match "^.*%S" .. "\n"
 end
 
 return answer

@@ -17,7 +17,6 @@ local events    = require "kernelband.llm.events"
 local jobs      = require "kernelband.base.jobs"
 local json      = require "kernelband.base.json"
 local lists     = require "kernelband.base.lists"
-local providers = require "kernelband.llm.providers"
 local reply     = require "kernelband.llm.reply"
 
 local collect, with, now_ns = lists.collect, lists.with, core.system.now_ns
@@ -227,7 +226,7 @@ local function ask(self, question, rng)
   if not result then return nil, self.censor(text), status, record end
   local usage = result.usage
   record.model_returned, record.finish = short(result.model), short(result.finish)
-  record.usd, record.usd_source = self.prices:cost({ self.model, result.model,
+  record.usd, record.usd_source = self.prices.cost({ self.model, result.model,
                                                      self.provider .. "/" .. self.model }, usage)
   record.tokens_in, record.tokens_out = usage.input, usage.output
   record.tokens_cached, record.tokens_cache_write = usage.cached, usage.cache_write

@@ -9,16 +9,15 @@ local patch = {}
 
 local most_hunks <const> = 200
 
--- Lines as one text, without the blanks at their ends.
-local function text_of(lines)
-  local bare = collect(lines, function(line) return line:match "^.*%S" or "" end)
-  return "\n" .. table.concat(bare, "\n") .. "\n"
+-- The lines of a text, without the blanks at their ends.
+local function bare(source)
+  return collect(lines_of(source), function(line) return line:match "^.*%S" or "" end)
 end
 
 -- A list of { old = lines, new = lines }: context stands in both.
 local function hunks_of(diff)
   local out, hunk = {}, nil
-  for _, line in ipairs(lines_of(diff)) do
+  for _, line in ipairs(bare(diff)) do
     local mark = line:sub(1, 1)
     if line:find "^@@" then
       hunk = { old = {}, new = {} }
@@ -35,16 +34,8 @@ local function hunks_of(diff)
   return out
 end
 
--- Where old stands in lines; nil, whether it stands there at all.
-local function find(lines, old)
-  local text, part = text_of(lines), text_of(old)
-  local place = text:find(part, 1, true)
-  if not place or text:find(part, place + 1, true) then return nil, place end
-  return select(2, text:sub(1, place):gsub("\n", ""))
-end
-
 function patch.apply(base, diffs)
-  local lines, n = lines_of(base), 0
+  local text, n = "\n" .. table.concat(bare(base), "\n") .. "\n", 0
   for _, diff in ipairs(diffs) do
     for _, hunk in ipairs(hunks_of(diff)) do
       local old, new = hunk.old, hunk.new
@@ -54,18 +45,18 @@ function patch.apply(base, diffs)
       n = n + 1
       if n > most_hunks then return nil, ("the patch has more than %d hunks"):format(most_hunks) end
       if #old == 0 then return nil, ("hunk %d of the patch has no context"):format(n) end
-      local at, somewhere = find(lines, old)
-      if not at then
-        return nil, ("hunk %d of the patch fits %s of the kernel shown"):format(n, somewhere
+      local part = "\n" .. table.concat(old, "\n") .. "\n"
+      local at, stop = text:find(part, 1, true)
+      if not at or text:find(part, at + 1, true) then
+        return nil, ("hunk %d of the patch fits %s of the kernel shown"):format(n, at
           and "more than one place" or "no place")
       end
-      local tail = table.move(lines, at + #old, #lines, 1, {})
-      lines = table.move(new, 1, #new, at, table.move(lines, 1, at - 1, 1, {}))
-      table.move(tail, 1, #tail, #lines + 1, lines)
+      new[#new + 1] = text:sub(stop + 1)
+      text = text:sub(1, at) .. table.concat(new, "\n")
     end
   end
   if n == 0 then return nil, "the patch has no hunk (@@ .. @@)" end
-  return table.concat(lines, "\n") .. "\n"
+  return text:sub(2)
 end
 
 return patch

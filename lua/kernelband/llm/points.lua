@@ -14,7 +14,6 @@ local points = {}
 
 local least <const>, most <const> = 8, 16
 local most_head <const> = 60            -- lines of the schedule's file
-local most_bytes <const> = 1 << 20
 
 local function show(v)
   return type(v) == "string" and ("%q"):format(v) or tostring(v)
@@ -69,7 +68,7 @@ end
 
 function points.read(said, parameters)
   local out, lost = {}, 0
-  for _, set in ipairs(#said <= most_bytes and list_of(reply.utf8(said)) or {}) do
+  for _, set in ipairs(list_of(reply.utf8(said))) do
     local fit = #out < most and type(set) == "table" and fitted(set, parameters)
     if fit then out[#out + 1] = fit else lost = lost + 1 end
   end

@@ -3,7 +3,8 @@
 --
 --   p = prices.load { ["model-x"] = { input = 2.5, cached = 0.25, output = 10 } }
 --   p = prices.load "model_prices.json"       a file in LiteLLM's format
---   usd, source = p:cost({ "model-x", "model-x-2026-01" }, usage)
+--   usd, source = p.cost({ "model-x", "model-x-2026-01" }, usage)
+--   p.known({ "model-x", .. })                the first of these that has a price
 --
 -- Prices are dollars a million tokens. cached defaults to input, cache_write to
 -- 1.25 times input. usage = { input =, cached =, cache_write =, output =, usd = };
@@ -16,9 +17,6 @@ local reply  = require "kernelband.llm.reply"
 local schema = require "kernelband.base.schema"
 
 local prices = {}
-
-local book = {}
-book.__index = book
 
 local who <const> = "kb.generator.llm"
 
@@ -60,26 +58,22 @@ local function from_table(given)
 end
 
 function prices.load(given)
-  local from = type(given) == "string" and from_file or from_table
-  return setmetatable({ models = from(given or {}) }, book)
-end
+  local models, book = (type(given) == "string" and from_file or from_table)(given or {}), {}
 
--- The price of a model of one of these names, in the order they are looked up.
-local function price_of(self, names)
-  local known = lists.find(names, function(name) return self.models[name] end)
-  return self.models[known]
-end
+  -- The first of these names that has a price.
+  function book.known(names) return lists.find(names, function(name) return models[name] end) end
 
-function book:knows(names) return price_of(self, names) ~= nil end
+  function book.cost(names, usage)
+    if usage.usd then return usage.usd, "provider" end
+    local p = models[book.known(names)]
+    if not (p and usage.input and usage.output) then return nil, "unknown" end
+    local cached, written = usage.cached or 0, usage.cache_write or 0
+    local fresh = math.max(usage.input - cached - written, 0)
+    return (fresh * p.input + cached * (p.cached or p.input)
+            + written * (p.cache_write or 1.25 * p.input) + usage.output * p.output) / 1e6, "table"
+  end
 
-function book:cost(names, usage)
-  if usage.usd then return usage.usd, "provider" end
-  local p = price_of(self, names)
-  if not (p and usage.input and usage.output) then return nil, "unknown" end
-  local cached, written = usage.cached or 0, usage.cache_write or 0
-  local fresh = math.max(usage.input - cached - written, 0)
-  return (fresh * p.input + cached * (p.cached or p.input)
-          + written * (p.cache_write or 1.25 * p.input) + usage.output * p.output) / 1e6, "table"
+  return book
 end
 
 return prices

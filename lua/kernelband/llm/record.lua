@@ -29,7 +29,6 @@ record.tokens = { "tokens_in", "tokens_cached", "tokens_cache_write", "tokens_ou
                   "tokens_reasoning" }
 local kept = { "pull", "kind", "attempt", "provider", "model", "model_returned", "finish",
                "usd", "usd_source", "recorded_usd", "error", table.unpack(record.tokens) }
-local most_entries <const> = 100000
 
 local unreadable <const> = "not a recording that can be read"
 
@@ -100,7 +99,6 @@ local function from_index(folder, index)
   for line in index:gmatch "[^\r\n]+" do
     local e, why = reply.decode(line)
     if not e then broken(folder, "index.jsonl, line %d: %s", #out + 1, why) end
-    if #out == most_entries then broken(folder, "more than %d exchanges", most_entries) end
     local request = reply.text(e.request)
     out[#out + 1] = e
     e.request, e.answer = request and request:gsub("%.txt$", ""), text_of(folder, e.answer)
