@@ -134,11 +134,10 @@ function bodies.run(count, seed, seconds)
     tried = tried + 1
     local name = places[1 + rng:below(#places)]
     local place = providers.places[name]
-    if tried % 100 == 1 then client.forget() end
     local ask = client.new { loop = L, note = function() end, provider = name, place = place,
       base = "http://h", model = "m", headers = {}, max_tokens = 100, temperature = 1,
-      effort = "low", stream = true, prices = book, n_parallel = 1, attempts = 3, retry_s = 0.1,
-      patience_s = 900, connect_s = 1, idle_s = 1, timeout_s = 1 }
+      effort = "low", stream = true, prices = book, n_parallel = 1, refused = {}, attempts = 3,
+      retry_s = 0.1, patience_s = 900, connect_s = 1, idle_s = 1, timeout_s = 1 }
     local began = core.system.now_ns()
     local got, why, _, rec = ask({ system = "s", stable = "a", fresh = "b" }, rng)
     check_record(rec, got)

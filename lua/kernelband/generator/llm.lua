@@ -81,12 +81,8 @@ local function key_of(name, place, opt)
   return key
 end
 
--- Beside the key, people set these for their organisation.
-local of_openai = { { "OpenAI-Organization", "OPENAI_ORG_ID" },
-                    { "OpenAI-Project", "OPENAI_PROJECT_ID" } }
-
 local function more_headers(place)
-  return lists.collect(place.key_env == "OPENAI_API_KEY" and of_openai or {}, function(h)
+  return lists.collect(place.organisation or {}, function(h)
     local value = os.getenv(h[2])
     return value and value:find "^[%w_-]+$" and { h[1], value }
   end)
@@ -101,7 +97,7 @@ local function new(options)
   local spec = lists.with(opt, {
     place = place, base = base, key = key, key_env = key_env, prices = book,
     headers = opt.base_url and {} or more_headers(place),
-    local_server = place.local_server or opt.base_url ~= nil,
+    local_server = place.local_server or opt.base_url ~= nil, refused = {},
   })
   return ask.generator {
     name = "llm", origin = ("llm %s %s"):format(opt.provider, opt.model), options = opt,

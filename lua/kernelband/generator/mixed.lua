@@ -81,11 +81,8 @@ local function start(all, task, ctx)
   end
 
   -- What the members that have a method say; each is told.
-  local function each(method, ...)
-    local given = table.pack(...)
-    return lists.collect(started, function(m)
-      return m.g[method] and m.g[method](table.unpack(given, 1, given.n))
-    end)
+  local function each(method, a, b)
+    return lists.collect(started, function(m) return m.g[method] and m.g[method](a, b) end)
   end
 
   function instance.ending(strategies)

@@ -50,7 +50,7 @@ local function new(options)
                   usd_source = "recorded", recorded_usd = e.usd, total_s = 0,
                   usage = e.usd and json.encode { recorded_usd = e.usd } or nil }
     for _, field in ipairs(record.tokens) do rec[field] = e[field] end
-    return { text = e.answer, finish = e.finish }, nil, nil, rec
+    return { text = e.text, finish = e.finish }, nil, nil, rec
   end
 
   return ask.generator {

@@ -26,8 +26,8 @@ local function cell(list) return changes.code(table.concat(list, " "), most_cons
 -- The settings of open constants that were measured, as a table in a line: their names, then the
 -- values of each with the time.
 local function settings(row)
-  local tuned = row.tuned or {}
-  if not tuned[1] then return "" end
+  local tuned = row.tuned
+  if not tuned then return "" end
   local names = keys(tuned[1].params or {})
   local out = collect(tuned, function(t, i)
     local values = collect(names, function(name) return tostring((t.params or {})[name]) end)
@@ -58,12 +58,13 @@ local function line(row, where)
     ok and (", kernel %s"):format(row.child or "?") .. settings(row) or ": " .. quoted(row.reason))
 end
 
--- The newest `most` of rows that were not told yet, in their order.
-local function newest(rows, most, told, fits)
+-- The newest `most` of rows that were not told yet, in their order; of those whose field has
+-- that value.
+local function newest(rows, most, told, field, value)
   local out = {}
   for i = #rows, 1, -1 do
     local row = rows[i]
-    if #out < most and not told[row] and fits(row) then
+    if #out < most and not told[row] and (not field or row[field] == value) then
       told[row] = true
       table.insert(out, 1, row)
     end
@@ -92,16 +93,11 @@ function tried.text(about)
     for _, row in ipairs(of) do out[#out + 1] = line(row, where) end
   end
   section("How this kernel came to be:", lineage(kernel, made, told), true)
-  section("From this kernel:", newest(about.history or {}, most_here, told, function()
-    return true
-  end))
+  section("From this kernel:", newest(about.history or {}, most_here, told))
   section(("From its parent, kernel %d:"):format(kernel.parent or 0),
-          newest(rows, most_beside, told, function(row)
-            return kernel.parent ~= nil and row.parent == kernel.parent
-          end))
-  section("In this direction before:", newest(rows, most_elsewhere, told, function(row)
-    return row.strategy == about.strategy.name
-  end), true)
+          newest(kernel.parent and rows or {}, most_beside, told, "parent", kernel.parent))
+  section("In this direction before:",
+          newest(rows, most_elsewhere, told, "strategy", about.strategy.name), true)
   local best = about.best and made[about.best.id]
   section("The fastest so far:", best and not told[best] and { best } or {}, true)
   return #out > 0 and table.concat(out, "\n") or nil

@@ -61,19 +61,11 @@ local function defines(source, spec)
   -- The normal form has no comments but those for the engine.
   local code = ("\n" .. normal(source)):gsub("\n//[^\n]*", "")
   if spec.language == "cuda" then return code:find("__global__", 1, true) ~= nil end
-  local at = 1
-  while true do                         -- a prototype or a call is no definition
-    local first, last = code:find(spec.entry, at, true)
-    if not first then return false end
-    local open = code:match("^%s*()%(", last + 1)
-    at = last + 1
-    if open and code:sub(math.max(1, first - 99), first - 1):find "%f[%w_]void%s+$" then
-      local stop = code:find("[;{}]", open)     -- the same for all names before it
-      if not stop then return false end
-      if code:sub(open, stop):find "%)%s*{$" then return true end
-      at = stop + 1
-    end
+  local begins = "%f[%w_]void%s+" .. spec.entry .. "%s*%("
+  for head, stop in code:gmatch "([^;{}]*)([;{}]?)" do  -- a prototype or a call is no definition
+    if stop == "{" and head:find "%)%s*$" and head:find(begins) then return true end
   end
+  return false
 end
 
 -- Python without a fence, from its first import to what is a fence all the same.

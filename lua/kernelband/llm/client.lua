@@ -27,11 +27,6 @@ local most_bytes <const> = 64 << 20
 local gather_ns <const> = 1000000000    -- nobody waits for a piece of an answer
 local broken_tries <const> = 3          -- for answers that make no sense
 
--- Fields that a server has refused, by address and model: left out from then on.
-local refused = {}
-
-function client.forget() refused = {} end
-
 local function to_ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)) end
 
 -- The request --------------------------------------------------------------------
@@ -176,8 +171,8 @@ local advice = {
 
 local function paused(self, fail, tries)
   local what = advice[fail.status] or "mend it or wait"
-  return ("%s: %s%s; %s, then resume"):format(self.where, fail.why:gsub("([^.])%.$", "%1"),
-    tries > 1 and (" (tried %d times)"):format(tries) or "",
+  return ("%s %s: %s%s; %s, then resume"):format(self.base, self.model,
+    fail.why:gsub("([^.])%.$", "%1"), tries > 1 and (" (tried %d times)"):format(tries) or "",
     what:format(self.key_env or "api_key_env"))
 end
 
@@ -224,13 +219,11 @@ local function ask(self, question, rng)
   record.error = not result and self.censor(record.error) or nil
   record.request_id = short(record.request_id or result and result.id)
   if not result then return nil, self.censor(text), status, record end
-  local usage = result.usage
+  record = with(record, result.usage)
   record.model_returned, record.finish = short(result.model), short(result.finish)
   record.usd, record.usd_source = self.prices.cost({ self.model, result.model,
-                                                     self.provider .. "/" .. self.model }, usage)
-  record.tokens_in, record.tokens_out = usage.input, usage.output
-  record.tokens_cached, record.tokens_cache_write = usage.cached, usage.cache_write
-  record.tokens_reasoning = usage.reasoning
+                                                     self.provider .. "/" .. self.model },
+                                                   result.usage)
   local encoded, raw = pcall(json.encode, result.raw_usage)
   if result.raw_usage and encoded then
     record.usage = reply.utf8(self.censor(raw):sub(1, 4096))
@@ -240,12 +233,10 @@ local function ask(self, question, rng)
 end
 
 -- c: the options of kb.generator.llm and place, base, key, key_env, prices, headers, local_server,
--- loop, note.
+-- loop, note, refused: a table of fields that the server has refused, left out from then on.
 function client.new(c)
-  local where = c.base .. " " .. c.model
-  refused[where] = refused[where] or {}
-  local self = with(c, { where = where, refused = refused[where], censor = reply.censor { c.key },
-                         places = jobs.places(c.loop, c.n_parallel), not_before_ns = 0 })
+  local self = with(c, { censor = reply.censor { c.key }, not_before_ns = 0,
+                         places = jobs.places(c.loop, c.n_parallel) })
   return function(question, rng) return ask(self, question, rng) end
 end
 

@@ -23,8 +23,7 @@ local function words(v) return type(v) == "string" and reply.excerpt(v, 400) or 
 -- An error object as servers write it: OpenAI's and Anthropic's, FastAPI's
 -- detail, or a bare message.
 function errors.of(v)
-  if type(v) == "string" then return { message = words(v) } end
-  if type(v) ~= "table" then return {} end
+  if type(v) ~= "table" then return { message = words(v) } end
   local inner = type(v.error) == "table" and v.error or v
   local code = inner.code
   local message = words(inner.message) or words(v.error) or words(v.detail)

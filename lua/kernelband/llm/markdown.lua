@@ -5,7 +5,7 @@
 --                          | nil, why, "EINVAL"      more than 1 MiB
 --
 -- line is that of the opening fence, from 1; closed is false when the text ends before the fence
--- does. 256 blocks at most.
+-- does.
 --
 -- The text may be anybody's. Only the block structure is wanted, and libcmark reads inlines in time
 -- that some texts make quadratic, so it is given a shadow: as many lines of as many bytes, in which
@@ -15,7 +15,7 @@ local core = require "kernelband.core"
 
 local markdown = {}
 
-local most_bytes <const>, most_blocks <const> = 1 << 20, 256
+local most_bytes <const> = 1 << 20
 local most_lead <const> = 64            -- bytes of a line that may open containers
 
 -- Where the marker of a quote or a list item at i ends, nil: there is none.
@@ -84,7 +84,7 @@ function markdown.blocks(text)
   local lines, shadow, fence = read((text:gsub("^\xEF\xBB\xBF", "")))
   local blocks = {}
   for _, f in ipairs(core.code_blocks(table.concat(shadow, "\n") .. "\n")) do
-    if #blocks < most_blocks and is_fenced(f, shadow, fence) then
+    if is_fenced(f, shadow, fence) then
       local out, at = {}, f.first
       for s in f.text:gmatch "([^\n]*)\n" do
         if at == #lines then break end

@@ -7,8 +7,8 @@
 --   p.known({ "model-x", .. })                the first of these that has a price
 --
 -- Prices are dollars a million tokens. cached defaults to input, cache_write to
--- 1.25 times input. usage = { input =, cached =, cache_write =, output =, usd = };
--- input counts all of the prompt, cached and written tokens included. What the
+-- 1.25 times input. usage = { tokens_in =, tokens_cached =, tokens_cache_write =, tokens_out =,
+-- usd = }; tokens_in counts all of the prompt, cached and written tokens included. What the
 -- provider says a call cost comes before any table. An unknown price is nil,
 -- "unknown", never 0.
 local core   = require "kernelband.core"
@@ -66,11 +66,11 @@ function prices.load(given)
   function book.cost(names, usage)
     if usage.usd then return usage.usd, "provider" end
     local p = models[book.known(names)]
-    if not (p and usage.input and usage.output) then return nil, "unknown" end
-    local cached, written = usage.cached or 0, usage.cache_write or 0
-    local fresh = math.max(usage.input - cached - written, 0)
-    return (fresh * p.input + cached * (p.cached or p.input)
-            + written * (p.cache_write or 1.25 * p.input) + usage.output * p.output) / 1e6, "table"
+    if not (p and usage.tokens_in and usage.tokens_out) then return nil, "unknown" end
+    local cached, written = usage.tokens_cached or 0, usage.tokens_cache_write or 0
+    local fresh = math.max(usage.tokens_in - cached - written, 0)
+    return (fresh * p.input + cached * (p.cached or p.input) + usage.tokens_out * p.output
+            + written * (p.cache_write or 1.25 * p.input)) / 1e6, "table"
   end
 
   return book

@@ -8,9 +8,9 @@
 --                                local_server= }
 --   api.whole(result, json)      a whole answer, into result
 --   api.event(result, json, name)  one event of a stream, into result; true: it ended
---   result = { pieces = { text, .. }, finish =, model =, id =, usage = { input, cached,
---              cache_write, output, reasoning, usd }, raw_usage = table, refusal =,
---              error = table or text }; pieces and usage are there from the beginning
+--   result = { pieces = { text, .. }, finish =, model =, id =, usage = { tokens_in, tokens_out,
+--              tokens_cached, tokens_cache_write, tokens_reasoning, usd }, raw_usage = table,
+--              refusal =, error = table or text }; pieces and usage are there from the beginning
 --   finish is "stop", "length", "refusal" or the provider's own word
 --
 -- Fields are sent only when set; api.optional names those a server may refuse
@@ -45,11 +45,10 @@ local function take_usage(result, u, input, output)
   local of_input = u[input .. "_details"]
   result.raw_usage = u
   result.usage = {
-    input = count(u[input]), output = count(u[output]),
-    cached = count(at(of_input, "cached_tokens")) or count(u.prompt_cache_hit_tokens),
-    cache_write = count(at(of_input, "cache_write_tokens")),
-    reasoning = count(at(u, output .. "_details", "reasoning_tokens")),
-    usd = reply.money(u.cost),
+    tokens_in = count(u[input]), tokens_out = count(u[output]), usd = reply.money(u.cost),
+    tokens_cached = count(at(of_input, "cached_tokens")) or count(u.prompt_cache_hit_tokens),
+    tokens_cache_write = count(at(of_input, "cache_write_tokens")),
+    tokens_reasoning = count(at(u, output .. "_details", "reasoning_tokens")),
   }
 end
 
@@ -174,10 +173,10 @@ local function messages_usage(result, u)
                                count(raw.cache_creation_input_tokens)
   result.raw_usage = raw
   result.usage = {
-    input = input and input + (read or 0) + (written or 0), cached = read, cache_write = written,
-    output = count(raw.output_tokens), usd = reply.money(raw.cost),
-    reasoning = count(at(raw, "output_tokens_details", "thinking_tokens"))
-                or count(at(raw, "output_tokens_details", "reasoning_tokens")),
+    tokens_in = input and input + (read or 0) + (written or 0), usd = reply.money(raw.cost),
+    tokens_cached = read, tokens_cache_write = written, tokens_out = count(raw.output_tokens),
+    tokens_reasoning = count(at(raw, "output_tokens_details", "thinking_tokens"))
+                       or count(at(raw, "output_tokens_details", "reasoning_tokens")),
   }
 end
 
@@ -208,11 +207,14 @@ end
 providers.apis = { chat = chat, responses = responses, messages = messages }
 
 -- Places. key_env: where the key is looked for; base_env: an address that people
--- set beside it; keyless: no key is needed; local_server: speaks an older dialect;
+-- set beside it; organisation: headers, and the variables with what people send in them beside
+-- the key; keyless: no key is needed; local_server: speaks an older dialect;
 -- tells_cost: says what a call cost.
 providers.places = {
   openai = { api = chat, base = "https://api.openai.com/v1", key_env = "OPENAI_API_KEY",
-             base_env = "OPENAI_BASE_URL" },
+             base_env = "OPENAI_BASE_URL", organisation = {
+               { "OpenAI-Organization", "OPENAI_ORG_ID" },
+               { "OpenAI-Project", "OPENAI_PROJECT_ID" } } },
   anthropic = { api = messages, base = "https://api.anthropic.com",
                 key_env = "ANTHROPIC_API_KEY", base_env = "ANTHROPIC_BASE_URL" },
   gemini = { api = chat, base = "https://generativelanguage.googleapis.com/v1beta/openai",

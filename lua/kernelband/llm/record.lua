@@ -11,7 +11,7 @@
 -- "repair" in their name being answers to repairs of the one before. A folder with a
 -- run.db is the run it records.
 --
---   r = record.load(folder)     -> { { pull, kind, attempt, request = hash, answer = text,
+--   r = record.load(folder)     -> { { pull, kind, attempt, request = hash, text =,
 --                                      finish, tokens, usd, .. }, .. }, hash of all
 --   w = record.open(folder); w.add(exchange)
 local collect = require("kernelband.base.lists").collect
@@ -31,10 +31,6 @@ local kept = { "pull", "kind", "attempt", "provider", "model", "model_returned",
                "usd", "usd_source", "recorded_usd", "error", table.unpack(record.tokens) }
 
 local unreadable <const> = "not a recording that can be read"
-
-local function broken(folder, why, ...)
-  schema.raise("%s: %s: %s", folder, unreadable, why:format(...))
-end
 
 -- What a call of the world gave, or the folder cannot be used.
 local function must(folder, what, got, why)
@@ -66,9 +62,8 @@ end
 
 -- Texts are looked for in the folder itself and nowhere else.
 local function text_of(folder, name)
-  if type(name) ~= "string" or not name:find "^[%w_][%w_.-]*$" then
-    broken(folder, "%s is no name of a file", schema.show(name))
-  end
+  must(folder, unreadable, type(name) == "string" and name:find "^[%w_][%w_.-]*$",
+       schema.show(name) .. " is no name of a file")
   return must(folder, unreadable, system.read_file(path.join(folder, name)))
 end
 
@@ -98,10 +93,10 @@ local function from_index(folder, index)
   local out = {}
   for line in index:gmatch "[^\r\n]+" do
     local e, why = reply.decode(line)
-    if not e then broken(folder, "index.jsonl, line %d: %s", #out + 1, why) end
+    must(folder, unreadable, e, ("index.jsonl, line %d: %s"):format(#out + 1, why))
     local request = reply.text(e.request)
     out[#out + 1] = e
-    e.request, e.answer = request and request:gsub("%.txt$", ""), text_of(folder, e.answer)
+    e.request, e.text = request and request:gsub("%.txt$", ""), text_of(folder, e.answer)
   end
   return out
 end
@@ -110,19 +105,16 @@ local function from_files(folder)
   return collect(assert(path.files(folder, ".md")), function(file)
     local name = path.base(file)
     return name ~= "README.md" and { kind = name:find "repair" and "repair" or "propose",
-                                     answer = text_of(folder, name) }
+                                     text = text_of(folder, name) }
   end)
 end
 
 local function from_run(folder)
   local db = must(folder, unreadable, core.store(folder .. "/run.db", "read"))
   local rows, why = db:rows [[SELECT c.*, b.bytes AS text FROM calls c
-    LEFT JOIN blobs b ON b.hash = c.answer ORDER BY c.id]]
+    JOIN blobs b ON b.hash = c.answer ORDER BY c.id]]
   db:close()
-  return collect(must(folder, unreadable, rows, why), function(row)
-    row.answer = row.text
-    return row.text and row
-  end)
+  return must(folder, unreadable, rows, why)
 end
 
 function record.load(given)
@@ -135,7 +127,7 @@ function record.load(given)
     schema.raise_at_call("kb.generator.replay", "%s holds no recorded answer", folder)
   end
   return entries, system.hash(table.concat(collect(number(entries), function(e)
-    return ("%d %s %d %s"):format(e.pull, e.kind, e.attempt, system.hash(e.answer))
+    return ("%d %s %d %s"):format(e.pull, e.kind, e.attempt, system.hash(e.text))
   end), "\n"))
 end
 

@@ -10,8 +10,6 @@ local reader = cjson.new()              -- its settings are its own
 reader.decode_max_depth(64)
 reader.decode_invalid_numbers(false)
 
-reply.most_bytes = 32 << 20
-
 -- cjson gives null as a userdata; here an absent field and null are one.
 local function plain(t)
   for k, x in pairs(t) do
@@ -22,7 +20,6 @@ end
 
 -- The object a text holds, or nil and why not.
 function reply.decode(text)
-  if #text > reply.most_bytes then return nil, "JSON of " .. #text .. " bytes" end
   local ok, value = pcall(reader.decode, text)
   if not ok then return nil, "malformed JSON: " .. reply.excerpt(tostring(value), 120) end
   if type(value) ~= "table" then return nil, "JSON that is no object" end
