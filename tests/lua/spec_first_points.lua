@@ -110,7 +110,7 @@ t.test("every other of the first pulls proposes what the model named, each once,
   t.contains(question, "# First points")
   t.contains(question, '{ "sweep", { "forward", "backward", "zigzag" } }')
   t.contains(question, "8 to 16 different sets")
-  t.contains(question, "- rows=7: 1000.0 us")
+  t.contains(question, "- rows=7: 1.00 ms")
   assert(not question:find("# Direction", 1, true))
 end)
 

@@ -135,7 +135,7 @@ t.test("the fresh part tells kernel, times by shape, what was tried, direction",
     history = history, measured = measured, made = { [3] = made, [9] = best },
     rows = { made, history[1], history[2], history[3], best } })
   t.contains(q.fresh, "void matmul(void) { }")
-  t.contains(q.fresh, "- m=512 k=512 n=512: 12.5 us, 5.00x the first version (4.50 to 5.50); "
+  t.contains(q.fresh, "- m=512 k=512 n=512: 12.50 us, 5.00x the first version (4.50 to 5.50); "
     .. "12.0 % of peak arithmetic, 71.0 % of memory bandwidth: bound by memory bandwidth\n")
   t.contains(q.fresh, "- m=192 k=192 n=192: 880 ns, 3.20x the first version (3.10 to 3.30); "
     .. "30.0 % of peak arithmetic, 20.0 % of L2 bandwidth: bound by neither\n")
@@ -172,7 +172,7 @@ t.test("the values of open constants are told with their times", function()
     verdict = "ok", gain = { ratio = 1, low = 1, high = 1 }, tuned = {
       { params = { BLOCK = 8, ROWS = 2 }, time_ns = 120400, verdict = "ok" },
       { params = { BLOCK = 16, ROWS = 2 }, verdict = "wrong" } } } } })
-  t.contains(q.fresh, "open constants `BLOCK ROWS`, mean time: `8 2` 120.4 us, `16 2` wrong")
+  t.contains(q.fresh, "open constants `BLOCK ROWS`, mean time: `8 2` 120.40 us, `16 2` wrong")
 end)
 
 t.test("constants that moved do not hide what else changed", function()

@@ -74,7 +74,7 @@ local function size(n)
   return ("%d bytes"):format(n)
 end
 local function duration(ns)
-  return ns >= 1e7 and ("%.1f ms"):format(ns / 1e6) or ns >= 1e3 and ("%.1f us"):format(ns / 1e3)
+  return ns >= 1e6 and ("%.2f ms"):format(ns / 1e6) or ns >= 1e3 and ("%.2f us"):format(ns / 1e3)
          or ("%.0f ns"):format(ns)
 end
 -- The lines that a question of this run may hold whatever its pull, as a set.

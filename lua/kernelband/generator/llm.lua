@@ -81,11 +81,14 @@ local function key_of(name, place, opt)
   return key
 end
 
-local function more_headers(place)
-  return lists.collect(place.organisation or {}, function(h)
+-- An organisation is told to the place that it is one of.
+local function headers_of(place, key, opt)
+  local headers = place.api.headers(key)
+  for _, h in ipairs(not opt.base_url and place.organisation or {}) do
     local value = os.getenv(h[2])
-    return value and value:find "^[%w_-]+$" and { h[1], value }
-  end)
+    if value and value:find "^[%w_-]+$" then headers[#headers + 1] = { h[1], value } end
+  end
+  return headers
 end
 
 local function new(options)
@@ -96,7 +99,7 @@ local function new(options)
   local book = prices.load(opt.prices)
   local spec = lists.with(opt, {
     place = place, base = base, key = key, key_env = key_env, prices = book,
-    headers = opt.base_url and {} or more_headers(place),
+    headers = headers_of(place, key, opt),
     local_server = place.local_server or opt.base_url ~= nil, refused = {},
   })
   return ask.generator {

@@ -23,7 +23,7 @@ local points    = require "kernelband.llm.points"
 local prose     = require("kernelband.base.path").prose
 local reply     = require "kernelband.llm.reply"
 local schema    = require "kernelband.base.schema"
-local source_of = require("kernelband.base.text").source_of
+local base_text = require "kernelband.base.text"
 local tasks     = require "kernelband.task"
 local tried     = require "kernelband.generator.tried"
 local words     = require "kernelband.generator.words"
@@ -76,11 +76,11 @@ end
 function default.hardware(about) return titled("Machine", words.hardware(about.device)) end
 
 function default.task(about)
-  local t, language = about.task, about.language == "cuda" and "cuda" or "c"
+  local t = about.task
   local out = { ("# Task\n\n%s: %s"):format(t.name, t.summary or "") }
   local function add(form, ...) out[#out + 1] = form:format(...) end
   if not t.args then return out[1] end
-  add("\nArguments, in this order: (%s)", parameters(t, types[language]))
+  add("\nArguments, in this order: (%s)", parameters(t, types[about.tag]))
   for _, a in ipairs(t.args) do
     local dims = a.dims and table.concat(a.dims, "][")
     if dims then add("- %s: %s, %s, [%s]", a.name, a.dtype, a.mode, dims) end
@@ -93,7 +93,7 @@ function default.task(about)
   local file = t.reference and t.reference[about.language]
   local text = file and core.system.read_file(file)
   if text then
-    add("\nThe reference, which says what the result is:\n\n%s", fenced(language, text))
+    add("\nThe reference, which says what the result is:\n\n%s", fenced(about.tag, text))
   end
   return table.concat(out, "\n")
 end
@@ -126,7 +126,7 @@ function default.profile(about)
   if measured then
     add("%s", words.shapes(measured, k.id == 1, about))
   elseif type(k.time_ns) == "number" then
-    add("- time: %s", words.time(k.time_ns))
+    add("- time: %s", base_text.time(k.time_ns))
   end
   -- Overall, where there is more than one shape; the fastest so far beside it.
   if k.id ~= 1 and k.speedup and (not measured or measured.shapes[2]) then
@@ -214,7 +214,7 @@ end
 function prompt.identity(overrides)
   local out
   for name, own in pairs(overrides or {}) do
-    local text = type(own) == "function" and source_of(own) or own
+    local text = type(own) == "function" and base_text.source_of(own) or own
     out = with(out or {}, { [name] = text and core.system.hash(tostring(text)) or "none" })
   end
   return out

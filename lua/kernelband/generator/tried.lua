@@ -5,6 +5,7 @@ local changes = require "kernelband.base.changes"
 local collect = require("kernelband.base.lists").collect
 local keys    = require "kernelband.base.schema".keys
 local reply   = require "kernelband.llm.reply"
+local time    = require "kernelband.base.text".time
 local words   = require "kernelband.generator.words"
 
 local tried = {}
@@ -32,7 +33,7 @@ local function settings(row)
   local out = collect(tuned, function(t, i)
     local values = collect(names, function(name) return tostring((t.params or {})[name]) end)
     return i <= most_settings
-           and cell(values) .. " " .. (t.time_ns and words.time(t.time_ns) or t.verdict)
+           and cell(values) .. " " .. (t.time_ns and time(t.time_ns) or t.verdict)
   end)
   return ("\n  open constants %s, mean time: %s"):format(cell(names), table.concat(out, ", "))
 end

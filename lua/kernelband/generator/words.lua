@@ -19,12 +19,6 @@ function words.amount(v, unit)
   local prefix = lists.find(prefixes, function(p) return v >= p[1] end) or prefixes[#prefixes]
   return ("%.3g %s%s"):format(v / prefix[1], prefix[2], unit)
 end
-local amount = words.amount
-
-function words.time(ns)
-  if ns >= 1e7 then return ("%.1f ms"):format(ns / 1e6) end
-  return ns >= 1e3 and ("%.1f us"):format(ns / 1e3) or ("%.0f ns"):format(ns)
-end
 
 -- The machine -----------------------------------------------------------------------
 
@@ -46,7 +40,7 @@ local bandwidths = { { "l1_bytes_per_s", "L1 %s", "B/s" }, { "l2_bytes_per_s", "
 local function told(of, fields, between)
   local list = collect(fields, function(f)
     local v = of[f[1]]
-    return known(v) and f[2]:format(f[3] and amount(v, f[3]) or bytes(v))
+    return known(v) and f[2]:format(f[3] and words.amount(v, f[3]) or bytes(v))
   end)
   return #list > 0 and table.concat(list, between) or nil
 end
@@ -108,7 +102,7 @@ end
 -- A line a timed shape. about: task, device.
 function words.shapes(measured, first, about)
   return table.concat(collect(measured.shapes, function(s)
-    local line = ("- %s: %s"):format(s.label or "?", words.time(s.time_ns))
+    local line = ("- %s: %s"):format(s.label or "?", text.time(s.time_ns))
     if not first and s.speedup then
       line = ("%s, %.2fx the first version%s"):format(line, s.speedup,
                                                       words.interval(s.speedup_low, s.speedup_high))

@@ -24,10 +24,15 @@ local function tags(words) return lists.with(lists.places(lists.words(words)), {
 
 local wrappers = tags "md markdown mdx text txt"
 local ours = tags "c h cpp c++ cc cxx cu cuda cuda-c cuda-cpp cuh c99 c11"
+-- begins: where code without a fence does. Agents answer with nothing but C, or with words and
+-- then Python.
+local c_begins = { "^%s*()#%s*%a", "^%s*()//", "^%s*()/%*", "^%s*()extern%s", "^%s*()static%s",
+                   "^%s*()void%s", "^%s*()typedef%s" }
 local languages = {
-  c = { tags = ours, wanted = "void %s(..)" },
-  cuda = { tags = ours, wanted = "a __global__ kernel" },
-  triton = { tags = tags "python py python3 triton", wanted = "a @triton.jit kernel" },
+  c = { tags = ours, wanted = "void %s(..)", begins = c_begins },
+  cuda = { tags = ours, wanted = "a __global__ kernel", begins = c_begins },
+  triton = { tags = tags "python py python3 triton", wanted = "a @triton.jit kernel",
+             begins = { "\n()import%s", "\n()from%s+[%w_.]+%s+import%s", "\n()@triton%." } },
 }
 
 -- Thinking ends with its last closing tag; one never closed is all there is.
@@ -68,26 +73,15 @@ local function defines(source, spec)
   return false
 end
 
--- Python without a fence, from its first import to what is a fence all the same.
-local function bare_python(text, spec)
+-- Code without a fence, from where it begins to what is a fence all the same.
+local function bare_code(text, spec)
   local code, from = "\n" .. text, math.huge
-  for _, sign in ipairs { "\n()import%s", "\n()from%s+[%w_.]+%s+import%s", "\n()@triton%." } do
+  for _, sign in ipairs(languages[spec.language].begins) do
     from = math.min(from, code:match(sign) or math.huge)
   end
   if from == math.huge then return nil end
-  code = code:sub(from - 1)             -- with the end of the line before
-  code = code:sub(2, (code:find("\n```", 1, true) or #code + 1) - 1)
+  code = code:sub(from, (code:find("\n```", from, true) or #code + 1) - 1)
   return defines(code, spec) and code or nil
-end
-
-local beginnings = { "^#%s*%a", "^//", "^/%*", "^extern%s", "^static%s", "^void%s", "^typedef%s" }
-
--- Text that is code from its first line, without a fence: agents answer so.
-local function bare_code(text, spec)
-  if spec.language == "triton" then return bare_python(text, spec) end
-  local first = text:match "^%s*([^\n]*)"
-  return lists.find(beginnings, function(sign) return first:find(sign) end)
-         and not text:find("```", 1, true) and defines(text, spec) and text or nil
 end
 
 -- The last whole block that defines the kernel: models correct themselves further

@@ -128,13 +128,8 @@ end
 local function try(self, question, record)
   local body, sent = body_of(self, question)
   local api, got = self.place.api, collector(self.place.api)
-  local headers = { { "content-type", "application/json" },
-                    { "accept", body.stream and "text/event-stream" or "application/json" } }
-  for _, list in ipairs { api.headers(self.key), self.headers } do
-    table.move(list, 1, #list, #headers + 1, headers)
-  end
   local response, why, code, partial = self.loop:http {
-    url = self.base .. api.path, method = "POST", headers = headers, body = json.encode(body),
+    url = self.base .. api.path, method = "POST", headers = self.headers, body = json.encode(body),
     connect_ns = to_ns(self.connect_s), total_ns = to_ns(self.timeout_s),
     idle_ns = to_ns(body.stream and self.idle_s or self.timeout_s), ca_file = self.ca_file,
     max_bytes = most_bytes, on_data = got.on_data, gather_ns = gather_ns,

@@ -4,6 +4,7 @@
 --   points.ask(parameters, file) -> the fresh part's end: what is asked, and in which form
 --   points.read(text, parameters) -> list of { name = value }, how many were left out
 local core     = require "kernelband.core"
+local json     = require "kernelband.base.json"
 local lists    = require "kernelband.base.lists"
 local markdown = require "kernelband.llm.markdown"
 local prose    = require("kernelband.base.path").prose
@@ -15,13 +16,9 @@ local points = {}
 local least <const>, most <const> = 8, 16
 local most_head <const> = 60            -- lines of the schedule's file
 
-local function show(v)
-  return type(v) == "string" and ("%q"):format(v) or tostring(v)
-end
-
 local function listed(parameters)
   return table.concat(lists.collect(parameters, function(p)
-    return ("- `%s`: %s"):format(p[1], table.concat(lists.collect(p[2], show), ", "))
+    return ("- `%s`: %s"):format(p[1], table.concat(lists.collect(p[2], json.encode), ", "))
   end), "\n")
 end
 
@@ -37,7 +34,7 @@ end
 function points.ask(parameters, file)
   local head = head_of(file, parameters)
   return prose("llm/points.md", { LEAST = least, MOST = most, NAME = parameters[1][1],
-    VALUE = show(parameters[1][2][1]),
+    VALUE = json.encode(parameters[1][2][1]),
     PARAMETERS = head and "```lua\n" .. head .. "\n```" or listed(parameters) })
 end
 

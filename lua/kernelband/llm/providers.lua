@@ -2,7 +2,7 @@
 -- line a place that speaks it. APIs move; what is known of them is here alone.
 --
 --   api.path                     added to the base address
---   api.headers(key)             beside content-type
+--   api.headers(key)             a list of { name, value }
 --   api.body(r)                  the request as a table. r = { model=, system=, stable=,
 --                                fresh=, max_tokens=, temperature=, effort=, stream=,
 --                                local_server= }
@@ -19,6 +19,7 @@ local lists = require "kernelband.base.lists"
 local reply = require "kernelband.llm.reply"
 
 local at, text, count = reply.at, reply.text, reply.count
+local json_body <const> = { "content-type", "application/json" }
 
 local providers = {}
 
@@ -62,7 +63,7 @@ local chat = {
   instead = { max_completion_tokens = "max_tokens", max_tokens = "max_completion_tokens" },
 }
 
-function chat.headers(key) return key and { { "authorization", "Bearer " .. key } } or {} end
+function chat.headers(key) return { json_body, key and { "authorization", "Bearer " .. key } } end
 
 function chat.body(r)
   return {
@@ -146,7 +147,7 @@ local messages = {
 }
 
 function messages.headers(key)
-  return { { "anthropic-version", "2023-06-01" }, key and { "x-api-key", key } }
+  return { json_body, { "anthropic-version", "2023-06-01" }, key and { "x-api-key", key } }
 end
 
 -- Two marks of the cache: after the system text, and after what the calls of one
