@@ -58,8 +58,7 @@ local who <const> = "kb.generator.llm"
 -- address of the script's only when the script names it.
 local function address(opt, place)
   local base, key_env = opt.base_url, opt.api_key_env
-  local own = place.base_env and os.getenv(place.base_env)
-  if own == "" then own = nil end
+  local own = (os.getenv(place.base_env or "") or ""):match ".+"
   if not base or base:gsub("/+$", "") == place.base then
     base, key_env = base or own or place.base, key_env or place.key_env
   end

@@ -55,13 +55,14 @@ local function start(all, task, ctx)
     if g.repair then instance.repairs = math.max(instance.repairs, g.repairs or 1) end
   end
 
-  function instance.open(parent, strategy)
-    return lists.find(started, function(m) return m.g.open(parent, strategy) end) ~= nil
+  local function open(parent, strategy)
+    return lists.collect(started, function(m) return m.g.open(parent, strategy) and m end)
   end
 
+  function instance.open(parent, strategy) return open(parent, strategy)[1] ~= nil end
+
   function instance.propose(parent, strategy, rng, here)
-    local list = lists.collect(started, function(m) return m.g.open(parent, strategy) and m end)
-    local pick, why = rng:split "mixed", nil
+    local list, pick, why = open(parent, strategy), rng:split "mixed", nil
     while #list > 0 do
       local m = draw(list, pick)
       local candidate, reason, code, wait_s = m.g.propose(parent, strategy, rng, here)

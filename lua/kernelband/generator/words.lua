@@ -25,7 +25,6 @@ end
 -- Fields of a machine, each with its text and its unit, bytes where there is none.
 local caches = { { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
                  { "l3_bytes", "L3 %s (shared by cores)" } }
-local clock = { { "clock_hz", "- clock of the core as measured: %s", "Hz" } }
 local memories = { { "block_shared_bytes", "- at most %s of shared memory a block" },
                    { "l2_bytes", "- L2 cache: %s" }, { "memory_bytes", "- memory: %s" } }
 local peaks = { { "f32_flops_per_s", "f32 %s", "flop/s" },
@@ -59,7 +58,8 @@ function words.hardware(device)
     add("- caches of a core: %s", told(r, caches, ", "))
     add("- vectors: %s%s", type(r.isa) == "string" and r.isa ~= "" and r.isa, known(r.vector_bytes)
         and (", %d bytes, so %d f32 lanes"):format(r.vector_bytes, r.vector_bytes // 4) or "")
-    add("%s", told(r, clock))
+    add("- clock of the core as measured: %s",
+        known(r.clock_hz) and words.amount(r.clock_hz, "Hz"))
   elseif language == "cuda" then
     local arch = known(device.arch) and device.arch
     add("- compute capability %d.%d", arch and arch // 10, arch and arch % 10)

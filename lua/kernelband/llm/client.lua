@@ -47,9 +47,9 @@ local function body_of(self, question)
   return body, collect(api.optional, function(name) return body[name] ~= nil and name end)
 end
 
--- Gathers what arrives: events when it is a stream, else text.
+-- Gathers what arrives: events when it is a stream, else text. JSON and HTML hold no events.
 local function collector(api)
-  local c, head = { result = { pieces = {}, usage = {} } }, {}
+  local c, head = { result = { pieces = {}, usage = {}, raw_usage = {} } }, {}
   local feed = events.reader(function(data, name)
     if c.over then return end
     local value, why = reply.decode(data)
@@ -63,21 +63,14 @@ local function collector(api)
     end
   end)
 
-  local function use(chunk)
-    local _, why = feed(chunk)
-    if not c.over then c.broken = c.broken or why end
-  end
-
-  -- A stream begins with the name of a field or with a comment; JSON and HTML do not.
   function c.on_data(chunk)
     c.first_ns = c.first_ns or now_ns()
-    if c.plain == nil and chunk:find "%S" then c.plain = chunk:find "^%s*[{%[<]" ~= nil end
-    if not c.events then head[#head + 1] = chunk end    -- of a stream, for messages
-    if not c.plain then use(chunk) end
+    if not c.events then head[#head + 1] = chunk end
+    local _, why = feed(chunk)
+    if not c.over then c.broken = c.broken or why end
     return not c.broken
   end
 
-  function c.finish() if not c.plain then use "\n\n" end end
   function c.text() return table.concat(head) end
   return c
 end
@@ -109,7 +102,7 @@ local function read_response(self, got, response, sent)
   if response.status ~= 200 then
     return refusal_of(response.status, headers, errors.read(got.text(), self.censor), sent)
   end
-  got.finish()
+  got.on_data "\n\n"                   -- the end of the last event
   local broken = got.broken
   if not (got.events or broken) then
     broken = read_whole(self, got, headers)
@@ -220,7 +213,7 @@ local function ask(self, question, rng)
                                                      self.provider .. "/" .. self.model },
                                                    result.usage)
   local encoded, raw = pcall(json.encode, result.raw_usage)
-  if result.raw_usage and encoded then
+  if encoded and next(result.raw_usage) then
     record.usage = reply.utf8(self.censor(raw):sub(1, 4096))
   end
   return { text = self.censor(reply.utf8(table.concat(result.pieces))), finish = result.finish,

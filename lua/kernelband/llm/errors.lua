@@ -25,12 +25,9 @@ local function words(v) return type(v) == "string" and reply.excerpt(v, 400) or 
 function errors.of(v)
   if type(v) ~= "table" then return { message = words(v) } end
   local inner = type(v.error) == "table" and v.error or v
-  local code = inner.code
+  local code = inner.code or reply.at(v, "detail", 1, "type")
   local message = words(inner.message) or words(v.error) or words(v.detail)
-  if not message and type(v.detail) == "table" then
-    message = words(reply.at(v.detail, 1, "msg"))
-    code = code or reply.at(v.detail, 1, "type")
-  end
+                  or words(reply.at(v, "detail", 1, "msg"))
   return { message = message, type = words(inner.type), param = words(inner.param),
            code = words(code) or type(code) == "number" and ("%.0f"):format(code) or nil }
 end

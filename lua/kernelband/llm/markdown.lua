@@ -46,18 +46,11 @@ local function read(text)
   local lines, shadow, fence, n = {}, {}, {}, 0
   for line in text:gsub("\r\n?", "\n"):gsub("[^\n]$", "%0\n"):gmatch "([^\n]*)\n" do
     n = n + 1
-    lines[n], shadow[n] = line, line
-    if line ~= "" and line:find "^[ \t]*[-+*>%d`~]" then
-      local i = lead_end(line)
-      local c = line:byte(i)
-      if c == 96 or c == 126 then       -- ` or ~
-        fence[n] = (line:find("^```", i) or line:find("^~~~", i)) and i
-      end
-      local hidden = line:sub(i):gsub(fence[n] and "[^ \t`~]" or "[^ \t]", "x")
-      shadow[n] = line:sub(1, i - 1) .. hidden
-    elseif line ~= "" then
-      shadow[n] = line:gsub("[^ \t]", "x")
-    end
+    local i = lead_end(line)
+    local rest = line:sub(i)
+    fence[n] = (rest:find "^```" or rest:find "^~~~") and i
+    lines[n] = line
+    shadow[n] = line:sub(1, i - 1) .. rest:gsub(fence[n] and "[^ \t`~]" or "[^ \t]", "x")
   end
   return lines, shadow, fence
 end

@@ -10,7 +10,7 @@
 --   api.event(result, json, name)  one event of a stream, into result; true: it ended
 --   result = { pieces = { text, .. }, finish =, model =, id =, usage = { tokens_in, tokens_out,
 --              tokens_cached, tokens_cache_write, tokens_reasoning, usd }, raw_usage = table,
---              refusal =, error = table or text }; pieces and usage are there from the beginning
+--              refusal =, error = table or text }; its tables are there from the beginning
 --   finish is "stop", "length", "refusal" or the provider's own word
 --
 -- Fields are sent only when set; api.optional names those a server may refuse
@@ -40,16 +40,16 @@ local finishes = {
 
 local function finish(word) return finishes[word] or text(word) end
 
--- OpenAI's usage; input, output: what it calls these tokens.
+-- OpenAI's usage; input, output: what it calls these tokens. Events add to what is known.
 local function take_usage(result, u, input, output)
-  if type(u) ~= "table" then return end
-  local of_input = u[input .. "_details"]
-  result.raw_usage = u
+  local raw = lists.with(result.raw_usage, u)
+  local of_input = raw[input .. "_details"]
+  result.raw_usage = raw
   result.usage = {
-    tokens_in = count(u[input]), tokens_out = count(u[output]), usd = reply.money(u.cost),
-    tokens_cached = count(at(of_input, "cached_tokens")) or count(u.prompt_cache_hit_tokens),
+    tokens_in = count(raw[input]), tokens_out = count(raw[output]), usd = reply.money(raw.cost),
+    tokens_cached = count(at(of_input, "cached_tokens")) or count(raw.prompt_cache_hit_tokens),
     tokens_cache_write = count(at(of_input, "cache_write_tokens")),
-    tokens_reasoning = count(at(u, output .. "_details", "reasoning_tokens")),
+    tokens_reasoning = count(at(raw, output .. "_details", "reasoning_tokens")),
   }
 end
 
@@ -86,7 +86,7 @@ function chat.whole(result, json)
   local refusal = text(at(message, "refusal"))
   if refusal then result.refusal = (result.refusal or "") .. refusal end
   result.finish = finish(at(choice, "finish_reason")) or result.finish
-  take_usage(result, json.usage, "prompt_tokens", "completion_tokens")
+  take_usage(result, reply.list(json.usage), "prompt_tokens", "completion_tokens")
   return result.error ~= nil
 end
 
@@ -119,7 +119,7 @@ function responses.whole(result, json)
       if at(part, "type") == "refusal" then result.refusal = text(part.refusal) or "refused" end
     end
   end
-  take_usage(result, json.usage, "input_tokens", "output_tokens")
+  take_usage(result, reply.list(json.usage), "input_tokens", "output_tokens")
   result.finish = finishes[at(json, "incomplete_details", "reason")] or finish(json.status)
 end
 
@@ -166,19 +166,15 @@ function messages.body(r)
   }
 end
 
--- Events add to what is known. input_tokens leaves out what was read from or written to the cache.
+-- input_tokens leaves out what was read from or written to the cache.
 local function messages_usage(result, u)
-  if type(u) ~= "table" then return end
-  local raw = lists.with(result.raw_usage or {}, u)
-  local input, read, written = count(raw.input_tokens), count(raw.cache_read_input_tokens),
-                               count(raw.cache_creation_input_tokens)
-  result.raw_usage = raw
-  result.usage = {
-    tokens_in = input and input + (read or 0) + (written or 0), usd = reply.money(raw.cost),
-    tokens_cached = read, tokens_cache_write = written, tokens_out = count(raw.output_tokens),
-    tokens_reasoning = count(at(raw, "output_tokens_details", "thinking_tokens"))
-                       or count(at(raw, "output_tokens_details", "reasoning_tokens")),
-  }
+  take_usage(result, u, "input_tokens", "output_tokens")
+  local usage, raw = result.usage, result.raw_usage
+  local read, written = count(raw.cache_read_input_tokens), count(raw.cache_creation_input_tokens)
+  usage.tokens_in = usage.tokens_in and usage.tokens_in + (read or 0) + (written or 0)
+  usage.tokens_cached, usage.tokens_cache_write = read, written
+  usage.tokens_reasoning = count(at(raw, "output_tokens_details", "thinking_tokens"))
+                           or usage.tokens_reasoning
 end
 
 function messages.whole(result, json)
@@ -186,7 +182,7 @@ function messages.whole(result, json)
   for _, block in ipairs(reply.list(json.content)) do
     if at(block, "type") == "text" then add(result, block.text) end
   end
-  messages_usage(result, json.usage)
+  messages_usage(result, reply.list(json.usage))
   result.finish = finish(json.stop_reason)
 end
 
@@ -200,12 +196,10 @@ function messages.event(result, json, name)
     if at(json, "delta", "type") == "text_delta" then add(result, json.delta.text) end
   elseif kind == "message_delta" then
     result.finish = finish(at(json, "delta", "stop_reason")) or result.finish
-    messages_usage(result, json.usage)
+    messages_usage(result, reply.list(json.usage))
   end
   return kind == "error" or kind == "message_stop"
 end
-
-providers.apis = { chat = chat, responses = responses, messages = messages }
 
 -- Places. key_env: where the key is looked for; base_env: an address that people
 -- set beside it; organisation: headers, and the variables with what people send in them beside

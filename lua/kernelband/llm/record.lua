@@ -70,8 +70,7 @@ end
 -- What the model asked for it; of a replay, what the recording says it did.
 local function price(e)
   if e.usd_source ~= "recorded" then return e.usd end
-  local usage = reply.text(e.usage)
-  return e.recorded_usd or usage and reply.at(reply.decode(usage), "recorded_usd")
+  return e.recorded_usd or reply.at(reply.decode(reply.text(e.usage) or ""), "recorded_usd")
 end
 
 -- An exchange without a pull belongs to the next one; a repair to the one before.
