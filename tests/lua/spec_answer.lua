@@ -240,6 +240,12 @@ for _, case in ipairs {
   end)
 end
 
+t.test("patches of one answer are laid one after the other", function()
+  local first = "```diff\n--- a\n+++ b\n@@ -1 +1 @@\n-    y[0] = 1;\n+    y[0] = 2;\n```\nand\n"
+  local second = "```diff\n@@ -1 +1 @@\n-    y[0] = 2;\n+    y[0] = 3;  \n }\n```\n"
+  t.equal(answer.read(first .. second, spec), "void axpy(float *y)\n{\n    y[0] = 3;\n}\n")
+end)
+
 t.test("a patch that fits two places is no candidate", function()
   local _, why = answer.read("```diff\n@@\n-x();\n+y();\n```\n",
     { language = "c", entry = "axpy", base = "void axpy(void)\n{\nx();\nx();\n}\n" })

@@ -36,7 +36,7 @@ end
 local function start(self, task, ctx)
   local options = self.options
   local questions = prompt.new(task, options.prompt, ctx.device, ctx.baseline)
-  local recorder = options.record and record.open(options.record)
+  local keep = options.record and record.open(options.record)
   local ask_for, left = self.begin(ctx)
 
   -- An answer; or nil, reason [, code, seconds to wait].
@@ -45,7 +45,7 @@ local function start(self, task, ctx)
     local got, why, code, rec = ask_for(question, rng, about)
     rec = lists.with(rec, lists.with(about, { request = question.text, answer = got and got.text,
                                               usd_source = rec.usd_source or "unknown" }))
-    if recorder and got then recorder.add(rec) end
+    if keep and got then keep(rec) end
     if here.call then here.call(rec) end
     if not got then return nil, why, code, rec.wait_s end
     if got.finish ~= "refusal" then return got end

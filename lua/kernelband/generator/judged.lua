@@ -60,13 +60,11 @@ end
 
 -- An element of integers, or of an exact task, is equal; unless the task tolerates more.
 local function bound(task, add)
-  local equal, floats, seen = {}, {}, {}
-  for _, a in ipairs(task.args) do
-    if tasks.is_made(a) and not seen[a.dtype] then
-      local b = bound_of(task, a.dtype)
-      seen[a.dtype] = true
-      table.insert((b.exact or b.u_out == 0) and equal or floats, a.dtype)
-    end
+  local made = collect(task.args, function(a) return tasks.is_made(a) and a.dtype end)
+  local equal, floats = {}, {}
+  for _, dtype in ipairs(lists.distinct(made)) do
+    local b = bound_of(task, dtype)
+    table.insert((b.exact or b.u_out == 0) and equal or floats, dtype)
   end
   if #equal > 0 then
     add(task.tolerance and "- Every element c of %s, r the reference: |c - r| <= %.3g."

@@ -86,9 +86,9 @@ function default.task(about)
     if dims then add("- %s: %s, %s, [%s]", a.name, a.dtype, a.mode, dims) end
   end
   for _, s in ipairs(t.shapes and t.shapes.timed or {}) do
-    local ok, work = pcall(t.work, s)
-    add("- timed: %s%s", tasks.show_shape(t, s), ok and (": %s, at least %s moved"):format(
-      words.amount(work.flops, "flop"), words.amount(work.bytes, "B")) or "")
+    local work = t.work(s)
+    add("- timed: %s: %s, at least %s moved", tasks.show_shape(t, s),
+        words.amount(work.flops, "flop"), words.amount(work.bytes, "B"))
   end
   local file = t.reference and t.reference[about.language]
   local text = file and core.system.read_file(file)

@@ -80,7 +80,7 @@ local busy <const> = 60                 -- percent of a roof: that is what binds
 
 -- The roof over a shape's bytes, as evidence.roofs has it.
 local function level(device, work)
-  local r = device and device.language == "c" and work and device.roofline or {}
+  local r = device and device.language == "c" and device.roofline or {}
   if r.l1d_bytes and work.bytes <= r.l1d_bytes then return "L1" end
   return r.l2_bytes and work.bytes <= r.l2_bytes and "L2" or "memory"
 end
@@ -108,8 +108,7 @@ function words.shapes(measured, first, about)
                                                       words.interval(s.speedup_low, s.speedup_high))
     end
     if not (s.compute_share and s.bandwidth_share) then return line end
-    local ok, work = pcall(about.task.work, s.shape)
-    local where = level(about.device, ok and work)
+    local where = level(about.device, about.task.work(s.shape))
     local compute, bandwidth = 100 * s.compute_share, 100 * s.bandwidth_share
     return ("%s; %.1f %% of peak arithmetic, %.1f %% of %s bandwidth: %s"):format(line, compute,
       bandwidth, where, bound(compute, bandwidth, where))

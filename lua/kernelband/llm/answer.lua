@@ -105,9 +105,7 @@ end
 local function source_of(text, spec)
   local blocks, source, why = collect(text, 1, {}), nil, nil
   if #blocks > 0 then source, why = choose(blocks, spec) end
-  if not source and (#blocks == 0 or spec.language == "triton") then
-    source = bare_code(text, spec)
-  end
+  source = source or bare_code(text, spec)
   return source, why or spec.finish == "length" and cut_off
                  or "the answer holds no code block: " .. reply.excerpt(text, 80)
 end

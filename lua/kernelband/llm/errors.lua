@@ -16,8 +16,6 @@ local reply   = require "kernelband.llm.reply"
 
 local errors = {}
 
-local find = lists.find
-
 local function words(v) return type(v) == "string" and reply.excerpt(v, 400) or nil end
 
 -- An error object as servers write it: OpenAI's and Anthropic's, FastAPI's
@@ -33,19 +31,18 @@ function errors.of(v)
 end
 
 function errors.read(body, censor)
-  local json = body:find "^%s*[{%[]" and reply.decode(body)
+  local json = reply.decode(body)
+  local e = json and errors.of(censor(json[1] or json)) or {}
   body = censor(body)
-  if json then
-    local e = errors.of(censor(json[1] or json))
-    e.message = e.message or reply.excerpt(body, 200)
-    return e
+  if not e.message and body ~= "" then
+    e.message = reply.excerpt((body:gsub("<[^<>]*>", " ")), 200)
   end
-  return { message = body ~= "" and reply.excerpt((body:gsub("<[^<>]*>", " ")), 200) or nil }
+  return e
 end
 
 local function mentions(e, list)
   local all = ((e.code or "") .. " " .. (e.type or "") .. " " .. (e.message or "")):lower()
-  return find(list, function(word) return all:find(word, 1, true) end)
+  return lists.find(list, function(word) return all:find(word, 1, true) end)
 end
 
 local quota = { "insufficient_quota", "credit_balance", "credit balance", "spend_limit",
@@ -72,7 +69,7 @@ local busy_statuses = lists.places { 408, 409, 429 }
 local function field_of(e, sent)
   local param, text = (e.param or ""):match "^[%w_]*", e.message or ""
   return lists.places(sent)[param] and param
-         or find(sent, function(name) return text:find("%f[%w_]" .. name .. "%f[^%w_]") end)
+         or lists.find(sent, function(name) return text:find("%f[%w_]" .. name .. "%f[^%w_]") end)
 end
 
 function errors.kind(status, headers, e, sent)
@@ -87,11 +84,9 @@ function errors.kind(status, headers, e, sent)
   end
   if mentions(e, against_rules) then return "refused" end
   if told == "false" then return "pause" end
-  if busy_statuses[status] or status >= 500 or transient[e.type] or transient[e.code]
-     or status == 200 and not for_good[e.type] then
-    return "retry"
-  end
-  return "stop"
+  local again = busy_statuses[status] or status >= 500 or transient[e.type] or transient[e.code]
+                or status == 200 and not for_good[e.type]
+  return again and "retry" or "stop"
 end
 
 -- Time -------------------------------------------------------------------------

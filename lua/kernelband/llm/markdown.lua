@@ -20,15 +20,9 @@ local most_lead <const> = 64            -- bytes of a line that may open contain
 
 -- Where the marker of a quote or a list item at i ends, nil: there is none.
 local function marker_end(line, i)
-  local c, stop = line:byte(i), i + 1
-  if c == 62 then return stop end                               -- >
-  if c and c >= 48 and c <= 57 then
-    stop = line:match("^%d+[.)]()", i)
-    if not stop or stop - i > 10 then return nil end
-  elseif c ~= 45 and c ~= 43 and c ~= 42 then                   -- - + *
-    return nil
-  end
-  return (stop > #line or line:find("^[ \t]", stop)) and stop or nil
+  if line:find("^>", i) then return i + 1 end
+  local stop = line:match("^[-+*]()", i) or line:match("^%d+[.)]()", i)
+  return stop and stop - i <= 10 and (stop > #line or line:find("^[ \t]", stop)) and stop or nil
 end
 
 -- Where what follows a line's blanks and markers begins.

@@ -35,27 +35,25 @@ local function hunks_of(diff)
 end
 
 function patch.apply(base, diffs)
-  local text, n = "\n" .. table.concat(bare(base), "\n") .. "\n", 0
-  for _, diff in ipairs(diffs) do
-    for _, hunk in ipairs(hunks_of(diff)) do
-      local old, new = hunk.old, hunk.new
-      while old[1] and old[#old] == "" and new[#new] == "" do   -- may be the fence's
-        old[#old], new[#new] = nil, nil
-      end
-      n = n + 1
-      if n > most_hunks then return nil, ("the patch has more than %d hunks"):format(most_hunks) end
-      if #old == 0 then return nil, ("hunk %d of the patch has no context"):format(n) end
-      local part = "\n" .. table.concat(old, "\n") .. "\n"
-      local at, stop = text:find(part, 1, true)
-      if not at or text:find(part, at + 1, true) then
-        return nil, ("hunk %d of the patch fits %s of the kernel shown"):format(n, at
-          and "more than one place" or "no place")
-      end
-      new[#new + 1] = text:sub(stop + 1)
-      text = text:sub(1, at) .. table.concat(new, "\n")
+  local text = "\n" .. table.concat(bare(base), "\n") .. "\n"
+  local hunks = hunks_of(table.concat(diffs, "\ndiff -u\n"))
+  if #hunks == 0 then return nil, "the patch has no hunk (@@ .. @@)" end
+  if #hunks > most_hunks then return nil, ("the patch has over %d hunks"):format(most_hunks) end
+  for n, hunk in ipairs(hunks) do
+    local old, new = hunk.old, hunk.new
+    while old[1] and old[#old] == "" and new[#new] == "" do     -- may be the fence's
+      old[#old], new[#new] = nil, nil
     end
+    if #old == 0 then return nil, ("hunk %d of the patch has no context"):format(n) end
+    local part = "\n" .. table.concat(old, "\n") .. "\n"
+    local at, stop = text:find(part, 1, true)
+    if not at or text:find(part, at + 1, true) then
+      return nil, ("hunk %d of the patch fits %s of the kernel shown"):format(n, at
+        and "more than one place" or "no place")
+    end
+    new[#new + 1] = text:sub(stop + 1)
+    text = text:sub(1, at) .. table.concat(new, "\n")
   end
-  if n == 0 then return nil, "the patch has no hunk (@@ .. @@)" end
   return text:sub(2)
 end
 

@@ -13,7 +13,7 @@
 --
 --   r = record.load(folder)     -> { { pull, kind, attempt, request = hash, text =,
 --                                      finish, tokens, usd, .. }, .. }, hash of all
---   w = record.open(folder); w.add(exchange)
+--   add = record.open(folder); add(exchange)
 local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
@@ -50,14 +50,13 @@ function record.open(folder)
     return name
   end
 
-  local function add(exchange)
+  return function(exchange)
     local line = { request = keep(exchange.request), answer = keep(exchange.answer or "") }
     for _, name in ipairs(kept) do line[name] = exchange[name] end
     local file = assert(io.open(path.join(folder, "index.jsonl"), "a"))
     file:write(json.encode(line), "\n")
     file:close()
   end
-  return { add = add }
 end
 
 -- Texts are looked for in the folder itself and nowhere else.
