@@ -4,18 +4,17 @@
 --   local c = chart.new { title =, width = 420, height = 260,
 --                         x = { label =, log =, min =, max =, integer =, names = },
 --                         y = { label =, log =, min =, max =, integer =, format = } }
---   c:band(points, how)      { x, low, high } ..
---   c:line(points, how)      { x, y } ..; how.dashed
---   c:points(points, how)    { x, y, text of the tooltip } ..; how.ring, how.radius
---   c:bars(points)           { 1 .., low, high, class =, title = } ..
+--   c:line(points, how)      { x, y } .., or { x, y, low, high } .. for one in a band; how.dashed
+--   c:points(points, how)    { x, y, text = of the tooltip } ..; how.ring, how.radius
+--   c:bars(points)           { 1 .., low, high, text =, class = } ..
 --   c:rule(value, text)      a dashed line across, at a value of y
 --   c:text(x, y, text)       ends above a point
 --   c:svg { standalone = true }
 --
 -- how.series = 1..8 is a colour, how.class any class of chart.css ("v-wrong"), how.step draws
--- stairs, how.name puts it in the legend. Points that a logarithmic axis cannot show are left
--- out. An axis with names has those in place of ticks. Standalone drawings carry chart.css; in a
--- page the page does.
+-- stairs, how.name puts it in the legend. Points that an axis cannot show are left out. An axis
+-- with names has those in place of ticks. Standalone drawings carry chart.css; in a page the page
+-- does.
 local lists = require "kernelband.base.lists"
 local html  = require "kernelband.report.html"
 local own   = require("kernelband.base.path").own
@@ -76,9 +75,8 @@ end
 
 local function usable(axis, v) return html.finite(v) and (not axis.log or v > 0) end
 
-local function extend(axis, v)
-  if not usable(axis, v) then return end
-  axis.low, axis.high = math.min(axis.low or v, v), math.max(axis.high or v, v)
+local function extend(axis, ...)
+  axis.low, axis.high = math.min(axis.low or ..., ...), math.max(axis.high or ..., ...)
 end
 
 -- Low and high of an axis: as told, else of the data, never empty.
@@ -120,13 +118,16 @@ function chart.new(o)
                         height = o.height or 260, x = o.x or {}, y = o.y or {} }, drawing)
 end
 
--- Of the points those that both axes can show, with a corner between two of stairs.
-local function shown(c, points, how)
+-- Of the points those that both axes can show, which make room for them, with a corner between
+-- two of stairs.
+local function shown(c, points, step)
   local out, last = {}, nil
   for _, p in ipairs(points) do
-    if usable(c.x, p[1]) and usable(c.y, p[2])
-       and (type(p[3]) ~= "number" or usable(c.y, p[3])) then
-      if how.step and last then out[#out + 1] = { p[1], last[2], last[3] } end
+    local x, y, low, high = table.unpack(p)
+    if usable(c.x, x) and usable(c.y, y) and usable(c.y, low or y) and usable(c.y, high or y) then
+      extend(c.x, x)
+      extend(c.y, y, low or y, high or y)
+      if step and last then out[#out + 1] = { p[1], table.unpack(last, 2) } end
       out[#out + 1], last = p, p
     end
   end
@@ -142,23 +143,20 @@ local function places(c, points, i, backwards)
   return table.concat(out, "L")
 end
 
--- What draws the points of a layer, all of which can be shown.
+-- What draws the points of a layer.
 local marks = {}
 
 function marks.line(c, points, how, class)
-  return tag("path", { class = "line " .. class .. (how.dashed and " dashed" or ""),
-                       d = "M" .. places(c, points, 2) })
-end
-
-function marks.band(c, points, _, class)
-  return tag("path", { class = "band " .. class,
-    d = ("M%sL%sZ"):format(places(c, points, 3), places(c, points, 2, true)) })
+  return (points[1][3] and tag("path", { class = "band " .. class,
+      d = ("M%sL%sZ"):format(places(c, points, 4), places(c, points, 3, true)) }) or "")
+    .. tag("path", { class = "line " .. class .. (how.dashed and " dashed" or ""),
+                     d = "M" .. places(c, points, 2) })
 end
 
 function marks.points(c, points, how, class)
   return table.concat(collect(points, function(p)
     return tag("circle", { class = (how.ring and "line " or "point ") .. class,
-      cx = c.at_x(p[1]), cy = c.at_y(p[2]), r = how.radius or 3 }, tooltip(p[3]))
+      cx = c.at_x(p[1]), cy = c.at_y(p[2]), r = how.radius or 3 }, tooltip(p.text))
   end))
 end
 
@@ -166,7 +164,7 @@ function marks.bars(c, points)
   return table.concat(collect(points, function(p)
     local left, low, high = c.at_x(p[1] - 0.92), c.at_y(p[2]), c.at_y(p[3])
     return tag("rect", { class = "area " .. p.class, x = left, y = high,
-      width = c.at_x(p[1] - 0.08) - left, height = math.max(0.5, low - high) }, tooltip(p.title))
+      width = c.at_x(p[1] - 0.08) - left, height = math.max(0.5, low - high) }, tooltip(p.text))
   end))
 end
 
@@ -174,16 +172,11 @@ for name, draw in pairs(marks) do
   drawing[name] = function(c, points, how)
     how = how or {}
     local class = how.class or "s" .. ((how.series or 1) - 1) % 8 + 1
-    for _, p in ipairs(points) do
-      extend(c.x, p[1])
-      extend(c.y, p[2])
-      extend(c.y, p[3])
-    end
+    local visible = shown(c, points, how.step)
     if how.name then
       table.insert(c.legend, { name = how.name, class = class, dashed = how.dashed })
     end
     table.insert(c.layers, function()
-      local visible = shown(c, points, how)
       return #visible > 0 and draw(c, visible, how, class) or ""
     end)
   end
@@ -192,9 +185,9 @@ end
 function drawing:rule(value, text)
   extend(self.y, value)
   table.insert(self.layers, function()
-    local y = usable(self.y, value) and self.at_y(value)
-    return y and path("rule", "M%s %sH%s", self.x.from, y, self.x.to)
-           .. label(self.x.to - 2, y - 4, text, "q outlined", "end") or ""
+    local y = self.at_y(value)
+    return path("rule", "M%s %sH%s", self.x.from, y, self.x.to)
+           .. label(self.x.to - 2, y - 4, text, "q outlined", "end")
   end)
 end
 
@@ -229,7 +222,9 @@ end
 -- Entries of a legend, or series of bars: the verdicts that are keys of has, each in
 -- its colour.
 function chart.verdict_series(has)
-  return collect(chart.verdicts, function(v) return has[v] and { name = v, class = "v-" .. v } end)
+  return collect(chart.verdicts, function(v)
+    return has[v] and { key = v, name = v, class = "v-" .. v }
+  end)
 end
 
 -- A drawing of that content; class: "chart" grows to its place, "wide" keeps its size.
@@ -282,61 +277,62 @@ end
 
 -- Bars and heat maps --------------------------------------------------------------
 
--- Stacked bars. o: title, width, height, label (of the x axis), y (an axis), bars =
--- { { name =, title =, parts = { number .. } } .. }, series = { { name =, class = } .. }
+-- Stacked bars. o: title, height, label (of the x axis), y (an axis), bars = { { name =, title =,
+-- parts = { key = number } } .. }, series = { { key =, name =, class = } .. }
 function chart.bars(o)
-  local c, bars = chart.new { title = o.title, width = o.width, height = o.height, y = o.y,
+  local c, bars = chart.new { title = o.title, height = o.height, y = o.y,
     x = { min = 0, max = #o.bars, label = o.label, names = {} } }, {}
   c.y.min, c.legend = 0, o.series
   for i, bar in ipairs(o.bars) do
     local sum = 0
     c.x.names[i] = { i - 0.5, bar.name }
-    for j, s in ipairs(o.series) do
-      local low, v = sum, bar.parts[j] or 0
+    for _, s in ipairs(o.series) do
+      local low, v = sum, bar.parts[s.key] or 0
       sum = sum + v
       bars[#bars + 1] = v > 0 and { i, low, sum, class = s.class,
-        title = ("%s: %s %s"):format(bar.title or bar.name, s.name, number(v)) } or nil
+        text = ("%s: %s %s"):format(bar.title, s.name, number(v)) } or nil
     end
   end
   c:bars(bars)
-  return c:svg(o)
+  return c:svg()
 end
 
--- One cell: its colour says the value, its text is in it, hatched when masked.
-local function heat_cell(cell, x, y, wide, tall)
+local WIDE, TALL = 74, 38               -- of a cell
+
+-- A cell at (x, y): its colour says the value, its text is in it, hatched when masked.
+local function heat_cell(cell, x, y)
   local value = cell.value or 0
-  local texts = collect(cell.lines or {}, function(line, i)
-    return label(x + wide / 2, y + tall / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
+  local texts = collect(cell.lines, function(line, i)
+    return label(x + WIDE / 2, y + TALL / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
   end)
-  return tag("g", nil, tooltip(cell.title or "")
-    .. tag("rect", { class = "cell", x = x, y = y, width = wide, height = tall, rx = 4 })
+  return tag("g", nil, tooltip(cell.title)
+    .. tag("rect", { class = "cell", x = x, y = y, width = WIDE, height = TALL, rx = 4 })
     .. (value ~= 0 and tag("rect", { class = "area " .. (value < 0 and "s2" or "s1"), x = x + 1,
-      y = y + 1, width = wide - 2, height = tall - 2, rx = 4,
+      y = y + 1, width = WIDE - 2, height = TALL - 2, rx = 4,
       fill_opacity = ("%.2f"):format(0.08 + 0.5 * math.min(1, math.abs(value))) }) or "")
-    .. (cell.hatched and tag("path", { class = "hatch", stroke_width = tall - 4,
-      d = ("M%s %sh%s"):format(px(x + 3), px(y + tall / 2), px(wide - 6)) }) or "")
+    .. (cell.hatched and tag("path", { class = "hatch", stroke_width = TALL - 4,
+      d = ("M%s %sh%s"):format(px(x + 3), px(y + TALL / 2), px(WIDE - 6)) }) or "")
     .. table.concat(texts))
 end
 
--- o: title, rows and columns (names), cells[row][column] = { value = -1 .. 1, lines =
--- { text, text }, title =, hatched = }; nil: nothing known. cell_width.
+-- o: title, rows and columns (names), cell(row, column) = { value = -1 .. 1, lines =
+-- { text, text }, title =, hatched = } by their places in those lists.
 function chart.heat(o)
-  local left, wide, tall = 0, o.cell_width or 62, 38
+  local left = 0
   local names = collect(o.rows, function(name) return html.cut(name, 24) end)
   for _, name in ipairs(names) do left = math.max(left, text_width(name) + 8) end
   local out = collect(o.columns, function(name, j)
-    return label(left + wide * (j - 0.5), 13, html.cut(name, wide // 6), "q", "middle")
+    return label(left + WIDE * (j - 0.5), 13, html.cut(name, WIDE // 6), "q", "middle")
   end)
   for i, name in ipairs(names) do
-    local y = 20 + tall * (i - 1)
-    out[#out + 1] = label(left - 7, y + tall / 2 + 4, name, nil, "end")
+    local y = 20 + TALL * (i - 1)
+    out[#out + 1] = label(left - 7, y + TALL / 2 + 4, name, nil, "end")
     for j in ipairs(o.columns) do
-      local cell = o.cells[i] and o.cells[i][j] or {}
-      out[#out + 1] = heat_cell(cell, left + wide * (j - 1), y, wide, tall)
+      out[#out + 1] = heat_cell(o.cell(i, j), left + WIDE * (j - 1), y)
     end
   end
-  return chart.element("heat", left + wide * #o.columns + 2, 22 + tall * #o.rows, o.title,
-                       table.concat(out), o.standalone)
+  return chart.element("heat", left + WIDE * #o.columns + 2, 22 + TALL * #o.rows, o.title,
+                       table.concat(out))
 end
 
 return chart

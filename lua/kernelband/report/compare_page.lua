@@ -35,7 +35,7 @@ function compare_page.svg(t)
     local e = cell.at[T]
     if e then
       c:line({ { i, e.low or e.value }, { i, e.high or e.value } }, { series = i })
-      c:points({ { i, e.value, cell.name } }, { series = i, name = cell.name })
+      c:points({ { i, e.value, text = cell.name } }, { series = i, name = cell.name })
     end
   end
   return c:svg { standalone = true }

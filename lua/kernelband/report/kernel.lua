@@ -75,7 +75,7 @@ end
 local function spot(flops, bytes, ns, name)
   if not (flops and bytes and ns and flops > 0 and bytes > 0 and ns > 0) then return nil end
   local rate = flops / ns * 1e9
-  return { flops / bytes, rate, ("%s: %s"):format(name, html.rate(rate, "FLOP/s")),
+  return { flops / bytes, rate, text = ("%s: %s"):format(name, html.rate(rate, "FLOP/s")),
            flops = flops, bytes = bytes }
 end
 
@@ -86,7 +86,7 @@ local function spot_of(k)
   if not (log_ns and log_bytes and intensity) then return nil end
   local bytes = html.finite(k.moved) or math.exp(log_bytes)
   local p = spot(intensity * bytes, bytes, math.exp(log_ns), ("kernel %d"):format(k.id))
-  if p then p[3] = ("%s, %s flop a byte"):format(p[3], html.number(p[1])) end
+  if p then p.text = ("%s, %s flop a byte"):format(p.text, html.number(p[1])) end
   return p
 end
 

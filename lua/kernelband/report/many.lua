@@ -96,23 +96,25 @@ end
 -- Median, lowest and highest of a group's runs on a grid of 120 places, up to where
 -- the first of its runs ends: beyond, fewer runs would speak for all.
 local function curve(g, key, unit)
-  local last, line, band, at = math.huge, {}, {}, {}
-  for j, m in ipairs(g.runs) do
-    last, at[j] = math.min(last, m[search.axes[key].last] or 0), 0
-  end
+  local last, line = math.min(table.unpack(lists.collect(g.runs, search.axes[key].last))), {}
   local steps = key == "landed" and math.min(last, 120) or 120
   for i = 0, steps do
-    local x, values = last * i / math.max(1, steps), {}
+    local x = last * i / math.max(1, steps)
     if key == "landed" then x = math.floor(x) end
-    for j, m in ipairs(g.runs) do
-      local n = at[j]
-      while n < #m.curve and (m.curve[n + 1][key] or math.huge) <= x do n = n + 1 end
-      at[j], values[j] = n, n > 0 and m.curve[n].speedup or 1
+    local values = lists.collect(g.runs, function(m)
+      local best = 1
+      for _, p in ipairs(m.curve) do
+        if (p[key] or math.huge) <= x then best = p.speedup end
+      end
+      return best
+    end)
+    local p = { x / unit, stats.median(values) }
+    if #values > 1 then
+      p[3], p[4] = math.min(table.unpack(values)), math.max(table.unpack(values))
     end
-    line[#line + 1] = { x / unit, stats.median(values) }
-    band[#band + 1] = { x / unit, math.min(table.unpack(values)), math.max(table.unpack(values)) }
+    line[i + 1] = p
   end
-  return line, band
+  return line
 end
 
 local function overlay(groups, key)
@@ -122,9 +124,7 @@ local function overlay(groups, key)
       return best and best.speedup or 1
     end))
   for _, g in ipairs(groups) do
-    local line, band = curve(g, key, unit)
-    if #g.runs > 1 then c:band(band, { series = g.series, step = true }) end
-    c:line(line, { series = g.series, step = true,
+    c:line(curve(g, key, unit), { series = g.series, step = true,
       name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
   end
   c:rule(1, "baseline")
@@ -167,23 +167,23 @@ local function arms(all)
   end
   names = lists.distinct(names)
   local series = lists.collect(names, function(name, j)
-    return { name = html.cut(name, 26), class = "s" .. (j - 1) % 8 + 1 }
+    return { key = name, name = html.cut(name, 26), class = "s" .. (j - 1) % 8 + 1 }
   end)
   local bars = lists.collect(all.groups, function(g)
-    return { name = html.cut(g.label, 14), title = g.label, parts = lists.collect(names,
-      function(name)
-        local n = 0
-        for _, m in ipairs(g.runs) do n = n + (m.arms[name] and m.arms[name].n or 0) end
-        return n
-      end) }
+    local parts = {}
+    for _, m in ipairs(g.runs) do
+      for name, arm in pairs(m.arms) do parts[name] = (parts[name] or 0) + arm.n end
+    end
+    return { name = html.cut(g.label, 14), title = g.label, parts = parts }
   end)
-  local head = { "strategy" }
-  for i, g in ipairs(all.groups) do head[i + 1] = { html.cut(g.label, 22), title = g.label } end
+  local head = lists.collect(all.groups, function(g)
+    return { html.cut(g.label, 22), title = g.label }
+  end)
   return html.grid(html.figure(chart.bars { title = "Pulls an arm", bars = bars, series = series,
       y = { label = "pulls", integer = true } }),
-    html.table(head, names, { sort = true, row = function(name, j)
+    html.table({ "strategy", table.unpack(head) }, names, { sort = true, row = function(name)
       return { name, table.unpack(lists.collect(bars, function(bar)
-        return html.count(bar.parts[j])
+        return html.count(bar.parts[name] or 0)
       end)) }
     end }))
 end

@@ -41,19 +41,16 @@ function search.curve(m, key)
   end
   for _, p in ipairs(m.curve) do high = math.max(high, p.speedup_high) end
   local c, unit = search.best_chart(key, m.elapsed_s, low, high)
-  local line, band = { { 0, 1 } }, { { 0, 1, 1 } }
-  for _, p in ipairs(m.curve) do
-    local x = p[key] and p[key] / unit
-    line[#line + 1], band[#band + 1] = { x, p.speedup }, { x, p.speedup_low, p.speedup_high }
+  local line = { { 0, 1, 1, 1 } }
+  for i, p in ipairs(m.curve) do
+    line[i + 1] = { p[key] and p[key] / unit, p.speedup, p.speedup_low, p.speedup_high }
   end
-  local l, b = line[#line], band[#band]
-  line[#line + 1], band[#band + 1] = { last / unit, l[2] }, { last / unit, b[2], b[3] }
-  c:band(band, { series = 1, step = true })
+  line[#line + 1] = { last / unit, table.unpack(line[#line], 2) }
   local floor = c.y.log and low / 1.12 or math.max(0, low - 0.06 * (high - low))
   for _, v in ipairs(key == "landed" and chart.verdicts or {}) do
     local dots = lists.collect(m.dots, function(d)
       local said = d.speedup and "ok" or d.verdict
-      return said == v and { d.landed, d.speedup or floor, ("pull %d, %s: %s"):format(d.n,
+      return said == v and { d.landed, d.speedup or floor, text = ("pull %d, %s: %s"):format(d.n,
         d.strategy, d.speedup and ("kernel %d, %s"):format(d.id, html.times(d.speedup)) or v) }
     end)
     c:points(dots, { class = "v-" .. v, radius = 2,
@@ -62,7 +59,7 @@ function search.curve(m, key)
   c:line(line, { series = 1, step = true, name = "best so far as the search measured it, 95 %" })
   c:rule(1, "baseline")
   if m.confirmed and m.winner.id ~= 1 then
-    c:points({ { last / unit, m.final.speedup, "confirmed: " .. html.times(m.final.speedup) } },
+    c:points({ { last / unit, m.final.speedup, text = "confirmed: " .. html.times(m.final.speedup) } },
              { class = "fg", ring = true, radius = 5, name = "the winner, confirmed" })
   end
   return c:svg()
@@ -90,15 +87,15 @@ end
 -- Verdicts -----------------------------------------------------------------------
 
 local function verdict_bars(m)
-  local series, size = chart.verdict_series(m.verdicts), m.bins.size
-  return chart.bars { title = "Verdicts of successive pulls", height = 210, series = series,
-    label = "first pull of each group, in the order they landed",
+  local size = m.bins.size
+  return chart.bars { title = "Verdicts of successive pulls", height = 210,
+    series = chart.verdict_series(m.verdicts), label = "first pull of each group, in the order they landed",
     y = { label = size > 1 and ("pulls, in groups of %d"):format(size) or "pulls", integer = true },
     bars = lists.collect(m.bins, function(bin, i)
       local from, to = (i - 1) * size + 1, math.min(m.pulls, i * size)
       return { name = ("%d"):format(from),
         title = from == to and ("pull %d"):format(from) or ("pulls %d to %d"):format(from, to),
-        parts = lists.collect(series, function(s) return bin[s.name] or 0 end) }
+        parts = bin }
     end) }
 end
 
@@ -142,17 +139,15 @@ local function heat(m)
   for _, row in pairs(m.cells) do
     for _, cell in pairs(row) do most = math.max(most, math.abs(cell.mean)) end
   end
-  local cells = lists.collect(m.strategies, function(name)
-    return lists.collect(m.clusters, function(cluster)
-      local cell = heat_cell(m, name, cluster, most)
+  local drawing = chart.heat { title = "Pulls and mean reward by strategy and cluster",
+    rows = m.strategies,
+    columns = lists.collect(m.clusters, function(c) return ("cluster %d"):format(c) end),
+    cell = function(i, j)
+      local cell = heat_cell(m, m.strategies[i], m.clusters[j], most)
       hatched = hatched or cell.hatched
       return cell
-    end)
-  end)
-  return html.figure(chart.heat { title = "Pulls and mean reward by strategy and cluster",
-      rows = m.strategies, cells = cells, cell_width = 74,
-      columns = lists.collect(m.clusters, function(c) return ("cluster %d"):format(c) end) },
-    "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
+    end }
+  return html.figure(drawing, "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
     .. "from it." .. (hatched and (" Hatched: %s at least half of the cluster's kernels."):format(
       scaled(m) and ("the policy counts %g of the strategy's value, as the hardware is busy, for")
         :format(scaled(m)) or "the policy's hardware mask keeps the strategy from") or "")
@@ -197,7 +192,7 @@ function search.clusters(m)
   -- The points of the kernels that fit, in a colour.
   local function points(name, how, fits)
     local list = lists.collect(kernels, function(k, i)
-      return fits(k) and { places[i][1], places[i][2], ("kernel %d, %s, %s%s"):format(k.id,
+      return fits(k) and { places[i][1], places[i][2], text = ("kernel %d, %s, %s%s"):format(k.id,
         html.maker(k), html.times(k.speedup),
         k.cluster and (", cluster %d"):format(k.cluster) or "") }
     end)
