@@ -1,5 +1,6 @@
 -- report/checks.lua - the checks that the winner passed, what weakens its figure, what was
 -- measured twice, and what kernelband verify found.
+local clean = require "kernelband.report.clean"
 local html  = require "kernelband.report.html"
 local lists = require "kernelband.base.lists"
 
@@ -29,7 +30,7 @@ local function number(id) return id and ("#%d"):format(id) end
 local function verified(m)
   return html.table({ "kernel", "verdict", "verified anew", "speed-up", "95 % interval", "" },
     m.verified, { left = 3, caption = "kernelband verify, the last first", row = function(v)
-      local e = v.evaluation
+      local e = clean.evaluation(v)
       return { number(v.kernel), html.verdict(v.verdict),
         e.confirmed and "confirmed" or "not confirmed", html.times(e.speedup),
         html.interval(e.speedup_low, e.speedup_high), { e.not_confirmed or "", class = "wrap" } }

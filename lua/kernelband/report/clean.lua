@@ -8,6 +8,7 @@
 --   clean.evaluation(row)             what a row of the table evaluations says, timed being its
 --                                     timed shapes; of nil what says nothing
 local collect = require("kernelband.base.lists").collect
+local json    = require "kernelband.base.json"
 local finite  = require("kernelband.base.text").finite
 
 local clean = {}
@@ -48,7 +49,7 @@ local evaluation = figures("time_ns baseline_ns speedup speedup_low speedup_high
   profile = { counters = numbers, bottleneck = { text = "string" } } })
 
 function clean.evaluation(row)
-  local e = clean.of(row and row.evaluation, evaluation)
+  local e = clean.of(row and (row.evaluation or json.table(row.json)), evaluation)
   e.timed = collect(e.shapes, function(s) return s.role == "timed" and s end)
   return e
 end

@@ -4,6 +4,7 @@
 local changes = require "kernelband.base.changes"
 local clean   = require "kernelband.report.clean"
 local html    = require "kernelband.report.html"
+local lists   = require "kernelband.base.lists"
 local text    = require "kernelband.base.text"
 local told    = require "kernelband.generator.told"
 
@@ -33,17 +34,19 @@ local calls = [[
       id < max(id) OVER (PARTITION BY pull) AS followed
     FROM calls WHERE ?1 IS NULL OR pull BETWEEN ?1 AND ?2)
   SELECT c.id, c.pull, c.kind, c.provider, c.model, c.total_s, c.tokens_in, c.tokens_out, c.usd,
-    c.error, c.nth, c.of, c.followed, p.verdict, p.reason, p.reward, p.strategy, p.parent, p.child,
-    k.speedup, j.verdict AS before,
-    CASE WHEN json_valid(j.json) THEN json_extract(j.json, '$.reason') END AS why,
+    c.error, p.strategy, p.parent, o.child, o.reward, k.speedup,
+    coalesce(o.verdict, j.verdict) AS verdict, CASE WHEN o.n THEN o.reason
+      WHEN json_valid(j.json) THEN json_extract(j.json, '$.reason') END AS reason,
+    CASE WHEN c.pull AND c.followed AND c.error IS NULL THEN 1 END AS repaired,
     CAST(a.bytes AS TEXT) AS question, CAST(b.bytes AS TEXT) AS answer
-  FROM asked c LEFT JOIN pulls p ON p.n = c.pull LEFT JOIN kernels k ON k.id = p.child
-  LEFT JOIN blobs a ON a.hash = c.request LEFT JOIN blobs b ON b.hash = c.answer
-  LEFT JOIN judged j ON j.pull = c.pull AND j.nth = c.nth ]]
+  FROM asked c LEFT JOIN pulls p ON p.n = c.pull
+  LEFT JOIN pulls o ON o.n = c.pull AND (c.nth = c.of OR c.error IS NOT NULL)
+  LEFT JOIN kernels k ON k.id = o.child LEFT JOIN judged j ON j.pull = c.pull AND j.nth = c.nth
+  LEFT JOIN blobs a ON a.hash = c.request LEFT JOIN blobs b ON b.hash = c.answer ]]
 
 -- Model calls of pulls first to last, or all for nil, with their outcome. rest: the end of the
 -- statement. The attempts of a pull are told apart by their order: its nth answer of `of` is
--- judged by its nth evaluation (before, why).
+-- judged by its nth evaluation, the last by what came of the pull.
 function exchanges.calls(reader, first, last, rest)
   return reader:rows(calls .. rest, first, last)
 end
@@ -52,16 +55,16 @@ end
 function exchanges.collect(reader)
   local list = exchanges.calls(reader, nil, nil, "ORDER BY c.id DESC LIMIT " .. MOST)
   for _, e in ipairs(list) do
-    e.repaired = e.pull and e.followed ~= 0 and not e.error
-    if e.repaired and e.nth < e.of then e.verdict, e.reason, e.child = e.before, e.why, nil end
     if e.child then compare(e, reader) end
   end
-  local sums = reader:rows([[SELECT count(*) AS n, sum(total_s) AS seconds,
-    count(total_s) AS timed, sum(tokens_in) + sum(tokens_out) AS tokens,
-    count(tokens_out) AS counted, sum(usd) AS usd, count(usd) AS priced,
-    coalesce(sum(error IS NOT NULL), 0) AS failed, coalesce(sum(kind = 'repair'), 0) AS repairs,
-    (SELECT count(*) FROM pulls WHERE child IS NOT NULL AND n IN
-      (SELECT pull FROM calls WHERE kind = 'repair')) AS mended FROM calls]])[1]
+  local sums = reader:rows([[SELECT count(*) AS n,
+    CASE WHEN count(total_s) = count(*) THEN sum(total_s) END AS seconds,
+    CASE WHEN count(tokens_out) = count(*) - count(error)
+      THEN sum(tokens_in) + sum(tokens_out) END AS tokens,
+    CASE WHEN count(usd) = count(*) - count(error) THEN sum(usd) END AS usd,
+    coalesce(sum(kind = 'repair'), 0) AS repairs, (SELECT count(*) FROM pulls
+      WHERE child IS NOT NULL AND n IN (SELECT pull FROM calls WHERE kind = 'repair')) AS mended
+    FROM calls]])[1]
   return { list = list, sums = sums }
 end
 
@@ -89,17 +92,16 @@ local function row(e)
     { e.change and (e.change:gsub("`", "")), class = "wrap" } }
 end
 
--- How many bytes all questions begin with, and the first of them.
+-- The lines that all questions begin with; to within 64 bytes is near enough.
 local function common(list)
-  local first, n
-  for _, e in ipairs(list) do
-    local question = e.question
-    first, n = first or question, n or question and #question
-    while question and n > 0 and question:sub(1, n) ~= first:sub(1, n) do
-      n = n > 64 and n - 64 or n - 1    -- by lines is near enough
+  local shared
+  for _, question in ipairs(lists.collect(list, "question")) do
+    shared = shared or question
+    while question:sub(1, #shared) ~= shared do
+      shared = shared:sub(1, #shared > 64 and -65 or -2)
     end
   end
-  return n and first:sub(1, n):find "\n[^\n]*$" or 0, first
+  return shared and shared:match "^.*\n" or ""
 end
 
 local function pre(said)
@@ -110,17 +112,15 @@ end
 
 -- The costs of the run, in all and for each per cent gained.
 local function costs(m, sums)
-  local gained, answered = 100 * ((m.final.speedup or 1) - 1), sums.n - sums.failed
-  local function line(name, known, v, show, show_each)
-    v = known and v
+  local gained = 100 * ((m.final.speedup or 1) - 1)
+  local function line(name, v, show, show_each)
     return { name, unknown(v, show),
              gained > 0 and unknown(v and v / gained, show_each or show) or "-" }
   end
   return html.table({ "", "in all", "for each per cent gained" }, {
-      line("dollars", sums.priced == answered, sums.usd, html.usd,
-          function(v) return ("$%.6g"):format(v) end),
-      line("tokens", sums.counted == answered, sums.tokens, html.count),
-      line("time of answers", sums.timed == sums.n, sums.seconds, html.duration) })
+      line("dollars", sums.usd, html.usd, function(v) return ("$%.6g"):format(v) end),
+      line("tokens", sums.tokens, html.count),
+      line("time of answers", sums.seconds, html.duration) })
     .. html.p(("%s calls%s. %.1f %% gained over the baseline."):format(html.count(sums.n),
       sums.repairs > 0 and (", %d of them repairs, which gave %s"):format(sums.repairs,
         text.plural(sums.mended, "kernel")) or "", math.max(gained, 0)))
@@ -130,15 +130,14 @@ local function exchange(e, shared)
   return html.details(("Pull %s, %s: %s%s"):format(e.pull or "?", kinds[e.kind] or "?",
       e.verdict or "?", e.reason and ", " .. html.cut(e.reason, 120) or ""),
     tag("div", { class = "pair" },
-      tag("div", nil, html.heading "Question" .. pre(e.question and e.question:sub(shared + 1)))
+      tag("div", nil, html.heading "Question" .. pre(e.question and e.question:sub(#shared + 1)))
       .. tag("div", nil, html.heading "Answer" .. pre(e.answer or e.error))))
 end
 
 function exchanges.section(m)
   local found = m.exchanges
   if #found.list == 0 then return nil end
-  local rows, texts = {}, {}
-  local shared, first = common(found.list)
+  local rows, texts, shared = {}, {}, common(found.list)
   for i = #found.list, 1, -1 do
     rows[#rows + 1] = row(found.list[i])
     texts[#texts + 1] = exchange(found.list[i], shared)
@@ -148,7 +147,7 @@ function exchanges.section(m)
         "tokens in", "out", "dollars", "what the child changed" }, rows, { left = 4 })
     .. (found.sums.n > #rows and html.note(("The newest %d of %s calls."):format(#rows,
         html.count(found.sums.n))) or "")
-    .. html.details("What every question began with", pre(first and first:sub(1, shared)))
+    .. html.details("What every question began with", pre(shared))
     .. table.concat(texts)
 end
 

@@ -212,12 +212,10 @@ function export.sft(reader, write)
   for from = span.low or 1, span.high or 0, CHUNK do
     for _, c in ipairs(exchanges.calls(reader, from, from + CHUNK - 1, [[WHERE c.error IS NULL
         AND a.bytes IS NOT NULL AND b.bytes IS NOT NULL ORDER BY c.id]])) do
-      local final = c.nth == c.of
       write(encode { prompt = c.question, answer = c.answer, kind = c.kind,
-        verdict = final and c.verdict or c.before or cjson.null,
-        reward = final and c.reward or cjson.null,
-        speedup = final and c.speedup or nil, reason = final and c.reason or nil,
-        strategy = c.strategy, pull = c.pull, provider = c.provider, model = c.model } .. "\n")
+        verdict = c.verdict or cjson.null, reward = c.reward or cjson.null, speedup = c.speedup,
+        reason = c.reward and c.reason, strategy = c.strategy, pull = c.pull,
+        provider = c.provider, model = c.model } .. "\n")
     end
   end
   return true

@@ -39,7 +39,7 @@ local function standing(m)
 end
 
 local function money(m)
-  local recorded, tokens = m.recorded, (m.tokens_in or 0) + (m.tokens_out or 0)
+  local recorded, tokens = m.recorded[1], (m.tokens_in or 0) + (m.tokens_out or 0)
   if m.usd and m.usd <= 0 and tokens == 0 and not recorded then return "" end
   local what = { recorded and ("%s recorded answers, %s"):format(html.count(recorded.answers),
     recorded.usd and ("which cost %s then"):format(html.usd(recorded.usd))

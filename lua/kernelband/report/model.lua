@@ -199,30 +199,30 @@ local function tree(m)
       k.children, k.fell, k.hidden = {}, {}, 0
     end
   end
-  if m.winner then take(m.winner.id) end
-  for _, k in ipairs(rows(m, "SELECT id FROM kernels ORDER BY speedup_low DESC, id LIMIT ?",
-                          TREE)) do
+  for _, k in ipairs(rows(m, "SELECT id FROM kernels ORDER BY id = ? DESC, speedup_low DESC, id "
+                             .. "LIMIT ?", m.winner and m.winner.id, TREE)) do
     take(k.id)
   end
   m.tree = lists.sorted(m.tree, function(k) return k.id end)
-  local ids = table.concat(lists.collect(m.tree, "id"), ",")
   for _, k in ipairs(m.tree) do
     local parent = k.parent ~= k.id and by_id[k.parent]
     if parent then table.insert(parent.children, k) end
   end
-  for _, r in ipairs(rows(m, ([[SELECT parent, count(*) AS n FROM kernels
-      WHERE parent IN (%s) AND id NOT IN (%s) GROUP BY 1]]):format(ids, ids))) do
-    by_id[r.parent].hidden = r.n
-  end
-  for _, r in ipairs(rows(m, ([[SELECT parent, verdict, count(*) AS n, min(reason) AS reason
-      FROM pulls WHERE parent IN (%s) AND child IS NULL GROUP BY 1, 2 ORDER BY 1, 2]]):format(
-      ids))) do
-    table.insert(by_id[r.parent].fell, r)
+  for _, r in ipairs(rows(m, ([[SELECT parent, verdict, count(*) AS n, count(child) AS kernels,
+      min(reason) AS reason FROM pulls WHERE parent IN (%s) GROUP BY 1, child IS NULL, 2
+      ORDER BY 1, 2]]):format(table.concat(lists.collect(m.tree, "id"), ",")))) do
+    local k = by_id[r.parent]
+    if r.kernels == 0 then table.insert(k.fell, r) else k.hidden = r.kernels - #k.children end
   end
 end
 
+-- Model calls, with what recorded answers cost when they were recorded.
+local calls = [[(SELECT *, usd_source IS 'recorded' AS recorded, CASE WHEN usd_source = 'recorded'
+  AND json_valid(usage) THEN json_extract(usage, '$.recorded_usd') END AS then_usd FROM calls)]]
+
 -- Lists that are one statement each, by their names in the model: the ten most frequent reasons of
--- failure, the events, model calls by who answered, evaluations whose times were taken twice.
+-- failure, the events, model calls by who answered, those that were recorded, evaluations whose
+-- times were taken twice, and what kernelband verify found.
 local statements = {
   reasons = [[SELECT verdict, substr(reason, 1, 300) AS reason, count(*) AS n, min(n) AS first
     FROM pulls WHERE child IS NULL GROUP BY 1, 2 ORDER BY 3 DESC, 4 LIMIT 10]],
@@ -233,33 +233,23 @@ local statements = {
   calls = [[SELECT provider, coalesce(model_returned, model) AS model, count(*) AS n,
       count(error) AS failed, coalesce(sum(tokens_in), 0) AS tokens_in,
       coalesce(sum(tokens_cached), 0) AS cached, coalesce(sum(tokens_out), 0) AS tokens_out,
-      total(usd) AS usd, count(usd) AS priced, sum(total_s) AS seconds,
-      count(nullif(usd_source = 'recorded', 0)) AS recorded, total(then_usd) AS recorded_usd,
-      count(then_usd) AS known
-    FROM (SELECT *, CASE WHEN usd_source = 'recorded' AND json_valid(usage)
-      THEN json_extract(usage, '$.recorded_usd') END AS then_usd FROM calls)
-    GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20]],
+      CASE WHEN count(usd) = count(*) - count(error) THEN total(usd) END AS usd,
+      sum(total_s) AS seconds, sum(recorded) AS recorded,
+      CASE WHEN count(then_usd) = sum(recorded) THEN total(then_usd) END AS recorded_usd
+    FROM ]] .. calls .. " GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20",
+  recorded = [[SELECT count(*) AS answers,
+      CASE WHEN count(then_usd) = count(*) THEN total(then_usd) END AS usd
+    FROM ]] .. calls .. " WHERE recorded GROUP BY recorded",
   quarantined = [[SELECT id, kind, kernel,
       substr(json_extract(json, '$.quarantined'), 1, 300) AS why
     FROM evaluations WHERE CASE WHEN instr(json, '"quarantined"') = 0 OR NOT json_valid(json)
       THEN 0 ELSE json_type(json, '$.quarantined') = 'text' END ORDER BY id DESC LIMIT 12]],
+  verified = [[SELECT kernel, verdict, json FROM evaluations WHERE kind = 'verify'
+    ORDER BY id DESC LIMIT 5]],
 }
 
 local function others(m)
   for name, sql in pairs(statements) do m[name] = rows(m, sql) end
-  local recorded = { answers = 0, known = 0, usd = 0 }
-  for _, c in ipairs(m.calls) do
-    recorded.answers, recorded.known = recorded.answers + c.recorded, recorded.known + c.known
-    recorded.usd = recorded.usd + c.recorded_usd
-  end
-  if recorded.known < recorded.answers then recorded.usd = nil end
-  m.recorded = recorded.answers > 0 and recorded or nil
-  local looks = m.reader:evaluations "verify"
-  m.verified = {}
-  for i = #looks, math.max(1, #looks - 4), -1 do
-    table.insert(m.verified, { kernel = looks[i].kernel, verdict = looks[i].verdict,
-                               evaluation = clean.evaluation(looks[i]) })
-  end
   m.exchanges = exchanges.collect(m.reader)
 end
 

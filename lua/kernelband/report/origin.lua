@@ -50,10 +50,8 @@ end
 
 -- What recorded answers cost now, and what they cost when they were recorded.
 local function dollars(c)
-  local now = c.priced == c.n - c.failed and html.usd(c.usd) or "unknown"
-  if c.recorded == 0 then return now end
-  return ("%s; %s when recorded"):format(now, html.usd(c.known == c.recorded and c.recorded_usd
-                                                       or nil))
+  return html.usd(c.usd)
+         .. (c.recorded > 0 and ("; %s when recorded"):format(html.usd(c.recorded_usd)) or "")
 end
 
 local function calls(m)
