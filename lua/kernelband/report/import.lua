@@ -25,13 +25,7 @@ local own_run = { task = "string", policy = "string", generator = "string", stra
                   started = "string", seed = "number", machine = "table" }
 
 -- Whether JSON can hold it: numbers must be finite.
-local function storable(v)
-  if type(v) == "number" then return text.finite(v) ~= nil end
-  for _, x in pairs(type(v) == "table" and v or {}) do
-    if not storable(x) then return false end
-  end
-  return true
-end
+local function storable(v) return (pcall(json.encode, v)) end
 
 -- Names of the configuration in order, each with its value: what stands for a
 -- source where none was recorded.
@@ -67,6 +61,7 @@ local function rows_of(file, document)
       row.verdict = own.verdict
     end
     row.reason, row.params, row.own = own.reason, configuration, own
+    row.strategy = own.strategy or "recorded"
     row.source = own.source or listing(configuration)
     row.hash = core.system.hash(row.source)
     row.seconds = seconds_of(clean.of(result.times, { "number" }), row, unit)
@@ -75,39 +70,15 @@ local function rows_of(file, document)
   return rows
 end
 
-local function baseline_of(file, rows)
-  local first
-  for _, row in ipairs(rows) do
-    if row.verdict == "ok" and row.own.child == 1 then return row end
-    first = first or row.verdict == "ok" and row
-  end
-  return first or schema.raise("%s: none of its results is correct", file)
-end
-
--- The baseline, and the other rows as pulls of a journal, with kernels, parents and figures by
--- our own words where there are any.
-local function arrange(file, rows)
-  local base, pulls, last, at_s = baseline_of(file, rows), {}, 1, 0
-  local kernels = { [base.own.child or 1] = base }
+-- The baseline, which is taken out of the rows.
+local function take_baseline(file, rows)
+  local base, at = lists.best(rows, function(row)
+    return row.verdict == "ok" and (row.own.child == 1 and 1 or 0)
+  end)
+  if not base then schema.raise("%s: none of its results is correct", file) end
   base.id, base.depth, base.speedup, base.speedup_low, base.speedup_high = 1, 0, 1, 1, 1
-  for _, row in ipairs(rows) do
-    if row ~= base then
-      local own, parent = row.own, kernels[row.own.parent or 0] or base
-      at_s = at_s + row.seconds.total
-      row.at_s, row.strategy = math.max(own.at_s or at_s, 0), own.strategy or "recorded"
-      if row.verdict == "ok" then
-        last = last + 1
-        row.id, row.parent, row.depth = last, parent.id, parent.depth + 1
-        row.speedup = own.speedup or base.time_ns / row.time_ns
-        row.speedup_low = own.speedup_low or row.speedup
-        row.speedup_high = own.speedup_high or row.speedup
-        kernels[own.child or -row.id] = row
-      end
-      row.reward = own.reward or row.id and math.max(-1, 1 - row.time_ns / parent.time_ns) or -1
-      pulls[#pulls + 1] = { n = #pulls + 1, landed = #pulls + 1, parent = parent, row = row }
-    end
-  end
-  return base, pulls
+  base.strategy = nil
+  return table.remove(rows, at)
 end
 
 local function evaluation_of(row, base)
@@ -122,26 +93,39 @@ local function evaluation_of(row, base)
                  samples_ns = row.samples_ns } }, seconds = row.seconds }
 end
 
-local function write_pull(j, p, base)
-  local row, attempts = p.row, {}
-  p.evaluation, p.child = evaluation_of(row, base), row.id and row
-  if row.verdict ~= "no_candidate" then
-    attempts[1] = { kind = "pull", candidate = row, evaluation = p.evaluation,
-                    text = json.encode(p.evaluation) }
-    p.kept = attempts[1]
+-- Journals the rows as pulls, with kernels, parents and figures by our own words where there are
+-- any.
+local function write_pulls(j, rows, base)
+  local kernels, last, at_s = { [base.own.child or 1] = base }, 1, 0
+  for n, row in ipairs(rows) do
+    local own, parent, seconds = row.own, kernels[row.own.parent or 0] or base, row.seconds.total
+    at_s = at_s + seconds
+    if row.verdict == "ok" then
+      last = last + 1
+      row.id, row.parent, row.depth = last, parent.id, parent.depth + 1
+      row.speedup = own.speedup or base.time_ns / row.time_ns
+      row.speedup_low = own.speedup_low or row.speedup
+      row.speedup_high = own.speedup_high or row.speedup
+      kernels[own.child or -row.id] = row
+    end
+    local evaluation, ended_s = evaluation_of(row, base), math.max(own.at_s or at_s, 0)
+    local attempt = { kind = "pull", candidate = row, evaluation = evaluation,
+                      text = json.encode(evaluation) }
+    function j.elapsed_s() return ended_s end
+    j.pull({ n = n, landed = n, parent = parent, strategy_name = row.strategy,
+      verdict = row.verdict, reason = row.reason, child = row.id and row, kept = attempt,
+      evaluation = evaluation, terms = { cluster = math.tointeger(own.cluster) },
+      reward = own.reward or row.id and math.max(-1, 1 - row.time_ns / parent.time_ns) or -1,
+      cost = { seconds = seconds, usd = 0, tokens_in = 0, tokens_out = 0 },
+      started_s = ended_s - math.min(ended_s, seconds) },
+      row.verdict ~= "no_candidate" and { attempt } or {})
   end
-  p.strategy_name, p.verdict, p.reason, p.reward = row.strategy, row.verdict, row.reason, row.reward
-  p.terms = { cluster = math.tointeger(row.own.cluster) }
-  p.cost = { seconds = row.seconds.total, usd = 0, tokens_in = 0, tokens_out = 0 }
-  p.started_s = row.at_s - math.min(row.at_s, row.seconds.total)
-  function j.elapsed_s() return row.at_s end
-  j.pull(p, attempts)
 end
 
 -- The experiment, as far as the file knows.
-local function experiment_of(file, own, out, pulls)
+local function experiment_of(file, own, out, rows)
   local names = lists.words(own.strategies or "")
-  for _, p in ipairs(pulls) do names[#names + 1] = p.row.strategy:gsub("%s", "_") end
+  for _, row in ipairs(rows) do names[#names + 1] = row.strategy:gsub("%s", "_") end
   return { out = out, ext = "c", args = {}, version = require "kernelband.base.version",
     seed = math.tointeger(own.seed) or 0, options = { imported = file }, hashes = {},
     machine = storable(own.machine) and own.machine or {},
@@ -159,17 +143,17 @@ function import.t4(file, out)
     schema.raise("%s: expected T4, an object with results, got %s", file, schema.show(document))
   end
   local rows = rows_of(file, document)
-  local base, pulls = arrange(file, rows)
+  local base = take_baseline(file, rows)
   local own = clean.of(clean.of(document.metadata, { "table" }).kernelband, own_run)
-  local j = run.open(experiment_of(file, own, out, pulls))
+  local j = run.open(experiment_of(file, own, out, rows))
   local ok, why = pcall(j.at_once, function()
     j.event("imported", file)
     j.baseline(base, evaluation_of(base, base))
-    for _, p in ipairs(pulls) do write_pull(j, p, base) end
+    write_pulls(j, rows, base)
     j.state "done"
   end)
   j.close()
-  if ok then return #rows end
+  if ok then return #rows + 1 end
   os.remove(out .. "/run.db")
   error(why, 0)
 end

@@ -2,7 +2,6 @@
 -- every second; sections whose HTML changed are published anew, and the page's
 -- script fetches those alone. Nothing that a browser sends reaches this file.
 local core    = require "kernelband.core"
-local html    = require "kernelband.report.html"
 local json    = require "kernelband.base.json"
 local model   = require "kernelband.report.model"
 local page    = require "kernelband.report.page"
@@ -39,22 +38,17 @@ local function read(view, folder)
     and (" of %d"):format(m.options.budget.steps) or "", os.date "%H:%M:%S")
 end
 
--- Looks once; true when there was something new.
+-- Looks once; true when there was something new. What was read last stays where the run cannot
+-- be read now.
 local function look(view, folder)
-  local there = core.system.exists(folder .. "/run.db") == "file"
-  local stamp = there and model.stamp(folder)
+  local stamp, before = model.stamp(folder), view.text
   if stamp and stamp == view.stamp then return false end
-  local ok, why = false, ("waiting for %s: there is no run in it yet"):format(folder)
-  if there then ok, why = pcall(read, view, folder) end
-  if ok then
-    view.stamp = stamp
-    return true
-  end
-  local before = view.text
-  view.text = tostring(why)
-  if not view.stamp then              -- nothing was read so far
-    view.sections = report.sections(nil, true)
-    view.sections[1].html = html.note(view.text)
+  if core.system.exists(folder .. "/run.db") ~= "file" then
+    view.text = ("waiting for %s: there is no run in it yet"):format(folder)
+  else
+    local ok, why = pcall(read, view, folder)
+    view.stamp = ok and stamp
+    if not ok then view.text = tostring(why) end
   end
   return view.text ~= before
 end
@@ -65,7 +59,8 @@ function live.serve(folder, port, url, stopped)
   local server, why, code = core.serve(port, token)
   if not server then return nil, why, code end
   local _ <close> = server
-  local view, next_ns = { title = folder, lead = "", shown = {} }, 0
+  local view = { title = folder, lead = "", shown = {}, sections = report.sections(nil, true) }
+  local next_ns = 0
   repeat
     local now = core.system.now_ns()
     if now >= next_ns then
