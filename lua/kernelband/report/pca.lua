@@ -11,13 +11,13 @@ local function dot(a, b)
   return sum
 end
 
--- Field j of points with mean 0 and length 1; nil where it does not vary.
+-- Field j of points with mean 0 and length 1; zeros where it does not vary.
 local function standardised(points, j)
   local mean, out = 0, {}
   for _, p in ipairs(points) do mean = mean + p[j] / #points end
   for i, p in ipairs(points) do out[i] = p[j] - mean end
   local length = math.sqrt(dot(out, out))
-  if length <= 1e-9 * math.sqrt(#points) * math.max(1, math.abs(mean)) then return nil end
+  if length <= 1e-9 * math.sqrt(#points) * math.max(1, math.abs(mean)) then length = math.huge end
   return lists.collect(out, function(v) return v / length end)
 end
 
@@ -39,23 +39,20 @@ end
 -- variance each axis has, and for each axis its weights by feature; nil when the
 -- points do not differ.
 function pca.plane(points, dim)
-  local columns, used, a, places, shares, weights = {}, {}, {}, {}, {}, { {}, {} }
-  for j = 1, dim do
-    columns[#columns + 1] = standardised(points, j)
-    if #columns > #used then used[#used + 1] = j end
-  end
-  if #columns == 0 then return nil end
+  local columns, a, variance, shares, weights = {}, {}, 0, {}, {}
+  for j = 1, dim do columns[j] = standardised(points, j) end
   for i, x in ipairs(columns) do
     a[i] = lists.collect(columns, function(y) return dot(x, y) end)
+    variance = variance + a[i][i]
   end
-  for i in ipairs(points) do places[i] = { 0, 0 } end
+  if variance == 0 then return nil end
+  local places = lists.collect(points, function() return { 0, 0 } end)
   for axis = 1, 2 do
     local value, v = largest(a)
-    shares[axis] = value / #columns
-    for c, column in ipairs(columns) do
-      weights[axis][used[c]] = v[c]
-      for i, p in ipairs(places) do p[axis] = p[axis] + v[c] * column[i] * math.sqrt(#points) end
-      for j = 1, #v do a[c][j] = a[c][j] - value * v[c] * v[j] end
+    shares[axis], weights[axis] = value / variance, v
+    for j, column in ipairs(columns) do
+      for i, p in ipairs(places) do p[axis] = p[axis] + v[j] * column[i] * math.sqrt(#points) end
+      for k = 1, dim do a[j][k] = a[j][k] - value * v[j] * v[k] end
     end
   end
   return places, shares, weights

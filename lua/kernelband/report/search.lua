@@ -172,7 +172,7 @@ end
 -- The two features with the largest weights.
 local function axis_text(m, weights, share)
   local order = lists.collect(features.behaviour(m.gpu), function(name, j)
-    local w = weights[j] or 0
+    local w = weights[j]
     return w ~= 0 and { weight = math.abs(w), name = (w < 0 and "-" or "+") .. name }
   end)
   order = lists.sorted(order, function(axis) return -axis.weight end)

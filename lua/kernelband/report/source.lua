@@ -10,14 +10,12 @@ local source = {}
 local SHOWN_BYTES, CONTEXT = 400000, 3
 local escape, tag, words = html.escape, html.tag, html.words
 
-local keywords = {}
-for word in ([[auto break case char const continue default do double else enum extern float for
+local keywords = lists.places(lists.words [[
+  auto break case char const continue default do double else enum extern float for
   goto if inline int long register restrict return short signed sizeof static struct switch
   typedef union unsigned void volatile while bool int8_t int16_t int32_t int64_t uint8_t
   uint16_t uint32_t uint64_t size_t __global__ __device__ __shared__ __restrict__ __launch_bounds__
-  template typename constexpr using namespace half __half]]):gmatch "%S+" do
-  keywords[word] = true
-end
+  template typename constexpr using namespace half __half]])
 
 -- One line of C, coloured a little; a line that is odd is only escaped.
 local function colour(line)
