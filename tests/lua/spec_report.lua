@@ -256,6 +256,7 @@ t.test("numbers that are none do not spoil the page", function()
   local db = assert(core.store(folder .. "/run.db"))
   assert(db:exec "UPDATE kernels SET speedup = 9e999, speedup_high = 9e999 WHERE id = 3")
   assert(db:exec "UPDATE kernels SET parent = id WHERE id = 5")
+  assert(db:exec "UPDATE kernels SET parent = 13 - id WHERE id IN (6, 7)")
   assert(db:exec [[UPDATE evaluations SET json = '{"shapes": 7, "evidence": []}'
                    WHERE id % 3 = 0]])
   assert(db:exec "UPDATE evaluations SET json = 'no json' WHERE id % 3 = 1")

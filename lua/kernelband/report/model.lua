@@ -205,7 +205,7 @@ local function tree(m)
   end
   m.tree = lists.sorted(m.tree, function(k) return k.id end)
   for _, k in ipairs(m.tree) do
-    local parent = k.parent ~= k.id and by_id[k.parent]
+    local parent = k.parent and k.parent < k.id and by_id[k.parent]
     if parent then table.insert(parent.children, k) end
   end
   for _, r in ipairs(rows(m, ([[SELECT parent, verdict, count(*) AS n, count(child) AS kernels,
