@@ -12,9 +12,9 @@
 --   c:svg { standalone = true }
 --
 -- how.series = 1..8 is a colour, how.class any class of chart.css ("v-wrong"), how.step draws
--- stairs, how.name puts it in the legend. Points that an axis cannot show are left out. An axis
--- with names has those in place of ticks. Standalone drawings carry chart.css; in a page the page
--- does.
+-- stairs, how.name puts it in the legend where it has points. Points that an axis cannot show are
+-- left out. An axis with names has those in place of ticks. Standalone drawings carry chart.css; in
+-- a page the page does.
 local lists = require "kernelband.base.lists"
 local html  = require "kernelband.report.html"
 local own   = require("kernelband.base.path").own
@@ -79,30 +79,19 @@ local function extend(axis, ...)
   axis.low, axis.high = math.min(axis.low or ..., ...), math.max(axis.high or ..., ...)
 end
 
--- Low and high of an axis: as told, else of the data, never empty.
-local function domain(axis)
-  local low, high = axis.min or axis.low, axis.max or axis.high
-  if not low or not high then low, high = axis.log and 1 or 0, 1 end
-  if axis.log then
-    if high / low < 1.05 then low, high = low / 1.2, high * 1.2 end
-    return axis.min and low or low / 1.04, axis.max and high or high * 1.04
-  end
-  if high - low < 1e-12 * math.max(1, math.abs(high)) then
-    low = axis.min and low or low - 0.5
-    high = math.max(high, low) + 0.5
-  end
-  local room = 0.04 * (high - low)
-  local start = low >= 0 and math.max(0, low - room) or low - room
-  return axis.min and low or start, axis.max and high or high + room
-end
-
 -- Sets the ticks of an axis, each { value, text }, and returns a function from its values to
--- places between from and to, which may be set later (axis.from, axis.to).
+-- places between from and to, which may be set later (axis.from, axis.to). An axis goes from its
+-- min to its max, or has some room around its data; it is never empty.
 local function prepare(axis, most)
-  local low, high = domain(axis)
-  local f = axis.log and math.log or function(v) return v end
-  local a, b = f(low), f(high)
-  axis.ticks = collect((axis.log and chart.log_ticks or chart.ticks)(low, high, most), function(v)
+  local function f(v) return axis.log and math.log(v) or v end
+  local low, high = axis.min or axis.low or 1, axis.max or axis.high or 1
+  local wide = high - low > 1e-12 * math.max(1, math.abs(high))
+  local room = wide and 0.04 * (f(high) - f(low)) or 0.5
+  local a, b = f(low) - (axis.min and 0 or room), f(high) + (axis.max and wide and 0 or room)
+  if low >= 0 and not axis.log then a = math.max(0, a) end
+  local ticks = axis.log and chart.log_ticks(math.exp(a), math.exp(b), most)
+                or chart.ticks(a, b, most)
+  axis.ticks = collect(ticks, function(v)
     return (not axis.integer or v == math.floor(v)) and { v, (axis.format or number)(v) }
   end)
   return function(v) return axis.from + (f(v) - a) / (b - a) * (axis.to - axis.from) end
@@ -173,7 +162,7 @@ for name, draw in pairs(marks) do
     how = how or {}
     local class = how.class or "s" .. ((how.series or 1) - 1) % 8 + 1
     local visible = shown(c, points, how.step)
-    if how.name then
+    if how.name and #visible > 0 then
       table.insert(c.legend, { name = how.name, class = class, dashed = how.dashed })
     end
     table.insert(c.layers, function()
@@ -275,7 +264,7 @@ function drawing:svg(options)
                        options and options.standalone)
 end
 
--- Bars and heat maps --------------------------------------------------------------
+-- Bars --------------------------------------------------------------
 
 -- Stacked bars. o: title, height, label (of the x axis), y (an axis), bars = { { name =, title =,
 -- parts = { key = number } } .. }, series = { { key =, name =, class = } .. }
@@ -295,44 +284,6 @@ function chart.bars(o)
   end
   c:bars(bars)
   return c:svg()
-end
-
-local WIDE, TALL = 74, 38               -- of a cell
-
--- A cell at (x, y): its colour says the value, its text is in it, hatched when masked.
-local function heat_cell(cell, x, y)
-  local value = cell.value or 0
-  local texts = collect(cell.lines, function(line, i)
-    return label(x + WIDE / 2, y + TALL / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
-  end)
-  return tag("g", nil, tooltip(cell.title)
-    .. tag("rect", { class = "cell", x = x, y = y, width = WIDE, height = TALL, rx = 4 })
-    .. (value ~= 0 and tag("rect", { class = "area " .. (value < 0 and "s2" or "s1"), x = x + 1,
-      y = y + 1, width = WIDE - 2, height = TALL - 2, rx = 4,
-      fill_opacity = ("%.2f"):format(0.08 + 0.5 * math.min(1, math.abs(value))) }) or "")
-    .. (cell.hatched and tag("path", { class = "hatch", stroke_width = TALL - 4,
-      d = ("M%s %sh%s"):format(px(x + 3), px(y + TALL / 2), px(WIDE - 6)) }) or "")
-    .. table.concat(texts))
-end
-
--- o: title, rows and columns (names), cell(row, column) = { value = -1 .. 1, lines =
--- { text, text }, title =, hatched = } by their places in those lists.
-function chart.heat(o)
-  local left = 0
-  local names = collect(o.rows, function(name) return html.cut(name, 24) end)
-  for _, name in ipairs(names) do left = math.max(left, text_width(name) + 8) end
-  local out = collect(o.columns, function(name, j)
-    return label(left + WIDE * (j - 0.5), 13, html.cut(name, WIDE // 6), "q", "middle")
-  end)
-  for i, name in ipairs(names) do
-    local y = 20 + TALL * (i - 1)
-    out[#out + 1] = label(left - 7, y + TALL / 2 + 4, name, nil, "end")
-    for j in ipairs(o.columns) do
-      out[#out + 1] = heat_cell(o.cell(i, j), left + WIDE * (j - 1), y)
-    end
-  end
-  return chart.element("heat", left + WIDE * #o.columns + 2, 22 + TALL * #o.rows, o.title,
-                       table.concat(out))
 end
 
 return chart

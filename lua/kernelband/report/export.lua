@@ -112,8 +112,6 @@ end
 
 local invalidity = { ok = "correct", build_failed = "compile", launch_failed = "runtime",
   crashed = "runtime", wrong = "correctness", cheated = "correctness", timeout = "timeout" }
-local failed = { compile = "CompilationFailedConfig", runtime = "RuntimeFailedConfig",
-  correctness = "RuntimeFailedConfig", timeout = "RuntimeFailedConfig" }
 
 -- Parameters by name. Where one candidate has none (nameless), every configuration is the hash
 -- of its source, as readers want the same axes in every row.
@@ -156,7 +154,7 @@ local function result(row, started, nameless)
   local function ms(name) return 1000 * (evaluation.seconds[name] or 0) end
   local times = { compilation = ms "build", validation = ms "check", search_algorithm = 0,
     framework = math.max(0, ms "total" - ms "build" - ms "check" - ms "time") }
-  local value = failed[why]
+  local value = why == "compile" and "CompilationFailedConfig" or "RuntimeFailedConfig"
   if why == "correct" then
     times.runtimes = runtimes(evaluation)
     value = row.time_ns / 1e6

@@ -10,6 +10,8 @@ local checks    = require "kernelband.report.checks"
 local exchanges = require "kernelband.report.exchanges"
 local html      = require "kernelband.report.html"
 local kernel    = require "kernelband.report.kernel"
+local lists     = require "kernelband.base.lists"
+local many      = require "kernelband.report.many"
 local model     = require "kernelband.report.model"
 local origin    = require "kernelband.report.origin"
 local page      = require "kernelband.report.page"
@@ -51,12 +53,9 @@ function report.lead(m)
 end
 
 function report.html(folders)
-  local models, damage = {}, {}
-  for i, folder in ipairs(folders) do
-    models[i] = model.load(folder)
-    damage[#damage + 1] = models[i].damage
-  end
-  if #models > 1 then return require("kernelband.report.many").html(models), damage end
+  local models = lists.collect(folders, function(folder) return model.load(folder) end)
+  local damage = lists.collect(models, "damage")
+  if #models > 1 then return many.html(models), damage end
   local m = models[1]
   return page.html { title = report.title(m), lead = report.lead(m),
                      sections = report.sections(m) }, damage

@@ -100,10 +100,9 @@ end
 local function draw_roofs(c, levels, peak)
   local low, high = c.x.min, c.x.max
   for i, level in ipairs(levels) do
-    local ridge = peak / level[2]
-    local points = { { low, math.min(peak, low * level[2]) } }
-    if ridge > low and ridge < high then points[2] = { ridge, peak } end
-    points[#points + 1] = { high, math.min(peak, high * level[2]) }
+    local points = collect({ low, peak / level[2], high }, function(x)
+      return x >= low and x <= high and { x, math.min(peak, x * level[2]) }
+    end)
     c:line(points, { series = 8, dashed = i < #levels,
       name = ("%s %s"):format(level[1], html.rate(level[2], "B/s")) })
   end
@@ -111,11 +110,11 @@ local function draw_roofs(c, levels, peak)
 end
 
 function kernel.roofline(m)
-  local shown, by_id, levels = {}, {}, levels_of(m.roofline)
-  for _, k in ipairs(m.sample) do
+  local by_id, levels = {}, levels_of(m.roofline)
+  local shown = collect(m.sample, function(k)
     by_id[k.id] = spot_of(k)
-    shown[#shown + 1] = by_id[k.id]
-  end
+    return by_id[k.id]
+  end)
   local spots = collect(m.final.timed, function(s, i)
     local name, work = s.label or "?", s.flops and s or i == 1 and by_id[1] or {}
     local before = spot(work.flops, work.bytes, s.baseline_ns, name .. ", baseline")
@@ -175,12 +174,12 @@ end
 
 function kernel.profile(m)
   local before, after = m.baseline_evaluation, m.evaluation
-  local a, b, rows = before.evidence, after.evidence, {}
+  local a, b = before.evidence, after.evidence
   if not (next(a.phi) and next(b.phi)) then return nil end
   local function known(e, i) return e.phi_kind[i] ~= "missing" and e.phi[i] or nil end
-  for i, name in ipairs(m.gpu and features.gpu or features.cpu) do
-    rows[i] = row(name, known(a, i), known(b, i), b.phi_kind[i])
-  end
+  local rows = collect(m.gpu and features.gpu or features.cpu, function(name, i)
+    return row(name, known(a, i), known(b, i), b.phi_kind[i])
+  end)
   for _, key in ipairs { "sm", "dram", "l2" } do
     local x, y = a.h[key], b.h[key]
     rows[#rows + 1] = (x or y) and row("utilisation of " .. features.resource(m.gpu, key),

@@ -36,7 +36,7 @@ end
 
 -- Names each group by what differs between groups: task, policy, generator, parameters.
 local function name_groups(groups)
-  for i, g in ipairs(groups) do
+  for _, g in ipairs(groups) do
     local words = { differs(groups, "task") and g.task or nil }
     local rivals = lists.collect(groups, function(h) return h.policy == g.policy and h.params end)
     local params = lists.collect(text.keys(g.params), function(name)
@@ -47,16 +47,13 @@ local function name_groups(groups)
     local beside = lists.collect(groups, function(h) return h.task == g.task and h end)
     if differs(beside, "generator") then words[#words + 1] = g.generator end
     table.move(params, 1, #params, #words + 1, words)
-    g.label = html.cut(#words > 0 and table.concat(words, " ") or ("group %d"):format(i), 40)
+    g.label = html.cut(table.concat(words, " "), 40)
   end
 end
 
--- The largest of(m) of all runs, at least `least`.
-local function most(groups, least, of)
-  for _, g in ipairs(groups) do
-    for _, m in ipairs(g.runs) do least = math.max(least, of(m)) end
-  end
-  return least
+-- The largest of(m) of models, at least `least`.
+local function most(models, least, of)
+  return math.max(least, table.unpack(lists.collect(models, of)))
 end
 
 -- Sections -----------------------------------------------------------------------
@@ -117,13 +114,10 @@ local function curve(g, key, unit)
   return line
 end
 
-local function overlay(groups, key)
-  local c, unit = search.best_chart(key, most(groups, 0, function(m) return m.elapsed_s end), 1,
-    most(groups, 1, function(m)
-      local best = m.curve[#m.curve]
-      return best and best.speedup or 1
-    end))
-  for _, g in ipairs(groups) do
+local function overlay(all, key)
+  local c, unit = search.best_chart(key, most(all.models, 0, "elapsed_s"), 1,
+    most(all.models, 1, function(m) return m.curve[1] and m.curve[#m.curve].speedup end))
+  for _, g in ipairs(all.groups) do
     c:line(curve(g, key, unit), { series = g.series, step = true,
       name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
   end
@@ -133,15 +127,15 @@ end
 
 local function curves(all)
   local priced = not lists.find(all.models, function(m) return not m.usd or m.usd <= 0 end)
-  return html.grid(overlay(all.groups, "landed"), overlay(all.groups, "at_s"),
-                   priced and overlay(all.groups, "usd") or "")
+  return html.grid(overlay(all, "landed"), overlay(all, "at_s"),
+                   priced and overlay(all, "usd") or "")
     .. html.note("As the searches measured it. Line: the median of a group's runs; band: its "
       .. "lowest and highest run. A group's curve ends where its first run does.")
 end
 
 -- Shares of runs that are correct and more than p times as fast as the baseline.
 local function fast_p(all)
-  local high = 1.05 * most(all.groups, 1.5, function(m) return m.final.speedup or 1 end)
+  local high = 1.05 * most(all.models, 1.5, function(m) return m.final.speedup end)
   local c = chart.new { title = "fast_p", x = { label = "p, speed-up over the baseline",
       log = high > 6.3, min = 1, max = high },
     y = { label = "share of runs that are correct and more than p times as fast", min = 0,

@@ -11,6 +11,8 @@ local text     = require "kernelband.base.text"
 
 local search = {}
 
+local tag = html.tag
+
 -- Best so far --------------------------------------------------------------------
 
 -- What the best is drawn against, by the field of pulls; last: the field of the model where it
@@ -53,8 +55,7 @@ function search.curve(m, key)
       return said == v and { d.landed, d.speedup or floor, text = ("pull %d, %s: %s"):format(d.n,
         d.strategy, d.speedup and ("kernel %d, %s"):format(d.id, html.times(d.speedup)) or v) }
     end)
-    c:points(dots, { class = "v-" .. v, radius = 2,
-                     name = #dots > 0 and (v == "ok" and "verified kernel" or v) })
+    c:points(dots, { class = "v-" .. v, radius = 2, name = v == "ok" and "verified kernel" or v })
   end
   c:line(line, { series = 1, step = true, name = "best so far as the search measured it, 95 %" })
   c:rule(1, "baseline")
@@ -123,32 +124,54 @@ end
 -- do not choose it.
 local function scaled(m) return html.finite(m.params.masked) end
 
-local function heat_cell(m, name, cluster, most)
+local WIDE, TALL = 74, 38               -- of a cell
+
+-- The cell of a strategy and a cluster at (x, y): its colour says the mean reward, most the
+-- strongest; hatched where the policy masks at least half of the cluster's kernels.
+local function heat_cell(m, name, cluster, most, x, y)
   local masked, cell = model.masked(m, name, cluster), m.cells[name] and m.cells[name][cluster]
-  return { hatched = masked >= 0.5, value = cell and cell.mean / most,
-    title = ("%s in cluster %d: %s%s"):format(name, cluster, cell
-      and ("%d pulls, %d gave a kernel, mean reward %.4f"):format(cell.n, cell.ok, cell.mean)
-      or "no pull", masked > 0 and (", %s for %.0f %% of its kernels"):format(
-        scaled(m) and "scaled down" or "masked", 100 * masked) or ""),
-    lines = { cell and ("%.3f"):format(cell.mean) or "",
-              text.plural(cell and cell.n or 0, "pull") } }
+  local said = ("%s in cluster %d: %s%s"):format(name, cluster, cell
+    and ("%d pulls, %d gave a kernel, mean reward %.4f"):format(cell.n, cell.ok, cell.mean)
+    or "no pull", masked > 0 and (", %s for %.0f %% of its kernels"):format(
+      scaled(m) and "scaled down" or "masked", 100 * masked) or "")
+  local function rect(class, by, opacity)
+    return tag("rect", { class = class, x = x + by, y = y + by, width = WIDE - 2 * by,
+                         height = TALL - 2 * by, rx = 4, fill_opacity = opacity })
+  end
+  return tag("g", nil, chart.tooltip(said) .. rect("cell", 0)
+    .. (cell and cell.mean ~= 0 and rect("area " .. (cell.mean < 0 and "s2" or "s1"), 1,
+        ("%.2f"):format(0.08 + 0.5 * math.abs(cell.mean) / most)) or "")
+    .. (masked >= 0.5 and tag("path", { class = "hatch", stroke_width = TALL - 4,
+      d = ("M%s %sh%s"):format(html.px(x + 3), html.px(y + TALL / 2), html.px(WIDE - 6)) }) or "")
+    .. chart.label(x + WIDE / 2, y + TALL / 2 - 3, cell and ("%.3f"):format(cell.mean) or "", "h",
+                   "middle")
+    .. chart.label(x + WIDE / 2, y + TALL / 2 + 11, text.plural(cell and cell.n or 0, "pull"), nil,
+                   "middle")), masked >= 0.5
 end
 
 local function heat(m)
-  local most, hatched = 1e-9, false
+  local most, left, any = 1e-9, 0, false
   for _, row in pairs(m.cells) do
     for _, cell in pairs(row) do most = math.max(most, math.abs(cell.mean)) end
   end
-  local drawing = chart.heat { title = "Pulls and mean reward by strategy and cluster",
-    rows = m.strategies,
-    columns = lists.collect(m.clusters, function(c) return ("cluster %d"):format(c) end),
-    cell = function(i, j)
-      local cell = heat_cell(m, m.strategies[i], m.clusters[j], most)
-      hatched = hatched or cell.hatched
-      return cell
-    end }
-  return html.figure(drawing, "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
-    .. "from it." .. (hatched and (" Hatched: %s at least half of the cluster's kernels."):format(
+  local names = lists.collect(m.strategies, function(name) return html.cut(name, 24) end)
+  for _, name in ipairs(names) do left = math.max(left, chart.text_width(name) + 8) end
+  local out = lists.collect(m.clusters, function(cluster, j)
+    return chart.label(left + WIDE * (j - 0.5), 13, ("cluster %d"):format(cluster), "q", "middle")
+  end)
+  for i, name in ipairs(m.strategies) do
+    local y = 20 + TALL * (i - 1)
+    out[#out + 1] = chart.label(left - 7, y + TALL / 2 + 4, names[i], nil, "end")
+    for j, cluster in ipairs(m.clusters) do
+      local cell, hatched = heat_cell(m, name, cluster, most, left + WIDE * (j - 1), y)
+      out[#out + 1], any = cell, any or hatched
+    end
+  end
+  return html.figure(chart.element("heat", left + WIDE * #m.clusters + 2,
+      22 + TALL * #m.strategies, "Pulls and mean reward by strategy and cluster",
+      table.concat(out)),
+    "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
+    .. "from it." .. (any and (" Hatched: %s at least half of the cluster's kernels."):format(
       scaled(m) and ("the policy counts %g of the strategy's value, as the hardware is busy, for")
         :format(scaled(m)) or "the policy's hardware mask keeps the strategy from") or "")
     .. (m.more_clusters and (" The 12 clusters with the most pulls; %d more are not drawn."):format(
@@ -189,24 +212,22 @@ function search.clusters(m)
   local c = chart.new { title = "Kernels by behaviour", height = 320,
     x = { label = axis_text(m, weights[1], shares[1]) },
     y = { label = axis_text(m, weights[2], shares[2]) } }
-  -- The points of the kernels that fit, in a colour.
-  local function points(name, how, fits)
-    local list = lists.collect(kernels, function(k, i)
+  -- The points of the kernels that fit.
+  local function points(how, fits)
+    c:points(lists.collect(kernels, function(k, i)
       return fits(k) and { places[i][1], places[i][2], text = ("kernel %d, %s, %s%s"):format(k.id,
         html.maker(k), html.times(k.speedup),
         k.cluster and (", cluster %d"):format(k.cluster) or "") }
-    end)
-    how.name = #list > 0 and name or nil
-    c:points(list, how)
+    end), how)
   end
   local shown = lists.places(m.clusters)
-  points("never a parent", { series = 8, radius = 2.5 },
+  points({ name = "never a parent", series = 8, radius = 2.5 },
          function(k) return not (k.cluster and shown[k.cluster]) end)
   for i, id in ipairs(m.clusters) do
-    points(("cluster %d"):format(id), { series = (i - 1) % 7 + 1, radius = 4 },
+    points({ name = ("cluster %d"):format(id), series = (i - 1) % 7 + 1, radius = 4 },
            function(k) return k.cluster == id end)
   end
-  points("the winner", { class = "fg", ring = true, radius = 8 },
+  points({ name = "the winner", class = "fg", ring = true, radius = 8 },
          function(k) return m.winner and k.id == m.winner.id end)
   return html.figure(c:svg(), ("%s of %s kernels on the two principal axes of the six behaviour "
       .. "features, standardised."):format(html.count(#kernels), html.count(m.kernels)))
