@@ -389,6 +389,12 @@ t.test("the winner's figure is the confirmed one, and the search's is called so"
   t.contains(report.html { made }, "as the search measured it, not confirmed")
 end)
 
+t.test("a source too long to show is said to be, and where it is", function()
+  local text = report.html { edited "UPDATE kernels SET source = printf('%500000d', 1)" }
+  t.contains(text, "The source has 500,000 bytes; it is in best.*")
+  t.equal(text:match "@%u+@", nil)
+end)
+
 t.test("every timed shape is in the roofline", function()
   local folder = edited [[UPDATE evaluations SET json = json_set(json, '$.shapes', json('[
     {"role":"timed","label":"n=1","flops":1e6,"bytes":1e6,"baseline_ns":2e6,"time_ns":1e6},

@@ -66,9 +66,11 @@ end
 function source.section(m)
   local w, parent = m.winner, m.path[#m.path - 1]
   if not w then return nil end
+  local values = { KERNEL = w.id, ROWS = ("%d%s"):format(w.id,
+                   parent and (", %d"):format(parent.id) or "") }
   if #w.source > SHOWN_BYTES or #m.baseline.source > SHOWN_BYTES then
     return html.p(("The source has %s bytes; it is in best.* of the run's folder.")
-                  :format(html.count(#w.source))), false
+                  :format(html.count(#w.source))), values
   end
   return html.details(("Kernel #%d, %s"):format(w.id, html.maker(w)),
       code(lists.collect(text.lines(w.source), function(line, i)
@@ -78,7 +80,7 @@ function source.section(m)
     .. (w.id ~= 1 and not (parent and parent.id == 1)
         and compared("Against the baseline", m.baseline, w) or "")
     .. (w.params and html.details("Parameters of the generator", words("pre", w.params)) or ""),
-    { KERNEL = w.id, ROWS = ("%d%s"):format(w.id, parent and (", %d"):format(parent.id) or "") }
+    values
 end
 
 return source
