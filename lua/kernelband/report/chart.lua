@@ -2,7 +2,7 @@
 -- chart.css, so that one drawing serves light and dark.
 --
 --   local c = chart.new { title =, width = 420, height = 260,
---                         x = { label =, log =, min =, max =, integer =, names = },
+--                         x = { label =, log =, min =, max =, integer =, names =, unit = },
 --                         y = { label =, log =, min =, max =, integer =, format = } }
 --   c:line(points, how)      { x, y } .., or { x, y, low, high } .. for one in a band; how.dashed
 --   c:points(points, how)    { x, y, text = of the tooltip } ..; how.ring, how.radius
@@ -13,8 +13,8 @@
 --
 -- how.series = 1..8 is a colour, how.class any class of chart.css ("v-wrong"), how.step draws
 -- stairs, how.name puts it in the legend where it has points. Points that an axis cannot show are
--- left out. An axis with names has those in place of ticks. Standalone drawings carry chart.css; in
--- a page the page does.
+-- left out. An axis with names has those in place of ticks; with a unit (60, say) its ticks, min and
+-- max are in that, its points are not. Standalone drawings carry chart.css; in a page the page does.
 local lists = require "kernelband.base.lists"
 local html  = require "kernelband.report.html"
 local own   = require("kernelband.base.path").own
@@ -83,8 +83,9 @@ end
 -- places between from and to, which may be set later (axis.from, axis.to). An axis goes from its
 -- min to its max, or has some room around its data; it is never empty.
 local function prepare(axis, most)
+  local unit = axis.unit or 1
   local function f(v) return axis.log and math.log(v) or v end
-  local low, high = axis.min or axis.low or 1, axis.max or axis.high or 1
+  local low, high = axis.min or (axis.low or 1) / unit, axis.max or (axis.high or 1) / unit
   local wide = high - low > 1e-12 * math.max(1, math.abs(high))
   local room = wide and 0.04 * (f(high) - f(low)) or 0.5
   local a, b = f(low) - (axis.min and 0 or room), f(high) + (axis.max and wide and 0 or room)
@@ -94,7 +95,7 @@ local function prepare(axis, most)
   axis.ticks = collect(ticks, function(v)
     return (not axis.integer or v == math.floor(v)) and { v, (axis.format or number)(v) }
   end)
-  return function(v) return axis.from + (f(v) - a) / (b - a) * (axis.to - axis.from) end
+  return function(v) return axis.from + (f(v / unit) - a) / (b - a) * (axis.to - axis.from) end
 end
 
 -- Layers -----------------------------------------------------------------------

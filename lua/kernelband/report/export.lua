@@ -113,6 +113,14 @@ end
 local invalidity = { ok = "correct", build_failed = "compile", launch_failed = "runtime",
   crashed = "runtime", wrong = "correctness", cheated = "correctness", timeout = "timeout" }
 
+-- What T4 has no place for: of each result, and of the whole. Readers of T4 pass over it, import
+-- does not.
+export.own = clean.figures(
+  "pull child parent cluster depth at_s reward speedup speedup_low speedup_high",
+  { strategy = "string", verdict = "string", reason = "string", source = "string" })
+export.own_run = { task = "string", policy = "string", generator = "string",
+  strategies = "string", started = "string", seed = "number", machine = "table" }
+
 -- Parameters by name. Where one candidate has none (nameless), every configuration is the hash
 -- of its source, as readers want the same axes in every row.
 local function configuration(params, source, nameless)
@@ -165,20 +173,15 @@ local function result(row, started, nameless)
     correctness = why == "correct" and 1 or 0, objectives = { "time" },
     measurements = { { name = "time", value = value,
                        unit = why == "correct" and "miliseconds" or "" } },
-    -- What T4 has no place for; readers of T4 pass over it, import does not.
-    kernelband = { pull = row.n, parent = row.parent, child = row.child,
-      strategy = row.strategy, verdict = row.verdict, reason = row.reason, depth = row.depth,
-      reward = row.reward, cluster = row.cluster, speedup = row.speedup, at_s = row.at_s,
-      speedup_low = row.speedup_low, speedup_high = row.speedup_high, source = row.source },
+    kernelband = clean.of(lists.with(row, { pull = row.n }), export.own),
   }
 end
 
 -- The baseline, then every pull that had a candidate.
 function export.t4(reader, write)
   local e = reader:experiment()
-  local metadata = { timeunit = "miliseconds", kernelband = { task = e.identity.task,
-    policy = e.identity.policy, seed = e.seed, strategies = e.identity.strategies,
-    generator = e.identity.generator, machine = e.machine, started = e.started } }
+  local metadata = { timeunit = "miliseconds",
+                     kernelband = clean.of(lists.with(e.identity, e), export.own_run) }
   write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
   local nameless = reader:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
     + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0

@@ -5,6 +5,7 @@
 -- trace/t4.lua does not look at is looked at here.
 local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
+local export  = require "kernelband.report.export"
 local json    = require "kernelband.base.json"
 local read    = require "kernelband.trace.read"
 local run     = require "kernelband.store.run"
@@ -16,13 +17,6 @@ local clean   = require "kernelband.report.clean"
 local verdicts = lists.places(require("kernelband.evaluate.verdict").names)     -- "ok" first
 
 local import = {}
-
--- What our own export adds to a result, and to the whole.
-local own_result = clean.figures(
-  "child parent cluster at_s reward speedup speedup_low speedup_high",
-  { strategy = "string", verdict = "string", reason = "string", source = "string" })
-local own_run = { task = "string", policy = "string", generator = "string", strategies = "string",
-                  started = "string", seed = "number", machine = "table" }
 
 -- Whether JSON can hold it: numbers must be finite.
 local function storable(v) return (pcall(json.encode, v)) end
@@ -55,7 +49,7 @@ local function rows_of(file, document)
       schema.raise("%s: %s: 'invalidity' must be one of T4's, got %s", file, where,
                    schema.show(result.invalidity))
     end
-    local own = clean.of(result.kernelband, own_result)
+    local own = clean.of(result.kernelband, export.own)
     if result.invalidity == "constraints" then row.verdict = "no_candidate" end
     if row.verdict ~= "ok" and (verdicts[own.verdict or ""] or 1) > 1 then
       row.verdict = own.verdict
@@ -144,7 +138,7 @@ function import.t4(file, out)
   end
   local rows = rows_of(file, document)
   local base = take_baseline(file, rows)
-  local own = clean.of(clean.of(document.metadata, { "table" }).kernelband, own_run)
+  local own = clean.of(clean.of(document.metadata, { "table" }).kernelband, export.own_run)
   local j = run.open(experiment_of(file, own, out, rows))
   local ok, why = pcall(j.at_once, function()
     j.event("imported", file)

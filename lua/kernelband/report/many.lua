@@ -92,7 +92,7 @@ end
 
 -- Median, lowest and highest of a group's runs on a grid of 120 places, up to where
 -- the first of its runs ends: beyond, fewer runs would speak for all.
-local function curve(g, key, unit)
+local function curve(g, key)
   local last, line = math.min(table.unpack(lists.collect(g.runs, search.axes[key].last))), {}
   local steps = key == "landed" and math.min(last, 120) or 120
   for i = 0, steps do
@@ -105,7 +105,7 @@ local function curve(g, key, unit)
       end
       return best
     end)
-    local p = { x / unit, stats.median(values) }
+    local p = { x, stats.median(values) }
     if #values > 1 then
       p[3], p[4] = math.min(table.unpack(values)), math.max(table.unpack(values))
     end
@@ -115,10 +115,10 @@ local function curve(g, key, unit)
 end
 
 local function overlay(all, key)
-  local c, unit = search.best_chart(key, most(all.models, 0, "elapsed_s"), 1,
+  local c = search.best_chart(key, most(all.models, 0, "elapsed_s"), 1,
     most(all.models, 1, function(m) return m.curve[1] and m.curve[#m.curve].speedup end))
   for _, g in ipairs(all.groups) do
-    c:line(curve(g, key, unit), { series = g.series, step = true,
+    c:line(curve(g, key), { series = g.series, step = true,
       name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })
   end
   c:rule(1, "baseline")

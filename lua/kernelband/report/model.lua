@@ -60,7 +60,8 @@ local function totals(m)
   for name, v in pairs(rows(m, [[SELECT count(*) AS pulls, coalesce(max(at_s), 0) AS elapsed_s,
       coalesce(sum(seconds), 0) AS busy_s, count(child) AS ok, sum(tokens_in) AS tokens_in,
       sum(tokens_out) AS tokens_out, CASE WHEN count(usd) = count(*) THEN total(usd) END AS usd,
-      (SELECT count(*) FROM kernels) AS kernels FROM pulls]])[1]) do m[name] = v end
+      (SELECT count(*) FROM kernels) AS kernels, max(count(DISTINCT cluster) - 12, 0)
+      AS more_clusters FROM pulls]])[1]) do m[name] = v end
   if m.generator:find "^replay " then m.usd = 0 end
   m.verdicts, m.arms = {}, {}
   for _, r in ipairs(rows(m, "SELECT verdict, count(*) AS n FROM pulls GROUP BY 1")) do
@@ -146,12 +147,9 @@ end
 
 -- Cells of strategy and cluster; clusters beyond the 12 most used are dropped.
 local function cells(m)
-  m.clusters, m.cells = {}, {}
-  for i, r in ipairs(rows(m, [[SELECT cluster FROM pulls WHERE cluster IS NOT NULL GROUP BY 1
-      ORDER BY count(*) DESC, 1]])) do
-    if i > 12 then m.more_clusters = i - 12 else m.clusters[i] = r.cluster end
-  end
-  table.sort(m.clusters)
+  m.clusters, m.cells = lists.collect(rows(m, [[SELECT cluster FROM (SELECT cluster FROM pulls
+    WHERE cluster IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 12) ORDER BY 1]]),
+    "cluster"), {}
   for _, r in ipairs(rows(m, [[SELECT strategy, cluster, count(*) AS n, count(child) AS ok,
       avg(reward) AS mean FROM pulls WHERE cluster IS NOT NULL GROUP BY 1, 2]])) do
     m.cells[r.strategy] = m.cells[r.strategy] or {}

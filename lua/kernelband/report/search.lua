@@ -20,8 +20,7 @@ local tag = html.tag
 search.axes = { landed = { label = "pulls", last = "pulls" }, at_s = { last = "elapsed_s" },
                 usd = { label = "US dollars", last = "usd" } }
 
--- An empty chart of the best so far from low to high, and how many of the field's units one of
--- its axis has. longest_s: what it lasts.
+-- An empty chart of the best so far from low to high. longest_s: what it lasts.
 function search.best_chart(key, longest_s, low, high)
   local label, unit, log = search.axes[key].label, 1, high / low > 6
   if key == "at_s" then
@@ -29,9 +28,8 @@ function search.best_chart(key, longest_s, low, high)
     label = unit == 3600 and "hours" or unit == 60 and "minutes" or "seconds"
   end
   return chart.new { title = "Best so far against " .. label, height = 240,
-    x = { label = label, min = 0, integer = key == "landed" },
-    y = { label = "speed-up over the baseline" .. (log and ", logarithmic" or ""), log = log } },
-    unit
+    x = { label = label, min = 0, integer = key == "landed", unit = unit },
+    y = { label = "speed-up over the baseline" .. (log and ", logarithmic" or ""), log = log } }
 end
 
 -- The best so far against a field of pulls as SVG: a line and its band, the baseline, the winner
@@ -42,12 +40,11 @@ function search.curve(m, key)
     low, high = math.min(low, d.speedup or 1), math.max(high, d.speedup or 1)
   end
   for _, p in ipairs(m.curve) do high = math.max(high, p.speedup_high) end
-  local c, unit = search.best_chart(key, m.elapsed_s, low, high)
-  local line = { { 0, 1, 1, 1 } }
+  local c, line = search.best_chart(key, m.elapsed_s, low, high), { { 0, 1, 1, 1 } }
   for i, p in ipairs(m.curve) do
-    line[i + 1] = { p[key] and p[key] / unit, p.speedup, p.speedup_low, p.speedup_high }
+    line[i + 1] = { p[key], p.speedup, p.speedup_low, p.speedup_high }
   end
-  line[#line + 1] = { last / unit, table.unpack(line[#line], 2) }
+  line[#line + 1] = { last, table.unpack(line[#line], 2) }
   local floor = c.y.log and low / 1.12 or math.max(0, low - 0.06 * (high - low))
   for _, v in ipairs(key == "landed" and chart.verdicts or {}) do
     local dots = lists.collect(m.dots, function(d)
@@ -60,7 +57,7 @@ function search.curve(m, key)
   c:line(line, { series = 1, step = true, name = "best so far as the search measured it, 95 %" })
   c:rule(1, "baseline")
   if m.confirmed and m.winner.id ~= 1 then
-    c:points({ { last / unit, m.final.speedup, text = "confirmed: " .. html.times(m.final.speedup) } },
+    c:points({ { last, m.final.speedup, text = "confirmed: " .. html.times(m.final.speedup) } },
              { class = "fg", ring = true, radius = 5, name = "the winner, confirmed" })
   end
   return c:svg()
@@ -150,12 +147,12 @@ local function heat_cell(m, name, cluster, most, x, y)
 end
 
 local function heat(m)
-  local most, left, any = 1e-9, 0, false
+  local most, any = 1e-9, false
   for _, row in pairs(m.cells) do
     for _, cell in pairs(row) do most = math.max(most, math.abs(cell.mean)) end
   end
   local names = lists.collect(m.strategies, function(name) return html.cut(name, 24) end)
-  for _, name in ipairs(names) do left = math.max(left, chart.text_width(name) + 8) end
+  local left = math.max(0, table.unpack(lists.collect(names, chart.text_width))) + 8
   local out = lists.collect(m.clusters, function(cluster, j)
     return chart.label(left + WIDE * (j - 0.5), 13, ("cluster %d"):format(cluster), "q", "middle")
   end)
@@ -174,7 +171,7 @@ local function heat(m)
     .. "from it." .. (any and (" Hatched: %s at least half of the cluster's kernels."):format(
       scaled(m) and ("the policy counts %g of the strategy's value, as the hardware is busy, for")
         :format(scaled(m)) or "the policy's hardware mask keeps the strategy from") or "")
-    .. (m.more_clusters and (" The 12 clusters with the most pulls; %d more are not drawn."):format(
+    .. (m.more_clusters > 0 and (" The 12 clusters with the most pulls; %d more are not drawn."):format(
       m.more_clusters) or ""))
 end
 
