@@ -6,7 +6,6 @@
 --   report.svg "runs/a"                    best so far and the search tree, one picture
 --   report.sections(m)                     of one model, for the live page
 local chart     = require "kernelband.report.chart"
-local checks    = require "kernelband.report.checks"
 local exchanges = require "kernelband.report.exchanges"
 local html      = require "kernelband.report.html"
 local kernel    = require "kernelband.report.kernel"
@@ -23,7 +22,7 @@ local report = {}
 
 local parts = {
   { "summary", "Summary", kernel.summary },
-  { "checks", "What was checked", checks.section },
+  { "checks", "What was checked", kernel.checks },
   { "progress", "Best so far", search.progress },
   { "verdicts", "Verdicts", search.verdicts },
   { "strategies", "Strategies and clusters", search.strategies },

@@ -31,25 +31,25 @@ local function publish(server, view)
                                                         title = view.title }))
 end
 
+-- Makes the view anew; false where the run is as it was.
 local function read(view, folder)
-  local m = model.load(folder, "unchecked")
+  local m = model.load(folder, "unchecked", view.stamp)
+  if not m then return false end
   view.sections, view.title, view.lead = report.sections(m, true), report.title(m), report.lead(m)
   view.text = ("%s; %s%s pulls; as of %s"):format(m.state, m.pulls, m.options.budget.steps
     and (" of %d"):format(m.options.budget.steps) or "", os.date "%H:%M:%S")
+  view.stamp = m.stamp
+  return true
 end
 
 -- Looks once; true when there was something new. What was read last stays where the run cannot
 -- be read now.
 local function look(view, folder)
-  local stamp, before = model.stamp(folder), view.text
-  if stamp and stamp == view.stamp then return false end
-  if core.system.exists(folder .. "/run.db") ~= "file" then
-    view.text = ("waiting for %s: there is no run in it yet"):format(folder)
-  else
-    local ok, why = pcall(read, view, folder)
-    view.stamp = ok and stamp
-    if not ok then view.text = tostring(why) end
-  end
+  local ok, new = pcall(read, view, folder)
+  if ok then return new end
+  local before = view.text
+  view.stamp, view.text = nil, core.system.exists(folder .. "/run.db") == "file" and tostring(new)
+                               or ("waiting for %s: there is no run in it yet"):format(folder)
   return view.text ~= before
 end
 

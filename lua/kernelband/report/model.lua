@@ -104,29 +104,20 @@ end
 
 -- Kernels -----------------------------------------------------------------------------
 
--- A kernel and those that lead to it, itself first, up to one that is in `known`.
-local function ancestors(m, id, known)
-  local out = {}
-  while id and not known[id] and #out < 1000 do
-    local k = rows(m, "SELECT * FROM kernels WHERE id = ?", id)[1]
-    out[#out + 1] = k
-    id = k and k.parent and k.parent < id and k.parent
-  end
-  return out
-end
-
 -- The winner, its figures (final: as confirmed; evaluation: as the search saw it), the baseline,
 -- and the kernels that lead from the one to the other.
 local function winner(m)
   local found = finish.winner(m.reader) or {}         -- {}: the baseline is not measured yet
-  m.winner, m.confirmed, m.path = found.kernel, found.confirmed, {}
+  m.winner, m.confirmed = found.kernel, found.confirmed
   m.evaluation, m.final = clean.evaluation(found.search_row), clean.evaluation(found.row)
   m.final_row = found.row or { id = "?", kind = "?" }              -- lost with damage
   m.baseline_evaluation = clean.evaluation(m.reader:evaluations("baseline")[1])
   for _, name in ipairs { "speedup", "speedup_low", "speedup_high" } do
     m.final[name] = m.final[name] or m.winner and m.winner[name]
   end
-  for _, k in ipairs(ancestors(m, m.winner and m.winner.id, {})) do table.insert(m.path, 1, k) end
+  m.path = rows(m, [[WITH RECURSIVE up AS (SELECT * FROM kernels WHERE id = ? UNION ALL
+    SELECT k.* FROM up JOIN kernels k ON k.id = up.parent AND k.id < up.id LIMIT 1000)
+    SELECT * FROM up ORDER BY id]], m.winner and m.winner.id)
   m.baseline = rows(m, "SELECT * FROM kernels WHERE id = 1")[1]
 end
 
@@ -183,28 +174,23 @@ function model.masked(m, name, cluster)
   return seen > 0 and full / seen or 0
 end
 
--- Kernels of the search tree: the path of the best, then the fastest with all that lead to them,
--- until TREE are in. Each has `children`, `fell`, the verdicts of its pulls that gave no kernel,
--- and `hidden`, how many of its kernels are not shown.
+-- Kernels of the search tree by age: the best and the fastest with all that lead to them, TREE of
+-- them, or more where the path of the best is longer. Each has `children`, `fell`, the verdicts of
+-- its pulls that gave no kernel, and `hidden`, how many of its kernels are not shown.
 local function tree(m)
   local by_id = {}
-  m.tree = {}
-  local function take(id)
-    local chain = ancestors(m, id, by_id)
-    if #m.tree + #chain > TREE and #m.tree > 0 then return end
-    for _, k in ipairs(chain) do
-      by_id[k.id], m.tree[#m.tree + 1] = k, k
-      k.children, k.fell, k.hidden = {}, {}, 0
-    end
-  end
-  for _, k in ipairs(rows(m, "SELECT id FROM kernels ORDER BY id = ? DESC, speedup_low DESC, id "
-                             .. "LIMIT ?", m.winner and m.winner.id, TREE)) do
-    take(k.id)
-  end
-  m.tree = lists.sorted(m.tree, function(k) return k.id end)
+  m.tree = rows(m, [[WITH RECURSIVE
+    best AS (SELECT id, parent, row_number() OVER (ORDER BY id = ?1 DESC, speedup_low DESC, id)
+      AS place FROM kernels ORDER BY place LIMIT ?2),
+    up AS (SELECT * FROM best UNION SELECT k.id, k.parent, place FROM up
+      JOIN kernels k ON k.id = up.parent AND k.id < up.id LIMIT 100000)
+    SELECT * FROM kernels WHERE id IN (SELECT id FROM up GROUP BY id ORDER BY min(place), id
+      LIMIT max(?2, (SELECT count(*) FROM up WHERE place = 1))) ORDER BY id]],
+    m.winner and m.winner.id, TREE)
   for _, k in ipairs(m.tree) do
-    local parent = k.parent and k.parent < k.id and by_id[k.parent]
+    local parent = by_id[k.parent or 0]
     if parent then table.insert(parent.children, k) end
+    by_id[k.id], k.children, k.fell, k.hidden = k, {}, {}, 0
   end
   for _, r in ipairs(rows(m, ([[SELECT parent, verdict, count(*) AS n, count(child) AS kernels,
       min(reason) AS reason FROM pulls WHERE parent IN (%s) GROUP BY 1, child IS NULL, 2
@@ -252,27 +238,21 @@ local function others(m)
 end
 
 -- The model of the run in a folder, or of what is left of a damaged one; raises where none is.
-function model.load(folder, how)
+-- stamp changes whenever the journal does; nil comes back where it is still the one that is given.
+function model.load(folder, how, stamp)
   local reader <close> = run.reader(folder, how or "anyway")
   local m = { reader = reader, folder = reader.folder, damage = reader.damage,
               name = reader.folder:match "([^/]+)$" or reader.folder }
+  m.stamp = rows(m, [[SELECT printf('%s %d %d %d %f', state, (SELECT count(*) FROM pulls),
+    (SELECT max(id) FROM evaluations), (SELECT max(id) FROM events),
+    (SELECT max(at_s) FROM events)) AS stamp FROM experiment]])[1].stamp
+  if m.stamp == stamp then return nil end
   for _, part in ipairs { experiment, totals, stack, curve, winner, sample, cells, targets, tree,
                           others } do
     part(m)
   end
   m.reader = nil
   return m
-end
-
--- A text that changes whenever the journal does, for the live page; nil when it cannot be read.
-function model.stamp(folder)
-  local ok, stamp = pcall(function()
-    local reader <close> = run.reader(folder, "unchecked")
-    return reader:rows([[SELECT printf('%s %d %d %d %f', state, (SELECT count(*) FROM pulls),
-      (SELECT max(id) FROM evaluations), (SELECT max(id) FROM events),
-      (SELECT max(at_s) FROM events)) AS stamp FROM experiment]])[1].stamp
-  end)
-  return ok and stamp or nil
 end
 
 return model
