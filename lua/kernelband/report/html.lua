@@ -129,12 +129,15 @@ function html.maker(k) return k.strategy and "by " .. k.strategy or "the baselin
 
 -- Numbers ----------------------------------------------------------------------
 
--- 1234567 -> "1.23M", 0.00042 -> "0.00042", 250 -> "250".
+local units = { { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } }
+
+-- 1234567 -> "1.23M", 0.00042 -> "0.00042", 250 -> "250". What three digits round to a thousand
+-- is one of the next unit.
 function html.number(v)
   local size = math.abs(v)
   if v == 0 then return "0" end
-  for _, unit in ipairs { { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" } } do
-    if size >= unit[1] then return (("%.3g"):format(v / unit[1]):gsub("e%+.*", "")) .. unit[2] end
+  for _, unit in ipairs(units) do
+    if size >= 0.9995 * unit[1] then return ("%.3g%s"):format(v / unit[1], unit[2]) end
   end
   if size < 1e-4 then return (("%.2g"):format(v):gsub("e%-0*", "e-")) end
   return ("%.3g"):format(v)
