@@ -13,8 +13,9 @@
 --
 -- how.series = 1..8 is a colour, how.class any class of chart.css ("v-wrong"), how.step draws
 -- stairs, how.name puts it in the legend where it has points. Points that an axis cannot show are
--- left out. An axis with names has those in place of ticks; with a unit (60, say) its ticks, min and
--- max are in that, its points are not. Standalone drawings carry chart.css; in a page the page does.
+-- left out. An axis with names has those in place of ticks; one with a unit (60, say) has its
+-- ticks, min and max in that, but not its points. Standalone drawings carry chart.css; in a page
+-- the page does.
 local lists = require "kernelband.base.lists"
 local html  = require "kernelband.report.html"
 local own   = require("kernelband.base.path").own
@@ -49,7 +50,6 @@ end
 -- At most `most` round numbers (1, 2 or 5 times a power of ten apart) that lie
 -- within low .. high.
 function chart.ticks(low, high, most)
-  if high <= low then return { low } end
   local unit, out = 10.0 ^ math.floor(math.log((high - low) / most, 10)), {}
   local step = unit * (lists.find({ 1, 2, 5 }, function(m)
     return (high - low) / (unit * m) <= most

@@ -19,16 +19,15 @@ local html = {}
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
                    ["'"] = "&#39;" }
 
+-- "\u{202E}" -> "[U+202E]".
+local function code_of(c) return ("[U+%04X]"):format(utf8.codepoint(c)) end
+
 -- Any text as HTML and XML may hold it, between tags and in quotes. Characters that would
--- reverse the direction of the text are shown by their code.
+-- reverse the direction of the text (U+202A to 202E, 2066 to 2069) are shown by their code.
 function html.escape(s)
   s = text.utf8(tostring(s)):gsub("[&<>\"']", entities)
   s = s:gsub("[%z\1-\8\11-\31\127]", "\u{FFFD}"):gsub("\xEF\xBF[\xBE\xBF]", "\u{FFFD}")
-  return (s:gsub("\xE2[\x80\x81][\xA6-\xAE]", function(c)
-    local code = utf8.codepoint(c)
-    return (code >= 0x202A and code <= 0x202E or code >= 0x2066 and code <= 0x2069)
-           and ("[U+%04X]"):format(code) or nil
-  end))
+  return (s:gsub("\xE2\x80[\xAA-\xAE]", code_of):gsub("\xE2\x81[\xA6-\xA9]", code_of))
 end
 local escape = html.escape
 

@@ -87,7 +87,8 @@ end
 local function verdict_bars(m)
   local size = m.bins.size
   return chart.bars { title = "Verdicts of successive pulls", height = 210,
-    series = chart.verdict_series(m.verdicts), label = "first pull of each group, in the order they landed",
+    series = chart.verdict_series(m.verdicts),
+    label = "first pull of each group, in the order they landed",
     y = { label = size > 1 and ("pulls, in groups of %d"):format(size) or "pulls", integer = true },
     bars = lists.collect(m.bins, function(bin, i)
       local from, to = (i - 1) * size + 1, math.min(m.pulls, i * size)
@@ -171,8 +172,8 @@ local function heat(m)
     .. "from it." .. (any and (" Hatched: %s at least half of the cluster's kernels."):format(
       scaled(m) and ("the policy counts %g of the strategy's value, as the hardware is busy, for")
         :format(scaled(m)) or "the policy's hardware mask keeps the strategy from") or "")
-    .. (m.more_clusters > 0 and (" The 12 clusters with the most pulls; %d more are not drawn."):format(
-      m.more_clusters) or ""))
+    .. (m.more_clusters > 0 and (" The 12 clusters with the most pulls; %d more are not drawn.")
+      :format(m.more_clusters) or ""))
 end
 
 function search.strategies(m)
