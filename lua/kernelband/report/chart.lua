@@ -87,9 +87,9 @@ local function prepare(axis, most)
   local function f(v) return axis.log and math.log(v) or v end
   local low, high = axis.min or (axis.low or 1) / unit, axis.max or (axis.high or 1) / unit
   local wide = high - low > 1e-12 * math.max(1, math.abs(high))
-  local room = wide and 0.04 * (f(high) - f(low)) or 0.5
+  local room = not wide and 0.5 or axis.log and math.log(1.04) or 0.04 * (high - low)
   local a, b = f(low) - (axis.min and 0 or room), f(high) + (axis.max and wide and 0 or room)
-  if low >= 0 and not axis.log then a = math.max(0, a) end
+  if wide and low >= 0 and not axis.log then a = math.max(0, a) end
   local ticks = axis.log and chart.log_ticks(math.exp(a), math.exp(b), most)
                 or chart.ticks(a, b, most)
   axis.ticks = collect(ticks, function(v)

@@ -53,7 +53,8 @@ end
 
 -- reader: of the run (store/run_reader.lua).
 function exchanges.collect(reader)
-  local list = exchanges.calls(reader, nil, nil, "ORDER BY c.id DESC LIMIT " .. MOST)
+  local list = exchanges.calls(reader, nil, nil, "WHERE c.id IN (SELECT id FROM calls "
+    .. "ORDER BY id DESC LIMIT " .. MOST .. ") ORDER BY c.id")
   for _, e in ipairs(list) do
     if e.child then compare(e, reader) end
   end
@@ -94,14 +95,14 @@ end
 
 -- The lines that all questions begin with; to within 64 bytes is near enough.
 local function common(list)
-  local shared
-  for _, question in ipairs(lists.collect(list, "question")) do
-    shared = shared or question
+  local questions = lists.collect(list, "question")
+  local shared = questions[#questions] or ""
+  for _, question in ipairs(questions) do
     while question:sub(1, #shared) ~= shared do
       shared = shared:sub(1, #shared > 64 and -65 or -2)
     end
   end
-  return shared and shared:match "^.*\n" or ""
+  return shared:match "^.*\n" or ""
 end
 
 local function pre(said)
@@ -135,20 +136,16 @@ local function exchange(e, shared)
 end
 
 function exchanges.section(m)
-  local found = m.exchanges
-  if #found.list == 0 then return nil end
-  local rows, texts, shared = {}, {}, common(found.list)
-  for i = #found.list, 1, -1 do
-    rows[#rows + 1] = row(found.list[i])
-    texts[#texts + 1] = exchange(found.list[i], shared)
-  end
-  return costs(m, found.sums)
+  local list, sums = m.exchanges.list, m.exchanges.sums
+  if #list == 0 then return nil end
+  local shared = common(list)
+  return costs(m, sums)
     .. html.table({ "pull", "kind", "direction", "verdict", "against its parent", "took",
-        "tokens in", "out", "dollars", "what the child changed" }, rows, { left = 4 })
-    .. (found.sums.n > #rows and html.note(("The newest %d of %s calls."):format(#rows,
-        html.count(found.sums.n))) or "")
+        "tokens in", "out", "dollars", "what the child changed" }, list, { left = 4, row = row })
+    .. (sums.n > #list and html.note(("The newest %d of %s calls."):format(#list,
+        html.count(sums.n))) or "")
     .. html.details("What every question began with", pre(shared))
-    .. table.concat(texts)
+    .. table.concat(lists.collect(list, function(e) return exchange(e, shared) end))
 end
 
 return exchanges

@@ -116,7 +116,7 @@ end
 
 local function overlay(all, key)
   local c = search.best_chart(key, most(all.models, 0, "elapsed_s"), 1,
-    most(all.models, 1, function(m) return m.curve[1] and m.curve[#m.curve].speedup end))
+    most(all.models, 1, "fastest"))
   for _, g in ipairs(all.groups) do
     c:line(curve(g, key), { series = g.series, step = true,
       name = #g.runs > 1 and ("%s, %d runs"):format(g.label, #g.runs) or g.label })

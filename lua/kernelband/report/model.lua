@@ -49,8 +49,7 @@ local function experiment(m)
   m.gpu = m.device.language == "cuda" or m.options.device and m.options.device:find "^cuda" ~= nil
   m.task, m.policy, m.generator = id.task or "?", id.policy or "?", id.generator or "?"
   m.generator_name, m.params = generator_name(m.generator), json.table(id.params) or {}
-  m.strategies = {}
-  for name in (id.strategies or ""):gmatch "%S+" do table.insert(m.strategies, name) end
+  m.strategies = lists.words(id.strategies or "")
 end
 
 -- Pulls -------------------------------------------------------------------------------
@@ -60,8 +59,9 @@ local function totals(m)
   for name, v in pairs(rows(m, [[SELECT count(*) AS pulls, coalesce(max(at_s), 0) AS elapsed_s,
       coalesce(sum(seconds), 0) AS busy_s, count(child) AS ok, sum(tokens_in) AS tokens_in,
       sum(tokens_out) AS tokens_out, CASE WHEN count(usd) = count(*) THEN total(usd) END AS usd,
-      (SELECT count(*) FROM kernels) AS kernels, max(count(DISTINCT cluster) - 12, 0)
-      AS more_clusters FROM pulls]])[1]) do m[name] = v end
+      max(count(DISTINCT cluster) - 12, 0) AS more_clusters, (SELECT count(*) FROM kernels)
+      AS kernels, (SELECT min(speedup) FROM kernels) AS slowest, (SELECT max(speedup) FROM kernels)
+      AS fastest FROM pulls]])[1]) do m[name] = v end
   if m.generator:find "^replay " then m.usd = 0 end
   m.verdicts, m.arms = {}, {}
   for _, r in ipairs(rows(m, "SELECT verdict, count(*) AS n FROM pulls GROUP BY 1")) do
@@ -97,7 +97,8 @@ local function curve(m)
     SELECT * FROM landed WHERE id IS NOT NULL AND speedup_low > max(coalesce(before, 0),
       1.0, (SELECT speedup_low FROM kernels WHERE id = 1)) ORDER BY landed]])
   m.stride = math.max(1, math.ceil(m.pulls / DOTS))
-  m.dots = rows(m, [[SELECT p.n, p.landed, p.at_s, p.strategy, p.verdict, k.id, k.speedup
+  m.dots = rows(m, [[SELECT p.n, p.landed, p.strategy, k.id, k.speedup,
+      CASE WHEN k.id THEN 'ok' ELSE p.verdict END AS verdict
     FROM pulls p LEFT JOIN kernels k ON k.id = p.child WHERE p.landed % ? = 0
     ORDER BY p.landed]], m.stride)
 end

@@ -35,11 +35,8 @@ end
 -- The best so far against a field of pulls as SVG: a line and its band, the baseline, the winner
 -- as confirmed, and against pulls, all kernels and failures.
 function search.curve(m, key)
-  local low, high, last = 1, 1, m[search.axes[key].last]
-  for _, d in ipairs(m.dots) do
-    low, high = math.min(low, d.speedup or 1), math.max(high, d.speedup or 1)
-  end
-  for _, p in ipairs(m.curve) do high = math.max(high, p.speedup_high) end
+  local low, high = math.min(1, m.slowest or 1), math.max(1, m.fastest or 1)
+  local last = m[search.axes[key].last]
   local c, line = search.best_chart(key, m.elapsed_s, low, high), { { 0, 1, 1, 1 } }
   for i, p in ipairs(m.curve) do
     line[i + 1] = { p[key], p.speedup, p.speedup_low, p.speedup_high }
@@ -48,8 +45,7 @@ function search.curve(m, key)
   local floor = c.y.log and low / 1.12 or math.max(0, low - 0.06 * (high - low))
   for _, v in ipairs(key == "landed" and chart.verdicts or {}) do
     local dots = lists.collect(m.dots, function(d)
-      local said = d.speedup and "ok" or d.verdict
-      return said == v and { d.landed, d.speedup or floor, text = ("pull %d, %s: %s"):format(d.n,
+      return d.verdict == v and { d.landed, d.speedup or floor, text = ("pull %d, %s: %s"):format(d.n,
         d.strategy, d.speedup and ("kernel %d, %s"):format(d.id, html.times(d.speedup)) or v) }
     end)
     c:points(dots, { class = "v-" .. v, radius = 2, name = v == "ok" and "verified kernel" or v })
