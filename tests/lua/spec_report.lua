@@ -346,6 +346,13 @@ t.test("a report of 2,000 pulls takes 5 MB at most", function()
   journals.write(folder, { pulls = 2000 })
   local text = report.html { folder }
   assert(#text <= 5e6, #text)
+  local m, drawn = model.load(folder), {}
+  t.equal(#m.tree, 150)
+  for _, k in ipairs(m.tree) do
+    assert(k.id == 1 or drawn[k.parent], k.id)
+    drawn[k.id] = true
+  end
+  for _, k in ipairs(m.path) do assert(drawn[k.id], k.id) end
 end)
 
 t.test("the command writes the page beside the run, or where it is told", function()

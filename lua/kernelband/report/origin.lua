@@ -29,9 +29,9 @@ local function commands(m)
   local e, folder, out = m.experiment, text.quote(m.folder), {}
   if e.directory then out[1] = "cd " .. text.quote(e.directory) end
   if e.script then
-    local words = { "kernelband run", text.quote(e.script) }
-    for _, w in ipairs(e.args) do words[#words + 1] = text.quote(w) end
-    out[#out + 1] = table.concat(words, " ") .. "        # the whole search anew"
+    local words = lists.collect({ e.script, table.unpack(e.args) }, text.quote)
+    out[#out + 1] = ("kernelband run %s        # the whole search anew"):format(
+                    table.concat(words, " "))
   end
   out[#out + 1] = ("kernelband verify %s        # the winner's evidence anew"):format(folder)
   if m.state ~= "done" then

@@ -45,8 +45,9 @@ function search.curve(m, key)
   local floor = c.y.log and low / 1.12 or math.max(0, low - 0.06 * (high - low))
   for _, v in ipairs(key == "landed" and chart.verdicts or {}) do
     local dots = lists.collect(m.dots, function(d)
-      return d.verdict == v and { d.landed, d.speedup or floor, text = ("pull %d, %s: %s"):format(d.n,
-        d.strategy, d.speedup and ("kernel %d, %s"):format(d.id, html.times(d.speedup)) or v) }
+      return d.verdict == v and { d.landed, d.speedup or floor,
+        text = ("pull %d, %s: %s"):format(d.n, d.strategy,
+          d.speedup and ("kernel %d, %s"):format(d.id, html.times(d.speedup)) or v) }
     end)
     c:points(dots, { class = "v-" .. v, radius = 2, name = v == "ok" and "verified kernel" or v })
   end
