@@ -63,9 +63,9 @@ local function start(self, task, ctx)
              by = { strategy = strategy, repaired = attempt - 1 } }
   end
 
-  -- always: open for every pair. Recorded answers run out; a model does not.
+  -- Recorded answers run out; a model does not.
   local instance = { name = self.name, identity = self.identity, repairs = options.repair,
-                     priced = self.priced, recorded = left and true, asks = true, always = not left,
+                     priced = self.priced, recorded = left and true, asks = true,
                      open = left or function() return true end, seen = function() end }
 
   function instance.ending() return left and "the recorded answers are used up" end
@@ -86,7 +86,7 @@ local function start(self, task, ctx)
   -- Sets of a schedule's parameters to begin with: a list; or nil, why [, code, seconds].
   -- What was answered before a stop is not asked for again.
   function instance.points(parameters, file, parent, rng, here)
-    local text = ctx.journal.answer "first"
+    local text = ctx.answered "first"
     if not text then
       local got, why, code, wait_s = exchange("first", 1,
         questions.first(parent, parameters, file, here), rng:split "first", here)

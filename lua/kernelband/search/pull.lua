@@ -36,14 +36,13 @@ local function call(s, p, r)
   r.pull, r.attempt = p.n, r.attempt or #p.attempts + 1
   r.started_s = r.started_s or math.max(0, s.journal.elapsed_s() - (r.total_s or 0))
   p.called = true
-  local id = s.journal.call(r)
+  s.journal.call(r)
   if r.usd_source == "recorded" then s.budget.recall(r.recorded_usd) end
   if not r.error and not r.tokens_out then s.budget.tokens_unknown = true end
   if r.usd or r.tokens_out or not r.error then
     spend(s, p, r.usd, { input = r.tokens_in, cached = r.tokens_cached, output = r.tokens_out,
                          reasoning = r.tokens_reasoning }, r.model)
   end
-  return id
 end
 
 -- Asking the generator ----------------------------------------------------------------------
@@ -55,7 +54,7 @@ local function context(s, p)
     hints = s.steering.hints, history = history.of_parent[p.parent.id] or {},
     rows = history.rows, made = history.made, measured = history.measured,
     budget = s.budget.left, prefer = s.policy.prefer, note = s.note,
-    call = function(r) return call(s, p, r) end,
+    call = function(r) call(s, p, r) end,
   }
 end
 

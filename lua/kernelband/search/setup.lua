@@ -95,15 +95,11 @@ end
 
 -- Of a search that leaves no trace on disk, for ablations.
 local function unwritten()
-  local calls, began = 0, core.system.now_ns()
+  local began = core.system.now_ns()
   local journal = { order = {}, last = 0, logged = 0, lost_pulls = {}, notes = {}, recalled = {},
                     lost = { usd = 0 }, before_s = 0 }
   function journal.elapsed_s() return (core.system.now_ns() - began) / 1e9 end
-  function journal.call()
-    calls = calls + 1
-    return calls
-  end
-  for name in ("past baseline pull confirm machine event best state finish fail close")
+  for name in ("past baseline pull call confirm machine event best state finish fail close")
               :gmatch "%a+" do journal[name] = nothing end
   return journal
 end
@@ -168,8 +164,7 @@ local function start_generator(s, opt, env)
   if given.name == "schedule" and s.task.schedule then check_moves(s.task, s.strategies) end
   local generator = given.start and given.start(s.task, {
     loop = s.loop, seed = opt.seed, budget = function() return s.budget.left() end,
-    journal = { call = function(call) return s.journal.call(call) end,
-                answer = function(kind) return s.journal.answer and s.journal.answer(kind) end },
+    answered = function(kind) return s.journal.answer and s.journal.answer(kind) end,
     device = s.machine, baseline = function() return s.pool.baseline_evaluation end,
     chosen = function() return s.flights.chosen end, note = s.note,
   }) or given

@@ -18,7 +18,7 @@
 --   j.recalled                 prices of the recorded answers of its pulls, false: unknown
 --   j.baseline(kernel, evaluation)       j.machine(machine)
 --   j.pull(pull, attempts)     attempts: { kind, candidate, evaluation, text }
---   j.call(record) -> id       a model call, its request and answer by their hash
+--   j.call(record)             a model call, its request and answer by their hash
 --   j.answer(kind)             the first answer of calls of that kind, nil: none. A folder's
 --   j.confirm(kernel, evaluation)        j.event(kind, text)
 --   j.at_once(fn)              what fn writes, in one transaction
@@ -178,12 +178,9 @@ local function add_writing(j, db, sql)
   local function blob(bytes) return bytes and archive.blob(sql, bytes) end
 
   function j.call(r)
-    local id
     j.at_once(function()
       insert("calls", with(r, { request = blob(r.request), answer = blob(r.answer) }))
-      id = db:last_id()
     end)
-    return id
   end
 
   function j.answer(kind)
