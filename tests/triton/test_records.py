@@ -124,7 +124,7 @@ def test_what_is_counted_is_the_longest_shape_laid_out_anew_where_another_was_th
     gpu.kernel = lambda stand, cycles: dict(us=us[shape["i"]])
     gpu.judge(gpu.session(counters=True))
     ops = [(op, request.get("i")) for stand, op, request in gpu.log
-           if op in ("count", "shape") and not stand.trusted]
+           if op in ("count", "shape") and stand.source == "candidate = 1"]
     at = [op for op, _ in ops].index("count")
     assert (ops[at - 1] == ("shape", 1)) is again and ops[at - 1][1] == (1 if again else 2)
     assert [op for op, _ in ops].count("shape") == 3 + again
