@@ -40,11 +40,13 @@ local function read(text)
   local lines, shadow, fence, n = {}, {}, {}, 0
   for line in text:gsub("\r\n?", "\n"):gsub("[^\n]$", "%0\n"):gmatch "([^\n]*)\n" do
     n = n + 1
-    local i = lead_end(line)
-    local rest = line:sub(i)
-    fence[n] = (rest:find "^```" or rest:find "^~~~") and i
-    lines[n] = line
-    shadow[n] = line:sub(1, i - 1) .. rest:gsub(fence[n] and "[^ \t`~]" or "[^ \t]", "x")
+    lines[n], shadow[n] = line, line
+    if line ~= "" then                  -- a million of them are one answer
+      local i = lead_end(line)
+      local rest = line:sub(i)
+      fence[n] = (rest:find "^```" or rest:find "^~~~") and i
+      shadow[n] = line:sub(1, i - 1) .. rest:gsub(fence[n] and "[^ \t`~]" or "[^ \t]", "x")
+    end
   end
   return lines, shadow, fence
 end
