@@ -11,8 +11,6 @@ local text     = require "kernelband.base.text"
 
 local search = {}
 
-local tag = html.tag
-
 -- Best so far --------------------------------------------------------------------
 
 -- What the best is drawn against, by the field of pulls; last: the field of the model where it
@@ -119,54 +117,34 @@ end
 -- do not choose it.
 local function scaled(m) return html.finite(m.params.masked) end
 
-local WIDE, TALL = 74, 38               -- of a cell
-
--- The cell of a strategy and a cluster at (x, y): its colour says the mean reward, most the
--- strongest; hatched where the policy masks at least half of the cluster's kernels.
-local function heat_cell(m, name, cluster, most, x, y)
+local function heat_cell(m, name, cluster, most)
   local masked, cell = model.masked(m, name, cluster), m.cells[name] and m.cells[name][cluster]
-  local said = ("%s in cluster %d: %s%s"):format(name, cluster, cell
-    and ("%d pulls, %d gave a kernel, mean reward %.4f"):format(cell.n, cell.ok, cell.mean)
-    or "no pull", masked > 0 and (", %s for %.0f %% of its kernels"):format(
-      scaled(m) and "scaled down" or "masked", 100 * masked) or "")
-  local function rect(class, by, opacity)
-    return tag("rect", { class = class, x = x + by, y = y + by, width = WIDE - 2 * by,
-                         height = TALL - 2 * by, rx = 4, fill_opacity = opacity })
-  end
-  return tag("g", nil, chart.tooltip(said) .. rect("cell", 0)
-    .. (cell and cell.mean ~= 0 and rect("area " .. (cell.mean < 0 and "s2" or "s1"), 1,
-        ("%.2f"):format(0.08 + 0.5 * math.abs(cell.mean) / most)) or "")
-    .. (masked >= 0.5 and tag("path", { class = "hatch", stroke_width = TALL - 4,
-      d = ("M%s %sh%s"):format(html.px(x + 3), html.px(y + TALL / 2), html.px(WIDE - 6)) }) or "")
-    .. chart.label(x + WIDE / 2, y + TALL / 2 - 3, cell and ("%.3f"):format(cell.mean) or "", "h",
-                   "middle")
-    .. chart.label(x + WIDE / 2, y + TALL / 2 + 11, text.plural(cell and cell.n or 0, "pull"), nil,
-                   "middle")), masked >= 0.5
+  return { hatched = masked >= 0.5, value = cell and cell.mean / most,
+    title = ("%s in cluster %d: %s%s"):format(name, cluster, cell
+      and ("%d pulls, %d gave a kernel, mean reward %.4f"):format(cell.n, cell.ok, cell.mean)
+      or "no pull", masked > 0 and (", %s for %.0f %% of its kernels"):format(
+        scaled(m) and "scaled down" or "masked", 100 * masked) or ""),
+    lines = { cell and ("%.3f"):format(cell.mean) or "",
+              text.plural(cell and cell.n or 0, "pull") } }
 end
 
 local function heat(m)
-  local most, any = 1e-9, false
+  local most, hatched = 1e-9, false
   for _, row in pairs(m.cells) do
     for _, cell in pairs(row) do most = math.max(most, math.abs(cell.mean)) end
   end
-  local names = lists.collect(m.strategies, function(name) return html.cut(name, 24) end)
-  local left = math.max(0, table.unpack(lists.collect(names, chart.text_width))) + 8
-  local out = lists.collect(m.clusters, function(cluster, j)
-    return chart.label(left + WIDE * (j - 0.5), 13, ("cluster %d"):format(cluster), "q", "middle")
+  local cells = lists.collect(m.strategies, function(name)
+    return lists.collect(m.clusters, function(cluster)
+      local cell = heat_cell(m, name, cluster, most)
+      hatched = hatched or cell.hatched
+      return cell
+    end)
   end)
-  for i, name in ipairs(m.strategies) do
-    local y = 20 + TALL * (i - 1)
-    out[#out + 1] = chart.label(left - 7, y + TALL / 2 + 4, names[i], nil, "end")
-    for j, cluster in ipairs(m.clusters) do
-      local cell, hatched = heat_cell(m, name, cluster, most, left + WIDE * (j - 1), y)
-      out[#out + 1], any = cell, any or hatched
-    end
-  end
-  return html.figure(chart.element("heat", left + WIDE * #m.clusters + 2,
-      22 + TALL * #m.strategies, "Pulls and mean reward by strategy and cluster",
-      table.concat(out)),
+  return html.figure(chart.heat { title = "Pulls and mean reward by strategy and cluster",
+      rows = m.strategies, cells = cells, cell_width = 74,
+      columns = lists.collect(m.clusters, function(c) return ("cluster %d"):format(c) end) },
     "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
-    .. "from it." .. (any and (" Hatched: %s at least half of the cluster's kernels."):format(
+    .. "from it." .. (hatched and (" Hatched: %s at least half of the cluster's kernels."):format(
       scaled(m) and ("the policy counts %g of the strategy's value, as the hardware is busy, for")
         :format(scaled(m)) or "the policy's hardware mask keeps the strategy from") or "")
     .. (m.more_clusters > 0 and (" The 12 clusters with the most pulls; %d more are not drawn.")
