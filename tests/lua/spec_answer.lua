@@ -246,6 +246,12 @@ t.test("patches of one answer are laid one after the other", function()
   t.equal(answer.read(first .. second, spec), "void axpy(float *y)\n{\n    y[0] = 3;\n}\n")
 end)
 
+t.test("a patch that leaves nothing gives a candidate of nothing", function()
+  local diff = "```diff\n@@ -1,3 +0,0 @@\n-void f(void)\n-{\n-}\n```\n"
+  t.equal(answer.read(diff, { language = "c", entry = "f", finish = "stop",
+                              base = "void f(void)\n{\n}\n" }), "\n")
+end)
+
 t.test("a patch that fits two places is no candidate", function()
   local _, why = answer.read("```diff\n@@\n-x();\n+y();\n```\n",
     { language = "c", entry = "axpy", base = "void axpy(void)\n{\nx();\nx();\n}\n" })

@@ -134,7 +134,7 @@ function answer.read(text, spec)
     return nil, words, "EDECLINED"
   end
   if not source then return nil, why end
-  return source:gsub("\r\n?", "\n"):match "^.*%S" .. "\n"
+  return (source:gsub("\r\n?", "\n"):match "^.*%S" or "") .. "\n"     -- a patch may leave nothing
 end
 
 return answer
