@@ -4,7 +4,8 @@ local t = require "harness"
 local core = require "kernelband.core"
 local path = require "kernelband.base.path"
 
--- The code of a file, without comments and texts but for what is required.
+-- The code of a file without comments and strings, and the modules that it requires, by the names
+-- that it gives them.
 local function code_of(file)
   local text = assert(core.system.read_file(file)):gsub("%-%-[^\n]*", "")
   local required = {}

@@ -41,7 +41,7 @@ local function read(text)
   for line in text:gsub("\r\n?", "\n"):gsub("[^\n]$", "%0\n"):gmatch "([^\n]*)\n" do
     n = n + 1
     lines[n], shadow[n] = line, line
-    if line ~= "" then                  -- a million of them are one answer
+    if line ~= "" then                  -- a text may be a million blank lines
       local i = lead_end(line)
       local rest = line:sub(i)
       fence[n] = (rest:find "^```" or rest:find "^~~~") and i

@@ -291,9 +291,9 @@ end
 local function heat_cell(cell, x, y, wide, tall)
   local value = cell.value or 0
   local texts = collect(cell.lines or {}, function(line, i)
-    return chart.label(x + wide / 2, y + tall / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
+    return label(x + wide / 2, y + tall / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
   end)
-  return tag("g", nil, chart.tooltip(cell.title or "")
+  return tag("g", nil, tooltip(cell.title or "")
     .. tag("rect", { class = "cell", x = x, y = y, width = wide, height = tall, rx = 4 })
     .. (value ~= 0 and tag("rect", { class = "area " .. (value < 0 and "s2" or "s1"), x = x + 1,
       y = y + 1, width = wide - 2, height = tall - 2, rx = 4,
@@ -308,13 +308,13 @@ end
 function chart.heat(o)
   local left, wide, tall = 0, o.cell_width or 62, 38
   local names = collect(o.rows, function(name) return html.cut(name, 24) end)
-  for _, name in ipairs(names) do left = math.max(left, chart.text_width(name) + 8) end
+  for _, name in ipairs(names) do left = math.max(left, text_width(name) + 8) end
   local out = collect(o.columns, function(name, j)
-    return chart.label(left + wide * (j - 0.5), 13, html.cut(name, wide // 6), "q", "middle")
+    return label(left + wide * (j - 0.5), 13, html.cut(name, wide // 6), "q", "middle")
   end)
   for i, name in ipairs(names) do
     local y = 20 + tall * (i - 1)
-    out[#out + 1] = chart.label(left - 7, y + tall / 2 + 4, name, nil, "end")
+    out[#out + 1] = label(left - 7, y + tall / 2 + 4, name, nil, "end")
     for j in ipairs(o.columns) do
       local cell = o.cells[i] and o.cells[i][j] or {}
       out[#out + 1] = heat_cell(cell, left + wide * (j - 1), y, wide, tall)

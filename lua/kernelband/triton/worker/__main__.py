@@ -8,8 +8,8 @@
 
 This is the folder that Python is given. The parent imports torch and triton once and
 never opens the GPU, so it can fork. One forked child runs the untouched reference and
-compares; every candidate gets a child of its own, with its own compile cache, and a
-partner, an untouched file's child as new, that it is timed beside. All are jailed and
+compares; every candidate gets a child of its own, with its own compile cache, and is
+timed beside a partner, a child as new that runs the untouched file. All are jailed and
 killed as a group. A candidate's child is the candidate's: what it says is believed as
 far as the parent's clock and the reference's answers bear it out.
 """

@@ -13,7 +13,7 @@ class Checks:
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
-        reply, _ = self.alike(child, op, **request)
+        reply = self.alike(child, op, **request)
         self.shows += 1             # a name that is new, whatever lies at those before it
         self.files = *self.files, "%s/%d.bin" % (self.shown, self.shows)
         try:
@@ -118,11 +118,11 @@ class Checks:
         self.alike(child, "call", poison=poison)
 
     def alike(self, child, op, **request):
-        """A child's reply; its partner does the same meanwhile, so that what is timed later has
-        lived alike."""
-        if self.partner in (None, self.reference, child):
-            return child.ask(op, **request), None
-        return together(child.begin(op, **request), self.partner.begin(op, **request))
+        """A child's reply. Its partner does the same meanwhile: both have the same past when they
+        are timed."""
+        if self.partner in (None, self.reference):
+            return child.ask(op, **request)
+        return together(child.begin(op, **request), self.partner.begin(op, **request))[0]
 
     def first_calls(self, child, s):
         """A timed shape's inputs, and what a call takes, roughly. The candidate comes first in
@@ -141,7 +141,7 @@ class Checks:
         first = float(firsts[child]["ns"])
         if not 0 <= first < 1e12:
             raise ValueError("a call of %r ns" % first)
-        s["first"], s["baseline_first"] = max(1.0, first), max(1.0, firsts[both[::order][0]]["ns"])
+        s["first"], s["baseline_first"] = max(1.0, first), max(1.0, firsts[self.partner]["ns"])
         s["host"] = max(float(r["host"]) for r in firsts.values())
 
     def check_shape(self, child, s, baseline):

@@ -330,7 +330,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         self.at = None
 
     def without_partner(self):
-        """Whether there was one: the reference is it from now on."""
+        """Ends the partner, whose place the reference takes. Whether there was one."""
         was, self.partner = self.partner, self.reference
         if was is not self.reference:
             self.let_die(was)
@@ -349,7 +349,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             for who in self.company(child)]))[0]["labels"]
 
     def company(self, child):
-        """All that have a candidate's timed shapes."""
+        """The processes that hold a candidate's timed shapes."""
         return dict.fromkeys((self.reference, self.partner, child))
 
     def contends(self, out, best, options):

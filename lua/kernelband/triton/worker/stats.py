@@ -45,10 +45,11 @@ def of_pairs(logs, ns):
 
 
 def half_of(rows, key):
-    """How far that end of the interval of the mean of shapes is from it, as a logarithm. What two
-    processes differ in is the same for all shapes, the rest of each interval is its own."""
+    """How far one end of an interval, key (speedup_low, speedup_high), is from the mean speed-up of
+    shapes, as a logarithm. What two processes differ in is the same for all shapes, the rest of
+    each interval is its own."""
     common = [1.96 * PAIR_NS / min(r["time_ns"], r["baseline_ns"])
-              / math.sqrt(len(r.get("pairs", "1"))) for r in rows]
+              / math.sqrt(max(1, len(r.get("pairs", ())))) for r in rows]
     own = sum(max(0, math.log(r[key] / r["speedup"]) ** 2 - x * x) for r, x in zip(rows, common))
     return math.hypot(math.sqrt(own), sum(common)) / len(rows)
 

@@ -109,7 +109,7 @@ class Timing:
             samples.append(got)
             here, k, times = None, k + 1, column(samples, 0)
             if k == 4 and not bound and self.is_short(median(times["A"]), median(times["B"])):
-                n, turn = LANES // 2, turns(LANES // 2)     # streams differ more than its calls
+                n, turn = LANES // 2, turns(LANES // 2)     # calls on one stream are alike
             if k >= min(6, n) and look < 0 and (at < 0 or seen) \
                     and self.screen.slower(s["k"], median(times["B"])):
                 break
@@ -223,9 +223,10 @@ class Timing:
         """Short calls once more, by SHORT_PAIRS pairs of new processes. What two processes differ
         in for as long as they live (where the driver put what starts a kernel, where their memory
         lies) is worth a percent and more of them, and repetition in one pair does not average it:
-        their interval is that of the pairs. Where a candidate has many short shapes, their mean is
-        known well enough by one pair. What befalls a candidate in a new process is its verdict, but
-        for want of time, memory or processes: the first pair's times stand then."""
+        their interval is that of the pairs. A candidate that is neither the baseline nor to be
+        confirmed needs none where one pair tells the mean of its shapes to SHORT_HALF. What befalls
+        it in a new process is its verdict, but for want of time, memory or processes: the first
+        pair's times stand then."""
         rows = [r for r in out["shapes"] if not r["host_bound"]
                 and self.is_short(r["baseline_ns"], r["time_ns"])
                 and r.get("speedup_high", 1) * HOPELESS > 1]
