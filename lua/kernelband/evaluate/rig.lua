@@ -103,8 +103,7 @@ end
 -- How long a look takes, about.
 local function cost_of(room) return math.max(room.look_ns or 1e6, 1e3) end
 
--- What a sample of n calls has just left, looked at with the chance that there is time for it: a
--- kernel may be wrong only in calls that nobody takes for timed ones.
+-- What a sample of n calls has just left, looked at with the chance that there is time for it.
 function rig.look_back(s, room, n, looks_ns)
   if secret_seed() / 2 ^ 56 >= looks_ns / cost_of(room) then return end
   check.timed_outputs(s, room, draw_slots(math.min(n, room.slots), 1))
