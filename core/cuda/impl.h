@@ -86,7 +86,8 @@ void kb_cuda_free(cuda_device *d, cu_pointer at);
 kb_status kb_cuda_kit_run(cuda_device *d, enum kb_cuda_kit which, uint64_t n,
                           void **params);
 
-/* Waits for the stream. ETIME at deadline_ns: the device is lost. */
+/* Waits for the stream. ETIME after deadline_ns, ECRASH where a fault is
+ * reported up to two seconds after it: the device is lost. */
 kb_status kb_cuda_wait(cuda_device *d, int64_t deadline_ns);
 
 /* Puts other data into the L2: a write and a read of twice its size. */

@@ -577,6 +577,19 @@ START_TEST(a_kernel_that_does_not_end_costs_the_device_and_no_more_than_its_time
 }
 END_TEST
 
+START_TEST(a_fault_that_is_reported_late_is_a_crash)
+{
+    struct life l = live("scale_hang");
+    driver->fail = "cuStreamQuery";
+    driver->after = 100;
+    driver->code = 700;
+    ck_assert_int_eq(l.program->ops->launch(l.program, 1, 1, NULL), KB_ECRASH);
+    ck_assert_ptr_nonnull(strstr(l.device->lost, "ILLEGAL_ADDRESS"));
+    driver->fail = NULL;
+    end_all(&l, 0);
+}
+END_TEST
+
 START_TEST(things_of_two_devices_do_not_go_together)
 {
     char why[KB_DEVICE_WHY] = "";
@@ -666,6 +679,7 @@ static Suite *tests(void)
     tcase_add_loop_test(e, a_broken_driver_is_left_alone, 0, 24);
     tcase_add_test(e,
         a_kernel_that_does_not_end_costs_the_device_and_no_more_than_its_time);
+    tcase_add_test(e, a_fault_that_is_reported_late_is_a_crash);
     tcase_add_test(e,
         a_claim_is_kept_until_a_faulted_kernel_is_cleared_away);
     tcase_add_unchecked_fixture(e, NULL, remove_remains);
