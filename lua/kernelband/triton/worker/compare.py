@@ -52,7 +52,6 @@ def alike(a, b):
 
 
 class Reference:
-    buffer = None                   # memory that what is read goes through
     expected = None                 # first runs
 
     def keep(self, value, seed, where=None, part=False):
@@ -149,20 +148,31 @@ class Reference:
         return out
 
     def read(self, file, at, n):
-        """n bytes of a file, on our device; None where it has no such bytes. They go through
-        memory that is kept: that of new pages costs more than to fill them."""
-        torch, cpu = self.torch, self.device == "cpu"
-        if self.buffer is None or self.buffer.numel() < n:
-            self.buffer = torch.empty(max(n, PART), dtype=torch.uint8, device="cpu",
-                                      pin_memory=not cpu)
-        data = self.buffer[:n]
+        """n bytes of a file, on our device; None where it has no such bytes."""
+        torch = self.torch
+        data = torch.empty(n, dtype=torch.uint8, device=self.device)
         with open(file, "rb", opener=lambda p, f: os.open(
                 p, f | os.O_NOFOLLOW | os.O_NONBLOCK)) as f:
             regular = stat.S_ISREG(os.fstat(f.fileno()).st_mode)
             f.seek(at if regular else 0)
-            if not regular or f.readinto(data.numpy()) != n:
-                return None
-        return data.clone() if cpu else data.to(self.device)
+            for part, between in self.in_parts(data):
+                if not regular or f.readinto(between.numpy()) != len(part):
+                    return None
+                part.copy_(between)
+        return data
+
+    def write(self, f, data):
+        """The bytes of a tensor, into a file."""
+        for part, between in self.in_parts(data):
+            between.copy_(part)
+            f.write(between.numpy().data)
+
+    def in_parts(self, data):
+        """Parts of bytes, each with the memory that it passes through on its way to or from a file:
+        a little that is kept, in a processor's cache, as new pages cost more than to fill them."""
+        for at in range(0, len(data), PART):
+            part = data[at:at + PART]
+            yield part, self.between[:len(part)]
 
     def precision(self):
         """Floating types that the file's kernels were given or, as compiled, compute in."""

@@ -9,7 +9,7 @@ import sys
 import types
 
 from . import jail, recorder
-from .compare import Reference, in_part, plain
+from .compare import PART, Reference, in_part, plain
 from .frames import Lost
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
@@ -90,6 +90,7 @@ class Runner(Hold, Inputs, Reference):
                 self.recorder.stop()
         self.unjailed = jail.enter(scratch, cache)
         self.begin()
+        self.between = torch.empty(PART, dtype=torch.uint8, device="cpu", pin_memory=not self.cpu)
         if self.cpu:
             self.pretend()
         else:
@@ -254,7 +255,7 @@ class Runner(Hold, Inputs, Reference):
                 shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
                                   at=f.tell()))
                 if flat.numel():
-                    f.write(flat.contiguous().view(torch.uint8).cpu().numpy().data)
+                    self.write(f, flat.contiguous().view(torch.uint8))
         return {"leaves": shown}
 
     def do_settle(self):
