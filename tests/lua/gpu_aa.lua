@@ -1,7 +1,9 @@
--- Kernels of some 4 us, 15 us, 300 us and 3 ms (on an H200) on a GPU, each against itself: none
--- is a win; in CUDA, and in Triton where Python has it. Run by make check-gpu.
+-- Kernels of some 4 us, 15 us, 300 us and 3 ms (on an H200) on a GPU, and one of eight short
+-- shapes, each against itself: none is a win; in CUDA, and in Triton where Python has it. Run by
+-- make check-gpu.
 --   kernelband run tests/lua/gpu_aa.lua [EVALUATIONS of each, 50 [cuda | triton | cuda_4us ..]]
 package.path = "tests/lib/?.lua;" .. package.path
+local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local kb     = require "kernelband"
 local ratios = require "ratios"
@@ -32,13 +34,14 @@ extern "C" __global__ void hash(const int *x, int *y, int n, int turns)
 }
 ]]
 
--- name -> elements and turns.
+-- name -> elements, of each shape, and turns.
 local list = {
-  { "4us", 1024, 1 }, { "15us", 4 << 20, 1 }, { "300us", 1 << 20, 13500 },
-  { "3ms", 1 << 20, 140000 },
+  { "4us", { 1024 }, 1 }, { "15us", { 4 << 20 }, 1 }, { "300us", { 1 << 20 }, 13500 },
+  { "3ms", { 1 << 20 }, 140000 },
+  { "many", { 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072 }, 1 },
 }
 
-local function write(name, n, turns)
+local function write(name, sizes, turns)
   local folder = dir .. "/" .. name
   os.execute("mkdir -p '" .. folder .. "'")
   local function put(file, text)
@@ -54,11 +57,13 @@ local function write(name, n, turns)
   args = { { "x", "i32", "in", { "n" } }, { "y", "i32", "out", { "n" } }, { "n", "i32" },
            { "turns", "i32" } },
   shapes = { smoke = { { n = 37, turns = 3 } }, held_out = { { n = 1021, turns = 2 } },
-             timed = { { n = %d, turns = %d } } },
+             timed = { %s } },
   exact = true,
   work = function(s) return { flops = 0, bytes = 8 * s.n } end,
   reference = { cuda = "reference.cu" }, baseline = { cuda = "baseline.cu" } }
-]]):format(n, turns))
+]]):format(table.concat(lists.collect(sizes, function(n)
+    return ("{ n = %d, turns = %d }"):format(n, turns)
+  end), ", ")))
   return folder
 end
 
@@ -105,7 +110,7 @@ class performance_metrics(Performance_Metrics):
         super().__init__('hash', **kwargs)
 
     def get_input_tensors(self):
-        self.input_tensors = [torch.randint(0, 1 << 30, (%d,), dtype=torch.int32)]
+        self.input_tensors = [torch.randint(0, 1 << 30, (n,), dtype=torch.int32) for n in (%s,)]
 
     def to_cuda(self, input_tensor):
         return input_tensor.cuda()
@@ -120,10 +125,11 @@ class performance_metrics(Performance_Metrics):
         return 0
 ]]
 
-local function write_triton(name, n, turns)
+local function write_triton(name, sizes, turns)
   local folder = dir .. "/triton_" .. name
   for file, text in pairs { ["kernels/hash.py"] = operator:format(("#"):rep(146)),
-                            ["perf/hash_perf.py"] = script:format(n, turns) } do
+                            ["perf/hash_perf.py"] = script:format(table.concat(sizes, ", "),
+                                                                  turns) } do
     os.execute(("mkdir -p '%s/%s'"):format(folder, file:match "^[^/]+"))
     assert(core.system.write_file(folder .. "/" .. file, text))
   end
