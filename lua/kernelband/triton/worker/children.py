@@ -25,10 +25,6 @@ NONSENSE = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithme
 FOLDER = "kernelband-triton-"
 
 
-class Redraw(Exception):
-    """The inputs of timed shapes are to be drawn otherwise."""
-
-
 class Busy(Exception):
     """Other sessions have the GPU: no verdict on anyone."""
 

@@ -9,6 +9,7 @@ import traceback
 
 FRAME_MAX = 64 << 20
 LACKING = "more memory than is free"
+REDRAW = "redraw", "inputs that no two writes share"    # timed ones are to be drawn otherwise
 
 
 class Lost(Exception):

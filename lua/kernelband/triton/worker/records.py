@@ -2,8 +2,7 @@
 import math
 import re
 
-from .children import Lost, Redraw
-from .frames import finite
+from .frames import REDRAW, Lost, finite
 from .inputs import secret
 from .recorder import SUMS
 from .stats import half_of
@@ -79,7 +78,7 @@ class Records:
             self.recorded[s["i"]] = known
             if known["away_ns"] and self.lanes and s["baseline"]:
                 self.lanes = False          # it names a stream itself: all calls are on that
-                raise Redraw()
+                raise Lost(*REDRAW)
         for _ in range(3):                  # some are lost by chance
             seen = self.record(child) if seen.get("why") else seen
         if seen.get("why"):

@@ -6,7 +6,7 @@ import os
 import time
 
 from .checks import Checks
-from .children import CALL_S, NONSENSE, Child, Lost, Redraw, new_folder, reap, remove, together
+from .children import CALL_S, NONSENSE, Child, Lost, new_folder, reap, remove, together
 from .gate import scan
 from .gpu import Sharing, know_compiler, prepare_counters, prepare_dynamo
 from .inputs import secret
@@ -18,24 +18,24 @@ from .untouched import KERNEL_S, Found, Untouched
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
 AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
-SPARES = "spare", "spare_partner"
 
 
 class Session(Sharing, Untouched, Checks, Timing, Records):
-    spare = scout = drawn = shape = place = unrecorded = None
-    partner = spare_partner = None  # the untouched file's process that a candidate is timed beside:
+    scout = drawn = shape = place = unrecorded = None
+    partner = None                  # the untouched file's process that a candidate is timed beside:
                                     # as new as its own, where the GPU has the memory
+    spares = ()                     # the next candidate's process and its partner's
     resting = None                  # waits for the reference to have given its memory back
     judged, tested, lanes = False, False, True
 
     def __init__(self, device, task):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
-        self.roomy = device != "cpu"
+        self.spares, self.roomy = [], device != "cpu"
         self.dying = []             # (pid, folder) of children that were killed
         if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
         self.reference = Child(device)
-        self.load(self.reference, task["source"])
+        self.load(self.reference, task["source"])()
         self.machine = self.reference.ask("machine")
         self.share(self.machine.get("uuid") or device)
         if device != "cpu":
@@ -50,70 +50,72 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
                 "kind": t["kind"], "name": t["module"], "seed": secret()}
 
     def load(self, child, source):
-        child.ask("load", seconds=Child.call_s, **self.loading(source))
+        """Begins to give child a file; what is returned waits until it has it."""
+        return child.begin("load", Child.call_s, **self.loading(source))
 
     def ahead(self, child, source, trusted=False):
-        """Has what child will ask for compiled, beside all else. What is returned waits for what
-        the tests ask for, or for "all", and may be in vain: that is no time of child's. A kernel
-        that takes far longer than the untouched file's is not waited for, and child has little
-        time then: enough where what was foreseen is not asked for. Not for a file that draws for
+        """Has what child will ask for compiled, beside all else. Not for a file that draws for
         long on the CPU: that was seen with the untouched one."""
-        found = self.found
-        if self.device == "cpu" or found.noting > NOTING_MOST:
-            return lambda what: None
-        try:
-            self.scout = scout = Child.scout(self.machine, child)
-        except OSError:
-            return lambda what: None
-        known, end = {}, time.monotonic() + AHEAD_S
-        noted = scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST, processes=max(
-            1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) * 3 // 4)), **self.loading(source))
-
-        def until(what):
-            begun = time.monotonic()
-            try:
-                if not known:
-                    known.update(noted())
-                    found.noting = float(known["seconds"]) if trusted else found.noting
-                reply = scout.ask("await", max(0.1, end - time.monotonic()), n=int(known[what]),
-                                  stall=None if trusted else found.kernel_s)
-                waited = time.monotonic() - begun
-                if trusted and what == "tests":
-                    found.kernel_s = max(KERNEL_S, 4 * waited)
-                elif reply.get("stalled") is True and not trusted:
-                    child.hurry(found.haste_s, waited)
-                    raise Lost("timeout", "await")
-            except (Lost, KeyError, TypeError, ValueError, OverflowError):
-                if not known and trusted:
-                    found.noting = AHEAD_S
-                known.update(tests=0, all=0)
-                scout.kill()
-            self.is_no_time(begun)
-        return until
-
-    def end(self, who):
-        """Ends the scout, with all that its file may have started, or the spare process."""
-        child = getattr(self, who)
-        if child:
-            child.close()
-            setattr(self, who, None)
-
-    def make_spare(self):
-        """The next candidate's process and its partner's, which open the GPU meanwhile; where there
-        is none to be had, that is the next one's matter."""
+        if self.device == "cpu" or self.found.noting > NOTING_MOST:
+            return
+        processes = max(1, min(AHEAD_MOST, len(os.sched_getaffinity(0)) * 3 // 4))
         with contextlib.suppress(OSError):
-            self.spare = self.spare or Child(self.device, self.reference.scratch)
-            self.spare_partner = self.spare_partner or self.roomy and Child(
-                self.device, self.reference.scratch)
+            self.scout = Child.scout(self.machine, child)
+            self.foreseen, self.ahead_until = None, time.monotonic() + AHEAD_S
+            self.noted = self.scout.begin("ahead", AHEAD_S / 2 if trusted else 2 * NOTING_MOST,
+                                          processes=processes, **self.loading(source))
 
-    def await_spare(self):
+    def await_ahead(self, child, what, trusted=False):
+        """Waits for what the tests ask for, or for "all", maybe in vain: that is no time of
+        child's. A kernel that takes far longer than the untouched file's is not waited for, and
+        child has little time then: enough where what was foreseen is not asked for."""
+        begun, found = time.monotonic(), self.found
+        if not self.scout:
+            return
+        try:
+            if not self.foreseen:
+                self.foreseen = self.noted()
+                found.noting = float(self.foreseen["seconds"]) if trusted else found.noting
+            left = max(0.1, self.ahead_until - time.monotonic())
+            reply = self.scout.ask("await", left, n=int(self.foreseen[what]),
+                                   stall=None if trusted else found.kernel_s)
+            waited = time.monotonic() - begun
+            if trusted and what == "tests":
+                found.kernel_s = max(KERNEL_S, 4 * waited)
+            elif reply.get("stalled") is True and not trusted:
+                child.hurry(found.haste_s, waited)
+                self.end_scout()
+        except (Lost, KeyError, TypeError, ValueError, OverflowError):
+            if not self.foreseen and trusted:
+                found.noting = AHEAD_S
+            self.end_scout()
+        self.is_no_time(begun)
+
+    def end_scout(self):
+        """With all that its file may have started."""
+        if self.scout:
+            self.scout.close()
+            self.scout = None
+
+    def make_spares(self):
+        """They open the GPU meanwhile; where there is none to be had, that is the next one's
+        matter."""
+        with contextlib.suppress(OSError):
+            while len(self.spares) < 1 + self.roomy:
+                self.spares.append(Child(self.device, self.reference.scratch))
+
+    def await_spares(self):
         """Nothing of ours opens a GPU while another is timed."""
-        for who in SPARES:
-            if getattr(self, who):
-                try:
-                    getattr(self, who).ask("idle", seconds=20)
-                except Lost:
-                    self.end(who)
+        for child in [*self.spares]:
+            try:
+                child.ask("idle", seconds=20)
+            except Lost:
+                self.spares.remove(child)
+                child.close()
+
+    def end_spares(self, but=0):
+        while len(self.spares) > but:
+            self.spares.pop().close()
 
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
@@ -134,8 +136,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
 
     def close(self):
         self.bury()
-        for who in ("scout", *SPARES):
-            self.end(who)
+        self.end_scout()
+        self.end_spares()
         self.reference.close()
         remove(self.shown)
 
@@ -178,7 +180,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
                 type(e).__name__, str(e)[:200]))
         finally:
             self.drawn = self.shape = Child.deadline = None
-            self.end("scout")
+            self.end_scout()
             self.forget_shown()
             if self.reference.pid is not None:
                 with contextlib.suppress(Lost):
@@ -186,7 +188,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             self.resting = None
             self.give()
         if not self.task.get("baseline_only"):
-            self.make_spare()
+            self.make_spares()
         out["seconds"]["total"] = time.monotonic() - start
         return out
 
@@ -198,13 +200,10 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
 
     def judge_any(self, source, options, out, baseline):
         """A candidate, or the untouched file, which may be judged more than once."""
-        if self.task.get("alone"):      # the GPU is its own for more than checks and timing
-            self.take()
         if options.get("confirm") and self.judged:     # by processes that no candidate was beside
             self.bury()
             self.reference.kill()
-            for who in SPARES:
-                self.end(who)
+            self.end_spares()
         self.judged = self.judged or not baseline
         bad = not baseline and self.task.get("gate", True) and scan(source, self.task["source"])
         if bad:
@@ -217,26 +216,24 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             finally:
                 out["seconds"]["first"] = time.monotonic() - begun
         while True:
-            self.make_spare()
-            child, self.partner = self.spare or Child(self.device, self.reference.scratch), \
-                self.spare_partner or self.reference
-            self.spare = self.spare_partner = None
+            self.make_spares()
+            own = self.spares or [Child(self.device, self.reference.scratch)]
+            (child, self.partner), self.spares = [*own, self.reference][:2], []
             if not baseline:            # the next ones open the GPU while this is checked
-                self.make_spare()
+                self.make_spares()
             self.at, self.tested = None, False
             try:
                 return self.judge(child, source, options, out, baseline)
-            except (Redraw, Lost) as e:
+            except Lost as e:
                 where = "shape %s: " % self.at["label"] if self.at else ""
-                if self.without_partner() and isinstance(e, Lost) and e.lacks_memory():
+                if self.without_partner() and e.lacks_memory():
                     self.roomy = False
-                    self.end("spare_partner")
-                elif baseline and isinstance(e, Lost) and e.verdict == "timeout":
+                    self.end_spares(1)
+                elif baseline and e.verdict == "timeout":
                     raise Lost("timeout", where + e.reason) from None
                 elif not baseline or not self.goes_on(e):
                     raise
-                what = "inputs that no two writes share" if isinstance(e, Redraw) \
-                    else "%s: %s" % (e.verdict, e.reason)
+                what = e.reason if e.verdict == "redraw" else "%s: %s" % (e.verdict, e.reason)
                 out.setdefault("begun_again", []).append((where + what)[:300])
                 out["shapes"], self.drawn, self.shape = [], None, None
                 self.recorded.clear()
@@ -253,20 +250,21 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         def lap(name):
             nonlocal mark
             seconds[name], mark = time.monotonic() - mark, time.monotonic()
-        until = (lambda what: None) if baseline else self.ahead(child, source)
+        if not baseline:
+            self.ahead(child, source)
         self.bury()
         if not baseline:
             child.hurry(self.found.kernel_s + self.found.haste_s)
-        loaded = self.partner.begin("load", Child.call_s, **self.loading(self.task["source"])) \
+        loaded = self.load(self.partner, self.task["source"]) \
             if self.partner is not self.reference else dict
-        self.load(child, source)
+        self.load(child, source)()
         try:
             loaded()
         except Lost:
             self.without_partner()
         self.unrecorded, self.functions = None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
-        until("tests")
+        self.await_ahead(child, "tests")
         lap("build")
         self.take()
         lap("wait")
@@ -274,10 +272,10 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             self.check_tests(child, out, baseline)
         self.tested = True
         lap("check")
-        until("all")
-        self.end("scout")
+        self.await_ahead(child, "all")
+        self.end_scout()
         lap("ahead")
-        self.await_spare()
+        self.await_spares()
         labels = self.draw(child)
         lap("inputs")
         best = options.get("best_times_ns") or []

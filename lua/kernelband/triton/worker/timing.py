@@ -178,9 +178,8 @@ class Timing:
                 for who in ("AB", "BA")[k % 2]:
                     pairs[-1][who] = Child(self.device, held.scratch,
                                            cache=cache if who == "B" else None)
-            together(*[child.begin("load", Child.call_s, **self.loading(
-                source if who == "B" else self.task["source"]))
-                for pair in pairs for who, child in pair.items()])
+            together(*[self.load(child, source if who == "B" else self.task["source"])
+                       for pair in pairs for who, child in pair.items()])
             self.take()
             for k, pair in zip(numbers, pairs):
                 self.reference = self.partner = pair["A"]
@@ -236,7 +235,7 @@ class Timing:
             return
         for r in rows:
             r["pairs"] = found = []
-        self.await_spare()
+        self.await_spares()
         try:
             found = self.by_new_pairs(source, rows, range(1, 1 + SHORT_PAIRS), baseline,
                                       child.scratch + "/cache")
@@ -267,7 +266,7 @@ class Timing:
         left = PAIRS_S
         logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
         self.count = len(logs)
-        self.await_spare()
+        self.await_spares()
         for k in range(1, n):
             begun, found = self.clock(), [{}]
             Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S

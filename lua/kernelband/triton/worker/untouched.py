@@ -1,7 +1,8 @@
 """The untouched file: what it can do, and how far it differs from itself."""
 from types import SimpleNamespace
 
-from .children import Child, Lost, Redraw
+from .children import Child
+from .frames import REDRAW, Lost
 from .inputs import secret
 
 ALLOWED = 0.02              # share of an output that the reference may differ from itself in
@@ -72,12 +73,12 @@ class Untouched:
         """A reference that a shape took down is made anew: True where that was needed."""
         if self.reference.pid is not None:
             return False
-        self.end("scout")
+        self.end_scout()
         fresh = Child(self.device, self.reference.scratch)
         self.reference.close()
         self.partner = fresh if self.partner is self.reference else self.partner
         self.reference = fresh
-        self.load(self.reference, self.task["source"])
+        self.load(self.reference, self.task["source"])()
         if self.drawn:
             self.reference.ask("inputs", **self.drawn)
         if self.shape:
@@ -98,8 +99,8 @@ class Untouched:
         it cannot do itself is asked of no one: where it reads memory that no one wrote as an
         index, that memory holds valid ones, and shapes that fault all the same, or do not
         compile, are left out."""
-        until = self.ahead(self.reference, self.task["source"], True)
-        until("tests")
+        self.ahead(self.reference, self.task["source"], True)
+        self.await_ahead(self.reference, "tests", True)
         while True:
             try:
                 self.asked("test", seed=secret(), poison=self.poisons[0])
@@ -109,8 +110,8 @@ class Untouched:
                         or not self.milder():
                     raise
                 self.revive()
-        until("all")
-        self.end("scout")
+        self.await_ahead(self.reference, "all", True)
+        self.end_scout()
         seed, faults = secret(), 0
         labels = self.asked("inputs", seed=seed, distinct=self.found.distinct)["labels"]
         for i, label in enumerate(labels):
@@ -156,7 +157,7 @@ class Untouched:
     def goes_on(self, e):
         """Whether the untouched file is judged once more: milder, with indices that no two writes
         share, or without the shape that it cannot do."""
-        if isinstance(e, Redraw):
+        if e.verdict == "redraw":
             self.found.allow, self.found.ignore = ({k: v for k, v in x.items() if k == "tests"}
                                                    for x in (self.found.allow, self.found.ignore))
             return True
@@ -181,7 +182,7 @@ class Untouched:
         are a race: first they are drawn without."""
         if where != "tests" and not self.found.distinct and "randint" in self.task.get("perf", ""):
             self.found.distinct = True
-            raise Redraw()
+            raise Lost(*REDRAW)
         allow = self.found.allow.get(where, {})
         if e.share <= ALLOWED and allow.get(e.path, 0) < e.share:
             allow[e.path] = min(2 * ALLOWED, max(ALLOWED / 2, 4 * e.share))
