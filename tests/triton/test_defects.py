@@ -336,7 +336,7 @@ def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order():
         def ask(self, op, seconds=None, **given):
             return self.begin(op, seconds, **given)()
     reference = types.SimpleNamespace(scratch="/reference", pid=1)
-    s.reference, s.drawn, s.shape, s.spare, s.place = reference, {"seed": 1}, None, None, "cuda"
+    s.reference, s.drawn, s.shape, s.spares, s.place = reference, {"seed": 1}, None, [], "cuda"
     s.screen, s.found, s.task = part("stats").Screen(None), part("untouched").Found(), {
         "source": "untouched", "kind": "", "module": ""}
     s.held, died = True, []

@@ -107,7 +107,6 @@ class Child:
         own = cache or self.scratch + "/cache"
         if template and not cache and os.path.isdir(template + "/cache"):
             shutil.copytree(template + "/cache", own)
-        os.makedirs(own, exist_ok=True)
         self.start(lambda: (runner or Runner)(device, self.scratch, own), own)
 
     @classmethod
@@ -115,11 +114,11 @@ class Child:
         """One that compiles ahead what other will ask for."""
         self, cache = cls.__new__(cls), other.scratch + "/cache"
         self.scratch = tempfile.mkdtemp(prefix="ahead-", dir=other.scratch)
-        os.makedirs(cache, exist_ok=True)
         self.start(lambda: Scout(self.scratch, cache, machine), cache)
         return self
 
     def start(self, make, cache):
+        os.makedirs(cache, exist_ok=True)
         ours, its = socket.socketpair()
         sys.stdout.flush(), sys.stderr.flush()
         with its:
@@ -189,14 +188,12 @@ class Child:
         return reply
 
     def log_tail(self):
-        try:
-            with open(self.scratch + "/log", "rb", opener=lambda p, f: os.open(
-                    p, f | os.O_NOFOLLOW | os.O_NONBLOCK)) as f:
-                f.seek(max(0, f.seek(0, 2) - 2000))
-                lines = f.read(2000).decode("utf-8", "replace").split("\n")
-                return next((x for x in reversed(lines) if x.strip()), "")[:300]
-        except OSError:
-            return ""
+        with contextlib.suppress(OSError), open(self.scratch + "/log", "rb", opener=lambda p, f: (
+                os.open(p, f | os.O_NOFOLLOW | os.O_NONBLOCK))) as f:
+            f.seek(max(0, f.seek(0, 2) - 2000))
+            lines = f.read(2000).decode("utf-8", "replace").split("\n")
+            return next((x for x in reversed(lines) if x.strip()), "")[:300]
+        return ""
 
     def hurry(self, seconds, waited=None):
         """It may take no longer for a command; where what it asks for was waited for in vain, so

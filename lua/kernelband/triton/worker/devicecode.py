@@ -35,13 +35,10 @@ class Compiler:
             raise Lost("build_failed", "it has no @triton.jit function %s" % name)
         constants, given, signature = constants or {}, list(args), {}
         for arg in fn.arg_names:
-            if arg in constants:
-                signature[arg] = "constexpr"
-            elif not given:
+            if arg not in constants and not given:
                 raise Lost("build_failed", "%s takes more than the launch line passes: %s is not "
                            "given" % (name, arg))
-            else:
-                signature[arg] = given.pop(0)
+            signature[arg] = "constexpr" if arg in constants else given.pop(0)
         attrs = {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(signature.values())
                  if kind.startswith("*")}
         if given or any(c not in fn.arg_names for c in constants):

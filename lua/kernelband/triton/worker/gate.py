@@ -63,12 +63,11 @@ def objections(tree):
             elif n.func.id in ("setattr", "delattr"):
                 yield n, "uses " + n.func.id, None, None
         elif isinstance(n, (ast.Import, ast.ImportFrom)):
-            roots = imported(n)
-            names = roots + ([a.name for a in n.names] if isinstance(n, ast.ImportFrom) else [])
+            names = imported(n) + [a.name for a in n.names]
             for name in (part for x in names for part in x.split(".")):
                 if name in ATTRIBUTES:
                     yield n, "imports " + name, name, None
-            for root in roots:
+            for root in imported(n):
                 if root.split(".")[0] not in MODULES:
                     yield n, "imports " + root, "import " + root, root
         elif isinstance(n, ast.Name):
@@ -115,8 +114,6 @@ def device_only(source):
         return bad
     for n in tree.body:
         what = None
-        if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant):
-            continue
         if isinstance(n, (ast.Import, ast.ImportFrom)):
             other = next((m for m in imported(n) if m not in ("triton", "triton.language")), None)
             why = other and absent(other)
@@ -136,7 +133,7 @@ def device_only(source):
                 value = value.args[0]
             if not isinstance(value, ast.Constant):
                 what = "an assignment that computes"
-        else:
+        elif not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)):
             what = "a statement"
         if what:
             return "cheated", "line %d: %s; device code is @triton.jit functions and " \

@@ -10,7 +10,6 @@ import time
 
 from . import recorder
 from .children import Busy, Child, Lost
-from .recorder import COUNTERS
 from .scout import target_of
 
 LOCK_S = 120                # of waiting for other sessions
@@ -44,8 +43,8 @@ def prepare_counters(machine):
     if recorder.library and chip:
         with contextlib.suppress(OSError, AttributeError):   # whoever counts will be told
             why = ctypes.create_string_buffer(512)
-            ctypes.CDLL(recorder.library).kb_inject_ready(chip.encode(), COUNTERS.encode(), why,
-                                                ctypes.c_size_t(512))
+            ctypes.CDLL(recorder.library).kb_inject_ready(
+                chip.encode(), recorder.COUNTERS.encode(), why, ctypes.c_size_t(512))
 
 
 def prepare_dynamo():

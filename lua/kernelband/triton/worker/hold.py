@@ -151,11 +151,10 @@ class Hold:
         torch = self.torch
 
         def fill(t):
-            floats = t.dtype.is_floating_point or t.dtype.is_complex
             with torch.no_grad():
                 if self.poison == CLEAN:
                     t.zero_()
-                elif floats:
+                elif t.dtype.is_floating_point or t.dtype.is_complex:
                     t.fill_(float("nan") if self.poison % 2 else 777.25)
                 elif t.dtype is not torch.bool:
                     t.fill_(self.poison % 100 + 1)

@@ -40,12 +40,9 @@ def apart_from_each_other(torch):
 
 def walk(value, path="", depth=0):
     """(path, leaf) of nested results, in an order that does not depend on the run."""
-    if depth < 8 and isinstance(value, dict):
-        for k in value:
-            yield from walk(value[k], "%s[%r]" % (path, k), depth + 1)
-    elif depth < 8 and isinstance(value, (list, tuple)):
-        for i, v in enumerate(value):
-            yield from walk(v, "%s[%d]" % (path, i), depth + 1)
+    if depth < 8 and isinstance(value, (dict, list, tuple)):
+        for k, v in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from walk(v, "%s[%r]" % (path, k), depth + 1)
     else:
         yield path, plain_of(value)
 
@@ -84,10 +81,9 @@ def free_remains(segments):
         small = segment.get("segment_type") == "small"
         for block in segment.get("blocks", ()):
             n = block["size"] if block.get("state") == "inactive" else 0
-            if small:
-                out += [min(1 << 20, n - at) for at in range(0, n, 1 << 20)]
-            elif n > 1 << 20:
-                out.append(n)
+            most = 1 << 20 if small else n
+            if small or n > 1 << 20:
+                out += [min(most, n - at) for at in range(0, n, most)]
     return sorted(out, reverse=True)[:4096]
 
 
@@ -283,9 +279,8 @@ class Inputs:
         return drawn.labels
 
     def do_shape(self, i, seed, lanes=False):
-        with self.torch.no_grad():          # what lies in the list is as it was drawn
-            for t, kept in self.pristine or []:
-                t.detach().copy_(kept)
+        for t, kept in self.pristine or []:     # what lies in the list is as it was drawn
+            t.detach().copy_(kept)
         self.leave_shape()
         if self.lazy:
             self.inputs = None

@@ -175,10 +175,10 @@ class Records:
     def evidence(self, out, kernels, counted, why):
         """Features for policies: of counters where there are some, else of the compiled kernel's
         own metadata and the task's own count of bytes and operations."""
-        m, good = self.machine, []
-        for k in kernels if isinstance(kernels, list) else []:
-            if isinstance(k, dict) and all(finite(k.get(x)) is not None for x in METADATA):
-                good.append({x: k[x] for x in METADATA} | {"name": str(k.get("name"))[:80]})
+        m = self.machine
+        good = [{x: k[x] for x in METADATA} | {"name": str(k.get("name"))[:80]}
+                for k in (kernels if isinstance(kernels, list) else []) if isinstance(k, dict)
+                and all(finite(k.get(x)) is not None for x in METADATA)]
         main = max(good, key=lambda k: (k["shared"], k["registers"]), default=None)
         big = max(out["shapes"], key=lambda r: r["time_ns"])
         dram = big["gbps"] / m["dram_gbps"] if "gbps" in big else None

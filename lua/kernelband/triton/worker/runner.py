@@ -13,7 +13,6 @@ from .compare import PART, Reference, in_part, plain
 from .frames import Lost
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
-from .recorder import Recorder
 
 
 def read_tests(tests):
@@ -76,7 +75,7 @@ class Runner(Hold, Inputs, Reference):
     def __init__(self, device, scratch, cache):
         import torch
         self.torch, self.device, self.scratch, self.cpu = torch, device, scratch, device == "cpu"
-        self.recorder = None if self.cpu else Recorder(recorder.library)
+        self.recorder = None if self.cpu else recorder.Recorder(recorder.library)
         if not self.cpu:
             try:
                 torch.cuda.set_device(device)
@@ -303,9 +302,7 @@ class Runner(Hold, Inputs, Reference):
         """(name, kernel) of what the file's functions were compiled to and started."""
         for name, fn in list(self.module.__dict__.items()):
             for _ in range(4):
-                if hasattr(fn, "device_caches"):
-                    break
-                fn = getattr(fn, "fn", None)
+                fn = fn if hasattr(fn, "device_caches") else getattr(fn, "fn", None)
             for cache in list(getattr(fn, "device_caches", {}).values()):
                 for kernel in list(cache[0].values()):
                     if getattr(kernel, "n_regs", None) is not None:

@@ -51,10 +51,9 @@ class Scout(Runner):
         self.begin()
         self.generators, self.sync = (torch.default_generator.manual_seed,), lambda: None
         self.pretend("meta", machine["capability"])
-        facts = types.SimpleNamespace(
+        torch.cuda.get_device_properties = lambda *a: types.SimpleNamespace(
             name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
             multi_processor_count=machine["sm_count"], total_memory=machine["memory_bytes"])
-        torch.cuda.get_device_properties = lambda *a: facts
         triton.runtime.driver.set_active(no_gpu(torch, machine))
         self.note(triton.runtime.JITFunction, triton.runtime.Autotuner)
 
@@ -86,13 +85,12 @@ class Scout(Runner):
         with foreseen:
             self.run_tests(1, None)
         tests = len(self.jobs)
-        if self.perf or self.kind == "kernelbench":
+        with foreseen:
+            self.draw("meta", 1, None)
+        for drawn in self.inputs or ():
             with foreseen:
-                self.draw("meta", 1, None)
-            for drawn in self.inputs or ():
-                with foreseen:
-                    self.model(1, drawn) if self.kind == "kernelbench" else \
-                        self.perf.call_op(self.perf.to_cuda(drawn))
+                self.model(1, drawn) if self.kind == "kernelbench" else \
+                    self.perf.call_op(self.perf.to_cuda(drawn))
         self.start(processes)
         return {"tests": tests, "all": len(self.jobs), "seconds": time.monotonic() - begun}
 

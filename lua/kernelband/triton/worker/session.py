@@ -24,13 +24,12 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
     scout = drawn = shape = place = unrecorded = None
     partner = None                  # the untouched file's process that a candidate is timed beside:
                                     # as new as its own, where the GPU has the memory
-    spares = ()                     # the next candidate's process and its partner's
     resting = None                  # waits for the reference to have given its memory back
     judged, tested, lanes = False, False, True
 
     def __init__(self, device, task):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
-        self.spares, self.roomy = [], device != "cpu"
+        self.spares, self.roomy = [], device != "cpu"   # processes that wait for the next candidate
         self.dying = []             # (pid, folder) of children that were killed
         if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
@@ -182,9 +181,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             self.drawn = self.shape = Child.deadline = None
             self.end_scout()
             self.forget_shown()
-            if self.reference.pid is not None:
-                with contextlib.suppress(Lost):
-                    (self.resting or self.rest())()
+            with contextlib.suppress(Lost):
+                (self.resting or self.rest())()
             self.resting = None
             self.give()
         if not self.task.get("baseline_only"):
@@ -252,9 +250,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             seconds[name], mark = time.monotonic() - mark, time.monotonic()
         if not baseline:
             self.ahead(child, source)
-        self.bury()
-        if not baseline:
             child.hurry(self.found.kernel_s + self.found.haste_s)
+        self.bury()
         loaded = self.load(self.partner, self.task["source"]) \
             if self.partner is not self.reference else dict
         self.load(child, source)()

@@ -37,16 +37,20 @@ class Timing:
             raise ValueError("a call of %r ns, %r of them the host's" % (ns, host))
         return max(1.0, ns), float(wall), max(1.0, host), r["ahead"] is True
 
-    def pair(self, child, here, spin_ns, look=None):
+    def pair(self, child, s, here, spin_ns, looks):
         """A sample of the reference, A, and of child, B, on one stream and in one place, in secret
-        order. look(seed) compares what B's call gave."""
+        order. looks: what B's call gave is compared."""
         got = {}
         for who in ("AB", "BA")[secret() % 2]:
             seed = secret(here)
             got[who] = self.sample(child if who == "B" else self.partner, seed, spin_ns)
-            if who == "B" and look:
-                look(seed)
+            if who == "B" and looks:
+                self.look(child, s, seed)
         return got
+
+    def look(self, child, s, seed):
+        verify = self.learn_shape if s["baseline"] else self.verify_shape
+        verify(child, s, seed, 1, part=True)
 
     def spin_of(self, s):
         """ns that the GPU is kept busy for, so that the host gets ahead."""
@@ -75,10 +79,6 @@ class Timing:
         brief = not baseline and not confirm    # it is one of many
         bound = False               # the host can't get ahead: the call itself waits for the GPU
         late, first, here = 0, -1, None
-
-        def compare(seed):
-            verify = self.learn_shape if baseline else self.verify_shape
-            verify(child, s, seed, 1, part=True)
         while len(samples) < n:
             k = len(samples)
             if k == at and seen is None:
@@ -86,7 +86,7 @@ class Timing:
             here = here or next(turn)       # what is made again is so on its own stream
             if k == look and back:
                 here = here[0], place_of(s["seed"])
-            got = self.pair(child, here, spin, compare if k == look else None)
+            got = self.pair(child, s, here, spin, k == look)
             look = -1 if k == look else look
             if not bound and not all(g[3] for g in got.values()):
                 if k != first and k < LANES:    # the first call on a stream asks for its memory
@@ -126,7 +126,7 @@ class Timing:
                 seed = secret(here)
                 self.sample(child, seed, spin)
                 if k != 1:              # an answer may be kept only once asked for often
-                    self.verify_shape(child, s, seed, 1, part=True)
+                    self.look(child, s, seed)
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.01 if brief else 0.2, self.left_s - (self.clock() - start))
@@ -212,8 +212,7 @@ class Timing:
         samples, turn = [], turns(lanes)
         for k in range(2 * lanes):      # a stream's first asks for its memory
             looks = not s["baseline"] and secret() % LOOKS == 0
-            got = self.pair(child, next(turn), self.spin_of(s), looks and (
-                lambda seed: self.verify_shape(child, s, seed, 1, part=True)))
+            got = self.pair(child, s, next(turn), self.spin_of(s), looks)
             if k >= lanes and all(g[3] for g in got.values()):
                 samples.append(got)
         return column(samples, 0)
@@ -270,10 +269,9 @@ class Timing:
         for k in range(1, n):
             begun, found = self.clock(), [{}]
             Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S
-            try:
-                found = self.by_new_pairs(self.task["source"], out["shapes"], [k], True)
-            except (Lost, OSError) + NONSENSE:
-                pass                    # it was judged: what befalls it now is no verdict
+            try:                        # it was judged: what befalls it now is no verdict
+                with contextlib.suppress(Lost, OSError, *NONSENSE):
+                    found = self.by_new_pairs(self.task["source"], out["shapes"], [k], True)
             finally:
                 self.give()
                 left -= self.clock() - begun

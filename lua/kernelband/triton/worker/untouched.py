@@ -79,10 +79,9 @@ class Untouched:
         self.partner = fresh if self.partner is self.reference else self.partner
         self.reference = fresh
         self.load(self.reference, self.task["source"])()
-        if self.drawn:
-            self.reference.ask("inputs", **self.drawn)
-        if self.shape:
-            self.reference.ask("shape", **self.shape)
+        for op, request in (("inputs", self.drawn), ("shape", self.shape)):
+            if request:
+                self.reference.ask(op, **request)
         return True
 
     def asked(self, op, **request):
