@@ -61,8 +61,7 @@ def settle_in(scratch, pipe):
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     os.chdir(scratch)
     log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    null = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(null, 0), os.dup2(log, 1), os.dup2(log, 2)
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0), os.dup2(log, 1), os.dup2(log, 2)
     # What is kept is above what the parent has, but for what it was itself given.
     pipe = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 200)
     for fd in map(int, os.listdir("/proc/self/fd")):

@@ -20,9 +20,9 @@ class Recorder:
     can't, why says so and every record is that text."""
 
     def __init__(self, path):
-        self.text, self.why = ctypes.create_string_buffer(512), None
+        self.text = ctypes.create_string_buffer(512)
+        self.why = "this build has no libkb_inject.so: CUPTI's headers were missing"
         if not path:
-            self.why = "this build has no libkb_inject.so: CUPTI's headers were missing"
             return
         try:
             self.lib = lib = ctypes.CDLL(path)
@@ -31,8 +31,7 @@ class Recorder:
             return
         lib.kb_inject_records.restype = ctypes.POINTER(Activity)
         lib.kb_inject_key.restype, lib.kb_inject_known.restype = ctypes.c_char_p, ctypes.c_void_p
-        if lib.kb_inject_open(self.text, 512):
-            self.why = self.said()
+        self.why = self.said() if lib.kb_inject_open(self.text, 512) else None
 
     def said(self):
         return self.text.value.decode("utf-8", "replace")[:300]

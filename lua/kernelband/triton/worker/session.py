@@ -21,10 +21,9 @@ AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding o
 
 
 class Session(Sharing, Untouched, Checks, Timing, Records):
-    scout = drawn = shape = place = unrecorded = None
-    partner = None                  # the untouched file's process that a candidate is timed beside:
-                                    # as new as its own, where the GPU has the memory
-    resting = None                  # waits for the reference to have given its memory back
+    # partner: the untouched file's process that a candidate is timed beside, as new as its own
+    # where the GPU has the memory; resting: waits for the reference to have given its back.
+    scout = partner = resting = drawn = shape = place = unrecorded = None
     judged, tested, lanes = False, False, True
 
     def __init__(self, device, task):
@@ -97,8 +96,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             self.scout = None
 
     def make_spares(self):
-        """They open the GPU meanwhile; where there is none to be had, that is the next one's
-        matter."""
+        """The next candidate's process and its partner's, which open the GPU meanwhile; where there
+        is none to be had, that is the next one's matter."""
         with contextlib.suppress(OSError):
             while len(self.spares) < 1 + self.roomy:
                 self.spares.append(Child(self.device, self.reference.scratch))
