@@ -64,8 +64,8 @@ local function calibrate(s, program, room, from)
   end
 end
 
--- What a candidate's sample of n calls has just left, maybe looked at: it may be wrong only in calls
--- that nobody takes for timed ones.
+-- What a candidate's sample of n calls has just left, maybe looked at: it may be wrong only in
+-- calls that nobody takes for timed ones.
 local function look_back(s, room, n)
   rig.look_back(s, room, n, pace[s.language].looks_ns / 4 / #s.timed)
 end
