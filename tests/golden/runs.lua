@@ -32,9 +32,10 @@ local function said(golden, words, measured, folder)
   local text = (out .. err):gsub("%f[^\n](checked +)([^\n]+)", function(a, list)
     return a .. in_order(list)
   end)
-  -- What is said only where the machine is another than the recorded one.
+  -- What is said only where the machine is another, or faster, than the recorded one.
   text = text:gsub("warning: the machine is another:[^\n]*\n", ""):gsub("fp32 %b()", "fp32 (ISA)")
              :gsub("note%s+recorded on another machine[^\n]*\n", "")
+             :gsub("%f[^\n]twice +[^\n]*\n", "")
   if folder then text = text:gsub((folder:gsub("%p", "%%%0")), "RUN") end
   return ("[%d]\n%s"):format(code, measured and golden.measures(text) or golden.paths(text))
 end
