@@ -290,4 +290,14 @@ t.test("a baseline that hangs is a timeout by the task's own deadline, in one se
   e.close()
 end)
 
+if core.gpus() == 0 then
+  t.test("on a machine without a GPU a task is refused in one sentence", function()
+    local e = worker.start { task = base, device = "triton:0", workers = 1 }
+    local ok, why = pcall(e.baseline)
+    t.equal(ok, false)
+    t.contains(tostring(why), "no GPU to run Triton kernels on")
+    e.close()
+  end)
+end
+
 t.finish()

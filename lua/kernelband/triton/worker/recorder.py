@@ -25,6 +25,7 @@ class Recorder:
         if not path:
             return
         try:
+            ctypes.CDLL("libcuda.so.1")     # beside torch, CUPTI faults where there is no driver
             self.lib = lib = ctypes.CDLL(path)
         except OSError as e:
             self.why = str(e)[:300]
