@@ -56,17 +56,27 @@ local function calls(r, who, n)
   return need(r, who, rig.per_call(side.own or side.program, r.room, n))
 end
 
--- Both sides, in either order.
-local function each_side(r, fn)
-  for who in (rig.coin() and "AB" or "BA"):gmatch "." do fn(who, r[who]) end
+-- Both sides, in this order or in either.
+local function each_side(r, fn, order)
+  for who in (order or rig.coin() and "AB" or "BA"):gmatch "." do fn(who, r[who]) end
 end
 
-local function warm(r)
-  if r.s.machine.fresh_outputs then return end  -- a GPU: it makes no difference
+-- Returns how many calls the last side had.
+local function warm(r, order)
+  local n = 0
+  if r.s.machine.fresh_outputs then return n end        -- a GPU: it makes no difference
   each_side(r, function(who, side)
-    local n = side.ns * side.n <= warm_ns and side.n or side.ns <= longest_warm_ns and 1 or 0
+    n = side.ns * side.n <= warm_ns and side.n or side.ns <= longest_warm_ns and 1 or 0
     if n > 0 then calls(r, who, n) end
-  end)
+  end, order)
+  return n
+end
+
+-- What the candidate's first calls in a process give is compared once: it may be wrong in those
+-- alone.
+local function warm_and_look(r)
+  local n = math.min(warm(r, "AB"), r.room.slots)
+  if n > 0 then check.timed_outputs(r.s, r.room, draw_slots(n, math.min(n, r.seen))) end
 end
 
 -- New processes, where a kernel has one, on other slots: where a kernel's pages lie in memory is
@@ -81,6 +91,8 @@ function rig:begin()
     side.own = need(self, who, rooms.load(s, side.kernel, room))
   end)
   inputs.renew(s, room, math.max(self.A.n, self.B.n))
+  if self.looks_ns > 0 and not self.begun then warm_and_look(self) end
+  self.begun = true
   warm(self)
 end
 

@@ -7,9 +7,10 @@ local core = require "kernelband.core"
 local kb = require "kernelband"
 local worker = require "kernelband.worker"
 
-local names = arg[2] ~= "" and arg[2] or "softmax_triton1,rms_norm_triton,layer_norm_triton,swiglu_fwd,add_example,"
-  .. "matmul_kernel,relu_triton_kernel,rope_embedding,cross_entropy1,l2_norm_triton1,"
-  .. "kldiv_triton,matrix_transpose,attn_fwd_causal,chunk_cumsum_vector,fused_rotary_embedding,"
+local names = arg[2] ~= "" and arg[2]
+  or "softmax_triton1,rms_norm_triton,layer_norm_triton,swiglu_fwd,add_example,matmul_kernel,"
+  .. "relu_triton_kernel,rope_embedding,cross_entropy1,l2_norm_triton1,kldiv_triton,"
+  .. "matrix_transpose,attn_fwd_causal,chunk_cumsum_vector,fused_rotary_embedding,"
   .. "int8_quantization,mean_reduction,quantize_global,var_len_copy,sin_kernel"
 local each = math.tointeger(tonumber(arg[3] or "3"))
 
