@@ -40,7 +40,7 @@ function weakened.of(t, machine)
   if machine.language ~= "c" then return out end
   say(not lists.find(t.args, function(a) return a.mode == "in" end),
       "no array is an input alone: the calls of a sample start alike, and a kernel that keeps "
-      .. "answers is not found where a call takes under 30 us")
+      .. "answers may be missed where a call takes under 30 us")
   local abi = host.landlock_abi
   say(abi < 6, "Landlock here (ABI %d) does not cover %s: the filter of system calls does alone",
       abi, abi < 3 and "truncation of files, TCP and signals to others"
