@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIGITS = 4 };               /* of a device's number */
+enum {
+    MOST_DIGITS = 4,            /* of a device's number */
+    MOST_TURNED = 4096          /* places that stirring turns an array by */
+};
 
 static bool is_family(const char *name, const char *family)
 {
@@ -118,16 +121,17 @@ kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
     struct kb_rng rng;
     kb_rng_seed(&rng, seed);
     size_t moves = least > b->used ? least : b->used;
+    kb_status st = KB_OK;
     for (size_t i = 0; i < b->args; i++) {
         uint64_t n = b->arg[i].count;
-        for (size_t k = 0; b->arg[i].mode == KB_IN && k < moves; k++) {
+        for (size_t k = 0; kb_is_given(b, i) && k < moves && !st; k++) {
             size_t to = kb_rng_below(&rng, n), from = kb_rng_below(&rng, n);
-            kb_status st = b->ops->copy(b, i, k % b->used, to, from);
-            if (st)
-                return st;
+            if (b->ops->turn && k < b->used)
+                st = b->ops->turn(b, i, k, kb_rng_below(&rng, MOST_TURNED));
+            KB_THEN(st, b->ops->copy(b, i, k % b->used, to, from));
         }
     }
-    return KB_OK;
+    return st;
 }
 
 kb_status kb_buffers_denormals(kb_buffers *b, size_t arg, enum kb_dtype dtype,

@@ -81,7 +81,8 @@ struct kb_buffers_ops {
     void *(*at)(kb_buffers *, size_t, size_t);          /* or NULL */
 
     /* Fills a slot as kb_tensor_fill does; below > 0 asks for whole numbers in
-     * [0, below) instead, for arrays of indices. */
+     * [0, below) instead, for arrays of indices. An in-out array keeps a
+     * pristine copy of it; copy and turn change that copy. */
     kb_status (*fill)(kb_buffers *, size_t arg, size_t slot, enum kb_fill,
                       uint64_t below, uint64_t seed);
     kb_status (*get)(kb_buffers *, size_t arg, size_t slot, size_t i,
@@ -96,11 +97,13 @@ struct kb_buffers_ops {
     kb_status (*move)(kb_buffers *, size_t arg, void *host, bool in);
     kb_status (*take)(kb_buffers *, size_t arg, kb_buffers *, size_t);
 
+    /* kb_tensor_turn of a slot, by as many places as you like; NULL: this
+     * device cannot. */
+    kb_status (*turn)(kb_buffers *, size_t arg, size_t slot, size_t by);
+
     /* An input or in-out array becomes its absolute value. */
     kb_status (*absolute)(kb_buffers *, size_t arg);
 
-    /* Remembers the in-out arrays of slot 0 as their pristine copies. */
-    kb_status (*keep)(kb_buffers *);
     kb_status (*poison)(kb_buffers *);                  /* by b->seed */
 
     /* *arg and *slot become the first output whose red zone was written to
@@ -262,9 +265,12 @@ static inline void kb_buffers_use(kb_buffers *b, size_t slots, size_t first)
     b->first = first % b->slots;
 }
 
-/* In every input of every slot in use an element becomes what another of its
- * array is, `least` times in all at least, by draws from seed: what was
- * computed from the inputs before is no answer now. */
+/* In every input or in-out array of every slot in use an element becomes what
+ * another of its array is, `least` times in all at least, by draws from seed:
+ * what was computed from the inputs before is no answer now. Where the device
+ * can, every array is turned as well: what was computed from most of the inputs
+ * is none either, and no processor has learnt which way the branches go. Of an
+ * in-out array it is the pristine copy that changes. */
 KB_STATUS kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed);
 
 /* How many elements of a float64 array of slot 0 would be denormal numbers of
@@ -279,7 +285,7 @@ KB_STATUS kb_buffers_mutate(kb_buffers *b, size_t arg, enum kb_mutant kind,
                             size_t from, size_t rows, size_t cols,
                             uint64_t seed, size_t *other);
 
-/* Copies the inputs of a slot, and the pristine in-out arrays, of from to our
+/* Copies the inputs of a slot of from, and its pristine in-out arrays, to our
  * slot 0: arrays of the same modes and counts. In-out arrays of a reference are
  * float64, and are widened on the way. EINVAL: another device, shape or type. */
 KB_STATUS kb_buffers_take(kb_buffers *b, kb_buffers *from, size_t slot);
@@ -308,8 +314,8 @@ KB_STATUS kb_buffers_compare(kb_buffers *b, size_t arg, size_t slot,
                              struct kb_compare *out);
 
 /* Fills every output of the slots in use and all red zones with a new pattern. An
- * in-out array gets its red zones filled and the contents of slot 0's pristine
- * copy, see keep. */
+ * in-out array gets its red zones filled and the contents of the slot's
+ * pristine copy, if there is one. */
 static inline KB_STATUS kb_buffers_poison(kb_buffers *b, uint64_t seed)
 {
     b->seed = seed;

@@ -67,24 +67,24 @@ static void *array_at(kb_buffers *b, size_t arg, size_t slot)
     return slot_at((const cpu_buffers *)b, arg, slot);
 }
 
-static const void *pristine(const kb_buffers *base, size_t arg, size_t slot)
+/* Where a slot gets its contents from: itself, or the pristine copy. */
+static void *given_at(const kb_buffers *base, size_t arg, size_t slot)
 {
     const cpu_buffers *b = (const cpu_buffers *)base;
-    return b->pristine[arg] ? b->pristine[arg] : slot_at(b, arg, slot);
+    return b->pristine[arg]
+         ? b->pristine[arg]
+           + (slot + base->first) % base->slots * b->span[arg].bytes
+         : slot_at(b, arg, slot);
 }
 
-static kb_status keep(kb_buffers *base)
+static kb_status keep(cpu_buffers *b, size_t arg, size_t slot)
 {
-    cpu_buffers *b = (cpu_buffers *)base;
-    for (size_t i = 0; i < base->args; i++) {
-        if (base->arg[i].mode != KB_INOUT)
-            continue;
-        if (!b->pristine[i])
-            b->pristine[i] = malloc(b->span[i].bytes);
-        if (!b->pristine[i])
-            return KB_ENOMEM;
-        memcpy(b->pristine[i], slot_at(b, i, 0), b->span[i].bytes);
-    }
+    size_t bytes = b->span[arg].bytes;
+    if (!b->pristine[arg])
+        b->pristine[arg] = calloc(b->head.slots, bytes);
+    if (!b->pristine[arg])
+        return KB_ENOMEM;
+    memcpy(given_at(&b->head, arg, slot), slot_at(b, arg, slot), bytes);
     return KB_OK;
 }
 
@@ -129,7 +129,7 @@ static kb_status poison(kb_buffers *base)
                 kb_tensor_poison(at, b->span[i].bytes, base->arg[i].dtype,
                                  base->seed);
             else if (b->pristine[i])
-                memcpy(at, b->pristine[i], b->span[i].bytes);
+                memcpy(at, given_at(base, i, s), b->span[i].bytes);
         }
     }
     return KB_OK;
@@ -173,7 +173,7 @@ static kb_status fill(kb_buffers *b, size_t arg, size_t slot,
         kb_tensor_fill(at, a->dtype, a->count, fill, &rng);
     for (uint64_t i = 0; below && i < a->count; i++)
         kb_tensor_set(at, a->dtype, i, (double)kb_rng_below(&rng, below));
-    return KB_OK;
+    return a->mode == KB_INOUT ? keep((cpu_buffers *)b, arg, slot) : KB_OK;
 }
 
 static kb_status get(kb_buffers *b, size_t arg, size_t slot, size_t i,
@@ -186,7 +186,7 @@ static kb_status get(kb_buffers *b, size_t arg, size_t slot, size_t i,
 static kb_status copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
                       size_t from)
 {
-    char *at = array_at(b, arg, slot);
+    char *at = given_at(b, arg, slot);
     size_t size = kb_dtype_bytes(b->arg[arg].dtype);
     memmove(at + to * size, at + from * size, size);
     return KB_OK;
@@ -194,13 +194,20 @@ static kb_status copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
 
 static kb_status take(kb_buffers *b, size_t i, kb_buffers *from, size_t slot)
 {
-    const void *src = pristine(from, i, slot);
+    const void *src = given_at(from, i, slot);
     void *dst = array_at(b, i, 0);
     if (from->arg[i].dtype == b->arg[i].dtype)
         memcpy(dst, src, array_bytes(b, i));
     else
         kb_tensor_widen(dst, src, b->arg[i].count, from->arg[i].dtype);
     return KB_OK;
+}
+
+static kb_status turn(kb_buffers *b, size_t arg, size_t slot, size_t by)
+{
+    const struct kb_arg *a = &b->arg[arg];
+    return kb_tensor_turn(given_at(b, arg, slot), a->dtype, a->count,
+                          by % a->count);
 }
 
 static kb_status absolute(kb_buffers *b, size_t arg)
@@ -293,6 +300,6 @@ static kb_status allot(kb_buffers *base)
 const struct kb_buffers_ops kb_cpu_buffers = {
     .bytes = sizeof(cpu_buffers), .allot = allot, .free = free_buffers,
     .at = array_at, .fill = fill, .get = get, .copy = copy, .take = take,
-    .absolute = absolute, .keep = keep, .poison = poison, .damaged = damaged,
+    .turn = turn, .absolute = absolute, .poison = poison, .damaged = damaged,
     .digest = digest, .compare = compare
 };

@@ -74,7 +74,8 @@ struct kb_cpu_wire {
 typedef struct cpu_buffers {
     struct kb_buffers head;
     struct kb_cpu_span span[KB_DEVICE_ARGS];
-    void *pristine[KB_DEVICE_ARGS];     /* of in-out arrays, or NULL */
+    unsigned char *pristine[KB_DEVICE_ARGS];    /* of all slots of an in-out
+                                                 * array, or NULL */
     int in_fd, out_fd;
     void *in, *out;
     uint64_t in_bytes, out_bytes;

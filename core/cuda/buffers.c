@@ -30,6 +30,28 @@ static kb_status settle(cuda_device *d)
 _Static_assert(sizeof(enum kb_dtype) == sizeof(int)
                && sizeof(enum kb_fill) == sizeof(int), "as in cuda/kit.cu");
 
+static kb_status copy_bytes(cuda_device *d, cu_pointer to, cu_pointer from,
+                            uint64_t bytes)
+{
+    return KB_CUDA(d, "copying", MemcpyDtoDAsync, to, from, bytes, d->stream);
+}
+
+/* Where an array gets its contents from: itself, or the pristine copy. */
+static cu_pointer given_at(const cuda_buffers *b, size_t arg)
+{
+    return b->pristine[arg] ? b->pristine[arg] : b->at[arg];
+}
+
+static kb_status keep(cuda_buffers *b, size_t arg)
+{
+    cuda_device *d = b->device;
+    uint64_t bytes = array_bytes(&b->head, arg);
+    kb_status st = b->pristine[arg]
+                 ? KB_OK : kb_cuda_alloc(d, &b->pristine[arg], bytes);
+    KB_THEN(st, copy_bytes(d, b->pristine[arg], b->at[arg], bytes));
+    return st;
+}
+
 static kb_status fill(kb_buffers *base, size_t arg, size_t slot,
                        enum kb_fill fill, uint64_t below, uint64_t seed)
 {
@@ -38,7 +60,8 @@ static kb_status fill(kb_buffers *base, size_t arg, size_t slot,
     struct kb_arg *a = &base->arg[arg];
     void *params[] = { &b->at[arg], &a->dtype, &a->count, &fill, &seed,
                        &below };
-    return kb_cuda_kit_run(b->device, KIT_fill, a->count, params);
+    kb_status st = kb_cuda_kit_run(b->device, KIT_fill, a->count, params);
+    return st || a->mode != KB_INOUT ? st : keep(b, arg);
 }
 
 static kb_status get(kb_buffers *base, size_t arg, size_t slot, size_t i,
@@ -68,19 +91,13 @@ static kb_status move(kb_buffers *base, size_t arg, void *host, bool in)
               : KB_CUDA(b->device, "reading", MemcpyDtoH, host, at, bytes);
 }
 
-static kb_status copy_bytes(cuda_device *d, cu_pointer to, cu_pointer from,
-                      uint64_t bytes)
-{
-    return KB_CUDA(d, "copying", MemcpyDtoDAsync, to, from, bytes, d->stream);
-}
-
 static kb_status copy(kb_buffers *base, size_t arg, size_t slot, size_t to,
                        size_t from)
 {
     (void)slot;
     cuda_buffers *b = (cuda_buffers *)base;
     size_t size = kb_dtype_bytes(base->arg[arg].dtype);
-    cu_pointer at = b->at[arg];
+    cu_pointer at = given_at(b, arg);
     return copy_bytes(b->device, at + to * size, at + from * size, size);
 }
 
@@ -90,10 +107,10 @@ static kb_status take(kb_buffers *base, size_t i, kb_buffers *source,
     (void)slot;
     cuda_buffers *b = (cuda_buffers *)base, *from = (cuda_buffers *)source;
     struct kb_arg *a = &source->arg[i];
-    cu_pointer *src = from->pristine[i] ? &from->pristine[i] : &from->at[i];
-    void *params[] = { &b->at[i], src, &a->dtype, &a->count };
+    cu_pointer src = given_at(from, i);
+    void *params[] = { &b->at[i], &src, &a->dtype, &a->count };
     if (base->arg[i].dtype == a->dtype)
-        return copy_bytes(b->device, b->at[i], *src, array_bytes(base, i));
+        return copy_bytes(b->device, b->at[i], src, array_bytes(base, i));
     return kb_cuda_kit_run(b->device, KIT_widen, a->count, params);
 }
 
@@ -103,22 +120,6 @@ static kb_status absolute(kb_buffers *base, size_t arg)
     struct kb_arg *a = &base->arg[arg];
     void *params[] = { &b->at[arg], &a->dtype, &a->count };
     return kb_cuda_kit_run(b->device, KIT_abs, a->count, params);
-}
-
-static kb_status keep(kb_buffers *base)
-{
-    cuda_buffers *b = (cuda_buffers *)base;
-    cuda_device *d = b->device;
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < base->args && !st; i++) {
-        if (base->arg[i].mode != KB_INOUT)
-            continue;
-        uint64_t bytes = array_bytes(base, i);
-        if (!b->pristine[i])
-            st = kb_cuda_alloc(d, &b->pristine[i], bytes);
-        KB_THEN(st, copy_bytes(d, b->pristine[i], b->at[i], bytes));
-    }
-    return st;
 }
 
 kb_status kb_cuda_refresh(cuda_buffers *b)
@@ -324,6 +325,6 @@ static kb_status allot(kb_buffers *base)
 const struct kb_buffers_ops kb_cuda_buffers = {
     .bytes = sizeof(cuda_buffers), .allot = allot, .free = free_buffers,
     .fill = fill, .get = get, .copy = copy, .move = move, .take = take,
-    .absolute = absolute, .keep = keep, .poison = poison, .damaged = damaged,
+    .absolute = absolute, .poison = poison, .damaged = damaged,
     .digest = digest, .compare = compare
 };

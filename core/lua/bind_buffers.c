@@ -2,7 +2,6 @@
  *
  *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
  *   b:get(arg, i [, slot])
- *   b:turn(arg, by [, slot])  turns an array by that many places; not on a GPU
  *   b:use(slots [, first])  see kb_buffers_use; first: 0
  *   b:stir(least, seed)   see kb_buffers_stir
  *   b:denormals(arg, dtype) -> how many elements | nil where nobody can see
@@ -13,7 +12,6 @@
  *   b:nudge(arg, dtype, most, seed)     an input moves by 1 to most roundings
  *   b:spread(arg, want, near, bound, dtype, times [, base])     see kb_buffers_spread; dtype: of
  *                         what is compared
- *   b:keep()              the in-out arrays as they are now are the pristine
  *   b:poison(seed)        see kb_buffers_poison
  *   b:damaged()           -> arg, slot whose red zone was written to | nil
  *   b:digest([slot])      -> integer; equal outputs have equal ones
@@ -166,18 +164,6 @@ static int buffers_get(lua_State *L)
     return kb_bind_push_number(L, value);
 }
 
-static int buffers_turn(lua_State *L)
-{
-    kb_buffers *b = self(L);
-    size_t i = check_array(L, 2, b), slot = check_slot(L, 4, b);
-    const struct kb_arg *a = &b->arg[i];
-    lua_Integer by = check_least(L, 3, 0);
-    void *at = kb_buffers_at(b, i, slot);
-    luaL_argcheck(L, at, 1, "memory out of this process's reach");
-    return must(L, kb_tensor_turn(at, a->dtype, a->count,
-                                  (uint64_t)by % a->count));
-}
-
 static int buffers_use(lua_State *L)
 {
     kb_buffers_use(self(L), (size_t)check_least(L, 2, 1),
@@ -247,12 +233,6 @@ static int buffers_nudge(lua_State *L)
     luaL_argcheck(L, most > 0, 4, "no rounding");
     return must(L, kb_buffers_nudge(b, i, check_dtype(L, 3), (uint64_t)most,
                                     check_seed(L, 5)));
-}
-
-static int buffers_keep(lua_State *L)
-{
-    kb_buffers *b = self(L);
-    return must(L, b->ops->keep(b));
 }
 
 static int buffers_poison(lua_State *L)
@@ -355,11 +335,10 @@ static int buffers_compare(lua_State *L)
 }
 
 KB_CLASS(buffers, kb_buffers_free, NULL, NULL,
-    { "fill", buffers_fill }, { "get", buffers_get }, { "turn", buffers_turn },
-    { "use", buffers_use }, { "stir", buffers_stir },
-    { "denormals", buffers_denormals }, { "mutate", buffers_mutate },
-    { "take", buffers_take }, { "absolute", buffers_absolute },
-    { "nudge", buffers_nudge }, { "spread", buffers_spread },
-    { "keep", buffers_keep }, { "poison", buffers_poison },
+    { "fill", buffers_fill }, { "get", buffers_get }, { "use", buffers_use },
+    { "stir", buffers_stir }, { "denormals", buffers_denormals },
+    { "mutate", buffers_mutate }, { "take", buffers_take },
+    { "absolute", buffers_absolute }, { "nudge", buffers_nudge },
+    { "spread", buffers_spread }, { "poison", buffers_poison },
     { "damaged", buffers_damaged }, { "digest", buffers_digest },
     { "compare", buffers_compare });

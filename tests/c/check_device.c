@@ -230,8 +230,10 @@ START_TEST(stirring_changes_the_inputs_in_use_as_its_seed_says)
             moved[slot] += x[i] != (float)i;
         ck_assert_mem_eq(x, kb_buffers_at(c, 0, slot), 4096 * sizeof *x);
     }
-    ck_assert_int_ge(moved[0], 15);     /* of 20, some moved to themselves */
-    ck_assert_int_ge(moved[1], 15);
+    ck_assert_int_ge(moved[0], 4000);   /* both are turned, by other distances */
+    ck_assert_int_ge(moved[1], 4000);
+    ck_assert_mem_ne(kb_buffers_at(b, 0, 0), kb_buffers_at(b, 0, 1),
+                     4096 * sizeof(float));
     ck_assert_int_eq(moved[2], 0);
     kb_buffers_free(b);
     kb_buffers_free(c);
@@ -337,31 +339,73 @@ START_TEST(scalars_of_every_type_arrive)
 }
 END_TEST
 
-START_TEST(in_out_arrays_start_pristine_in_every_slot)
+START_TEST(in_out_arrays_start_every_launch_as_their_slot_was_filled)
 {
+    enum { N = 5, SLOTS = 3 };
     struct kb_arg arg[] = {
-        { .mode = KB_INOUT, .dtype = KB_F32, .count = 5 }
+        { .mode = KB_INOUT, .dtype = KB_F32, .count = N }
     };
     kb_object *o = build("void inc(float *y) { for (int i = 0; i < 5; i++)"
                          " y[i] += 1; }", "inc", arg, 1);
     kb_buffers *b = NULL;
-    ck_assert_int_eq(kb_buffers_new(device, arg, 1, 2, &b), KB_OK);
-    float *y = kb_buffers_at(b, 0, 0);
-    for (int i = 0; i < 5; i++)
-        y[i] = (float)i;
-    ck_assert_int_eq(b->ops->keep(b), KB_OK);
+    float want[SLOTS][N];
+    ck_assert_int_eq(kb_buffers_new(device, arg, 1, SLOTS, &b), KB_OK);
+    for (size_t s = 0; s < SLOTS; s++) {
+        ck_assert_int_eq(b->ops->fill(b, 0, s, KB_FILL_NORMAL, 1000, s + 1),
+                         KB_OK);
+        memcpy(want[s], kb_buffers_at(b, 0, s), sizeof want[s]);
+    }
+    ck_assert_mem_ne(want[0], want[1], sizeof want[0]);
     kb_program *p = load(o, b);
-    for (int round = 0; round < 3; round++) {
-        poison(b, (uint64_t)round);
-        launch(p, 2);
-        for (size_t s = 0; s < 2; s++)
-            for (int i = 0; i < 5; i++)
+    for (size_t round = 0; round < SLOTS; round++) {
+        kb_buffers_use(b, SLOTS, round);        /* slot 0 is that one now */
+        poison(b, round);
+        launch(p, SLOTS);
+        for (size_t s = 0; s < SLOTS; s++)
+            for (int i = 0; i < N; i++)
                 ck_assert_float_eq(((float *)kb_buffers_at(b, 0, s))[i],
-                                   (float)i + 1);
+                                   want[(s + round) % SLOTS][i] + 1);
     }
     kb_program_stop(p);
     kb_buffers_free(b);
     kb_object_free(o);
+}
+END_TEST
+
+START_TEST(what_turns_or_stirs_an_in_out_array_is_there_at_the_next_launch)
+{
+    enum { N = 64, SLOTS = 2 };
+    struct kb_arg arg[] = {
+        { .mode = KB_INOUT, .dtype = KB_F32, .count = N }
+    };
+    kb_buffers *b = NULL, *from = NULL;
+    float was[N];
+    ck_assert_int_eq(kb_buffers_new(device, arg, 1, SLOTS, &b), KB_OK);
+    ck_assert_int_eq(kb_buffers_new(device, arg, 1, 1, &from), KB_OK);
+    float *y = kb_buffers_at(b, 0, 1);
+    ck_assert_int_eq(b->ops->fill(b, 0, 1, KB_FILL_NORMAL, 0, 1), KB_OK);
+    memcpy(was, y, sizeof was);
+    memset(y, 0, sizeof was);                   /* a kernel ran */
+    ck_assert_int_eq(b->ops->turn(b, 0, 1, N + 3), KB_OK);
+    poison(b, 1);
+    ck_assert_mem_eq(y, was + 3, (N - 3) * sizeof *was);
+    ck_assert_mem_eq(y + N - 3, was, 3 * sizeof *was);
+
+    memcpy(was, y, sizeof was);
+    memset(y, 0, sizeof was);
+    ck_assert_int_eq(kb_buffers_stir(b, 40, 7), KB_OK);
+    poison(b, 2);
+    int moved = 0;
+    for (int i = 0; i < N; i++)
+        moved += y[i] != was[i];
+    ck_assert_int_ge(moved, 10);                /* of 20, some twice */
+
+    memcpy(was, y, sizeof was);
+    memset(y, 0, sizeof was);
+    ck_assert_int_eq(kb_buffers_take(from, b, 1), KB_OK);
+    ck_assert_mem_eq(kb_buffers_at(from, 0, 0), was, sizeof was);
+    kb_buffers_free(b);
+    kb_buffers_free(from);
 }
 END_TEST
 
@@ -1124,7 +1168,8 @@ static Suite *tests(void)
     tcase_add_test(t, a_run_that_is_not_timed_computes_the_same);
     tcase_add_test(t, call_i_runs_on_slot_i_mod_slots);
     tcase_add_test(t, scalars_of_every_type_arrive);
-    tcase_add_test(t, in_out_arrays_start_pristine_in_every_slot);
+    tcase_add_test(t, in_out_arrays_start_every_launch_as_their_slot_was_filled);
+    tcase_add_test(t, what_turns_or_stirs_an_in_out_array_is_there_at_the_next_launch);
     tcase_add_test(t, arrays_are_aligned_in_the_kernel_too);
     tcase_add_test(t, arrays_lie_far_from_each_other);
     tcase_add_test(t,

@@ -12,14 +12,12 @@ local slow_answer = 2e7         -- flops or bytes: some 10 ms for a plain refere
 
 inputs.distributions = task.distributions
 
--- One slot's inputs, all from one seed, so that an evaluation can be repeated
--- from what it tells. In-out arrays are those of slot 1 in every slot.
-local function fill_slot(s, room, distribution, seed, slot)
-  for i, a in ipairs(s.task.args) do
-    if a.mode == "in" or (a.mode == "inout" and slot == 1) then
-      local below = room.arguments[i].below
-      room.buffers:fill(i, distribution, seed + i * 0x9e3779b97f4a7c15, below, slot)
-    end
+-- One slot's inputs, in-out arrays among them, all from one seed, so that an evaluation can be
+-- repeated from what it tells.
+local function fill_slot(room, distribution, seed, slot)
+  for _, input in ipairs(room.inputs) do
+    room.buffers:fill(input.arg, distribution, seed + input.arg * 0x9e3779b97f4a7c15, input.below,
+                      slot)
   end
 end
 
@@ -41,9 +39,8 @@ function inputs.fill(s, room, distribution, seed)
   seed = seed or verdict.secret_seed()
   from_the_first(room)
   note(s, room, distribution, seed)
-  fill_slot(s, room, distribution, seed, 1)
+  fill_slot(room, distribution, seed, 1)
   room.kinds = { distribution }
-  room.buffers:keep()
 end
 
 -- Which distribution a slot of timed inputs has: every other one the plainest, the rest in turn.
@@ -61,19 +58,7 @@ function inputs.fill_timed(s, room, seed)
   from_the_first(room)
   for slot = 1, room.slots do
     room.kinds[slot] = kind_of(s, slot)
-    fill_slot(s, room, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
-  end
-  room.buffers:keep()
-end
-
--- Other contents for a block of samples that uses the first n slots: a new draw
--- where that is quick, else the old ones turned by a random distance.
-function inputs.renew(s, room, n)
-  if s.machine.fresh_outputs then return inputs.fill_timed(s, room) end
-  for _, input in ipairs(room.inputs) do
-    for slot = 1, math.min(n, room.slots) do
-      room.buffers:turn(input.arg, verdict.secret_seed() % input.count, slot)
-    end
+    fill_slot(room, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
   end
 end
 

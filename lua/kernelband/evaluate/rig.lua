@@ -15,9 +15,10 @@ local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
 
 function rig.coin() return secret_seed() % 2 == 0 end
 
--- One sample: n calls on inputs of which a few elements have just moved, so that an answer kept
--- from an earlier sample is wrong in this one, and found to be so if it is looked at. ns a
--- call | nil, why, code.
+-- One sample: n calls on inputs that have just been turned and of which a few elements moved. What
+-- was kept from an earlier sample is no answer now: of use are neither whole answers (that they are
+-- wrong is found if they are looked at) nor parts of them, nor what a processor has learnt of the
+-- branches. ns a call | nil, why, code.
 function rig.per_call(program, room, n)
   room.buffers:use(n, room.first)
   room.buffers:stir(4, secret_seed())
@@ -90,7 +91,7 @@ function rig:begin()
     if s.machine.fresh_outputs then return end
     side.own = need(self, who, rooms.load(s, side.kernel, room))
   end)
-  inputs.renew(s, room, math.max(self.A.n, self.B.n))
+  if s.machine.fresh_outputs then inputs.fill_timed(s, room) end
   if self.looks_ns > 0 and not self.begun then warm_and_look(self) end
   self.begun = true
   warm(self)

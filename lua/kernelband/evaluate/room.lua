@@ -126,7 +126,8 @@ function rooms.new(s, shape, role)
       return task.is_given(a) and task.is_absolute(t, a.name) and i
     end),
     inputs = collect(t.args, function(a, i)
-      return a.mode == "in" and { arg = i, count = arguments[i].count }
+      local own = arguments[i]
+      return task.is_given(a) and { arg = i, count = own.count, below = own.below }
     end),
     buffers = need_buffers(s, arguments, slots), expected = need_buffers(s, wide, 1),
   }

@@ -70,29 +70,6 @@ local function look_back(s, room, n)
   rig.look_back(s, room, n, pace[s.language].looks_ns / 4 / #s.timed)
 end
 
--- The time of one call on inputs that were never seen.
-local function first_call(program, room)
-  local times = {}
-  for i = 1, 3 do times[i] = need(room.label, per_call(program, room, 1)) end
-  return core.stats.median(times)
-end
-
--- In-out arrays start every call of a sample alike (inputs do not: each slot has
--- its own), so one that keeps answers works at the first only. Caches that go cold
--- between samples slow the baseline as well.
-local function refuse_kept_answers(run, warm_ns)
-  if run.n == 1 then return end
-  local room, first = run.room, nil
-  for _ = 1, 2 do                       -- twice: a disturbance passes
-    first = first_call(run.program, room)
-    local _, cold = verdict.try(first_call, room.baseline, room)
-    local extra = 3 * math.max(0, (cold or room.baseline_ns) - room.baseline_ns)
-    if first <= 1.5 * warm_ns + extra + 30000 then return end
-  end
-  verdict.fail("cheated", "%s: a first call on new inputs takes %.1f us, later ones %.1f us: it "
-               .. "keeps answers from call to call", room.label, first / 1e3, warm_ns / 1e3)
-end
-
 -- A list whose items are closed when the block that made it ends.
 local function closing(list)
   return setmetatable(list, { __close = function(t)
@@ -206,12 +183,7 @@ end
 local function compare(s, bases, runs, mode)
   for i, run in ipairs(runs) do settle_calls(s, bases[i], run) end
   local results = side_by_side(s, bases, runs, mode)
-  return lists.collect(runs, function(run, i)
-    if #run.room.inputs == 0 and not s.machine.fresh_outputs then
-      refuse_kept_answers(run, core.stats.median(results[i].b))
-    end
-    return summary(bases[i], run, results[i])
-  end)
+  return lists.collect(runs, function(run, i) return summary(bases[i], run, results[i]) end)
 end
 
 -- One more sample of a side.

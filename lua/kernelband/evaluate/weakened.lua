@@ -1,7 +1,6 @@
 -- evaluate/weakened.lua - whatever makes an "ok" worth less than it could be is said in
 -- every evaluation, in sentences: what a task allows, what this machine lacks.
 local core   = require "kernelband.core"
-local lists  = require "kernelband.base.lists"
 local inputs = require "kernelband.evaluate.inputs"
 local task   = require "kernelband.task"
 
@@ -38,9 +37,6 @@ function weakened.of(t, machine)
       "inputs are %s and nothing else", table.concat(t.distributions or {}, ", "))
   say(#t.shapes.held_out == 0, "the task has no held-out shapes")
   if machine.language ~= "c" then return out end
-  say(not lists.find(t.args, function(a) return a.mode == "in" end),
-      "no array is an input alone: the calls of a sample start alike, and a kernel that keeps "
-      .. "answers may be missed where a call takes under 30 us")
   local abi = host.landlock_abi
   say(abi < 6, "Landlock here (ABI %d) does not cover %s: the filter of system calls does alone",
       abi, abi < 3 and "truncation of files, TCP and signals to others"
