@@ -116,18 +116,36 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
     return KB_HAND_OVER(st, b, kb_buffers_free, out);
 }
 
-kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed)
+/* Turns a part of an array, as long as its share of what may be turned. */
+static kb_status turn_some(kb_buffers *b, size_t arg, size_t slot,
+                           uint64_t share, struct kb_rng *rng)
+{
+    uint64_t n = b->arg[arg].count;
+    uint64_t some = share / kb_dtype_bytes(b->arg[arg].dtype);
+    if (some > n)
+        some = n;
+    if (some < 2 || !b->ops->turn)
+        return KB_OK;
+    uint64_t from = kb_rng_below(rng, n - some + 1);
+    uint64_t by = kb_rng_below(rng, some < MOST_TURNED ? some : MOST_TURNED);
+    return b->ops->turn(b, arg, slot, from, some, by);
+}
+
+kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t most,
+                          uint64_t seed)
 {
     struct kb_rng rng;
     kb_rng_seed(&rng, seed);
-    size_t moves = least > b->used ? least : b->used;
+    size_t moves = least > b->used ? least : b->used, given = 0;
+    for (size_t i = 0; i < b->args; i++)
+        given += kb_is_given(b, i);
     kb_status st = KB_OK;
     for (size_t i = 0; i < b->args; i++) {
         uint64_t n = b->arg[i].count;
         for (size_t k = 0; kb_is_given(b, i) && k < moves && !st; k++) {
+            if (k < b->used)
+                st = turn_some(b, i, k, most / b->used / given, &rng);
             size_t to = kb_rng_below(&rng, n), from = kb_rng_below(&rng, n);
-            if (b->ops->turn && k < b->used)
-                st = b->ops->turn(b, i, k, kb_rng_below(&rng, MOST_TURNED));
             KB_THEN(st, b->ops->copy(b, i, k % b->used, to, from));
         }
     }

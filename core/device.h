@@ -97,9 +97,10 @@ struct kb_buffers_ops {
     kb_status (*move)(kb_buffers *, size_t arg, void *host, bool in);
     kb_status (*take)(kb_buffers *, size_t arg, kb_buffers *, size_t);
 
-    /* kb_tensor_turn of a slot, by as many places as you like; NULL: this
+    /* kb_tensor_turn of n elements of a slot, from that one on. NULL: this
      * device cannot. */
-    kb_status (*turn)(kb_buffers *, size_t arg, size_t slot, size_t by);
+    kb_status (*turn)(kb_buffers *, size_t arg, size_t slot, size_t from,
+                      size_t n, size_t by);
 
     /* An input or in-out array becomes its absolute value. */
     kb_status (*absolute)(kb_buffers *, size_t arg);
@@ -268,10 +269,12 @@ static inline void kb_buffers_use(kb_buffers *b, size_t slots, size_t first)
 /* In every input or in-out array of every slot in use an element becomes what
  * another of its array is, `least` times in all at least, by draws from seed:
  * what was computed from the inputs before is no answer now. Where the device
- * can, every array is turned as well: what was computed from most of the inputs
- * is none either, and no processor has learnt which way the branches go. Of an
- * in-out array it is the pristine copy that changes. */
-KB_STATUS kb_buffers_stir(kb_buffers *b, size_t least, uint64_t seed);
+ * can, a part of each is turned as well, all of them where that is no more than
+ * `most` bytes: what was computed from most of the inputs is none either, and
+ * no processor has learnt which way the branches go. Of an in-out array it is
+ * the pristine copy that changes. */
+KB_STATUS kb_buffers_stir(kb_buffers *b, size_t least, uint64_t most,
+                          uint64_t seed);
 
 /* How many elements of a float64 array of slot 0 would be denormal numbers of
  * dtype. ENODEV: another type, or memory this process cannot reach. */

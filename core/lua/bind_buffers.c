@@ -3,7 +3,7 @@
  *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
  *   b:get(arg, i [, slot])
  *   b:use(slots [, first])  see kb_buffers_use; first: 0
- *   b:stir(least, seed)   see kb_buffers_stir
+ *   b:stir(least, most, seed)   see kb_buffers_stir
  *   b:denormals(arg, dtype) -> how many elements | nil where nobody can see
  *   b:mutate(arg, kind, from, rows, cols, seed)   see kb_buffers_mutate
  *                         -> how many elements are other than they were
@@ -175,7 +175,8 @@ static int buffers_stir(lua_State *L)
 {
     kb_buffers *b = self(L);
     size_t least = (size_t)check_least(L, 2, 0);
-    return must(L, kb_buffers_stir(b, least, check_seed(L, 3)));
+    uint64_t most = (uint64_t)check_least(L, 3, 0);
+    return must(L, kb_buffers_stir(b, least, most, check_seed(L, 4)));
 }
 
 static int buffers_denormals(lua_State *L)

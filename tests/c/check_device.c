@@ -222,8 +222,8 @@ START_TEST(stirring_changes_the_inputs_in_use_as_its_seed_says)
     int moved[3] = { 0 };
     kb_buffers_use(b, 2, 0);
     kb_buffers_use(c, 2, 0);
-    ck_assert_int_eq(kb_buffers_stir(b, 40, 7), KB_OK);
-    ck_assert_int_eq(kb_buffers_stir(c, 40, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(b, 40, 1 << 20, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(c, 40, 1 << 20, 7), KB_OK);
     for (size_t slot = 0; slot < 3; slot++) {
         const float *x = kb_buffers_at(b, 0, slot);
         for (int i = 0; i < 4096; i++)
@@ -386,14 +386,14 @@ START_TEST(what_turns_or_stirs_an_in_out_array_is_there_at_the_next_launch)
     ck_assert_int_eq(b->ops->fill(b, 0, 1, KB_FILL_NORMAL, 0, 1), KB_OK);
     memcpy(was, y, sizeof was);
     memset(y, 0, sizeof was);                   /* a kernel ran */
-    ck_assert_int_eq(b->ops->turn(b, 0, 1, N + 3), KB_OK);
+    ck_assert_int_eq(b->ops->turn(b, 0, 1, 0, N, 3), KB_OK);
     poison(b, 1);
     ck_assert_mem_eq(y, was + 3, (N - 3) * sizeof *was);
     ck_assert_mem_eq(y + N - 3, was, 3 * sizeof *was);
 
     memcpy(was, y, sizeof was);
     memset(y, 0, sizeof was);
-    ck_assert_int_eq(kb_buffers_stir(b, 40, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(b, 40, 1 << 20, 7), KB_OK);
     poison(b, 2);
     int moved = 0;
     for (int i = 0; i < N; i++)

@@ -17,8 +17,8 @@
 -- filled by others: the sample that follows is up to 1.7 times slower. Were it timed, it would
 -- be A's more often than B's, because only what B has written is looked at.
 --
--- How wide the interval is, and nothing else, decides whether there are more rounds. To ask for
--- more where a gain seems possible would measure highs again and keep lows.
+-- How wide the interval is and how long it took, and nothing else, decide whether there are more
+-- rounds. To ask for more where a gain seems possible would measure highs again and keep lows.
 local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
 
@@ -62,10 +62,11 @@ end
 local function turn(one, out)
   local rule, i = one.rule, #out.logs + 1
   out.a[i], out.b[i], out.logs[i] = one_round(one.rig, rule, rule.known and rule.known[i])
-  if i == one.goal and not narrow(out.logs, rule.width) and not (rule.late and rule.late()) then
+  if i == one.goal and not narrow(out.logs, rule.width) then
     one.goal = math.min(2 * one.goal, rule.most)
   end
-  return i == one.goal or hopeless(out.logs, rule.slower)
+  return i == one.goal or i >= rule.rounds and rule.late and rule.late()
+         or hopeless(out.logs, rule.slower)
 end
 
 -- list: { rig =, rule = }, one a shape.
@@ -78,7 +79,7 @@ end
 -- rule.rounds, rule.pairs, rule.repeats   rounds, pairs in each, samples of B in a pair
 -- rule.most          rounds at most; they double while the interval is wide
 -- rule.width         half of the interval's width that is asked for, as a log
--- rule.late()        -> true when there is no time for more rounds; optional
+-- rule.late()        -> true when there is no time for more than the first rounds; optional
 -- rule.slower        a log; optional: ends when the candidate is below that for certain
 -- rule.known         times of A, optional: taken for its samples in the first rounds
 -- Returns of each { a =, b =, logs = }, an entry a round.

@@ -12,6 +12,10 @@ local secret_seed = verdict.secret_seed
 
 local warm_ns = 5e6             -- of calls before a round's first pair, and after a look
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
+-- How many bytes are turned before a sample: so many, which takes about as long as a short one,
+-- or so many for each ns of a longer one. A kernel that reads more in that time, and from memory,
+-- is done before it has compared its inputs with those it keeps.
+local turned_bytes, turned_per_ns = 2 << 20, 2
 
 function rig.coin() return secret_seed() % 2 == 0 end
 
@@ -21,7 +25,8 @@ function rig.coin() return secret_seed() % 2 == 0 end
 -- branches. ns a call | nil, why, code.
 function rig.per_call(program, room, n)
   room.buffers:use(n, room.first)
-  room.buffers:stir(4, secret_seed())
+  local turned = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns)
+  room.buffers:stir(4, turned // 1, secret_seed())
   room.buffers:poison(secret_seed())
   local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
   if not ns then return nil, why, code end

@@ -33,9 +33,9 @@ local recent_times = 2          -- of a slow baseline, kept for the next evaluat
 -- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
 -- two launches say more than few of fifty. Kernels of 100 us have no such trouble, and get few.
 local pace = {
-  c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.2e9, looks_ns = 1.5e8, pairs = 8,
+  c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.5e9, looks_ns = 1.5e8, pairs = 8,
            rounds = 8, most = 32, width = 0.02, late_ns = 2e8 },
-  cuda = { sample_ns = 8e3, samples_ns = 8e6, longest_ns = 1.8e8, looks_ns = 2e7, pairs = 8,
+  cuda = { sample_ns = 8e3, samples_ns = 8e6, longest_ns = 3e8, looks_ns = 2e7, pairs = 8,
            rounds = 8, most = 64, width = 0.01, late_ns = 1e9 } }
 local confirm = { c = { rounds = 16, most = 64, width = 0.006 },
                   cuda = { rounds = 16, most = 64, width = 0.005 } }
@@ -131,6 +131,7 @@ local function plan(s, a, b, mode)
   end
   if few then rounds, most = math.min(few, rounds), few end
   local often = mode == "confirm" or mode == "again"
+  local longest_ns = p.longest_ns * (mode == "confirm" and 2 or mode == "best" and 1 / 3 or 1)
   if apart and not often then share = share / 2 end
   return {
     coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
@@ -139,7 +140,7 @@ local function plan(s, a, b, mode)
     slower = (not mode or mode == "best") and math.log(0.97) or nil,
     known = slow and apart and not often and a.recent or nil,
   }, mode == "noise" and 0 or p.looks_ns / #s.timed * (often and 2 or 1),
-     math.max(p.longest_ns * share / (mode == "best" and 3 or 1), 2 * rounds * pair_ns)
+     math.max(longest_ns * share, 2 * rounds * pair_ns)
 end
 
 -- Both sides at all timed shapes. mode: see plan. Returns of each shape what paired.measure does,
