@@ -8,7 +8,9 @@
 
 enum {
     MOST_DIGITS = 4,            /* of a device's number */
-    MOST_TURNED = 4096          /* places that stirring turns an array by */
+    MOST_TURNED = 4096,         /* places that stirring turns an array by */
+    ONE_DRAWN_IN = 32,          /* elements that it renews, */
+    LEAST_DRAWN = 4             /* and how many at least */
 };
 
 static bool is_family(const char *name, const char *family)
@@ -116,39 +118,54 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
     return KB_HAND_OVER(st, b, kb_buffers_free, out);
 }
 
-/* Turns a part of an array, as long as its share of what may be turned. */
+/* Turns `some` elements of an array, somewhere in it. */
 static kb_status turn_some(kb_buffers *b, size_t arg, size_t slot,
-                           uint64_t share, struct kb_rng *rng)
+                           uint64_t some, struct kb_rng *rng)
 {
-    uint64_t n = b->arg[arg].count;
-    uint64_t some = share / kb_dtype_bytes(b->arg[arg].dtype);
-    if (some > n)
-        some = n;
-    if (some < 2 || !b->ops->turn)
+    if (some < 2)
         return KB_OK;
-    uint64_t from = kb_rng_below(rng, n - some + 1);
-    uint64_t by = kb_rng_below(rng, some < MOST_TURNED ? some : MOST_TURNED);
-    return b->ops->turn(b, arg, slot, from, some, by);
+    uint64_t from = kb_rng_below(rng, b->arg[arg].count - some + 1);
+    uint64_t far = some < MOST_TURNED ? some : MOST_TURNED;
+    return b->ops->turn(b, arg, slot, from, some,
+                        1 + kb_rng_below(rng, far - 1));
 }
 
-kb_status kb_buffers_stir(kb_buffers *b, size_t least, uint64_t most,
-                          uint64_t seed)
+static kb_status stir_one(kb_buffers *b, size_t arg, size_t slot,
+                          kb_buffers *pool, size_t of, uint64_t share,
+                          struct kb_rng *rng)
+{
+    uint64_t n = b->arg[arg].count, there = pool->arg[arg].count;
+    uint64_t some = share / kb_dtype_bytes(b->arg[arg].dtype);
+    some = !b->ops->turn ? 0 : some < n ? some : n;
+    uint64_t drawn = some / ONE_DRAWN_IN;
+    drawn = drawn > LEAST_DRAWN ? drawn : n < LEAST_DRAWN ? n : LEAST_DRAWN;
+    uint64_t stride = n / drawn;
+    kb_status st = turn_some(b, arg, slot, some, rng);
+    for (uint64_t k = 0; k < drawn && !st; k++)
+        st = b->ops->copy(b, arg, slot, k * stride + kb_rng_below(rng, stride),
+                          pool, of, kb_rng_below(rng, there));
+    return st;
+}
+
+kb_status kb_buffers_stir(kb_buffers *b, size_t slot, kb_buffers *pool,
+                          size_t of, uint64_t most, uint64_t seed)
 {
     struct kb_rng rng;
-    kb_rng_seed(&rng, seed);
-    size_t moves = least > b->used ? least : b->used, given = 0;
-    for (size_t i = 0; i < b->args; i++)
-        given += kb_is_given(b, i);
-    kb_status st = KB_OK;
+    size_t given = 0;
+    if (pool->device != b->device || pool->args != b->args
+        || slot >= b->slots || of >= pool->slots)
+        return KB_EINVAL;
     for (size_t i = 0; i < b->args; i++) {
-        uint64_t n = b->arg[i].count;
-        for (size_t k = 0; kb_is_given(b, i) && k < moves && !st; k++) {
-            if (k < b->used)
-                st = turn_some(b, i, k, most / b->used / given, &rng);
-            size_t to = kb_rng_below(&rng, n), from = kb_rng_below(&rng, n);
-            KB_THEN(st, b->ops->copy(b, i, k % b->used, to, from));
-        }
+        if (pool->arg[i].mode != b->arg[i].mode
+            || pool->arg[i].dtype != b->arg[i].dtype)
+            return KB_EINVAL;
+        given += kb_is_given(b, i);
     }
+    kb_rng_seed(&rng, seed);
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < b->args && !st; i++)
+        if (kb_is_given(b, i))
+            st = stir_one(b, i, slot, pool, of, most / given, &rng);
     return st;
 }
 

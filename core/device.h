@@ -88,10 +88,10 @@ struct kb_buffers_ops {
     kb_status (*get)(kb_buffers *, size_t arg, size_t slot, size_t i,
                      double *out);
 
-    /* Element to becomes what element from is. Need not have happened before
-     * the next thing that looks. */
+    /* Element `to` of a slot becomes element `from` of slot `of` of the pool.
+     * Need not have happened before the next thing that looks. */
     kb_status (*copy)(kb_buffers *, size_t arg, size_t slot, size_t to,
-                      size_t from);
+                      kb_buffers *pool, size_t of, size_t from);
 
     /* A whole array to or from host memory; NULL where `at` gives it. */
     kb_status (*move)(kb_buffers *, size_t arg, void *host, bool in);
@@ -266,15 +266,16 @@ static inline void kb_buffers_use(kb_buffers *b, size_t slots, size_t first)
     b->first = first % b->slots;
 }
 
-/* In every input or in-out array of every slot in use an element becomes what
- * another of its array is, `least` times in all at least, by draws from seed:
- * what was computed from the inputs before is no answer now. Where the device
- * can, a part of each is turned as well, all of them where that is no more than
- * `most` bytes: what was computed from most of the inputs is none either, and
- * no processor has learnt which way the branches go. Of an in-out array it is
- * the pristine copy that changes. */
-KB_STATUS kb_buffers_stir(kb_buffers *b, size_t least, uint64_t most,
-                          uint64_t seed);
+/* Changes the inputs and in-out arrays (their pristine copies) of a slot, so
+ * that what was computed from them before, whole or in part, is no answer now
+ * and no processor has learnt which way their branches go. Of each array its
+ * share of `most` bytes is turned; then one element in 32 of as many, four at
+ * least, all over the array, become elements of slot `of` of the pool: buffers
+ * of the same modes and types, of any size. Where the device cannot turn, four
+ * elements change. All by draws from seed. EINVAL: another device, mode or
+ * type. */
+KB_STATUS kb_buffers_stir(kb_buffers *b, size_t slot, kb_buffers *pool,
+                          size_t of, uint64_t most, uint64_t seed);
 
 /* How many elements of a float64 array of slot 0 would be denormal numbers of
  * dtype. ENODEV: another type, or memory this process cannot reach. */

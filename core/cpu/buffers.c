@@ -184,11 +184,11 @@ static kb_status get(kb_buffers *b, size_t arg, size_t slot, size_t i,
 }
 
 static kb_status copy(kb_buffers *b, size_t arg, size_t slot, size_t to,
-                      size_t from)
+                      kb_buffers *pool, size_t of, size_t from)
 {
-    char *at = given_at(b, arg, slot);
+    char *at = given_at(b, arg, slot), *src = given_at(pool, arg, of);
     size_t size = kb_dtype_bytes(b->arg[arg].dtype);
-    memmove(at + to * size, at + from * size, size);
+    memcpy(at + to * size, src + from * size, size);
     return KB_OK;
 }
 

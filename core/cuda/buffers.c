@@ -92,13 +92,15 @@ static kb_status move(kb_buffers *base, size_t arg, void *host, bool in)
 }
 
 static kb_status copy(kb_buffers *base, size_t arg, size_t slot, size_t to,
-                       size_t from)
+                       kb_buffers *pool, size_t of, size_t from)
 {
     (void)slot;
+    (void)of;
     cuda_buffers *b = (cuda_buffers *)base;
     size_t size = kb_dtype_bytes(base->arg[arg].dtype);
-    cu_pointer at = given_at(b, arg);
-    return copy_bytes(b->device, at + to * size, at + from * size, size);
+    cu_pointer src = given_at((const cuda_buffers *)pool, arg);
+    return copy_bytes(b->device, given_at(b, arg) + to * size,
+                      src + from * size, size);
 }
 
 static kb_status take(kb_buffers *base, size_t i, kb_buffers *source,

@@ -193,7 +193,7 @@ START_TEST(an_element_becomes_what_another_is_in_its_slot_alone)
     for (size_t slot = 0; slot < 2; slot++)
         for (int i = 0; i < 64; i++)
             ((float *)kb_buffers_at(b, 0, slot))[i] = (float)i;
-    ck_assert_int_eq(b->ops->copy(b, 0, 1, 5, 63), KB_OK);
+    ck_assert_int_eq(b->ops->copy(b, 0, 1, 5, b, 1, 63), KB_OK);
     ck_assert_float_eq(((float *)kb_buffers_at(b, 0, 0))[5], 5);
     ck_assert_float_eq(((float *)kb_buffers_at(b, 0, 1))[5], 63);
     ck_assert_float_eq(((float *)kb_buffers_at(b, 0, 1))[63], 63);
@@ -216,27 +216,49 @@ START_TEST(slots_that_are_not_in_use_keep_what_they_hold)
 }
 END_TEST
 
-START_TEST(stirring_changes_the_inputs_in_use_as_its_seed_says)
+START_TEST(stirring_changes_the_inputs_of_a_slot_as_its_seed_says)
 {
-    kb_buffers *b = axpy_buffers(4096, 3), *c = axpy_buffers(4096, 3);
-    int moved[3] = { 0 };
-    kb_buffers_use(b, 2, 0);
-    kb_buffers_use(c, 2, 0);
-    ck_assert_int_eq(kb_buffers_stir(b, 40, 1 << 20, 7), KB_OK);
-    ck_assert_int_eq(kb_buffers_stir(c, 40, 1 << 20, 7), KB_OK);
-    for (size_t slot = 0; slot < 3; slot++) {
-        const float *x = kb_buffers_at(b, 0, slot);
-        for (int i = 0; i < 4096; i++)
-            moved[slot] += x[i] != (float)i;
-        ck_assert_mem_eq(x, kb_buffers_at(c, 0, slot), 4096 * sizeof *x);
+    kb_buffers *b = axpy_buffers(4096, 2), *c = axpy_buffers(4096, 2);
+    kb_buffers *pool = axpy_buffers(64, 3);
+    for (int i = 0; i < 64; i++)
+        ((float *)kb_buffers_at(pool, 0, 2))[i] = (float)(-1 - i);
+    ck_assert_int_eq(kb_buffers_stir(b, 1, pool, 2, 1 << 20, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(c, 1, pool, 2, 1 << 20, 7), KB_OK);
+    const float *x = kb_buffers_at(b, 0, 1);
+    int moved = 0, drawn = 0;
+    for (int i = 0; i < 4096; i++) {
+        moved += x[i] != (float)i;
+        drawn += x[i] < 0;
+        ck_assert_float_eq(((float *)kb_buffers_at(b, 0, 0))[i], (float)i);
     }
-    ck_assert_int_ge(moved[0], 4000);   /* both are turned, by other distances */
-    ck_assert_int_ge(moved[1], 4000);
-    ck_assert_mem_ne(kb_buffers_at(b, 0, 0), kb_buffers_at(b, 0, 1),
-                     4096 * sizeof(float));
-    ck_assert_int_eq(moved[2], 0);
+    ck_assert_mem_eq(x, kb_buffers_at(c, 0, 1), 4096 * sizeof *x);
+    ck_assert_int_ge(moved, 4000);              /* it is turned */
+    ck_assert_int_eq(drawn, 4096 / 32);
+    ck_assert_int_eq(kb_buffers_stir(b, 2, pool, 2, 1, 7), KB_EINVAL);
+    ck_assert_int_eq(kb_buffers_stir(b, 1, pool, 3, 1, 7), KB_EINVAL);
     kb_buffers_free(b);
     kb_buffers_free(c);
+    kb_buffers_free(pool);
+}
+END_TEST
+
+START_TEST(stirring_a_small_array_for_long_leaves_it_as_varied_as_the_pool)
+{
+    enum { N = 8 };
+    kb_buffers *b = axpy_buffers(N, 1), *pool = axpy_buffers(4096, 1);
+    const float *x = kb_buffers_at(b, 0, 0);
+    int alike = 0, new_ones = 0;
+    for (uint64_t k = 0; k < 2000; k++)
+        ck_assert_int_eq(kb_buffers_stir(b, 0, pool, 0, 1 << 20, k), KB_OK);
+    for (int i = 0; i < N; i++) {
+        new_ones += x[i] >= N;
+        for (int j = 0; j < i; j++)
+            alike += x[i] == x[j];
+    }
+    ck_assert_int_le(alike, 1);
+    ck_assert_int_ge(new_ones, N - 2);
+    kb_buffers_free(b);
+    kb_buffers_free(pool);
 }
 END_TEST
 
@@ -382,6 +404,7 @@ START_TEST(what_turns_or_stirs_an_in_out_array_is_there_at_the_next_launch)
     float was[N];
     ck_assert_int_eq(kb_buffers_new(device, arg, 1, SLOTS, &b), KB_OK);
     ck_assert_int_eq(kb_buffers_new(device, arg, 1, 1, &from), KB_OK);
+    ck_assert_int_eq(from->ops->fill(from, 0, 0, KB_FILL_NORMAL, 0, 2), KB_OK);
     float *y = kb_buffers_at(b, 0, 1);
     ck_assert_int_eq(b->ops->fill(b, 0, 1, KB_FILL_NORMAL, 0, 1), KB_OK);
     memcpy(was, y, sizeof was);
@@ -393,12 +416,12 @@ START_TEST(what_turns_or_stirs_an_in_out_array_is_there_at_the_next_launch)
 
     memcpy(was, y, sizeof was);
     memset(y, 0, sizeof was);
-    ck_assert_int_eq(kb_buffers_stir(b, 40, 1 << 20, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(b, 1, from, 0, 1 << 20, 7), KB_OK);
     poison(b, 2);
     int moved = 0;
     for (int i = 0; i < N; i++)
         moved += y[i] != was[i];
-    ck_assert_int_ge(moved, 10);                /* of 20, some twice */
+    ck_assert_int_ge(moved, N - 4);
 
     memcpy(was, y, sizeof was);
     memset(y, 0, sizeof was);
@@ -1163,7 +1186,8 @@ static Suite *tests(void)
     tcase_add_test(t, each_slot_has_inputs_of_its_own);
     tcase_add_test(t, an_element_becomes_what_another_is_in_its_slot_alone);
     tcase_add_test(t, slots_that_are_not_in_use_keep_what_they_hold);
-    tcase_add_test(t, stirring_changes_the_inputs_in_use_as_its_seed_says);
+    tcase_add_test(t, stirring_changes_the_inputs_of_a_slot_as_its_seed_says);
+    tcase_add_test(t, stirring_a_small_array_for_long_leaves_it_as_varied_as_the_pool);
     tcase_add_test(t, no_sample_gives_its_time_to_the_next);
     tcase_add_test(t, a_run_that_is_not_timed_computes_the_same);
     tcase_add_test(t, call_i_runs_on_slot_i_mod_slots);

@@ -1,6 +1,7 @@
 -- evaluate/inputs.lua - what kernels are given: draws from several distributions, each one
 -- from a seed of the system's that nobody knew before, and everyone may after.
 local lists   = require "kernelband.base.lists"
+local rooms   = require "kernelband.evaluate.room"
 local task    = require "kernelband.task"
 local verdict = require "kernelband.evaluate.verdict"
 
@@ -8,16 +9,16 @@ local inputs = {}
 
 local find = lists.find
 
+local pool_count = 1 << 15      -- elements: a process sees few of them again
 local slow_answer = 2e7         -- flops or bytes: some 10 ms for a plain reference
 
 inputs.distributions = task.distributions
 
 -- One slot's inputs, in-out arrays among them, all from one seed, so that an evaluation can be
 -- repeated from what it tells.
-local function fill_slot(room, distribution, seed, slot)
+local function fill_slot(room, buffers, distribution, seed, slot)
   for _, input in ipairs(room.inputs) do
-    room.buffers:fill(input.arg, distribution, seed + input.arg * 0x9e3779b97f4a7c15, input.below,
-                      slot)
+    buffers:fill(input.arg, distribution, seed + input.arg * 0x9e3779b97f4a7c15, input.below, slot)
   end
 end
 
@@ -39,7 +40,7 @@ function inputs.fill(s, room, distribution, seed)
   seed = seed or verdict.secret_seed()
   from_the_first(room)
   note(s, room, distribution, seed)
-  fill_slot(room, distribution, seed, 1)
+  fill_slot(room, room.buffers, distribution, seed, 1)
   room.kinds = { distribution }
 end
 
@@ -50,6 +51,14 @@ local function kind_of(s, slot)
   return slot % 2 == 1 and kinds[1] or kinds[slot // 2 % #kinds + 1]
 end
 
+-- Draws of every timed distribution, a slot each: samples take new elements from there.
+local function fill_pool(s, room, seed)
+  local kinds = s.machine.fresh_outputs and { s.timed_kinds[1] } or s.timed_kinds
+  room.pool = room.pool or rooms.pool(s, room, #kinds, pool_count)
+  room.pool_slot = lists.places(kinds)
+  for slot, kind in ipairs(kinds) do fill_slot(room, room.pool, kind, seed - slot, slot) end
+end
+
 -- Contents for every slot, no two alike.
 function inputs.fill_timed(s, room, seed)
   seed = seed or verdict.secret_seed()
@@ -58,8 +67,9 @@ function inputs.fill_timed(s, room, seed)
   from_the_first(room)
   for slot = 1, room.slots do
     room.kinds[slot] = kind_of(s, slot)
-    fill_slot(room, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
+    fill_slot(room, room.buffers, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
   end
+  fill_pool(s, room, seed)
 end
 
 -- The distributions that timed inputs are drawn from, the plainest first: those that may take

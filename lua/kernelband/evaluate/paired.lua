@@ -2,7 +2,7 @@
 -- run, when their outputs are looked at, and when that is enough. It has no clock and no device:
 -- those are the rigs'.
 --
--- A round starts new processes on new inputs and has pairs of samples, one of the baseline (A)
+-- A round starts new processes and has pairs of samples, one of the baseline (A)
 -- and one of the candidate (B); a coin decides which comes first. The value of a round is the
 -- Hodges-Lehmann estimate of its pairs' log ratios, and the result that of the rounds' values,
 -- with an exact Wilcoxon interval. So what belongs to one pair of processes (where their pages
@@ -70,7 +70,7 @@ local function turn(one, out)
 end
 
 -- list: { rig =, rule = }, one a shape.
--- rig:begin()        new inputs, new processes, and what warms them up
+-- rig:begin()        new processes, and what warms them up
 -- rig:sample(who)    -> ns a call of "A" or "B"
 -- rig:look(last)     what B has just written; last: no pair of this round follows
 -- rig:finish()       after the last round

@@ -12,21 +12,28 @@ local secret_seed = verdict.secret_seed
 
 local warm_ns = 5e6             -- of calls before a round's first pair, and after a look
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
--- How many bytes are turned before a sample: so many, which takes about as long as a short one,
--- or so many for each ns of a longer one. A kernel that reads more in that time, and from memory,
--- is done before it has compared its inputs with those it keeps.
+-- Bytes of inputs that are turned before a sample: at least so many, and so many for each ns that
+-- the baseline's sample takes. One element in 32 of as many is renewed.
 local turned_bytes, turned_per_ns = 2 << 20, 2
 
 function rig.coin() return secret_seed() % 2 == 0 end
 
--- One sample: n calls on inputs that have just been turned and of which a few elements moved. What
--- was kept from an earlier sample is no answer now: of use are neither whole answers (that they are
--- wrong is found if they are looked at) nor parts of them, nor what a processor has learnt of the
--- branches. ns a call | nil, why, code.
+-- Other inputs for n calls, so that what a kernel kept of earlier samples is of no use, and neither
+-- is what a processor learnt of their branches. That an answer was kept is found when it is looked
+-- at, as it is wrong.
+local function stir(room, n)
+  local slots, seed = math.min(n, room.slots), secret_seed()
+  local most = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns) // slots // 1
+  for slot = 1, slots do
+    local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
+    room.buffers:stir(slot, room.pool, room.pool_slot[kind], most, seed + slot)
+  end
+end
+
+-- One sample of n calls: ns a call | nil, why, code.
 function rig.per_call(program, room, n)
   room.buffers:use(n, room.first)
-  local turned = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns)
-  room.buffers:stir(4, turned // 1, secret_seed())
+  stir(room, n)
   room.buffers:poison(secret_seed())
   local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
   if not ns then return nil, why, code end

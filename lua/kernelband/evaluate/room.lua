@@ -91,6 +91,13 @@ local function need_buffers(s, arguments, slots)
   return need(s, "no room for the arguments", s.device:buffers(arguments, slots))
 end
 
+-- Buffers of a room's modes and types, `count` elements to each array.
+function rooms.pool(s, room, slots, count)
+  return need_buffers(s, lists.collect(room.arguments, function(a)
+    return lists.with(a, { count = a.count and count })
+  end), slots)
+end
+
 -- Buffers and a reference for the answers to inputs a rounding away, and a scale that holds
 -- what those answers differ by; made when first asked for, nil where there is no memory.
 function rooms.near(s, room)
@@ -126,8 +133,7 @@ function rooms.new(s, shape, role)
       return task.is_given(a) and task.is_absolute(t, a.name) and i
     end),
     inputs = collect(t.args, function(a, i)
-      local own = arguments[i]
-      return task.is_given(a) and { arg = i, count = own.count, below = own.below }
+      return task.is_given(a) and { arg = i, below = arguments[i].below }
     end),
     buffers = need_buffers(s, arguments, slots), expected = need_buffers(s, wide, 1),
   }

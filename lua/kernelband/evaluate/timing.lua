@@ -251,7 +251,7 @@ local function baseline_as_is(s, out)
 end
 
 -- A candidate's programs on the timed rooms' buffers, warmed up and calibrated: into sides, see
--- rig.new. filled: the inputs there will do, as every round turns them.
+-- rig.new. filled: the inputs there will do, as every sample changes them.
 local function prepare(s, kernel, sides, filled)
   for i, room in ipairs(s.timed) do
     if not filled then inputs.fill_timed(s, room) end
