@@ -12,18 +12,20 @@ local secret_seed = verdict.secret_seed
 
 local warm_ns = 5e6             -- of calls before a round's first pair, and after a look
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
--- Bytes of inputs that are turned before a sample: at least so many, and so many for each ns that
--- the baseline's sample takes. One element in 32 of as many is renewed.
-local turned_bytes, turned_per_ns = 2 << 20, 2
+-- Inputs of a sample are turned where they have no more bytes than that, or than that for each ns
+-- that the baseline's sample takes. Others are bound by memory: as it takes about as long to turn
+-- them, and their times vary more where they were just written, a round turns them once.
+local turned_bytes, turned_per_ns = 4 << 20, 2
 
 function rig.coin() return secret_seed() % 2 == 0 end
 
 -- Other inputs for n calls, so that what a kernel kept of earlier samples is of no use, and neither
 -- is what a processor learnt of their branches. That an answer was kept is found when it is looked
--- at, as it is wrong.
-local function stir(room, n)
+-- at, as it is wrong. whole: all of them are turned.
+local function stir(room, n, whole)
   local slots, seed = math.min(n, room.slots), secret_seed()
-  local most = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns) // slots // 1
+  local may = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns)
+  local most = (whole or room.input_bytes * slots <= may) and room.most_bytes or 0
   for slot = 1, slots do
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     room.buffers:stir(slot, room.pool, room.pool_slot[kind], most, seed + slot)
@@ -103,7 +105,11 @@ function rig:begin()
     if s.machine.fresh_outputs then return end
     side.own = need(self, who, rooms.load(s, side.kernel, room))
   end)
-  if s.machine.fresh_outputs then inputs.fill_timed(s, room) end
+  if s.machine.fresh_outputs then
+    inputs.fill_timed(s, room)
+  else
+    stir(room, math.max(self.A.n, self.B.n), true)
+  end
   if self.looks_ns > 0 and not self.begun then warm_and_look(self) end
   self.begun = true
   warm(self)

@@ -82,6 +82,18 @@ local function slots_for(arguments)
   return math.max(1, math.min(1024, slots_bytes // bytes))
 end
 
+-- Bytes of the inputs and in-out arrays of one slot, and of as many arrays of the largest.
+local function given_bytes(arguments)
+  local all, largest, n = 0, 0, 0
+  for _, a in ipairs(arguments) do
+    if a.mode == "in" or a.mode == "inout" then
+      local bytes = a.count * bytes_of[a.dtype]
+      all, largest, n = all + bytes, math.max(largest, bytes), n + 1
+    end
+  end
+  return all, largest * n
+end
+
 -- What a task cannot be judged without.
 local function need(s, lack, value, why)
   return value or schema.raise("%s: %s: %s", s.task.file, lack, why)
@@ -137,6 +149,7 @@ function rooms.new(s, shape, role)
     end),
     buffers = need_buffers(s, arguments, slots), expected = need_buffers(s, wide, 1),
   }
+  room.input_bytes, room.most_bytes = given_bytes(arguments)
   local function program(kernel, buffers, name)
     return need(s, name .. " cannot be loaded", rooms.load(s, kernel, room, buffers))
   end
