@@ -12,8 +12,8 @@ local secret_seed = verdict.secret_seed
 
 local warm_ns = 5e6             -- of calls before a round's first pair, and after a look
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
--- The inputs of a sample are turned where they have at most turned_bytes, or turned_per_ns bytes for
--- each ns of the baseline's sample. Kernels with more are bound by memory: turning would take as
+-- The inputs of a sample are turned where they have at most turned_bytes, or turned_per_ns bytes
+-- for each ns of the baseline's sample. Kernels with more are bound by memory: turning takes as
 -- long as the sample, and times vary more where inputs were just written. A round turns them once.
 local turned_bytes, turned_per_ns = 4 << 20, 2
 
