@@ -118,29 +118,18 @@ kb_status kb_buffers_new(kb_device *d, const struct kb_arg *arg, size_t args,
     return KB_HAND_OVER(st, b, kb_buffers_free, out);
 }
 
-/* Turns `some` elements of an array, somewhere in it. */
-static kb_status turn_some(kb_buffers *b, size_t arg, size_t slot,
-                           uint64_t some, struct kb_rng *rng)
-{
-    if (some < 2)
-        return KB_OK;
-    uint64_t from = kb_rng_below(rng, b->arg[arg].count - some + 1);
-    uint64_t far = some < MOST_TURNED ? some : MOST_TURNED;
-    return b->ops->turn(b, arg, slot, from, some,
-                        1 + kb_rng_below(rng, far - 1));
-}
-
 static kb_status stir_one(kb_buffers *b, size_t arg, size_t slot,
-                          kb_buffers *pool, size_t of, uint64_t share,
+                          kb_buffers *pool, size_t of, bool turned,
                           struct kb_rng *rng)
 {
     uint64_t n = b->arg[arg].count, there = pool->arg[arg].count;
-    uint64_t some = share / kb_dtype_bytes(b->arg[arg].dtype);
-    some = !b->ops->turn ? 0 : some < n ? some : n;
-    uint64_t drawn = some / ONE_DRAWN_IN;
+    uint64_t far = n < MOST_TURNED ? n : MOST_TURNED;
+    uint64_t drawn = turned ? n / ONE_DRAWN_IN : 0;
     drawn = drawn > LEAST_DRAWN ? drawn : n < LEAST_DRAWN ? n : LEAST_DRAWN;
     uint64_t stride = n / drawn;
-    kb_status st = turn_some(b, arg, slot, some, rng);
+    kb_status st = KB_OK;
+    if (turned && n > 1)
+        st = b->ops->turn(b, arg, slot, 1 + kb_rng_below(rng, far - 1));
     for (uint64_t k = 0; k < drawn && !st; k++)
         st = b->ops->copy(b, arg, slot, k * stride + kb_rng_below(rng, stride),
                           pool, of, kb_rng_below(rng, there));
@@ -148,24 +137,21 @@ static kb_status stir_one(kb_buffers *b, size_t arg, size_t slot,
 }
 
 kb_status kb_buffers_stir(kb_buffers *b, size_t slot, kb_buffers *pool,
-                          size_t of, uint64_t most, uint64_t seed)
+                          size_t of, bool turned, uint64_t seed)
 {
     struct kb_rng rng;
-    size_t given = 0;
     if (pool->device != b->device || pool->args != b->args
         || slot >= b->slots || of >= pool->slots)
         return KB_EINVAL;
-    for (size_t i = 0; i < b->args; i++) {
+    for (size_t i = 0; i < b->args; i++)
         if (pool->arg[i].mode != b->arg[i].mode
             || pool->arg[i].dtype != b->arg[i].dtype)
             return KB_EINVAL;
-        given += kb_is_given(b, i);
-    }
     kb_rng_seed(&rng, seed);
     kb_status st = KB_OK;
     for (size_t i = 0; i < b->args && !st; i++)
         if (kb_is_given(b, i))
-            st = stir_one(b, i, slot, pool, of, most / given, &rng);
+            st = stir_one(b, i, slot, pool, of, turned && b->ops->turn, &rng);
     return st;
 }
 

@@ -97,10 +97,8 @@ struct kb_buffers_ops {
     kb_status (*move)(kb_buffers *, size_t arg, void *host, bool in);
     kb_status (*take)(kb_buffers *, size_t arg, kb_buffers *, size_t);
 
-    /* kb_tensor_turn of n elements of a slot, from that one on. NULL: this
-     * device cannot. */
-    kb_status (*turn)(kb_buffers *, size_t arg, size_t slot, size_t from,
-                      size_t n, size_t by);
+    /* kb_tensor_turn of a slot. NULL: this device cannot. */
+    kb_status (*turn)(kb_buffers *, size_t arg, size_t slot, size_t by);
 
     /* An input or in-out array becomes its absolute value. */
     kb_status (*absolute)(kb_buffers *, size_t arg);
@@ -267,15 +265,14 @@ static inline void kb_buffers_use(kb_buffers *b, size_t slots, size_t first)
 }
 
 /* Changes the inputs and in-out arrays (their pristine copies) of a slot, so
- * that what was computed from them before, whole or in part, is no answer now
- * and no processor has learnt which way their branches go. Of each array its
- * share of `most` bytes is turned; then one element in 32 of as many, four at
- * least, all over the array, become elements of slot `of` of the pool: buffers
- * of the same modes and types, of any size. Where the device cannot turn, four
- * elements change. All by draws from seed. EINVAL: another device, mode or
- * type. */
+ * that what was computed from them before is no answer now: four elements all
+ * over each array become elements of slot `of` of the pool: buffers of the same
+ * modes and types, of any size. turned, where the device can: each array is
+ * turned first, and as many as one element in 32 change, so that parts of
+ * answers are of no use either, and no processor has learnt which way branches
+ * go. All by draws from seed. EINVAL: another device, mode or type. */
 KB_STATUS kb_buffers_stir(kb_buffers *b, size_t slot, kb_buffers *pool,
-                          size_t of, uint64_t most, uint64_t seed);
+                          size_t of, bool turned, uint64_t seed);
 
 /* How many elements of a float64 array of slot 0 would be denormal numbers of
  * dtype. ENODEV: another type, or memory this process cannot reach. */

@@ -203,12 +203,10 @@ static kb_status take(kb_buffers *b, size_t i, kb_buffers *from, size_t slot)
     return KB_OK;
 }
 
-static kb_status turn(kb_buffers *b, size_t arg, size_t slot, size_t from,
-                      size_t n, size_t by)
+static kb_status turn(kb_buffers *b, size_t arg, size_t slot, size_t by)
 {
-    enum kb_dtype dtype = b->arg[arg].dtype;
-    char *at = given_at(b, arg, slot);
-    return kb_tensor_turn(at + from * kb_dtype_bytes(dtype), dtype, n, by);
+    const struct kb_arg *a = &b->arg[arg];
+    return kb_tensor_turn(given_at(b, arg, slot), a->dtype, a->count, by);
 }
 
 static kb_status absolute(kb_buffers *b, size_t arg)

@@ -3,7 +3,7 @@
  *   b:fill(arg, distribution, seed [, below [, slot]])  whole numbers < below
  *   b:get(arg, i [, slot])
  *   b:use(slots [, first])  see kb_buffers_use; first: 0
- *   b:stir(slot, pool, of, most, seed)      see kb_buffers_stir
+ *   b:stir(slot, pool, of, turned, seed)    see kb_buffers_stir
  *   b:denormals(arg, dtype) -> how many elements | nil where nobody can see
  *   b:mutate(arg, kind, from, rows, cols, seed)   see kb_buffers_mutate
  *                         -> how many elements are other than they were
@@ -177,8 +177,8 @@ static int buffers_stir(lua_State *L)
     size_t slot = check_slot(L, 2, b);
     kb_buffers *pool = buffers_at(L, 3);
     size_t of = check_slot(L, 4, pool);
-    uint64_t most = (uint64_t)check_least(L, 5, 0);
-    kb_status st = kb_buffers_stir(b, slot, pool, of, most, check_seed(L, 6));
+    bool turned = lua_toboolean(L, 5);
+    kb_status st = kb_buffers_stir(b, slot, pool, of, turned, check_seed(L, 6));
     luaL_argcheck(L, st != KB_EINVAL, 3,
                   "buffers of another device, mode or type");
     return must(L, st);

@@ -222,8 +222,8 @@ START_TEST(stirring_changes_the_inputs_of_a_slot_as_its_seed_says)
     kb_buffers *pool = axpy_buffers(64, 3);
     for (int i = 0; i < 64; i++)
         ((float *)kb_buffers_at(pool, 0, 2))[i] = (float)(-1 - i);
-    ck_assert_int_eq(kb_buffers_stir(b, 1, pool, 2, 1 << 20, 7), KB_OK);
-    ck_assert_int_eq(kb_buffers_stir(c, 1, pool, 2, 1 << 20, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(b, 1, pool, 2, true, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(c, 1, pool, 2, true, 7), KB_OK);
     const float *x = kb_buffers_at(b, 0, 1);
     int moved = 0, drawn = 0;
     for (int i = 0; i < 4096; i++) {
@@ -234,8 +234,8 @@ START_TEST(stirring_changes_the_inputs_of_a_slot_as_its_seed_says)
     ck_assert_mem_eq(x, kb_buffers_at(c, 0, 1), 4096 * sizeof *x);
     ck_assert_int_ge(moved, 4000);              /* it is turned */
     ck_assert_int_eq(drawn, 4096 / 32);
-    ck_assert_int_eq(kb_buffers_stir(b, 2, pool, 2, 1, 7), KB_EINVAL);
-    ck_assert_int_eq(kb_buffers_stir(b, 1, pool, 3, 1, 7), KB_EINVAL);
+    ck_assert_int_eq(kb_buffers_stir(b, 2, pool, 2, true, 7), KB_EINVAL);
+    ck_assert_int_eq(kb_buffers_stir(b, 1, pool, 3, true, 7), KB_EINVAL);
     kb_buffers_free(b);
     kb_buffers_free(c);
     kb_buffers_free(pool);
@@ -249,7 +249,7 @@ START_TEST(stirring_a_small_array_for_long_leaves_it_as_varied_as_the_pool)
     const float *x = kb_buffers_at(b, 0, 0);
     int alike = 0, new_ones = 0;
     for (uint64_t k = 0; k < 2000; k++)
-        ck_assert_int_eq(kb_buffers_stir(b, 0, pool, 0, 1 << 20, k), KB_OK);
+        ck_assert_int_eq(kb_buffers_stir(b, 0, pool, 0, true, k), KB_OK);
     for (int i = 0; i < N; i++) {
         new_ones += x[i] >= N;
         for (int j = 0; j < i; j++)
@@ -409,14 +409,14 @@ START_TEST(what_turns_or_stirs_an_in_out_array_is_there_at_the_next_launch)
     ck_assert_int_eq(b->ops->fill(b, 0, 1, KB_FILL_NORMAL, 0, 1), KB_OK);
     memcpy(was, y, sizeof was);
     memset(y, 0, sizeof was);                   /* a kernel ran */
-    ck_assert_int_eq(b->ops->turn(b, 0, 1, 0, N, 3), KB_OK);
+    ck_assert_int_eq(b->ops->turn(b, 0, 1, 3), KB_OK);
     poison(b, 1);
     ck_assert_mem_eq(y, was + 3, (N - 3) * sizeof *was);
     ck_assert_mem_eq(y + N - 3, was, 3 * sizeof *was);
 
     memcpy(was, y, sizeof was);
     memset(y, 0, sizeof was);
-    ck_assert_int_eq(kb_buffers_stir(b, 1, from, 0, 1 << 20, 7), KB_OK);
+    ck_assert_int_eq(kb_buffers_stir(b, 1, from, 0, true, 7), KB_OK);
     poison(b, 2);
     int moved = 0;
     for (int i = 0; i < N; i++)

@@ -25,10 +25,10 @@ function rig.coin() return secret_seed() % 2 == 0 end
 local function stir(room, n, whole)
   local slots, seed = math.min(n, room.slots), secret_seed()
   local may = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns)
-  local most = (whole or room.input_bytes * slots <= may) and room.most_bytes or 0
+  local turned = whole or room.input_bytes * slots <= may
   for slot = 1, slots do
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
-    room.buffers:stir(slot, room.pool, room.pool_slot[kind], most, seed + slot)
+    room.buffers:stir(slot, room.pool, room.pool_slot[kind], turned, seed + slot)
   end
 end
 

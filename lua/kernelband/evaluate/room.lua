@@ -76,22 +76,18 @@ end
 
 local bytes_of = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
 
-local function slots_for(arguments)
+-- Of the arrays of one slot; given: of those whose contents a kernel gets alone.
+local function array_bytes(arguments, given)
   local bytes = 0
-  for _, a in ipairs(arguments) do bytes = bytes + (a.count or 0) * bytes_of[a.dtype] end
-  return math.max(1, math.min(1024, slots_bytes // bytes))
+  for _, a in ipairs(arguments) do
+    local counts = not given or a.mode == "in" or a.mode == "inout"
+    bytes = bytes + (counts and a.count or 0) * bytes_of[a.dtype]
+  end
+  return bytes
 end
 
--- Bytes of the inputs and in-out arrays of one slot, and of as many arrays of the largest.
-local function given_bytes(arguments)
-  local all, largest, n = 0, 0, 0
-  for _, a in ipairs(arguments) do
-    if a.mode == "in" or a.mode == "inout" then
-      local bytes = a.count * bytes_of[a.dtype]
-      all, largest, n = all + bytes, math.max(largest, bytes), n + 1
-    end
-  end
-  return all, largest * n
+local function slots_for(arguments)
+  return math.max(1, math.min(1024, slots_bytes // array_bytes(arguments)))
 end
 
 -- What a task cannot be judged without.
@@ -149,7 +145,7 @@ function rooms.new(s, shape, role)
     end),
     buffers = need_buffers(s, arguments, slots), expected = need_buffers(s, wide, 1),
   }
-  room.input_bytes, room.most_bytes = given_bytes(arguments)
+  room.input_bytes = array_bytes(arguments, true)
   local function program(kernel, buffers, name)
     return need(s, name .. " cannot be loaded", rooms.load(s, kernel, room, buffers))
   end
