@@ -31,7 +31,7 @@ typedef struct cpu_device {
     int cpu;                    /* the processor that runs kernels */
     int taken_fd;               /* the socket that marks it; -1: another's */
     bool apart;                 /* this process keeps off it */
-    uint64_t objects;           /* made so far */
+    uint64_t objects, copies;   /* made so far, copies one a process */
 } cpu_device;
 
 typedef struct cpu_object {
