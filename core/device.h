@@ -116,6 +116,12 @@ struct kb_buffers_ops {
     kb_status (*compare)(kb_buffers *, size_t, size_t, kb_buffers *,
                          kb_buffers *, const struct kb_bound *,
                          struct kb_compare *);
+
+    /* on: until it is called again, a program that touches the slots after
+     * those in use, up to the last of all, dies (ECRASH); what does not fill a
+     * page may stay in reach. Nothing else may touch them. Off: all is as it
+     * was. NULL: this device cannot. */
+    kb_status (*hide)(kb_buffers *, bool on);
 };
 
 struct kb_program_ops {

@@ -71,14 +71,22 @@ struct kb_cpu_wire {
     char why[KB_CPU_WHY];               /* the trusted part's own failure */
 };
 
+/* Memory of a program's process and of ours: that of all inputs, or that of all
+ * other arrays. */
+struct kb_cpu_memory {
+    int fd;
+    unsigned char *at;
+    uint64_t bytes;
+    size_t last;                /* the argument at its end: its largest array */
+    unsigned char *hidden;      /* what lies beyond the end of fd, or NULL */
+};
+
 typedef struct cpu_buffers {
     struct kb_buffers head;
     struct kb_cpu_span span[KB_DEVICE_ARGS];
     unsigned char *pristine[KB_DEVICE_ARGS];    /* of all slots of an in-out
                                                  * array, or NULL */
-    int in_fd, out_fd;
-    void *in, *out;
-    uint64_t in_bytes, out_bytes;
+    struct kb_cpu_memory in, out;
     bool sealed;
 } cpu_buffers;
 

@@ -74,14 +74,14 @@ static void write_job(cpu_program *p, uint64_t iterations)
     }
 }
 
-/* From here on nobody can map the inputs writable; our own mapping stays. */
+/* From here on nobody can map the inputs writable; our own mapping stays. The
+ * files' sizes are ours to change (hide): a kernel's process has closed them. */
 static kb_status seal_inputs(cpu_buffers *b)
 {
     if (b->sealed)
         return KB_OK;
-    if (fcntl(b->in_fd, F_ADD_SEALS,
-              F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
-        || fcntl(b->out_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+    if (fcntl(b->in.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+        || fcntl(b->out.fd, F_ADD_SEALS, F_SEAL_SEAL))
         return KB_ESYS;
     b->sealed = true;
     return KB_OK;
@@ -137,7 +137,7 @@ static kb_status spawn(cpu_device *d, const char *object, cpu_program *p,
     };
     struct kb_process_spec spec = {
         .argv = argv, .env = env, .dir = "/", .fds = 6,
-        .fd = { -1, -1, -1, wire_fd, p->buffers->in_fd, p->buffers->out_fd },
+        .fd = { -1, -1, -1, wire_fd, p->buffers->in.fd, p->buffers->out.fd },
         .enter = pin, .arg = &d->cpu
     };
     return kb_process_start(&spec, &p->pid);

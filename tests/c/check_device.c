@@ -216,6 +216,33 @@ START_TEST(slots_that_are_not_in_use_keep_what_they_hold)
 }
 END_TEST
 
+START_TEST(a_program_that_uses_hidden_arrays_dies_of_it)
+{
+    enum { N = 2048 };
+    static const char *const uses[] = { AXPY("if (x[n - 1] < 0) y[0] = 1;"),
+                                        AXPY("(void)x; y[n - 1] = 1;") };
+    kb_object *o = build_axpy(uses[_i]);
+    kb_buffers *b = axpy_buffers(N, 4);
+    for (uint64_t launches = 2; launches <= 3; launches++) {
+        int64_t ns;
+        kb_program *p = load(o, b);
+        kb_buffers_use(b, 2, 0);
+        ck_assert_int_eq(b->ops->hide(b, true), KB_OK);
+        kb_status st = p->ops->launch(p, launches, 2 * second, &ns);
+        ck_assert_int_eq(b->ops->hide(b, false), KB_OK);
+        ck_assert_int_eq(st, launches == 2 ? KB_OK : KB_ECRASH);
+        ck_assert(launches == 2 || strstr(p->why, "Bus error"));
+        kb_program_stop(p);
+        for (size_t slot = 0; slot < 4; slot++)         /* all is as it was */
+            for (int i = 0; i < N; i++)
+                ck_assert_float_eq(((float *)kb_buffers_at(b, 0, slot))[i],
+                                   (float)i);
+    }
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
 START_TEST(stirring_changes_the_inputs_of_a_slot_as_its_seed_says)
 {
     kb_buffers *b = axpy_buffers(4096, 2), *c = axpy_buffers(4096, 2);
@@ -1186,6 +1213,7 @@ static Suite *tests(void)
     tcase_add_test(t, each_slot_has_inputs_of_its_own);
     tcase_add_test(t, an_element_becomes_what_another_is_in_its_slot_alone);
     tcase_add_test(t, slots_that_are_not_in_use_keep_what_they_hold);
+    tcase_add_loop_test(t, a_program_that_uses_hidden_arrays_dies_of_it, 0, 2);
     tcase_add_test(t, stirring_changes_the_inputs_of_a_slot_as_its_seed_says);
     tcase_add_test(t, stirring_a_small_array_for_long_leaves_it_as_varied_as_the_pool);
     tcase_add_test(t, no_sample_gives_its_time_to_the_next);

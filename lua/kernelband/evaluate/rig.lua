@@ -17,6 +17,8 @@ local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
 -- long as the sample, and times vary more where inputs were just written. A round turns them once.
 local turned_bytes, turned_per_ns = 4 << 20, 2
 
+local one_short_in = 4          -- pairs that may be followed by a sample that stops short
+
 function rig.coin() return secret_seed() % 2 == 0 end
 
 -- Other inputs for n calls, so that what a kernel kept of earlier samples is of no use, and neither
@@ -32,14 +34,18 @@ local function stir(room, n, whole)
   end
 end
 
--- One sample of n calls: ns a call | nil, why, code.
-function rig.per_call(program, room, n)
-  room.buffers:use(n, room.first)
+-- One sample of n calls: ns a call | nil, why, code. hidden: what later calls would get is out of
+-- reach.
+function rig.per_call(program, room, n, hidden)
+  local buffers = room.buffers
+  buffers:use(n, room.first)
   stir(room, n)
-  room.buffers:poison(secret_seed())
+  buffers:poison(secret_seed())
+  if hidden then buffers:hide(true) end
   local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
-  if not ns then return nil, why, code end
-  return ns / n
+  if hidden then buffers:hide(false) end
+  if ns then return ns / n end
+  return nil, hidden and why .. ", where the arrays of later calls could not be used" or why, code
 end
 
 -- k of the slots 1 .. n, drawn without replacement; the last call's is among them when last is.
@@ -117,18 +123,30 @@ end
 
 function rig:sample(who) return calls(self, who, self[who].n) end
 
+-- The first calls of a sample, the arrays of the others out of reach: it ends a kernel that works
+-- ahead, on what later calls get. A GPU has nothing like it.
+local function stop_short(r)
+  local room, side = r.room, r.B
+  local n = math.min(secret_seed() % side.n, room.slots - room.first - 1)
+  if n < 1 or r.s.machine.fresh_outputs then return end
+  need(r, "B", rig.per_call(side.own, room, n, true))
+end
+
 function rig:look(last)
-  if self.looks_ns == 0 or secret_seed() / 2 ^ 56 >= self.share then return end
-  check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen))
-  if not last then warm(self) end
+  if self.looks_ns == 0 then return end
+  local looked, short = secret_seed() / 2 ^ 56 < self.share, secret_seed() % one_short_in == 0
+  if looked then check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen)) end
+  if short then stop_short(self) end
+  if (looked or short) and not last then warm(self) end
 end
 
 -- One more sample of the candidate, which cannot tell it from the others, as much of it
--- compared as there is time for, its last call always.
+-- compared as there is time for, its last call always; and one that stops short.
 function rig:finish()
   if self.looks_ns == 0 then return end
   self:sample "B"
   check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen_last, true))
+  stop_short(self)
 end
 
 -- How long a look takes, about.
