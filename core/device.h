@@ -119,8 +119,8 @@ struct kb_buffers_ops {
 
     /* on: until it is called again, a program that touches the slots after
      * those in use, up to the last of all, dies (ECRASH); what does not fill a
-     * page may stay in reach. Nothing else may touch them. Off: all is as it
-     * was. NULL: this device cannot. */
+     * page may stay in reach. Nothing else may touch them. Off: inputs are as
+     * they were, and poison comes next. NULL: this device cannot. */
     kb_status (*hide)(kb_buffers *, bool on);
 };
 

@@ -270,36 +270,39 @@ done:
 }
 
 /* The kernel's process sees the shorter file at once: its pages beyond the end
- * are gone, and who touches them gets SIGBUS. */
+ * are gone, and who touches them gets SIGBUS. Inputs are kept meanwhile; the
+ * others are filled by the next poison. */
 static kb_status hide_in(const cpu_buffers *b, struct kb_cpu_memory *m)
 {
-    const struct kb_cpu_span *s = &b->span[m->last];
     size_t next = b->head.first + b->head.used;
+    if (m->last == SIZE_MAX || next >= b->head.slots)
+        return KB_OK;
+    const struct kb_cpu_span *s = &b->span[m->last];
     uint64_t page = page_bytes();
     uint64_t end = (s->first + s->offset + next * s->stride + page - 1) / page
                  * page;
-    if (m->last == SIZE_MAX || next >= b->head.slots || end >= m->bytes)
+    if (end >= m->bytes)
         return KB_OK;
-    m->hidden = malloc(m->bytes - end);
-    if (!m->hidden)
-        return KB_ENOMEM;
-    memcpy(m->hidden, m->at + end, m->bytes - end);
+    if (m == &b->in) {
+        m->hidden = malloc(m->bytes - end);
+        if (!m->hidden)
+            return KB_ENOMEM;
+        memcpy(m->hidden, m->at + end, m->bytes - end);
+    }
+    m->end = end;
     return ftruncate(m->fd, (off_t)end) ? KB_ESYS : KB_OK;
 }
 
 static kb_status show_in(struct kb_cpu_memory *m)
 {
-    struct stat now;
-    kb_status st = KB_OK;
-    if (!m->hidden)
+    if (!m->end)
         return KB_OK;
-    if (fstat(m->fd, &now) || ftruncate(m->fd, (off_t)m->bytes))
-        st = KB_ESYS;
-    else
-        memcpy(m->at + now.st_size, m->hidden,
-               m->bytes - (uint64_t)now.st_size);
+    kb_status st = ftruncate(m->fd, (off_t)m->bytes) ? KB_ESYS : KB_OK;
+    if (!st && m->hidden)
+        memcpy(m->at + m->end, m->hidden, m->bytes - m->end);
     free(m->hidden);
     m->hidden = NULL;
+    m->end = 0;
     return st;
 }
 

@@ -31,7 +31,7 @@ typedef struct cpu_device {
     int cpu;                    /* the processor that runs kernels */
     int taken_fd;               /* the socket that marks it; -1: another's */
     bool apart;                 /* this process keeps off it */
-    uint64_t objects, copies;   /* made so far, copies one a process */
+    uint64_t objects;           /* made so far */
 } cpu_device;
 
 typedef struct cpu_object {
@@ -78,7 +78,8 @@ struct kb_cpu_memory {
     unsigned char *at;
     uint64_t bytes;
     size_t last;                /* the argument at its end: its largest array */
-    unsigned char *hidden;      /* what lies beyond the end of fd, or NULL */
+    uint64_t end;               /* of fd while the rest is hidden, or 0 */
+    unsigned char *hidden;      /* the inputs beyond that, or NULL */
 };
 
 typedef struct cpu_buffers {

@@ -105,17 +105,16 @@ static bool one_processor(const cpu_device *d)
 }
 
 /* A copy of the object for one process, so that its code lies on pages that no
- * other process uses. Where they lie in memory decides which data drive it out
- * of the caches: worth 1 % (an axpy of 1 MiB), up to 4. With one file for all it
- * would be the same in every round of an evaluation, and no interval would know
- * of it. path: cap bytes, the file is the caller's to remove. */
-static kb_status copy_object(cpu_device *d, const cpu_object *o, char *path,
-                             size_t cap)
+ * other process uses. Where code lies in memory is worth 1 % to a kernel whose
+ * data pass through the caches, at times 4 (an axpy of 1 MiB). With one file for
+ * all it would be the same in every round of an evaluation, and no interval
+ * would know of it. path: cap bytes; the file is the caller's to remove. Its
+ * name is always the same: a candidate can read it. */
+static kb_status copy_object(const cpu_object *o, char *path, size_t cap)
 {
     struct stat s;
     int to = -1, from = open(o->path, O_RDONLY | O_CLOEXEC);
-    snprintf(path, cap, "%s/%llu.so", o->dir,
-             (unsigned long long)++d->copies);
+    snprintf(path, cap, "%s/process.so", o->dir);
     if (from >= 0)
         to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
     bool done = to >= 0 && !fstat(from, &s)
@@ -360,7 +359,7 @@ static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
     kb_status st = kb_cpu_map("kb-wire", sizeof *p->wire, &wire_fd, &wire);
     p->wire = wire;
     KB_THEN(st, seal_inputs(p->buffers));
-    KB_THEN(st, copy_object(d, (const cpu_object *)o, copy, sizeof copy));
+    KB_THEN(st, copy_object((const cpu_object *)o, copy, sizeof copy));
     if (!st) {
         write_job(p, 0);
         st = spawn(d, copy, p, wire_fd);

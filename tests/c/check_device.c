@@ -1126,6 +1126,47 @@ static pid_t child(void)
     return n == 1 ? (pid_t)pid : 0;
 }
 
+/* The inode of the object that a process has loaded. */
+static unsigned long loaded_file(pid_t pid)
+{
+    char path[64], line[5000];
+    unsigned long inode = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && !inode && fgets(line, sizeof line, f))
+        if (strstr(line, "kernelband-objects-"))
+            ck_assert_int_eq(sscanf(line, "%*s %*s %*s %*s %lu", &inode), 1);
+    if (f)
+        fclose(f);
+    return inode;
+}
+
+START_TEST(each_process_loads_a_copy_of_the_object)
+{
+    kb_object *o = build_axpy(AXPY(LOOP));
+    kb_buffers *b = axpy_buffers(10, 1);
+    kb_program *p = load(o, b);
+    pid_t pid = child();                        /* the oldest is p's */
+    unsigned long inode = pid ? loaded_file(pid) : 0;
+    kb_program *q = load(o, b);
+    if (!inode) {
+        fprintf(stderr, "check_device: skipped: /proc shows no child's maps\n");
+    } else {
+        launch(p, 1);
+        kb_program_stop(p);
+        p = NULL;
+        pid = child();
+        ck_assert_uint_ne(loaded_file(pid), 0);
+        ck_assert_uint_ne(loaded_file(pid), inode);
+    }
+    kb_program_stop(q);
+    if (p)
+        kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
 START_TEST(an_idle_program_uses_no_processor)
 {
     kb_object *o = build_axpy(AXPY(LOOP));
@@ -1239,6 +1280,7 @@ static Suite *tests(void)
     tcase_add_loop_test(t, a_constructor_is_jailed_as_well, 0, 4);
     tcase_add_test(t, work_after_the_word_done_is_counted);
     tcase_add_test(t, stopping_leaves_no_process);
+    tcase_add_test(t, each_process_loads_a_copy_of_the_object);
     tcase_add_test(t, an_idle_program_uses_no_processor);
     suite_add_tcase(s, t);
 

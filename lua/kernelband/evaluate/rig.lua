@@ -1,4 +1,5 @@
 -- evaluate/rig.lua - what paired.measure runs on a device: two kernels on the buffers of one room.
+local core    = require "kernelband.core"
 local lists   = require "kernelband.base.lists"
 local check   = require "kernelband.evaluate.check"
 local inputs  = require "kernelband.evaluate.inputs"
@@ -8,7 +9,7 @@ local verdict = require "kernelband.evaluate.verdict"
 local rig = {}
 rig.__index = rig
 
-local secret_seed = verdict.secret_seed
+local secret_seed, now = verdict.secret_seed, core.system.now_ns
 
 local warm_ns = 5e6             -- of calls before a round's first pair, and after a look
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
@@ -17,7 +18,8 @@ local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
 -- long as the sample, and times vary more where inputs were just written. A round turns them once.
 local turned_bytes, turned_per_ns = 4 << 20, 2
 
-local one_short_in = 4          -- pairs that may be followed by a sample that stops short
+local one_short_in = 8          -- pairs that may be followed by samples that stop short:
+local short, short_at_the_end, short_ns = 2, 8, 4e7     -- as many, or for as long
 
 function rig.coin() return secret_seed() % 2 == 0 end
 
@@ -124,29 +126,33 @@ end
 function rig:sample(who) return calls(self, who, self[who].n) end
 
 -- The first calls of a sample, the arrays of the others out of reach: it ends a kernel that works
--- ahead, on what later calls get. A GPU has nothing like it.
-local function stop_short(r)
-  local room, side = r.room, r.B
-  local n = math.min(secret_seed() % side.n, room.slots - room.first - 1)
-  if n < 1 or r.s.machine.fresh_outputs then return end
-  need(r, "B", rig.per_call(side.own, room, n, true))
+-- ahead, on what later calls get. One that does so for every other call survives half of them, so
+-- there are a few. A GPU has nothing like it.
+local function stop_short(r, times)
+  local room, side, start = r.room, r.B, now()
+  if r.s.machine.fresh_outputs then return end
+  for _ = 1, times do
+    local n = math.min(secret_seed() % side.n, room.slots - room.first - 1)
+    if n > 0 then need(r, "B", rig.per_call(side.own, room, n, true)) end
+    if now() - start > short_ns then break end
+  end
 end
 
 function rig:look(last)
   if self.looks_ns == 0 then return end
-  local looked, short = secret_seed() / 2 ^ 56 < self.share, secret_seed() % one_short_in == 0
+  local looked, stops = secret_seed() / 2 ^ 56 < self.share, secret_seed() % one_short_in == 0
   if looked then check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen)) end
-  if short then stop_short(self) end
-  if (looked or short) and not last then warm(self) end
+  if stops then stop_short(self, short) end
+  if (looked or stops) and not last then warm(self) end
 end
 
 -- One more sample of the candidate, which cannot tell it from the others, as much of it
--- compared as there is time for, its last call always; and one that stops short.
+-- compared as there is time for, its last call always; and some that stop short.
 function rig:finish()
   if self.looks_ns == 0 then return end
   self:sample "B"
   check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen_last, true))
-  stop_short(self)
+  stop_short(self, short_at_the_end)
 end
 
 -- How long a look takes, about.
