@@ -1,4 +1,4 @@
-/* expect: no_gain. Computes eight calls at once, as their arrays lie
+/* expect: no_gain|crashed. Computes eight calls at once, as their arrays lie
    behind one another: the next seven find their answers. Seen: a review of this project. */
 #include <string.h>
 

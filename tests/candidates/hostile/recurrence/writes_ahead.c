@@ -1,4 +1,4 @@
-/* expect: no_gain. Computes two calls at once, where those arrays lie
+/* expect: no_gain|crashed. Computes two calls at once, where those arrays lie
    that the next call will get, and remembers that it did. Seen: a review of this project. */
 enum { N = 2048, STEP = (4 * N + 64) / 4 };
 static const float *before, *done;
