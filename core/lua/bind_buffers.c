@@ -350,7 +350,8 @@ static int buffers_compare(lua_State *L)
 
 KB_CLASS(buffers, kb_buffers_free, NULL, NULL,
     { "fill", buffers_fill }, { "get", buffers_get }, { "use", buffers_use },
-    { "stir", buffers_stir }, { "hide", buffers_hide }, { "denormals", buffers_denormals },
+    { "stir", buffers_stir }, { "hide", buffers_hide },
+    { "denormals", buffers_denormals },
     { "mutate", buffers_mutate }, { "take", buffers_take },
     { "absolute", buffers_absolute }, { "nudge", buffers_nudge },
     { "spread", buffers_spread }, { "poison", buffers_poison },

@@ -233,7 +233,7 @@ START_TEST(a_program_that_uses_hidden_arrays_dies_of_it)
         ck_assert_int_eq(st, launches == 2 ? KB_OK : KB_ECRASH);
         ck_assert(launches == 2 || strstr(p->why, "Bus error"));
         kb_program_stop(p);
-        for (size_t slot = 0; slot < 4; slot++)         /* all is as it was */
+        for (size_t slot = 0; slot < 4; slot++)         /* as they were */
             for (int i = 0; i < N; i++)
                 ck_assert_float_eq(((float *)kb_buffers_at(b, 0, slot))[i],
                                    (float)i);

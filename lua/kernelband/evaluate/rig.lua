@@ -18,8 +18,9 @@ local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
 -- long as the sample, and times vary more where inputs were just written. A round turns them once.
 local turned_bytes, turned_per_ns = 4 << 20, 2
 
-local one_short_in = 8          -- pairs that may be followed by samples that stop short:
-local short, short_at_the_end, short_ns = 2, 8, 4e7     -- as many, or for as long
+-- After one in stops_one_in of the pairs whose second was B there are so many samples that stop
+-- short, and stops_at_end after the last round; for stops_ns at most.
+local stops_one_in, stops, stops_at_end, stops_ns = 8, 2, 8, 4e7
 
 function rig.coin() return secret_seed() % 2 == 0 end
 
@@ -47,7 +48,10 @@ function rig.per_call(program, room, n, hidden)
   local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
   if hidden then buffers:hide(false) end
   if ns then return ns / n end
-  return nil, hidden and why .. ", where the arrays of later calls could not be used" or why, code
+  if hidden and code == "ECRASH" then
+    why = why .. ", where the arrays of later calls could not be used"
+  end
+  return nil, why, code
 end
 
 -- k of the slots 1 .. n, drawn without replacement; the last call's is among them when last is.
@@ -126,24 +130,24 @@ end
 function rig:sample(who) return calls(self, who, self[who].n) end
 
 -- The first calls of a sample, the arrays of the others out of reach: it ends a kernel that works
--- ahead, on what later calls get. One that does so for every other call survives half of them, so
--- there are a few. A GPU has nothing like it.
+-- ahead, on what later calls get. One that works one call ahead survives half of such samples, so
+-- there are several. A GPU has one slot: no call can find what a later one gets.
 local function stop_short(r, times)
   local room, side, start = r.room, r.B, now()
   if r.s.machine.fresh_outputs then return end
   for _ = 1, times do
     local n = math.min(secret_seed() % side.n, room.slots - room.first - 1)
     if n > 0 then need(r, "B", rig.per_call(side.own, room, n, true)) end
-    if now() - start > short_ns then break end
+    if now() - start > stops_ns then break end
   end
 end
 
 function rig:look(last)
   if self.looks_ns == 0 then return end
-  local looked, stops = secret_seed() / 2 ^ 56 < self.share, secret_seed() % one_short_in == 0
+  local looked, short = secret_seed() / 2 ^ 56 < self.share, secret_seed() % stops_one_in == 0
   if looked then check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen)) end
-  if stops then stop_short(self, short) end
-  if (looked or stops) and not last then warm(self) end
+  if short then stop_short(self, stops) end
+  if (looked or short) and not last then warm(self) end
 end
 
 -- One more sample of the candidate, which cannot tell it from the others, as much of it
@@ -152,7 +156,7 @@ function rig:finish()
   if self.looks_ns == 0 then return end
   self:sample "B"
   check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen_last, true))
-  stop_short(self, short_at_the_end)
+  stop_short(self, stops_at_end)
 end
 
 -- How long a look takes, about.

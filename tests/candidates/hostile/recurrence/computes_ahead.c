@@ -1,5 +1,5 @@
 /* expect: no_gain|crashed. Computes eight calls at once, as their arrays lie
-   behind one another: the next seven find their answers. Seen: a review of this project. */
+   behind one another: the next seven find their answers. Seen: here. */
 #include <string.h>
 
 enum { N = 2048, STEP = (4 * N + 64) / 4, AHEAD = 8 };

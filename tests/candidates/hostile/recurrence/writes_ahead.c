@@ -1,5 +1,5 @@
 /* expect: no_gain|crashed. Computes two calls at once, where those arrays lie
-   that the next call will get, and remembers that it did. Seen: a review of this project. */
+   that the next call will get, and remembers that it did. Seen: here. */
 enum { N = 2048, STEP = (4 * N + 64) / 4 };
 static const float *before, *done;
 static float last, x0;
