@@ -116,18 +116,18 @@ struct kb_buffers_ops {
     kb_status (*compare)(kb_buffers *, size_t, size_t, kb_buffers *,
                          kb_buffers *, const struct kb_bound *,
                          struct kb_compare *);
-
-    /* on: until it is called again, a program that touches the slots after
-     * those in use, up to the last of all, dies (ECRASH); what does not fill a
-     * page may stay in reach. Nothing else may touch them. Off: inputs are as
-     * they were, and poison comes next. NULL: this device cannot. */
-    kb_status (*hide)(kb_buffers *, bool on);
 };
 
 struct kb_program_ops {
     size_t bytes;
     kb_status (*start)(kb_program *, const kb_object *, kb_buffers *,
                        const struct kb_plan *, char *, size_t);
+
+    /* The next launch is that of a program which was just loaded: nothing is
+     * left of what earlier ones kept. Of the slots those in use now are all it
+     * has: a kernel that touches another dies (ECRASH), but for what does not
+     * fill a page. NULL: this device cannot. */
+    kb_status (*renew)(kb_program *);
 
     /* Calls the kernel iterations times, call i on slot i mod slots, and waits.
      * *elapsed_ns is the time from opening the gate to the end of the last

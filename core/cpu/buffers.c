@@ -50,14 +50,10 @@ kb_status kb_cpu_map(const char *name, size_t bytes, int *fd, void **at)
     return KB_OK;
 }
 
-static struct kb_cpu_memory *memory_of(cpu_buffers *b, size_t i)
-{
-    return b->head.arg[i].mode == KB_IN ? &b->in : &b->out;
-}
-
 static unsigned char *span_start(const cpu_buffers *b, size_t i)
 {
-    return memory_of((cpu_buffers *)b, i)->at + b->span[i].first;
+    void *memory = b->head.arg[i].mode == KB_IN ? b->in : b->out;
+    return (unsigned char *)memory + b->span[i].first;
 }
 
 static unsigned char *slot_at(const cpu_buffers *b, size_t arg, size_t slot)
@@ -116,6 +112,16 @@ static unsigned char *zone_at(const cpu_buffers *b, size_t arg, size_t zone,
     return end;
 }
 
+static void refill(cpu_buffers *b, size_t arg, size_t slot)
+{
+    const struct kb_arg *a = &b->head.arg[arg];
+    void *at = slot_at(b, arg, slot);
+    if (a->mode == KB_OUT)
+        kb_tensor_poison(at, b->span[arg].bytes, a->dtype, b->head.seed);
+    else if (b->pristine[arg])
+        memcpy(at, given_at(&b->head, arg, slot), b->span[arg].bytes);
+}
+
 static kb_status poison(kb_buffers *base)
 {
     cpu_buffers *b = (cpu_buffers *)base;
@@ -127,16 +133,23 @@ static kb_status poison(kb_buffers *base)
             unsigned char *zone = zone_at(b, i, z, &bytes);
             kb_tensor_poison(zone, bytes, KB_U8, zone_seed(b, i, z));
         }
-        for (size_t s = 0; s < base->used; s++) {
-            void *at = slot_at(b, i, s);
-            if (base->arg[i].mode == KB_OUT)
-                kb_tensor_poison(at, b->span[i].bytes, base->arg[i].dtype,
-                                 base->seed);
-            else if (b->pristine[i])
-                memcpy(at, given_at(base, i, s), b->span[i].bytes);
-        }
+        for (size_t s = 0; s < base->used; s++)
+            refill(b, i, s);
     }
     return KB_OK;
+}
+
+void kb_cpu_scrub(cpu_buffers *b)
+{
+    size_t slots = b->head.slots, used = b->head.used;
+    for (size_t i = 0; i < b->head.args; i++) {
+        size_t near = kb_is_output(&b->head, i)
+                    ? page_bytes() / b->span[i].stride + 1 : 0;
+        for (size_t k = 0; k < near && used + k < slots; k++) {
+            refill(b, i, used + k);
+            refill(b, i, slots - 1 - k);
+        }
+    }
 }
 
 static kb_status damaged(kb_buffers *base, int *arg, size_t *slot)
@@ -268,114 +281,35 @@ done:
     return st;
 }
 
-/* The kernel's process sees the shorter file at once: its pages beyond the end
- * are gone, and who touches them gets SIGBUS. Inputs are kept meanwhile; the
- * others are filled by the next poison. */
-static kb_status hide_in(const cpu_buffers *b, struct kb_cpu_memory *m)
-{
-    size_t next = b->head.first + b->head.used;
-    if (m->last == SIZE_MAX || next >= b->head.slots)
-        return KB_OK;
-    const struct kb_cpu_span *s = &b->span[m->last];
-    uint64_t page = page_bytes();
-    uint64_t end = (s->first + s->offset + next * s->stride + page - 1) / page
-                 * page;
-    if (end >= m->bytes)
-        return KB_OK;
-    if (m == &b->in) {
-        m->hidden = malloc(m->bytes - end);
-        if (!m->hidden)
-            return KB_ENOMEM;
-        memcpy(m->hidden, m->at + end, m->bytes - end);
-    }
-    m->end = end;
-    return ftruncate(m->fd, (off_t)end) ? KB_ESYS : KB_OK;
-}
-
-static kb_status show_in(struct kb_cpu_memory *m)
-{
-    if (!m->end)
-        return KB_OK;
-    kb_status st = ftruncate(m->fd, (off_t)m->bytes) ? KB_ESYS : KB_OK;
-    if (!st && m->hidden)
-        memcpy(m->at + m->end, m->hidden, m->bytes - m->end);
-    free(m->hidden);
-    m->hidden = NULL;
-    m->end = 0;
-    return st;
-}
-
-static kb_status hide(kb_buffers *base, bool on)
-{
-    cpu_buffers *b = (cpu_buffers *)base;
-    kb_status st = on ? hide_in(b, &b->in) : show_in(&b->in);
-    kb_status other = on ? hide_in(b, &b->out) : show_in(&b->out);
-    return st ? st : other;
-}
-
-static void free_memory(struct kb_cpu_memory *m)
-{
-    if (m->at)
-        munmap(m->at, m->bytes);
-    kb_io_close(&m->fd);
-    free(m->hidden);
-}
-
 static void free_buffers(kb_buffers *base)
 {
     cpu_buffers *b = (cpu_buffers *)base;
-    free_memory(&b->in);
-    free_memory(&b->out);
+    if (b->in)
+        munmap(b->in, b->in_bytes);
+    if (b->out)
+        munmap(b->out, b->out_bytes);
+    kb_io_close(&b->in_fd);
+    kb_io_close(&b->out_fd);
     for (size_t i = 0; i < b->head.args; i++)
         free(b->pristine[i]);
     free(b);
 }
 
-/* The largest array of each memory comes last: hide_in cuts it off. */
-static void find_last(cpu_buffers *b)
-{
-    b->in.last = b->out.last = SIZE_MAX;
-    for (size_t i = 0; i < b->head.args; i++) {
-        size_t *last = &memory_of(b, i)->last;
-        if (b->head.arg[i].mode != KB_SCALAR
-            && (*last == SIZE_MAX
-                || array_bytes(&b->head, i) >= array_bytes(&b->head, *last)))
-            *last = i;
-    }
-}
-
-static kb_status lay_out_all(cpu_buffers *b, bool last)
-{
-    kb_status st = KB_OK;
-    for (size_t i = 0; i < b->head.args && !st; i++) {
-        const struct kb_arg *a = &b->head.arg[i];
-        struct kb_cpu_memory *m = memory_of(b, i);
-        if (a->mode != KB_SCALAR && (i == m->last) == last)
-            st = lay_out(&b->span[i], a, b->head.slots, &m->bytes);
-    }
-    return st;
-}
-
-static kb_status map(struct kb_cpu_memory *m, const char *name)
-{
-    void *at = NULL;
-    kb_status st = kb_cpu_map(name, m->bytes, &m->fd, &at);
-    m->at = at;
-    return st;
-}
-
 static kb_status allot(kb_buffers *base)
 {
     cpu_buffers *b = (cpu_buffers *)base;
-    b->in.fd = b->out.fd = -1;
-    b->in.bytes = b->out.bytes = page_bytes();  /* none of no bytes */
-    find_last(b);
-    kb_status st = lay_out_all(b, false);
-    KB_THEN(st, lay_out_all(b, true));
-    KB_THEN(st, map(&b->in, "kb-in"));
-    KB_THEN(st, map(&b->out, "kb-out"));
-    if (!st && base->arg[0].front)
-        memset(b->in.at, 0xff, b->in.bytes);
+    const struct kb_arg *arg = base->arg;
+    b->in_fd = b->out_fd = -1;
+    b->in_bytes = b->out_bytes = page_bytes();  /* none of no bytes */
+    kb_status st = KB_OK;
+    for (size_t i = 0; i < base->args && !st; i++)
+        if (arg[i].mode != KB_SCALAR)
+            st = lay_out(&b->span[i], &arg[i], base->slots,
+                         arg[i].mode == KB_IN ? &b->in_bytes : &b->out_bytes);
+    KB_THEN(st, kb_cpu_map("kb-in", b->in_bytes, &b->in_fd, &b->in));
+    KB_THEN(st, kb_cpu_map("kb-out", b->out_bytes, &b->out_fd, &b->out));
+    if (!st && arg[0].front)
+        memset(b->in, 0xff, b->in_bytes);
     return st;
 }
 
@@ -383,5 +317,5 @@ const struct kb_buffers_ops kb_cpu_buffers = {
     .bytes = sizeof(cpu_buffers), .allot = allot, .free = free_buffers,
     .at = array_at, .fill = fill, .get = get, .copy = copy, .take = take,
     .turn = turn, .absolute = absolute, .poison = poison, .damaged = damaged,
-    .digest = digest, .compare = compare, .hide = hide
+    .digest = digest, .compare = compare
 };

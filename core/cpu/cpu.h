@@ -11,6 +11,8 @@ enum {
     KB_CPU_WIRE_FD = 3,         /* descriptors of a kernel's process */
     KB_CPU_IN_FD = 4,
     KB_CPU_OUT_FD = 5,
+    KB_CPU_POST_FD = 6,
+    KB_CPU_WIRE_BYTES = 64 << 10,       /* whole pages, however large */
     KB_CPU_EXIT_STARTUP = 125,  /* exit statuses of its trusted part */
     KB_CPU_EXIT_DENIED = 126,
     KB_CPU_WHY = 160,
@@ -50,7 +52,7 @@ struct kb_cpu_span {
     uint64_t bytes;             /* of one array */
 };
 
-/* The page a kernel's process shares with its parent. An idle process sleeps,
+/* The memory that the process which runs a kernel shares with us. Idle, it sleeps,
  * so that it takes nothing from the one being timed. For batch n the parent
  * writes the job and wake = n; the child answers ready = n and spins a while;
  * the parent stamps and writes go = n; the child runs the batch and writes
@@ -59,10 +61,13 @@ struct kb_cpu_span {
  * outputs checked. */
 struct kb_cpu_wire {
     _Atomic uint32_t wake, ready, go, done;
-    _Atomic uint32_t loaded;
+    _Atomic uint32_t prepared;          /* it may be woken */
     _Atomic int32_t denied;             /* 1 + number of the refused call */
     uint64_t iterations;
     uint32_t args, slots, first;        /* first: the slot of the first call */
+    uint32_t used;                      /* slots that it may reach, from the
+                                         * first on */
+    uint32_t warmed;                    /* the inputs among them are read */
     struct {
         uint32_t mode;
         struct kb_cpu_span span;
@@ -71,15 +76,12 @@ struct kb_cpu_wire {
     char why[KB_CPU_WHY];               /* the trusted part's own failure */
 };
 
-/* Memory of a program's process and of ours: that of all inputs, or that of all
- * other arrays. */
-struct kb_cpu_memory {
-    int fd;
-    unsigned char *at;
-    uint64_t bytes;
-    size_t last;                /* the argument at its end: its largest array */
-    uint64_t end;               /* of fd while the rest is hidden, or 0 */
-    unsigned char *hidden;      /* the inputs beyond that, or NULL */
+/* The page that the process which has loaded the object shares with us, and its
+ * copies with nobody. For copy n the parent writes wanted = n; the answer is the
+ * pid, or -1, and copied = n. */
+struct kb_cpu_post {
+    _Atomic uint32_t loaded, wanted, copied;
+    _Atomic int32_t pid;
 };
 
 typedef struct cpu_buffers {
@@ -87,7 +89,9 @@ typedef struct cpu_buffers {
     struct kb_cpu_span span[KB_DEVICE_ARGS];
     unsigned char *pristine[KB_DEVICE_ARGS];    /* of all slots of an in-out
                                                  * array, or NULL */
-    struct kb_cpu_memory in, out;
+    int in_fd, out_fd;
+    void *in, *out;
+    uint64_t in_bytes, out_bytes;
     bool sealed;
 } cpu_buffers;
 
@@ -97,6 +101,18 @@ void kb_cpu_name_flags(cpu_device *d);
 extern const struct kb_object_ops kb_cpu_object;
 extern const struct kb_buffers_ops kb_cpu_buffers;
 extern const struct kb_program_ops kb_cpu_program;
+
+/* A copy of the object for one process, so that its code lies on pages that no
+ * other process uses. Of objects with the same bytes, one is at times slower by
+ * some per cent (tests/bench/README.md). With one file for all processes that
+ * is the same in every round, and no interval knows of it. path: cap bytes; the
+ * file is the caller's to remove. Its name is always the same, as a candidate
+ * can read it. */
+kb_status kb_cpu_copy(const cpu_object *o, char *path, size_t cap);
+
+/* Fills those arrays anew that are not in use and have a page in common with one
+ * that is: nothing that was left there is there. */
+void kb_cpu_scrub(cpu_buffers *b);
 
 /* Shared memory for that process, which may be sealed; *fd and *at are the
  * caller's, *fd also on failure. ESYS, ENOMEM. */

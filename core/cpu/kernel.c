@@ -1,18 +1,21 @@
-/* The process a CPU kernel runs in. Its steps: map the memory, give up all
- * rights, load the object, then answer go after go. From the load on, nothing
- * in this address space can be trusted: the parent treats it so.
+/* The processes of a CPU kernel. The first maps the memory, gives up all rights
+ * and loads the object; then it makes copies of itself. A copy runs the kernel:
+ * it answers go after go, until it is killed. From the load on, nothing in these
+ * address spaces can be trusted: the parent treats them so.
  */
 #include "cpu.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <libgen.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,7 +24,10 @@
 enum { SPINS = 2000, ROUNDS = 3 };
 static const size_t FENCE = (size_t)64 << 20;   /* bytes of unmapped pages */
 
+enum { STACK = 64 << 10 };              /* bytes that a kernel finds in memory */
+
 static struct kb_cpu_wire *wire;        /* the SIGSYS handler needs it */
+static struct kb_cpu_post *post;
 
 static int give_up(const char *step)
 {
@@ -131,7 +137,124 @@ static int map_all(unsigned char **base)
     close(KB_CPU_IN_FD);
     close(KB_CPU_OUT_FD);
     close(KB_CPU_WIRE_FD);
+    close(KB_CPU_POST_FD);
     return 0;
+}
+
+/* A copy of this process has none of its pages in its page table that are
+ * shared, and must copy each of its own that it writes to. What the kernel may
+ * touch is in its table, and its own, before it is timed. Where a system is too
+ * old for this, the faults are timed. */
+static void have(void *from, size_t bytes, bool written)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)from % page;
+    (void)madvise((char *)from - before, bytes + before,
+                  written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+}
+
+static int have_object(struct dl_phdr_info *o, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    for (size_t i = 0; i < o->dlpi_phnum; i++)
+        if (o->dlpi_phdr[i].p_type == PT_LOAD)
+            have((char *)o->dlpi_addr + o->dlpi_phdr[i].p_vaddr,
+                 o->dlpi_phdr[i].p_memsz, o->dlpi_phdr[i].p_flags & PF_W);
+    return 0;
+}
+
+static void have_stack(void)
+{
+    volatile char below[STACK];
+    for (size_t i = 0; i < STACK; i += 1024)
+        below[i] = 0;
+    (void)below[0];
+}
+
+/* Whole pages [from, to) of a span become fence. */
+static bool fence(unsigned char *base, size_t from, size_t to)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    from = (from + page - 1) / page * page;
+    to = to / page * page;
+    return from >= to
+        || mmap(base + from, to - from, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+/* Bytes [from, to) of a span hold slots that are in use. Their pages are in the
+ * table and, as many as it holds, in the processor's own. */
+static void have_slots(unsigned char *base, size_t from, size_t to, bool read)
+{
+    size_t step = read ? 64 : (size_t)sysconf(_SC_PAGESIZE);
+    have(base + from, to - from, false);
+    for (size_t i = from; i < to; i += step)
+        (void)*(volatile unsigned char *)(base + i);
+}
+
+/* Leaves the slots in use, and those alone, within reach. They go round: they
+ * may be the last ones and the first. A slot has its red zones with it. */
+static bool confine(const struct kb_cpu_span *s, unsigned char *base, bool read)
+{
+    size_t slots = wire->slots, first = wire->first, end = first + wire->used;
+    size_t zone = slots > 1 ? s->stride - s->bytes : 0;
+    size_t from = s->offset + first * s->stride - (first ? zone : s->offset);
+    size_t to = end % slots ? s->offset + end % slots * s->stride : s->room;
+    bool round = end > slots;
+    if (!round && wire->used < slots
+        && !(fence(base, 0, from) && fence(base, to, s->room)))
+        return false;
+    if (round && !fence(base, to, from))
+        return false;
+    have_slots(base, round ? 0 : from, to, read);
+    if (round)
+        have_slots(base, from, s->room, read);
+    return true;
+}
+
+/* What a copy does before it runs a kernel. */
+static int settle_in(unsigned char *const *base)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL))
+        return give_up("outliving the parent");
+    dl_iterate_phdr(have_object, NULL);
+    have_stack();
+    for (uint32_t i = 0; i < wire->args; i++)
+        if (wire->arg[i].mode != KB_SCALAR
+            && !confine(&wire->arg[i].span, base[i],
+                        wire->warmed && wire->arg[i].mode != KB_OUT))
+            return give_up("fencing slots off");
+    return kb_jail_calls(KB_JAIL_RUN) ? give_up("closing the jail") : 0;
+}
+
+static void serve(kernel_call call, unsigned char *const *base)
+{
+    atomic_store(&wire->prepared, 1);
+    for (uint32_t number = 1;; number++) {
+        wait_for_go(number);
+        run_batch(call, base);
+        atomic_store(&wire->done, number);
+    }
+}
+
+/* A copy is a child of the parent, who has it in this process's group. */
+static int make_copies(kernel_call call, unsigned char *const *base)
+{
+    atomic_store(&post->loaded, 1);
+    for (uint32_t number = 1;; number++) {
+        while (atomic_load(&post->wanted) != number)
+            syscall(SYS_futex, &post->wanted, FUTEX_WAIT, number - 1, NULL,
+                    NULL, 0);
+        long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+        if (pid == 0) {
+            int status = settle_in(base);
+            if (!status)
+                serve(call, base);
+            return status;
+        }
+        atomic_store(&post->pid, (int32_t)pid);
+        atomic_store(&post->copied, number);
+    }
 }
 
 int kb_cpu_kernel_main(int argc, char **argv)
@@ -139,10 +262,14 @@ int kb_cpu_kernel_main(int argc, char **argv)
     unsigned char *base[KB_DEVICE_ARGS] = { NULL };
     if (argc != 3)
         return KB_CPU_EXIT_STARTUP;
-    wire = mmap(NULL, sizeof *wire, PROT_READ | PROT_WRITE, MAP_SHARED,
+    wire = mmap(NULL, KB_CPU_WIRE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
                 KB_CPU_WIRE_FD, 0);
-    if (wire == MAP_FAILED)
+    post = mmap(NULL, sizeof *post, PROT_READ | PROT_WRITE, MAP_SHARED,
+                KB_CPU_POST_FD, 0);
+    if (wire == MAP_FAILED || post == MAP_FAILED)
         return KB_CPU_EXIT_STARTUP;
+    if (madvise(post, sizeof *post, MADV_DONTFORK))
+        return give_up("keeping a page from copies");
     if (map_all(base))
         return give_up("mapping the arguments");
     if (enter_jail(argv[2]))
@@ -156,13 +283,5 @@ int kb_cpu_kernel_main(int argc, char **argv)
     }
     kernel_call call;
     *(void **)&call = dlsym(object, KB_CPU_CALL);
-    if (!call || kb_jail_calls(KB_JAIL_RUN))
-        return give_up("closing the jail");
-
-    atomic_store(&wire->loaded, 1);
-    for (uint32_t number = 1;; number++) {
-        wait_for_go(number);
-        run_batch(call, base);
-        atomic_store(&wire->done, number);
-    }
+    return call ? make_copies(call, base) : give_up("finding the call");
 }

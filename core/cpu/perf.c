@@ -18,7 +18,8 @@ kb_status kb_perf_open(pid_t pid, struct kb_perf *p)
     for (int i = 0; i < KB_PERF_EVENTS; i++) {
         struct perf_event_attr attr = {
             .type = PERF_TYPE_HARDWARE, .size = sizeof attr,
-            .config = events[i], .exclude_kernel = 1, .exclude_hv = 1,
+            .config = events[i], .inherit = 1, .exclude_kernel = 1,
+            .exclude_hv = 1,
             .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED
                          | PERF_FORMAT_TOTAL_TIME_RUNNING
         };

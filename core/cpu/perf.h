@@ -13,7 +13,8 @@ struct kb_perf {
     int fd[KB_PERF_EVENTS];
 };
 
-/* Counts pid's user-mode work from now on; 0 is this thread's. ENODEV: not
+/* Counts the user-mode work of pid, and of the processes that it starts, from
+ * now on; 0 is this thread's. ENODEV: not
  * here, or not allowed (errno says why); then *p is closed. */
 KB_STATUS kb_perf_open(pid_t pid, struct kb_perf *p);
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,14 +25,22 @@ static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
 static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
 static const int64_t spin_ns = 5000000;         /* a wait's first part */
+/* Inputs that caches may hold, as after whatever made them, are read before they
+ * are timed. */
+static const size_t warmed_bytes = 8 << 20;
 static const struct timespec nap = { 0, 20000 }, late = { 0, 100000 };
 
 typedef struct cpu_program {
     struct kb_program head;
-    pid_t pid;                          /* 0 once it is reaped */
+    pid_t loader;                       /* has loaded the object; 0: reaped */
+    pid_t pid;                          /* its copy, which runs it; 0: none */
     struct kb_cpu_wire *wire;
+    struct kb_cpu_post *post;
     cpu_buffers *buffers;
-    uint32_t launches;
+    uint32_t copies, launches;          /* asked for; of this copy */
+    bool asked;                         /* for a copy that is not met yet */
+    bool once;                          /* the copy is for one launch */
+    bool over;                          /* one died */
     bool booked;                        /* processor_ns works here */
     bool shared;                        /* one processor for it and for us */
     bool timed;                         /* the launch under way */
@@ -53,6 +59,12 @@ static int64_t processor_ns(pid_t pid)
     if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
         return 0;
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void wake(_Atomic uint32_t *word, uint32_t value)
+{
+    atomic_store(word, value);
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* Written anew for every launch: the candidate can reach the page. */
@@ -74,14 +86,23 @@ static void write_job(cpu_program *p, uint64_t iterations)
     }
 }
 
-/* From here on nobody can map the inputs writable; our own mapping stays. Sizes
- * are not sealed, as hiding arrays changes them; a kernel's process has closed
- * the files before its object is loaded. */
+/* Of the inputs and in-out arrays of the slots in use. */
+static size_t given_bytes(const cpu_buffers *b)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < b->head.args; i++)
+        bytes += kb_is_given(&b->head, i) ? b->span[i].bytes : 0;
+    return bytes * b->head.used;
+}
+
+/* From here on nobody can map the inputs writable; our own mapping stays. */
 static kb_status seal_inputs(cpu_buffers *b)
 {
     if (b->sealed)
         return KB_OK;
-    if (fcntl(b->in.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE))
+    if (fcntl(b->in_fd, F_ADD_SEALS,
+              F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
+        || fcntl(b->out_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
         return KB_ESYS;
     b->sealed = true;
     return KB_OK;
@@ -104,29 +125,8 @@ static bool one_processor(const cpu_device *d)
         && CPU_ISSET((size_t)d->cpu, &mine);
 }
 
-/* A copy of the object for one process, so that its code lies on pages that no
- * other process uses. Of objects with the same bytes, one is at times slower by
- * some per cent (tests/bench/README.md). With one file for all processes that
- * is the same in every round, and no interval knows of it. path: cap bytes; the
- * file is the caller's to remove. Its name is always the same, as a candidate
- * can read it. */
-static kb_status copy_object(const cpu_object *o, char *path, size_t cap)
-{
-    struct stat s;
-    int to = -1, from = open(o->path, O_RDONLY | O_CLOEXEC);
-    snprintf(path, cap, "%s/process.so", o->dir);
-    if (from >= 0)
-        to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
-    bool done = to >= 0 && !fstat(from, &s)
-             && sendfile(to, from, NULL, (size_t)s.st_size) == s.st_size
-             && !fchmod(to, 0555);
-    kb_io_close(&from);
-    kb_io_close(&to);
-    return done ? KB_OK : KB_ESYS;
-}
-
 static kb_status spawn(cpu_device *d, const char *object, cpu_program *p,
-                       int wire_fd)
+                       int wire_fd, int post_fd)
 {
     const char *const argv[] = { d->exe, "_kernel", object, NULL };
     /* A sanitized build must not answer a candidate's faults itself. */
@@ -135,21 +135,22 @@ static kb_status spawn(cpu_device *d, const char *object, cpu_program *p,
         "handle_sigill=0:handle_sigfpe=0:detect_leaks=0", NULL
     };
     struct kb_process_spec spec = {
-        .argv = argv, .env = env, .dir = "/", .fds = 6,
-        .fd = { -1, -1, -1, wire_fd, p->buffers->in.fd, p->buffers->out.fd },
+        .argv = argv, .env = env, .dir = "/", .fds = 7,
+        .fd = { -1, -1, -1, wire_fd, p->buffers->in_fd, p->buffers->out_fd,
+                post_fd },
         .enter = pin, .arg = &d->cpu
     };
-    return kb_process_start(&spec, &p->pid);
+    return kb_process_start(&spec, &p->loader);
 }
 
-/* Says in p->head.why how the process ended, and what kind of end it was. */
+/* Says in p->head.why how a process ended, and what kind of end it was. */
 static kb_status judge_end(cpu_program *p, int wstatus)
 {
     char *why = p->head.why;
     const size_t cap = sizeof p->head.why;
     int code = WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : -1;
     int denied = atomic_load(&p->wire->denied);
-    p->pid = 0;
+    p->over = true;
     if (WIFSIGNALED(wstatus)) {
         int sig = WTERMSIG(wstatus);
         return kb_refuse(why, cap, sig == SIGSYS ? KB_EDENIED : KB_ECRASH,
@@ -162,7 +163,7 @@ static kb_status judge_end(cpu_program *p, int wstatus)
         free(name);
         return KB_EDENIED;
     }
-    if (code == KB_CPU_EXIT_STARTUP && !atomic_load(&p->wire->loaded))
+    if (code == KB_CPU_EXIT_STARTUP && !atomic_load(&p->wire->prepared))
         return kb_refuse(why, cap, KB_EWORKER, "%.*s", KB_CPU_WHY - 1,
                          p->wire->why);
     return kb_refuse(why, cap, KB_ECRASH, "exited with status %d before it "
@@ -202,8 +203,8 @@ static void rest(const cpu_program *p, int64_t waited_ns)
  * spinning parent heats the machine and a long sample's share of the delay is
  * small. With one processor for both, whoever spins keeps the other from
  * working. */
-static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
-                       int64_t deadline_ns, int64_t *at_ns)
+static kb_status await(cpu_program *p, pid_t *pid, _Atomic uint32_t *word,
+                       uint32_t value, int64_t deadline_ns, int64_t *at_ns)
 {
     int again = 0;
     int64_t now_ns = kb_clock_now_ns(), begun_ns = now_ns;
@@ -212,14 +213,17 @@ static kb_status await(cpu_program *p, _Atomic uint32_t *word, uint32_t value,
         if (spins % SPINS && !p->shared)
             continue;
         int wstatus;
-        if (waitpid(p->pid, &wstatus, WNOHANG) == p->pid)
+        if (waitpid(*pid, &wstatus, WNOHANG) == *pid) {
+            *pid = 0;
             return judge_end(p, wstatus);
+        }
         now_ns = kb_clock_now_ns();
         if (now_ns > deadline_ns && starved(p, word, &again)) {
             deadline_ns += p->patience_ns;
         } else if (now_ns > deadline_ns) {
-            kb_process_kill(p->pid, false);
-            p->pid = 0;
+            kb_process_kill(*pid, false);
+            *pid = 0;
+            p->over = true;
             return kb_refuse(p->head.why, sizeof p->head.why, KB_ETIME,
                              "did not return in time");
         }
@@ -259,28 +263,111 @@ static int64_t settle(cpu_program *p)
     return used_ns;
 }
 
+/* A copy's pid comes from a process that has loaded the candidate: it is one's
+ * that we may kill if it is our child and in that process's group. */
+static kb_status take_copy(cpu_program *p)
+{
+    int64_t at_ns;
+    int wstatus;
+    p->asked = false;
+    kb_status st = await(p, &p->loader, &p->post->copied, p->copies,
+                         kb_clock_now_ns() + wake_timeout_ns, &at_ns);
+    if (st)
+        return st;
+    pid_t pid = atomic_load(&p->post->pid);
+    pid_t got = pid > 1 && getpgid(pid) == p->loader
+              ? waitpid(pid, &wstatus, WNOHANG) : -1;
+    if (got == pid)
+        return judge_end(p, wstatus);
+    p->over = got != 0;
+    if (got)
+        return kb_refuse(p->head.why, sizeof p->head.why, KB_EWORKER,
+                         "its process could not be copied");
+    p->pid = pid;
+    return KB_OK;
+}
+
+static void end_copy(cpu_program *p)
+{
+    if (p->asked && p->loader)
+        (void)take_copy(p);
+    if (p->pid)
+        kb_process_kill(p->pid, false);
+    p->pid = 0;
+    kb_io_close(&p->stat_fd);
+}
+
+/* Asks for a copy of the process that has loaded the object. confined: the slots
+ * in use are all it ever sees. */
+static void ask_for_copy(cpu_program *p, bool confined)
+{
+    end_copy(p);
+    if (confined)
+        kb_cpu_scrub(p->buffers);
+    memset(p->wire, 0, KB_CPU_WIRE_BYTES);
+    write_job(p, 0);
+    const struct kb_buffers *b = &p->buffers->head;
+    p->wire->used = (uint32_t)(confined ? b->used : b->slots);
+    p->wire->warmed = confined && given_bytes(p->buffers) <= warmed_bytes;
+    p->launches = 0;
+    p->once = confined;
+    p->asked = true;
+    wake(&p->post->wanted, ++p->copies);
+}
+
+/* The copy is asleep, and has made its preparations. */
+static kb_status meet_copy(cpu_program *p)
+{
+    char stat[64];
+    int64_t at_ns;
+    kb_status st = take_copy(p);
+    KB_THEN(st, await(p, &p->pid, &p->wire->prepared, 1,
+                      kb_clock_now_ns() + wake_timeout_ns, &at_ns));
+    if (st)
+        return st;
+    snprintf(stat, sizeof stat, "/proc/%d/stat", (int)p->pid);
+    p->stat_fd = open(stat, O_RDONLY | O_CLOEXEC);
+    p->settled_ns = 0;
+    p->patience_ns = wake_timeout_ns;
+    p->booked = settle(p) > 0;
+    return KB_OK;
+}
+
+static kb_status renew(kb_program *base)
+{
+    cpu_program *p = (cpu_program *)base;
+    if (p->over)
+        return KB_EWORKER;
+    ask_for_copy(p, true);
+    return KB_OK;
+}
+
 static kb_status launch(kb_program *base, uint64_t iterations,
                         int64_t timeout_ns, int64_t *elapsed_ns)
 {
     cpu_program *p = (cpu_program *)base;
-    if (!p->pid)
+    if (p->over)
         return KB_EWORKER;
+    if (!p->asked && (!p->pid || p->once))
+        ask_for_copy(p, false);
+    kb_status st = p->asked ? meet_copy(p) : KB_OK;
+    if (st)
+        return st;
     write_job(p, iterations);
     p->timed = elapsed_ns != NULL;
     uint32_t number = ++p->launches;
     int64_t end_ns = 0, start_ns = kb_clock_now_ns();
-    atomic_store(&p->wire->wake, number);
-    syscall(SYS_futex, &p->wire->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
-    kb_status st = await(p, &p->wire->ready, number,
-                         start_ns + wake_timeout_ns, &end_ns);
+    wake(&p->wire->wake, number);
+    st = await(p, &p->pid, &p->wire->ready, number,
+               start_ns + wake_timeout_ns, &end_ns);
     if (st)
         return st;
     p->began_ns = p->settled_ns;
     p->patience_ns = timeout_ns;
     start_ns = kb_clock_now_ns();
-    atomic_store(&p->wire->go, number);
-    syscall(SYS_futex, &p->wire->go, FUTEX_WAKE, 1, NULL, NULL, 0);
-    st = await(p, &p->wire->done, number, start_ns + timeout_ns, &end_ns);
+    wake(&p->wire->go, number);
+    st = await(p, &p->pid, &p->wire->done, number, start_ns + timeout_ns,
+               &end_ns);
     if (st)
         return st;
     int64_t passed_ns = end_ns - start_ns;
@@ -291,6 +378,8 @@ static kb_status launch(kb_program *base, uint64_t iterations,
         nanosleep(&late, NULL);
         used_ns += settle(p);
     }
+    if (p->once)
+        (void)kill(p->pid, SIGKILL);    /* it is reaped before the next is made */
     if (!elapsed_ns)
         return KB_OK;
     *elapsed_ns = passed_ns;
@@ -331,20 +420,32 @@ static kb_status profile(kb_program *base, const char *set,
 static void stop(kb_program *base)
 {
     cpu_program *p = (cpu_program *)base;
-    if (p->pid)
-        kb_process_kill(p->pid, false);
-    kb_io_close(&p->stat_fd);
+    end_copy(p);
+    if (p->loader)
+        kb_process_kill(p->loader, false);
     kb_perf_close(&p->perf);
     if (p->wire)
-        munmap(p->wire, sizeof *p->wire);
+        munmap(p->wire, KB_CPU_WIRE_BYTES);
+    if (p->post)
+        munmap(p->post, sizeof *p->post);
     free(p);
+}
+
+static kb_status map_pages(cpu_program *p, int *wire_fd, int *post_fd)
+{
+    void *wire = NULL, *post = NULL;
+    kb_status st = kb_cpu_map("kb-wire", KB_CPU_WIRE_BYTES, wire_fd, &wire);
+    KB_THEN(st, kb_cpu_map("kb-post", sizeof *p->post, post_fd, &post));
+    p->wire = wire;
+    p->post = post;
+    return st;
 }
 
 static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
                        const struct kb_plan *plan, char *why, size_t cap)
 {
-    int wire_fd = -1;
-    char stat[64], copy[sizeof (cpu_object){ 0 }.path];
+    int wire_fd = -1, post_fd = -1;
+    char copy[sizeof (cpu_object){ 0 }.path];
     int64_t at_ns;
     cpu_device *d = (cpu_device *)base->device;
     cpu_program *p = (cpu_program *)base;
@@ -355,32 +456,28 @@ static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
     p->patience_ns = load_timeout_ns;
     if (plan)
         return KB_EINVAL;
-    void *wire = NULL;
-    kb_status st = kb_cpu_map("kb-wire", sizeof *p->wire, &wire_fd, &wire);
-    p->wire = wire;
+    kb_status st = map_pages(p, &wire_fd, &post_fd);
     KB_THEN(st, seal_inputs(p->buffers));
-    KB_THEN(st, copy_object((const cpu_object *)o, copy, sizeof copy));
+    KB_THEN(st, kb_cpu_copy((const cpu_object *)o, copy, sizeof copy));
     if (!st) {
         write_job(p, 0);
-        st = spawn(d, copy, p, wire_fd);
-        KB_THEN(st, await(p, &p->wire->loaded, 1,
+        st = spawn(d, copy, p, wire_fd, post_fd);
+        KB_THEN(st, await(p, &p->loader, &p->post->loaded, 1,
                           kb_clock_now_ns() + load_timeout_ns, &at_ns));
         unlink(copy);
     }
     kb_io_close(&wire_fd);
+    kb_io_close(&post_fd);
     if (st)
         return kb_refuse(why, cap, st, "%s", base->why);
-    if (kb_perf_open(p->pid, &p->perf))
+    if (kb_perf_open(p->loader, &p->perf))
         p->perf.fd[0] = -1;
-    snprintf(stat, sizeof stat, "/proc/%d/stat", (int)p->pid);
-    p->stat_fd = open(stat, O_RDONLY | O_CLOEXEC);
-    (void)settle(p);
-    p->booked = p->settled_ns > 0;
     p->shared = one_processor(d);
     return KB_OK;
 }
 
 const struct kb_program_ops kb_cpu_program = {
-    .bytes = sizeof(cpu_program), .start = start, .launch = launch,
+    .bytes = sizeof(cpu_program), .start = start, .renew = renew,
+    .launch = launch,
     .profile = profile, .stop = stop
 };

@@ -4,7 +4,6 @@
  *   b:get(arg, i [, slot])
  *   b:use(slots [, first])  see kb_buffers_use; first: 0
  *   b:stir(slot, pool, of, turned, seed)    see kb_buffers_stir
- *   b:hide(on)            see hide of struct kb_buffers_ops
  *   b:denormals(arg, dtype) -> how many elements | nil where nobody can see
  *   b:mutate(arg, kind, from, rows, cols, seed)   see kb_buffers_mutate
  *                         -> how many elements are other than they were
@@ -170,13 +169,6 @@ static int buffers_use(lua_State *L)
     kb_buffers_use(self(L), (size_t)check_least(L, 2, 1),
                    lua_isnoneornil(L, 3) ? 0 : (size_t)check_least(L, 3, 0));
     return 0;
-}
-
-static int buffers_hide(lua_State *L)
-{
-    kb_buffers *b = self(L);
-    return must(L, b->ops->hide ? b->ops->hide(b, lua_toboolean(L, 2))
-                                : KB_ENODEV);
 }
 
 static int buffers_stir(lua_State *L)
@@ -350,8 +342,7 @@ static int buffers_compare(lua_State *L)
 
 KB_CLASS(buffers, kb_buffers_free, NULL, NULL,
     { "fill", buffers_fill }, { "get", buffers_get }, { "use", buffers_use },
-    { "stir", buffers_stir }, { "hide", buffers_hide },
-    { "denormals", buffers_denormals },
+    { "stir", buffers_stir }, { "denormals", buffers_denormals },
     { "mutate", buffers_mutate }, { "take", buffers_take },
     { "absolute", buffers_absolute }, { "nudge", buffers_nudge },
     { "spread", buffers_spread }, { "poison", buffers_poison },

@@ -16,6 +16,7 @@
  *                                       prints of a GPU's | nil, text, code
  *   o:remarks()                      -> the compiler's own on vectorisation | nil
  *   o:facts(kernel)                  -> { registers = .. } | nil, text, code
+ *   p:renew()                        -> true | nil, text, code
  *   p:launch(iterations, timeout_ns) -> elapsed_ns | nil, why, code
  *   p:run(timeout_ns)                -> true | nil, why, code: once, not timed
  *   p:profile([set])                 -> { metric = value } | nil, why, code
@@ -188,6 +189,13 @@ static lua_Integer check_timeout(lua_State *L, int idx)
     return kb_bind_integer(L, idx, "timeout_ns", 1, LUA_MAXINTEGER);
 }
 
+static int program_renew(lua_State *L)
+{
+    kb_program *p = check_program(L);
+    kb_status st = p->ops->renew ? p->ops->renew(p) : KB_ENODEV;
+    return st ? kb_bind_fail(L, st) : kb_bind_done(L, KB_OK);
+}
+
 static int program_launch(lua_State *L)
 {
     kb_program *p = check_program(L);
@@ -242,5 +250,6 @@ KB_CLASS(object, kb_object_free, NULL, &kb_class_device,
     { "text", object_text }, { "remarks", object_remarks },
     { "facts", object_facts });
 KB_CLASS(program, kb_program_stop, NULL, &kb_class_buffers,
-    { "launch", program_launch }, { "run", program_run },
+    { "renew", program_renew }, { "launch", program_launch },
+    { "run", program_run },
     { "profile", program_profile }, { "occupancy", program_occupancy });

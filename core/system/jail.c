@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/landlock.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -219,15 +220,19 @@ static bool allow_kernel(scmp_filter_ctx f, bool load)
         unsigned conditions;
         struct scmp_arg_cmp only[2];
     } rules[] = {
-        /* signals, to itself */
-        { LOAD | RUN, "tgkill", 1,
-          { ONLY(0, UINT64_MAX, (uint64_t)getpid()) } },
+        /* signals to itself: in a copy RUN, which has that one's number, is in
+         * force as well */
+        { LOAD, "tgkill", 0, { { 0 } } },
+        { RUN, "tgkill", 1, { ONLY(0, UINT64_MAX, (uint64_t)getpid()) } },
         /* once it runs memory is anonymous and never to execute */
         { RUN, "mmap", 2, { ONLY(2, PROT_EXEC, 0),
                             ONLY(3, MAP_ANONYMOUS, MAP_ANONYMOUS) } },
         { RUN, "mprotect", 1, { ONLY(2, PROT_EXEC, 0) } },
         { LOAD, "openat", 1, { ONLY(2, O_ACCMODE, O_RDONLY) } },
         { LOAD, "prctl", 1, { ONLY(0, UINT64_MAX, PR_SET_NO_NEW_PRIVS) } },
+        /* copies, which are the parent's children and end with it */
+        { LOAD, "prctl", 1, { ONLY(0, UINT64_MAX, PR_SET_PDEATHSIG) } },
+        { LOAD, "clone", 1, { ONLY(0, UINT64_MAX, CLONE_PARENT | SIGCHLD) } },
     };
 #undef ONLY
     bool good = add_calls(f, SCMP_ACT_ALLOW, always)

@@ -27,8 +27,9 @@ struct kb_jail_limits {         /* 0: as inherited, save file_bytes */
 
 enum kb_jail_calls {
     KB_JAIL_BUILD,  /* a compiler: no sockets, tracing, mounts, keys */
-    KB_JAIL_LOAD,   /* a kernel's process while it loads the candidate */
-    KB_JAIL_RUN,    /* after that: memory, self-signals, exit */
+    KB_JAIL_LOAD,   /* a kernel's process while it loads the candidate, and
+                     * then makes copies of itself */
+    KB_JAIL_RUN,    /* a copy: memory, self-signals, exit */
     KB_JAIL_GROUP   /* an interpreter: it stays in its process group, and leaves
                      * other processes alone */
 };

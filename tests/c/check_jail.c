@@ -484,7 +484,11 @@ static void do_sigaction(void)
 {
     syscall(SYS_rt_sigaction, SIGSEGV, NULL, NULL, 8);
 }
-static void do_prctl(void) { syscall(SYS_prctl, PR_SET_PDEATHSIG, 0); }
+static void do_prctl(void) { syscall(SYS_prctl, PR_SET_DUMPABLE, 0); }
+static void do_copy(void)
+{
+    syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+}
 static void do_seccomp(void) { syscall(SYS_seccomp, 0, 0, NULL); }
 static void do_affinity(void)
 {
@@ -521,14 +525,14 @@ static const struct { int number; void (*call)(void); bool load; } trapped[] = {
     { SYS_write, do_write, true }, { SYS_socket, do_socket, true },
     { SYS_clone, do_clone, true }, { SYS_clone3, do_clone3, true },
     { SYS_execve, do_execve, true }, { SYS_ptrace, do_ptrace, true },
-    { SYS_kill, do_kill, true }, { SYS_tgkill, do_tgkill, true },
+    { SYS_kill, do_kill, true }, { SYS_tgkill, do_tgkill, false },
     { SYS_tkill, do_tkill, true }, { SYS_rt_sigaction, do_sigaction, true },
     { SYS_prctl, do_prctl, true }, { SYS_io_uring_setup, do_uring, true },
     { SYS_sched_setaffinity, do_affinity, true },
     { SYS_clock_nanosleep, do_sleep, true }, { SYS_pidfd_open, do_pidfd, true },
     { SYS_memfd_create, do_memfd, true },
     { SYS_pkey_mprotect, do_pkey, true },
-    { SYS_openat, do_openat, false }, { SYS_read, do_read, false },
+    { SYS_clone, do_copy, false }, { SYS_openat, do_openat, false }, { SYS_read, do_read, false },
     { SYS_seccomp, do_seccomp, false }, { SYS_mmap, do_map_exec, false },
     { SYS_mmap, do_map_file, false }, { SYS_mprotect, do_protect_exec, false },
 };
@@ -576,7 +580,7 @@ static const char *const free_to_run[] = {
 }, *const free_to_load[] = {
     "mmap", "mprotect", "read", "pread64", "fstat", "newfstatat", "statx", "lseek",
     "close", "readlink", "readlinkat", "access", "faccessat", "faccessat2", "getcwd",
-    "seccomp", NULL
+    "seccomp", "tgkill", NULL
 };
 
 static bool among(const char *name, const char *const *list)

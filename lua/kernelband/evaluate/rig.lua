@@ -22,36 +22,37 @@ local turned_bytes, turned_per_ns = 4 << 20, 2
 -- short, and stops_at_end after the last round; for stops_ns at most.
 local stops_one_in, stops, stops_at_end, stops_ns = 8, 2, 8, 4e7
 
+local ages, ages_ns = 8, 4e7    -- samples of a process that lives on, and how long they may take
+
 function rig.coin() return secret_seed() % 2 == 0 end
 
 -- Other inputs for n calls, so that what a kernel kept of earlier samples is of no use, and neither
 -- is what a processor learnt of their branches. That an answer was kept is found when it is looked
--- at, as it is wrong. whole: all of them are turned.
-local function stir(room, n, whole)
+-- at, as it is wrong.
+local function stir(room, n)
   local slots, seed = math.min(n, room.slots), secret_seed()
   local may = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns)
-  local turned = whole or room.input_bytes * slots <= may
+  local turned = room.input_bytes * slots <= may
   for slot = 1, slots do
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     room.buffers:stir(slot, room.pool, room.pool_slot[kind], turned, seed + slot)
   end
 end
 
--- One sample of n calls: ns a call | nil, why, code. hidden: what later calls would get is out of
--- reach.
-function rig.per_call(program, room, n, hidden)
+-- One sample of n calls: ns a call | nil, why, code. renewed, of a program on a CPU: nothing is
+-- left of what a kernel kept of earlier samples, and what other calls get is out of reach.
+function rig.per_call(program, room, n, renewed)
   local buffers = room.buffers
   buffers:use(n, room.first)
   stir(room, n)
-  buffers:poison(secret_seed())
-  if hidden then buffers:hide(true) end
-  local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
-  if hidden then buffers:hide(false) end
-  if ns then return ns / n end
-  if hidden and code == "ECRASH" then
-    why = why .. ", where the arrays of later calls could not be used"
+  if renewed then
+    local done, why, code = program:renew()
+    if not done then return nil, why, code end
   end
-  return nil, why, code
+  buffers:poison(secret_seed())
+  local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
+  if not ns then return nil, why, code end
+  return ns / n
 end
 
 -- k of the slots 1 .. n, drawn without replacement; the last call's is among them when last is.
@@ -80,30 +81,20 @@ end
 
 local function calls(r, who, n)
   local side = r[who]
-  return need(r, who, rig.per_call(side.own or side.program, r.room, n))
+  return need(r, who, rig.per_call(side.own or side.program, r.room, n, side.own ~= nil))
 end
 
--- Both sides, in this order or in either.
-local function each_side(r, fn, order)
-  for who in (order or rig.coin() and "AB" or "BA"):gmatch "." do fn(who, r[who]) end
+-- Both sides, in either order.
+local function each_side(r, fn)
+  for who in (rig.coin() and "AB" or "BA"):gmatch "." do fn(who, r[who]) end
 end
 
--- Returns how many calls the last side had.
-local function warm(r, order)
-  local n = 0
-  if r.s.machine.fresh_outputs then return n end        -- a GPU: it makes no difference
+local function warm(r)
+  if r.s.machine.fresh_outputs then return end          -- a GPU: it makes no difference
   each_side(r, function(who, side)
-    n = side.ns * side.n <= warm_ns and side.n or side.ns <= longest_warm_ns and 1 or 0
+    local n = side.ns * side.n <= warm_ns and side.n or side.ns <= longest_warm_ns and 1 or 0
     if n > 0 then calls(r, who, n) end
-  end, order)
-  return n
-end
-
--- What the candidate's first calls in a process give is compared once: it may be wrong in those
--- alone.
-local function warm_and_look(r)
-  local n = math.min(warm(r, "AB"), r.room.slots)
-  if n > 0 then check.timed_outputs(r.s, r.room, draw_slots(n, math.min(n, r.seen))) end
+  end)
 end
 
 -- New processes, where a kernel has one, on other slots: where a kernel's pages lie in memory is
@@ -113,31 +104,35 @@ function rig:begin()
   self:close()
   room.first = 2 * (secret_seed() % ((room.slots + 1) // 2))    -- see kind_of in inputs.lua
   room.buffers:use(room.slots, room.first)
-  each_side(self, function(who, side)
-    if s.machine.fresh_outputs then return end
-    side.own = need(self, who, rooms.load(s, side.kernel, room))
-  end)
   if s.machine.fresh_outputs then
     inputs.fill_timed(s, room)
   else
-    stir(room, math.max(self.A.n, self.B.n), true)
+    each_side(self, function(who, side)
+      side.own = need(self, who, rooms.load(s, side.kernel, room))
+    end)
   end
-  if self.looks_ns > 0 and not self.begun then warm_and_look(self) end
-  self.begun = true
   warm(self)
 end
 
 function rig:sample(who) return calls(self, who, self[who].n) end
 
+local function short_sample(program, room, n)
+  local ns, why, code = rig.per_call(program, room, n, true)
+  if code == "ECRASH" then
+    why = why .. ", where the arrays of later calls could not be used"
+  end
+  return ns, why, code
+end
+
 -- The first calls of a sample, the arrays of the others out of reach: it ends a kernel that works
 -- ahead, on what later calls get. One that works one call ahead survives half of such samples, so
 -- there are several. A GPU has one slot: no call can find what a later one gets.
 local function stop_short(r, times)
-  local room, side, start = r.room, r.B, now()
-  if r.s.machine.fresh_outputs then return end
+  local side, start = r.B, now()
+  if not side.own then return end
   for _ = 1, times do
-    local n = math.min(secret_seed() % side.n, room.slots - room.first - 1)
-    if n > 0 then need(r, "B", rig.per_call(side.own, room, n, true)) end
+    local n = secret_seed() % side.n
+    if n > 0 then need(r, "B", short_sample(side.own, r.room, n)) end
     if now() - start > stops_ns then break end
   end
 end
@@ -150,6 +145,22 @@ function rig:look(last)
   if (looked or short) and not last then warm(self) end
 end
 
+-- More samples of a process that lives on, where a kernel that goes wrong later does so; outputs of
+-- one of them and of the last are compared.
+local function grow_old(r)
+  local side, start = r.B, now()
+  if not side.own then return end
+  local drawn = secret_seed() % (ages - 1) + 1
+  for age = 1, ages do
+    local late = now() - start > ages_ns
+    need(r, "B", rig.per_call(side.program, r.room, side.n))
+    if age == drawn or age == ages or late then
+      check.timed_outputs(r.s, r.room, draw_slots(r.used, r.seen_old, true))
+    end
+    if late then break end
+  end
+end
+
 -- One more sample of the candidate, which cannot tell it from the others, as much of it
 -- compared as there is time for, its last call always; and some that stop short.
 function rig:finish()
@@ -157,6 +168,7 @@ function rig:finish()
   self:sample "B"
   check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen_last, true))
   stop_short(self, stops_at_end)
+  grow_old(self)
 end
 
 -- How long a look takes, about.
@@ -179,7 +191,8 @@ function rig.new(s, room, a, b, pairs_expected, looks_ns)
   r.used = math.min(b.n, room.slots)
   r.seen = math.max(1, math.min(r.used, part_ns / (eligible * cost_ns) // 1))
   r.share = part_ns / (eligible * r.seen * cost_ns)
-  r.seen_last = math.max(1, math.min(r.used, part_ns / cost_ns // 1))
+  r.seen_last = math.max(1, math.min(r.used, part_ns * 2 / 3 / cost_ns // 1))
+  r.seen_old = math.max(1, r.seen_last // 4)
   return setmetatable(r, rig)
 end
 
