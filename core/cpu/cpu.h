@@ -61,6 +61,7 @@ struct kb_cpu_span {
  * outputs checked. */
 struct kb_cpu_wire {
     _Atomic uint32_t wake, ready, go, done;
+    _Atomic uint32_t filled;            /* the arrays are, by the parent */
     _Atomic uint32_t prepared;          /* it may be woken */
     _Atomic int32_t denied;             /* 1 + number of the refused call */
     uint64_t iterations;

@@ -182,37 +182,59 @@ static bool fence(unsigned char *base, size_t from, size_t to)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-/* Bytes [from, to) of a span hold slots that are in use. Their pages are in the
- * table and, as many as it holds, in the processor's own. */
-static void have_slots(unsigned char *base, size_t from, size_t to, bool read)
-{
-    size_t step = read ? 64 : (size_t)sysconf(_SC_PAGESIZE);
-    have(base + from, to - from, false);
-    for (size_t i = from; i < to; i += step)
-        (void)*(volatile unsigned char *)(base + i);
-}
+/* Of a span, what holds the slots in use, their red zones with them. They go
+ * round: they may be the last ones and the first. */
+struct part {
+    size_t from, to;
+};
 
-/* Leaves the slots in use, and those alone, within reach. They go round: they
- * may be the last ones and the first. A slot has its red zones with it. */
-static bool confine(const struct kb_cpu_span *s, unsigned char *base, bool read)
+static size_t parts_in_use(const struct kb_cpu_span *s, struct part part[2])
 {
     size_t slots = wire->slots, first = wire->first, end = first + wire->used;
     size_t zone = slots > 1 ? s->stride - s->bytes : 0;
     size_t from = s->offset + first * s->stride - (first ? zone : s->offset);
     size_t to = end % slots ? s->offset + end % slots * s->stride : s->room;
-    bool round = end > slots;
-    if (!round && wire->used < slots
-        && !(fence(base, 0, from) && fence(base, to, s->room)))
-        return false;
-    if (round && !fence(base, to, from))
-        return false;
-    have_slots(base, round ? 0 : from, to, read);
-    if (round)
-        have_slots(base, from, s->room, read);
-    return true;
+    if (wire->used == slots)
+        part[0] = (struct part){ 0, s->room };
+    else if (end <= slots)
+        part[0] = (struct part){ from, to };
+    else {
+        part[0] = (struct part){ 0, to };
+        part[1] = (struct part){ from, s->room };
+        return 2;
+    }
+    return 1;
 }
 
-/* What a copy does before it runs a kernel. */
+/* Leaves the slots in use, and those alone, within reach. */
+static bool confine(const struct kb_cpu_span *s, unsigned char *base)
+{
+    struct part part[2];
+    size_t parts = parts_in_use(s, part), done = 0;
+    for (size_t i = 0; i < parts; i++) {
+        if (!fence(base, done, part[i].from))
+            return false;
+        have(base + part[i].from, part[i].to - part[i].from, false);
+        done = part[i].to;
+    }
+    return fence(base, done, s->room);
+}
+
+/* Puts what is in use into the processor's table of pages, as much as that
+ * holds, and its contents, if read, into the caches. */
+static void touch(const struct kb_cpu_span *s, const unsigned char *base,
+                  bool read)
+{
+    struct part part[2];
+    size_t parts = parts_in_use(s, part);
+    size_t step = read ? 64 : (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < parts; i++)
+        for (size_t at = part[i].from; at < part[i].to; at += step)
+            (void)*(const volatile unsigned char *)(base + at);
+}
+
+/* What a copy does before it runs a kernel: as much as there is to do while the
+ * parent fills the arrays, and then the rest. */
 static int settle_in(unsigned char *const *base)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL))
@@ -221,10 +243,17 @@ static int settle_in(unsigned char *const *base)
     have_stack();
     for (uint32_t i = 0; i < wire->args; i++)
         if (wire->arg[i].mode != KB_SCALAR
-            && !confine(&wire->arg[i].span, base[i],
-                        wire->warmed && wire->arg[i].mode != KB_OUT))
+            && !confine(&wire->arg[i].span, base[i]))
             return give_up("fencing slots off");
-    return kb_jail_calls(KB_JAIL_RUN) ? give_up("closing the jail") : 0;
+    if (kb_jail_calls(KB_JAIL_RUN))
+        return give_up("closing the jail");
+    while (!atomic_load(&wire->filled))
+        syscall(SYS_futex, &wire->filled, FUTEX_WAIT, 0, NULL, NULL, 0);
+    for (uint32_t i = 0; i < wire->args; i++)
+        if (wire->arg[i].mode != KB_SCALAR)
+            touch(&wire->arg[i].span, base[i],
+                  wire->warmed && wire->arg[i].mode != KB_OUT);
+    return 0;
 }
 
 static void serve(kernel_call call, unsigned char *const *base)

@@ -321,6 +321,7 @@ static kb_status meet_copy(cpu_program *p)
     char stat[64];
     int64_t at_ns;
     kb_status st = take_copy(p);
+    wake(&p->wire->filled, 1);
     KB_THEN(st, await(p, &p->pid, &p->wire->prepared, 1,
                       kb_clock_now_ns() + wake_timeout_ns, &at_ns));
     if (st)

@@ -44,11 +44,11 @@ end
 function rig.per_call(program, room, n, renewed)
   local buffers = room.buffers
   buffers:use(n, room.first)
-  stir(room, n)
   if renewed then
-    local done, why, code = program:renew()
+    local done, why, code = program:renew()     -- it goes on while arrays are filled
     if not done then return nil, why, code end
   end
+  stir(room, n)
   buffers:poison(secret_seed())
   local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
   if not ns then return nil, why, code end

@@ -33,7 +33,7 @@ local recent_times = 2          -- of a slow baseline, kept for the next evaluat
 -- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
 -- two launches say more than few of fifty. Kernels of 100 us have no such trouble, and get few.
 local pace = {
-  c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.5e9, looks_ns = 1.5e8, pairs = 8,
+  c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.3e9, looks_ns = 1.5e8, pairs = 8,
            rounds = 8, most = 32, width = 0.02, late_ns = 2e8 },
   cuda = { sample_ns = 8e3, samples_ns = 8e6, longest_ns = 3e8, looks_ns = 2e7, pairs = 8,
            rounds = 8, most = 64, width = 0.01, late_ns = 1e9 } }
