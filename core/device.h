@@ -133,10 +133,11 @@ struct kb_program_ops {
      * *elapsed_ns is the time from opening the gate to the end of the last
      * call, less the time in which the processor was given to others: the
      * smaller of our clock's difference and the processor time the system
-     * booked on the program since the launch before, which is out of its reach.
-     * A kernel is one thread, so what it does not use a processor for it does
-     * not do. What it used beyond our clock's difference and a wake-up is
-     * added: a kernel can reach its caller and say too early that it is done.
+     * booked on the program since the launch before, or since it was renewed,
+     * which is out of its reach. A kernel is one thread, so what it does not
+     * use a processor for it does not do. What it used beyond our clock's
+     * difference and a wake-up is added: a kernel can reach its caller and say
+     * too early that it is done.
      * ETIME: killed at the deadline; a kernel that had the processor for less
      * than half of the time gets up to five times as long. ECRASH, EDENIED: it
      * died; p->why says how. After any of these the program can only be
@@ -329,10 +330,10 @@ static inline KB_STATUS kb_buffers_poison(kb_buffers *b, uint64_t seed)
     return b->ops->poison(b);
 }
 
-/* Starts a process that maps the buffers, closes its jail, then loads o. The
- * inputs cannot be written to from there, and from the first start on the
- * program sees what we write to them. ECRASH, EDENIED or ETIME: it died while
- * loading (constructors run then); EINVAL: the plan asks for what the object
+/* Starts a process that maps the buffers, closes its jail, then loads o;
+ * launches run in copies of it. The inputs cannot be written to from there, and
+ * from the first start on the program sees what we write to them. ECRASH,
+ * EDENIED or ETIME: it died while loading (constructors run then); EINVAL: the plan asks for what the object
  * or the device has not, or one of them is another device's; why (cap bytes)
  * says how. The program borrows d and b until it is stopped, o and plan for the
  * call only. plan: NULL for C. */

@@ -57,8 +57,8 @@ struct kb_cpu_span {
  * writes the job and wake = n; the child answers ready = n and spins a while;
  * the parent stamps and writes go = n; the child runs the batch and writes
  * done = n. All of it is in the candidate's reach: the parent believes nothing
- * here but ready and done, and that only within a deadline and with the
- * outputs checked. */
+ * here but prepared, ready and done, and that only within a deadline and with the
+ * outputs checked, and denied and why for a text. */
 struct kb_cpu_wire {
     _Atomic uint32_t wake, ready, go, done;
     _Atomic uint32_t filled;            /* the arrays are, by the parent */

@@ -24,10 +24,13 @@
 enum { SPINS = 2000, ROUNDS = 3 };
 static const size_t FENCE = (size_t)64 << 20;   /* bytes of unmapped pages */
 
-enum { STACK = 64 << 10 };              /* bytes that a kernel finds in memory */
+/* Bytes that a kernel finds ready: of its stack, and of each object's variables. */
+enum { STACK = 512 << 10, VARIABLES = 8 << 20 };
 
 static struct kb_cpu_wire *wire;        /* the SIGSYS handler needs it */
 static struct kb_cpu_post *post;
+static pid_t parent;
+static unsigned char *arrays_end;       /* nothing else lies below */
 
 static int give_up(const char *step)
 {
@@ -35,19 +38,15 @@ static int give_up(const char *step)
     return KB_CPU_EXIT_STARTUP;
 }
 
-/* Maps an array's pages from fd with a fence of unmapped pages on either side,
- * so wide that what is written far out meets no other array or library. */
-static unsigned char *map_span(const struct kb_cpu_span *s, int fd, int prot)
+/* Address space for all arrays, below everything else that is mapped, so that a
+ * filter of system calls can tell their addresses from others: above what ASan
+ * has, and where a kernel of 47 bits or more puts nothing by itself. */
+static unsigned char *reserve(size_t bytes)
 {
-    size_t bytes = (size_t)s->room;
-    unsigned char *room = mmap(NULL, bytes + 2 * FENCE, PROT_NONE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
-        return NULL;
-    void *at = mmap(room + FENCE, bytes, prot,
-                    MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
-                    (off_t)s->first);
-    return at == MAP_FAILED ? NULL : at;
+    void *wanted = (void *)(uintptr_t)0x200000000000u;
+    void *at = mmap(wanted, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == wanted ? at : NULL;
 }
 
 static void on_denied(int sig, siginfo_t *info, void *context)
@@ -80,7 +79,7 @@ static kb_status enter_jail(const char *object)
 }
 
 /* Spins for the gate to open, but not for long: what is used here is booked on
- * the kernel, see kb_program_launch. */
+ * the kernel, see launch in program.c. */
 static void wait_for_go(uint32_t number)
 {
     while (atomic_load(&wire->wake) != number)
@@ -96,7 +95,8 @@ static void wait_for_go(uint32_t number)
 
 typedef void (*kernel_call)(void *const *args);
 
-/* Everything a batch needs is copied off the page before it starts. */
+/* Everything a batch needs is copied off the page before it starts, and how long
+ * it is does not stay there to be read. */
 static void run_batch(kernel_call call, unsigned char *const *base)
 {
     void *args[KB_DEVICE_ARGS];
@@ -105,6 +105,7 @@ static void run_batch(kernel_call call, unsigned char *const *base)
     uint32_t count = wire->args, slots = wire->slots;
     uint32_t slot = wire->first;
 
+    wire->iterations = 0;
     for (uint32_t i = 0; i < count; i++) {
         bool steps = wire->arg[i].mode != KB_SCALAR;
         stride[i] = steps ? wire->arg[i].span.stride : 0;
@@ -122,17 +123,30 @@ static void run_batch(kernel_call call, unsigned char *const *base)
     }
 }
 
+/* Maps each array's pages from its file with a fence of unmapped pages on either
+ * side, so wide that what is written far out meets no other array. */
 static int map_all(unsigned char **base)
 {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < wire->args; i++)
+        if (wire->arg[i].mode != KB_SCALAR)
+            bytes += wire->arg[i].span.room + 2 * FENCE;
+    unsigned char *next = reserve(bytes);
+    if (!next)
+        return -1;
+    arrays_end = next + bytes;
     for (uint32_t i = 0; i < wire->args; i++) {
+        const struct kb_cpu_span *s = &wire->arg[i].span;
         bool in = wire->arg[i].mode == KB_IN;
         if (wire->arg[i].mode == KB_SCALAR)
             continue;
-        base[i] = map_span(&wire->arg[i].span,
-                           in ? KB_CPU_IN_FD : KB_CPU_OUT_FD,
-                           in ? PROT_READ : PROT_READ | PROT_WRITE);
-        if (!base[i])
+        base[i] = mmap(next + FENCE, s->room,
+                       in ? PROT_READ : PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+                       in ? KB_CPU_IN_FD : KB_CPU_OUT_FD, (off_t)s->first);
+        if (base[i] == MAP_FAILED)
             return -1;
+        next += s->room + 2 * FENCE;
     }
     close(KB_CPU_IN_FD);
     close(KB_CPU_OUT_FD);
@@ -141,10 +155,10 @@ static int map_all(unsigned char **base)
     return 0;
 }
 
-/* A copy of this process has none of its pages in its page table that are
- * shared, and must copy each of its own that it writes to. What the kernel may
- * touch is in its table, and its own, before it is timed. Where a system is too
- * old for this, the faults are timed. */
+/* A copy begins without the shared pages in its page table, and each private page
+ * that it writes to is copied first. What the kernel may touch is made ready
+ * before it is timed. Where a system is too old for this, the faults are
+ * timed. */
 static void have(void *from, size_t bytes, bool written)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)from % page;
@@ -152,14 +166,29 @@ static void have(void *from, size_t bytes, bool written)
                   written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
+/* Of its variables a few megabytes. They begin behind what the linker has made
+ * read-only. */
 static int have_object(struct dl_phdr_info *o, size_t size, void *unused)
 {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), fixed = 0;
     (void)size;
     (void)unused;
     for (size_t i = 0; i < o->dlpi_phnum; i++)
-        if (o->dlpi_phdr[i].p_type == PT_LOAD)
-            have((char *)o->dlpi_addr + o->dlpi_phdr[i].p_vaddr,
-                 o->dlpi_phdr[i].p_memsz, o->dlpi_phdr[i].p_flags & PF_W);
+        if (o->dlpi_phdr[i].p_type == PT_GNU_RELRO)
+            fixed = (o->dlpi_phdr[i].p_vaddr + o->dlpi_phdr[i].p_memsz)
+                  / page * page;
+    for (size_t i = 0; i < o->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &o->dlpi_phdr[i];
+        size_t from = p->p_vaddr, to = from + p->p_memsz;
+        bool written = p->p_flags & PF_W;
+        if (p->p_type != PT_LOAD)
+            continue;
+        if (written && from < fixed)
+            from = fixed < to ? fixed : to;
+        if (written && to - from > VARIABLES)
+            to = from + VARIABLES;
+        have((char *)o->dlpi_addr + from, to - from, written);
+    }
     return 0;
 }
 
@@ -237,15 +266,15 @@ static void touch(const struct kb_cpu_span *s, const unsigned char *base,
  * parent fills the arrays, and then the rest. */
 static int settle_in(unsigned char *const *base)
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL))
-        return give_up("outliving the parent");
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+        return give_up("ending with the parent");
     dl_iterate_phdr(have_object, NULL);
     have_stack();
     for (uint32_t i = 0; i < wire->args; i++)
         if (wire->arg[i].mode != KB_SCALAR
             && !confine(&wire->arg[i].span, base[i]))
             return give_up("fencing slots off");
-    if (kb_jail_calls(KB_JAIL_RUN))
+    if (kb_jail_run(arrays_end))
         return give_up("closing the jail");
     while (!atomic_load(&wire->filled))
         syscall(SYS_futex, &wire->filled, FUTEX_WAIT, 0, NULL, NULL, 0);
@@ -253,6 +282,7 @@ static int settle_in(unsigned char *const *base)
         if (wire->arg[i].mode != KB_SCALAR)
             touch(&wire->arg[i].span, base[i],
                   wire->warmed && wire->arg[i].mode != KB_OUT);
+    wire->used = 0;
     return 0;
 }
 
@@ -289,6 +319,7 @@ static int make_copies(kernel_call call, unsigned char *const *base)
 int kb_cpu_kernel_main(int argc, char **argv)
 {
     unsigned char *base[KB_DEVICE_ARGS] = { NULL };
+    parent = getppid();
     if (argc != 3)
         return KB_CPU_EXIT_STARTUP;
     wire = mmap(NULL, KB_CPU_WIRE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -33,6 +33,7 @@ static const struct timespec nap = { 0, 20000 }, late = { 0, 100000 };
 typedef struct cpu_program {
     struct kb_program head;
     pid_t loader;                       /* has loaded the object; 0: reaped */
+    pid_t group;                        /* its process group */
     pid_t pid;                          /* its copy, which runs it; 0: none */
     struct kb_cpu_wire *wire;
     struct kb_cpu_post *post;
@@ -263,8 +264,8 @@ static int64_t settle(cpu_program *p)
     return used_ns;
 }
 
-/* A copy's pid comes from a process that has loaded the candidate: it is one's
- * that we may kill if it is our child and in that process's group. */
+/* The pid of a copy comes from a process that has loaded the candidate. We kill
+ * it only if it is our child and in that process's group. */
 static kb_status take_copy(cpu_program *p)
 {
     int64_t at_ns;
@@ -275,16 +276,18 @@ static kb_status take_copy(cpu_program *p)
     if (st)
         return st;
     pid_t pid = atomic_load(&p->post->pid);
-    pid_t got = pid > 1 && getpgid(pid) == p->loader
+    pid_t got = pid > 1 && getpgid(pid) == p->group
               ? waitpid(pid, &wstatus, WNOHANG) : -1;
-    if (got == pid)
+    if (got > 0)
         return judge_end(p, wstatus);
-    p->over = got != 0;
-    if (got)
-        return kb_refuse(p->head.why, sizeof p->head.why, KB_EWORKER,
-                         "its process could not be copied");
-    p->pid = pid;
-    return KB_OK;
+    if (got == 0) {
+        p->pid = pid;
+        return KB_OK;
+    }
+    p->over = true;
+    return kb_refuse(p->head.why, sizeof p->head.why, KB_EWORKER,
+                     "its process could not be copied: are there too many of "
+                     "this user's (ulimit -u)?");
 }
 
 static void end_copy(cpu_program *p)
@@ -293,6 +296,9 @@ static void end_copy(cpu_program *p)
         (void)take_copy(p);
     if (p->pid)
         kb_process_kill(p->pid, false);
+    /* One whose pid its loader did not live to tell. */
+    while (p->group && !p->loader && waitpid(-p->group, NULL, WNOHANG) >= 0)
+        kill(-p->group, SIGKILL);
     p->pid = 0;
     kb_io_close(&p->stat_fd);
 }
@@ -463,6 +469,7 @@ static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
     if (!st) {
         write_job(p, 0);
         st = spawn(d, copy, p, wire_fd, post_fd);
+        p->group = p->loader;
         KB_THEN(st, await(p, &p->loader, &p->post->loaded, 1,
                           kb_clock_now_ns() + load_timeout_ns, &at_ns));
         unlink(copy);

@@ -162,22 +162,24 @@ kb_status kb_jail_trees(const char *const *read, const char *const *use,
  * allow_kernel. A call that this architecture lacks is skipped, so one table
  * serves them all. */
 static const char *const always[] = {
-    /* to end, to wait, to know the time and itself */
-    "exit", "exit_group", "rt_sigreturn", "rt_sigprocmask", "futex",
-    "sched_yield", "clock_gettime", "restart_syscall", "getpid", "gettid",
-    "getrandom",
-    "brk", "munmap", "mremap", "madvise",               /* memory */
+    /* to end, to wait, to know itself */
+    "exit", "exit_group", "rt_sigreturn", "sched_yield", "restart_syscall",
+    "getpid", "gettid", "brk",
 #if KB_SANITIZED
     "sigaltstack",                      /* its longjmp asks where that is */
 #endif
     NULL
 };
 
-/* What the dynamic linker needs, and the second filter. */
+/* What the dynamic linker needs, the second filter, and what makes copies. */
 static const char *const loading[] = {
-    "mmap", "mprotect", "read", "pread64", "fstat", "newfstatat", "statx",
-    "lseek", "close", "readlink", "readlinkat", "access", "faccessat",
-    "faccessat2", "getcwd", "seccomp", NULL
+    "mprotect", "read", "pread64", "fstat", "newfstatat", "statx", "lseek",
+    "close", "readlink", "readlinkat", "access", "faccessat", "faccessat2",
+    "getcwd", "seccomp", "getppid", "rt_sigprocmask", "futex", "clock_gettime",
+    "getrandom", "munmap", "mremap", "madvise",
+    /* A copy's number is not known yet. Code of a candidate that runs here is
+     * refused by admission.lua. */
+    "tgkill", NULL
 };
 
 /* What a compiler may not, of all there is. */
@@ -211,35 +213,63 @@ static bool add_calls(scmp_filter_ctx f, uint32_t action,
     return !*calls;
 }
 
-static bool allow_kernel(scmp_filter_ctx f, bool load)
+/* above: of addresses that a running kernel gives to the system none is lower,
+ * so that it can neither change nor learn what is mapped below. */
+static bool allow_kernel(scmp_filter_ctx f, bool load, uint64_t above)
 {
 #define ONLY(arg, mask, value) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, mask, value)
+#define NONE(arg) SCMP_CMP64(arg, SCMP_CMP_EQ, 0, 0)
+#define ABOVE(arg) SCMP_CMP64(arg, SCMP_CMP_GE, above, 0)
+#define BELOW(arg) SCMP_CMP64(arg, SCMP_CMP_LT, above, 0)
+#define HEAP ONLY(2, PROT_EXEC, 0), \
+             ONLY(3, MAP_ANONYMOUS | MAP_TYPE, MAP_ANONYMOUS | MAP_PRIVATE)
+    uint32_t pass = SCMP_ACT_ALLOW, fails = SCMP_ACT_ERRNO(EACCES);
     const struct {
-        enum { LOAD = 1, RUN = 2 } in;
+        enum { LOAD, RUN } in;
         const char *call;
+        uint32_t action;
         unsigned conditions;
-        struct scmp_arg_cmp only[2];
+        struct scmp_arg_cmp only[3];
     } rules[] = {
-        /* signals to itself: in a copy RUN, which has that one's number, is in
-         * force as well */
-        { LOAD, "tgkill", 0, { { 0 } } },
-        { RUN, "tgkill", 1, { ONLY(0, UINT64_MAX, (uint64_t)getpid()) } },
         /* once it runs memory is anonymous and never to execute */
-        { RUN, "mmap", 2, { ONLY(2, PROT_EXEC, 0),
-                            ONLY(3, MAP_ANONYMOUS, MAP_ANONYMOUS) } },
-        { RUN, "mprotect", 1, { ONLY(2, PROT_EXEC, 0) } },
-        { LOAD, "openat", 1, { ONLY(2, O_ACCMODE, O_RDONLY) } },
-        { LOAD, "prctl", 1, { ONLY(0, UINT64_MAX, PR_SET_NO_NEW_PRIVS) } },
+        { RUN, "mmap", pass, 3, { HEAP, NONE(0) } },
+        { RUN, "mmap", pass, 3, { HEAP, ABOVE(0) } },
+        { RUN, "mprotect", pass, 2, { ONLY(2, PROT_EXEC, 0), ABOVE(0) } },
+        { RUN, "mprotect", fails, 2, { ONLY(2, PROT_EXEC, 0), BELOW(0) } },
+        { RUN, "munmap", pass, 1, { ABOVE(0) } },
+        { RUN, "madvise", pass, 1, { ABOVE(0) } },
+        { RUN, "madvise", fails, 1, { BELOW(0) } },
+        { RUN, "mremap", pass, 2, { ABOVE(0), ONLY(3, MREMAP_FIXED, 0) } },
+        { RUN, "futex", pass, 1, { ABOVE(0) } },
+        { RUN, "getrandom", pass, 1, { ABOVE(0) } },
+        { RUN, "clock_gettime", pass, 1, { ABOVE(1) } },
+        { RUN, "rt_sigprocmask", pass, 2, { NONE(1), NONE(2) } },
+        { RUN, "rt_sigprocmask", pass, 2, { NONE(1), ABOVE(2) } },
+        { RUN, "rt_sigprocmask", pass, 2, { ABOVE(1), NONE(2) } },
+        { RUN, "rt_sigprocmask", pass, 2, { ABOVE(1), ABOVE(2) } },
+        /* signals, to itself */
+        { RUN, "tgkill", pass, 1,
+          { ONLY(0, UINT64_MAX, (uint64_t)getpid()) } },
+        /* no copy shares memory that its candidate has mapped */
+        { LOAD, "mmap", pass, 1, { ONLY(3, MAP_TYPE, MAP_PRIVATE) } },
+        { LOAD, "openat", pass, 1, { ONLY(2, O_ACCMODE, O_RDONLY) } },
+        { LOAD, "prctl", pass, 1,
+          { ONLY(0, UINT64_MAX, PR_SET_NO_NEW_PRIVS) } },
         /* copies, which are the parent's children and end with it */
-        { LOAD, "prctl", 1, { ONLY(0, UINT64_MAX, PR_SET_PDEATHSIG) } },
-        { LOAD, "clone", 1, { ONLY(0, UINT64_MAX, CLONE_PARENT | SIGCHLD) } },
+        { LOAD, "prctl", pass, 1, { ONLY(0, UINT64_MAX, PR_SET_PDEATHSIG) } },
+        { LOAD, "clone", pass, 1,
+          { ONLY(0, UINT64_MAX, CLONE_PARENT | SIGCHLD) } },
     };
 #undef ONLY
+#undef NONE
+#undef ABOVE
+#undef BELOW
+#undef HEAP
     bool good = add_calls(f, SCMP_ACT_ALLOW, always)
              && (!load || add_calls(f, SCMP_ACT_ALLOW, loading));
     for (size_t i = 0; i < sizeof rules / sizeof *rules && good; i++)
-        if (rules[i].in & (load ? LOAD : RUN))
-            good = add_rule(f, SCMP_ACT_ALLOW, rules[i].call,
+        if (rules[i].in == (load ? LOAD : RUN))
+            good = add_rule(f, rules[i].action, rules[i].call,
                             rules[i].conditions, rules[i].only);
     return good;
 }
@@ -277,7 +307,7 @@ static bool deny_group(scmp_filter_ctx f)
     return good;
 }
 
-kb_status kb_jail_calls(enum kb_jail_calls which)
+static kb_status enter(enum kb_jail_calls which, uint64_t above)
 {
     bool build = which == KB_JAIL_BUILD, group = which == KB_JAIL_GROUP;
     scmp_filter_ctx f = seccomp_init(build || group ? SCMP_ACT_ALLOW
@@ -287,11 +317,21 @@ kb_status kb_jail_calls(enum kb_jail_calls which)
     int rc = 0;
     bool good = build ? add_calls(f, SCMP_ACT_ERRNO(EPERM), build_denied)
               : group ? deny_group(f)
-              : allow_kernel(f, which == KB_JAIL_LOAD);
+              : allow_kernel(f, which == KB_JAIL_LOAD, above);
     if (good && (rc = seccomp_load(f)))
         errno = -rc;
     seccomp_release(f);
     return good && !rc ? KB_OK : KB_ESYS;
+}
+
+kb_status kb_jail_calls(enum kb_jail_calls which)
+{
+    return enter(which, 0);
+}
+
+kb_status kb_jail_run(const void *above)
+{
+    return enter(KB_JAIL_RUN, (uintptr_t)above);
 }
 
 char *kb_jail_call_name(int number)

@@ -450,6 +450,101 @@ static int run_allows_computing(void)
     return 0;
 }
 
+/* Everything that is ours lies above the pages at `low`. */
+static char *low;
+
+static int (*run_one)(void);
+
+static int probe_futex(void)
+{
+    return (int)syscall(SYS_futex, low, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+static int probe_random(void) { return (int)syscall(SYS_getrandom, low, 1, 0); }
+static int probe_clock(void) { return (int)syscall(SYS_clock_gettime, 1, low); }
+static int probe_mask(void)
+{
+    return (int)syscall(SYS_rt_sigprocmask, 0, low, NULL, 8);
+}
+static int probe_old_mask(void)
+{
+    return (int)syscall(SYS_rt_sigprocmask, 0, NULL, low, 8);
+}
+static int remap(void)
+{
+    return mremap(low, 0, 8192, MREMAP_MAYMOVE) == MAP_FAILED;
+}
+static int remap_onto(void)
+{
+    char *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return mremap(own, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, low)
+        == MAP_FAILED;
+}
+static int unmap(void) { return munmap(low, 4096); }
+static int map_onto(void)
+{
+    return mmap(low, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                -1, 0) == MAP_FAILED;
+}
+
+static int (*const on_low[])(void) = {
+    probe_futex, probe_random, probe_clock, probe_mask,
+    probe_old_mask, remap, remap_onto, unmap, map_onto
+};
+enum { ON_LOW = sizeof on_low / sizeof *on_low };
+
+static void reserve_low(void)
+{
+    low = mmap((void *)(uintptr_t)0x200000000000u, 16384, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static int touch_low(void)
+{
+    reserve_low();
+    EXPECT(low == (char *)(uintptr_t)0x200000000000u);
+    EXPECT(kb_jail_calls(KB_JAIL_LOAD) == KB_OK);
+    EXPECT(kb_jail_run(low + 16384) == KB_OK);
+    (void)run_one();
+    return 1;
+}
+
+START_TEST(no_call_names_what_is_mapped_below)
+{
+    run_one = on_low[_i];
+    int wstatus = wstatus_of(touch_low);
+    ck_assert_msg(WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGSYS,
+                  "status %x", (unsigned)wstatus);
+}
+END_TEST
+
+static int protect_low(void)
+{
+    reserve_low();
+    EXPECT(kb_jail_calls(KB_JAIL_LOAD) == KB_OK);
+    EXPECT(kb_jail_run(low + 16384) == KB_OK);
+    EXPECT(mprotect(low, 4096, PROT_READ) < 0 && errno == EACCES);
+    EXPECT(madvise(low, 4096, MADV_NORMAL) < 0 && errno == EACCES);
+    char *own = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(own != MAP_FAILED && mprotect(own, 4096, PROT_READ) == 0);
+    char *large = malloc(8 << 20);
+    EXPECT(large && (large = realloc(large, 32 << 20)));
+    free(large);
+    struct timespec t;
+    EXPECT(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t) == 0);
+    sigset_t none;
+    sigemptyset(&none);
+    EXPECT(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
+    return 0;
+}
+
+START_TEST(what_is_mapped_below_stays_protected_and_all_else_works)
+{
+    holds(protect_low);
+}
+END_TEST
+
 START_TEST(calls_that_stay)
 {
     holds(_i ? run_allows_computing : build_refuses);
@@ -576,9 +671,9 @@ enum { CALLS = 470 };
 static const char *const free_to_run[] = {
     "exit", "exit_group", "rt_sigreturn", "rt_sigprocmask", "futex", "sched_yield",
     "clock_gettime", "restart_syscall", "getpid", "gettid", "getrandom", "brk",
-    "munmap", "mremap", "madvise", KB_SANITIZED ? "sigaltstack" : "getpid", NULL
+    "munmap", "madvise", KB_SANITIZED ? "sigaltstack" : "getpid", NULL
 }, *const free_to_load[] = {
-    "mmap", "mprotect", "read", "pread64", "fstat", "newfstatat", "statx", "lseek",
+    "mremap", "getppid", "mprotect", "read", "pread64", "fstat", "newfstatat", "statx", "lseek",
     "close", "readlink", "readlinkat", "access", "faccessat", "faccessat2", "getcwd",
     "seccomp", "tgkill", NULL
 };
@@ -767,6 +862,8 @@ static Suite *tests(void)
     suite_add_tcase(s, t);
 
     t = tcase_create("calls");
+    tcase_add_loop_test(t, no_call_names_what_is_mapped_below, 0, ON_LOW);
+    tcase_add_test(t, what_is_mapped_below_stays_protected_and_all_else_works);
     tcase_add_loop_test(t, calls_that_stay, 0, 2);
     tcase_add_loop_test(t, a_call_outside_the_list_raises_sigsys, 0, TRAPPED);
     tcase_add_loop_test(t, every_call_is_as_the_table_says, 0, 2);

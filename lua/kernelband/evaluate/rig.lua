@@ -15,7 +15,7 @@ local warm_ns = 5e6             -- of calls before a round's first pair, and aft
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
 -- The inputs of a sample are turned where they have at most turned_bytes, or turned_per_ns bytes
 -- for each ns of the baseline's sample. Kernels with more are bound by memory: turning takes as
--- long as the sample, and times vary more where inputs were just written. A round turns them once.
+-- long as the sample, and times vary more where inputs were just written.
 local turned_bytes, turned_per_ns = 4 << 20, 2
 
 -- After one in stops_one_in of the pairs whose second was B there are so many samples that stop
@@ -26,9 +26,8 @@ local ages, ages_ns = 8, 4e7    -- samples of a process that lives on, and how l
 
 function rig.coin() return secret_seed() % 2 == 0 end
 
--- Other inputs for n calls, so that what a kernel kept of earlier samples is of no use, and neither
--- is what a processor learnt of their branches. That an answer was kept is found when it is looked
--- at, as it is wrong.
+-- Other inputs for n calls, so that what a processor learnt of their branches is of no use, and
+-- neither is what a process that lives on kept of earlier samples: it is wrong.
 local function stir(room, n)
   local slots, seed = math.min(n, room.slots), secret_seed()
   local may = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns)
@@ -124,9 +123,10 @@ local function short_sample(program, room, n)
   return ns, why, code
 end
 
--- The first calls of a sample, the arrays of the others out of reach: it ends a kernel that works
--- ahead, on what later calls get. One that works one call ahead survives half of such samples, so
--- there are several. A GPU has one slot: no call can find what a later one gets.
+-- The first calls of a sample, the arrays of the others out of reach: a kernel that works ahead, on
+-- what later calls get, dies of it, unless it finds out how many calls there are. One that works
+-- one call ahead survives half of such samples, so there are several. A GPU has one slot: no call
+-- can find what a later one gets.
 local function stop_short(r, times)
   local side, start = r.B, now()
   if not side.own then return end
