@@ -39,11 +39,12 @@ static int give_up(const char *step)
 }
 
 /* Address space for all arrays, below everything else that is mapped, so that a
- * filter of system calls can tell their addresses from others: above what ASan
- * has, and where a kernel of 47 bits or more puts nothing by itself. */
+ * filter of system calls can tell their addresses from others: where a system
+ * of 47 bits or more puts nothing by itself, and with ASan below its shadow. */
 static unsigned char *reserve(size_t bytes)
 {
-    void *wanted = (void *)(uintptr_t)0x200000000000u;
+    void *wanted = (void *)(uintptr_t)(KB_SANITIZED ? 0x10000000u
+                                                    : 0x200000000000u);
     void *at = mmap(wanted, bytes, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == wanted ? at : NULL;
