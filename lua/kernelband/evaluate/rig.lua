@@ -182,8 +182,9 @@ end
 
 -- a, b: sides, { kernel =, program =, n = calls a sample, ns = about the time of one }. The
 -- programs are the caller's; on a CPU every round has its own. pairs_expected: of the whole
--- measurement. looks_ns: time for comparing outputs, half of it for the last sample; 0: none
--- are, for a kernel that is trusted. The caller ends it with close().
+-- measurement. looks_ns: time for comparing outputs, half of it for the last sample (a quarter
+-- more is for a process that lives on); 0: none are, for a kernel that is trusted. The caller ends
+-- it with close().
 function rig.new(s, room, a, b, pairs_expected, looks_ns)
   local r = { s = s, room = room, A = lists.with(a), B = lists.with(b), looks_ns = looks_ns }
   local cost_ns, part_ns = cost_of(room), looks_ns / 2
@@ -191,7 +192,7 @@ function rig.new(s, room, a, b, pairs_expected, looks_ns)
   r.used = math.min(b.n, room.slots)
   r.seen = math.max(1, math.min(r.used, part_ns / (eligible * cost_ns) // 1))
   r.share = part_ns / (eligible * r.seen * cost_ns)
-  r.seen_last = math.max(1, math.min(r.used, part_ns * 2 / 3 / cost_ns // 1))
+  r.seen_last = math.max(1, math.min(r.used, part_ns / cost_ns // 1))
   r.seen_old = math.max(1, r.seen_last // 4)
   return setmetatable(r, rig)
 end
