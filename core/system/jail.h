@@ -58,8 +58,8 @@ KB_STATUS kb_jail_trees(const char *const *read, const char *const *use,
 KB_STATUS kb_jail_calls(enum kb_jail_calls which);
 
 /* kb_jail_calls(KB_JAIL_RUN), and of addresses given to the system none is below
- * this one (mprotect and madvise fail with EACCES, others raise SIGSYS): what is mapped
- * there stays as it is, and no call tells how far it goes. */
+ * this one (mprotect and madvise fail with EACCES, others raise SIGSYS): what is
+ * mapped there stays as it is, and no call tells how far it goes. */
 KB_STATUS kb_jail_run(const void *above);
 
 /* The kernel's Landlock ABI version, 0 when there is none. */
