@@ -112,14 +112,16 @@ static unsigned char *zone_at(const cpu_buffers *b, size_t arg, size_t zone,
     return end;
 }
 
-static void refill(cpu_buffers *b, size_t arg, size_t slot)
+/* What a slot has before a sample, from byte from on. */
+static void refill(cpu_buffers *b, size_t arg, size_t slot, size_t from,
+                   size_t bytes)
 {
     const struct kb_arg *a = &b->head.arg[arg];
-    void *at = slot_at(b, arg, slot);
+    char *at = (char *)slot_at(b, arg, slot);
     if (a->mode == KB_OUT)
-        kb_tensor_poison(at, b->span[arg].bytes, a->dtype, b->head.seed);
+        kb_tensor_poison(at + from, bytes, a->dtype, b->head.seed);
     else if (b->pristine[arg])
-        memcpy(at, given_at(&b->head, arg, slot), b->span[arg].bytes);
+        memcpy(at + from, (char *)given_at(&b->head, arg, slot) + from, bytes);
 }
 
 static kb_status poison(kb_buffers *base)
@@ -134,20 +136,21 @@ static kb_status poison(kb_buffers *base)
             kb_tensor_poison(zone, bytes, KB_U8, zone_seed(b, i, z));
         }
         for (size_t s = 0; s < base->used; s++)
-            refill(b, i, s);
+            refill(b, i, s, 0, b->span[i].bytes);
     }
     return KB_OK;
 }
 
 void kb_cpu_scrub(cpu_buffers *b)
 {
-    size_t slots = b->head.slots, used = b->head.used;
+    size_t slots = b->head.slots, used = b->head.used, page = page_bytes();
     for (size_t i = 0; i < b->head.args; i++) {
-        size_t near = kb_is_output(&b->head, i)
-                    ? page_bytes() / b->span[i].stride + 1 : 0;
+        const struct kb_cpu_span *s = &b->span[i];
+        size_t part = s->bytes < page ? s->bytes : page;
+        size_t near = kb_is_output(&b->head, i) ? page / s->stride + 1 : 0;
         for (size_t k = 0; k < near && used + k < slots; k++) {
-            refill(b, i, used + k);
-            refill(b, i, slots - 1 - k);
+            refill(b, i, used + k, 0, part);
+            refill(b, i, slots - 1 - k, s->bytes - part, part);
         }
     }
 }

@@ -111,8 +111,8 @@ extern const struct kb_program_ops kb_cpu_program;
  * can read it. */
 kb_status kb_cpu_copy(const cpu_object *o, char *path, size_t cap);
 
-/* Fills those arrays anew that are not in use and have a page in common with one
- * that is: nothing that was left there is there. */
+/* Fills anew what arrays that are not in use have on the pages of those that are:
+ * nothing that was left there is there. */
 void kb_cpu_scrub(cpu_buffers *b);
 
 /* Shared memory for that process, which may be sealed; *fd and *at are the

@@ -143,7 +143,7 @@ static int map_all(unsigned char **base)
             continue;
         base[i] = mmap(next + FENCE, s->room,
                        in ? PROT_READ : PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+                       MAP_SHARED | MAP_FIXED,
                        in ? KB_CPU_IN_FD : KB_CPU_OUT_FD, (off_t)s->first);
         if (base[i] == MAP_FAILED)
             return -1;

@@ -9,9 +9,9 @@ local times = require "times"
 local draws = 2000
 local kernels = { "gemv_4m", "chase", "small_products" }
 
--- A machine that replays a kernel's times from a random place on. The first sample after new
--- inputs, and the first after a look, is slower, as on a real one; a warm-up leaves a fifth
--- of that, for the order of the samples to make harmless.
+-- A machine that replays a kernel's times from a random place on. The first sample of new
+-- processes, and the first after a look, is slower, as on a real one; what a warm-up leaves of
+-- that is for the order of the samples to make harmless.
 -- effect: how much longer A takes, as a log.
 local function machine(name, rng, effect)
   local list, m = times[name], { looks = 0, samples = 0, log = {} }
@@ -36,8 +36,7 @@ local function rig_on(m, rng, share)
     if rng:uniform() >= share then return nil end
     m.looks = m.looks + 1
     m.log[#m.log + 1] = "look"
-    m.cool(1.1, 1.7)
-    m.warm()
+    m.cool(1, 1.14)
   end
   return { sample = function(_, who) return m.sample(who) end, look = look, finish = function() end,
            begin = function()

@@ -11,7 +11,7 @@ rig.__index = rig
 
 local secret_seed, now = verdict.secret_seed, core.system.now_ns
 
-local warm_ns = 5e6             -- of calls before a round's first pair, and after a look
+local warm_ns = 5e6             -- of calls before a round's first pair
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
 -- The inputs of a sample are turned where they have at most turned_bytes, or turned_per_ns bytes
 -- for each ns of the baseline's sample. Kernels with more are bound by memory: turning takes as
@@ -137,12 +137,11 @@ local function stop_short(r, times)
   end
 end
 
-function rig:look(last)
+function rig:look()
   if self.looks_ns == 0 then return end
   local looked, short = secret_seed() / 2 ^ 56 < self.share, secret_seed() % stops_one_in == 0
   if looked then check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen)) end
   if short then stop_short(self, stops) end
-  if (looked or short) and not last then warm(self) end
 end
 
 -- More samples of a process that lives on, where a kernel that goes wrong later does so; outputs of
