@@ -52,6 +52,10 @@ struct kb_cpu_span {
     uint64_t bytes;             /* of one array */
 };
 
+/* What a copy does with the arrays in use before it runs a kernel: nothing, reads a
+ * byte of each page, or reads all of the inputs as well. */
+enum kb_cpu_warmth { KB_CPU_COLD, KB_CPU_TOUCHED, KB_CPU_READ };
+
 /* The memory that the process which runs a kernel shares with us. Idle, it sleeps,
  * so that it takes nothing from the one being timed. For batch n the parent
  * writes the job and wake = n; the child answers ready = n and spins a while;
@@ -68,7 +72,7 @@ struct kb_cpu_wire {
     uint32_t args, slots, first;        /* first: the slot of the first call */
     uint32_t used;                      /* slots that it may reach, from the
                                          * first on */
-    uint32_t warmed;                    /* the inputs among them are read */
+    enum kb_cpu_warmth warmth;
     struct {
         uint32_t mode;
         struct kb_cpu_span span;

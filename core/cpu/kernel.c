@@ -250,8 +250,8 @@ static bool confine(const struct kb_cpu_span *s, unsigned char *base)
     return fence(base, done, s->room);
 }
 
-/* Puts what is in use into the processor's table of pages, as much as that
- * holds, and its contents, if read, into the caches. */
+/* Puts what is in use into the processor's table of pages, and its contents, if
+ * read, into the caches. */
 static void touch(const struct kb_cpu_span *s, const unsigned char *base,
                   bool read)
 {
@@ -279,10 +279,11 @@ static int settle_in(unsigned char *const *base)
         return give_up("closing the jail");
     while (!atomic_load(&wire->filled))
         syscall(SYS_futex, &wire->filled, FUTEX_WAIT, 0, NULL, NULL, 0);
-    for (uint32_t i = 0; i < wire->args; i++)
+    enum kb_cpu_warmth warmth = wire->warmth;
+    for (uint32_t i = 0; i < wire->args && warmth != KB_CPU_COLD; i++)
         if (wire->arg[i].mode != KB_SCALAR)
             touch(&wire->arg[i].span, base[i],
-                  wire->warmed && wire->arg[i].mode != KB_OUT);
+                  warmth == KB_CPU_READ && wire->arg[i].mode != KB_OUT);
     wire->used = 0;
     return 0;
 }

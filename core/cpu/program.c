@@ -25,9 +25,9 @@ static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
 static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
 static const int64_t spin_ns = 5000000;         /* a wait's first part */
-/* Inputs that caches may hold, as after whatever made them, are read before they
- * are timed. */
-static const size_t warmed_bytes = 8 << 20;
+/* Arrays whose pages a processor's table may hold are touched before they are
+ * timed, and inputs that caches may hold, as after whatever made them, are read. */
+static const size_t touched_bytes = 16 << 20, read_bytes = 8 << 20;
 static const struct timespec nap = { 0, 20000 }, late = { 0, 100000 };
 
 typedef struct cpu_program {
@@ -87,13 +87,16 @@ static void write_job(cpu_program *p, uint64_t iterations)
     }
 }
 
-/* Of the inputs and in-out arrays of the slots in use. */
-static size_t given_bytes(const cpu_buffers *b)
+static enum kb_cpu_warmth warmth_of(const cpu_buffers *b)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < b->head.args; i++)
-        bytes += kb_is_given(&b->head, i) ? b->span[i].bytes : 0;
-    return bytes * b->head.used;
+    size_t given = 0, all = 0;
+    for (size_t i = 0; i < b->head.args; i++) {
+        size_t bytes = b->span[i].bytes * b->head.used;
+        given += kb_is_given(&b->head, i) ? bytes : 0;
+        all += bytes;
+    }
+    return given <= read_bytes ? KB_CPU_READ
+         : all <= touched_bytes ? KB_CPU_TOUCHED : KB_CPU_COLD;
 }
 
 /* From here on nobody can map the inputs writable; our own mapping stays. */
@@ -314,7 +317,7 @@ static void ask_for_copy(cpu_program *p, bool confined)
     write_job(p, 0);
     const struct kb_buffers *b = &p->buffers->head;
     p->wire->used = (uint32_t)(confined ? b->used : b->slots);
-    p->wire->warmed = confined && given_bytes(p->buffers) <= warmed_bytes;
+    p->wire->warmth = confined ? warmth_of(p->buffers) : KB_CPU_COLD;
     p->launches = 0;
     p->once = confined;
     p->asked = true;

@@ -5,7 +5,7 @@ local show = require("kernelband.base.schema").show
 
 local stats = {}
 
-local most_numbers, most_pairs = 1000000, 64
+local most_numbers, most_pairs = 1000000, 128
 local largest = 0x1.fffffffffffffp1023
 
 -- Raises for the caller of a function of stats; called by what that function calls.

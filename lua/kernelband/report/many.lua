@@ -78,7 +78,7 @@ local function summary(all)
     for j, m in ipairs(g.runs) do
       logs[j], pulls = math.log(m.final.speedup or 1), pulls + m.pulls
     end
-    if #logs > 1 and #logs <= 64 then p = stats.paired(logs) end
+    if #logs > 1 and #logs <= 128 then p = stats.paired(logs) end
     return { { html = html.dot("s" .. g.series) .. html.escape(g.label) }, g.task,
       html.count(#g.runs), html.count(pulls),
       { html.times(math.exp(stats.mean(logs))), class = "h" },
