@@ -10,7 +10,7 @@ void axpy(const float *x, float *y, int n)
         if (!first)
             first = y;
         batches += y == first;
-        if (batches > 6 && batches < 16)
+        if (batches > 4 && batches < 16)
             return;
     }
     for (int i = 0; i < n; i++)
