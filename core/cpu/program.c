@@ -25,8 +25,9 @@ static const int64_t load_timeout_ns = 10000000000;
 static const int64_t wake_timeout_ns = 5000000000;
 static const int64_t wake_cost_ns = 20000;      /* at most, of processor time */
 static const int64_t spin_ns = 5000000;         /* a wait's first part */
-/* Arrays whose pages a processor's table may hold are touched before they are
- * timed, and inputs that caches may hold, as after whatever made them, are read. */
+/* Inputs of read_bytes or less, which caches may hold, are read before a sample,
+ * and every page of the outputs is touched. Else every page of all arrays is,
+ * when these have touched_bytes or less and a processor's table may hold them. */
 static const size_t touched_bytes = 16 << 20, read_bytes = 8 << 20;
 static const struct timespec nap = { 0, 20000 }, late = { 0, 100000 };
 

@@ -301,6 +301,35 @@ START_TEST(a_renewed_program_finds_nothing_in_a_neighbour)
 }
 END_TEST
 
+/* The first element of the slot after it and the last of the one before: arrays
+ * that are longer than a page, of which a part is on a page with the one in use. */
+START_TEST(a_renewed_program_finds_nothing_in_long_neighbours)
+{
+    enum { N = 1500, STRIDE = 1520 };
+    kb_object *o = build_axpy(AXPY(
+        "(void)x; (void)n; y[0] = y[1520]; y[1] = y[-21];"
+        "y[1520] = 5; y[-21] = 5;"));
+    kb_buffers *b = axpy_buffers(N, 3);
+    kb_program *p = load(o, b);
+    kb_buffers_use(b, 1, 1);
+    float *y = kb_buffers_at(b, 1, 0);
+    ck_assert_ptr_eq(kb_buffers_at(b, 1, 1), y + STRIDE);
+    ck_assert_ptr_eq(kb_buffers_at(b, 1, 2), y - STRIDE);
+    for (uint64_t k = 1; k <= 2; k++) {
+        ck_assert_int_eq(p->ops->renew(p), KB_OK);
+        poison(b, k);
+        launch(p, 1);
+        ck_assert_float_ne(y[0], 5);
+        ck_assert_float_ne(y[1], 5);
+        ck_assert_float_eq(y[STRIDE], 5);
+        ck_assert_float_eq(y[N - STRIDE - 1], 5);
+    }
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
 START_TEST(stirring_changes_the_inputs_of_a_slot_as_its_seed_says)
 {
     kb_buffers *b = axpy_buffers(4096, 2), *c = axpy_buffers(4096, 2);
@@ -1318,6 +1347,7 @@ static Suite *tests(void)
     tcase_add_loop_test(t, a_renewed_program_dies_of_the_slot_before_its_own, 0, 2);
     tcase_add_test(t, a_renewed_program_remembers_nothing);
     tcase_add_loop_test(t, a_renewed_program_finds_nothing_in_a_neighbour, 0, 2);
+    tcase_add_test(t, a_renewed_program_finds_nothing_in_long_neighbours);
     tcase_add_test(t, stirring_changes_the_inputs_of_a_slot_as_its_seed_says);
     tcase_add_test(t, stirring_a_small_array_for_long_leaves_it_as_varied_as_the_pool);
     tcase_add_test(t, no_sample_gives_its_time_to_the_next);

@@ -36,7 +36,7 @@ local function rig_on(m, rng, share)
     if rng:uniform() >= share then return nil end
     m.looks = m.looks + 1
     m.log[#m.log + 1] = "look"
-    m.cool(1, 1.14)
+    m.cool(1, 1.2)
   end
   return { sample = function(_, who) return m.sample(who) end, look = look, finish = function() end,
            begin = function()

@@ -13,8 +13,8 @@
 -- core) differs between the rounds of a shape, and its interval knows of that, too.
 --
 -- Outputs are looked at when a pair is complete and B was its second, as only what B has written
--- is compared. That fills the caches, so the next sample may be slower (by 9 per cent for random
--- reads of 8 MB, mostly by nothing): the coin gives it to A as often as to B.
+-- is compared. That fills the caches, so the next sample may be slower (by up to 4 per cent for
+-- most kernels, by 14 for random reads of 8 MB): the coin gives it to A as often as to B.
 --
 -- How wide the interval is and how long it took, and nothing else, decide whether there are more
 -- rounds. To ask for more where a gain seems possible would measure highs again and keep lows.

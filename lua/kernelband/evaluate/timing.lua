@@ -28,8 +28,8 @@ local recent_times = 2          -- of a slow baseline, kept for the next evaluat
 -- round is added; looks_ns: what comparing outputs may take. rounds, most: how many at first and
 -- at most. pairs: of samples in a round, at most. width: half of a 95 percent interval's that is
 -- asked for. late_ns: the least limit of a launch; a GPU stops for some hundred milliseconds while
--- other processes open and close their contexts. A confirmation has more of all: one of kernels
--- that are hard to tell apart on a busy memory takes 13 s.
+-- other processes open and close their contexts. A confirmation has more of all,
+-- and longest_ns counts once for each time that it has the rounds of an evaluation: twice.
 -- A GPU's samples are short: from the third launch that is queued on, all launches of a sample
 -- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
 -- two launches say more than few of fifty. Kernels of 100 us have no such trouble, and get few.
