@@ -178,6 +178,21 @@ t.test("rounds double while the interval is wide and there is time, and no longe
   t.equal(rounds { width = 0, late = function() return true end }, 8)
 end)
 
+t.test("a round that takes long has fewer pairs, and never none", function()
+  local rng = core.rng(9)
+  local function samples(pressed)
+    local r, n = rig_on(machine("gemv_4m", rng), rng, 0), 0
+    local sample = r.sample
+    function r:sample(who) n = n + 1; return sample(self, who) end
+    measure(r, rule_of(rng, { width = 1, pressed = pressed }))
+    return n / 2
+  end
+  local pairs_run = 0
+  t.equal(samples(function() return false end), 8 * 8)
+  t.equal(samples(function() return true end), 8)
+  t.equal(samples(function() pairs_run = pairs_run + 1; return pairs_run % 3 == 0 end), 8 * 3)
+end)
+
 t.test("what is slower for certain ends after five rounds, what is faster does not", function()
   local rng = core.rng(6)
   local function rounds(effect)

@@ -17,7 +17,7 @@
 -- most kernels, by 14 for random reads of 8 MB): the coin gives it to A as often as to B.
 --
 -- How wide the interval is and how long it took, and nothing else, decide whether there are more
--- rounds. To ask for more where a gain seems possible would measure highs again and keep lows.
+-- rounds, and time alone whether a round has more pairs. To ask for more where a gain seems possible would measure highs again and keep lows.
 local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
 
@@ -53,6 +53,7 @@ local function one_round(rig, rule, known)
     a[i], b[i] = one_pair(rig, rule.repeats or 1, base_first, known)
     logs[i] = math.log(a[i] / b[i])
     if base_first or known then rig:look() end
+    if rule.pressed and rule.pressed() then break end
   end
   return core.stats.median(a), core.stats.median(b), core.stats.paired(logs, 0.5).estimate
 end
@@ -75,10 +76,11 @@ end
 -- rig:finish()       after the last round
 --   Each of these may raise, to end the measurement.
 -- rule.coin()        -> boolean, true as often as false
--- rule.rounds, rule.pairs, rule.repeats   rounds, pairs in each, samples of B in a pair
+-- rule.rounds, rule.pairs, rule.repeats   rounds, pairs in each at most, samples of B in a pair
 -- rule.most          rounds at most; they double while the interval is wide
 -- rule.width         half of the interval's width that is asked for, as a log
 -- rule.late()        -> true when there is no time for more than the first rounds; optional
+-- rule.pressed()     -> true when there is no time for more pairs in this round; optional
 -- rule.slower        a log; optional: ends when the candidate is below that for certain
 -- rule.known         times of A, optional: taken for its samples in the first rounds
 -- Returns of each { a =, b =, logs = }, an entry a round.

@@ -13,9 +13,11 @@ local secret_seed, now = verdict.secret_seed, core.system.now_ns
 
 local warm_ns = 5e6             -- of calls before a round's first pair
 local longest_warm_ns = 2e7     -- one call that takes longer has no need of it
--- The inputs of a sample are turned where they have at most turned_bytes, or turned_per_ns bytes
--- for each ns of the baseline's sample. Kernels with more are bound by memory: turning takes as
--- long as the sample, and times vary more where inputs were just written.
+-- The inputs of a sample are turned where they have at most turned_bytes, which is as much as a
+-- processor may learn the branches of; those of a process that lives on, which may have kept
+-- answers, also where they have turned_per_ns bytes for each ns of the baseline's sample. Kernels
+-- with more are bound by memory: turning takes as long as the sample, and times vary more where
+-- inputs were just written.
 local turned_bytes, turned_per_ns = 4 << 20, 2
 
 -- After one in stops_one_in of the pairs whose second was B there are so many samples that stop
@@ -28,9 +30,10 @@ function rig.coin() return secret_seed() % 2 == 0 end
 
 -- Other inputs for n calls, so that what a processor learnt of their branches is of no use, and
 -- neither is what a process that lives on kept of earlier samples: it is wrong.
-local function stir(room, n)
+local function stir(room, n, renewed)
   local slots, seed = math.min(n, room.slots), secret_seed()
-  local may = math.max(turned_bytes, (room.baseline_ns or 0) * n * turned_per_ns)
+  local may = math.max(turned_bytes,
+                       renewed and 0 or (room.baseline_ns or 0) * n * turned_per_ns)
   local turned = room.input_bytes * slots <= may
   for slot = 1, slots do
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
@@ -47,7 +50,7 @@ function rig.per_call(program, room, n, renewed)
     local done, why, code = program:renew()     -- it goes on while arrays are filled
     if not done then return nil, why, code end
   end
-  stir(room, n)
+  stir(room, n, renewed)
   buffers:poison(secret_seed())
   local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
   if not ns then return nil, why, code end
@@ -100,6 +103,7 @@ end
 -- worth several per cent on a CPU, to one side more than to the other. A GPU's context stays.
 function rig:begin()
   local s, room = self.s, self.room
+  self.began_ns = now()
   self:close()
   room.first = 2 * (secret_seed() % ((room.slots + 1) // 2))    -- see kind_of in inputs.lua
   room.buffers:use(room.slots, room.first)

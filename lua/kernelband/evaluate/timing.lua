@@ -24,21 +24,25 @@ local slow_pair_ns = 4e7        -- a pair that takes longer is a round
 local recent_times = 2          -- of a slow baseline, kept for the next evaluation
 
 -- By language. sample_ns: how long a sample lasts, where slots allow. Of an evaluation, all shapes
--- together, samples_ns: what the samples of its first rounds may take; longest_ns: after that no
--- round is added; looks_ns: what comparing outputs may take. rounds, most: how many at first and
--- at most. pairs: of samples in a round, at most. width: half of a 95 percent interval's that is
--- asked for. late_ns: the least limit of a launch; a GPU stops for some hundred milliseconds while
--- other processes open and close their contexts. A confirmation has more of all,
--- and longest_ns counts once for each time that it has the rounds of an evaluation: twice.
+-- together, samples_ns: what the samples of its first rounds may take; longest_ns, and as long as
+-- so many answers of the reference take: after that no round is added, and so that it is not over
+-- before the first rounds are, on a CPU these have fewer pairs when they take long; looks_ns: what
+-- comparing outputs may take. rounds, most: how many at first and at most. pairs: of samples in a
+-- round, at most; those of a shape may take this share of the longest pair of all shapes, beside:
+-- else what is quick and noisy would have a pair a round beside what is slow. width: half of a 95
+-- percent interval's that is asked for. late_ns: the least limit of a launch; a GPU stops for some
+-- hundred milliseconds while other processes open and close their contexts. A confirmation has
+-- more of all, and longest_ns counts once for each time that it has the rounds of an evaluation:
+-- twice.
 -- A GPU's samples are short: from the third launch that is queued on, all launches of a sample
 -- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
 -- two launches say more than few of fifty. Kernels of 100 us have no such trouble, and get few.
 local pace = {
-  c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.3e9, looks_ns = 1.5e8, pairs = 8,
-           rounds = 8, most = 32, width = 0.02, late_ns = 2e8 },
+  c    = { sample_ns = 5e5, samples_ns = 4e8, longest_ns = 1.15e9, looks_ns = 1.5e8, pairs = 8,
+           rounds = 8, most = 64, width = 0.015, late_ns = 2e8, answers = 6, beside = 1 / 8 },
   cuda = { sample_ns = 8e3, samples_ns = 8e6, longest_ns = 3e8, looks_ns = 2e7, pairs = 8,
-           rounds = 8, most = 64, width = 0.01, late_ns = 1e9 } }
-local confirm = { c = { rounds = 16, most = 128, width = 0.006, longest_ns = 6.5e9 },
+           rounds = 8, most = 64, width = 0.01, late_ns = 1e9, answers = 0, beside = 0 } }
+local confirm = { c = { rounds = 16, most = 128, width = 0.004, longest_ns = 6.5e9 },
                   cuda = { rounds = 16, most = 64, width = 0.005, longest_ns = 6e8 } }
 -- KERNELBAND_ROUNDS, set by tests that ask for a verdict alone: rounds at most.
 local few = math.tointeger(tonumber(os.getenv "KERNELBAND_ROUNDS"))
@@ -110,33 +114,40 @@ local function row(room, time_ns)
            baseline_ns = room.baseline_ns, speedup = room.baseline_ns / time_ns }
 end
 
+-- How many samples of b stand beside one of a that takes long.
+local function repeats_of(s, a, b)
+  local times = a.ns * a.n / (b.ns * b.n) / far_apart // 1
+  return s.language == "c" and math.max(1, math.min(8, times)) or 1
+end
+
 -- How two sides are measured: a rule of paired.measure, the time for comparing outputs, and the
 -- time the measurement may take. mode: nil; "confirm"; "again", with more looks; "best", beside
--- the best kernel so far; or "noise", with no looks, for a kernel that is trusted. Where the
--- baseline takes long, the other side runs several times beside it; where the two are far apart,
--- few rounds and half the time say so, and for most rounds of a slow baseline its times are those
--- of earlier evaluations.
-local function plan(s, a, b, mode)
+-- the best kernel so far; or "noise", with no looks, for a kernel that is trusted. longest_pair_ns:
+-- of all shapes. Where the baseline takes long, the other side runs several times beside it; where
+-- the two are far apart, few rounds and half the time say so, and for most rounds of a slow
+-- baseline its times are those of earlier evaluations.
+local function plan(s, a, b, mode, longest_pair_ns)
   local p = pace[s.language]
   local more = mode == "confirm" and confirm[s.language] or p
-  local a_ns, b_ns = a.ns * a.n, b.ns * b.n
-  local repeats = s.language == "c" and math.max(1, math.min(8, a_ns / b_ns / far_apart // 1)) or 1
-  local pair_ns, most = a_ns + repeats * b_ns, more.most
+  local repeats = repeats_of(s, a, b)
+  local pair_ns, most = a.ns * a.n + repeats * b.ns * b.n, more.most
   local rounds = mode == "best" and p.rounds * 3 // 4 or more.rounds
   local share = more.rounds / p.rounds / #s.timed
   local apart, slow = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart, pair_ns > slow_pair_ns
   if slow or apart and s.language == "c" then
     rounds = (slow and apart and 3 or (apart or mode == "noise") and 4 or 6)
              * (mode == "confirm" and 2 or 1)
-    if apart or mode ~= "confirm" then most = 2 * rounds end
+    if apart then most = 2 * rounds end
   end
   if few then rounds, most = math.min(few, rounds), few end
   local often = mode == "confirm" or mode == "again"
-  local longest_ns = more.longest_ns * (mode == "best" and 1 / 3 or 1)
+  local longest_ns = (more.longest_ns + p.answers * (b.room.look_ns or 0))
+                     * (mode == "best" and 1 / 3 or 1)
   if apart and not often then share = share / 2 end
   return {
     coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
-    pairs = math.max(1, math.min(p.pairs, p.samples_ns * share / rounds / pair_ns // 1)),
+    pairs = math.max(1, math.min(p.pairs, math.max(p.samples_ns * share / rounds,
+                                                   longest_pair_ns * p.beside) / pair_ns // 1)),
     most = mode == "noise" and math.min(most, 2 * rounds) or most,
     slower = (not mode or mode == "best") and math.log(0.97) or nil,
     known = slow and apart and not often and a.recent or nil,
@@ -147,13 +158,20 @@ end
 -- Both sides at all timed shapes. mode: see plan. Returns of each shape what paired.measure does,
 -- with its pairs a round.
 local function side_by_side(s, bases, runs, mode)
-  local list, most_ns, start = {}, 0, now()
+  local list, most_ns, longest_pair_ns, start = {}, 0, 0, now()
   local rigs <close> = closing {}
   local function late() return now() - start > most_ns end
   for i, run in ipairs(runs) do
-    local rule, looks_ns, ns = plan(s, bases[i], run, mode)
+    local a, times = bases[i], repeats_of(s, bases[i], run)
+    longest_pair_ns = math.max(longest_pair_ns, a.ns * a.n + times * run.ns * run.n)
+  end
+  for i, run in ipairs(runs) do
+    local rule, looks_ns, ns = plan(s, bases[i], run, mode, longest_pair_ns)
     most_ns, rule.late = most_ns + ns, late
     rigs[i] = rig.new(s, run.room, bases[i], run, rule.rounds * rule.pairs, looks_ns)
+    rule.pressed = s.language == "c" and function()
+      return now() - rigs[i].began_ns > ns / rule.rounds
+    end
     list[i] = { rig = rigs[i], rule = rule }
   end
   local results = paired.measure(list)
