@@ -3,8 +3,10 @@
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
+local lists = require "kernelband.base.lists"
 local paired = require "kernelband.evaluate.paired"
 local times = require "times"
+local win = require "kernelband.evaluate.win"
 
 local draws = 2000
 local kernels = { "gemv_4m", "chase", "small_products" }
@@ -54,7 +56,7 @@ local function rule_of(rng, more)
 end
 
 -- At one shape.
-local function measure(rig, rule) return paired.measure({ { rig = rig, rule = rule } })[1] end
+local function measure(rig, rule) return paired.measure({ { rig = rig, rule = rule } }, rule)[1] end
 
 local function estimate(logs) return core.stats.paired(logs, 0.95) end
 
@@ -154,18 +156,45 @@ t.test("times of a slow baseline that are known take the place of its samples", 
   t.equal(text:find("begin B B look begin B B look begin", 1, true), 1)
 end)
 
-t.test("shapes take turns until each has what it needs", function()
+t.test("shapes take turns, and all of them have as many rounds", function()
   local rng = core.rng(10)
   local order, list = {}, {}
   for i, name in ipairs { "x", "y" } do
     local rig = rig_on(machine("gemv_4m", rng), rng, 0)
     local begin = rig.begin
     function rig.begin() order[#order + 1] = name return begin() end
-    list[i] = { rig = rig, rule = rule_of(rng, { rounds = i + 1, most = i + 1 }) }
+    list[i] = { rig = rig, rule = rule_of(rng) }
   end
-  local results = paired.measure(list)
-  t.equal(table.concat(order), "xyxyy")
-  t.equal({ #results[1].logs, #results[2].logs }, { 2, 3 })
+  local results, all = paired.measure(list, rule_of(rng, { rounds = 3, most = 3 }))
+  t.equal(table.concat(order), "xyxyxy")
+  for i = 1, 3 do
+    t.near(all[i], (results[1].logs[i] + results[2].logs[i]) / 2)
+  end
+  t.equal({ #all, #results[1].logs, #results[2].logs }, { 3, 3, 3 })
+end)
+
+t.test("the interval of several shapes is as wide as their errors together, no wider", function()
+  local rng, covered, narrower, n = core.rng(11), 0, 0, 500
+  for _ = 1, n do
+    local list = {}
+    for i, name in ipairs(kernels) do
+      list[i] = { rig = rig_on(machine(name, rng), rng, 0.3), rule = rule_of(rng, { pairs = 2 }) }
+    end
+    local results, all = paired.measure(list, rule_of(rng, { rounds = 12, most = 12 }))
+    local out = win.overall {
+      logs = all, shapes = lists.collect(results, function(m)
+        return { speedup = math.exp(estimate(m.logs).estimate), time_ns = 1, baseline_ns = 1 }
+      end) }
+    covered = covered + (out.speedup_low <= 1 and 1 <= out.speedup_high and 1 or 0) / n
+    local mean = 0
+    for _, m in ipairs(results) do
+      local e = estimate(m.logs)
+      mean = mean + (e.high - e.low) / #results
+    end
+    narrower = narrower + (math.log(out.speedup_high / out.speedup_low) < mean and 1 or 0) / n
+  end
+  t.equal(covered >= 0.93 and covered <= 0.985, true, covered)
+  t.equal(narrower >= 0.9, true, narrower)
 end)
 
 t.test("rounds double while the interval is wide and there is time, and no longer", function()

@@ -10,7 +10,9 @@
 -- level that varies (Kalibera & Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
 -- The shapes take turns, a round each, so that each one's rounds are spread over the whole
 -- measurement: what slows a machine for a second and not for the next (another guest on the same
--- core) differs between the rounds of a shape, and its interval knows of that, too.
+-- core) differs between the rounds of a shape, and its interval knows of that, too. What is said
+-- of all shapes together comes from the means over the shapes of each round, so its interval knows
+-- how far their errors go together.
 --
 -- Outputs are looked at when a pair is complete and B was its second, as only what B has written
 -- is compared. That fills the caches, so the next sample may be slower (by up to 4 per cent for
@@ -58,15 +60,15 @@ local function one_round(rig, rule, known)
   return core.stats.median(a), core.stats.median(b), core.stats.paired(logs, 0.5).estimate
 end
 
--- One more round of one of them. Returns whether it was the last.
-local function turn(one, out)
-  local rule, i = one.rule, #out.logs + 1
-  out.a[i], out.b[i], out.logs[i] = one_round(one.rig, rule, rule.known and rule.known[i])
-  if i == one.goal and not narrow(out.logs, rule.width) then
-    one.goal = math.min(2 * one.goal, rule.most)
+-- A round of each shape, the nth. Returns the mean of their values.
+local function cycle(list, results, n)
+  local sum = 0
+  for i, one in ipairs(list) do
+    local rule, out = one.rule, results[i]
+    out.a[n], out.b[n], out.logs[n] = one_round(one.rig, rule, rule.known and rule.known[n])
+    sum = sum + out.logs[n]
   end
-  return i == one.goal or i >= rule.rounds and rule.late and rule.late()
-         or hopeless(out.logs, rule.slower)
+  return sum / #list
 end
 
 -- list: { rig =, rule = }, one a shape.
@@ -75,30 +77,29 @@ end
 -- rig:look()         what B has just written
 -- rig:finish()       after the last round
 --   Each of these may raise, to end the measurement.
--- rule.coin()        -> boolean, true as often as false
--- rule.rounds, rule.pairs, rule.repeats   rounds, pairs in each at most, samples of B in a pair
--- rule.most          rounds at most; they double while the interval is wide
--- rule.width         half of the interval's width that is asked for, as a log
--- rule.late()        -> true when there is no time for more than the first rounds; optional
--- rule.pressed()     -> true when there is no time for more pairs in this round; optional
--- rule.slower        a log; optional: ends when the candidate is below that for certain
--- rule.known         times of A, optional: taken for its samples in the first rounds
--- Returns of each { a =, b =, logs = }, an entry a round.
-function paired.measure(list)
-  local results = collect(list, function(one)
-    one.goal = one.rule.rounds
-    return { a = {}, b = {}, logs = {} }
-  end)
-  local open
+-- The rule of a shape:
+-- coin()             -> boolean, true as often as false
+-- pairs, repeats     pairs in a round, at most; samples of B in a pair
+-- pressed()          -> true when there is no time for more pairs in this round; optional
+-- known              times of A, optional: taken for its samples in the first rounds
+-- and that of all shapes together, whole:
+-- rounds, most       at first and at most; they double while the interval is wide
+-- width              half of the interval's width that is asked for, as a log
+-- late()             -> true when there is no time for more than the first rounds; optional
+-- slower             a log; optional: ends when the candidate is below that for certain
+-- Returns of each { a =, b =, logs = }, an entry a round, and the logs of all: of each round the
+-- mean over the shapes.
+function paired.measure(list, whole)
+  local results = collect(list, function() return { a = {}, b = {}, logs = {} } end)
+  local all, goal = {}, whole.rounds
   repeat
-    open = false
-    for i, one in ipairs(list) do
-      one.done = one.done or turn(one, results[i])
-      open = open or not one.done
-    end
-  until not open
+    local n = #all + 1
+    all[n] = cycle(list, results, n)
+    if n == goal and not narrow(all, whole.width) then goal = math.min(2 * goal, whole.most) end
+  until n == goal or hopeless(all, whole.slower)
+        or n >= whole.rounds and whole.late and whole.late()
   for _, one in ipairs(list) do one.rig:finish() end
-  return results
+  return results, all
 end
 
 return paired

@@ -114,13 +114,8 @@ local function row(room, time_ns)
            baseline_ns = room.baseline_ns, speedup = room.baseline_ns / time_ns }
 end
 
--- How many samples of b stand beside one of a that takes long.
-local function repeats_of(s, a, b)
-  local times = a.ns * a.n / (b.ns * b.n) / far_apart // 1
-  return s.language == "c" and math.max(1, math.min(8, times)) or 1
-end
-
--- How two sides are measured: a rule of paired.measure, the time for comparing outputs, and the
+-- How two sides are measured at a shape: a rule of paired.measure, with what it would have the
+-- whole measurement be (its slowest shape decides), the time for comparing outputs, and the
 -- time the measurement may take. mode: nil; "confirm"; "again", with more looks; "best", beside
 -- the best kernel so far; or "noise", with no looks, for a kernel that is trusted. longest_pair_ns:
 -- of all shapes. Where the baseline takes long, the other side runs several times beside it; where
@@ -129,8 +124,9 @@ end
 local function plan(s, a, b, mode, longest_pair_ns)
   local p = pace[s.language]
   local more = mode == "confirm" and confirm[s.language] or p
-  local repeats = repeats_of(s, a, b)
-  local pair_ns, most = a.ns * a.n + repeats * b.ns * b.n, more.most
+  local a_ns, b_ns = a.ns * a.n, b.ns * b.n
+  local repeats = s.language == "c" and math.max(1, math.min(8, a_ns / b_ns / far_apart // 1)) or 1
+  local pair_ns, most = a_ns + repeats * b_ns, more.most
   local rounds = mode == "best" and p.rounds * 3 // 4 or more.rounds
   local share = more.rounds / p.rounds / #s.timed
   local apart, slow = math.max(a.ns / b.ns, b.ns / a.ns) > far_apart, pair_ns > slow_pair_ns
@@ -145,7 +141,7 @@ local function plan(s, a, b, mode, longest_pair_ns)
                      * (mode == "best" and 1 / 3 or 1)
   if apart and not often then share = share / 2 end
   return {
-    coin = rig.coin, rounds = rounds, repeats = repeats, width = more.width,
+    coin = rig.coin, repeats = repeats, pair_ns = pair_ns, rounds = rounds, width = more.width,
     pairs = math.max(1, math.min(p.pairs, math.max(p.samples_ns * share / rounds,
                                                    longest_pair_ns * p.beside) / pair_ns // 1)),
     most = mode == "noise" and math.min(most, 2 * rounds) or most,
@@ -155,28 +151,27 @@ local function plan(s, a, b, mode, longest_pair_ns)
      math.max(longest_ns * share, 2 * rounds * pair_ns)
 end
 
--- Both sides at all timed shapes. mode: see plan. Returns of each shape what paired.measure does,
--- with its pairs a round.
+-- Both sides at all timed shapes. mode: see plan. Returns what paired.measure does, and of each
+-- shape its pairs a round.
 local function side_by_side(s, bases, runs, mode)
-  local list, most_ns, longest_pair_ns, start = {}, 0, 0, now()
+  local list, most_ns, start = {}, 0, now()
   local rigs <close> = closing {}
-  local function late() return now() - start > most_ns end
+  local slowest = lists.best(lists.collect(runs, function(run, i)
+    return plan(s, bases[i], run, mode, 0)
+  end), function(rule) return rule.pair_ns end)
   for i, run in ipairs(runs) do
-    local a, times = bases[i], repeats_of(s, bases[i], run)
-    longest_pair_ns = math.max(longest_pair_ns, a.ns * a.n + times * run.ns * run.n)
-  end
-  for i, run in ipairs(runs) do
-    local rule, looks_ns, ns = plan(s, bases[i], run, mode, longest_pair_ns)
-    most_ns, rule.late = most_ns + ns, late
-    rigs[i] = rig.new(s, run.room, bases[i], run, rule.rounds * rule.pairs, looks_ns)
+    local rule, looks_ns, ns = plan(s, bases[i], run, mode, slowest.pair_ns)
+    most_ns = most_ns + ns
+    rigs[i] = rig.new(s, run.room, bases[i], run, slowest.rounds * rule.pairs, looks_ns)
     rule.pressed = s.language == "c" and function()
-      return now() - rigs[i].began_ns > ns / rule.rounds
+      return now() - rigs[i].began_ns > ns / slowest.rounds
     end
     list[i] = { rig = rigs[i], rule = rule }
   end
-  local results = paired.measure(list)
+  slowest.late = function() return now() - start > most_ns end
+  local results, all = paired.measure(list, slowest)
   for i, m in ipairs(results) do m.pairs = list[i].rule.pairs end
-  return results
+  return results, all
 end
 
 -- The baseline as sides. recent: its newest times, for plan.
@@ -190,20 +185,22 @@ end
 -- What a measurement says of one shape.
 local function summary(base, run, m)
   local by = core.stats.paired(m.logs, 0.95)
-  local sure = core.stats.paired(m.logs, win.confidence)
-  local function bound(p, name) return p.method ~= "none" and math.exp(p[name]) or nil end
+  local function bound(name) return by.method ~= "none" and math.exp(by[name]) or nil end
   return lists.with(row(run.room, core.stats.median(m.b)), {
     baseline_ns = core.stats.median(m.a), speedup = math.exp(by.estimate), blocks = #m.logs,
-    speedup_low = bound(by, "low"), speedup_high = bound(by, "high"), sure_low = bound(sure, "low"),
+    speedup_low = bound "low", speedup_high = bound "high",
     interval = by.method, confidence = by.confidence, iterations = run.n, pairs = m.pairs,
     baseline_iterations = base.n, samples = { baseline = m.a, candidate = m.b } })
 end
 
--- bases, runs: sides, one a shape, the baseline's first. Returns the shapes, measured.
-local function compare(s, bases, runs, mode)
+-- bases, runs: sides, one a shape, the baseline's first. Into out: the shapes, measured, and the
+-- logs of the rounds over all of them.
+local function compare(s, out, bases, runs, mode)
   for i, run in ipairs(runs) do settle_calls(s, bases[i], run) end
-  local results = side_by_side(s, bases, runs, mode)
-  return lists.collect(runs, function(run, i) return summary(bases[i], run, results[i]) end)
+  local results
+  results, out.logs = side_by_side(s, bases, runs, mode)
+  out.shapes = lists.collect(runs, function(run, i) return summary(bases[i], run, results[i]) end)
+  return out
 end
 
 -- One more sample of a side.
@@ -266,6 +263,7 @@ local function baseline_as_is(s, out)
     return lists.with(row(room, room.baseline_ns), { speedup_low = 1, speedup_high = 1 })
   end)
   sum_up(s, out)
+  out.speedup_low, out.speedup_high = 1, 1
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
 end
 
@@ -326,14 +324,14 @@ end
 local function against(s, out, runs, source)
   local kernel, best <close> = incumbent_of(s, source), closing {}
   if not kernel or verdict.try(prepare, s, kernel, best, true) then return end  -- not its fault
-  local pair = win.overall { shapes = compare(s, best, runs, "best") }
+  local pair = win.overall(compare(s, {}, best, runs, "best"))
   out.against = { speedup = pair.speedup, low = pair.speedup_low, high = pair.speedup_high }
   verdict.ran(s, "side by side with the best kernel so far")
 end
 
 -- All timed shapes.
 local function measure(s, out, runs, mode)
-  out.shapes = compare(s, baseline_sides(s), runs, mode)
+  compare(s, out, baseline_sides(s), runs, mode)
   for i, room in ipairs(s.timed) do
     local times = out.shapes[i].samples.baseline
     room.recent = table.move(times, math.max(1, #times - recent_times + 1), #times, 1, {})

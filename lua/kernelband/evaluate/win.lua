@@ -15,29 +15,22 @@ local no_surprise  = math.log(1.03)     -- over the best kernel so far; its winn
 local at_first     = math.log(1.1)      -- the same of the least times of a few calls
 local floor_slack  = 1.25               -- roofs are measured, and clocks move
 
--- The geometric mean over shapes. They are timed in turns, so what disturbs the machine for a
--- while disturbs all of them: the half-widths of their log intervals are averaged, as those of
--- errors that go together, and not divided by the root of their number.
+-- The geometric mean over shapes. Its interval is that of out.logs, the means over the shapes of
+-- each round, about their estimate; they are not kept.
 function win.overall(out)
-  local log, low, high, sure, time, base = 0, 0, 0, 0, 0, 0
-  local n, known = #out.shapes, true
+  local log, time, base, n, logs = 0, 0, 0, #out.shapes, out.logs
   for _, r in ipairs(out.shapes) do
-    local e = math.log(r.speedup)
-    log, time = log + e / n, time + math.log(r.time_ns) / n
+    log, time = log + math.log(r.speedup) / n, time + math.log(r.time_ns) / n
     base = base + math.log(r.baseline_ns) / n
-    known = known and r.speedup_low ~= nil
-    if known then
-      low = low + (e - math.log(r.speedup_low)) / n
-      high = high + (math.log(r.speedup_high) - e) / n
-      sure = sure + (e - math.log(r.sure_low or r.speedup_low)) / n
-    end
   end
   out.time_ns, out.baseline_ns, out.speedup = math.exp(time), math.exp(base), math.exp(log)
-  if known then
-    out.speedup_low = math.exp(log - low)
-    out.speedup_high = math.exp(log + high)
-    out.sure_low = math.exp(log - sure)
+  local function ends(confidence)
+    local p = logs and core.stats.paired(logs, confidence) or { method = "none" }
+    if p.method == "none" then return nil end
+    return math.exp(log + p.low - p.estimate), math.exp(log + p.high - p.estimate)
   end
+  out.speedup_low, out.speedup_high = ends(0.95)
+  out.sure_low, out.logs = ends(win.confidence), nil
   return out
 end
 
