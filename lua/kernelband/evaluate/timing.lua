@@ -143,7 +143,7 @@ local function plan(s, a, b, mode, longest_pair_ns)
   return {
     coin = rig.coin, repeats = repeats, pair_ns = pair_ns, rounds = rounds, width = more.width,
     pairs = math.max(1, math.min(p.pairs, math.max(p.samples_ns * share / rounds,
-                                                   longest_pair_ns * p.beside) / pair_ns // 1)),
+                                    apart and 0 or longest_pair_ns * p.beside) / pair_ns // 1)),
     most = mode == "noise" and math.min(most, 2 * rounds) or most,
     slower = (not mode or mode == "best") and math.log(0.97) or nil,
     known = slow and apart and not often and a.recent or nil,
