@@ -19,7 +19,8 @@
 -- most kernels, by 14 for random reads of 8 MB): the coin gives it to A as often as to B.
 --
 -- How wide the interval is and how long it took, and nothing else, decide whether there are more
--- rounds, and time alone whether a round has more pairs. To ask for more where a gain seems possible would measure highs again and keep lows.
+-- rounds, and time alone whether a round has more pairs. To ask for more where a gain seems
+-- possible would measure highs again and keep lows.
 local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
 

@@ -185,10 +185,11 @@ end
 -- What a measurement says of one shape.
 local function summary(base, run, m)
   local by = core.stats.paired(m.logs, 0.95)
-  local function bound(name) return by.method ~= "none" and math.exp(by[name]) or nil end
+  local sure = core.stats.paired(m.logs, win.confidence)
+  local function bound(p, name) return p.method ~= "none" and math.exp(p[name]) or nil end
   return lists.with(row(run.room, core.stats.median(m.b)), {
     baseline_ns = core.stats.median(m.a), speedup = math.exp(by.estimate), blocks = #m.logs,
-    speedup_low = bound "low", speedup_high = bound "high",
+    speedup_low = bound(by, "low"), speedup_high = bound(by, "high"), sure_low = bound(sure, "low"),
     interval = by.method, confidence = by.confidence, iterations = run.n, pairs = m.pairs,
     baseline_iterations = base.n, samples = { baseline = m.a, candidate = m.b } })
 end
@@ -263,7 +264,7 @@ local function baseline_as_is(s, out)
     return lists.with(row(room, room.baseline_ns), { speedup_low = 1, speedup_high = 1 })
   end)
   sum_up(s, out)
-  out.speedup_low, out.speedup_high = 1, 1
+  out.speedup_low, out.speedup_high, out.sure_low = 1, 1, 1
   count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
 end
 
