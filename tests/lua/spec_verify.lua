@@ -146,7 +146,7 @@ t.test("a winner that is wrong, or not faster, is not confirmed", function()
   local id = reader:evaluations "verify"[1].kernel
   reader:close()
   change("UPDATE kernels SET hash = NULL, source = ? WHERE id = ?", slow, id)
-  local rc, out = kernelband("verify run", "KERNELBAND_ROUNDS=6")           -- nor here
+  local rc, out = kernelband("verify run", "KERNELBAND_ROUNDS=6")       -- no figure is asked for
   t.equal(rc, 1)
   t.contains(out, "not confirmed: it is not faster")
   change("UPDATE kernels SET hash = NULL, source = ? WHERE id = ?",
