@@ -1,10 +1,10 @@
 """worker - judges Triton candidates for an engine; frames on stdin and stdout.
 
-    worker serve [DEVICE [LIBRARY]]   the frames of lua/kernelband/worker/server.lua;
-                                 LIBRARY is libkb_inject.so, which records kernels
-    worker tunables              a source on stdin, its meta-parameters on stdout
-    worker compile               a kernel on stdin as JSON, its cubin on stdout
-    worker probe                 what this interpreter has, as one JSON object
+    worker serve DEVICE [LIBRARY]   the frames of lua/kernelband/worker/server.lua;
+                                    LIBRARY is libkb_inject.so, which records kernels
+    worker tunables                 a source on stdin, its meta-parameters on stdout
+    worker compile                  a kernel on stdin as JSON, its cubin on stdout
+    worker probe                    what this interpreter has, as one JSON object
 
 This is the folder that Python is given. The parent imports torch and triton once and
 never opens the GPU, so it can fork. One forked child runs the untouched reference and
@@ -21,7 +21,7 @@ sys.path.insert(0, folder.rpartition("/")[0])
 try:
     import json
 
-    from worker.devicecode import compile_main
+    from worker.devicecode import compiled
     from worker.serve import probe, serve
     from worker.tunables import tunables
 except ImportError as e:    # Debian's python3-minimal: an interpreter with a few modules
@@ -30,21 +30,7 @@ except ImportError as e:    # Debian's python3-minimal: an interpreter with a fe
 finally:
     sys.path.pop(0)
 
-
-def main():
-    what = sys.argv[1] if len(sys.argv) > 1 else "serve"
-    if what == "tunables":
-        try:
-            print(json.dumps(tunables(sys.stdin.read())))
-        except (SyntaxError, ValueError, RecursionError) as e:
-            print(json.dumps({"error": str(e)}))
-    elif what == "compile":
-        return compile_main()
-    elif what == "probe":
-        print(json.dumps(probe()))
-    else:
-        return serve(sys.argv[2] if len(sys.argv) > 2 else "triton:0", *sys.argv[3:4])
-    return 0
-
-
-sys.exit(main())
+command, *given = sys.argv[1:]
+if command == "serve":
+    sys.exit(serve(*given))
+print(json.dumps({"compile": compiled, "probe": probe, "tunables": tunables}[command]()))

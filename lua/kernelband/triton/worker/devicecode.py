@@ -54,23 +54,19 @@ class Compiler:
                 "shared": m.shared, "warps": m.num_warps, "ptx": out.asm["ptx"]}
 
 
-def compile_main():
-    """One kernel, in a jail: the request on stdin, the answer on stdout."""
+def compiled():
+    """One kernel, in a jail: the request is on stdin."""
     jail.clean_start()
     request = json.loads(sys.stdin.read())
     bad = device_only(request["source"])
     if bad:
-        print(json.dumps(dict(zip(("error", "text"), bad))))
-        return 0
+        return dict(zip(("error", "text"), bad))
     child = Child(None, runner=Compiler)
     try:
-        reply = child.ask("compile", 2 * COMPILE_S, **request)
+        return child.ask("compile", 2 * COMPILE_S, **request)
     except Lost as e:
         if e.verdict in ("crashed", "timeout"):
-            print(e.reason, file=sys.stderr)
-            return 1
-        reply = {"error": "build_failed", "text": e.reason}
+            sys.exit(e.reason)
+        return {"error": "build_failed", "text": e.reason}
     finally:
         child.close()
-    print(json.dumps(reply))
-    return 0

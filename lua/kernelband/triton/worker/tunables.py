@@ -1,6 +1,7 @@
 """Meta-parameters of a source, for the built-in generator."""
 import ast
 import itertools
+import sys
 
 FEW = {"warps": [1, 2, 4, 8, 16], "stages": [1, 2, 3, 4, 5]}
 
@@ -31,7 +32,15 @@ def keywords(n):
     return [(k.arg, k.value) for k in n.keywords]
 
 
-def tunables(source):
+def tunables():
+    """Of the source on stdin, or { error = why it has none }"""
+    try:
+        return tunables_of(sys.stdin.read())
+    except (SyntaxError, ValueError, RecursionError) as e:
+        return {"error": str(e)}
+
+
+def tunables_of(source):
     """[{ name, kind, values (the first is the source's own), sites = [[start, end, text]] }]: a
     value v goes to bytes start..end of every site as text with %d filled in."""
     tree = ast.parse(source)
