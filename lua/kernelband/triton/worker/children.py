@@ -3,6 +3,7 @@ import contextlib
 import ctypes
 import fcntl
 import gc
+import glob
 import math
 import os
 import resource
@@ -42,20 +43,17 @@ def new_folder():
 
 def remove_remains():
     """Folders of workers that were killed."""
-    for folder in os.scandir(tempfile.gettempdir()):
-        if not folder.name.startswith(FOLDER):
-            continue
-        try:
-            fd = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:
-            continue                    # a lock's file, or another user's
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove(folder.path)
-        os.close(fd)
+    for folder in glob.glob("%s/%s*" % (glob.escape(tempfile.gettempdir()), FOLDER)):
+        with contextlib.suppress(OSError):      # a lock's file, another user's, or one in use
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(folder)
+            finally:
+                os.close(fd)
 
 
-def settle_in(scratch, pipe):
+def child_main(make, scratch, cache, pipe):
     """A process of its own group, with its end of the pipe, a log and nothing else open."""
     os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -64,22 +62,15 @@ def settle_in(scratch, pipe):
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0), os.dup2(log, 1), os.dup2(log, 2)
     # What is kept is above what the parent has, but for what it was itself given.
     pipe = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 200)
-    for fd in map(int, os.listdir("/proc/self/fd")):
-        if fd > 2 and fd != pipe:
-            os.closerange(fd, fd + 1)
+    os.closerange(3, pipe)
+    os.closerange(pipe + 1, max(map(int, os.listdir("/proc/self/fd"))) + 1)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as f:
         f.write("1000")                     # not our parent is to go for what this one takes
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 30, 8 << 30))
-    os.environ.update(HOME=scratch, TMPDIR=scratch)
+    os.environ.update(HOME=scratch, TMPDIR=scratch, TRITON_CACHE_DIR=cache)
     tempfile.tempdir = scratch
-    return pipe
-
-
-def child_main(make, scratch, cache, pipe):
-    pipe = settle_in(scratch, pipe)
-    os.environ["TRITON_CACHE_DIR"] = cache
     runner = make()
     for name in [n for n in sys.modules if n.split(".")[0] == __package__]:
         del sys.modules[name]               # what judges a file is none of its modules
@@ -119,23 +110,19 @@ class Child:
     def start(self, make, cache):
         os.makedirs(cache, exist_ok=True)
         ours, its = socket.socketpair()
+        ours.setblocking(False)
         sys.stdout.flush(), sys.stderr.flush()
-        with its:
-            try:
-                self.pid = os.fork()
-            except OSError:
-                ours.close()
-                raise
+        with ours, its:
+            self.pid = os.fork()
             if self.pid == 0:
                 try:
                     child_main(make, self.scratch, cache, its.fileno())
                 except BaseException as e:
                     os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
                 os._exit(1)
+            self.pipe = ours.detach()
         with contextlib.suppress(OSError):
             os.setpgid(self.pid, self.pid)      # as it does itself: whoever is first
-        ours.setblocking(False)
-        self.pipe = ours.detach()
 
     def ask(self, op, seconds=None, **request):
         return self.begin(op, seconds, **request)()
@@ -190,8 +177,7 @@ class Child:
         with contextlib.suppress(OSError), open(self.scratch + "/log", "rb", opener=lambda p, f: (
                 os.open(p, f | os.O_NOFOLLOW | os.O_NONBLOCK))) as f:
             f.seek(max(0, f.seek(0, 2) - 2000))
-            lines = f.read(2000).decode("utf-8", "replace").split("\n")
-            return next((x for x in reversed(lines) if x.strip()), "")[:300]
+            return f.read(2000).decode("utf-8", "replace").rstrip().rpartition("\n")[2][:300]
         return ""
 
     def hurry(self, seconds, waited=None):
