@@ -119,20 +119,17 @@ class Sharing:
                 if not e.lacks_memory() or self.clock() - begun >= MEMORY_S:
                     raise
             if idle:
-                self.idle(idle)
+                idle.ask("idle")
+                self.idle()
             held = self.held
             self.give()
             time.sleep(2.5)
             if held:
                 self.take()
 
-    def idle(self, *beside):
-        """Between commands these and the reference give back what they have of the GPU's memory."""
-        begun = [child.begin("idle") for child in beside]
+    def idle(self):
+        """Between commands the reference gives back what it has of the GPU's memory."""
         try:
             self.reference.ask("idle")
         except Lost:                # it had faulted before, and only now says so
             self.revive()
-        finally:
-            for done in begun:
-                done()

@@ -27,11 +27,11 @@ def column(samples, k):
 
 
 class Timing:
-    def sample(self, who, seed, spin_ns):
+    def sample(self, who, seed, **how):
         """Of a call: ns, ns by our clock, the host's, whether the GPU waited for no launch."""
         who.ask("prepare", seed=seed)
         start = time.perf_counter_ns()
-        r = who.ask("go", cycles=int(spin_ns * SPIN_GHZ))
+        r = who.ask("go", **how)
         wall, ns, host = time.perf_counter_ns() - start, float(r["ns"]), float(r["host"])
         if not (0 <= ns < 1e12 and 0 <= host < 1e12):
             raise ValueError("a call of %r ns, %r of them the host's" % (ns, host))
@@ -43,7 +43,8 @@ class Timing:
         got = {}
         for who in ("AB", "BA")[secret() % 2]:
             seed = secret(here)
-            got[who] = self.sample(child if who == "B" else self.partner, seed, spin_ns)
+            got[who] = self.sample(child if who == "B" else self.partner, seed,
+                                   cycles=int(spin_ns * SPIN_GHZ))
             if who == "B" and looks:
                 self.look(child, s, seed)
         return got
@@ -124,7 +125,7 @@ class Timing:
             there = [(lane, place_of(s["seed"])) for lane, _ in (next(turn), next(turn))]
             for k, here in enumerate([next(turn), *there]):
                 seed = secret(here)
-                self.sample(child, seed, spin)
+                self.sample(child, seed, cycles=int(spin * SPIN_GHZ))
                 if k != 1:              # an answer may be kept only once asked for often
                     self.look(child, s, seed)
         if bound:
