@@ -142,16 +142,16 @@ class Inputs:
         """call, where every tensor that is made is what change gives for it."""
         torch = self.torch
 
+        def start(x):
+            if type(x) is torch.Tensor and x.layout is torch.strided:
+                return x.untyped_storage().data_ptr()
+
         class Changed(torch.overrides.TorchFunctionMode):
             def __torch_function__(self, func, types_, args=(), kwargs=None):
                 out = func(*args, **(kwargs or {}))
-                if getattr(func, "__name__", "") not in MADE or type(out) is not torch.Tensor \
-                        or out.layout is not torch.strided:
+                if getattr(func, "__name__", "") not in MADE or start(out) is None \
+                        or start(out) in map(start, args):      # what it was given, or a view
                     return out
-                at = out.untyped_storage().data_ptr()
-                if any(type(a) is torch.Tensor and a.layout is torch.strided
-                       and a.untyped_storage().data_ptr() == at for a in args):
-                    return out                      # what it was given, or a view of it
                 with torch.no_grad():
                     return change(out)
 
@@ -193,7 +193,9 @@ class Inputs:
     def apart(self, value, slack, large, area, place=0):
         """A copy of inputs with zeros before and after every tensor: what is read there is the
         same in every process, what is written there is seen, as it goes to slack. Views share as
-        they did. Memory that large or area has for them is used again."""
+        they did. Memory that large or area has for them is used again. How far from its start a
+        storage is copied to is another in each place, if all of it is one tensor's and drawn
+        anew."""
         torch, done, laid = self.torch, {}, {}
 
         def moved(t):
@@ -201,40 +203,30 @@ class Inputs:
                     or t.layout is not torch.strided or t.is_quantized or not t.numel() \
                     or t.device.type != ("cpu" if self.cpu else "cuda"):
                 return t
-            if id(t) not in done:
-                storage = t.untyped_storage()
-                key, held = storage.data_ptr(), large if storage.nbytes() > LARGE else area
-                if key not in laid:
-                    laid[key] = self.lay(t, key, held, slack, place)
-                done[id(t)] = self.view_of(t, *laid[key])
+            if id(t) in done:
+                return done[id(t)]
+            storage, raw = t.untyped_storage(), dict(dtype=torch.uint8, device=t.device)
+            key, n = storage.data_ptr(), storage.nbytes()
+            held = large if n > LARGE else area
+            if key not in laid:
+                tail = min(AROUND_MOST, max(AROUND_LEAST, AROUND * n, self.reach)) // 512 * 512
+                # What is repeated (a stride of 0) is not drawn anew, and of half a storage as long.
+                spare = min(tail, SHIFTED_MOST) if t.nbytes == n and 0 not in t.stride() else 0
+                at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * place if spare else FRONT
+                if key not in held:
+                    held[key] = self.zeros(FRONT + spare + n + tail, **raw)
+                old = self.real_empty(0, **raw).set_(storage, 0, (n,), (1,))
+                held[key][at:at + n].copy_(old)
+                slack.extend([held[key][:at], held[key][at + n:]])
+                laid[key] = at
+            new = self.real_empty(0, dtype=t.dtype, device=t.device).set_(
+                held[key].untyped_storage(), laid[key] // t.element_size() + t.storage_offset(),
+                t.shape, t.stride())
+            as_t = torch.nn.Parameter if type(t) is torch.nn.Parameter \
+                else torch.Tensor.requires_grad_
+            done[id(t)] = as_t(new, requires_grad=t.requires_grad)
             return done[id(t)]
         return mapped(value, moved)
-
-    def view_of(self, t, memory, at):
-        """As t, of its storage's copy."""
-        new = self.real_empty(0, dtype=t.dtype, device=t.device)
-        new.set_(memory.untyped_storage(), at // t.element_size() + t.storage_offset(), t.shape,
-                 t.stride())
-        if type(t) is self.torch.nn.Parameter:
-            return self.torch.nn.Parameter(new, requires_grad=t.requires_grad)
-        return new.requires_grad_() if t.requires_grad else new
-
-    def lay(self, t, key, held, slack, place):
-        """(memory with zeros in it, where in it t's storage is copied to): how far from its
-        start is another in each place, if all of the storage is t's and drawn anew."""
-        torch, storage = self.torch, t.untyped_storage()
-        n = storage.nbytes()
-        tail = min(AROUND_MOST, max(AROUND_LEAST, AROUND * n, self.reach)) // 512 * 512
-        # What is repeated (a stride of 0) is not drawn anew, and of half a storage as long.
-        spare = min(tail, SHIFTED_MOST) if t.nbytes == n and 0 not in t.stride() else 0
-        at = FRONT + (spare // PLACES // 1024 * 1024 + 512) * place if spare else FRONT
-        if key not in held:
-            held[key] = self.zeros(FRONT + spare + n + tail, dtype=torch.uint8, device=t.device)
-        memory = held[key]
-        old = self.real_empty(0, dtype=torch.uint8, device=t.device)
-        memory[at:at + n].copy_(old.set_(storage, 0, (n,), (1,)))
-        slack += [memory[:at], memory[at + n:]]
-        return memory, at
 
     def beyond(self):
         """Has the last call written outside its inputs?"""
@@ -304,10 +296,12 @@ class Inputs:
         torch = self.torch
         self.reach = max((t.untyped_storage().nbytes() for _, t in walk(drawn)
                           if type(t) is torch.Tensor and t.layout is torch.strided), default=0)
-        several, large, area = True, {}, {}     # memory for what is too large for several areas
+        large, area = {}, {}            # memory for what is too large for several areas
         for k in range(PLACES):
-            if k % SHIFTS == 0 and several:
-                area = {}
+            if k % SHIFTS == 0:
+                free, whole = (1, 1) if self.cpu else torch.cuda.mem_get_info()
+                if sum(w.numel() for w in area.values()) <= PLACED_MOST and free >= whole // 4:
+                    area = {}
             slack, pairs, own = [], {}, True
             with torch.no_grad():
                 work = self.apart(drawn, slack, large, area, k)
@@ -320,10 +314,6 @@ class Inputs:
             size = bytes_of(t for t, _ in pairs.values())
             if not own or not size:
                 break
-            if k % SHIFTS == SHIFTS - 1:
-                free, whole = (1, 1) if self.cpu else torch.cuda.mem_get_info()
-                several = sum(w.numel() for w in area.values()) <= PLACED_MOST \
-                    and free >= whole // 4
         return size
 
     def leave_shape(self):
