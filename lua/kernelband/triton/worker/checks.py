@@ -4,6 +4,7 @@ import os
 import stat
 
 from .children import Lost, remove, together
+from .frames import some
 from .inputs import secret
 
 
@@ -54,10 +55,10 @@ class Checks:
             raise Lost("wrong", "it writes outside of what it was given")
         return r
 
-    def verify_shape(self, child, s, seed, runs, part=False):
+    def verify_shape(self, child, s, seed, part):
         """The results of a call; part: of what is too large for a second look, a part."""
         i = str(s["i"])
-        what = dict(seed=seed, show=secret(), poisons=self.poisons, runs=runs, part=part)
+        what = dict(seed=seed, show=secret(), poisons=self.poisons, part=part)
         expected = self.reference.begin("expect", **what)
 
         def made_ahead():
@@ -78,7 +79,6 @@ class Checks:
             self.found.tell("shape " + i, r["told"])
         for key in ("count", "chance", "allowed"):
             s[key] = s.get(key, 0) + r[key]
-        return r
 
     def check_tests(self, child, out, baseline):
         first, unknown, total, worst = secret(), [], collections.Counter(), 0.0
@@ -95,10 +95,8 @@ class Checks:
             unknown += [p for p in r["undetermined"] if p not in unknown]
             if baseline:
                 self.found.tell("the tests", r["told"])
-        out["checks"] = dict(total, worst_share_of_bound=worst)
-        unknown = self.found.ignore.get("tests", []) + unknown
-        if unknown:
-            out["checks"]["ignored"] = unknown[:32]
+        ignored = (self.found.ignore.get("tests", []) + unknown)[:32]
+        out["checks"] = dict(total, worst_share_of_bound=worst, **some(ignored=ignored))
 
     def verify_tests(self, shown, seed, baseline):
         """A result that the untouched file does not give twice is no measure of others."""
@@ -138,25 +136,22 @@ class Checks:
         s["first"], s["baseline_first"] = firsts[child][0], firsts[self.partner][0]
         s["host"] = max(host for _, _, host, _ in firsts.values())
 
-    def check_shape(self, child, s, baseline):
+    def check_shape(self, child, s):
         """A timed shape's results, compared."""
         self.first_calls(child, s)
-        if not baseline:
-            self.checked_call(child, s["seed"], self.poisons[0])
-            return self.verify_shape(child, s, s["seed"], 2)
-        # How far the untouched file differs from itself is learned.
-        for again, seed in enumerate((s["seed"], secret(), secret())):
+        for again, seed in enumerate((s["seed"], secret(), secret())[:3 if s["baseline"] else 1]):
             self.checked_call(child, seed, self.poisons[again % 2])
-            self.learn_shape(child, s, seed, 2)
-        if s["chance"] and s["chance"] >= s["count"] > 0:
+            self.compare_shape(child, s, seed)
+        if s["baseline"] and s["chance"] and s["chance"] >= s["count"] > 0:
             raise Lost("wrong", "the untouched file gives nothing that it would give again")
 
-    def learn_shape(self, child, s, seed, runs, part=False):
+    def compare_shape(self, child, s, seed, part=False):
+        """How far the untouched file differs from itself is learned."""
         for _ in range(8):
             try:
-                return self.verify_shape(child, s, seed, runs, part)
+                return self.verify_shape(child, s, seed, part)
             except Lost as e:
-                if not e.path:
+                if not s["baseline"] or not e.path:
                     raise
                 # What it returns is never left out, only what of its inputs it changes.
                 self.learn(str(s["i"]), e, e.path.startswith("[1]") and s.get("returns"))

@@ -58,12 +58,9 @@ class Reference:
         """Of tests on the CPU: a run after this one finds the GPU's memory as this one did."""
         leaves = list(walk(value))
         parts = in_part(leaves, part)
-
-        def kept(path, leaf):
-            flat = self.flat(leaf, seed if path in parts else None)
-            return flat.to(where) if where and flat.device.type != where else flat.clone()
-        return [(path, (leaf.dtype, list(leaf.shape), kept(path, leaf))
-                 if isinstance(leaf, self.torch.Tensor) else leaf) for path, leaf in leaves]
+        return [(path, (leaf.dtype, list(leaf.shape), self.flat(
+            leaf, seed if path in parts else None).to(where or leaf.device, copy=True))
+            if isinstance(leaf, self.torch.Tensor) else leaf) for path, leaf in leaves]
 
     def flat(self, t, seed=None):
         """All elements of t, or blocks that seed draws, the first and the last among them."""
@@ -81,8 +78,8 @@ class Reference:
         """The candidate's leaves against the reference's, every one. What runs of the reference
         on different poison do not agree on is left to chance by the task itself: where a
         candidate is off, the reference must first agree with itself in MORE further runs, and in
-        one that computes in float64, if exact() gives such a one. allow is a share of an output
-        that it was found to differ from itself in when it was opened."""
+        one that computes in float64, if attempt() gives such a one of exact. allow is a share of
+        an output that it was found to differ from itself in when it was opened."""
         want, got, precise = [p for p, _ in runs[0]], [x["path"] for x in leaves], None
         if want != got:
             gone = [p for p in want if p not in got] or [p for p in got if p not in want] or got
@@ -98,7 +95,7 @@ class Reference:
                 runs.append(run(len(runs)))
                 found = self.compare(runs, k, leaf, file)
             if found.get("path") and exact:
-                precise = dict(exact() or ()) if precise is None else precise
+                precise = self.attempt(*exact) if precise is None else precise
                 found = self.compare(runs, k, leaf, file, precise.get(path))
             if found.get("path") and 0 < found["share"] <= (allow or {}).get(path, 0):
                 out["allowed"] += found["off"]
@@ -295,7 +292,7 @@ class Reference:
             self.cache.clear()
             self.cache[seed] = [run(0), run(1)]
         return self.verify(self.cache[seed], leaves, file, run, ignore, allow,
-                           exact and self.attempt("tests", in_float64))
+                           exact and ("tests", in_float64))
 
     def run_shape(self, seed, show, poison, part):
         """(what is kept of a checked call, whether it wrote outside of its inputs)"""
@@ -303,15 +300,15 @@ class Reference:
         self.do_call(poison)
         return self.keep([self.result, self.work], show, None, part), self.beyond()
 
-    def do_expect(self, seed, show, poisons, runs, part):
+    def do_expect(self, seed, show, poisons, part):
         """The first runs that do_verify_shape compares with, made while the other is shown."""
-        self.expected = seed, show, [self.run_shape(seed, show, poisons[k % 2], part)
-                                     for k in range(runs)]
+        self.expected = seed, show, [self.run_shape(seed, show, poison, part)
+                                     for poison in poisons[:1 if part else 2]]
 
-    def do_verify_shape(self, seed, show, leaves, file, poisons, runs=2, ignore=(), allow=None,
-                        part=False, exact=True):
+    def do_verify_shape(self, seed, show, leaves, file, poisons, part, ignore=(), allow=None,
+                        exact=True):
         if not self.expected or self.expected[:2] != (seed, show):
-            self.do_expect(seed, show, poisons, runs, part)
+            self.do_expect(seed, show, poisons, part)
         done, self.expected = self.expected[2], None
 
         def run(k):
@@ -324,20 +321,19 @@ class Reference:
             self.result = self.call()
             return self.keep([self.result, self.work], show, None, part)
         out = self.verify([kept for kept, _ in done], leaves, file, run, ignore, allow,
-                          exact and self.attempt("shape", in_float64))
+                          exact and ("shape", in_float64))
         self.do_settle()
         return dict(out, beyond=any(beyond for _, beyond in done))
 
     def attempt(self, what, call):
         """call in float64, where the file can do that: it is asked no more where it cannot."""
-        def tried():
-            if what not in self.narrow:
-                with contextlib.suppress(Exception):
-                    found = call()
-                    self.sync()
-                    return found
-                self.narrow.add(what)
-        return tried
+        if what not in self.narrow:
+            with contextlib.suppress(Exception):
+                found = call()
+                self.sync()
+                return dict(found)
+            self.narrow.add(what)
+        return {}
 
     def widened(self, t):
         """A copy of a floating tensor, in float64."""

@@ -71,6 +71,11 @@ def finite(x):
     return x if isinstance(x, (int, float)) and math.isfinite(x) else None
 
 
+def some(**given):
+    """Those that there are."""
+    return {k: v for k, v in given.items() if v}
+
+
 def explain(e):
     """The reply that tells of an exception in a file."""
     if isinstance(e, Lost):

@@ -7,6 +7,7 @@ import time
 
 from .checks import Checks
 from .children import CALL_S, NONSENSE, Child, Lost, new_folder, reap, remove, together
+from .frames import some
 from .gate import scan
 from .gpu import Sharing, know_compiler, prepare_counters, prepare_dynamo
 from .inputs import secret
@@ -167,8 +168,7 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         try:
             self.judge_any(source, options, out, baseline)
         except Lost as e:
-            missing = {"missing": e.missing} if e.missing else {}
-            out.update(missing, verdict=e.verdict, reason=e.reason, shapes=[])
+            out.update(some(missing=e.missing), verdict=e.verdict, reason=e.reason, shapes=[])
         except OSError as e:
             out.update(verdict="launch_failed", shapes=[], reason="no process to run it in: %s" % e)
         except NONSENSE as e:
@@ -274,16 +274,15 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         self.await_spares()
         labels = self.draw(child)
         lap("inputs")
-        best = options.get("best_times_ns") or []
-        self.check_shapes(child, labels, options, best, out, baseline)
-        self.time_short(child, source, out, baseline, options.get("confirm"))
+        self.check_shapes(child, labels, options, out, baseline)
+        confirm = options.get("confirm")
+        self.time_short(child, source, out, baseline, confirm)
         self.resting = self.rest()      # nothing more is asked of it: meanwhile is counted
         lap("time")
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
         if not out["shapes"]:
             raise Lost("launch_failed", "the task has no timed shape")
         out["screened"] = self.screen.slow
-        some = lambda **given: {k: v for k, v in given.items() if v}
         by = any("recorded" in r for r in out["shapes"]) and "CUPTI activity records"
         out.update(some(left_out=list(self.found.left_out.values()),
                         weakened=self.found.weakened(self.machine.get("unjailed")),
@@ -292,28 +291,31 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         self.summary(out)
         facts = child.ask("facts")
         values, why = {}, "counters are not asked for"
-        if not self.contends(out, best, options):
+        best = self.screen.best         # counters cost a second: they are for what may become that
+        slower = sum(math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best))
+        if confirm or self.screen.slow or slower > len(best) * math.log(1.03):
             why = "counters are for what contends for the best"
         elif self.task.get("counters", True):
             values, why = self.counters(child, out, baseline)
             lap("count")
-        self.evidence(out, facts.get("kernels"), values, why)
+        self.evidence(out, facts["kernels"], values, why)
 
-    def check_shapes(self, child, labels, options, best, out, baseline):
+    def check_shapes(self, child, labels, options, out, baseline):
         """Each of the timed shapes: its results, then its times."""
         confirm, self.count = options.get("confirm"), len(labels)
+        best = () if confirm else options.get("best_times_ns") or ()
         wanted = [i for i in range(len(labels)) if str(i) not in self.found.left_out]
-        self.screen = Screen(best if len(best) == len(wanted) and not confirm else None)
+        self.screen = Screen(best if len(best) == len(wanted) else ())
         self.left_s = CONFIRM_S if confirm else BASELINE_S if baseline else TIME_S
         out["seconds"]["shapes"], last = 0.0, secret() % max(1, len(wanted))
         for k, i in enumerate(wanted):
             begun = time.monotonic()
-            s = {"i": i, "k": k, "label": labels[i], "seed": secret(), "left": len(wanted) - k,
-                 "baseline": baseline,      # what confirms a winner looks at all
-                 "last": not baseline and (k == last or bool(confirm))}
-            self.at = s
+            self.at = s = {"i": i, "k": k, "label": labels[i], "seed": secret(),
+                           "left": len(wanted) - k, "baseline": baseline,
+                           # what confirms a winner looks at all
+                           "last": not baseline and (k == last or bool(confirm))}
             try:
-                self.check_shape(child, s, baseline)
+                self.check_shape(child, s)
             except Lost as e:
                 # The untouched file does not give the same twice: no shape to judge by.
                 if not baseline or e.verdict != "wrong" or not self.leave_out(e.reason):
@@ -346,8 +348,3 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         """The processes that hold a candidate's timed shapes."""
         return dict.fromkeys((self.reference, self.partner, child))
 
-    def contends(self, out, best, options):
-        """Counters cost a second: they are for what may become the best."""
-        slower = sum(math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best))
-        return not out["screened"] and not options.get("confirm") and (
-            len(best) != len(out["shapes"]) or slower <= len(best) * math.log(1.03))

@@ -5,6 +5,7 @@ import os
 import time
 
 from .children import NONSENSE, Child, Lost, together
+from .frames import some
 from .inputs import LANES, place_of, secret, turns
 from .stats import Screen, half_of, log_ratios, median, of_pairs, of_processes, paired
 
@@ -46,12 +47,8 @@ class Timing:
             got[who] = self.sample(child if who == "B" else self.partner, seed,
                                    cycles=int(spin_ns * SPIN_GHZ))
             if who == "B" and looks:
-                self.look(child, s, seed)
+                self.compare_shape(child, s, seed, part=True)
         return got
-
-    def look(self, child, s, seed):
-        verify = self.learn_shape if s["baseline"] else self.verify_shape
-        verify(child, s, seed, 1, part=True)
 
     def spin_of(self, s):
         """ns that the GPU is kept busy for, so that the host gets ahead."""
@@ -127,7 +124,7 @@ class Timing:
                 seed = secret(here)
                 self.sample(child, seed, cycles=int(spin * SPIN_GHZ))
                 if k != 1:              # an answer may be kept only once asked for often
-                    self.look(child, s, seed)
+                    self.compare_shape(child, s, seed, part=True)
         if bound:
             self.share_cpu(child, False)
         self.left_s = max(0.01 if brief else 0.2, self.left_s - (self.clock() - start))
@@ -150,10 +147,9 @@ class Timing:
             low, high = of_processes(e, low, high, min(base, mine))
         self.fill(row, times, e, low, high)
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
-        more = {name: self.machine.get(peak) and rates.get(name) for name, peak in (
-            ("gbps", "dram_gbps"), ("tflops", "sm_tflops"))}
-        more.update(left_to_chance=s.get("chance"), allowed=s.get("allowed"))
-        row.update({name: x for name, x in more.items() if x})
+        row.update(some(gbps=self.machine.get("dram_gbps") and rates.get("gbps"),
+                        tflops=self.machine.get("sm_tflops") and rates.get("tflops"),
+                        left_to_chance=s.get("chance"), allowed=s.get("allowed")))
         return row
 
     def fill(self, row, times, e, low, high):
