@@ -157,21 +157,19 @@ class Child:
             except (EOFError, OSError, ValueError, RecursionError):
                 how, tail = self.kill(), self.log_tail()
                 raise Lost("crashed", "its process %s%s" % (how, tail and ": " + tail)) from None
-            return self.believed(reply)
+            # What it says of a failure is the file's word, as the file may forge it.
+            if "error" in reply:
+                said, text = reply["error"], str(reply.get("text", ""))
+                lost = Lost(said if said in ("build_failed", "cheated") else "launch_failed",
+                            text[:2000], missing=str(reply.get("missing") or "")[:100])
+                if not lost.lacks_memory() and any(
+                        w in text for w in ("CUDA error", "Error [CUDA]")):
+                    self.kill()             # torch's or Triton's word: its context is of no use
+                raise lost
+            if reply.get("tampered"):
+                raise Lost("cheated", "it %s" % str(reply["tampered"])[:300])
+            return reply
         return end
-
-    def believed(self, reply):
-        """The reply, if it says of no failure. It is the file's word, as the file may forge it."""
-        if "error" in reply:
-            said, text = reply["error"], str(reply.get("text", ""))
-            lost = Lost(said if said in ("build_failed", "cheated") else "launch_failed",
-                        text[:2000], missing=str(reply.get("missing") or "")[:100])
-            if any(w in text for w in ("CUDA error", "Error [CUDA]")) and not lost.lacks_memory():
-                self.kill()                 # torch's or Triton's word: its context is of no use
-            raise lost
-        if reply.get("tampered"):
-            raise Lost("cheated", "it %s" % str(reply["tampered"])[:300])
-        return reply
 
     def log_tail(self):
         with contextlib.suppress(OSError), open(self.scratch + "/log", "rb", opener=lambda p, f: (
@@ -209,16 +207,13 @@ def reap(group):
     """Waits for a group that was killed, not for what of it never ends: its leader's status, 0 if
     that is not known. What it started is ours, as we are a subreaper."""
     end, status = time.monotonic() + REAP_S, 0
-    while True:
-        try:
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < end:
             pid, ended = os.waitpid(-group, os.WNOHANG)
-        except ChildProcessError:
-            return status
-        status = ended if pid == group else status
-        if not pid:
-            if time.monotonic() >= end:
-                return status
-            time.sleep(0.001)
+            status = ended if pid == group else status
+            if not pid:
+                time.sleep(0.001)
+    return status
 
 
 def remove(folder):

@@ -150,20 +150,17 @@ class Hold:
         zeros where inputs are drawn."""
         torch = self.torch
 
-        def fill(t):
-            with torch.no_grad():
-                if self.poison == CLEAN:
-                    t.zero_()
-                elif t.dtype.is_floating_point or t.dtype.is_complex:
-                    t.fill_(float("nan") if self.poison % 2 else 777.25)
-                elif t.dtype is not torch.bool:
-                    t.fill_(self.poison % 100 + 1)
-
         def filled(real, name):
             def made(*args, **kwargs):
                 t = real(*args, **kwargs)
                 if self.poison is not None and t.numel():
-                    fill(t)
+                    with torch.no_grad():
+                        if self.poison == CLEAN:
+                            t.zero_()
+                        elif t.dtype.is_floating_point or t.dtype.is_complex:
+                            t.fill_(float("nan") if self.poison % 2 else 777.25)
+                        elif t.dtype is not torch.bool:
+                            t.fill_(self.poison % 100 + 1)
                 return t
             made.__name__ = name
             return made

@@ -1,6 +1,7 @@
 """What records of a call, counters and compiled kernels show of a candidate."""
 import math
 import re
+from statistics import geometric_mean
 
 from .frames import REDRAW, Lost, finite
 from .inputs import secret
@@ -74,11 +75,10 @@ class Records:
         if known.get("why"):
             self.unrecorded = known["why"]
             return
-        if s["i"] not in self.recorded:
-            self.recorded[s["i"]] = known
-            if known["away_ns"] and self.lanes and s["baseline"]:
-                self.lanes = False          # it names a stream itself: all calls are on that
-                raise Lost(*REDRAW)
+        self.recorded[s["i"]] = known
+        if known["away_ns"] and self.lanes and s["baseline"]:
+            self.lanes = False              # it names a stream itself: all calls are on that
+            raise Lost(*REDRAW)
         for _ in range(3):                  # some are lost by chance
             seen = self.record(child) if seen.get("why") else seen
         if seen.get("why"):
@@ -159,8 +159,7 @@ class Records:
 
     def summary(self, out):
         rows = out["shapes"]
-        n = len(rows)
-        mean = lambda key: math.exp(sum(math.log(r[key]) for r in rows) / n)
+        mean = lambda key: geometric_mean(r[key] for r in rows)
         out.update(time_ns=mean("time_ns"), baseline_ns=mean("baseline_ns"),
                    speedup=mean("speedup"),
                    # Of the Python around the kernels, which events do not see.
@@ -176,9 +175,8 @@ class Records:
         """Features for policies: of counters where there are some, else of the compiled kernel's
         own metadata and the task's own count of bytes and operations."""
         m = self.machine
-        good = [{x: k[x] for x in METADATA} | {"name": str(k.get("name"))[:80]}
-                for k in (kernels if isinstance(kernels, list) else []) if isinstance(k, dict)
-                and all(finite(k.get(x)) is not None for x in METADATA)]
+        good = [{x: k[x] for x in METADATA} | {"name": str(k.get("name"))[:80]} for k in kernels
+                if all(finite(k.get(x)) is not None for x in METADATA)]
         main = max(good, key=lambda k: (k["shared"], k["registers"]), default=None)
         big = max(out["shapes"], key=lambda r: r["time_ns"])
         dram = big["gbps"] / m["dram_gbps"] if "gbps" in big else None
@@ -187,8 +185,7 @@ class Records:
         if main:
             regs, threads = clip(main["registers"] / 255), 32 * main["warps"]
             if m.get("max_threads_per_sm"):
-                if m.get("smem_per_sm"):
-                    shared = clip(main["shared"] / m["smem_per_sm"])
+                shared = m.get("smem_per_sm") and clip(main["shared"] / m["smem_per_sm"])
                 blocks = [m[most] // used for most, used in (
                     ("max_threads_per_sm", max(1, threads)), ("smem_per_sm", main["shared"] + 1024),
                     ("regs_per_sm", max(1, main["registers"] * threads))) if m.get(most)]

@@ -46,23 +46,16 @@ class PerformanceMetrics:
                              lambda self, value: setattr(self, "drawn", Drawn(value)))
 
 
-class Finder:
+def finder_of(real):
     """Finds the modules that such a script names, in whatever package it looks for them."""
-
-    def __init__(self, real):
-        self.real = real
-
-    def find_spec(self, full, path=None, target=None):
-        known = full.rpartition(".")[2] in self.real
+    def find(full, path=None, target=None):
+        known = full.rpartition(".")[2] in real
         if known or full.split(".")[0] in ("TritonBench_v1", "geak_eval"):
-            return importlib.machinery.ModuleSpec(full, self, is_package=not known)
-        return None
-
-    def create_module(self, spec):
-        return self.real.get(spec.name.rpartition(".")[2])
-
-    def exec_module(self, made):
-        pass
+            return importlib.machinery.ModuleSpec(full, finder, is_package=not known)
+    finder = types.SimpleNamespace(
+        find_spec=find, create_module=lambda spec: real.get(spec.name.rpartition(".")[2]),
+        exec_module=lambda made: None)
+    return finder
 
 
 class Runner(Hold, Inputs, Reference):
@@ -142,7 +135,7 @@ class Runner(Hold, Inputs, Reference):
         sys.modules["performance_utils"] = stub = types.ModuleType("performance_utils")
         stub.Performance_Metrics = PerformanceMetrics
         stub.do_bench_config = type("do_bench_config", (), {})
-        finder = Finder({self.name: self.module, "performance_utils": stub})
+        finder = finder_of({self.name: self.module, "performance_utils": stub})
         sys.meta_path.insert(0, finder)
         space = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}
         try:

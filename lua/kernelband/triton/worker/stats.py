@@ -1,6 +1,7 @@
 """Intervals of paired times."""
 import itertools
 import math
+from statistics import median
 
 EXACT = 64                          # pairs whose interval is exact
 PAIR_NS = 40                        # what a call of one file takes more in one process than in
@@ -14,7 +15,7 @@ def paired(logs):
     Methods, 3.1 and 3.3)."""
     n = len(logs)
     walsh = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
-    middle = (walsh[(len(walsh) - 1) // 2] + walsh[len(walsh) // 2]) / 2
+    middle = median(walsh)
     if n > EXACT:
         k = int(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
         return middle, walsh[k - 1], walsh[-k]
@@ -56,11 +57,6 @@ def half_of(rows, key):
 
 def log_ratios(times):
     return [math.log(a / b) for a, b in zip(times["A"], times["B"])]
-
-
-def median(values):
-    v = sorted(values)
-    return (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2
 
 
 class Screen:
