@@ -17,6 +17,7 @@ from .session import OPEN_S, Session
 
 
 def serve(device, library=None):
+    """What the process ends with."""
     recorder.library = library
     clean_start()
     remove_remains()
@@ -44,8 +45,7 @@ def serve(device, library=None):
     except EOFError:
         return 0
     except Busy as e:
-        print(e, file=sys.stderr)
-        return 1                        # the engine tries it once more on a fresh worker
+        return str(e)                   # the engine tries it once more on a fresh worker
     finally:
         if session:
             session.close()

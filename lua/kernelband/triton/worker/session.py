@@ -75,9 +75,9 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             if not self.foreseen:
                 self.foreseen = self.noted()
                 found.noting = float(self.foreseen["seconds"]) if trusted else found.noting
-            left = max(0.1, self.ahead_until - time.monotonic())
-            reply = self.scout.ask("await", left, n=int(self.foreseen[what]),
-                                   stall=None if trusted else found.kernel_s)
+            reply = self.scout.ask(
+                "await", max(0.1, self.ahead_until - time.monotonic()),
+                n=int(self.foreseen[what]), stall=None if trusted else found.kernel_s)
             waited = time.monotonic() - begun
             if trusted and what == "tests":
                 found.kernel_s = max(KERNEL_S, 4 * waited)
@@ -181,19 +181,13 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             self.end_scout()
             self.forget_shown()
             with contextlib.suppress(Lost):
-                (self.resting or self.rest())()
+                (self.resting or self.reference.begin("idle", 20))()
             self.resting = None
             self.give()
         if not self.task.get("baseline_only"):
             self.make_spares()
         out["seconds"]["total"] = time.monotonic() - start
         return out
-
-    def rest(self):
-        until, Child.deadline = Child.deadline, None        # this is no time of a candidate's
-        waits = self.reference.begin("idle", seconds=20)
-        Child.deadline = until
-        return waits
 
     def judge_any(self, source, options, out, baseline):
         """A candidate, or the untouched file, which may be judged more than once."""
@@ -277,7 +271,8 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
         self.check_shapes(child, labels, options, out, baseline)
         confirm = options.get("confirm")
         self.time_short(child, source, out, baseline, confirm)
-        self.resting = self.rest()      # nothing more is asked of it: meanwhile is counted
+        # Nothing more is asked of it: meanwhile is counted.
+        self.resting = self.reference.begin("idle", 20)
         lap("time")
         seconds["time"] -= seconds["shapes"]        # what checks them is no timing
         if not out["shapes"]:
