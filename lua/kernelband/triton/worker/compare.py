@@ -5,7 +5,7 @@ import os
 import re
 import stat
 
-from .frames import finite
+from .frames import finite, some
 from .inputs import bytes_of, mapped, walk
 
 PART = 8 << 20              # bytes of a tensor that is always compared whole
@@ -185,9 +185,8 @@ class Reference:
         if "float8" in str(dtype):
             return FLOAT8
         own = str(dtype).replace("torch.", "").replace("complex64", "float32")
-        u, n = max(UNITS[x] for x in {own if own in UNITS else "float64", *self.precision()}
-                   if x in UNITS)
-        return u * n
+        return math.prod(max(UNITS[x] for x in {own if own in UNITS else "float64",
+                                                *self.precision()} if x in UNITS))
 
     def differing(self, want, others, got, exact=None):
         """{ off = how many are wrong, first =, chance = how many are that, worst = share of its
@@ -262,17 +261,14 @@ class Reference:
         if self.cpu:
             return dict(out, name="Triton's interpreter on the CPU", interpreter=True)
         p = torch.cuda.get_device_properties(self.device)
-        get = lambda name: finite(getattr(p, name, None))
-        clock, width = get("memory_clock_rate"), get("memory_bus_width")
-        if clock and width:
-            out["dram_gbps"] = 2 * clock * 1e3 * width / 8 / 1e9
-        if get("clock_rate"):
-            out["sm_tflops"] = 2 * 128 * p.multi_processor_count * p.clock_rate * 1e3 / 1e12
+        get = lambda name: finite(getattr(p, name, None)) or 0
         return dict(out, name=p.name, sm_count=p.multi_processor_count, memory_bytes=p.total_memory,
-                    capability=[p.major, p.minor], uuid=str(getattr(p, "uuid", "")),
-                    max_threads_per_sm=get("max_threads_per_multi_processor"),
-                    regs_per_sm=get("regs_per_multiprocessor"),
-                    smem_per_sm=get("shared_memory_per_multiprocessor"))
+                    capability=[p.major, p.minor], uuid=str(getattr(p, "uuid", "")), **some(
+            dram_gbps=2 * get("memory_clock_rate") * 1e3 * get("memory_bus_width") / 8 / 1e9,
+            sm_tflops=2 * 128 * p.multi_processor_count * get("clock_rate") * 1e3 / 1e12,
+            max_threads_per_sm=get("max_threads_per_multi_processor"),
+            regs_per_sm=get("regs_per_multiprocessor"),
+            smem_per_sm=get("shared_memory_per_multiprocessor")))
 
     def do_rates(self, ns):
         """GB/s and TFLOP/s by the script's own formulas; absent where they fail."""

@@ -12,23 +12,14 @@ from .runner import written
 COMPILE_S = 60
 
 
-class Compiler:
+def compiler(_, scratch, cache):
     """What the child runs that compiles one kernel."""
-
-    def __init__(self, _, scratch, cache):
-        self.scratch = scratch
-        resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_S, COMPILE_S))
-        jail.enter(scratch, cache)
-
-    def give_back(self):
-        pass
-
-    def do_compile(self, source, name, args, arch, constants=None, **options):
+    def do_compile(source, name, args, arch, constants=None, **options):
         """args are types, options warps and stages -> { cubin, shared .. }"""
         import triton
         from triton.backends.compiler import GPUTarget
         sys.modules["candidate"] = module = types.ModuleType("candidate")
-        module.__file__ = self.scratch + "/candidate.py"
+        module.__file__ = scratch + "/candidate.py"
         exec(written(module.__file__, source), module.__dict__)
         fn = getattr(module, name, None)
         if not isinstance(fn, triton.runtime.JITFunction):
@@ -52,6 +43,9 @@ class Compiler:
             raise Lost("build_failed", "it needs scratch memory or clusters, which are not given")
         return {"cubin": out.asm["cubin"].hex(), "name": m.name,
                 "shared": m.shared, "warps": m.num_warps, "ptx": out.asm["ptx"]}
+    resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_S, COMPILE_S))
+    jail.enter(scratch, cache)
+    return types.SimpleNamespace(do_compile=do_compile, give_back=lambda: None)
 
 
 def compiled():
@@ -61,7 +55,7 @@ def compiled():
     bad = device_only(request["source"])
     if bad:
         return dict(zip(("error", "text"), bad))
-    child = Child(None, runner=Compiler)
+    child = Child(None, runner=compiler)
     try:
         return child.ask("compile", 2 * COMPILE_S, **request)
     except Lost as e:

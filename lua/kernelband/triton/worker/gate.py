@@ -1,5 +1,6 @@
 """What a source may not do, by its syntax: a first gate, not the wall."""
 import ast
+import contextlib
 import importlib.util
 import sys
 
@@ -24,11 +25,9 @@ def absent(name):
     """Why the module name is none that an answer could cheat with, or None where there is one."""
     if name.startswith("."):
         return "imports %s, but the answer is one file" % name
-    try:
-        there = importlib.util.find_spec(name.split(".")[0])
-    except (ImportError, ValueError):
-        return None
-    return None if there else "imports %s, which %s has not" % (name, sys.executable)
+    with contextlib.suppress(ImportError, ValueError):
+        if not importlib.util.find_spec(name.split(".")[0]):
+            return "imports %s, which %s has not" % (name, sys.executable)
 
 
 def imported(n):

@@ -35,11 +35,9 @@ class Hold:
                     return instead[func](args[0])
                 return func(*map(plain, args), **{k: plain(v) for k, v in (kwargs or {}).items()})
         Elsewhere().__enter__()
-        torch.cuda.current_device = lambda: 0
-        torch.cuda.synchronize = lambda *a: None
-        torch.cuda.is_available = lambda: True
-        torch.cuda.get_device_capability = lambda *a: tuple(capability)
-        torch.cuda.device = contextlib.nullcontext
+        vars(torch.cuda).update(
+            current_device=lambda: 0, synchronize=lambda *a: None, is_available=lambda: True,
+            get_device_capability=lambda *a: tuple(capability), device=contextlib.nullcontext)
         torch.nn.Module.cuda = lambda self, *a: self
 
     def enter(self, metadata):

@@ -287,9 +287,8 @@ class Inputs:
         else:
             drawn = self.perf.to_cuda(self.inputs[i])
             self.call = lambda: self.perf.call_op(self.work)
-        size = self.place(drawn)
+        self.laned = self.place(drawn) <= LANED_MOST and lanes and not self.cpu
         self.work, self.pristine, self.slack = self.places[0]
-        self.laned = lanes and not self.cpu and size <= LANED_MOST
 
     def place(self, drawn):
         """Lays inputs in each of PLACES, or in one, where some can't be moved. Their bytes."""

@@ -43,12 +43,11 @@ def phi_of_counters(m):
     missed = ratio("l2_tag_misses", "l2_tags")
     sectors = ratio("l2_sectors", "l2_requests")
     busy = [m[k] for k in ("issue_pct", "tensor_pct") if k in m]
-    conflicts = 0.0 if m.get("shared_wavefronts") == 0 else \
-        ratio("shared_conflicts", "shared_wavefronts")
     part = lambda key, of: m[key] / of if key in m else None
     return {0: None if missed is None else 1 - missed, 1: part("dram_pct", 100),
             2: max(busy) / 100 if busy else None, 3: part("threads_per_instruction", 32),
-            4: part("occupancy_pct", 100), 6: conflicts,
+            4: part("occupancy_pct", 100), 6: 0.0 if m.get("shared_wavefronts") == 0 else
+            ratio("shared_conflicts", "shared_wavefronts"),
             7: None if sectors is None else sectors / 4, 8: part("tensor_pct", 100)}
 
 

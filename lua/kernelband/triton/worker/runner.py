@@ -15,19 +15,6 @@ from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
 
 
-def read_tests(tests):
-    """Of the tests' top level: its imports, the names that it gives to anything, and those that it
-    gives to what a call of a test returns."""
-    body = ast.parse(tests).body
-    imports = [n for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
-    stored = {n.id for part in body if not isinstance(part, (ast.FunctionDef, ast.ClassDef))
-              for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    results = [t.id for n in body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
-               and "test" in ast.unparse(n.value.func).lower()
-               for t in n.targets if isinstance(t, ast.Name)]
-    return imports, stored, results
-
-
 def written(path, text):
     """The code of a file that now is there, for tracebacks and for what reads its own source."""
     with open(path, "w", encoding="utf-8") as f:
@@ -121,8 +108,17 @@ class Runner(Hold, Inputs, Reference):
         module.__file__ = self.scratch + "/%s.py" % name
         exec(written(module.__file__, source), module.__dict__)
         if tests:
-            imports, stored, self.test_names = read_tests(tests)
-            self.left_by_tests = stored - set(module.__dict__)
+            body = ast.parse(tests).body
+            imports = [n for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
+            # Names that their top level gives to anything, and to what a call of a test returns.
+            self.left_by_tests = {
+                n.id for part in body if not isinstance(part, (ast.FunctionDef, ast.ClassDef))
+                for n in ast.walk(part) if isinstance(n, ast.Name)
+                and isinstance(n.ctx, ast.Store)} - set(module.__dict__)
+            self.test_names = [
+                t.id for n in body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+                and "test" in ast.unparse(n.value.func).lower()
+                for t in n.targets if isinstance(t, ast.Name)]
             self.tests = written("%s/%s_test.py" % (self.scratch, name), tests)
             # Their file and the one under test are one module. What it lacks the tests will tell.
             with contextlib.suppress(ImportError):
@@ -209,8 +205,7 @@ class Runner(Hold, Inputs, Reference):
     def net(self):
         """KernelBench's model."""
         space = self.module.__dict__
-        made = space.get("ModelNew") or space["Model"]
-        net = made(*[self.to(x) for x in space["get_init_inputs"]()])
+        net = (space.get("ModelNew") or space["Model"])(*map(self.to, space["get_init_inputs"]()))
         return net.cuda().eval() if isinstance(net, self.torch.nn.Module) else net
 
     def model(self, seed, inputs=None):

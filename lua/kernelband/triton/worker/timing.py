@@ -70,13 +70,12 @@ class Timing:
         # A stream's first call of a size asks for memory and is made again: few for a candidate
         # whose calls are long beside what streams differ in.
         turn = turns(LANES if baseline or confirm else LANES // 4)
-        samples, seen = [], None
+        samples, seen, late, first, here = [], None, 0, -1, None
         # No one can tell beforehand which call is recorded or looked at.
         look, at = (-1, -1) if s.get("known") else (secret() % min(n, 6), secret() % min(n, 6))
         back = not s.get("last") and secret() % 2
         brief = not baseline and not confirm    # it is one of many
         bound = False               # the host can't get ahead: the call itself waits for the GPU
-        late, first, here = 0, -1, None
         while len(samples) < n:
             k = len(samples)
             if k == at and seen is None:
@@ -206,13 +205,11 @@ class Timing:
 
     def short_turns(self, child, s, lanes):
         """Times of a short call on so many streams. No one can tell which results are compared."""
-        samples, turn = [], turns(lanes)
-        for k in range(2 * lanes):      # a stream's first asks for its memory
-            looks = not s["baseline"] and secret() % LOOKS == 0
-            got = self.pair(child, s, next(turn), self.spin_of(s), looks)
-            if k >= lanes and all(g[3] for g in got.values()):
-                samples.append(got)
-        return column(samples, 0)
+        pairs = [self.pair(child, s, here, self.spin_of(s),
+                           not s["baseline"] and secret() % LOOKS == 0)
+                 for _, here in zip(range(2 * lanes), turns(lanes))]
+        # A stream's first asks for its memory.
+        return column([got for got in pairs[lanes:] if all(g[3] for g in got.values())], 0)
 
     def time_short(self, child, source, out, baseline, confirm):
         """Short calls once more, by SHORT_PAIRS pairs of new processes. What two processes differ
@@ -266,13 +263,12 @@ class Timing:
         for k in range(1, n):
             begun, found = self.clock(), [{}]
             Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S
-            try:                        # it was judged: what befalls it now is no verdict
-                with contextlib.suppress(Lost, OSError, *NONSENSE):
-                    found = self.by_new_pairs(self.task["source"], out["shapes"], [k], True)
-            finally:
-                self.give()
-                left -= self.clock() - begun
-                Child.deadline = None
+            # It was judged: what befalls it now is no verdict.
+            with contextlib.suppress(Lost, OSError, *NONSENSE):
+                found = self.by_new_pairs(self.task["source"], out["shapes"], [k], True)
+            self.give()
+            left -= self.clock() - begun
+            Child.deadline = None
             for i, times in found[0].items():
                 logs[i].append(paired(log_ratios(times))[0])
             if left <= 0:
