@@ -14,8 +14,8 @@ from .scout import target_of
 
 LOCK_S = 120                # of waiting for other sessions
 MEMORY_S = 10               # of waiting for memory that some other program has
-CHIPS = {(8, 0): "GA100", (8, 6): "GA102", (8, 9): "AD102", (9, 0): "GH100", (10, 0): "GB100",
-         (12, 0): "GB202"}  # by compute capability: the first of each
+CHIPS = {(8, 0): b"GA100", (8, 6): b"GA102", (8, 9): b"AD102", (9, 0): b"GH100",
+         (10, 0): b"GB100", (12, 0): b"GB202"}      # by compute capability: the first of each
 
 
 def get_ready():
@@ -42,9 +42,8 @@ def prepare_counters(machine):
     chip = CHIPS.get(tuple(machine["capability"]))
     if recorder.library and chip:
         with contextlib.suppress(OSError, AttributeError):   # whoever counts will be told
-            why = ctypes.create_string_buffer(512)
             ctypes.CDLL(recorder.library).kb_inject_ready(
-                chip.encode(), recorder.COUNTERS.encode(), why, ctypes.c_size_t(512))
+                chip, recorder.COUNTERS, ctypes.create_string_buffer(512), ctypes.c_size_t(512))
 
 
 def prepare_dynamo():

@@ -1,10 +1,9 @@
 """Records of what ran on the GPU, and its counters, by libkb_inject.so."""
 import ctypes
-import itertools
 
 from .frames import finite
 
-COUNTERS = "search"         # set of core/cuda/counters/cupti_sets.c, one pass
+COUNTERS = b"search"        # set of core/cuda/counters/cupti_sets.c, one pass
 library = None              # path of libkb_inject.so
 SUMS = "kernels copies sum_ns union_ns span_ns away_ns streams devices dropped home".split()
 
@@ -60,7 +59,7 @@ class Recorder:
         finding it out takes 0.2 s."""
         if self.why is not None:
             return {"why": self.why}
-        failed, set_of = [], COUNTERS.encode()
+        failed = []
 
         def safely(call):
             def run(_):
@@ -75,10 +74,10 @@ class Recorder:
         if known:
             image = bytes.fromhex(known)
             self.lib.kb_inject_know(image, size(len(image)))
-        if self.lib.kb_inject_count(set_of, device, before, call, None, values, size(64), self.text,
-                                    size(512)):
+        if self.lib.kb_inject_count(COUNTERS, device, before, call, None, values, size(64),
+                                    self.text, size(512)):
             return {"why": (failed or [self.said()])[0]}
-        keys = map(self.lib.kb_inject_key, itertools.repeat(set_of), map(size, range(64)))
-        out = {key.decode(): finite(x) for key, x in zip(itertools.takewhile(bool, keys), values)}
+        keys = [self.lib.kb_inject_key(COUNTERS, size(k)) for k in range(64)]
+        out = {key.decode(): finite(x) for key, x in zip(keys, values) if key}
         image = self.lib.kb_inject_known(ctypes.byref(n))
         return {"values": out, "known": ctypes.string_at(image, n.value).hex() if image else ""}

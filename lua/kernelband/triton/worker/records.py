@@ -105,26 +105,23 @@ class Records:
             names=[readable(k["name"]) for k in seen["by_name"][:4]])
 
     def suspicion(self, seen, known, timed_ns):
-        busy, us = seen["union_ns"], 1e-3
-        if seen["kernels"] + seen["copies"] == 0 and known["kernels"]:
-            return "nothing ran on the GPU in a recorded call: its answer is kept from before"
-        if seen["span_ns"] > 1.05 * seen["ns"] + 20000:
-            return "the GPU worked for %.0f us from first to last kernel, its events say %.0f us" \
-                % (seen["span_ns"] * us, seen["ns"] * us)
-        if seen["away_ns"] and not known["away_ns"]:
-            return "%.0f us of work ran on a stream of its own" % (seen["away_ns"] * us)
-        if seen["home"] < 0 and seen["streams"] > max(1, known["streams"]):
-            return "it ran on %d streams" % seen["streams"]
-        if seen["devices"] > max(1, known["devices"]):
-            return "it ran on %d GPUs" % seen["devices"]
-        if 0.6 * busy > timed_ns + 10000:
-            return "a recorded call kept the GPU busy for %.0f us, timed ones say %.0f us" % (
-                busy * us, timed_ns * us)
-        share, name = self.strangers(seen, known)
-        if share > STRANGE:
-            return "%.0f %% of its kernel time is %s, which is no Triton kernel of the file and " \
-                "none that the reference starts" % (100 * share, readable(name))
-        return None
+        busy, us, (share, name) = seen["union_ns"], 1e-3, self.strangers(seen, known)
+        return next((what for wrong, what in (
+            (seen["kernels"] + seen["copies"] == 0 and known["kernels"],
+             "nothing ran on the GPU in a recorded call: its answer is kept from before"),
+            (seen["span_ns"] > 1.05 * seen["ns"] + 20000,
+             "the GPU worked for %.0f us from first to last kernel, its events say %.0f us"
+             % (seen["span_ns"] * us, seen["ns"] * us)),
+            (seen["away_ns"] and not known["away_ns"],
+             "%.0f us of work ran on a stream of its own" % (seen["away_ns"] * us)),
+            (seen["home"] < 0 and seen["streams"] > max(1, known["streams"]),
+             "it ran on %d streams" % seen["streams"]),
+            (seen["devices"] > max(1, known["devices"]), "it ran on %d GPUs" % seen["devices"]),
+            (0.6 * busy > timed_ns + 10000, "a recorded call kept the GPU busy for %.0f us, "
+             "timed ones say %.0f us" % (busy * us, timed_ns * us)),
+            (share > STRANGE, "%.0f %% of its kernel time is %s, which is no Triton kernel of the "
+             "file and none that the reference starts" % (100 * share, readable(name))))
+            if wrong), None)
 
     def strangers(self, seen, known):
         """Share of kernel time in kernels that are neither functions of the candidate's own file

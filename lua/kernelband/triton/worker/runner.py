@@ -33,18 +33,6 @@ class PerformanceMetrics:
                              lambda self, value: setattr(self, "drawn", Drawn(value)))
 
 
-def finder_of(real):
-    """Finds the modules that such a script names, in whatever package it looks for them."""
-    def find(full, path=None, target=None):
-        known = full.rpartition(".")[2] in real
-        if known or full.split(".")[0] in ("TritonBench_v1", "geak_eval"):
-            return importlib.machinery.ModuleSpec(full, finder, is_package=not known)
-    finder = types.SimpleNamespace(
-        find_spec=find, create_module=lambda spec: real.get(spec.name.rpartition(".")[2]),
-        exec_module=lambda made: None)
-    return finder
-
-
 class Runner(Hold, Inputs, Reference):
     """Runs a file's tests and timed calls. Everything of torch that matters is taken hold of
     before the file is loaded."""
@@ -131,7 +119,16 @@ class Runner(Hold, Inputs, Reference):
         sys.modules["performance_utils"] = stub = types.ModuleType("performance_utils")
         stub.Performance_Metrics = PerformanceMetrics
         stub.do_bench_config = type("do_bench_config", (), {})
-        finder = finder_of({self.name: self.module, "performance_utils": stub})
+        real = {self.name: self.module, "performance_utils": stub}
+
+        def find(full, path=None, target=None):
+            known = full.rpartition(".")[2] in real
+            if known or full.split(".")[0] in ("TritonBench_v1", "geak_eval"):
+                return importlib.machinery.ModuleSpec(full, finder, is_package=not known)
+        # The modules that such a script names, in whatever package it looks for them.
+        finder = types.SimpleNamespace(
+            find_spec=find, create_module=lambda spec: real.get(spec.name.rpartition(".")[2]),
+            exec_module=lambda made: None)
         sys.meta_path.insert(0, finder)
         space = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}
         try:

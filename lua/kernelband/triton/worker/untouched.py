@@ -48,7 +48,8 @@ class Found(SimpleNamespace):
             (self.timed_tests, "the untouched file can do none of its timed shapes: its tests are "
              "timed"),
             (self.distinct, "random integers of timed shapes are drawn without repeats: the "
-             "untouched file writes to one place more than once, in no order")) if told]
+             "untouched file writes to one place more than once, in no order"),
+            (self.left_out, "%d shapes left out" % len(self.left_out))) if told]
         out += ["%s: %s" % (", ".join(where)[:200], what)
                 for what, where in sorted(self.told.items())]
         for i in sorted({*self.ignore, *self.allow}):
@@ -59,8 +60,6 @@ class Found(SimpleNamespace):
             out += ["%s: %.3g %% of %s may be off: the untouched file differs from itself"
                     % (where, 100 * share, path)
                     for path, share in sorted(self.allow.get(i, {}).items())]
-        if self.left_out:
-            out.append("%d shapes left out" % len(self.left_out))
         return out[:24]
 
 
