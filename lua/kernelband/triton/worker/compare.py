@@ -42,13 +42,11 @@ def plain(x):
 
 def alike(a, b):
     """Two of those: numbers as near as sums of them may be."""
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         if isinstance(a, float):
             return math.isclose(float(b), a, rel_tol=1e-3, abs_tol=1e-6) \
                 or float(b) != float(b) and a != a
         return type(a) is type(b) and a == b
-    except (TypeError, ValueError):
-        return False
 
 
 class Reference:

@@ -9,11 +9,6 @@ import types
 from .inputs import CLEAN, LANES
 
 
-def some(t):
-    """What a tensor without contents might hold: so that a test goes on."""
-    return 1.0 if t.dtype.is_floating_point or t.dtype.is_complex else 1
-
-
 class Hold:
     def pretend(self, where="cpu", capability=(9, 0)):
         """Triton's interpreter on CPU tensors: what asks for a GPU gets the CPU; or nothing but
@@ -21,8 +16,9 @@ class Hold:
         torch, Tensor = self.torch, self.torch.Tensor
         there = torch.device(where)
         instead = {Tensor.cuda: lambda t: t.to(there), Tensor.is_cuda.__get__: lambda t: True}
-        if where == "meta":             # what is asked of contents
-            instead.update({Tensor.cpu: lambda t: t, Tensor.item: some,
+        if where == "meta":             # what there might be of contents: so that a test goes on
+            instead.update({Tensor.cpu: lambda t: t, Tensor.item: lambda t: (
+                                1.0 if t.dtype.is_floating_point or t.dtype.is_complex else 1),
                             Tensor.__bool__: lambda t: True, Tensor.__int__: lambda t: 1,
                             Tensor.__float__: lambda t: 1.0, Tensor.__index__: lambda t: 1})
 

@@ -1,4 +1,5 @@
 """Inputs: how they are drawn, where they lie, what is around them."""
+import contextlib
 import gc
 import os
 import sys
@@ -61,10 +62,8 @@ def plain_of(value):
     numpy = sys.modules.get("numpy")
     if numpy and type(value) is numpy.ndarray and value.dtype.kind in "biuf":
         import torch
-        try:
+        with contextlib.suppress(TypeError):
             return torch.from_numpy(value.copy())
-        except TypeError:
-            return value
     return value.item() if numpy and isinstance(value, numpy.generic) else value
 
 

@@ -38,17 +38,15 @@ def best_known(measured, derived, scale=1):
 
 def phi_of_counters(m):
     """{ place in phi: value, or None } as lua/kernelband/evaluate/evidence_cuda.lua has it."""
-    def ratio(a, b):
-        return m[a] / m[b] if m.get(a) is not None and m.get(b) else None
-    missed = ratio("l2_tag_misses", "l2_tags")
-    sectors = ratio("l2_sectors", "l2_requests")
+    part = lambda key, of: m[key] / of if key in m and of else None
+    missed = part("l2_tag_misses", m.get("l2_tags"))
     busy = [m[k] for k in ("issue_pct", "tensor_pct") if k in m]
-    part = lambda key, of: m[key] / of if key in m else None
     return {0: None if missed is None else 1 - missed, 1: part("dram_pct", 100),
             2: max(busy) / 100 if busy else None, 3: part("threads_per_instruction", 32),
             4: part("occupancy_pct", 100), 6: 0.0 if m.get("shared_wavefronts") == 0 else
-            ratio("shared_conflicts", "shared_wavefronts"),
-            7: None if sectors is None else sectors / 4, 8: part("tensor_pct", 100)}
+            part("shared_conflicts", m.get("shared_wavefronts")),
+            7: part("l2_sectors", 4 * m.get("l2_requests", 0)), 8: part("tensor_pct", 100),
+            "l2": part("l2_pct", 100)}
 
 
 class Records:
@@ -187,7 +185,6 @@ class Records:
                     ("regs_per_sm", max(1, main["registers"] * threads))) if m.get(most)]
                 occupancy = clip(min(blocks) * threads / m["max_threads_per_sm"])
         measured = phi_of_counters(counted)
-        l2 = counted.get("l2_pct", -1) / 100
         derived = {1: dram, 2: sm, 4: occupancy, 5: regs}
         plain = lambda *values: [(0, "missing") if x is None else (x, "derived") for x in values]
         lists = {"phi": [best_known(measured.get(i), derived.get(i)) for i in range(9)],
@@ -196,7 +193,7 @@ class Records:
                  "signature": [(1 / out["speedup"], "measured"), *plain(
                      regs, shared, threads and clip(threads / 1024), occupancy)]}
         h = {"sm": best_known(measured[2], sm, 100), "dram": best_known(measured[1], dram, 100),
-             "l2": best_known(None if l2 < 0 else l2, None, 100)}
+             "l2": best_known(measured["l2"], None, 100)}
         out["evidence"] = e = {"kernels": good, "h_kind": {k: kind for k, (_, kind) in h.items()},
                                "h": {k: x for k, (x, kind) in h.items() if kind != "missing"}}
         for name, known in lists.items():

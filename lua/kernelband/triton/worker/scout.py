@@ -102,22 +102,20 @@ class Scout(Runner):
         for _ in range(min(processes, len(jobs))):
             if os.fork() == 0:
                 try:
+                    from triton.backends.nvidia.driver import CudaLauncher
                     os.close(done)
-                    self.compile_some(jobs, todo, told)
+                    ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # a fork does not inherit it
+                    os.nice(10)         # others are timed
+                    while which := os.read(todo, 2):
+                        with contextlib.suppress(Exception):   # who asks for it will be told
+                            kernel = jobs[struct.unpack("<H", which)[0]]()
+                            # C of its own, a compiler's work too.
+                            CudaLauncher(kernel.src, kernel.metadata)
+                        os.write(told, which)
                 finally:
                     os._exit(0)         # whatever befell it: it is no scout
         os.close(todo), os.close(told)
         self.told = done
-
-    def compile_some(self, jobs, todo, told):
-        from triton.backends.nvidia.driver import CudaLauncher
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # a fork does not inherit it
-        os.nice(10)                     # others are timed
-        while which := os.read(todo, 2):
-            with contextlib.suppress(Exception):   # who asks for it will be told
-                kernel = jobs[struct.unpack("<H", which)[0]]()
-                CudaLauncher(kernel.src, kernel.metadata)   # C of its own, a compiler's work too
-            os.write(told, which)
 
     def do_await(self, n, stall=None):
         """Until the first n are compiled, whatever else was before them, or all that can be, or
