@@ -48,9 +48,8 @@ def parse(source, text):
 def objections(tree):
     """(node, what it does, key, module) of all that no kernel needs: another file's is legal where
     the reference has one of that key, if there is one. module: what is imported, if that is it."""
-    local = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
-             and isinstance(n.ctx, ast.Store)} | {n.arg for n in ast.walk(tree)
-                                                  if isinstance(n, ast.arg)}
+    local = {n.arg if isinstance(n, ast.arg) else n.id for n in ast.walk(tree)
+             if isinstance(n, ast.arg) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     called = set()
     for n in ast.walk(tree):                    # a call comes before the name that it calls
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name):
@@ -62,8 +61,7 @@ def objections(tree):
             elif n.func.id in ("setattr", "delattr"):
                 yield n, "uses " + n.func.id, None, None
         elif isinstance(n, (ast.Import, ast.ImportFrom)):
-            names = imported(n) + [a.name for a in n.names]
-            for name in (part for x in names for part in x.split(".")):
+            for name in ".".join(imported(n) + [a.name for a in n.names]).split("."):
                 if name in ATTRIBUTES:
                     yield n, "imports " + name, name, None
             for root in imported(n):

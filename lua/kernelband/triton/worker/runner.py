@@ -66,14 +66,12 @@ class Runner(Hold, Inputs, Reference):
 
     def begin(self):
         """What is there before a file is."""
-        self.streams, self.cache = set(), {}
-        self.types, self.looked_at, self.narrow = set(), set(), set()
+        self.streams, self.types, self.looked_at, self.narrow = set(), set(), set(), set()
         self.forget()
 
     def do_idle(self):
         """Gives back what others may need while nothing is judged."""
         self.forget()
-        self.cache.clear()
         self.give_back()
 
     def give_back(self):
@@ -82,7 +80,7 @@ class Runner(Hold, Inputs, Reference):
                 self.empty_cache()
 
     def forget(self):
-        self.inputs = self.expected = None
+        self.inputs, self.expected = None, ()
         self.leave_shape()
         if self.perf:
             self.perf.input_tensors = []
@@ -259,10 +257,8 @@ class Runner(Hold, Inputs, Reference):
         record = record and self.recorder
         why = self.recorder.start(self.lanes[self.lane].cuda_stream) if record else None
         self.result, ns, host, ahead = self.timed(self.call, cycles, self.lane)
-        reply = {"ns": ns, "host": host, "ahead": ahead}
-        if record:
-            reply["recorded"] = {"why": why} if why else self.recorder.stop()
-        return reply
+        return {"ns": ns, "host": host, "ahead": ahead,
+                "recorded": record and ({"why": why} if why else self.recorder.stop())}
 
     def do_count(self, seed, known=None):
         def launch():
