@@ -277,15 +277,11 @@ class Reference:
         return out
 
     def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, exact=True):
-        def run(k):
-            return self.keep(self.run_tests(seed, poisons[k % 2]), seed, "cpu")
-
-        def in_float64():
-            return self.keep(self.run_tests(seed, None, self.widened), seed, "cpu")
+        run = lambda k: self.keep(self.run_tests(seed, poisons[k % 2]), seed, "cpu")
         if self.expected[:2] != (seed, None):
             self.expected = seed, None, [run(0), run(1)]
-        return self.verify(self.expected[2], leaves, file, run, ignore, allow,
-                           exact and ("tests", in_float64))
+        return self.verify(self.expected[2], leaves, file, run, ignore, allow, exact and (
+            "tests", lambda: self.keep(self.run_tests(seed, None, self.widened), seed, "cpu")))
 
     def run_shape(self, seed, show, poison, part):
         """(what is kept of a checked call, whether it wrote outside of its inputs)"""

@@ -46,22 +46,20 @@ class Hold:
     def counting(self, launches=True):
         """While calls are checked what their kernels are given is noted, and those of tests, which
         are on no stream of ours, are counted."""
-        (space, name), hooked = self.launcher, launches and not self.cpu
-        hook, real = hooked and self.knobs.launch_enter_hook, getattr(space, name)
+        space, name = self.launcher
+        real = getattr(space, name)
 
         def noted(fn, *args, **kwargs):
             self.launches += self.cpu        # on a GPU the hook does
             self.note_types((*args, *kwargs.values()))
             return real(fn, *args, **kwargs)
-        setattr(space, name, noted)
-        if hooked:
-            hook.add(self.enter)
-        try:
+        with contextlib.ExitStack() as ends:
+            setattr(space, name, noted)
+            ends.callback(setattr, space, name, real)
+            if launches and not self.cpu:
+                self.knobs.launch_enter_hook.add(self.enter)
+                ends.callback(self.knobs.launch_enter_hook.remove, self.enter)
             yield
-        finally:
-            if hooked:
-                hook.remove(self.enter)
-            setattr(space, name, real)
 
     def hold(self):
         torch, cpu = self.torch, self.cpu
@@ -73,7 +71,26 @@ class Hold:
         with contextlib.suppress(ImportError, AttributeError):
             from torch.utils import _device
             _device._device_constructors()
-        self.wrap_empty()
+        # Memory that no one wrote holds NaN, a number or an integer in the runs that are checked,
+        # zeros where inputs are drawn.
+
+        def filled(real, name):
+            def made(*args, **kwargs):
+                t = real(*args, **kwargs)
+                if self.poison is not None and t.numel():
+                    with torch.no_grad():
+                        if self.poison == CLEAN:
+                            t.zero_()
+                        elif t.dtype.is_floating_point or t.dtype.is_complex:
+                            t.fill_(float("nan") if self.poison % 2 else 777.25)
+                        elif t.dtype is not torch.bool:
+                            t.fill_(self.poison % 100 + 1)
+                return t
+            made.__name__ = name
+            return made
+        for space, name in ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"),
+                            (torch.Tensor, "new_empty")):
+            setattr(space, name, filled(getattr(space, name), name))
         # torch.manual_seed also keeps a call, with a traceback, for each kind of device it has not.
         self.generators = [g.manual_seed for g in (torch.default_generator,)
                            + (() if cpu else tuple(torch.cuda.default_generators))]
@@ -138,26 +155,3 @@ class Hold:
             return out, elapsed(a, b) * 1e6, host, ahead
         self.timed, self.sync = timed, sync
         self.other_stream = lambda: self.strayed or current(current_device())[0] != stream.stream_id
-
-    def wrap_empty(self):
-        """Memory that no one wrote holds NaN, a number or an integer in the runs that are checked,
-        zeros where inputs are drawn."""
-        torch = self.torch
-
-        def filled(real, name):
-            def made(*args, **kwargs):
-                t = real(*args, **kwargs)
-                if self.poison is not None and t.numel():
-                    with torch.no_grad():
-                        if self.poison == CLEAN:
-                            t.zero_()
-                        elif t.dtype.is_floating_point or t.dtype.is_complex:
-                            t.fill_(float("nan") if self.poison % 2 else 777.25)
-                        elif t.dtype is not torch.bool:
-                            t.fill_(self.poison % 100 + 1)
-                return t
-            made.__name__ = name
-            return made
-        for space, name in ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"),
-                            (torch.Tensor, "new_empty")):
-            setattr(space, name, filled(getattr(space, name), name))

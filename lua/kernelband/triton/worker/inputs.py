@@ -113,9 +113,8 @@ def secret(turn=None):
     """A seed; turn is (which stream it puts a call on, of LANES, where its inputs lie, of
     PLACES)."""
     seed = int.from_bytes(os.urandom(6), "little")
-    if turn is None:
-        return seed
-    return seed & ~(LANES - 1 << 20 | PLACES - 1 << 4) | turn[0] << 20 | turn[1] << 4
+    return seed if turn is None else \
+        seed & ~(LANES - 1 << 20 | PLACES - 1 << 4) | turn[0] << 20 | turn[1] << 4
 
 
 def lane_of(seed):
@@ -180,9 +179,7 @@ class Inputs:
         self.plugs, self.former, self.result = None, [], None
         gc.collect()
         self.empty_cache()
-
-        def zeros(*sizes):
-            return [self.zeros(n, dtype=torch.uint8, device=self.device) for n in sizes]
+        zeros = lambda *sizes: [self.zeros(n, dtype=torch.uint8, device=self.device) for n in sizes]
         try:
             self.plugs = zeros(*free_remains(torch.cuda.memory_snapshot()))
             zeros(*[1 << 20] * 8, min(1 << 30, torch.cuda.mem_get_info()[0] // 16))

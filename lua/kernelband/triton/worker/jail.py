@@ -19,8 +19,7 @@ def library():
 def enter(*own):
     """Files are written below the folders of own alone, none of HIDDEN is read, and the process
     stays in its group and leaves others alone. None, or what of it this machine does not have."""
-    def paths(*names):
-        return (ctypes.c_char_p * (len(names) + 1))(*map(os.fsencode, names), None)
+    paths = lambda *names: (ctypes.c_char_p * (len(names) + 1))(*map(os.fsencode, names), None)
     path = library()
     if not path:
         return "this build has no libkb_jail.so"

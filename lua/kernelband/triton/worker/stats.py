@@ -21,8 +21,7 @@ def paired(logs):
         return middle, walsh[k - 1], walsh[-k]
     ways = [1]
     for rank in range(1, n + 1):
-        none = [0] * rank
-        ways = [a + b for a, b in zip(ways + none, none + ways)]
+        ways = [a + b for a, b in zip(ways + [0] * rank, [0] * rank + ways)]
     k = sum(below <= 0.025 * 2 ** n for below in itertools.accumulate(ways))
     return (middle, walsh[k - 1], walsh[-k]) if k else (middle, None, None)
 

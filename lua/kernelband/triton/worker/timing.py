@@ -219,9 +219,8 @@ class Timing:
         confirmed needs none where one pair tells the mean of its shapes to SHORT_HALF. What befalls
         it in a new process is its verdict, but for want of time, memory or processes: the first
         pair's times stand then."""
-        rows = [r for r in out["shapes"] if not r["host_bound"]
-                and self.is_short(r["baseline_ns"], r["time_ns"])
-                and r.get("speedup_high", 1) * HOPELESS > 1]
+        rows = [r for r in out["shapes"] if not r["host_bound"] and self.is_short(
+            r["baseline_ns"], r["time_ns"]) and r.get("speedup_high", 1) * HOPELESS > 1]
         if not rows or self.screen.slow or not baseline and not confirm \
                 and all("speedup_low" in r for r in out["shapes"]) \
                 and half_of(out["shapes"], "speedup_low") <= SHORT_HALF:
@@ -273,11 +272,10 @@ class Timing:
                 logs[i].append(paired(log_ratios(times))[0])
             if left <= 0:
                 break
-        mean = lambda x: math.exp(sum(x) / len(x))
         for r in out["shapes"]:
             r["speedup"] = math.exp(median(logs[r["shape"]["i"]]))
-        out["speedup"] = mean([median(x) for x in logs.values()])
-        out["pairs"] = [mean(x) for x in zip(*logs.values())]
+        self.summary(out)
+        out["pairs"] = [math.exp(sum(x) / len(x)) for x in zip(*logs.values())]
 
     def share_cpu(self, child, on):
         """One CPU for both while they are timed in turn: a busy neighbour is one to both."""
