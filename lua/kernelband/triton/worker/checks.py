@@ -1,7 +1,6 @@
 """A candidate's results against the untouched file's."""
 import collections
 import os
-import stat
 
 from .children import Lost, remove, together
 from .frames import some
@@ -19,7 +18,7 @@ class Checks:
         self.files = *self.files, "%s/%d.bin" % (self.shown, self.shows)
         try:
             os.replace(child.scratch + "/out.bin", self.files[-1])
-            if not stat.S_ISREG(os.lstat(self.files[-1]).st_mode):
+            if os.path.islink(self.files[-1]) or not os.path.isfile(self.files[-1]):
                 raise OSError(0, "no file")
         except OSError as e:
             raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None

@@ -4,7 +4,6 @@ import ctypes
 import fcntl
 import gc
 import glob
-import math
 import os
 import resource
 import shutil
@@ -131,7 +130,7 @@ class Child:
         """Sends a command; what is returned waits for its reply, and must be called before the
         next command."""
         now, wanted, failed = time.monotonic(), seconds or self.call_s, None
-        until = min(now + wanted, Child.deadline or math.inf)
+        until = min(now + wanted, Child.deadline or float("inf"))
         try:
             if until <= now:
                 raise TimeoutError

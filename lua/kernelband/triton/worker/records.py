@@ -59,9 +59,8 @@ class Records:
             return {"why": "Triton's interpreter launches nothing on a GPU"}
         if not isinstance(r, dict) or r.get("why"):
             return {"why": str((r or {}).get("why") or "the child gave no record")[:300]}
-        out = {k: int(r[k]) for k in SUMS}
-        out.update(ns=float(reply["ns"]), by_name=[
-            {"name": str(k["name"])[:200], "ns": int(k["ns"])} for k in r["by_name"][:64]])
+        out = {k: int(r[k]) for k in SUMS} | {"ns": float(reply["ns"]), "by_name": [
+            {"name": str(k["name"])[:200], "ns": int(k["ns"])} for k in r["by_name"][:64]]}
         return {"why": "%d records of a call were lost" % out["dropped"]} if out["dropped"] else out
 
     def check_records(self, child, s, seen, timed_ns, base_ns, row):

@@ -152,11 +152,10 @@ class Runner(Hold, Inputs, Reference):
 
     def integrity(self):
         """What of the ground it stands on the file has changed; nothing if all is as it was."""
-        for where, space, then in self.before:
-            for k, v in then.items():
-                if vars(space).get(k, v) is not v:
-                    return {"tampered": "replaced %s.%s" % (where, k)}
+        replaced = ["replaced %s.%s" % (where, k) for where, space, then in self.before
+                    for k, v in then.items() if vars(space).get(k, v) is not v]
         return next(({"tampered": what} for what, seen in (
+            (", ".join(replaced), replaced),
             ("left a thread running", self.threads() > self.threads_before),
             ("launched a kernel on a stream of its own", self.streams),
             ("left another stream current", self.other_stream())) if seen), {})

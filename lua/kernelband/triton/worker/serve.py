@@ -1,7 +1,6 @@
 """Answers the engine's frames."""
 import contextlib
 import ctypes
-import fcntl
 import importlib.metadata
 import os
 import signal
@@ -22,7 +21,7 @@ def serve(device, library=None):
     clean_start()
     remove_remains()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    out = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
+    out = os.dup(1)
     os.dup2(2, 1)
     libc = ctypes.CDLL(None)
     libc.prctl(36, 1, 0, 0, 0)          # what a child started is ours when that ends

@@ -81,10 +81,10 @@ class Session(Sharing, Untouched, Checks, Timing, Records):
             waited = time.monotonic() - begun
             if trusted and what == "tests":
                 found.kernel_s = max(KERNEL_S, 4 * waited)
-            elif reply.get("stalled") is True and not trusted:
+            elif reply.get("stalled") is True:
                 child.hurry(found.haste_s, waited)
                 self.end_scout()
-        except (Lost, KeyError, TypeError, ValueError, OverflowError):
+        except (Lost, *NONSENSE):
             if not self.foreseen and trusted:
                 found.noting = AHEAD_S
             self.end_scout()

@@ -12,8 +12,8 @@ from .stats import Screen, half_of, log_ratios, median, of_pairs, of_processes, 
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
 TIME_S, NARROW = 0.6, 0.004         # of timing a candidate; an interval that is narrow enough
 BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
-BOUND_S, BOUND_MOST = 3.0, 768      # of a baseline that the host holds up, whose clock is noisier;
-BOUND_LEAST_S = 0.5                 # and of one shape of it
+# Of a baseline that the host holds up, whose clock is noisier; and of one shape of it.
+BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768
 SHORT_NS = 8e3                      # of a call that differs between processes by a percent: where
 SHORT_HALF = 0.02                   # that leaves an interval of the whole with more on each side,
 SHORT_PAIRS = 3                     # it is timed in so many more pairs of processes,
@@ -228,25 +228,22 @@ class Timing:
         for r in rows:
             r["pairs"] = found = []
         self.await_spares()
-        try:
-            found = self.by_new_pairs(source, rows, range(1, 1 + SHORT_PAIRS), baseline,
-                                      child.scratch + "/cache")
-        except Lost as e:
-            if e.verdict != "timeout" and not e.lacks_memory() and not baseline:
-                raise
-        except OSError:
-            pass
+        with contextlib.suppress(OSError):
+            try:
+                found = self.by_new_pairs(source, rows, range(1, 1 + SHORT_PAIRS), baseline,
+                                          child.scratch + "/cache")
+            except Lost as e:
+                if e.verdict != "timeout" and not e.lacks_memory() and not baseline:
+                    raise
         for r in rows:
-            first = {"A": r["samples"]["baseline"], "B": r["samples"]["candidate"]}
-            several = [first] + [t for t in (f[r["shape"]["i"]] for f in found)
-                                 if len(t["B"]) >= LANES // 4]
-            if len(several) < 2:
-                del r["pairs"]
-                continue
-            logs = [paired(log_ratios(t))[0] for t in several]
-            times = {who: [x for t in several for x in t[who]] for who in "AB"}
-            self.fill(r, times, *of_pairs(logs, min(median(times[who]) for who in "AB")))
-            r.update(interval="pairs of processes", pairs=[math.exp(x) for x in logs])
+            del r["pairs"]
+            several = [{"A": r["samples"]["baseline"], "B": r["samples"]["candidate"]}, *(
+                t for t in (f[r["shape"]["i"]] for f in found) if len(t["B"]) >= LANES // 4)]
+            if len(several) > 1:
+                logs = [paired(log_ratios(t))[0] for t in several]
+                times = {who: [x for t in several for x in t[who]] for who in "AB"}
+                self.fill(r, times, *of_pairs(logs, min(median(times[who]) for who in "AB")))
+                r.update(interval="pairs of processes", pairs=[math.exp(x) for x in logs])
 
     def more_pairs(self, out, n):
         """The untouched file against itself by n pairs of processes in all, twice as many where
