@@ -65,12 +65,10 @@ class Reference:
         torch, (n, size), flat = self.torch, SAMPLE, t.detach().reshape(-1)
         if seed is None:
             return flat
-        last, g = flat.numel() - size, torch.Generator()
-        g.manual_seed(seed)
+        last, g = flat.numel() - size, torch.Generator().manual_seed(seed)
         starts = torch.randint(0, last + 1, (n,), generator=g, device="cpu")
         starts[0], starts[1] = 0, last
-        return flat[(starts.to(t.device)[:, None]
-                     + torch.arange(size, device=t.device)).reshape(-1)]
+        return flat.unfold(0, size, 1)[starts.to(t.device)].reshape(-1)
 
     def verify(self, runs, leaves, file, run, ignore=(), allow=None, exact=None):
         """The candidate's leaves against the reference's, every one. What runs of the reference

@@ -56,18 +56,13 @@ class Runner(Hold, Inputs, Reference):
                 torch.cuda.synchronize()
                 self.recorder.stop()
         self.unjailed = jail.enter(scratch, cache)
-        self.begin()
+        self.forget()
         self.between = torch.empty(PART, dtype=torch.uint8, device="cpu", pin_memory=not self.cpu)
         if self.cpu:
             self.pretend()
         else:
             self.flush = torch.empty(FLUSH, dtype=torch.int8, device=device)
         self.hold()
-
-    def begin(self):
-        """What is there before a file is."""
-        self.streams, self.types, self.looked_at, self.narrow = set(), set(), set(), set()
-        self.forget()
 
     def do_idle(self):
         """Gives back what others may need while nothing is judged."""
@@ -87,6 +82,7 @@ class Runner(Hold, Inputs, Reference):
 
     def do_load(self, source, tests, perf, kind, name, seed):
         self.kind, self.name = kind, name
+        self.streams, self.types, self.looked_at, self.narrow = set(), set(), set(), set()
         sys.modules[name] = self.module = module = types.ModuleType(name)
         self.seed(seed)
         gc.collect()

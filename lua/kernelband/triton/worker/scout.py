@@ -48,7 +48,7 @@ class Scout(Runner):
         self.torch, self.scratch, self.jobs, self.done = torch, scratch, {}, set()
         os.environ["CUDA_VISIBLE_DEVICES"] = ""     # what we don't pretend is not to be had
         jail.enter(scratch, cache)
-        self.begin()
+        self.forget()
         self.generators, self.sync = (torch.default_generator.manual_seed,), lambda: None
         self.pretend("meta", machine["capability"])
         torch.cuda.get_device_properties = lambda *a: types.SimpleNamespace(

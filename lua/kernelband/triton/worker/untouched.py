@@ -169,10 +169,9 @@ class Untouched:
     def leave_out(self, why):
         """The shape at hand; not the last one, nor many."""
         n = len(self.found.left_out)
-        possible = n + 1 < self.count and n < LEFT_OUT_MOST
-        if possible:
+        if n + 1 < self.count and n < LEFT_OUT_MOST:
             self.found.left_out[str(self.at["i"])] = "%s: %s" % (self.at["label"], why)
-        return possible
+            return True
 
     def learn(self, where, e, may_ignore):
         """The untouched file differs from itself in a share of an output: that much, with room, is
