@@ -5,7 +5,6 @@ import math
 import os
 import time
 
-from .checks import Checks
 from .children import CALL_S, NONSENSE, Child, Lost, new_folder, reap, remove, together
 from .frames import some
 from .gate import scan
@@ -21,7 +20,7 @@ AHEAD_S = 60                        # of compiling ahead: whoever asks would tak
 AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
 
 
-class Session(Sharing, Untouched, Checks, Timing, Records):
+class Session(Sharing, Untouched, Timing, Records):
     # partner: the untouched file's process that a candidate is timed beside, as new as its own
     # where the GPU has the memory; resting: waits for the reference to have given its back.
     scout = partner = resting = drawn = shape = place = unrecorded = None
