@@ -176,14 +176,6 @@ class Reference:
                     self.types.add(NAMED["".join(found)])
         return self.types
 
-    def roundoff(self, dtype):
-        """A share of a number of this type, or of the tensor's mean, that is rounding's."""
-        if "float8" in str(dtype):
-            return FLOAT8
-        own = str(dtype).replace("torch.", "").replace("complex64", "float32")
-        return math.prod(max(UNITS[x] for x in {own if own in UNITS else "float64",
-                                                *self.precision()} if x in UNITS))
-
     def differing(self, want, others, got, exact=None):
         """{ off = how many are wrong, first =, chance = how many are that, worst = share of its
         bound, told = what is to be told }. The bound follows from the types computed with, from how
@@ -208,7 +200,12 @@ class Reference:
             own = rms(w - e for _, w, e in chunks(want, exact))
             if own > mean / 16:
                 exact = None            # it computes something else in float64
-        u, off, first, chance, worst = self.roundoff(want.dtype), 0, 0, 0, 0.0
+        kind = str(want.dtype).replace("torch.", "").replace("complex64", "float32")
+        # A share of a number of this type, or of the tensor's mean, that is rounding's.
+        u = FLOAT8 if "float8" in kind else math.prod(max(
+            UNITS[x] for x in {kind if kind in UNITS else "float64", *self.precision()}
+            if x in UNITS))
+        off, first, chance, worst = 0, 0, 0, 0.0
         for at, w, g, *again in chunks(want, got, *others):
             limit = u * (w.abs() + mean) + 1e-30
             left, spread = torch.zeros_like(limit, dtype=torch.bool), torch.zeros_like(limit)

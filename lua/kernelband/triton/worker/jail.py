@@ -8,19 +8,15 @@ GROUP = 3                   # KB_JAIL_GROUP of core/system/jail.h
 HIDDEN = {"root", "home"}
 
 
-def library():
-    """libkb_jail.so: installed beside our folder, in a bundle's lib, or built last."""
-    top = os.path.abspath(os.path.dirname(__file__) + "/../../../..")
-    built = sorted(glob.glob(top + "/build/*/libkb_jail.so"), key=os.path.getmtime, reverse=True)
-    return next(filter(os.path.exists, (
-        top + "/libkb_jail.so", top + "/../../lib/libkb_jail.so", *built)), None)
-
-
 def enter(*own):
     """Files are written below the folders of own alone, none of HIDDEN is read, and the process
     stays in its group and leaves others alone. None, or what of it this machine does not have."""
     paths = lambda *names: (ctypes.c_char_p * (len(names) + 1))(*map(os.fsencode, names), None)
-    path = library()
+    # Installed beside our folder, in a bundle's lib, or built last.
+    top = os.path.abspath(os.path.dirname(__file__) + "/../../../..")
+    built = sorted(glob.glob(top + "/build/*/libkb_jail.so"), key=os.path.getmtime, reverse=True)
+    path = next(filter(os.path.exists, (
+        top + "/libkb_jail.so", top + "/../../lib/libkb_jail.so", *built)), None)
     if not path:
         return "this build has no libkb_jail.so"
     jail = ctypes.CDLL(path, use_errno=True)

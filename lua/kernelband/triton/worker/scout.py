@@ -91,11 +91,7 @@ class Scout(Runner):
             with foreseen:
                 self.model(1, drawn) if self.kind == "kernelbench" else \
                     self.perf.call_op(self.perf.to_cuda(drawn))
-        self.start(processes)
-        return {"tests": tests, "all": len(self.jobs), "seconds": time.monotonic() - begun}
-
-    def start(self, processes):
-        (todo, into), (done, told) = os.pipe(), os.pipe()
+        (todo, into), (self.told, told) = os.pipe(), os.pipe()
         jobs = list(self.jobs.values())
         os.write(into, b"".join(struct.pack("<H", i) for i in range(len(jobs))))
         os.close(into)
@@ -103,7 +99,7 @@ class Scout(Runner):
             if os.fork() == 0:
                 try:
                     from triton.backends.nvidia.driver import CudaLauncher
-                    os.close(done)
+                    os.close(self.told)
                     ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # a fork does not inherit it
                     os.nice(10)         # others are timed
                     while which := os.read(todo, 2):
@@ -115,7 +111,7 @@ class Scout(Runner):
                 finally:
                     os._exit(0)         # whatever befell it: it is no scout
         os.close(todo), os.close(told)
-        self.told = done
+        return {"tests": tests, "all": len(jobs), "seconds": time.monotonic() - begun}
 
     def do_await(self, n, stall=None):
         """Until the first n are compiled, whatever else was before them, or all that can be, or

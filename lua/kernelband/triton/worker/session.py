@@ -268,8 +268,7 @@ class Session(Sharing, Untouched, Timing, Records):
         labels = self.draw(child)
         lap("inputs")
         self.check_shapes(child, labels, options, out, baseline)
-        confirm = options.get("confirm")
-        self.time_short(child, source, out, baseline, confirm)
+        self.time_short(child, source, out, baseline, options.get("confirm"))
         # Nothing more is asked of it: meanwhile is counted.
         self.resting = self.reference.begin("idle", 20)
         lap("time")
@@ -287,7 +286,7 @@ class Session(Sharing, Untouched, Timing, Records):
         values, why = {}, "counters are not asked for"
         best = self.screen.best         # counters cost a second: they are for what may become that
         slower = sum(math.log(r["time_ns"] / b) for r, b in zip(out["shapes"], best))
-        if confirm or self.screen.slow or slower > len(best) * math.log(1.03):
+        if options.get("confirm") or self.screen.slow or slower > len(best) * math.log(1.03):
             why = "counters are for what contends for the best"
         elif self.task.get("counters", True):
             values, why = self.counters(child, out, baseline)
