@@ -154,12 +154,6 @@ class Reference:
                 part.copy_(between)
         return data
 
-    def write(self, f, data):
-        """The bytes of a tensor, into a file."""
-        for part, between in self.in_parts(data):
-            between.copy_(part)
-            f.write(between.numpy().data)
-
     def in_parts(self, data):
         """Parts of bytes, each with the memory that it passes through on its way to or from a file:
         a little that is kept, in a processor's cache, as new pages cost more than to fill them."""

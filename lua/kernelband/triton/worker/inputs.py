@@ -165,10 +165,6 @@ class Inputs:
         finally:
             space._engine_run_backward = engine
 
-    def alone(self, t):
-        """t with room of its own: what a file reads or writes beyond it is none of another's."""
-        return self.apart(t, [], {}, {})
-
     def fresh(self):
         """Memory as a new process has it, zeros and some of it in a row: files that read past
         the end of what they were given do so in a plain run of them as well. What is free

@@ -173,7 +173,9 @@ class Runner(Hold, Inputs, Reference):
         run = self.model if self.kind == "kernelbench" else self.results
         try:
             with self.poisoned(poison), self.counting():
-                found = self.with_made(lambda: run(seed), change or self.alone)
+                # Alone, what a file reads or writes beyond a tensor is none of another's.
+                found = self.with_made(
+                    lambda: run(seed), change or (lambda t: self.apart(t, [], {}, {})))
             self.sync()
             return found
         finally:
@@ -232,7 +234,9 @@ class Runner(Hold, Inputs, Reference):
                 shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
                                   at=f.tell()))
                 if flat.numel():
-                    self.write(f, flat.contiguous().view(torch.uint8))
+                    for part, between in self.in_parts(flat.contiguous().view(torch.uint8)):
+                        between.copy_(part)
+                        f.write(between.numpy().data)
         return {"leaves": shown}
 
     def do_settle(self):

@@ -40,7 +40,7 @@ class Scout(Runner):
 
     cpu, device = True, "meta"
     # Nothing of it is judged.
-    integrity, counting, alone = dict, contextlib.nullcontext, staticmethod(lambda t: t)
+    integrity, counting = dict, contextlib.nullcontext
 
     def __init__(self, scratch, cache, machine):
         import torch
@@ -55,9 +55,7 @@ class Scout(Runner):
             name=machine["name"], major=machine["capability"][0], minor=machine["capability"][1],
             multi_processor_count=machine["sm_count"], total_memory=machine["memory_bytes"])
         triton.runtime.driver.set_active(no_gpu(torch, machine))
-        self.note(triton.runtime.JITFunction, triton.runtime.Autotuner)
-
-    def note(self, JITFunction, Autotuner):
+        JITFunction, Autotuner = triton.runtime.JITFunction, triton.runtime.Autotuner
         jobs, compiles, keys = self.jobs, JITFunction._do_compile, set()
 
         def noted(fn, key, *args):
@@ -83,7 +81,7 @@ class Scout(Runner):
         self.do_load(**what)
         foreseen = contextlib.suppress(Exception)   # until it asks for contents
         with foreseen:
-            self.run_tests(1, None)
+            self.run_tests(1, None, lambda t: t)
         tests = len(self.jobs)
         with foreseen:
             self.draw("meta", 1, None)

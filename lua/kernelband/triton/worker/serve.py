@@ -26,8 +26,7 @@ def serve(device, library=None):
     libc = ctypes.CDLL(None)
     libc.prctl(36, 1, 0, 0, 0)          # what a child started is ours when that ends
     libc.prctl(1, signal.SIGKILL)
-    device = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else \
-        "cuda:" + (device.split(":") + ["0"])[1]
+    device = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda:" + device.split(":")[1]
     session = None
     try:
         while True:
