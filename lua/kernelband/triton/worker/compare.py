@@ -251,11 +251,11 @@ class Reference:
         get = lambda name: finite(getattr(p, name, None)) or 0
         return dict(out, name=p.name, sm_count=p.multi_processor_count, memory_bytes=p.total_memory,
                     capability=[p.major, p.minor], uuid=str(getattr(p, "uuid", "")), **some(
-            dram_gbps=2 * get("memory_clock_rate") * 1e3 * get("memory_bus_width") / 8 / 1e9,
-            sm_tflops=2 * 128 * p.multi_processor_count * get("clock_rate") * 1e3 / 1e12,
-            max_threads_per_sm=get("max_threads_per_multi_processor"),
-            regs_per_sm=get("regs_per_multiprocessor"),
-            smem_per_sm=get("shared_memory_per_multiprocessor")))
+                        dram_gbps=2e3 * get("memory_clock_rate") * get("memory_bus_width") / 8e9,
+                        sm_tflops=2 * 128e3 * p.multi_processor_count * get("clock_rate") / 1e12,
+                        max_threads_per_sm=get("max_threads_per_multi_processor"),
+                        regs_per_sm=get("regs_per_multiprocessor"),
+                        smem_per_sm=get("shared_memory_per_multiprocessor")))
 
     def do_rates(self, ns):
         """GB/s and TFLOP/s by the script's own formulas; absent where they fail."""

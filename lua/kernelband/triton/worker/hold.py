@@ -17,10 +17,11 @@ class Hold:
         there = torch.device(where)
         instead = {Tensor.cuda: lambda t: t.to(there), Tensor.is_cuda.__get__: lambda t: True}
         if where == "meta":             # what there might be of contents: so that a test goes on
-            instead.update({Tensor.cpu: lambda t: t, Tensor.item: lambda t: (
-                                1.0 if t.dtype.is_floating_point or t.dtype.is_complex else 1),
-                            Tensor.__bool__: lambda t: True, Tensor.__int__: lambda t: 1,
-                            Tensor.__float__: lambda t: 1.0, Tensor.__index__: lambda t: 1})
+            instead.update({
+                Tensor.cpu: lambda t: t, Tensor.__bool__: lambda t: True, Tensor.item: lambda t: (
+                    1.0 if t.dtype.is_floating_point or t.dtype.is_complex else 1),
+                Tensor.__int__: lambda t: 1, Tensor.__float__: lambda t: 1.0,
+                Tensor.__index__: lambda t: 1})
 
         def plain(x):
             return there if isinstance(x, (str, torch.device)) and str(x).startswith("cuda") else x
@@ -71,9 +72,9 @@ class Hold:
         with contextlib.suppress(ImportError, AttributeError):
             from torch.utils import _device
             _device._device_constructors()
+
         # Memory that no one wrote holds NaN, a number or an integer in the runs that are checked,
         # zeros where inputs are drawn.
-
         def filled(real, name):
             def made(*args, **kwargs):
                 t = real(*args, **kwargs)

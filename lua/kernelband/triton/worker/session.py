@@ -340,4 +340,3 @@ class Session(Sharing, Untouched, Timing, Records):
     def company(self, child):
         """The processes that hold a candidate's timed shapes."""
         return dict.fromkeys((self.reference, self.partner, child))
-
