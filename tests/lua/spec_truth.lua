@@ -114,6 +114,22 @@ t.test("no two samples are timed on the same inputs", function()
   t.equal(room.buffers:get(1, 1) ~= before[1] or room.buffers:get(1, 2) ~= before[2], true)
 end)
 
+t.test("timed inputs stay for a session, but those checks used and a confirmation's", function()
+  local room = session.timed[1]
+  local function contents()
+    return room.buffers:get(1, 1, 1), room.buffers:get(1, 1, room.slots)
+  end
+  inputs.fill_timed(session, room)
+  local first, last = contents()
+  inputs.fill(session, room, "integers")
+  inputs.fill_timed(session, room)
+  t.equal({ contents() }, { first, last })
+  t.equal(room.kinds[1], "normal")
+  inputs.fill_timed(session, room, true)
+  local other, another = contents()
+  t.equal(other ~= first and another ~= last, true)
+end)
+
 t.test("what a task allows is told with every verdict", function()
   local loose = "out.tolerance = 1e-6; out.distributions = { 'normal' }"
   local s = evaluate.open(make_task(loose), device)

@@ -59,17 +59,23 @@ local function fill_pool(s, room, seed)
   for slot, kind in ipairs(kinds) do fill_slot(room, room.pool, kind, seed - slot, slot) end
 end
 
--- Contents for every slot, no two alike.
-function inputs.fill_timed(s, room, seed)
-  seed = seed or verdict.secret_seed()
-  note(s, room, "mixture", seed)
-  room.kinds = {}
+-- Contents for every slot, no two alike, and for the pool. On a CPU, where no kernel can write to
+-- them, they stay for a session, as every sample changes them: later calls fill the first slot
+-- alone, which checks have used. anew: all the same.
+function inputs.fill_timed(s, room, anew)
+  local stay = room.mixture and not anew and not s.machine.fresh_outputs
+  room.mixture = stay and room.mixture or verdict.secret_seed()
+  note(s, room, "mixture", room.mixture)
   from_the_first(room)
+  room.kinds = {}
   for slot = 1, room.slots do
     room.kinds[slot] = kind_of(s, slot)
-    fill_slot(room, room.buffers, room.kinds[slot], seed + slot * 0x632be59bd9b4e019, slot)
+    if slot == 1 or not stay then
+      fill_slot(room, room.buffers, room.kinds[slot],
+                room.mixture + slot * 0x632be59bd9b4e019, slot)
+    end
   end
-  fill_pool(s, room, seed)
+  if not stay then fill_pool(s, room, room.mixture) end
 end
 
 -- The distributions that timed inputs are drawn from, the plainest first: those that may take

@@ -165,11 +165,13 @@ local function grow_old(r)
 end
 
 -- One more sample of the candidate, which cannot tell it from the others, as much of it
--- compared as there is time for, its last call always; and some that stop short.
+-- compared as there is time for, its last call always; and some that stop short, and older ones,
+-- unless aged: another measurement had those.
 function rig:finish()
   if self.looks_ns == 0 then return end
   self:sample "B"
   check.timed_outputs(self.s, self.room, draw_slots(self.used, self.seen_last, true))
+  if self.aged then return end
   stop_short(self, stops_at_end)
   grow_old(self)
 end

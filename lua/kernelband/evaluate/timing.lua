@@ -163,6 +163,7 @@ local function side_by_side(s, bases, runs, mode)
     local rule, looks_ns, ns = plan(s, bases[i], run, mode, slowest.pair_ns)
     most_ns = most_ns + ns
     rigs[i] = rig.new(s, run.room, bases[i], run, slowest.rounds * rule.pairs, looks_ns)
+    rigs[i].aged = mode == "best"
     rule.pressed = s.language == "c" and function()
       return now() - rigs[i].began_ns > ns / slowest.rounds
     end
@@ -269,10 +270,10 @@ local function baseline_as_is(s, out)
 end
 
 -- A candidate's programs on the timed rooms' buffers, warmed up and calibrated: into sides, see
--- rig.new. filled: the inputs there will do, as every sample changes them.
-local function prepare(s, kernel, sides, filled)
+-- rig.new. anew: on other inputs.
+local function prepare(s, kernel, sides, anew)
   for i, room in ipairs(s.timed) do
-    if not filled then inputs.fill_timed(s, room) end
+    inputs.fill_timed(s, room, anew)
     local program = need(room.label, rooms.load(s, kernel, room))
     sides[i] = { room = room, kernel = kernel, program = program,
                  close = function() program:close() end }
@@ -324,7 +325,7 @@ end
 -- apart there does not pass through the baseline's noise.
 local function against(s, out, runs, source)
   local kernel, best <close> = incumbent_of(s, source), closing {}
-  if not kernel or verdict.try(prepare, s, kernel, best, true) then return end  -- not its fault
+  if not kernel or verdict.try(prepare, s, kernel, best) then return end  -- not its fault
   local pair = win.overall(compare(s, {}, best, runs, "best"))
   out.against = { speedup = pair.speedup, low = pair.speedup_low, high = pair.speedup_high }
   verdict.ran(s, "side by side with the best kernel so far")
@@ -375,7 +376,7 @@ function timing.candidate(s, out, kernel, options)
   if options.baseline then return baseline_as_is(s, out) end
   local best_ns, source = options.best_times_ns, options.incumbent
   local runs <close> = closing {}
-  prepare(s, kernel, runs)
+  prepare(s, kernel, runs, options.confirm)
   if best_ns and #best_ns == #s.timed and not options.confirm then
     out.screened = screen(s, out, runs, best_ns, source and incumbent_of(s, source))
   end
