@@ -347,7 +347,7 @@ end
 local function measured(s, out, kernel, runs, options)
   local sight = lists.collect(runs, function(run) return row(run.room, run.ns) end)
   local before = win.overall { shapes = sight }
-  local why = not options.confirm and win.suspicious(s, before, options, true) or nil
+  local why = not options.confirm and win.suspicious(s, before, options) or nil
   measure(s, out, runs, options.confirm and "confirm" or why and "again")
   if why then return say_again(s, out, before, why) end
   why = win.suspicious(s, out, options)

@@ -11,8 +11,7 @@ local win = { confidence = 0.99 }
 
 local least_low    = math.log(1.01)     -- the lower end of a win is above that
 local too_good     = 10                 -- times the baseline
-local no_surprise  = math.log(1.03)     -- over the best kernel so far; its winner is confirmed
-local at_first     = math.log(1.1)      -- the same of the least times of a few calls
+local no_surprise  = math.log(1.1)      -- over the best kernel so far
 local floor_slack  = 1.25               -- roofs are measured, and clocks move
 
 -- The geometric mean over shapes. Its interval is that of out.logs, the means over the shapes of
@@ -113,16 +112,15 @@ function win.findings(out)
 end
 
 -- Why a result must be measured again before it is believed, or nil. More than ten times the
--- baseline is no surprise beside a best kernel that is about as fast; a winner is confirmed.
--- first_sight: of a few calls.
-function win.suspicious(s, out, options, first_sight)
+-- baseline is no surprise where the best kernel so far is about as fast: the two are measured side
+-- by side then, and a winner is confirmed.
+function win.suspicious(s, out, options)
   local why = win.below_floor(s, out)
   if why then return why end
   if out.speedup <= too_good then return nil end
   local best = options.best_times_ns
   if best and #best == #out.shapes and not options.confirm then
-    local slack = first_sight and at_first or no_surprise
-    if win.log_ratio(out.shapes, best) >= -slack then return nil end
+    if win.log_ratio(out.shapes, best) >= -no_surprise then return nil end
   end
   return ("%.4g times the baseline is more than %d"):format(out.speedup, too_good)
 end
