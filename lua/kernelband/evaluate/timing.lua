@@ -115,13 +115,14 @@ local function row(room, time_ns)
 end
 
 -- How two sides are measured at a shape: a rule of paired.measure, with what it would have the
--- whole measurement be (its slowest shape decides), the time for comparing outputs, and the
--- time the measurement may take. mode: nil; "confirm"; "again", with more looks; "best", beside
--- the best kernel so far; or "noise", with no looks, for a kernel that is trusted. longest_pair_ns:
--- of all shapes. Where the baseline takes long, the other side runs several times beside it; where
--- the two are far apart, few rounds and half the time say so, and for most rounds of a slow
--- baseline its times are those of earlier evaluations.
-local function plan(s, a, b, mode, longest_pair_ns)
+-- whole measurement be (its slowest shape decides); pair_ns; round_ns, for the pairs of a round,
+-- or a share of the longest pair of all shapes, beside; looks_ns, for comparing outputs; and
+-- longest_ns, for all. mode: nil; "confirm"; "again", with more looks; "best", beside the best
+-- kernel so far; or "noise", with no looks, for a kernel that is trusted. Where the baseline
+-- takes long, the other side runs several times beside it; where the two are far apart, few rounds
+-- and half the time say so, and for most rounds of a slow baseline its times are those of earlier
+-- evaluations.
+local function plan(s, a, b, mode)
   local p = pace[s.language]
   local more = mode == "confirm" and confirm[s.language] or p
   local a_ns, b_ns = a.ns * a.n, b.ns * b.n
@@ -141,37 +142,35 @@ local function plan(s, a, b, mode, longest_pair_ns)
                      * (mode == "best" and 1 / 3 or 1)
   if apart and not often then share = share / 2 end
   return {
-    coin = rig.coin, repeats = repeats, pair_ns = pair_ns, rounds = rounds, width = more.width,
-    pairs = math.max(1, math.min(p.pairs, math.max(p.samples_ns * share / rounds,
-                                    apart and 0 or longest_pair_ns * p.beside) / pair_ns // 1)),
+    coin = rig.coin, repeats = repeats, rounds = rounds, width = more.width,
     most = mode == "noise" and math.min(most, 2 * rounds) or most,
     slower = (not mode or mode == "best") and math.log(0.97) or nil,
     known = slow and apart and not often and a.recent or nil,
-  }, mode == "noise" and 0 or p.looks_ns / #s.timed * (often and 2 or 1),
-     math.max(longest_ns * share, 2 * rounds * pair_ns)
+    pair_ns = pair_ns, round_ns = p.samples_ns * share / rounds, beside = apart and 0 or p.beside,
+    looks_ns = mode == "noise" and 0 or p.looks_ns / #s.timed * (often and 2 or 1),
+    longest_ns = math.max(longest_ns * share, 2 * rounds * pair_ns) }
 end
 
 -- Both sides at all timed shapes. mode: see plan. Returns what paired.measure does, and of each
 -- shape its pairs a round.
 local function side_by_side(s, bases, runs, mode)
-  local list, most_ns, start = {}, 0, now()
   local rigs <close> = closing {}
-  local slowest = lists.best(lists.collect(runs, function(run, i)
-    return plan(s, bases[i], run, mode, 0)
-  end), function(rule) return rule.pair_ns end)
-  for i, run in ipairs(runs) do
-    local rule, looks_ns, ns = plan(s, bases[i], run, mode, slowest.pair_ns)
-    most_ns = most_ns + ns
-    rigs[i] = rig.new(s, run.room, bases[i], run, slowest.rounds * rule.pairs, looks_ns)
+  local rules = lists.collect(runs, function(run, i) return plan(s, bases[i], run, mode) end)
+  local whole, most_ns, start = lists.best(rules, function(r) return r.pair_ns end), 0, now()
+  local list = lists.collect(rules, function(rule, i)
+    local round_ns = math.max(rule.round_ns, rule.beside * whole.pair_ns)
+    rule.pairs = math.max(1, math.min(pace[s.language].pairs, round_ns / rule.pair_ns // 1))
+    rigs[i] = rig.new(s, runs[i].room, bases[i], runs[i], whole.rounds * rule.pairs, rule.looks_ns)
     rigs[i].aged = mode == "best"
     rule.pressed = s.language == "c" and function()
-      return now() - rigs[i].began_ns > ns / slowest.rounds
+      return now() - rigs[i].began_ns > rule.longest_ns / whole.rounds
     end
-    list[i] = { rig = rigs[i], rule = rule }
-  end
-  slowest.late = function() return now() - start > most_ns end
-  local results, all = paired.measure(list, slowest)
-  for i, m in ipairs(results) do m.pairs = list[i].rule.pairs end
+    most_ns = most_ns + rule.longest_ns
+    return { rig = rigs[i], rule = rule }
+  end)
+  whole.late = function() return now() - start > most_ns end
+  local results, all = paired.measure(list, whole)
+  for i, m in ipairs(results) do m.pairs = rules[i].pairs end
   return results, all
 end
 
