@@ -44,7 +44,7 @@ local pace = {
            rounds = 8, most = 64, width = 0.01, late_ns = 1e9, answers = 0, beside = 0 } }
 local confirm = { c = { rounds = 16, most = 128, width = 0.004, longest_ns = 6.5e9 },
                   cuda = { rounds = 16, most = 64, width = 0.005, longest_ns = 6e8 } }
--- KERNELBAND_ROUNDS, set by tests that ask for a verdict alone: rounds at most.
+-- KERNELBAND_ROUNDS, set by tests that ask for a verdict alone: rounds at most, of half the pairs.
 local few = math.tointeger(tonumber(os.getenv "KERNELBAND_ROUNDS"))
 
 -- The least time of a call, and the calls that make a sample last sample_ns, from as many as
@@ -159,7 +159,7 @@ local function side_by_side(s, bases, runs, mode)
   local whole, most_ns, start = lists.best(rules, function(r) return r.pair_ns end), 0, now()
   local list = lists.collect(rules, function(rule, i)
     local round_ns = math.max(rule.round_ns, rule.beside * whole.pair_ns)
-    rule.pairs = math.max(1, math.min(pace[s.language].pairs, round_ns / rule.pair_ns // 1))
+    rule.pairs = math.max(1, math.min(few and 4 or pace[s.language].pairs, round_ns / rule.pair_ns // 1))
     rigs[i] = rig.new(s, runs[i].room, bases[i], runs[i], whole.rounds * rule.pairs, rule.looks_ns)
     rigs[i].aged = mode == "best"
     rule.pressed = s.language == "c" and function()
