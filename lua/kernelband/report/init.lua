@@ -4,7 +4,7 @@
 --                                          was told of damaged files comes with it
 --   report.html { "runs/a", "runs/b" }     several, side by side
 --   report.svg "runs/a"                    best so far and the search tree, one picture
---   report.sections(m)                     of one model, for the live page
+--   report.view(m)                         what page.html takes of one model, for the live page
 local chart     = require "kernelband.report.chart"
 local exchanges = require "kernelband.report.exchanges"
 local html      = require "kernelband.report.html"
@@ -21,43 +21,39 @@ local tree      = require "kernelband.report.tree"
 local report = {}
 
 local parts = {
-  { "summary", "Summary", kernel.summary },
-  { "checks", "What was checked", kernel.checks },
-  { "progress", "Best so far", search.progress },
-  { "verdicts", "Verdicts", search.verdicts },
-  { "strategies", "Strategies and clusters", search.strategies },
+  { "summary", "Summary", kernel.summary, needs = "winner" },
+  { "checks", "What was checked", kernel.checks, needs = "winner" },
+  { "progress", "Best so far", search.progress, needs = "pulled" },
+  { "verdicts", "Verdicts", search.verdicts, needs = "pulled" },
+  { "strategies", "Strategies and clusters", search.strategies, needs = "pulled" },
   { "tree", "Search tree", tree.section },
   { "clusters", "Kernels by behaviour", search.clusters },
   { "roofline", "Roofline", kernel.roofline },
   { "profile", "Profile before and after", kernel.profile },
-  { "source", "Source of the winner", source.section },
+  { "source", "Source of the winner", source.section, needs = "winner" },
   { "exchanges", "Questions and answers", exchanges.section },
   { "origin", "Provenance", origin.section },
 }
 
--- See page.sections.
-function report.sections(m, all) return page.sections(parts, m, all) end
-
-function report.title(m)
+-- What page.html takes, of one model. all: see page.sections; m: nil before there is a run.
+function report.view(m, all)
+  local view = { title = "", lead = "", sections = page.sections(parts, m, all) }
+  if not m then return view end
   local w, low = m.winner, m.final.speedup_low
-  return ("%s: %s"):format(m.task, not w and "the baseline is not measured yet"
+  view.title = ("%s: %s"):format(m.task, not w and "the baseline is not measured yet"
     or w.id == 1 and html.count(m.pulls) .. " pulls"
     or (not low or low <= 1) and "no speed-up shown" or html.times(m.final.speedup) .. " speed-up")
-end
-
-function report.lead(m)
-  return (m.damage and html.note(m.damage) or "")
-    .. html.p(("Run %s, policy %s, generator %s, seed %d, %s; started %s."):format(m.name,
-              m.policy, m.generator_name, m.seed, m.state, m.experiment.started or "?"), "q")
+  view.lead = html.p(("Run %s, policy %s, generator %s, seed %d, %s; started %s."):format(m.name,
+    m.policy, m.generator_name, m.seed, m.state, m.experiment.started or "?"), "q")
+  return view
 end
 
 function report.html(folders)
   local models = lists.collect(folders, function(folder) return model.load(folder) end)
   local damage = lists.collect(models, "damage")
-  if #models > 1 then return many.html(models), damage end
-  local m = models[1]
-  return page.html { title = report.title(m), lead = report.lead(m),
-                     sections = report.sections(m) }, damage
+  local view = #models > 1 and many.view(models) or report.view(models[1])
+  view.lead = table.concat(lists.collect(damage, html.note)) .. view.lead
+  return page.html(view), damage
 end
 
 -- The picture of a run ----------------------------------------------------------------

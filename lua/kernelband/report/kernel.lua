@@ -18,18 +18,17 @@ local function tile(value, label, more)
                   .. html.words("div", label) .. html.words("div", more, "q"))
 end
 
+-- A row a shape, then the whole.
 local function shapes(f)
-  local rows = collect(f.timed, function(s)
-    return { s.label, html.time(s.baseline_ns), html.time(s.time_ns), html.times(s.speedup),
-      html.interval(s.speedup_low, s.speedup_high),
-      s.share_of_peak and ("%s (%s)"):format(html.percent(s.share_of_peak), s.roof),
-      s.blocks and ("%s %s"):format(html.count(s.blocks), s.interval) }
-  end)
-  rows[#rows + 1] = #rows > 0 and { { "all, geometric mean", class = "h" },
-    html.time(f.baseline_ns), html.time(f.time_ns), { html.times(f.speedup), class = "h" },
-    html.interval(f.speedup_low, f.speedup_high) } or nil
+  local list = lists.with(f.timed, { [#f.timed + 1] = #f.timed > 0 and f or nil })
   return html.table({ "shape", "baseline", "winner", "speed-up", "95 % interval", "of peak",
-                      "blocks, interval" }, rows)
+    "blocks, interval" }, list, { row = function(s)
+      local whole, class = s == f and "all, geometric mean", s == f and "h" or nil
+      return { { whole or s.label, class = class }, html.time(s.baseline_ns), html.time(s.time_ns),
+        { html.times(s.speedup), class = class }, html.interval(s.speedup_low, s.speedup_high),
+        s.share_of_peak and ("%s (%s)"):format(html.percent(s.share_of_peak), s.roof),
+        s.blocks and ("%s %s"):format(html.count(s.blocks), s.interval) }
+    end })
 end
 
 -- Whether the figure is confirmed, and what the search measured where that differs.
@@ -59,7 +58,6 @@ end
 
 function kernel.summary(m)
   local f, w, steps = m.final, m.winner, m.options.budget.steps
-  if not w then return nil end
   return html.tag("div", { class = "tiles" },
       tile(html.times(f.speedup), "speed-up over the baseline", standing(m))
       .. tile(("%s \u{2192} %s"):format(html.time(f.baseline_ns or m.baseline.time_ns),
@@ -115,7 +113,6 @@ local function twice(m)
 end
 
 function kernel.checks(m)
-  if not m.winner then return nil end
   local made, less = m.final.checks, weakened(m)
   return (#made > 0 and html.heading "What its winner went through" .. html.list(made)
       or html.note "Which checks were made was not recorded.")

@@ -194,21 +194,21 @@ local function verdicts(all)
     end })
 end
 
--- models: at least two runs.
-function many.html(models)
+-- What page.html takes, of models of at least two runs.
+function many.view(models)
   local groups, tasks = groups_of(models), lists.distinct(lists.collect(models, "task"))
-  local damage = lists.collect(models, function(m) return m.damage and html.note(m.damage) end)
   name_groups(groups)
-  return page.html {
+  return {
     title = ("%d runs: %s"):format(#models, html.cut(table.concat(tasks, ", "), 60)),
-    lead = table.concat(damage) .. html.p(#groups == 1 and "Runs that differ by seed alone."
+    lead = html.p(#groups == 1 and "Runs that differ by seed alone."
       or ("%d groups of runs that differ by seed alone."):format(#groups), "q"),
     sections = page.sections({
-      { "summary", "Speed-ups", summary, "runs" },
-      { "progress", "Best so far", curves, "curves" },
+      { "summary", "Speed-ups", summary, origin = "runs" },
+      { "progress", "Best so far", curves, origin = "curves" },
       { "fast_p", "fast_p", fast_p },
       { "arms", "Pulls an arm", arms },
-      { "verdicts", "Verdicts", verdicts, "nothing" } }, { models = models, groups = groups }) }
+      { "verdicts", "Verdicts", verdicts, origin = "nothing" } },
+      { models = models, groups = groups }) }
 end
 
 return many

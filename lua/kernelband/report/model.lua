@@ -54,7 +54,7 @@ end
 
 -- Pulls -------------------------------------------------------------------------------
 
--- Sums over pulls: all, by verdict, by strategy.
+-- Sums over pulls: all, by strategy.
 local function totals(m)
   for name, v in pairs(rows(m, [[SELECT count(*) AS pulls, coalesce(max(at_s), 0) AS elapsed_s,
       coalesce(sum(seconds), 0) AS busy_s, count(child) AS ok, sum(tokens_in) AS tokens_in,
@@ -63,10 +63,7 @@ local function totals(m)
       AS kernels, (SELECT min(speedup) FROM kernels) AS slowest, (SELECT max(speedup) FROM kernels)
       AS fastest FROM pulls]])[1]) do m[name] = v end
   if m.generator:find "^replay " then m.usd = 0 end
-  m.verdicts, m.arms = {}, {}
-  for _, r in ipairs(rows(m, "SELECT verdict, count(*) AS n FROM pulls GROUP BY 1")) do
-    m.verdicts[r.verdict] = r.n
-  end
+  m.pulled, m.arms = m.pulls > 0, {}
   for _, r in ipairs(rows(m, [[SELECT strategy, count(*) AS n, count(child) AS ok,
       avg(reward) AS mean FROM pulls GROUP BY 1 ORDER BY 1]])) do
     m.arms[r.strategy] = r
@@ -75,14 +72,15 @@ local function totals(m)
   m.strategies = lists.distinct(m.strategies)
 end
 
--- Verdicts in at most 40 groups of successive pulls, in the order they landed.
+-- Verdicts, in all and in at most 40 groups of successive pulls, in the order they landed.
 local function stack(m)
   local size = math.max(1, math.ceil(m.pulls / 40))
-  m.bins = { size = size }
+  m.verdicts, m.bins = {}, { size = size }
   for _, r in ipairs(rows(m, [[SELECT (landed - 1) / ? AS bin, verdict, count(*) AS n
       FROM pulls GROUP BY 1, 2 ORDER BY 1]], size)) do
     for i = #m.bins + 1, r.bin + 1 do m.bins[i] = {} end
     m.bins[r.bin + 1][r.verdict] = r.n
+    m.verdicts[r.verdict] = (m.verdicts[r.verdict] or 0) + r.n
   end
 end
 

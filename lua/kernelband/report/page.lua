@@ -25,16 +25,17 @@ end
 -- What is in a section's element.
 function page.inside(s) return words("h2", s.title) .. s.html end
 
--- { id, title, html } of each part of a page that has something to show of m, with where that comes
--- from. A part: { id, title, function(m) that gives HTML and values for its origin, or nil; name of
--- the origin, if not the id }. all: of the others too, so that a served page has a place for what
--- comes later; m: nil before there is a run.
+-- { id, title, html } of each part of a page that has something to show of m, with where that
+-- comes from. A part: { id, title, function(m) that gives HTML and values for its origin, or nil;
+-- origin = its name, if not the id; needs = the field of m without which there is nothing }.
+-- all: of the others too, so that a served page has a place for what comes later; m: nil before
+-- there is a run.
 function page.sections(parts, m, all)
   return collect(parts, function(part)
-    local id, title, make, origin = table.unpack(part)
+    local id, title, make = table.unpack(part)
     local text, values
-    if m then text, values = make(m) end
-    text = text and text .. html.origin(origin or id, values)
+    if m and (not part.needs or m[part.needs]) then text, values = make(m) end
+    text = text and text .. html.origin(part.origin or id, values)
            or all and html.note "Nothing to show yet."
     return text and { id = id, title = title, html = text }
   end)

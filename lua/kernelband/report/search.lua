@@ -59,7 +59,6 @@ function search.curve(m, key)
 end
 
 function search.progress(m)
-  if m.pulls == 0 then return nil end
   local priced, rows = m.usd and m.usd > 0 or nil, {}
   for i = math.max(1, #m.curve - 11), #m.curve do
     local p = m.curve[i]
@@ -94,7 +93,6 @@ local function verdict_bars(m)
 end
 
 function search.verdicts(m)
-  if m.pulls == 0 then return nil end
   if m.verdicts.ok == m.pulls then
     return html.p(("All %s pulls gave a kernel that passed every check."):format(
                   html.count(m.pulls)))
@@ -152,7 +150,6 @@ local function heat(m)
 end
 
 function search.strategies(m)
-  if m.pulls == 0 then return nil end
   local function row(name)
     local arm, target = m.arms[name], m.targets[name]
     return { name, target and features.resource(m.gpu, target), html.count(arm and arm.n or 0),

@@ -65,7 +65,6 @@ end
 
 function source.section(m)
   local w, parent = m.winner, m.path[#m.path - 1]
-  if not w then return nil end
   local values = { KERNEL = w.id, ROWS = ("%d%s"):format(w.id,
                    parent and (", %d"):format(parent.id) or "") }
   if #w.source > SHOWN_BYTES or #m.baseline.source > SHOWN_BYTES then
