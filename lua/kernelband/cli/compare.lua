@@ -2,13 +2,12 @@
 local compare = require "kernelband.bench.compare"
 local json    = require "kernelband.base.json"
 local lists   = require "kernelband.base.lists"
-local options = require "kernelband.cli.options"
 
 local function pulls(list, verb)
   return lists.collect(lists.words(list, "[^,]+"), function(word)
     local n = math.tointeger(tonumber(word))
     if n and n >= 1 then return n end
-    options.misuse(verb, "--at takes numbers of pulls such as 20,60, got '%s'", list)
+    verb:misuse("--at takes numbers of pulls such as 20,60, got '%s'", list)
   end)
 end
 
@@ -23,13 +22,13 @@ local function print_json(t)
   print(json.encode(t))
 end
 
-return options.verb { "compare",
+return { "compare",
   summary = "compare policies by the rows of kb.sweep, or by runs",
   args = "ROWS|RUN...",
   options = {
     { "at", "N,N..", doc = "the numbers of pulls to compare at" },
     { "against", "CELL", doc = "the policy the others are compared with; else the first" },
-    options.json,
+    "json",
     { "tsv", doc = "print tab-separated values" },
     { "html", "FILE", file = true, doc = "write the same as a page, with curves" },
     { "paper", doc = "print the papers' metrics over tasks instead" },
@@ -44,7 +43,7 @@ return options.verb { "compare",
     local rows = compare.load(rest)
     local t = compare.table(rows, how)
     if opt.html then
-      options.write("compare", require("kernelband.report.compare_page").html(t, rows), opt.html)
+      verb:write(require("kernelband.report.compare_page").html(t, rows), opt.html)
     end
     if opt.json then
       print_json(t)

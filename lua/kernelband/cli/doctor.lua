@@ -2,7 +2,6 @@
 local with    = require("kernelband.base.lists").with
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
-local options = require "kernelband.cli.options"
 local text    = require "kernelband.base.text"
 local toolkit = require "kernelband.base.toolkit"
 
@@ -140,9 +139,9 @@ local function show(report, fit)
              or "this machine cannot run searches until the above is mended")
 end
 
-return options.verb { "doctor",
+return { "doctor",
   summary = "report what this machine can do and what to install",
-  options = { options.json },
+  options = { "json" },
   run = function(opt)
     local report, fit = examine()
     if opt.json then print(json.encode { ok = fit, probes = report }) else show(report, fit) end

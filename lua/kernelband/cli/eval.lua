@@ -3,7 +3,6 @@ local with     = require("kernelband.base.lists").with
 local core     = require "kernelband.core"
 local cjson    = require "cjson"
 local json     = require "kernelband.base.json"
-local options  = require "kernelband.cli.options"
 local progress = require "kernelband.search.progress"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
@@ -74,14 +73,10 @@ local function run(opt, rest, verb)
   return out.verdict == "ok" and 0 or 1
 end
 
-return options.verb { "eval",
+return { "eval",
   summary = "judge one source: build, check, time, profile",
   args = "TASK SOURCE",
-  options = {
-    options.json,
-    { "confirm", doc = "time in more blocks, for a narrower interval" },
-    { "strict", doc = "run the slow checks too" },
-    options.device,
-  },
+  options = { "json", { "confirm", doc = "time in more blocks, for a narrower interval" },
+              "strict", "device" },
   text_of = text_of, run = run,
 }

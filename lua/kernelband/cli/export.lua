@@ -1,21 +1,20 @@
 -- kernelband export RUN - a run for other tools.
 local collect = require("kernelband.base.lists").collect
 local export  = require "kernelband.report.export"
-local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 
 local opts = collect(export.formats, function(f) return { f[1], doc = f[2] } end)
-opts[#opts + 1] = options.out "where to write; standard output unless given"
+opts[#opts + 1] = "out"
 
 local function format_of(opt, verb)
   local chosen = collect(export.formats, function(f) return opt[f[1]] and f end)
-  if #chosen == 0 then options.misuse(verb, "which format?") end
+  if #chosen == 0 then verb:misuse("which format?") end
   if #chosen == 1 then return chosen[1] end
-  options.misuse(verb, "--%s and --%s: one format at a time", chosen[1][1], chosen[2][1])
+  verb:misuse("--%s and --%s: one format at a time", chosen[1][1], chosen[2][1])
 end
 
-return options.verb { "export",
+return { "export",
   summary = "write a run as JSON lines, CSV, T4 or training pairs",
   args = "RUN", folders = true,
   options = opts,

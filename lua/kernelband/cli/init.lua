@@ -1,6 +1,6 @@
 -- cli - the command line: finds the verb, runs it, turns its end into an exit
 -- code and its errors into messages on stderr. A verb is lua/kernelband/cli/<verb>.lua, a table
--- made by options.lua, whose run(opt, rest, verb) gets the parsed options and the other words.
+-- as options.lua has it, whose run(opt, rest, verb) gets the parsed options and the other words.
 local kb      = require "kernelband"      -- and its searcher
 local collect = require("kernelband.base.lists").collect
 local core    = require "kernelband.core"
@@ -14,7 +14,12 @@ local done <const>, failed <const>, usage <const>, interrupted <const> = 0, 1, 2
 cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "eval", "profile",
               "verify", "record", "compare", "lab", "list", "new", "doctor", "doc", "worker" }
 
-function cli.verb(name) return require("kernelband.cli." .. name) end
+local made = {}
+
+function cli.verb(name)
+  made[name] = made[name] or options.verb(require("kernelband.cli." .. name))
+  return made[name]
+end
 
 local overview = [[
 kernelband makes a compute kernel faster: a bandit over verified kernels and

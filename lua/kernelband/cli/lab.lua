@@ -1,10 +1,9 @@
 -- kernelband lab POLICY.lua - a policy beside the shipped ones.
 local core    = require "kernelband.core"
-local options = require "kernelband.cli.options"
 local path    = require "kernelband.base.path"
 local run     = require "kernelband.cli.run"
 
-return options.verb { "lab",
+return { "lab",
   summary = "compare a policy with the shipped ones",
   args = "POLICY.lua",
   options = {                           -- resampling fewer than 6 seeds calls chance sure

@@ -3,7 +3,6 @@ local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local fence   = require "kernelband.base.fence"
 local json    = require "kernelband.base.json"
-local options = require "kernelband.cli.options"
 local path    = require "kernelband.base.path"
 local tasks   = require "kernelband.task"
 local text    = require "kernelband.base.text"
@@ -59,9 +58,9 @@ local function show(found, kind)
   end
 end
 
-return options.verb { "list",
+return { "list",
   summary = "list tasks, strategies or policies",
-  args = "tasks|strategies|policies", options = { options.json },
+  args = "tasks|strategies|policies", options = { "json" },
   run = function(opt, rest)
     local kind = rest[1]
     local found = collect(kind)

@@ -1,6 +1,5 @@
 -- kernelband new task|strategy|policy NAME - a first file that works, to edit.
 local core    = require "kernelband.core"
-local options = require "kernelband.cli.options"
 local path    = require "kernelband.base.path"
 local schema  = require "kernelband.base.schema"
 
@@ -17,10 +16,10 @@ or by putting it in a folder of strategies]] },
              next = "next: edit choose; use it with policy = kb.policy(@QUOTED@, {})" },
 }
 
-return options.verb { "new",
+return { "new",
   summary = "write a first task, strategy or policy to edit",
   args = "task|strategy|policy NAME",
-  run = function(_, rest)
+  run = function(_, rest, verb)
     local kind, single = kinds[rest[1]], rest[1] ~= "task"
     local folders, name = rest[2]:match "^(.-)([^/]*/?)$"
     name = name:gsub("%.lua$", "")
@@ -39,7 +38,7 @@ return options.verb { "new",
     local made, why = core.system.mkdir_p(single and path.dir(at) or at)
     if not made then schema.stop("kernelband: " .. why) end
     for _, file in ipairs(kind) do
-      options.write("new", path.own("cli/skeletons/" .. file .. ".in", words), place(file))
+      verb:write(path.own("cli/skeletons/" .. file .. ".in", words), place(file))
       print("wrote " .. place(file))
     end
     print((kind.next:gsub("@(%u+)@", words)))

@@ -1,42 +1,56 @@
 -- cli/options.lua - a verb as one table: what is parsed, what --help says, the manual page and
 -- the shells' completion all come from it. Its prose is in the manual, doc/man.md.
 --
---   return options.verb { "eval",
+--   { "eval",
 --     summary = "judge one source: build, check, time, profile",
---     args = "TASK SOURCE", options = { options.json, options.device },
+--     args = "TASK SOURCE", options = { "json", "device" },
 --     run = function(opt, rest) ... return exit_code end }      nothing returned is 0
 --
 -- args     the words that are no options: [X] may be missing, X... may be repeated, of a|b one
 --          is meant
--- options  { "json", doc = "print one JSON object" }, or with a value
+-- options  { "plain", doc = "print no table" }, or with a value
 --          { "out", "FILE", short = "o", file = true, doc = "where to write" }
 --            one_of = { .. }  what a completion offers
 --            number = true, whole = true, least =, most =   the value is a number
 --            file = true      the value is a path
+--          an option that several verbs have may be its name alone, or with what differs: the
+--          table common has the rest
 -- script   true: options end at the first other word, and what follows it is not checked
 -- folders  true: a completion offers folders
 --
 -- --name, --name=VALUE, --name VALUE and -o VALUE are understood, "--" ends options. A mistake
 -- is an error that main turns into exit 2.
+--
+-- The run of a verb has verb:misuse(message, ..), which raises about its command line, and
+-- verb:write(text, file).
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
 
-local options = {
+local options = {}
+
+local common = {
   json = { "json", doc = "print one JSON object" },
   device = { "device", "D", one_of = { "cpu", "cuda:0" }, doc = "cpu, cpu:N or cuda:N" },
   progress = { "progress", "HOW", one_of = { "auto", "always", "never", "json" },
                doc = "auto, always, never or json" },
+  strict = { "strict", doc = "run the slow checks too" },
+  out = { "out", "FILE", short = "o", file = true,
+          doc = "where to write; standard output unless given" },
 }
 
-function options.out(doc, name)
-  return { "out", name or "FILE", short = "o", file = true, doc = doc }
+local methods = {}
+
+function methods:misuse(message, ...)
+  schema.raise("kernelband: %s\nusage: %s", message:format(...), self.usage)
 end
 
--- Raises about the command line of a verb.
-function options.misuse(spec, message, ...)
-  schema.raise("kernelband: %s\nusage: %s", message:format(...), spec.usage)
+-- Writes a text to a file, or to standard output where there is none.
+function methods:write(content, file)
+  if not file then return io.write(content) end
+  local ok, why = core.system.write_file(file, content)
+  if not ok then schema.stop(("kernelband %s: %s"):format(self[1], why)) end
 end
 
 -- The option of a verb that a word names.
@@ -47,7 +61,7 @@ local function find(spec, word)
   if known then return known end
   local names = lists.collect(spec.options, function(o) return "--" .. o[1] end)
   table.insert(names, 1, "--help")
-  options.misuse(spec, "unknown option '%s'%s", word, schema.hint(word, names))
+  methods.misuse(spec, "unknown option '%s'%s", word, schema.hint(word, names))
 end
 
 -- The value of an option, checked.
@@ -56,7 +70,7 @@ local function value_of(o, word, spec)
   local least, n = o.least or 0, tonumber(word)
   n = math.tointeger(n) or not o.whole and n
   if n and n >= least and n <= (o.most or math.maxinteger) then return n end
-  options.misuse(spec, "--%s must be a %snumber from %d%s, got '%s'", o[1],
+  methods.misuse(spec, "--%s must be a %snumber from %d%s, got '%s'", o[1],
     o.whole and "whole " or "", least, o.most and " to " .. o.most or " up", word)
 end
 
@@ -65,10 +79,10 @@ local function take(word, args, spec, opt)
   local name, value = word:match "^(%-%-[%w_-]+)=(.*)$"
   local o = find(spec, name or word)
   if o[2] then
-    value = value or table.remove(args, 1) or options.misuse(spec, "--%s needs a value", o[1])
+    value = value or table.remove(args, 1) or methods.misuse(spec, "--%s needs a value", o[1])
     value = value_of(o, value, spec)
   elseif value then
-    options.misuse(spec, "--%s takes no value", o[1])
+    methods.misuse(spec, "--%s takes no value", o[1])
   end
   opt[o[1]:gsub("-", "_")] = value or true
 end
@@ -91,11 +105,11 @@ function options.parse(args, spec)
     end
   end
   if #rest < (spec.least or 0) then
-    options.misuse(spec, "%s is missing", lists.words(spec.args)[#rest + 1])
+    methods.misuse(spec, "%s is missing", lists.words(spec.args)[#rest + 1])
   elseif #rest > (spec.most or math.huge) then
-    options.misuse(spec, "'%s' is one argument too many", rest[spec.most + 1])
+    methods.misuse(spec, "'%s' is one argument too many", rest[spec.most + 1])
   elseif spec.words and not schema.contains(spec.words, rest[1]) then
-    options.misuse(spec, "expected %s, got '%s'%s", table.concat(spec.words, "|"), rest[1],
+    methods.misuse(spec, "expected %s, got '%s'%s", table.concat(spec.words, "|"), rest[1],
                    schema.nearest(rest[1], spec.words) and schema.hint(rest[1], spec.words) or "")
   end
   return opt, rest
@@ -134,21 +148,18 @@ local function usage_of(verb)
   return table.concat(lines, "\n")
 end
 
+-- A verb's table with all that follows from it.
 function options.verb(verb)
   local words = lists.words(verb.args or "")
-  verb.options = verb.options or {}
+  verb.options = lists.collect(verb.options or {}, function(o)
+    if type(o) == "string" then return common[o] end
+    return lists.with(common[o[1]] or {}, o)
+  end)
   verb.least = #lists.collect(words, function(word) return not word:find "^%[" end)
   verb.most = (verb.script or (verb.args or ""):find "%.%.%.$") and math.huge or #words
   if words[1] and words[1]:find "^%l+|[%l|]+$" then verb.words = lists.words(words[1], "[^|]+") end
   verb.usage = usage_of(verb)
-  return verb
-end
-
--- Writes a text to a file, or to standard output where there is none.
-function options.write(verb, content, file)
-  if not file then return io.write(content) end
-  local ok, why = core.system.write_file(file, content)
-  if not ok then schema.stop(("kernelband %s: %s"):format(verb, why)) end
+  return setmetatable(verb, { __index = methods })
 end
 
 return options

@@ -3,7 +3,6 @@ local cjson    = require "cjson"
 local collect  = require("kernelband.base.lists").collect
 local eval     = require "kernelband.cli.eval"
 local in_words = require "kernelband.report.features"
-local options  = require "kernelband.cli.options"
 local progress = require "kernelband.search.progress"
 local text     = require "kernelband.base.text"
 
@@ -89,8 +88,8 @@ local function text_of(out, machine)
   return table.concat(collect(parts, function(part) return part ~= "" and part end), "\n")
 end
 
-return options.verb { "profile",
+return { "profile",
   summary = "show counters, bottleneck and limits of one source",
-  args = "TASK SOURCE", options = { options.json, options.device }, how = { profile = true },
+  args = "TASK SOURCE", options = { "json", "device" }, how = { profile = true },
   nulls = { profile = cjson.null, evidence = cjson.null }, text_of = text_of, run = eval.run,
 }

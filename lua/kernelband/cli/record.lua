@@ -1,20 +1,19 @@
 -- kernelband record TASK: a task's schedule as a recorded space for kb.trace.
 local core     = require "kernelband.core"
-local options  = require "kernelband.cli.options"
 local schema   = require "kernelband.base.schema"
 local strategy = require "kernelband.policy.strategy"
 local task     = require "kernelband.task"
 
-return options.verb { "record",
+return { "record",
   summary = "record a task's schedule as a space that kb.trace searches",
   args = "TASK",
   options = {
     { "limit", "N", whole = true, least = 2, doc = "the most configurations to record" },
     { "minutes", "M", number = true, doc = "the most time to take" },
-    options.device,
+    "device",
     { "strategies", "SET", file = true, doc = "the set whose moves group the axes" },
     { "seed", "N", whole = true, doc = "draws the configurations, where not all are taken" },
-    options.out("the run to write or to go on with; else TASK-DEVICE", "FOLDER"),
+    { "out", "FOLDER", doc = "the run to write or to go on with; else TASK-DEVICE" },
   },
   run = function(opt, rest)
     local t = task.load(rest[1])

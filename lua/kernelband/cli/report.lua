@@ -1,13 +1,13 @@
 -- kernelband report RUN... [-o FILE] - a page or a picture of one run, a page of several.
-local options = require "kernelband.cli.options"
 local report  = require "kernelband.report"
 local schema  = require "kernelband.base.schema"
 
-return options.verb { "report",
+return { "report",
   summary = "write a page about a run, or one that compares several",
   args = "RUN...", folders = true,
-  options = { options.out "where to write; else RUN/report.html, or report.html for several" },
-  run = function(opt, folders)
+  options = { { "out",
+                doc = "where to write; else RUN/report.html, or report.html for several" } },
+  run = function(opt, folders, verb)
     local picture = opt.out and opt.out:find "%.svg$"
     if picture and #folders > 1 then
       schema.raise "kernelband report: a picture (-o FILE.svg) is of one run; name one, or an .html"
@@ -16,7 +16,7 @@ return options.verb { "report",
     for _, text in ipairs(damage) do io.stderr:write("kernelband: ", text, "\n") end
     local file = opt.out or (#folders == 1 and folders[1]:gsub("(.)/+$", "%1") .. "/report.html"
                              or "report.html")
-    options.write("report", page, file)
+    verb:write(page, file)
     print(file)
     return #damage > 0 and 1 or 0
   end,

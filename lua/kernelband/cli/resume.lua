@@ -1,6 +1,5 @@
 -- kernelband resume RUN - goes on with a run that was stopped, or has a new budget.
 local core    = require "kernelband.core"
-local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 
@@ -42,7 +41,7 @@ local function resume(opt, rest)
   schema.raise("kernelband: the script %s ran, but no search of it writes to %s", script, folder)
 end
 
-return options.verb { "resume",
+return { "resume",
   summary = "go on with a run that was stopped",
   args = "RUN", folders = true, run = resume,
   options = {
@@ -52,6 +51,6 @@ return options.verb { "resume",
     { "tokens", "N", whole = true, doc = "a new budget of tokens" },
     { "force", doc = "go on though task, policy or strategies changed; the journal says so" },
     { "script", "FILE", file = true, doc = "in place of the script that started the run" },
-    options.progress,
+    "progress",
   },
 }

@@ -1,6 +1,5 @@
 -- kernelband run FILE [ARGS] - an experiment, or any other script.
 local core     = require "kernelband.core"
-local options  = require "kernelband.cli.options"
 local path     = require "kernelband.base.path"
 local schema   = require "kernelband.base.schema"
 
@@ -21,20 +20,20 @@ local function start(args)
   return search and search.refused and 1 or 0
 end
 
-return options.verb { "run",
+return { "run",
   summary = "run an experiment script",
   args = "FILE [ARGS]", script = true, start = start,
   options = {
     { "resume", doc = "searches whose `out` holds a run go on with it" },
     { "force", doc = "with --resume: though task, policy or strategies changed" },
-    options.progress,
+    "progress",
   },
   -- --resume, which people add to a line they repeat, and --force are ours at its end too.
   run = function(opt, words, verb)
     while #words > 1 and (words[#words] == "--resume" or words[#words] == "--force") do
       opt[table.remove(words):sub(3)] = true
     end
-    if opt.force and not opt.resume then options.misuse(verb, "--force goes with --resume") end
+    if opt.force and not opt.resume then verb:misuse("--force goes with --resume") end
     if opt.progress then require("kernelband.search.progress").mode(opt.progress) end
     if opt.resume then require("kernelband.store.run").resuming { force = opt.force } end
     return start(words)

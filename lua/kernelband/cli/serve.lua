@@ -1,9 +1,8 @@
 -- kernelband serve RUN - the report of a run as it goes on, for a browser here.
 local core    = require "kernelband.core"
-local options = require "kernelband.cli.options"
 local schema  = require "kernelband.base.schema"
 
-return options.verb { "serve",
+return { "serve",
   summary = "show a run in the browser while it goes on",
   args = "RUN", folders = true,
   options = { { "port", "N", whole = true, most = 65535,

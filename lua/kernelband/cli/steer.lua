@@ -1,7 +1,6 @@
 -- kernelband steer RUN .. - a command for a search that is running, or will be resumed.
 local core    = require "kernelband.core"
 local lists   = require "kernelband.base.lists"
-local options = require "kernelband.cli.options"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
 local steer   = require "kernelband.search.steer"
@@ -23,7 +22,7 @@ end
 local function say(_, args, verb)
   local folder, text = args[1], table.concat(args, " ", 2)
   local command, argument = steer.parse(text)
-  if not command then options.misuse(verb, "%s%s", argument, schema.hint(args[2], steer.words)) end
+  if not command then verb:misuse("%s%s", argument, schema.hint(args[2], steer.words)) end
   local experiment, why = run.experiment(folder)
   if not experiment then schema.raise("kernelband: %s", why) end
   check(folder, command, argument)
@@ -39,7 +38,7 @@ local function say(_, args, verb)
                   or "the search follows within a second\n")
 end
 
-return options.verb { "steer",
+return { "steer",
   summary = "give a running search a command",
   args = "RUN COMMAND", folders = true, script = true, run = say,
 }

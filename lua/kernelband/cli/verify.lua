@@ -4,7 +4,6 @@ local with     = require("kernelband.base.lists").with
 local core     = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
 local json     = require "kernelband.base.json"
-local options  = require "kernelband.cli.options"
 local run      = require "kernelband.store.run"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
@@ -119,10 +118,10 @@ local function show(r)
   print(r.confirmed and "confirmed" or "not confirmed: " .. r.reason)
 end
 
-return options.verb { "verify",
+return { "verify",
   summary = "build, check and time a run's winner once more",
   args = "RUN", folders = true,
-  options = { options.json, { "strict", doc = "run the slow checks too" }, options.device },
+  options = { "json", "strict", "device" },
   run = function(opt, rest)
     local dir = assert(core.system.temp_dir())
     local ok, report = pcall(verify, rest[1], opt, dir)

@@ -1,11 +1,10 @@
 -- kernelband worker: serves an engine over stdin and stdout. Users start one only through ssh
 -- or srun.
-local options = require "kernelband.cli.options"
 local task    = require "kernelband.task"
 
-return options.verb { "worker",
+return { "worker",
   summary = "judge candidates for an engine, frames on stdin and stdout",
-  options = { options.device },
+  options = { "device" },
   run = function(opt)
     local name = opt.device or "cpu"
     if name ~= "builder" then name = task.device(name, {}) end      -- one that compiles ahead
