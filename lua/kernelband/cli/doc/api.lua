@@ -2,14 +2,13 @@
 -- "@rules NAME CLASS" replaced by the rules that check what they describe (schema.declare). Lines
 -- "@type FIELD TYPE" before it say of a type what rules cannot.
 --
---   api.markdown()  api.man()    the manual
---   api.lines()                  its lines, as line_of has them, for meta.lua
+--   api.markdown()               the manual
+--   api.lines()                  its lines, as line_of has them, for man.lua and meta.lua
 --   api.line_of(text)            a line of such a file: { kind, line = as it is, text or fields }
 --   api.flat(text)               the text with "~" for what brackets enclose, as long as before
 local kb      = require "kernelband"
 local collect = require("kernelband.base.lists").collect
 local path    = require "kernelband.base.path"
-local roff    = require "kernelband.cli.doc.roff"
 local schema  = require "kernelband.base.schema"
 
 local api = { facts = require("kernelband.policy.strategy").facts }
@@ -95,13 +94,6 @@ function api.markdown()
   return table.concat(collect(api.lines(), function(l)
     return l.kind ~= "rules" and l.line
   end), "\n") .. "\n"
-end
-
-function api.man()
-  local lines = api.lines()
-  table.insert(lines, 1, api.line_of "kernelband-api - the Lua interface of kernelband")
-  table.insert(lines, 1, api.line_of "## NAME")
-  return roff.page("KERNELBAND-API", 7, lines)
 end
 
 return api
