@@ -4,6 +4,7 @@ local t = require "harness"
 local api = require "kernelband.cli.doc.api"
 local core = require "kernelband.core"
 local kb = require "kernelband"
+local man = require "kernelband.cli.doc.man"
 local meta = require "kernelband.cli.doc.meta"
 local schema = require "kernelband.base.schema"
 local text = require "kernelband.base.text"
@@ -135,7 +136,7 @@ t.test("kernels, pulls, contexts and results have the fields that the manual lis
 end)
 
 t.test("the manual is Markdown, a manual page, and definitions that Lua reads", function()
-  local file = worlds.file("%s", api.man())
+  local file = worlds.file("%s", man.api())
   if os.execute "command -v man >/dev/null" then
     local command = "MANROFFOPT=-ww man --warnings -l %s 2>&1 >/dev/null"
     local pipe = assert(io.popen(command:format(file)))

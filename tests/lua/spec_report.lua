@@ -13,7 +13,6 @@ local keys = require("kernelband.base.schema").keys
 local markup = require "markup"
 local model = require "kernelband.report.model"
 local pca = require "kernelband.report.pca"
-local page = require "kernelband.report.page"
 local report = require "kernelband.report"
 local run = require "kernelband.store.run"
 local worlds = require "worlds"
@@ -160,11 +159,11 @@ end)
 
 t.test("the one script is the one the policy lets run", function()
   local script = html:match "<script>(.-)</script>"
-  t.equal(script, page.script)
+  t.equal(script, html_of.script)
   local file = worlds.file("%s", script)
   local code, sum = shell("openssl dgst -sha256 -binary %s | openssl base64", file)
   if code ~= 0 then return print "the script's hash: openssl is not installed: skipped" end
-  t.equal(sum:gsub("%s", ""), page.script_hash)
+  t.equal(sum:gsub("%s", ""), html_of.script_hash)
 end)
 
 t.test("its figures are the journal's", function()

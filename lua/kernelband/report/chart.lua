@@ -29,16 +29,13 @@ chart.css = own "report/chart.css"
 
 -- The width of 12 px text, rounded up.
 function chart.text_width(s) return 6.8 * (utf8.len(s) or #s) end
-local text_width = chart.text_width
 
 function chart.label(x, y, text, class, anchor)
   return tag("text", { class = class, x = x, y = y, text_anchor = anchor }, html.escape(text))
 end
-local label = chart.label
 
 -- What is shown where the pointer rests.
 function chart.tooltip(text) return text and tag("title", nil, html.escape(text)) or "" end
-local tooltip = chart.tooltip
 
 -- A path of a form such as "M%sH%s", filled with numbers.
 local function path(class, form, ...)
@@ -146,7 +143,7 @@ end
 function marks.points(c, points, how, class)
   return table.concat(collect(points, function(p)
     return tag("circle", { class = (how.ring and "line " or "point ") .. class,
-      cx = c.at_x(p[1]), cy = c.at_y(p[2]), r = how.radius or 3 }, tooltip(p.text))
+      cx = c.at_x(p[1]), cy = c.at_y(p[2]), r = how.radius or 3 }, chart.tooltip(p.text))
   end))
 end
 
@@ -154,7 +151,8 @@ function marks.bars(c, points)
   return table.concat(collect(points, function(p)
     local left, low, high = c.at_x(p[1] - 0.92), c.at_y(p[2]), c.at_y(p[3])
     return tag("rect", { class = "area " .. p.class, x = left, y = high,
-      width = c.at_x(p[1] - 0.08) - left, height = math.max(0.5, low - high) }, tooltip(p.text))
+                         width = c.at_x(p[1] - 0.08) - left, height = math.max(0.5, low - high) },
+               chart.tooltip(p.text))
   end))
 end
 
@@ -177,13 +175,13 @@ function drawing:rule(value, text)
   table.insert(self.layers, function()
     local y = self.at_y(value)
     return path("rule", "M%s %sH%s", self.x.from, y, self.x.to)
-           .. label(self.x.to - 2, y - 4, text, "q outlined", "end")
+           .. chart.label(self.x.to - 2, y - 4, text, "q outlined", "end")
   end)
 end
 
 function drawing:text(x, y, text)
   table.insert(self.layers, function()
-    return label(self.at_x(x), self.at_y(y) - 5, text, nil, "end")
+    return chart.label(self.at_x(x), self.at_y(y) - 5, text, nil, "end")
   end)
 end
 
@@ -192,7 +190,7 @@ end
 -- A square of a colour at (x, y), y that of the text's line, and a text beside it.
 function chart.swatch(class, x, y, text)
   return tag("rect", { class = "area " .. class, x = x, y = y - 9, width = 10, height = 10,
-                       rx = 2 }) .. label(x + 14, y, text, "q")
+                       rx = 2 }) .. chart.label(x + 14, y, text, "q")
 end
 
 -- Legend entries in rows that fit, and the y below them.
@@ -200,10 +198,10 @@ function chart.draw_legend(entries, width, y)
   local x, out = 0, {}
   if #entries == 0 then return "", y end
   for i, e in ipairs(entries) do
-    local wide = 16 + text_width(e.name) + 10
+    local wide = 16 + chart.text_width(e.name) + 10
     if x > 0 and x + wide > width then x, y = 0, y + 15 end
     out[i] = e.dashed and path("line dashed " .. e.class, "M%s %sh11", x, y - 4)
-             .. label(x + 14, y, e.name, "q") or chart.swatch(e.class, x, y, e.name)
+             .. chart.label(x + 14, y, e.name, "q") or chart.swatch(e.class, x, y, e.name)
     x = x + wide
   end
   return table.concat(out), y + 15
@@ -221,7 +219,7 @@ end
 function chart.element(class, width, height, name, content, standalone)
   return tag("svg", { class = class, viewBox = ("0 0 %s %s"):format(px(width), px(height)),
     width = width, height = height, role = "img",
-    xmlns = standalone and "http://www.w3.org/2000/svg" }, tooltip(name) .. (standalone
+    xmlns = standalone and "http://www.w3.org/2000/svg" }, chart.tooltip(name) .. (standalone
     and "<style>svg{background:var(--bg)}" .. chart.css .. "</style>" or "") .. content)
 end
 
@@ -229,11 +227,11 @@ end
 local function labels(c, list)
   local free = -math.huge               -- where the last label ended
   return table.concat(collect(list, function(item)
-    local half = text_width(item[2]) / 2
+    local half = chart.text_width(item[2]) / 2
     local x = math.max(math.min(c.at_x(item[1]), c.width - half - 1), half)
     if x - half <= free then return nil end
     free = x + half + 4
-    return label(x, c.y.from + 17, item[2], "q", "middle")
+    return chart.label(x, c.y.from + 17, item[2], "q", "middle")
   end))
 end
 
@@ -242,20 +240,20 @@ local function axes(c)
   local out = collect(c.y.ticks, function(tick)
     local y = c.at_y(tick[1])
     return path("gridline", "M%s %sH%s", left, y, right)
-           .. label(left - 5, y + 4, tick[2], "q", "end")
+           .. chart.label(left - 5, y + 4, tick[2], "q", "end")
   end)
   for _, tick in ipairs(ticks) do
     out[#out + 1] = path("axis", "M%s %sv4", c.at_x(tick[1]), bottom)
   end
   return table.concat(out) .. labels(c, ticks) .. path("axis", "M%s %sH%s", left, bottom, right)
-    .. (c.x.label and label(right, c.height - 3, c.x.label, "q", "end") or "")
+    .. (c.x.label and chart.label(right, c.height - 3, c.x.label, "q", "end") or "")
 end
 
 function drawing:svg(options)
   local c, y, wide = self, 12, 0
   c.at_x, c.at_y = prepare(c.x, 7), prepare(c.y, 6)
-  for _, tick in ipairs(c.y.ticks) do wide = math.max(wide, text_width(tick[2])) end
-  local head = c.y.label and label(0, y, c.y.label, "q") or ""
+  for _, tick in ipairs(c.y.ticks) do wide = math.max(wide, chart.text_width(tick[2])) end
+  local head = c.y.label and chart.label(0, y, c.y.label, "q") or ""
   local legend, top = chart.draw_legend(c.legend, c.width, c.y.label and y + 16 or y)
   c.x.from, c.x.to, c.y.from, c.y.to = wide + 8, c.width - 6, c.height - 38, top
   local layers = collect(c.layers, function(draw) return draw() end)
@@ -291,9 +289,9 @@ end
 local function heat_cell(cell, x, y, wide, tall)
   local value = cell.value or 0
   local texts = collect(cell.lines or {}, function(line, i)
-    return label(x + wide / 2, y + tall / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
+    return chart.label(x + wide / 2, y + tall / 2 - 17 + 14 * i, line, i == 1 and "h", "middle")
   end)
-  return tag("g", nil, tooltip(cell.title or "")
+  return tag("g", nil, chart.tooltip(cell.title or "")
     .. tag("rect", { class = "cell", x = x, y = y, width = wide, height = tall, rx = 4 })
     .. (value ~= 0 and tag("rect", { class = "area " .. (value < 0 and "s2" or "s1"), x = x + 1,
       y = y + 1, width = wide - 2, height = tall - 2, rx = 4,
@@ -308,13 +306,13 @@ end
 function chart.heat(o)
   local left, wide, tall = 0, o.cell_width or 62, 38
   local names = collect(o.rows, function(name) return html.cut(name, 24) end)
-  for _, name in ipairs(names) do left = math.max(left, text_width(name) + 8) end
+  for _, name in ipairs(names) do left = math.max(left, chart.text_width(name) + 8) end
   local out = collect(o.columns, function(name, j)
-    return label(left + wide * (j - 0.5), 13, html.cut(name, wide // 6), "q", "middle")
+    return chart.label(left + wide * (j - 0.5), 13, html.cut(name, wide // 6), "q", "middle")
   end)
   for i, name in ipairs(names) do
     local y = 20 + tall * (i - 1)
-    out[#out + 1] = label(left - 7, y + tall / 2 + 4, name, nil, "end")
+    out[#out + 1] = chart.label(left - 7, y + tall / 2 + 4, name, nil, "end")
     for j in ipairs(o.columns) do
       local cell = o.cells[i] and o.cells[i][j] or {}
       out[#out + 1] = heat_cell(cell, left + wide * (j - 1), y, wide, tall)

@@ -4,7 +4,6 @@ local chart   = require "kernelband.report.chart"
 local compare = require "kernelband.bench.compare"
 local html    = require "kernelband.report.html"
 local lists   = require "kernelband.base.lists"
-local page    = require "kernelband.report.page"
 
 local compare_page = {}
 
@@ -43,7 +42,7 @@ end
 
 -- t: compare.table(rows). Returns the page's text.
 function compare_page.html(t, rows)
-  return page.html { title = "kernelband compare", sections = {
+  return html.page { title = "kernelband compare", sections = {
     { id = "table", title = "Policies", html = html_table(compare.words(t)) },
     { id = "curves", title = "Over pulls", html = curves(t, rows) },
     { id = "spaces", title = "By space", html = html_table(compare.by_space(t)) },

@@ -1,4 +1,4 @@
--- report/html.lua - HTML and SVG as text, and numbers as a page shows them. Everything that
+-- report/html.lua - HTML and SVG as text, numbers as a page shows them, and pages. Everything that
 -- comes from a run is escaped here.
 --
 --   html.tag("p", { class = "q" }, html.escape(text))    an element; its content is HTML
@@ -11,6 +11,7 @@
 local collect = require("kernelband.base.lists").collect
 local path = require "kernelband.base.path"
 local text = require "kernelband.base.text"
+local version = require "kernelband.base.version"
 
 local html = {}
 
@@ -76,17 +77,6 @@ end
 
 -- Pieces side by side where there is room.
 function html.grid(...) return tag("div", { class = "grid" }, table.concat { ... }) end
-
--- Where the figures of a section come from: its words and statements in origins.md, with values
--- for what stands as @NAME@ there; "" where it says nothing.
-function html.origin(section, values)
-  local body = ("\n%s## "):format(path.own("report/origins.md", values))
-               :match("\n## " .. section .. "\n(.-)\n+## ")
-  if not body then return "" end
-  local out = { html.p((body:gsub("\n    [^\n]*", ""):gsub("\n", " "))) }
-  for sql in body:gmatch "\n    ([^\n]*)" do out[#out + 1] = words("pre", sql) end
-  return tag("div", { class = "origin" }, html.details("Where this comes from", table.concat(out)))
-end
 
 -- head: names of the columns. A cell is text, nil (shown as -) or { text, class =, title =,
 -- html = }, with html what is HTML already. options: row, a function that makes cells of an item
@@ -175,6 +165,70 @@ function html.duration(seconds)
   if s < 60 then return ("%.1f s"):format(seconds) end
   if s < 3600 then return ("%d min %02d s"):format(s // 60, s % 60) end
   return ("%d h %02d min"):format(s // 3600, s // 60 % 60)
+end
+
+-- Pages ------------------------------------------------------------------------
+--
+-- Sections put together into one HTML file that needs nothing else: no font, no script, no picture
+-- from anywhere. It can be read without JavaScript; the little there is (page.js) sorts tables and,
+-- when the page is served, fetches the sections that changed.
+
+html.script = path.own "report/page.js"
+html.script_hash = "OVMwo22sh4NpNs+cFxNoA3juI/69C4Nl6b/eg6Ky0jg="      -- its SHA-256
+
+-- What the page may do: nothing but its own style and that one script; a served
+-- page may also ask its own server.
+function html.policy(live)
+  return ("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; "
+    .. "img-src data:; base-uri 'none'; form-action 'none'%s"):format(html.script_hash,
+    live and "; connect-src 'self'" or "")
+end
+
+-- What is in a section's element.
+function html.inside(s) return words("h2", s.title) .. s.html end
+
+-- Where the figures of a section come from: its words and statements in origins.md, with values
+-- for what stands as @NAME@ there; "" where it says nothing.
+local function origin(section, values)
+  local body = ("\n%s## "):format(path.own("report/origins.md", values))
+               :match("\n## " .. section .. "\n(.-)\n+## ")
+  if not body then return "" end
+  local out = { html.p((body:gsub("\n    [^\n]*", ""):gsub("\n", " "))) }
+  for sql in body:gmatch "\n    ([^\n]*)" do out[#out + 1] = words("pre", sql) end
+  return tag("div", { class = "origin" }, html.details("Where this comes from", table.concat(out)))
+end
+
+-- { id, title, html } of each part of a page that has something to show of m, with where that
+-- comes from. A part: { id, title, function(m) that gives HTML and values for its origin, or nil;
+-- origin = its name, if not the id; needs = the field of m without which there is nothing }.
+-- all: of the others too, so that a served page has a place for what comes later; m: nil before
+-- there is a run.
+function html.sections(parts, m, all)
+  return collect(parts, function(part)
+    local id, title, make = table.unpack(part)
+    local content, values
+    if m and (not part.needs or m[part.needs]) then content, values = make(m) end
+    content = content and content .. origin(part.origin or id, values)
+              or all and html.note "Nothing to show yet."
+    return content and { id = id, title = title, html = content }
+  end)
+end
+
+-- o: title, lead (HTML below it), sections = { { id =, title =, html = } .. }, live =
+-- { text =, has = JSON } for a served page, foot = text in place of the usual.
+function html.page(o)
+  local links, sections = {}, {}
+  for i, s in ipairs(o.sections) do
+    links[i] = tag("a", { href = "#" .. s.id }, escape(s.title))
+    sections[i] = tag("section", { id = s.id }, html.inside(s)) .. "\n"
+  end
+  local live = o.live and tag("p", { class = "live", id = "live", role = "status",
+                                     ["data-has"] = o.live.has }, escape(o.live.text))
+  return path.own("report/page.html.in", { POLICY = html.policy(o.live), TITLE = escape(o.title),
+    CHARTSTYLE = path.own "report/chart.css", STYLE = path.own "report/page.css",
+    SCRIPT = html.script, LEAD = (o.lead or "") .. (live or ""), LINKS = table.concat(links),
+    SECTIONS = table.concat(sections), FOOT = escape(o.foot or "Made by kernelband " .. version
+      .. ". This file needs no network and no JavaScript.") })
 end
 
 return html

@@ -4,7 +4,7 @@
 --                                          was told of damaged files comes with it
 --   report.html { "runs/a", "runs/b" }     several, side by side
 --   report.svg "runs/a"                    best so far and the search tree, one picture
---   report.view(m)                         what page.html takes of one model, for the live page
+--   report.view(m)                         what html.page takes of one model, for the live page
 local chart     = require "kernelband.report.chart"
 local exchanges = require "kernelband.report.exchanges"
 local html      = require "kernelband.report.html"
@@ -13,10 +13,7 @@ local lists     = require "kernelband.base.lists"
 local many      = require "kernelband.report.many"
 local model     = require "kernelband.report.model"
 local origin    = require "kernelband.report.origin"
-local page      = require "kernelband.report.page"
 local search    = require "kernelband.report.search"
-local source    = require "kernelband.report.source"
-local tree      = require "kernelband.report.tree"
 
 local report = {}
 
@@ -26,18 +23,18 @@ local parts = {
   { "progress", "Best so far", search.progress, needs = "pulled" },
   { "verdicts", "Verdicts", search.verdicts, needs = "pulled" },
   { "strategies", "Strategies and clusters", search.strategies, needs = "pulled" },
-  { "tree", "Search tree", tree.section },
+  { "tree", "Search tree", search.tree },
   { "clusters", "Kernels by behaviour", search.clusters },
   { "roofline", "Roofline", kernel.roofline },
   { "profile", "Profile before and after", kernel.profile },
-  { "source", "Source of the winner", source.section, needs = "winner" },
+  { "source", "Source of the winner", kernel.source, needs = "winner" },
   { "exchanges", "Questions and answers", exchanges.section },
   { "origin", "Provenance", origin.section },
 }
 
--- What page.html takes, of one model. all: see page.sections; m: nil before there is a run.
+-- What html.page takes, of one model. all: see html.sections; m: nil before there is a run.
 function report.view(m, all)
-  local view = { title = "", lead = "", sections = page.sections(parts, m, all) }
+  local view = { title = "", lead = "", sections = html.sections(parts, m, all) }
   if not m then return view end
   local w, low = m.winner, m.final.speedup_low
   view.title = ("%s: %s"):format(m.task, not w and "the baseline is not measured yet"
@@ -53,7 +50,7 @@ function report.html(folders)
   local damage = lists.collect(models, "damage")
   local view = #models > 1 and many.view(models) or report.view(models[1])
   view.lead = table.concat(lists.collect(damage, html.note)) .. view.lead
-  return page.html(view), damage
+  return html.page(view), damage
 end
 
 -- The picture of a run ----------------------------------------------------------------
@@ -70,7 +67,7 @@ function report.svg(folder)
     return right, bottom
   end
   local left = put(search.curve(m, "landed"), MARGIN, MARGIN) + GAP
-  local legend, kernels = tree.drawing(m)
+  local legend, kernels = search.tree_drawing(m)
   if legend then put(kernels, left, select(2, put(legend, left, MARGIN))) end
   return chart.element("wide", most + MARGIN, lowest + MARGIN, "A search: " .. m.task,
                        table.concat(drawings), true) .. "\n", { m.damage }

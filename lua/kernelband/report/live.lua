@@ -2,9 +2,9 @@
 -- every second; sections whose HTML changed are published anew, and the page's
 -- script fetches those alone. Nothing that a browser sends reaches this file.
 local core    = require "kernelband.core"
+local html    = require "kernelband.report.html"
 local json    = require "kernelband.base.json"
 local model   = require "kernelband.report.model"
-local page    = require "kernelband.report.page"
 local report  = require "kernelband.report"
 local version = require "kernelband.base.version"
 
@@ -18,7 +18,7 @@ local html_type, json_type = "text/html; charset=utf-8", "application/json"
 local function publish(server, state)
   local has, view = {}, state.view
   for _, s in ipairs(view.sections) do
-    local text = page.inside(s)
+    local text = html.inside(s)
     has[s.id] = core.system.hash(text)
     if state.shown[s.id] ~= has[s.id] then
       assert(server:publish("section/" .. s.id, html_type, text))
@@ -27,8 +27,8 @@ local function publish(server, state)
   state.shown = has
   view.foot = ("Served by kernelband %s; read only."):format(version)
   view.live = { text = state.text, has = json.encode(has) }
-  assert(server:publish("", html_type, page.html(view),
-                        page.policy(true) .. "; frame-ancestors 'none'"))
+  assert(server:publish("", html_type, html.page(view),
+                        html.policy(true) .. "; frame-ancestors 'none'"))
   assert(server:publish("state", json_type, json.encode { sections = has, text = state.text,
                                                         title = view.title }))
 end

@@ -4,7 +4,6 @@
 local chart  = require "kernelband.report.chart"
 local html   = require "kernelband.report.html"
 local lists  = require "kernelband.base.lists"
-local page   = require "kernelband.report.page"
 local search = require "kernelband.report.search"
 local stats  = require("kernelband.core").stats
 local text   = require "kernelband.base.text"
@@ -194,7 +193,7 @@ local function verdicts(all)
     end })
 end
 
--- What page.html takes, of models of at least two runs.
+-- What html.page takes, of models of at least two runs.
 function many.view(models)
   local groups, tasks = groups_of(models), lists.distinct(lists.collect(models, "task"))
   name_groups(groups)
@@ -202,7 +201,7 @@ function many.view(models)
     title = ("%d runs: %s"):format(#models, html.cut(table.concat(tasks, ", "), 60)),
     lead = html.p(#groups == 1 and "Runs that differ by seed alone."
       or ("%d groups of runs that differ by seed alone."):format(#groups), "q"),
-    sections = page.sections({
+    sections = html.sections({
       { "summary", "Speed-ups", summary, origin = "runs" },
       { "progress", "Best so far", curves, origin = "curves" },
       { "fast_p", "fast_p", fast_p },
