@@ -5,7 +5,8 @@
 
 local cjson = require "cjson"
 
-local json = { empty_list = {} }        -- {} itself is written as an object
+-- {} itself is written as an object, and an absent field not at all.
+local json = { empty_list = {}, null = cjson.null }
 
 local function number(v)
   if v ~= v or v == math.huge or v == -math.huge then

@@ -5,7 +5,6 @@
 --
 --   export.formats    a list of { name, doc, fn(reader, write) -> true | nil, why }
 --   export.NAME       the function of a format
-local cjson     = require "cjson"
 local clean     = require "kernelband.report.clean"
 local core      = require "kernelband.core"
 local exchanges = require "kernelband.report.exchanges"
@@ -23,7 +22,7 @@ local function finite(v)
   if type(v) == "table" then
     for k, x in pairs(v) do v[k] = finite(x) end
   elseif type(v) == "number" and v - v ~= 0 then
-    return cjson.null
+    return json.null
   end
   return v
 end
@@ -214,7 +213,7 @@ function export.sft(reader, write)
     for _, c in ipairs(exchanges.calls(reader, from, from + CHUNK - 1, [[WHERE c.error IS NULL
         AND a.bytes IS NOT NULL AND b.bytes IS NOT NULL ORDER BY c.id]])) do
       write(encode { prompt = c.question, answer = c.answer, kind = c.kind,
-        verdict = c.verdict or cjson.null, reward = c.reward or cjson.null, speedup = c.speedup,
+        verdict = c.verdict or json.null, reward = c.reward or json.null, speedup = c.speedup,
         reason = c.reward and c.reason, strategy = c.strategy, pull = c.pull,
         provider = c.provider, model = c.model } .. "\n")
     end

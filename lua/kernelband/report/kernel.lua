@@ -43,14 +43,14 @@ local function standing(m)
 end
 
 local function money(m)
-  local recorded, tokens = m.recorded[1], (m.tokens_in or 0) + (m.tokens_out or 0)
+  local recorded, tokens = m.recorded[1], m.tokens_in + m.tokens_out
   if m.usd and m.usd <= 0 and tokens == 0 and not recorded then return "" end
   local what = { recorded and ("%s recorded answers, %s"):format(html.count(recorded.answers),
     recorded.usd and ("which cost %s then"):format(html.usd(recorded.usd))
     or "whose price is not known") }
   if tokens > 0 then
-    what[#what + 1] = ("%s tokens in, %s out"):format(html.count(m.tokens_in or 0),
-                                                      html.count(m.tokens_out or 0))
+    what[#what + 1] = ("%s tokens in, %s out"):format(html.count(m.tokens_in),
+                                                      html.count(m.tokens_out))
   elseif not m.usd then
     what[#what + 1] = "the price of some calls is not known"
   end

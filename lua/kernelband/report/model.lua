@@ -57,8 +57,8 @@ end
 -- Sums over pulls: all, by strategy.
 local function totals(m)
   for name, v in pairs(rows(m, [[SELECT count(*) AS pulls, coalesce(max(at_s), 0) AS elapsed_s,
-      coalesce(sum(seconds), 0) AS busy_s, count(child) AS ok, sum(tokens_in) AS tokens_in,
-      sum(tokens_out) AS tokens_out, CASE WHEN count(usd) = count(*) THEN total(usd) END AS usd,
+      total(seconds) AS busy_s, count(child) AS ok, total(tokens_in) AS tokens_in,
+      total(tokens_out) AS tokens_out, CASE WHEN count(usd) = count(*) THEN total(usd) END AS usd,
       max(count(DISTINCT cluster) - 12, 0) AS more_clusters, (SELECT count(*) FROM kernels)
       AS kernels, (SELECT min(speedup) FROM kernels) AS slowest, (SELECT max(speedup) FROM kernels)
       AS fastest FROM pulls]])[1]) do m[name] = v end
@@ -214,10 +214,9 @@ local statements = {
   logged = [[SELECT id, at_s, substr(text, 1, 500) AS text FROM events
     WHERE kind = 'policy' ORDER BY id DESC LIMIT 100]],
   calls = [[SELECT provider, coalesce(model_returned, model) AS model, count(*) AS n,
-      count(error) AS failed, coalesce(sum(tokens_in), 0) AS tokens_in,
-      coalesce(sum(tokens_cached), 0) AS cached, coalesce(sum(tokens_out), 0) AS tokens_out,
+      count(error) AS failed, total(tokens_in) AS tokens_in, total(tokens_cached) AS cached,
+      total(tokens_out) AS tokens_out, sum(total_s) AS seconds, sum(recorded) AS recorded,
       CASE WHEN count(usd) = count(*) - count(error) THEN total(usd) END AS usd,
-      sum(total_s) AS seconds, sum(recorded) AS recorded,
       CASE WHEN count(then_usd) = sum(recorded) THEN total(then_usd) END AS recorded_usd
     FROM ]] .. calls .. " GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20",
   recorded = [[SELECT count(*) AS answers,

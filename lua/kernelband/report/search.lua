@@ -61,19 +61,19 @@ function search.curve(m, key)
 end
 
 function search.progress(m)
-  local priced, rows = m.usd and m.usd > 0 or nil, {}
-  for i = math.max(1, #m.curve - 11), #m.curve do
-    local p = m.curve[i]
-    rows[#rows + 1] = { ("#%d"):format(p.id), p.strategy, ("%d"):format(p.landed),
-      html.duration(p.at_s), html.times(p.speedup),
-      html.interval(p.speedup_low, p.speedup_high), priced and html.usd(p.usd) }
+  local priced = m.usd and m.usd > 0 or nil
+  local last = table.move(m.curve, math.max(1, #m.curve - 11), #m.curve, 1, {})
+  local function row(p)
+    return { ("#%d"):format(p.id), p.strategy, ("%d"):format(p.landed), html.duration(p.at_s),
+      html.times(p.speedup), html.interval(p.speedup_low, p.speedup_high),
+      priced and html.usd(p.usd) }
   end
   return html.grid(html.figure(search.curve(m, "landed")), html.figure(search.curve(m, "at_s")),
                    priced and html.figure(search.curve(m, "usd")) or "")
     .. (m.stride > 1 and html.note(("Dots: every %dth of %s pulls; the line and its band are "
         .. "of all."):format(m.stride, html.count(m.pulls))) or "")
     .. html.table({ "kernel", "strategy", "pull", "after", "speed-up", "95 % interval",
-        priced and "dollars" }, rows, { left = 2, caption = (#m.curve > 12
+        priced and "dollars" }, last, { left = 2, row = row, caption = (#m.curve > 12
         and ("The last 12 of %d improvements"):format(#m.curve) or "Improvements")
         .. ", as the search measured them" })
 end
@@ -256,13 +256,12 @@ end
 
 -- The two features with the largest weights.
 local function axis_text(m, weights, share)
-  local order = lists.collect(features.behaviour(m.gpu), function(name, j)
-    local w = weights[j]
-    return w ~= 0 and { weight = math.abs(w), name = (w < 0 and "-" or "+") .. name }
+  local names = features.behaviour(m.gpu)
+  local order = lists.sorted({ 1, 2, 3, 4, 5, 6 }, function(j) return -math.abs(weights[j]) end)
+  local words = lists.collect(order, function(j, place)
+    return place <= 2 and weights[j] ~= 0 and (weights[j] < 0 and "-" or "+") .. names[j]
   end)
-  order = lists.sorted(order, function(axis) return -axis.weight end)
-  return ("%s (%.0f %% of the variance)"):format(
-    table.concat(lists.collect(order, "name"), " ", 1, math.min(2, #order)), 100 * share)
+  return ("%s (%.0f %% of the variance)"):format(table.concat(words, " "), 100 * share)
 end
 
 function search.clusters(m)
