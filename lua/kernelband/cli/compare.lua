@@ -22,9 +22,7 @@ local function print_json(t)
   print(json.encode(t))
 end
 
-return { "compare",
-  summary = "compare policies by the rows of kb.sweep, or by runs",
-  args = "ROWS|RUN...",
+return { "compare", args = "ROWS|RUN...",
   options = {
     { "at", "N,N..", doc = "the numbers of pulls to compare at" },
     { "against", "CELL", doc = "the policy the others are compared with; else the first" },

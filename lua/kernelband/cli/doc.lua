@@ -7,9 +7,7 @@ local texts = { api = { "api", "markdown" }, ["api --man"] = { "man", "api" },
                 bash = { "completion", "bash" }, zsh = { "completion", "zsh" },
                 changes = { "changes", "markdown" } }
 
-return { "doc",
-  summary = "print a manual, a shell's completion or editor definitions",
-  args = "api|man|bash|zsh|meta|changes",
+return { "doc", args = "api|man|bash|zsh|meta|changes",
   options = { "out", { "man", doc = "with api: a manual page (roff) instead of Markdown" } },
   run = function(opt, rest, verb)
     if opt.man and rest[1] ~= "api" then verb:misuse("--man goes with api") end

@@ -139,9 +139,7 @@ local function show(report, fit)
              or "this machine cannot run searches until the above is mended")
 end
 
-return { "doctor",
-  summary = "report what this machine can do and what to install",
-  options = { "json" },
+return { "doctor", options = { "json" },
   run = function(opt)
     local report, fit = examine()
     if opt.json then print(json.encode { ok = fit, probes = report }) else show(report, fit) end

@@ -1,7 +1,6 @@
 -- kernelband eval TASK SOURCE: one candidate through all checks.
 local with     = require("kernelband.base.lists").with
 local core     = require "kernelband.core"
-local cjson    = require "cjson"
 local json     = require "kernelband.base.json"
 local progress = require "kernelband.search.progress"
 local schema   = require "kernelband.base.schema"
@@ -10,7 +9,7 @@ local task     = require "kernelband.task"
 -- Fields that are always there, null where there is nothing to say.
 local always = {}
 for _, name in ipairs { "verdict", "reason", "time_ns", "baseline_ns", "speedup", "speedup_low",
-                        "speedup_high", "shapes" } do always[name] = cjson.null end
+                        "speedup_high", "shapes" } do always[name] = json.null end
 
 local function print_json(t, source, out, nulls)
   local object = with(with(always, nulls), out)
@@ -73,9 +72,7 @@ local function run(opt, rest, verb)
   return out.verdict == "ok" and 0 or 1
 end
 
-return { "eval",
-  summary = "judge one source: build, check, time, profile",
-  args = "TASK SOURCE",
+return { "eval", args = "TASK SOURCE",
   options = { "json", { "confirm", doc = "time in more blocks, for a narrower interval" },
               "strict", "device" },
   text_of = text_of, run = run,

@@ -14,10 +14,7 @@ local function format_of(opt, verb)
   verb:misuse("--%s and --%s: one format at a time", chosen[1][1], chosen[2][1])
 end
 
-return { "export",
-  summary = "write a run as JSON lines, CSV, T4 or training pairs",
-  args = "RUN", folders = true,
-  options = opts,
+return { "export", args = "RUN", folders = true, options = opts,
   run = function(opt, rest, verb)
     local write = format_of(opt, verb)[3]
     local j <close> = run.reader(rest[1], "anyway")

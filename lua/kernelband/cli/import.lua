@@ -1,9 +1,8 @@
 -- kernelband import FILE -o RUN - results recorded elsewhere as a run folder.
 local import  = require "kernelband.report.import"
 
-return { "import",
-  summary = "make a run folder of T4 results, for report and export",
-  args = "FILE", options = { { "out", "RUN", required = true, doc = "the run folder to make" } },
+return { "import", args = "FILE",
+  options = { { "out", "RUN", required = true, doc = "the run folder to make" } },
   run = function(opt, rest, verb)
     if not opt.out then verb:misuse("which folder? -o RUN") end
     local folder = opt.out:gsub("(.)/+$", "%1")

@@ -3,9 +3,7 @@ local core    = require "kernelband.core"
 local path    = require "kernelband.base.path"
 local run     = require "kernelband.cli.run"
 
-return { "lab",
-  summary = "compare a policy with the shipped ones",
-  args = "POLICY.lua",
+return { "lab", args = "POLICY.lua",
   options = {                           -- resampling fewer than 6 seeds calls chance sure
     { "seeds", "N", whole = true, least = 6,
       doc = "searches of each policy on each space, at least 6; default 8" },

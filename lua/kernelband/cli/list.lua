@@ -58,9 +58,7 @@ local function show(found, kind)
   end
 end
 
-return { "list",
-  summary = "list tasks, strategies or policies",
-  args = "tasks|strategies|policies", options = { "json" },
+return { "list", args = "tasks|strategies|policies", options = { "json" },
   run = function(opt, rest)
     local kind = rest[1]
     local found = collect(kind)

@@ -16,9 +16,7 @@ or by putting it in a folder of strategies]] },
              next = "next: edit choose; use it with policy = kb.policy(@QUOTED@, {})" },
 }
 
-return { "new",
-  summary = "write a first task, strategy or policy to edit",
-  args = "task|strategy|policy NAME",
+return { "new", args = "task|strategy|policy NAME",
   run = function(_, rest, verb)
     local kind, single = kinds[rest[1]], rest[1] ~= "task"
     local folders, name = rest[2]:match "^(.-)([^/]*/?)$"

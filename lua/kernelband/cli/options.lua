@@ -1,10 +1,9 @@
 -- cli/options.lua - a verb as one table: what is parsed, what --help says, the manual page and
--- the shells' completion all come from it. Its prose is in the manual, doc/man.md.
+-- the shells' completion all come from it. Its words are in the manual, doc/man.md: below its name
+-- a sentence, then more.
 --
---   { "eval",
---     summary = "judge one source: build, check, time, profile",
---     args = "TASK SOURCE", options = { "json", "device" },
---     run = function(opt, rest) ... return exit_code end }      nothing returned is 0
+--   { "profile", args = "TASK SOURCE", options = { "json", "device" },
+--     run = function(opt, rest, verb) ... return exit_code end }      nothing returned is 0
 --
 -- args     the words that are no options: [X] may be missing, X... may be repeated, of a|b one
 --          is meant
@@ -21,7 +20,7 @@
 -- --name, --name=VALUE, --name VALUE and -o VALUE are understood, "--" ends options. A mistake
 -- is an error that main turns into exit 2.
 --
--- The run of a verb has verb:misuse(message, ..), which raises about its command line, and
+-- run finds verb:misuse(message, ..), which raises about the command line, and
 -- verb:write(text, file).
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
@@ -127,11 +126,6 @@ function options.help(list)
   end))
 end
 
--- The prose of a verb: what is below "### NAME" in the manual.
-function options.prose(name)
-  return path.own("cli/doc/man.md"):match("\n### " .. name .. "\n(.-)\n##")
-end
-
 -- "kernelband eval TASK SOURCE [--json] ..", in lines of 80 columns behind "usage: ".
 local function usage_of(verb)
   local lines = { "kernelband " .. verb[1] }
@@ -148,8 +142,12 @@ local function usage_of(verb)
   return table.concat(lines, "\n")
 end
 
--- A verb's table with all that follows from it.
+-- A verb's table with all that follows from it, and its words: summary, as a list of verbs has it,
+-- and prose.
 function options.verb(verb)
+  local sentence, prose = path.own("cli/doc/man.md"):match(
+    "\n### " .. verb[1] .. "\n([^\n]*)%.\n(.-)\n##")
+  verb.summary, verb.prose = sentence:gsub("^%u", string.lower), prose
   local words = lists.words(verb.args or "")
   verb.options = lists.collect(verb.options or {}, function(o)
     if type(o) == "string" then return common[o] end

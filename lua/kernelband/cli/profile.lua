@@ -1,7 +1,7 @@
 -- kernelband profile TASK SOURCE: what is known about how one kernel runs.
-local cjson    = require "cjson"
 local collect  = require("kernelband.base.lists").collect
 local eval     = require "kernelband.cli.eval"
+local json     = require "kernelband.base.json"
 local in_words = require "kernelband.report.features"
 local progress = require "kernelband.search.progress"
 local text     = require "kernelband.base.text"
@@ -88,8 +88,6 @@ local function text_of(out, machine)
   return table.concat(collect(parts, function(part) return part ~= "" and part end), "\n")
 end
 
-return { "profile",
-  summary = "show counters, bottleneck and limits of one source",
-  args = "TASK SOURCE", options = { "json", "device" }, how = { profile = true },
-  nulls = { profile = cjson.null, evidence = cjson.null }, text_of = text_of, run = eval.run,
+return { "profile", args = "TASK SOURCE", options = { "json", "device" }, how = { profile = true },
+  nulls = { profile = json.null, evidence = json.null }, text_of = text_of, run = eval.run,
 }

@@ -4,9 +4,7 @@ local schema   = require "kernelband.base.schema"
 local strategy = require "kernelband.policy.strategy"
 local task     = require "kernelband.task"
 
-return { "record",
-  summary = "record a task's schedule as a space that kb.trace searches",
-  args = "TASK",
+return { "record", args = "TASK",
   options = {
     { "limit", "N", whole = true, least = 2, doc = "the most configurations to record" },
     { "minutes", "M", number = true, doc = "the most time to take" },

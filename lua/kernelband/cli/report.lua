@@ -2,9 +2,7 @@
 local report  = require "kernelband.report"
 local schema  = require "kernelband.base.schema"
 
-return { "report",
-  summary = "write a page about a run, or one that compares several",
-  args = "RUN...", folders = true,
+return { "report", args = "RUN...", folders = true,
   options = { { "out",
                 doc = "where to write; else RUN/report.html, or report.html for several" } },
   run = function(opt, folders, verb)

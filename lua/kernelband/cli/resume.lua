@@ -41,9 +41,7 @@ local function resume(opt, rest)
   schema.raise("kernelband: the script %s ran, but no search of it writes to %s", script, folder)
 end
 
-return { "resume",
-  summary = "go on with a run that was stopped",
-  args = "RUN", folders = true, run = resume,
+return { "resume", args = "RUN", folders = true, run = resume,
   options = {
     { "steps", "N", whole = true, doc = "a new budget of pulls" },
     { "minutes", "M", number = true, doc = "a new budget of time" },

@@ -20,9 +20,7 @@ local function start(args)
   return search and search.refused and 1 or 0
 end
 
-return { "run",
-  summary = "run an experiment script",
-  args = "FILE [ARGS]", script = true, start = start,
+return { "run", args = "FILE [ARGS]", script = true, start = start,
   options = {
     { "resume", doc = "searches whose `out` holds a run go on with it" },
     { "force", doc = "with --resume: though task, policy or strategies changed" },

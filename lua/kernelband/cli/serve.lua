@@ -2,9 +2,7 @@
 local core    = require "kernelband.core"
 local schema  = require "kernelband.base.schema"
 
-return { "serve",
-  summary = "show a run in the browser while it goes on",
-  args = "RUN", folders = true,
+return { "serve", args = "RUN", folders = true,
   options = { { "port", "N", whole = true, most = 65535,
                 doc = "the port on 127.0.0.1; any free one unless given" } },
   run = function(opt, rest)

@@ -6,15 +6,15 @@ local schema  = require "kernelband.base.schema"
 local steer   = require "kernelband.search.steer"
 
 -- Refuses what the search would refuse, where the user sees it.
-local function check(folder, command, argument)
-  local reader <close> = run.reader(folder)
+local function check(folder, experiment, command, argument)
   if command == "veto" or command == "allow" then
-    local names = lists.words(reader:experiment().identity.strategies or "")
+    local names = lists.words(experiment.identity.strategies or "")
     if schema.contains(names, argument) then return end
     schema.raise("kernelband: %s has no strategy '%s'%s: %s", folder, argument,
                  schema.hint(argument, names), table.concat(names, ", "))
-  elseif command == "pin" and argument ~= "none"
-         and #reader:rows("SELECT id FROM kernels WHERE id = ?", argument) == 0 then
+  elseif command == "pin" and argument ~= "none" then
+    local reader <close> = run.reader(folder)
+    if reader:rows("SELECT id FROM kernels WHERE id = ?", argument)[1] then return end
     schema.raise("kernelband: %s has no kernel %d", folder, argument)
   end
 end
@@ -25,7 +25,7 @@ local function say(_, args, verb)
   if not command then verb:misuse("%s%s", argument, schema.hint(args[2], steer.words)) end
   local experiment, why = run.experiment(folder)
   if not experiment then schema.raise("kernelband: %s", why) end
-  check(folder, command, argument)
+  check(folder, experiment, command, argument)
   local lock = core.system.lock(folder .. "/lock")     -- a search that is running holds it
   if lock then lock:close() end
   if lock and (command == "stop" or command == "pause" or command == "continue") then
@@ -38,7 +38,4 @@ local function say(_, args, verb)
                   or "the search follows within a second\n")
 end
 
-return { "steer",
-  summary = "give a running search a command",
-  args = "RUN COMMAND", folders = true, script = true, run = say,
-}
+return { "steer", args = "RUN COMMAND", folders = true, script = true, run = say }

@@ -118,10 +118,7 @@ local function show(r)
   print(r.confirmed and "confirmed" or "not confirmed: " .. r.reason)
 end
 
-return { "verify",
-  summary = "build, check and time a run's winner once more",
-  args = "RUN", folders = true,
-  options = { "json", "strict", "device" },
+return { "verify", args = "RUN", folders = true, options = { "json", "strict", "device" },
   run = function(opt, rest)
     local dir = assert(core.system.temp_dir())
     local ok, report = pcall(verify, rest[1], opt, dir)

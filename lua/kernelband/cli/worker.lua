@@ -2,9 +2,7 @@
 -- or srun.
 local task    = require "kernelband.task"
 
-return { "worker",
-  summary = "judge candidates for an engine, frames on stdin and stdout",
-  options = { "device" },
+return { "worker", options = { "device" },
   run = function(opt)
     local name = opt.device or "cpu"
     if name ~= "builder" then name = task.device(name, {}) end      -- one that compiles ahead

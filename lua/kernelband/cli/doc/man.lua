@@ -51,17 +51,16 @@ local function page(name, section, about, lines)
 end
 
 function man.page()
-  local lines = {}
+  local lines, verb = {}, nil
   local function add(line) lines[#lines + 1] = api.line_of(line) end
   for line in path.own("cli/doc/man.md"):gmatch "([^\n]*)\n" do
     local name = line:match "^### (.*)"
-    local verb = name and cli.verb(name)
-    add(verb and "### " .. verb.usage:gsub("\n%s+", " ") or line)
-    if verb then
-      add(verb.summary:gsub("^%l", string.upper) .. ".")
+    add(name and "### " .. cli.verb(name).usage:gsub("\n%s+", " ") or line)
+    if verb then                        -- the line was its summary
       for _, o in ipairs(verb.options) do add(("- `%s`: %s"):format(options.title(o), o.doc)) end
       add ""
     end
+    verb = name and cli.verb(name)
   end
   return page("kernelband", 1, "makes a compute kernel faster", lines)
 end
