@@ -14,11 +14,9 @@ local done <const>, failed <const>, usage <const>, interrupted <const> = 0, 1, 2
 cli.verbs = { "run", "resume", "steer", "report", "serve", "export", "import", "eval", "profile",
               "verify", "record", "compare", "lab", "list", "new", "doctor", "doc", "worker" }
 
-local made = {}
-
 function cli.verb(name)
-  made[name] = made[name] or options.verb(require("kernelband.cli." .. name))
-  return made[name]
+  local verb = require("kernelband.cli." .. name)
+  return verb.usage and verb or options.verb(verb)
 end
 
 local overview = [[

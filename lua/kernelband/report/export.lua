@@ -147,16 +147,10 @@ local function runtimes(evaluation)
   return out
 end
 
-local function clock_at(started, seconds)
-  local y, mo, d, h, mi, s = tostring(started):match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)"
-  if not y then return nil end
-  local at = text.epoch_s(y, mo, d, h, mi, s) + seconds
-  return os.date("!%Y-%m-%d %H:%M:%S+00:00", math.floor(at))
-end
-
 local without_candidate = { no_candidate = true, not_applicable = true }
 
-local function result(row, started, nameless)
+-- began: seconds since 1970 at the start of the run, where that is known.
+local function result(row, began, nameless)
   local evaluation, why = clean.evaluation(row), invalidity[row.verdict] or "runtime"
   local function ms(name) return 1000 * (evaluation.seconds[name] or 0) end
   local times = { compilation = ms "build", validation = ms "check", search_algorithm = 0,
@@ -167,8 +161,9 @@ local function result(row, started, nameless)
     value = row.time_ns / 1e6
   end
   return {
-    timestamp = clock_at(started, row.at_s or 0), times = times, invalidity = why,
+    timestamp = began and os.date("!%Y-%m-%d %H:%M:%S+00:00", began + (row.at_s or 0) // 1),
     configuration = configuration(row.params, row.source, nameless),
+    times = times, invalidity = why,
     correctness = why == "correct" and 1 or 0, objectives = { "time" },
     measurements = { { name = "time", value = value,
                        unit = why == "correct" and "miliseconds" or "" } },
@@ -182,11 +177,12 @@ function export.t4(reader, write)
   local metadata = { timeunit = "miliseconds",
                      kernelband = clean.of(lists.with(e.identity, e), export.own_run) }
   write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
-  local nameless = reader:rows([[SELECT (SELECT count(*) FROM kernels WHERE params IS NULL)
-    + (SELECT count(*) FROM evaluations WHERE kind = 'pull' AND params IS NULL) AS n]])[1].n > 0
+  local known = reader:rows([[SELECT CAST(strftime('%s', started) AS INTEGER) AS began,
+      EXISTS (SELECT 1 FROM kernels WHERE params IS NULL) OR EXISTS (SELECT 1 FROM evaluations
+        WHERE kind = 'pull' AND params IS NULL) AS nameless FROM experiment]])[1]
   local comma = "\n"
   local function put(row)
-    write(comma .. encode(result(row, e.started, nameless)))
+    write(comma .. encode(result(row, known.began, known.nameless == 1)))
     comma = ",\n"
   end
   baseline(reader, function(k) put(lists.with(k, { child = k.id, verdict = "ok" })) end)
