@@ -31,8 +31,7 @@ kernelband VERB --help explains a verb; kernelband doctor tests this machine.]]
 
 local function help(verb)
   local choices = #verb.options > 0 and options.help(verb.options) .. "\n" or ""
-  return ("usage: %s\n\n%s\n\n%s%s"):format(verb.usage, verb.summary, choices,
-                                           verb.prose)
+  return ("usage: %s\n\n%s\n\n%s%s"):format(verb.usage, verb.summary, choices, verb.prose)
 end
 
 -- What a script raised as a text: Lua's own list of the places of a module is left out, and
