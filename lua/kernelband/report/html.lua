@@ -87,16 +87,14 @@ function html.table(head, rows, options)
   if #rows == 0 then return "" end
   if options.row then rows = collect(rows, options.row) end
   local function line(cells, name)
-    local out = {}
-    for i = 1, #head do
+    return tag("tr", nil, table.concat(collect(head, function(_, i)
       local first, cell = rows[1][i], cells[i]
       local class = type(first) == "table" and first.class
       local c = type(cell) == "table" and cell or { cell }
       local left = i <= (options.left or 1) or class == "wrap" or class == "left"
-      out[i] = tag(name, { class = (left and "l" or "r") .. (c.class and " " .. c.class or ""),
-                           title = c.title }, c.html or escape(c[1] == nil and "-" or c[1]))
-    end
-    return tag("tr", nil, table.concat(out))
+      return tag(name, { class = (left and "l" or "r") .. (c.class and " " .. c.class or ""),
+                         title = c.title }, c.html or escape(c[1] == nil and "-" or c[1]))
+    end)))
   end
   local body = collect(rows, function(cells) return line(cells, "td") end)
   return tag("div", { class = "scroll" }, tag("table", { class = options.sort and "sort" },

@@ -104,11 +104,9 @@ local function curve(g, key)
       end
       return best
     end)
-    local p = { x, stats.median(values) }
-    if #values > 1 then
-      p[3], p[4] = math.min(table.unpack(values)), math.max(table.unpack(values))
-    end
-    line[i + 1] = p
+    local several = #values > 1
+    line[i + 1] = { x, stats.median(values), several and math.min(table.unpack(values)) or nil,
+                    several and math.max(table.unpack(values)) or nil }
   end
   return line
 end

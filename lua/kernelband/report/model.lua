@@ -165,12 +165,9 @@ function model.masked(m, name, cluster)
   if type(theta) == "table" then theta = theta[target or 0] end
   if not target or type(theta) ~= "number"
      or type(presses) == "table" and not schema.contains(presses, name) then return 0 end
-  local seen, full = 0, 0
-  for _, k in ipairs(m.sample) do
-    local h = k.cluster == cluster and k.h[target]
-    if h then seen, full = seen + 1, full + (h >= theta and 1 or 0) end
-  end
-  return seen > 0 and full / seen or 0
+  local seen = lists.collect(m.sample, function(k) return k.cluster == cluster and k.h[target] end)
+  local full = lists.collect(seen, function(h) return h >= theta end)
+  return #seen > 0 and #full / #seen or 0
 end
 
 -- Kernels of the search tree by age: the best and the fastest with all that lead to them, TREE of
