@@ -159,7 +159,8 @@ local function side_by_side(s, bases, runs, mode)
   local whole, most_ns, start = lists.best(rules, function(r) return r.pair_ns end), 0, now()
   local list = lists.collect(rules, function(rule, i)
     local round_ns = math.max(rule.round_ns, rule.beside * whole.pair_ns)
-    rule.pairs = math.max(1, math.min(few and 4 or pace[s.language].pairs, round_ns / rule.pair_ns // 1))
+    local most_pairs = few and 4 or pace[s.language].pairs
+    rule.pairs = math.max(1, math.min(most_pairs, round_ns / rule.pair_ns // 1))
     rigs[i] = rig.new(s, runs[i].room, bases[i], runs[i], whole.rounds * rule.pairs, rule.looks_ns)
     rigs[i].aged = mode == "best"
     rule.pressed = s.language == "c" and function()
